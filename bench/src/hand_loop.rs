@@ -1,0 +1,2 @@
+//! Prints the hand-written loop of a datatype description.
+fn main() {}

@@ -1,0 +1,2 @@
+//! The command dtc.
+fn main() {}
