@@ -1,1 +1,4 @@
 //! The compiler of dtc.
+#![forbid(unsafe_code)]
+pub mod datatype;
+pub mod layout;

@@ -1,0 +1,192 @@
+//! Size, bounds and alignment of types: the arithmetic of type maps, without the maps.
+
+use super::{GivenBounds, Predefined, Signature};
+
+/// What MPI defines for a type, in bytes.
+///
+/// # Standard sections
+///
+/// MPI 4.1, 5.1 (type map, size, extent), 5.1.7 (lower and upper bound markers), 5.1.8 (true extent).
+///
+/// Markers are sticky, as the standard defines them: the bounds of a type with resized, subarray or darray parts come
+/// from those parts alone. MPICH takes all parts instead; a caller that follows it supplies bounds as facts
+/// ([`super::TypeBuilder::give_bounds`]).
+///
+/// # Example
+///
+/// ```
+/// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+/// let mut types = TypeBuilder::new();
+/// let int = types.named(Predefined::INT);
+/// let reversed = types.vector(3, 1, -2, int)?;
+/// let facts = types.facts(reversed);
+/// assert_eq!((facts.lb, facts.extent()), (-16, 20));
+/// # Ok::<(), dtc_compiler::datatype::DatatypeError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Facts {
+    /// Bytes that the type packs to.
+    pub size: u64,
+    /// Lower bound.
+    pub lb: i64,
+    /// Upper bound.
+    pub ub: i64,
+    /// Whether the bounds were set by a marker or by the caller, not computed from the elements.
+    pub explicit: bool,
+    /// Lowest displacement of a byte; 0 for an empty type.
+    pub true_lb: i64,
+    /// One past the highest displacement of a byte; 0 for an empty type.
+    pub true_ub: i64,
+    /// Strictest alignment of the elements; 1 for an empty type.
+    pub alignment: u64,
+    /// The sequence of basic elements.
+    pub signature: Signature,
+}
+
+impl Facts {
+    /// Of a type without elements.
+    pub(crate) const EMPTY: Facts = Facts {
+        size: 0,
+        lb: 0,
+        ub: 0,
+        explicit: false,
+        true_lb: 0,
+        true_ub: 0,
+        alignment: 1,
+        signature: Signature::EMPTY,
+    };
+
+    /// From one element of an array to the next, in bytes.
+    pub fn extent(&self) -> i64 {
+        // Builders admit bounds only when their difference fits.
+        self.ub - self.lb
+    }
+
+    /// Bytes from the first to one past the last byte of the type map.
+    pub fn true_extent(&self) -> i64 {
+        self.true_ub - self.true_lb
+    }
+
+    pub(crate) fn of_predefined(predefined: Predefined) -> Facts {
+        let mut signature = Signature::EMPTY;
+        let mut end = 0;
+        for field in predefined.fields() {
+            signature = signature.then(Signature::of_kind(field.kind)).unwrap_or(signature);
+            end = end.max(field.offset + field.kind.size() as i64);
+        }
+        Facts {
+            size: predefined.size(),
+            lb: 0,
+            ub: predefined.extent() as i64,
+            explicit: false,
+            true_lb: 0,
+            true_ub: end,
+            alignment: predefined.alignment(),
+            signature,
+        }
+    }
+
+    pub(crate) fn with_bounds(mut self, given: GivenBounds) -> Option<Facts> {
+        self.lb = given.lb;
+        self.ub = given.lb.checked_add(given.extent)?;
+        self.explicit = true;
+        Some(self)
+    }
+}
+
+/// Collects blocks of children into the facts of their parent.
+pub(crate) struct Union {
+    size: i128,
+    signature: Option<Signature>,
+    alignment: u64,
+    elements: Span,
+    markers: Span,
+}
+
+/// A range of displacements, empty at first. 128 bits: two arguments of 64 bits may be multiplied on the way.
+#[derive(Clone, Copy)]
+struct Span {
+    low: i128,
+    high: i128,
+}
+
+impl Span {
+    const EMPTY: Span = Span { low: i128::MAX, high: i128::MIN };
+
+    fn is_empty(&self) -> bool {
+        self.low > self.high
+    }
+
+    fn include(&mut self, low: i128, high: i128) {
+        self.low = self.low.min(low);
+        self.high = self.high.max(high);
+    }
+}
+
+impl Union {
+    pub(crate) fn new() -> Union {
+        Union { size: 0, signature: Some(Signature::EMPTY), alignment: 1, elements: Span::EMPTY, markers: Span::EMPTY }
+    }
+
+    /// Adds `copies` of a child, the first displaced by `first`, the last by `last`, and all between those two.
+    pub(crate) fn spread(&mut self, child: &Facts, copies: i128, first: i128, last: i128) {
+        if copies == 0 {
+            return;
+        }
+        let (low, high) = (first.min(last), first.max(last));
+        if child.size > 0 {
+            self.elements.include(low + i128::from(child.true_lb), high + i128::from(child.true_ub));
+        }
+        if child.explicit {
+            self.markers.include(low + i128::from(child.lb), high + i128::from(child.ub));
+        }
+        self.alignment = self.alignment.max(child.alignment);
+        self.size = self.size.saturating_add(copies.saturating_mul(child.size.into()));
+    }
+
+    /// Adds a block: `copies` of a child one extent apart, the first displaced by `displacement`.
+    pub(crate) fn block(&mut self, child: &Facts, copies: i64, displacement: i128) {
+        let last = displacement + (i128::from(copies) - 1) * i128::from(child.extent());
+        self.spread(child, copies.into(), displacement, last);
+    }
+
+    /// Appends the signature of `copies` of a child.
+    pub(crate) fn sign(&mut self, child: &Facts, copies: u64) {
+        let block = child.signature.repeat(copies);
+        self.signature = self.signature.zip(block).and_then(|(all, block)| all.then(block));
+    }
+
+    /// The facts of the parent; `None` when a number leaves 64 bits.
+    pub(crate) fn finish(self) -> Option<Facts> {
+        let size = i64::try_from(self.size).ok()? as u64;
+        let narrow = |span: Span| -> Option<(i64, i64)> {
+            if span.is_empty() {
+                return Some((0, 0));
+            }
+            let (low, high) = (i64::try_from(span.low).ok()?, i64::try_from(span.high).ok()?);
+            high.checked_sub(low)?;
+            Some((low, high))
+        };
+        let (true_lb, true_ub) = narrow(self.elements)?;
+        let (lb, ub) = if self.markers.is_empty() {
+            let extent = (true_ub - true_lb) as u64;
+            let padded = i64::try_from(extent.checked_next_multiple_of(self.alignment)?).ok()?;
+            (true_lb, true_lb.checked_add(padded)?)
+        } else {
+            let (lb, _) = narrow(Span { low: self.markers.low, high: self.markers.low })?;
+            let (ub, _) = narrow(Span { low: self.markers.high, high: self.markers.high })?;
+            ub.checked_sub(lb)?;
+            (lb, ub)
+        };
+        Some(Facts {
+            size,
+            lb,
+            ub,
+            explicit: !self.markers.is_empty(),
+            true_lb,
+            true_ub,
+            alignment: if size == 0 { 1 } else { self.alignment },
+            signature: self.signature?,
+        })
+    }
+}

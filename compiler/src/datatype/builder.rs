@@ -1,0 +1,429 @@
+//! Building datatypes, bottom-up, with every argument checked.
+
+use super::array::{AxisBlocks, axes_of_darray, axes_of_subarray, block_length};
+use super::bounds::{Facts, Union};
+use super::{Constructor, Datatype, DatatypeError, Distribution, GivenBounds, Order, Predefined, TypeNode};
+use petgraph::graph::{DiGraph, NodeIndex};
+
+/// Names a type inside one [`TypeBuilder`], or a node of the [`Datatype`] it built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TypeId(pub(super) NodeIndex);
+
+impl TypeId {
+    /// A dense number, smaller than that of every parent.
+    pub fn index(self) -> usize {
+        self.0.index()
+    }
+}
+
+/// Builds datatypes from the leaves up. A type that is used twice is shared.
+///
+/// The methods are MPI's constructors. They return an error that names the argument, what was expected and what was
+/// found when a count is negative, lists differ in length, or a size or bound does not fit 64 bits.
+///
+/// # Panics
+///
+/// When a [`TypeId`] of another builder is passed that does not exist in this one.
+///
+/// # Example
+///
+/// ```
+/// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+/// let mut types = TypeBuilder::new();
+/// let double = types.named(Predefined::DOUBLE);
+/// let row = types.contiguous(5, double)?;
+/// let face = types.vector(12, 1, 14, row)?;
+/// let face = types.finish(face);
+/// assert_eq!((face.facts().size, face.facts().extent()), (480, 6200));
+/// # Ok::<(), dtc_compiler::datatype::DatatypeError>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct TypeBuilder {
+    graph: DiGraph<TypeNode, ()>,
+}
+
+type Built = Result<TypeId, DatatypeError>;
+
+impl TypeBuilder {
+    /// An empty builder.
+    pub fn new() -> TypeBuilder {
+        TypeBuilder::default()
+    }
+
+    /// What MPI defines for a type built so far.
+    pub fn facts(&self, id: TypeId) -> &Facts {
+        &self.graph[id.0].facts
+    }
+
+    /// The datatype with that root. Types that it does not reach are ignored by every later stage.
+    pub fn finish(self, root: TypeId) -> Datatype {
+        Datatype { graph: self.graph, root: root.0 }
+    }
+
+    /// A predefined type.
+    pub fn named(&mut self, predefined: Predefined) -> TypeId {
+        self.insert(Constructor::Named(predefined), Facts::of_predefined(predefined), &[])
+    }
+
+    /// `MPI_Type_contiguous`.
+    pub fn contiguous(&mut self, count: i64, child: TypeId) -> Built {
+        let constructor = Constructor::Contiguous { count };
+        check_count(&constructor, "count", count)?;
+        let facts = self.blocks(&constructor, child, count, std::iter::once(0))?;
+        Ok(self.insert(constructor, facts, &[child]))
+    }
+
+    /// `MPI_Type_vector`; the stride is in extents of the child.
+    pub fn vector(&mut self, count: i64, blocklength: i64, stride: i64, child: TypeId) -> Built {
+        let constructor = Constructor::Vector { count, blocklength, stride };
+        let stride = i128::from(stride) * i128::from(self.facts(child).extent());
+        self.strided(constructor, count, blocklength, stride, child)
+    }
+
+    /// `MPI_Type_create_hvector`; the stride is in bytes.
+    pub fn hvector(&mut self, count: i64, blocklength: i64, stride_bytes: i64, child: TypeId) -> Built {
+        let constructor = Constructor::Hvector { count, blocklength, stride_bytes };
+        self.strided(constructor, count, blocklength, stride_bytes.into(), child)
+    }
+
+    fn strided(
+        &mut self,
+        constructor: Constructor,
+        count: i64,
+        blocklength: i64,
+        stride: i128,
+        child: TypeId,
+    ) -> Built {
+        check_count(&constructor, "count", count)?;
+        check_count(&constructor, "blocklength", blocklength)?;
+        let facts = self.facts(child);
+        let mut union = Union::new();
+        let copies = i128::from(count) * i128::from(blocklength);
+        if copies > 0 {
+            // The corners of the nest bound it.
+            let outer = (i128::from(count) - 1).checked_mul(stride).and_then(narrow);
+            let outer = outer.ok_or_else(|| overflow(&constructor))?;
+            let inner = (i128::from(blocklength) - 1) * i128::from(facts.extent());
+            union.spread(facts, copies, outer.min(0) + inner.min(0), outer.max(0) + inner.max(0));
+            union.sign(facts, u64::try_from(copies).map_err(|_| overflow(&constructor))?);
+        }
+        let facts = union.finish().ok_or_else(|| overflow(&constructor))?;
+        Ok(self.insert(constructor, facts, &[child]))
+    }
+
+    /// `MPI_Type_indexed`; displacements are in extents of the child.
+    pub fn indexed(&mut self, blocklengths: &[i64], displacements: &[i64], child: TypeId) -> Built {
+        let constructor =
+            Constructor::Indexed { blocklengths: blocklengths.to_vec(), displacements: displacements.to_vec() };
+        check_lengths(&constructor, "displacements", displacements.len(), blocklengths.len())?;
+        let unit = self.facts(child).extent();
+        self.listed(constructor, blocklengths, displacements, unit, child)
+    }
+
+    /// `MPI_Type_create_hindexed`; displacements are in bytes.
+    pub fn hindexed(&mut self, blocklengths: &[i64], displacements_bytes: &[i64], child: TypeId) -> Built {
+        let constructor = Constructor::Hindexed {
+            blocklengths: blocklengths.to_vec(),
+            displacements_bytes: displacements_bytes.to_vec(),
+        };
+        check_lengths(&constructor, "displacements_bytes", displacements_bytes.len(), blocklengths.len())?;
+        self.listed(constructor, blocklengths, displacements_bytes, 1, child)
+    }
+
+    fn listed(
+        &mut self,
+        constructor: Constructor,
+        blocklengths: &[i64],
+        displacements: &[i64],
+        unit: i64,
+        child: TypeId,
+    ) -> Built {
+        check_counts(&constructor, "blocklengths", blocklengths)?;
+        let facts = self.facts(child);
+        let mut union = Union::new();
+        let mut copies = 0i128;
+        for (&blocklength, &displacement) in blocklengths.iter().zip(displacements) {
+            union.block(facts, blocklength, i128::from(displacement) * i128::from(unit));
+            copies += i128::from(blocklength);
+        }
+        union.sign(facts, u64::try_from(copies).map_err(|_| overflow(&constructor))?);
+        let facts = union.finish().ok_or_else(|| overflow(&constructor))?;
+        Ok(self.insert(constructor, facts, &[child]))
+    }
+
+    /// `MPI_Type_create_indexed_block`; displacements are in extents of the child.
+    pub fn indexed_block(&mut self, blocklength: i64, displacements: &[i64], child: TypeId) -> Built {
+        let constructor = Constructor::IndexedBlock { blocklength, displacements: displacements.to_vec() };
+        check_count(&constructor, "blocklength", blocklength)?;
+        let unit = i128::from(self.facts(child).extent());
+        let facts = self.blocks(
+            &constructor,
+            child,
+            blocklength,
+            displacements.iter().map(|&displacement| i128::from(displacement) * unit),
+        )?;
+        Ok(self.insert(constructor, facts, &[child]))
+    }
+
+    /// `MPI_Type_create_hindexed_block`; displacements are in bytes.
+    pub fn hindexed_block(&mut self, blocklength: i64, displacements_bytes: &[i64], child: TypeId) -> Built {
+        let constructor = Constructor::HindexedBlock { blocklength, displacements_bytes: displacements_bytes.to_vec() };
+        check_count(&constructor, "blocklength", blocklength)?;
+        let facts = self.blocks(
+            &constructor,
+            child,
+            blocklength,
+            displacements_bytes.iter().map(|&displacement| displacement.into()),
+        )?;
+        Ok(self.insert(constructor, facts, &[child]))
+    }
+
+    /// The facts of blocks of one length at byte displacements.
+    fn blocks(
+        &self,
+        constructor: &Constructor,
+        child: TypeId,
+        blocklength: i64,
+        displacements: impl Iterator<Item = i128>,
+    ) -> Result<Facts, DatatypeError> {
+        let facts = self.facts(child);
+        let mut union = Union::new();
+        let mut blocks = 0i128;
+        for displacement in displacements {
+            union.block(facts, blocklength, displacement);
+            blocks += 1;
+        }
+        let copies = blocks * i128::from(blocklength);
+        union.sign(facts, u64::try_from(copies).map_err(|_| overflow(constructor))?);
+        union.finish().ok_or_else(|| overflow(constructor))
+    }
+
+    /// `MPI_Type_create_struct`.
+    pub fn structure(&mut self, blocklengths: &[i64], displacements_bytes: &[i64], children: &[TypeId]) -> Built {
+        let constructor = Constructor::Struct {
+            blocklengths: blocklengths.to_vec(),
+            displacements_bytes: displacements_bytes.to_vec(),
+        };
+        check_lengths(&constructor, "displacements_bytes", displacements_bytes.len(), blocklengths.len())?;
+        check_lengths(&constructor, "children", children.len(), blocklengths.len())?;
+        check_counts(&constructor, "blocklengths", blocklengths)?;
+        let mut union = Union::new();
+        for ((&blocklength, &displacement), &child) in blocklengths.iter().zip(displacements_bytes).zip(children) {
+            let facts = self.facts(child);
+            union.block(facts, blocklength, displacement.into());
+            union.sign(facts, blocklength as u64);
+        }
+        let facts = union.finish().ok_or_else(|| overflow(&constructor))?;
+        Ok(self.insert(constructor, facts, children))
+    }
+
+    /// `MPI_Type_create_subarray`.
+    pub fn subarray(&mut self, sizes: &[i64], subsizes: &[i64], starts: &[i64], order: Order, child: TypeId) -> Built {
+        let constructor = Constructor::Subarray {
+            sizes: sizes.to_vec(),
+            subsizes: subsizes.to_vec(),
+            starts: starts.to_vec(),
+            order,
+        };
+        check_lengths(&constructor, "subsizes", subsizes.len(), sizes.len())?;
+        check_lengths(&constructor, "starts", starts.len(), sizes.len())?;
+        for axis in 0..sizes.len() {
+            let (size, subsize, start) = (sizes[axis], subsizes[axis], starts[axis]);
+            check_range(&constructor, "sizes", axis, size, 0, i64::MAX)?;
+            check_range(&constructor, "subsizes", axis, subsize, 0, size)?;
+            check_range(&constructor, "starts", axis, start, 0, size - subsize)?;
+        }
+        let axes = axes_of_subarray(sizes, subsizes, starts, order);
+        self.array(constructor, sizes, &axes, child)
+    }
+
+    /// `MPI_Type_create_darray`: what `rank` of `size` processes owns.
+    #[expect(clippy::too_many_arguments, reason = "the arguments of the MPI constructor")]
+    pub fn darray(
+        &mut self,
+        size: i64,
+        rank: i64,
+        gsizes: &[i64],
+        distributions: &[Distribution],
+        psizes: &[i64],
+        order: Order,
+        child: TypeId,
+    ) -> Built {
+        let constructor = Constructor::Darray {
+            size,
+            rank,
+            gsizes: gsizes.to_vec(),
+            distributions: distributions.to_vec(),
+            psizes: psizes.to_vec(),
+            order,
+        };
+        let place = |argument: &str| format!("darray.{argument}");
+        check_lengths(&constructor, "distributions", distributions.len(), gsizes.len())?;
+        check_lengths(&constructor, "psizes", psizes.len(), gsizes.len())?;
+        if size < 1 {
+            return Err(DatatypeError::new(place("size"), "at least 1 process", size));
+        }
+        if !(0..size).contains(&rank) {
+            return Err(DatatypeError::new(place("rank"), format!("a rank below {size}"), rank));
+        }
+        let mut processes = 1i128;
+        for axis in 0..gsizes.len() {
+            check_range(&constructor, "gsizes", axis, gsizes[axis], 0, i64::MAX)?;
+            check_range(&constructor, "psizes", axis, psizes[axis], 1, i64::MAX)?;
+            processes = processes.saturating_mul(psizes[axis].into());
+            let place = || format!("darray.distributions[{axis}]");
+            match distributions[axis] {
+                Distribution::None if psizes[axis] != 1 => {
+                    let expected = format!("psizes[{axis}] = 1 on an axis that is not distributed");
+                    return Err(DatatypeError::new(place(), expected, psizes[axis]));
+                }
+                Distribution::Block(Some(length)) | Distribution::Cyclic(Some(length)) if length < 1 => {
+                    return Err(DatatypeError::new(place(), "a block length of at least 1", length));
+                }
+                Distribution::Block(Some(length))
+                    if i128::from(length) * i128::from(psizes[axis]) < i128::from(gsizes[axis]) =>
+                {
+                    let expected =
+                        format!("blocks that cover {} elements with {} processes", gsizes[axis], psizes[axis]);
+                    return Err(DatatypeError::new(place(), expected, length));
+                }
+                distribution => debug_assert!(block_length(distribution, gsizes[axis], psizes[axis]) >= 1),
+            }
+        }
+        if processes != i128::from(size) {
+            let expected = format!("a grid of {size} processes");
+            return Err(DatatypeError::new(place("psizes"), expected, processes));
+        }
+        let axes = axes_of_darray(rank, gsizes, distributions, psizes, order);
+        self.array(constructor, gsizes, &axes, child)
+    }
+
+    fn array(&mut self, constructor: Constructor, sizes: &[i64], axes: &[AxisBlocks], child: TypeId) -> Built {
+        let facts = self.facts(child);
+        let extent = i128::from(facts.extent());
+        let fail = || overflow(&constructor);
+        let copies = product(axes.iter().map(AxisBlocks::selected)).ok_or_else(fail)?;
+        let elements = product(sizes.iter().copied()).ok_or_else(fail)?;
+        let mut union = Union::new();
+        if copies > 0 {
+            let corner = |index: fn(&AxisBlocks) -> i64| {
+                axes.iter().try_fold(0i128, |sum, axis| sum.checked_add(axis.step.checked_mul(index(axis).into())?))
+            };
+            let displacement = |index: i128| index.checked_mul(extent).and_then(narrow);
+            let first = corner(|axis| axis.first).and_then(displacement);
+            let last = corner(|axis| axis.last().unwrap_or(0)).and_then(displacement);
+            let (first, last) = first.zip(last).ok_or_else(fail)?;
+            union.spread(facts, copies, first, last);
+            union.sign(facts, u64::try_from(copies).map_err(|_| fail())?);
+        }
+        let whole = elements.checked_mul(extent).and_then(|bytes| i64::try_from(bytes).ok());
+        let facts = union
+            .finish()
+            .zip(whole)
+            .and_then(|(facts, extent)| facts.with_bounds(GivenBounds { lb: 0, extent }))
+            .ok_or_else(fail)?;
+        Ok(self.insert(constructor, facts, &[child]))
+    }
+
+    /// `MPI_Type_create_resized`.
+    pub fn resized(&mut self, lb: i64, extent: i64, child: TypeId) -> Built {
+        let constructor = Constructor::Resized { lb, extent };
+        let facts = self.facts(child).with_bounds(GivenBounds { lb, extent });
+        let facts = facts.ok_or_else(|| overflow(&constructor))?;
+        Ok(self.insert(constructor, facts, &[child]))
+    }
+
+    /// `MPI_Type_dup`.
+    pub fn dup(&mut self, child: TypeId) -> TypeId {
+        let facts = *self.facts(child);
+        self.insert(Constructor::Dup, facts, &[child])
+    }
+
+    /// Replaces the computed bounds of a type by those that the caller knows, for instance from its MPI. Must be called
+    /// before the type is used as a child, since parents take their bounds from it.
+    ///
+    /// ```
+    /// use dtc_compiler::datatype::{GivenBounds, Predefined, TypeBuilder};
+    /// let mut types = TypeBuilder::new();
+    /// let int = types.named(Predefined::INT);
+    /// let uneven = types.hvector(2, 1, 5, int)?;
+    /// assert_eq!(types.facts(uneven).extent(), 12);
+    /// types.give_bounds(uneven, GivenBounds { lb: 0, extent: 9 })?;
+    /// assert_eq!(types.facts(uneven).extent(), 9);
+    /// # Ok::<(), dtc_compiler::datatype::DatatypeError>(())
+    /// ```
+    pub fn give_bounds(&mut self, id: TypeId, given: GivenBounds) -> Result<(), DatatypeError> {
+        let node = &mut self.graph[id.0];
+        node.facts = node.facts.with_bounds(given).ok_or_else(|| {
+            let found = format!("lb {} and extent {}", given.lb, given.extent);
+            DatatypeError::new("facts", "an upper bound that fits 64 bits", found)
+        })?;
+        node.given = Some(given);
+        Ok(())
+    }
+
+    fn insert(&mut self, constructor: Constructor, facts: Facts, children: &[TypeId]) -> TypeId {
+        let node = self.graph.add_node(TypeNode { constructor, facts, given: None });
+        for child in children {
+            self.graph.add_edge(node, child.0, ());
+        }
+        TypeId(node)
+    }
+}
+
+fn product(mut numbers: impl Iterator<Item = i64>) -> Option<i128> {
+    numbers.try_fold(1i128, |product, number| product.checked_mul(number.into()))
+}
+
+/// A displacement that fits 64 bits, or nothing.
+fn narrow(displacement: i128) -> Option<i128> {
+    i64::try_from(displacement).ok().map(i128::from)
+}
+
+fn overflow(constructor: &Constructor) -> DatatypeError {
+    DatatypeError::new(constructor.name(), "sizes, displacements and bounds that fit 64 bits", "an overflow")
+}
+
+fn check_count(constructor: &Constructor, argument: &str, count: i64) -> Result<(), DatatypeError> {
+    if count < 0 {
+        let place = format!("{}.{argument}", constructor.name());
+        return Err(DatatypeError::new(place, "a count of at least 0", count));
+    }
+    Ok(())
+}
+
+fn check_counts(constructor: &Constructor, argument: &str, counts: &[i64]) -> Result<(), DatatypeError> {
+    match counts.iter().position(|&count| count < 0) {
+        Some(at) => check_count(constructor, &format!("{argument}[{at}]"), counts[at]),
+        None => Ok(()),
+    }
+}
+
+fn check_lengths(
+    constructor: &Constructor,
+    argument: &str,
+    found: usize,
+    expected: usize,
+) -> Result<(), DatatypeError> {
+    if found != expected {
+        let place = format!("{}.{argument}", constructor.name());
+        return Err(DatatypeError::new(place, format!("{expected} entries"), found));
+    }
+    Ok(())
+}
+
+fn check_range(
+    constructor: &Constructor,
+    argument: &str,
+    axis: usize,
+    found: i64,
+    low: i64,
+    high: i64,
+) -> Result<(), DatatypeError> {
+    if !(low..=high).contains(&found) {
+        let place = format!("{}.{argument}[{axis}]", constructor.name());
+        let expected = if high == i64::MAX { format!("at least {low}") } else { format!("{low} to {high}") };
+        return Err(DatatypeError::new(place, expected, found));
+    }
+    Ok(())
+}

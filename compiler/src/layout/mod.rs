@@ -1,0 +1,4 @@
+//! Layouts.
+pub(crate) mod field;
+mod kind;
+pub use kind::Kind;
