@@ -371,6 +371,11 @@ impl<'parts> Printer<'parts> {
         let verb = self.verb();
         self.line(0, &format!("void {verb}({memory}char *restrict memory, {packed}char *restrict packed, long count)"));
         self.line(0, "{");
+        if facts.size == 0 {
+            self.line(1, "(void)memory, (void)packed, (void)count;");
+            self.line(0, "}\n");
+            return;
+        }
         let cast = |qualifier: &str, value: &str| match view {
             View::Bytes => value.to_owned(),
             View::Elements(_) => format!("({qualifier}{c_type} *)({value})"),
