@@ -57,8 +57,20 @@ impl<const N: usize> Block for Exact<N> {
 
     #[inline(always)]
     unsafe fn copy(self, destination: *mut u8, source: *const u8) {
-        // SAFETY: the caller's guarantee.
-        unsafe { copy_nonoverlapping(source, destination, N) }
+        let mut at = 0;
+        macro_rules! pieces {
+            ($($bytes:literal)*) => {$(
+                while N - at >= $bytes {
+                    // SAFETY: the caller's guarantee, and at + $bytes <= N.
+                    unsafe { copy_nonoverlapping(source.add(at), destination.add(at), $bytes) };
+                    at += $bytes;
+                }
+            )*};
+        }
+        if N % 64 == 0 {
+            pieces!(64);
+        }
+        pieces!(32 16 8 4 2 1);
     }
 }
 
@@ -112,44 +124,6 @@ impl<const V: usize> Block for Quad<V> {
             copy_nonoverlapping(source.add(V), destination.add(V), V);
             copy_nonoverlapping(source.add(half), destination.add(half), V);
             copy_nonoverlapping(source.add(half + V), destination.add(half + V), V);
-        }
-    }
-}
-
-/// Blocks of `V` bytes and more: a loop of `4 * V`, one of `V`, and a last move that may overlap.
-#[derive(Clone, Copy)]
-pub(super) struct Long<const V: usize>(usize);
-
-impl<const V: usize> Block for Long<V> {
-    #[inline(always)]
-    fn new(bytes: usize) -> Self {
-        Self(bytes)
-    }
-
-    #[inline(always)]
-    fn bytes(self) -> usize {
-        self.0
-    }
-
-    #[inline(always)]
-    unsafe fn copy(self, destination: *mut u8, source: *const u8) {
-        let bytes = self.0;
-        let mut done = 0;
-        // SAFETY: every move starts at most V (or 4 * V) before the end of the block, and at or after its start.
-        unsafe {
-            while bytes - done > 4 * V {
-                for part in 0..4 {
-                    let at = done + part * V;
-                    copy_nonoverlapping(source.add(at), destination.add(at), V);
-                }
-                done += 4 * V;
-            }
-            while bytes - done > V {
-                copy_nonoverlapping(source.add(done), destination.add(done), V);
-                done += V;
-            }
-            let last = bytes - V;
-            copy_nonoverlapping(source.add(last), destination.add(last), V);
         }
     }
 }

@@ -50,6 +50,8 @@ mod shortcut;
 mod tests;
 mod tile;
 #[cfg(target_arch = "x86_64")]
+mod transpose;
+#[cfg(target_arch = "x86_64")]
 mod window;
 
 pub use level::{Level, streaming_threshold};

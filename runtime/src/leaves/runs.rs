@@ -19,7 +19,7 @@ pub(super) struct Stepped<const V: usize>;
 impl<const V: usize> AnySize for Stepped<V> {
     #[inline(always)]
     unsafe fn transfer<const PACK: bool>(memory: *mut u8, packed: *mut u8, bytes: usize) {
-        use super::block::{Exact, Library, Long, Pair};
+        use super::block::{Exact, Library, Pair, Quad};
         // SAFETY: each class is entered with the sizes that it is made for.
         unsafe {
             match bytes {
@@ -29,7 +29,9 @@ impl<const V: usize> AnySize for Stepped<V> {
                 4..=7 => transfer::<_, PACK>(Pair::<4>::new(bytes), memory, packed),
                 8..=15 => transfer::<_, PACK>(Pair::<8>::new(bytes), memory, packed),
                 16..=32 => transfer::<_, PACK>(Pair::<16>::new(bytes), memory, packed),
-                _ if V == 16 || bytes <= 512 => transfer::<_, PACK>(Long::<V>::new(bytes), memory, packed),
+                33..=64 if V == 32 => transfer::<_, PACK>(Pair::<32>::new(bytes), memory, packed),
+                33..=64 => transfer::<_, PACK>(Quad::<16>::new(bytes), memory, packed),
+                65..=128 if V == 32 => transfer::<_, PACK>(Quad::<32>::new(bytes), memory, packed),
                 _ => transfer::<_, PACK>(Library::new(bytes), memory, packed),
             }
         }
@@ -44,14 +46,14 @@ pub(super) struct OneMask;
 impl AnySize for OneMask {
     #[inline(always)]
     unsafe fn transfer<const PACK: bool>(memory: *mut u8, packed: *mut u8, bytes: usize) {
-        use super::block::{Library, Long};
-        use super::masked::Masked;
+        use super::block::Library;
+        use super::masked::{Lines, Masked};
         // SAFETY: each class is entered with the sizes that it is made for.
         unsafe {
             if bytes <= 64 {
                 transfer::<_, PACK>(Masked::<64>::new(bytes), memory, packed);
-            } else if bytes <= 512 {
-                transfer::<_, PACK>(Long::<64>::new(bytes), memory, packed);
+            } else if bytes <= 16384 {
+                transfer::<_, PACK>(Lines::new(bytes), memory, packed);
             } else {
                 transfer::<_, PACK>(Library::new(bytes), memory, packed);
             }

@@ -1,6 +1,6 @@
 //! Choosing a leaf: the size classes of each level, and the functions that they are compiled into.
 
-use super::block::{Block, Exact, Library, Long, Pair, Quad};
+use super::block::{Block, Exact, Library, Pair, Quad};
 use super::{Level, List32Fn, List64Fn, PlanesFn, RowsFn, RunsFn, TileFn};
 
 /// A shape of leaf in one direction, to be instantiated for a class of blocks.
@@ -131,7 +131,6 @@ fn portable_class<S: Shape>(bytes: u64) -> S::Leaf {
         0..16 => short_class::<S>(bytes),
         17..32 => S::leaf::<Pair<16>>(),
         33..64 => S::leaf::<Quad<16>>(),
-        65..=256 => S::leaf::<Long<16>>(),
         _ => S::leaf::<Library>(),
     }
 }
@@ -146,14 +145,20 @@ fn avx2_class<S: Shape>(bytes: u64) -> S::Leaf {
         32 => S::leaf::<Exact<32>>(),
         40 => S::leaf::<Exact<40>>(),
         48 => S::leaf::<Exact<48>>(),
+        56 => S::leaf::<Exact<56>>(),
         64 => S::leaf::<Exact<64>>(),
+        72 => S::leaf::<Exact<72>>(),
+        80 => S::leaf::<Exact<80>>(),
+        88 => S::leaf::<Exact<88>>(),
         96 => S::leaf::<Exact<96>>(),
+        104 => S::leaf::<Exact<104>>(),
+        112 => S::leaf::<Exact<112>>(),
+        120 => S::leaf::<Exact<120>>(),
         128 => S::leaf::<Exact<128>>(),
         0..16 => short_class::<S>(bytes),
         17..32 => S::leaf::<Pair<16>>(),
         33..64 => S::leaf::<Pair<32>>(),
         65..128 => S::leaf::<Quad<32>>(),
-        129..=512 => S::leaf::<Long<32>>(),
         _ => S::leaf::<Library>(),
     }
 }
@@ -161,27 +166,29 @@ fn avx2_class<S: Shape>(bytes: u64) -> S::Leaf {
 /// The classes with vectors of up to 64 bytes and with masks.
 #[cfg(target_arch = "x86_64")]
 fn avx512_class<S: Shape>(bytes: u64) -> S::Leaf {
-    use super::masked::Masked;
+    use super::masked::{Lines, Masked, Steps};
     match bytes {
+        0 => S::leaf::<Exact<0>>(),
         1 => S::leaf::<Exact<1>>(),
         2 => S::leaf::<Exact<2>>(),
         4 => S::leaf::<Exact<4>>(),
         8 => S::leaf::<Exact<8>>(),
-        12 => S::leaf::<Exact<12>>(),
         16 => S::leaf::<Exact<16>>(),
-        20 => S::leaf::<Exact<20>>(),
-        24 => S::leaf::<Exact<24>>(),
         32 => S::leaf::<Exact<32>>(),
         40 => S::leaf::<Exact<40>>(),
         48 => S::leaf::<Exact<48>>(),
+        56 => S::leaf::<Exact<56>>(),
         64 => S::leaf::<Exact<64>>(),
         96 => S::leaf::<Exact<96>>(),
         128 => S::leaf::<Exact<128>>(),
-        0..16 => S::leaf::<Masked<16>>(),
+        3..16 => S::leaf::<Masked<16>>(),
         17..32 => S::leaf::<Masked<32>>(),
-        33..64 => S::leaf::<Masked<64>>(),
-        65..128 => S::leaf::<Pair<64>>(),
-        129..=1024 => S::leaf::<Long<64>>(),
+        33..64 => S::leaf::<Steps<32, 1>>(),
+        65..96 => S::leaf::<Steps<32, 2>>(),
+        97..128 => S::leaf::<Steps<32, 3>>(),
+        129..=192 => S::leaf::<Steps<64, 2>>(),
+        193..=256 => S::leaf::<Steps<64, 3>>(),
+        257..=16384 => S::leaf::<Lines>(),
         _ => S::leaf::<Library>(),
     }
 }
@@ -260,4 +267,19 @@ pub fn select_unpack_runs(level: Level) -> RunsFn {
         Level::Avx2 => avx2::runs_leaf::<false>,
         _ => portable::runs_leaf::<false>,
     }
+}
+
+#[doc(hidden)]
+pub fn experiments(bytes: u64) -> Vec<(&'static str, RowsFn, RowsFn)> {
+    use super::masked::*;
+    macro_rules! e { ($($name:literal $t:ty;)*) => { vec![$(($name, <avx512::Rows<true> as Shape>::leaf::<$t>(), <avx512::Rows<false> as Shape>::leaf::<$t>()),)*] } }
+    let mut v = vec![];
+    if bytes <= 16 { v.extend(e!("m16" Masked<16>;)); }
+    if bytes <= 32 { v.extend(e!("m32" Masked<32>;)); }
+    if bytes > 32 && bytes <= 64 { v.extend(e!("s32.1" Steps<32, 1>;)); }
+    if bytes > 64 && bytes <= 96 { v.extend(e!("s32.2" Steps<32, 2>;)); }
+    if bytes > 128 && bytes <= 192 { v.extend(e!("s64.2" Steps<64, 2>;)); }
+    if bytes > 64 { v.extend(e!("lines" Lines;"lib" Library;)); }
+    match bytes { 12=>v.extend(e!("ex" Exact<12>;)), 17=>v.extend(e!("ex" Exact<17>;)), 20=>v.extend(e!("ex" Exact<20>;)), 24=>v.extend(e!("ex" Exact<24>;)),40=>v.extend(e!("ex" Exact<40>;)),48=>v.extend(e!("ex" Exact<48>;)),64=>v.extend(e!("ex" Exact<64>;)),92=>v.extend(e!("ex" Exact<92>;)),96=>v.extend(e!("ex" Exact<96>;)),128=>v.extend(e!("ex" Exact<128>;)),_=>{} }
+    v
 }

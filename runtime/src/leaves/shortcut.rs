@@ -58,11 +58,33 @@ pub(super) struct Avx512;
 impl Shortcut for Avx512 {
     #[inline(always)]
     unsafe fn rows<B: Block, const PACK: bool>(memory: *mut u8, packed: *mut u8, rows: usize, block: B, stride: isize) -> bool {
-        if B::EXACT > super::window::WIDEST || !super::window::serves(rows, block.bytes(), stride) {
+        // SAFETY: the caller's guarantee.
+        B::EXACT <= super::window::WIDEST && unsafe { super::window::try_rows::<PACK>(memory, packed, rows, block.bytes(), stride) }
+    }
+
+    #[inline(always)]
+    unsafe fn tile<B: Block, const PACK: bool>(
+        memory: *mut u8,
+        packed: *mut u8,
+        outer: usize,
+        outer_stride: isize,
+        inner: usize,
+        inner_stride: isize,
+        block: B,
+    ) -> bool {
+        use super::transpose::tile;
+        if outer_stride != B::EXACT as isize {
             return false;
         }
-        // SAFETY: the caller's guarantee, and the shape is one that a window serves.
-        unsafe { super::window::rows::<PACK>(memory, packed, rows, block.bytes(), stride) };
+        // SAFETY: the caller's guarantee, and the elements of a row are neighbours.
+        unsafe {
+            match B::EXACT {
+                4 => tile::<B, 16, PACK>(memory, packed, outer, inner, inner_stride, block),
+                8 => tile::<B, 8, PACK>(memory, packed, outer, inner, inner_stride, block),
+                16 => tile::<B, 4, PACK>(memory, packed, outer, inner, inner_stride, block),
+                _ => return false,
+            }
+        }
         true
     }
 }

@@ -5,6 +5,8 @@
 //! the cache, and each is evicted before its second element is wanted. A tile takes all columns that share a line, and a few
 //! rows only, so that every line is finished before the next is touched.
 
+use core::ops::Range;
+
 use super::block::{Block, transfer};
 
 /// Bytes of `memory` that a tile is wide: one cache line.
@@ -40,30 +42,50 @@ pub(super) unsafe fn tile<B: Block, const PACK: bool>(
     inner_stride: isize,
     block: B,
 ) {
-    let bytes = block.bytes();
-    let column = inner * bytes;
     let (mut width, full) = columns(memory, outer_stride);
     let mut first = 0;
     while first < outer {
         width = width.min(outer - first);
-        let mut row = 0;
-        while row < inner {
-            let height = ROWS.min(inner - row);
-            for at in first..first + width {
-                let memory = memory
-                    .wrapping_offset(outer_stride.wrapping_mul(at as isize))
-                    .wrapping_offset(inner_stride.wrapping_mul(row as isize));
-                for step in 0..height {
-                    // SAFETY: the caller guarantees each element, and this one is (at, row + step) with at < outer, row + step < inner.
-                    unsafe {
-                        let packed = packed.add(at * column + (row + step) * bytes);
-                        transfer::<B, PACK>(block, memory.wrapping_offset(inner_stride.wrapping_mul(step as isize)), packed);
-                    }
-                }
-            }
-            row += height;
-        }
+        // SAFETY: the caller's guarantee for a part of the columns.
+        unsafe { strip::<B, PACK>(memory, packed, first..first + width, outer_stride, 0..inner, inner, inner_stride, block) };
         first += width;
         width = full;
+    }
+}
+
+/// Moves some rows of some neighbouring columns, a few rows at a time.
+///
+/// # Safety
+///
+/// The contract of [`TileFn`](super::TileFn) for the elements in these ranges; a column has `inner` elements.
+#[inline(always)]
+#[expect(clippy::too_many_arguments, reason = "a nest and two ranges")]
+pub(super) unsafe fn strip<B: Block, const PACK: bool>(
+    memory: *mut u8,
+    packed: *mut u8,
+    columns: Range<usize>,
+    outer_stride: isize,
+    rows: Range<usize>,
+    inner: usize,
+    inner_stride: isize,
+    block: B,
+) {
+    let bytes = block.bytes();
+    let mut first = rows.start;
+    while first < rows.end {
+        let height = ROWS.min(rows.end - first);
+        for column in columns.clone() {
+            let memory = memory
+                .wrapping_offset(outer_stride.wrapping_mul(column as isize))
+                .wrapping_offset(inner_stride.wrapping_mul(first as isize));
+            for row in 0..height {
+                // SAFETY: the caller guarantees each element of the ranges.
+                unsafe {
+                    let packed = packed.add((column * inner + first + row) * bytes);
+                    transfer::<B, PACK>(block, memory.wrapping_offset(inner_stride.wrapping_mul(row as isize)), packed);
+                }
+            }
+        }
+        first += height;
     }
 }
