@@ -1,6 +1,8 @@
 //! What the tests of several forms share.
 #![allow(dead_code, reason = "every test binary uses a part")]
 
+pub mod documents;
+
 use dtc_compiler::datatype::{Constructor, Datatype, GivenBounds, TypeBuilder, TypeId};
 use std::collections::HashMap;
 
