@@ -3,6 +3,9 @@
 /// Longer names are not compared: they are not misspelt, they are something else.
 const LONGEST: usize = 64;
 
+/// More candidates are not compared, so that an error about a hostile text comes soon.
+const COMPARED: usize = 1_000;
+
 /// Names listed in a message before the rest is cut.
 const LISTED: usize = 12;
 
@@ -14,6 +17,7 @@ pub(crate) fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a s
     let word: Vec<char> = word.chars().flat_map(char::to_lowercase).collect();
     candidates
         .into_iter()
+        .take(COMPARED)
         .filter(|candidate| candidate.len() <= LONGEST)
         .map(|candidate| (distance(&word, candidate), candidate))
         .filter(|&(distance, candidate)| distance * 3 <= candidate.chars().count().max(3))
