@@ -74,10 +74,9 @@ impl Program {
         let streaming = plan.size() > target.streaming_bytes;
         let level = target.level;
         let bind = |step: &Step| match step {
-            Step::Copy { bytes }
-            | Step::Rows { bytes, .. }
-            | Step::Planes { bytes, .. }
-            | Step::Tile { bytes, .. } => Bound::Strided(Strided::select(level, *bytes, streaming)),
+            Step::Copy { bytes } | Step::Rows { bytes, .. } | Step::Planes { bytes, .. } | Step::Tile { bytes, .. } => {
+                Bound::Strided(Strided::select(level, *bytes, streaming))
+            }
             Step::List { offsets: Offsets::Narrow(_), bytes } => Bound::List32(Both {
                 pack: leaves::select_pack_list32(level, *bytes, streaming),
                 unpack: leaves::select_unpack_list32(level, *bytes, streaming),
