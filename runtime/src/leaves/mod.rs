@@ -46,6 +46,8 @@ mod rows;
 mod runs;
 mod select;
 mod shortcut;
+#[cfg(target_arch = "x86_64")]
+mod stream;
 #[cfg(test)]
 mod tests;
 mod tile;
