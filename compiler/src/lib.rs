@@ -2,3 +2,5 @@
 #![forbid(unsafe_code)]
 pub mod datatype;
 pub mod layout;
+pub mod lower;
+pub use lower::lower;

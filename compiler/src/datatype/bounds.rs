@@ -44,18 +44,6 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Of a type without elements.
-    pub(crate) const EMPTY: Facts = Facts {
-        size: 0,
-        lb: 0,
-        ub: 0,
-        explicit: false,
-        true_lb: 0,
-        true_ub: 0,
-        alignment: 1,
-        signature: Signature::EMPTY,
-    };
-
     /// From one element of an array to the next, in bytes.
     pub fn extent(&self) -> i64 {
         // Builders admit bounds only when their difference fits.
@@ -101,6 +89,8 @@ pub(crate) struct Union {
     alignment: u64,
     elements: Span,
     markers: Span,
+    /// Where children are placed, which must fit 64 bits even where their bytes lie far from their origin.
+    origins: Span,
 }
 
 /// A range of displacements, empty at first. 128 bits: two arguments of 64 bits may be multiplied on the way.
@@ -125,7 +115,14 @@ impl Span {
 
 impl Union {
     pub(crate) fn new() -> Union {
-        Union { size: 0, signature: Some(Signature::EMPTY), alignment: 1, elements: Span::EMPTY, markers: Span::EMPTY }
+        Union {
+            size: 0,
+            signature: Some(Signature::EMPTY),
+            alignment: 1,
+            elements: Span::EMPTY,
+            markers: Span::EMPTY,
+            origins: Span::EMPTY,
+        }
     }
 
     /// Adds `copies` of a child, the first displaced by `first`, the last by `last`, and all between those two.
@@ -134,6 +131,7 @@ impl Union {
             return;
         }
         let (low, high) = (first.min(last), first.max(last));
+        self.origins.include(low, high);
         if child.size > 0 {
             self.elements.include(low + i128::from(child.true_lb), high + i128::from(child.true_ub));
         }
@@ -167,6 +165,7 @@ impl Union {
             high.checked_sub(low)?;
             Some((low, high))
         };
+        narrow(self.origins)?;
         let (true_lb, true_ub) = narrow(self.elements)?;
         let (lb, ub) = if self.markers.is_empty() {
             let extent = (true_ub - true_lb) as u64;

@@ -1,0 +1,123 @@
+//! The hash-consing builder of layouts.
+
+use super::{Edge, Kind, Layout, Measure, Node, NodeId, Run};
+use hashbrown::{DefaultHashBuilder, HashTable};
+use std::hash::BuildHasher;
+
+/// Builds a layout from the leaves up; a node that exists already is found again.
+///
+/// # Example
+///
+/// ```
+/// use dtc_compiler::layout::{Edge, Kind, LayoutBuilder, Node};
+/// let mut builder = LayoutBuilder::new();
+/// let element = builder.intern(Node::Dense { count: 1, kind: Kind::F64 }).unwrap();
+/// let again = builder.intern(Node::Dense { count: 1, kind: Kind::F64 }).unwrap();
+/// assert_eq!(element, again);
+/// let child = Edge { offset: 0, node: element };
+/// let column = builder.intern(Node::Stream { count: 8, stride: 64, child }).unwrap();
+/// let layout = builder.finish(Edge { offset: 0, node: column }, 0, 512);
+/// assert_eq!(layout.size(), 64);
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct LayoutBuilder {
+    nodes: Vec<Node>,
+    measures: Vec<Measure>,
+    table: HashTable<u32>,
+    hasher: DefaultHashBuilder,
+}
+
+impl LayoutBuilder {
+    /// An empty builder.
+    pub fn new() -> LayoutBuilder {
+        LayoutBuilder::default()
+    }
+
+    /// The id of a node, new or found. `None` when a size or bound leaves 64 bits, when a node that must not be empty
+    /// is, or when a child does not exist.
+    pub fn intern(&mut self, node: Node) -> Option<NodeId> {
+        if node.edges().iter().any(|edge| edge.node.index() >= self.nodes.len()) {
+            return None;
+        }
+        let hash = self.hasher.hash_one(&node);
+        if let Some(&found) = self.table.find(hash, |&index| self.nodes[index as usize] == node) {
+            return Some(NodeId(found));
+        }
+        let measure = Measure::of(&node, |edge| self.measures[edge.node.index()])?;
+        let index = u32::try_from(self.nodes.len()).ok()?;
+        self.nodes.push(node);
+        self.measures.push(measure);
+        let (nodes, hasher) = (&self.nodes, &self.hasher);
+        self.table.insert_unique(hash, index, |&index| hasher.hash_one(&nodes[index as usize]));
+        Some(NodeId(index))
+    }
+
+    /// How many nodes there are.
+    pub(crate) fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// The node behind an id.
+    pub fn node(&self, id: NodeId) -> &Node {
+        &self.nodes[id.index()]
+    }
+
+    /// Size, bounds and runs of a node.
+    pub fn measure(&self, id: NodeId) -> &Measure {
+        &self.measures[id.index()]
+    }
+
+    /// The layout without bytes, at offset 0.
+    pub fn empty(&mut self) -> Edge {
+        let node = self.intern(Node::Record { parts: [].into() });
+        // An empty record has no child and no size, so it always exists.
+        Edge { offset: 0, node: node.unwrap_or(NodeId(0)) }
+    }
+
+    /// `bytes` consecutive bytes at an offset.
+    pub fn bytes(&mut self, offset: i64, bytes: u64) -> Option<Edge> {
+        let node = self.intern(Node::Dense { count: bytes, kind: Kind::Byte })?;
+        Some(Edge { offset, node })
+    }
+
+    /// Runs of bytes; `None` if there are none.
+    pub fn runs(&mut self, runs: Vec<Run>) -> Option<Edge> {
+        let node = self.intern(Node::Runs { runs: runs.into(), kind: Kind::Byte })?;
+        Some(Edge { offset: 0, node })
+    }
+
+    /// The layout with that root. Nodes that it does not reach are left out; the others keep their order.
+    pub fn finish(self, root: Edge, lb: i64, extent: i64) -> Layout {
+        let mut keep = vec![false; self.nodes.len()];
+        if let Some(kept) = keep.get_mut(root.node.index()) {
+            *kept = true;
+        }
+        for index in (0..self.nodes.len()).rev() {
+            if keep[index] {
+                for edge in self.nodes[index].edges() {
+                    keep[edge.node.index()] = true;
+                }
+            }
+        }
+        let mut renamed = vec![NodeId(0); self.nodes.len()];
+        let mut nodes = Vec::with_capacity(self.nodes.len());
+        let mut measures = Vec::with_capacity(self.nodes.len());
+        for (index, (mut node, measure)) in self.nodes.into_iter().zip(self.measures).enumerate() {
+            if !keep[index] {
+                continue;
+            }
+            renamed[index] = NodeId(nodes.len() as u32);
+            let rename = |edge: Edge| Edge { node: renamed[edge.node.index()], ..edge };
+            match &mut node {
+                Node::Dense { .. } | Node::Runs { .. } => {}
+                Node::Stream { child, .. } | Node::Indexed { child, .. } => *child = rename(*child),
+                Node::Record { parts } => *parts = parts.iter().map(|&part| rename(part)).collect(),
+            }
+            nodes.push(node);
+            measures.push(measure);
+        }
+        let root = Edge { node: renamed[root.node.index()], ..root };
+        let entries = nodes.iter().map(|node: &Node| 1 + node.list_entries()).sum();
+        Layout { nodes, measures, root, lb, extent, entries, exact: false }
+    }
+}

@@ -1,0 +1,201 @@
+//! The identity of a byte sequence, computed from any layout that describes it.
+//!
+//! For the displacements `D_0 .. D_(n-1)` of the bytes in packed order, the fingerprint at a point `(x, y)` is the sum
+//! of `x^(D_k) * y^k` modulo 2^127 - 1. It composes: a shift by `o` multiplies by `x^o`, a sequence `B` after a
+//! sequence `A` contributes `y^|A| * F(B)`, and streams are geometric sums. So it depends on the sequence alone, not on
+//! how it is written down, and costs time linear in the nodes and list entries of the layout.
+
+use super::field::{Powers, Residue};
+use super::{Edge, Layout, Node};
+use std::fmt;
+use std::sync::LazyLock;
+
+/// A point at which fingerprints are taken.
+///
+/// The published point ([`Point::published`]) gives hashes that are the same everywhere. Because collisions at a known
+/// point can be constructed, whoever trusts an equality confirms it at a second point drawn at random.
+///
+/// # Example
+///
+/// ```
+/// use dtc_compiler::layout::{Layout, Point};
+/// let a = Layout::parse("layout lb 0 extent 4 {\n  %0 = dense 1 x i32\n  root %0\n}")?;
+/// let b = Layout::parse("layout lb 0 extent 4 {\n  %0 = dense 2 x i16\n  root %0\n}")?;
+/// let point = Point::new(0x1234_5678_9abc_def0, 0x0fed_cba9_8765_4321);
+/// assert_eq!(a.fingerprint(&point), b.fingerprint(&point));
+/// # Ok::<(), dtc_compiler::layout::ParseError>(())
+/// ```
+pub struct Point {
+    x: Powers,
+    y: Powers,
+    /// Of a single step along a run: one byte further in memory and in the packed bytes.
+    step: Residue,
+}
+
+impl Point {
+    /// The point with these coordinates, taken modulo 2^127 - 1. The coordinates 0 and 1 are replaced.
+    pub fn new(x: u128, y: u128) -> Point {
+        let coordinate = |value: u128, instead: u128| {
+            let residue = Residue::new(value);
+            if residue.value() < 2 { Residue::new(instead) } else { residue }
+        };
+        let (x, y) = (coordinate(x, 3), coordinate(y, 5));
+        Point { x: Powers::new(x), y: Powers::new(y), step: x * y }
+    }
+
+    /// The point of printed hashes, caches and bundles: the first digits of the square roots of 2 and 3.
+    pub fn published() -> &'static Point {
+        static PUBLISHED: LazyLock<Point> = LazyLock::new(|| {
+            Point::new(0x6a09_e667_f3bc_c908_b2fb_1366_ea95_7d3e, 0x3b67_ae85_84ca_a73b_2574_2d70_78b8_3b89)
+        });
+        &PUBLISHED
+    }
+
+    fn run(&self, bytes: u64) -> Residue {
+        self.step.geometric_sum(bytes)
+    }
+}
+
+/// The value of a fingerprint at some point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Fingerprint(u128);
+
+/// The identity of a type: equal for every construction of the same byte sequence with the same extent.
+///
+/// Printed as 32 hexadecimal digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TypeHash([u8; 16]);
+
+impl TypeHash {
+    /// The hash as bytes.
+    pub fn as_bytes(&self) -> &[u8; 16] {
+        &self.0
+    }
+}
+
+impl fmt::Display for TypeHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+/// Remembers the last power or sum: lists tend to repeat their lengths.
+struct Last<'a> {
+    argument: u64,
+    value: Residue,
+    compute: &'a dyn Fn(u64) -> Residue,
+}
+
+impl<'a> Last<'a> {
+    fn new(compute: &'a dyn Fn(u64) -> Residue) -> Last<'a> {
+        Last { argument: 0, value: compute(0), compute }
+    }
+
+    #[inline]
+    fn of(&mut self, argument: u64) -> Residue {
+        if argument != self.argument {
+            *self = Last { argument, value: (self.compute)(argument), compute: self.compute };
+        }
+        self.value
+    }
+}
+
+impl Layout {
+    /// The fingerprint of one element at a point.
+    pub fn fingerprint(&self, point: &Point) -> Fingerprint {
+        let mut values: Vec<Residue> = Vec::with_capacity(self.nodes.len());
+        for node in &self.nodes {
+            values.push(value(node, point, |edge| values[edge.node.index()], |edge| self.measure(edge.node).size));
+        }
+        let root = point.x.signed(self.root.offset) * values[self.root.node.index()];
+        Fingerprint(root.value())
+    }
+
+    /// The identity of the type at the published point: fingerprint, size and extent.
+    ///
+    /// ```
+    /// use dtc_compiler::layout::Layout;
+    /// let once = Layout::parse("layout lb 0 extent 8 {\n  %0 = dense 8 x byte\n  root %0\n}")?;
+    /// let twice = Layout::parse("layout lb 0 extent 8 {\n  %0 = dense 4 x byte\n  %1 = indexed [0 4] of %0\n  root %1\n}")?;
+    /// assert_eq!(once.type_hash(), twice.type_hash());
+    /// # Ok::<(), dtc_compiler::layout::ParseError>(())
+    /// ```
+    pub fn type_hash(&self) -> TypeHash {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(b"dtc type 1");
+        hasher.update(&self.fingerprint(Point::published()).0.to_le_bytes());
+        hasher.update(&self.size().to_le_bytes());
+        hasher.update(&self.extent.to_le_bytes());
+        let mut hash = [0; 16];
+        hash.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
+        TypeHash(hash)
+    }
+}
+
+/// The fingerprint of a node at its origin, from those of its children.
+fn value(node: &Node, point: &Point, of: impl Fn(Edge) -> Residue, size: impl Fn(Edge) -> u64) -> Residue {
+    let displaced = |edge: Edge| point.x.signed(edge.offset) * of(edge);
+    match node {
+        Node::Dense { count, kind } => point.run(count * kind.size()),
+        Node::Stream { count, stride, child } => {
+            let step = point.x.signed(*stride) * point.y.unsigned(size(*child));
+            displaced(*child) * step.geometric_sum(*count)
+        }
+        // Lists are polynomials in y, evaluated from the last entry to the first.
+        Node::Indexed { offsets, child } => {
+            let packed = point.y.unsigned(size(*child));
+            let sum = offsets.iter().rev().fold(Residue::ZERO, |sum, &offset| sum * packed + point.x.signed(offset));
+            displaced(*child) * sum
+        }
+        Node::Runs { runs, kind } => {
+            let (run_of, packed_of) = (|bytes| point.run(bytes), |bytes| point.y.unsigned(bytes));
+            let (mut run_value, mut packed) = (Last::new(&run_of), Last::new(&packed_of));
+            runs.iter().rev().fold(Residue::ZERO, |sum, run| {
+                let bytes = run.count * kind.size();
+                sum * packed.of(bytes) + point.x.signed(run.offset) * run_value.of(bytes)
+            })
+        }
+        Node::Record { parts } => {
+            let packed_of = |bytes| point.y.unsigned(bytes);
+            let mut packed = Last::new(&packed_of);
+            parts.iter().rev().fold(Residue::ZERO, |sum, &part| sum * packed.of(size(part)) + displaced(part))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The definition, byte by byte.
+    fn direct(layout: &Layout, point: &Point) -> Fingerprint {
+        let sum = layout.displacements().enumerate().fold(Residue::ZERO, |sum, (k, displacement)| {
+            sum + point.x.signed(displacement) * point.y.unsigned(k as u64)
+        });
+        Fingerprint(sum.value())
+    }
+
+    #[test]
+    fn composition_agrees_with_the_definition() {
+        let text = "layout lb 0 extent 64 {
+            %0 = dense 3 x i16
+            %1 = stream 4 x -16 of 2: %0
+            %2 = indexed [5 -7 100] of 3: %1
+            %3 = runs [(0 3) (40 1) (-9 3)] x i32
+            %4 = record [9: %2, -20: %3, 0: %0, 9: %2]
+            %5 = stream 2 x 0 of %4
+            root -33: %5
+        }";
+        let layout = Layout::parse(text).unwrap();
+        let point = Point::new(u128::MAX / 7, u128::MAX / 11);
+        assert_eq!(layout.fingerprint(&point), direct(&layout, &point));
+        assert_eq!(layout.fingerprint(Point::published()), direct(&layout, Point::published()));
+    }
+
+    #[test]
+    fn printed_hashes_never_change() {
+        let layout =
+            Layout::parse("layout lb 0 extent 6200 {\n %0 = dense 40 x byte\n %1 = stream 12 x 112 of %0\n root %1\n}");
+        assert_eq!(layout.unwrap().type_hash().to_string(), "0203a2c50b61e72cacbe1e4ec98775a7");
+    }
+}

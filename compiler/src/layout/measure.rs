@@ -1,0 +1,119 @@
+//! Size, bounds and runs of nodes, computed as they are made.
+
+use super::{Edge, Node};
+
+/// What is known of a node without looking at its bytes. Offsets are in bytes from the node's origin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Measure {
+    /// Packed bytes.
+    pub size: u64,
+    /// Lowest offset of a byte.
+    pub low: i64,
+    /// One past the highest offset of a byte.
+    pub high: i64,
+    /// Offset of the first byte in packed order.
+    pub first: i64,
+    /// One past the offset of the last byte in packed order.
+    pub last: i64,
+    /// Maximal runs: stretches of packed bytes that are consecutive in memory, counted without a limit up to 2^64 - 1.
+    pub runs: u64,
+}
+
+impl Measure {
+    /// Of a node without bytes.
+    pub(super) const EMPTY: Measure = Measure { size: 0, low: 0, high: 0, first: 0, last: 0, runs: 0 };
+
+    fn dense(bytes: u64) -> Option<Measure> {
+        let high = i64::try_from(bytes).ok()?;
+        Some(Measure { size: bytes, low: 0, high, first: 0, last: high, runs: 1 })
+    }
+
+    fn shifted(self, offset: i64) -> Option<Measure> {
+        Some(Measure {
+            low: self.low.checked_add(offset)?,
+            high: self.high.checked_add(offset)?,
+            first: self.first.checked_add(offset)?,
+            last: self.last.checked_add(offset)?,
+            ..self
+        })
+    }
+
+    /// This one followed by another.
+    fn then(self, next: Measure) -> Option<Measure> {
+        if self.size == 0 {
+            return Some(next);
+        }
+        let joined = u64::from(self.last == next.first);
+        Some(Measure {
+            size: self.size.checked_add(next.size)?,
+            low: self.low.min(next.low),
+            high: self.high.max(next.high),
+            first: self.first,
+            last: next.last,
+            runs: self.runs.saturating_add(next.runs) - joined,
+        })
+    }
+
+    fn repeated(self, count: u64, stride: i64) -> Option<Measure> {
+        let last_shift = i128::from(count - 1) * i128::from(stride);
+        let last_shift = i64::try_from(last_shift).ok()?;
+        let last = self.shifted(last_shift)?;
+        let joined = if i128::from(self.first) + i128::from(stride) == i128::from(self.last) { count - 1 } else { 0 };
+        let runs = u128::from(self.runs) * u128::from(count) - u128::from(joined);
+        Some(Measure {
+            size: i64::try_from(self.size.checked_mul(count)?).ok()? as u64,
+            low: self.low.min(last.low),
+            high: self.high.max(last.high),
+            first: self.first,
+            last: last.last,
+            runs: u64::try_from(runs).unwrap_or(u64::MAX),
+        })
+    }
+
+    /// Of a node whose children are measured; `None` when a number leaves 64 bits, or the node breaks a rule of
+    /// [`Node`].
+    pub(super) fn of(node: &Node, child_of: impl Fn(Edge) -> Measure) -> Option<Measure> {
+        let edge = |edge: Edge| child_of(edge).shifted(edge.offset);
+        let measure = match node {
+            Node::Dense { count, kind } => Measure::dense(count.checked_mul(kind.size())?)?,
+            Node::Stream { count, stride, child } => {
+                if *count == 0 {
+                    return None;
+                }
+                edge(*child)?.repeated(*count, *stride)?
+            }
+            Node::Indexed { offsets, child } => {
+                let child = edge(*child)?;
+                let mut all = Measure::EMPTY;
+                for &offset in offsets.iter() {
+                    all = all.then(child.shifted(offset)?)?;
+                }
+                all
+            }
+            Node::Runs { runs, kind } => {
+                let mut all = Measure::EMPTY;
+                for run in runs.iter() {
+                    if run.count == 0 {
+                        return None;
+                    }
+                    all = all.then(Measure::dense(run.count.checked_mul(kind.size())?)?.shifted(run.offset)?)?;
+                }
+                all
+            }
+            Node::Record { parts } => {
+                let mut all = Measure::EMPTY;
+                for &part in parts.iter() {
+                    let part = edge(part)?;
+                    if part.size == 0 {
+                        continue;
+                    }
+                    all = all.then(part)?;
+                }
+                all
+            }
+        };
+        let allowed_empty = matches!(node, Node::Record { .. });
+        let fits = i64::try_from(measure.size).is_ok() && measure.high.checked_sub(measure.low).is_some();
+        (fits && (measure.size > 0 || allowed_empty)).then_some(measure)
+    }
+}

@@ -1,0 +1,339 @@
+//! Where packed bytes lie in memory, and the reverse.
+//!
+//! Positions count packed bytes over a whole call: element `i` of a count begins at position `i * size`.
+
+use super::walk::Frame;
+use super::{Edge, Layout, Node, NodeId, Piece, Walk};
+
+/// Finds positions in a layout: O(depth) for strided nodes, O(log n) for lists of differing lengths.
+///
+/// # Example
+///
+/// ```
+/// use dtc_compiler::layout::{Layout, positions::Positions};
+/// let layout = Layout::parse("layout lb 0 extent 64 {\n  %0 = dense 2 x i32\n  %1 = stream 3 x 16 of %0\n  root %1\n}")?;
+/// let positions = Positions::new(&layout);
+/// assert_eq!(positions.memory_of(9), Some(17));
+/// assert_eq!(positions.position_of(17), Some(9));
+/// assert_eq!(positions.element_border(6), 4);
+/// assert_eq!(positions.contiguous_prefix(1), 8);
+/// # Ok::<(), dtc_compiler::layout::ParseError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Positions<'a> {
+    layout: &'a Layout,
+    /// For runs and records: the packed position of each entry inside the node. Empty for the others.
+    starts: Vec<Vec<u64>>,
+}
+
+/// A contiguous piece of memory in an iov list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// Of its first byte, in bytes from the address of element 0.
+    pub offset: i64,
+    /// Length in bytes.
+    pub bytes: u64,
+}
+
+impl<'a> Positions<'a> {
+    /// Prepares the look-up: time and memory in proportion to the lists of the layout.
+    pub fn new(layout: &'a Layout) -> Positions<'a> {
+        let prefix = |sizes: &mut dyn Iterator<Item = u64>| {
+            sizes
+                .scan(0, |sum, size| {
+                    let start = *sum;
+                    *sum += size;
+                    Some(start)
+                })
+                .collect()
+        };
+        let starts = layout
+            .nodes()
+            .map(|(_, node)| match node {
+                Node::Runs { runs, kind } => prefix(&mut runs.iter().map(|run| run.count * kind.size())),
+                Node::Record { parts } => prefix(&mut parts.iter().map(|part| layout.measure(part.node).size)),
+                _ => Vec::new(),
+            })
+            .collect();
+        Positions { layout, starts }
+    }
+
+    /// The pieces of one element from a byte of it on. The first piece is cut at the byte when its kind is one byte
+    /// wide, and otherwise begins at the element that holds it; `skipped` tells how many bytes too early.
+    fn walk_from(&self, position: u64) -> (Walk<'a>, Option<Piece>, u64) {
+        let mut stack = Vec::new();
+        let mut edge = self.layout.root();
+        let mut rest = position;
+        let list = |id: NodeId, rest: u64| self.starts[id.index()].partition_point(|&start| start <= rest) - 1;
+        loop {
+            let size_of = |edge: Edge| self.layout.measure(edge.node).size;
+            let (at, child) = match self.layout.node(edge.node) {
+                Node::Dense { count, kind } => {
+                    let whole = rest / kind.size();
+                    let offset = edge.offset + (whole * kind.size()) as i64;
+                    let piece = Piece { offset, count: count - whole, kind: *kind };
+                    return (Walk::resume(self.layout, stack), Some(piece), rest % kind.size());
+                }
+                Node::Runs { runs, kind } => {
+                    let at = list(edge.node, rest);
+                    let whole = (rest - self.starts[edge.node.index()][at]) / kind.size();
+                    let offset = edge.offset + runs[at].offset + (whole * kind.size()) as i64;
+                    let piece = Piece { offset, count: runs[at].count - whole, kind: *kind };
+                    stack.push(Frame { edge, next: at as u64 + 1 });
+                    let skipped = (rest - self.starts[edge.node.index()][at]) % kind.size();
+                    return (Walk::resume(self.layout, stack), Some(piece), skipped);
+                }
+                Node::Stream { stride, child, .. } => {
+                    let at = rest / size_of(*child);
+                    rest %= size_of(*child);
+                    (at, Edge { offset: at as i64 * stride + child.offset, ..*child })
+                }
+                Node::Indexed { offsets, child } => {
+                    let at = rest / size_of(*child);
+                    rest %= size_of(*child);
+                    (at, Edge { offset: offsets[at as usize] + child.offset, ..*child })
+                }
+                Node::Record { parts } if parts.is_empty() => return (Walk::resume(self.layout, stack), None, 0),
+                Node::Record { parts } => {
+                    let at = list(edge.node, rest);
+                    rest -= self.starts[edge.node.index()][at];
+                    (at as u64, parts[at])
+                }
+            };
+            stack.push(Frame { edge, next: at + 1 });
+            edge = Edge { offset: edge.offset + child.offset, ..child };
+        }
+    }
+
+    fn split(&self, position: u64) -> Option<(i64, u64)> {
+        let size = self.layout.size();
+        let element = i64::try_from(position.checked_div(size)?).ok()?;
+        Some((element.checked_mul(self.layout.extent())?, position % size))
+    }
+
+    /// The memory offset of a packed byte; `None` for a layout without bytes or an offset that leaves 64 bits.
+    pub fn memory_of(&self, position: u64) -> Option<i64> {
+        self.segments(position).next().map(|segment| segment.offset)
+    }
+
+    /// The first packed position of a byte of element 0 that lies at a memory offset; `None` in gaps.
+    ///
+    /// Costs O(depth) for streams whose copies do not interleave, and time in proportion to the lists otherwise.
+    pub fn position_of(&self, offset: i64) -> Option<u64> {
+        let mut best: Option<u64> = None;
+        // Candidates: a node, its absolute offset, and the packed position where it begins.
+        let mut stack = vec![(self.layout.root(), 0u64)];
+        while let Some((edge, position)) = stack.pop() {
+            let measure = self.layout.measure(edge.node);
+            let inside = i128::from(offset) - i128::from(edge.offset);
+            let reachable = (i128::from(measure.low)..i128::from(measure.high)).contains(&inside);
+            if !reachable || best.is_some_and(|best| best <= position) {
+                continue;
+            }
+            let inside = inside as i64;
+            let at = |child: Edge, shift: i64| Edge { offset: edge.offset + shift + child.offset, ..child };
+            match self.layout.node(edge.node) {
+                Node::Dense { .. } => best = Some(position + inside as u64),
+                Node::Runs { runs, kind } => {
+                    let starts = &self.starts[edge.node.index()];
+                    let hit = runs.iter().zip(starts).find(|(run, _)| {
+                        let bytes = (run.count * kind.size()) as i64;
+                        (run.offset..run.offset + bytes).contains(&inside)
+                    });
+                    if let Some((run, start)) = hit {
+                        let found = position + start + (inside - run.offset) as u64;
+                        best = Some(best.map_or(found, |best| best.min(found)));
+                    }
+                }
+                Node::Stream { count, stride, child } => {
+                    let size = self.layout.measure(child.node).size;
+                    // The last copy goes on the stack first, so that the first is tried first.
+                    for copy in self.copies_around(inside, *count, *stride, *child).rev() {
+                        stack.push((at(*child, copy as i64 * stride), position + copy * size));
+                    }
+                }
+                Node::Indexed { offsets, child } => {
+                    let size = self.layout.measure(child.node).size;
+                    for (copy, &shift) in offsets.iter().enumerate().rev() {
+                        stack.push((at(*child, shift), position + copy as u64 * size));
+                    }
+                }
+                Node::Record { parts } => {
+                    for (part, start) in parts.iter().zip(&self.starts[edge.node.index()]).rev() {
+                        stack.push((at(*part, 0), position + start));
+                    }
+                }
+            }
+        }
+        best
+    }
+
+    /// The copies of a stream whose bounds hold an offset.
+    fn copies_around(&self, inside: i64, count: u64, stride: i64, child: Edge) -> std::ops::Range<u64> {
+        let measure = self.layout.measure(child.node);
+        let low = i128::from(child.offset) + i128::from(measure.low);
+        let high = i128::from(child.offset) + i128::from(measure.high);
+        let (inside, wide) = (i128::from(inside), i128::from(stride));
+        let (from, to) = match stride.signum() {
+            0 => (0, 1),
+            1 => ((inside - high).div_euclid(wide) + 1, (inside - low).div_euclid(wide) + 1),
+            // Copy i covers low + i*stride .. high + i*stride; mirrored.
+            _ => ((low - inside - 1).div_euclid(-wide) + 1, (high - inside - 1).div_euclid(-wide) + 1),
+        };
+        let clamp = |copy: i128| copy.clamp(0, i128::from(count)) as u64;
+        clamp(from)..clamp(to)
+    }
+
+    /// The iov list from a packed byte on, over as many elements as there may be: contiguous segments in packed order,
+    /// neighbours merged within an element. Infinite unless the layout is empty or offsets leave 64 bits.
+    pub fn segments(&self, position: u64) -> Segments<'_> {
+        Segments { positions: self, walk: None, ahead: None, element: 0, next_position: self.split(position) }
+            .started(position)
+    }
+
+    /// A position rounded down to the border of a basic element.
+    pub fn element_border(&self, position: u64) -> u64 {
+        match self.split(position) {
+            Some((_, within)) => position - self.walk_from(within).2,
+            None => position,
+        }
+    }
+
+    /// Length in bytes of the leading contiguous piece of a count of elements.
+    pub fn contiguous_prefix(&self, count: u64) -> u64 {
+        let size = self.layout.size();
+        if size == 0 || count == 0 {
+            return 0;
+        }
+        match self.layout.contiguous() {
+            Some(_) if i128::from(self.layout.extent()) == i128::from(size) => size.saturating_mul(count),
+            _ => self.segments(0).next().map_or(0, |segment| segment.bytes),
+        }
+    }
+}
+
+/// See [`Positions::segments`].
+#[derive(Clone, Debug)]
+pub struct Segments<'a> {
+    positions: &'a Positions<'a>,
+    walk: Option<Walk<'a>>,
+    ahead: Option<Segment>,
+    element: i64,
+    next_position: Option<(i64, u64)>,
+}
+
+impl Segments<'_> {
+    fn started(mut self, position: u64) -> Self {
+        self.element = position.checked_div(self.positions.layout.size()).map_or(0, |element| element as i64);
+        self
+    }
+
+    /// The next piece of the element that is being walked, as a segment.
+    fn piece(&mut self) -> Option<Segment> {
+        let base = self.element.checked_mul(self.positions.layout.extent())?;
+        let piece = self.walk.as_mut()?.next()?;
+        Some(Segment { offset: base.checked_add(piece.offset)?, bytes: piece.bytes() })
+    }
+}
+
+impl Iterator for Segments<'_> {
+    type Item = Segment;
+
+    fn next(&mut self) -> Option<Segment> {
+        if let Some((base, within)) = self.next_position.take() {
+            let (walk, piece, skipped) = self.positions.walk_from(within);
+            let piece = piece?;
+            let offset = base.checked_add(piece.offset)?.checked_add(skipped as i64)?;
+            self.ahead = Some(Segment { offset, bytes: piece.bytes() - skipped });
+            self.walk = Some(walk);
+        }
+        let mut current = match self.ahead.take() {
+            Some(segment) => segment,
+            None => {
+                self.element = self.element.checked_add(1)?;
+                self.walk = Some(self.positions.layout.walk());
+                self.piece()?
+            }
+        };
+        while let Some(next) = self.piece() {
+            if current.offset.checked_add(current.bytes as i64) == Some(next.offset) {
+                current.bytes += next.bytes;
+            } else {
+                self.ahead = Some(next);
+                break;
+            }
+        }
+        Some(current)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> Layout {
+        let text = "layout lb 0 extent 300 {
+            %0 = dense 3 x i16
+            %1 = stream 4 x -16 of 2: %0
+            %2 = indexed [5 -7 100] of 3: %1
+            %3 = runs [(0 3) (40 1) (12 2)] x i32
+            %4 = record [9: %2, 150: %3, 210: %0, 216: %0]
+            root -33: %4
+        }";
+        Layout::parse(text).unwrap()
+    }
+
+    #[test]
+    fn every_position_agrees_with_the_walk() {
+        let layout = sample();
+        let positions = Positions::new(&layout);
+        let map: Vec<i64> = layout.displacements().collect();
+        let size = map.len() as u64;
+        for (position, &offset) in map.iter().enumerate() {
+            assert_eq!(positions.memory_of(position as u64), Some(offset));
+            assert_eq!(positions.memory_of(position as u64 + 5 * size), Some(offset + 1500));
+            let first = map.iter().position(|&other| other == offset).map(|first| first as u64);
+            assert_eq!(positions.position_of(offset), first);
+        }
+        for offset in -200..400 {
+            let first = map.iter().position(|&other| other == offset).map(|first| first as u64);
+            assert_eq!(positions.position_of(offset), first, "offset {offset}");
+        }
+    }
+
+    #[test]
+    fn segments_from_any_byte_cover_the_rest() {
+        let layout = sample();
+        let positions = Positions::new(&layout);
+        let map: Vec<i64> =
+            (0..3).flat_map(|element| layout.displacements().map(move |offset| offset + element * 300)).collect();
+        for position in 0..map.len() {
+            let mut covered = Vec::new();
+            for segment in positions.segments(position as u64) {
+                covered.extend((0..segment.bytes as i64).map(|byte| segment.offset + byte));
+                if covered.len() >= map.len() - position {
+                    break;
+                }
+            }
+            assert_eq!(covered[..map.len() - position], map[position..]);
+        }
+        let merged = positions.segments(0).take_while(|segment| segment.offset < 180).count();
+        assert!(merged > 0);
+    }
+
+    #[test]
+    fn element_borders_round_down() {
+        let layout = sample();
+        let positions = Positions::new(&layout);
+        let mut borders = Vec::new();
+        for piece in layout.walk() {
+            let start = borders.len() as u64;
+            for byte in 0..piece.bytes() {
+                borders.push(start + byte / piece.kind.size() * piece.kind.size());
+            }
+        }
+        for (position, &border) in borders.iter().enumerate() {
+            assert_eq!(positions.element_border(position as u64), border);
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! The reference walker: the exact sequence of bytes of a layout.
+
+use super::{Edge, Kind, Layout, Node};
+
+/// Consecutive elements as the walker meets them. Neighbouring pieces may continue each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// Of the first byte, in bytes from the address the type is applied to.
+    pub offset: i64,
+    /// Number of elements.
+    pub count: u64,
+    /// What they are.
+    pub kind: Kind,
+}
+
+impl Piece {
+    /// Length in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.count * self.kind.size()
+    }
+}
+
+/// Yields the pieces of a layout in packed order. Depth costs memory, not stack.
+#[derive(Clone, Debug)]
+pub struct Walk<'a> {
+    layout: &'a Layout,
+    stack: Vec<Frame>,
+}
+
+/// A node on the way down: its absolute offset and the next child or entry to visit.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Frame {
+    pub(super) edge: Edge,
+    pub(super) next: u64,
+}
+
+impl Layout {
+    /// The pieces of one element in packed order: the meaning of the layout.
+    ///
+    /// ```
+    /// use dtc_compiler::layout::Layout;
+    /// let text = "layout lb 0 extent 16 {\n  %0 = dense 1 x i32\n  %1 = indexed [8 0] of %0\n  root 4: %1\n}";
+    /// let offsets: Vec<i64> = Layout::parse(text)?.walk().map(|piece| piece.offset).collect();
+    /// assert_eq!(offsets, [12, 4]);
+    /// # Ok::<(), dtc_compiler::layout::ParseError>(())
+    /// ```
+    pub fn walk(&self) -> Walk<'_> {
+        Walk { layout: self, stack: vec![Frame { edge: self.root, next: 0 }] }
+    }
+
+    /// The displacement of every byte in packed order.
+    ///
+    /// ```
+    /// use dtc_compiler::layout::Layout;
+    /// let text = "layout lb 0 extent 8 {\n  %0 = dense 2 x i16\n  root 2: %0\n}";
+    /// assert_eq!(Layout::parse(text)?.displacements().collect::<Vec<_>>(), [2, 3, 4, 5]);
+    /// # Ok::<(), dtc_compiler::layout::ParseError>(())
+    /// ```
+    pub fn displacements(&self) -> impl Iterator<Item = i64> {
+        self.walk().flat_map(|piece| piece.offset..piece.offset + piece.bytes() as i64)
+    }
+}
+
+impl<'a> Walk<'a> {
+    pub(super) fn resume(layout: &'a Layout, stack: Vec<Frame>) -> Walk<'a> {
+        Walk { layout, stack }
+    }
+}
+
+impl Iterator for Walk<'_> {
+    type Item = Piece;
+
+    fn next(&mut self) -> Option<Piece> {
+        loop {
+            let frame = self.stack.last_mut()?;
+            let (base, at) = (frame.edge.offset, frame.next);
+            frame.next += 1;
+            let below = |edge: Edge, shift: i64| Edge { offset: base + shift + edge.offset, ..edge };
+            let (more, child) = match &self.layout.nodes[frame.edge.node.index()] {
+                Node::Dense { count, kind } => {
+                    self.stack.pop();
+                    return Some(Piece { offset: base, count: *count, kind: *kind });
+                }
+                Node::Runs { runs, kind } => match runs.get(at as usize) {
+                    Some(run) => return Some(Piece { offset: base + run.offset, count: run.count, kind: *kind }),
+                    None => (false, None),
+                },
+                Node::Stream { count, stride, child } => {
+                    (at + 1 < *count, (at < *count).then(|| below(*child, at as i64 * stride)))
+                }
+                Node::Indexed { offsets, child } => {
+                    (at as usize + 1 < offsets.len(), offsets.get(at as usize).map(|&offset| below(*child, offset)))
+                }
+                Node::Record { parts } => {
+                    (at as usize + 1 < parts.len(), parts.get(at as usize).map(|&part| below(part, 0)))
+                }
+            };
+            // Frames that have nothing left go before their last child comes: the stack stays as deep as the branching.
+            if !more {
+                self.stack.pop();
+            }
+            self.stack.extend(child.map(|edge| Frame { edge, next: 0 }));
+        }
+    }
+}

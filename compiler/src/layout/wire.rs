@@ -1,0 +1,206 @@
+//! The binary encoding of layouts: flattened types, caches and bundles.
+//!
+//! ```text
+//! offset  bytes  content
+//! 0       8      "dtclayou"
+//! 8       4      version, little endian: 1
+//! 12      8      length of the body in bytes, little endian
+//! 20      16     the first half of the BLAKE3 hash of the body
+//! 36      ...    body: the postcard encoding of lb, extent, nodes and root
+//! ```
+//!
+//! The reader accepts nothing that [`Layout::verify`] would refuse, whatever the bytes: a layout that was read may be
+//! packed with. The claim that a layout is canonical does not travel; the reader's owner canonicalises again.
+
+use super::{Edge, Layout, LayoutBuilder, Node, NodeId};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+const MAGIC: &[u8; 8] = b"dtclayou";
+const VERSION: u32 = 1;
+const HEADER: usize = 36;
+
+/// Why bytes are not a layout.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum WireError {
+    /// The bytes do not begin as an encoded layout does.
+    #[error("expected an encoded layout, found other data")]
+    Foreign,
+    /// A version that this reader does not know.
+    #[error("expected version {VERSION}, found version {0}")]
+    Version(u32),
+    /// Fewer or more bytes than the header announces.
+    #[error("expected {expected} bytes, found {found}")]
+    Length {
+        /// What the header announces.
+        expected: u64,
+        /// What there is.
+        found: u64,
+    },
+    /// The body is not what was written.
+    #[error("expected a body with the recorded checksum, found a damaged one")]
+    Checksum,
+    /// The body is not the encoding of a layout.
+    #[error("expected the encoding of a layout, found {0}")]
+    Malformed(String),
+}
+
+#[derive(Serialize)]
+struct BodyRef<'a> {
+    lb: i64,
+    extent: i64,
+    nodes: &'a [Node],
+    root: Edge,
+}
+
+#[derive(Deserialize)]
+struct Body {
+    lb: i64,
+    extent: i64,
+    nodes: Vec<Node>,
+    root: Edge,
+}
+
+fn checksum(body: &[u8]) -> [u8; 16] {
+    let mut checksum = [0; 16];
+    checksum.copy_from_slice(&blake3::hash(body).as_bytes()[..16]);
+    checksum
+}
+
+impl Layout {
+    /// The layout as bytes that any machine reads back.
+    ///
+    /// ```
+    /// use dtc_compiler::layout::Layout;
+    /// let layout = Layout::parse("layout lb 0 extent 9 {\n  %0 = dense 1 x byte\n  root 3: %0\n}")?;
+    /// let bytes = layout.to_bytes();
+    /// assert_eq!(Layout::from_bytes(&bytes).unwrap().to_string(), layout.to_string());
+    /// assert!(Layout::from_bytes(&bytes[..20]).is_err());
+    /// # Ok::<(), dtc_compiler::layout::ParseError>(())
+    /// ```
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let body = BodyRef { lb: self.lb, extent: self.extent, nodes: &self.nodes, root: self.root };
+        // Encoding plain data to memory cannot fail.
+        let body = postcard::to_stdvec(&body).unwrap_or_default();
+        let mut bytes = Vec::with_capacity(HEADER + body.len());
+        bytes.extend_from_slice(MAGIC);
+        bytes.extend_from_slice(&VERSION.to_le_bytes());
+        bytes.extend_from_slice(&(body.len() as u64).to_le_bytes());
+        bytes.extend_from_slice(&checksum(&body));
+        bytes.extend_from_slice(&body);
+        bytes
+    }
+
+    /// Reads what [`Layout::to_bytes`] wrote, or hostile data.
+    ///
+    /// # Errors
+    ///
+    /// A [`WireError`] that says what is wrong; memory in proportion to the input at most.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Layout, WireError> {
+        let header = bytes.get(..HEADER).ok_or(WireError::Foreign)?;
+        if &header[..8] != MAGIC {
+            return Err(WireError::Foreign);
+        }
+        let version = u32::from_le_bytes([header[8], header[9], header[10], header[11]]);
+        if version != VERSION {
+            return Err(WireError::Version(version));
+        }
+        let mut length = [0; 8];
+        length.copy_from_slice(&header[12..20]);
+        let (expected, body) = (u64::from_le_bytes(length), &bytes[HEADER..]);
+        if expected != body.len() as u64 {
+            return Err(WireError::Length { expected, found: body.len() as u64 });
+        }
+        if header[20..] != checksum(body) {
+            return Err(WireError::Checksum);
+        }
+        let (body, rest) =
+            postcard::take_from_bytes::<Body>(body).map_err(|error| WireError::Malformed(error.to_string()))?;
+        if !rest.is_empty() {
+            return Err(WireError::Malformed(format!("{} bytes after its end", rest.len())));
+        }
+        Body::check(body)
+    }
+}
+
+impl Body {
+    fn check(self) -> Result<Layout, WireError> {
+        let malformed = |what: &str| WireError::Malformed(what.to_owned());
+        let mut builder = LayoutBuilder::new();
+        for (index, node) in self.nodes.into_iter().enumerate() {
+            let id = builder.intern(node).ok_or_else(|| malformed("a node that breaks the rules of layouts"))?;
+            if id != NodeId(index as u32) {
+                return Err(malformed("a node that exists twice"));
+            }
+        }
+        let Edge { offset, node } = self.root;
+        if node.index() >= builder.len() {
+            return Err(malformed("a root that does not exist"));
+        }
+        let measure = *builder.measure(node);
+        if measure.low.checked_add(offset).is_none() || measure.high.checked_add(offset).is_none() {
+            return Err(malformed("a root whose bounds leave 64 bits"));
+        }
+        if self.lb.checked_add(self.extent).is_none() {
+            return Err(malformed("an upper bound that leaves 64 bits"));
+        }
+        Ok(builder.finish(self.root, self.lb, self.extent))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> Layout {
+        let text = "layout lb -4 extent 64 {
+            %0 = dense 3 x i16
+            %1 = stream 4 x -16 of 2: %0
+            %2 = runs [(0 3) (40 1)] x i32
+            %3 = record [9: %1, -20: %2, 0: %0]
+            root -33: %3
+        }";
+        Layout::parse(text).unwrap()
+    }
+
+    /// Bytes with a body of this content and a right header.
+    fn sealed(body: &[u8]) -> Vec<u8> {
+        let mut bytes = sample().to_bytes()[..12].to_vec();
+        bytes.extend_from_slice(&(body.len() as u64).to_le_bytes());
+        bytes.extend_from_slice(&checksum(body));
+        bytes.extend_from_slice(body);
+        bytes
+    }
+
+    #[test]
+    fn truncation_and_damage_are_noticed() {
+        let bytes = sample().to_bytes();
+        for length in 0..bytes.len() {
+            assert!(Layout::from_bytes(&bytes[..length]).is_err());
+        }
+        for at in 0..bytes.len() {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 0x10;
+            assert!(Layout::from_bytes(&damaged).is_err(), "byte {at}");
+        }
+    }
+
+    #[test]
+    fn hostile_bodies_with_right_checksums_are_refused_or_valid() {
+        let body = sample().to_bytes()[HEADER..].to_vec();
+        for at in 0..body.len() {
+            for value in 0..=255 {
+                let mut hostile = body.clone();
+                hostile[at] = value;
+                if let Ok(layout) = Layout::from_bytes(&sealed(&hostile)) {
+                    assert_eq!(layout.verify(), Ok(()));
+                }
+            }
+        }
+        // A list that claims 2^60 entries must not be believed.
+        assert!(
+            Layout::from_bytes(&sealed(&[0, 0, 1, 2, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x0f])).is_err()
+        );
+    }
+}
