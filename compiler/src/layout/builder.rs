@@ -1,6 +1,6 @@
 //! The hash-consing builder of layouts.
 
-use super::{Edge, Kind, Layout, Measure, Node, NodeId, Run};
+use super::{Edge, Kind, Layout, Measure, Node, NodeId, Run, Walk};
 use hashbrown::{DefaultHashBuilder, HashTable};
 use std::hash::BuildHasher;
 
@@ -84,6 +84,11 @@ impl LayoutBuilder {
     pub fn runs(&mut self, runs: Vec<Run>) -> Option<Edge> {
         let node = self.intern(Node::Runs { runs: runs.into(), kind: Kind::Byte })?;
         Some(Edge { offset: 0, node })
+    }
+
+    /// The pieces below an edge in packed order.
+    pub(crate) fn walk(&self, root: Edge) -> Walk<'_> {
+        Walk::new(&self.nodes, root)
     }
 
     /// The layout with that root. Nodes that it does not reach are left out; the others keep their order.

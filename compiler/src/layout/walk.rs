@@ -23,7 +23,7 @@ impl Piece {
 /// Yields the pieces of a layout in packed order. Depth costs memory, not stack.
 #[derive(Clone, Debug)]
 pub struct Walk<'a> {
-    layout: &'a Layout,
+    nodes: &'a [Node],
     stack: Vec<Frame>,
 }
 
@@ -45,7 +45,7 @@ impl Layout {
     /// # Ok::<(), dtc_compiler::layout::ParseError>(())
     /// ```
     pub fn walk(&self) -> Walk<'_> {
-        Walk { layout: self, stack: vec![Frame { edge: self.root, next: 0 }] }
+        Walk::new(&self.nodes, self.root)
     }
 
     /// The displacement of every byte in packed order.
@@ -62,8 +62,12 @@ impl Layout {
 }
 
 impl<'a> Walk<'a> {
+    pub(super) fn new(nodes: &'a [Node], root: Edge) -> Walk<'a> {
+        Walk { nodes, stack: vec![Frame { edge: root, next: 0 }] }
+    }
+
     pub(super) fn resume(layout: &'a Layout, stack: Vec<Frame>) -> Walk<'a> {
-        Walk { layout, stack }
+        Walk { nodes: &layout.nodes, stack }
     }
 }
 
@@ -76,7 +80,7 @@ impl Iterator for Walk<'_> {
             let (base, at) = (frame.edge.offset, frame.next);
             frame.next += 1;
             let below = |edge: Edge, shift: i64| Edge { offset: base + shift + edge.offset, ..edge };
-            let (more, child) = match &self.layout.nodes[frame.edge.node.index()] {
+            let (more, child) = match &self.nodes[frame.edge.node.index()] {
                 Node::Dense { count, kind } => {
                     self.stack.pop();
                     return Some(Piece { offset: base, count: *count, kind: *kind });

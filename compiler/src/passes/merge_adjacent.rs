@@ -1,0 +1,56 @@
+//! Neighbours in a record that continue each other are one piece.
+
+use super::Pass;
+use super::rewriter::Rewriter;
+use crate::layout::{Edge, Kind, Node, NodeId};
+
+pub(super) const PASS: Pass = Pass {
+    name: "merge-adjacent",
+    summary: "dense parts that touch in packed order and memory become one, streams that continue too",
+    rewrite,
+};
+
+fn rewrite(rewriter: &mut Rewriter, id: NodeId) -> Option<Edge> {
+    let Node::Record { parts } = rewriter.builder.node(id) else { return None };
+    let parts = parts.clone();
+    let mut merged: Vec<Edge> = Vec::with_capacity(parts.len());
+    for &part in parts.iter() {
+        match merged.last().and_then(|&last| join(rewriter, last, part)) {
+            Some(joined) => {
+                merged.pop();
+                merged.push(joined);
+            }
+            None => merged.push(part),
+        }
+    }
+    if merged.len() == parts.len() {
+        return None;
+    }
+    let node = rewriter.builder.intern(Node::Record { parts: merged.into() })?;
+    Some(Edge { offset: 0, node })
+}
+
+/// Two neighbours as one, if they continue each other.
+fn join(rewriter: &mut Rewriter, first: Edge, next: Edge) -> Option<Edge> {
+    let builder = &mut rewriter.builder;
+    let gap = next.offset.checked_sub(first.offset)?;
+    match (builder.node(first.node), builder.node(next.node)) {
+        (&Node::Dense { count, kind: Kind::Byte }, &Node::Dense { count: more, kind: Kind::Byte }) => {
+            (gap == count as i64).then(|| builder.bytes(first.offset, count.checked_add(more)?))?
+        }
+        (
+            &Node::Stream { count, stride, child },
+            &Node::Stream { count: more, stride: same_stride, child: same_child },
+        ) if stride == same_stride && child == same_child => {
+            let continues = i128::from(gap) == i128::from(count) * i128::from(stride);
+            let node = Node::Stream { count: count.checked_add(more)?, stride, child };
+            continues.then(|| builder.intern(node).map(|node| Edge { offset: first.offset, node }))?
+        }
+        (&Node::Stream { count, stride, child }, _) if child.offset == 0 && child.node == next.node => {
+            let continues = i128::from(gap) == i128::from(count) * i128::from(stride);
+            let node = Node::Stream { count: count.checked_add(1)?, stride, child };
+            continues.then(|| builder.intern(node).map(|node| Edge { offset: first.offset, node }))?
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,205 @@
+//! Named rewrites that bring a layout into its canonical form.
+//!
+//! A [`Pass`] looks at one node whose children are settled and may replace it by something that means the same bytes in
+//! the same order. The driver applies the passes at every node, children first, until none fires; shared nodes are
+//! settled once. [`canonicalise`] runs two sweeps: [`SIMPLIFY`] with the cheap local rewrites, then [`NORMALISE`], from
+//! the root down, which writes concatenations out as their maximal runs and finds the period of those.
+//!
+//! # The canonical form
+//!
+//! It is a function of the byte displacements `D_0 .. D_(n-1)` alone. One byte is itself. Otherwise let `p` be the
+//! smallest divisor of `n` such that `D_(i+p) - D_i` is one constant `S` for all `i`. If `p < n`, the form is `stream
+//! n/p x S` of the form of the first `p` bytes (written `dense` when `S` is 1 and `p` is 1). If `p = n`, it is the list
+//! of maximal runs: `indexed` if they are of one length, else `runs`. The divisor is unique because such periods are
+//! closed under the greatest common divisor (Fine and Wilf), and over a stream of a canonical child the local rewrites
+//! reach it without looking at bytes.
+//!
+//! A concatenation of more than `4 * entries + 1024` maximal runs is not written out; its structure is kept, and
+//! [`Layout::exact`] says so.
+
+mod arithmetic_offsets;
+mod detect_period;
+mod elide_singles;
+mod equal_children;
+mod equal_runs;
+mod erase_kinds;
+mod flatten_runs;
+mod flatten_streams;
+mod fold_dense;
+mod hoist_offsets;
+mod merge_adjacent;
+mod remove_empty;
+mod rewriter;
+mod roll_repeats;
+mod split_stretches;
+
+use crate::layout::Layout;
+use rewriter::Rewriter;
+use std::fmt;
+
+/// A named rewrite of one node.
+pub struct Pass {
+    name: &'static str,
+    summary: &'static str,
+    rewrite: rewriter::Rewrite,
+}
+
+impl Pass {
+    /// Its name in reports and file tests.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// What it does, in one line.
+    pub fn summary(&self) -> &'static str {
+        self.summary
+    }
+}
+
+/// The cheap rewrites of the first sweep.
+pub const SIMPLIFY: &[&Pass] = &[
+    &erase_kinds::PASS,
+    &remove_empty::PASS,
+    &elide_singles::PASS,
+    &hoist_offsets::STREAMS,
+    &fold_dense::PASS,
+    &flatten_streams::PASS,
+];
+
+/// The rewrites of the second sweep.
+pub const NORMALISE: &[&Pass] = &[
+    &remove_empty::PASS,
+    &elide_singles::PASS,
+    &hoist_offsets::STREAMS,
+    &flatten_runs::PASS,
+    &equal_runs::PASS,
+    &detect_period::PASS,
+    &fold_dense::PASS,
+    &flatten_streams::PASS,
+    // From here on for concatenations that were too long to be written out.
+    &hoist_offsets::LISTS,
+    &merge_adjacent::PASS,
+    &equal_children::PASS,
+    &arithmetic_offsets::PASS,
+    &roll_repeats::PASS,
+];
+
+/// Rewrites that undo the canonical form where the machine prefers another: the planner's.
+pub(crate) const REGULARISE: &[&Pass] = &[&split_stretches::PASS];
+
+/// Every pass, once each, for reports and file tests.
+///
+/// ```
+/// let names: Vec<&str> = dtc_compiler::passes::all().map(|pass| pass.name()).collect();
+/// assert!(names.contains(&"fold-dense"));
+/// ```
+pub fn all() -> impl Iterator<Item = &'static Pass> {
+    let mut seen = Vec::new();
+    SIMPLIFY.iter().chain(NORMALISE).chain(REGULARISE).copied().filter(move |pass| {
+        let new = !seen.contains(&pass.name);
+        seen.push(pass.name);
+        new
+    })
+}
+
+/// A layout after passes, and what they did.
+#[derive(Clone, Debug)]
+pub struct Canonical {
+    /// The new layout.
+    pub layout: Layout,
+    /// Which passes fired.
+    pub report: Report,
+}
+
+/// Which passes fired, and how often.
+///
+/// # Example
+///
+/// ```
+/// use dtc_compiler::layout::Layout;
+/// let layout = Layout::parse("layout lb 0 extent 8 {\n  %0 = dense 1 x i32\n  %1 = stream 2 x 4 of %0\n  root %1\n}")?;
+/// let canonical = dtc_compiler::canonicalise(&layout);
+/// assert_eq!(canonical.report.to_string(), "erase-kinds 1, fold-dense 1");
+/// # Ok::<(), dtc_compiler::layout::ParseError>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    fired: Vec<(&'static str, u64)>,
+}
+
+impl Report {
+    fn count(&mut self, name: &'static str) {
+        match self.fired.iter_mut().find(|(other, _)| *other == name) {
+            Some((_, times)) => *times += 1,
+            None => self.fired.push((name, 1)),
+        }
+    }
+
+    /// Names and counts, in the order in which the passes first fired.
+    pub fn fired(&self) -> &[(&'static str, u64)] {
+        &self.fired
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.fired.is_empty() {
+            return f.write_str("no pass fired");
+        }
+        for (index, (name, times)) in self.fired.iter().enumerate() {
+            let separator = if index > 0 { ", " } else { "" };
+            write!(f, "{separator}{name} {times}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Brings a layout into its canonical form, without element kinds.
+///
+/// Time is linear in the description, with logarithms of the counts.
+///
+/// # Example
+///
+/// ```
+/// use dtc_compiler::layout::Layout;
+/// let text = "layout lb 0 extent 16 {
+///   %0 = runs [(0 2) (4 4) (10 2)] x byte
+///   root %0
+/// }";
+/// let canonical = dtc_compiler::canonicalise(&Layout::parse(text)?).layout;
+/// let expected = "layout exact lb 0 extent 16 {
+///   %0 = dense 2 x byte
+///   %1 = stream 2 x 4 of %0
+///   %2 = stream 2 x 6 of %1
+///   root %2
+/// }";
+/// assert_eq!(canonical.to_string(), expected);
+/// # Ok::<(), dtc_compiler::layout::ParseError>(())
+/// ```
+pub fn canonicalise(layout: &Layout) -> Canonical {
+    let limit = layout.entries().saturating_mul(4).saturating_add(1024);
+    let mut rewriter = Rewriter::new(limit);
+    let root = rewriter.sweep_up(SIMPLIFY, layout);
+    let root = rewriter.sweep_down(NORMALISE, root);
+    let exact = rewriter.is_exact(root);
+    let canonical = rewriter.finish(root, layout);
+    if exact { Canonical { layout: canonical.layout.proved_exact(), ..canonical } } else { canonical }
+}
+
+/// Applies some passes at every node, children first, until none fires.
+///
+/// ```
+/// use dtc_compiler::layout::Layout;
+/// use dtc_compiler::passes;
+/// let layout = Layout::parse("layout lb 0 extent 8 {\n  %0 = dense 1 x i32\n  %1 = stream 2 x 4 of %0\n  root %1\n}")?;
+/// let fold: Vec<_> = passes::all().filter(|pass| pass.name() == "fold-dense").collect();
+/// let report = passes::apply(&fold, &layout).report;
+/// assert_eq!(report.to_string(), "no pass fired"); // the kinds must be erased first
+/// # Ok::<(), dtc_compiler::layout::ParseError>(())
+/// ```
+pub fn apply(passes: &[&Pass], layout: &Layout) -> Canonical {
+    let limit = layout.entries().saturating_mul(4).saturating_add(1024);
+    let mut rewriter = Rewriter::new(limit);
+    let root = rewriter.sweep_up(passes, layout);
+    rewriter.finish(root, layout)
+}

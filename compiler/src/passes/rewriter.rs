@@ -1,0 +1,149 @@
+//! The driver of the passes.
+
+use super::{Canonical, Pass, Report};
+use crate::layout::{Edge, Layout, LayoutBuilder, Node, NodeId};
+
+/// Looks at a node whose children are settled; `Some` is what replaces it.
+pub(super) type Rewrite = fn(&mut Rewriter, NodeId) -> Option<Edge>;
+
+/// The layout under construction, and what the passes may need to know.
+pub(super) struct Rewriter {
+    pub(super) builder: LayoutBuilder,
+    /// Concatenations of at most so many maximal runs are written out.
+    pub(super) limit: u64,
+    passes: &'static [&'static Pass],
+    report: Report,
+}
+
+impl Rewriter {
+    pub(super) fn new(limit: u64) -> Rewriter {
+        Rewriter { builder: LayoutBuilder::new(), limit, passes: &[], report: Report::default() }
+    }
+
+    /// Copies a layout into the builder, children first, and settles every node on the way.
+    pub(super) fn sweep_up(&mut self, passes: &[&Pass], layout: &Layout) -> Edge {
+        let mut settled: Vec<Edge> = Vec::with_capacity(layout.nodes().len());
+        for (_, node) in layout.nodes() {
+            let node = with_children(node, |edge| displaced(settled[edge.node.index()], edge.offset));
+            let edge = self.intern_or_empty(node);
+            settled.push(self.settle_with(passes, edge));
+        }
+        displaced(settled[layout.root().node.index()], layout.root().offset)
+    }
+
+    /// Settles a DAG of the builder from the root down: a node that is written out as runs needs no settled children.
+    pub(super) fn sweep_down(&mut self, passes: &'static [&'static Pass], root: Edge) -> Edge {
+        self.passes = passes;
+        let mut settled: Vec<Option<Edge>> = vec![None; self.builder.len()];
+        let mut stack = vec![root.node];
+        while let Some(&id) = stack.last() {
+            if settled[id.index()].is_some() {
+                stack.pop();
+                continue;
+            }
+            let edge = Edge { offset: 0, node: id };
+            if self.will_be_written_out(id) {
+                settled[id.index()] = Some(self.settle(edge));
+                stack.pop();
+                continue;
+            }
+            let waiting = self.builder.node(id).edges().iter().map(|edge| edge.node);
+            let before = stack.len();
+            stack.extend(waiting.filter(|child| settled[child.index()].is_none()));
+            if stack.len() > before {
+                continue;
+            }
+            let node = with_children(&self.builder.node(id).clone(), |edge| {
+                settled[edge.node.index()].map_or(edge, |settled| displaced(settled, edge.offset))
+            });
+            let edge = self.intern_or_empty(node);
+            settled[id.index()] = Some(self.settle(edge));
+            stack.pop();
+        }
+        settled[root.node.index()].map_or(root, |settled| displaced(settled, root.offset))
+    }
+
+    /// Whether a node is a concatenation short enough to become a list of runs.
+    pub(super) fn will_be_written_out(&self, id: NodeId) -> bool {
+        let concatenation =
+            matches!(self.builder.node(id), Node::Record { .. } | Node::Indexed { .. } | Node::Runs { .. });
+        let measure = self.builder.measure(id);
+        concatenation && measure.size > 0 && measure.runs <= self.limit
+    }
+
+    /// Applies the passes of the current sweep to a node until none fires.
+    pub(super) fn settle(&mut self, edge: Edge) -> Edge {
+        self.settle_with(self.passes, edge)
+    }
+
+    fn settle_with(&mut self, passes: &[&Pass], mut edge: Edge) -> Edge {
+        'again: loop {
+            for pass in passes {
+                if let Some(new) = (pass.rewrite)(self, edge.node) {
+                    debug_assert!(self.means_the_same(edge.node, new), "{} changed the bytes of a node", pass.name);
+                    self.report.count(pass.name);
+                    edge = displaced(new, edge.offset);
+                    continue 'again;
+                }
+            }
+            return edge;
+        }
+    }
+
+    /// Whether two nodes agree in size, bounds, ends and number of runs: a cheap check after every rewrite. The whole
+    /// sequence is compared by fingerprint when the sweeps are done.
+    fn means_the_same(&self, old: NodeId, new: Edge) -> bool {
+        let (old, replaced) = (self.builder.measure(old), self.builder.measure(new.node));
+        let shifted = |bound: i64| bound + new.offset;
+        old.size == replaced.size
+            && old.runs == replaced.runs
+            && (old.size == 0
+                || (old.low, old.high, old.first, old.last)
+                    == (shifted(replaced.low), shifted(replaced.high), shifted(replaced.first), shifted(replaced.last)))
+    }
+
+    /// Whether the canonical form was reached below an edge: lists are of bytes, and concatenations were written out.
+    pub(super) fn is_exact(&self, root: Edge) -> bool {
+        let mut edge = root;
+        loop {
+            match self.builder.node(edge.node) {
+                Node::Dense { .. } | Node::Runs { .. } => return true,
+                Node::Stream { child, .. } => edge = *child,
+                Node::Indexed { child, .. } => return matches!(self.builder.node(child.node), Node::Dense { .. }),
+                Node::Record { parts } => return parts.is_empty(),
+            }
+        }
+    }
+
+    pub(super) fn finish(self, root: Edge, source: &Layout) -> Canonical {
+        let layout = self.builder.finish(root, source.lb(), source.extent()).with_entries(source.entries());
+        debug_assert_eq!(layout.verify(), Ok(()));
+        debug_assert_eq!(layout.type_hash(), source.type_hash(), "the passes changed the bytes of the layout");
+        Canonical { layout, report: self.report }
+    }
+
+    fn intern_or_empty(&mut self, node: Node) -> Edge {
+        // A node that was valid stays so when its children are replaced by what means the same.
+        match self.builder.intern(node) {
+            Some(node) => Edge { offset: 0, node },
+            None => self.builder.empty(),
+        }
+    }
+}
+
+/// What lies at an edge that is itself displaced.
+pub(super) fn displaced(edge: Edge, offset: i64) -> Edge {
+    Edge { offset: edge.offset + offset, ..edge }
+}
+
+/// The same node with other children.
+fn with_children(node: &Node, replace: impl Fn(Edge) -> Edge) -> Node {
+    match node {
+        Node::Dense { .. } | Node::Runs { .. } => node.clone(),
+        Node::Stream { count, stride, child } => {
+            Node::Stream { count: *count, stride: *stride, child: replace(*child) }
+        }
+        Node::Indexed { offsets, child } => Node::Indexed { offsets: offsets.clone(), child: replace(*child) },
+        Node::Record { parts } => Node::Record { parts: parts.iter().map(|&part| replace(part)).collect() },
+    }
+}

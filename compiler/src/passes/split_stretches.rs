@@ -1,0 +1,77 @@
+//! Regular stretches inside a list of runs become streams, and streams of streams.
+//!
+//! The canonical form of an irregular list is the list. A machine prefers the loops in it: a struct of subarrays is a
+//! handful of nests, not a thousand rows.
+
+use super::Pass;
+use super::rewriter::Rewriter;
+use crate::layout::{Edge, Kind, Node, NodeId, Run};
+
+pub(super) const PASS: Pass = Pass {
+    name: "split-stretches",
+    summary: "regular stretches inside a list become streams, if the list shrinks to a quarter",
+    rewrite,
+};
+
+/// A stretch has at least so many entries: any two form one.
+const SHORTEST: usize = 3;
+
+fn rewrite(rewriter: &mut Rewriter, id: NodeId) -> Option<Edge> {
+    let mut parts: Vec<Edge> = match rewriter.builder.node(id).clone() {
+        Node::Indexed { offsets, child } if offsets.len() >= 2 * SHORTEST => {
+            offsets.iter().map(|&offset| Edge { offset: offset + child.offset, ..child }).collect()
+        }
+        Node::Runs { runs, kind: Kind::Byte } if runs.len() >= 2 * SHORTEST && regular(&runs) => {
+            runs.iter().map(|run| rewriter.builder.bytes(run.offset, run.count)).collect::<Option<_>>()?
+        }
+        _ => return None,
+    };
+    let before = parts.len();
+    loop {
+        let grouped = group(rewriter, &parts)?;
+        if grouped.len() == parts.len() {
+            break;
+        }
+        parts = grouped;
+    }
+    if parts.len() * 4 > before {
+        return None;
+    }
+    let node = rewriter.builder.intern(Node::Record { parts: parts.into() })?;
+    Some(Edge { offset: 0, node })
+}
+
+/// Whether enough neighbours are of one length for stretches to be worth looking for.
+fn regular(runs: &[Run]) -> bool {
+    let same = runs.windows(2).filter(|pair| pair[0].count == pair[1].count).count();
+    same * 2 >= runs.len()
+}
+
+/// Replaces every stretch of equal parts at equal steps by a stream.
+fn group(rewriter: &mut Rewriter, parts: &[Edge]) -> Option<Vec<Edge>> {
+    let mut grouped = Vec::new();
+    let mut at = 0;
+    while at < parts.len() {
+        let length = stretch(&parts[at..]);
+        if length < SHORTEST {
+            grouped.push(parts[at]);
+            at += 1;
+            continue;
+        }
+        let stride = parts[at + 1].offset - parts[at].offset;
+        let child = Edge { offset: 0, ..parts[at] };
+        let node = rewriter.builder.intern(Node::Stream { count: length as u64, stride, child })?;
+        grouped.push(Edge { offset: parts[at].offset, node });
+        at += length;
+    }
+    Some(grouped)
+}
+
+/// How many parts from the first on are equal and at equal steps.
+fn stretch(parts: &[Edge]) -> usize {
+    let Some(second) = parts.get(1) else { return 1 };
+    let Some(stride) = second.offset.checked_sub(parts[0].offset) else { return 1 };
+    let continues =
+        |pair: &&[Edge]| pair[0].node == pair[1].node && pair[1].offset.checked_sub(pair[0].offset) == Some(stride);
+    1 + parts.windows(2).take_while(continues).count()
+}
