@@ -80,7 +80,7 @@ fn stride_of(bytes: &[i64], period: usize) -> Option<i64> {
 
 /// Periods that divide the sequence, with their strides.
 fn periods(bytes: &[i64]) -> Vec<(usize, i64)> {
-    let divides = |period: &usize| bytes.len() % period == 0;
+    let divides = |period: &usize| bytes.len().is_multiple_of(*period);
     (1..=bytes.len() / 2)
         .filter(divides)
         .filter_map(|period| stride_of(bytes, period).map(|stride| (period, stride)))
