@@ -36,6 +36,7 @@ pub mod datatype;
 pub mod layout;
 pub mod lower;
 pub mod passes;
+pub mod plan;
 
 pub use lower::lower;
 pub use passes::canonicalise;

@@ -1,1 +1,3 @@
 //! The runtime of dtc.
+
+pub mod leaves;

@@ -84,8 +84,15 @@ pub const NORMALISE: &[&Pass] = &[
     &roll_repeats::PASS,
 ];
 
-/// Rewrites that undo the canonical form where the machine prefers another: the planner's.
-pub(crate) const REGULARISE: &[&Pass] = &[&split_stretches::PASS];
+/// The planner's rewrite, which undoes the canonical form where a machine prefers loops.
+pub const REGULARISE: &[&Pass] = &[&split_stretches::PASS];
+
+/// The planner writes short concatenations out that the canonical form keeps.
+const WRITE_OUT: &[&Pass] = &[&flatten_runs::PASS, &equal_runs::PASS, &elide_singles::PASS];
+
+/// Concatenations of more runs than this keep their structure in a plan. It bounds the tables of a DAG whose parts
+/// overlap, and makes interpreting a part cheap beside moving its bytes.
+const WRITTEN_OUT_RUNS: u64 = 512;
 
 /// Every pass, once each, for reports and file tests.
 ///
@@ -202,4 +209,27 @@ pub fn apply(passes: &[&Pass], layout: &Layout) -> Canonical {
     let mut rewriter = Rewriter::new(limit);
     let root = rewriter.sweep_up(passes, layout);
     rewriter.finish(root, layout)
+}
+
+/// Gives a canonical layout the form that plans are made from: the same bytes in the same order.
+///
+/// ```
+/// use dtc_compiler::layout::Layout;
+/// let text = "layout lb 0 extent 104 {
+///   %0 = dense 4 x byte
+///   %1 = indexed [0 8 16 24 32 40 60 68 76 84 92 100] of %0
+///   root %1
+/// }";
+/// let regular = dtc_compiler::passes::regularise(&Layout::parse(text)?);
+/// assert!(regular.to_string().contains("stream 6 x 8"));
+/// # Ok::<(), dtc_compiler::layout::ParseError>(())
+/// ```
+pub fn regularise(layout: &Layout) -> Layout {
+    if layout.exact() {
+        return apply(REGULARISE, layout).layout;
+    }
+    let mut rewriter = Rewriter::new(WRITTEN_OUT_RUNS);
+    let root = rewriter.sweep_up(&[], layout);
+    let root = rewriter.sweep_down(WRITE_OUT, root);
+    apply(REGULARISE, &rewriter.finish(root, layout).layout).layout
 }

@@ -1,0 +1,331 @@
+/*
+ * One peer of a measurement: a process that packs and unpacks one datatype on request, so that a driver can interleave
+ * rounds between several peers. README.md beside this file documents the protocol.
+ *
+ * Compiled with exactly one of
+ *   -DPEER_MPI     MPI_Pack and MPI_Unpack on the type of build_type(), which a generated file defines
+ *   -DPEER_LOOP    the functions pack and unpack of a file that hand-loop printed
+ *   -DPEER_MEMCPY  memcpy of as many contiguous bytes; the same file gives the number
+ */
+#define _POSIX_C_SOURCE 200809L
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#if defined(PEER_MPI) + defined(PEER_LOOP) + defined(PEER_MEMCPY) != 1
+#error "define exactly one of PEER_MPI, PEER_LOOP and PEER_MEMCPY"
+#endif
+
+/* What setup has prepared. */
+static char *memory, *packed;
+static size_t memory_bytes, packed_total;
+static long origin, element_count;
+
+/* Written by evict, read by nobody else; volatile would slow the stores down. */
+static char *scratch;
+static size_t scratch_bytes;
+
+/* Tells the compiler that all memory may have been read and written here, so that no call is merged or dropped. */
+static inline void barrier(void) { __asm__ volatile("" ::: "memory"); }
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
+}
+
+/* What each kind of peer provides: the shape of its type, one pack, one unpack, one commit. */
+struct shape {
+    long size, extent, true_lower, true_upper;
+};
+
+#ifdef PEER_MPI
+#include <limits.h>
+#include <mpi.h>
+
+MPI_Datatype build_type(void);
+static MPI_Datatype type = MPI_DATATYPE_NULL;
+
+static const char *prepare(struct shape *shape)
+{
+    if (type == MPI_DATATYPE_NULL) {
+        type = build_type();
+        MPI_Type_commit(&type);
+    }
+    MPI_Count size;
+    MPI_Aint lower, extent, true_lower, true_extent;
+    MPI_Type_size_x(type, &size);
+    MPI_Type_get_extent(type, &lower, &extent);
+    MPI_Type_get_true_extent(type, &true_lower, &true_extent);
+    *shape = (struct shape){(long)size, (long)extent, (long)true_lower, (long)(true_lower + true_extent)};
+    return NULL;
+}
+
+static const char *fits(void)
+{
+    return packed_total > INT_MAX || element_count > INT_MAX ? "MPI_Pack counts bytes in an int" : NULL;
+}
+
+static int one_pack(void)
+{
+    int position = 0;
+    return MPI_Pack(memory + origin, (int)element_count, type, packed, (int)packed_total, &position, MPI_COMM_SELF);
+}
+
+static int one_unpack(void)
+{
+    int position = 0;
+    return MPI_Unpack(packed, (int)packed_total, &position, memory + origin, (int)element_count, type, MPI_COMM_SELF);
+}
+
+static void one_commit(void)
+{
+    MPI_Datatype fresh = build_type();
+    MPI_Type_commit(&fresh);
+    MPI_Type_free(&fresh);
+}
+
+#else
+
+extern const long packed_bytes, extent_bytes, true_lower_bytes, true_upper_bytes;
+
+static const char *prepare(struct shape *shape)
+{
+    *shape = (struct shape){packed_bytes, extent_bytes, true_lower_bytes, true_upper_bytes};
+    return NULL;
+}
+
+static const char *fits(void) { return NULL; }
+static void one_commit(void) {}
+
+#ifdef PEER_LOOP
+
+void pack(const char *memory, char *packed, long count);
+void unpack(char *memory, const char *packed, long count);
+
+static int one_pack(void)
+{
+    pack(memory + origin, packed, element_count);
+    return 0;
+}
+
+static int one_unpack(void)
+{
+    unpack(memory + origin, packed, element_count);
+    return 0;
+}
+
+#else
+
+/* As many bytes as the type packs, from a buffer that holds just them. */
+static char *contiguous;
+
+static int one_pack(void)
+{
+    memcpy(packed, contiguous, packed_total);
+    return 0;
+}
+
+static int one_unpack(void)
+{
+    memcpy(contiguous, packed, packed_total);
+    return 0;
+}
+
+#endif
+#endif
+
+/*
+ * Word k of the buffer, in the byte order of the machine, is one xorshift64 step (13, 7, 17) of
+ * seed + (k + 1) * 0x9e3779b97f4a7c15. Any word can be computed alone, so a test need not hold the buffer.
+ */
+static uint64_t word(uint64_t seed, uint64_t index)
+{
+    uint64_t value = seed + (index + 1) * UINT64_C(0x9e3779b97f4a7c15);
+    value ^= value << 13;
+    value ^= value >> 7;
+    value ^= value << 17;
+    return value;
+}
+
+static void fill(char *buffer, size_t bytes, uint64_t seed)
+{
+    size_t words = bytes / 8;
+    for (size_t index = 0; index < words; index++) {
+        uint64_t value = word(seed, index);
+        memcpy(buffer + index * 8, &value, 8);
+    }
+    uint64_t last = word(seed, words);
+    memcpy(buffer + words * 8, &last, bytes % 8);
+}
+
+/* FNV-1a, 64 bits. */
+static uint64_t checksum(const char *buffer, size_t bytes)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    for (size_t index = 0; index < bytes; index++) {
+        hash ^= (unsigned char)buffer[index];
+        hash *= UINT64_C(0x100000001b3);
+    }
+    return hash;
+}
+
+/* Page aligned and touched, so that every peer has the same alignment and no round pays for page faults. */
+static char *allocate(size_t bytes)
+{
+    size_t rounded = (bytes + 4095) / 4096 * 4096 + 4096;
+    char *buffer = aligned_alloc(4096, rounded);
+    if (buffer)
+        memset(buffer, 0, rounded);
+    return buffer;
+}
+
+static const char *setup(size_t bytes, long origin_bytes, long count, uint64_t seed)
+{
+    struct shape shape;
+    free(memory);
+    free(packed);
+    memory = packed = NULL;
+    const char *problem = prepare(&shape);
+    if (problem)
+        return problem;
+    if (count < 0)
+        return "the count is negative";
+    packed_total = (size_t)shape.size * (size_t)count;
+    memory_bytes = bytes;
+    origin = origin_bytes;
+    element_count = count;
+    if (packed_total > 0) {
+        long reach = (count - 1) * shape.extent;
+        long first = origin + shape.true_lower + (reach < 0 ? reach : 0);
+        long last = origin + shape.true_upper + (reach > 0 ? reach : 0);
+        if (first < 0 || last > (long)bytes)
+            return "the type reaches outside the buffer";
+    }
+    problem = fits();
+    if (problem)
+        return problem;
+    memory = allocate(bytes);
+    packed = allocate(packed_total);
+    if (!memory || !packed)
+        return "not enough memory";
+    fill(memory, bytes, seed);
+#ifdef PEER_MEMCPY
+    free(contiguous);
+    contiguous = allocate(packed_total);
+    if (!contiguous)
+        return "not enough memory";
+    fill(contiguous, packed_total, seed);
+#endif
+    return one_pack() ? "MPI_Pack failed" : NULL;
+}
+
+/* Nanoseconds per call; where warm, one call before the clock starts brings back what other peers have evicted. */
+static double timed(int (*call)(void), long repetitions, int warm, int *failed)
+{
+    *failed = warm ? call() : 0;
+    barrier();
+    double start = now();
+    for (long repetition = 0; repetition < repetitions; repetition++) {
+        *failed |= call();
+        barrier();
+    }
+    return (now() - start) / (double)repetitions;
+}
+
+static double timed_commits(long repetitions)
+{
+    one_commit();
+    double start = now();
+    for (long repetition = 0; repetition < repetitions; repetition++) {
+        one_commit();
+        barrier();
+    }
+    return (now() - start) / (double)repetitions;
+}
+
+static void print_time(int (*call)(void), long repetitions, int warm)
+{
+    int failed;
+    double nanoseconds = timed(call, repetitions, warm, &failed);
+    if (failed)
+        printf("error the MPI refused the call\n");
+    else
+        printf("nanoseconds %.3f\n", nanoseconds);
+}
+
+static void answer(const char *line)
+{
+    char name[32];
+    long number, origin_bytes, count;
+    unsigned long long bytes, seed;
+
+    if (sscanf(line, "setup %llu %ld %ld %llu", &bytes, &origin_bytes, &count, &seed) == 4) {
+        const char *problem = setup((size_t)bytes, origin_bytes, count, seed);
+        if (problem) {
+            free(memory);
+            free(packed);
+            memory = packed = NULL;
+            printf("error %s\n", problem);
+        } else {
+            printf("packed %zu\n", packed_total);
+        }
+    } else if (sscanf(line, "commit %ld", &number) == 1 && number > 0) {
+        printf("nanoseconds %.3f\n", timed_commits(number));
+    } else if (sscanf(line, "evict %llu", &bytes) == 1) {
+        if (bytes > scratch_bytes) {
+            free(scratch);
+            scratch = malloc(bytes);
+            scratch_bytes = scratch ? bytes : 0;
+        }
+        if (scratch)
+            memset(scratch, (int)bytes & 0x7f, scratch_bytes);
+        barrier();
+        printf(scratch ? "ok\n" : "error not enough memory\n");
+    } else if (!memory) {
+        printf("error no setup yet, or not a command\n");
+    } else if (sscanf(line, "pack %ld", &number) == 1 && number > 0) {
+        print_time(one_pack, number, 1);
+    } else if (sscanf(line, "unpack %ld", &number) == 1 && number > 0) {
+        print_time(one_unpack, number, 1);
+    } else if (sscanf(line, "cold %31s", name) == 1 && strcmp(name, "pack") == 0) {
+        print_time(one_pack, 1, 0);
+    } else if (sscanf(line, "cold %31s", name) == 1 && strcmp(name, "unpack") == 0) {
+        print_time(one_unpack, 1, 0);
+    } else if (sscanf(line, "poison %ld", &number) == 1) {
+        memset(memory, (int)(number & 0xff), memory_bytes);
+        printf("ok\n");
+    } else if (sscanf(line, "checksum %31s", name) == 1 && strcmp(name, "packed") == 0) {
+        printf("checksum %016llx\n", (unsigned long long)checksum(packed, packed_total));
+    } else if (sscanf(line, "checksum %31s", name) == 1 && strcmp(name, "memory") == 0) {
+        printf("checksum %016llx\n", (unsigned long long)checksum(memory, memory_bytes));
+    } else {
+        printf("error not a command\n");
+    }
+    fflush(stdout);
+}
+
+int main(int argc, char **argv)
+{
+#ifdef PEER_MPI
+    MPI_Init(&argc, &argv);
+    /* A refused call becomes an answer, not an abort. */
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+#else
+    (void)argc;
+    (void)argv;
+#endif
+    char line[256];
+    while (fgets(line, sizeof line, stdin) && strncmp(line, "quit", 4) != 0)
+        answer(line);
+#ifdef PEER_MPI
+    if (type != MPI_DATATYPE_NULL)
+        MPI_Type_free(&type);
+    MPI_Finalize();
+#endif
+    return 0;
+}

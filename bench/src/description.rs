@@ -1,0 +1,738 @@
+//! Reads a type description and works out the facts a loop needs: sizes, extents, alignments, what is contiguous.
+//!
+//! Nothing here is shared with dtc. A peer that were printed from the same facts would share the same mistakes.
+
+use serde_json::Value;
+use std::collections::HashMap;
+
+/// A number in a description, a size, a displacement: all are 64 bits wide.
+pub type Bytes = i64;
+
+/// The place of a node in [`Description::nodes`]; children stand before their parents.
+pub type NodeId = usize;
+
+/// A basic element as C sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Element {
+    /// The C type of one element.
+    pub c_type: &'static str,
+    /// Its size, which on the machines we measure is also its alignment.
+    pub bytes: Bytes,
+    /// Whether an assignment moves every byte. It does not for `long double`, whose padding an assignment may drop.
+    pub by_value: bool,
+}
+
+/// How many copies of the child each block of a list holds.
+#[derive(Clone, Debug)]
+pub enum Lengths {
+    /// Every block holds the same number.
+    Equal(i64),
+    /// Each block has its own number.
+    Each(Vec<i64>),
+}
+
+/// The indices that one axis of a grid contributes, outermost axis first.
+#[derive(Clone, Debug)]
+pub struct Axis {
+    /// First index.
+    pub first: i64,
+    /// One past the last index that may appear.
+    pub limit: i64,
+    /// Neighbouring indices in one block; blocks are `cycle` apart.
+    pub block: i64,
+    /// Distance between the starts of blocks; equal to `block` when there is only one block.
+    pub cycle: i64,
+    /// Bytes between neighbours along this axis.
+    pub stride_bytes: Bytes,
+}
+
+impl Axis {
+    /// Whether the axis is one run of neighbouring indices.
+    pub fn is_one_run(&self) -> bool {
+        self.first + self.cycle >= self.limit || self.block == self.cycle
+    }
+
+    /// One past the last index of an axis of one run.
+    pub fn end_of_run(&self) -> i64 {
+        if self.block == self.cycle {
+            self.limit
+        } else {
+            self.limit.min(self.first + self.block)
+        }
+    }
+
+    /// All indices of the axis, in order.
+    pub fn indices(&self) -> Vec<i64> {
+        if self.is_one_run() {
+            return (self.first..self.end_of_run()).collect();
+        }
+        let mut indices = Vec::new();
+        let mut start = self.first;
+        while start < self.limit {
+            indices.extend(start..self.limit.min(start + self.block));
+            start += self.cycle;
+        }
+        indices
+    }
+}
+
+/// What a node is made of. Constructors that mean the same loops share a form.
+#[derive(Clone, Debug)]
+pub enum Form {
+    /// A predefined type: displacement, element and number of elements of each part.
+    Named(Vec<(Bytes, Element, i64)>),
+    /// `count` blocks, `stride_bytes` apart, of `blocklength` copies of the child.
+    Repeat {
+        /// Number of blocks.
+        count: i64,
+        /// Copies of the child in a block.
+        blocklength: i64,
+        /// Bytes between the starts of blocks.
+        stride_bytes: Bytes,
+        /// The child.
+        child: NodeId,
+    },
+    /// Blocks at listed displacements.
+    List {
+        /// Copies of the child in each block.
+        lengths: Lengths,
+        /// Where each block starts, counted in `unit_bytes`.
+        displacements: Vec<i64>,
+        /// Bytes of one unit of displacement.
+        unit_bytes: Bytes,
+        /// The child.
+        child: NodeId,
+    },
+    /// Fields: blocklength, displacement and child of each.
+    Struct(Vec<(i64, Bytes, NodeId)>),
+    /// A box or a block-cyclic piece of an array.
+    Grid {
+        /// The axes, outermost first.
+        axes: Vec<Axis>,
+        /// The child.
+        child: NodeId,
+    },
+    /// The child with other bounds, or the same child once more.
+    Wrapped(NodeId),
+}
+
+/// What is known of a node.
+#[derive(Clone, Debug)]
+pub struct Facts {
+    /// Packed bytes.
+    pub size: Bytes,
+    /// Lower bound.
+    pub lower: Bytes,
+    /// Upper bound before padding.
+    pub upper: Bytes,
+    /// Whether the bounds were set by resized, subarray or darray; such bounds outrank computed ones.
+    pub bounds_are_set: bool,
+    /// Whether there is neither an element nor a set bound.
+    pub is_empty: bool,
+    /// Strictest alignment of its elements.
+    pub alignment: Bytes,
+    /// First data byte.
+    pub true_lower: Bytes,
+    /// One past the last data byte.
+    pub true_upper: Bytes,
+    /// The element, where all are the same.
+    pub element: Option<Element>,
+    /// Number of elements where they follow each other without a gap from displacement 0.
+    pub dense: Option<i64>,
+    /// Greatest common divisor of all strides and displacements inside.
+    pub step: Bytes,
+    /// The same of the node alone, without what its children do inside.
+    pub own_step: Bytes,
+}
+
+impl Facts {
+    /// Bytes from one copy to the next.
+    pub fn extent(&self) -> Bytes {
+        let span = self.upper - self.lower;
+        if self.bounds_are_set || self.alignment <= 1 {
+            span
+        } else {
+            span + (self.alignment - span.rem_euclid(self.alignment)) % self.alignment
+        }
+    }
+
+    const fn nothing() -> Self {
+        Self {
+            size: 0,
+            lower: 0,
+            upper: 0,
+            bounds_are_set: false,
+            is_empty: true,
+            alignment: 1,
+            true_lower: 0,
+            true_upper: 0,
+            element: None,
+            dense: None,
+            step: 0,
+            own_step: 0,
+        }
+    }
+
+    /// Takes in copies of a child whose displacements run from `first` to `last`.
+    fn place(&mut self, child: &Self, first: Bytes, last: Bytes, copies: i64) {
+        if child.is_empty || copies == 0 {
+            return;
+        }
+        if child.size > 0 {
+            let (lower, upper) = (first + child.true_lower, last + child.true_upper);
+            if self.size == 0 {
+                (self.true_lower, self.true_upper, self.element) = (lower, upper, child.element);
+            } else {
+                self.true_lower = self.true_lower.min(lower);
+                self.true_upper = self.true_upper.max(upper);
+                if self.element != child.element {
+                    self.element = None;
+                }
+            }
+        }
+        self.size += child.size * copies;
+        self.alignment = self.alignment.max(child.alignment);
+        self.step = common_divisor(self.step, child.step);
+        let (lower, upper) = (first + child.lower, last + child.upper);
+        if self.is_empty || (child.bounds_are_set && !self.bounds_are_set) {
+            (self.lower, self.upper) = (lower, upper);
+        } else if child.bounds_are_set || !self.bounds_are_set {
+            self.lower = self.lower.min(lower);
+            self.upper = self.upper.max(upper);
+        }
+        self.bounds_are_set |= child.bounds_are_set;
+        self.is_empty = false;
+    }
+}
+
+/// A node of the description.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// What it is made of.
+    pub form: Form,
+    /// What is known of it.
+    pub facts: Facts,
+    /// Its name where the file gives one.
+    pub name: Option<String>,
+    /// How many places refer to it.
+    pub references: usize,
+}
+
+/// A type description, read.
+#[derive(Debug)]
+pub struct Description {
+    /// All nodes, children before parents.
+    pub nodes: Vec<Node>,
+    /// The type that is transferred.
+    pub root: NodeId,
+    /// Where address 0 of the type lies in the buffer.
+    pub origin_bytes: Bytes,
+    /// The line that says what exchange this is.
+    pub story: String,
+}
+
+/// The greatest common divisor, where 0 stands for "no constraint".
+pub fn common_divisor(first: i64, second: i64) -> i64 {
+    let (mut first, mut second) = (first.abs(), second.abs());
+    while second != 0 {
+        (first, second) = (second, first % second);
+    }
+    first
+}
+
+/// Reads a description from a JSON document: `type`, or `types` and `root`, or `tree` as in a collection of cases.
+pub fn read(document: &Value) -> Result<Description, String> {
+    let mut reader = Reader {
+        nodes: Vec::new(),
+        types: document.get("types"),
+        named: HashMap::new(),
+    };
+    let root = if document.get("types").is_some() {
+        let name = document
+            .get("root")
+            .and_then(Value::as_str)
+            .ok_or("root: expected the name of a type")?;
+        reader.reference(name, "root")?
+    } else if let Some(tree) = document.get("type") {
+        reader.node(tree, "type")?
+    } else if let Some(tree) = document.get("tree") {
+        reader.node(tree, "tree")?
+    } else {
+        return Err("expected `type`, `types` and `root`, or `tree`".into());
+    };
+    let origin = document
+        .get("origin_bytes")
+        .or_else(|| document.get("send_origin_bytes"));
+    let story = document
+        .get("story")
+        .or_else(|| document.get("app"))
+        .and_then(Value::as_str);
+    Ok(Description {
+        nodes: reader.nodes,
+        root,
+        origin_bytes: origin.and_then(Value::as_i64).unwrap_or(0),
+        story: story.unwrap_or("a type without a story").to_owned(),
+    })
+}
+
+struct Reader<'document> {
+    nodes: Vec<Node>,
+    types: Option<&'document Value>,
+    /// Nodes by name; none while the name is being read, so that a cycle is noticed.
+    named: HashMap<String, Option<NodeId>>,
+}
+
+impl Reader<'_> {
+    fn reference(&mut self, name: &str, path: &str) -> Result<NodeId, String> {
+        match self.named.get(name) {
+            Some(Some(id)) => return Ok(*id),
+            Some(None) => return Err(format!("{path}: the type {name} contains itself")),
+            None => {}
+        }
+        let tree = self
+            .types
+            .and_then(|types| types.get(name))
+            .ok_or_else(|| format!("{path}: there is no type named {name}"))?;
+        self.named.insert(name.to_owned(), None);
+        let id = self.node(tree, &format!("types.{name}"))?;
+        self.nodes[id].name = Some(name.to_owned());
+        self.named.insert(name.to_owned(), Some(id));
+        Ok(id)
+    }
+
+    fn add(&mut self, form: Form, facts: Facts) -> NodeId {
+        match &form {
+            Form::Named(_) => {}
+            Form::Repeat { child, .. }
+            | Form::List { child, .. }
+            | Form::Grid { child, .. }
+            | Form::Wrapped(child) => {
+                self.nodes[*child].references += 1;
+            }
+            Form::Struct(fields) => {
+                for (_, _, child) in fields {
+                    self.nodes[*child].references += 1;
+                }
+            }
+        }
+        self.nodes.push(Node {
+            form,
+            facts,
+            name: None,
+            references: 0,
+        });
+        self.nodes.len() - 1
+    }
+
+    fn node(&mut self, tree: &Value, path: &str) -> Result<NodeId, String> {
+        if let Some(name) = tree.get("ref").and_then(Value::as_str) {
+            return self.reference(name, path);
+        }
+        let kind = text(tree, "kind", path)?;
+        match kind {
+            "named" => self.predefined(text(tree, "name", path)?, path),
+            "struct" => self.structure(tree, path),
+            _ => {
+                let child = tree
+                    .get("child")
+                    .ok_or_else(|| format!("{path}.child: expected a type"))?;
+                let child = self.node(child, &format!("{path}.child"))?;
+                self.with_one_child(kind, tree, child, path)
+            }
+        }
+    }
+
+    fn predefined(&mut self, name: &str, path: &str) -> Result<NodeId, String> {
+        let parts = predefined(name)
+            .ok_or_else(|| format!("{path}.name: no predefined type is named {name}"))?;
+        let mut facts = Facts::nothing();
+        for &(displacement, element, count) in &parts {
+            let part = Facts {
+                size: element.bytes * count,
+                upper: element.bytes * count,
+                true_upper: element.bytes * count,
+                is_empty: false,
+                alignment: element.bytes,
+                element: Some(element),
+                ..Facts::nothing()
+            };
+            facts.place(&part, displacement, displacement, 1);
+            facts.step = common_divisor(facts.step, displacement);
+        }
+        if let [(0, _, count)] = parts[..] {
+            facts.dense = Some(count);
+        }
+        Ok(self.add(Form::Named(parts), facts))
+    }
+
+    fn structure(&mut self, tree: &Value, path: &str) -> Result<NodeId, String> {
+        let lengths = numbers(tree, "blocklengths", path)?;
+        let displacements = numbers(tree, "displacements_bytes", path)?;
+        let children = tree
+            .get("children")
+            .and_then(Value::as_array)
+            .ok_or_else(|| format!("{path}.children: expected a list of types"))?;
+        if lengths.len() != children.len() || displacements.len() != children.len() {
+            return Err(format!(
+                "{path}: blocklengths, displacements_bytes and children differ in length"
+            ));
+        }
+        let mut fields = Vec::new();
+        let mut facts = Facts::nothing();
+        for (index, child) in children.iter().enumerate() {
+            let child = self.node(child, &format!("{path}.children[{index}]"))?;
+            let (length, displacement) = (lengths[index], displacements[index]);
+            let below = self.nodes[child].facts.clone();
+            let reach = (length - 1).max(0) * below.extent();
+            facts.place(
+                &below,
+                displacement + reach.min(0),
+                displacement + reach.max(0),
+                length,
+            );
+            if length > 0 {
+                facts.step = common_divisor(facts.step, displacement);
+            }
+            if length > 1 {
+                facts.step = common_divisor(facts.step, below.extent());
+            }
+            fields.push((length, displacement, child));
+        }
+        Ok(self.add(Form::Struct(fields), facts))
+    }
+
+    fn with_one_child(
+        &mut self,
+        kind: &str,
+        tree: &Value,
+        child: NodeId,
+        path: &str,
+    ) -> Result<NodeId, String> {
+        let extent = self.nodes[child].facts.extent();
+        let form = match kind {
+            "contiguous" => Form::Repeat {
+                count: 1,
+                blocklength: number(tree, "count", path)?,
+                stride_bytes: 0,
+                child,
+            },
+            "vector" | "hvector" => {
+                let stride_bytes = match kind {
+                    "vector" => number(tree, "stride", path)? * extent,
+                    _ => number(tree, "stride_bytes", path)?,
+                };
+                let (count, blocklength) = (
+                    number(tree, "count", path)?,
+                    number(tree, "blocklength", path)?,
+                );
+                Form::Repeat {
+                    count,
+                    blocklength,
+                    stride_bytes,
+                    child,
+                }
+            }
+            "indexed" | "hindexed" | "indexed_block" | "hindexed_block" => {
+                let (field, unit_bytes) = if kind.starts_with('h') {
+                    ("displacements_bytes", 1)
+                } else {
+                    ("displacements", extent)
+                };
+                let displacements = numbers(tree, field, path)?;
+                let lengths = if kind.ends_with("block") {
+                    Lengths::Equal(number(tree, "blocklength", path)?)
+                } else {
+                    let lengths = numbers(tree, "blocklengths", path)?;
+                    if lengths.len() != displacements.len() {
+                        return Err(format!("{path}: blocklengths and {field} differ in length"));
+                    }
+                    Lengths::Each(lengths)
+                };
+                Form::List {
+                    lengths,
+                    displacements,
+                    unit_bytes,
+                    child,
+                }
+            }
+            "subarray" => Form::Grid {
+                axes: subarray(tree, extent, path)?,
+                child,
+            },
+            "darray" => Form::Grid {
+                axes: darray(tree, extent, path)?,
+                child,
+            },
+            "resized" | "dup" => Form::Wrapped(child),
+            _ => return Err(format!("{path}.kind: there is no kind {kind}")),
+        };
+        let mut facts = self.facts_with_one_child(&form, child);
+        match kind {
+            "resized" => {
+                let lower = number(tree, "lb", path)?;
+                set_bounds(&mut facts, lower, lower + number(tree, "extent", path)?);
+            }
+            "subarray" => set_bounds(
+                &mut facts,
+                0,
+                product(&numbers(tree, "sizes", path)?) * extent,
+            ),
+            "darray" => set_bounds(
+                &mut facts,
+                0,
+                product(&numbers(tree, "gsizes", path)?) * extent,
+            ),
+            _ => {}
+        }
+        Ok(self.add(form, facts))
+    }
+
+    fn facts_with_one_child(&self, form: &Form, child: NodeId) -> Facts {
+        let below = &self.nodes[child].facts;
+        let extent = below.extent();
+        let mut facts = Facts::nothing();
+        let dense = below.dense.filter(|_| extent == below.size);
+        match form {
+            Form::Wrapped(_) => return below.clone(),
+            Form::Named(_) | Form::Struct(_) => {}
+            Form::Repeat {
+                count,
+                blocklength,
+                stride_bytes,
+                ..
+            } => {
+                let copies = count.max(&0) * blocklength.max(&0);
+                let reach = [
+                    (count - 1).max(0) * stride_bytes,
+                    (blocklength - 1).max(0) * extent,
+                ];
+                let first: Bytes = reach.iter().map(|reach| reach.min(&0)).sum();
+                let last: Bytes = reach.iter().map(|reach| reach.max(&0)).sum();
+                facts.place(below, first, last, copies);
+                if *count > 1 {
+                    facts.own_step = common_divisor(facts.own_step, *stride_bytes);
+                }
+                if *blocklength > 1 {
+                    facts.own_step = common_divisor(facts.own_step, extent);
+                }
+                // Adjacent blocks and single copies are one run; a person writes one loop for them.
+                if copies > 0 && (*count == 1 || blocklength * extent == *stride_bytes) {
+                    facts.dense = if copies == 1 {
+                        below.dense
+                    } else {
+                        dense.map(|elements| elements * copies)
+                    };
+                }
+            }
+            Form::List {
+                lengths,
+                displacements,
+                unit_bytes,
+                ..
+            } => {
+                for (index, displacement) in displacements.iter().enumerate() {
+                    let length = match lengths {
+                        Lengths::Equal(length) => *length,
+                        Lengths::Each(lengths) => lengths[index],
+                    };
+                    let start = displacement * unit_bytes;
+                    let reach = (length - 1).max(0) * extent;
+                    facts.place(below, start + reach.min(0), start + reach.max(0), length);
+                    facts.own_step = common_divisor(
+                        facts.own_step,
+                        if *unit_bytes == 1 {
+                            *displacement
+                        } else {
+                            *unit_bytes
+                        },
+                    );
+                    if length > 1 {
+                        facts.own_step = common_divisor(facts.own_step, extent);
+                    }
+                }
+            }
+            Form::Grid { axes, .. } => {
+                let (mut first, mut last, mut copies) = (0, 0, 1);
+                for axis in axes {
+                    let indices = axis.indices();
+                    copies *= indices.len() as i64;
+                    if let (Some(low), Some(high)) = (indices.first(), indices.last()) {
+                        let ends = [low * axis.stride_bytes, high * axis.stride_bytes];
+                        first += ends[0].min(ends[1]);
+                        last += ends[0].max(ends[1]);
+                    }
+                    facts.own_step = common_divisor(facts.own_step, axis.stride_bytes);
+                }
+                facts.place(below, first, last, copies);
+            }
+        }
+        facts.step = common_divisor(facts.step, facts.own_step);
+        facts
+    }
+}
+
+fn set_bounds(facts: &mut Facts, lower: Bytes, upper: Bytes) {
+    (facts.lower, facts.upper) = (lower, upper);
+    facts.bounds_are_set = true;
+    facts.is_empty = false;
+}
+
+fn product(numbers: &[i64]) -> i64 {
+    numbers.iter().product()
+}
+
+/// The bytes between neighbours along each dimension, and the dimensions from the slowest to the fastest.
+fn strides(sizes: &[i64], order: &str, extent: Bytes) -> (Vec<Bytes>, Vec<usize>) {
+    let mut slowest_first: Vec<usize> = (0..sizes.len()).collect();
+    if order == "Fortran" {
+        slowest_first.reverse();
+    }
+    let mut strides = vec![0; sizes.len()];
+    let mut stride = extent;
+    for &dimension in slowest_first.iter().rev() {
+        strides[dimension] = stride;
+        stride *= sizes[dimension];
+    }
+    (strides, slowest_first)
+}
+
+fn subarray(tree: &Value, extent: Bytes, path: &str) -> Result<Vec<Axis>, String> {
+    let sizes = numbers(tree, "sizes", path)?;
+    let subsizes = numbers(tree, "subsizes", path)?;
+    let starts = numbers(tree, "starts", path)?;
+    if subsizes.len() != sizes.len() || starts.len() != sizes.len() {
+        return Err(format!(
+            "{path}: sizes, subsizes and starts differ in length"
+        ));
+    }
+    let (strides, slowest_first) = strides(&sizes, text(tree, "order", path)?, extent);
+    Ok(slowest_first
+        .into_iter()
+        .map(|dimension| Axis {
+            first: starts[dimension],
+            limit: starts[dimension] + subsizes[dimension],
+            block: subsizes[dimension],
+            cycle: subsizes[dimension],
+            stride_bytes: strides[dimension],
+        })
+        .collect())
+}
+
+fn darray(tree: &Value, extent: Bytes, path: &str) -> Result<Vec<Axis>, String> {
+    let sizes = numbers(tree, "gsizes", path)?;
+    let processes = numbers(tree, "psizes", path)?;
+    let distributions = tree
+        .get("distributions")
+        .and_then(Value::as_array)
+        .filter(|list| list.len() == sizes.len() && processes.len() == sizes.len())
+        .ok_or_else(|| format!("{path}: gsizes, psizes and distributions differ in length"))?;
+    let (strides, slowest_first) = strides(&sizes, text(tree, "order", path)?, extent);
+    // The grid of processes is always numbered with its last dimension fastest, whatever the order of the array.
+    let mut rank = number(tree, "rank", path)?;
+    let mut coordinates = vec![0; sizes.len()];
+    for dimension in (0..sizes.len()).rev() {
+        coordinates[dimension] = rank % processes[dimension];
+        rank /= processes[dimension];
+    }
+    let mut axes = Vec::new();
+    for dimension in slowest_first {
+        let (size, along) = (sizes[dimension], processes[dimension]);
+        let distribution = &distributions[dimension];
+        let given = |name: &str| distribution.get(name).and_then(Value::as_i64);
+        let (block, cycle) = match distribution.as_str() {
+            Some("none") => (size, size),
+            Some("block") => ((size + along - 1) / along, size),
+            Some("cyclic") => (1, along),
+            _ => match (given("block"), given("cyclic")) {
+                (Some(block), None) => (block, size),
+                (None, Some(block)) => (block, block * along),
+                _ => {
+                    return Err(format!(
+                        "{path}.distributions[{dimension}]: expected block, cyclic or none"
+                    ));
+                }
+            },
+        };
+        let first = (coordinates[dimension] * block).min(size);
+        let stride_bytes = strides[dimension];
+        axes.push(Axis {
+            first,
+            limit: size,
+            block,
+            cycle: cycle.max(block),
+            stride_bytes,
+        });
+    }
+    Ok(axes)
+}
+
+fn text<'tree>(tree: &'tree Value, field: &str, path: &str) -> Result<&'tree str, String> {
+    tree.get(field)
+        .and_then(Value::as_str)
+        .ok_or_else(|| format!("{path}.{field}: expected text"))
+}
+
+fn number(tree: &Value, field: &str, path: &str) -> Result<i64, String> {
+    tree.get(field)
+        .and_then(Value::as_i64)
+        .ok_or_else(|| format!("{path}.{field}: expected a whole number"))
+}
+
+fn numbers(tree: &Value, field: &str, path: &str) -> Result<Vec<i64>, String> {
+    tree.get(field)
+        .and_then(Value::as_array)
+        .and_then(|list| list.iter().map(Value::as_i64).collect())
+        .ok_or_else(|| format!("{path}.{field}: expected a list of whole numbers"))
+}
+
+/// The parts of a predefined type: displacement, element, number of elements.
+fn predefined(name: &str) -> Option<Vec<(Bytes, Element, i64)>> {
+    const fn element(c_type: &'static str, bytes: Bytes) -> Element {
+        Element {
+            c_type,
+            bytes,
+            by_value: true,
+        }
+    }
+    const BYTE: Element = element("char", 1);
+    const SHORT: Element = element("short", 2);
+    const INT: Element = element("int", 4);
+    const LONG: Element = element("long", 8);
+    const FLOAT: Element = element("float", 4);
+    const DOUBLE: Element = element("double", 8);
+    const LONG_DOUBLE: Element = Element {
+        c_type: "long double",
+        bytes: 16,
+        by_value: false,
+    };
+    let one = |element| Some(vec![(0, element, 1)]);
+    let two = |element| Some(vec![(0, element, 2)]);
+    let pair = |first, displacement| Some(vec![(0, first, 1), (displacement, INT, 1)]);
+    match name.strip_prefix("MPI_")? {
+        "BYTE" | "CHAR" | "SIGNED_CHAR" | "UNSIGNED_CHAR" | "INT8_T" | "UINT8_T" | "PACKED"
+        | "C_BOOL" | "CXX_BOOL" | "CHARACTER" | "INTEGER1" | "LOGICAL1" => one(BYTE),
+        "SHORT" | "UNSIGNED_SHORT" | "INT16_T" | "UINT16_T" | "INTEGER2" | "LOGICAL2" => one(SHORT),
+        "INT" | "UNSIGNED" | "INT32_T" | "UINT32_T" | "WCHAR" | "INTEGER" | "INTEGER4"
+        | "LOGICAL" | "LOGICAL4" => one(INT),
+        "LONG" | "UNSIGNED_LONG" | "LONG_LONG" | "LONG_LONG_INT" | "UNSIGNED_LONG_LONG"
+        | "INT64_T" | "UINT64_T" | "AINT" | "COUNT" | "OFFSET" | "INTEGER8" | "LOGICAL8" => {
+            one(LONG)
+        }
+        "FLOAT" | "REAL" | "REAL4" => one(FLOAT),
+        "DOUBLE" | "DOUBLE_PRECISION" | "REAL8" => one(DOUBLE),
+        "LONG_DOUBLE" => one(LONG_DOUBLE),
+        // Complex numbers are two components: that is how C code without complex.h copies them.
+        "C_COMPLEX" | "C_FLOAT_COMPLEX" | "CXX_FLOAT_COMPLEX" | "COMPLEX" | "COMPLEX8"
+        | "2REAL" => two(FLOAT),
+        "C_DOUBLE_COMPLEX" | "CXX_DOUBLE_COMPLEX" | "DOUBLE_COMPLEX" | "COMPLEX16"
+        | "2DOUBLE_PRECISION" => two(DOUBLE),
+        "C_LONG_DOUBLE_COMPLEX" | "CXX_LONG_DOUBLE_COMPLEX" => two(LONG_DOUBLE),
+        "2INT" | "2INTEGER" => two(INT),
+        "FLOAT_INT" => pair(FLOAT, 4),
+        "DOUBLE_INT" => pair(DOUBLE, 8),
+        "LONG_INT" => pair(LONG, 8),
+        "SHORT_INT" => pair(SHORT, 4),
+        "LONG_DOUBLE_INT" => pair(LONG_DOUBLE, 16),
+        _ => None,
+    }
+}

@@ -1,0 +1,255 @@
+//! How the bytes of a layout are moved by a CPU.
+//!
+//! A [`Plan`] is a DAG of [`Step`]s over a canonical layout: nests of rows, tiles, lists and runs, each of which one
+//! ahead-of-time SIMD leaf of the runtime performs, inside loops over what no leaf covers. Two engines execute it: the
+//! generic tier interprets it, and [`crate::codegen::cranelift`] compiles it. Planning is a pure function of the layout
+//! and the [`Target`], and the plan prints.
+//!
+//! Steps address memory relative to the place they are applied to. The packed position of every byte is that of the
+//! layout; the order in which a step visits its bytes is free.
+
+mod build;
+mod cost;
+mod print;
+mod target;
+
+pub use cost::{Decision, SPECIALISED_DEPTH, SPECIALISED_STEPS};
+pub use target::{Level, Target};
+
+use crate::layout::{Layout, Run};
+use std::sync::Arc;
+
+/// Names a step of one plan; bodies have smaller numbers than the steps around them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StepId(u32);
+
+impl StepId {
+    /// The position of the step in [`Plan::steps`].
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A displaced step, and where its packed bytes begin inside its sequence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Part {
+    /// In memory, in bytes.
+    pub offset: i64,
+    /// In the packed bytes.
+    pub position: u64,
+    /// What lies there.
+    pub step: StepId,
+}
+
+/// A list of memory offsets, in the narrowest integers that hold them.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Offsets {
+    /// All fit 32 bits.
+    Narrow(Arc<[i32]>),
+    /// At least one does not.
+    Wide(Arc<[i64]>),
+}
+
+impl Offsets {
+    fn new(offsets: &[i64]) -> Offsets {
+        let narrow: Result<Arc<[i32]>, _> = offsets.iter().map(|&offset| i32::try_from(offset)).collect();
+        narrow.map_or_else(|_| Offsets::Wide(offsets.into()), Offsets::Narrow)
+    }
+
+    /// Number of entries.
+    #[expect(clippy::len_without_is_empty, reason = "lists of a plan are never empty")]
+    pub fn len(&self) -> usize {
+        match self {
+            Offsets::Narrow(offsets) => offsets.len(),
+            Offsets::Wide(offsets) => offsets.len(),
+        }
+    }
+
+    /// One entry.
+    ///
+    /// # Panics
+    ///
+    /// When there is no such entry.
+    pub fn get(&self, index: usize) -> i64 {
+        match self {
+            Offsets::Narrow(offsets) => offsets[index].into(),
+            Offsets::Wide(offsets) => offsets[index],
+        }
+    }
+}
+
+/// Contiguous runs of differing length, with their packed positions.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct RunTable {
+    /// In packed order; `count` is in bytes.
+    pub runs: Arc<[Run]>,
+    /// The packed position of each run.
+    pub positions: Arc<[u64]>,
+}
+
+/// One way of moving bytes. Counts are at least 1.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Step {
+    /// Nothing.
+    Nothing,
+    /// One contiguous piece.
+    Copy {
+        /// Its length.
+        bytes: u64,
+    },
+    /// Equal rows at one stride.
+    Rows {
+        /// How many.
+        rows: u64,
+        /// From row to row in memory.
+        stride: i64,
+        /// Length of a row.
+        bytes: u64,
+    },
+    /// Rows at one stride, repeated at another.
+    Planes {
+        /// How many planes.
+        planes: u64,
+        /// From plane to plane in memory.
+        plane_stride: i64,
+        /// Rows in a plane.
+        rows: u64,
+        /// From row to row in memory.
+        stride: i64,
+        /// Length of a row.
+        bytes: u64,
+    },
+    /// The same as planes, visited in tiles: rows are far apart in memory and planes are neighbours.
+    Tile {
+        /// How many planes.
+        planes: u64,
+        /// From plane to plane in memory; small.
+        plane_stride: i64,
+        /// Rows in a plane.
+        rows: u64,
+        /// From row to row in memory; large.
+        stride: i64,
+        /// Length of a row.
+        bytes: u64,
+    },
+    /// Equal blocks at listed offsets.
+    List {
+        /// Of the blocks in memory.
+        offsets: Offsets,
+        /// Length of a block.
+        bytes: u64,
+    },
+    /// Runs of differing length.
+    Runs(RunTable),
+    /// A body repeated at one stride.
+    Repeat {
+        /// How often.
+        count: u64,
+        /// From copy to copy in memory.
+        stride: i64,
+        /// What is repeated.
+        body: StepId,
+    },
+    /// A body repeated at listed offsets.
+    Scatter {
+        /// Of the copies in memory.
+        offsets: Offsets,
+        /// What is repeated.
+        body: StepId,
+    },
+    /// Differing parts.
+    Sequence {
+        /// In packed order.
+        parts: Arc<[Part]>,
+    },
+}
+
+impl Step {
+    /// The bodies of the step.
+    pub fn bodies(&self) -> Vec<StepId> {
+        match self {
+            Step::Repeat { body, .. } | Step::Scatter { body, .. } => vec![*body],
+            Step::Sequence { parts } => parts.iter().map(|part| part.step).collect(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// How the bytes of one element, or of a count of elements, are moved.
+///
+/// # Example
+///
+/// ```
+/// use dtc_compiler::layout::Layout;
+/// use dtc_compiler::plan::{Plan, Target};
+/// let text = "layout lb 0 extent 1344 {\n  %0 = dense 40 x byte\n  %1 = stream 12 x 112 of %0\n  root 8: %1\n}";
+/// let plan = Plan::new(&Layout::parse(text)?, &Target::default());
+/// assert!(plan.to_string().contains("rows 12 x 112 of 40 bytes"));
+/// # Ok::<(), dtc_compiler::layout::ParseError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Plan {
+    steps: Vec<Step>,
+    sizes: Vec<u64>,
+    root: Part,
+    size: u64,
+    extent: i64,
+    decision: Decision,
+}
+
+impl Plan {
+    /// Plans a canonical layout for a target. Any layout is accepted; one that is not canonical is planned as it is.
+    pub fn new(layout: &Layout, target: &Target) -> Plan {
+        build::plan(layout, target)
+    }
+
+    /// Every step, bodies before the steps around them.
+    pub fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
+    /// A step.
+    pub fn step(&self, id: StepId) -> &Step {
+        &self.steps[id.index()]
+    }
+
+    /// Packed bytes of a step.
+    pub fn size_of(&self, id: StepId) -> u64 {
+        self.sizes[id.index()]
+    }
+
+    /// One element.
+    pub fn root(&self) -> Part {
+        self.root
+    }
+
+    /// Packed bytes of one element.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// From element to element in memory, in bytes.
+    pub fn extent(&self) -> i64 {
+        self.extent
+    }
+
+    /// Whether a compiled kernel is worth having, and why.
+    pub fn decision(&self) -> Decision {
+        self.decision
+    }
+
+    /// The step that moves `count` elements: the element's own with a higher count where the extent continues it, the
+    /// nest around it where a leaf covers that, or nothing when a loop over elements is needed.
+    ///
+    /// ```
+    /// use dtc_compiler::layout::Layout;
+    /// use dtc_compiler::plan::{Plan, Step, Target};
+    /// let text = "layout lb 0 extent 24 {\n  %0 = dense 17 x byte\n  root %0\n}";
+    /// let plan = Plan::new(&Layout::parse(text)?, &Target::default());
+    /// assert_eq!(plan.repeated(1000), Some(Step::Rows { rows: 1000, stride: 24, bytes: 17 }));
+    /// # Ok::<(), dtc_compiler::layout::ParseError>(())
+    /// ```
+    pub fn repeated(&self, count: u64) -> Option<Step> {
+        build::repeat(self.step(self.root.step), count, self.extent)
+    }
+}

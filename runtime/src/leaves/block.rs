@@ -1,0 +1,151 @@
+//! How one block is copied: one type for each size class.
+//!
+//! All loops of this folder are generic over [`Block`], so that each class is compiled into each loop, under the CPU features of
+//! the level that instantiates it. That is why everything here is `inline(always)`, and why plain copies of constant size are
+//! enough: the compiler turns them into the widest moves of the level.
+
+use core::ptr::copy_nonoverlapping;
+
+/// Copies blocks of one size.
+pub(super) trait Block: Copy {
+    /// The size if it is compiled in, otherwise 0.
+    const EXACT: usize = 0;
+
+    /// Prepares copies of `bytes` bytes.
+    fn new(bytes: usize) -> Self;
+
+    /// The size of a block.
+    fn bytes(self) -> usize;
+
+    /// Copies one block and touches nothing else.
+    ///
+    /// # Safety
+    ///
+    /// Source and destination are valid for [`Block::bytes`] bytes and do not overlap; the CPU has the features of the class.
+    unsafe fn copy(self, destination: *mut u8, source: *const u8);
+}
+
+/// Moves one block between the strided and the dense side, in the direction of `PACK`.
+///
+/// # Safety
+///
+/// As for [`Block::copy`].
+#[inline(always)]
+pub(super) unsafe fn transfer<B: Block, const PACK: bool>(block: B, memory: *mut u8, packed: *mut u8) {
+    // SAFETY: the caller's guarantee.
+    unsafe {
+        if PACK { block.copy(packed, memory) } else { block.copy(memory, packed) }
+    }
+}
+
+/// Blocks of exactly `N` bytes.
+#[derive(Clone, Copy)]
+pub(super) struct Exact<const N: usize>;
+
+impl<const N: usize> Block for Exact<N> {
+    const EXACT: usize = N;
+
+    #[inline(always)]
+    fn new(_: usize) -> Self {
+        Self
+    }
+
+    #[inline(always)]
+    fn bytes(self) -> usize {
+        N
+    }
+
+    #[inline(always)]
+    unsafe fn copy(self, destination: *mut u8, source: *const u8) {
+        let mut at = 0;
+        macro_rules! pieces {
+            ($($bytes:literal)*) => {$(
+                while N - at >= $bytes {
+                    // SAFETY: the caller's guarantee, and at + $bytes <= N.
+                    unsafe { copy_nonoverlapping(source.add(at), destination.add(at), $bytes) };
+                    at += $bytes;
+                }
+            )*};
+        }
+        if N % 64 == 0 {
+            pieces!(64);
+        }
+        pieces!(32 16 8 4 2 1);
+    }
+}
+
+/// Blocks of `V` to `2 * V` bytes: two moves that may overlap.
+#[derive(Clone, Copy)]
+pub(super) struct Pair<const V: usize>(usize);
+
+impl<const V: usize> Block for Pair<V> {
+    #[inline(always)]
+    fn new(bytes: usize) -> Self {
+        Self(bytes)
+    }
+
+    #[inline(always)]
+    fn bytes(self) -> usize {
+        self.0
+    }
+
+    #[inline(always)]
+    unsafe fn copy(self, destination: *mut u8, source: *const u8) {
+        let last = self.0 - V;
+        // SAFETY: V <= bytes <= 2 * V, so both moves lie within the block.
+        unsafe {
+            copy_nonoverlapping(source, destination, V);
+            copy_nonoverlapping(source.add(last), destination.add(last), V);
+        }
+    }
+}
+
+/// Blocks of `2 * V` to `4 * V` bytes: four moves, of which the last two may overlap the first two.
+#[derive(Clone, Copy)]
+pub(super) struct Quad<const V: usize>(usize);
+
+impl<const V: usize> Block for Quad<V> {
+    #[inline(always)]
+    fn new(bytes: usize) -> Self {
+        Self(bytes)
+    }
+
+    #[inline(always)]
+    fn bytes(self) -> usize {
+        self.0
+    }
+
+    #[inline(always)]
+    unsafe fn copy(self, destination: *mut u8, source: *const u8) {
+        let half = self.0 - 2 * V;
+        // SAFETY: 2 * V <= bytes <= 4 * V, so all moves lie within the block.
+        unsafe {
+            copy_nonoverlapping(source, destination, V);
+            copy_nonoverlapping(source.add(V), destination.add(V), V);
+            copy_nonoverlapping(source.add(half), destination.add(half), V);
+            copy_nonoverlapping(source.add(half + V), destination.add(half + V), V);
+        }
+    }
+}
+
+/// Blocks of any size, by the C library.
+#[derive(Clone, Copy)]
+pub(super) struct Library(usize);
+
+impl Block for Library {
+    #[inline(always)]
+    fn new(bytes: usize) -> Self {
+        Self(bytes)
+    }
+
+    #[inline(always)]
+    fn bytes(self) -> usize {
+        self.0
+    }
+
+    #[inline(always)]
+    unsafe fn copy(self, destination: *mut u8, source: *const u8) {
+        // SAFETY: the caller's guarantee.
+        unsafe { copy_nonoverlapping(source, destination, self.0) }
+    }
+}

@@ -1,0 +1,153 @@
+//! Ahead-of-time SIMD routines that move bytes between a strided side and a dense side.
+//!
+//! Compiled kernels inline pieces that are a few words long and call a leaf for everything else; the generic tier consists of
+//! leaves alone. A leaf moves bytes between `memory`, where the datatype scatters them, and `packed`, where they lie side by
+//! side. Each shape exists in both directions: a *pack* reads `memory` and writes `packed`, an *unpack* does the reverse.
+//!
+//! | type | shape |
+//! |---|---|
+//! | [`RowsFn`] | equal rows at one stride |
+//! | [`PlanesFn`] | rows at one stride, repeated at another |
+//! | [`List32Fn`], [`List64Fn`] | equal blocks at listed offsets |
+//! | [`RunsFn`] | blocks of differing length at listed offsets |
+//! | [`TileFn`] | the nest of `PlanesFn`, walked in cache tiles: a matrix sent by columns |
+//! | [`CopyFn`] | one contiguous block |
+//!
+//! A leaf is chosen once, at commit, by a `select_*` function from the CPU's [`Level`], the block size and whether the footprint
+//! is beyond the cache ([`streaming_threshold`]). The `bytes` argument of a call must be the one that the leaf was selected for:
+//! the common sizes are compiled in and their code never looks at the argument.
+//!
+//! # Safety contract of every leaf
+//!
+//! The caller guarantees that
+//!
+//! - the CPU has the level that the leaf was selected for, and `bytes` is the size that it was selected for;
+//! - every addressed byte of `memory` and all of `[packed, packed + total)` is mapped, readable on the source side and writable on
+//!   the destination side, `total` being the sum of all block sizes; tables hold `count` entries and are aligned for their type;
+//! - source and destination do not overlap, and no one else writes either during the call;
+//! - in an unpack no byte of `memory` is addressed twice (if one is, which value it ends with is unspecified).
+//!
+//! In return a leaf
+//!
+//! - writes no byte of `memory` outside the addressed blocks, not even its old value, and none of `packed` outside
+//!   `[packed, packed + total)`; inside that range a pack may write a byte more than once;
+//! - reads of `packed` only `[packed, packed + total)`;
+//! - reads of `memory` only bytes of the blocks, and bytes between two blocks of the same call that lie less than 4 KiB apart.
+//!   Wider gaps may be unmapped.
+//!
+//! No leaf panics or allocates.
+
+mod block;
+mod level;
+mod list;
+#[cfg(target_arch = "x86_64")]
+mod masked;
+mod rows;
+mod runs;
+mod select;
+mod shortcut;
+#[cfg(test)]
+mod tests;
+mod tile;
+#[cfg(target_arch = "x86_64")]
+mod transpose;
+#[cfg(target_arch = "x86_64")]
+mod window;
+
+pub use level::{Level, streaming_threshold};
+pub use select::*;
+
+/// Moves `rows` rows of `bytes` bytes: row `i` is at `memory + i * stride` and at `packed + i * bytes`.
+///
+/// The stride is in bytes. It may be negative, and in a pack zero or smaller than `bytes`.
+///
+/// # Safety
+///
+/// See the [safety contract](self#safety-contract-of-every-leaf).
+pub type RowsFn = unsafe extern "C" fn(memory: *mut u8, packed: *mut u8, rows: usize, bytes: usize, stride: isize);
+
+/// Moves `planes` times `rows` rows of `bytes` bytes: row `i` of plane `p` is at `memory + p * plane_stride + i * stride` and at
+/// `packed + (p * rows + i) * bytes`. Strides are in bytes.
+///
+/// # Safety
+///
+/// See the [safety contract](self#safety-contract-of-every-leaf).
+pub type PlanesFn = unsafe extern "C" fn(
+    memory: *mut u8,
+    packed: *mut u8,
+    planes: usize,
+    plane_stride: isize,
+    rows: usize,
+    stride: isize,
+    bytes: usize,
+);
+
+/// Moves `count` blocks of `bytes` bytes: block `i` is at `memory + offsets[i]` and at `packed + i * bytes`.
+///
+/// # Safety
+///
+/// See the [safety contract](self#safety-contract-of-every-leaf).
+pub type List32Fn =
+    unsafe extern "C" fn(memory: *mut u8, packed: *mut u8, offsets: *const i32, count: usize, bytes: usize);
+
+/// [`List32Fn`] with offsets of 64 bits.
+///
+/// # Safety
+///
+/// See the [safety contract](self#safety-contract-of-every-leaf).
+pub type List64Fn =
+    unsafe extern "C" fn(memory: *mut u8, packed: *mut u8, offsets: *const i64, count: usize, bytes: usize);
+
+/// Moves `count` blocks of differing length, one after the other in `packed`.
+///
+/// # Safety
+///
+/// See the [safety contract](self#safety-contract-of-every-leaf).
+pub type RunsFn = unsafe extern "C" fn(memory: *mut u8, packed: *mut u8, runs: *const Run, count: usize);
+
+/// Moves `outer * inner` elements of `bytes` bytes: element `i` of column `o` is at
+/// `memory + o * outer_stride + i * inner_stride` and at `packed + (o * inner + i) * bytes`. Strides are in bytes.
+///
+/// The result is that of a [`PlanesFn`], but the elements are visited in tiles that suit a small outer and a large inner stride.
+///
+/// # Safety
+///
+/// See the [safety contract](self#safety-contract-of-every-leaf).
+pub type TileFn = unsafe extern "C" fn(
+    memory: *mut u8,
+    packed: *mut u8,
+    outer: usize,
+    outer_stride: isize,
+    inner: usize,
+    inner_stride: isize,
+    bytes: usize,
+);
+
+/// Copies `bytes` contiguous bytes.
+///
+/// # Safety
+///
+/// See the [safety contract](self#safety-contract-of-every-leaf).
+pub type CopyFn = unsafe extern "C" fn(destination: *mut u8, source: *const u8, bytes: usize);
+
+/// One contiguous run of an irregular layout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct Run {
+    /// Where the run starts, in bytes from `memory`.
+    pub offset: i64,
+    /// Its length in bytes; may be zero.
+    pub bytes: u64,
+}
+
+/// Copies `bytes` contiguous bytes: the [`CopyFn`] for every level, size and footprint.
+///
+/// The C library's `memcpy` already chooses by CPU, size and cache, and no loop of ours beat it.
+///
+/// # Safety
+///
+/// See the [safety contract](self#safety-contract-of-every-leaf).
+pub unsafe extern "C" fn copy(destination: *mut u8, source: *const u8, bytes: usize) {
+    // SAFETY: the caller guarantees both ranges and that they do not overlap.
+    unsafe { core::ptr::copy_nonoverlapping(source, destination, bytes) }
+}

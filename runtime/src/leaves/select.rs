@@ -1,0 +1,285 @@
+//! Choosing a leaf: the size classes of each level, and the functions that they are compiled into.
+
+use super::block::{Block, Exact, Library, Pair, Quad};
+use super::{Level, List32Fn, List64Fn, PlanesFn, RowsFn, RunsFn, TileFn};
+
+/// A shape of leaf in one direction, to be instantiated for a class of blocks.
+trait Shape {
+    /// The type of the leaf.
+    type Leaf;
+
+    /// The leaf for blocks of class `B`.
+    fn leaf<B: Block>() -> Self::Leaf;
+}
+
+/// Compiles the leaves of one level: the generic loops, under the features of the level, behind the C calling convention.
+macro_rules! leaves {
+    ($(#[$feature:meta])? $any_size:ty, $shortcut:ty) => {
+        use super::{List32Fn, List64Fn, PlanesFn, RowsFn, Shape, TileFn};
+        use super::super::block::Block;
+        use super::super::{Run, list, rows, runs, tile, shortcut::Shortcut};
+
+        leaves!(@shape Rows: RowsFn = rows_leaf);
+        leaves!(@shape Planes: PlanesFn = planes_leaf);
+        leaves!(@shape List32: List32Fn = list32_leaf);
+        leaves!(@shape List64: List64Fn = list64_leaf);
+        leaves!(@shape Tile: TileFn = tile_leaf);
+
+        $(#[$feature])?
+        unsafe extern "C" fn rows_leaf<B: Block, const PACK: bool>(
+            memory: *mut u8, packed: *mut u8, rows: usize, bytes: usize, stride: isize,
+        ) {
+            let block = B::new(bytes);
+            // SAFETY: the caller keeps the contract of the leaf, and the features are those of the level.
+            unsafe {
+                if !<$shortcut>::rows::<B, PACK>(memory, packed, rows, block, stride) {
+                    rows::rows::<B, PACK>(memory, packed, rows, block, stride);
+                }
+            }
+        }
+
+        $(#[$feature])?
+        unsafe extern "C" fn planes_leaf<B: Block, const PACK: bool>(
+            memory: *mut u8, packed: *mut u8, planes: usize, plane_stride: isize, rows: usize, stride: isize, bytes: usize,
+        ) {
+            let block = B::new(bytes);
+            // SAFETY: as for rows.
+            unsafe {
+                if !<$shortcut>::planes::<B, PACK>(memory, packed, planes, plane_stride, rows, block, stride) {
+                    rows::planes::<B, PACK>(memory, packed, planes, plane_stride, rows, block, stride);
+                }
+            }
+        }
+
+        $(#[$feature])?
+        unsafe extern "C" fn list32_leaf<B: Block, const PACK: bool>(
+            memory: *mut u8, packed: *mut u8, offsets: *const i32, count: usize, bytes: usize,
+        ) {
+            // SAFETY: as for rows.
+            unsafe { list::list::<B, i32, PACK>(memory, packed, offsets, count, B::new(bytes)) }
+        }
+
+        $(#[$feature])?
+        unsafe extern "C" fn list64_leaf<B: Block, const PACK: bool>(
+            memory: *mut u8, packed: *mut u8, offsets: *const i64, count: usize, bytes: usize,
+        ) {
+            // SAFETY: as for rows.
+            unsafe { list::list::<B, i64, PACK>(memory, packed, offsets, count, B::new(bytes)) }
+        }
+
+        $(#[$feature])?
+        unsafe extern "C" fn tile_leaf<B: Block, const PACK: bool>(
+            memory: *mut u8, packed: *mut u8, outer: usize, outer_stride: isize, inner: usize, inner_stride: isize, bytes: usize,
+        ) {
+            let block = B::new(bytes);
+            // SAFETY: as for rows.
+            unsafe {
+                if !<$shortcut>::tile::<B, PACK>(memory, packed, outer, outer_stride, inner, inner_stride, block) {
+                    tile::tile::<B, PACK>(memory, packed, outer, outer_stride, inner, inner_stride, block);
+                }
+            }
+        }
+
+        $(#[$feature])?
+        pub unsafe extern "C" fn runs_leaf<const PACK: bool>(
+            memory: *mut u8, packed: *mut u8, table: *const Run, count: usize,
+        ) {
+            // SAFETY: as for rows.
+            unsafe { runs::runs::<$any_size, PACK>(memory, packed, table, count) }
+        }
+    };
+    (@shape $shape:ident: $leaf:ident = $function:ident) => {
+        pub struct $shape<const PACK: bool>;
+
+        impl<const PACK: bool> Shape for $shape<PACK> {
+            type Leaf = $leaf;
+
+            fn leaf<B: Block>() -> $leaf {
+                $function::<B, PACK>
+            }
+        }
+    };
+}
+
+mod portable {
+    leaves!(runs::Stepped<16>, super::super::shortcut::None);
+}
+
+#[cfg(target_arch = "x86_64")]
+mod avx2 {
+    leaves!(#[target_feature(enable = "avx2")] runs::Stepped<32>, super::super::shortcut::None);
+}
+
+#[cfg(target_arch = "x86_64")]
+mod avx512 {
+    leaves!(
+        #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,bmi2")]
+        runs::OneMask,
+        super::super::shortcut::Avx512
+    );
+}
+
+/// The classes with vectors of up to 16 bytes.
+fn portable_class<S: Shape>(bytes: u64) -> S::Leaf {
+    match bytes {
+        16 => S::leaf::<Exact<16>>(),
+        24 => S::leaf::<Exact<24>>(),
+        32 => S::leaf::<Exact<32>>(),
+        40 => S::leaf::<Exact<40>>(),
+        48 => S::leaf::<Exact<48>>(),
+        64 => S::leaf::<Exact<64>>(),
+        0..16 => short_class::<S>(bytes),
+        17..32 => S::leaf::<Pair<16>>(),
+        33..64 => S::leaf::<Quad<16>>(),
+        _ => S::leaf::<Library>(),
+    }
+}
+
+/// The classes with vectors of up to 32 bytes.
+#[cfg(target_arch = "x86_64")]
+fn avx2_class<S: Shape>(bytes: u64) -> S::Leaf {
+    match bytes {
+        16 => S::leaf::<Exact<16>>(),
+        20 => S::leaf::<Exact<20>>(),
+        24 => S::leaf::<Exact<24>>(),
+        32 => S::leaf::<Exact<32>>(),
+        40 => S::leaf::<Exact<40>>(),
+        48 => S::leaf::<Exact<48>>(),
+        56 => S::leaf::<Exact<56>>(),
+        64 => S::leaf::<Exact<64>>(),
+        72 => S::leaf::<Exact<72>>(),
+        80 => S::leaf::<Exact<80>>(),
+        88 => S::leaf::<Exact<88>>(),
+        96 => S::leaf::<Exact<96>>(),
+        104 => S::leaf::<Exact<104>>(),
+        112 => S::leaf::<Exact<112>>(),
+        120 => S::leaf::<Exact<120>>(),
+        128 => S::leaf::<Exact<128>>(),
+        0..16 => short_class::<S>(bytes),
+        17..32 => S::leaf::<Pair<16>>(),
+        33..64 => S::leaf::<Pair<32>>(),
+        65..128 => S::leaf::<Quad<32>>(),
+        _ => S::leaf::<Library>(),
+    }
+}
+
+/// The classes with vectors of up to 64 bytes and with masks.
+#[cfg(target_arch = "x86_64")]
+fn avx512_class<S: Shape>(bytes: u64) -> S::Leaf {
+    use super::masked::{Lines, Masked, Steps};
+    match bytes {
+        0 => S::leaf::<Exact<0>>(),
+        1 => S::leaf::<Exact<1>>(),
+        2 => S::leaf::<Exact<2>>(),
+        4 => S::leaf::<Exact<4>>(),
+        8 => S::leaf::<Exact<8>>(),
+        16 => S::leaf::<Exact<16>>(),
+        32 => S::leaf::<Exact<32>>(),
+        40 => S::leaf::<Exact<40>>(),
+        48 => S::leaf::<Exact<48>>(),
+        56 => S::leaf::<Exact<56>>(),
+        64 => S::leaf::<Exact<64>>(),
+        96 => S::leaf::<Exact<96>>(),
+        128 => S::leaf::<Exact<128>>(),
+        3..16 => S::leaf::<Masked<16>>(),
+        17..32 => S::leaf::<Masked<32>>(),
+        33..64 => S::leaf::<Steps<32, 1>>(),
+        65..96 => S::leaf::<Steps<32, 2>>(),
+        97..128 => S::leaf::<Steps<32, 3>>(),
+        129..=192 => S::leaf::<Steps<64, 2>>(),
+        193..=256 => S::leaf::<Steps<64, 3>>(),
+        257..=16384 => S::leaf::<Lines>(),
+        _ => S::leaf::<Library>(),
+    }
+}
+
+/// The classes below 16 bytes without masks.
+fn short_class<S: Shape>(bytes: u64) -> S::Leaf {
+    match bytes {
+        0 => S::leaf::<Exact<0>>(),
+        1 => S::leaf::<Exact<1>>(),
+        2 => S::leaf::<Exact<2>>(),
+        3 => S::leaf::<Exact<3>>(),
+        4 => S::leaf::<Exact<4>>(),
+        8 => S::leaf::<Exact<8>>(),
+        12 => S::leaf::<Exact<12>>(),
+        5..8 => S::leaf::<Pair<4>>(),
+        _ => S::leaf::<Pair<8>>(),
+    }
+}
+
+/// Defines the two selections of a shape whose leaves depend on the block size.
+macro_rules! selection {
+    ($shape:ident: $leaf:ident, $what:literal, $pack:ident, $unpack:ident) => {
+        #[doc = concat!("The leaf that packs ", $what, " of `bytes` bytes on a CPU of this level.")]
+        ///
+        /// `streaming` says that the footprint is beyond the cache, see [`streaming_threshold`](super::streaming_threshold).
+        #[must_use]
+        pub fn $pack(level: Level, bytes: u64, streaming: bool) -> $leaf {
+            selection!(@choose $shape<true>, level, bytes, streaming)
+        }
+
+        #[doc = concat!("The leaf that unpacks ", $what, " of `bytes` bytes on a CPU of this level.")]
+        ///
+        /// `streaming` says that the footprint is beyond the cache, see [`streaming_threshold`](super::streaming_threshold).
+        #[must_use]
+        pub fn $unpack(level: Level, bytes: u64, streaming: bool) -> $leaf {
+            selection!(@choose $shape<false>, level, bytes, streaming)
+        }
+    };
+    (@choose $shape:ident<$pack:literal>, $level:ident, $bytes:ident, $streaming:ident) => {{
+        let _ = $streaming;
+        match $level {
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx512 => avx512_class::<avx512::$shape<$pack>>($bytes),
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx2 => avx2_class::<avx2::$shape<$pack>>($bytes),
+            _ => portable_class::<portable::$shape<$pack>>($bytes),
+        }
+    }};
+}
+
+selection!(Rows: RowsFn, "rows", select_pack_rows, select_unpack_rows);
+selection!(Planes: PlanesFn, "planes of rows", select_pack_planes, select_unpack_planes);
+selection!(List32: List32Fn, "listed blocks", select_pack_list32, select_unpack_list32);
+selection!(List64: List64Fn, "listed blocks", select_pack_list64, select_unpack_list64);
+selection!(Tile: TileFn, "tiled elements", select_pack_tile, select_unpack_tile);
+
+/// The leaf that packs runs of differing length on a CPU of this level.
+#[must_use]
+pub fn select_pack_runs(level: Level) -> RunsFn {
+    match level {
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx512 => avx512::runs_leaf::<true>,
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx2 => avx2::runs_leaf::<true>,
+        _ => portable::runs_leaf::<true>,
+    }
+}
+
+/// The leaf that unpacks runs of differing length on a CPU of this level.
+#[must_use]
+pub fn select_unpack_runs(level: Level) -> RunsFn {
+    match level {
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx512 => avx512::runs_leaf::<false>,
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx2 => avx2::runs_leaf::<false>,
+        _ => portable::runs_leaf::<false>,
+    }
+}
+
+#[doc(hidden)]
+pub fn experiments(bytes: u64) -> Vec<(&'static str, RowsFn, RowsFn)> {
+    use super::masked::*;
+    macro_rules! e { ($($name:literal $t:ty;)*) => { vec![$(($name, <avx512::Rows<true> as Shape>::leaf::<$t>(), <avx512::Rows<false> as Shape>::leaf::<$t>()),)*] } }
+    let mut v = vec![];
+    if bytes <= 16 { v.extend(e!("m16" Masked<16>;)); }
+    if bytes <= 32 { v.extend(e!("m32" Masked<32>;)); }
+    if bytes > 32 && bytes <= 64 { v.extend(e!("s32.1" Steps<32, 1>;)); }
+    if bytes > 64 && bytes <= 96 { v.extend(e!("s32.2" Steps<32, 2>;)); }
+    if bytes > 128 && bytes <= 192 { v.extend(e!("s64.2" Steps<64, 2>;)); }
+    if bytes > 64 { v.extend(e!("lines" Lines;"lib" Library;)); }
+    match bytes { 12=>v.extend(e!("ex" Exact<12>;)), 17=>v.extend(e!("ex" Exact<17>;)), 20=>v.extend(e!("ex" Exact<20>;)), 24=>v.extend(e!("ex" Exact<24>;)),40=>v.extend(e!("ex" Exact<40>;)),48=>v.extend(e!("ex" Exact<48>;)),64=>v.extend(e!("ex" Exact<64>;)),92=>v.extend(e!("ex" Exact<92>;)),96=>v.extend(e!("ex" Exact<96>;)),128=>v.extend(e!("ex" Exact<128>;)),_=>{} }
+    v
+}

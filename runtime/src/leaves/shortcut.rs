@@ -1,0 +1,90 @@
+//! Better ways of a level for some strides of a shape, tried before its general loop.
+//!
+//! A leaf is selected by block size alone, so what depends on the strides is decided here, at the call, by a few comparisons.
+
+use super::block::Block;
+
+/// The shortcuts of a level. Each function moves everything and says `true`, or moves nothing and says `false`.
+///
+/// The safety contract of each function is that of the leaf it shortens, on a CPU of the level.
+#[expect(clippy::missing_safety_doc, reason = "said once, for all functions, at the trait")]
+#[allow(unused_variables, reason = "the default of every function is to decline")]
+pub(super) trait Shortcut {
+    /// Rows at one stride.
+    #[inline(always)]
+    unsafe fn rows<B: Block, const PACK: bool>(memory: *mut u8, packed: *mut u8, rows: usize, block: B, stride: isize) -> bool {
+        false
+    }
+
+    /// Planes of rows.
+    #[inline(always)]
+    unsafe fn planes<B: Block, const PACK: bool>(
+        memory: *mut u8,
+        packed: *mut u8,
+        planes: usize,
+        plane_stride: isize,
+        rows: usize,
+        block: B,
+        stride: isize,
+    ) -> bool {
+        false
+    }
+
+    /// Tiles.
+    #[inline(always)]
+    unsafe fn tile<B: Block, const PACK: bool>(
+        memory: *mut u8,
+        packed: *mut u8,
+        outer: usize,
+        outer_stride: isize,
+        inner: usize,
+        inner_stride: isize,
+        block: B,
+    ) -> bool {
+        false
+    }
+}
+
+/// No shortcuts.
+pub(super) struct None;
+
+impl Shortcut for None {}
+
+/// Windows.
+#[cfg(target_arch = "x86_64")]
+pub(super) struct Avx512;
+
+#[cfg(target_arch = "x86_64")]
+impl Shortcut for Avx512 {
+    #[inline(always)]
+    unsafe fn rows<B: Block, const PACK: bool>(memory: *mut u8, packed: *mut u8, rows: usize, block: B, stride: isize) -> bool {
+        // SAFETY: the caller's guarantee.
+        B::EXACT <= super::window::WIDEST && unsafe { super::window::try_rows::<PACK>(memory, packed, rows, block.bytes(), stride) }
+    }
+
+    #[inline(always)]
+    unsafe fn tile<B: Block, const PACK: bool>(
+        memory: *mut u8,
+        packed: *mut u8,
+        outer: usize,
+        outer_stride: isize,
+        inner: usize,
+        inner_stride: isize,
+        block: B,
+    ) -> bool {
+        use super::transpose::tile;
+        if outer_stride != B::EXACT as isize {
+            return false;
+        }
+        // SAFETY: the caller's guarantee, and the elements of a row are neighbours.
+        unsafe {
+            match B::EXACT {
+                4 => tile::<B, 16, PACK>(memory, packed, outer, inner, inner_stride, block),
+                8 => tile::<B, 8, PACK>(memory, packed, outer, inner, inner_stride, block),
+                16 => tile::<B, 4, PACK>(memory, packed, outer, inner, inner_stride, block),
+                _ => return false,
+            }
+        }
+        true
+    }
+}
