@@ -10,3 +10,4 @@ pub mod corpus;
 pub mod generate;
 pub mod memory;
 pub mod type_map;
+pub mod watch;

@@ -7,12 +7,17 @@ use dtc_compiler::{canonicalise, lower};
 use dtc_tests::generate::algebra::Huge;
 use dtc_tests::generate::sequence::Sequence;
 use dtc_tests::generate::split;
+use dtc_tests::watch::each_seed;
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 const PAIRS: u64 = 100_000;
 const HUGE_PAIRS: u64 = 5_000;
+/// Far more than any of these types needs: time must not grow with the counts.
+const LIMIT: Duration = Duration::from_secs(10);
 
 /// What the compiler says about a type.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,8 +64,11 @@ impl Seen {
 
 #[test]
 fn equal_sequences_have_one_identity() {
-    let (mut seen, mut exact, mut partners) = (Seen::default(), 0, 0);
-    for seed in 0..PAIRS {
+    let totals = Arc::new(Mutex::new((0, 0)));
+    let shared = Arc::clone(&totals);
+    let mut seen = Seen::default();
+    each_seed(0..PAIRS, LIMIT, move |seed| {
+        let (mut exact, mut partners) = (0, 0);
         let mut rng = SmallRng::seed_from_u64(seed);
         let most = if seed % 50 == 0 { 4000 } else { 250 };
         let sequence = Sequence::draw(&mut rng, most);
@@ -79,25 +87,34 @@ fn equal_sequences_have_one_identity() {
             let c = identity(&split::datatype_of(&partner, &mut rng));
             assert_ne!(a.hash, c.hash, "seed {seed}: {what}");
             assert!(a.canonical.is_none() || a.canonical != c.canonical, "seed {seed}: {what}");
-            assert_eq!(seen.insert(c.hash, &partner, seed), Ok(()), "seed {seed}: {what}: the hash of another sequence");
+            assert_eq!(
+                seen.insert(c.hash, &partner, seed),
+                Ok(()),
+                "seed {seed}: {what}: the hash of another sequence"
+            );
             partners += 1;
         }
-    }
+        let mut totals = shared.lock().expect("the other thread only reads at the end");
+        *totals = (totals.0 + exact, totals.1 + partners);
+    });
+    let (exact, partners) = *totals.lock().expect("the worker has ended");
     println!("{PAIRS} pairs, exact {:.3} %, {partners} unequal partners", 100.0 * exact as f64 / PAIRS as f64);
     assert!(exact * 100 > PAIRS * 95, "only {exact} of {PAIRS} pairs are exact");
 }
 
 #[test]
 fn huge_sequences_have_one_identity() {
-    let (mut exact, mut seen) = (0, HashMap::new());
-    for seed in 0..HUGE_PAIRS {
+    let exact = Arc::new(Mutex::new(0));
+    let shared = Arc::clone(&exact);
+    let mut seen = HashMap::new();
+    each_seed(0..HUGE_PAIRS, LIMIT, move |seed| {
         let mut rng = SmallRng::seed_from_u64(seed);
         let huge = Huge::draw(&mut rng);
         let [one, other] = [(); 2].map(|()| huge.datatype(&mut rng));
         let (a, b) = (identity(&one), identity(&other));
         assert_eq!(a.hash, b.hash, "seed {seed}: {huge:?}\n{}\n{}", lower(&one), lower(&other));
         if let (Some(a), Some(b)) = (&a.canonical, &b.canonical) {
-            exact += 1;
+            *shared.lock().expect("the other thread only reads at the end") += 1;
             assert_eq!(a, b, "seed {seed}: {huge:?}\n{}\n{}", lower(&one), lower(&other));
         }
         let altered = huge.altered(&mut rng);
@@ -106,7 +123,8 @@ fn huge_sequences_have_one_identity() {
         if let Some(before) = seen.insert(a.hash, huge.clone()) {
             assert_eq!(before.expression, huge.expression, "seed {seed}: a collision");
         }
-    }
+    });
+    let exact = *exact.lock().expect("the worker has ended");
     println!("{HUGE_PAIRS} huge pairs, exact {:.1} %", 100.0 * exact as f64 / HUGE_PAIRS as f64);
     assert!(exact > 0);
 }

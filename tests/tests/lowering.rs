@@ -7,8 +7,12 @@ use dtc_tests::generate::random::{self, Limits};
 use dtc_tests::generate::sequence::Sequence;
 use dtc_tests::generate::split;
 use dtc_tests::type_map::{Bounds, Entry, TypeMap};
+use dtc_tests::watch::each_seed;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
+use std::time::Duration;
+
+const LIMIT: Duration = Duration::from_secs(10);
 
 /// Every element that the walker meets.
 fn walked(layout: &Layout) -> Vec<Entry> {
@@ -52,19 +56,19 @@ fn check(datatype: &Datatype, what: &dyn std::fmt::Display) {
 
 #[test]
 fn random_types_keep_their_meaning() {
-    for seed in 0..20_000 {
+    each_seed(0..20_000, LIMIT, |seed| {
         let mut rng = SmallRng::seed_from_u64(seed);
         check(&random::datatype(&mut rng, &Limits::ANYWHERE), &format_args!("seed {seed}"));
-    }
+    });
 }
 
 #[test]
 fn written_sequences_keep_their_meaning() {
-    for seed in 0..10_000 {
+    each_seed(0..10_000, LIMIT, |seed| {
         let mut rng = SmallRng::seed_from_u64(seed);
         let sequence = Sequence::draw(&mut rng, 500);
         check(&split::datatype_of(&sequence, &mut rng), &format_args!("seed {seed}"));
-    }
+    });
 }
 
 #[test]
