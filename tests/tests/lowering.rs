@@ -92,3 +92,10 @@ fn a_changed_expectation_is_noticed() {
         }
     }
 }
+
+#[test]
+fn the_corpus_keeps_its_meaning() {
+    for case in dtc_tests::corpus::all() {
+        check(&case.datatype, &case.name);
+    }
+}

@@ -1,9 +1,11 @@
 //! The conformance run: one datatype on one engine, every byte compared with the oracle.
 
 mod buffers;
+mod oracle;
 mod protected;
 mod subject;
 
+pub use oracle::{Mistake, OracleSubject};
 pub use subject::{Place, Subject, pack_sparse, unpack_sparse};
 
 use crate::type_map::TypeMap;
