@@ -54,11 +54,7 @@ impl Axis {
 
     /// One past the last index of an axis of one run.
     pub fn end_of_run(&self) -> i64 {
-        if self.block == self.cycle {
-            self.limit
-        } else {
-            self.limit.min(self.first + self.block)
-        }
+        if self.block == self.cycle { self.limit } else { self.limit.min(self.first + self.block) }
     }
 
     /// All indices of the axis, in order.
@@ -242,16 +238,9 @@ pub fn common_divisor(first: i64, second: i64) -> i64 {
 
 /// Reads a description from a JSON document: `type`, or `types` and `root`, or `tree` as in a collection of cases.
 pub fn read(document: &Value) -> Result<Description, String> {
-    let mut reader = Reader {
-        nodes: Vec::new(),
-        types: document.get("types"),
-        named: HashMap::new(),
-    };
+    let mut reader = Reader { nodes: Vec::new(), types: document.get("types"), named: HashMap::new() };
     let root = if document.get("types").is_some() {
-        let name = document
-            .get("root")
-            .and_then(Value::as_str)
-            .ok_or("root: expected the name of a type")?;
+        let name = document.get("root").and_then(Value::as_str).ok_or("root: expected the name of a type")?;
         reader.reference(name, "root")?
     } else if let Some(tree) = document.get("type") {
         reader.node(tree, "type")?
@@ -260,13 +249,8 @@ pub fn read(document: &Value) -> Result<Description, String> {
     } else {
         return Err("expected `type`, `types` and `root`, or `tree`".into());
     };
-    let origin = document
-        .get("origin_bytes")
-        .or_else(|| document.get("send_origin_bytes"));
-    let story = document
-        .get("story")
-        .or_else(|| document.get("app"))
-        .and_then(Value::as_str);
+    let origin = document.get("origin_bytes").or_else(|| document.get("send_origin_bytes"));
+    let story = document.get("story").or_else(|| document.get("app")).and_then(Value::as_str);
     Ok(Description {
         nodes: reader.nodes,
         root,
@@ -303,10 +287,7 @@ impl Reader<'_> {
     fn add(&mut self, form: Form, facts: Facts) -> NodeId {
         match &form {
             Form::Named(_) => {}
-            Form::Repeat { child, .. }
-            | Form::List { child, .. }
-            | Form::Grid { child, .. }
-            | Form::Wrapped(child) => {
+            Form::Repeat { child, .. } | Form::List { child, .. } | Form::Grid { child, .. } | Form::Wrapped(child) => {
                 self.nodes[*child].references += 1;
             }
             Form::Struct(fields) => {
@@ -315,12 +296,7 @@ impl Reader<'_> {
                 }
             }
         }
-        self.nodes.push(Node {
-            form,
-            facts,
-            name: None,
-            references: 0,
-        });
+        self.nodes.push(Node { form, facts, name: None, references: 0 });
         self.nodes.len() - 1
     }
 
@@ -333,9 +309,7 @@ impl Reader<'_> {
             "named" => self.predefined(text(tree, "name", path)?, path),
             "struct" => self.structure(tree, path),
             _ => {
-                let child = tree
-                    .get("child")
-                    .ok_or_else(|| format!("{path}.child: expected a type"))?;
+                let child = tree.get("child").ok_or_else(|| format!("{path}.child: expected a type"))?;
                 let child = self.node(child, &format!("{path}.child"))?;
                 self.with_one_child(kind, tree, child, path)
             }
@@ -343,8 +317,7 @@ impl Reader<'_> {
     }
 
     fn predefined(&mut self, name: &str, path: &str) -> Result<NodeId, String> {
-        let parts = predefined(name)
-            .ok_or_else(|| format!("{path}.name: no predefined type is named {name}"))?;
+        let parts = predefined(name).ok_or_else(|| format!("{path}.name: no predefined type is named {name}"))?;
         let mut facts = Facts::nothing();
         for &(displacement, element, count) in &parts {
             let part = Facts {
@@ -373,9 +346,7 @@ impl Reader<'_> {
             .and_then(Value::as_array)
             .ok_or_else(|| format!("{path}.children: expected a list of types"))?;
         if lengths.len() != children.len() || displacements.len() != children.len() {
-            return Err(format!(
-                "{path}: blocklengths, displacements_bytes and children differ in length"
-            ));
+            return Err(format!("{path}: blocklengths, displacements_bytes and children differ in length"));
         }
         let mut fields = Vec::new();
         let mut facts = Facts::nothing();
@@ -384,12 +355,7 @@ impl Reader<'_> {
             let (length, displacement) = (lengths[index], displacements[index]);
             let below = self.nodes[child].facts.clone();
             let reach = (length - 1).max(0) * below.extent();
-            facts.place(
-                &below,
-                displacement + reach.min(0),
-                displacement + reach.max(0),
-                length,
-            );
+            facts.place(&below, displacement + reach.min(0), displacement + reach.max(0), length);
             if length > 0 {
                 facts.step = common_divisor(facts.step, displacement);
             }
@@ -401,43 +367,23 @@ impl Reader<'_> {
         Ok(self.add(Form::Struct(fields), facts))
     }
 
-    fn with_one_child(
-        &mut self,
-        kind: &str,
-        tree: &Value,
-        child: NodeId,
-        path: &str,
-    ) -> Result<NodeId, String> {
+    fn with_one_child(&mut self, kind: &str, tree: &Value, child: NodeId, path: &str) -> Result<NodeId, String> {
         let extent = self.nodes[child].facts.extent();
         let form = match kind {
-            "contiguous" => Form::Repeat {
-                count: 1,
-                blocklength: number(tree, "count", path)?,
-                stride_bytes: 0,
-                child,
-            },
+            "contiguous" => {
+                Form::Repeat { count: 1, blocklength: number(tree, "count", path)?, stride_bytes: 0, child }
+            }
             "vector" | "hvector" => {
                 let stride_bytes = match kind {
                     "vector" => number(tree, "stride", path)? * extent,
                     _ => number(tree, "stride_bytes", path)?,
                 };
-                let (count, blocklength) = (
-                    number(tree, "count", path)?,
-                    number(tree, "blocklength", path)?,
-                );
-                Form::Repeat {
-                    count,
-                    blocklength,
-                    stride_bytes,
-                    child,
-                }
+                let (count, blocklength) = (number(tree, "count", path)?, number(tree, "blocklength", path)?);
+                Form::Repeat { count, blocklength, stride_bytes, child }
             }
             "indexed" | "hindexed" | "indexed_block" | "hindexed_block" => {
-                let (field, unit_bytes) = if kind.starts_with('h') {
-                    ("displacements_bytes", 1)
-                } else {
-                    ("displacements", extent)
-                };
+                let (field, unit_bytes) =
+                    if kind.starts_with('h') { ("displacements_bytes", 1) } else { ("displacements", extent) };
                 let displacements = numbers(tree, field, path)?;
                 let lengths = if kind.ends_with("block") {
                     Lengths::Equal(number(tree, "blocklength", path)?)
@@ -448,21 +394,10 @@ impl Reader<'_> {
                     }
                     Lengths::Each(lengths)
                 };
-                Form::List {
-                    lengths,
-                    displacements,
-                    unit_bytes,
-                    child,
-                }
+                Form::List { lengths, displacements, unit_bytes, child }
             }
-            "subarray" => Form::Grid {
-                axes: subarray(tree, extent, path)?,
-                child,
-            },
-            "darray" => Form::Grid {
-                axes: darray(tree, extent, path)?,
-                child,
-            },
+            "subarray" => Form::Grid { axes: subarray(tree, extent, path)?, child },
+            "darray" => Form::Grid { axes: darray(tree, extent, path)?, child },
             "resized" | "dup" => Form::Wrapped(child),
             _ => return Err(format!("{path}.kind: there is no kind {kind}")),
         };
@@ -472,16 +407,8 @@ impl Reader<'_> {
                 let lower = number(tree, "lb", path)?;
                 set_bounds(&mut facts, lower, lower + number(tree, "extent", path)?);
             }
-            "subarray" => set_bounds(
-                &mut facts,
-                0,
-                product(&numbers(tree, "sizes", path)?) * extent,
-            ),
-            "darray" => set_bounds(
-                &mut facts,
-                0,
-                product(&numbers(tree, "gsizes", path)?) * extent,
-            ),
+            "subarray" => set_bounds(&mut facts, 0, product(&numbers(tree, "sizes", path)?) * extent),
+            "darray" => set_bounds(&mut facts, 0, product(&numbers(tree, "gsizes", path)?) * extent),
             _ => {}
         }
         Ok(self.add(form, facts))
@@ -495,17 +422,9 @@ impl Reader<'_> {
         match form {
             Form::Wrapped(_) => return below.clone(),
             Form::Named(_) | Form::Struct(_) => {}
-            Form::Repeat {
-                count,
-                blocklength,
-                stride_bytes,
-                ..
-            } => {
+            Form::Repeat { count, blocklength, stride_bytes, .. } => {
                 let copies = count.max(&0) * blocklength.max(&0);
-                let reach = [
-                    (count - 1).max(0) * stride_bytes,
-                    (blocklength - 1).max(0) * extent,
-                ];
+                let reach = [(count - 1).max(0) * stride_bytes, (blocklength - 1).max(0) * extent];
                 let first: Bytes = reach.iter().map(|reach| reach.min(&0)).sum();
                 let last: Bytes = reach.iter().map(|reach| reach.max(&0)).sum();
                 facts.place(below, first, last, copies);
@@ -517,19 +436,10 @@ impl Reader<'_> {
                 }
                 // Adjacent blocks and single copies are one run; a person writes one loop for them.
                 if copies > 0 && (*count == 1 || blocklength * extent == *stride_bytes) {
-                    facts.dense = if copies == 1 {
-                        below.dense
-                    } else {
-                        dense.map(|elements| elements * copies)
-                    };
+                    facts.dense = if copies == 1 { below.dense } else { dense.map(|elements| elements * copies) };
                 }
             }
-            Form::List {
-                lengths,
-                displacements,
-                unit_bytes,
-                ..
-            } => {
+            Form::List { lengths, displacements, unit_bytes, .. } => {
                 for (index, displacement) in displacements.iter().enumerate() {
                     let length = match lengths {
                         Lengths::Equal(length) => *length,
@@ -538,14 +448,8 @@ impl Reader<'_> {
                     let start = displacement * unit_bytes;
                     let reach = (length - 1).max(0) * extent;
                     facts.place(below, start + reach.min(0), start + reach.max(0), length);
-                    facts.own_step = common_divisor(
-                        facts.own_step,
-                        if *unit_bytes == 1 {
-                            *displacement
-                        } else {
-                            *unit_bytes
-                        },
-                    );
+                    facts.own_step =
+                        common_divisor(facts.own_step, if *unit_bytes == 1 { *displacement } else { *unit_bytes });
                     if length > 1 {
                         facts.own_step = common_divisor(facts.own_step, extent);
                     }
@@ -601,9 +505,7 @@ fn subarray(tree: &Value, extent: Bytes, path: &str) -> Result<Vec<Axis>, String
     let subsizes = numbers(tree, "subsizes", path)?;
     let starts = numbers(tree, "starts", path)?;
     if subsizes.len() != sizes.len() || starts.len() != sizes.len() {
-        return Err(format!(
-            "{path}: sizes, subsizes and starts differ in length"
-        ));
+        return Err(format!("{path}: sizes, subsizes and starts differ in length"));
     }
     let (strides, slowest_first) = strides(&sizes, text(tree, "order", path)?, extent);
     Ok(slowest_first
@@ -647,35 +549,23 @@ fn darray(tree: &Value, extent: Bytes, path: &str) -> Result<Vec<Axis>, String> 
                 (Some(block), None) => (block, size),
                 (None, Some(block)) => (block, block * along),
                 _ => {
-                    return Err(format!(
-                        "{path}.distributions[{dimension}]: expected block, cyclic or none"
-                    ));
+                    return Err(format!("{path}.distributions[{dimension}]: expected block, cyclic or none"));
                 }
             },
         };
         let first = (coordinates[dimension] * block).min(size);
         let stride_bytes = strides[dimension];
-        axes.push(Axis {
-            first,
-            limit: size,
-            block,
-            cycle: cycle.max(block),
-            stride_bytes,
-        });
+        axes.push(Axis { first, limit: size, block, cycle: cycle.max(block), stride_bytes });
     }
     Ok(axes)
 }
 
 fn text<'tree>(tree: &'tree Value, field: &str, path: &str) -> Result<&'tree str, String> {
-    tree.get(field)
-        .and_then(Value::as_str)
-        .ok_or_else(|| format!("{path}.{field}: expected text"))
+    tree.get(field).and_then(Value::as_str).ok_or_else(|| format!("{path}.{field}: expected text"))
 }
 
 fn number(tree: &Value, field: &str, path: &str) -> Result<i64, String> {
-    tree.get(field)
-        .and_then(Value::as_i64)
-        .ok_or_else(|| format!("{path}.{field}: expected a whole number"))
+    tree.get(field).and_then(Value::as_i64).ok_or_else(|| format!("{path}.{field}: expected a whole number"))
 }
 
 fn numbers(tree: &Value, field: &str, path: &str) -> Result<Vec<i64>, String> {
@@ -688,11 +578,7 @@ fn numbers(tree: &Value, field: &str, path: &str) -> Result<Vec<i64>, String> {
 /// The parts of a predefined type: displacement, element, number of elements.
 fn predefined(name: &str) -> Option<Vec<(Bytes, Element, i64)>> {
     const fn element(c_type: &'static str, bytes: Bytes) -> Element {
-        Element {
-            c_type,
-            bytes,
-            by_value: true,
-        }
+        Element { c_type, bytes, by_value: true }
     }
     const BYTE: Element = element("char", 1);
     const SHORT: Element = element("short", 2);
@@ -700,32 +586,25 @@ fn predefined(name: &str) -> Option<Vec<(Bytes, Element, i64)>> {
     const LONG: Element = element("long", 8);
     const FLOAT: Element = element("float", 4);
     const DOUBLE: Element = element("double", 8);
-    const LONG_DOUBLE: Element = Element {
-        c_type: "long double",
-        bytes: 16,
-        by_value: false,
-    };
+    const LONG_DOUBLE: Element = Element { c_type: "long double", bytes: 16, by_value: false };
     let one = |element| Some(vec![(0, element, 1)]);
     let two = |element| Some(vec![(0, element, 2)]);
     let pair = |first, displacement| Some(vec![(0, first, 1), (displacement, INT, 1)]);
     match name.strip_prefix("MPI_")? {
-        "BYTE" | "CHAR" | "SIGNED_CHAR" | "UNSIGNED_CHAR" | "INT8_T" | "UINT8_T" | "PACKED"
-        | "C_BOOL" | "CXX_BOOL" | "CHARACTER" | "INTEGER1" | "LOGICAL1" => one(BYTE),
+        "BYTE" | "CHAR" | "SIGNED_CHAR" | "UNSIGNED_CHAR" | "INT8_T" | "UINT8_T" | "PACKED" | "C_BOOL" | "CXX_BOOL"
+        | "CHARACTER" | "INTEGER1" | "LOGICAL1" => one(BYTE),
         "SHORT" | "UNSIGNED_SHORT" | "INT16_T" | "UINT16_T" | "INTEGER2" | "LOGICAL2" => one(SHORT),
-        "INT" | "UNSIGNED" | "INT32_T" | "UINT32_T" | "WCHAR" | "INTEGER" | "INTEGER4"
-        | "LOGICAL" | "LOGICAL4" => one(INT),
-        "LONG" | "UNSIGNED_LONG" | "LONG_LONG" | "LONG_LONG_INT" | "UNSIGNED_LONG_LONG"
-        | "INT64_T" | "UINT64_T" | "AINT" | "COUNT" | "OFFSET" | "INTEGER8" | "LOGICAL8" => {
-            one(LONG)
+        "INT" | "UNSIGNED" | "INT32_T" | "UINT32_T" | "WCHAR" | "INTEGER" | "INTEGER4" | "LOGICAL" | "LOGICAL4" => {
+            one(INT)
         }
+        "LONG" | "UNSIGNED_LONG" | "LONG_LONG" | "LONG_LONG_INT" | "UNSIGNED_LONG_LONG" | "INT64_T" | "UINT64_T"
+        | "AINT" | "COUNT" | "OFFSET" | "INTEGER8" | "LOGICAL8" => one(LONG),
         "FLOAT" | "REAL" | "REAL4" => one(FLOAT),
         "DOUBLE" | "DOUBLE_PRECISION" | "REAL8" => one(DOUBLE),
         "LONG_DOUBLE" => one(LONG_DOUBLE),
         // Complex numbers are two components: that is how C code without complex.h copies them.
-        "C_COMPLEX" | "C_FLOAT_COMPLEX" | "CXX_FLOAT_COMPLEX" | "COMPLEX" | "COMPLEX8"
-        | "2REAL" => two(FLOAT),
-        "C_DOUBLE_COMPLEX" | "CXX_DOUBLE_COMPLEX" | "DOUBLE_COMPLEX" | "COMPLEX16"
-        | "2DOUBLE_PRECISION" => two(DOUBLE),
+        "C_COMPLEX" | "C_FLOAT_COMPLEX" | "CXX_FLOAT_COMPLEX" | "COMPLEX" | "COMPLEX8" | "2REAL" => two(FLOAT),
+        "C_DOUBLE_COMPLEX" | "CXX_DOUBLE_COMPLEX" | "DOUBLE_COMPLEX" | "COMPLEX16" | "2DOUBLE_PRECISION" => two(DOUBLE),
         "C_LONG_DOUBLE_COMPLEX" | "CXX_LONG_DOUBLE_COMPLEX" => two(LONG_DOUBLE),
         "2INT" | "2INTEGER" => two(INT),
         "FLOAT_INT" => pair(FLOAT, 4),

@@ -49,18 +49,13 @@ fn main() -> ExitCode {
 /// Reads a file and prints its loops.
 fn load(file: &str, case: Option<&str>) -> Result<String, String> {
     let text = std::fs::read_to_string(file).map_err(|error| format!("{file}: {error}"))?;
-    let document: Value =
-        serde_json::from_str(&text).map_err(|error| format!("{file}: {error}"))?;
+    let document: Value = serde_json::from_str(&text).map_err(|error| format!("{file}: {error}"))?;
     let document = match case {
         None => &document,
         Some(name) => document
             .get("cases")
             .and_then(Value::as_array)
-            .and_then(|cases| {
-                cases
-                    .iter()
-                    .find(|case| case.get("name").and_then(Value::as_str) == Some(name))
-            })
+            .and_then(|cases| cases.iter().find(|case| case.get("name").and_then(Value::as_str) == Some(name)))
             .ok_or_else(|| format!("{file}: there is no case named {name}"))?,
     };
     let description = description::read(document).map_err(|error| format!("{file}: {error}"))?;

@@ -1,9 +1,7 @@
 //! Prints the loops of a description as C: one loop per block level, typed by the basic element, an output pointer that
 //! runs. What a person would not write is not written: no sorting, no merging across fields, no blocking, no intrinsics.
 
-use crate::description::{
-    Axis, Bytes, Description, Element, Form, Lengths, Node, NodeId, common_divisor,
-};
+use crate::description::{Axis, Bytes, Description, Element, Form, Lengths, Node, NodeId, common_divisor};
 use std::collections::HashMap;
 use std::fmt::Write;
 
@@ -18,13 +16,8 @@ pub fn print(description: &Description) -> String {
     let mut tables = Tables::default();
     let mut functions = String::new();
     for direction in [Direction::Pack, Direction::Unpack] {
-        let mut printer = Printer {
-            description,
-            alignments: &alignments,
-            direction,
-            tables: &mut tables,
-            text: String::new(),
-        };
+        let mut printer =
+            Printer { description, alignments: &alignments, direction, tables: &mut tables, text: String::new() };
         for id in 0..description.nodes.len() {
             if printer.is_function(id) {
                 printer.function(id);
@@ -43,11 +36,7 @@ pub fn print(description: &Description) -> String {
         ("true_lower_bytes", facts.true_lower),
         ("true_upper_bytes", facts.true_upper),
     ] {
-        writeln!(
-            text,
-            "extern const long {name};\nconst long {name} = {value};"
-        )
-        .expect(IN_MEMORY);
+        writeln!(text, "extern const long {name};\nconst long {name} = {value};").expect(IN_MEMORY);
     }
     text.push_str("void pack(const char *memory, char *packed, long count);\n");
     text.push_str("void unpack(char *memory, const char *packed, long count);\n\n");
@@ -77,10 +66,7 @@ fn alignments(description: &Description) -> Vec<Alignment> {
     let mut alignments = vec![Alignment::default(); description.nodes.len()];
     let root = &description.nodes[description.root].facts;
     alignments[description.root] = Alignment {
-        memory: common_divisor(
-            common_divisor(BUFFER_ALIGNMENT, description.origin_bytes),
-            root.extent(),
-        ),
+        memory: common_divisor(common_divisor(BUFFER_ALIGNMENT, description.origin_bytes), root.extent()),
         packed: common_divisor(BUFFER_ALIGNMENT, root.size),
     };
     for id in (0..description.nodes.len()).rev() {
@@ -95,25 +81,13 @@ fn alignments(description: &Description) -> Vec<Alignment> {
             Form::Named(_) => {}
             Form::Wrapped(child) => occurs(*child, 0, 0),
             Form::Repeat { child, .. } | Form::List { child, .. } | Form::Grid { child, .. } => {
-                occurs(
-                    *child,
-                    description.nodes[id].facts.own_step,
-                    below(*child).size,
-                );
+                occurs(*child, description.nodes[id].facts.own_step, below(*child).size);
             }
             Form::Struct(fields) => {
                 let mut position = 0;
                 for &(length, displacement, child) in fields {
-                    let (extent, size) = if length > 1 {
-                        (below(child).extent(), below(child).size)
-                    } else {
-                        (0, 0)
-                    };
-                    occurs(
-                        child,
-                        common_divisor(displacement, extent),
-                        common_divisor(position, size),
-                    );
+                    let (extent, size) = if length > 1 { (below(child).extent(), below(child).size) } else { (0, 0) };
+                    occurs(child, common_divisor(displacement, extent), common_divisor(position, size));
                     position += length.max(0) * below(child).size;
                 }
             }
@@ -135,17 +109,8 @@ impl Tables {
             return name.clone();
         }
         let name = format!("list_{}", self.names.len());
-        let c_type = if values.iter().all(|&value| i32::try_from(value).is_ok()) {
-            "int"
-        } else {
-            "long"
-        };
-        write!(
-            self.text,
-            "static const {c_type} {name}[{}] = {{",
-            values.len()
-        )
-        .expect(IN_MEMORY);
+        let c_type = if values.iter().all(|&value| i32::try_from(value).is_ok()) { "int" } else { "long" };
+        write!(self.text, "static const {c_type} {name}[{}] = {{", values.len()).expect(IN_MEMORY);
         for (index, value) in values.iter().enumerate() {
             let before = if index % 16 == 0 { "\n    " } else { " " };
             write!(self.text, "{before}{value},").expect(IN_MEMORY);
@@ -190,10 +155,7 @@ struct Place {
 
 impl Place {
     fn plus(&self, constant: Bytes) -> Self {
-        Self {
-            constant: self.constant + constant,
-            terms: self.terms.clone(),
-        }
+        Self { constant: self.constant + constant, terms: self.terms.clone() }
     }
 
     fn with(&self, index: &str, scale: Bytes) -> Self {
@@ -208,11 +170,7 @@ impl Place {
         let mut text = String::new();
         if self.constant != 0 || self.terms.is_empty() {
             // A long constant next to list entries, so that the sum of two ints does not overflow.
-            let suffix = if self.terms.iter().any(|(index, _)| index.contains('[')) {
-                "L"
-            } else {
-                ""
-            };
+            let suffix = if self.terms.iter().any(|(index, _)| index.contains('[')) { "L" } else { "" };
             write!(text, "{}{suffix}", self.constant / unit).expect(IN_MEMORY);
         }
         for (index, scale) in &self.terms {
@@ -250,17 +208,11 @@ struct Scope {
 
 impl Scope {
     fn variable(&self) -> String {
-        VARIABLES
-            .get(self.loops)
-            .map_or_else(|| format!("i{}", self.loops), |&name| name.to_owned())
+        VARIABLES.get(self.loops).map_or_else(|| format!("i{}", self.loops), |&name| name.to_owned())
     }
 
     const fn inside(self) -> Self {
-        Self {
-            loops: self.loops + 1,
-            indent: self.indent + 1,
-            ..self
-        }
+        Self { loops: self.loops + 1, indent: self.indent + 1, ..self }
     }
 }
 
@@ -332,10 +284,7 @@ impl<'parts> Printer<'parts> {
 
     fn function_name(&self, id: NodeId) -> String {
         let name = self.node_at(id).name.as_deref().unwrap_or("type");
-        let name: String = name
-            .chars()
-            .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
-            .collect();
+        let name: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
         format!("{}_{name}_{id}", self.verb())
     }
 
@@ -344,19 +293,14 @@ impl<'parts> Printer<'parts> {
         let view = self.view_of(id);
         let (memory, packed) = self.qualifiers();
         let (c_type, stream, name) = (view.c_type(), self.stream(), self.function_name(id));
-        self.line(0, &format!("static {packed}{c_type} *{name}({memory}{c_type} *restrict data, {packed}{c_type} *restrict {stream})"));
-        self.line(0, "{");
-        self.body(
-            id,
-            &Place::default(),
-            Scope {
-                view,
-                data: "data",
-                stream,
-                loops: 0,
-                indent: 1,
-            },
+        self.line(
+            0,
+            &format!(
+                "static {packed}{c_type} *{name}({memory}{c_type} *restrict data, {packed}{c_type} *restrict {stream})"
+            ),
         );
+        self.line(0, "{");
+        self.body(id, &Place::default(), Scope { view, data: "data", stream, loops: 0, indent: 1 });
         self.line(1, &format!("return {stream};"));
         self.line(0, "}\n");
     }
@@ -380,27 +324,11 @@ impl<'parts> Printer<'parts> {
             View::Bytes => value.to_owned(),
             View::Elements(_) => format!("({qualifier}{c_type} *)({value})"),
         };
-        self.line(
-            1,
-            &format!("{packed}{c_type} *{stream} = {};", cast(packed, "packed")),
-        );
+        self.line(1, &format!("{packed}{c_type} *{stream} = {};", cast(packed, "packed")));
         self.line(1, "for (long e = 0; e < count; e++) {");
         let element = format!("memory + e * {}L", facts.extent());
-        self.line(
-            2,
-            &format!("{memory}{c_type} *data = {};", cast(memory, &element)),
-        );
-        self.node(
-            root,
-            &Place::default(),
-            Scope {
-                view,
-                data: "data",
-                stream,
-                loops: 0,
-                indent: 2,
-            },
-        );
+        self.line(2, &format!("{memory}{c_type} *data = {};", cast(memory, &element)));
+        self.node(root, &Place::default(), Scope { view, data: "data", stream, loops: 0, indent: 2 });
         self.line(1, "}");
         self.line(0, "}\n");
     }
@@ -424,24 +352,9 @@ impl<'parts> Printer<'parts> {
         let (memory, packed) = self.qualifiers();
         let (c_type, outer, offset) = (view.c_type(), scope.stream, place.text(1));
         self.line(scope.indent, "{");
-        let inner = Scope {
-            view,
-            data: "field",
-            stream: "next",
-            indent: scope.indent + 1,
-            ..scope
-        };
-        self.line(
-            inner.indent,
-            &format!(
-                "{memory}{c_type} *field = ({memory}{c_type} *)({} + {offset});",
-                scope.data
-            ),
-        );
-        self.line(
-            inner.indent,
-            &format!("{packed}{c_type} *next = ({packed}{c_type} *){outer};"),
-        );
+        let inner = Scope { view, data: "field", stream: "next", indent: scope.indent + 1, ..scope };
+        self.line(inner.indent, &format!("{memory}{c_type} *field = ({memory}{c_type} *)({} + {offset});", scope.data));
+        self.line(inner.indent, &format!("{packed}{c_type} *next = ({packed}{c_type} *){outer};"));
         self.body(id, &Place::default(), inner);
         self.line(inner.indent, &format!("{outer} = ({packed}char *)next;"));
         self.line(scope.indent, "}");
@@ -456,9 +369,7 @@ impl<'parts> Printer<'parts> {
             format!("{stream} = {name}({data}, {stream});")
         } else {
             let (inner, outer) = (view.c_type(), scope.view.c_type());
-            format!(
-                "{stream} = ({packed}{outer} *){name}(({memory}{inner} *)({data}), ({packed}{inner} *){stream});"
-            )
+            format!("{stream} = ({packed}{outer} *){name}(({memory}{inner} *)({data}), ({packed}{inner} *){stream});")
         };
         self.line(scope.indent, &text);
     }
@@ -466,12 +377,7 @@ impl<'parts> Printer<'parts> {
     /// One element, moved.
     fn element(&mut self, element: Element, place: &Place, scope: Scope) {
         let at = place.text(scope.view.unit());
-        let Scope {
-            data,
-            stream,
-            indent,
-            ..
-        } = scope;
+        let Scope { data, stream, indent, .. } = scope;
         if scope.view == View::Bytes && element.bytes > 1 {
             let copy = match self.direction {
                 Direction::Pack => format!("memcpy({stream}, {data} + {at}, {});", element.bytes),
@@ -494,15 +400,9 @@ impl<'parts> Printer<'parts> {
             self.element(element, place, scope);
             return;
         }
-        self.repeat(
-            limit,
-            element.bytes,
-            place,
-            scope,
-            |printer, place, scope| {
-                printer.element(element, place, scope);
-            },
-        );
+        self.repeat(limit, element.bytes, place, scope, |printer, place, scope| {
+            printer.element(element, place, scope);
+        });
     }
 
     /// A loop from 0 to `limit`, left away where it turns once.
@@ -519,10 +419,7 @@ impl<'parts> Printer<'parts> {
             return;
         }
         let variable = scope.variable();
-        self.line(
-            scope.indent,
-            &format!("for (long {variable} = 0; {variable} < {limit}; {variable}++) {{"),
-        );
+        self.line(scope.indent, &format!("for (long {variable} = 0; {variable} < {limit}; {variable}++) {{"));
         body(self, &place.with(&variable, stride), scope.inside());
         self.line(scope.indent, "}");
     }
@@ -547,42 +444,18 @@ impl<'parts> Printer<'parts> {
             }
             _ => {
                 let extent = facts.extent();
-                self.repeat(length, extent, place, scope, |printer, place, scope| {
-                    printer.node(child, place, scope)
-                });
+                self.repeat(length, extent, place, scope, |printer, place, scope| printer.node(child, place, scope));
             }
         }
     }
 
-    fn typed_run(
-        &mut self,
-        view: View,
-        element: Element,
-        limit: &str,
-        place: &Place,
-        scope: Scope,
-    ) {
+    fn typed_run(&mut self, view: View, element: Element, limit: &str, place: &Place, scope: Scope) {
         let (memory, packed) = self.qualifiers();
         let (c_type, outer, offset) = (view.c_type(), scope.stream, place.text(1));
         self.line(scope.indent, "{");
-        let inner = Scope {
-            view,
-            data: "field",
-            stream: "next",
-            indent: scope.indent + 1,
-            ..scope
-        };
-        self.line(
-            inner.indent,
-            &format!(
-                "{memory}{c_type} *field = ({memory}{c_type} *)({} + {offset});",
-                scope.data
-            ),
-        );
-        self.line(
-            inner.indent,
-            &format!("{packed}{c_type} *next = ({packed}{c_type} *){outer};"),
-        );
+        let inner = Scope { view, data: "field", stream: "next", indent: scope.indent + 1, ..scope };
+        self.line(inner.indent, &format!("{memory}{c_type} *field = ({memory}{c_type} *)({} + {offset});", scope.data));
+        self.line(inner.indent, &format!("{packed}{c_type} *next = ({packed}{c_type} *){outer};"));
         self.run(element, limit, &Place::default(), inner);
         self.line(inner.indent, &format!("{outer} = ({packed}char *)next;"));
         self.line(scope.indent, "}");
@@ -598,38 +471,17 @@ impl<'parts> Printer<'parts> {
         match &node.form {
             Form::Named(parts) => {
                 for &(displacement, element, count) in parts {
-                    self.run(
-                        element,
-                        &count.to_string(),
-                        &place.plus(displacement),
-                        scope,
-                    );
+                    self.run(element, &count.to_string(), &place.plus(displacement), scope);
                 }
             }
             Form::Wrapped(child) => self.node(*child, place, scope),
-            Form::Repeat {
-                count,
-                blocklength,
-                stride_bytes,
-                child,
-            } => {
+            Form::Repeat { count, blocklength, stride_bytes, child } => {
                 let (child, length) = (*child, blocklength.to_string());
-                self.repeat(
-                    &count.to_string(),
-                    *stride_bytes,
-                    place,
-                    scope,
-                    |printer, place, scope| {
-                        printer.copies(&length, child, place, scope);
-                    },
-                );
+                self.repeat(&count.to_string(), *stride_bytes, place, scope, |printer, place, scope| {
+                    printer.copies(&length, child, place, scope);
+                });
             }
-            Form::List {
-                lengths,
-                displacements,
-                unit_bytes,
-                child,
-            } => {
+            Form::List { lengths, displacements, unit_bytes, child } => {
                 self.list(lengths, displacements, *unit_bytes, *child, place, scope);
             }
             Form::Struct(fields) => {
@@ -654,33 +506,17 @@ impl<'parts> Printer<'parts> {
     ) {
         let equal = match lengths {
             Lengths::Equal(length) => Some(*length),
-            Lengths::Each(lengths) => lengths
-                .first()
-                .copied()
-                .filter(|first| lengths.iter().all(|one| one == first)),
+            Lengths::Each(lengths) => lengths.first().copied().filter(|first| lengths.iter().all(|one| one == first)),
         };
         if let [displacement] = displacements {
-            let length = equal
-                .expect("a list of one block has one length")
-                .to_string();
-            self.copies(
-                &length,
-                child,
-                &place.plus(displacement * unit_bytes),
-                scope,
-            );
+            let length = equal.expect("a list of one block has one length").to_string();
+            self.copies(&length, child, &place.plus(displacement * unit_bytes), scope);
             return;
         }
         let variable = scope.variable();
         // Byte displacements are listed in the unit of the loop, as indices into the typed array.
         let (values, scale) = if unit_bytes == 1 {
-            (
-                displacements
-                    .iter()
-                    .map(|value| value / scope.view.unit())
-                    .collect(),
-                scope.view.unit(),
-            )
+            (displacements.iter().map(|value| value / scope.view.unit()).collect(), scope.view.unit())
         } else {
             (displacements.to_vec(), unit_bytes)
         };
@@ -693,10 +529,7 @@ impl<'parts> Printer<'parts> {
             (None, Lengths::Equal(length)) => length.to_string(),
         };
         let count = displacements.len();
-        self.line(
-            scope.indent,
-            &format!("for (long {variable} = 0; {variable} < {count}; {variable}++) {{"),
-        );
+        self.line(scope.indent, &format!("for (long {variable} = 0; {variable} < {count}; {variable}++) {{"));
         let place = place.with(&format!("{table}[{variable}]"), scale);
         self.copies(&length, child, &place, scope.inside());
         self.line(scope.indent, "}");
@@ -714,15 +547,9 @@ impl<'parts> Printer<'parts> {
             if inner.is_empty() && axis.stride_bytes == facts.extent() {
                 self.copies(&length, child, &start, scope);
             } else {
-                self.repeat(
-                    &length,
-                    axis.stride_bytes,
-                    &start,
-                    scope,
-                    |printer, place, scope| {
-                        printer.grid(inner, child, place, scope);
-                    },
-                );
+                self.repeat(&length, axis.stride_bytes, &start, scope, |printer, place, scope| {
+                    printer.grid(inner, child, place, scope);
+                });
             }
             return;
         }
@@ -730,31 +557,14 @@ impl<'parts> Printer<'parts> {
         let block = scope.variable();
         let within = scope.inside();
         let index = within.variable();
-        let Axis {
-            first,
-            limit,
-            cycle,
-            block: length,
-            ..
-        } = axis;
-        self.line(
-            scope.indent,
-            &format!("for (long {block} = {first}; {block} < {limit}; {block} += {cycle}) {{"),
-        );
+        let Axis { first, limit, cycle, block: length, .. } = axis;
+        self.line(scope.indent, &format!("for (long {block} = {first}; {block} < {limit}; {block} += {cycle}) {{"));
         if *length == 1 {
             self.grid(inner, child, &place.with(&block, axis.stride_bytes), within);
         } else {
             let bounds = format!("{index} < {block} + {length} && {index} < {limit}");
-            self.line(
-                within.indent,
-                &format!("for (long {index} = {block}; {bounds}; {index}++) {{"),
-            );
-            self.grid(
-                inner,
-                child,
-                &place.with(&index, axis.stride_bytes),
-                within.inside(),
-            );
+            self.line(within.indent, &format!("for (long {index} = {block}; {bounds}; {index}++) {{"));
+            self.grid(inner, child, &place.with(&index, axis.stride_bytes), within.inside());
             self.line(within.indent, "}");
         }
         self.line(scope.indent, "}");

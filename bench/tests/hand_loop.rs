@@ -30,9 +30,7 @@ fn byte_at(position: i64) -> u8 {
 }
 
 fn fnv1a(bytes: impl IntoIterator<Item = u8>) -> u64 {
-    bytes.into_iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    })
+    bytes.into_iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 fn compiler() -> Command {
@@ -40,14 +38,8 @@ fn compiler() -> Command {
 }
 
 fn run(command: &mut Command) -> Vec<u8> {
-    let output = command
-        .output()
-        .unwrap_or_else(|error| panic!("{command:?}: {error}"));
-    assert!(
-        output.status.success(),
-        "{command:?}: {}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
     output.stdout
 }
 
@@ -61,10 +53,7 @@ fn directory(name: &str) -> PathBuf {
 fn driver(directory: &Path) -> PathBuf {
     let object = directory.join("peer.o");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("peer.c");
-    run(compiler()
-        .args(["-O2", "-DPEER_LOOP", "-c", "-o"])
-        .arg(&object)
-        .arg(source));
+    run(compiler().args(["-O2", "-DPEER_LOOP", "-c", "-o"]).arg(&object).arg(source));
     object
 }
 
@@ -80,18 +69,10 @@ struct Peer {
 
 impl Peer {
     fn start(program: &Path) -> Self {
-        let mut process = Command::new(program)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut process = Command::new(program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let questions = process.stdin.take().unwrap();
         let answers = BufReader::new(process.stdout.take().unwrap());
-        Self {
-            process,
-            questions,
-            answers,
-        }
+        Self { process, questions, answers }
     }
 
     fn ask(&mut self, question: &str) -> String {
@@ -111,53 +92,24 @@ impl Peer {
 fn check(name: &str, document: &Value, directory: &Path, driver: &Path) {
     let description = directory.join(format!("{name}.json"));
     std::fs::write(&description, document.to_string()).unwrap();
-    let (source, program) = (
-        directory.join(format!("{name}.loop.c")),
-        directory.join(format!("{name}.loop")),
-    );
+    let (source, program) = (directory.join(format!("{name}.loop.c")), directory.join(format!("{name}.loop")));
     std::fs::write(&source, printed(&description)).unwrap();
     let warnings = ["-O3", "-march=native", "-Wall", "-Wextra", "-Werror"];
-    run(compiler()
-        .args(warnings)
-        .arg("-o")
-        .arg(&program)
-        .arg(driver)
-        .arg(&source));
+    run(compiler().args(warnings).arg("-o").arg(&program).arg(driver).arg(&source));
 
-    let count = document
-        .get("count")
-        .map_or(1, |count| count.as_i64().unwrap());
-    let origin = document
-        .get("origin_bytes")
-        .map_or(0, |origin| origin.as_i64().unwrap());
+    let count = document.get("count").map_or(1, |count| count.as_i64().unwrap());
+    let origin = document.get("origin_bytes").map_or(0, |origin| origin.as_i64().unwrap());
     let map = type_map::expand(document);
     let runs = map.bytes(count);
-    let end = runs
-        .iter()
-        .map(|(at, bytes)| origin + at + bytes)
-        .max()
-        .unwrap_or(0);
-    let buffer = document
-        .get("buffer_bytes")
-        .map_or(end, |bytes| bytes.as_i64().unwrap());
+    let end = runs.iter().map(|(at, bytes)| origin + at + bytes).max().unwrap_or(0);
+    let buffer = document.get("buffer_bytes").map_or(end, |bytes| bytes.as_i64().unwrap());
     let packed: i64 = runs.iter().map(|(_, bytes)| bytes).sum();
-    let positions = || {
-        runs.iter()
-            .flat_map(|(at, bytes)| (0..*bytes).map(move |byte| origin + at + byte))
-    };
+    let positions = || runs.iter().flat_map(|(at, bytes)| (0..*bytes).map(move |byte| origin + at + byte));
     let packed_sum = format!("checksum {:016x}", fnv1a(positions().map(byte_at)));
 
     let mut peer = Peer::start(&program);
-    assert_eq!(
-        peer.ask(&format!("setup {buffer} {origin} {count} {SEED}")),
-        format!("packed {packed}"),
-        "{name}"
-    );
-    assert_eq!(
-        peer.ask("checksum packed"),
-        packed_sum,
-        "{name}: packed bytes"
-    );
+    assert_eq!(peer.ask(&format!("setup {buffer} {origin} {count} {SEED}")), format!("packed {packed}"), "{name}");
+    assert_eq!(peer.ask("checksum packed"), packed_sum, "{name}: packed bytes");
     assert_eq!(peer.ask(&format!("poison {POISON}")), "ok");
     assert!(peer.ask("unpack 1").starts_with("nanoseconds "), "{name}");
     if buffer <= COMPARED_WHOLE {
@@ -166,29 +118,17 @@ fn check(name: &str, document: &Value, directory: &Path, driver: &Path) {
             memory[position as usize] = byte_at(position);
         }
         let memory_sum = format!("checksum {:016x}", fnv1a(memory));
-        assert_eq!(
-            peer.ask("checksum memory"),
-            memory_sum,
-            "{name}: memory after unpack"
-        );
+        assert_eq!(peer.ask("checksum memory"), memory_sum, "{name}: memory after unpack");
     }
     assert!(peer.ask("pack 1").starts_with("nanoseconds "), "{name}");
-    assert_eq!(
-        peer.ask("checksum packed"),
-        packed_sum,
-        "{name}: packed bytes after unpack"
-    );
+    assert_eq!(peer.ask("checksum packed"), packed_sum, "{name}: packed bytes after unpack");
     peer.quit();
 }
 
 fn examples() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ir-examples");
-    let files = std::fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().path());
-    let mut files: Vec<PathBuf> = files
-        .filter(|path| path.extension().is_some_and(|end| end == "json"))
-        .collect();
+    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut files: Vec<PathBuf> = files.filter(|path| path.extension().is_some_and(|end| end == "json")).collect();
     files.sort();
     files
 }
@@ -204,12 +144,7 @@ fn every_example_moves_the_bytes_of_its_type_map() {
     let files = examples();
     assert!(files.len() >= 28);
     for file in files {
-        check(
-            file.file_stem().unwrap().to_str().unwrap(),
-            &read(&file),
-            &directory,
-            &driver,
-        );
+        check(file.file_stem().unwrap().to_str().unwrap(), &read(&file), &directory, &driver);
     }
 }
 
@@ -290,26 +225,11 @@ fn shared_nodes_are_functions_even_where_one_use_is_unaligned() {
 
 /// The limits of the loops of `pack`, in the order in which they are printed, without the loop over the count.
 fn limits(example: &str) -> Vec<String> {
-    let text = printed(
-        &Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../ir-examples/{example}.json")),
-    );
+    let text = printed(&Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../ir-examples/{example}.json")));
     let start = text.find("void pack(const char *restrict").unwrap();
     let pack = &text[start..text.find("void unpack(char *restrict").unwrap()];
-    let loops = pack
-        .lines()
-        .filter(|line| line.contains("for (long"))
-        .skip(1);
-    loops
-        .map(|line| {
-            line.split("< ")
-                .nth(1)
-                .unwrap()
-                .split(';')
-                .next()
-                .unwrap()
-                .to_owned()
-        })
-        .collect()
+    let loops = pack.lines().filter(|line| line.contains("for (long")).skip(1);
+    loops.map(|line| line.split("< ").nth(1).unwrap().split(';').next().unwrap().to_owned()).collect()
 }
 
 /// DDTBench publishes the loops that the applications pack with. Ours nest in the same way; two differences, both in
@@ -325,10 +245,7 @@ fn loops_nest_like_those_of_the_published_benchmark() {
     assert_eq!(limits("wrf_x_vec"), expected);
     assert_eq!(limits("wrf_x_sa"), expected);
     // Molecular dynamics: one loop per array over one index list, positions with three components.
-    assert_eq!(
-        limits("lammps_full_send"),
-        ["3062", "3", "3062", "3062", "3062", "3062", "3062"]
-    );
+    assert_eq!(limits("lammps_full_send"), ["3062", "3", "3062", "3062", "3062", "3062", "3062"]);
 }
 
 #[test]
@@ -337,14 +254,8 @@ fn a_bad_description_names_the_field() {
     let document = json!({"type": {"kind": "contiguous", "count": 2, "child": {"kind": "vector", "count": 1,
         "blocklength": "many", "stride": 1, "child": named("MPI_INT")}}});
     std::fs::write(&file, document.to_string()).unwrap();
-    let output = Command::new(env!("CARGO_BIN_EXE_hand-loop"))
-        .arg(&file)
-        .output()
-        .unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_hand-loop")).arg(&file).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     let message = String::from_utf8(output.stderr).unwrap();
-    assert!(
-        message.contains("type.child.blocklength: expected a whole number"),
-        "{message}"
-    );
+    assert!(message.contains("type.child.blocklength: expected a whole number"), "{message}");
 }

@@ -32,6 +32,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod codegen;
 pub mod datatype;
 pub mod layout;
 pub mod lower;

@@ -1,3 +1,42 @@
-//! The runtime of dtc.
+//! The runtime of dtc: commits datatypes and packs and unpacks their bytes.
+//!
+//! An [`Engine`] turns a description into a [`Committed`] type. Equal types, however they were described, share one plan
+//! and one kernel. Committing never waits for a compiler: the generic tier, SIMD leaves driven by the plan, serves at
+//! once, and a kernel made for the type takes over where the cost model expects it to be faster.
+//!
+//! # Example
+//!
+//! ```
+//! use dtc_compiler::datatype::{Predefined, TypeBuilder};
+//! use dtc_runtime::Engine;
+//!
+//! // The second column of a 3 x 4 matrix of bytes.
+//! let mut types = TypeBuilder::new();
+//! let byte = types.named(Predefined::BYTE);
+//! let column = types.vector(3, 1, 4, byte)?;
+//! let column = Engine::new().commit(&types.finish(column));
+//!
+//! let matrix = *b"abcdefghijkl";
+//! let mut packed = [0; 3];
+//! column.pack(&matrix, 1, 1, 0, &mut packed)?;
+//! assert_eq!(&packed, b"bfj");
+//!
+//! let mut other = [b'.'; 12];
+//! column.unpack(&packed, 0, &mut other, 1, 1)?;
+//! assert_eq!(&other, b".b...f...j..");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
+mod cache;
+mod committed;
+mod cpu;
+mod engine;
+mod entry;
+mod error;
 pub mod leaves;
+mod worker;
+
+pub use committed::Committed;
+pub use engine::{Engine, EngineBuilder, Policy};
+pub use entry::Tier;
+pub use error::PackError;

@@ -29,25 +29,13 @@ pub struct TypeMap(pub Vec<(i64, Entry)>);
 impl TypeMap {
     /// The lower bound.
     pub fn lower(&self) -> i64 {
-        let marked = self
-            .0
-            .iter()
-            .filter(|(_, entry)| *entry == Entry::LowerMarker)
-            .map(|(at, _)| *at)
-            .min();
-        marked
-            .or_else(|| self.0.iter().map(|(at, _)| *at).min())
-            .unwrap_or(0)
+        let marked = self.0.iter().filter(|(_, entry)| *entry == Entry::LowerMarker).map(|(at, _)| *at).min();
+        marked.or_else(|| self.0.iter().map(|(at, _)| *at).min()).unwrap_or(0)
     }
 
     /// The upper bound, padding included.
     pub fn upper(&self) -> i64 {
-        let marked = self
-            .0
-            .iter()
-            .filter(|(_, entry)| *entry == Entry::UpperMarker)
-            .map(|(at, _)| *at)
-            .max();
+        let marked = self.0.iter().filter(|(_, entry)| *entry == Entry::UpperMarker).map(|(at, _)| *at).max();
         if let Some(upper) = marked {
             return upper;
         }
@@ -71,12 +59,7 @@ impl TypeMap {
 
     /// Appends a copy of `other`, moved.
     fn append(&mut self, other: &Self, displacement: i64) {
-        self.0.extend(
-            other
-                .0
-                .iter()
-                .map(|(at, entry)| (at + displacement, *entry)),
-        );
+        self.0.extend(other.0.iter().map(|(at, entry)| (at + displacement, *entry)));
     }
 
     /// Appends a block: copies one extent apart.
@@ -87,8 +70,7 @@ impl TypeMap {
     }
 
     fn set_bounds(mut self, lower: i64, upper: i64) -> Self {
-        self.0
-            .retain(|(_, entry)| matches!(entry, Entry::Element { .. }));
+        self.0.retain(|(_, entry)| matches!(entry, Entry::Element { .. }));
         self.0.push((lower, Entry::LowerMarker));
         self.0.push((upper, Entry::UpperMarker));
         self
@@ -129,12 +111,7 @@ fn reference(name: &str, document: &Value, named: &mut HashMap<String, TypeMap>)
 }
 
 fn list(value: &Value) -> Vec<i64> {
-    value
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|number| number.as_i64().unwrap())
-        .collect()
+    value.as_array().unwrap().iter().map(|number| number.as_i64().unwrap()).collect()
 }
 
 fn tree_map(tree: &Value, document: &Value, named: &mut HashMap<String, TypeMap>) -> TypeMap {
@@ -147,10 +124,7 @@ fn tree_map(tree: &Value, document: &Value, named: &mut HashMap<String, TypeMap>
     match kind {
         "named" => return predefined(tree["name"].as_str().unwrap()),
         "struct" => {
-            let (lengths, displacements) = (
-                list(&tree["blocklengths"]),
-                list(&tree["displacements_bytes"]),
-            );
+            let (lengths, displacements) = (list(&tree["blocklengths"]), list(&tree["displacements_bytes"]));
             for (index, child) in tree["children"].as_array().unwrap().iter().enumerate() {
                 let child = tree_map(child, document, named);
                 map.append_block(&child, lengths[index], displacements[index], child.extent());
@@ -164,42 +138,26 @@ fn tree_map(tree: &Value, document: &Value, named: &mut HashMap<String, TypeMap>
     match kind {
         "contiguous" => map.append_block(&child, number("count"), 0, extent),
         "vector" | "hvector" => {
-            let stride = if kind == "vector" {
-                number("stride") * extent
-            } else {
-                number("stride_bytes")
-            };
+            let stride = if kind == "vector" { number("stride") * extent } else { number("stride_bytes") };
             for block in 0..number("count") {
                 map.append_block(&child, number("blocklength"), block * stride, extent);
             }
         }
         "indexed" | "hindexed" | "indexed_block" | "hindexed_block" => {
             let displacements: Vec<i64> = match kind {
-                "indexed" | "indexed_block" => list(&tree["displacements"])
-                    .iter()
-                    .map(|at| at * extent)
-                    .collect(),
+                "indexed" | "indexed_block" => list(&tree["displacements"]).iter().map(|at| at * extent).collect(),
                 _ => list(&tree["displacements_bytes"]),
             };
             for (block, displacement) in displacements.iter().enumerate() {
-                let length = if kind.ends_with("block") {
-                    number("blocklength")
-                } else {
-                    list(&tree["blocklengths"])[block]
-                };
+                let length =
+                    if kind.ends_with("block") { number("blocklength") } else { list(&tree["blocklengths"])[block] };
                 map.append_block(&child, length, *displacement, extent);
             }
         }
         "subarray" => {
-            let (sizes, subsizes, starts) = (
-                list(&tree["sizes"]),
-                list(&tree["subsizes"]),
-                list(&tree["starts"]),
-            );
+            let (sizes, subsizes, starts) = (list(&tree["sizes"]), list(&tree["subsizes"]), list(&tree["starts"]));
             let wanted = (0..sizes.len())
-                .map(|dimension| {
-                    (starts[dimension]..starts[dimension] + subsizes[dimension]).collect()
-                })
+                .map(|dimension| (starts[dimension]..starts[dimension] + subsizes[dimension]).collect())
                 .collect();
             return grid(&child, &sizes, wanted, tree["order"].as_str().unwrap());
         }
@@ -224,19 +182,10 @@ fn tree_map(tree: &Value, document: &Value, named: &mut HashMap<String, TypeMap>
                         Some("none") => size,
                         Some("block") => size.div_euclid(along) + i64::from(size % along != 0),
                         Some("cyclic") => 1,
-                        _ => distribution
-                            .as_object()
-                            .unwrap()
-                            .values()
-                            .next()
-                            .unwrap()
-                            .as_i64()
-                            .unwrap(),
+                        _ => distribution.as_object().unwrap().values().next().unwrap().as_i64().unwrap(),
                     };
                     // Index i lies in block i / k, and blocks are dealt out to the processes in turn.
-                    (0..size)
-                        .filter(|index| index / block % along == coordinates[dimension])
-                        .collect()
+                    (0..size).filter(|index| index / block % along == coordinates[dimension]).collect()
                 })
                 .collect();
             return grid(&child, &sizes, wanted, tree["order"].as_str().unwrap());
@@ -272,39 +221,11 @@ fn grid(child: &TypeMap, sizes: &[i64], mut wanted: Vec<Vec<i64>>, order: &str) 
 }
 
 fn predefined(name: &str) -> TypeMap {
-    let plain = |bytes| {
-        TypeMap(vec![(
-            0,
-            Entry::Element {
-                bytes,
-                alignment: bytes,
-            },
-        )])
-    };
-    let complex = |bytes| {
-        TypeMap(vec![(
-            0,
-            Entry::Element {
-                bytes,
-                alignment: bytes / 2,
-            },
-        )])
-    };
+    let plain = |bytes| TypeMap(vec![(0, Entry::Element { bytes, alignment: bytes })]);
+    let complex = |bytes| TypeMap(vec![(0, Entry::Element { bytes, alignment: bytes / 2 })]);
     let pair = |bytes| {
-        let first = Entry::Element {
-            bytes,
-            alignment: bytes,
-        };
-        TypeMap(vec![
-            (0, first),
-            (
-                bytes.max(4),
-                Entry::Element {
-                    bytes: 4,
-                    alignment: 4,
-                },
-            ),
-        ])
+        let first = Entry::Element { bytes, alignment: bytes };
+        TypeMap(vec![(0, first), (bytes.max(4), Entry::Element { bytes: 4, alignment: 4 })])
     };
     match name {
         "MPI_CHAR" | "MPI_UNSIGNED_CHAR" | "MPI_BYTE" => plain(1),

@@ -23,10 +23,12 @@
 mod array;
 mod bounds;
 mod builder;
+mod construct;
 mod error;
 pub mod json;
 mod predefined;
 mod signature;
+mod suggest;
 pub mod text;
 
 pub use array::{AxisBlocks, axes_of_darray, axes_of_subarray};
@@ -304,6 +306,20 @@ impl Datatype {
         }
         nodes.reverse();
         nodes
+    }
+
+    /// The nodes that are used more than once, children before parents, without predefined types: what a written form
+    /// has to give a name. The root is never among them.
+    pub(crate) fn shared(&self) -> Vec<TypeId> {
+        let nodes = self.nodes();
+        let mut uses = vec![0u8; self.root.index() + 1];
+        for &id in &nodes {
+            for child in self.graph.neighbors_directed(id.0, Direction::Outgoing) {
+                uses[child.index()] = uses[child.index()].saturating_add(1);
+            }
+        }
+        let named = |id: &TypeId| matches!(self.node(*id).constructor, Constructor::Named(_));
+        nodes.into_iter().filter(|id| uses[id.index()] > 1 && !named(id)).collect()
     }
 
     /// How many entries the description writes down: nodes, and the entries of their lists.

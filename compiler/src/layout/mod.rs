@@ -70,6 +70,7 @@ pub struct Edge {
 
 /// Consecutive elements at an offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[repr(C)]
 pub struct Run {
     /// In bytes.
     pub offset: i64,

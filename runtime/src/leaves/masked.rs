@@ -3,8 +3,8 @@
 //! Bytes that the mask leaves out are neither touched nor able to fault.
 
 use core::arch::x86_64::{
-    _mm_mask_storeu_epi8, _mm_maskz_loadu_epi8, _mm256_mask_storeu_epi8, _mm256_maskz_loadu_epi8, _mm512_mask_storeu_epi8,
-    _mm512_maskz_loadu_epi8,
+    _mm_mask_storeu_epi8, _mm_maskz_loadu_epi8, _mm256_mask_storeu_epi8, _mm256_maskz_loadu_epi8,
+    _mm512_mask_storeu_epi8, _mm512_maskz_loadu_epi8,
 };
 
 use core::ptr::copy_nonoverlapping;

@@ -268,18 +268,3 @@ pub fn select_unpack_runs(level: Level) -> RunsFn {
         _ => portable::runs_leaf::<false>,
     }
 }
-
-#[doc(hidden)]
-pub fn experiments(bytes: u64) -> Vec<(&'static str, RowsFn, RowsFn)> {
-    use super::masked::*;
-    macro_rules! e { ($($name:literal $t:ty;)*) => { vec![$(($name, <avx512::Rows<true> as Shape>::leaf::<$t>(), <avx512::Rows<false> as Shape>::leaf::<$t>()),)*] } }
-    let mut v = vec![];
-    if bytes <= 16 { v.extend(e!("m16" Masked<16>;)); }
-    if bytes <= 32 { v.extend(e!("m32" Masked<32>;)); }
-    if bytes > 32 && bytes <= 64 { v.extend(e!("s32.1" Steps<32, 1>;)); }
-    if bytes > 64 && bytes <= 96 { v.extend(e!("s32.2" Steps<32, 2>;)); }
-    if bytes > 128 && bytes <= 192 { v.extend(e!("s64.2" Steps<64, 2>;)); }
-    if bytes > 64 { v.extend(e!("lines" Lines;"lib" Library;)); }
-    match bytes { 12=>v.extend(e!("ex" Exact<12>;)), 17=>v.extend(e!("ex" Exact<17>;)), 20=>v.extend(e!("ex" Exact<20>;)), 24=>v.extend(e!("ex" Exact<24>;)),40=>v.extend(e!("ex" Exact<40>;)),48=>v.extend(e!("ex" Exact<48>;)),64=>v.extend(e!("ex" Exact<64>;)),92=>v.extend(e!("ex" Exact<92>;)),96=>v.extend(e!("ex" Exact<96>;)),128=>v.extend(e!("ex" Exact<128>;)),_=>{} }
-    v
-}

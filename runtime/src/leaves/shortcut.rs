@@ -12,7 +12,13 @@ use super::block::Block;
 pub(super) trait Shortcut {
     /// Rows at one stride.
     #[inline(always)]
-    unsafe fn rows<B: Block, const PACK: bool>(memory: *mut u8, packed: *mut u8, rows: usize, block: B, stride: isize) -> bool {
+    unsafe fn rows<B: Block, const PACK: bool>(
+        memory: *mut u8,
+        packed: *mut u8,
+        rows: usize,
+        block: B,
+        stride: isize,
+    ) -> bool {
         false
     }
 
@@ -57,9 +63,16 @@ pub(super) struct Avx512;
 #[cfg(target_arch = "x86_64")]
 impl Shortcut for Avx512 {
     #[inline(always)]
-    unsafe fn rows<B: Block, const PACK: bool>(memory: *mut u8, packed: *mut u8, rows: usize, block: B, stride: isize) -> bool {
+    unsafe fn rows<B: Block, const PACK: bool>(
+        memory: *mut u8,
+        packed: *mut u8,
+        rows: usize,
+        block: B,
+        stride: isize,
+    ) -> bool {
         // SAFETY: the caller's guarantee.
-        B::EXACT <= super::window::WIDEST && unsafe { super::window::try_rows::<PACK>(memory, packed, rows, block.bytes(), stride) }
+        B::EXACT <= super::window::WIDEST
+            && unsafe { super::window::try_rows::<PACK>(memory, packed, rows, block.bytes(), stride) }
     }
 
     #[inline(always)]

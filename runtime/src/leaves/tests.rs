@@ -104,7 +104,8 @@ impl Bench {
         for (first, dense) in [(0, spare.1), (spare.0, 0), (MARGIN / 2 + 1, MARGIN / 2 + 5)] {
             let base = self.memory.start().wrapping_add(first).wrapping_offset(-low);
             let packed = self.packed.start().wrapping_add(dense);
-            let around = |at: usize, bytes: usize, limit: usize| at.saturating_sub(MARGIN)..(at + bytes + MARGIN).min(limit);
+            let around =
+                |at: usize, bytes: usize, limit: usize| at.saturating_sub(MARGIN)..(at + bytes + MARGIN).min(limit);
             let near_memory = around(first, span, self.memory.bytes);
             let near_packed = around(dense, total, self.packed.bytes);
             self.expected.clear();
@@ -148,11 +149,20 @@ impl Bench {
         });
     }
 
-    fn nest(&mut self, level: Level, pack: bool, outer: (usize, isize), inner: (usize, isize), bytes: usize, streaming: bool) {
+    fn nest(
+        &mut self,
+        level: Level,
+        pack: bool,
+        outer: (usize, isize),
+        inner: (usize, isize),
+        bytes: usize,
+        streaming: bool,
+    ) {
         let blocks = (0..outer.0 as isize)
             .flat_map(|plane| (0..inner.0 as isize).map(move |row| (plane * outer.1 + row * inner.1, bytes)))
             .collect();
-        let label = |shape| move || format!("{level:?} {shape} {outer:?} {inner:?} bytes={bytes} streaming={streaming}");
+        let label =
+            |shape| move || format!("{level:?} {shape} {outer:?} {inner:?} bytes={bytes} streaming={streaming}");
         let planes = if pack { select_pack_planes } else { select_unpack_planes }(level, bytes as u64, streaming);
         self.check(pack, &blocks, &label("planes"), &|memory, packed| {
             // SAFETY: `check` has sized both buffers for the blocks.
@@ -241,7 +251,9 @@ fn short_rows_of_every_count() {
 fn many_rows() {
     let mut bench = Bench::new(1 << 20, 1 << 19);
     for (level, pack, streaming) in variants() {
-        for (rows, bytes, stride) in [(9000, 1, 3), (5001, 4, 8), (7600, 12, 24), (301, 40, 112), (77, 2048, 4099), (33, 6144, 9000)] {
+        for (rows, bytes, stride) in
+            [(9000, 1, 3), (5001, 4, 8), (7600, 12, 24), (301, 40, 112), (77, 2048, 4099), (33, 6144, 9000)]
+        {
             bench.rows(level, pack, rows, bytes, stride, streaming);
             bench.rows(level, pack, rows, bytes, -stride, streaming);
         }
@@ -288,8 +300,7 @@ fn lists_of_every_size_in_any_order() {
         for bytes in sizes() {
             for most in [4, 71] {
                 let count = random.below(if bytes > 300 { 12 } else { most });
-                let mut offsets =
-                    (0..count).map(|place| (place * (bytes + 3)) as i64 - 500).collect::<Vec<_>>();
+                let mut offsets = (0..count).map(|place| (place * (bytes + 3)) as i64 - 500).collect::<Vec<_>>();
                 for place in (1..count).rev() {
                     offsets.swap(place, random.below(place + 1));
                 }
@@ -368,8 +379,15 @@ fn gaps_may_be_unmapped() {
                     }
                     for row in 0..ROWS {
                         let at = row * stride + start;
-                        let moved = if pack { packed.slice(row * bytes..(row + 1) * bytes) } else { memory.slice(at..at + bytes) };
-                        assert!(moved.iter().all(|&byte| byte == row as u8 + 1), "{level:?} bytes={bytes} stride={stride} of {total}");
+                        let moved = if pack {
+                            packed.slice(row * bytes..(row + 1) * bytes)
+                        } else {
+                            memory.slice(at..at + bytes)
+                        };
+                        assert!(
+                            moved.iter().all(|&byte| byte == row as u8 + 1),
+                            "{level:?} bytes={bytes} stride={stride} of {total}"
+                        );
                     }
                 }
             }

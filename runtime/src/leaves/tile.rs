@@ -47,7 +47,9 @@ pub(super) unsafe fn tile<B: Block, const PACK: bool>(
     while first < outer {
         width = width.min(outer - first);
         // SAFETY: the caller's guarantee for a part of the columns.
-        unsafe { strip::<B, PACK>(memory, packed, first..first + width, outer_stride, 0..inner, inner, inner_stride, block) };
+        unsafe {
+            strip::<B, PACK>(memory, packed, first..first + width, outer_stride, 0..inner, inner, inner_stride, block)
+        };
         first += width;
         width = full;
     }

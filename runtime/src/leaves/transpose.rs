@@ -4,8 +4,8 @@
 //! the other, so that each line of either side is touched once and whole.
 
 use core::arch::x86_64::{
-    __m512i, _MM_HINT_T0, _mm_prefetch, _mm512_loadu_si512, _mm512_setzero_si512, _mm512_shuffle_i64x2, _mm512_storeu_si512,
-    _mm512_unpackhi_epi32, _mm512_unpackhi_epi64, _mm512_unpacklo_epi32, _mm512_unpacklo_epi64,
+    __m512i, _MM_HINT_T0, _mm_prefetch, _mm512_loadu_si512, _mm512_setzero_si512, _mm512_shuffle_i64x2,
+    _mm512_storeu_si512, _mm512_unpackhi_epi32, _mm512_unpackhi_epi64, _mm512_unpacklo_epi32, _mm512_unpacklo_epi64,
 };
 
 use super::block::Block;
@@ -57,7 +57,16 @@ pub(super) unsafe fn tile<B: Block, const N: usize, const PACK: bool>(
                 line = line.wrapping_offset(inner_stride.wrapping_mul(N as isize));
                 dense = dense.add(LINE);
             }
-            strip::<B, PACK>(memory, packed, first..first + N, bytes as isize, whole..inner, inner, inner_stride, block);
+            strip::<B, PACK>(
+                memory,
+                packed,
+                first..first + N,
+                bytes as isize,
+                whole..inner,
+                inner,
+                inner_stride,
+                block,
+            );
             first += N;
         }
         strip::<B, PACK>(memory, packed, first..outer, bytes as isize, 0..inner, inner, inner_stride, block);
@@ -71,7 +80,12 @@ pub(super) unsafe fn tile<B: Block, const N: usize, const PACK: bool>(
 /// All `N` lines are readable at the source and writable at the destination, and the two do not overlap.
 #[target_feature(enable = "avx512f")]
 #[inline]
-unsafe fn square<const N: usize>(destination: *mut u8, destination_stride: isize, source: *const u8, source_stride: isize) {
+unsafe fn square<const N: usize>(
+    destination: *mut u8,
+    destination_stride: isize,
+    source: *const u8,
+    source_stride: isize,
+) {
     let mut lines = [_mm512_setzero_si512(); N];
     for (row, line) in lines.iter_mut().enumerate() {
         // SAFETY: the caller's guarantee.
@@ -107,6 +121,11 @@ unsafe fn square<const N: usize>(destination: *mut u8, destination_stride: isize
     for (place, line) in lines.iter().enumerate() {
         let column = place % 4 * (N / 4) + place / 4;
         // SAFETY: the caller's guarantee.
-        unsafe { _mm512_storeu_si512(destination.wrapping_offset(destination_stride.wrapping_mul(column as isize)).cast(), *line) };
+        unsafe {
+            _mm512_storeu_si512(
+                destination.wrapping_offset(destination_stride.wrapping_mul(column as isize)).cast(),
+                *line,
+            )
+        };
     }
 }

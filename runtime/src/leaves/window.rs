@@ -5,10 +5,11 @@
 //! shuffle for each vector of the span and stores it under a mask, so that the gaps stay untouched.
 
 use core::arch::x86_64::{
-    __m512i, _mm512_add_epi8, _mm512_and_si512, _mm512_cmpge_epu8_mask, _mm512_cmpeq_epi8_mask, _mm512_cmplt_epu8_mask,
+    __m512i, _mm512_add_epi8, _mm512_and_si512, _mm512_cmpeq_epi8_mask, _mm512_cmpge_epu8_mask, _mm512_cmplt_epu8_mask,
     _mm512_load_si512, _mm512_loadu_si512, _mm512_mask_add_epi8, _mm512_mask_permutexvar_epi8, _mm512_mask_storeu_epi8,
-    _mm512_mask_sub_epi8, _mm512_maskz_loadu_epi8, _mm512_mullo_epi16, _mm512_or_si512, _mm512_permutex2var_epi32, _mm512_permutexvar_epi8,
-    _mm512_set1_epi8, _mm512_set1_epi16, _mm512_set1_epi32, _mm512_setzero_si512, _mm512_slli_epi16, _mm512_srli_epi16, _mm512_srli_epi32, _mm512_storeu_si512,
+    _mm512_mask_sub_epi8, _mm512_maskz_loadu_epi8, _mm512_mullo_epi16, _mm512_or_si512, _mm512_permutex2var_epi32,
+    _mm512_permutexvar_epi8, _mm512_set1_epi8, _mm512_set1_epi16, _mm512_set1_epi32, _mm512_setzero_si512,
+    _mm512_slli_epi16, _mm512_srli_epi16, _mm512_srli_epi32, _mm512_storeu_si512,
 };
 
 use super::masked::low_bits;
@@ -94,7 +95,13 @@ const fn group(bytes: usize, step: usize, [group, vector, alone]: [usize; 3]) ->
 ///
 /// The contract of [`RowsFn`](super::RowsFn), and the features of [`Level::Avx512`](super::Level::Avx512).
 #[inline(always)]
-pub(super) unsafe fn try_rows<const PACK: bool>(memory: *mut u8, packed: *mut u8, rows: usize, bytes: usize, stride: isize) -> bool {
+pub(super) unsafe fn try_rows<const PACK: bool>(
+    memory: *mut u8,
+    packed: *mut u8,
+    rows: usize,
+    bytes: usize,
+    stride: isize,
+) -> bool {
     let step = stride as usize;
     // Fewer rows do not pay for setting up the shuffles.
     if rows < 64 || bytes == 0 || bytes > WIDEST || step < bytes || step > FARTHEST {
@@ -136,7 +143,14 @@ unsafe fn choose<const PACK: bool>(memory: *mut u8, packed: *mut u8, rows: usize
 /// As for [`move_rows`].
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,bmi2")]
 #[inline]
-unsafe fn pack_words(mut memory: *mut u8, mut packed: *mut u8, mut rows: usize, bytes: usize, step: usize, count: usize) {
+unsafe fn pack_words(
+    mut memory: *mut u8,
+    mut packed: *mut u8,
+    mut rows: usize,
+    bytes: usize,
+    step: usize,
+    count: usize,
+) {
     let [shuffle, _] = gathering::<2>(bytes, step);
     let index = _mm512_srli_epi32::<2>(_mm512_and_si512(shuffle.index, _mm512_set1_epi32(0xff)));
     let dense = count * bytes;
@@ -286,7 +300,12 @@ fn spreading<const N: usize>(bytes: usize, step: usize) -> [Shuffle; N] {
 
 /// Which bytes of the span to touch for `count` rows: in a pack gaps between rows may be read, in an unpack only rows are written.
 #[inline(always)]
-fn masks<const N: usize, const PACK: bool>(shuffles: &[Shuffle; N], bytes: usize, step: usize, count: usize) -> [u64; N] {
+fn masks<const N: usize, const PACK: bool>(
+    shuffles: &[Shuffle; N],
+    bytes: usize,
+    step: usize,
+    count: usize,
+) -> [u64; N] {
     let end = (count - 1) * step + bytes;
     core::array::from_fn(|part| {
         let within = low_bits(end.saturating_sub(part * VECTOR).min(VECTOR));

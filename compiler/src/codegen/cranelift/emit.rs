@@ -1,0 +1,301 @@
+//! From the steps of a plan to Cranelift's intermediate form.
+
+use super::copy::{INLINE_BYTES, chunks};
+use super::{Direction, Leaf};
+use crate::plan::{Offsets, Part, Plan, Step, StepId};
+use cranelift_codegen::ir::{
+    AbiParam, BlockArg, ExtFuncData, ExternalName, FuncRef, InstBuilder, MemFlagsData, Signature, UserExternalName,
+    UserExternalNameRef, Value, types,
+};
+use cranelift_codegen::isa::TargetFrontendConfig;
+use cranelift_frontend::FunctionBuilder;
+
+/// Loops of at most so many loads are unrolled.
+const UNROLLED_WORDS: u64 = 16;
+
+/// A leaf moves so many rows or more; fewer are inline.
+const LEAF_ROWS: u64 = 8;
+
+/// Lists of runs up to this length become constants.
+const UNROLLED_RUNS: usize = 64;
+
+/// The leaves and lists that a kernel refers to, in the order of their first use.
+#[derive(Default)]
+pub(super) struct References {
+    leaves: Vec<(Leaf, UserExternalNameRef, FuncRef)>,
+    pub(super) tables: Vec<StepId>,
+}
+
+impl References {
+    pub(super) fn leaf(&self, name: &ExternalName) -> Option<Leaf> {
+        let ExternalName::User(name) = name else { return None };
+        self.leaves.iter().find(|(_, known, _)| known == name).map(|&(leaf, ..)| leaf)
+    }
+}
+
+/// Where a step is applied: two pointers, and constants to be added to them.
+#[derive(Clone, Copy)]
+struct Place {
+    memory: Value,
+    offset: i64,
+    packed: Value,
+    position: i64,
+}
+
+impl Place {
+    fn further(self, offset: i64, position: u64) -> Place {
+        Place {
+            offset: self.offset.wrapping_add(offset),
+            position: self.position.wrapping_add(position as i64),
+            ..self
+        }
+    }
+}
+
+struct Emitter<'a, 'b> {
+    plan: &'a Plan,
+    direction: Direction,
+    builder: FunctionBuilder<'b>,
+    tables: Value,
+    references: References,
+}
+
+/// Writes the body of a kernel: the element, in a loop over the count.
+pub(super) fn kernel(
+    mut builder: FunctionBuilder<'_>,
+    plan: &Plan,
+    direction: Direction,
+    config: TargetFrontendConfig,
+) -> References {
+    let entry = builder.create_block();
+    builder.append_block_params_for_function_params(entry);
+    builder.switch_to_block(entry);
+    let (memory, packed) = (builder.block_params(entry)[0], builder.block_params(entry)[1]);
+    let (count, tables) = (builder.block_params(entry)[2], builder.block_params(entry)[3]);
+    let mut emitter = Emitter { plan, direction, builder, tables, references: References::default() };
+    let Part { offset, step, .. } = plan.root();
+    let place = Place { memory, offset: 0, packed, position: 0 };
+    emitter.repeated(place, count, plan.extent(), plan.size(), |emitter, place| {
+        emitter.step(step, place.further(offset, 0));
+    });
+    emitter.builder.ins().return_(&[]);
+    emitter.builder.seal_all_blocks();
+    let Emitter { builder, references, .. } = emitter;
+    builder.finalize(config);
+    references
+}
+
+impl Emitter<'_, '_> {
+    fn constant(&mut self, value: i64) -> Value {
+        self.builder.ins().iconst(types::I64, value)
+    }
+
+    fn plus(&mut self, pointer: Value, offset: i64) -> Value {
+        if offset == 0 { pointer } else { self.builder.ins().iadd_imm_s(pointer, offset) }
+    }
+
+    /// The pointers of a place, with their constants added.
+    fn pointers(&mut self, place: Place) -> (Value, Value) {
+        (self.plus(place.memory, place.offset), self.plus(place.packed, place.position))
+    }
+
+    /// Moves constants into the pointers when they are too large for an instruction.
+    fn near(&mut self, mut place: Place, span: u64) -> Place {
+        let fits = |constant: i64| i32::try_from(i128::from(constant) + i128::from(span)).is_ok();
+        if !fits(place.offset) || i32::try_from(place.offset).is_err() {
+            (place.memory, place.offset) = (self.plus(place.memory, place.offset), 0);
+        }
+        if !fits(place.position) || i32::try_from(place.position).is_err() {
+            (place.packed, place.position) = (self.plus(place.packed, place.position), 0);
+        }
+        place
+    }
+
+    /// A loop that runs at least once, with the pointers moving by constants.
+    fn repeated(&mut self, place: Place, count: Value, stride: i64, size: u64, body: impl FnOnce(&mut Self, Place)) {
+        let (memory, packed) = self.pointers(place);
+        let (header, exit) = (self.builder.create_block(), self.builder.create_block());
+        let memory_in = self.builder.append_block_param(header, types::I64);
+        let packed_in = self.builder.append_block_param(header, types::I64);
+        let left = self.builder.append_block_param(header, types::I64);
+        self.builder.ins().jump(header, &[memory, packed, count].map(BlockArg::from));
+        self.builder.switch_to_block(header);
+        body(self, Place { memory: memory_in, offset: 0, packed: packed_in, position: 0 });
+        let memory = self.plus(memory_in, stride);
+        let packed = self.plus(packed_in, size as i64);
+        let left = self.builder.ins().iadd_imm_s(left, -1);
+        let next = [memory, packed, left].map(BlockArg::from);
+        self.builder.ins().brif(left, header, &next, exit, &[]);
+        self.builder.switch_to_block(exit);
+    }
+
+    fn counted(&mut self, place: Place, count: u64, stride: i64, size: u64, body: impl FnOnce(&mut Self, Place)) {
+        let count = self.constant(count as i64);
+        self.repeated(place, count, stride, size, body);
+    }
+
+    /// A loop over a list of offsets.
+    fn listed(&mut self, id: StepId, offsets: &Offsets, place: Place, size: u64, body: impl FnOnce(&mut Self, Place)) {
+        let (memory, packed) = self.pointers(place);
+        let table = self.table(id);
+        let count = self.constant(offsets.len() as i64);
+        let (header, exit) = (self.builder.create_block(), self.builder.create_block());
+        let table_in = self.builder.append_block_param(header, types::I64);
+        let packed_in = self.builder.append_block_param(header, types::I64);
+        let left = self.builder.append_block_param(header, types::I64);
+        self.builder.ins().jump(header, &[table, packed, count].map(BlockArg::from));
+        self.builder.switch_to_block(header);
+        let flags = MemFlagsData::trusted().with_readonly();
+        let (offset, width) = match offsets {
+            Offsets::Narrow(_) => (self.builder.ins().sload32(flags, table_in, 0), 4),
+            Offsets::Wide(_) => (self.builder.ins().load(types::I64, flags, table_in, 0), 8),
+        };
+        let memory = self.builder.ins().iadd(memory, offset);
+        body(self, Place { memory, offset: 0, packed: packed_in, position: 0 });
+        let table = self.plus(table_in, width);
+        let packed = self.plus(packed_in, size as i64);
+        let left = self.builder.ins().iadd_imm_s(left, -1);
+        let next = [table, packed, left].map(BlockArg::from);
+        self.builder.ins().brif(left, header, &next, exit, &[]);
+        self.builder.switch_to_block(exit);
+    }
+
+    /// The address of the list of a step.
+    fn table(&mut self, id: StepId) -> Value {
+        let tables = &mut self.references.tables;
+        let index = tables.iter().position(|&known| known == id).unwrap_or_else(|| {
+            tables.push(id);
+            tables.len() - 1
+        });
+        let flags = MemFlagsData::trusted().with_readonly();
+        self.builder.ins().load(types::I64, flags, self.tables, index as i32 * 8)
+    }
+
+    fn call(&mut self, leaf: Leaf, arguments: &[Value]) {
+        let known = self.references.leaves.iter().find(|(known, ..)| *known == leaf).map(|&(.., function)| function);
+        let function = known.unwrap_or_else(|| {
+            let mut signature = Signature::new(self.builder.func.signature.call_conv);
+            signature.params.extend(arguments.iter().map(|_| AbiParam::new(types::I64)));
+            let signature = self.builder.import_signature(signature);
+            let index = self.references.leaves.len() as u32;
+            let name = self.builder.func.declare_imported_user_function(UserExternalName { namespace: 1, index });
+            let data = ExtFuncData { name: ExternalName::user(name), signature, colocated: false, patchable: false };
+            let function = self.builder.import_function(data);
+            self.references.leaves.push((leaf, name, function));
+            function
+        });
+        self.builder.ins().call(function, arguments);
+    }
+
+    /// One contiguous piece.
+    fn copy(&mut self, bytes: u64, place: Place) {
+        if bytes > INLINE_BYTES {
+            let (memory, packed) = self.pointers(place);
+            let (destination, source) = match self.direction {
+                Direction::Pack => (packed, memory),
+                Direction::Unpack => (memory, packed),
+            };
+            let bytes = self.constant(bytes as i64);
+            return self.call(Leaf::Copy, &[destination, source, bytes]);
+        }
+        let Place { memory, offset, packed, position } = self.near(place, bytes);
+        let flags = MemFlagsData::new().with_notrap();
+        for chunk in chunks(bytes) {
+            let (memory_at, packed_at) = ((offset + chunk.offset) as i32, (position + chunk.offset) as i32);
+            match self.direction {
+                Direction::Pack => {
+                    let word = self.builder.ins().load(chunk.word, flags, memory, memory_at);
+                    self.builder.ins().store(flags, word, packed, packed_at);
+                }
+                Direction::Unpack => {
+                    let word = self.builder.ins().load(chunk.word, flags, packed, packed_at);
+                    self.builder.ins().store(flags, word, memory, memory_at);
+                }
+            }
+        }
+    }
+
+    fn rows(&mut self, rows: u64, stride: i64, bytes: u64, place: Place) {
+        if rows >= LEAF_ROWS || bytes > INLINE_BYTES {
+            let (memory, packed) = self.pointers(place);
+            let [rows, length, stride] = [rows as i64, bytes as i64, stride].map(|value| self.constant(value));
+            return self.call(Leaf::Rows(bytes), &[memory, packed, rows, length, stride]);
+        }
+        if rows * chunks(bytes).len() as u64 <= UNROLLED_WORDS {
+            for row in 0..rows {
+                self.copy(bytes, place.further((row as i64).wrapping_mul(stride), row * bytes));
+            }
+            return;
+        }
+        self.counted(place, rows, stride, bytes, |emitter, place| emitter.copy(bytes, place));
+    }
+
+    fn step(&mut self, id: StepId, place: Place) {
+        let plan = self.plan;
+        match *plan.step(id) {
+            Step::Nothing => {}
+            Step::Copy { bytes } => self.copy(bytes, place),
+            Step::Rows { rows, stride, bytes } => self.rows(rows, stride, bytes, place),
+            Step::Planes { planes, plane_stride, rows, stride, bytes } => {
+                let few = planes.saturating_mul(rows) < 2 * LEAF_ROWS;
+                if few && bytes <= INLINE_BYTES {
+                    let size = rows * bytes;
+                    self.counted(place, planes, plane_stride, size, |emitter, place| {
+                        emitter.rows(rows, stride, bytes, place);
+                    });
+                } else {
+                    self.nest(Leaf::Planes(bytes), [planes as i64, plane_stride, rows as i64, stride], bytes, place);
+                }
+            }
+            Step::Tile { planes, plane_stride, rows, stride, bytes } => {
+                self.nest(Leaf::Tile(bytes), [planes as i64, plane_stride, rows as i64, stride], bytes, place);
+            }
+            Step::List { ref offsets, bytes } => {
+                if (offsets.len() as u64) < LEAF_ROWS && bytes <= INLINE_BYTES {
+                    for index in 0..offsets.len() {
+                        self.copy(bytes, place.further(offsets.get(index), index as u64 * bytes));
+                    }
+                    return;
+                }
+                let (memory, packed) = self.pointers(place);
+                let table = self.table(id);
+                let [count, length] = [offsets.len() as i64, bytes as i64].map(|value| self.constant(value));
+                let leaf = match offsets {
+                    Offsets::Narrow(_) => Leaf::List32(bytes),
+                    Offsets::Wide(_) => Leaf::List64(bytes),
+                };
+                self.call(leaf, &[memory, packed, table, count, length]);
+            }
+            Step::Runs(ref table) => {
+                if table.runs.len() <= UNROLLED_RUNS {
+                    for (run, &position) in table.runs.iter().zip(table.positions.iter()) {
+                        self.copy(run.count, place.further(run.offset, position));
+                    }
+                    return;
+                }
+                let (memory, packed) = self.pointers(place);
+                let (runs, count) = (self.table(id), self.constant(table.runs.len() as i64));
+                self.call(Leaf::Runs, &[memory, packed, runs, count]);
+            }
+            Step::Repeat { count, stride, body } => {
+                let size = plan.size_of(body);
+                self.counted(place, count, stride, size, |emitter, place| emitter.step(body, place));
+            }
+            Step::Scatter { ref offsets, body } => {
+                self.listed(id, offsets, place, plan.size_of(body), |emitter, place| emitter.step(body, place));
+            }
+            Step::Sequence { ref parts } => {
+                for part in parts.iter() {
+                    self.step(part.step, place.further(part.offset, part.position));
+                }
+            }
+        }
+    }
+
+    fn nest(&mut self, leaf: Leaf, [planes, plane_stride, rows, stride]: [i64; 4], bytes: u64, place: Place) {
+        let (memory, packed) = self.pointers(place);
+        let numbers = [planes, plane_stride, rows, stride, bytes as i64].map(|value| self.constant(value));
+        let [planes, plane_stride, rows, stride, bytes] = numbers;
+        self.call(leaf, &[memory, packed, planes, plane_stride, rows, stride, bytes]);
+    }
+}

@@ -1,0 +1,200 @@
+//! Machine code for host memory, by Cranelift.
+//!
+//! A kernel is one function for one plan and direction:
+//!
+//! ```text
+//! fn(memory: pointer, packed: pointer, count: u64, tables: pointer)
+//! ```
+//!
+//! moves `count >= 1` whole elements. Loops and short pieces are inline, with every count, stride and offset a constant.
+//! Longer pieces call the runtime's SIMD leaves, because Cranelift has vectors of 16 bytes only, no masks and no
+//! non-temporal stores. The code refers to leaves by [`Relocation`]s and to lists through `tables`, an array with one
+//! pointer for each entry of [`MachineCode::tables`]; so it is position independent and free of this process's
+//! addresses.
+
+mod copy;
+mod emit;
+
+use crate::plan::{Plan, StepId};
+use cranelift_codegen::control::ControlPlane;
+use cranelift_codegen::ir::{AbiParam, Function, Signature, UserFuncName, types};
+use cranelift_codegen::isa::OwnedTargetIsa;
+use cranelift_codegen::settings::{self, Configurable};
+use cranelift_codegen::{Context, FinalizedRelocTarget, binemit::Reloc, isa};
+use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
+use std::fmt;
+use thiserror::Error;
+
+/// Which side is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// From memory to the packed bytes.
+    Pack,
+    /// From the packed bytes to memory.
+    Unpack,
+}
+
+impl fmt::Display for Direction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Direction::Pack => "pack",
+            Direction::Unpack => "unpack",
+        })
+    }
+}
+
+/// An ahead-of-time routine of the runtime that a kernel calls, in the kernel's direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Leaf {
+    /// `fn(destination, source, bytes)`.
+    Copy,
+    /// `fn(memory, packed, rows, bytes, stride)`, for rows of this length.
+    Rows(u64),
+    /// `fn(memory, packed, planes, plane_stride, rows, stride, bytes)`, for rows of this length.
+    Planes(u64),
+    /// The same in tiles.
+    Tile(u64),
+    /// `fn(memory, packed, offsets, count, bytes)` with 32-bit offsets, for blocks of this length.
+    List32(u64),
+    /// The same with 64-bit offsets.
+    List64(u64),
+    /// `fn(memory, packed, runs, count)`.
+    Runs,
+}
+
+/// Where the address of a leaf belongs: 8 bytes in native order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Relocation {
+    /// Of the address in the code, in bytes.
+    pub offset: u32,
+    /// Whose address.
+    pub leaf: Leaf,
+    /// To be added to it.
+    pub addend: i64,
+}
+
+/// A compiled kernel, not yet at an address.
+#[derive(Clone, Debug)]
+pub struct MachineCode {
+    /// The instructions and their constants.
+    pub code: Vec<u8>,
+    /// What the address of the code must be a multiple of.
+    pub alignment: u64,
+    /// The leaves it calls.
+    pub relocations: Vec<Relocation>,
+    /// The steps whose lists it reads, in the order of its table of pointers.
+    pub tables: Vec<StepId>,
+    /// The instructions as text, when asked for.
+    pub assembly: Option<String>,
+}
+
+/// Why there is no kernel. The generic tier serves instead.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum CodegenError {
+    /// Cranelift has no backend for this machine, or a setting it refuses.
+    #[error("expected a machine that Cranelift compiles for, found {0}")]
+    Target(String),
+    /// Cranelift refused the function, which is a fault of this crate.
+    #[error("expected a function that Cranelift compiles, found {0}")]
+    Function(String),
+}
+
+/// Compiles kernels for the architecture of this process.
+///
+/// # Example
+///
+/// ```
+/// use dtc_compiler::codegen::cranelift::{Compiler, Direction};
+/// use dtc_compiler::layout::Layout;
+/// use dtc_compiler::plan::{Plan, Target};
+/// let text = "layout lb 0 extent 24 {\n  %0 = runs [(0 8) (12 4)] x byte\n  root %0\n}";
+/// let plan = Plan::new(&Layout::parse(text)?, &Target::default());
+/// let compiler = Compiler::new()?;
+/// assert!(!compiler.compile(&plan, Direction::Pack)?.code.is_empty());
+/// assert!(compiler.intermediate(&plan, Direction::Pack).contains("load.i64"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Compiler {
+    isa: OwnedTargetIsa,
+}
+
+impl Compiler {
+    /// Prepares the backend of this machine's architecture. The code needs no more than every such machine has.
+    ///
+    /// # Errors
+    ///
+    /// [`CodegenError::Target`] on architectures that Cranelift does not know.
+    pub fn new() -> Result<Compiler, CodegenError> {
+        let target = |error: &dyn fmt::Display| CodegenError::Target(error.to_string());
+        let mut flags = settings::builder();
+        flags.set("opt_level", "speed").map_err(|error| target(&error))?;
+        flags.set("is_pic", "false").map_err(|error| target(&error))?;
+        let checked = if cfg!(debug_assertions) { "true" } else { "false" };
+        flags.set("enable_verifier", checked).map_err(|error| target(&error))?;
+        let isa = isa::lookup(target_lexicon::Triple::host()).map_err(|error| target(&error))?;
+        let isa = isa.finish(settings::Flags::new(flags)).map_err(|error| target(&error))?;
+        Ok(Compiler { isa })
+    }
+
+    /// Compiles the kernel of a plan. Takes in the order of 100 microseconds.
+    ///
+    /// # Errors
+    ///
+    /// [`CodegenError::Function`] when Cranelift refuses the function.
+    pub fn compile(&self, plan: &Plan, direction: Direction) -> Result<MachineCode, CodegenError> {
+        self.compile_with(plan, direction, false)
+    }
+
+    /// Compiles the kernel of a plan and keeps its instructions as text.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Compiler::compile`].
+    pub fn assembly(&self, plan: &Plan, direction: Direction) -> Result<String, CodegenError> {
+        let code = self.compile_with(plan, direction, true)?;
+        Ok(code.assembly.unwrap_or_default())
+    }
+
+    /// The kernel in Cranelift's textual intermediate form, before optimisation.
+    pub fn intermediate(&self, plan: &Plan, direction: Direction) -> String {
+        self.function(plan, direction).0.display().to_string()
+    }
+
+    fn function(&self, plan: &Plan, direction: Direction) -> (Function, emit::References) {
+        let mut signature = Signature::new(self.isa.default_call_conv());
+        signature.params.extend([AbiParam::new(types::I64); 4]);
+        let mut function = Function::with_name_signature(UserFuncName::user(0, 0), signature);
+        let mut context = FunctionBuilderContext::new();
+        let builder = FunctionBuilder::new(&mut function, &mut context);
+        let references = emit::kernel(builder, plan, direction, self.isa.frontend_config());
+        (function, references)
+    }
+
+    fn compile_with(&self, plan: &Plan, direction: Direction, text: bool) -> Result<MachineCode, CodegenError> {
+        let (function, references) = self.function(plan, direction);
+        let mut context = Context::for_function(function);
+        context.set_disasm(text);
+        let compiled = context
+            .compile(&*self.isa, &mut ControlPlane::default())
+            .map_err(|error| CodegenError::Function(error.inner.to_string()))?;
+        let mut relocations = Vec::new();
+        for relocation in compiled.buffer.relocs() {
+            let leaf = match &relocation.target {
+                FinalizedRelocTarget::ExternalName(name) => references.leaf(name),
+                FinalizedRelocTarget::Func(_) => None,
+            };
+            let (Some(leaf), Reloc::Abs8) = (leaf, relocation.kind) else {
+                return Err(CodegenError::Function(format!("a relocation of kind {}", relocation.kind)));
+            };
+            relocations.push(Relocation { offset: relocation.offset, leaf, addend: relocation.addend });
+        }
+        Ok(MachineCode {
+            code: compiled.code_buffer().to_vec(),
+            alignment: u64::from(compiled.buffer.alignment),
+            relocations,
+            tables: references.tables,
+            assembly: compiled.vcode.clone(),
+        })
+    }
+}

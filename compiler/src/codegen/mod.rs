@@ -1,0 +1,6 @@
+//! What a plan or a datatype becomes: machine code, and the texts that explain it.
+//!
+//! Everything here returns text or bytes. What is done with them is the caller's business.
+
+pub mod cranelift;
+pub mod mpi_c;

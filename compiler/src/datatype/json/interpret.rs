@@ -1,0 +1,574 @@
+//! The meaning of a document.
+
+use super::document::{Document, Value};
+use super::{Description, DescriptionError};
+use crate::datatype::suggest::{closest, one_of, shorten};
+use crate::datatype::{Constructor, DatatypeError, Distribution, GivenBounds, Order, Predefined, TypeBuilder, TypeId};
+use petgraph::algo::toposort;
+use petgraph::graph::{DiGraph, NodeIndex};
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::ops::Range;
+
+/// The members of a tree with remarks, of named trees, and those read of a case.
+const TYPE: &[&str] = &["type", "story", "source", "count", "origin_bytes", "buffer_bytes"];
+const TYPES: &[&str] = &["types", "root", "story", "source", "count", "origin_bytes", "buffer_bytes"];
+const CASE: &[&str] = &["tree", "story", "source", "count", "origin_bytes", "buffer_bytes"];
+
+/// No object of the vocabulary has more members.
+const MOST_MEMBERS: usize = 9;
+
+/// The members of a kind besides `kind` and `facts`.
+const KINDS: &[(&str, &[&str])] = &[
+    ("named", &["kind", "name", "facts"]),
+    ("contiguous", &["kind", "count", "child", "facts"]),
+    ("vector", &["kind", "count", "blocklength", "stride", "child", "facts"]),
+    ("hvector", &["kind", "count", "blocklength", "stride_bytes", "child", "facts"]),
+    ("indexed", &["kind", "blocklengths", "displacements", "child", "facts"]),
+    ("hindexed", &["kind", "blocklengths", "displacements_bytes", "child", "facts"]),
+    ("indexed_block", &["kind", "blocklength", "displacements", "child", "facts"]),
+    ("hindexed_block", &["kind", "blocklength", "displacements_bytes", "child", "facts"]),
+    ("struct", &["kind", "blocklengths", "displacements_bytes", "children", "facts"]),
+    ("subarray", &["kind", "sizes", "subsizes", "starts", "order", "child", "facts"]),
+    ("darray", &["kind", "size", "rank", "gsizes", "distributions", "psizes", "order", "child", "facts"]),
+    ("resized", &["kind", "lb", "extent", "child", "facts"]),
+    ("dup", &["kind", "child", "facts"]),
+];
+
+type Read<T> = Result<T, DescriptionError>;
+
+/// Reads a whole document.
+pub(super) fn description(document: &Document) -> Read<Description> {
+    if !matches!(document.value(0), Value::Object) {
+        return Err(document.unexpected(0, TREE));
+    }
+    let has = |key: &str| document.members(0).any(|(name, ..)| name == key);
+    if has("kind") {
+        let mut trees = Trees::new(document);
+        trees.collect(0)?;
+        return Remarks::default().describe(trees, 0);
+    }
+    if has("type") {
+        let members = Members::read(document, 0, TYPE)?;
+        let mut trees = Trees::new(document);
+        trees.collect(members.required("type")?)?;
+        return Remarks::read(&members)?.describe(trees, 0);
+    }
+    if has("types") {
+        let members = Members::read(document, 0, TYPES)?;
+        let types = members.required("types")?;
+        let root = members.required("root")?;
+        let mut trees = Trees::new(document);
+        trees.name(types)?;
+        let root = trees.look_up(root)?;
+        for (_, _, tree) in document.members(types) {
+            trees.collect(tree)?;
+        }
+        return Remarks::read(&members)?.describe(trees, root);
+    }
+    if has("tree") {
+        // A case says more about its benchmark than is used here.
+        let mut keys = HashSet::new();
+        if let Some((_, key, _)) = document.members(0).find(|&(name, ..)| !keys.insert(name)) {
+            return Err(doubled(document, key));
+        }
+        let members = Members::select(document, 0, CASE)?;
+        let mut trees = Trees::new(document);
+        trees.collect(members.required("tree")?)?;
+        return Remarks::read(&members)?.describe(trees, 0);
+    }
+    Err(document.error(0, "one of the keys kind, type, types, tree", keys_of(document, 0)))
+}
+
+fn doubled(document: &Document, key: usize) -> DescriptionError {
+    document.error(key, "every key once", "it again")
+}
+
+/// The keys of an object in words.
+fn keys_of(document: &Document, object: usize) -> String {
+    match one_of(document.members(object).map(|(key, ..)| key)) {
+        none if none == "nothing" => "an empty object".to_owned(),
+        keys => format!("only {}", keys.trim_start_matches("one of ")),
+    }
+}
+
+/// The members of an object with known keys.
+struct Members<'d, 'k> {
+    document: &'d Document<'d>,
+    object: usize,
+    keys: &'k [&'static str],
+    values: [Option<usize>; MOST_MEMBERS],
+}
+
+impl<'d, 'k> Members<'d, 'k> {
+    /// Reads an object that has no other keys.
+    fn read(document: &'d Document<'d>, object: usize, keys: &'k [&'static str]) -> Read<Self> {
+        let members = Members::select(document, object, keys)?;
+        match document.members(object).find(|(name, ..)| !keys.contains(name)) {
+            None => Ok(members),
+            Some((name, key, _)) => {
+                let expected = match closest(name, keys.iter().copied()) {
+                    Some(meant) => format!("{} (perhaps {meant})", one_of(keys.iter().copied())),
+                    None => one_of(keys.iter().copied()),
+                };
+                Err(document.error(key, expected, format!("the key {}", shorten(name))))
+            }
+        }
+    }
+
+    /// Reads an object and ignores other keys.
+    fn select(document: &'d Document<'d>, object: usize, keys: &'k [&'static str]) -> Read<Self> {
+        let mut values = [None; MOST_MEMBERS];
+        for (name, key, value) in document.members(object) {
+            if let Some(slot) = keys.iter().position(|&known| known == name)
+                && values[slot].replace(value).is_some()
+            {
+                return Err(doubled(document, key));
+            }
+        }
+        Ok(Members { document, object, keys, values })
+    }
+
+    fn optional(&self, key: &str) -> Option<usize> {
+        let slot = self.keys.iter().position(|&known| known == key)?;
+        self.values[slot]
+    }
+
+    fn required(&self, key: &str) -> Read<usize> {
+        self.optional(key).ok_or_else(|| {
+            self.document.error(self.object, format!("the key {key}"), keys_of(self.document, self.object))
+        })
+    }
+
+    fn integer(&self, key: &str) -> Read<i64> {
+        integer(self.document, self.required(key)?)
+    }
+
+    fn integers(&self, key: &str) -> Read<Vec<i64>> {
+        let value = self.required(key)?;
+        match self.document.value(value) {
+            Value::Integers(integers) => Ok(integers.clone()),
+            Value::List => self.document.items(value).map(|item| integer(self.document, item)).collect(),
+            _ => Err(self.document.unexpected(value, "a list of integers")),
+        }
+    }
+
+    fn order(&self) -> Read<Order> {
+        let value = self.required("order")?;
+        match self.document.value(value) {
+            Value::String(order) if order == "C" => Ok(Order::C),
+            Value::String(order) if order == "Fortran" => Ok(Order::Fortran),
+            _ => Err(self.document.unexpected(value, "\"C\" or \"Fortran\"")),
+        }
+    }
+
+    fn distributions(&self) -> Read<Vec<Distribution>> {
+        let items = items(self.document, self.required("distributions")?, "a list of distributions", DISTRIBUTION)?;
+        items.map(|item| distribution(self.document, item)).collect()
+    }
+}
+
+fn integer(document: &Document, index: usize) -> Read<i64> {
+    match document.value(index) {
+        Value::Integer(integer) => Ok(*integer),
+        _ => Err(document.unexpected(index, "an integer of 64 bits")),
+    }
+}
+
+/// The values of a list of other things than integers.
+fn items<'d>(
+    document: &'d Document,
+    index: usize,
+    expected: &str,
+    expected_item: &str,
+) -> Read<impl Iterator<Item = usize> + use<'d>> {
+    match document.value(index) {
+        Value::List => Ok(document.items(index)),
+        Value::Integers(integers) => {
+            Err(document.error_in(index, 0, expected_item, integers.first().map_or_else(String::new, i64::to_string)))
+        }
+        _ => Err(document.unexpected(index, expected)),
+    }
+}
+
+const DISTRIBUTION: &str = "\"block\", \"cyclic\", \"none\", {\"block\": length} or {\"cyclic\": length}";
+
+const TREE: &str = "an object that describes a type";
+
+fn distribution(document: &Document, index: usize) -> Read<Distribution> {
+    match document.value(index) {
+        Value::String(name) if name == "block" => Ok(Distribution::Block(None)),
+        Value::String(name) if name == "cyclic" => Ok(Distribution::Cyclic(None)),
+        Value::String(name) if name == "none" => Ok(Distribution::None),
+        Value::Object => {
+            let members = Members::read(document, index, &["block", "cyclic"])?;
+            match (members.optional("block"), members.optional("cyclic")) {
+                (Some(length), None) => Ok(Distribution::Block(Some(integer(document, length)?))),
+                (None, Some(length)) => Ok(Distribution::Cyclic(Some(integer(document, length)?))),
+                _ => Err(document.error(index, DISTRIBUTION, keys_of(document, index))),
+            }
+        }
+        _ => Err(document.unexpected(index, DISTRIBUTION)),
+    }
+}
+
+#[derive(Default)]
+struct Remarks {
+    story: Option<String>,
+    source: Option<String>,
+    count: Option<u64>,
+    origin_bytes: Option<u64>,
+    buffer_bytes: Option<u64>,
+}
+
+impl Remarks {
+    fn read(members: &Members) -> Read<Remarks> {
+        let document = members.document;
+        let text = |key: &str| match members.optional(key) {
+            None => Ok(None),
+            Some(value) => match document.value(value) {
+                Value::String(text) => Ok(Some(text.clone().into_owned())),
+                _ => Err(document.unexpected(value, "a text")),
+            },
+        };
+        let number = |key: &str| match members.optional(key) {
+            None => Ok(None),
+            Some(value) => match document.value(value) {
+                Value::Integer(number @ 0..) => Ok(Some(*number as u64)),
+                _ => Err(document.unexpected(value, "an integer of at least 0")),
+            },
+        };
+        Ok(Remarks {
+            story: text("story")?,
+            source: text("source")?,
+            count: number("count")?,
+            origin_bytes: number("origin_bytes")?,
+            buffer_bytes: number("buffer_bytes")?,
+        })
+    }
+
+    fn describe(self, trees: Trees, root: usize) -> Read<Description> {
+        let mut types = TypeBuilder::new();
+        let root = trees.build(&mut types, root)?;
+        Ok(Description {
+            datatype: types.finish(root),
+            story: self.story,
+            source: self.source,
+            count: self.count.unwrap_or(1),
+            origin_bytes: self.origin_bytes.unwrap_or(0),
+            buffer_bytes: self.buffer_bytes,
+        })
+    }
+}
+
+/// The trees of a document, their nodes in one list, so that depth costs no stack.
+struct Trees<'d> {
+    document: &'d Document<'d>,
+    names: Vec<&'d str>,
+    by_name: HashMap<&'d str, usize>,
+    /// Of each tree, its nodes, parents before children; the first is its root.
+    ranges: Vec<Range<usize>>,
+    nodes: Vec<Node>,
+}
+
+struct Node {
+    /// The object in the document.
+    at: usize,
+    form: Form,
+    given: Option<GivenBounds>,
+    /// Its children in the list of nodes.
+    children: Range<usize>,
+}
+
+enum Form {
+    Constructor(Constructor),
+    /// To a tree.
+    Reference(usize),
+}
+
+impl<'d> Trees<'d> {
+    fn new(document: &'d Document<'d>) -> Trees<'d> {
+        Trees { document, names: Vec::new(), by_name: HashMap::new(), ranges: Vec::new(), nodes: Vec::new() }
+    }
+
+    /// Learns the names of trees, in the order in which they are collected later.
+    fn name(&mut self, types: usize) -> Read<()> {
+        if !matches!(self.document.value(types), Value::Object) {
+            return Err(self.document.unexpected(types, "an object with a type under each name"));
+        }
+        for (name, key, _) in self.document.members(types) {
+            if self.by_name.insert(name, self.names.len()).is_some() {
+                return Err(doubled(self.document, key));
+            }
+            self.names.push(name);
+        }
+        Ok(())
+    }
+
+    /// The tree that a value names.
+    fn look_up(&self, value: usize) -> Read<usize> {
+        let Value::String(name) = self.document.value(value) else {
+            return Err(self.document.unexpected(value, "the name of a type"));
+        };
+        if let Some(&tree) = self.by_name.get(name.as_ref()) {
+            return Ok(tree);
+        }
+        let expected = match closest(name, self.names.iter().copied()) {
+            Some(meant) => format!("the name of a type in types (perhaps {meant})"),
+            None if self.names.is_empty() => "no reference: there are no named types".to_owned(),
+            None => format!("the name of a type in types ({})", one_of(self.names.iter().copied())),
+        };
+        Err(self.document.unexpected(value, expected))
+    }
+
+    /// Adds the nodes of a tree.
+    fn collect(&mut self, tree: usize) -> Read<()> {
+        let first = self.nodes.len();
+        // Breadth first: the children of a node are neighbours, and behind it.
+        let mut waiting = VecDeque::from([tree]);
+        let mut next = first + 1;
+        while let Some(at) = waiting.pop_front() {
+            let mut node = self.node(at, &mut waiting)?;
+            let end = self.nodes.len() + 1 + waiting.len();
+            node.children = next..end;
+            next = end;
+            self.nodes.push(node);
+        }
+        self.ranges.push(first..self.nodes.len());
+        Ok(())
+    }
+
+    /// Reads one node and appends its children to those that wait.
+    fn node(&self, at: usize, waiting: &mut VecDeque<usize>) -> Read<Node> {
+        let document = self.document;
+        if !matches!(document.value(at), Value::Object) {
+            return Err(document.unexpected(at, TREE));
+        }
+        let named = |key: &str| document.members(at).find(|&(name, ..)| name == key).map(|(.., value)| value);
+        let Some(kind) = named("kind") else {
+            if named("ref").is_some() {
+                let form = Form::Reference(self.look_up(Members::read(document, at, &["ref"])?.required("ref")?)?);
+                return Ok(Node { at, form, given: None, children: 0..0 });
+            }
+            return Err(document.error(at, "the key kind or ref", keys_of(document, at)));
+        };
+        let names = || KINDS.iter().map(|&(name, _)| name);
+        let keys = match document.value(kind) {
+            Value::String(kind) => KINDS.iter().find(|(name, _)| name == kind),
+            _ => return Err(document.unexpected(kind, "the name of a kind")),
+        };
+        let Some(&(kind_name, keys)) = keys else {
+            let meant = match document.value(kind) {
+                Value::String(name) => closest(name, names()),
+                _ => None,
+            };
+            let expected = match meant {
+                Some(meant) => format!("the name of a kind (perhaps {meant})"),
+                None => names().collect::<Vec<_>>().join(", "),
+            };
+            return Err(document.unexpected(kind, expected));
+        };
+        let members = Members::read(document, at, keys)?;
+        let constructor = constructor(kind_name, &members)?;
+        match constructor {
+            Constructor::Named(_) => {}
+            Constructor::Struct { .. } => {
+                waiting.extend(items(document, members.required("children")?, "a list of types", TREE)?);
+            }
+            _ => waiting.push_back(members.required("child")?),
+        }
+        let given = match members.optional("facts") {
+            None => None,
+            Some(facts) if matches!(document.value(facts), Value::Object) => {
+                let facts = Members::read(document, facts, &["lb", "extent"])?;
+                Some(GivenBounds { lb: facts.integer("lb")?, extent: facts.integer("extent")? })
+            }
+            Some(facts) => return Err(document.unexpected(facts, "an object with lb and extent")),
+        };
+        Ok(Node { at, form: Form::Constructor(constructor), given, children: 0..0 })
+    }
+
+    /// Builds every tree, those first that others refer to, and returns the root of one.
+    fn build(&self, types: &mut TypeBuilder, root: usize) -> Read<TypeId> {
+        let mut built: Vec<Option<TypeId>> = vec![None; self.nodes.len()];
+        let mut named = HashMap::new();
+        let mut children = Vec::new();
+        for tree in self.order()? {
+            for index in self.ranges[tree].clone().rev() {
+                let node = &self.nodes[index];
+                built[index] = Some(match &node.form {
+                    Form::Reference(tree) => expect(built[self.ranges[*tree].start]),
+                    Form::Constructor(Constructor::Named(predefined)) if node.given.is_none() => {
+                        *named.entry(*predefined).or_insert_with(|| types.named(*predefined))
+                    }
+                    Form::Constructor(constructor) => {
+                        children.clear();
+                        children.extend(node.children.clone().map(|child| expect(built[child])));
+                        let of_node = |error| self.blame(node.at, constructor, error);
+                        let id = types.construct(constructor, &children).map_err(of_node)?;
+                        if let Some(given) = node.given {
+                            types.give_bounds(id, given).map_err(of_node)?;
+                        }
+                        id
+                    }
+                });
+            }
+        }
+        Ok(expect(built[self.ranges[root].start]))
+    }
+
+    /// The trees so that references point backwards.
+    fn order(&self) -> Read<Vec<usize>> {
+        let mut graph: DiGraph<(), ()> = DiGraph::new();
+        for _ in &self.ranges {
+            graph.add_node(());
+        }
+        // An edge leads from a tree to those that need it, and carries no more than its direction.
+        for (tree, range) in self.ranges.iter().enumerate() {
+            for node in &self.nodes[range.clone()] {
+                if let Form::Reference(needed) = node.form {
+                    graph.add_edge(NodeIndex::new(needed), NodeIndex::new(tree), ());
+                }
+            }
+        }
+        toposort(&graph, None)
+            .map(|order| order.into_iter().map(NodeIndex::index).collect())
+            .map_err(|cycle| self.cycle(cycle.node_id().index()))
+    }
+
+    /// The error about a tree that refers to itself by way of others.
+    fn cycle(&self, start: usize) -> DescriptionError {
+        // Breadth first along the references, so that the shortest cycle is printed.
+        let mut reached_by: Vec<Option<usize>> = vec![None; self.nodes.len()];
+        let mut seen = vec![false; self.ranges.len()];
+        let mut waiting = VecDeque::from([start]);
+        let mut path = Vec::new();
+        let mut via: Vec<Option<usize>> = vec![None; self.ranges.len()];
+        'search: while let Some(tree) = waiting.pop_front() {
+            for index in self.ranges[tree].clone() {
+                let Form::Reference(next) = self.nodes[index].form else { continue };
+                reached_by[index] = Some(tree);
+                if next == start {
+                    path.push(index);
+                    let mut at = tree;
+                    while let Some(reference) = via[at] {
+                        path.push(reference);
+                        at = expect(reached_by[reference]);
+                    }
+                    break 'search;
+                }
+                if !seen[next] {
+                    seen[next] = true;
+                    via[next] = Some(index);
+                    waiting.push_back(next);
+                }
+            }
+        }
+        path.reverse();
+        let mut shown = vec![shorten(self.names[start])];
+        shown.extend(path.iter().filter_map(|&index| match self.nodes[index].form {
+            Form::Reference(tree) => Some(shorten(self.names[tree])),
+            Form::Constructor(_) => None,
+        }));
+        let at = path.first().map_or(0, |&index| self.nodes[index].at);
+        self.document.error(at, "types that do not contain themselves", format!("the cycle {}", shown.join(" -> ")))
+    }
+
+    /// The error of a constructor at the place in the document that holds the argument.
+    fn blame(&self, at: usize, constructor: &Constructor, error: DatatypeError) -> DescriptionError {
+        let argument = error.place().strip_prefix(constructor.name()).unwrap_or(error.place());
+        let argument = argument.trim_start_matches('.');
+        let (key, position) = match argument.split_once('[') {
+            Some((key, rest)) => (key, rest.trim_end_matches(']').parse::<usize>().ok()),
+            None => (argument, None),
+        };
+        let value = self.document.members(at).find(|&(name, ..)| name == key).map(|(.., value)| value);
+        match (value, position) {
+            (Some(list), Some(item)) => self.document.error_in(list, item, error.expected(), error.found()),
+            _ => self.document.error(value.unwrap_or(at), error.expected(), error.found()),
+        }
+    }
+}
+
+/// What is built in order is there when it is needed.
+fn expect<T>(built: Option<T>) -> T {
+    built.expect("children and referred trees are built before their users")
+}
+
+fn constructor(kind: &str, members: &Members) -> Read<Constructor> {
+    Ok(match kind {
+        "named" => Constructor::Named(predefined(members)?),
+        "contiguous" => Constructor::Contiguous { count: members.integer("count")? },
+        "vector" => Constructor::Vector {
+            count: members.integer("count")?,
+            blocklength: members.integer("blocklength")?,
+            stride: members.integer("stride")?,
+        },
+        "hvector" => Constructor::Hvector {
+            count: members.integer("count")?,
+            blocklength: members.integer("blocklength")?,
+            stride_bytes: members.integer("stride_bytes")?,
+        },
+        "indexed" => Constructor::Indexed {
+            blocklengths: members.integers("blocklengths")?,
+            displacements: members.integers("displacements")?,
+        },
+        "hindexed" => Constructor::Hindexed {
+            blocklengths: members.integers("blocklengths")?,
+            displacements_bytes: members.integers("displacements_bytes")?,
+        },
+        "indexed_block" => Constructor::IndexedBlock {
+            blocklength: members.integer("blocklength")?,
+            displacements: members.integers("displacements")?,
+        },
+        "hindexed_block" => Constructor::HindexedBlock {
+            blocklength: members.integer("blocklength")?,
+            displacements_bytes: members.integers("displacements_bytes")?,
+        },
+        "struct" => Constructor::Struct {
+            blocklengths: members.integers("blocklengths")?,
+            displacements_bytes: members.integers("displacements_bytes")?,
+        },
+        "subarray" => Constructor::Subarray {
+            sizes: members.integers("sizes")?,
+            subsizes: members.integers("subsizes")?,
+            starts: members.integers("starts")?,
+            order: members.order()?,
+        },
+        "darray" => Constructor::Darray {
+            size: members.integer("size")?,
+            rank: members.integer("rank")?,
+            gsizes: members.integers("gsizes")?,
+            distributions: members.distributions()?,
+            psizes: members.integers("psizes")?,
+            order: members.order()?,
+        },
+        "resized" => Constructor::Resized { lb: members.integer("lb")?, extent: members.integer("extent")? },
+        "dup" => Constructor::Dup,
+        other => unreachable!("{other} is not in the list of kinds"),
+    })
+}
+
+fn predefined(members: &Members) -> Read<Predefined> {
+    let name = members.required("name")?;
+    let Value::String(text) = members.document.value(name) else {
+        return Err(members.document.unexpected(name, "the name of a predefined type"));
+    };
+    Predefined::by_name(text).ok_or_else(|| {
+        let expected = match closest(text, Predefined::all().map(Predefined::name)) {
+            Some(meant) => format!("the name of a predefined type (perhaps {meant})"),
+            None => "the name of a predefined type, such as MPI_DOUBLE".to_owned(),
+        };
+        members.document.unexpected(name, expected)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_of_kinds_fits_the_members() {
+        assert!(KINDS.iter().all(|(_, keys)| keys.len() <= MOST_MEMBERS));
+        assert!(TYPES.len() <= MOST_MEMBERS);
+    }
+}

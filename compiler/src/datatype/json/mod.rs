@@ -1,0 +1,96 @@
+//! Type descriptions in JSON: the form in which types are kept in files.
+//!
+//! A description is one of
+//!
+//! - a tree: `{"kind": "vector", "count": 12, "blocklength": 1, "stride": 14, "child": {...}}`;
+//! - a tree with remarks on its use: `{"type": tree, "story": ..., "source": ..., "count": ..., "origin_bytes": ...,
+//!   "buffer_bytes": ...}`, all but `type` optional;
+//! - named trees, with the same remarks: `{"types": {"face": tree, ...}, "root": "face", ...}`. A tree refers to another
+//!   by `{"ref": "face"}`, also to a later one. That is how a DAG is written: what is referred to twice is one node.
+//! - a case of a benchmark: `{"tree": tree, "count": ..., "buffer_bytes": ..., ...}`. Other members are ignored.
+//!
+//! | kind | arguments |
+//! |---|---|
+//! | `named` | `name` |
+//! | `contiguous` | `count`, `child` |
+//! | `vector` | `count`, `blocklength`, `stride`, `child` |
+//! | `hvector` | `count`, `blocklength`, `stride_bytes`, `child` |
+//! | `indexed` | `blocklengths`, `displacements`, `child` |
+//! | `hindexed` | `blocklengths`, `displacements_bytes`, `child` |
+//! | `indexed_block` | `blocklength`, `displacements`, `child` |
+//! | `hindexed_block` | `blocklength`, `displacements_bytes`, `child` |
+//! | `struct` | `blocklengths`, `displacements_bytes`, `children` |
+//! | `subarray` | `sizes`, `subsizes`, `starts`, `order` (`"C"` or `"Fortran"`), `child` |
+//! | `darray` | `size`, `rank`, `gsizes`, `distributions`, `psizes`, `order`, `child` |
+//! | `resized` | `lb`, `extent`, `child` |
+//! | `dup` | `child` |
+//!
+//! An entry of `distributions` is `"block"`, `"cyclic"`, `"none"`, `{"block": k}` or `{"cyclic": k}`. Every node may have
+//! `"facts": {"lb": ..., "extent": ...}`, the bounds its MPI reports
+//! ([`give_bounds`](super::TypeBuilder::give_bounds)). Numbers are integers of 64 bits, written without fraction or
+//! exponent. A member that is unknown, doubled or missing is an error.
+//!
+//! # Example
+//!
+//! ```
+//! use dtc_compiler::datatype::json;
+//! let text = r#"{
+//!     "types": {
+//!         "both": {"kind": "struct", "blocklengths": [1, 1], "displacements_bytes": [0, 4096],
+//!                  "children": [{"ref": "face"}, {"ref": "face"}]},
+//!         "face": {"kind": "vector", "count": 12, "blocklength": 1, "stride": 14,
+//!                  "child": {"kind": "named", "name": "MPI_DOUBLE"}}
+//!     },
+//!     "root": "both",
+//!     "story": "two faces of a block"
+//! }"#;
+//! let description = json::read(text)?;
+//! assert_eq!(description.datatype.facts().size, 2 * 12 * 8);
+//! assert_eq!(description.datatype.nodes().len(), 3);
+//! assert_eq!(description.count, 1);
+//! # Ok::<(), json::DescriptionError>(())
+//! ```
+
+mod document;
+mod error;
+mod interpret;
+mod write;
+
+pub use error::DescriptionError;
+pub use write::write;
+
+use super::Datatype;
+
+/// A description read from JSON: the datatype, and what the file says about its use.
+#[derive(Clone, Debug)]
+pub struct Description {
+    /// The type.
+    pub datatype: Datatype,
+    /// What the exchange is for.
+    pub story: Option<String>,
+    /// Where the type comes from.
+    pub source: Option<String>,
+    /// Elements of one transfer; 1 unless the file says otherwise.
+    pub count: u64,
+    /// Where in its buffer the transfer starts; 0 unless the file says otherwise.
+    pub origin_bytes: u64,
+    /// Bytes of a buffer that holds the transfer.
+    pub buffer_bytes: Option<u64>,
+}
+
+/// Reads a description. The [module](self) lists what it may hold.
+///
+/// The text may nest to any depth; time and memory are linear in its length.
+///
+/// ```
+/// use dtc_compiler::datatype::json;
+/// let text = r#"{"type": {"kind": "named", "name": "MPI_2INT"}, "count": 1000}"#;
+/// let description = json::read(text)?;
+/// assert_eq!((description.datatype.facts().size, description.count), (8, 1000));
+/// let error = json::read(r#"{"type": {"kind": "dup", "chid": {}}}"#).unwrap_err();
+/// assert_eq!(error.place(), "$.type.chid");
+/// # Ok::<(), json::DescriptionError>(())
+/// ```
+pub fn read(text: &str) -> Result<Description, DescriptionError> {
+    interpret::description(&document::Document::parse(text)?)
+}

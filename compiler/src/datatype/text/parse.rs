@@ -1,0 +1,510 @@
+//! Reading the notation.
+
+use super::print::lower;
+use crate::datatype::suggest::{closest, shorten};
+use crate::datatype::{
+    Constructor, Datatype, DatatypeError, Distribution, GivenBounds, Order, Predefined, TypeBuilder, TypeId,
+};
+use std::collections::HashMap;
+use std::fmt;
+
+/// Why a text is not the notation of a datatype: where, what was expected, and what was found.
+///
+/// ```
+/// use dtc_compiler::datatype::text;
+/// let error = text::parse("vector 12 1\n  (contiguous 5 double)").unwrap_err();
+/// assert_eq!((error.line(), error.column()), (2, 3));
+/// assert_eq!(error.to_string(), "line 2, column 3: expected an integer (stride), found (");
+/// let error = text::parse("contiguous -5 double").unwrap_err();
+/// assert_eq!(error.to_string(), "line 1, column 1: expected contiguous.count: a count of at least 0, found -5");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TextError {
+    line: usize,
+    column: usize,
+    expected: String,
+    found: String,
+}
+
+impl TextError {
+    /// The line, from 1.
+    pub fn line(&self) -> usize {
+        self.line
+    }
+
+    /// The column in characters, from 1.
+    pub fn column(&self) -> usize {
+        self.column
+    }
+
+    /// What the place should hold.
+    pub fn expected(&self) -> &str {
+        &self.expected
+    }
+
+    /// What it holds.
+    pub fn found(&self) -> &str {
+        &self.found
+    }
+}
+
+impl fmt::Display for TextError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}, column {}: expected {}, found {}", self.line, self.column, self.expected, self.found)
+    }
+}
+
+impl std::error::Error for TextError {}
+
+/// Reads the notation. The [module](super) shows it.
+///
+/// The text may nest to any depth; time and memory are linear in its length.
+///
+/// ```
+/// use dtc_compiler::datatype::text;
+/// let pairs = text::parse("indexed [3@0, 1@10] 2int")?;
+/// assert_eq!((pairs.facts().size, pairs.facts().extent()), (32, 88));
+/// # Ok::<(), text::TextError>(())
+/// ```
+pub fn parse(text: &str) -> Result<Datatype, TextError> {
+    let mut parser = Parser {
+        tokens: Tokens { text, offset: 0 },
+        types: TypeBuilder::new(),
+        predefined: HashMap::new(),
+        names: HashMap::new(),
+    };
+    let root = parser.document()?;
+    Ok(parser.types.finish(root))
+}
+
+const WORDS: [&str; 21] = [
+    "let",
+    "given",
+    "of",
+    "over",
+    "c",
+    "fortran",
+    "block",
+    "cyclic",
+    "none",
+    "contiguous",
+    "vector",
+    "hvector",
+    "indexed",
+    "hindexed",
+    "indexed_block",
+    "hindexed_block",
+    "struct",
+    "subarray",
+    "darray",
+    "resized",
+    "dup",
+];
+
+/// Of a text, with where it starts.
+#[derive(Clone, Copy)]
+struct Token<'a> {
+    text: &'a str,
+    start: usize,
+}
+
+struct Tokens<'a> {
+    text: &'a str,
+    offset: usize,
+}
+
+impl<'a> Tokens<'a> {
+    /// The next token, which stays; empty at the end.
+    fn peek(&mut self) -> Token<'a> {
+        let bytes = self.text.as_bytes();
+        loop {
+            match bytes.get(self.offset) {
+                Some(byte) if byte.is_ascii_whitespace() => self.offset += 1,
+                Some(b'#') => {
+                    let rest = &bytes[self.offset..];
+                    self.offset += rest.iter().position(|&byte| byte == b'\n').unwrap_or(rest.len());
+                }
+                _ => break,
+            }
+        }
+        let rest = &self.text[self.offset..];
+        let word = |from: usize| {
+            let end = rest[from..].find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
+            end.map_or(rest.len(), |end| from + end)
+        };
+        let length = match rest.chars().next() {
+            None => 0,
+            Some('-') => word(1),
+            Some(letter) if letter.is_ascii_alphanumeric() || letter == '_' => word(0),
+            Some(other) => other.len_utf8(),
+        };
+        Token { text: &rest[..length], start: self.offset }
+    }
+
+    fn next(&mut self) -> Token<'a> {
+        let token = self.peek();
+        self.offset += token.text.len();
+        token
+    }
+
+    fn error(&self, start: usize, expected: impl Into<String>, found: impl Into<String>) -> TextError {
+        let before = &self.text[..start];
+        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        TextError {
+            line: before.matches('\n').count() + 1,
+            column: before[line_start..].chars().count() + 1,
+            expected: expected.into(),
+            found: found.into(),
+        }
+    }
+
+    fn unexpected(&self, token: Token, expected: impl Into<String>) -> TextError {
+        let found = if token.text.is_empty() { "the end".to_owned() } else { shorten(token.text) };
+        self.error(token.start, expected, found)
+    }
+
+    /// Takes the next token if it is this one.
+    fn take(&mut self, text: &str) -> bool {
+        let taken = self.peek().text == text;
+        if taken {
+            self.next();
+        }
+        taken
+    }
+
+    fn need(&mut self, text: &str) -> Result<(), TextError> {
+        if self.take(text) {
+            return Ok(());
+        }
+        let token = self.peek();
+        Err(self.unexpected(token, text))
+    }
+
+    fn integer(&mut self, what: &str) -> Result<i64, TextError> {
+        let token = self.next();
+        token.text.parse().map_err(|_| self.unexpected(token, format!("an integer ({what})")))
+    }
+
+    /// The items of a list with brackets.
+    fn list(&mut self, mut item: impl FnMut(&mut Self) -> Result<(), TextError>) -> Result<(), TextError> {
+        self.need("[")?;
+        if self.take("]") {
+            return Ok(());
+        }
+        loop {
+            item(self)?;
+            if self.take("]") {
+                return Ok(());
+            }
+            if !self.take(",") {
+                let token = self.peek();
+                return Err(self.unexpected(token, ", or ]"));
+            }
+        }
+    }
+
+    fn block(&mut self) -> Result<(i64, i64), TextError> {
+        let length = self.integer("length")?;
+        self.need("@")?;
+        Ok((length, self.integer("displacement")?))
+    }
+
+    fn blocks(&mut self) -> Result<(Vec<i64>, Vec<i64>), TextError> {
+        let (mut lengths, mut displacements) = (Vec::new(), Vec::new());
+        self.list(|tokens| {
+            let (length, displacement) = tokens.block()?;
+            lengths.push(length);
+            displacements.push(displacement);
+            Ok(())
+        })?;
+        Ok((lengths, displacements))
+    }
+
+    fn integers(&mut self) -> Result<Vec<i64>, TextError> {
+        let mut integers = Vec::new();
+        self.list(|tokens| {
+            integers.push(tokens.integer("displacement")?);
+            Ok(())
+        })?;
+        Ok(integers)
+    }
+
+    fn order(&mut self) -> Result<Order, TextError> {
+        let token = self.next();
+        match token.text {
+            "c" => Ok(Order::C),
+            "fortran" => Ok(Order::Fortran),
+            _ => Err(self.unexpected(token, "c or fortran")),
+        }
+    }
+
+    fn distribution(&mut self) -> Result<Distribution, TextError> {
+        let token = self.next();
+        let distribution = match token.text {
+            "none" => return Ok(Distribution::None),
+            "block" => Distribution::Block,
+            "cyclic" => Distribution::Cyclic,
+            _ => return Err(self.unexpected(token, "block, cyclic or none")),
+        };
+        if !self.take("(") {
+            return Ok(distribution(None));
+        }
+        let length = self.integer("block length")?;
+        self.need(")")?;
+        Ok(distribution(Some(length)))
+    }
+
+    /// The arguments of a constructor with one child, if the word names one.
+    fn constructor(&mut self, word: &str) -> Result<Option<Constructor>, TextError> {
+        Ok(Some(match word {
+            "contiguous" => Constructor::Contiguous { count: self.integer("count")? },
+            "vector" => Constructor::Vector {
+                count: self.integer("count")?,
+                blocklength: self.integer("blocklength")?,
+                stride: self.integer("stride")?,
+            },
+            "hvector" => Constructor::Hvector {
+                count: self.integer("count")?,
+                blocklength: self.integer("blocklength")?,
+                stride_bytes: self.integer("stride in bytes")?,
+            },
+            "indexed" => {
+                let (blocklengths, displacements) = self.blocks()?;
+                Constructor::Indexed { blocklengths, displacements }
+            }
+            "hindexed" => {
+                let (blocklengths, displacements_bytes) = self.blocks()?;
+                Constructor::Hindexed { blocklengths, displacements_bytes }
+            }
+            "indexed_block" => {
+                Constructor::IndexedBlock { blocklength: self.integer("blocklength")?, displacements: self.integers()? }
+            }
+            "hindexed_block" => Constructor::HindexedBlock {
+                blocklength: self.integer("blocklength")?,
+                displacements_bytes: self.integers()?,
+            },
+            "subarray" => {
+                let order = self.order()?;
+                let (mut sizes, mut subsizes, mut starts) = (Vec::new(), Vec::new(), Vec::new());
+                self.list(|tokens| {
+                    let (subsize, start) = tokens.block()?;
+                    tokens.need("of")?;
+                    sizes.push(tokens.integer("size")?);
+                    subsizes.push(subsize);
+                    starts.push(start);
+                    Ok(())
+                })?;
+                Constructor::Subarray { sizes, subsizes, starts, order }
+            }
+            "darray" => {
+                let order = self.order()?;
+                let rank = self.integer("rank")?;
+                self.need("of")?;
+                let size = self.integer("processes")?;
+                let (mut gsizes, mut distributions, mut psizes) = (Vec::new(), Vec::new(), Vec::new());
+                self.list(|tokens| {
+                    distributions.push(tokens.distribution()?);
+                    gsizes.push(tokens.integer("elements")?);
+                    tokens.need("over")?;
+                    psizes.push(tokens.integer("processes")?);
+                    Ok(())
+                })?;
+                Constructor::Darray { size, rank, gsizes, distributions, psizes, order }
+            }
+            "resized" => Constructor::Resized { lb: self.integer("lower bound")?, extent: self.integer("extent")? },
+            "dup" => Constructor::Dup,
+            _ => return Ok(None),
+        }))
+    }
+}
+
+/// What waits for a type to be complete.
+enum Frame<'a> {
+    Parenthesis,
+    Given { given: GivenBounds, start: usize },
+    Node { constructor: Constructor, start: usize },
+    Struct { blocklengths: Vec<i64>, displacements_bytes: Vec<i64>, children: Vec<TypeId>, start: usize },
+    Let { name: &'a str },
+}
+
+/// A complete type. Bounds may be given to a new one only: others have users already.
+#[derive(Clone, Copy)]
+enum Complete {
+    New(TypeId),
+    Known(TypeId),
+    Predefined(Predefined),
+}
+
+struct Parser<'a> {
+    tokens: Tokens<'a>,
+    types: TypeBuilder,
+    predefined: HashMap<Predefined, TypeId>,
+    names: HashMap<&'a str, TypeId>,
+}
+
+impl<'a> Parser<'a> {
+    /// What waits is a list and not a stack of calls, so that depth costs no stack.
+    fn document(&mut self) -> Result<TypeId, TextError> {
+        let mut frames: Vec<Frame<'a>> = Vec::new();
+        loop {
+            if frames.is_empty() && self.tokens.take("let") {
+                let name = self.new_name()?;
+                self.tokens.need("=")?;
+                frames.push(Frame::Let { name });
+            }
+            let mut complete = self.head(&mut frames)?;
+            // A type is complete: everything that waited for nothing else is, too.
+            while let Some(finished) = complete {
+                let Some(frame) = frames.pop() else {
+                    let token = self.tokens.next();
+                    return match token.text {
+                        "" => Ok(self.id(finished)),
+                        _ => Err(self.tokens.unexpected(token, "the end")),
+                    };
+                };
+                complete = self.complete(frame, finished, &mut frames)?;
+            }
+        }
+    }
+
+    /// Reads up to where the next type is due, or a type without parts.
+    fn head(&mut self, frames: &mut Vec<Frame<'a>>) -> Result<Option<Complete>, TextError> {
+        let token = self.tokens.next();
+        let start = token.start;
+        if let Some(constructor) = self.tokens.constructor(token.text)? {
+            frames.push(Frame::Node { constructor, start });
+            return Ok(None);
+        }
+        match token.text {
+            "(" => frames.push(Frame::Parenthesis),
+            "given" => {
+                let lb = self.tokens.integer("lower bound")?;
+                let extent = self.tokens.integer("extent")?;
+                frames.push(Frame::Given { given: GivenBounds { lb, extent }, start });
+            }
+            "struct" => {
+                self.tokens.need("[")?;
+                if self.tokens.take("]") {
+                    let built = self.types.structure(&[], &[], &[]);
+                    return built.map(|id| Some(Complete::New(id))).map_err(|error| self.built(start, error));
+                }
+                let (blocklength, displacement) = self.tokens.block()?;
+                frames.push(Frame::Struct {
+                    blocklengths: vec![blocklength],
+                    displacements_bytes: vec![displacement],
+                    children: Vec::new(),
+                    start,
+                });
+            }
+            word => {
+                if let Some(&id) = self.names.get(word) {
+                    return Ok(Some(Complete::Known(id)));
+                }
+                if let Some(predefined) = predefined(word) {
+                    return Ok(Some(Complete::Predefined(predefined)));
+                }
+                let names: Vec<String> = Predefined::all().map(lower).collect();
+                let known = names.iter().map(String::as_str).chain(WORDS).chain(self.names.keys().copied());
+                let expected = match closest(word, known).filter(|_| !word.is_empty()) {
+                    Some(meant) => format!("a type (perhaps {meant})"),
+                    None => "a type".to_owned(),
+                };
+                return Err(self.tokens.unexpected(token, expected));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Hands a type to what waited for it. Returns what that completes, if it does.
+    fn complete(
+        &mut self,
+        frame: Frame<'a>,
+        finished: Complete,
+        frames: &mut Vec<Frame<'a>>,
+    ) -> Result<Option<Complete>, TextError> {
+        match frame {
+            Frame::Parenthesis => {
+                self.tokens.need(")")?;
+                Ok(Some(finished))
+            }
+            Frame::Given { given, start } => {
+                let id = match finished {
+                    Complete::New(id) => id,
+                    Complete::Predefined(predefined) => self.types.named(predefined),
+                    Complete::Known(_) => {
+                        return Err(self.tokens.error(start, "bounds given where a type is made", "a finished type"));
+                    }
+                };
+                self.types.give_bounds(id, given).map_err(|error| self.built(start, error))?;
+                Ok(Some(Complete::Known(id)))
+            }
+            Frame::Node { constructor, start } => {
+                let child = self.id(finished);
+                let id = self.types.construct(&constructor, &[child]).map_err(|error| self.built(start, error))?;
+                Ok(Some(Complete::New(id)))
+            }
+            Frame::Struct { mut blocklengths, mut displacements_bytes, mut children, start } => {
+                children.push(self.id(finished));
+                if self.tokens.take(",") {
+                    let (blocklength, displacement) = self.tokens.block()?;
+                    blocklengths.push(blocklength);
+                    displacements_bytes.push(displacement);
+                    frames.push(Frame::Struct { blocklengths, displacements_bytes, children, start });
+                    return Ok(None);
+                }
+                self.tokens.need("]")?;
+                let built = self.types.structure(&blocklengths, &displacements_bytes, &children);
+                Ok(Some(Complete::New(built.map_err(|error| self.built(start, error))?)))
+            }
+            Frame::Let { name } => {
+                self.tokens.need(";")?;
+                let id = self.id(finished);
+                self.names.insert(name, id);
+                Ok(None)
+            }
+        }
+    }
+
+    fn id(&mut self, complete: Complete) -> TypeId {
+        match complete {
+            Complete::New(id) | Complete::Known(id) => id,
+            Complete::Predefined(predefined) => {
+                *self.predefined.entry(predefined).or_insert_with(|| self.types.named(predefined))
+            }
+        }
+    }
+
+    fn new_name(&mut self) -> Result<&'a str, TextError> {
+        let token = self.tokens.next();
+        let name = token.text;
+        if !name.starts_with(|letter: char| letter.is_ascii_alphabetic() || letter == '_') {
+            return Err(self.tokens.unexpected(token, "a name"));
+        }
+        if WORDS.contains(&name) || predefined(name).is_some() || self.names.contains_key(name) {
+            return Err(self.tokens.unexpected(token, "a new name"));
+        }
+        Ok(name)
+    }
+
+    fn built(&self, start: usize, error: DatatypeError) -> TextError {
+        self.tokens.error(start, format!("{}: {}", error.place(), error.expected()), error.found())
+    }
+}
+
+fn predefined(word: &str) -> Option<Predefined> {
+    if word.is_empty() || word.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        return None;
+    }
+    Predefined::by_name(&format!("MPI_{}", word.to_ascii_uppercase()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_and_predefined_types_do_not_collide() {
+        assert!(WORDS.iter().all(|word| predefined(word).is_none()));
+        assert!(Predefined::all().all(|each| predefined(&lower(each)) == Some(each)));
+    }
+}

@@ -1,0 +1,118 @@
+//! Compiled kernels: machine code at an address, bound to the leaves and lists it uses.
+
+use super::Sides;
+use super::memory::Code;
+use super::program::Program;
+use crate::leaves::{self, Level};
+use dtc_compiler::codegen::cranelift::{Compiler, Direction, Leaf, MachineCode};
+use dtc_compiler::plan::{Offsets, Step, Target};
+use std::sync::OnceLock;
+
+/// `fn(memory, packed, count, tables)`: see [`dtc_compiler::codegen::cranelift`].
+type Entry = unsafe extern "C" fn(*mut u8, *mut u8, u64, *const *const u8);
+
+/// The kernels of one type, in both directions.
+pub(crate) struct Kernel {
+    code: Code,
+    pack: Half,
+    unpack: Half,
+}
+
+struct Half {
+    entry: Entry,
+    tables: Box<[*const u8]>,
+}
+
+// SAFETY: the table pointers lead into lists of the program, which lives as long as the kernel and never changes.
+unsafe impl Send for Kernel {}
+// SAFETY: as above.
+unsafe impl Sync for Kernel {}
+
+/// Compiles the kernels of a program; `None` when this machine or its policy does not allow it.
+pub(crate) fn compile(program: &Program, target: &Target) -> Option<Kernel> {
+    static COMPILER: OnceLock<Option<Compiler>> = OnceLock::new();
+    let compiler = COMPILER.get_or_init(|| Compiler::new().ok()).as_ref()?;
+    let plan = program.plan();
+    let streaming = plan.size() > target.streaming_bytes;
+    let mut code = Vec::new();
+    let mut place = |direction: Direction| {
+        let mut compiled = compiler.compile(plan, direction).ok()?;
+        relocate(&mut compiled, direction, target.level, streaming)?;
+        let start = code.len().next_multiple_of(compiled.alignment.max(16) as usize);
+        code.resize(start, 0);
+        code.extend_from_slice(&compiled.code);
+        let tables: Option<Box<[*const u8]>> = compiled.tables.iter().map(|&id| table(plan.step(id))).collect();
+        Some((start, tables?))
+    };
+    let (pack, pack_tables) = place(Direction::Pack)?;
+    let (unpack, unpack_tables) = place(Direction::Unpack)?;
+    let code = Code::new(&code).ok()?;
+    let half = |start: usize, tables| {
+        // SAFETY: the compiler placed a function of this signature at the start of each part.
+        let entry = unsafe { std::mem::transmute::<*const u8, Entry>(code.start().wrapping_add(start)) };
+        Half { entry, tables }
+    };
+    let (pack, unpack) = (half(pack, pack_tables), half(unpack, unpack_tables));
+    Some(Kernel { code, pack, unpack })
+}
+
+/// Writes the addresses of the leaves into the code.
+fn relocate(compiled: &mut MachineCode, direction: Direction, level: Level, streaming: bool) -> Option<()> {
+    for relocation in &compiled.relocations {
+        let address =
+            address(relocation.leaf, direction, level, streaming).wrapping_add_signed(relocation.addend as isize);
+        let at = relocation.offset as usize;
+        compiled.code.get_mut(at..at + 8)?.copy_from_slice(&(address as u64).to_ne_bytes());
+    }
+    Some(())
+}
+
+fn address(leaf: Leaf, direction: Direction, level: Level, streaming: bool) -> usize {
+    let pack = direction == Direction::Pack;
+    match leaf {
+        Leaf::Copy => leaves::copy as *const () as usize,
+        Leaf::Rows(bytes) if pack => leaves::select_pack_rows(level, bytes, streaming) as usize,
+        Leaf::Rows(bytes) => leaves::select_unpack_rows(level, bytes, streaming) as usize,
+        Leaf::Planes(bytes) if pack => leaves::select_pack_planes(level, bytes, streaming) as usize,
+        Leaf::Planes(bytes) => leaves::select_unpack_planes(level, bytes, streaming) as usize,
+        Leaf::Tile(bytes) if pack => leaves::select_pack_tile(level, bytes, streaming) as usize,
+        Leaf::Tile(bytes) => leaves::select_unpack_tile(level, bytes, streaming) as usize,
+        Leaf::List32(bytes) if pack => leaves::select_pack_list32(level, bytes, streaming) as usize,
+        Leaf::List32(bytes) => leaves::select_unpack_list32(level, bytes, streaming) as usize,
+        Leaf::List64(bytes) if pack => leaves::select_pack_list64(level, bytes, streaming) as usize,
+        Leaf::List64(bytes) => leaves::select_unpack_list64(level, bytes, streaming) as usize,
+        Leaf::Runs if pack => leaves::select_pack_runs(level) as usize,
+        Leaf::Runs => leaves::select_unpack_runs(level) as usize,
+    }
+}
+
+fn table(step: &Step) -> Option<*const u8> {
+    match step {
+        Step::List { offsets, .. } | Step::Scatter { offsets, .. } => Some(match offsets {
+            Offsets::Narrow(offsets) => offsets.as_ptr().cast(),
+            Offsets::Wide(offsets) => offsets.as_ptr().cast(),
+        }),
+        Step::Runs(table) => Some(table.runs.as_ptr().cast()),
+        _ => None,
+    }
+}
+
+impl Kernel {
+    /// Moves `count` whole elements, at least one.
+    ///
+    /// # Safety
+    ///
+    /// Every byte of the elements is readable on one side and writable on the other, the sides do not overlap, and the
+    /// program that the kernel was compiled from is alive.
+    #[inline]
+    pub(crate) unsafe fn run<const PACK: bool>(&self, Sides { memory, packed }: Sides, count: u64) {
+        let half = if PACK { &self.pack } else { &self.unpack };
+        // SAFETY: the caller's promise is the contract of the compiled function.
+        unsafe { (half.entry)(memory, packed, count, half.tables.as_ptr()) }
+    }
+
+    /// Bytes of machine code.
+    pub(crate) fn code_bytes(&self) -> usize {
+        self.code.length()
+    }
+}

@@ -1,0 +1,232 @@
+//! The generic tier: a plan whose steps are bound to leaves, and its interpreter.
+
+use super::Sides;
+use crate::leaves::{self, Level, List32Fn, List64Fn, PlanesFn, RowsFn, Run, RunsFn, TileFn};
+use dtc_compiler::plan::{Offsets, Part, Plan, Step, StepId, Target};
+use smallvec::SmallVec;
+
+/// A leaf in both directions.
+#[derive(Clone, Copy)]
+pub(super) struct Both<F> {
+    pack: F,
+    unpack: F,
+}
+
+impl<F: Copy> Both<F> {
+    #[inline]
+    pub(super) fn of<const PACK: bool>(&self) -> F {
+        if PACK { self.pack } else { self.unpack }
+    }
+}
+
+/// The leaves for rows of one length, in nests of one and two levels.
+#[derive(Clone, Copy)]
+pub(super) struct Strided {
+    pub(super) rows: Both<RowsFn>,
+    pub(super) planes: Both<PlanesFn>,
+    pub(super) tile: Both<TileFn>,
+}
+
+impl Strided {
+    fn select(level: Level, bytes: u64, streaming: bool) -> Strided {
+        Strided {
+            rows: Both {
+                pack: leaves::select_pack_rows(level, bytes, streaming),
+                unpack: leaves::select_unpack_rows(level, bytes, streaming),
+            },
+            planes: Both {
+                pack: leaves::select_pack_planes(level, bytes, streaming),
+                unpack: leaves::select_unpack_planes(level, bytes, streaming),
+            },
+            tile: Both {
+                pack: leaves::select_pack_tile(level, bytes, streaming),
+                unpack: leaves::select_unpack_tile(level, bytes, streaming),
+            },
+        }
+    }
+}
+
+/// What a step calls.
+pub(super) enum Bound {
+    /// A loop over other steps.
+    Loop,
+    Strided(Strided),
+    List32(Both<List32Fn>),
+    List64(Both<List64Fn>),
+    Runs(Both<RunsFn>),
+}
+
+/// A plan bound to the leaves of this CPU.
+pub(crate) struct Program {
+    plan: Plan,
+    bound: Vec<Bound>,
+}
+
+/// A loop that the interpreter is inside of.
+struct Frame {
+    step: StepId,
+    sides: Sides,
+    next: u64,
+}
+
+impl Program {
+    pub(crate) fn new(plan: Plan, target: &Target) -> Program {
+        let streaming = plan.size() > target.streaming_bytes;
+        let level = target.level;
+        let bind = |step: &Step| match step {
+            Step::Copy { bytes } | Step::Rows { bytes, .. } | Step::Planes { bytes, .. } | Step::Tile { bytes, .. } => {
+                Bound::Strided(Strided::select(level, *bytes, streaming))
+            }
+            Step::List { offsets: Offsets::Narrow(_), bytes } => Bound::List32(Both {
+                pack: leaves::select_pack_list32(level, *bytes, streaming),
+                unpack: leaves::select_unpack_list32(level, *bytes, streaming),
+            }),
+            Step::List { offsets: Offsets::Wide(_), bytes } => Bound::List64(Both {
+                pack: leaves::select_pack_list64(level, *bytes, streaming),
+                unpack: leaves::select_unpack_list64(level, *bytes, streaming),
+            }),
+            Step::Runs(_) => {
+                Bound::Runs(Both { pack: leaves::select_pack_runs(level), unpack: leaves::select_unpack_runs(level) })
+            }
+            Step::Nothing | Step::Repeat { .. } | Step::Scatter { .. } | Step::Sequence { .. } => Bound::Loop,
+        };
+        let bound = plan.steps().iter().map(bind).collect();
+        Program { plan, bound }
+    }
+
+    pub(crate) fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    pub(super) fn bound(&self, id: StepId) -> &Bound {
+        &self.bound[id.index()]
+    }
+
+    /// Moves `count` whole elements.
+    ///
+    /// # Safety
+    ///
+    /// Every byte of the elements is readable on one side and writable on the other, and the sides do not overlap.
+    #[inline]
+    pub(crate) unsafe fn elements<const PACK: bool>(&self, sides: Sides, count: u64) {
+        let Part { offset, step: root, .. } = self.plan.root();
+        let sides = sides.at(offset, 0);
+        if count == 1 {
+            // SAFETY: one element, as the caller promises.
+            return unsafe { self.whole::<PACK>(root, sides) };
+        }
+        // SAFETY: `repeated` addresses the same bytes as a loop over the elements.
+        unsafe {
+            match (self.plan.repeated(count), &self.bound[root.index()]) {
+                (Some(step), bound @ Bound::Strided(_)) => leaf::<PACK>(&step, bound, sides),
+                _ => {
+                    for element in 0..count {
+                        let offset = (element as i64).wrapping_mul(self.plan.extent());
+                        self.whole::<PACK>(root, sides.at(offset, element * self.plan.size()));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Moves a whole step.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Program::elements`], for the bytes of the step.
+    pub(super) unsafe fn whole<const PACK: bool>(&self, id: StepId, sides: Sides) {
+        if !matches!(self.bound[id.index()], Bound::Loop) {
+            // SAFETY: the caller's promise.
+            return unsafe { leaf::<PACK>(self.plan.step(id), &self.bound[id.index()], sides) };
+        }
+        let mut stack: SmallVec<[Frame; 16]> = SmallVec::new();
+        stack.push(Frame { step: id, sides, next: 0 });
+        while let Some(frame) = stack.last_mut() {
+            let at = frame.next;
+            frame.next += 1;
+            let Some((body, sides)) = self.body(frame.step, at, frame.sides) else {
+                stack.pop();
+                continue;
+            };
+            if matches!(self.bound[body.index()], Bound::Loop) {
+                stack.push(Frame { step: body, sides, next: 0 });
+            } else {
+                // SAFETY: a body's bytes are among those of the step.
+                unsafe { leaf::<PACK>(self.plan.step(body), &self.bound[body.index()], sides) };
+            }
+        }
+    }
+
+    /// The body that a loop visits at some turn, and where; `None` after the last.
+    pub(super) fn body(&self, id: StepId, turn: u64, sides: Sides) -> Option<(StepId, Sides)> {
+        match self.plan.step(id) {
+            Step::Repeat { count, stride, body } => {
+                let position = turn * self.plan.size_of(*body);
+                (turn < *count).then(|| (*body, sides.at((turn as i64).wrapping_mul(*stride), position)))
+            }
+            Step::Scatter { offsets, body } => {
+                let position = turn * self.plan.size_of(*body);
+                (turn < offsets.len() as u64).then(|| (*body, sides.at(offsets.get(turn as usize), position)))
+            }
+            Step::Sequence { parts } => {
+                parts.get(turn as usize).map(|part| (part.step, sides.at(part.offset, part.position)))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Moves a step that a leaf performs.
+///
+/// # Safety
+///
+/// As for [`Program::elements`], for the bytes of the step; `bound` was selected for its block length.
+#[inline]
+pub(super) unsafe fn leaf<const PACK: bool>(step: &Step, bound: &Bound, Sides { memory, packed }: Sides) {
+    // SAFETY: the contract of the leaves is the caller's promise; the CPU has the level that they were selected for,
+    // and tables come from the plan.
+    unsafe {
+        match (step, bound) {
+            (Step::Copy { bytes }, _) => {
+                let (destination, source) = if PACK { (packed, memory) } else { (memory, packed) };
+                leaves::copy(destination, source, *bytes as usize);
+            }
+            (&Step::Rows { rows, stride, bytes }, Bound::Strided(strided)) => {
+                strided.rows.of::<PACK>()(memory, packed, rows as usize, bytes as usize, stride as isize);
+            }
+            (&Step::Planes { planes, plane_stride, rows, stride, bytes }, Bound::Strided(strided)) => {
+                strided.planes.of::<PACK>()(
+                    memory,
+                    packed,
+                    planes as usize,
+                    plane_stride as isize,
+                    rows as usize,
+                    stride as isize,
+                    bytes as usize,
+                );
+            }
+            (&Step::Tile { planes, plane_stride, rows, stride, bytes }, Bound::Strided(strided)) => {
+                strided.tile.of::<PACK>()(
+                    memory,
+                    packed,
+                    planes as usize,
+                    plane_stride as isize,
+                    rows as usize,
+                    stride as isize,
+                    bytes as usize,
+                );
+            }
+            (Step::List { offsets: Offsets::Narrow(offsets), bytes }, Bound::List32(list)) => {
+                list.of::<PACK>()(memory, packed, offsets.as_ptr(), offsets.len(), *bytes as usize);
+            }
+            (Step::List { offsets: Offsets::Wide(offsets), bytes }, Bound::List64(list)) => {
+                list.of::<PACK>()(memory, packed, offsets.as_ptr(), offsets.len(), *bytes as usize);
+            }
+            (Step::Runs(table), Bound::Runs(runs)) => {
+                runs.of::<PACK>()(memory, packed, table.runs.as_ptr().cast::<Run>(), table.runs.len());
+            }
+            // `Program::new` binds every step to the leaf of its kind; loops do not come here.
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! Engines: where types are committed, and where equal ones meet.
+
+use crate::cache::{Cache, Caps};
+use crate::committed::Committed;
+use crate::cpu;
+use crate::entry::Entry;
+use crate::worker::Queue;
+use dtc_compiler::datatype::Datatype;
+use dtc_compiler::layout::Point;
+use dtc_compiler::plan::Target;
+use dtc_compiler::{canonicalise, lower};
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::time::Duration;
+
+/// When a kernel is compiled for a type that would gain by one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Policy {
+    /// In the background, from commit on.
+    #[default]
+    Background,
+    /// At commit, which waits.
+    Eager,
+    /// In the background, after so many packs and unpacks.
+    Lazy(u32),
+    /// Never.
+    Off,
+}
+
+/// Commits datatypes. Cheap to clone; clones share everything.
+///
+/// # Example
+///
+/// ```
+/// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+/// use dtc_runtime::{Engine, Policy};
+///
+/// let engine = Engine::builder().policy(Policy::Eager).build();
+/// let mut types = TypeBuilder::new();
+/// let int = types.named(Predefined::INT);
+/// let pair = types.contiguous(2, int)?;
+/// let pair = types.finish(pair);
+/// let (once, again) = (engine.commit(&pair), engine.commit(&pair));
+/// assert_eq!(once.type_hash(), again.type_hash());
+/// assert_eq!(engine.cached_types(), 1);
+/// # Ok::<(), dtc_compiler::datatype::DatatypeError>(())
+/// ```
+#[derive(Clone)]
+pub struct Engine {
+    shared: Arc<Shared>,
+}
+
+/// Settings of an [`Engine`].
+#[derive(Clone, Copy, Debug)]
+pub struct EngineBuilder {
+    policy: Policy,
+    background_thread: bool,
+    caps: Caps,
+}
+
+pub(crate) struct Shared {
+    pub(crate) policy: Policy,
+    background_thread: bool,
+    target: Target,
+    cache: Mutex<Cache>,
+    queue: Arc<Queue>,
+    process: u32,
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        self.queue.stop();
+    }
+}
+
+/// The point at which hits of the cache are confirmed: drawn once per process, so that nobody can prepare a collision.
+static CONFIRMATION: LazyLock<Point> = LazyLock::new(|| {
+    // The standard library's hasher keys are the operating system's randomness.
+    let random = RandomState::new();
+    let word = |index: u8| u128::from(random.hash_one(index));
+    Point::new(word(0) << 64 | word(1), word(2) << 64 | word(3))
+});
+
+impl EngineBuilder {
+    /// When kernels are compiled. [`Policy::Background`] unless said otherwise.
+    ///
+    /// ```
+    /// use dtc_runtime::{Engine, Policy};
+    /// let engine = Engine::builder().policy(Policy::Off).build();
+    /// # drop(engine);
+    /// ```
+    pub fn policy(self, policy: Policy) -> EngineBuilder {
+        EngineBuilder { policy, ..self }
+    }
+
+    /// Whether the engine may start a thread. Without one, [`Engine::compile_pending`] does the background work.
+    ///
+    /// ```
+    /// use dtc_runtime::Engine;
+    /// let engine = Engine::builder().background_thread(false).build();
+    /// assert_eq!(engine.compile_pending(std::time::Duration::from_millis(1)), 0);
+    /// ```
+    pub fn background_thread(self, allowed: bool) -> EngineBuilder {
+        EngineBuilder { background_thread: allowed, ..self }
+    }
+
+    /// How many types that nobody holds the cache keeps, and how many bytes. 1,024 and 64 MiB unless said otherwise.
+    ///
+    /// ```
+    /// use dtc_runtime::Engine;
+    /// let engine = Engine::builder().cache_caps(16, 1 << 20).build();
+    /// # drop(engine);
+    /// ```
+    pub fn cache_caps(self, types: usize, bytes: usize) -> EngineBuilder {
+        EngineBuilder { caps: Caps { entries: types, bytes }, ..self }
+    }
+
+    /// The engine with these settings.
+    pub fn build(self) -> Engine {
+        let EngineBuilder { policy, background_thread, caps } = self;
+        Engine {
+            shared: Arc::new(Shared {
+                policy,
+                background_thread,
+                target: cpu::host(),
+                cache: Mutex::new(Cache::new(caps)),
+                queue: Arc::default(),
+                process: std::process::id(),
+            }),
+        }
+    }
+}
+
+impl Default for Engine {
+    fn default() -> Engine {
+        Engine::new()
+    }
+}
+
+impl Engine {
+    /// An engine with the default settings.
+    ///
+    /// ```
+    /// assert_eq!(dtc_runtime::Engine::new().cached_types(), 0);
+    /// ```
+    pub fn new() -> Engine {
+        Engine::builder().build()
+    }
+
+    /// Settings to change before an engine is built.
+    pub fn builder() -> EngineBuilder {
+        let caps = Caps { entries: 1024, bytes: 64 << 20 };
+        EngineBuilder { policy: Policy::default(), background_thread: true, caps }
+    }
+
+    /// The CPU that plans are made for.
+    ///
+    /// ```
+    /// println!("{}", dtc_runtime::Engine::new().target().level);
+    /// ```
+    pub fn target(&self) -> Target {
+        self.shared.target
+    }
+
+    /// Makes a datatype usable. Equal types share one entry, however they were described. Never waits for a compiler
+    /// unless the policy is [`Policy::Eager`].
+    ///
+    /// # Standard section
+    ///
+    /// MPI 4.1, 5.1.9.
+    ///
+    /// ```
+    /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+    /// let mut types = TypeBuilder::new();
+    /// let double = types.named(Predefined::DOUBLE);
+    /// let committed = dtc_runtime::Engine::new().commit(&types.finish(double));
+    /// assert_eq!(committed.facts().size, 8);
+    /// ```
+    pub fn commit(&self, datatype: &Datatype) -> Committed {
+        let canonical = canonicalise(&lower(datatype));
+        let hash = canonical.layout.type_hash();
+        let shared = &self.shared;
+        // A forked child must not wait for a lock that another thread of its parent held.
+        let forked = shared.process != std::process::id();
+        let known = if forked { None } else { self.cache().get(&hash) };
+        let known = known.filter(|entry| {
+            let (known, new) = (&entry.layout, &canonical.layout);
+            (known.size(), known.extent(), known.true_lb(), known.true_ub())
+                == (new.size(), new.extent(), new.true_lb(), new.true_ub())
+                && entry.confirmation(&CONFIRMATION) == new.fingerprint(&CONFIRMATION)
+        });
+        let entry = known.unwrap_or_else(|| {
+            let entry = Arc::new(Entry::new(hash, canonical.layout, canonical.report, shared.target));
+            if !forked {
+                self.cache().insert(&entry);
+                if shared.policy == Policy::Background {
+                    shared.enqueue(&entry);
+                }
+            }
+            entry
+        });
+        if shared.policy == Policy::Eager {
+            entry.specialise();
+        }
+        Committed::new(entry, *datatype.facts(), shared.clone())
+    }
+
+    /// Compiles kernels that wait, in this thread, until none is left or the time is up; returns how many still wait.
+    ///
+    /// For hosts that forbid threads: see [`EngineBuilder::background_thread`].
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// assert_eq!(dtc_runtime::Engine::new().compile_pending(Duration::ZERO), 0);
+    /// ```
+    pub fn compile_pending(&self, budget: Duration) -> usize {
+        self.shared.queue.compile_pending(budget)
+    }
+
+    /// How many different types the cache holds, in use or not.
+    ///
+    /// ```
+    /// assert_eq!(dtc_runtime::Engine::new().cached_types(), 0);
+    /// ```
+    pub fn cached_types(&self) -> usize {
+        self.cache().len()
+    }
+
+    fn cache(&self) -> std::sync::MutexGuard<'_, Cache> {
+        // Whatever was interrupted, the cache only forgets.
+        self.shared.cache.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Shared {
+    /// Hands an entry to the background, if a kernel would pay.
+    pub(crate) fn enqueue(&self, entry: &Arc<Entry>) {
+        if entry.wants_kernel() {
+            self.queue.push(entry, self.background_thread);
+        }
+    }
+}

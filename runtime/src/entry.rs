@@ -1,0 +1,115 @@
+//! What equal types share: one canonical layout, one program, one kernel.
+
+use crate::cpu::{self, Kernel, Program, Sides};
+use dtc_compiler::layout::{Fingerprint, Layout, Point, TypeHash};
+use dtc_compiler::passes::Report;
+use dtc_compiler::plan::{Plan, Target};
+use std::fmt;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Which code moves the bytes of a type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Tier {
+    /// Leaves driven by the plan.
+    Generic,
+    /// A kernel compiled for the type.
+    Specialised,
+}
+
+impl fmt::Display for Tier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Tier::Generic => "generic",
+            Tier::Specialised => "specialised",
+        })
+    }
+}
+
+/// Everything about a byte sequence that does not depend on how it was described.
+pub(crate) struct Entry {
+    pub(crate) hash: TypeHash,
+    pub(crate) layout: Layout,
+    pub(crate) report: Report,
+    // The kernel reads lists of the program, so it is declared, and dropped, first.
+    kernel: OnceLock<Option<Kernel>>,
+    program: Program,
+    target: Target,
+    confirmation: OnceLock<Fingerprint>,
+    uses: AtomicU32,
+}
+
+impl Entry {
+    pub(crate) fn new(hash: TypeHash, layout: Layout, report: Report, target: Target) -> Entry {
+        let program = Program::new(Plan::new(&layout, &target), &target);
+        Entry {
+            hash,
+            layout,
+            report,
+            kernel: OnceLock::new(),
+            program,
+            target,
+            confirmation: OnceLock::new(),
+            uses: AtomicU32::new(0),
+        }
+    }
+
+    /// The fingerprint at this process's own point, which no one outside can aim at.
+    pub(crate) fn confirmation(&self, point: &Point) -> Fingerprint {
+        *self.confirmation.get_or_init(|| self.layout.fingerprint(point))
+    }
+
+    pub(crate) fn plan(&self) -> &Plan {
+        self.program.plan()
+    }
+
+    /// Compiles the kernel, if it pays and has not been tried.
+    pub(crate) fn specialise(&self) {
+        if self.wants_kernel() {
+            self.kernel.get_or_init(|| cpu::compile(&self.program, &self.target));
+        }
+    }
+
+    /// Whether a kernel would pay and has not been tried.
+    pub(crate) fn wants_kernel(&self) -> bool {
+        self.plan().decision().specialise() && self.kernel.get().is_none()
+    }
+
+    pub(crate) fn kernel(&self) -> Option<&Kernel> {
+        self.kernel.get().and_then(Option::as_ref)
+    }
+
+    pub(crate) fn tier(&self) -> Tier {
+        if self.kernel().is_some() { Tier::Specialised } else { Tier::Generic }
+    }
+
+    /// Counts a use; true when it is the one after which a lazy kernel is due.
+    pub(crate) fn used(&self, due: u32) -> bool {
+        // Saturates far from wrapping: it is not counted on after it was due.
+        self.uses.load(Ordering::Relaxed) <= due && self.uses.fetch_add(1, Ordering::Relaxed) == due
+    }
+
+    /// Memory that the entry holds, in bytes: lists dominate.
+    pub(crate) fn bytes(&self) -> usize {
+        let list_entries = self.layout.entries() as usize;
+        size_of::<Entry>() + list_entries * 32 + self.kernel().map_or(0, Kernel::code_bytes)
+    }
+
+    /// Moves `take` bytes from packed byte `skip` on of `count` elements.
+    ///
+    /// # Safety
+    ///
+    /// Every byte of the range is readable on one side and writable on the other, and the sides do not overlap.
+    #[inline]
+    pub(crate) unsafe fn run<const PACK: bool>(&self, sides: Sides, count: u64, skip: u64, take: u64) {
+        let whole = skip == 0 && take == count.wrapping_mul(self.layout.size());
+        // SAFETY: the caller's promise; the kernel belongs to the program beside it.
+        unsafe {
+            match self.kernel() {
+                Some(kernel) if whole => kernel.run::<PACK>(sides, count),
+                None if whole => self.program.elements::<PACK>(sides, count),
+                kernel => self.program.range::<PACK>(kernel, sides, skip, take),
+            }
+        }
+    }
+}
