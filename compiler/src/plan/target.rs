@@ -2,16 +2,23 @@
 
 use std::fmt;
 
-/// The vector instructions that leaves may use.
+/// The instruction sets that leaves are compiled for, in rising order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
     /// Whatever every CPU of the architecture has.
     #[default]
     Portable,
-    /// 32-byte vectors.
+    /// AVX2: 32-byte vectors.
     Avx2,
-    /// 64-byte vectors with byte masks.
+    /// AVX-512 with BW, DQ, VL and VBMI, which is Ice Lake and Zen 4 and later: 64-byte vectors, masked loads and
+    /// stores, and a shuffle of any 64 bytes. The first AVX-512 CPUs lack VBMI and lower their clock for such vectors;
+    /// they count as AVX2.
     Avx512,
+}
+
+impl Level {
+    /// All levels, in rising order.
+    pub const ALL: [Level; 3] = [Level::Portable, Level::Avx2, Level::Avx512];
 }
 
 impl fmt::Display for Level {

@@ -13,7 +13,7 @@ use dtc_compiler::plan::Target;
 
 /// The CPU that this process runs on.
 pub(crate) fn host() -> Target {
-    Target { level: leaves::Level::detect(), streaming_bytes: leaves::streaming_threshold() as u64 }
+    Target { level: leaves::detect_level(), streaming_bytes: leaves::streaming_threshold() as u64 }
 }
 
 /// The two sides of a move: the strided memory and the packed bytes. Which is read depends on the direction.

@@ -31,9 +31,19 @@ pub(super) trait Block: Copy {
 ///
 /// As for [`Block::copy`].
 #[inline(always)]
-pub(super) unsafe fn transfer<B: Block, const PACK: bool>(block: B, memory: *mut u8, packed: *mut u8) {
+pub(super) unsafe fn transfer<B: Block, const PACK: bool>(
+    block: B,
+    memory: *mut u8,
+    packed: *mut u8,
+) {
     // SAFETY: the caller's guarantee.
-    unsafe { if PACK { block.copy(packed, memory) } else { block.copy(memory, packed) } }
+    unsafe {
+        if PACK {
+            block.copy(packed, memory)
+        } else {
+            block.copy(memory, packed)
+        }
+    }
 }
 
 /// Blocks of exactly `N` bytes.
@@ -65,7 +75,7 @@ impl<const N: usize> Block for Exact<N> {
                 }
             )*};
         }
-        if N % 64 == 0 {
+        if N.is_multiple_of(64) {
             pieces!(64);
         }
         pieces!(32 16 8 4 2 1);

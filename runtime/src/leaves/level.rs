@@ -1,41 +1,26 @@
 //! What the CPU at hand can do.
 
-/// The instruction sets that leaves are compiled for, in rising order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Level {
-    /// What every CPU of the target has.
-    Portable,
-    /// AVX2: 32-byte vectors.
-    Avx2,
-    /// AVX-512 with BW, DQ, VL and VBMI, which is Ice Lake and Zen 4 and later: 64-byte vectors, masked loads and stores, and
-    /// a shuffle of any 64 bytes. The first AVX-512 CPUs lack VBMI and lower their clock for such vectors; they count as AVX2.
-    Avx512,
-}
+use dtc_compiler::plan::Level;
 
-impl Level {
-    /// All levels, in rising order.
-    pub const ALL: [Self; 3] = [Self::Portable, Self::Avx2, Self::Avx512];
-
-    /// The highest level that this CPU and its operating system support.
-    #[must_use]
-    pub fn detect() -> Self {
-        #[cfg(target_arch = "x86_64")]
+/// The highest level that this CPU and its operating system support.
+#[must_use]
+pub fn detect_level() -> Level {
+    #[cfg(target_arch = "x86_64")]
+    {
+        if std::is_x86_feature_detected!("avx512f")
+            && std::is_x86_feature_detected!("avx512bw")
+            && std::is_x86_feature_detected!("avx512dq")
+            && std::is_x86_feature_detected!("avx512vl")
+            && std::is_x86_feature_detected!("avx512vbmi")
+            && std::is_x86_feature_detected!("bmi2")
         {
-            if std::is_x86_feature_detected!("avx512f")
-                && std::is_x86_feature_detected!("avx512bw")
-                && std::is_x86_feature_detected!("avx512dq")
-                && std::is_x86_feature_detected!("avx512vl")
-                && std::is_x86_feature_detected!("avx512vbmi")
-                && std::is_x86_feature_detected!("bmi2")
-            {
-                return Self::Avx512;
-            }
-            if std::is_x86_feature_detected!("avx2") {
-                return Self::Avx2;
-            }
+            return Level::Avx512;
         }
-        Self::Portable
+        if std::is_x86_feature_detected!("avx2") {
+            return Level::Avx2;
+        }
     }
+    Level::Portable
 }
 
 /// The footprint in bytes (both sides together) from which a leaf should be selected as streaming: half the last-level cache.

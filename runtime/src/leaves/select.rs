@@ -213,7 +213,8 @@ macro_rules! selection {
     ($shape:ident: $leaf:ident, $what:literal, $pack:ident, $unpack:ident) => {
         #[doc = concat!("The leaf that packs ", $what, " of `bytes` bytes on a CPU of this level.")]
         ///
-        /// `streaming` says that the footprint is beyond the cache, see [`streaming_threshold`](super::streaming_threshold).
+        /// `streaming` says that the footprint is beyond the cache, see [`streaming_threshold`](super::streaming_threshold). It
+        /// makes no difference yet.
         #[must_use]
         pub fn $pack(level: Level, bytes: u64, streaming: bool) -> $leaf {
             selection!(@choose $shape<true>, level, bytes, streaming)
@@ -221,7 +222,8 @@ macro_rules! selection {
 
         #[doc = concat!("The leaf that unpacks ", $what, " of `bytes` bytes on a CPU of this level.")]
         ///
-        /// `streaming` says that the footprint is beyond the cache, see [`streaming_threshold`](super::streaming_threshold).
+        /// `streaming` says that the footprint is beyond the cache, see [`streaming_threshold`](super::streaming_threshold). It
+        /// makes no difference yet.
         #[must_use]
         pub fn $unpack(level: Level, bytes: u64, streaming: bool) -> $leaf {
             selection!(@choose $shape<false>, level, bytes, streaming)
@@ -239,7 +241,61 @@ macro_rules! selection {
     }};
 }
 
-selection!(Rows: RowsFn, "rows", select_pack_rows, select_unpack_rows);
+#[cfg(target_arch = "x86_64")]
+mod streaming {
+    use super::super::block::Block;
+    use super::super::stream;
+    use super::{RowsFn, Shape};
+
+    /// Rows packed around the cache.
+    pub struct Rows;
+
+    impl Shape for Rows {
+        type Leaf = RowsFn;
+
+        fn leaf<B: Block>() -> RowsFn {
+            rows_leaf::<B>
+        }
+    }
+
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,bmi2")]
+    unsafe extern "C" fn rows_leaf<B: Block>(
+        memory: *mut u8,
+        packed: *mut u8,
+        rows: usize,
+        bytes: usize,
+        stride: isize,
+    ) {
+        // SAFETY: the caller keeps the contract of the leaf, and the features are those of the level.
+        unsafe { stream::pack::<B>(memory, packed, rows, B::new(bytes), stride) }
+    }
+}
+
+/// The leaf that packs rows of `bytes` bytes on a CPU of this level.
+///
+/// `streaming` says that the footprint is beyond the cache, see [`streaming_threshold`](super::streaming_threshold). It makes a
+/// difference for rows of 128 to 2,048 bytes with AVX-512: these are written around the cache.
+#[must_use]
+pub fn select_pack_rows(level: Level, bytes: u64, streaming: bool) -> RowsFn {
+    #[cfg(target_arch = "x86_64")]
+    if streaming
+        && level == Level::Avx512
+        && (super::stream::SHORTEST..=super::stream::LONGEST).contains(&bytes)
+    {
+        return avx512_class::<streaming::Rows>(bytes);
+    }
+    selection!(@choose Rows<true>, level, bytes, streaming)
+}
+
+/// The leaf that unpacks rows of `bytes` bytes on a CPU of this level.
+///
+/// `streaming` says that the footprint is beyond the cache, see [`streaming_threshold`](super::streaming_threshold). It makes no
+/// difference yet.
+#[must_use]
+pub fn select_unpack_rows(level: Level, bytes: u64, streaming: bool) -> RowsFn {
+    selection!(@choose Rows<false>, level, bytes, streaming)
+}
+
 selection!(Planes: PlanesFn, "planes of rows", select_pack_planes, select_unpack_planes);
 selection!(List32: List32Fn, "listed blocks", select_pack_list32, select_unpack_list32);
 selection!(List64: List64Fn, "listed blocks", select_pack_list64, select_unpack_list64);

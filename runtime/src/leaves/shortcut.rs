@@ -7,8 +7,10 @@ use super::block::Block;
 /// The shortcuts of a level. Each function moves everything and says `true`, or moves nothing and says `false`.
 ///
 /// The safety contract of each function is that of the leaf it shortens, on a CPU of the level.
-#[expect(clippy::missing_safety_doc, reason = "said once, for all functions, at the trait")]
-#[allow(unused_variables, reason = "the default of every function is to decline")]
+#[expect(
+    unused_variables,
+    reason = "the default of every function is to decline"
+)]
 pub(super) trait Shortcut {
     /// Rows at one stride.
     #[inline(always)]
@@ -56,7 +58,7 @@ pub(super) struct None;
 
 impl Shortcut for None {}
 
-/// Windows.
+/// Shuffles of short rows and transposed tiles.
 #[cfg(target_arch = "x86_64")]
 pub(super) struct Avx512;
 
@@ -72,7 +74,9 @@ impl Shortcut for Avx512 {
     ) -> bool {
         // SAFETY: the caller's guarantee.
         B::EXACT <= super::window::WIDEST
-            && unsafe { super::window::try_rows::<PACK>(memory, packed, rows, block.bytes(), stride) }
+            && unsafe {
+                super::window::try_rows::<PACK>(memory, packed, rows, block.bytes(), stride)
+            }
     }
 
     #[inline(always)]
@@ -94,7 +98,10 @@ impl Shortcut for Avx512 {
             match B::EXACT {
                 4 => tile::<B, 16, PACK>(memory, packed, outer, inner, inner_stride, block),
                 8 => tile::<B, 8, PACK>(memory, packed, outer, inner, inner_stride, block),
-                16 => tile::<B, 4, PACK>(memory, packed, outer, inner, inner_stride, block),
+                // A pack of such elements is as fast, and out of the cache faster, without transposing.
+                16 if !PACK => {
+                    tile::<B, 4, PACK>(memory, packed, outer, inner, inner_stride, block)
+                }
                 _ => return false,
             }
         }

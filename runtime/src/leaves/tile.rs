@@ -12,8 +12,21 @@ use super::block::{Block, transfer};
 /// Bytes of `memory` that a tile is wide: one cache line.
 pub(super) const LINE: usize = 64;
 
-/// Rows of a tile. Their lines may all fall into one set of a cache of eight or more ways.
-const ROWS: usize = 8;
+/// Lines of one set of the first-level cache that a tile may use.
+const WAYS: usize = 8;
+
+/// Rows of a tile at this stride.
+///
+/// At a multiple of 4 KiB the lines of all rows fall into one set of the first-level cache, which has that many ways and more; at half
+/// of that they fall into two sets, and so on.
+#[inline(always)]
+fn height(inner_stride: isize) -> usize {
+    const SET_PERIOD: u32 = 12;
+    WAYS << (SET_PERIOD
+        - inner_stride
+            .trailing_zeros()
+            .clamp(SET_PERIOD - 3, SET_PERIOD))
+}
 
 /// The columns from the start of `memory` to the next border of a line, and those of a whole line.
 #[inline(always)]
@@ -23,7 +36,11 @@ pub(super) fn columns(memory: *mut u8, outer_stride: isize) -> (usize, usize) {
         return (1, 1);
     }
     let place = memory as usize % LINE;
-    let room = if outer_stride > 0 { LINE - place } else { place + 1 };
+    let room = if outer_stride > 0 {
+        LINE - place
+    } else {
+        place + 1
+    };
     (room.div_ceil(step), (LINE / step).max(1))
 }
 
@@ -48,7 +65,16 @@ pub(super) unsafe fn tile<B: Block, const PACK: bool>(
         width = width.min(outer - first);
         // SAFETY: the caller's guarantee for a part of the columns.
         unsafe {
-            strip::<B, PACK>(memory, packed, first..first + width, outer_stride, 0..inner, inner, inner_stride, block)
+            strip::<B, PACK>(
+                memory,
+                packed,
+                first..first + width,
+                outer_stride,
+                0..inner,
+                inner,
+                inner_stride,
+                block,
+            )
         };
         first += width;
         width = full;
@@ -73,9 +99,11 @@ pub(super) unsafe fn strip<B: Block, const PACK: bool>(
     block: B,
 ) {
     let bytes = block.bytes();
+    // Lines that are being written are worth more than lines that are being read.
+    let most = if PACK { height(inner_stride) } else { WAYS };
     let mut first = rows.start;
     while first < rows.end {
-        let height = ROWS.min(rows.end - first);
+        let height = most.min(rows.end - first);
         for column in columns.clone() {
             let memory = memory
                 .wrapping_offset(outer_stride.wrapping_mul(column as isize))
@@ -84,7 +112,11 @@ pub(super) unsafe fn strip<B: Block, const PACK: bool>(
                 // SAFETY: the caller guarantees each element of the ranges.
                 unsafe {
                     let packed = packed.add((column * inner + first + row) * bytes);
-                    transfer::<B, PACK>(block, memory.wrapping_offset(inner_stride.wrapping_mul(row as isize)), packed);
+                    transfer::<B, PACK>(
+                        block,
+                        memory.wrapping_offset(inner_stride.wrapping_mul(row as isize)),
+                        packed,
+                    );
                 }
             }
         }

@@ -1,18 +1,15 @@
 //! Tiles whose columns are neighbours: a matrix of 4, 8 or 16-byte elements sent by columns.
 //!
 //! A square of one line of columns by as many rows is loaded by lines of one side, transposed in registers and stored by lines of
-//! the other, so that each line of either side is touched once and whole.
+//! the other, so that each line of either side is touched once and whole. Fetching squares ahead did not help at any distance.
 
 use core::arch::x86_64::{
-    __m512i, _MM_HINT_T0, _mm_prefetch, _mm512_loadu_si512, _mm512_setzero_si512, _mm512_shuffle_i64x2,
-    _mm512_storeu_si512, _mm512_unpackhi_epi32, _mm512_unpackhi_epi64, _mm512_unpacklo_epi32, _mm512_unpacklo_epi64,
+    __m512i, _mm512_loadu_si512, _mm512_setzero_si512, _mm512_shuffle_i64x2, _mm512_storeu_si512,
+    _mm512_unpackhi_epi32, _mm512_unpackhi_epi64, _mm512_unpacklo_epi32, _mm512_unpacklo_epi64,
 };
 
 use super::block::Block;
 use super::tile::{LINE, columns, strip};
-
-/// How many squares ahead the strided side is fetched. No hardware prefetcher follows strides of a page and more.
-const AHEAD: isize = 2;
 
 /// Moves a nest whose outer stride is the element size, in squares of `N` by `N` elements of `LINE / N` bytes.
 ///
@@ -37,18 +34,24 @@ pub(super) unsafe fn tile<B: Block, const N: usize, const PACK: bool>(
     let lead = columns(memory, bytes as isize).0;
     // SAFETY: squares and strips cover each element of the nest once; the caller guarantees all of them.
     unsafe {
-        if lead < N && inner_stride % LINE as isize == 0 && memory as usize % bytes == 0 {
+        if lead < N && inner_stride % LINE as isize == 0 && (memory as usize).is_multiple_of(bytes)
+        {
             first = lead.min(outer);
-            strip::<B, PACK>(memory, packed, 0..first, bytes as isize, 0..inner, inner, inner_stride, block);
+            strip::<B, PACK>(
+                memory,
+                packed,
+                0..first,
+                bytes as isize,
+                0..inner,
+                inner,
+                inner_stride,
+                block,
+            );
         }
         while outer - first >= N {
             let mut line = memory.add(first * bytes);
             let mut dense = packed.add(first * column);
             for _ in 0..inner / N {
-                for row in 0..N as isize {
-                    let ahead = line.wrapping_offset(inner_stride.wrapping_mul(row + AHEAD * N as isize));
-                    _mm_prefetch::<_MM_HINT_T0>(ahead.cast());
-                }
                 if PACK {
                     square::<N>(dense, column as isize, line, inner_stride);
                 } else {
@@ -69,7 +72,16 @@ pub(super) unsafe fn tile<B: Block, const N: usize, const PACK: bool>(
             );
             first += N;
         }
-        strip::<B, PACK>(memory, packed, first..outer, bytes as isize, 0..inner, inner, inner_stride, block);
+        strip::<B, PACK>(
+            memory,
+            packed,
+            first..outer,
+            bytes as isize,
+            0..inner,
+            inner,
+            inner_stride,
+            block,
+        );
     }
 }
 
@@ -89,7 +101,13 @@ unsafe fn square<const N: usize>(
     let mut lines = [_mm512_setzero_si512(); N];
     for (row, line) in lines.iter_mut().enumerate() {
         // SAFETY: the caller's guarantee.
-        *line = unsafe { _mm512_loadu_si512(source.wrapping_offset(source_stride.wrapping_mul(row as isize)).cast()) };
+        *line = unsafe {
+            _mm512_loadu_si512(
+                source
+                    .wrapping_offset(source_stride.wrapping_mul(row as isize))
+                    .cast(),
+            )
+        };
     }
     // Interleave pairs of rows, then pairs of pairs, until each quarter of a vector holds neighbours of one column.
     if N == 16 {
@@ -104,7 +122,8 @@ unsafe fn square<const N: usize>(
             let rows: [__m512i; 8] = core::array::from_fn(|row| lines[8 * half + row]);
             for pair in 0..4 {
                 lines[8 * half + pair] = _mm512_unpacklo_epi64(rows[2 * pair], rows[2 * pair + 1]);
-                lines[8 * half + pair + 4] = _mm512_unpackhi_epi64(rows[2 * pair], rows[2 * pair + 1]);
+                lines[8 * half + pair + 4] =
+                    _mm512_unpackhi_epi64(rows[2 * pair], rows[2 * pair + 1]);
             }
         }
     }
@@ -123,7 +142,9 @@ unsafe fn square<const N: usize>(
         // SAFETY: the caller's guarantee.
         unsafe {
             _mm512_storeu_si512(
-                destination.wrapping_offset(destination_stride.wrapping_mul(column as isize)).cast(),
+                destination
+                    .wrapping_offset(destination_stride.wrapping_mul(column as isize))
+                    .cast(),
                 *line,
             )
         };
