@@ -1,10 +1,12 @@
 //! The conformance run: one datatype on one engine, every byte compared with the oracle.
 
 mod buffers;
+mod engine;
 mod oracle;
 mod protected;
 mod subject;
 
+pub use engine::{EngineSubject, engines};
 pub use oracle::{Mistake, OracleSubject};
 pub use subject::{Place, Subject, pack_sparse, unpack_sparse};
 
@@ -67,8 +69,8 @@ impl Expectation {
 }
 
 /// Bounds on the memory and the time of a run.
-const LARGEST_SPAN: i64 = 1 << 26;
-const LARGEST_PIECEWISE: usize = 1 << 14;
+const LARGEST_SPAN: i64 = 1 << 21;
+const LARGEST_PIECEWISE: usize = 1 << 13;
 
 /// Runs every check of a subject for a datatype: counts 0, 1 and more; whole, in fragments and in shuffled pieces; at
 /// several alignments; with guards around every buffer and closed pages in every gap. `Err` says what went wrong first.
