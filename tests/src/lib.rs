@@ -2,8 +2,7 @@
 //!
 //! [`type_map`] enumerates a datatype straight from MPI's definitions and shares no code with the compiler; everything
 //! else is compared with it. [`generate`] draws random datatypes, and writes one byte sequence as many datatypes.
-//! [`corpus`] holds named
-//! types of every constructor and edge case, and [`conformance`] runs a type on an engine.
+//! [`corpus`] holds named types of every constructor and edge case, and [`conformance`] runs a type on an engine.
 #![deny(unsafe_code)]
 
 pub mod conformance;
