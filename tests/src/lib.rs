@@ -1,1 +1,13 @@
-//! Tests of dtc.
+//! The test side of dtc: an oracle, generators, a corpus and a conformance runner.
+//!
+//! [`type_map`] enumerates a datatype straight from MPI's definitions and shares no code with the compiler; everything
+//! else is compared with it. [`generate`] draws random datatypes, and writes one byte sequence as many datatypes.
+//! [`corpus`] holds named types of every constructor and edge case, and [`conformance`] runs a type on an engine.
+#![deny(unsafe_code)]
+
+pub mod conformance;
+pub mod corpus;
+pub mod generate;
+pub mod memory;
+pub mod type_map;
+pub mod watch;

@@ -104,7 +104,8 @@ impl Span {
     const EMPTY: Span = Span { low: i128::MAX, high: i128::MIN };
 
     fn is_empty(&self) -> bool {
-        self.low > self.high
+        // A marker may stand above its partner: extents can be negative.
+        self.low == i128::MAX
     }
 
     fn include(&mut self, low: i128, high: i128) {

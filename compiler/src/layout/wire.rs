@@ -115,6 +115,16 @@ impl Layout {
         if header[20..] != checksum(body) {
             return Err(WireError::Checksum);
         }
+        Layout::from_body(body)
+    }
+
+    /// Reads a body without its header: for fuzzers, which do not guess checksums.
+    ///
+    /// # Errors
+    ///
+    /// [`WireError::Malformed`].
+    #[doc(hidden)]
+    pub fn from_body(body: &[u8]) -> Result<Layout, WireError> {
         let (body, rest) =
             postcard::take_from_bytes::<Body>(body).map_err(|error| WireError::Malformed(error.to_string()))?;
         if !rest.is_empty() {

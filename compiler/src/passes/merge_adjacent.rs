@@ -2,19 +2,50 @@
 
 use super::Pass;
 use super::rewriter::Rewriter;
-use crate::layout::{Edge, Kind, Node, NodeId};
+use crate::layout::{Edge, Kind, Node, NodeId, Run};
 
 pub(super) const PASS: Pass = Pass {
     name: "merge-adjacent",
-    summary: "dense parts that touch in packed order and memory become one, streams that continue too",
+    summary: "neighbours that touch in packed order and in memory become one, streams that continue too",
     rewrite,
 };
 
 fn rewrite(rewriter: &mut Rewriter, id: NodeId) -> Option<Edge> {
-    let Node::Record { parts } = rewriter.builder.node(id) else { return None };
-    let parts = parts.clone();
+    let maximal = rewriter.builder.measure(id).runs;
+    match rewriter.builder.node(id) {
+        Node::Record { parts } => {
+            let parts = parts.clone();
+            merge_parts(rewriter, &parts)
+        }
+        Node::Runs { runs, kind: Kind::Byte } if maximal < runs.len() as u64 => {
+            let merged = merge_runs(runs.iter().copied());
+            rewriter.builder.runs(merged)
+        }
+        Node::Indexed { offsets, child } if maximal < offsets.len() as u64 => {
+            let &Node::Dense { count, kind: Kind::Byte } = rewriter.builder.node(child.node) else { return None };
+            let base = child.offset;
+            let merged = merge_runs(offsets.iter().map(|offset| Run { offset: offset + base, count }));
+            rewriter.builder.runs(merged)
+        }
+        _ => None,
+    }
+}
+
+/// Runs of bytes with those joined that continue each other.
+fn merge_runs(runs: impl Iterator<Item = Run>) -> Vec<Run> {
+    let mut merged: Vec<Run> = Vec::new();
+    for run in runs {
+        match merged.last_mut() {
+            Some(last) if last.offset.checked_add(last.count as i64) == Some(run.offset) => last.count += run.count,
+            _ => merged.push(run),
+        }
+    }
+    merged
+}
+
+fn merge_parts(rewriter: &mut Rewriter, parts: &[Edge]) -> Option<Edge> {
     let mut merged: Vec<Edge> = Vec::with_capacity(parts.len());
-    for &part in parts.iter() {
+    for &part in parts {
         match merged.last().and_then(|&last| join(rewriter, last, part)) {
             Some(joined) => {
                 merged.pop();

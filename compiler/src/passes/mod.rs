@@ -64,6 +64,8 @@ pub const SIMPLIFY: &[&Pass] = &[
     &hoist_offsets::STREAMS,
     &fold_dense::PASS,
     &flatten_streams::PASS,
+    // What is one run becomes dense here, so that writing a concatenation out takes time linear in its maximal runs.
+    &merge_adjacent::PASS,
 ];
 
 /// The rewrites of the second sweep.

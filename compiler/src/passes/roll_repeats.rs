@@ -11,6 +11,10 @@ pub(super) const PASS: Pass =
 const LONGEST_GROUP: usize = 16;
 
 fn rewrite(rewriter: &mut Rewriter, id: NodeId) -> Option<Edge> {
+    // The canonical form of a short irregular list is the list, whatever repeats inside it.
+    if rewriter.will_be_written_out(id) {
+        return None;
+    }
     let parts: Vec<Edge> = match rewriter.builder.node(id) {
         Node::Record { parts } => parts.to_vec(),
         Node::Indexed { offsets, child } => {

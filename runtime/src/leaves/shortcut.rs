@@ -90,6 +90,7 @@ impl Shortcut for Avx512 {
         block: B,
     ) -> bool {
         use super::transpose::tile;
+        const MANY: usize = 1 << 14;
         if outer_stride != B::EXACT as isize {
             return false;
         }
@@ -98,8 +99,8 @@ impl Shortcut for Avx512 {
             match B::EXACT {
                 4 => tile::<B, 16, PACK>(memory, packed, outer, inner, inner_stride, block),
                 8 => tile::<B, 8, PACK>(memory, packed, outer, inner, inner_stride, block),
-                // A pack of such elements is as fast, and out of the cache faster, without transposing.
-                16 if !PACK => {
+                // A pack of many such elements is faster without transposing.
+                16 if !PACK || outer.saturating_mul(inner) <= MANY => {
                     tile::<B, 4, PACK>(memory, packed, outer, inner, inner_stride, block)
                 }
                 _ => return false,

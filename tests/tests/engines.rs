@@ -1,0 +1,49 @@
+//! Every type on every engine, by the conformance run.
+
+use dtc_compiler::datatype::Datatype;
+use dtc_runtime::Tier;
+use dtc_tests::conformance::{EngineSubject, engines, run};
+use dtc_tests::corpus;
+use dtc_tests::generate::random::{self, Limits};
+use dtc_tests::generate::sequence::Sequence;
+use dtc_tests::generate::split;
+use rand::SeedableRng;
+use rand::rngs::SmallRng;
+
+/// Runs some types on every engine and says which tiers served.
+fn run_all(types: impl Iterator<Item = (String, Datatype)>) {
+    let engines = engines();
+    let (mut runs, mut specialised) = (0, 0);
+    for (at, (what, datatype)) in types.enumerate() {
+        for (name, engine) in &engines {
+            let subject = EngineSubject::new(engine, &format!("{what} on engine {name}"), &datatype);
+            let outcome = run(&subject, &datatype, at as u64);
+            assert_eq!(outcome, Ok(()), "{what}:\n{}\n{}", subject.committed.layout(), subject.committed.tier());
+            runs += 1;
+            specialised += u32::from(subject.committed.tier() == Tier::Specialised);
+        }
+    }
+    println!("{runs} runs, {specialised} of them by kernels made for the type");
+}
+
+#[test]
+fn the_corpus() {
+    run_all(corpus::all().into_iter().map(|case| (case.name.to_owned(), case.datatype)));
+}
+
+#[test]
+fn random_types() {
+    run_all((0..600).map(|seed| {
+        let limits = if seed % 3 == 0 { Limits::SMALL } else { Limits::DISJOINT };
+        (format!("random seed {seed}"), random::datatype(&mut SmallRng::seed_from_u64(seed), &limits))
+    }));
+}
+
+#[test]
+fn written_sequences() {
+    run_all((0..600).map(|seed| {
+        let mut rng = SmallRng::seed_from_u64(seed);
+        let sequence = Sequence::draw(&mut rng, 3000);
+        (format!("sequence seed {seed}"), split::datatype_of(&sequence, &mut rng))
+    }));
+}

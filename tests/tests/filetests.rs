@@ -1,0 +1,245 @@
+//! File tests: a text goes in, a stage of the compiler runs, and a text is expected.
+//!
+//! A file `filetests/STAGE/*.dtc` begins with the line `test STAGE`. Then come cases, separated by lines `---`:
+//!
+//! ```text
+//! ; why the case is there
+//! layout lb 0 extent 8 {
+//!   %0 = dense 8 x byte
+//!   root %0
+//! }
+//! ; check
+//! the expected output
+//! ```
+//!
+//! The input is a layout, or a datatype in the short notation, which is lowered first. The stages are
+//!
+//! - the name of a pass: the pass alone, at every node until it no longer fires. Prints how often it fired, and the
+//!   layout if it did;
+//! - `canonicalise`: both sweeps. Prints which passes fired, and the layout;
+//! - `regularise`: the canonical form of the input as plans are made from it;
+//! - `lower`: the layout of a datatype, its bounds and its size;
+//! - `plan`: the plan of the canonical form of the input, for one fixed target;
+//! - `cat`: the layout as it was read;
+//! - `error`: the message with which the input is refused.
+//!
+//! Whatever is expected, the output of every stage must mean the bytes of the input in the same order, and must satisfy
+//! the verifier. `DTC_BLESS=1` writes what was found into the files.
+
+mod texts;
+
+use dtc_compiler::datatype::text;
+use dtc_compiler::layout::Layout;
+use dtc_compiler::plan::{Level, Plan, Target};
+use dtc_compiler::{canonicalise, lower, passes};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use texts::{difference, moved, same_bytes};
+
+const CHECK: &str = "; check";
+const BETWEEN: &str = "---";
+
+/// The stages that are no pass.
+const STAGES: &[&str] = &["canonicalise", "regularise", "lower", "plan", "cat", "error"];
+
+/// Plans are made for this target whatever machine runs the tests.
+const TARGET: Target = Target { level: Level::Avx512, streaming_bytes: 32 << 20 };
+
+struct Case {
+    /// Where the case begins, from 1.
+    line: usize,
+    /// Remarks and the input, as they stand in the file.
+    head: String,
+    input: String,
+    expected: String,
+}
+
+struct File {
+    path: PathBuf,
+    stage: String,
+    cases: Vec<Case>,
+}
+
+fn read_file(path: &Path) -> Result<File, String> {
+    let text = fs::read_to_string(path).map_err(|error| error.to_string())?;
+    let mut lines = text.lines().enumerate();
+    let stage =
+        lines.next().and_then(|(_, first)| first.strip_prefix("test ")).ok_or("expected a first line `test STAGE`")?;
+    let mut cases = Vec::new();
+    let mut block: Vec<(usize, &str)> = Vec::new();
+    let mut finish = |block: &mut Vec<(usize, &str)>| -> Result<(), String> {
+        let block = std::mem::take(block);
+        let Some(&(line, _)) = block.iter().find(|(_, text)| !text.trim().is_empty()) else {
+            return Err("expected a case, found nothing between two lines `---`".to_owned());
+        };
+        let check = block.iter().position(|(_, text)| *text == CHECK);
+        let check = check.ok_or(format!("line {}: expected a case with a line `{CHECK}`", line + 1))?;
+        let join = |lines: &[(usize, &str)]| lines.iter().map(|(_, text)| *text).collect::<Vec<_>>().join("\n");
+        let remarks = block.iter().take_while(|(_, text)| text.trim().is_empty() || text.starts_with(';')).count();
+        let remarks = remarks.min(check);
+        cases.push(Case {
+            line: line + 1,
+            head: join(&block[..check]).trim().to_owned(),
+            input: join(&block[remarks..check]),
+            expected: join(&block[check + 1..]).trim().to_owned(),
+        });
+        Ok(())
+    };
+    for (number, line) in lines {
+        if line == BETWEEN { finish(&mut block)? } else { block.push((number, line)) }
+    }
+    finish(&mut block)?;
+    Ok(File { path: path.to_owned(), stage: stage.to_owned(), cases })
+}
+
+fn write_file(file: &File, found: &[String]) {
+    let cases = file.cases.iter().zip(found).map(|(case, found)| format!("\n{}\n{CHECK}\n{found}\n", case.head));
+    let cases: Vec<String> = cases.collect();
+    let text = format!("test {}\n{}", file.stage, cases.join(&format!("\n{BETWEEN}\n")));
+    fs::write(&file.path, text).unwrap();
+}
+
+fn read_input(input: &str) -> Result<Layout, String> {
+    if input.trim_start().starts_with("layout") {
+        Layout::parse(input).map_err(|error| error.to_string())
+    } else {
+        text::parse(input).map(|datatype| lower(&datatype)).map_err(|error| error.to_string())
+    }
+}
+
+/// The output of a layout that came out of a stage, if it is a right one.
+fn checked(input: &Layout, output: &Layout) -> Result<String, String> {
+    output.verify().map_err(|error| format!("the output breaks a rule: {error}\n{output}"))?;
+    if !same_bytes(input, output) {
+        return Err(format!("the output means other bytes than the input\n{output}"));
+    }
+    Ok(output.to_string())
+}
+
+/// What a stage prints for an input.
+fn run(stage: &str, input: &str) -> Result<String, String> {
+    if stage == "error" {
+        return match read_input(input) {
+            Ok(layout) => Err(format!("expected an error, found\n{layout}")),
+            Err(error) => Ok(error),
+        };
+    }
+    let layout = read_input(input)?;
+    layout.verify().map_err(|error| format!("the input breaks a rule: {error}"))?;
+    match stage {
+        "cat" => {
+            let printed = checked(&layout, &layout)?;
+            let again = Layout::parse(&printed).map_err(|error| error.to_string())?;
+            assert_eq!(again.to_string(), printed);
+            Ok(printed)
+        }
+        "lower" => {
+            let datatype = text::parse(input).map_err(|error| error.to_string())?;
+            let facts = datatype.facts();
+            if (facts.size as u64, facts.lb) != (layout.size(), layout.lb()) {
+                return Err(format!("expected the size and bounds of the datatype, found\n{layout}"));
+            }
+            let true_bounds = format!("true lb {} ub {}", layout.true_lb(), layout.true_ub());
+            Ok(format!("size {}, {true_bounds}\n{}", layout.size(), checked(&layout, &layout)?))
+        }
+        "canonicalise" => {
+            let canonical = canonicalise(&layout);
+            let again = canonicalise(&canonical.layout).layout.to_string();
+            let printed = checked(&layout, &canonical.layout)?;
+            if canonical.layout.exact() && again != printed {
+                return Err(format!(
+                    "expected a canonical layout to stay as it is, found\n{}",
+                    difference(&printed, &again)
+                ));
+            }
+            Ok(format!("{}\n{printed}", canonical.report))
+        }
+        "regularise" => checked(&layout, &passes::regularise(&canonicalise(&layout).layout)),
+        "plan" => {
+            let plan = Plan::new(&canonicalise(&layout).layout, &TARGET);
+            if !moved(&plan).into_iter().eq(layout.displacements()) {
+                return Err(format!("the plan moves other bytes than the input\n{plan}"));
+            }
+            Ok(plan.to_string())
+        }
+        _ => {
+            let pass: Vec<_> = passes::all().filter(|pass| pass.name() == stage).collect();
+            if pass.is_empty() {
+                return Err(format!("expected a stage or pass, found `{stage}`"));
+            }
+            let applied = passes::apply(&pass, &layout);
+            let printed = checked(&layout, &applied.layout)?;
+            let fired = !applied.report.fired().is_empty();
+            Ok(if fired { format!("{}\n{printed}", applied.report) } else { applied.report.to_string() })
+        }
+    }
+}
+
+fn all_files() -> Vec<PathBuf> {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("filetests");
+    let mut paths = Vec::new();
+    for stage in fs::read_dir(folder).unwrap() {
+        paths.extend(fs::read_dir(stage.unwrap().path()).unwrap().map(|file| file.unwrap().path()));
+    }
+    paths.sort();
+    paths
+}
+
+#[test]
+fn every_file_says_what_happens() {
+    let bless = std::env::var("DTC_BLESS").is_ok_and(|value| value == "1");
+    let mut faults: Vec<String> = Vec::new();
+    // For every stage, in how many cases it changed something, and in how many not.
+    let mut seen: BTreeMap<String, (usize, usize)> = BTreeMap::new();
+    for path in all_files() {
+        let shown = path.strip_prefix(env!("CARGO_MANIFEST_DIR")).unwrap_or(&path).display().to_string();
+        let file = match read_file(&path) {
+            Ok(file) => file,
+            Err(error) => {
+                faults.push(format!("{shown}: {error}"));
+                continue;
+            }
+        };
+        let folder = path.parent().and_then(Path::file_name).unwrap_or_default();
+        if folder != file.stage.as_str() {
+            faults.push(format!("{shown}: expected a test of {}, found one of {}", folder.display(), file.stage));
+        }
+        let mut blessed = Vec::new();
+        for case in &file.cases {
+            let found = run(&file.stage, &case.input);
+            let counts = seen.entry(file.stage.clone()).or_default();
+            match &found {
+                Ok(found) if found == "no pass fired" => counts.1 += 1,
+                _ => counts.0 += 1,
+            }
+            match &found {
+                Err(error) => faults.push(format!("{shown}:{}: {error}", case.line)),
+                Ok(found) if *found != case.expected && !bless => {
+                    faults.push(format!("{shown}:{}:\n{}", case.line, difference(&case.expected, found)));
+                }
+                Ok(_) => {}
+            }
+            blessed.push(found.unwrap_or_else(|_| case.expected.clone()));
+        }
+        if bless {
+            write_file(&file, &blessed);
+        }
+    }
+    for pass in passes::all() {
+        let (fires, rests) = seen.get(pass.name()).copied().unwrap_or_default();
+        if fires == 0 || rests == 0 || fires + rests < 3 {
+            faults.push(format!(
+                "{}: expected at least three cases of the pass, one in which it fires and one in which it does not; \
+                 found {fires} and {rests}",
+                pass.name()
+            ));
+        }
+    }
+    for stage in STAGES {
+        if !seen.contains_key(*stage) {
+            faults.push(format!("{stage}: expected a file test of the stage, found none"));
+        }
+    }
+    assert!(faults.is_empty(), "- expected, + found\n\n{}\n{} faults", faults.join("\n\n"), faults.len());
+}

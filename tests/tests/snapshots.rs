@@ -1,0 +1,113 @@
+//! Snapshots of every stage of every example, in `snapshots/` beside the crates.
+//!
+//! They show reviewers what a change does to real exchanges. `cargo insta review`, or `INSTA_UPDATE=always`, accepts new
+//! ones. Beside its text, every stage is compared with the bytes of the lowered layout.
+
+mod texts;
+
+use dtc_compiler::codegen::cranelift::{Compiler, Direction, Leaf};
+use dtc_compiler::datatype::json;
+use dtc_compiler::plan::{Level, Plan, Target};
+use dtc_compiler::{canonicalise, lower};
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+use texts::{WALKED_BYTES, cut_lines, cut_lists, moved, same_bytes, workspace};
+
+/// Plans are made for this target whatever machine runs the tests.
+const TARGET: Target = Target { level: Level::Avx512, streaming_bytes: 32 << 20 };
+
+/// Lines of a layout or plan that are shown.
+const LAYOUT_LINES: usize = 60;
+
+/// Lines of a kernel that are shown.
+const KERNEL_LINES: usize = 150;
+
+/// The intermediate form of a kernel, without what depends on the machine that runs the tests, and the leaves it calls.
+fn kernel(compiler: &Compiler, plan: &Plan, direction: Direction) -> String {
+    let text = compiler.intermediate(plan, direction);
+    // Calling conventions are the only trace of the machine.
+    let conventions = ["system_v", "apple_aarch64", "windows_fastcall", "tail", "fast"];
+    let neutral = conventions.iter().fold(text, |text, convention| text.replace(&format!(" {convention}"), ""));
+    let code = compiler.compile(plan, direction).unwrap();
+    let mut leaves: Vec<String> = code.relocations.iter().map(|relocation| name(relocation.leaf)).collect();
+    leaves.sort();
+    leaves.dedup();
+    let tables: Vec<String> = code.tables.iter().map(|step| format!("#{}", step.index())).collect();
+    let list = |items: &[String]| if items.is_empty() { "none".to_owned() } else { items.join(", ") };
+    format!("leaves: {}\ntables: {}\n{}", list(&leaves), list(&tables), cut_lines(&neutral, KERNEL_LINES))
+}
+
+fn name(leaf: Leaf) -> String {
+    format!("{leaf:?}").to_lowercase()
+}
+
+/// Every stage of one description.
+fn stages(text: &str) -> String {
+    let description = json::read(text).unwrap();
+    let datatype = &description.datatype;
+    let lowered = lower(datatype);
+    let canonical = canonicalise(&lowered);
+    let plan = Plan::new(&canonical.layout, &TARGET);
+
+    lowered.verify().unwrap();
+    canonical.layout.verify().unwrap();
+    assert!(same_bytes(&lowered, &canonical.layout), "the canonical layout means other bytes");
+    assert_eq!(canonical.layout.type_hash(), lowered.type_hash());
+    if lowered.size() <= WALKED_BYTES {
+        assert!(moved(&plan).into_iter().eq(lowered.displacements()), "the plan moves other bytes\n{plan}");
+    }
+
+    let mut all = String::new();
+    let mut section = |title: &str, text: &str| writeln!(all, "# {title}\n\n{}\n", text.trim_end()).unwrap();
+    section("Story", description.story.as_deref().unwrap_or("none"));
+    section("Datatype", &cut_lists(&datatype.to_string()));
+    let facts = datatype.facts();
+    let bounds =
+        format!("lb {} extent {}, true lb {} extent {}", facts.lb, facts.extent(), facts.true_lb, facts.true_extent());
+    let runs = canonical.layout.measure(canonical.layout.root().node).runs;
+    section("Facts", &format!("size {}, {bounds}, count {}, runs {runs}", facts.size, description.count));
+    section("Type hash", &canonical.layout.type_hash().to_string());
+    section("Lowered layout", &cut_lines(&cut_lists(&lowered.to_string()), LAYOUT_LINES));
+    section("Passes", &canonical.report.to_string());
+    section("Canonical layout", &cut_lines(&cut_lists(&canonical.layout.to_string()), LAYOUT_LINES));
+    let mut planned = cut_lines(&plan.to_string(), LAYOUT_LINES);
+    if let Some(step) = plan.repeated(description.count).filter(|_| description.count > 1) {
+        write!(planned, "\n{} elements: {step}", description.count).unwrap();
+    }
+    section("Plan", &planned);
+    if plan.decision().specialise() {
+        // Every supported architecture has a backend; on others the snapshots could not be compared anyway.
+        let compiler = Compiler::new().unwrap();
+        for direction in [Direction::Pack, Direction::Unpack] {
+            section(&format!("Kernel: {direction}"), &kernel(&compiler, &plan, direction));
+        }
+    }
+    all
+}
+
+#[test]
+fn every_example_has_its_snapshot() {
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path("../../snapshots");
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    let mut paths: Vec<_> =
+        fs::read_dir(workspace("ir-examples")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
+    paths.sort();
+    assert!(!paths.is_empty());
+    let name_of = |path: &Path| path.file_stem().unwrap().to_string_lossy().into_owned();
+    settings.bind(|| {
+        for path in &paths {
+            let text = fs::read_to_string(path).unwrap();
+            insta::assert_snapshot!(name_of(path), stages(&text));
+        }
+    });
+    // A snapshot without its example is left from a removed or renamed one.
+    for snapshot in fs::read_dir(workspace("snapshots")).unwrap() {
+        let file = snapshot.unwrap().file_name().to_string_lossy().into_owned();
+        let Some(name) = file.strip_suffix(".snap") else { continue };
+        assert!(paths.iter().any(|path| name_of(path) == name), "snapshots/{file}: expected an example of that name");
+    }
+}
