@@ -1,0 +1,257 @@
+//! `dtc demo`: one type from its description to a kernel whose every byte is checked.
+
+use crate::description::{self, Named};
+use crate::failure::Failure;
+use crate::judge::{Judge, Placement};
+use crate::report;
+use crate::samples::{PageAligned, SEED, fill};
+use crate::timing::{median, repetitions, sample};
+use dtc_compiler::datatype::json;
+use dtc_compiler::layout::Layout;
+use dtc_compiler::{canonicalise, lower};
+use dtc_runtime::{Committed, Engine, Policy, Tier};
+use std::hint::black_box;
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::Instant;
+
+/// Compiles a type, packs and unpacks data with it, checks every byte and measures
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// A type description; without one, an exchange of a weather model
+    #[arg(value_name = "TYPE.json")]
+    file: Option<PathBuf>,
+}
+
+/// The type of the demo: nine arrays of a weather model, each with a halo.
+const WEATHER: &str = include_str!("../../../ir-examples/wrf_x_vec.json");
+
+/// What unpacks are poured onto.
+const POISON: u8 = 0xa5;
+
+/// Rounds of the measurement, and the least nanoseconds of a sample.
+const ROUNDS: usize = 7;
+const SAMPLE: f64 = 2e6;
+
+/// The loops that a programmer writes for the weather model's type: three floats of each row of each plane of each
+/// array.
+mod weather {
+    /// Where an array's halo begins, and how many planes and rows it has.
+    const ARRAYS: [(usize, usize, usize); 9] = [
+        (600, 1, 44),
+        (7256, 1, 44),
+        (13912, 1, 44),
+        (20568, 1, 44),
+        (59992, 44, 65),
+        (492632, 44, 65),
+        (925272, 44, 65),
+        (1790552, 44, 65),
+        (2655832, 44, 65),
+    ];
+    const PLANE: usize = 8320;
+    const ROW: usize = 128;
+    const HALO: usize = 12;
+
+    pub fn pack(memory: &[u8], packed: &mut [u8]) {
+        let mut packed = packed.chunks_exact_mut(HALO);
+        for (start, planes, rows) in ARRAYS {
+            for plane in 0..planes {
+                let plane = &memory[start + plane * PLANE..];
+                for (row, out) in (0..rows).zip(&mut packed) {
+                    out.copy_from_slice(&plane[row * ROW..row * ROW + HALO]);
+                }
+            }
+        }
+    }
+
+    pub fn unpack(packed: &[u8], memory: &mut [u8]) {
+        let mut packed = packed.chunks_exact(HALO);
+        for (start, planes, rows) in ARRAYS {
+            for plane in 0..planes {
+                let plane = &mut memory[start + plane * PLANE..];
+                for row in 0..rows {
+                    // The order of a zip would take one piece too many from the packed bytes.
+                    let Some(piece) = packed.next() else { return };
+                    plane[row * ROW..row * ROW + HALO].copy_from_slice(piece);
+                }
+            }
+        }
+    }
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
+    let named = match &arguments.file {
+        Some(path) => description::read(path)?,
+        None => {
+            let description =
+                json::read(WEATHER).map_err(|error| Failure::Description(format!("the built-in type: {error}")))?;
+            Named { name: "wrf_x_vec".to_owned(), description }
+        }
+    };
+    let built_in = arguments.file.is_none();
+    let lowered = lower(&named.description.datatype);
+    tell(&named, &lowered, out)?;
+
+    let generic = Engine::builder().policy(Policy::Off).build().commit(&named.description.datatype);
+    // Without a thread nothing is compiled behind our back, so that the time below is that of the kernel.
+    let engine = Engine::builder().background_thread(false).build();
+    let start = Instant::now();
+    let committed = engine.commit(&named.description.datatype);
+    let commit = start.elapsed();
+    let start = Instant::now();
+    let tier = committed.specialise();
+    let compile = start.elapsed();
+    writeln!(out, "commit")?;
+    writeln!(out, "    hash {}", committed.type_hash())?;
+    writeln!(out, "    {}", committed.plan().decision())?;
+    writeln!(out, "    usable after {}", report::time(commit.as_nanos() as f64))?;
+    match tier {
+        Tier::Specialised => {
+            writeln!(out, "    kernels for both directions after another {}", report::time(compile.as_nanos() as f64))?;
+        }
+        Tier::Generic if committed.plan().decision().specialise() => {
+            writeln!(out, "    no kernel: executable memory is refused (see dtc doctor)")?;
+        }
+        Tier::Generic => {}
+    }
+    let mut tiers = vec![("generic", generic)];
+    if tier == Tier::Specialised {
+        tiers.push(("specialised", committed));
+    }
+    check_and_measure(&named, &lowered, &tiers, built_in, out)
+}
+
+/// The way from the description to the plan.
+fn tell(named: &Named, lowered: &Layout, out: &mut dyn Write) -> Result<(), Failure> {
+    let description = &named.description;
+    let canonical = canonicalise(lowered);
+    writeln!(out, "{}", named.name)?;
+    for remark in [&description.story, &description.source].into_iter().flatten() {
+        writeln!(out, "    {remark}")?;
+    }
+    let facts = description.datatype.facts();
+    writeln!(out, "datatype: {} packed bytes over an extent of {}", facts.size, facts.extent())?;
+    write!(out, "{}", report::shortened(&description.datatype.to_string(), 6, 240))?;
+    writeln!(out, "layout before the passes")?;
+    write!(out, "{}", report::shortened(&lowered.to_string(), 14, 110))?;
+    writeln!(out, "passes that fired")?;
+    writeln!(out, "    {}", canonical.report)?;
+    writeln!(out, "layout after the passes")?;
+    write!(out, "{}", report::shortened(&canonical.layout.to_string(), 14, 110))?;
+    let plan = dtc_compiler::plan::Plan::new(&canonical.layout, &Engine::new().target());
+    writeln!(out, "plan for this processor")?;
+    write!(out, "{}", report::shortened(&plan.to_string(), 16, 110))?;
+    Ok(())
+}
+
+fn check_and_measure(
+    named: &Named,
+    lowered: &Layout,
+    tiers: &[(&str, Committed)],
+    built_in: bool,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    let description = &named.description;
+    let count = description.count;
+    let Some((_, first)) = tiers.first() else { return Ok(()) };
+    let total = first.packed_size(count).map_err(|error| Failure::Description(error.to_string()))?;
+    let placement = Placement::of(first, count, description.origin_bytes, description.buffer_bytes)?;
+    let Placement { buffer, origin } = placement;
+    let judge = Judge::new(lowered, origin, count);
+    let mut memory = PageAligned::new(buffer);
+    fill(memory.bytes_mut(), SEED);
+    // The elements lie inside the buffer, so their bytes are fewer unless the type repeats some.
+    let mut packed = PageAligned::new(usize::try_from(total).unwrap_or(usize::MAX));
+    let call = |error| Failure::Data(format!("demo: {error}"));
+
+    writeln!(out, "data: {count} elements, {} in a buffer of {}", report::bytes(total), report::bytes(buffer as u64))?;
+    for (name, committed) in tiers {
+        packed.bytes_mut().fill(POISON);
+        fill(memory.bytes_mut(), SEED);
+        committed.pack(memory.bytes(), origin, count, 0, packed.bytes_mut()).map_err(call)?;
+        let checked = judge.check_packed(&format!("{name} pack"), memory.bytes(), packed.bytes())?;
+        memory.bytes_mut().fill(POISON);
+        committed.unpack(packed.bytes(), 0, memory.bytes_mut(), origin, count).map_err(call)?;
+        let what = format!("{name} unpack");
+        let (restored, untouched) = judge.check_memory(&what, memory.bytes(), packed.bytes(), POISON)?;
+        writeln!(
+            out,
+            "    {name:<12}{} packed bytes right, {} restored bytes right, {} bytes beside them untouched",
+            report::grouped(checked),
+            report::grouped(restored),
+            report::grouped(untouched)
+        )?;
+    }
+    if built_in {
+        packed.bytes_mut().fill(POISON);
+        weather::pack(memory.bytes(), packed.bytes_mut());
+        judge.check_packed("hand-written loop", memory.bytes(), packed.bytes())?;
+    }
+
+    writeln!(out, "speed, one thread{}", if cfg!(debug_assertions) { ", of a debug build" } else { "" })?;
+    let other = PageAligned::new(packed.bytes().len());
+    measure(&mut Contest { tiers, built_in, origin, count, memory, packed, other }, out)?;
+    writeln!(out, "every byte checked")?;
+    Ok(())
+}
+
+/// Who is measured, and the buffers of all.
+struct Contest<'a> {
+    tiers: &'a [(&'a str, Committed)],
+    built_in: bool,
+    origin: usize,
+    count: u64,
+    memory: PageAligned,
+    packed: PageAligned,
+    other: PageAligned,
+}
+
+impl Contest<'_> {
+    fn names(&self) -> Vec<&str> {
+        let loops = self.built_in.then_some("hand-written loop");
+        self.tiers.iter().map(|(name, _)| *name).chain(["memcpy"]).chain(loops).collect()
+    }
+
+    /// One call of a contestant.
+    #[inline]
+    fn call(&mut self, index: usize, pack: bool) {
+        let Contest { tiers, origin, count, memory, packed, other, .. } = self;
+        match tiers.get(index) {
+            // These calls have succeeded before.
+            Some((_, committed)) if pack => {
+                let _ = black_box(committed.pack(black_box(memory.bytes()), *origin, *count, 0, packed.bytes_mut()));
+            }
+            Some((_, committed)) => {
+                let _ = black_box(committed.unpack(black_box(packed.bytes()), 0, memory.bytes_mut(), *origin, *count));
+            }
+            None if index == tiers.len() && pack => packed.bytes_mut().copy_from_slice(black_box(other.bytes())),
+            None if index == tiers.len() => other.bytes_mut().copy_from_slice(black_box(packed.bytes())),
+            None if pack => weather::pack(black_box(memory.bytes()), black_box(packed.bytes_mut())),
+            None => weather::unpack(black_box(packed.bytes()), black_box(memory.bytes_mut())),
+        }
+    }
+}
+
+/// Interleaved rounds; the median of each.
+fn measure(contest: &mut Contest, out: &mut dyn Write) -> Result<(), Failure> {
+    let bytes = contest.packed.bytes().len() as f64;
+    let names: Vec<String> = contest.names().into_iter().map(str::to_owned).collect();
+    for (direction, pack) in [("pack", true), ("unpack", false)] {
+        let calls: Vec<u64> = (0..names.len()).map(|index| repetitions(SAMPLE, || contest.call(index, pack))).collect();
+        let mut samples = vec![Vec::new(); names.len()];
+        for _ in 0..ROUNDS {
+            for (index, samples) in samples.iter_mut().enumerate() {
+                samples.push(sample(calls[index], || contest.call(index, pack)));
+            }
+        }
+        let reference = median(&samples[contest.tiers.len()]);
+        for (name, samples) in names.iter().zip(&samples) {
+            let time = median(samples);
+            let (rate, share) = (bytes / time.max(0.01), reference / time.max(0.01));
+            let time = report::time(time);
+            writeln!(out, "    {direction:<8}{name:<18}{time:>11}{rate:>9.2} GB/s{share:>8.2} of memcpy's speed")?;
+        }
+    }
+    Ok(())
+}

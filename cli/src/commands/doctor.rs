@@ -1,0 +1,76 @@
+//! `dtc doctor`: what this machine offers.
+
+use crate::failure::Failure;
+use crate::report;
+use dtc_compiler::datatype::text;
+use dtc_runtime::{Engine, Policy, Tier};
+use std::io::Write;
+use std::path::PathBuf;
+
+/// Says what this machine offers: vectors, executable memory, peers for measurements
+#[derive(clap::Args)]
+pub struct Arguments {}
+
+/// A type whose kernel is always worth having.
+const RECORD: &str = "struct [1@0 double, 3@16 int, 1@40 (vector 7 3 5 float), 1@512 (vector 5 1 3 double)]";
+
+/// Commands that measurements use, what for, and the Debian packages that hold them.
+pub const PEERS: [(&str, &str, &str); 3] = [
+    ("mpicc.mpich", "MPICH", "mpich libmpich-dev"),
+    ("mpicc.openmpi", "Open MPI", "openmpi-bin libopenmpi-dev"),
+    ("gcc", "hand-written loops", "gcc libc6-dev"),
+];
+
+/// Runs the command.
+pub fn run(_: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
+    let engine = Engine::builder().policy(Policy::Eager).build();
+    let target = engine.target();
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    writeln!(out, "dtc {}", env!("CARGO_PKG_VERSION"))?;
+    row(out, "processor", &format!("{}, {cores} available", processor()))?;
+    row(out, "vectors", &target.level.to_string())?;
+    let streaming = report::bytes(target.streaming_bytes);
+    row(out, "cache", &format!("packs of more than {streaming} go past it"))?;
+    row(out, "kernels", &kernels(&engine))?;
+    for (command, what, packages) in PEERS {
+        let state = match find(command) {
+            Some(path) => format!("{} ({what})", path.display()),
+            None => format!("missing; dtc bench --peers wants it for {what}: apt-get install {packages}"),
+        };
+        row(out, command, &state)?;
+    }
+    row(out, "GPU", "not supported by this version, which packs and unpacks host memory")?;
+    Ok(())
+}
+
+fn row(out: &mut dyn Write, name: &str, value: &str) -> Result<(), Failure> {
+    Ok(writeln!(out, "    {name:<15}{value}")?)
+}
+
+/// Whether compiled code may run, found by compiling some.
+fn kernels(engine: &Engine) -> String {
+    let Ok(datatype) = text::parse(RECORD) else { return "unknown".to_owned() };
+    let committed = engine.commit(&datatype);
+    match committed.tier() {
+        Tier::Specialised => "executable memory is allowed; types get kernels of their own".to_owned(),
+        Tier::Generic if committed.plan().decision().specialise() => {
+            "executable memory is refused, so the generic tier serves; lift the policy that forbids it \
+             (SELinux execmem, a seccomp filter) to get kernels"
+                .to_owned()
+        }
+        Tier::Generic => "not tried: the generic tier is best for everything here".to_owned(),
+    }
+}
+
+/// Where a command lies on the search path.
+pub fn find(command: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|folder| folder.join(command)).find(|file| file.is_file())
+}
+
+/// What the system calls its processor.
+pub fn processor() -> String {
+    let information = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = information.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
+    model.map_or_else(|| std::env::consts::ARCH.to_owned(), |(_, model)| model.trim().to_owned())
+}

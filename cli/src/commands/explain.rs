@@ -1,0 +1,173 @@
+//! `dtc explain`: everything that the compiler knows and decides about a type.
+
+use crate::commands::emit::compiler;
+use crate::description::{self, Named};
+use crate::failure::Failure;
+use crate::report;
+use dtc_compiler::codegen::cranelift::Direction;
+use dtc_compiler::layout::{Layout, TypeHash};
+use dtc_compiler::passes::Canonical;
+use dtc_compiler::plan::Plan;
+use dtc_compiler::{canonicalise, lower};
+use dtc_runtime::Engine;
+use serde_json::{Map, Value, json};
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::Instant;
+
+/// Explains a type: facts, layout, passes, plan, kernels and hash
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// A type description: JSON, or the short notation in a file that ends in .dtc or .txt
+    #[arg(value_name = "TYPE.json")]
+    file: PathBuf,
+    /// Prints a JSON object
+    #[arg(long)]
+    json: bool,
+    /// Prints long parts in full
+    #[arg(long)]
+    full: bool,
+}
+
+/// The kernel of one direction.
+struct Kernel {
+    direction: &'static str,
+    code_bytes: usize,
+    nanoseconds: f64,
+}
+
+/// What there is to say.
+struct Explanation {
+    named: Named,
+    lowered: Layout,
+    canonical: Canonical,
+    hash: TypeHash,
+    plan: Plan,
+    kernels: Vec<Kernel>,
+}
+
+impl Explanation {
+    fn of(named: Named) -> Result<Explanation, Failure> {
+        let lowered = lower(&named.description.datatype);
+        let canonical = canonicalise(&lowered);
+        let hash = canonical.layout.type_hash();
+        let plan = Plan::new(&canonical.layout, &Engine::new().target());
+        let mut kernels = Vec::new();
+        if plan.decision().specialise()
+            && let Ok(compiler) = compiler()
+        {
+            for (direction, name) in [(Direction::Pack, "pack"), (Direction::Unpack, "unpack")] {
+                let start = Instant::now();
+                let code = compiler.compile(&plan, direction);
+                let nanoseconds = start.elapsed().as_nanos() as f64;
+                let code = code.map_err(|error| Failure::data(format_args!("kernel for {name}"), "code", error))?;
+                kernels.push(Kernel { direction: name, code_bytes: code.code.len(), nanoseconds });
+            }
+        }
+        Ok(Explanation { named, lowered, canonical, hash, plan, kernels })
+    }
+
+    /// Which tier serves once kernels are compiled.
+    fn tier(&self) -> &'static str {
+        if self.kernels.is_empty() { "generic" } else { "specialised" }
+    }
+
+    fn runs(&self) -> u64 {
+        let layout = &self.canonical.layout;
+        layout.measure(layout.root().node).runs
+    }
+
+    fn to_json(&self) -> Value {
+        let description = &self.named.description;
+        let (facts, layout) = (description.datatype.facts(), &self.canonical.layout);
+        let passes: Map<String, Value> =
+            self.canonical.report.fired().iter().map(|&(name, times)| (name.to_owned(), times.into())).collect();
+        let kernels: Map<String, Value> = self
+            .kernels
+            .iter()
+            .map(|kernel| {
+                let facts = json!({"code_bytes": kernel.code_bytes, "compile_ns": kernel.nanoseconds});
+                (kernel.direction.to_owned(), facts)
+            })
+            .collect();
+        json!({
+            "name": self.named.name,
+            "story": description.story,
+            "source": description.source,
+            "count": description.count,
+            "origin_bytes": description.origin_bytes,
+            "buffer_bytes": description.buffer_bytes,
+            "type": description.datatype.to_string(),
+            "type_nodes": description.datatype.nodes().len(),
+            "hash": self.hash.to_string(),
+            "size": facts.size,
+            "lb": facts.lb,
+            "ub": facts.ub,
+            "extent": facts.extent(),
+            "true_lb": facts.true_lb,
+            "true_ub": facts.true_ub,
+            "true_extent": facts.true_extent(),
+            "alignment": facts.alignment,
+            "elements": facts.signature.elements(),
+            "runs": self.runs(),
+            "lowered": self.lowered.to_string(),
+            "layout": layout.to_string(),
+            "exact": layout.exact(),
+            "passes": passes,
+            "plan": self.plan.to_string(),
+            "decision": self.plan.decision().to_string(),
+            "tier": self.tier(),
+            "kernels": kernels,
+        })
+    }
+
+    fn print(&self, out: &mut dyn Write, lines: usize, width: usize) -> Result<(), Failure> {
+        let description = &self.named.description;
+        let facts = description.datatype.facts();
+        writeln!(out, "{}", self.named.name)?;
+        for remark in [&description.story, &description.source].into_iter().flatten() {
+            writeln!(out, "    {remark}")?;
+        }
+        writeln!(out, "type, {} nodes", description.datatype.nodes().len())?;
+        write!(out, "{}", report::shortened(&description.datatype.to_string(), lines, width))?;
+        writeln!(out, "facts")?;
+        let rows = [
+            ("size", facts.size.to_string()),
+            ("lb, ub, extent", format!("{}, {}, {}", facts.lb, facts.ub, facts.extent())),
+            ("true lb, ub, extent", format!("{}, {}, {}", facts.true_lb, facts.true_ub, facts.true_extent())),
+            ("alignment", facts.alignment.to_string()),
+            ("basic elements", facts.signature.elements().to_string()),
+            ("contiguous runs", self.runs().to_string()),
+            ("count of a transfer", description.count.to_string()),
+        ];
+        for (name, value) in rows {
+            writeln!(out, "    {name:<20}{value}")?;
+        }
+        writeln!(out, "layout as lowered")?;
+        write!(out, "{}", report::shortened(&self.lowered.to_string(), lines, width))?;
+        writeln!(out, "passes\n    {}", self.canonical.report)?;
+        let exact = if self.canonical.layout.exact() { "exact" } else { "not exact: too many runs to write out" };
+        writeln!(out, "layout, canonical ({exact})")?;
+        write!(out, "{}", report::shortened(&self.canonical.layout.to_string(), lines, width))?;
+        writeln!(out, "{}", self.plan.to_string().lines().next().unwrap_or("plan"))?;
+        let steps: Vec<String> = self.plan.to_string().lines().skip(1).map(|line| line.trim().to_owned()).collect();
+        write!(out, "{}", report::shortened(&steps.join("\n"), lines, width))?;
+        writeln!(out, "decision\n    {}", self.plan.decision())?;
+        for Kernel { direction, code_bytes, nanoseconds } in &self.kernels {
+            writeln!(out, "    {direction:<7}{code_bytes} bytes of code, compiled in {}", report::time(*nanoseconds))?;
+        }
+        writeln!(out, "hash\n    {}", self.hash)?;
+        Ok(())
+    }
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
+    let explanation = Explanation::of(description::read(&arguments.file)?)?;
+    if arguments.json {
+        writeln!(out, "{:#}", explanation.to_json())?;
+        return Ok(());
+    }
+    let (lines, width) = if arguments.full { (usize::MAX, usize::MAX) } else { (16, 200) };
+    explanation.print(out, lines, width)
+}

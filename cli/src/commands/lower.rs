@@ -1,0 +1,23 @@
+//! `dtc lower`: the layout before and after the passes.
+
+use crate::description;
+use crate::failure::Failure;
+use dtc_compiler::{canonicalise, lower};
+use std::io::Write;
+use std::path::PathBuf;
+
+/// Prints the lowered layout, the passes that fired, and the canonical layout
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// A type description: JSON, or the short notation in a file that ends in .dtc or .txt
+    #[arg(value_name = "TYPE.json")]
+    file: PathBuf,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
+    let lowered = lower(&description::read(&arguments.file)?.description.datatype);
+    let canonical = canonicalise(&lowered);
+    writeln!(out, "{lowered}\n\npasses: {}\n\n{}", canonical.report, canonical.layout)?;
+    Ok(())
+}

@@ -1,0 +1,11 @@
+//! The commands, one a file.
+
+pub mod bench;
+pub mod demo;
+pub mod doctor;
+pub mod emit;
+pub mod explain;
+pub mod lower;
+pub mod pack;
+mod transfer;
+pub mod unpack;

@@ -1,0 +1,161 @@
+//! What `dtc pack` and `dtc unpack` share: arguments, fragments, progress.
+
+use crate::description;
+use crate::failure::Failure;
+use clap::ValueEnum;
+use dtc_runtime::{Committed, Engine, PackError, Policy, Tier};
+use indicatif::{ProgressBar, ProgressStyle};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Packed bytes that are moved between two looks at the clock.
+pub const FRAGMENT_BYTES: u64 = 64 << 20;
+
+/// Arguments of both commands.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// A type description: JSON, or the short notation in a file that ends in .dtc or .txt
+    #[arg(value_name = "TYPE.json")]
+    file: PathBuf,
+    /// The file to read: raw bytes, or a NumPy array if it ends in .npy
+    #[arg(long = "in", value_name = "FILE")]
+    pub input: PathBuf,
+    /// The file to write: raw bytes, or a NumPy array if it ends in .npy
+    #[arg(long = "out", value_name = "FILE")]
+    pub output: PathBuf,
+    /// Elements of the type [default: the description's count]
+    #[arg(long, value_name = "N")]
+    count: Option<u64>,
+    /// Where in the data, behind the header of a NumPy array, address 0 of the type lies
+    #[arg(long, value_name = "BYTES", default_value_t = 0)]
+    pub origin: usize,
+    /// The first packed byte to move
+    #[arg(long, value_name = "BYTES", default_value_t = 0)]
+    pub offset: u64,
+    /// The most packed bytes to move [default: all]
+    #[arg(long = "max", value_name = "BYTES")]
+    pub most: Option<u64>,
+    /// Threads that move bytes
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub threads: u16,
+    /// Which code moves the bytes
+    #[arg(long, value_enum, default_value_t = Backend::Auto)]
+    backend: Backend,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Backend {
+    /// SIMD leaves driven by the plan
+    Generic,
+    /// A kernel compiled for the type
+    Cranelift,
+    /// Whichever the engine prefers
+    Auto,
+}
+
+/// A committed type with the counts of one call.
+pub struct Transfer {
+    /// The type.
+    pub committed: Committed,
+    /// How many elements.
+    pub count: u64,
+    /// Packed bytes of all elements.
+    pub total: u64,
+}
+
+impl Transfer {
+    /// Reads and commits the type.
+    pub fn prepare(arguments: &Arguments) -> Result<Transfer, Failure> {
+        let description = description::read(&arguments.file)?.description;
+        let policy = match arguments.backend {
+            Backend::Generic => Policy::Off,
+            Backend::Cranelift => Policy::Eager,
+            Backend::Auto => Policy::Background,
+        };
+        let committed = Engine::builder().policy(policy).build().commit(&description.datatype);
+        if matches!(arguments.backend, Backend::Cranelift)
+            && committed.plan().decision().specialise()
+            && committed.tier() == Tier::Generic
+        {
+            let remedy = "lift the policy that refuses it, or use --backend generic";
+            return Err(Failure::missing(
+                "--backend cranelift",
+                "executable memory",
+                "that the system refuses it",
+                remedy,
+            ));
+        }
+        let count = arguments.count.unwrap_or(description.count);
+        let total = committed.packed_size(count).map_err(|error| refused(&arguments.output, error))?;
+        if arguments.offset > total {
+            return Err(Failure::description(
+                "--offset",
+                format_args!("at most {total} packed bytes"),
+                arguments.offset,
+            ));
+        }
+        Ok(Transfer { committed, count, total })
+    }
+
+    /// Packed bytes from the offset on, as far as the arguments want them.
+    pub fn wanted(&self, arguments: &Arguments) -> u64 {
+        arguments.most.unwrap_or(u64::MAX).min(self.total - arguments.offset)
+    }
+}
+
+/// A call that the runtime refused, said of the file whose data is too small.
+pub fn refused(file: &Path, error: PackError) -> Failure {
+    let file = file.display();
+    match error {
+        PackError::Bounds { low, high, before, after } => Failure::data(
+            file,
+            format_args!("bytes {low} to {high} from the origin to lie inside the data"),
+            format_args!("{before} bytes before the origin and {after} after it"),
+        ),
+        PackError::Origin { origin, length } => Failure::data(
+            file,
+            format_args!("the origin, {origin}, to lie inside the data"),
+            format_args!("{length} bytes"),
+        ),
+        PackError::Count { count, most } => {
+            Failure::description("--count", format_args!("at most {most} elements, for 63-bit sizes"), count)
+        }
+        error => Failure::Data(format!("{file}: {error}")),
+    }
+}
+
+/// A bar on the terminal, for transfers that take more than a second.
+pub struct Progress {
+    start: Instant,
+    total: u64,
+    bar: Option<ProgressBar>,
+}
+
+impl Progress {
+    /// Starts the clock.
+    pub fn new(total: u64) -> Progress {
+        Progress { start: Instant::now(), total, bar: None }
+    }
+
+    /// So many bytes are done.
+    pub fn reached(&mut self, done: u64) {
+        if self.start.elapsed() < Duration::from_secs(1) {
+            return;
+        }
+        let bar = self.bar.get_or_insert_with(|| {
+            let style =
+                ProgressStyle::with_template("{wide_bar} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left");
+            // The bar draws to standard error, and only if that is a terminal.
+            ProgressBar::new(self.total).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+        });
+        bar.set_position(done);
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! `dtc unpack`: from a file of packed bytes into an existing data file.
+
+use super::transfer::{Arguments as Transferred, FRAGMENT_BYTES, Progress, Transfer, refused};
+use crate::array_file::{Destination, Source};
+use crate::failure::Failure;
+use crate::report;
+use std::io::Write;
+use std::path::Path;
+
+/// Unpacks a file into an existing one: writes the bytes of a type and no others
+///
+/// Without --offset and --max, the packed file holds exactly the bytes of all elements. With several threads, what is
+/// moved from offset 0 on is moved in one go, without a progress bar.
+#[derive(clap::Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    transfer: Transferred,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
+    let arguments = &arguments.transfer;
+    let transfer = Transfer::prepare(arguments)?;
+    if same_file(&arguments.input, &arguments.output) {
+        return Err(Failure::description("--out", "another file than --in", arguments.output.display()));
+    }
+    let source = Source::open(&arguments.input)?;
+    let packed = packed_bytes(&source, arguments, &transfer)?;
+    let mut destination = Destination::open(&arguments.output)?;
+    let (origin, count) = (arguments.origin, transfer.count);
+    let failed = |error| refused(&arguments.output, error);
+    // Hands over no bytes, to learn whether all lie inside the data before anything is changed.
+    transfer.committed.unpack(&[], arguments.offset, destination.bytes_mut(), origin, count).map_err(failed)?;
+
+    if arguments.threads > 1 && arguments.offset == 0 {
+        let threads = arguments.threads.into();
+        transfer.committed.unpack_parallel(packed, destination.bytes_mut(), origin, count, threads).map_err(failed)?;
+    } else {
+        let mut progress = Progress::new(packed.len() as u64);
+        let mut done = 0;
+        for fragment in packed.chunks(FRAGMENT_BYTES as usize) {
+            let offset = arguments.offset + done;
+            transfer.committed.unpack(fragment, offset, destination.bytes_mut(), origin, count).map_err(failed)?;
+            done += fragment.len() as u64;
+            progress.reached(done);
+        }
+    }
+    destination.store(&arguments.output)?;
+    writeln!(out, "unpacked {} into {}", report::bytes(packed.len() as u64), arguments.output.display())?;
+    Ok(())
+}
+
+/// The packed bytes to move. A file that is shorter or longer than the call needs is most likely the wrong one.
+fn packed_bytes<'a>(source: &'a Source, arguments: &Transferred, transfer: &Transfer) -> Result<&'a [u8], Failure> {
+    let packed = source.bytes();
+    let (found, wanted) = (packed.len() as u64, transfer.wanted(arguments));
+    let fine = match arguments.most {
+        Some(_) => found >= wanted,
+        None if arguments.offset > 0 => found <= wanted,
+        None => found == wanted,
+    };
+    if !fine {
+        let quantity = match arguments.most {
+            Some(_) => "at least ",
+            None if arguments.offset > 0 => "at most ",
+            None => "",
+        };
+        let expected = format!("{quantity}{wanted} packed bytes");
+        return Err(Failure::data(arguments.input.display(), expected, format_args!("{found} bytes")));
+    }
+    Ok(&packed[..found.min(wanted) as usize])
+}
+
+/// Whether two names lead to one file.
+fn same_file(one: &Path, other: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        let identity = |path: &Path| std::fs::metadata(path).ok().map(|metadata| (metadata.dev(), metadata.ino()));
+        identity(one).is_some() && identity(one) == identity(other)
+    }
+    #[cfg(not(unix))]
+    {
+        let place = |path: &Path| std::fs::canonicalize(path).ok();
+        place(one).is_some() && place(one) == place(other)
+    }
+}

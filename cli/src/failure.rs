@@ -1,0 +1,74 @@
+//! Why a command ends early, and with which status.
+
+use std::fmt::Display;
+use std::io;
+use std::path::Path;
+use thiserror::Error;
+
+/// A failed command. Messages read `PLACE: expected X, found Y`.
+#[derive(Debug, Error)]
+pub enum Failure {
+    /// A bad description or bad arguments: status 2.
+    #[error("{0}")]
+    Description(String),
+    /// Bad data: a buffer too small, a wrong file, bytes that differ. Status 3.
+    #[error("{0}")]
+    Data(String),
+    /// A tool or library that is not there: status 4. The message says how to get it.
+    #[error("{0}")]
+    Missing(String),
+    /// Standard output cannot be written: status 3, or none if the reader has left.
+    #[error("standard output: expected it to take the report, found {0}")]
+    Output(#[from] io::Error),
+}
+
+fn sentence(place: impl Display, expected: impl Display, found: impl Display) -> String {
+    format!("{place}: expected {expected}, found {found}")
+}
+
+impl Failure {
+    /// A bad description or bad arguments.
+    pub fn description(place: impl Display, expected: impl Display, found: impl Display) -> Failure {
+        Failure::Description(sentence(place, expected, found))
+    }
+
+    /// Bad data.
+    pub fn data(place: impl Display, expected: impl Display, found: impl Display) -> Failure {
+        Failure::Data(sentence(place, expected, found))
+    }
+
+    /// A missing tool or library; `remedy` says how to get it.
+    pub fn missing(place: impl Display, expected: impl Display, found: impl Display, remedy: impl Display) -> Failure {
+        Failure::Missing(format!("{}; {remedy}", sentence(place, expected, found)))
+    }
+
+    /// A data file that the system does not let us use.
+    pub fn file(path: &Path, expected: impl Display, error: &io::Error) -> Failure {
+        Failure::data(path.display(), expected, reason(error))
+    }
+
+    /// The exit status.
+    pub fn status(&self) -> u8 {
+        match self {
+            Failure::Description(_) => 2,
+            Failure::Data(_) => 3,
+            Failure::Missing(_) => 4,
+            Failure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => 0,
+            Failure::Output(_) => 3,
+        }
+    }
+
+    /// Whether there is something to tell: a reader that closes the pipe early has had enough.
+    pub fn is_silent(&self) -> bool {
+        self.status() == 0
+    }
+}
+
+/// What the system says, without its error number.
+pub fn reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    match text.find(" (os error") {
+        Some(end) => text[..end].to_lowercase(),
+        None => text,
+    }
+}
