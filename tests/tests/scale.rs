@@ -49,7 +49,7 @@ fn stages(datatype: Datatype, before: Duration) -> Stages {
     let start = Instant::now();
     let plan = Plan::new(&canonical, &TARGET);
     timed("plan", start);
-    assert_eq!(plan.size(), datatype.facts().size as u64);
+    assert_eq!(plan.size(), datatype.facts().size);
     assert_eq!(hash, lowered.type_hash());
     let start = Instant::now();
     drop((datatype, lowered, plan));
