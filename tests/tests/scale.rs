@@ -194,7 +194,8 @@ fn long(list: List, entries: usize) -> Stages {
 #[test]
 fn long_lists_cost_time_in_proportion() {
     for (name, list) in LISTS {
-        // The best of several, because other tests run beside this one.
+        // The best of several, because other tests run beside this one; ten, because longer lists leave the caches. A
+        // quadratic step would cost sixteen times.
         let best = |entries: usize, times: usize| {
             let all = (0..times).map(|_| long(*list, entries));
             all.min_by_key(|stages| stages.total).unwrap()
@@ -203,7 +204,7 @@ fn long_lists_cost_time_in_proportion() {
         println!("{name}: {}; a quarter {:.1?}", whole.shown, quarter.total);
         assert!(whole.total < Duration::from_secs(3), "{name}: {}", whole.shown);
         assert!(
-            whole.total < quarter.total * 6 + Duration::from_millis(20),
+            whole.total < quarter.total * 10 + Duration::from_millis(20),
             "{name}: four times the entries cost {:.1?} instead of {:.1?}",
             whole.total,
             quarter.total
