@@ -18,13 +18,13 @@ use std::time::Instant;
 /// Compiles a type, packs and unpacks data with it, checks every byte and measures
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// A type description; without one, an exchange of a weather model
+    /// A type description; without one, a piece of a distributed matrix
     #[arg(value_name = "TYPE.json")]
     file: Option<PathBuf>,
 }
 
-/// The type of the demo: nine arrays of a weather model, each with a halo.
-const WEATHER: &str = include_str!("../../../ir-examples/wrf_x_vec.json");
+/// The type of the demo: a process's piece of a matrix that is dealt out in blocks, as ScaLAPACK does.
+const MATRIX: &str = include_str!("../../../ir-examples/darray_block_cyclic.json");
 
 /// What unpacks are poured onto.
 const POISON: u8 = 0xa5;
@@ -33,48 +33,38 @@ const POISON: u8 = 0xa5;
 const ROUNDS: usize = 7;
 const SAMPLE: f64 = 2e6;
 
-/// The loops that a programmer writes for the weather model's type: three floats of each row of each plane of each
-/// array.
-mod weather {
-    /// Where an array's halo begins, and how many planes and rows it has.
-    const ARRAYS: [(usize, usize, usize); 9] = [
-        (600, 1, 44),
-        (7256, 1, 44),
-        (13912, 1, 44),
-        (20568, 1, 44),
-        (59992, 44, 65),
-        (492632, 44, 65),
-        (925272, 44, 65),
-        (1790552, 44, 65),
-        (2655832, 44, 65),
-    ];
-    const PLANE: usize = 8320;
-    const ROW: usize = 128;
-    const HALO: usize = 12;
+/// The loops that a programmer writes for the matrix: process (1, 1) of a 2 x 3 grid holds every second block of 32
+/// rows and every third of 24 columns, both from the second on, of 500 x 430 doubles in columns.
+mod matrix {
+    const ROWS: usize = 500;
+    const COLUMNS: usize = 430;
+    const ELEMENT: usize = 8;
 
-    pub fn pack(memory: &[u8], packed: &mut [u8]) {
-        let mut packed = packed.chunks_exact_mut(HALO);
-        for (start, planes, rows) in ARRAYS {
-            for plane in 0..planes {
-                let plane = &memory[start + plane * PLANE..];
-                for (row, out) in (0..rows).zip(&mut packed) {
-                    out.copy_from_slice(&plane[row * ROW..row * ROW + HALO]);
-                }
-            }
+    /// The stretches of whole columns that blocks of rows cut out, in packed order: first byte and length.
+    #[inline]
+    fn pieces() -> impl Iterator<Item = (usize, usize)> {
+        let columns = (24..COLUMNS).step_by(3 * 24).flat_map(|block| block..(block + 24).min(COLUMNS));
+        columns.flat_map(|column| {
+            (32..ROWS).step_by(2 * 32).map(move |row| {
+                let rows = 32.min(ROWS - row);
+                ((column * ROWS + row) * ELEMENT, rows * ELEMENT)
+            })
+        })
+    }
+
+    pub fn pack(memory: &[u8], mut packed: &mut [u8]) {
+        for (at, bytes) in pieces() {
+            let Some((piece, rest)) = packed.split_at_mut_checked(bytes) else { return };
+            piece.copy_from_slice(&memory[at..at + bytes]);
+            packed = rest;
         }
     }
 
-    pub fn unpack(packed: &[u8], memory: &mut [u8]) {
-        let mut packed = packed.chunks_exact(HALO);
-        for (start, planes, rows) in ARRAYS {
-            for plane in 0..planes {
-                let plane = &mut memory[start + plane * PLANE..];
-                for row in 0..rows {
-                    // The order of a zip would take one piece too many from the packed bytes.
-                    let Some(piece) = packed.next() else { return };
-                    plane[row * ROW..row * ROW + HALO].copy_from_slice(piece);
-                }
-            }
+    pub fn unpack(mut packed: &[u8], memory: &mut [u8]) {
+        for (at, bytes) in pieces() {
+            let Some((piece, rest)) = packed.split_at_checked(bytes) else { return };
+            memory[at..at + bytes].copy_from_slice(piece);
+            packed = rest;
         }
     }
 }
@@ -85,8 +75,8 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
         Some(path) => description::read(path)?,
         None => {
             let description =
-                json::read(WEATHER).map_err(|error| Failure::Description(format!("the built-in type: {error}")))?;
-            Named { name: "wrf_x_vec".to_owned(), description }
+                json::read(MATRIX).map_err(|error| Failure::Description(format!("the built-in type: {error}")))?;
+            Named { name: "darray_block_cyclic".to_owned(), description }
         }
     };
     let built_in = arguments.file.is_none();
@@ -185,7 +175,7 @@ fn check_and_measure(
     }
     if built_in {
         packed.bytes_mut().fill(POISON);
-        weather::pack(memory.bytes(), packed.bytes_mut());
+        matrix::pack(memory.bytes(), packed.bytes_mut());
         judge.check_packed("hand-written loop", memory.bytes(), packed.bytes())?;
     }
 
@@ -227,8 +217,8 @@ impl Contest<'_> {
             }
             None if index == tiers.len() && pack => packed.bytes_mut().copy_from_slice(black_box(other.bytes())),
             None if index == tiers.len() => other.bytes_mut().copy_from_slice(black_box(packed.bytes())),
-            None if pack => weather::pack(black_box(memory.bytes()), black_box(packed.bytes_mut())),
-            None => weather::unpack(black_box(packed.bytes()), black_box(memory.bytes_mut())),
+            None if pack => matrix::pack(black_box(memory.bytes()), black_box(packed.bytes_mut())),
+            None => matrix::unpack(black_box(packed.bytes()), black_box(memory.bytes_mut())),
         }
     }
 }

@@ -1,0 +1,135 @@
+//! `dtc bench`: side by side with memcpy, hand-written loops and MPIs, in one run on this machine.
+
+mod case;
+mod measure;
+mod peer;
+mod prepare;
+mod table;
+
+use crate::commands::doctor::processor;
+use crate::failure::{Failure, reason};
+use case::Case;
+use measure::{Measured, Settings, measure};
+use serde_json::json;
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Measures packs and unpacks side by side with memcpy and, with --peers, hand-written loops and MPIs
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Type descriptions [default: every file of ir-examples in a checkout]
+    #[arg(value_name = "TYPE.json")]
+    files: Vec<PathBuf>,
+    /// A list of benchmark cases: {"cases": [...]}
+    #[arg(long, value_name = "FILE")]
+    cases: Option<PathBuf>,
+    /// Only types whose name contains this
+    #[arg(long, value_name = "TEXT")]
+    only: Option<String>,
+    /// Builds peers in this directory and measures them too
+    #[arg(long, value_name = "DIR")]
+    peers: Option<PathBuf>,
+    /// The program that prints hand-written loops [default: hand-loop beside dtc]
+    #[arg(long, value_name = "PATH")]
+    hand_loop: Option<PathBuf>,
+    /// The script that builds peers [default: bench/peers of the checkout]
+    #[arg(long, value_name = "PATH")]
+    peers_script: Option<PathBuf>,
+    /// Interleaved rounds
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    rounds: u16,
+    /// The least milliseconds of a sample
+    #[arg(long, value_name = "MS", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    min_time: u16,
+    /// Writes all figures to a file
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// The date that the figures bear [default: today]
+    #[arg(long, value_name = "DATE")]
+    date: Option<String>,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
+    let mut cases = case::collect(&arguments.files, arguments.cases.as_deref())?;
+    if let Some(text) = &arguments.only {
+        cases.retain(|case| case.name.contains(text.as_str()));
+        if cases.is_empty() {
+            return Err(Failure::description("--only", "a part of a type's name", format_args!("\"{text}\"")));
+        }
+    }
+    let mut notes = Vec::new();
+    if let Some(directory) = &arguments.peers {
+        let programs = prepare::Programs::find(arguments.hand_loop.as_deref(), arguments.peers_script.as_deref())?;
+        notes = prepare::prepare(directory, &cases, &programs)?;
+    }
+    let settings = Settings {
+        rounds: arguments.rounds.into(),
+        least: f64::from(arguments.min_time) * 1e6,
+        peers: arguments.peers.as_deref(),
+    };
+    let mut results = Vec::new();
+    let terminal = std::io::stderr().is_terminal();
+    for (index, case) in cases.iter().enumerate() {
+        if terminal {
+            let _ = write!(std::io::stderr(), "\r\x1b[Kmeasuring {} ({} of {})", case.name, index + 1, cases.len());
+        }
+        results.push(measure(case, &settings)?);
+    }
+    if terminal {
+        let _ = write!(std::io::stderr(), "\r\x1b[K");
+    }
+    if let Some(path) = &arguments.json {
+        let text = format!("{:#}\n", to_json(arguments, &results, &notes));
+        std::fs::write(path, text)
+            .map_err(|error| Failure::description(path.display(), "a file to write", reason(&error)))?;
+    }
+    table::print(&results, arguments.peers.is_some(), out)?;
+    for note in notes.iter().chain(results.iter().flat_map(|result| &result.notes)) {
+        writeln!(out, "note: {note}")?;
+    }
+    let mismatches: Vec<&String> = results.iter().flat_map(|result| &result.mismatches).collect();
+    match mismatches.split_first() {
+        None => Ok(()),
+        Some((first, rest)) => {
+            for mismatch in rest {
+                writeln!(out, "mismatch: {mismatch}")?;
+            }
+            Err(Failure::Data((*first).clone()))
+        }
+    }
+}
+
+fn to_json(arguments: &Arguments, results: &[Measured], notes: &[String]) -> serde_json::Value {
+    let command: Vec<String> = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect();
+    let versions = arguments.peers.is_some().then(prepare::versions);
+    json!({
+        "dtc": env!("CARGO_PKG_VERSION"),
+        "optimised": !cfg!(debug_assertions),
+        "date": arguments.date.clone().unwrap_or_else(today),
+        "processor": processor(),
+        "vectors": dtc_runtime::Engine::new().target().level.to_string(),
+        "command": command,
+        "rounds": arguments.rounds,
+        "min_time_ms": arguments.min_time,
+        "peer_versions": versions,
+        "units": "nanoseconds per call; ratios are peer over dtc, so above 1 dtc is faster",
+        "notes": notes,
+        "summary": table::summary_json(results),
+        "cases": results.iter().map(Measured::to_json).collect::<Vec<_>>(),
+    })
+}
+
+/// The date in UTC, year-month-day.
+fn today() -> String {
+    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
+    // Days in eras of 400 years that begin on 1 March of a year divisible by 400.
+    let days = seconds / 86_400 + 719_468;
+    let (era, day) = (days / 146_097, days % 146_097);
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let (day, month) = (day - (153 * month + 2) / 5 + 1, if month < 10 { month + 3 } else { month - 9 });
+    format!("{:04}-{month:02}-{day:02}", era * 400 + year + u64::from(month <= 2))
+}

@@ -1,0 +1,146 @@
+//! Tables and the summary.
+
+use super::measure::{Contest, Measured};
+use crate::failure::Failure;
+use crate::report;
+use crate::timing::geometric_mean;
+use comfy_table::{CellAlignment, Table, presets};
+use serde_json::{Value, json};
+use std::io::Write;
+
+/// Cases below this are listed: they are where dtc loses.
+const LOST: f64 = 0.95;
+
+/// Prints everything.
+pub fn print(results: &[Measured], peers: bool, out: &mut dyn Write) -> Result<(), Failure> {
+    if cfg!(debug_assertions) {
+        writeln!(out, "a debug build: the times below say little")?;
+    }
+    let ratio = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| format!("{value:.2}"));
+    let mut table = table(&["type", "packed", "tier", "pack", "memcpy/dtc", "unpack", "memcpy/dtc"]);
+    for result in results {
+        table.add_row([
+            result.name.clone(),
+            report::bytes(result.packed_bytes),
+            result.tier.clone(),
+            time_of(&result.pack, "dtc"),
+            ratio(result.pack.memcpy_ratio()),
+            time_of(&result.unpack, "dtc"),
+            ratio(result.unpack.memcpy_ratio()),
+        ]);
+    }
+    writeln!(out, "{table}")?;
+    if peers {
+        for (direction, contest) in DIRECTIONS {
+            writeln!(out, "\n{direction}: the loop is the faster of -O3 and -O2; ratios above 1 are dtc's gain")?;
+            let mut table = self::table(&["type", "dtc", "loop", "mpich", "openmpi", "fastest/dtc", "MPI/dtc"]);
+            for result in results {
+                let contest = contest(result);
+                table.add_row([
+                    result.name.clone(),
+                    time_of(contest, "dtc"),
+                    contest.hand_loop().map_or_else(|| "-".to_owned(), |times| report::time(times.median())),
+                    time_of(contest, "mpich"),
+                    time_of(contest, "openmpi"),
+                    ratio(contest.peer_ratio()),
+                    ratio(contest.mpi_ratio()),
+                ]);
+            }
+            writeln!(out, "{table}")?;
+        }
+    }
+    writeln!(out, "\ncommit: build, commit and free; the kernel is ready after")?;
+    let mut table = self::table(&["type", "dtc, new", "dtc, known", "kernel", "mpich", "openmpi"]);
+    for result in results {
+        table.add_row([
+            result.name.clone(),
+            time_of(&result.commit, "dtc"),
+            time_of(&result.commit, "dtc_known"),
+            if result.tier == "specialised" { report::time(result.kernel_ready) } else { "-".to_owned() },
+            time_of(&result.commit, "mpich"),
+            time_of(&result.commit, "openmpi"),
+        ]);
+    }
+    writeln!(out, "{table}")?;
+    if peers {
+        summary(results, out)?;
+    }
+    Ok(())
+}
+
+type Pick = fn(&Measured) -> &Contest;
+const DIRECTIONS: [(&str, Pick); 2] = [("pack", |result| &result.pack), ("unpack", |result| &result.unpack)];
+
+type Ratio = fn(&Contest) -> Option<f64>;
+const RATIOS: [(&str, Ratio); 2] = [("fastest peer/dtc", Contest::peer_ratio), ("better MPI/dtc", Contest::mpi_ratio)];
+
+fn table(header: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_HORIZONTAL_ONLY).set_header(header.iter().copied());
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
+}
+
+fn time_of(contest: &Contest, name: &str) -> String {
+    contest.of(name).map_or_else(|| "-".to_owned(), |times| report::time(times.median()))
+}
+
+/// Names and ratios of the cases that have one.
+fn ratios(results: &[Measured], pick: Pick, ratio: Ratio) -> Vec<(&str, f64)> {
+    results.iter().filter_map(|result| Some((result.name.as_str(), ratio(pick(result))?))).collect()
+}
+
+fn least<'a>(ratios: &[(&'a str, f64)]) -> Option<(&'a str, f64)> {
+    ratios.iter().copied().min_by(|one, other| one.1.total_cmp(&other.1))
+}
+
+fn mean(ratios: &[(&str, f64)]) -> f64 {
+    geometric_mean(&ratios.iter().map(|&(_, ratio)| ratio).collect::<Vec<_>>())
+}
+
+fn summary(results: &[Measured], out: &mut dyn Write) -> Result<(), Failure> {
+    writeln!(out)?;
+    for (direction, pick) in DIRECTIONS {
+        for (what, ratio) in RATIOS {
+            let ratios = ratios(results, pick, ratio);
+            let Some((name, least)) = least(&ratios) else { continue };
+            let mean = mean(&ratios);
+            let cases = ratios.len();
+            writeln!(
+                out,
+                "{direction:<7} {what:<17} minimum {least:.2} ({name}), geometric mean {mean:.2}, {cases} cases"
+            )?;
+        }
+    }
+    for (direction, pick) in DIRECTIONS {
+        for (name, ratio) in ratios(results, pick, Contest::peer_ratio).into_iter().filter(|(_, ratio)| *ratio < LOST) {
+            writeln!(out, "below {LOST}: {direction} {name} {ratio:.2}")?;
+        }
+    }
+    Ok(())
+}
+
+/// The summary for machines.
+pub fn summary_json(results: &[Measured]) -> Value {
+    let mut rows = Vec::new();
+    for (direction, pick) in DIRECTIONS {
+        for (what, ratio) in RATIOS {
+            let ratios = ratios(results, pick, ratio);
+            if let Some((name, least)) = least(&ratios) {
+                let below: Vec<_> = ratios.iter().filter(|(_, ratio)| *ratio < LOST).map(|(name, _)| name).collect();
+                rows.push(json!({
+                    "direction": direction,
+                    "ratio": what,
+                    "minimum": least,
+                    "minimum_case": name,
+                    "geometric_mean": mean(&ratios),
+                    "cases": ratios.len(),
+                    "below_0.95": below,
+                }));
+            }
+        }
+    }
+    rows.into()
+}

@@ -1,0 +1,73 @@
+//! Bad descriptions and arguments: status 2, and a message with place, expected and found.
+
+mod common;
+
+use common::{dtc, write};
+use tempfile::tempdir;
+
+#[test]
+fn faulty_descriptions_are_named() {
+    let folder = tempdir().expect("a folder");
+    let int = r#"{"kind": "named", "name": "MPI_INT"}"#;
+    let cases = [
+        ("kind", r#"{"kind": "vectro", "count": 1}"#.to_owned(), "$.kind"),
+        (
+            "lengths",
+            format!(r#"{{"kind": "indexed", "blocklengths": [1, 2], "displacements": [0], "child": {int}}}"#),
+            "$.",
+        ),
+        ("count", format!(r#"{{"kind": "contiguous", "count": -2, "child": {int}}}"#), "$.count"),
+        (
+            "overflow",
+            format!(
+                r#"{{"kind": "contiguous", "count": 9223372036854775807, "child":
+                   {{"kind": "contiguous", "count": 9223372036854775807, "child": {int}}}}}"#
+            ),
+            "$",
+        ),
+        (
+            "reference",
+            r#"{"types": {"a": {"kind": "dup", "child": {"ref": "b"}}}, "root": "a"}"#.to_owned(),
+            "$.types.a",
+        ),
+        (
+            "cycle",
+            r#"{"types": {"a": {"kind": "dup", "child": {"ref": "b"}}, "b": {"kind": "dup", "child": {"ref": "a"}}},
+               "root": "a"}"#
+                .to_owned(),
+            "$.types",
+        ),
+        ("text", "not JSON".to_owned(), "$"),
+    ];
+    for (name, text, place) in cases {
+        let file = format!("{name}.json");
+        write(folder.path(), &file, text);
+        for command in ["explain", "lower", "demo", "bench"] {
+            dtc(folder.path(), &[command, &file]).fails(2, &[&file, place]);
+        }
+    }
+    write(folder.path(), "short.dtc", "vector 12 1\n (contiguous 5 double)");
+    dtc(folder.path(), &["lower", "short.dtc"]).fails(2, &["short.dtc", "line 2, column 2"]);
+    dtc(folder.path(), &["lower", "absent.json"]).fails(2, &["absent.json", "no such file"]);
+}
+
+#[test]
+fn faulty_arguments_are_status_2() {
+    let folder = tempdir().expect("a folder");
+    write(folder.path(), "t.dtc", "contiguous 4 int");
+    write(folder.path(), "in", [0; 64]);
+    for arguments in [
+        &["fly"] as &[&str],
+        &["emit", "t.dtc", "--as", "poem"],
+        &["pack", "t.dtc", "--in", "in"],
+        &["pack", "t.dtc", "--in", "in", "--out", "out", "--count", "-1"],
+        &["pack", "t.dtc", "--in", "in", "--out", "out", "--threads", "0"],
+        &["bench", "t.dtc", "--only", "nothing"],
+    ] {
+        assert_eq!(dtc(folder.path(), arguments).status, 2, "{arguments:?}");
+    }
+    let most = u64::MAX.to_string();
+    dtc(folder.path(), &["pack", "t.dtc", "--in", "in", "--out", "out", "--count", &most]).fails(2, &["--count"]);
+    dtc(folder.path(), &["pack", "t.dtc", "--in", "in", "--out", "out", "--offset", "17"]).fails(2, &["--offset"]);
+    assert!(!folder.path().join("out").exists());
+}

@@ -1,0 +1,137 @@
+//! The commands that report on types and machines.
+
+mod common;
+
+use common::{dtc, write};
+use serde_json::Value;
+use std::process::{Command, Stdio};
+use tempfile::tempdir;
+
+/// A type whose kernel is worth having: unlike arrays in a loop.
+const TYPE: &str = r#"{"story": "unlike rows", "count": 3, "type": {"kind": "struct", "blocklengths": [1, 2, 1],
+    "displacements_bytes": [0, 24, 700], "children": [
+        {"kind": "named", "name": "MPI_DOUBLE"},
+        {"kind": "vector", "count": 9, "blocklength": 3, "stride": 7, "child": {"kind": "named", "name": "MPI_FLOAT"}},
+        {"kind": "vector", "count": 5, "blocklength": 1, "stride": 3, "child": {"kind": "named", "name": "MPI_SHORT"}}]}}"#;
+
+#[test]
+fn explain_tells_the_facts() {
+    let folder = tempdir().expect("a folder");
+    write(folder.path(), "t.json", TYPE);
+    let text = dtc(folder.path(), &["explain", "t.json"]).fine();
+    for part in ["unlike rows", "lb, ub, extent", "passes", "plan of", "hash"] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    let object: Value = serde_json::from_str(&dtc(folder.path(), &["explain", "t.json", "--json"]).fine()).unwrap();
+    assert_eq!(object["size"], 8 + 2 * 9 * 12 + 10);
+    assert_eq!((&object["lb"], &object["true_lb"], &object["count"]), (&0.into(), &0.into(), &3.into()));
+    assert_eq!(object["true_extent"], 700 + 4 * 6 + 2);
+    assert_eq!(object["hash"].as_str().map(str::len), Some(32));
+    assert_eq!(object["exact"], true);
+    assert!(object["passes"]["erase-kinds"].as_u64() > Some(0));
+    for key in ["extent", "alignment", "elements", "runs", "plan", "tier", "story", "decision", "kernels", "lowered"] {
+        assert!(!object[key].is_null(), "{key}");
+    }
+    let layout = object["layout"].as_str().unwrap();
+    let emitted = dtc(folder.path(), &["emit", "t.json", "--as", "layout"]).fine();
+    assert_eq!(emitted.trim_end(), layout);
+    assert!(dtc(folder.path(), &["lower", "t.json"]).fine().trim_end().ends_with(layout));
+}
+
+#[test]
+fn every_form_is_emitted() {
+    let folder = tempdir().expect("a folder");
+    write(folder.path(), "t.json", TYPE);
+    for (form, part) in
+        [("layout", "root"), ("dot", "digraph"), ("clif", "function"), ("asm", "ret"), ("mpi-c", "MPI_Type_commit")]
+    {
+        for direction in ["pack", "unpack"] {
+            let arguments = ["emit", "t.json", "--as", form, "--direction", direction];
+            let text = dtc(folder.path(), &arguments).fine();
+            assert!(text.contains(part), "{form}: {text}");
+            let to_file = [&arguments[..], &["-o", "out", "--target", "native"]].concat();
+            assert_eq!(dtc(folder.path(), &to_file).fine(), "");
+            assert_eq!(std::fs::read_to_string(folder.path().join("out")).unwrap(), text);
+        }
+    }
+}
+
+#[test]
+fn demos_check_every_byte() {
+    let folder = tempdir().expect("a folder");
+    write(folder.path(), "t.json", TYPE);
+    write(folder.path(), "back.dtc", "vector 4 1 -3 int");
+    write(folder.path(), "none.dtc", "contiguous 0 int");
+    for arguments in [&["demo"] as &[&str], &["demo", "t.json"], &["demo", "back.dtc"], &["demo", "none.dtc"]] {
+        let text = dtc(folder.path(), arguments).fine();
+        assert!(text.ends_with("every byte checked\n"), "{text}");
+        assert!(text.contains("memcpy"), "{text}");
+    }
+    assert!(dtc(folder.path(), &["demo"]).fine().contains("hand-written loop"));
+}
+
+#[test]
+fn a_bench_without_peers_compares_with_memcpy() {
+    let folder = tempdir().expect("a folder");
+    write(folder.path(), "t.json", TYPE);
+    let cases = format!(
+        r#"{{"cases": [{{"name": "one case", "tree": {}, "count": 2, "buffer_bytes": 4096,
+            "send_origin_bytes": 64, "recv_origin_bytes": 8}}]}}"#,
+        serde_json::from_str::<Value>(TYPE).unwrap()["type"]
+    );
+    write(folder.path(), "cases.json", cases);
+    let arguments = [
+        "bench",
+        "t.json",
+        "--cases",
+        "cases.json",
+        "--rounds",
+        "2",
+        "--min-time",
+        "1",
+        "--json",
+        "figures",
+        "--date",
+        "2001-02-03",
+    ];
+    let text = dtc(folder.path(), &arguments).fine();
+    assert!(text.contains("one_case") && text.contains("memcpy/dtc"), "{text}");
+    let figures = std::fs::read_to_string(folder.path().join("figures")).unwrap();
+    let figures: Value = serde_json::from_str(&figures).unwrap();
+    assert_eq!((&figures["date"], &figures["rounds"]), (&"2001-02-03".into(), &2.into()));
+    assert!(figures["processor"].is_string() && figures["command"].is_array());
+    for case in figures["cases"].as_array().unwrap() {
+        for direction in ["pack", "unpack"] {
+            assert!(case[direction]["medians"]["dtc"].as_f64() > Some(0.0), "{case}");
+            assert!(case[direction]["memcpy_over_dtc"].as_f64() > Some(0.0), "{case}");
+        }
+        assert_eq!(case["mismatches"], Value::Array(Vec::new()));
+    }
+    let missing = ["bench", "t.json", "--peers", "peers", "--hand-loop", "absent"];
+    dtc(folder.path(), &missing).fails(4, &["hand-loop", "cargo build"]);
+    dtc(folder.path(), &["bench"]).fails(2, &["TYPE.json"]);
+}
+
+#[test]
+fn the_doctor_looks_around() {
+    let text = dtc(&std::env::temp_dir(), &["doctor"]).fine();
+    for part in ["vectors", "executable memory", "mpicc.mpich", "mpicc.openmpi", "gcc", "GPU"] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+}
+
+#[test]
+fn a_closed_pipe_is_no_failure() {
+    let folder = tempdir().expect("a folder");
+    write(folder.path(), "t.json", TYPE);
+    let mut child = Command::new(env!("CARGO_BIN_EXE_dtc"))
+        .args(["explain", "t.json", "--json"])
+        .current_dir(folder.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), output.stderr), (Some(0), Vec::new()));
+}
