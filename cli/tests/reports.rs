@@ -109,7 +109,6 @@ fn a_bench_without_peers_compares_with_memcpy() {
     }
     let missing = ["bench", "t.json", "--peers", "peers", "--hand-loop", "absent"];
     dtc(folder.path(), &missing).fails(4, &["hand-loop", "cargo build"]);
-    dtc(folder.path(), &["bench"]).fails(2, &["TYPE.json"]);
 }
 
 #[test]

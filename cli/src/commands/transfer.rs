@@ -13,6 +13,7 @@ pub const FRAGMENT_BYTES: u64 = 64 << 20;
 
 /// Arguments of both commands.
 #[derive(clap::Args)]
+#[group(skip)]
 pub struct Arguments {
     /// A type description: JSON, or the short notation in a file that ends in .dtc or .txt
     #[arg(value_name = "TYPE.json")]

@@ -25,6 +25,12 @@ pub struct Case {
     pub buffer: Option<u64>,
 }
 
+/// A description of the type that other programs read too: they want a tree under a name.
+fn written(datatype: &Datatype) -> String {
+    let text = json::write(datatype);
+    if text.starts_with("{\"types\"") { text } else { format!("{{\"type\": {text}}}") }
+}
+
 /// Reads all types that the command line names.
 pub fn collect(files: &[PathBuf], list: Option<&Path>) -> Result<Vec<Case>, Failure> {
     let mut cases = Vec::new();
@@ -68,7 +74,7 @@ fn examples() -> Result<Vec<PathBuf>, Failure> {
 fn from_file(file: &Path) -> Result<Case, Failure> {
     let named = description::read(file)?;
     let description = named.description;
-    let text = json::write(&description.datatype);
+    let text = written(&description.datatype);
     let origin = description.origin_bytes;
     Ok(Case {
         name: named.name,
@@ -105,7 +111,7 @@ fn from_list(file: &Path) -> Result<Vec<Case>, Failure> {
             pack_origin: origin("send_origin_bytes"),
             unpack_origin: origin("recv_origin_bytes"),
             buffer: description.buffer_bytes,
-            text: json::write(&description.datatype),
+            text: written(&description.datatype),
             datatype: description.datatype,
         });
     }

@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::judge::{Judge, Placement};
 use crate::samples::{PageAligned, SEED, checksum, fill};
 use crate::timing::{median, repetitions, sample};
-use dtc_compiler::datatype::{Datatype, TypeBuilder};
+use dtc_compiler::datatype::{Constructor, Datatype, GivenBounds, TypeBuilder, TypeId};
 use dtc_compiler::lower;
 use dtc_runtime::{Committed, Engine};
 use serde_json::{Map, Value, json};
@@ -163,34 +163,39 @@ impl Own {
         done.map(drop).map_err(|error| Failure::Data(error.to_string()))
     }
 
-    #[inline]
-    fn pack(&mut self) {
-        // The call has succeeded in `setup`.
-        let memory = black_box(self.memory.bytes());
-        let _ = black_box(self.committed.pack(memory, self.origin, self.count, 0, self.packed.bytes_mut()));
-    }
-
-    #[inline]
-    fn unpack(&mut self) {
-        let packed = black_box(self.packed.bytes());
-        let _ = black_box(self.committed.unpack(packed, 0, self.memory.bytes_mut(), self.origin, self.count));
-    }
-
-    #[inline]
-    fn memcpy(&mut self, pack: bool) {
-        if pack {
-            self.packed.bytes_mut().copy_from_slice(black_box(self.contiguous.bytes()));
-        } else {
-            self.contiguous.bytes_mut().copy_from_slice(black_box(self.packed.bytes()));
-        }
-        black_box((self.packed.bytes(), self.contiguous.bytes()));
-    }
-
-    fn call(&mut self, name: &str, pack: bool) {
+    /// Nanoseconds of one call of `memcpy` or `dtc`, of so many. Slices are at hand, as they are in a program.
+    fn sample(&mut self, name: &str, pack: bool, calls: u64) -> f64 {
+        let Own { committed, count, origin, memory, packed, contiguous } = self;
+        let (memory, packed, contiguous) = (memory.bytes_mut(), packed.bytes_mut(), contiguous.bytes_mut());
+        let (count, origin) = (*count, *origin);
         match (name, pack) {
-            ("memcpy", pack) => self.memcpy(pack),
-            (_, true) => self.pack(),
-            (_, false) => self.unpack(),
+            ("memcpy", true) => sample(calls, || {
+                packed.copy_from_slice(black_box(contiguous));
+                black_box(&mut *packed);
+            }),
+            ("memcpy", false) => sample(calls, || {
+                contiguous.copy_from_slice(black_box(packed));
+                black_box(&mut *contiguous);
+            }),
+            // The calls have succeeded in `setup`.
+            (_, true) => sample(calls, || {
+                let _ = black_box(committed.pack(black_box(memory), origin, count, 0, black_box(packed)));
+            }),
+            (_, false) => sample(calls, || {
+                let _ = black_box(committed.unpack(black_box(packed), 0, black_box(memory), origin, count));
+            }),
+        }
+    }
+
+    /// The same, of as many calls as take so many nanoseconds.
+    fn speed(&mut self, name: &str, pack: bool, least: f64) -> f64 {
+        let mut calls = 1;
+        loop {
+            let time = self.sample(name, pack, calls);
+            if time * calls as f64 >= least {
+                return time;
+            }
+            calls *= 4;
         }
     }
 }
@@ -271,12 +276,13 @@ pub fn measure(case: &Case, settings: &Settings) -> Result<Measured, Failure> {
     compare(name, "packed bytes", right, peers.each(|peer| peer.checksum("packed")), &mut mismatches);
     let pack = rounds(&mut own, &mut peers, true, settings);
 
+    // The memcpy of the rounds before has overwritten the packed bytes.
+    own.setup(unpacking.origin).map_err(named)?;
     if unpacking.origin != packing.origin {
-        own.setup(unpacking.origin).map_err(named)?;
         peers.each(|peer| peer.setup(buffer, unpacking.origin, case.count, SEED));
     }
     own.memory.bytes_mut().fill(POISON);
-    own.unpack();
+    own.sample("dtc", false, 1);
     peers.each(|peer| peer.poison(POISON).and_then(|()| peer.time("unpack", 1)));
     let judge = Judge::new(&lowered, unpacking.origin, case.count);
     let checked = judge.check_memory("dtc unpack", own.memory.bytes(), own.packed.bytes(), POISON);
@@ -288,7 +294,8 @@ pub fn measure(case: &Case, settings: &Settings) -> Result<Measured, Failure> {
     let unpack = rounds(&mut own, &mut peers, false, settings);
 
     let commit = commits(&case.datatype, &mut peers, settings);
-    let kernel_ready = median(&(0..settings.rounds).map(|_| kernel_ready(&case.datatype)).collect::<Vec<_>>());
+    let recipe = Recipe::of(&case.datatype);
+    let kernel_ready = median(&(0..settings.rounds).map(|_| kernel_ready(&recipe)).collect::<Vec<_>>());
     let notes = peers.notes.iter().map(|note| format!("{name}: {note}")).collect();
     let name = name.clone();
     Ok(Measured { name, packed_bytes: total, tier, pack, unpack, commit, kernel_ready, notes, mismatches })
@@ -308,8 +315,7 @@ fn rounds(own: &mut Own, peers: &mut Peers, pack: bool, settings: &Settings) -> 
     let mut contest = Contest(Vec::new());
     let mut speeds: Vec<(&'static str, f64)> = Vec::new();
     for name in ["dtc", "memcpy"] {
-        let calls = repetitions(settings.least, || own.call(name, pack));
-        speeds.push((name, sample(calls, || own.call(name, pack))));
+        speeds.push((name, own.speed(name, pack, settings.least)));
     }
     speeds.extend(peers.each(|peer| peer.time(what, 1)));
     // As many calls for all, so that the fastest is still long enough; fewer for peers that are very slow.
@@ -323,13 +329,7 @@ fn rounds(own: &mut Own, peers: &mut Peers, pack: bool, settings: &Settings) -> 
     for _ in 0..settings.rounds {
         let mut times: Vec<(&str, f64)> = Vec::new();
         for name in ["dtc", "memcpy"] {
-            let calls = calls(name);
-            let time = match (name, pack) {
-                ("memcpy", _) => sample(calls, || own.memcpy(pack)),
-                (_, true) => sample(calls, || own.pack()),
-                (_, false) => sample(calls, || own.unpack()),
-            };
-            times.push((name, time));
+            times.push((name, own.sample(name, pack, calls(name))));
         }
         times.extend(peers.each(|peer| peer.time(what, calls(peer.kind))));
         for (name, time) in times {
@@ -341,50 +341,73 @@ fn rounds(own: &mut Own, peers: &mut Peers, pack: bool, settings: &Settings) -> 
     contest
 }
 
-/// Builds the type again, constructor by constructor, as a program does.
-fn build(datatype: &Datatype) -> Option<Datatype> {
-    let mut types = TypeBuilder::new();
-    let mut built = std::collections::HashMap::new();
-    for id in datatype.nodes() {
-        let children: Option<Vec<_>> = datatype.children(id).iter().map(|child| built.get(child).copied()).collect();
-        let node = datatype.node(id);
-        let made = types.construct(&node.constructor, &children?).ok()?;
-        if let Some(given) = node.given {
-            types.give_bounds(made, given).ok()?;
-        }
-        built.insert(id, made);
+/// The calls of constructors that make a type: what a program writes down.
+struct Recipe(Vec<Call>);
+
+/// One call: the constructor, its children as places of earlier calls, and bounds given as facts.
+struct Call {
+    constructor: Constructor,
+    children: Vec<usize>,
+    given: Option<GivenBounds>,
+}
+
+impl Recipe {
+    fn of(datatype: &Datatype) -> Recipe {
+        let nodes = datatype.nodes();
+        let place = |child: &TypeId| nodes.iter().position(|node| node == child).unwrap_or(0);
+        let call = |id: &TypeId| {
+            let node = datatype.node(*id);
+            let children = datatype.children(*id).iter().map(place).collect();
+            Call { constructor: node.constructor.clone(), children, given: node.given }
+        };
+        Recipe(nodes.iter().map(call).collect())
     }
-    built.get(&datatype.root()).map(|&root| types.finish(root))
+
+    /// Calls the constructors.
+    fn build(&self) -> Option<Datatype> {
+        let mut types = TypeBuilder::new();
+        let mut built = Vec::with_capacity(self.0.len());
+        for Call { constructor, children, given } in &self.0 {
+            let children: Vec<TypeId> = children.iter().map(|&child| built[child]).collect();
+            let made = types.construct(constructor, &children).ok()?;
+            if let Some(given) = *given {
+                types.give_bounds(made, given).ok()?;
+            }
+            built.push(made);
+        }
+        built.last().map(|&root| types.finish(root))
+    }
 }
 
 /// A commit by an engine that has never seen the type: nanoseconds of building, committing and dropping it. Creating
 /// the engine is not counted, and no thread is started.
-fn first_commit(datatype: &Datatype) -> f64 {
+fn first_commit(recipe: &Recipe) -> f64 {
     let engine = Engine::builder().background_thread(false).build();
     let start = Instant::now();
-    drop(black_box(build(datatype).map(|datatype| engine.commit(&datatype))));
+    drop(black_box(recipe.build().map(|datatype| engine.commit(&datatype))));
     start.elapsed().as_nanos() as f64
 }
 
 /// The same until the kernel is there, if the type wants one.
-fn kernel_ready(datatype: &Datatype) -> f64 {
+fn kernel_ready(recipe: &Recipe) -> f64 {
     let engine = Engine::builder().background_thread(false).build();
     let start = Instant::now();
-    black_box(build(datatype).map(|datatype| engine.commit(&datatype).specialise()));
+    black_box(recipe.build().map(|datatype| engine.commit(&datatype).specialise()));
     start.elapsed().as_nanos() as f64
 }
 
 /// Interleaved rounds of building, committing and freeing the type.
 fn commits(datatype: &Datatype, peers: &mut Peers, settings: &Settings) -> Contest {
+    let recipe = Recipe::of(datatype);
     let known = Engine::new();
     let _held = known.commit(datatype);
-    let again = || drop(black_box(build(datatype).map(|datatype| known.commit(&datatype))));
+    let again = || drop(black_box(recipe.build().map(|datatype| known.commit(&datatype))));
     let calls = repetitions(settings.least, again);
     let mut contest = Contest(["dtc", "dtc_known"].map(|name| Times { name, samples: Vec::new() }).into());
     peers.running.retain(|peer| !peer.kind.starts_with("loop"));
     contest.0.extend(peers.running.iter().map(|peer| Times { name: peer.kind, samples: Vec::new() }));
     for _ in 0..settings.rounds {
-        let first: Vec<f64> = (0..5).map(|_| first_commit(datatype)).collect();
+        let first: Vec<f64> = (0..5).map(|_| first_commit(&recipe)).collect();
         let mut times = vec![("dtc", median(&first)), ("dtc_known", sample(calls, again))];
         times.extend(peers.each(|peer| {
             let one = peer.time("commit", 1)?;
