@@ -114,7 +114,7 @@ impl Committed {
     ///
     /// [`PackError::Count`] when they do not fit 64 bits.
     pub fn packed_size(&self, count: u64) -> Result<u64, PackError> {
-        let size = self.entry.layout.size();
+        let size = self.entry.shape.size;
         match size.checked_mul(count) {
             Some(total) if i64::try_from(total).is_ok() => Ok(total),
             _ => Err(PackError::Count { count, most: i64::MAX as u64 / size }),
@@ -136,12 +136,12 @@ impl Committed {
     /// ```
     #[inline]
     pub fn span(&self, count: u64) -> Option<(i128, i128)> {
-        let layout = &self.entry.layout;
-        if count == 0 || layout.size() == 0 {
+        let shape = &self.entry.shape;
+        if count == 0 || shape.size == 0 {
             return None;
         }
-        let last = i128::from(count - 1) * i128::from(layout.extent());
-        Some((i128::from(layout.true_lb()) + last.min(0), i128::from(layout.true_ub()) + last.max(0)))
+        let last = i128::from(count - 1) * i128::from(shape.extent);
+        Some((i128::from(shape.true_lb) + last.min(0), i128::from(shape.true_ub) + last.max(0)))
     }
 
     /// Packs a byte range of `count` elements: packed bytes `offset ..` into all of `packed`, or less at their end.
@@ -305,7 +305,7 @@ impl Committed {
     /// As for [`Committed::pack_raw`] or [`Committed::unpack_raw`].
     #[inline]
     unsafe fn run<const PACK: bool>(&self, sides: Sides, count: u64, offset: u64, max: u64) -> u64 {
-        let total = count.wrapping_mul(self.entry.layout.size());
+        let total = count.wrapping_mul(self.entry.shape.size);
         let take = max.min(total.saturating_sub(offset));
         if take == 0 {
             return 0;

@@ -179,19 +179,21 @@ impl Engine {
     /// assert_eq!(committed.facts().size, 8);
     /// ```
     pub fn commit(&self, datatype: &Datatype) -> Committed {
-        let canonical = canonicalise(&lower(datatype));
-        let hash = canonical.layout.type_hash();
+        // The hash is a property of the bytes, so a known type needs no passes.
+        let lowered = lower(datatype);
+        let hash = lowered.type_hash();
         let shared = &self.shared;
         // A forked child must not wait for a lock that another thread of its parent held.
         let forked = shared.process != std::process::id();
         let known = if forked { None } else { self.cache().get(&hash) };
         let known = known.filter(|entry| {
-            let (known, new) = (&entry.layout, &canonical.layout);
+            let known = &entry.layout;
             (known.size(), known.extent(), known.true_lb(), known.true_ub())
-                == (new.size(), new.extent(), new.true_lb(), new.true_ub())
-                && entry.confirmation(&CONFIRMATION) == new.fingerprint(&CONFIRMATION)
+                == (lowered.size(), lowered.extent(), lowered.true_lb(), lowered.true_ub())
+                && entry.confirmation(&CONFIRMATION) == lowered.fingerprint(&CONFIRMATION)
         });
         let entry = known.unwrap_or_else(|| {
+            let canonical = canonicalise(&lowered);
             let entry = Arc::new(Entry::new(hash, canonical.layout, canonical.report, shared.target));
             if !forked {
                 self.cache().insert(&entry);

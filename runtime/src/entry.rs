@@ -26,11 +26,21 @@ impl fmt::Display for Tier {
     }
 }
 
+/// What every call needs of a layout, side by side.
+#[derive(Clone, Copy)]
+pub(crate) struct Shape {
+    pub(crate) size: u64,
+    pub(crate) extent: i64,
+    pub(crate) true_lb: i64,
+    pub(crate) true_ub: i64,
+}
+
 /// Everything about a byte sequence that does not depend on how it was described.
 pub(crate) struct Entry {
     pub(crate) hash: TypeHash,
     pub(crate) layout: Layout,
     pub(crate) report: Report,
+    pub(crate) shape: Shape,
     // The kernel reads lists of the program, so it is declared, and dropped, first.
     kernel: OnceLock<Option<Kernel>>,
     program: Program,
@@ -42,7 +52,14 @@ pub(crate) struct Entry {
 impl Entry {
     pub(crate) fn new(hash: TypeHash, layout: Layout, report: Report, target: Target) -> Entry {
         let program = Program::new(Plan::new(&layout, &target), &target);
+        let shape = Shape {
+            size: layout.size(),
+            extent: layout.extent(),
+            true_lb: layout.true_lb(),
+            true_ub: layout.true_ub(),
+        };
         Entry {
+            shape,
             hash,
             layout,
             report,
@@ -109,7 +126,7 @@ impl Entry {
     /// Every byte of the range is readable on one side and writable on the other, and the sides do not overlap.
     #[inline]
     pub(crate) unsafe fn run<const PACK: bool>(&self, sides: Sides, count: u64, skip: u64, take: u64) {
-        let whole = skip == 0 && take == count.wrapping_mul(self.layout.size());
+        let whole = skip == 0 && take == count.wrapping_mul(self.shape.size);
         // SAFETY: the caller's promise; the kernel belongs to the program beside it.
         unsafe {
             match self.kernel() {

@@ -99,6 +99,15 @@ impl Iterator for Walk<'_> {
                     (at as usize + 1 < parts.len(), parts.get(at as usize).map(|&part| below(part, 0)))
                 }
             };
+            // A leaf below a list or stream needs no frame of its own.
+            if let Some(Edge { offset, node }) = child
+                && let Node::Dense { count, kind } = self.nodes[node.index()]
+            {
+                if !more {
+                    self.stack.pop();
+                }
+                return Some(Piece { offset, count, kind });
+            }
             // Frames that have nothing left go before their last child comes: the stack stays as deep as the branching.
             if !more {
                 self.stack.pop();

@@ -92,31 +92,91 @@ fn find(length: usize, run: impl Fn(usize) -> Run) -> Option<Period> {
     }
 }
 
+/// The smallest divisor of `whole`, other than itself, by which a sequence of `length` tokens repeats and for which
+/// `ends` holds. Divisors are tried by comparing, which most lists fail at once; a list that agrees with itself for long
+/// is given to the Z function, so that the time stays linear.
+fn smallest_period(
+    whole: usize,
+    length: usize,
+    equal: impl Fn(usize, usize) -> bool,
+    ends: impl Fn(usize) -> bool,
+) -> Option<usize> {
+    let mut budget = 4 * length + 64;
+    let mut z = Vec::new();
+    (1..=whole / 2).filter(|step| whole.is_multiple_of(*step)).find(|&step| {
+        let overlap = length.saturating_sub(step);
+        if budget == 0 && z.is_empty() {
+            z = agreement(length, &equal);
+        }
+        let agrees = match z.get(step) {
+            Some(&agreed) => agreed as usize,
+            None => (0..overlap.min(budget)).take_while(|&at| equal(at, at + step)).count(),
+        };
+        // Out of budget before a mismatch: the next look-up, by Z, decides.
+        let agrees = if z.is_empty() && agrees == budget && agrees < overlap {
+            z = agreement(length, &equal);
+            z[step] as usize
+        } else {
+            budget -= agrees.min(budget);
+            agrees
+        };
+        agrees >= overlap && ends(step)
+    })
+}
+
 /// The smallest number of runs after which lengths and gaps repeat, and which divides the number of runs.
 fn whole_runs(length: usize, run: &impl Fn(usize) -> Run, gap: &impl Fn(usize) -> i64) -> Option<usize> {
     // The last run has no gap behind it and is compared apart.
     let last = length - 1;
-    let z = agreement(last, |a, b| run(a).count == run(b).count && gap(a) == gap(b));
-    (1..=length / 2).filter(|step| length.is_multiple_of(*step)).find(|&step| {
-        let overlap = last - step;
-        let repeats = step >= last || z[step] as usize >= overlap;
-        repeats && run(last).count == run(last - step).count
-    })
+    let equal = |a, b| run(a).count == run(b).count && gap(a) == gap(b);
+    smallest_period(length, last, equal, |step| run(last).count == run(last - step).count)
 }
 
 /// The smallest number of runs between cuts, which divides the number of runs less one.
 fn cut_runs(length: usize, run: &impl Fn(usize) -> Run, gap: &impl Fn(usize) -> i64) -> Option<usize> {
     let cuts = length - 1;
-    if cuts < 2 {
-        return None;
-    }
     let joined = run(0).count.checked_add(run(length - 1).count)?;
     // Token k is gap k with the run behind it; the last gap has only the last run behind it and is compared apart.
     let tokens = cuts - 1;
-    let z = agreement(tokens, |a, b| gap(a) == gap(b) && run(a + 1).count == run(b + 1).count);
-    (1..=cuts / 2).filter(|step| cuts.is_multiple_of(*step)).find(|&step| {
-        let overlap = tokens - step;
-        let repeats = step >= tokens || z[step] as usize >= overlap;
-        repeats && gap(cuts - 1) == gap(cuts - 1 - step) && run(step).count == joined
-    })
+    let equal = |a, b| gap(a) == gap(b) && run(a + 1).count == run(b + 1).count;
+    smallest_period(cuts, tokens, equal, |step| gap(cuts - 1) == gap(cuts - 1 - step) && run(step).count == joined)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By the definition: every divisor, every pair.
+    fn by_definition(whole: usize, tokens: &[u8]) -> Option<usize> {
+        let repeats = |step: usize| (step..tokens.len()).all(|at| tokens[at] == tokens[at - step]);
+        (1..whole).filter(|step| whole.is_multiple_of(*step)).find(|&step| repeats(step))
+    }
+
+    #[test]
+    fn periods_agree_with_the_definition() {
+        let mut state = 7u32;
+        for case in 0..20_000 {
+            let length = 1 + case % 40;
+            let base = 1 + case % 7;
+            let mut tokens: Vec<u8> = (0..length).map(|at| (at % base) as u8).collect();
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            if state & 1 == 1 {
+                let at = state as usize / 2 % length;
+                tokens[at] = 9;
+            }
+            for whole in [length, length + 1] {
+                let found = smallest_period(whole, length, |a, b| tokens[a] == tokens[b], |_| true);
+                assert_eq!(found, by_definition(whole, &tokens), "{whole} {tokens:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn long_agreement_is_left_to_the_z_function() {
+        // Agrees with itself almost to the end at every divisor.
+        let length = 5040 * 4;
+        let equal = |a: usize, b: usize| (a == length - 1) == (b == length - 1);
+        assert_eq!(smallest_period(length, length, equal, |_| true), None);
+        assert_eq!(smallest_period(length, length, |_, _| true, |step| step > 1000), Some(1008));
+    }
 }

@@ -9,6 +9,9 @@ pub const SPECIALISED_STEPS: u64 = 256;
 /// Plans nested deeper than this stay on the generic tier.
 pub const SPECIALISED_DEPTH: u32 = 16;
 
+/// An element of at most so many loads and stores is unrolled whole: the call costs as much as the moving.
+const SMALL_WORDS: u64 = 64;
+
 /// Nanoseconds that the interpreter spends on a step around what the leaf does: dispatch and call.
 const INTERPRETED_STEP: u64 = 5;
 
@@ -28,6 +31,7 @@ enum Worth {
     OneLeaf,
     LittleOverhead,
     TooLarge,
+    Small,
     Compiled,
 }
 
@@ -44,7 +48,12 @@ impl Decision {
     /// # Ok::<(), dtc_compiler::layout::ParseError>(())
     /// ```
     pub fn specialise(&self) -> bool {
-        self.worth == Worth::Compiled
+        matches!(self.worth, Worth::Compiled | Worth::Small)
+    }
+
+    /// Whether the element is so small that its kernel is straight code.
+    pub(crate) fn is_small(&self) -> bool {
+        self.worth == Worth::Small
     }
 
     /// Whether a kernel may be compiled at all: the plan is not too large.
@@ -72,6 +81,7 @@ impl fmt::Display for Decision {
             Worth::TooLarge => {
                 write!(f, "generic: more than {SPECIALISED_STEPS} steps or {SPECIALISED_DEPTH} levels")
             }
+            Worth::Small => f.write_str("specialised: a few words, straight code"),
             Worth::Compiled => {
                 write!(f, "specialised: saves about {interpreted} ns of interpreting beside {moving} ns of moving")
             }
@@ -84,6 +94,7 @@ pub(super) fn decide(plan: &Plan, _target: &Target) -> Decision {
     let mut interpreted = vec![0u64; plan.steps.len()];
     let mut expanded = vec![0u64; plan.steps.len()];
     let mut depth = vec![0u32; plan.steps.len()];
+    let mut words = vec![0u64; plan.steps.len()];
     for (index, step) in plan.steps.iter().enumerate() {
         let of = |id: &StepId, table: &[u64]| table[id.index()];
         (interpreted[index], expanded[index], depth[index]) = match step {
@@ -112,10 +123,28 @@ pub(super) fn decide(plan: &Plan, _target: &Target) -> Decision {
             _ => (INTERPRETED_STEP, 1, 0),
         };
     }
+    for (index, step) in plan.steps.iter().enumerate() {
+        let of = |id: &StepId| words[id.index()];
+        words[index] = match step {
+            Step::Nothing => 0,
+            Step::Copy { bytes } => words_of(*bytes),
+            Step::Rows { rows, bytes, .. } => words_of(*bytes).saturating_mul(*rows),
+            Step::Planes { planes, rows, bytes, .. } | Step::Tile { planes, rows, bytes, .. } => {
+                words_of(*bytes).saturating_mul(*rows).saturating_mul(*planes)
+            }
+            Step::List { offsets, bytes } => words_of(*bytes).saturating_mul(offsets.len() as u64),
+            Step::Runs(table) => table.runs.iter().fold(0, |sum: u64, run| sum.saturating_add(words_of(run.count))),
+            Step::Repeat { count, body, .. } => count.saturating_mul(of(body)),
+            Step::Scatter { offsets, body } => of(body).saturating_mul(offsets.len() as u64),
+            Step::Sequence { parts } => parts.iter().fold(0, |sum: u64, part| sum.saturating_add(of(&part.step))),
+        };
+    }
     let root = plan.root.step.index();
     let moving = plan.size / LEAF_BYTES;
     let worth = if expanded[root] > SPECIALISED_STEPS || depth[root] > SPECIALISED_DEPTH {
         Worth::TooLarge
+    } else if words[root] <= SMALL_WORDS && !matches!(plan.steps[root], Step::Nothing | Step::Copy { .. }) {
+        Worth::Small
     } else if interpreted[root] <= INTERPRETED_STEP {
         Worth::OneLeaf
     } else if interpreted[root].saturating_mul(20) < moving {
@@ -124,4 +153,9 @@ pub(super) fn decide(plan: &Plan, _target: &Target) -> Decision {
         Worth::Compiled
     };
     Decision { worth, interpreted: interpreted[root], moving }
+}
+
+/// Loads that move a piece, with vectors of 16 bytes.
+fn words_of(bytes: u64) -> u64 {
+    bytes / 16 + u64::from(!bytes.is_multiple_of(16))
 }

@@ -22,6 +22,8 @@ impl<F: Copy> Both<F> {
 /// The leaves for rows of one length, in nests of one and two levels.
 #[derive(Clone, Copy)]
 pub(super) struct Strided {
+    /// What they were selected for.
+    bytes: u64,
     pub(super) rows: Both<RowsFn>,
     pub(super) planes: Both<PlanesFn>,
     pub(super) tile: Both<TileFn>,
@@ -30,6 +32,7 @@ pub(super) struct Strided {
 impl Strided {
     fn select(level: Level, bytes: u64, streaming: bool) -> Strided {
         Strided {
+            bytes,
             rows: Both {
                 pack: leaves::select_pack_rows(level, bytes, streaming),
                 unpack: leaves::select_unpack_rows(level, bytes, streaming),
@@ -187,6 +190,10 @@ pub(super) unsafe fn leaf<const PACK: bool>(step: &Step, bound: &Bound, Sides { 
     // and tables come from the plan.
     unsafe {
         match (step, bound) {
+            // The element itself, so its length is the one that the leaf was selected for.
+            (&Step::Copy { bytes }, Bound::Strided(strided)) if strided.bytes == bytes => {
+                strided.rows.of::<PACK>()(memory, packed, 1, bytes as usize, 0);
+            }
             (Step::Copy { bytes }, _) => {
                 let (destination, source) = if PACK { (packed, memory) } else { (memory, packed) };
                 leaves::copy(destination, source, *bytes as usize);

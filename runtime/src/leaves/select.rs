@@ -3,6 +3,9 @@
 use super::block::{Block, Exact, Library, Pair, Quad};
 use super::{Level, List32Fn, List64Fn, PlanesFn, RowsFn, RunsFn, TileFn};
 
+/// Planes of so many rows or more are walked one by one.
+const LONG_PLANE: usize = 64;
+
 /// A shape of leaf in one direction, to be instantiated for a class of blocks.
 trait Shape {
     /// The type of the leaf.
@@ -15,7 +18,7 @@ trait Shape {
 /// Compiles the leaves of one level: the generic loops, under the features of the level, behind the C calling convention.
 macro_rules! leaves {
     ($(#[$feature:meta])? $any_size:ty, $shortcut:ty) => {
-        use super::{List32Fn, List64Fn, PlanesFn, RowsFn, Shape, TileFn};
+        use super::{LONG_PLANE, List32Fn, List64Fn, PlanesFn, RowsFn, Shape, TileFn};
         use super::super::block::Block;
         use super::super::{Run, list, rows, runs, tile, shortcut::Shortcut};
 
@@ -45,7 +48,14 @@ macro_rules! leaves {
             let block = B::new(bytes);
             // SAFETY: as for rows.
             unsafe {
-                if !<$shortcut>::planes::<B, PACK>(memory, packed, planes, plane_stride, rows, block, stride) {
+                if rows >= LONG_PLANE {
+                    // Rows have shortcuts that nests lack, and a long plane is worth the look.
+                    for plane in 0..planes {
+                        let memory = memory.wrapping_offset((plane as isize).wrapping_mul(plane_stride));
+                        let packed = packed.wrapping_add(plane * rows * bytes);
+                        rows_leaf::<B, PACK>(memory, packed, rows, bytes, stride);
+                    }
+                } else if !<$shortcut>::planes::<B, PACK>(memory, packed, planes, plane_stride, rows, block, stride) {
                     rows::planes::<B, PACK>(memory, packed, planes, plane_stride, rows, block, stride);
                 }
             }
@@ -181,6 +191,7 @@ fn avx512_class<S: Shape>(bytes: u64) -> S::Leaf {
         64 => S::leaf::<Exact<64>>(),
         96 => S::leaf::<Exact<96>>(),
         128 => S::leaf::<Exact<128>>(),
+        512 => S::leaf::<Exact<512>>(),
         3..16 => S::leaf::<Masked<16>>(),
         17..32 => S::leaf::<Masked<32>>(),
         33..64 => S::leaf::<Steps<32, 1>>(),

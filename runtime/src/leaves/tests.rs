@@ -203,7 +203,7 @@ impl Bench {
 
 /// Each level of this CPU, each direction, with and without streaming.
 fn variants() -> impl Iterator<Item = (Level, bool, bool)> {
-    let levels = Level::ALL.into_iter().filter(|&level| level <= super::detect_level());
+    let levels = Level::ALL.into_iter().filter(|&level| level <= detect_level());
     levels.flat_map(|level| [(level, true, false), (level, false, false), (level, true, true), (level, false, true)])
 }
 

@@ -216,18 +216,23 @@ impl Emitter<'_, '_> {
     }
 
     fn rows(&mut self, rows: u64, stride: i64, bytes: u64, place: Place) {
-        if rows >= LEAF_ROWS || bytes > INLINE_BYTES {
+        if (rows >= LEAF_ROWS && !self.small()) || bytes > INLINE_BYTES {
             let (memory, packed) = self.pointers(place);
             let [rows, length, stride] = [rows as i64, bytes as i64, stride].map(|value| self.constant(value));
             return self.call(Leaf::Rows(bytes), &[memory, packed, rows, length, stride]);
         }
-        if rows * chunks(bytes).len() as u64 <= UNROLLED_WORDS {
+        if self.small() || rows * chunks(bytes).len() as u64 <= UNROLLED_WORDS {
             for row in 0..rows {
                 self.copy(bytes, place.further((row as i64).wrapping_mul(stride), row * bytes));
             }
             return;
         }
         self.counted(place, rows, stride, bytes, |emitter, place| emitter.copy(bytes, place));
+    }
+
+    /// Whether the whole element is straight code.
+    fn small(&self) -> bool {
+        self.plan.decision().is_small()
     }
 
     /// How many loads a step takes when everything in it is unrolled.
@@ -253,7 +258,7 @@ impl Emitter<'_, '_> {
             Step::Copy { bytes } => self.copy(bytes, place),
             Step::Rows { rows, stride, bytes } => self.rows(rows, stride, bytes, place),
             Step::Planes { planes, plane_stride, rows, stride, bytes } => {
-                if self.words(id) <= UNROLLED_WORDS && rows < LEAF_ROWS {
+                if self.small() || (self.words(id) <= UNROLLED_WORDS && rows < LEAF_ROWS) {
                     for plane in 0..planes {
                         let shift = (plane as i64).wrapping_mul(plane_stride);
                         self.rows(rows, stride, bytes, place.further(shift, plane * rows * bytes));
@@ -262,11 +267,17 @@ impl Emitter<'_, '_> {
                     self.nest(Leaf::Planes(bytes), [planes as i64, plane_stride, rows as i64, stride], bytes, place);
                 }
             }
+            Step::Tile { planes, plane_stride, rows, stride, bytes } if self.small() => {
+                for plane in 0..planes {
+                    let shift = (plane as i64).wrapping_mul(plane_stride);
+                    self.rows(rows, stride, bytes, place.further(shift, plane * rows * bytes));
+                }
+            }
             Step::Tile { planes, plane_stride, rows, stride, bytes } => {
                 self.nest(Leaf::Tile(bytes), [planes as i64, plane_stride, rows as i64, stride], bytes, place);
             }
             Step::List { ref offsets, bytes } => {
-                if (offsets.len() as u64) < LEAF_ROWS && bytes <= INLINE_BYTES {
+                if self.small() || ((offsets.len() as u64) < LEAF_ROWS && bytes <= INLINE_BYTES) {
                     for index in 0..offsets.len() {
                         self.copy(bytes, place.further(offsets.get(index), index as u64 * bytes));
                     }
@@ -294,13 +305,19 @@ impl Emitter<'_, '_> {
             }
             Step::Repeat { count, stride, body } => {
                 let size = plan.size_of(body);
-                if self.words(id) <= UNROLLED_WORDS {
+                if self.small() || self.words(id) <= UNROLLED_WORDS {
                     for turn in 0..count {
                         self.step(body, place.further((turn as i64).wrapping_mul(stride), turn * size));
                     }
                     return;
                 }
                 self.counted(place, count, stride, size, |emitter, place| emitter.step(body, place));
+            }
+            Step::Scatter { ref offsets, body } if self.small() => {
+                let size = plan.size_of(body);
+                for turn in 0..offsets.len() {
+                    self.step(body, place.further(offsets.get(turn), turn as u64 * size));
+                }
             }
             Step::Scatter { ref offsets, body } => {
                 self.listed(id, offsets, place, plan.size_of(body), |emitter, place| emitter.step(body, place));
