@@ -13,6 +13,7 @@ mod cost;
 mod print;
 mod target;
 
+pub(crate) use cost::is_mirrored;
 pub use cost::{Decision, SPECIALISED_DEPTH, SPECIALISED_STEPS};
 pub use target::{Level, Target};
 

@@ -30,8 +30,9 @@ unsafe impl Sync for Kernel {}
 
 /// Compiles the kernels of a program; `None` when this machine or its policy does not allow it.
 pub(crate) fn compile(program: &Program, target: &Target) -> Option<Kernel> {
+    // One process runs on one CPU, so the first target is the only one.
     static COMPILER: OnceLock<Option<Compiler>> = OnceLock::new();
-    let compiler = COMPILER.get_or_init(|| Compiler::new().ok()).as_ref()?;
+    let compiler = COMPILER.get_or_init(|| Compiler::new(target.level).ok()).as_ref()?;
     let plan = program.plan();
     let streaming = plan.size() > target.streaming_bytes;
     let mut code = Vec::new();

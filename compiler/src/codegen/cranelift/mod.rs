@@ -15,7 +15,7 @@
 mod copy;
 mod emit;
 
-use crate::plan::{Plan, StepId};
+use crate::plan::{Level, Plan, StepId};
 use cranelift_codegen::control::ControlPlane;
 use cranelift_codegen::ir::{AbiParam, Function, Signature, UserFuncName, types};
 use cranelift_codegen::isa::OwnedTargetIsa;
@@ -107,10 +107,10 @@ pub enum CodegenError {
 /// ```
 /// use dtc_compiler::codegen::cranelift::{Compiler, Direction};
 /// use dtc_compiler::layout::Layout;
-/// use dtc_compiler::plan::{Plan, Target};
+/// use dtc_compiler::plan::{Level, Plan, Target};
 /// let text = "layout lb 0 extent 24 {\n  %0 = runs [(0 8) (12 4)] x byte\n  root %0\n}";
 /// let plan = Plan::new(&Layout::parse(text)?, &Target::default());
-/// let compiler = Compiler::new()?;
+/// let compiler = Compiler::new(Level::Portable)?;
 /// assert!(!compiler.compile(&plan, Direction::Pack)?.code.is_empty());
 /// assert!(compiler.intermediate(&plan, Direction::Pack).contains("load.i64"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -120,19 +120,24 @@ pub struct Compiler {
 }
 
 impl Compiler {
-    /// Prepares the backend of this machine's architecture. The code needs no more than every such machine has.
+    /// Prepares the backend of this machine's architecture for CPUs of a level.
     ///
     /// # Errors
     ///
     /// [`CodegenError::Target`] on architectures that Cranelift does not know.
-    pub fn new() -> Result<Compiler, CodegenError> {
+    pub fn new(level: Level) -> Result<Compiler, CodegenError> {
         let target = |error: &dyn fmt::Display| CodegenError::Target(error.to_string());
         let mut flags = settings::builder();
         flags.set("opt_level", "speed").map_err(|error| target(&error))?;
         flags.set("is_pic", "false").map_err(|error| target(&error))?;
         let checked = if cfg!(debug_assertions) { "true" } else { "false" };
         flags.set("enable_verifier", checked).map_err(|error| target(&error))?;
-        let isa = isa::lookup(target_lexicon::Triple::host()).map_err(|error| target(&error))?;
+        let mut isa = isa::lookup(target_lexicon::Triple::host()).map_err(|error| target(&error))?;
+        if cfg!(target_arch = "x86_64") && level >= Level::Avx2 {
+            for feature in ["has_sse3", "has_ssse3", "has_sse41", "has_sse42", "has_avx", "has_avx2"] {
+                isa.enable(feature).map_err(|error| target(&error))?;
+            }
+        }
         let isa = isa.finish(settings::Flags::new(flags)).map_err(|error| target(&error))?;
         Ok(Compiler { isa })
     }
