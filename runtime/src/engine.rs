@@ -13,7 +13,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
-/// When a kernel is compiled for a type that would gain by one.
+/// When a kernel is compiled, for types that would gain by one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Policy {
     /// In the background, from commit on.
@@ -23,6 +23,8 @@ pub enum Policy {
     Eager,
     /// In the background, after so many packs and unpacks.
     Lazy(u32),
+    /// At commit, for every type whose plan is not too large, whether it gains or not: for tests of compiled code.
+    Always,
     /// Never.
     Off,
 }
@@ -199,8 +201,10 @@ impl Engine {
             }
             entry
         });
-        if shared.policy == Policy::Eager {
-            entry.specialise();
+        match shared.policy {
+            Policy::Eager => entry.specialise(),
+            Policy::Always => entry.compile(),
+            _ => {}
         }
         Committed::new(entry, *datatype.facts(), shared.clone())
     }

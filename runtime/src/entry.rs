@@ -66,6 +66,13 @@ impl Entry {
     /// Compiles the kernel, if it pays and has not been tried.
     pub(crate) fn specialise(&self) {
         if self.wants_kernel() {
+            self.compile();
+        }
+    }
+
+    /// Compiles the kernel, if the plan is not too large and it has not been tried.
+    pub(crate) fn compile(&self) {
+        if self.plan().decision().allows() {
             self.kernel.get_or_init(|| cpu::compile(&self.program, &self.target));
         }
     }

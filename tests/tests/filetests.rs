@@ -18,7 +18,7 @@
 //!   layout if it did;
 //! - `canonicalise`: both sweeps. Prints which passes fired, and the layout;
 //! - `regularise`: the canonical form of the input as plans are made from it;
-//! - `lower`: the layout of a datatype, its bounds and its size;
+//! - `lower`: the layout of a datatype, its bounds and its size, which are compared with the type map;
 //! - `plan`: the plan of the canonical form of the input, for one fixed target;
 //! - `cat`: the layout as it was read;
 //! - `error`: the message with which the input is refused.
@@ -32,6 +32,7 @@ use dtc_compiler::datatype::text;
 use dtc_compiler::layout::Layout;
 use dtc_compiler::plan::{Level, Plan, Target};
 use dtc_compiler::{canonicalise, lower, passes};
+use dtc_tests::type_map::TypeMap;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -117,6 +118,10 @@ fn checked(input: &Layout, output: &Layout) -> Result<String, String> {
     Ok(output.to_string())
 }
 
+fn bytes(layout: &Layout) -> Vec<i64> {
+    layout.displacements().collect()
+}
+
 /// What a stage prints for an input.
 fn run(stage: &str, input: &str) -> Result<String, String> {
     if stage == "error" {
@@ -136,9 +141,10 @@ fn run(stage: &str, input: &str) -> Result<String, String> {
         }
         "lower" => {
             let datatype = text::parse(input).map_err(|error| error.to_string())?;
-            let facts = datatype.facts();
-            if (facts.size as u64, facts.lb) != (layout.size(), layout.lb()) {
-                return Err(format!("expected the size and bounds of the datatype, found\n{layout}"));
+            let map = TypeMap::new(&datatype);
+            let (bounds, found) = (map.bounds(), (layout.size(), layout.lb(), layout.true_lb(), layout.true_ub()));
+            if found != (bounds.size, bounds.lb, bounds.true_lb, bounds.true_ub) || map.bytes() != bytes(&layout) {
+                return Err(format!("expected the bytes and bounds of the type map, {bounds:?}, found\n{layout}"));
             }
             let true_bounds = format!("true lb {} ub {}", layout.true_lb(), layout.true_ub());
             Ok(format!("size {}, {true_bounds}\n{}", layout.size(), checked(&layout, &layout)?))
@@ -158,7 +164,7 @@ fn run(stage: &str, input: &str) -> Result<String, String> {
         "regularise" => checked(&layout, &passes::regularise(&canonicalise(&layout).layout)),
         "plan" => {
             let plan = Plan::new(&canonicalise(&layout).layout, &TARGET);
-            if !moved(&plan).into_iter().eq(layout.displacements()) {
+            if moved(&plan) != bytes(&layout) {
                 return Err(format!("the plan moves other bytes than the input\n{plan}"));
             }
             Ok(plan.to_string())

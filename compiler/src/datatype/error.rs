@@ -26,12 +26,6 @@ impl DatatypeError {
         DatatypeError { place: place.into(), expected: expected.into(), found: found.to_string() }
     }
 
-    /// The same error seen from the place that holds the faulty one: `children[2]` + `vector.count`.
-    pub(crate) fn within(mut self, outer: &str) -> Self {
-        self.place = format!("{outer}.{}", self.place);
-        self
-    }
-
     /// The argument or field that is wrong.
     pub fn place(&self) -> &str {
         &self.place

@@ -4,6 +4,9 @@ use super::{Edge, Kind, Layout, Measure, Node, NodeId, Run, Walk};
 use hashbrown::{DefaultHashBuilder, HashTable};
 use std::hash::BuildHasher;
 
+/// Fewer nodes than this are compared one by one; more are found through a table.
+const SMALL: usize = 24;
+
 /// Builds a layout from the leaves up; a node that exists already is found again.
 ///
 /// # Example
@@ -39,8 +42,13 @@ impl LayoutBuilder {
         if node.edges().iter().any(|edge| edge.node.index() >= self.nodes.len()) {
             return None;
         }
-        let hash = self.hasher.hash_one(&node);
-        if let Some(&found) = self.table.find(hash, |&index| self.nodes[index as usize] == node) {
+        if self.nodes.len() < SMALL {
+            if let Some(found) = self.nodes.iter().position(|known| *known == node) {
+                return Some(NodeId(found as u32));
+            }
+        } else if let Some(&found) =
+            self.table.find(self.hasher.hash_one(&node), |&index| self.nodes[index as usize] == node)
+        {
             return Some(NodeId(found));
         }
         let measure = Measure::of(&node, |edge| self.measures[edge.node.index()])?;
@@ -48,7 +56,16 @@ impl LayoutBuilder {
         self.nodes.push(node);
         self.measures.push(measure);
         let (nodes, hasher) = (&self.nodes, &self.hasher);
-        self.table.insert_unique(hash, index, |&index| hasher.hash_one(&nodes[index as usize]));
+        let hash_of = |&index: &u32| hasher.hash_one(&nodes[index as usize]);
+        match nodes.len() {
+            0..SMALL => {}
+            SMALL => (0..=index).for_each(|index| {
+                self.table.insert_unique(hash_of(&index), index, hash_of);
+            }),
+            _ => {
+                self.table.insert_unique(hash_of(&index), index, hash_of);
+            }
+        }
         Some(NodeId(index))
     }
 
@@ -103,6 +120,11 @@ impl LayoutBuilder {
                     keep[edge.node.index()] = true;
                 }
             }
+        }
+        if keep.iter().all(|&kept| kept) {
+            let LayoutBuilder { nodes, measures, .. } = self;
+            let entries = nodes.iter().map(|node: &Node| 1 + node.list_entries()).sum();
+            return Layout { nodes, measures, root, lb, extent, entries, exact: false };
         }
         let mut renamed = vec![NodeId(0); self.nodes.len()];
         let mut nodes = Vec::with_capacity(self.nodes.len());

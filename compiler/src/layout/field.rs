@@ -1,43 +1,66 @@
 //! Arithmetic modulo the Mersenne prime 2^127 - 1, in which fingerprints are computed.
 
-use std::ops::{Add, Mul, Sub};
+use std::hash::{Hash, Hasher};
+use std::ops::{Add, Mul};
 
 const MODULUS: u128 = (1 << 127) - 1;
 
-/// A residue modulo 2^127 - 1, always reduced.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// A residue modulo 2^127 - 1. Zero has two forms, 0 and the modulus, so that sums need no comparison.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Residue(u128);
+
+impl PartialEq for Residue {
+    fn eq(&self, other: &Residue) -> bool {
+        self.value() == other.value()
+    }
+}
+
+impl Eq for Residue {}
+
+impl Hash for Residue {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.value().hash(state);
+    }
+}
 
 impl Residue {
     pub(crate) const ZERO: Residue = Residue(0);
     pub(crate) const ONE: Residue = Residue(1);
 
     pub(crate) const fn new(value: u128) -> Residue {
-        let folded = (value & MODULUS) + (value >> 127);
-        Residue(if folded >= MODULUS { folded - MODULUS } else { folded })
+        // Of the largest value the first step leaves one too much.
+        Residue::fold(Residue::fold(value).0)
     }
 
+    /// Of a value of at most twice the modulus.
+    #[inline]
+    const fn fold(value: u128) -> Residue {
+        Residue((value & MODULUS) + (value >> 127))
+    }
+
+    /// The smallest representative.
     pub(crate) const fn value(self) -> u128 {
-        self.0
+        if self.0 == MODULUS { 0 } else { self.0 }
     }
 
+    #[inline]
     const fn times(self, other: Residue) -> Residue {
-        const LOW: u128 = u64::MAX as u128;
-        let (a1, a0) = (self.0 >> 64, self.0 & LOW);
-        let (b1, b0) = (other.0 >> 64, other.0 & LOW);
-        // a1, b1 < 2^63, so the middle sum stays below 2^128.
+        let (a1, a0) = ((self.0 >> 64) as u64 as u128, self.0 as u64 as u128);
+        let (b1, b0) = ((other.0 >> 64) as u64 as u128, other.0 as u64 as u128);
+        // The upper halves are below 2^63, so the middle sum stays below 2^128.
         let low = a0 * b0;
         let middle = a0 * b1 + a1 * b0;
         let high = a1 * b1;
         // The product is high * 2^128 + middle * 2^64 + low, and 2^127 is 1: the low 63 bits of `middle` stay where
-        // they are, the others wrap round once.
-        let shifted = (middle & (LOW >> 1)) << 64;
-        Residue::new(high * 2 + (middle >> 63)).plus(Residue::new(shifted)).plus(Residue::new(low))
+        // they are, the others wrap round once. Both partial sums are below 2^127, and so the last sum fits too.
+        let wrapped = high * 2 + (middle >> 63);
+        let stayed = Residue::fold(((middle & (u64::MAX as u128 >> 1)) << 64) + (low & MODULUS)).0;
+        Residue::fold(wrapped + stayed + (low >> 127))
     }
 
+    #[inline]
     const fn plus(self, other: Residue) -> Residue {
-        let sum = self.0 + other.0;
-        Residue(if sum >= MODULUS { sum - MODULUS } else { sum })
+        Residue::fold(self.0 + other.0)
     }
 
     /// The power of a residue, by squaring.
@@ -84,14 +107,6 @@ impl Add for Residue {
     #[inline]
     fn add(self, other: Residue) -> Residue {
         self.plus(other)
-    }
-}
-
-impl Sub for Residue {
-    type Output = Residue;
-    #[inline]
-    fn sub(self, other: Residue) -> Residue {
-        self.plus(Residue(MODULUS - other.0))
     }
 }
 

@@ -30,7 +30,12 @@ pub struct Point {
     y: Powers,
     /// Of a single step along a run: one byte further in memory and in the packed bytes.
     step: Residue,
+    /// The values of short runs at offset 0.
+    runs: Box<[Residue]>,
 }
+
+/// Runs of fewer bytes than this are looked up.
+const SHORT_RUN: usize = 1024;
 
 impl Point {
     /// The point with these coordinates, taken modulo 2^127 - 1. The coordinates 0 and 1 are replaced.
@@ -40,7 +45,9 @@ impl Point {
             if residue.value() < 2 { Residue::new(instead) } else { residue }
         };
         let (x, y) = (coordinate(x, 3), coordinate(y, 5));
-        Point { x: Powers::new(x), y: Powers::new(y), step: x * y }
+        let step = x * y;
+        let runs = std::iter::successors(Some(Residue::ZERO), |&sum| Some(sum * step + Residue::ONE));
+        Point { x: Powers::new(x), y: Powers::new(y), step, runs: runs.take(SHORT_RUN).collect() }
     }
 
     /// The point of printed hashes, caches and bundles: the first digits of the square roots of 2 and 3.
@@ -51,8 +58,12 @@ impl Point {
         &PUBLISHED
     }
 
+    #[inline]
     fn run(&self, bytes: u64) -> Residue {
-        self.step.geometric_sum(bytes)
+        match self.runs.get(bytes as usize) {
+            Some(&known) => known,
+            None => self.step.geometric_sum(bytes),
+        }
     }
 }
 

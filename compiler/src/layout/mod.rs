@@ -46,6 +46,7 @@ pub use verify::VerifyError;
 pub use walk::{Piece, Walk};
 
 use serde::{Deserialize, Serialize};
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 /// Names a node of one layout; children have smaller numbers than their parents.
@@ -79,7 +80,7 @@ pub struct Run {
 }
 
 /// One node of a layout. See the [module](self) for what each means.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Node {
     /// Consecutive elements.
     Dense {
@@ -116,6 +117,31 @@ pub enum Node {
         /// In packed order; none for the empty layout.
         parts: Arc<[Edge]>,
     },
+}
+
+impl Hash for Node {
+    /// Looks at some entries of a long list only: equal nodes have equal hashes, and the rest is for `Eq` to find out.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        fn some<T: Hash, H: Hasher>(list: &[T], state: &mut H) {
+            list.len().hash(state);
+            list.iter().step_by(list.len() / 64 + 1).for_each(|entry| entry.hash(state));
+            list.last().hash(state);
+        }
+        std::mem::discriminant(self).hash(state);
+        match self {
+            Node::Dense { count, kind } => (count, kind).hash(state),
+            Node::Stream { count, stride, child } => (count, stride, child).hash(state),
+            Node::Indexed { offsets, child } => {
+                some(offsets, state);
+                child.hash(state);
+            }
+            Node::Runs { runs, kind } => {
+                some(runs, state);
+                kind.hash(state);
+            }
+            Node::Record { parts } => some(parts, state),
+        }
+    }
 }
 
 impl Node {

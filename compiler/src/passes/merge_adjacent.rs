@@ -82,6 +82,10 @@ fn join(rewriter: &mut Rewriter, first: Edge, next: Edge) -> Option<Edge> {
             let node = Node::Stream { count: count.checked_add(1)?, stride, child };
             continues.then(|| builder.intern(node).map(|node| Edge { offset: first.offset, node }))?
         }
+        (_, &Node::Stream { count, stride, child }) if child.offset == 0 && child.node == first.node => {
+            let node = Node::Stream { count: count.checked_add(1)?, stride, child };
+            (gap == stride).then(|| builder.intern(node).map(|node| Edge { offset: first.offset, node }))?
+        }
         _ => None,
     }
 }

@@ -31,6 +31,7 @@ mod merge_adjacent;
 mod remove_empty;
 mod rewriter;
 mod roll_repeats;
+mod split_lengths;
 mod split_stretches;
 
 use crate::layout::Layout;
@@ -86,8 +87,8 @@ pub const NORMALISE: &[&Pass] = &[
     &roll_repeats::PASS,
 ];
 
-/// The planner's rewrite, which undoes the canonical form where a machine prefers loops.
-pub const REGULARISE: &[&Pass] = &[&split_stretches::PASS];
+/// The planner's rewrites, which undo the canonical form where a machine prefers loops and shorter lists.
+pub const REGULARISE: &[&Pass] = &[&split_stretches::PASS, &split_lengths::PASS, &elide_singles::PASS];
 
 /// The planner writes short concatenations out that the canonical form keeps.
 const WRITE_OUT: &[&Pass] = &[&flatten_runs::PASS, &equal_runs::PASS, &elide_singles::PASS];
@@ -206,7 +207,7 @@ pub fn canonicalise(layout: &Layout) -> Canonical {
 /// assert_eq!(report.to_string(), "no pass fired"); // the kinds must be erased first
 /// # Ok::<(), dtc_compiler::layout::ParseError>(())
 /// ```
-pub fn apply(passes: &[&Pass], layout: &Layout) -> Canonical {
+pub fn apply(passes: &[&'static Pass], layout: &Layout) -> Canonical {
     let limit = layout.entries().saturating_mul(4).saturating_add(1024);
     let mut rewriter = Rewriter::new(limit);
     let root = rewriter.sweep_up(passes, layout);
@@ -217,13 +218,11 @@ pub fn apply(passes: &[&Pass], layout: &Layout) -> Canonical {
 ///
 /// ```
 /// use dtc_compiler::layout::Layout;
-/// let text = "layout lb 0 extent 104 {
-///   %0 = dense 4 x byte
-///   %1 = indexed [0 8 16 24 32 40 60 68 76 84 92 100] of %0
-///   root %1
-/// }";
-/// let regular = dtc_compiler::passes::regularise(&Layout::parse(text)?);
-/// assert!(regular.to_string().contains("stream 6 x 8"));
+/// let offsets: Vec<String> = (0..20).map(|row| (row * 8 + row / 10).to_string()).collect();
+/// let list = offsets.join(" ");
+/// let text = format!("layout lb 0 extent 200 {{\n  %0 = dense 4 x byte\n  %1 = indexed [{list}] of %0\n  root %1\n}}");
+/// let regular = dtc_compiler::passes::regularise(&Layout::parse(&text)?);
+/// assert!(regular.to_string().contains("stream 10 x 8"));
 /// # Ok::<(), dtc_compiler::layout::ParseError>(())
 /// ```
 pub fn regularise(layout: &Layout) -> Layout {

@@ -11,29 +11,31 @@ pub(super) struct Rewriter {
     pub(super) builder: LayoutBuilder,
     /// Concatenations of at most so many maximal runs are written out.
     pub(super) limit: u64,
-    passes: &'static [&'static Pass],
+    /// Those of the current sweep.
+    passes: Vec<&'static Pass>,
     report: Report,
 }
 
 impl Rewriter {
     pub(super) fn new(limit: u64) -> Rewriter {
-        Rewriter { builder: LayoutBuilder::new(), limit, passes: &[], report: Report::default() }
+        Rewriter { builder: LayoutBuilder::new(), limit, passes: Vec::new(), report: Report::default() }
     }
 
     /// Copies a layout into the builder, children first, and settles every node on the way.
-    pub(super) fn sweep_up(&mut self, passes: &[&Pass], layout: &Layout) -> Edge {
+    pub(super) fn sweep_up(&mut self, passes: &[&'static Pass], layout: &Layout) -> Edge {
+        self.passes = passes.to_vec();
         let mut settled: Vec<Edge> = Vec::with_capacity(layout.nodes().len());
         for (_, node) in layout.nodes() {
             let node = with_children(node, |edge| displaced(settled[edge.node.index()], edge.offset));
             let edge = self.intern_or_empty(node);
-            settled.push(self.settle_with(passes, edge));
+            settled.push(self.settle(edge));
         }
         displaced(settled[layout.root().node.index()], layout.root().offset)
     }
 
     /// Settles a DAG of the builder from the root down: a node that is written out as runs needs no settled children.
     pub(super) fn sweep_down(&mut self, passes: &'static [&'static Pass], root: Edge) -> Edge {
-        self.passes = passes;
+        self.passes = passes.to_vec();
         let mut settled: Vec<Option<Edge>> = vec![None; self.builder.len()];
         let mut stack = vec![root.node];
         while let Some(&id) = stack.last() {
@@ -72,22 +74,18 @@ impl Rewriter {
     }
 
     /// Applies the passes of the current sweep to a node until none fires.
-    pub(super) fn settle(&mut self, edge: Edge) -> Edge {
-        self.settle_with(self.passes, edge)
-    }
-
-    fn settle_with(&mut self, passes: &[&Pass], mut edge: Edge) -> Edge {
-        'again: loop {
-            for pass in passes {
-                if let Some(new) = (pass.rewrite)(self, edge.node) {
-                    debug_assert!(self.means_the_same(edge.node, new), "{} changed the bytes of a node", pass.name);
-                    self.report.count(pass.name);
-                    edge = displaced(new, edge.offset);
-                    continue 'again;
-                }
+    pub(super) fn settle(&mut self, mut edge: Edge) -> Edge {
+        let mut index = 0;
+        while let Some(&pass) = self.passes.get(index) {
+            index += 1;
+            if let Some(new) = (pass.rewrite)(self, edge.node) {
+                debug_assert!(self.means_the_same(edge.node, new), "{} changed the bytes of a node", pass.name);
+                self.report.count(pass.name);
+                edge = displaced(new, edge.offset);
+                index = 0;
             }
-            return edge;
         }
+        edge
     }
 
     /// Whether two nodes agree in size, bounds, ends and number of runs: a cheap check after every rewrite. The whole

@@ -5,23 +5,26 @@
 
 use super::Pass;
 use super::rewriter::Rewriter;
-use crate::layout::{Edge, Kind, Node, NodeId, Run};
+use crate::layout::{Edge, Kind, Node, NodeId};
 
 pub(super) const PASS: Pass = Pass {
     name: "split-stretches",
-    summary: "regular stretches inside a list become streams, if the list shrinks to a quarter",
+    summary: "regular stretches inside a list become streams, if the list shrinks to an eighth",
     rewrite,
 };
 
 /// A stretch has at least so many entries: any two form one.
 const SHORTEST: usize = 3;
 
+/// A list that does not shrink by this factor stays: a leaf walks it faster than loops over short stretches.
+const SHRINKS: usize = 8;
+
 fn rewrite(rewriter: &mut Rewriter, id: NodeId) -> Option<Edge> {
     let mut parts: Vec<Edge> = match rewriter.builder.node(id).clone() {
-        Node::Indexed { offsets, child } if offsets.len() >= 2 * SHORTEST => {
+        Node::Indexed { offsets, child } if worthwhile(offsets.len(), |at| (offsets[at], 0)) => {
             offsets.iter().map(|&offset| Edge { offset: offset + child.offset, ..child }).collect()
         }
-        Node::Runs { runs, kind: Kind::Byte } if runs.len() >= 2 * SHORTEST && regular(&runs) => {
+        Node::Runs { runs, kind: Kind::Byte } if worthwhile(runs.len(), |at| (runs[at].offset, runs[at].count)) => {
             runs.iter().map(|run| rewriter.builder.bytes(run.offset, run.count)).collect::<Option<_>>()?
         }
         _ => return None,
@@ -34,17 +37,21 @@ fn rewrite(rewriter: &mut Rewriter, id: NodeId) -> Option<Edge> {
         }
         parts = grouped;
     }
-    if parts.len() * 4 > before {
+    if parts.len() * SHRINKS > before {
         return None;
     }
     let node = rewriter.builder.intern(Node::Record { parts: parts.into() })?;
     Some(Edge { offset: 0, node })
 }
 
-/// Whether enough neighbours are of one length for stretches to be worth looking for.
-fn regular(runs: &[Run]) -> bool {
-    let same = runs.windows(2).filter(|pair| pair[0].count == pair[1].count).count();
-    same * 2 >= runs.len()
+/// Whether a list of offsets and lengths falls into few enough stretches for a closer look: half as many as entries.
+fn worthwhile(length: usize, entry: impl Fn(usize) -> (i64, u64)) -> bool {
+    if length < SHRINKS {
+        return false;
+    }
+    let step = |at: usize| entry(at).0.wrapping_sub(entry(at - 1).0);
+    let continues = |at: usize| step(at) == step(at - 1) && entry(at).1 == entry(at - 1).1;
+    2 * (2..length).filter(|&at| !continues(at)).count() <= length
 }
 
 /// Replaces every stretch of equal parts at equal steps by a stream.

@@ -46,6 +46,19 @@ impl Decision {
     pub fn specialise(&self) -> bool {
         self.worth == Worth::Compiled
     }
+
+    /// Whether a kernel may be compiled at all: the plan is not too large.
+    ///
+    /// ```
+    /// use dtc_compiler::layout::Layout;
+    /// use dtc_compiler::plan::{Plan, Target};
+    /// let row = Layout::parse("layout lb 0 extent 8 {\n  %0 = dense 8 x byte\n  root %0\n}")?;
+    /// assert!(Plan::new(&row, &Target::default()).decision().allows());
+    /// # Ok::<(), dtc_compiler::layout::ParseError>(())
+    /// ```
+    pub fn allows(&self) -> bool {
+        self.worth != Worth::TooLarge
+    }
 }
 
 impl fmt::Display for Decision {

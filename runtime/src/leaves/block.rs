@@ -31,19 +31,9 @@ pub(super) trait Block: Copy {
 ///
 /// As for [`Block::copy`].
 #[inline(always)]
-pub(super) unsafe fn transfer<B: Block, const PACK: bool>(
-    block: B,
-    memory: *mut u8,
-    packed: *mut u8,
-) {
+pub(super) unsafe fn transfer<B: Block, const PACK: bool>(block: B, memory: *mut u8, packed: *mut u8) {
     // SAFETY: the caller's guarantee.
-    unsafe {
-        if PACK {
-            block.copy(packed, memory)
-        } else {
-            block.copy(memory, packed)
-        }
-    }
+    unsafe { if PACK { block.copy(packed, memory) } else { block.copy(memory, packed) } }
 }
 
 /// Blocks of exactly `N` bytes.

@@ -21,10 +21,7 @@ pub(super) struct Masked<const V: usize> {
 impl<const V: usize> Block for Masked<V> {
     #[inline(always)]
     fn new(bytes: usize) -> Self {
-        Self {
-            bytes,
-            mask: low_bits(bytes),
-        }
+        Self { bytes, mask: low_bits(bytes) }
     }
 
     #[inline(always)]
@@ -44,17 +41,9 @@ impl<const V: usize> Block for Masked<V> {
                 }
                 32 => {
                     let mask = self.mask as u32;
-                    _mm256_mask_storeu_epi8(
-                        destination,
-                        mask,
-                        _mm256_maskz_loadu_epi8(mask, source),
-                    );
+                    _mm256_mask_storeu_epi8(destination, mask, _mm256_maskz_loadu_epi8(mask, source));
                 }
-                _ => _mm512_mask_storeu_epi8(
-                    destination,
-                    self.mask,
-                    _mm512_maskz_loadu_epi8(self.mask, source),
-                ),
+                _ => _mm512_mask_storeu_epi8(destination, self.mask, _mm512_maskz_loadu_epi8(self.mask, source)),
             }
         }
     }
@@ -63,11 +52,7 @@ impl<const V: usize> Block for Masked<V> {
 /// A mask of the lowest `count` bits, for counts up to 64.
 #[inline(always)]
 pub(super) fn low_bits(count: usize) -> u64 {
-    if count == 0 {
-        0
-    } else {
-        u64::MAX >> (64 - count)
-    }
+    if count == 0 { 0 } else { u64::MAX >> (64 - count) }
 }
 
 /// Blocks of `K * V + 1` to `(K + 1) * V` bytes: `K` whole vectors and a masked tail.
@@ -83,10 +68,7 @@ pub(super) struct Steps<const V: usize, const K: usize> {
 impl<const V: usize, const K: usize> Block for Steps<V, K> {
     #[inline(always)]
     fn new(bytes: usize) -> Self {
-        Self {
-            bytes,
-            tail: Masked::new(bytes - K * V),
-        }
+        Self { bytes, tail: Masked::new(bytes - K * V) }
     }
 
     #[inline(always)]
@@ -132,11 +114,7 @@ impl Block for Lines {
             let mut at = head;
             while self.0 - at >= 256 {
                 for part in 0..4 {
-                    copy_nonoverlapping(
-                        source.add(at + part * 64),
-                        destination.add(at + part * 64),
-                        64,
-                    );
+                    copy_nonoverlapping(source.add(at + part * 64), destination.add(at + part * 64), 64);
                 }
                 at += 256;
             }

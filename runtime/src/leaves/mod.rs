@@ -67,13 +67,7 @@ pub use select::*;
 /// # Safety
 ///
 /// See the [safety contract](self#safety-contract-of-every-leaf).
-pub type RowsFn = unsafe extern "C" fn(
-    memory: *mut u8,
-    packed: *mut u8,
-    rows: usize,
-    bytes: usize,
-    stride: isize,
-);
+pub type RowsFn = unsafe extern "C" fn(memory: *mut u8, packed: *mut u8, rows: usize, bytes: usize, stride: isize);
 
 /// Moves `planes` times `rows` rows of `bytes` bytes: row `i` of plane `p` is at `memory + p * plane_stride + i * stride` and at
 /// `packed + (p * rows + i) * bytes`. Strides are in bytes.
@@ -96,34 +90,23 @@ pub type PlanesFn = unsafe extern "C" fn(
 /// # Safety
 ///
 /// See the [safety contract](self#safety-contract-of-every-leaf).
-pub type List32Fn = unsafe extern "C" fn(
-    memory: *mut u8,
-    packed: *mut u8,
-    offsets: *const i32,
-    count: usize,
-    bytes: usize,
-);
+pub type List32Fn =
+    unsafe extern "C" fn(memory: *mut u8, packed: *mut u8, offsets: *const i32, count: usize, bytes: usize);
 
 /// [`List32Fn`] with offsets of 64 bits.
 ///
 /// # Safety
 ///
 /// See the [safety contract](self#safety-contract-of-every-leaf).
-pub type List64Fn = unsafe extern "C" fn(
-    memory: *mut u8,
-    packed: *mut u8,
-    offsets: *const i64,
-    count: usize,
-    bytes: usize,
-);
+pub type List64Fn =
+    unsafe extern "C" fn(memory: *mut u8, packed: *mut u8, offsets: *const i64, count: usize, bytes: usize);
 
 /// Moves `count` blocks of differing length, one after the other in `packed`.
 ///
 /// # Safety
 ///
 /// See the [safety contract](self#safety-contract-of-every-leaf).
-pub type RunsFn =
-    unsafe extern "C" fn(memory: *mut u8, packed: *mut u8, runs: *const Run, count: usize);
+pub type RunsFn = unsafe extern "C" fn(memory: *mut u8, packed: *mut u8, runs: *const Run, count: usize);
 
 /// Moves `outer * inner` elements of `bytes` bytes: element `i` of column `o` is at
 /// `memory + o * outer_stride + i * inner_stride` and at `packed + (o * inner + i) * bytes`. Strides are in bytes.

@@ -21,16 +21,8 @@ pub(super) unsafe fn rows<B: Block, const PACK: bool>(
         while rows >= 4 {
             transfer::<B, PACK>(block, memory, packed);
             transfer::<B, PACK>(block, memory.wrapping_offset(stride), packed.add(bytes));
-            transfer::<B, PACK>(
-                block,
-                memory.wrapping_offset(stride.wrapping_mul(2)),
-                packed.add(2 * bytes),
-            );
-            transfer::<B, PACK>(
-                block,
-                memory.wrapping_offset(stride.wrapping_mul(3)),
-                packed.add(3 * bytes),
-            );
+            transfer::<B, PACK>(block, memory.wrapping_offset(stride.wrapping_mul(2)), packed.add(2 * bytes));
+            transfer::<B, PACK>(block, memory.wrapping_offset(stride.wrapping_mul(3)), packed.add(3 * bytes));
             memory = memory.wrapping_offset(stride.wrapping_mul(4));
             packed = packed.add(4 * bytes);
             rows -= 4;

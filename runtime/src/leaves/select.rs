@@ -278,10 +278,7 @@ mod streaming {
 #[must_use]
 pub fn select_pack_rows(level: Level, bytes: u64, streaming: bool) -> RowsFn {
     #[cfg(target_arch = "x86_64")]
-    if streaming
-        && level == Level::Avx512
-        && (super::stream::SHORTEST..=super::stream::LONGEST).contains(&bytes)
-    {
+    if streaming && level == Level::Avx512 && (super::stream::SHORTEST..=super::stream::LONGEST).contains(&bytes) {
         return avx512_class::<streaming::Rows>(bytes);
     }
     selection!(@choose Rows<true>, level, bytes, streaming)

@@ -7,10 +7,7 @@ use super::block::Block;
 /// The shortcuts of a level. Each function moves everything and says `true`, or moves nothing and says `false`.
 ///
 /// The safety contract of each function is that of the leaf it shortens, on a CPU of the level.
-#[expect(
-    unused_variables,
-    reason = "the default of every function is to decline"
-)]
+#[expect(unused_variables, reason = "the default of every function is to decline")]
 pub(super) trait Shortcut {
     /// Rows at one stride.
     #[inline(always)]
@@ -74,9 +71,7 @@ impl Shortcut for Avx512 {
     ) -> bool {
         // SAFETY: the caller's guarantee.
         B::EXACT <= super::window::WIDEST
-            && unsafe {
-                super::window::try_rows::<PACK>(memory, packed, rows, block.bytes(), stride)
-            }
+            && unsafe { super::window::try_rows::<PACK>(memory, packed, rows, block.bytes(), stride) }
     }
 
     #[inline(always)]

@@ -5,8 +5,8 @@
 //! and packed addresses of every alignment. Meanwhile the rows of the next buffer are fetched.
 
 use core::arch::x86_64::{
-    _MM_HINT_T0, _mm_prefetch, _mm_sfence, _mm512_load_si512, _mm512_mask_storeu_epi8,
-    _mm512_store_si512, _mm512_stream_si512,
+    _MM_HINT_T0, _mm_prefetch, _mm_sfence, _mm512_load_si512, _mm512_mask_storeu_epi8, _mm512_store_si512,
+    _mm512_stream_si512,
 };
 
 use super::block::Block;
@@ -39,13 +39,7 @@ struct Buffer(core::mem::MaybeUninit<[u8; BUFFER + LINE]>);
 /// The contract of [`RowsFn`](super::RowsFn) in a pack, on a CPU of [`Level::Avx512`](super::Level::Avx512).
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,bmi2")]
 #[inline]
-pub(super) unsafe fn pack<B: Block>(
-    mut memory: *mut u8,
-    packed: *mut u8,
-    mut left: usize,
-    block: B,
-    stride: isize,
-) {
+pub(super) unsafe fn pack<B: Block>(mut memory: *mut u8, packed: *mut u8, mut left: usize, block: B, stride: isize) {
     let bytes = block.bytes();
     let mut buffer = Buffer(core::mem::MaybeUninit::uninit());
     let buffer = buffer.0.as_mut_ptr().cast::<u8>();
@@ -76,10 +70,7 @@ pub(super) unsafe fn pack<B: Block>(
                 from = LINE;
             }
             while filled - from >= LINE {
-                _mm512_stream_si512(
-                    line.wrapping_add(from).cast(),
-                    _mm512_load_si512(buffer.add(from).cast()),
-                );
+                _mm512_stream_si512(line.wrapping_add(from).cast(), _mm512_load_si512(buffer.add(from).cast()));
                 from += LINE;
             }
             if from != 0 && filled != from {

@@ -21,20 +21,10 @@ impl Guarded {
         // SAFETY: an anonymous mapping at an address of the system's choice.
         let mapping = unsafe {
             let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-            libc::mmap(
-                std::ptr::null_mut(),
-                bytes + 2 * PAGE,
-                libc::PROT_NONE,
-                flags,
-                -1,
-                0,
-            )
+            libc::mmap(std::ptr::null_mut(), bytes + 2 * PAGE, libc::PROT_NONE, flags, -1, 0)
         };
         assert_ne!(mapping, libc::MAP_FAILED);
-        let guarded = Self {
-            mapping: mapping.cast(),
-            bytes,
-        };
+        let guarded = Self { mapping: mapping.cast(), bytes };
         guarded.open(0..bytes);
         guarded
     }
@@ -51,13 +41,7 @@ impl Guarded {
 
     fn protect(&self, range: Range<usize>, protection: libc::c_int) {
         // SAFETY: pages of our own mapping.
-        let status = unsafe {
-            libc::mprotect(
-                self.start().add(range.start).cast(),
-                range.len(),
-                protection,
-            )
-        };
+        let status = unsafe { libc::mprotect(self.start().add(range.start).cast(), range.len(), protection) };
         assert_eq!(status, 0);
     }
 
@@ -105,49 +89,23 @@ struct Bench {
 impl Bench {
     fn new(memory: usize, packed: usize) -> Self {
         let mut random = Random(0x9e37_79b9_7f4a_7c15);
-        let noise = (0..memory.max(packed))
-            .map(|_| random.next() as u8)
-            .collect();
-        Self {
-            memory: Guarded::new(memory),
-            packed: Guarded::new(packed),
-            noise,
-            expected: Vec::new(),
-        }
+        let noise = (0..memory.max(packed)).map(|_| random.next() as u8).collect();
+        Self { memory: Guarded::new(memory), packed: Guarded::new(packed), noise, expected: Vec::new() }
     }
 
     /// Calls a leaf with both buffers against the lower and against the upper protected page, and at odd places between.
-    fn check(
-        &mut self,
-        pack: bool,
-        blocks: &Blocks,
-        label: &dyn Fn() -> String,
-        call: &dyn Fn(*mut u8, *mut u8),
-    ) {
+    fn check(&mut self, pack: bool, blocks: &Blocks, label: &dyn Fn() -> String, call: &dyn Fn(*mut u8, *mut u8)) {
         let low = blocks.iter().map(|block| block.0).min().unwrap_or(0);
-        let high = blocks
-            .iter()
-            .map(|block| block.0 + block.1 as isize)
-            .max()
-            .unwrap_or(0);
+        let high = blocks.iter().map(|block| block.0 + block.1 as isize).max().unwrap_or(0);
         let span = (high - low) as usize;
         let total = blocks.iter().map(|block| block.1).sum::<usize>();
-        assert!(
-            span + MARGIN <= self.memory.bytes && total + MARGIN <= self.packed.bytes,
-            "{}",
-            label()
-        );
+        assert!(span + MARGIN <= self.memory.bytes && total + MARGIN <= self.packed.bytes, "{}", label());
         let spare = (self.memory.bytes - span, self.packed.bytes - total);
         for (first, dense) in [(0, spare.1), (spare.0, 0), (MARGIN / 2 + 1, MARGIN / 2 + 5)] {
-            let base = self
-                .memory
-                .start()
-                .wrapping_add(first)
-                .wrapping_offset(-low);
+            let base = self.memory.start().wrapping_add(first).wrapping_offset(-low);
             let packed = self.packed.start().wrapping_add(dense);
-            let around = |at: usize, bytes: usize, limit: usize| {
-                at.saturating_sub(MARGIN)..(at + bytes + MARGIN).min(limit)
-            };
+            let around =
+                |at: usize, bytes: usize, limit: usize| at.saturating_sub(MARGIN)..(at + bytes + MARGIN).min(limit);
             let near_memory = around(first, span, self.memory.bytes);
             let near_packed = around(dense, total, self.packed.bytes);
             self.expected.clear();
@@ -163,15 +121,9 @@ impl Bench {
                     at += bytes;
                 }
                 call(base, packed);
-                assert!(
-                    self.packed.slice(near_packed) == &self.expected[..],
-                    "pack {} at {first} {dense}",
-                    label()
-                );
+                assert!(self.packed.slice(near_packed) == &self.expected[..], "pack {} at {first} {dense}", label());
             } else {
-                self.packed
-                    .slice(dense..dense + total)
-                    .copy_from_slice(&self.noise[..total]);
+                self.packed.slice(dense..dense + total).copy_from_slice(&self.noise[..total]);
                 self.memory.slice(near_memory.clone()).fill(POISON);
                 self.expected.resize(near_memory.len(), POISON);
                 let mut at = 0;
@@ -181,35 +133,16 @@ impl Bench {
                     at += bytes;
                 }
                 call(base, packed);
-                assert!(
-                    self.memory.slice(near_memory) == &self.expected[..],
-                    "unpack {} at {first} {dense}",
-                    label()
-                );
+                assert!(self.memory.slice(near_memory) == &self.expected[..], "unpack {} at {first} {dense}", label());
             }
         }
     }
 
-    fn rows(
-        &mut self,
-        level: Level,
-        pack: bool,
-        rows: usize,
-        bytes: usize,
-        stride: isize,
-        streaming: bool,
-    ) {
-        let select = if pack {
-            select_pack_rows
-        } else {
-            select_unpack_rows
-        };
+    fn rows(&mut self, level: Level, pack: bool, rows: usize, bytes: usize, stride: isize, streaming: bool) {
+        let select = if pack { select_pack_rows } else { select_unpack_rows };
         let leaf = select(level, bytes as u64, streaming);
-        let blocks = (0..rows as isize)
-            .map(|row| (row * stride, bytes))
-            .collect();
-        let label =
-            || format!("{level:?} rows={rows} bytes={bytes} stride={stride} streaming={streaming}");
+        let blocks = (0..rows as isize).map(|row| (row * stride, bytes)).collect();
+        let label = || format!("{level:?} rows={rows} bytes={bytes} stride={stride} streaming={streaming}");
         self.check(pack, &blocks, &label, &|memory, packed| {
             // SAFETY: `check` has sized both buffers for the blocks.
             unsafe { leaf(memory, packed, rows, bytes, stride) }
@@ -226,29 +159,16 @@ impl Bench {
         streaming: bool,
     ) {
         let blocks = (0..outer.0 as isize)
-            .flat_map(|plane| {
-                (0..inner.0 as isize).map(move |row| (plane * outer.1 + row * inner.1, bytes))
-            })
+            .flat_map(|plane| (0..inner.0 as isize).map(move |row| (plane * outer.1 + row * inner.1, bytes)))
             .collect();
-        let label = |shape| {
-            move || {
-                format!("{level:?} {shape} {outer:?} {inner:?} bytes={bytes} streaming={streaming}")
-            }
-        };
-        let planes = if pack {
-            select_pack_planes
-        } else {
-            select_unpack_planes
-        }(level, bytes as u64, streaming);
+        let label =
+            |shape| move || format!("{level:?} {shape} {outer:?} {inner:?} bytes={bytes} streaming={streaming}");
+        let planes = if pack { select_pack_planes } else { select_unpack_planes }(level, bytes as u64, streaming);
         self.check(pack, &blocks, &label("planes"), &|memory, packed| {
             // SAFETY: `check` has sized both buffers for the blocks.
             unsafe { planes(memory, packed, outer.0, outer.1, inner.0, inner.1, bytes) }
         });
-        let tile = if pack {
-            select_pack_tile
-        } else {
-            select_unpack_tile
-        }(level, bytes as u64, streaming);
+        let tile = if pack { select_pack_tile } else { select_unpack_tile }(level, bytes as u64, streaming);
         self.check(pack, &blocks, &label("tile"), &|memory, packed| {
             // SAFETY: `check` has sized both buffers for the blocks.
             unsafe { tile(memory, packed, outer.0, outer.1, inner.0, inner.1, bytes) }
@@ -256,29 +176,15 @@ impl Bench {
     }
 
     fn list(&mut self, level: Level, pack: bool, offsets: &[i64], bytes: usize, streaming: bool) {
-        let blocks = offsets
-            .iter()
-            .map(|&offset| (offset as isize, bytes))
-            .collect();
-        let short = offsets
-            .iter()
-            .map(|&offset| offset as i32)
-            .collect::<Vec<_>>();
+        let blocks = offsets.iter().map(|&offset| (offset as isize, bytes)).collect();
+        let short = offsets.iter().map(|&offset| offset as i32).collect::<Vec<_>>();
         let label = || format!("{level:?} list bytes={bytes} streaming={streaming} {offsets:?}");
-        let list64 = if pack {
-            select_pack_list64
-        } else {
-            select_unpack_list64
-        }(level, bytes as u64, streaming);
+        let list64 = if pack { select_pack_list64 } else { select_unpack_list64 }(level, bytes as u64, streaming);
         self.check(pack, &blocks, &label, &|memory, packed| {
             // SAFETY: `check` has sized both buffers for the blocks.
             unsafe { list64(memory, packed, offsets.as_ptr(), offsets.len(), bytes) }
         });
-        let list32 = if pack {
-            select_pack_list32
-        } else {
-            select_unpack_list32
-        }(level, bytes as u64, streaming);
+        let list32 = if pack { select_pack_list32 } else { select_unpack_list32 }(level, bytes as u64, streaming);
         self.check(pack, &blocks, &label, &|memory, packed| {
             // SAFETY: `check` has sized both buffers for the blocks.
             unsafe { list32(memory, packed, short.as_ptr(), short.len(), bytes) }
@@ -286,40 +192,19 @@ impl Bench {
     }
 
     fn runs(&mut self, level: Level, pack: bool, runs: &[Run]) {
-        let blocks = runs
-            .iter()
-            .map(|run| (run.offset as isize, run.bytes as usize))
-            .collect();
-        let leaf = if pack {
-            select_pack_runs
-        } else {
-            select_unpack_runs
-        }(level);
-        self.check(
-            pack,
-            &blocks,
-            &|| format!("{level:?} {runs:?}"),
-            &|memory, packed| {
-                // SAFETY: `check` has sized both buffers for the blocks.
-                unsafe { leaf(memory, packed, runs.as_ptr(), runs.len()) }
-            },
-        );
+        let blocks = runs.iter().map(|run| (run.offset as isize, run.bytes as usize)).collect();
+        let leaf = if pack { select_pack_runs } else { select_unpack_runs }(level);
+        self.check(pack, &blocks, &|| format!("{level:?} {runs:?}"), &|memory, packed| {
+            // SAFETY: `check` has sized both buffers for the blocks.
+            unsafe { leaf(memory, packed, runs.as_ptr(), runs.len()) }
+        });
     }
 }
 
 /// Each level of this CPU, each direction, with and without streaming.
 fn variants() -> impl Iterator<Item = (Level, bool, bool)> {
-    let levels = Level::ALL
-        .into_iter()
-        .filter(|&level| level <= super::detect_level());
-    levels.flat_map(|level| {
-        [
-            (level, true, false),
-            (level, false, false),
-            (level, true, true),
-            (level, false, true),
-        ]
-    })
+    let levels = Level::ALL.into_iter().filter(|&level| level <= super::detect_level());
+    levels.flat_map(|level| [(level, true, false), (level, false, false), (level, true, true), (level, false, true)])
 }
 
 /// Sizes in which a class begins, ends or is compiled in.
@@ -334,23 +219,8 @@ fn rows_of_every_size_at_every_kind_of_stride() {
     for (level, pack, streaming) in variants() {
         for bytes in sizes() {
             let width = bytes as isize;
-            for stride in [
-                0,
-                1,
-                width - 1,
-                width,
-                width + 1,
-                width + 3,
-                2 * width,
-                3 * width + 7,
-                4096,
-                8192,
-            ] {
-                let most = if bytes > 300 || stride >= 4096 {
-                    12
-                } else {
-                    71
-                };
+            for stride in [0, 1, width - 1, width, width + 1, width + 3, 2 * width, 3 * width + 7, 4096, 8192] {
+                let most = if bytes > 300 || stride >= 4096 { 12 } else { 71 };
                 for stride in [stride, -stride] {
                     if pack || stride.unsigned_abs() >= bytes {
                         bench.rows(level, pack, random.below(most), bytes, stride, streaming);
@@ -381,14 +251,9 @@ fn short_rows_of_every_count() {
 fn many_rows() {
     let mut bench = Bench::new(1 << 20, 1 << 19);
     for (level, pack, streaming) in variants() {
-        for (rows, bytes, stride) in [
-            (9000, 1, 3),
-            (5001, 4, 8),
-            (7600, 12, 24),
-            (301, 40, 112),
-            (77, 2048, 4099),
-            (33, 6144, 9000),
-        ] {
+        for (rows, bytes, stride) in
+            [(9000, 1, 3), (5001, 4, 8), (7600, 12, 24), (301, 40, 112), (77, 2048, 4099), (33, 6144, 9000)]
+        {
             bench.rows(level, pack, rows, bytes, stride, streaming);
             bench.rows(level, pack, rows, bytes, -stride, streaming);
         }
@@ -406,22 +271,8 @@ fn nests_in_both_orders_of_strides() {
                 let near = bytes as isize + [0, 0, 1, 8][random.below(4)];
                 let far = near * short.max(1) as isize + [0, 1, 64, 512][random.below(4)];
                 for sign in [1, -1] {
-                    bench.nest(
-                        level,
-                        pack,
-                        (long, far),
-                        (short, near * sign),
-                        bytes,
-                        streaming,
-                    );
-                    bench.nest(
-                        level,
-                        pack,
-                        (short, near * sign),
-                        (long, far * sign),
-                        bytes,
-                        streaming,
-                    );
+                    bench.nest(level, pack, (long, far), (short, near * sign), bytes, streaming);
+                    bench.nest(level, pack, (short, near * sign), (long, far * sign), bytes, streaming);
                     bench.nest(level, pack, (short, near), (long, -far), bytes, streaming);
                 }
             }
@@ -429,30 +280,9 @@ fn nests_in_both_orders_of_strides() {
         for bytes in [4, 8, 16] {
             for (columns, rows) in [(16, 16), (31, 33), (64, 5), (5, 64), (128, 128)] {
                 let width = bytes as isize;
-                bench.nest(
-                    level,
-                    pack,
-                    (columns, width),
-                    (rows, 4096),
-                    bytes,
-                    streaming,
-                );
-                bench.nest(
-                    level,
-                    pack,
-                    (columns, width),
-                    (rows, width * columns as isize),
-                    bytes,
-                    streaming,
-                );
-                bench.nest(
-                    level,
-                    pack,
-                    (columns, -width),
-                    (rows, 4096 + 4),
-                    bytes,
-                    streaming,
-                );
+                bench.nest(level, pack, (columns, width), (rows, 4096), bytes, streaming);
+                bench.nest(level, pack, (columns, width), (rows, width * columns as isize), bytes, streaming);
+                bench.nest(level, pack, (columns, -width), (rows, 4096 + 4), bytes, streaming);
             }
         }
         if pack {
@@ -470,9 +300,7 @@ fn lists_of_every_size_in_any_order() {
         for bytes in sizes() {
             for most in [4, 71] {
                 let count = random.below(if bytes > 300 { 12 } else { most });
-                let mut offsets = (0..count)
-                    .map(|place| (place * (bytes + 3)) as i64 - 500)
-                    .collect::<Vec<_>>();
+                let mut offsets = (0..count).map(|place| (place * (bytes + 3)) as i64 - 500).collect::<Vec<_>>();
                 for place in (1..count).rev() {
                     offsets.swap(place, random.below(place + 1));
                 }
@@ -493,15 +321,8 @@ fn runs_of_every_size() {
                 let mut offset = -700;
                 let mut runs = (0..count)
                     .map(|index| {
-                        let bytes = if index == count / 2 {
-                            bytes
-                        } else {
-                            random.below(200)
-                        };
-                        let run = Run {
-                            offset,
-                            bytes: bytes as u64,
-                        };
+                        let bytes = if index == count / 2 { bytes } else { random.below(200) };
+                        let run = Run { offset, bytes: bytes as u64 };
                         offset += (bytes + random.below(9)) as i64;
                         run
                     })
@@ -530,86 +351,29 @@ fn gaps_may_be_unmapped() {
                     let total = ROWS * bytes;
                     for row in 0..ROWS {
                         let at = row * stride + start;
-                        memory.slice(at..at + bytes).fill(if pack {
-                            row as u8 + 1
-                        } else {
-                            POISON
-                        });
-                        packed.slice(row * bytes..(row + 1) * bytes).fill(if pack {
-                            POISON
-                        } else {
-                            row as u8 + 1
-                        });
+                        memory.slice(at..at + bytes).fill(if pack { row as u8 + 1 } else { POISON });
+                        packed.slice(row * bytes..(row + 1) * bytes).fill(if pack { POISON } else { row as u8 + 1 });
                         memory.protect(row * stride + PAGE..(row + 1) * stride, libc::PROT_NONE);
                     }
                     let base = memory.start().wrapping_add(start);
                     let dense = packed.start();
                     let offsets = std::array::from_fn::<_, ROWS, _>(|row| (row * stride) as i64);
-                    let runs = offsets.map(|offset| Run {
-                        offset,
-                        bytes: bytes as u64,
-                    });
+                    let runs = offsets.map(|offset| Run { offset, bytes: bytes as u64 });
                     let far = stride as isize;
                     let size = bytes as u64;
                     // SAFETY: the rows are mapped, and nothing else needs to be.
                     unsafe {
                         if pack {
                             select_pack_rows(level, size, streaming)(base, dense, ROWS, bytes, far);
-                            select_pack_planes(level, size, streaming)(
-                                base,
-                                dense,
-                                3,
-                                3 * far,
-                                3,
-                                far,
-                                bytes,
-                            );
-                            select_pack_list64(level, size, streaming)(
-                                base,
-                                dense,
-                                offsets.as_ptr(),
-                                ROWS,
-                                bytes,
-                            );
-                            select_pack_tile(level, size, streaming)(
-                                base,
-                                dense,
-                                1,
-                                size as isize,
-                                ROWS,
-                                far,
-                                bytes,
-                            );
+                            select_pack_planes(level, size, streaming)(base, dense, 3, 3 * far, 3, far, bytes);
+                            select_pack_list64(level, size, streaming)(base, dense, offsets.as_ptr(), ROWS, bytes);
+                            select_pack_tile(level, size, streaming)(base, dense, 1, size as isize, ROWS, far, bytes);
                             select_pack_runs(level)(base, dense, runs.as_ptr(), ROWS);
                         } else {
-                            select_unpack_rows(level, size, streaming)(
-                                base, dense, ROWS, bytes, far,
-                            );
-                            select_unpack_planes(level, size, streaming)(
-                                base,
-                                dense,
-                                3,
-                                3 * far,
-                                3,
-                                far,
-                                bytes,
-                            );
-                            select_unpack_list64(level, size, streaming)(
-                                base,
-                                dense,
-                                offsets.as_ptr(),
-                                ROWS,
-                                bytes,
-                            );
-                            select_unpack_tile(level, size, streaming)(
-                                base,
-                                dense,
-                                1,
-                                size as isize,
-                                ROWS,
-                                far,
-                                bytes,
-                            );
+                            select_unpack_rows(level, size, streaming)(base, dense, ROWS, bytes, far);
+                            select_unpack_planes(level, size, streaming)(base, dense, 3, 3 * far, 3, far, bytes);
+                            select_unpack_list64(level, size, streaming)(base, dense, offsets.as_ptr(), ROWS, bytes);
+                            select_unpack_tile(level, size, streaming)(base, dense, 1, size as isize, ROWS, far, bytes);
                             select_unpack_runs(level)(base, dense, runs.as_ptr(), ROWS);
                         }
                     }

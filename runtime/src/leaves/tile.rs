@@ -22,10 +22,7 @@ const WAYS: usize = 8;
 #[inline(always)]
 fn height(inner_stride: isize) -> usize {
     const SET_PERIOD: u32 = 12;
-    WAYS << (SET_PERIOD
-        - inner_stride
-            .trailing_zeros()
-            .clamp(SET_PERIOD - 3, SET_PERIOD))
+    WAYS << (SET_PERIOD - inner_stride.trailing_zeros().clamp(SET_PERIOD - 3, SET_PERIOD))
 }
 
 /// The columns from the start of `memory` to the next border of a line, and those of a whole line.
@@ -36,11 +33,7 @@ pub(super) fn columns(memory: *mut u8, outer_stride: isize) -> (usize, usize) {
         return (1, 1);
     }
     let place = memory as usize % LINE;
-    let room = if outer_stride > 0 {
-        LINE - place
-    } else {
-        place + 1
-    };
+    let room = if outer_stride > 0 { LINE - place } else { place + 1 };
     (room.div_ceil(step), (LINE / step).max(1))
 }
 
@@ -65,16 +58,7 @@ pub(super) unsafe fn tile<B: Block, const PACK: bool>(
         width = width.min(outer - first);
         // SAFETY: the caller's guarantee for a part of the columns.
         unsafe {
-            strip::<B, PACK>(
-                memory,
-                packed,
-                first..first + width,
-                outer_stride,
-                0..inner,
-                inner,
-                inner_stride,
-                block,
-            )
+            strip::<B, PACK>(memory, packed, first..first + width, outer_stride, 0..inner, inner, inner_stride, block)
         };
         first += width;
         width = full;
@@ -112,11 +96,7 @@ pub(super) unsafe fn strip<B: Block, const PACK: bool>(
                 // SAFETY: the caller guarantees each element of the ranges.
                 unsafe {
                     let packed = packed.add((column * inner + first + row) * bytes);
-                    transfer::<B, PACK>(
-                        block,
-                        memory.wrapping_offset(inner_stride.wrapping_mul(row as isize)),
-                        packed,
-                    );
+                    transfer::<B, PACK>(block, memory.wrapping_offset(inner_stride.wrapping_mul(row as isize)), packed);
                 }
             }
         }

@@ -34,19 +34,9 @@ pub(super) unsafe fn tile<B: Block, const N: usize, const PACK: bool>(
     let lead = columns(memory, bytes as isize).0;
     // SAFETY: squares and strips cover each element of the nest once; the caller guarantees all of them.
     unsafe {
-        if lead < N && inner_stride % LINE as isize == 0 && (memory as usize).is_multiple_of(bytes)
-        {
+        if lead < N && inner_stride % LINE as isize == 0 && (memory as usize).is_multiple_of(bytes) {
             first = lead.min(outer);
-            strip::<B, PACK>(
-                memory,
-                packed,
-                0..first,
-                bytes as isize,
-                0..inner,
-                inner,
-                inner_stride,
-                block,
-            );
+            strip::<B, PACK>(memory, packed, 0..first, bytes as isize, 0..inner, inner, inner_stride, block);
         }
         while outer - first >= N {
             let mut line = memory.add(first * bytes);
@@ -72,16 +62,7 @@ pub(super) unsafe fn tile<B: Block, const N: usize, const PACK: bool>(
             );
             first += N;
         }
-        strip::<B, PACK>(
-            memory,
-            packed,
-            first..outer,
-            bytes as isize,
-            0..inner,
-            inner,
-            inner_stride,
-            block,
-        );
+        strip::<B, PACK>(memory, packed, first..outer, bytes as isize, 0..inner, inner, inner_stride, block);
     }
 }
 
@@ -101,13 +82,7 @@ unsafe fn square<const N: usize>(
     let mut lines = [_mm512_setzero_si512(); N];
     for (row, line) in lines.iter_mut().enumerate() {
         // SAFETY: the caller's guarantee.
-        *line = unsafe {
-            _mm512_loadu_si512(
-                source
-                    .wrapping_offset(source_stride.wrapping_mul(row as isize))
-                    .cast(),
-            )
-        };
+        *line = unsafe { _mm512_loadu_si512(source.wrapping_offset(source_stride.wrapping_mul(row as isize)).cast()) };
     }
     // Interleave pairs of rows, then pairs of pairs, until each quarter of a vector holds neighbours of one column.
     if N == 16 {
@@ -122,8 +97,7 @@ unsafe fn square<const N: usize>(
             let rows: [__m512i; 8] = core::array::from_fn(|row| lines[8 * half + row]);
             for pair in 0..4 {
                 lines[8 * half + pair] = _mm512_unpacklo_epi64(rows[2 * pair], rows[2 * pair + 1]);
-                lines[8 * half + pair + 4] =
-                    _mm512_unpackhi_epi64(rows[2 * pair], rows[2 * pair + 1]);
+                lines[8 * half + pair + 4] = _mm512_unpackhi_epi64(rows[2 * pair], rows[2 * pair + 1]);
             }
         }
     }
@@ -142,9 +116,7 @@ unsafe fn square<const N: usize>(
         // SAFETY: the caller's guarantee.
         unsafe {
             _mm512_storeu_si512(
-                destination
-                    .wrapping_offset(destination_stride.wrapping_mul(column as isize))
-                    .cast(),
+                destination.wrapping_offset(destination_stride.wrapping_mul(column as isize)).cast(),
                 *line,
             )
         };

@@ -5,13 +5,11 @@
 //! shuffle for each vector of the span and stores it under a mask, so that the gaps stay untouched.
 
 use core::arch::x86_64::{
-    __m512i, _mm512_add_epi8, _mm512_and_si512, _mm512_cmpeq_epi8_mask, _mm512_cmpge_epu8_mask,
-    _mm512_cmplt_epu8_mask, _mm512_load_si512, _mm512_loadu_si512, _mm512_mask_add_epi8,
-    _mm512_mask_permutexvar_epi8, _mm512_mask_storeu_epi8, _mm512_mask_sub_epi8,
-    _mm512_maskz_loadu_epi8, _mm512_mullo_epi16, _mm512_or_si512, _mm512_permutex2var_epi32,
-    _mm512_permutexvar_epi8, _mm512_set1_epi8, _mm512_set1_epi16, _mm512_set1_epi32,
-    _mm512_setzero_si512, _mm512_slli_epi16, _mm512_srli_epi16, _mm512_srli_epi32,
-    _mm512_storeu_si512,
+    __m512i, _mm512_add_epi8, _mm512_and_si512, _mm512_cmpeq_epi8_mask, _mm512_cmpge_epu8_mask, _mm512_cmplt_epu8_mask,
+    _mm512_load_si512, _mm512_loadu_si512, _mm512_mask_add_epi8, _mm512_mask_permutexvar_epi8, _mm512_mask_storeu_epi8,
+    _mm512_mask_sub_epi8, _mm512_maskz_loadu_epi8, _mm512_mullo_epi16, _mm512_or_si512, _mm512_permutex2var_epi32,
+    _mm512_permutexvar_epi8, _mm512_set1_epi8, _mm512_set1_epi16, _mm512_set1_epi32, _mm512_setzero_si512,
+    _mm512_slli_epi16, _mm512_srli_epi16, _mm512_srli_epi32, _mm512_storeu_si512,
 };
 
 use super::masked::low_bits;
@@ -58,10 +56,7 @@ struct Group {
 
 /// The best group for each direction (pack last), length and stride.
 static GROUPS: [[[Group; FARTHEST + 1]; WIDEST + 1]; 2] = {
-    let mut table = [[[Group {
-        vectors: 0,
-        rows: 0,
-    }; FARTHEST + 1]; WIDEST + 1]; 2];
+    let mut table = [[[Group { vectors: 0, rows: 0 }; FARTHEST + 1]; WIDEST + 1]; 2];
     let mut bytes = 1;
     while bytes <= WIDEST {
         let mut step = bytes;
@@ -78,25 +73,15 @@ static GROUPS: [[[Group; FARTHEST + 1]; WIDEST + 1]; 2] = {
 /// The group that costs least, given measured tenths of a cycle: the packed side of a group, a vector of its span, and a row that
 /// is moved by itself.
 const fn group(bytes: usize, step: usize, [group, vector, alone]: [usize; 3]) -> Group {
-    let mut best = Group {
-        vectors: 0,
-        rows: 1,
-    };
+    let mut best = Group { vectors: 0, rows: 1 };
     let mut least = alone;
     let mut vectors = 1;
     while vectors <= MOST {
         let fitting = (vectors * VECTOR - bytes) / step + 1;
-        let rows = if fitting * bytes <= VECTOR {
-            fitting
-        } else {
-            VECTOR / bytes
-        };
+        let rows = if fitting * bytes <= VECTOR { fitting } else { VECTOR / bytes };
         let cost = group + vectors * vector;
         if cost * (best.rows as usize) < least * rows {
-            best = Group {
-                vectors: vectors as u8,
-                rows: rows as u8,
-            };
+            best = Group { vectors: vectors as u8, rows: rows as u8 };
             least = cost;
         }
         vectors += 1;
@@ -133,25 +118,14 @@ pub(super) unsafe fn try_rows<const PACK: bool>(
 /// As for [`try_rows`], with 1 <= bytes <= [`WIDEST`] and bytes <= step <= [`FARTHEST`].
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,bmi2")]
 #[inline(never)]
-unsafe fn choose<const PACK: bool>(
-    memory: *mut u8,
-    packed: *mut u8,
-    rows: usize,
-    bytes: usize,
-    step: usize,
-) -> bool {
-    let Group {
-        vectors,
-        rows: count,
-    } = GROUPS[usize::from(PACK)][bytes.min(WIDEST)][step.min(FARTHEST)];
+unsafe fn choose<const PACK: bool>(memory: *mut u8, packed: *mut u8, rows: usize, bytes: usize, step: usize) -> bool {
+    let Group { vectors, rows: count } = GROUPS[usize::from(PACK)][bytes.min(WIDEST)][step.min(FARTHEST)];
     let count = count as usize;
     // SAFETY: the caller's guarantee.
     unsafe {
         match vectors {
             1 => move_rows::<1, PACK>(memory, packed, rows, bytes, step, count),
-            2 if PACK && (bytes | step).is_multiple_of(4) => {
-                pack_words(memory, packed, rows, bytes, step, count)
-            }
+            2 if PACK && (bytes | step).is_multiple_of(4) => pack_words(memory, packed, rows, bytes, step, count),
             2 => move_rows::<2, PACK>(memory, packed, rows, bytes, step, count),
             3 => move_rows::<3, PACK>(memory, packed, rows, bytes, step, count),
             4 => move_rows::<4, PACK>(memory, packed, rows, bytes, step, count),
@@ -217,11 +191,7 @@ unsafe fn move_rows<const N: usize, const PACK: bool>(
     step: usize,
     count: usize,
 ) {
-    let shuffles = if PACK {
-        gathering::<N>(bytes, step)
-    } else {
-        spreading::<N>(bytes, step)
-    };
+    let shuffles = if PACK { gathering::<N>(bytes, step) } else { spreading::<N>(bytes, step) };
     let full = masks::<N, PACK>(&shuffles, bytes, step, count);
     let span = count * step;
     let dense = count * bytes;
@@ -229,20 +199,13 @@ unsafe fn move_rows<const N: usize, const PACK: bool>(
     // (rows - 1) * step + bytes >= rows * bytes, and `spare` rows are at least as long as the vectors. After that masks leave out
     // what is beyond.
     unsafe {
-        let spare = if PACK {
-            (N * VECTOR / step + 2).max(VECTOR / bytes + 2)
-        } else {
-            VECTOR / bytes + 2
-        }
-        .max(count);
+        let spare = if PACK { (N * VECTOR / step + 2).max(VECTOR / bytes + 2) } else { VECTOR / bytes + 2 }.max(count);
         while rows > spare {
             if PACK {
-                let mut rows =
-                    _mm512_permutexvar_epi8(shuffles[0].index, _mm512_loadu_si512(memory.cast()));
+                let mut rows = _mm512_permutexvar_epi8(shuffles[0].index, _mm512_loadu_si512(memory.cast()));
                 for (part, shuffle) in shuffles.iter().enumerate().skip(1) {
                     let vector = _mm512_loadu_si512(memory.add(part * VECTOR).cast());
-                    rows =
-                        _mm512_mask_permutexvar_epi8(rows, shuffle.inside, shuffle.index, vector);
+                    rows = _mm512_mask_permutexvar_epi8(rows, shuffle.inside, shuffle.index, vector);
                 }
                 _mm512_storeu_si512(packed.cast(), rows);
             } else {
@@ -263,27 +226,15 @@ unsafe fn move_rows<const N: usize, const PACK: bool>(
             if PACK {
                 let mut rows = _mm512_setzero_si512();
                 for part in 0..N {
-                    let vector = _mm512_maskz_loadu_epi8(
-                        there[part],
-                        memory.wrapping_add(part * VECTOR).cast(),
-                    );
-                    rows = _mm512_mask_permutexvar_epi8(
-                        rows,
-                        shuffles[part].inside,
-                        shuffles[part].index,
-                        vector,
-                    );
+                    let vector = _mm512_maskz_loadu_epi8(there[part], memory.wrapping_add(part * VECTOR).cast());
+                    rows = _mm512_mask_permutexvar_epi8(rows, shuffles[part].inside, shuffles[part].index, vector);
                 }
                 _mm512_mask_storeu_epi8(packed.cast(), here, rows);
             } else {
                 let rows = _mm512_maskz_loadu_epi8(here, packed.cast());
                 for part in 0..N {
                     let spread = _mm512_permutexvar_epi8(shuffles[part].index, rows);
-                    _mm512_mask_storeu_epi8(
-                        memory.wrapping_add(part * VECTOR).cast(),
-                        there[part],
-                        spread,
-                    );
+                    _mm512_mask_storeu_epi8(memory.wrapping_add(part * VECTOR).cast(), there[part], spread);
                 }
             }
             memory = memory.wrapping_add(held * step);
@@ -308,12 +259,7 @@ struct Shuffle {
 fn divided(divisor: usize) -> (__m512i, __m512i) {
     let (quotients, remainders) = &DIVIDED[divisor.min(FARTHEST)];
     // SAFETY: both are aligned vectors.
-    unsafe {
-        (
-            _mm512_load_si512(quotients.0.as_ptr().cast()),
-            _mm512_load_si512(remainders.0.as_ptr().cast()),
-        )
-    }
+    unsafe { (_mm512_load_si512(quotients.0.as_ptr().cast()), _mm512_load_si512(remainders.0.as_ptr().cast())) }
 }
 
 /// For each packed byte of a group, its place in the span.
@@ -326,10 +272,7 @@ fn gathering<const N: usize>(bytes: usize, step: usize) -> [Shuffle; N] {
     core::array::from_fn(|part| {
         let inside = _mm512_cmpeq_epi8_mask(vector, _mm512_set1_epi8((part * VECTOR) as i8));
         // The shuffle looks at the place within the vector alone.
-        Shuffle {
-            index: place,
-            inside,
-        }
+        Shuffle { index: place, inside }
     })
 }
 
@@ -347,10 +290,7 @@ fn spreading<const N: usize>(bytes: usize, step: usize) -> [Shuffle; N] {
         let rest = _mm512_mask_sub_epi8(rest, carry, rest, _mm512_set1_epi8(step as i8));
         let row = _mm512_mask_add_epi8(row, carry, row, _mm512_set1_epi8(1));
         let inside = _mm512_cmplt_epu8_mask(rest, _mm512_set1_epi8(bytes as i8));
-        Shuffle {
-            index: _mm512_add_epi8(multiply(row, bytes as i16), rest),
-            inside,
-        }
+        Shuffle { index: _mm512_add_epi8(multiply(row, bytes as i16), rest), inside }
     })
 }
 
@@ -365,11 +305,7 @@ fn masks<const N: usize, const PACK: bool>(
     let end = (count - 1) * step + bytes;
     core::array::from_fn(|part| {
         let within = low_bits(end.saturating_sub(part * VECTOR).min(VECTOR));
-        if PACK {
-            within
-        } else {
-            within & shuffles[part].inside
-        }
+        if PACK { within } else { within & shuffles[part].inside }
     })
 }
 

@@ -23,8 +23,8 @@ impl EngineSubject {
 
 /// The engines that every type runs on: generic code alone, and kernels compiled at commit.
 pub fn engines() -> [(&'static str, Engine); 2] {
-    [Policy::Off, Policy::Eager].map(|policy| {
-        let name = if policy == Policy::Off { "off" } else { "eager" };
+    [Policy::Off, Policy::Always].map(|policy| {
+        let name = if policy == Policy::Off { "generic" } else { "compiled" };
         (name, Engine::builder().policy(policy).build())
     })
 }

@@ -230,6 +230,22 @@ impl Emitter<'_, '_> {
         self.counted(place, rows, stride, bytes, |emitter, place| emitter.copy(bytes, place));
     }
 
+    /// How many loads a step takes when everything in it is unrolled.
+    fn words(&self, id: StepId) -> u64 {
+        let piece = |bytes: u64| if bytes <= INLINE_BYTES { chunks(bytes).len() as u64 } else { u64::MAX };
+        match *self.plan.step(id) {
+            Step::Nothing => 0,
+            Step::Copy { bytes } => piece(bytes),
+            Step::Rows { rows, bytes, .. } => piece(bytes).saturating_mul(rows),
+            Step::Planes { planes, rows, bytes, .. } => piece(bytes).saturating_mul(rows).saturating_mul(planes),
+            Step::Repeat { count, body, .. } => self.words(body).saturating_mul(count),
+            // Their sizes do not matter: they are written out in any case, or called.
+            Step::Tile { .. } | Step::List { .. } | Step::Runs(_) | Step::Scatter { .. } | Step::Sequence { .. } => {
+                u64::MAX
+            }
+        }
+    }
+
     fn step(&mut self, id: StepId, place: Place) {
         let plan = self.plan;
         match *plan.step(id) {
@@ -237,12 +253,11 @@ impl Emitter<'_, '_> {
             Step::Copy { bytes } => self.copy(bytes, place),
             Step::Rows { rows, stride, bytes } => self.rows(rows, stride, bytes, place),
             Step::Planes { planes, plane_stride, rows, stride, bytes } => {
-                let few = planes.saturating_mul(rows) < 2 * LEAF_ROWS;
-                if few && bytes <= INLINE_BYTES {
-                    let size = rows * bytes;
-                    self.counted(place, planes, plane_stride, size, |emitter, place| {
-                        emitter.rows(rows, stride, bytes, place);
-                    });
+                if self.words(id) <= UNROLLED_WORDS && rows < LEAF_ROWS {
+                    for plane in 0..planes {
+                        let shift = (plane as i64).wrapping_mul(plane_stride);
+                        self.rows(rows, stride, bytes, place.further(shift, plane * rows * bytes));
+                    }
                 } else {
                     self.nest(Leaf::Planes(bytes), [planes as i64, plane_stride, rows as i64, stride], bytes, place);
                 }
@@ -279,6 +294,12 @@ impl Emitter<'_, '_> {
             }
             Step::Repeat { count, stride, body } => {
                 let size = plan.size_of(body);
+                if self.words(id) <= UNROLLED_WORDS {
+                    for turn in 0..count {
+                        self.step(body, place.further((turn as i64).wrapping_mul(stride), turn * size));
+                    }
+                    return;
+                }
                 self.counted(place, count, stride, size, |emitter, place| emitter.step(body, place));
             }
             Step::Scatter { ref offsets, body } => {

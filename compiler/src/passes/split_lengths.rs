@@ -1,0 +1,38 @@
+//! Long stretches of one length inside a list of runs become lists of their own.
+//!
+//! A list of equal blocks needs no lengths, and a list that repeats another at a distance needs no offsets either: the
+//! arrays of an irregular exchange are one list of particles, applied again and again.
+
+use super::rewriter::Rewriter;
+use super::{Pass, detect_period};
+use crate::layout::{Edge, Kind, Node, NodeId};
+
+pub(super) const PASS: Pass = Pass {
+    name: "split-lengths",
+    summary: "stretches of equal length inside a list of runs become indexed lists, if there are few",
+    rewrite,
+};
+
+/// How long stretches must be on average.
+const MEAN: usize = 16;
+
+fn rewrite(rewriter: &mut Rewriter, id: NodeId) -> Option<Edge> {
+    let Node::Runs { runs, kind: Kind::Byte } = rewriter.builder.node(id) else { return None };
+    let runs = runs.clone();
+    let stretches = || runs.chunk_by(|run, next| run.count == next.count);
+    if stretches().count() * MEAN > runs.len() {
+        return None;
+    }
+    let mut parts = Vec::new();
+    for stretch in stretches() {
+        let child = rewriter.builder.bytes(0, stretch[0].count)?;
+        let first = stretch[0].offset;
+        let offsets = stretch.iter().map(|run| run.offset - first).collect();
+        let list = rewriter.builder.intern(Node::Indexed { offsets, child })?;
+        let list = detect_period::rewrite(rewriter, list).unwrap_or(Edge { offset: 0, node: list });
+        let list = rewriter.settle(list);
+        parts.push(Edge { offset: first + list.offset, ..list });
+    }
+    let node = rewriter.builder.intern(Node::Record { parts: parts.into() })?;
+    Some(Edge { offset: 0, node })
+}

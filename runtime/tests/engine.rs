@@ -1,0 +1,201 @@
+//! Engines over time: policies, caches, threads, forks.
+
+use dtc_compiler::datatype::{Datatype, Predefined, TypeBuilder};
+use dtc_runtime::{Engine, PackError, Policy, Tier};
+use std::time::{Duration, Instant};
+
+/// A record with holes, repeated: a type that gains by a kernel. `variant` makes it another type.
+fn records(variant: i64) -> Datatype {
+    let mut types = TypeBuilder::new();
+    let double = types.named(Predefined::DOUBLE);
+    let int = types.named(Predefined::INT);
+    let character = types.named(Predefined::CHAR);
+    let record = types.structure(&[1, 1, 1], &[0, 12, 20 + variant], &[double, int, character]).unwrap();
+    let record = types.resized(0, 64 + variant, record).unwrap();
+    let records = types.contiguous(20, record).unwrap();
+    types.finish(records)
+}
+
+fn memory(bytes: usize) -> Vec<u8> {
+    (0..bytes).map(|at| (at * 31 + at / 251) as u8).collect()
+}
+
+/// Packs with a committed type and compares every byte with the walk of its layout.
+fn check(committed: &dtc_runtime::Committed, count: u64) {
+    let (_, high) = committed.span(count).unwrap();
+    let source = memory(high as usize);
+    let mut packed = vec![0; committed.packed_size(count).unwrap() as usize];
+    committed.pack(&source, 0, count, 0, &mut packed).unwrap();
+    let extent = committed.facts().extent();
+    let layout = committed.layout();
+    let map = (0..count as i64).flat_map(|element| layout.displacements().map(move |at| at + element * extent));
+    assert!(map.map(|at| source[at as usize]).eq(packed.iter().copied()));
+}
+
+fn resident_bytes() -> usize {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
+    statm.split_whitespace().nth(1).unwrap().parse::<usize>().unwrap() * 4096
+}
+
+#[test]
+fn the_background_delivers_a_kernel() {
+    let committed = Engine::new().commit(&records(0));
+    let start = Instant::now();
+    while committed.tier() == Tier::Generic {
+        check(&committed, 2);
+        assert!(start.elapsed() < Duration::from_secs(30), "no kernel came");
+    }
+    check(&committed, 3);
+}
+
+#[test]
+fn a_lazy_kernel_comes_after_its_uses() {
+    let engine = Engine::builder().policy(Policy::Lazy(3)).background_thread(false).build();
+    let committed = engine.commit(&records(1));
+    for _ in 0..3 {
+        check(&committed, 1);
+        engine.compile_pending(Duration::MAX);
+        assert_eq!(committed.tier(), Tier::Generic);
+    }
+    check(&committed, 1);
+    engine.compile_pending(Duration::MAX);
+    assert_eq!(committed.tier(), Tier::Specialised);
+    check(&committed, 1);
+}
+
+#[test]
+fn hosts_without_threads_compile_when_they_like() {
+    let engine = Engine::builder().background_thread(false).build();
+    let types: Vec<_> = (0..5).map(|variant| engine.commit(&records(variant))).collect();
+    assert!(types.iter().all(|committed| committed.tier() == Tier::Generic));
+    assert_eq!(engine.compile_pending(Duration::ZERO), 4);
+    assert_eq!(engine.compile_pending(Duration::MAX), 0);
+    assert!(types.iter().all(|committed| committed.tier() == Tier::Specialised));
+}
+
+#[test]
+fn policies_off_and_eager_keep_their_word() {
+    let tier = |policy| Engine::builder().policy(policy).build().commit(&records(2)).tier();
+    assert_eq!(tier(Policy::Off), Tier::Generic);
+    assert_eq!(tier(Policy::Eager), Tier::Specialised);
+}
+
+#[test]
+fn equal_types_share_one_kernel() {
+    let engine = Engine::builder().policy(Policy::Off).build();
+    let (first, second) = (engine.commit(&records(3)), engine.commit(&records(3)));
+    assert_eq!(engine.cached_types(), 1);
+    assert_eq!(first.specialise(), Tier::Specialised);
+    assert_eq!(second.tier(), Tier::Specialised);
+}
+
+#[test]
+fn a_hundred_thousand_types_come_and_go() {
+    let engine = Engine::builder().policy(Policy::Off).cache_caps(256, 1 << 20).build();
+    let commit = |variant: i64| {
+        let mut types = TypeBuilder::new();
+        let double = types.named(Predefined::DOUBLE);
+        let vector = types.vector(3 + variant, 1, 5, double).unwrap();
+        drop(engine.commit(&types.finish(vector)));
+    };
+    (0..20_000).for_each(commit);
+    let before = resident_bytes();
+    (20_000..100_000).for_each(commit);
+    assert!(engine.cached_types() <= 257);
+    let grown = resident_bytes().saturating_sub(before);
+    assert!(grown < 4 << 20, "grew by {grown} bytes");
+}
+
+#[test]
+fn compiled_types_come_and_go() {
+    let engine = Engine::builder().policy(Policy::Eager).cache_caps(32, 1 << 20).build();
+    (0..200).for_each(|variant| check(&engine.commit(&records(variant)), 1));
+    let before = resident_bytes();
+    (200..2_000).for_each(|variant| drop(engine.commit(&records(variant))));
+    assert!(engine.cached_types() <= 33);
+    let grown = resident_bytes().saturating_sub(before);
+    assert!(grown < 8 << 20, "grew by {grown} bytes");
+}
+
+#[test]
+fn types_in_use_outlive_the_cache() {
+    let engine = Engine::builder().policy(Policy::Eager).cache_caps(4, 1 << 16).build();
+    let held: Vec<_> = (0..20).map(|variant| engine.commit(&records(variant))).collect();
+    (100..200).for_each(|variant| drop(engine.commit(&records(variant))));
+    drop(engine);
+    held.iter().for_each(|committed| check(committed, 2));
+}
+
+#[test]
+fn several_threads_share_a_pack_when_asked() {
+    let engine = Engine::new();
+    let mut types = TypeBuilder::new();
+    let double = types.named(Predefined::DOUBLE);
+    let vector = types.vector(30_000, 3, 4, double).unwrap();
+    let committed = engine.commit(&types.finish(vector));
+    let source = memory(committed.span(2).unwrap().1 as usize);
+    let total = committed.packed_size(2).unwrap() as usize;
+    let mut expected = vec![0; total];
+    committed.pack(&source, 0, 2, 0, &mut expected).unwrap();
+    for threads in [0, 1, 2, 3, 7, 64] {
+        let mut packed = vec![0xa5; total + 3];
+        assert_eq!(committed.pack_parallel(&source, 0, 2, &mut packed, threads), Ok(total));
+        assert_eq!(packed[..total], expected);
+        assert_eq!(packed[total..], [0xa5; 3]);
+        let (mut restored, mut alone) = (vec![0x5a; source.len()], vec![0x5a; source.len()]);
+        assert_eq!(committed.unpack_parallel(&packed, &mut restored, 0, 2, threads), Ok(total));
+        committed.unpack(&packed, 0, &mut alone, 0, 2).unwrap();
+        assert_eq!(restored, alone);
+    }
+}
+
+#[test]
+fn a_forked_child_packs_without_the_engine() {
+    let engine = Engine::new();
+    let before = engine.commit(&records(4));
+    check(&before, 1);
+    // SAFETY: the child calls only what this test is about, and leaves by `_exit`.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        let result = std::panic::catch_unwind(|| {
+            check(&before, 2);
+            check(&engine.commit(&records(4)), 2);
+            let new = engine.commit(&records(5));
+            check(&new, 2);
+            assert_eq!(new.tier(), Tier::Generic);
+        });
+        // SAFETY: ends the child at once, with no destructors of the parent's state.
+        unsafe { libc::_exit(i32::from(result.is_err())) };
+    }
+    assert!(child > 0);
+    let mut status = 0;
+    // SAFETY: waits for the child that was just made.
+    assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+    assert_eq!(status, 0);
+}
+
+#[test]
+fn calls_that_do_not_fit_are_refused_and_do_nothing() {
+    let mut types = TypeBuilder::new();
+    let int = types.named(Predefined::INT);
+    let backwards = types.vector(3, 1, -2, int).unwrap();
+    let committed = Engine::new().commit(&types.finish(backwards));
+    let (source, mut packed) = (memory(20), [0xa5; 12]);
+    let refused = |result: Result<usize, PackError>, text: &str| assert_eq!(result.unwrap_err().to_string(), text);
+    refused(
+        committed.pack(&source, 15, 1, 0, &mut packed),
+        "buffer: expected -16 to 4 bytes from the origin to lie inside, found 15 bytes before it and 5 bytes after it",
+    );
+    refused(committed.pack(&source, 21, 1, 0, &mut packed), "origin: expected at most 20, found 21");
+    refused(committed.pack(&source, 16, 1, 13, &mut packed), "offset: expected at most 12, found 13");
+    let most = i64::MAX as u64 / 12;
+    refused(
+        committed.pack(&source, 16, u64::MAX, 0, &mut packed),
+        &format!("count: expected at most {most} elements, found {}", u64::MAX),
+    );
+    assert!(committed.pack(&source, 16, 2, 0, &mut packed).is_err());
+    assert_eq!(packed, [0xa5; 12]);
+    assert_eq!(committed.pack(&source, 16, 1, 12, &mut packed), Ok(0));
+    assert_eq!(committed.pack(&source, 16, 1, 0, &mut packed), Ok(12));
+    assert_eq!(committed.pack(&[], 0, 0, 0, &mut packed), Ok(0));
+}

@@ -1,0 +1,109 @@
+//! Every written form of the layouts of every example gives the layout again.
+
+mod texts;
+
+use dtc_compiler::datatype::{Datatype, json, text};
+use dtc_compiler::layout::Layout;
+use dtc_compiler::{canonicalise, lower};
+use std::fs;
+use texts::{same_bytes, workspace};
+
+/// The examples by name.
+fn examples() -> Vec<(String, Datatype)> {
+    let paths = fs::read_dir(workspace("ir-examples")).unwrap().map(|entry| entry.unwrap().path());
+    let described = paths.filter(|path| path.extension().is_some_and(|extension| extension == "json"));
+    let mut examples: Vec<(String, Datatype)> = described
+        .map(|path| {
+            let text = fs::read_to_string(&path).unwrap();
+            (path.file_stem().unwrap().to_string_lossy().into_owned(), json::read(&text).unwrap().datatype)
+        })
+        .collect();
+    examples.sort_by(|(one, _), (other, _)| one.cmp(other));
+    assert!(!examples.is_empty());
+    examples
+}
+
+/// The lowered and the canonical layout of every example.
+fn layouts() -> impl Iterator<Item = (String, Layout)> {
+    examples().into_iter().flat_map(|(name, datatype)| {
+        let lowered = lower(&datatype);
+        let canonical = canonicalise(&lowered).layout;
+        [(format!("{name}, lowered"), lowered), (format!("{name}, canonical"), canonical)]
+    })
+}
+
+/// The text of a layout without the claim that it is canonical, which does not travel.
+fn unclaimed(layout: &Layout) -> String {
+    layout.to_string().replacen("layout exact", "layout", 1)
+}
+
+#[test]
+fn bytes_give_the_layout_again() {
+    for (name, layout) in layouts() {
+        let bytes = layout.to_bytes();
+        let again = Layout::from_bytes(&bytes).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(again.to_string(), unclaimed(&layout), "{name}");
+        assert_eq!(again.verify(), Ok(()), "{name}");
+        assert_eq!(again.type_hash(), layout.type_hash(), "{name}");
+        assert_eq!(again.to_bytes(), bytes, "{name}");
+        assert!(!again.exact(), "{name}: expected the claim to stay behind");
+    }
+}
+
+#[test]
+fn damaged_bytes_are_refused() {
+    for (name, layout) in layouts() {
+        let bytes = layout.to_bytes();
+        for at in (0..bytes.len()).step_by(1 + bytes.len() / 64) {
+            assert!(Layout::from_bytes(&bytes[..at]).is_err(), "{name}: cut after {at} bytes");
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 0x40;
+            assert!(Layout::from_bytes(&damaged).is_err(), "{name}: damaged byte {at}");
+        }
+    }
+}
+
+#[test]
+fn texts_give_the_layout_again() {
+    for (name, layout) in layouts() {
+        let again = Layout::parse(&layout.to_string()).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(again.to_string(), unclaimed(&layout), "{name}");
+        assert_eq!(again.verify(), Ok(()), "{name}");
+        assert!(same_bytes(&layout, &again), "{name}");
+    }
+}
+
+#[test]
+fn what_was_read_has_the_same_canonical_form() {
+    for (name, datatype) in examples() {
+        let lowered = lower(&datatype);
+        let canonical = canonicalise(&lowered).layout;
+        if !canonical.exact() {
+            // The limit of what is written out depends on the length of the description, which does not travel.
+            continue;
+        }
+        let from_bytes = canonicalise(&Layout::from_bytes(&canonical.to_bytes()).unwrap()).layout;
+        let from_text = canonicalise(&Layout::parse(&canonical.to_string()).unwrap()).layout;
+        assert_eq!(from_bytes.to_string(), canonical.to_string(), "{name}");
+        assert_eq!(from_text.to_string(), canonical.to_string(), "{name}");
+    }
+}
+
+#[test]
+fn descriptions_and_notations_lower_to_the_same_layout() {
+    for (name, datatype) in examples() {
+        let expected = lower(&datatype);
+        let notation = text::parse(&datatype.to_string()).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let description = json::read(&json::write(&datatype)).unwrap_or_else(|error| panic!("{name}: {error}"));
+        for again in [notation, description.datatype] {
+            // A form names shared types first, so nodes may change their numbers, and nothing else.
+            let again = lower(&again);
+            assert_eq!(again.nodes().len(), expected.nodes().len(), "{name}");
+            assert_eq!(again.entries(), expected.entries(), "{name}");
+            assert!(same_bytes(&expected, &again), "{name}");
+            let (one, other) = (canonicalise(&expected).layout, canonicalise(&again).layout);
+            assert_eq!(one.exact(), other.exact(), "{name}");
+            assert!(!one.exact() || one.to_string() == other.to_string(), "{name}");
+        }
+    }
+}
