@@ -18,7 +18,7 @@ pub enum Failure {
     #[error("{0}")]
     Missing(String),
     /// Standard output cannot be written: status 3, or none if the reader has left.
-    #[error("standard output: expected it to take the report, found {0}")]
+    #[error("standard output: expected it to take the report, found {}", reason(.0))]
     Output(#[from] io::Error),
 }
 

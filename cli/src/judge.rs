@@ -21,7 +21,7 @@ pub struct Placement {
 }
 
 /// The largest buffer that commands fill with data of their own.
-const LARGEST_BUFFER: u64 = 16 << 30;
+const LARGEST_BUFFER: u64 = 4 << 30;
 
 impl Placement {
     /// The description's own placement if it holds all elements, else the smallest that does, at a multiple of a line.
@@ -37,9 +37,11 @@ impl Placement {
                 (origin, line((origin + high).max(origin)))
             }
         };
-        if buffer > i128::from(LARGEST_BUFFER) {
-            let expected = format!("elements that span at most {LARGEST_BUFFER} bytes, to be filled with data");
-            return Err(Failure::data("buffer", expected, format_args!("{buffer} bytes")));
+        let packed = committed.packed_size(count).unwrap_or(u64::MAX);
+        if buffer.max(packed.into()) > i128::from(LARGEST_BUFFER) {
+            let expected =
+                format!("elements that span and pack to at most {LARGEST_BUFFER} bytes, to be filled with data");
+            return Err(Failure::data("buffer", expected, format_args!("{buffer} bytes, {packed} packed")));
         }
         // Below the bound above.
         Ok(Placement { buffer: buffer as usize, origin: origin as usize })
@@ -49,6 +51,8 @@ impl Placement {
 impl Judge<'_> {
     /// A judge of `count` elements of a lowered layout at an origin.
     pub fn new(lowered: &Layout, origin: usize, count: u64) -> Judge<'_> {
+        // Any number of elements without bytes is none.
+        let count = if lowered.size() == 0 { 0 } else { count };
         Judge { lowered, origin, count }
     }
 

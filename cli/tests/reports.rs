@@ -67,7 +67,16 @@ fn demos_check_every_byte() {
         assert!(text.ends_with("every byte checked\n"), "{text}");
         assert!(text.contains("memcpy"), "{text}");
     }
-    assert!(dtc(folder.path(), &["demo"]).fine().contains("hand-written loop"));
+    let text = dtc(folder.path(), &["demo"]).fine();
+    assert!(
+        text.contains("hand-written loop") && (text.contains("kernels for both") || text.contains("no kernel")),
+        "{text}"
+    );
+    for (name, large) in [("far.dtc", "vector 2 1 1000000000000 int"), ("same.dtc", "vector 1000000000000 1 0 int")] {
+        write(folder.path(), name, large);
+        dtc(folder.path(), &["demo", name]).fails(3, &["buffer"]);
+        dtc(folder.path(), &["bench", name]).fails(3, &["buffer"]);
+    }
 }
 
 #[test]

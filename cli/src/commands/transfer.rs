@@ -147,7 +147,11 @@ impl Progress {
             let style =
                 ProgressStyle::with_template("{wide_bar} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left");
             // The bar draws to standard error, and only if that is a terminal.
-            ProgressBar::new(self.total).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+            let bar = ProgressBar::new(self.total).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+            bar.set_position(done);
+            // The rate is that from here on: what came before was not watched.
+            bar.reset_eta();
+            bar
         });
         bar.set_position(done);
     }

@@ -9,8 +9,8 @@ use std::path::Path;
 
 /// Unpacks a file into an existing one: writes the bytes of a type and no others
 ///
-/// Without --offset and --max, the packed file holds exactly the bytes of all elements. With several threads, what is
-/// moved from offset 0 on is moved in one go, without a progress bar.
+/// Without --offset and --max, the packed file holds exactly the bytes of all elements. With several threads, what
+/// begins at offset 0 is moved in one go, without a progress bar; what begins elsewhere is moved by one thread.
 #[derive(clap::Args)]
 pub struct Arguments {
     #[command(flatten)]

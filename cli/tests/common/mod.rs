@@ -1,4 +1,5 @@
 //! Running the command.
+#![allow(dead_code, reason = "each test file uses a part")]
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -49,7 +50,6 @@ pub fn write(folder: &Path, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
 }
 
 /// A NumPy file of format 1.0.
-#[allow(dead_code, reason = "not every test file needs arrays")]
 pub fn npy(dictionary: &str, data: &[u8]) -> Vec<u8> {
     let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
     bytes.extend((dictionary.len() as u16).to_le_bytes());
@@ -59,7 +59,6 @@ pub fn npy(dictionary: &str, data: &[u8]) -> Vec<u8> {
 }
 
 /// Bytes that do not repeat soon.
-#[allow(dead_code, reason = "not every test file needs data")]
 pub fn data(bytes: usize) -> Vec<u8> {
     (0..bytes as u32).map(|index| (index.wrapping_mul(2_654_435_761) >> 24) as u8).collect()
 }
