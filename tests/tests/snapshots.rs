@@ -78,7 +78,7 @@ fn stages(text: &str) -> String {
     section("Plan", &planned);
     if plan.decision().specialise() {
         // Every supported architecture has a backend; on others the snapshots could not be compared anyway.
-        let compiler = Compiler::new().unwrap();
+        let compiler = Compiler::new(Level::Portable).unwrap();
         for direction in [Direction::Pack, Direction::Unpack] {
             section(&format!("Kernel: {direction}"), &kernel(&compiler, &plan, direction));
         }
