@@ -99,6 +99,7 @@ impl Entry {
         self.plan().decision().specialise() && self.kernel.get().is_none()
     }
 
+    #[inline]
     pub(crate) fn kernel(&self) -> Option<&Kernel> {
         self.kernel.get().and_then(Option::as_ref)
     }

@@ -26,6 +26,7 @@ pub struct StepId(u32);
 
 impl StepId {
     /// The position of the step in [`Plan::steps`].
+    #[inline]
     pub fn index(self) -> usize {
         self.0 as usize
     }
@@ -210,6 +211,7 @@ impl Plan {
     }
 
     /// A step.
+    #[inline]
     pub fn step(&self, id: StepId) -> &Step {
         &self.steps[id.index()]
     }
@@ -220,16 +222,19 @@ impl Plan {
     }
 
     /// One element.
+    #[inline]
     pub fn root(&self) -> Part {
         self.root
     }
 
     /// Packed bytes of one element.
+    #[inline]
     pub fn size(&self) -> u64 {
         self.size
     }
 
     /// From element to element in memory, in bytes.
+    #[inline]
     pub fn extent(&self) -> i64 {
         self.extent
     }

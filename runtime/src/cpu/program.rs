@@ -5,6 +5,10 @@ use crate::leaves::{self, Level, List32Fn, List64Fn, PlanesFn, RowsFn, Run, Runs
 use dtc_compiler::plan::{Offsets, Part, Plan, Step, StepId, Target};
 use smallvec::SmallVec;
 
+/// From this length on the rows leaf, which aligns its stores, moves one piece faster than the C library: 4,080 bytes
+/// take 41 ns instead of 48, but 480 bytes 15 instead of 10.
+const LONG_COPY: u64 = 2048;
+
 /// A leaf in both directions.
 #[derive(Clone, Copy)]
 pub(super) struct Both<F> {
@@ -97,6 +101,7 @@ impl Program {
         Program { plan, bound }
     }
 
+    #[inline]
     pub(crate) fn plan(&self) -> &Plan {
         &self.plan
     }
@@ -137,11 +142,23 @@ impl Program {
     /// # Safety
     ///
     /// As for [`Program::elements`], for the bytes of the step.
+    #[inline]
     pub(super) unsafe fn whole<const PACK: bool>(&self, id: StepId, sides: Sides) {
-        if !matches!(self.bound[id.index()], Bound::Loop) {
-            // SAFETY: the caller's promise.
-            return unsafe { leaf::<PACK>(self.plan.step(id), &self.bound[id.index()], sides) };
+        // SAFETY: the caller's promise.
+        unsafe {
+            match &self.bound[id.index()] {
+                Bound::Loop => self.whole_loop::<PACK>(id, sides),
+                bound => leaf::<PACK>(self.plan.step(id), bound, sides),
+            }
         }
+    }
+
+    /// Moves a whole loop, with the loops inside it on a stack of its own.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Program::elements`], for the bytes of the step.
+    unsafe fn whole_loop<const PACK: bool>(&self, id: StepId, sides: Sides) {
         let mut stack: SmallVec<[Frame; 16]> = SmallVec::new();
         stack.push(Frame { step: id, sides, next: 0 });
         while let Some(frame) = stack.last_mut() {
@@ -191,7 +208,7 @@ pub(super) unsafe fn leaf<const PACK: bool>(step: &Step, bound: &Bound, Sides { 
     unsafe {
         match (step, bound) {
             // The element itself, so its length is the one that the leaf was selected for.
-            (&Step::Copy { bytes }, Bound::Strided(strided)) if strided.bytes == bytes => {
+            (&Step::Copy { bytes }, Bound::Strided(strided)) if strided.bytes == bytes && bytes >= LONG_COPY => {
                 strided.rows.of::<PACK>()(memory, packed, 1, bytes as usize, 0);
             }
             (Step::Copy { bytes }, _) => {

@@ -191,6 +191,8 @@ fn avx512_class<S: Shape>(bytes: u64) -> S::Leaf {
         64 => S::leaf::<Exact<64>>(),
         96 => S::leaf::<Exact<96>>(),
         128 => S::leaf::<Exact<128>>(),
+        192 => S::leaf::<Exact<192>>(),
+        256 => S::leaf::<Exact<256>>(),
         512 => S::leaf::<Exact<512>>(),
         3..16 => S::leaf::<Masked<16>>(),
         17..32 => S::leaf::<Masked<32>>(),
