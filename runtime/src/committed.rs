@@ -64,26 +64,76 @@ impl Committed {
     }
 
     /// Size, bounds and signature as described.
+    ///
+    /// ```
+    /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+    /// let mut types = TypeBuilder::new();
+    /// let int = types.named(Predefined::INT);
+    /// let every_other = types.vector(3, 1, 2, int)?;
+    /// let every_other = dtc_runtime::Engine::new().commit(&types.finish(every_other));
+    /// assert_eq!((every_other.facts().size, every_other.facts().extent()), (12, 20));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn facts(&self) -> &Facts {
         &self.inner.facts
     }
 
     /// The canonical layout.
+    ///
+    /// ```
+    /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+    /// let mut types = TypeBuilder::new();
+    /// let int = types.named(Predefined::INT);
+    /// let every_other = types.vector(3, 1, 2, int)?;
+    /// let every_other = dtc_runtime::Engine::new().commit(&types.finish(every_other));
+    /// assert!(every_other.layout().to_string().contains("stream 3 x 8"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn layout(&self) -> &Layout {
         &self.entry.layout
     }
 
     /// The passes that led to the canonical layout of the first of the equal types.
+    ///
+    /// ```
+    /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+    /// let mut types = TypeBuilder::new();
+    /// let int = types.named(Predefined::INT);
+    /// let every_other = types.vector(3, 1, 2, int)?;
+    /// let every_other = dtc_runtime::Engine::new().commit(&types.finish(every_other));
+    /// assert_eq!(every_other.report().fired()[0], ("erase-kinds", 1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn report(&self) -> &Report {
         &self.entry.report
     }
 
     /// How the bytes are moved.
+    ///
+    /// ```
+    /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+    /// let mut types = TypeBuilder::new();
+    /// let int = types.named(Predefined::INT);
+    /// let every_other = types.vector(3, 1, 2, int)?;
+    /// let every_other = dtc_runtime::Engine::new().commit(&types.finish(every_other));
+    /// assert!(every_other.plan().to_string().contains("rows 3 x 8 of 4 bytes"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn plan(&self) -> &Plan {
         self.entry.plan()
     }
 
     /// The identity that all equal types share.
+    ///
+    /// ```
+    /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+    /// let mut types = TypeBuilder::new();
+    /// let int = types.named(Predefined::INT);
+    /// let every_other = types.vector(3, 1, 2, int)?;
+    /// let every_other = dtc_runtime::Engine::new().commit(&types.finish(every_other));
+    /// assert_eq!(every_other.type_hash(), every_other.layout().type_hash());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn type_hash(&self) -> TypeHash {
         self.entry.hash
     }
@@ -103,6 +153,18 @@ impl Committed {
     }
 
     /// Compiles the kernel now, if one would pay and is not there yet; returns the tier that serves from here on.
+    ///
+    /// ```
+    /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+    /// let mut types = TypeBuilder::new();
+    /// let int = types.named(Predefined::INT);
+    /// let every_other = types.vector(3, 1, 2, int)?;
+    /// let every_other = dtc_runtime::Engine::new().commit(&types.finish(every_other));
+    /// every_other.specialise();
+    /// let mut packed = [0; 12];
+    /// assert_eq!(every_other.pack(&[7; 20], 0, 1, 0, &mut packed)?, 12);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn specialise(&self) -> Tier {
         self.entry.specialise();
         self.entry.tier()
@@ -113,6 +175,17 @@ impl Committed {
     /// # Errors
     ///
     /// [`PackError::Count`] when they do not fit 64 bits.
+    ///
+    /// ```
+    /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+    /// let mut types = TypeBuilder::new();
+    /// let int = types.named(Predefined::INT);
+    /// let every_other = types.vector(3, 1, 2, int)?;
+    /// let every_other = dtc_runtime::Engine::new().commit(&types.finish(every_other));
+    /// assert_eq!(every_other.packed_size(10)?, 120);
+    /// assert!(every_other.packed_size(u64::MAX).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn packed_size(&self, count: u64) -> Result<u64, PackError> {
         let size = self.entry.shape.size;
         match size.checked_mul(count) {
@@ -155,6 +228,20 @@ impl Committed {
     /// # Standard section
     ///
     /// MPI 4.1, 5.2 (`MPI_Pack`).
+    ///
+    /// ```
+    /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+    /// let mut types = TypeBuilder::new();
+    /// let int = types.named(Predefined::INT);
+    /// let every_other = types.vector(3, 1, 2, int)?;
+    /// let every_other = dtc_runtime::Engine::new().commit(&types.finish(every_other));
+    /// let memory: Vec<u8> = (0..20).collect();
+    /// let mut packed = [0; 4];
+    /// // The second of the three ints: packed bytes 4 to 7.
+    /// assert_eq!(every_other.pack(&memory, 0, 1, 4, &mut packed)?, 4);
+    /// assert_eq!(packed, [8, 9, 10, 11]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[inline]
     pub fn pack(
         &self,
@@ -181,6 +268,18 @@ impl Committed {
     /// # Standard section
     ///
     /// MPI 4.1, 5.2 (`MPI_Unpack`).
+    ///
+    /// ```
+    /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+    /// let mut types = TypeBuilder::new();
+    /// let int = types.named(Predefined::INT);
+    /// let every_other = types.vector(3, 1, 2, int)?;
+    /// let every_other = dtc_runtime::Engine::new().commit(&types.finish(every_other));
+    /// let mut memory = [0xa5; 20];
+    /// assert_eq!(every_other.unpack(&[1; 12], 0, &mut memory, 0, 1)?, 12);
+    /// assert_eq!(memory[..12], [1, 1, 1, 1, 0xa5, 0xa5, 0xa5, 0xa5, 1, 1, 1, 1]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[inline]
     pub fn unpack(
         &self,
@@ -235,6 +334,18 @@ impl Committed {
     /// # Errors
     ///
     /// As for [`Committed::unpack`].
+    ///
+    /// ```
+    /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+    /// let mut types = TypeBuilder::new();
+    /// let int = types.named(Predefined::INT);
+    /// let every_other = types.vector(3, 1, 2, int)?;
+    /// let every_other = dtc_runtime::Engine::new().commit(&types.finish(every_other));
+    /// let mut memory = [0xa5; 20];
+    /// assert_eq!(every_other.unpack_parallel(&[1; 12], &mut memory, 0, 1, 2)?, 12);
+    /// assert_eq!(memory[12..], [0xa5, 0xa5, 0xa5, 0xa5, 1, 1, 1, 1]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn unpack_parallel(
         &self,
         packed: &[u8],
@@ -287,6 +398,17 @@ impl Committed {
     ///
     /// Every byte of the elements in the range is writable, `packed` is readable for the returned length, the two do not
     /// overlap, and `count` times the size fits 63 bits.
+    ///
+    /// ```
+    /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+    /// let mut types = TypeBuilder::new();
+    /// let int = types.named(Predefined::INT);
+    /// let int = dtc_runtime::Engine::new().commit(&types.finish(int));
+    /// let (packed, mut memory) = (7i32.to_ne_bytes(), 0i32);
+    /// // SAFETY: both sides are as long as the type.
+    /// let read = unsafe { int.unpack_raw(packed.as_ptr(), 4, (&raw mut memory).cast(), 1, 0) };
+    /// assert_eq!((read, memory), (4, 7));
+    /// ```
     #[inline]
     pub unsafe fn unpack_raw(
         &self,

@@ -14,6 +14,13 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
 /// When a kernel is compiled, for types that would gain by one.
+///
+/// ```
+/// use dtc_runtime::{Engine, Policy};
+/// // Kernels for types that are used often, none for the others.
+/// let engine = Engine::builder().policy(Policy::Lazy(100)).build();
+/// # drop(engine);
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Policy {
     /// In the background, from commit on.
@@ -53,6 +60,12 @@ pub struct Engine {
 }
 
 /// Settings of an [`Engine`].
+///
+/// ```
+/// use dtc_runtime::{Engine, Policy};
+/// let engine = Engine::builder().policy(Policy::Eager).cache_caps(100, 1 << 20).build();
+/// assert_eq!(engine.cached_types(), 0);
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct EngineBuilder {
     policy: Policy,
@@ -71,7 +84,9 @@ pub(crate) struct Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        self.queue.stop();
+        if !self.forked() {
+            self.queue.stop();
+        }
     }
 }
 
@@ -118,6 +133,11 @@ impl EngineBuilder {
     }
 
     /// The engine with these settings.
+    ///
+    /// ```
+    /// let engine = dtc_runtime::Engine::builder().build();
+    /// # drop(engine);
+    /// ```
     pub fn build(self) -> Engine {
         let EngineBuilder { policy, background_thread, caps } = self;
         Engine {
@@ -150,6 +170,11 @@ impl Engine {
     }
 
     /// Settings to change before an engine is built.
+    ///
+    /// ```
+    /// let engine = dtc_runtime::Engine::builder().background_thread(false).build();
+    /// # drop(engine);
+    /// ```
     pub fn builder() -> EngineBuilder {
         let caps = Caps { entries: 1024, bytes: 64 << 20 };
         EngineBuilder { policy: Policy::default(), background_thread: true, caps }
@@ -183,8 +208,7 @@ impl Engine {
         let lowered = lower(datatype);
         let hash = lowered.type_hash();
         let shared = &self.shared;
-        // A forked child must not wait for a lock that another thread of its parent held.
-        let forked = shared.process != std::process::id();
+        let forked = shared.forked();
         let known = if forked { None } else { self.cache().get(&hash) };
         let known = known.filter(|entry| {
             let known = &entry.layout;
@@ -197,9 +221,9 @@ impl Engine {
             let entry = Arc::new(Entry::new(hash, canonical.layout, canonical.report, shared.target));
             if !forked {
                 self.cache().insert(&entry);
-                if shared.policy == Policy::Background {
-                    shared.enqueue(&entry);
-                }
+            }
+            if shared.policy == Policy::Background {
+                shared.enqueue(&entry);
             }
             entry
         });
@@ -239,9 +263,15 @@ impl Engine {
 }
 
 impl Shared {
+    /// Whether this is a child of the process that made the engine. It must not wait for a lock that a thread of its
+    /// parent may have held, and it has no background thread.
+    fn forked(&self) -> bool {
+        self.process != std::process::id()
+    }
+
     /// Hands an entry to the background, if a kernel would pay.
     pub(crate) fn enqueue(&self, entry: &Arc<Entry>) {
-        if entry.wants_kernel() {
+        if entry.wants_kernel() && !self.forked() {
             self.queue.push(entry, self.background_thread);
         }
     }

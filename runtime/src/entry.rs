@@ -9,6 +9,10 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Which code moves the bytes of a type.
+///
+/// ```
+/// assert_eq!(dtc_runtime::Tier::Specialised.to_string(), "specialised");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Tier {
     /// Leaves driven by the plan.

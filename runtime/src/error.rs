@@ -3,6 +3,16 @@
 use thiserror::Error;
 
 /// Why a pack or unpack did nothing.
+///
+/// ```
+/// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+/// use dtc_runtime::{Engine, PackError};
+/// let mut types = TypeBuilder::new();
+/// let int = types.named(Predefined::INT);
+/// let int = Engine::new().commit(&types.finish(int));
+/// let error = int.pack(&[0; 3], 0, 1, 0, &mut [0; 4]).unwrap_err();
+/// assert_eq!(error, PackError::Bounds { low: 0, high: 4, before: 0, after: 3 });
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum PackError {

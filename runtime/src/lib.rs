@@ -33,7 +33,7 @@ mod cpu;
 mod engine;
 mod entry;
 mod error;
-pub mod leaves;
+mod leaves;
 mod worker;
 
 pub use committed::Committed;

@@ -88,7 +88,7 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
 
 /// Cranelift for this machine.
 pub fn compiler() -> Result<Compiler, Failure> {
-    Compiler::new(dtc_runtime::leaves::detect_level()).map_err(|error| unavailable(&error))
+    Compiler::new(Engine::new().target().level).map_err(|error| unavailable(&error))
 }
 
 fn unavailable(error: &CodegenError) -> Failure {

@@ -11,7 +11,7 @@
 //! | [`List32Fn`], [`List64Fn`] | equal blocks at listed offsets |
 //! | [`RunsFn`] | blocks of differing length at listed offsets |
 //! | [`TileFn`] | the nest of `PlanesFn`, walked in cache tiles: a matrix sent by columns |
-//! | [`CopyFn`] | one contiguous block |
+//! | [`copy`] | one contiguous block |
 //!
 //! A leaf is chosen once, at commit, by a `select_*` function from the CPU's [`Level`], the block size and whether the footprint
 //! is beyond the cache ([`streaming_threshold`]). The `bytes` argument of a call must be the one that the leaf was selected for:
@@ -126,13 +126,6 @@ pub type TileFn = unsafe extern "C" fn(
     bytes: usize,
 );
 
-/// Copies `bytes` contiguous bytes.
-///
-/// # Safety
-///
-/// See the [safety contract](self#safety-contract-of-every-leaf).
-pub type CopyFn = unsafe extern "C" fn(destination: *mut u8, source: *const u8, bytes: usize);
-
 /// One contiguous run of an irregular layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
@@ -143,7 +136,7 @@ pub struct Run {
     pub bytes: u64,
 }
 
-/// Copies `bytes` contiguous bytes: the [`CopyFn`] for every level, size and footprint.
+/// Copies `bytes` contiguous bytes: for every level, size and footprint.
 ///
 /// The C library's `memcpy` already chooses by CPU, size and cache, and no loop of ours beat it.
 ///
