@@ -69,7 +69,7 @@ pub struct Edge {
     pub node: NodeId,
 }
 
-/// Consecutive elements at an offset.
+/// Consecutive elements at an offset. Laid out as C does, because leaves of the runtime read tables of runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[repr(C)]
 pub struct Run {

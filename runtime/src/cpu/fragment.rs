@@ -239,7 +239,7 @@ unsafe fn cut_leaf<const PACK: bool>(step: &Step, bound: &Bound, sides: Sides, s
                 if !whole.is_empty() {
                     let Sides { memory, packed } = sides.at(0, table.positions[whole.start]);
                     let table = table.runs[whole].as_ref();
-                    runs.of::<PACK>()(memory, packed, table.as_ptr().cast(), table.len());
+                    runs.of::<PACK>()(memory, packed, table.as_ptr(), table.len());
                 }
             }
             // Loops do not come here, and runs are bound to their leaf.

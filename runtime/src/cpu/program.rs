@@ -1,7 +1,7 @@
 //! The generic tier: a plan whose steps are bound to leaves, and its interpreter.
 
 use super::Sides;
-use crate::leaves::{self, Level, List32Fn, List64Fn, PlanesFn, RowsFn, Run, RunsFn, TileFn};
+use crate::leaves::{self, Level, List32Fn, List64Fn, PlanesFn, RowsFn, RunsFn, TileFn};
 use dtc_compiler::plan::{Offsets, Part, Plan, Step, StepId, Target};
 use smallvec::SmallVec;
 
@@ -247,7 +247,7 @@ pub(super) unsafe fn leaf<const PACK: bool>(step: &Step, bound: &Bound, Sides { 
                 list.of::<PACK>()(memory, packed, offsets.as_ptr(), offsets.len(), *bytes as usize);
             }
             (Step::Runs(table), Bound::Runs(runs)) => {
-                runs.of::<PACK>()(memory, packed, table.runs.as_ptr().cast::<Run>(), table.runs.len());
+                runs.of::<PACK>()(memory, packed, table.runs.as_ptr(), table.runs.len());
             }
             // `Program::new` binds every step to the leaf of its kind; loops do not come here.
             _ => {}

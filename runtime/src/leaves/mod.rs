@@ -56,6 +56,7 @@ mod transpose;
 #[cfg(target_arch = "x86_64")]
 mod window;
 
+pub use dtc_compiler::layout::Run;
 pub use dtc_compiler::plan::Level;
 pub use level::{detect_level, streaming_threshold};
 pub use select::*;
@@ -101,7 +102,7 @@ pub type List32Fn =
 pub type List64Fn =
     unsafe extern "C" fn(memory: *mut u8, packed: *mut u8, offsets: *const i64, count: usize, bytes: usize);
 
-/// Moves `count` blocks of differing length, one after the other in `packed`.
+/// Moves `count` runs of differing length, counted in bytes, one after the other in `packed`.
 ///
 /// # Safety
 ///
@@ -126,19 +127,9 @@ pub type TileFn = unsafe extern "C" fn(
     bytes: usize,
 );
 
-/// One contiguous run of an irregular layout.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(C)]
-pub struct Run {
-    /// Where the run starts, in bytes from `memory`.
-    pub offset: i64,
-    /// Its length in bytes; may be zero.
-    pub bytes: u64,
-}
-
 /// Copies `bytes` contiguous bytes: for every level, size and footprint.
 ///
-/// The C library's `memcpy` already chooses by CPU, size and cache, and no loop of ours beat it.
+/// The C library's `memcpy` chooses by CPU, size and cache; where the length is known at commit, a rows leaf may be faster.
 ///
 /// # Safety
 ///

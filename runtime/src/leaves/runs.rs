@@ -76,7 +76,7 @@ pub(super) unsafe fn runs<A: AnySize, const PACK: bool>(
     for index in 0..count {
         // SAFETY: the caller guarantees `count` runs and the bytes of each of them.
         unsafe {
-            let Run { offset, bytes } = *runs.add(index);
+            let Run { offset, count: bytes } = *runs.add(index);
             A::transfer::<PACK>(memory.wrapping_offset(offset as isize), packed, bytes as usize);
             packed = packed.add(bytes as usize);
         }

@@ -192,7 +192,7 @@ impl Bench {
     }
 
     fn runs(&mut self, level: Level, pack: bool, runs: &[Run]) {
-        let blocks = runs.iter().map(|run| (run.offset as isize, run.bytes as usize)).collect();
+        let blocks = runs.iter().map(|run| (run.offset as isize, run.count as usize)).collect();
         let leaf = if pack { select_pack_runs } else { select_unpack_runs }(level);
         self.check(pack, &blocks, &|| format!("{level:?} {runs:?}"), &|memory, packed| {
             // SAFETY: `check` has sized both buffers for the blocks.
@@ -322,7 +322,7 @@ fn runs_of_every_size() {
                 let mut runs = (0..count)
                     .map(|index| {
                         let bytes = if index == count / 2 { bytes } else { random.below(200) };
-                        let run = Run { offset, bytes: bytes as u64 };
+                        let run = Run { offset, count: bytes as u64 };
                         offset += (bytes + random.below(9)) as i64;
                         run
                     })
@@ -358,7 +358,7 @@ fn gaps_may_be_unmapped() {
                     let base = memory.start().wrapping_add(start);
                     let dense = packed.start();
                     let offsets = std::array::from_fn::<_, ROWS, _>(|row| (row * stride) as i64);
-                    let runs = offsets.map(|offset| Run { offset, bytes: bytes as u64 });
+                    let runs = offsets.map(|offset| Run { offset, count: bytes as u64 });
                     let far = stride as isize;
                     let size = bytes as u64;
                     // SAFETY: the rows are mapped, and nothing else needs to be.
