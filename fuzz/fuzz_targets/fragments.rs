@@ -27,8 +27,9 @@ fuzz_target!(|input: (u8, u16, u16, &str)| {
         let origin = (-low).max(0) as usize;
         let memory: Vec<u8> = (0..(origin as i128 + high.max(0)) as usize).map(|at| (at * 31 + at / 251) as u8).collect();
         let layout = lower(&datatype);
+        let extent = datatype.facts().extent();
         let map: Vec<usize> = (0..count as i64)
-            .flat_map(|element| layout.displacements().map(move |at| at + element * datatype.facts().extent()))
+            .flat_map(|element| layout.displacements().map(move |at| at + element * extent))
             .map(|at| (at + origin as i64) as usize)
             .collect();
         let (offset, mut packed) = (u64::from(offset), vec![0xa5; length as usize]);
