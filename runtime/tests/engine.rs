@@ -32,11 +32,6 @@ fn check(committed: &dtc_runtime::Committed, count: u64) {
     assert!(map.map(|at| source[at as usize]).eq(packed.iter().copied()));
 }
 
-fn resident_bytes() -> usize {
-    let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
-    statm.split_whitespace().nth(1).unwrap().parse::<usize>().unwrap() * 4096
-}
-
 #[test]
 fn the_background_delivers_a_kernel() {
     let committed = Engine::new().commit(&records(0));
@@ -87,34 +82,6 @@ fn equal_types_share_one_kernel() {
     assert_eq!(engine.cached_types(), 1);
     assert_eq!(first.specialise(), Tier::Specialised);
     assert_eq!(second.tier(), Tier::Specialised);
-}
-
-#[test]
-fn a_hundred_thousand_types_come_and_go() {
-    let engine = Engine::builder().policy(Policy::Off).cache_caps(256, 1 << 20).build();
-    let commit = |variant: i64| {
-        let mut types = TypeBuilder::new();
-        let double = types.named(Predefined::DOUBLE);
-        let vector = types.vector(3 + variant, 1, 5, double).unwrap();
-        drop(engine.commit(&types.finish(vector)));
-    };
-    (0..20_000).for_each(commit);
-    let before = resident_bytes();
-    (20_000..100_000).for_each(commit);
-    assert!(engine.cached_types() <= 257);
-    let grown = resident_bytes().saturating_sub(before);
-    assert!(grown < 4 << 20, "grew by {grown} bytes");
-}
-
-#[test]
-fn compiled_types_come_and_go() {
-    let engine = Engine::builder().policy(Policy::Eager).cache_caps(32, 1 << 20).build();
-    (0..200).for_each(|variant| check(&engine.commit(&records(variant)), 1));
-    let before = resident_bytes();
-    (200..2_000).for_each(|variant| drop(engine.commit(&records(variant))));
-    assert!(engine.cached_types() <= 33);
-    let grown = resident_bytes().saturating_sub(before);
-    assert!(grown < 8 << 20, "grew by {grown} bytes");
 }
 
 #[test]
