@@ -16,7 +16,7 @@ const UNROLLED_WORDS: u64 = 16;
 /// A leaf moves so many rows or more; fewer are inline.
 const LEAF_ROWS: u64 = 8;
 
-/// Lists of runs up to this length become constants.
+/// Lists of short runs up to this length become constants.
 const UNROLLED_RUNS: usize = 64;
 
 /// The leaves and lists that a kernel refers to, in the order of their first use.
@@ -334,7 +334,8 @@ impl Emitter<'_, '_> {
                 self.call(leaf, &[memory, packed, table, count, length]);
             }
             Step::Runs(ref table) => {
-                if table.runs.len() <= UNROLLED_RUNS {
+                // A leaf moves long runs faster than straight code that calls for each.
+                if table.runs.len() <= UNROLLED_RUNS && table.runs.iter().all(|run| run.count <= INLINE_BYTES) {
                     for (run, &position) in table.runs.iter().zip(table.positions.iter()) {
                         self.copy(run.count, place.further(run.offset, position));
                     }
