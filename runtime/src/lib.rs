@@ -34,6 +34,7 @@ mod engine;
 mod entry;
 mod error;
 mod leaves;
+pub mod store;
 mod worker;
 
 pub use committed::Committed;
