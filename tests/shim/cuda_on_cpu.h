@@ -139,7 +139,7 @@ template <class T> T value_of(const Lanes &lanes, int lane) {
 
 } // namespace shim
 
-inline void __syncthreads() { shim::barrier(); }
+inline __attribute__((always_inline)) void __syncthreads() { shim::barrier(); }
 inline void __syncwarp(unsigned mask = 0xffffffff) { shim::exchange(shim::Exchange::SYNCWARP, mask, 0); }
 
 inline unsigned __ballot_sync(unsigned mask, int predicate) {

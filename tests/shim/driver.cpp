@@ -204,7 +204,7 @@ struct Case {
     unsigned kernel, text;
     dim3 blocks, threads;
     shim::Launch launch;
-    bool cooperates;
+    bool cooperates, checked;
     Buffer buffers[3];
 };
 
@@ -216,7 +216,9 @@ struct Fiber {
     State state;
     unsigned barriers, exchanges;
     uint3 index;
+    /// Where it waits.
     shim::Exchange kind;
+    const void *site;
 };
 
 struct Warp {
@@ -232,8 +234,9 @@ ucontext_t scheduler;
 Fiber *current;
 uintptr_t main_stack;
 Case *running;
-/// Intervals between barriers, never reused, so that nothing recorded for shared memory has to be cleared.
-uint32_t interval;
+/// Intervals between barriers, never reused, so that nothing recorded for shared memory has to be cleared. Records begin
+/// with interval 0, in which nothing runs.
+uint32_t interval = 1;
 
 unsigned number_of(const Fiber &fiber) { return (unsigned)(&fiber - fibers); }
 
@@ -302,6 +305,11 @@ bool release_block(unsigned threads) {
     const Fiber *waiting = nullptr, *ended = nullptr, *exchanging = nullptr;
     for (unsigned at = 0; at < threads; at++) {
         State state = fibers[at].state;
+        // Optimised code may have several copies of one barrier.
+        if (state == State::AT_BARRIER && waiting && waiting->site != fibers[at].site && running->checked) {
+            fault("divergent barrier: " + name_of(*waiting) + " and " + name_of(fibers[at]) + " wait at different ones",
+                  fibers[at].site);
+        }
         const Fiber *&one = state == State::ENDED ? ended : state == State::AT_BARRIER ? waiting : exchanging;
         one = &fibers[at];
     }
@@ -450,8 +458,8 @@ void check(const void *pointer, size_t width, bool store, const void *site) {
     }
     if (current && current->stack && address - (uintptr_t)current->stack < STACK) return;
     if (main_stack - address < STACK) return;
-    // Constants, and what the driver lends; nothing there is the kernel's to write, but for the slots of its calls.
-    if (address >= (uintptr_t)&__executable_start && address < (uintptr_t)&_end) return;
+    // Constants, and what the driver lends.
+    if (!store && address >= (uintptr_t)&__executable_start && address < (uintptr_t)&_end) return;
     char text[96];
     snprintf(text, sizeof text, "%s %zu bytes at %p, which is in no buffer", store ? "writes" : "reads", width, pointer);
     fault(text, site);
@@ -506,6 +514,7 @@ struct Reader {
 
 void run(Reader reader, bool checked) {
     Case one;
+    one.checked = checked;
     one.kernel = (unsigned)reader.number();
     one.text = (unsigned)reader.number();
     one.cooperates = reader.number() != 0;
@@ -581,6 +590,7 @@ void shim::fail(const char *message) { fault(message, __builtin_return_address(0
 void shim::barrier() {
     if (!running->cooperates) fault("the kernel was not known to have a barrier");
     current->barriers++;
+    current->site = __builtin_return_address(0);
     wait_as(State::AT_BARRIER);
 }
 

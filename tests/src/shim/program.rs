@@ -21,6 +21,14 @@ struct Text {
     entries: Vec<(usize, String)>,
 }
 
+/// A variable in shared memory.
+#[derive(Clone, Debug)]
+struct Variable {
+    address: u64,
+    length: u64,
+    name: String,
+}
+
 pub(super) struct Program {
     build: Build,
     texts: Vec<Text>,
@@ -169,8 +177,8 @@ impl Program {
         Ok(program)
     }
 
-    /// The shared variables of every text: address, length and name.
-    fn shared(&self, program: &Path) -> Result<Vec<Vec<(u64, u64, String)>>, String> {
+    /// The shared variables of every text.
+    fn shared(&self, program: &Path) -> Result<Vec<Vec<Variable>>, String> {
         let symbols = tool(Command::new("nm").args(["-C", "-S", "--defined-only"]).arg(program))?;
         let mut shared = vec![Vec::new(); self.texts.len()];
         for line in String::from_utf8_lossy(&symbols.stdout).lines() {
@@ -185,7 +193,11 @@ impl Program {
             let Some((text, variable)) = inside.split_once("::") else { continue };
             let text: usize = text.parse().map_err(|error| format!("{line}: {error}"))?;
             let variable = variable.rsplit("::").next().unwrap_or(variable);
-            shared[text].push((number(address)?, number(length)?, variable.to_owned()));
+            shared[text].push(Variable {
+                address: number(address)?,
+                length: number(length)?,
+                name: variable.to_owned(),
+            });
         }
         Ok(shared)
     }
@@ -218,20 +230,14 @@ impl Program {
         Ok(cases.iter().zip(results).map(|(case, result)| Outcome { name: case.name.clone(), result }).collect())
     }
 
-    fn file(
-        &self,
-        cases: &[Case],
-        kernels: &[usize],
-        limit_seconds: u32,
-        shared: &[Vec<(u64, u64, String)>],
-    ) -> Vec<u8> {
+    fn file(&self, cases: &[Case], kernels: &[usize], limit_seconds: u32, shared: &[Vec<Variable>]) -> Vec<u8> {
         let mut file = File::default();
         file.number(u64::from(self.build == Build::Checked));
         file.number(u64::from(limit_seconds));
         file.number(shared.len() as u64);
         for variables in shared {
             file.number(variables.len() as u64);
-            for (address, length, name) in variables {
+            for Variable { address, length, name } in variables {
                 file.number(*address);
                 file.number(*length);
                 file.number(name.len() as u64);
