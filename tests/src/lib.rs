@@ -9,5 +9,6 @@ pub mod conformance;
 pub mod corpus;
 pub mod generate;
 pub mod memory;
+pub mod shim;
 pub mod type_map;
 pub mod watch;

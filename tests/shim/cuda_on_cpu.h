@@ -1,0 +1,246 @@
+// The words of CUDA C++ that kernel texts use, for g++ in C++17: a text is compiled unchanged and runs on the CPU.
+//
+// The threads of a block are fibers where a text has barriers, and turns of a loop where it has none; `driver.cpp` runs
+// them. This header includes nothing, so that a text sees only what it would see under NVRTC, and compiles fast.
+#pragma once
+
+#define __global__
+#define __device__
+#define __host__
+#define __forceinline__ inline
+#define __noinline__ __attribute__((noinline))
+#define __launch_bounds__(...)
+#define __grid_constant__
+#define __align__(n) __attribute__((aligned(n)))
+// g++ takes the standard word only at the beginning of a declaration, before `static`.
+#define alignas(n) __attribute__((aligned(n)))
+// One block runs at a time. Such variables have no initialiser, so they alone of a text lie among the zeroed data, where
+// the driver finds them by their symbols; a section of their own would not do, since g++ ignores it inside templates.
+#define __shared__ static
+#define __constant__ __attribute__((section("dtc_constant")))
+#define __builtin_assume(condition) ((condition) ? (void)0 : shim::fail("an assumption does not hold: " #condition))
+#define __trap() shim::fail("the kernel calls __trap")
+
+#define DTC_VECTORS(name, scalar, two, four)                                                                           \
+    struct name##1 {                                                                                                   \
+        scalar x;                                                                                                      \
+    };                                                                                                                 \
+    struct alignas(two) name##2 {                                                                                      \
+        scalar x, y;                                                                                                   \
+    };                                                                                                                 \
+    struct name##3 {                                                                                                   \
+        scalar x, y, z;                                                                                                \
+    };                                                                                                                 \
+    struct alignas(four) name##4 {                                                                                     \
+        scalar x, y, z, w;                                                                                             \
+    };                                                                                                                 \
+    inline name##1 make_##name##1(scalar x) { return {x}; }                                                            \
+    inline name##2 make_##name##2(scalar x, scalar y) { return {x, y}; }                                               \
+    inline name##3 make_##name##3(scalar x, scalar y, scalar z) { return {x, y, z}; }                                  \
+    inline name##4 make_##name##4(scalar x, scalar y, scalar z, scalar w) { return {x, y, z, w}; }
+
+DTC_VECTORS(char, signed char, 2, 4)
+DTC_VECTORS(uchar, unsigned char, 2, 4)
+DTC_VECTORS(short, short, 4, 8)
+DTC_VECTORS(ushort, unsigned short, 4, 8)
+DTC_VECTORS(int, int, 8, 16)
+DTC_VECTORS(uint, unsigned, 8, 16)
+DTC_VECTORS(long, long, 16, 16)
+DTC_VECTORS(ulong, unsigned long, 16, 16)
+DTC_VECTORS(longlong, long long, 16, 16)
+DTC_VECTORS(ulonglong, unsigned long long, 16, 16)
+DTC_VECTORS(float, float, 8, 16)
+DTC_VECTORS(double, double, 16, 16)
+#undef DTC_VECTORS
+
+struct dim3 {
+    unsigned x, y, z;
+};
+
+// Of the thread that runs; the driver sets them.
+extern uint3 threadIdx, blockIdx;
+extern dim3 blockDim, gridDim;
+constexpr int warpSize = 32;
+
+namespace shim {
+
+/// Ends the case with a message.
+[[noreturn]] void fail(const char *message);
+void barrier();
+
+enum class Exchange { SYNCWARP, SHUFFLE, BALLOT };
+
+/// What the lanes of a warp brought to an exchange, and which of them are there.
+struct Lanes {
+    const unsigned long long *values;
+    unsigned present;
+};
+
+/// Waits for the other lanes of the warp, which must come to the same exchange.
+Lanes exchange(Exchange kind, unsigned mask, unsigned long long value);
+int lane();
+
+/// What a kernel is launched with.
+struct Launch {
+    unsigned char *memory, *packed;
+    const unsigned char *tables;
+    unsigned long long first, bytes;
+    const unsigned char *extra;
+    unsigned long long extra_length;
+};
+
+void enroll(unsigned index, void (*call)(const Launch &));
+
+/// The next parameter of a kernel beyond the common five, which lie in `extra` as in a C struct.
+template <class T> T take(const Launch &launch, unsigned long long &end) {
+    end = (end + alignof(T) - 1) / alignof(T) * alignof(T);
+    if (end + sizeof(T) > launch.extra_length) fail("the extra parameters are shorter than the kernel's");
+    T value;
+    __builtin_memcpy(&value, launch.extra + end, sizeof(T));
+    end += sizeof(T);
+    return value;
+}
+
+template <auto kernel> struct Call;
+
+template <class Memory, class Packed, class Tables, class First, class Bytes, class... Extra,
+          void (*kernel)(Memory, Packed, Tables, First, Bytes, Extra...)>
+struct Call<kernel> {
+    // Braces around the arguments fix the order in which they are taken.
+    Call(const Launch &launch, const unsigned long long &end, Extra... extra) {
+        if (end != launch.extra_length) fail("the extra parameters are longer than the kernel's");
+        kernel(launch.memory, launch.packed, launch.tables, launch.first, launch.bytes, extra...);
+    }
+
+    static void with(const Launch &launch) {
+        unsigned long long end = 0;
+        Call{launch, end, take<Extra>(launch, end)...};
+    }
+};
+
+inline __attribute__((always_inline)) void check_alignment(const void *address, unsigned long long alignment) {
+    if ((unsigned long long)address % alignment != 0) fail("a load or store is not aligned");
+}
+
+template <class T> unsigned long long bits_of(T value) {
+    static_assert(sizeof(T) <= 8, "lanes exchange at most 8 bytes");
+    unsigned long long bits = 0;
+    __builtin_memcpy(&bits, &value, sizeof(T));
+    return bits;
+}
+
+/// What another lane brought; a lane that is not there gives a poisoned value.
+template <class T> T value_of(const Lanes &lanes, int lane) {
+    unsigned long long bits = lanes.present >> lane & 1 ? lanes.values[lane] : 0xa7a7a7a7a7a7a7a7;
+    T value;
+    __builtin_memcpy(&value, &bits, sizeof(T));
+    return value;
+}
+
+} // namespace shim
+
+inline __attribute__((always_inline)) void __syncthreads() { shim::barrier(); }
+inline void __syncwarp(unsigned mask = 0xffffffff) { shim::exchange(shim::Exchange::SYNCWARP, mask, 0); }
+
+inline unsigned __ballot_sync(unsigned mask, int predicate) {
+    shim::Lanes lanes = shim::exchange(shim::Exchange::BALLOT, mask, predicate != 0);
+    unsigned ballot = 0;
+    for (int lane = 0; lane < 32; lane++) {
+        if (lanes.present >> lane & 1) ballot |= (unsigned)lanes.values[lane] << lane;
+    }
+    return ballot;
+}
+inline int __any_sync(unsigned mask, int predicate) { return __ballot_sync(mask, predicate) != 0; }
+inline int __all_sync(unsigned mask, int predicate) { return __ballot_sync(mask, !predicate) == 0; }
+
+template <class T> T __shfl_sync(unsigned mask, T value, int source, int width = 32) {
+    shim::Lanes lanes = shim::exchange(shim::Exchange::SHUFFLE, mask, shim::bits_of(value));
+    return shim::value_of<T>(lanes, (shim::lane() & ~(width - 1)) + (source & (width - 1)));
+}
+template <class T> T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32) {
+    shim::Lanes lanes = shim::exchange(shim::Exchange::SHUFFLE, mask, shim::bits_of(value));
+    unsigned within = (shim::lane() & (width - 1)) + delta;
+    return within < (unsigned)width ? shim::value_of<T>(lanes, shim::lane() + delta) : value;
+}
+template <class T> T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32) {
+    shim::Lanes lanes = shim::exchange(shim::Exchange::SHUFFLE, mask, shim::bits_of(value));
+    unsigned within = shim::lane() & (width - 1);
+    return within >= delta ? shim::value_of<T>(lanes, shim::lane() - delta) : value;
+}
+template <class T> T __shfl_xor_sync(unsigned mask, T value, int lane_mask, int width = 32) {
+    shim::Lanes lanes = shim::exchange(shim::Exchange::SHUFFLE, mask, shim::bits_of(value));
+    int source = shim::lane() ^ lane_mask;
+    // A lane of an earlier group may be read, one of a later group may not.
+    return source / width <= shim::lane() / width ? shim::value_of<T>(lanes, source) : value;
+}
+
+#define DTC_LOAD(name)                                                                                                 \
+    template <class T> inline __attribute__((always_inline)) T name(const T *address) {                                \
+        shim::check_alignment(address, alignof(T));                                                                    \
+        return *address;                                                                                               \
+    }
+#define DTC_STORE(name)                                                                                                \
+    template <class T, class V> inline __attribute__((always_inline)) void name(T *address, V value) {                 \
+        shim::check_alignment(address, alignof(T));                                                                    \
+        *address = value;                                                                                              \
+    }
+DTC_LOAD(__ldg)
+DTC_LOAD(__ldca)
+DTC_LOAD(__ldcg)
+DTC_LOAD(__ldcs)
+DTC_LOAD(__ldcv)
+DTC_LOAD(__ldlu)
+DTC_STORE(__stwb)
+DTC_STORE(__stcg)
+DTC_STORE(__stcs)
+DTC_STORE(__stwt)
+#undef DTC_LOAD
+#undef DTC_STORE
+
+inline unsigned __funnelshift_l(unsigned low, unsigned high, unsigned shift) {
+    unsigned long long both = (unsigned long long)high << 32 | low;
+    return (unsigned)(both << (shift & 31) >> 32);
+}
+inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned shift) {
+    unsigned long long both = (unsigned long long)high << 32 | low;
+    return (unsigned)(both >> (shift & 31));
+}
+inline unsigned __funnelshift_lc(unsigned low, unsigned high, unsigned shift) {
+    return shift >= 32 ? low : __funnelshift_l(low, high, shift);
+}
+inline unsigned __funnelshift_rc(unsigned low, unsigned high, unsigned shift) {
+    return shift >= 32 ? high : __funnelshift_r(low, high, shift);
+}
+inline unsigned __byte_perm(unsigned low, unsigned high, unsigned selector) {
+    unsigned long long both = (unsigned long long)high << 32 | low;
+    unsigned result = 0;
+    for (int at = 0; at < 4; at++) {
+        unsigned nibble = selector >> 4 * at & 15;
+        // The manual gives three bits a meaning; the instruction behind it takes the fourth as well.
+        if (nibble > 7) shim::fail("__byte_perm with a selector above 7");
+        result |= (unsigned)(both >> 8 * nibble & 255) << 8 * at;
+    }
+    return result;
+}
+inline unsigned __umulhi(unsigned a, unsigned b) { return (unsigned)((unsigned long long)a * b >> 32); }
+inline int __mulhi(int a, int b) { return (int)((long long)a * b >> 32); }
+inline unsigned long long __umul64hi(unsigned long long a, unsigned long long b) {
+    return (unsigned long long)((unsigned __int128)a * b >> 64);
+}
+inline long long __mul64hi(long long a, long long b) { return (long long)((__int128)a * b >> 64); }
+inline int __popc(unsigned value) { return __builtin_popcount(value); }
+inline int __popcll(unsigned long long value) { return __builtin_popcountll(value); }
+inline int __ffs(int value) { return __builtin_ffs(value); }
+inline int __ffsll(long long value) { return __builtin_ffsll(value); }
+inline int __clz(int value) { return value == 0 ? 32 : __builtin_clz((unsigned)value); }
+inline int __clzll(long long value) { return value == 0 ? 64 : __builtin_clzll((unsigned long long)value); }
+
+// As of CUDA: of mixed signs and widths the result is what the usual conversions give.
+template <class A, class B> constexpr auto min(A a, B b) -> decltype(a + b) {
+    using Common = decltype(a + b);
+    return (Common)b < (Common)a ? (Common)b : (Common)a;
+}
+template <class A, class B> constexpr auto max(A a, B b) -> decltype(a + b) {
+    using Common = decltype(a + b);
+    return (Common)a < (Common)b ? (Common)b : (Common)a;
+}

@@ -1,0 +1,291 @@
+//! What one launch starts from and must leave behind.
+
+use super::Kernel;
+use dtc_compiler::layout::Layout;
+use rand::Rng;
+use rand::rngs::SmallRng;
+
+/// What a kernel may do with some bytes, and what they are compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Read only; unchanged afterwards.
+    Read,
+    /// Written only.
+    Write,
+    /// Written only, and any value will do: unpacking to a byte that the map holds twice.
+    WriteAny,
+}
+
+/// Bytes of a buffer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Range {
+    /// Of the first byte; a displacement for memory, counted from the first byte of the call for packed bytes.
+    pub position: i64,
+    /// What may be done to them.
+    pub access: Access,
+    /// Contents at the launch.
+    pub before: Vec<u8>,
+    /// Contents expected afterwards; empty where the access leaves no choice.
+    pub after: Vec<u8>,
+}
+
+/// A buffer, all bytes of which but the ranges are poisoned and must stay as they are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Buffer {
+    /// Address of position 0, modulo 4096.
+    pub alignment: usize,
+    /// Disjoint and ascending; anything else is closed. Where no byte of a page is in a range, touching it is a fault.
+    pub ranges: Vec<Range>,
+}
+
+/// One launch.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// For messages.
+    pub name: String,
+    /// What is launched.
+    pub kernel: Kernel,
+    /// First packed byte of the call.
+    pub first: u64,
+    /// Number of packed bytes.
+    pub bytes: u64,
+    /// Memory, with displacement 0 of element 0 at position 0.
+    pub memory: Buffer,
+    /// The packed bytes, with byte `first` at position 0.
+    pub packed: Buffer,
+}
+
+/// The alignments of a case: addresses modulo 4096.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Placement {
+    /// Of displacement 0.
+    pub memory: usize,
+    /// Of packed byte `first`.
+    pub packed: usize,
+}
+
+impl Placement {
+    /// Any alignments.
+    pub fn random(rng: &mut SmallRng) -> Placement {
+        Placement { memory: rng.random_range(0..4096), packed: rng.random_range(0..4096) }
+    }
+
+    /// Alignments to a number of bytes.
+    pub fn aligned(rng: &mut SmallRng, to: usize) -> Placement {
+        let any = Placement::random(rng);
+        Placement { memory: any.memory / to * to, packed: any.packed / to * to }
+    }
+}
+
+/// Where packed bytes `first..first + bytes` of a count of elements lie, as the reference walker says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fragment {
+    /// First packed byte.
+    pub first: u64,
+    /// Number of packed bytes.
+    pub bytes: u64,
+    /// Displacement and length of pieces in packed order; neighbours do not continue each other.
+    pub pieces: Vec<(i64, u64)>,
+}
+
+/// A stretch of displacements under one or more pieces.
+struct Stretch {
+    start: i64,
+    end: i64,
+    twice: bool,
+}
+
+/// Gaps that are shorter may be read.
+const READABLE_GAP: i64 = 4096;
+/// Bytes of the aligned granules that may be read around a byte of the map.
+const GRANULE: i64 = 16;
+
+impl Fragment {
+    /// Walks the layout.
+    ///
+    /// # Panics
+    ///
+    /// When `count` elements have fewer than `first + bytes` bytes.
+    pub fn new(layout: &Layout, count: u64, first: u64, bytes: u64) -> Fragment {
+        let size = layout.size();
+        let end = first + bytes;
+        assert!(end <= size * count, "packed bytes {first}..{end} of {} asked for", size * count);
+        let mut pieces: Vec<(i64, u64)> = Vec::new();
+        let elements = if bytes == 0 { 0..0 } else { first / size..end.div_ceil(size) };
+        for element in elements {
+            let mut position = element * size;
+            let shift = if element == 0 { 0 } else { element as i64 * layout.extent() };
+            for piece in layout.walk() {
+                let (from, to) = (position.max(first), (position + piece.bytes()).min(end));
+                if from < to {
+                    let displacement = shift + piece.offset + (from - position) as i64;
+                    match pieces.last_mut() {
+                        Some((last, length)) if *last + *length as i64 == displacement => *length += to - from,
+                        _ => pieces.push((displacement, to - from)),
+                    }
+                }
+                position += piece.bytes();
+            }
+        }
+        Fragment { first, bytes, pieces }
+    }
+
+    /// Ascending, disjoint.
+    fn stretches(&self) -> Vec<Stretch> {
+        let mut borders: Vec<(i64, i32)> =
+            self.pieces.iter().flat_map(|&(at, length)| [(at, 1), (at + length as i64, -1)]).collect();
+        borders.sort_unstable();
+        let mut stretches: Vec<Stretch> = Vec::new();
+        let (mut depth, mut start) = (0, 0);
+        for (at, step) in borders {
+            if depth > 0 && at > start {
+                let twice = depth > 1;
+                match stretches.last_mut() {
+                    Some(last) if last.end == start && last.twice == twice => last.end = at,
+                    _ => stretches.push(Stretch { start, end: at, twice }),
+                }
+            }
+            (depth, start) = (depth + step, at);
+        }
+        stretches
+    }
+
+    /// What a pack may read: bytes of an aligned granule that holds a byte of the map, and short gaps; but nothing before
+    /// the first and past the last byte of the map.
+    fn readable(&self, alignment: usize) -> Vec<(i64, i64)> {
+        let stretches = self.stretches();
+        let (Some(low), Some(high)) = (stretches.first().map(|s| s.start), stretches.last().map(|s| s.end)) else {
+            return Vec::new();
+        };
+        let alignment = alignment as i64;
+        let mut readable: Vec<(i64, i64)> = Vec::new();
+        let mut previous = low;
+        for Stretch { start, end, .. } in stretches {
+            let from = ((start + alignment).div_euclid(GRANULE) * GRANULE - alignment).max(low);
+            let to = (-(-(end + alignment)).div_euclid(GRANULE) * GRANULE - alignment).min(high);
+            match readable.last_mut() {
+                // From the last byte of one stretch to the first of the next.
+                Some(last) if from <= last.1 || start - (previous - 1) < READABLE_GAP => last.1 = to,
+                _ => readable.push((from, to)),
+            }
+            previous = end;
+        }
+        readable
+    }
+}
+
+fn random_bytes(rng: &mut SmallRng, length: usize) -> Vec<u8> {
+    let mut bytes = vec![0; length];
+    rng.fill(&mut bytes[..]);
+    bytes
+}
+
+/// The part of the ranges that holds some displacements, as index and offset.
+fn find(ranges: &[Range], displacement: i64) -> (usize, usize) {
+    let index = ranges.partition_point(|range| range.position <= displacement) - 1;
+    (index, (displacement - ranges[index].position) as usize)
+}
+
+impl Case {
+    /// Packs random bytes. Reads beyond the map are allowed as far as dtc allows itself.
+    pub fn pack(name: &str, kernel: &Kernel, fragment: &Fragment, placement: Placement, rng: &mut SmallRng) -> Case {
+        let range = |(from, to): (i64, i64)| Range {
+            position: from,
+            access: Access::Read,
+            before: random_bytes(rng, (to - from) as usize),
+            after: Vec::new(),
+        };
+        let ranges: Vec<Range> = fragment.readable(placement.memory).into_iter().map(range).collect();
+        let mut after = Vec::with_capacity(fragment.bytes as usize);
+        for &(displacement, length) in &fragment.pieces {
+            let (index, at) = find(&ranges, displacement);
+            after.extend_from_slice(&ranges[index].before[at..at + length as usize]);
+        }
+        let packed = Range { position: 0, access: Access::Write, before: random_bytes(rng, after.len()), after };
+        Case::new(name, kernel, fragment, placement, ranges, packed)
+    }
+
+    /// Unpacks random bytes.
+    pub fn unpack(name: &str, kernel: &Kernel, fragment: &Fragment, placement: Placement, rng: &mut SmallRng) -> Case {
+        let source = random_bytes(rng, fragment.bytes as usize);
+        let mut ranges: Vec<Range> = Vec::new();
+        for Stretch { start, end, twice } in fragment.stretches() {
+            let before = random_bytes(rng, (end - start) as usize);
+            let access = if twice { Access::WriteAny } else { Access::Write };
+            ranges.push(Range { position: start, access, after: before.clone(), before });
+        }
+        let mut position = 0;
+        for &(displacement, length) in &fragment.pieces {
+            // A piece lies in several ranges where others cover parts of it.
+            let end = displacement + length as i64;
+            let mut at = displacement;
+            while at < end {
+                let (index, offset) = find(&ranges, at);
+                let target = &mut ranges[index].after[offset..];
+                let taken = target.len().min((end - at) as usize);
+                target[..taken].copy_from_slice(&source[position..position + taken]);
+                (at, position) = (at + taken as i64, position + taken);
+            }
+        }
+        let packed = Range { position: 0, access: Access::Read, before: source, after: Vec::new() };
+        Case::new(name, kernel, fragment, placement, ranges, packed)
+    }
+
+    fn new(
+        name: &str,
+        kernel: &Kernel,
+        fragment: &Fragment,
+        placement: Placement,
+        memory: Vec<Range>,
+        packed: Range,
+    ) -> Case {
+        let &Fragment { first, bytes, .. } = fragment;
+        Case {
+            name: format!(
+                "{name}, packed bytes {first}..{}, memory at {} and packed at {} modulo 4096",
+                first + bytes,
+                placement.memory,
+                placement.packed
+            ),
+            kernel: kernel.clone(),
+            first,
+            bytes,
+            memory: Buffer { alignment: placement.memory, ranges: memory },
+            packed: Buffer { alignment: placement.packed, ranges: if bytes == 0 { Vec::new() } else { vec![packed] } },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fragment(pieces: &[(i64, u64)]) -> Fragment {
+        Fragment { first: 0, bytes: pieces.iter().map(|piece| piece.1).sum(), pieces: pieces.to_vec() }
+    }
+
+    #[test]
+    fn walks_fragments_across_elements() {
+        let text = "layout lb 0 extent 20 {\n  %0 = dense 4 x byte\n  %1 = indexed [12 0] of %0\n  root %1\n}";
+        let layout = Layout::parse(text).unwrap();
+        assert_eq!(Fragment::new(&layout, 3, 6, 12).pieces, [(2, 2), (32, 4), (20, 4), (52, 2)]);
+        assert_eq!(Fragment::new(&layout, 3, 24, 0).pieces, []);
+    }
+
+    #[test]
+    fn reads_are_limited() {
+        // Granules are aligned by address; the ends of the map are closed whatever the granule.
+        assert_eq!(fragment(&[(10_000, 3), (5, 3)]).readable(2), [(5, 14), (9998, 10_003)]);
+        // 4095 bytes from the last byte to the next may be crossed, 4096 may not.
+        assert_eq!(fragment(&[(0, 1), (4095, 1)]).readable(0), [(0, 4096)]);
+        assert_eq!(fragment(&[(0, 1), (4096, 1)]).readable(0), [(0, 16), (4096, 4097)]);
+        assert_eq!(fragment(&[]).readable(0), []);
+    }
+
+    #[test]
+    fn bytes_under_two_pieces_may_get_either_value() {
+        let stretches = fragment(&[(0, 8), (4, 8), (12, 1)]).stretches();
+        let found: Vec<_> = stretches.iter().map(|s| (s.start, s.end, s.twice)).collect();
+        assert_eq!(found, [(0, 4, false), (4, 8, true), (8, 13, false)]);
+    }
+}
