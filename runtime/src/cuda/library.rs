@@ -34,7 +34,7 @@ impl Library {
         let open = |path: PathBuf, tried: &mut Vec<String>| match open_path(&path) {
             Ok(opened) => Some(Library { opened, kind, path: None }),
             Err(reason) => {
-                tried.push(format!("{}: {reason}", path.display()));
+                tried.push(complaint(&path.display().to_string(), &reason));
                 None
             }
         };
@@ -94,6 +94,15 @@ fn open_path(path: &Path) -> Result<Opened, String> {
         Some(reason) => reason.to_string(),
         None => error.to_string(),
     })
+}
+
+/// A path and why it does not open. The loader repeats the path, and that nothing is there goes without saying.
+fn complaint(path: &str, reason: &str) -> String {
+    match reason.strip_prefix(path).and_then(|rest| rest.strip_prefix(": ")) {
+        Some("cannot open shared object file: No such file or directory") => path.to_owned(),
+        Some(_) => reason.to_owned(),
+        None => format!("{path}: {reason}"),
+    }
 }
 
 /// Opens a library that another one will look up by its bare name, and keeps it. Whether that worked shows later.
