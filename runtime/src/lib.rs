@@ -30,6 +30,7 @@
 mod cache;
 mod committed;
 mod cpu;
+pub mod cuda;
 mod engine;
 mod entry;
 mod error;

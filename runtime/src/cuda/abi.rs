@@ -1,0 +1,213 @@
+//! Handles, structures and constants of the CUDA driver, as its header `cuda.h` declares them.
+
+use std::ffi::{c_int, c_uint, c_void};
+
+/// An address in the unified address space.
+pub(crate) type DevicePointer = u64;
+
+macro_rules! handles {
+    ($($(#[$doc:meta])* $name:ident;)*) => {$(
+        $(#[$doc])*
+        #[repr(transparent)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) struct $name(pub(crate) *mut c_void);
+
+        impl $name {
+            /// No handle. For streams: the legacy default stream.
+            pub(crate) const NULL: $name = $name(std::ptr::null_mut());
+        }
+
+        // SAFETY: a handle is opaque, and the driver takes it from any thread.
+        unsafe impl Send for $name {}
+        // SAFETY: as above; the driver locks what a handle stands for.
+        unsafe impl Sync for $name {}
+    )*};
+}
+
+handles! {
+    /// CUcontext.
+    ContextHandle;
+    /// CUmodule.
+    ModuleHandle;
+    /// CUfunction.
+    FunctionHandle;
+    /// CUstream.
+    StreamHandle;
+    /// CUevent.
+    EventHandle;
+    /// CUgraph.
+    GraphHandle;
+    /// CUgraphNode.
+    GraphNodeHandle;
+    /// CUgraphExec.
+    GraphExecHandle;
+    /// CUuserObject.
+    UserObjectHandle;
+}
+
+// CUresult
+pub(crate) const SUCCESS: c_int = 0;
+pub(crate) const NOT_INITIALIZED: c_int = 3;
+pub(crate) const DEINITIALIZED: c_int = 4;
+pub(crate) const NO_DEVICE: c_int = 100;
+pub(crate) const INVALID_IMAGE: c_int = 200;
+pub(crate) const NO_BINARY_FOR_GPU: c_int = 209;
+pub(crate) const INVALID_PTX: c_int = 218;
+pub(crate) const UNSUPPORTED_PTX_VERSION: c_int = 222;
+pub(crate) const NOT_READY: c_int = 600;
+pub(crate) const PEER_ACCESS_ALREADY_ENABLED: c_int = 704;
+
+// CUdevice_attribute
+pub(crate) const MULTIPROCESSOR_COUNT: c_int = 16;
+pub(crate) const INTEGRATED: c_int = 18;
+pub(crate) const L2_CACHE_SIZE: c_int = 38;
+pub(crate) const MAX_THREADS_PER_MULTIPROCESSOR: c_int = 39;
+pub(crate) const ASYNC_ENGINE_COUNT: c_int = 40;
+pub(crate) const COMPUTE_CAPABILITY_MAJOR: c_int = 75;
+pub(crate) const COMPUTE_CAPABILITY_MINOR: c_int = 76;
+pub(crate) const MAX_SHARED_MEMORY_PER_MULTIPROCESSOR: c_int = 81;
+pub(crate) const PAGEABLE_MEMORY_ACCESS: c_int = 88;
+pub(crate) const MAX_SHARED_MEMORY_PER_BLOCK_OPTIN: c_int = 97;
+
+// CUfunction_attribute
+pub(crate) const SHARED_SIZE_BYTES: c_int = 1;
+pub(crate) const LOCAL_SIZE_BYTES: c_int = 3;
+pub(crate) const NUM_REGS: c_int = 4;
+pub(crate) const MAX_DYNAMIC_SHARED_SIZE_BYTES: c_int = 8;
+
+// CUjit_option
+pub(crate) const JIT_ERROR_LOG_BUFFER: c_int = 5;
+pub(crate) const JIT_ERROR_LOG_BUFFER_SIZE_BYTES: c_int = 6;
+
+// Flags of streams, events, host memory and managed memory
+pub(crate) const STREAM_NON_BLOCKING: c_uint = 1;
+pub(crate) const EVENT_DEFAULT: c_uint = 0;
+pub(crate) const EVENT_DISABLE_TIMING: c_uint = 2;
+pub(crate) const HOST_ALLOC_PORTABLE: c_uint = 1;
+pub(crate) const HOST_ALLOC_MAPPED: c_uint = 2;
+pub(crate) const ATTACH_GLOBAL: c_uint = 1;
+
+// CUmemorytype
+pub(crate) const MEMORY_HOST: c_uint = 1;
+pub(crate) const MEMORY_DEVICE: c_uint = 2;
+
+// CUpointer_attribute
+pub(crate) const POINTER_MEMORY_TYPE: c_int = 2;
+pub(crate) const POINTER_DEVICE_POINTER: c_int = 3;
+pub(crate) const POINTER_BUFFER_ID: c_int = 7;
+pub(crate) const POINTER_IS_MANAGED: c_int = 8;
+pub(crate) const POINTER_DEVICE_ORDINAL: c_int = 9;
+pub(crate) const POINTER_RANGE_START: c_int = 11;
+pub(crate) const POINTER_RANGE_SIZE: c_int = 12;
+
+// CUstreamCaptureStatus
+pub(crate) const CAPTURE_NONE: c_int = 0;
+pub(crate) const CAPTURE_ACTIVE: c_int = 1;
+
+// CUstreamCaptureMode
+pub(crate) const CAPTURE_GLOBAL: c_int = 0;
+pub(crate) const CAPTURE_THREAD_LOCAL: c_int = 1;
+pub(crate) const CAPTURE_RELAXED: c_int = 2;
+
+// CUgraphNodeType
+pub(crate) const NODE_KERNEL: c_int = 0;
+pub(crate) const NODE_MEMCPY: c_int = 1;
+pub(crate) const NODE_MEMSET: c_int = 2;
+
+// Flags of user objects
+pub(crate) const USER_OBJECT_NO_DESTRUCTOR_SYNC: c_uint = 1;
+pub(crate) const GRAPH_USER_OBJECT_MOVE: c_uint = 1;
+
+// CUmemcpySrcAccessOrder and flags of CUmemcpyAttributes
+pub(crate) const SOURCE_ACCESS_STREAM: c_int = 1;
+pub(crate) const PREFER_OVERLAP_WITH_COMPUTE: c_uint = 1;
+
+/// CUDA_MEMCPY2D.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Memcpy2D {
+    pub(crate) source_x: usize,
+    pub(crate) source_y: usize,
+    pub(crate) source_memory: c_uint,
+    pub(crate) source_host: *const c_void,
+    pub(crate) source_device: DevicePointer,
+    pub(crate) source_array: *mut c_void,
+    pub(crate) source_pitch: usize,
+    pub(crate) destination_x: usize,
+    pub(crate) destination_y: usize,
+    pub(crate) destination_memory: c_uint,
+    pub(crate) destination_host: *mut c_void,
+    pub(crate) destination_device: DevicePointer,
+    pub(crate) destination_array: *mut c_void,
+    pub(crate) destination_pitch: usize,
+    pub(crate) width: usize,
+    pub(crate) height: usize,
+}
+
+/// CUDA_MEMCPY3D.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Memcpy3D {
+    pub(crate) source_x: usize,
+    pub(crate) source_y: usize,
+    pub(crate) source_z: usize,
+    pub(crate) source_lod: usize,
+    pub(crate) source_memory: c_uint,
+    pub(crate) source_host: *const c_void,
+    pub(crate) source_device: DevicePointer,
+    pub(crate) source_array: *mut c_void,
+    pub(crate) reserved0: *mut c_void,
+    pub(crate) source_pitch: usize,
+    pub(crate) source_height: usize,
+    pub(crate) destination_x: usize,
+    pub(crate) destination_y: usize,
+    pub(crate) destination_z: usize,
+    pub(crate) destination_lod: usize,
+    pub(crate) destination_memory: c_uint,
+    pub(crate) destination_host: *mut c_void,
+    pub(crate) destination_device: DevicePointer,
+    pub(crate) destination_array: *mut c_void,
+    pub(crate) reserved1: *mut c_void,
+    pub(crate) destination_pitch: usize,
+    pub(crate) destination_height: usize,
+    pub(crate) width: usize,
+    pub(crate) height: usize,
+    pub(crate) depth: usize,
+}
+
+/// CUmemLocation; a type of zero gives no hint.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MemoryLocation {
+    pub(crate) kind: c_int,
+    pub(crate) id: c_int,
+}
+
+/// CUmemcpyAttributes.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MemcpyAttributes {
+    pub(crate) source_access_order: c_int,
+    pub(crate) source_hint: MemoryLocation,
+    pub(crate) destination_hint: MemoryLocation,
+    pub(crate) flags: c_uint,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::mem::{offset_of, size_of};
+
+    /// Sizes and offsets that a C compiler finds in the header of CUDA 12.9 on a 64-bit machine.
+    #[test]
+    fn structures_are_laid_out_as_in_the_header() {
+        assert_eq!(size_of::<Memcpy2D>(), 128);
+        assert_eq!(offset_of!(Memcpy2D, destination_x), 56);
+        assert_eq!(offset_of!(Memcpy2D, width), 112);
+        assert_eq!(size_of::<Memcpy3D>(), 200);
+        assert_eq!(offset_of!(Memcpy3D, source_pitch), 72);
+        assert_eq!(offset_of!(Memcpy3D, destination_device), 136);
+        assert_eq!(offset_of!(Memcpy3D, width), 176);
+        assert_eq!(size_of::<MemcpyAttributes>(), 24);
+    }
+}

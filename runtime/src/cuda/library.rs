@@ -1,0 +1,124 @@
+//! Opening shared libraries by name or path. Nothing is linked, so that dtc starts on machines that have none of them.
+
+use super::error::CudaError;
+use libloading::os::unix::{Library as Opened, RTLD_LOCAL, RTLD_NOW};
+use std::error::Error;
+use std::ffi::{CStr, OsStr, c_void};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// What a library is called in messages, and how to get it.
+pub(super) struct Kind {
+    /// The name in messages.
+    pub(super) name: &'static str,
+    /// The environment variable that names a path, which is then the only one tried.
+    pub(super) variable: &'static str,
+    /// How to get it.
+    pub(super) hint: &'static str,
+}
+
+/// An open library. It is never closed: the driver and NVRTC start threads and register handlers of their own.
+pub(super) struct Library {
+    opened: Opened,
+    kind: &'static Kind,
+    path: Option<PathBuf>,
+}
+
+impl Library {
+    /// Opens the path of the environment variable, or else the first of the candidates that opens.
+    pub(super) fn open(
+        kind: &'static Kind,
+        candidates: impl IntoIterator<Item = PathBuf>,
+    ) -> Result<Library, CudaError> {
+        let mut tried = Vec::new();
+        let open = |path: PathBuf, tried: &mut Vec<String>| match open_path(&path) {
+            Ok(opened) => Some(Library { opened, kind, path: None }),
+            Err(reason) => {
+                tried.push(format!("{}: {reason}", path.display()));
+                None
+            }
+        };
+        let found = match from_environment(kind.variable) {
+            Some(path) => open(path, &mut tried),
+            None => candidates.into_iter().find_map(|path| open(path, &mut tried)),
+        };
+        found.ok_or(CudaError::LibraryMissing { library: kind.name, tried, hint: kind.hint })
+    }
+
+    /// A function of the library.
+    ///
+    /// # Safety
+    ///
+    /// `T` must be the type of a C function pointer that fits the function's declaration.
+    pub(super) unsafe fn symbol<T: Copy>(&mut self, symbol: &'static str) -> Result<T, CudaError> {
+        // SAFETY: the caller gives the type of the function; the library is never closed.
+        let found = unsafe { self.opened.get::<T>(symbol) };
+        match found {
+            Ok(found) => {
+                let function = *found;
+                if self.path.is_none() {
+                    self.path = path_of(found.into_raw());
+                }
+                Ok(function)
+            }
+            Err(_) => Err(CudaError::SymbolMissing {
+                library: self.kind.name,
+                symbol,
+                path: self.path.as_deref().unwrap_or(Path::new("it")).display().to_string(),
+                hint: self.kind.hint,
+            }),
+        }
+    }
+
+    /// Where the library lies, once a symbol was found in it.
+    pub(super) fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
+    /// Keeps the library open for the rest of the process.
+    pub(super) fn keep(self) -> Option<PathBuf> {
+        std::mem::forget(self.opened);
+        self.path
+    }
+}
+
+/// A path from the environment. An empty one counts as none.
+pub(super) fn from_environment(variable: &str) -> Option<PathBuf> {
+    std::env::var_os(variable).filter(|path| !path.is_empty()).map(PathBuf::from)
+}
+
+fn open_path(path: &Path) -> Result<Opened, String> {
+    // SAFETY: running the library's constructors is what opening it is for; the user chose it, or the system's loader.
+    let opened = unsafe { Opened::open(Some(path), RTLD_NOW | RTLD_LOCAL) };
+    opened.map_err(|error| match error.source() {
+        Some(reason) => reason.to_string(),
+        None => error.to_string(),
+    })
+}
+
+/// Opens a library that another one will look up by its bare name, and keeps it. Whether that worked shows later.
+pub(super) fn preload(path: &Path) {
+    if let Ok(opened) = open_path(path) {
+        std::mem::forget(opened);
+    }
+}
+
+/// Whether this process has opened the library already.
+pub(super) fn is_open(path: &Path) -> bool {
+    // SAFETY: with this flag nothing is loaded, so no constructor runs.
+    unsafe { Opened::open(Some(path), RTLD_NOW | libc::RTLD_NOLOAD) }.is_ok()
+}
+
+/// The file that holds the code at an address.
+fn path_of(address: *mut c_void) -> Option<PathBuf> {
+    // SAFETY: all fields are integers and pointers, for which zero is a value.
+    let mut information: libc::Dl_info = unsafe { std::mem::zeroed() };
+    // SAFETY: any address may be asked for; the result outlives the call because the library is never closed.
+    let known = unsafe { libc::dladdr(address, &mut information) } != 0;
+    if !known || information.dli_fname.is_null() {
+        return None;
+    }
+    // SAFETY: the loader's names are NUL-terminated and live as long as the library.
+    let name = unsafe { CStr::from_ptr(information.dli_fname) };
+    Some(PathBuf::from(OsStr::from_bytes(name.to_bytes())))
+}

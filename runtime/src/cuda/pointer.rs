@@ -1,0 +1,89 @@
+//! What kind of memory a pointer leads to.
+
+use super::abi::*;
+use super::driver::Driver;
+use super::error::CudaError;
+use std::ffi::{c_int, c_uint, c_void};
+
+/// Kinds of memory that CUDA tells apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum PointerKind {
+    /// Host memory that CUDA does not know.
+    Pageable,
+    /// Host memory that was allocated or registered with CUDA.
+    Pinned,
+    /// Managed memory, which moves.
+    Managed,
+    /// Memory of the device with this ordinal.
+    Device(u32),
+}
+
+/// What the driver says of a pointer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PointerInfo {
+    /// The kind of memory.
+    pub(crate) kind: PointerKind,
+    /// Where kernels find the byte; zero if they cannot, or if CUDA does not know the memory.
+    pub(crate) device_address: u64,
+    /// A number that no other allocation of the process has or will have; zero if CUDA does not know the memory.
+    pub(crate) buffer_id: u64,
+    /// Where the allocation begins; zero if CUDA does not know the memory.
+    pub(crate) range_start: u64,
+    /// Bytes of the allocation; zero if CUDA does not know the memory.
+    pub(crate) range_bytes: u64,
+}
+
+impl PointerInfo {
+    const PAGEABLE: PointerInfo =
+        PointerInfo { kind: PointerKind::Pageable, device_address: 0, buffer_id: 0, range_start: 0, range_bytes: 0 };
+}
+
+/// Asks the driver once. Where CUDA is not in the process, or not initialised by anyone, or cannot be used because the
+/// process was forked, all memory is pageable: this neither loads the driver nor initialises it. Nothing is
+/// dereferenced.
+pub(crate) fn classify(pointer: *const u8) -> Result<PointerInfo, CudaError> {
+    let Some(driver) = Driver::if_loaded() else { return Ok(PointerInfo::PAGEABLE) };
+    const ATTRIBUTES: [c_int; 7] = [
+        POINTER_MEMORY_TYPE,
+        POINTER_IS_MANAGED,
+        POINTER_DEVICE_ORDINAL,
+        POINTER_DEVICE_POINTER,
+        POINTER_BUFFER_ID,
+        POINTER_RANGE_START,
+        POINTER_RANGE_SIZE,
+    ];
+    let (mut memory, mut managed, mut ordinal): (c_uint, c_uint, c_int) = (0, 0, 0);
+    let (mut device_address, mut buffer_id, mut range_start, mut range_bytes) = (0_u64, 0_u64, 0_u64, 0_usize);
+    let mut values: [*mut c_void; 7] = [
+        (&raw mut memory).cast(),
+        (&raw mut managed).cast(),
+        (&raw mut ordinal).cast(),
+        (&raw mut device_address).cast(),
+        (&raw mut buffer_id).cast(),
+        (&raw mut range_start).cast(),
+        (&raw mut range_bytes).cast(),
+    ];
+    // SAFETY: each attribute has a place of its type; the pointer is only asked about.
+    let code = unsafe {
+        (driver.functions.pointer_get_attributes)(
+            ATTRIBUTES.len() as c_uint,
+            ATTRIBUTES.as_ptr(),
+            values.as_mut_ptr(),
+            pointer.addr() as DevicePointer,
+        )
+    };
+    if matches!(code, NOT_INITIALIZED | DEINITIALIZED) {
+        return Ok(PointerInfo::PAGEABLE);
+    }
+    driver.check("cuPointerGetAttributes", code)?;
+    let kind = match memory {
+        _ if managed != 0 => PointerKind::Managed,
+        MEMORY_HOST => PointerKind::Pinned,
+        MEMORY_DEVICE => match u32::try_from(ordinal) {
+            Ok(ordinal) => PointerKind::Device(ordinal),
+            Err(_) => return Ok(PointerInfo::PAGEABLE),
+        },
+        _ => return Ok(PointerInfo::PAGEABLE),
+    };
+    Ok(PointerInfo { kind, device_address, buffer_id, range_start, range_bytes: range_bytes as u64 })
+}
