@@ -38,7 +38,7 @@ constexpr size_t STACK = 1 << 16;
 constexpr size_t STACK = 1 << 18;
 #endif
 constexpr unsigned MOST_THREADS = 1024;
-constexpr uint8_t READ = 1, WRITE = 2, ANY_AFTER = 4;
+constexpr uint8_t READ = 1, WRITE = 2, ANY_AFTER = 4, STORED = 8;
 
 struct Shared {
     uintptr_t start;
@@ -91,6 +91,8 @@ struct Buffer {
     size_t length = 0;
     /// Loads and stores by the binary logarithm of their width.
     uint64_t accesses[2][5] = {};
+    /// Bytes that were stored to before.
+    uint64_t stored_again = 0;
 
     static uint8_t poison(uintptr_t address) { return (uint8_t)(0xa7 ^ address * 29 ^ address >> 8); }
 
@@ -158,12 +160,16 @@ struct Buffer {
     }
 
     void check(uintptr_t address, size_t width, bool store, const void *site) {
-        const uint8_t *allowed = shadow + (address - (uintptr_t)reserved);
+        uint8_t *allowed = shadow + (address - (uintptr_t)reserved);
         for (size_t at = 0; at < width; at++) {
             if (!(allowed[at] & (store ? WRITE : READ))) {
                 fault(std::string(store ? "writes " : "reads ") + std::to_string(width) + " bytes of " +
                           place(address) + ", where byte " + std::to_string(at) + " may not be touched",
                       site);
+            }
+            if (store) {
+                stored_again += (allowed[at] & STORED) != 0;
+                allowed[at] |= STORED;
             }
         }
         accesses[store][width >= 16 ? 4 : width >= 8 ? 3 : width >= 4 ? 2 : width >= 2 ? 1 : 0]++;
@@ -603,6 +609,7 @@ void run(Reader reader, bool checked) {
         for (auto &widths : buffer.accesses) {
             for (uint64_t count : widths) line += " " + std::to_string(count);
         }
+        line += " " + std::to_string(buffer.stored_again);
     }
     for (Buffer &buffer : one.buffers) buffer.unmap();
     say(line);
