@@ -9,6 +9,8 @@ pub mod conformance;
 pub mod corpus;
 pub mod generate;
 pub mod memory;
+pub mod nvrtc;
 pub mod shim;
+pub mod skip;
 pub mod type_map;
 pub mod watch;

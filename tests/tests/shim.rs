@@ -4,7 +4,7 @@ use dtc_compiler::layout::Layout;
 use dtc_compiler::lower;
 use dtc_tests::conformance::Expectation;
 use dtc_tests::generate::random::{self, Limits};
-use dtc_tests::shim::{Access, Buffer, Build, Case, Fragment, Kernel, Placement, Range, Shim};
+use dtc_tests::shim::{Access, Accesses, Buffer, Build, Case, Fragment, Kernel, Placement, Range, Shim, Traffic};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
@@ -89,7 +89,7 @@ fn right() -> Vec<Case> {
     cases
 }
 
-fn run(build: Build, limit: u32, cases: Vec<Case>) -> Vec<Result<dtc_tests::shim::Traffic, String>> {
+fn run(build: Build, limit: u32, cases: Vec<Case>) -> Vec<Result<Traffic, String>> {
     let mut shim = Shim::new(build);
     shim.limit_seconds(limit);
     for case in cases {
@@ -359,8 +359,15 @@ fn accesses_are_counted() {
     let kernel = Kernel::new(&text, "pack").threads(32);
     let case = Case::pack("rows", &kernel, &Fragment::new(&layout, 1, 0, 3200), placement, &mut rng);
     let traffic = run(Build::Checked, 60, vec![case])[0].clone().unwrap();
-    assert_eq!((traffic.memory.loads, traffic.memory.stores), ([0, 0, 0, 0, 200], [0; 5]));
-    assert_eq!((traffic.packed.loads, traffic.packed.stores), ([0; 5], [0, 0, 0, 0, 200]));
+    let wide = [0, 0, 0, 0, 200];
+    assert_eq!(traffic.memory, Accesses { loads: wide, ..Accesses::default() });
+    assert_eq!(traffic.packed, Accesses { stores: wide, ..Accesses::default() });
+    assert_eq!(traffic.tables, Accesses::default());
+    // Without the shares of blocks, both blocks do all.
+    let twice = wrong(&wrong(&text, "blockIdx.x * (u64)blockDim.x +", ""), "(u64)gridDim.x *", "");
+    let kernel = Kernel::new(&twice, "pack").threads(32).blocks(2);
+    let case = Case::pack("rows", &kernel, &Fragment::new(&layout, 1, 0, 3200), placement, &mut rng);
+    assert_eq!(run(Build::Checked, 60, vec![case])[0].clone().unwrap().packed.stored_again, 3200);
 }
 
 #[test]

@@ -103,6 +103,8 @@ pub struct Accesses {
     pub loads: [u64; 5],
     /// Of 1, 2, 4, 8 and 16 bytes.
     pub stores: [u64; 5],
+    /// Bytes that were stored to before: work done twice, and a race unless one thread did both.
+    pub stored_again: u64,
 }
 
 /// The accesses of a launch; counted in checked builds.

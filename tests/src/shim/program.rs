@@ -323,9 +323,9 @@ fn parse(line: &str, expected: usize, program: &Path) -> Result<Result<Traffic, 
     let counts: Vec<u64> = line.split(' ').skip(2).map_while(|count| count.parse().ok()).collect();
     let accesses = |from: usize| -> Option<Accesses> {
         let take = |from: usize| counts.get(from..from + 5)?.try_into().ok();
-        Some(Accesses { loads: take(from)?, stores: take(from + 5)? })
+        Some(Accesses { loads: take(from)?, stores: take(from + 5)?, stored_again: *counts.get(from + 10)? })
     };
-    let traffic = || Some(Traffic { memory: accesses(0)?, packed: accesses(10)?, tables: accesses(20)? });
+    let traffic = || Some(Traffic { memory: accesses(0)?, packed: accesses(11)?, tables: accesses(22)? });
     traffic().map(Ok).ok_or_else(strange)
 }
 

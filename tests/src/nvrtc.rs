@@ -1,0 +1,85 @@
+//! Compiles the text of CUDA kernels with NVRTC, which needs no GPU.
+
+use dtc_runtime::cuda::{Architecture, CudaError, Nvrtc};
+use std::fmt::Write;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+/// What every text must compile for.
+pub const ARCHITECTURES: [u32; 3] = [80, 90, 100];
+
+/// NVRTC works in one process on few texts at a time only.
+const THREADS: usize = 2;
+
+/// A text that NVRTC refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// The text's name.
+    pub name: String,
+    /// 90 for sm_90.
+    pub architecture: u32,
+    /// What NVRTC said, then the text with numbered lines.
+    pub log: String,
+}
+
+impl std::fmt::Display for Refusal {
+    fn fmt(&self, out: &mut std::fmt::Formatter) -> std::fmt::Result {
+        write!(out, "{} for sm_{}:\n{}", self.name, self.architecture, self.log)
+    }
+}
+
+/// Compiles every text, given with its name, to a cubin for every one of [`ARCHITECTURES`]. Says what was refused.
+///
+/// # Errors
+///
+/// There is no NVRTC, or one that does not know the architectures.
+///
+/// ```no_run
+/// let texts = [("nothing".to_owned(), "extern \"C\" __global__ void nothing() {}".to_owned())];
+/// match dtc_tests::nvrtc::compile_all(&texts) {
+///     Ok(refusals) => assert_eq!(refusals, []),
+///     Err(missing) => dtc_tests::skip::skip("nothing compiles", &missing.to_string()),
+/// }
+/// ```
+pub fn compile_all(texts: &[(String, String)]) -> Result<Vec<Refusal>, CudaError> {
+    let nvrtc = Nvrtc::get()?;
+    for architecture in ARCHITECTURES {
+        if !nvrtc.supported_architectures().contains(&architecture) {
+            // The same error as a compilation would give.
+            nvrtc.compile("", "nothing", Architecture::Cubin(architecture), &[])?;
+        }
+    }
+    let next = AtomicUsize::new(0);
+    let refusals = Mutex::new(Vec::new());
+    thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| {
+                while let Some((name, text)) = texts.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let mut refused = compile(nvrtc, name, text);
+                    refusals.lock().unwrap_or_else(PoisonError::into_inner).append(&mut refused);
+                }
+            });
+        }
+    });
+    let mut refusals = refusals.into_inner().unwrap_or_else(PoisonError::into_inner);
+    refusals.sort_by(|one: &Refusal, other| (&one.name, one.architecture).cmp(&(&other.name, other.architecture)));
+    Ok(refusals)
+}
+
+fn compile(nvrtc: &Nvrtc, name: &str, text: &str) -> Vec<Refusal> {
+    let mut refusals = Vec::new();
+    for architecture in ARCHITECTURES {
+        let said = match nvrtc.compile(text, name, Architecture::Cubin(architecture), &[]) {
+            Ok(_) => continue,
+            Err(CudaError::Compile { log, .. }) => log,
+            Err(error) => error.to_string(),
+        };
+        let mut log = format!("{said}\n");
+        for (number, line) in text.lines().enumerate() {
+            let _ = writeln!(log, "{:5}  {line}", number + 1);
+        }
+        refusals.push(Refusal { name: name.to_owned(), architecture, log });
+    }
+    refusals
+}
