@@ -186,8 +186,8 @@ pub fn variants(plan: &GpuPlan, direction: Direction, call: &Call) -> Vec<Varian
         Direction::Pack => families.push(Family::Gather),
         Direction::Unpack => {
             families.push(Family::Scatter);
-            if plan.row().is_some() {
-                families.push(Family::Rows);
+            if let Some(row) = plan.row() {
+                families.push(Family::Rows { slots: (7 + row).div_ceil(8) });
             }
         }
     }

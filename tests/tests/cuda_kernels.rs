@@ -69,7 +69,7 @@ impl Run {
     fn new(depth: Depth) -> Run {
         let generic = Kernel::new(&cuda::generic_source().unwrap(), "");
         let mut shim = Shim::new(Build::Checked);
-        shim.limit_seconds(20);
+        shim.limit_seconds(10);
         Run { shim, rng: SmallRng::seed_from_u64(7), generic, depth, features: BTreeMap::new(), texts: 1 }
     }
 
