@@ -232,9 +232,12 @@ fn kernel(program: &cuda::Program, variant: &Variant) -> (Kernel, Vec<&'static s
         ("const u64 *starts", "64-bit starts"),
         ("(i64)__ldg((const i64 *)(tables", "64-bit offsets"),
         ("(i64)__ldg((const int *)(tables", "32-bit offsets"),
-        ("if (at < ", "records by bisection"),
     ];
-    let lists = known.into_iter().filter(|(sign, _)| text.contains(sign)).map(|(_, list)| list).collect();
+    let mut lists: Vec<_> = known.into_iter().filter(|(sign, _)| text.contains(sign)).map(|(_, list)| list).collect();
+    // Kernels compare with variables, records with constants.
+    if text.split("if (at < ").skip(1).any(|rest| rest.starts_with(|letter: char| letter.is_ascii_digit())) {
+        lists.push("records by bisection");
+    }
     let entry = format!("{}::{}", variant.direction, cuda::entry(variant.direction));
     (Kernel::new(source, &entry).threads(variant.threads()).tables(&program.tables), lists)
 }
