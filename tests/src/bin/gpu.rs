@@ -233,7 +233,7 @@ fn many_words(engine: &Engine, gpu: &Gpu) -> Outcome {
     let memory = poisoned_buffer(gpu, (16 << 20) * count as usize)?;
     let mut packed = poisoned_buffer(gpu, total)?;
     // Marks at the ends and where 32 bits end, for words and for bytes.
-    let places = [0, 1 << 31, (1usize << 32) - 12, 1 << 32, (1 << 33) - 12, 1 << 33, total - 24];
+    let places = [0, 1 << 31, (1usize << 32) - 24, 1 << 32, (1 << 33) - 24, 1 << 33, total - 24];
     let marks: Vec<Vec<u8>> =
         (0..places.len()).map(|at| (0..24).map(|byte| (at * 24 + byte) as u8).collect()).collect();
     for (place, mark) in places.iter().zip(&marks) {
