@@ -125,10 +125,10 @@ fn kernel(plan: &GpuPlan, variant: &Variant, tables: &mut Tables) -> Result<Stri
             places.elements(1, true);
             (1, Value::UNDEFINED)
         }
-        Family::Rows { aligned } => {
+        Family::Rows { slots } => {
             let row = plan.row().ok_or_else(missing)?;
             places.elements(row, false);
-            (1, context! { row, slots => plan.slots(aligned) })
+            (1, context! { row, slots })
         }
         Family::Tiles => {
             let tiles = plan.tiles().ok_or_else(missing)?;

@@ -75,8 +75,8 @@ pub enum Family {
     Scatter,
     /// Words of memory that rows of one odd length fill. Unpacks only.
     Rows {
-        /// What the addresses of rows are multiples of, in bytes: 1, 2, 4 or 8.
-        aligned: u32,
+        /// Words of memory that a row may touch, which depends on the alignment of element 0.
+        slots: u64,
     },
     /// Tiles through shared memory.
     Tiles,
@@ -186,7 +186,7 @@ impl GpuPlan {
             Family::Words { word, .. } | Family::Shifted { word } => end / u64::from(word),
             Family::Tiles => end / u64::from(self.grain.word()),
             Family::Gather | Family::Scatter => end,
-            Family::Rows { aligned } => self.row.map_or(end, |row| (end / row + 2).saturating_mul(self.slots(aligned))),
+            Family::Rows { slots } => self.row.map_or(end, |row| (end / row + 2).saturating_mul(slots)),
         };
         Variant { direction, family, wide: units >= NARROW }
     }
@@ -212,17 +212,12 @@ impl GpuPlan {
                 spread(end.div_ceil(word) - call.first / word, threads)
             }
             Family::Gather | Family::Scatter => spread((call.bytes + call.packed % SLOT).div_ceil(SLOT), threads),
-            Family::Rows { aligned } => {
+            Family::Rows { slots } => {
                 let row = self.row?;
-                spread((end.div_ceil(row) - call.first / row).checked_mul(self.slots(aligned))?, threads)
+                spread((end.div_ceil(row) - call.first / row).checked_mul(slots)?, threads)
             }
             Family::Tiles => self.tiles.as_ref()?.blocks(call),
         }
-    }
-
-    /// Words of memory that a row may touch whose address is a multiple of `aligned` bytes.
-    pub(crate) fn slots(&self, aligned: u32) -> u64 {
-        self.row.map_or(1, |row| (SLOT - u64::from(aligned) + row).div_ceil(SLOT))
     }
 
     fn family(&self, direction: Direction, call: &Call) -> Family {
@@ -245,10 +240,13 @@ impl GpuPlan {
         match direction {
             Direction::Pack => Family::Gather,
             Direction::Unpack if word >= 4 => Family::Shifted { word: preferred },
-            Direction::Unpack if self.row.is_some_and(|row| row >= SLOT) => {
-                Family::Rows { aligned: self.grain.starts.min(aligned).min(SLOT as u32) }
-            }
-            Direction::Unpack => Family::Scatter,
+            Direction::Unpack => match self.row {
+                Some(row) if row >= SLOT => {
+                    let before = SLOT - u64::from(self.grain.starts.min(aligned)).min(SLOT);
+                    Family::Rows { slots: (before + row).div_ceil(SLOT) }
+                }
+                _ => Family::Scatter,
+            },
         }
     }
 }

@@ -171,7 +171,11 @@ fn drawn(place: &str, shape: &Value) -> Result<Datatype, Failure> {
     };
     let (expected, found) = (shape.get("checksum").and_then(Value::as_str).unwrap_or("none"), format!("{sum:016x}"));
     if expected != found {
-        return Err(Failure::description(format_args!("{place}.checksum"), expected, format_args!("a list of {found}")));
+        return Err(Failure::description(
+            format_args!("{place}.checksum"),
+            expected,
+            format_args!("a list of {found}"),
+        ));
     }
     Ok(types.finish(root))
 }

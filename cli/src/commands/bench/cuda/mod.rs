@@ -69,8 +69,8 @@ impl Figures {
     fn create(arguments: &Arguments) -> Result<Figures, Failure> {
         let Some(path) = &arguments.json else { return Ok(Figures(None)) };
         let name = path.display().to_string();
-        let file = File::create(path)
-            .map_err(|error| Failure::description(&name, "a file to write", reason(&error)))?;
+        let file =
+            File::create(path).map_err(|error| Failure::description(&name, "a file to write", reason(&error)))?;
         Ok(Figures(Some((file, name))))
     }
 
