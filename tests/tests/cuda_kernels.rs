@@ -296,14 +296,8 @@ fn every_family() {
         "packed words scattered to runs at any alignment",
         "words of memory that odd rows fill",
     ];
-    let lists = [
-        "runs by rank",
-        "runs by search",
-        "32-bit offsets",
-        "64-bit offsets",
-        "64-bit starts",
-        "records by bisection",
-    ];
+    let lists =
+        ["runs by rank", "runs by search", "32-bit offsets", "64-bit offsets", "64-bit starts", "records by bisection"];
     let direction = |direction: &'static str| move |what: &&str| format!("{direction}: {what}");
     let expected: Vec<String> = both
         .iter()
@@ -333,11 +327,8 @@ fn examples() {
         assert!(run.add(example), "{}", example.name);
     }
     run.finish("examples");
-    let large: Vec<&str> = examples
-        .iter()
-        .filter(|example| example.layout.size() > WHOLE)
-        .map(|example| example.name.as_str())
-        .collect();
+    let large: Vec<&str> =
+        examples.iter().filter(|example| example.layout.size() > WHOLE).map(|example| example.name.as_str()).collect();
     println!("{} of {} examples ran in pieces only: {}", large.len(), examples.len(), large.join(", "));
 }
 
