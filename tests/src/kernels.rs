@@ -132,6 +132,8 @@ const LAYOUTS: &[(&str, u64, &str)] = &[
     ("words without a seam", 1 << 40, "layout lb 0 extent 48 {\n  %0 = dense 8 x byte\n  %1 = stream 3 x 16 of %0\n  root %1\n}"),
     ("words with a seam", 1 << 40, "layout lb 0 extent 40 {\n  %0 = dense 8 x byte\n  %1 = stream 2 x 16 of %0\n  root 8: %1\n}"),
     ("bytes with a seam", 1 << 40, "layout lb 0 extent 11 {\n  %0 = dense 3 x byte\n  %1 = stream 2 x 5 of %0\n  root %1\n}"),
+    ("rows that 32 bits cannot count", 3, "layout lb 0 extent 60000000000 {\n  %0 = dense 8589934600 x byte\n  %1 = stream 2 x 20000000000 of %0\n  root %1\n}"),
+    ("odd rows that 32 bits cannot count", 3, "layout lb 0 extent 60000000001 {\n  %0 = dense 8589934601 x byte\n  %1 = stream 2 x 20000000000 of %0\n  root %1\n}"),
     ("rows of 17", 3, "layout lb 0 extent 1000 {\n  %0 = dense 17 x byte\n  %1 = stream 40 x 23 of %0\n  root %1\n}"),
     ("rows of 17 at 8", 1 << 36, "layout lb 0 extent 960 {\n  %0 = dense 17 x byte\n  %1 = stream 40 x 24 of %0\n  root %1\n}"),
     ("rows of 24 at 8", 3, "layout lb 0 extent 2000 {\n  %0 = dense 24 x byte\n  %1 = stream 40 x 40 of %0\n  root %1\n}"),
@@ -186,7 +188,8 @@ pub fn variants(plan: &GpuPlan, direction: Direction, call: &Call) -> Vec<Varian
         Direction::Pack => families.push(Family::Gather),
         Direction::Unpack => {
             families.push(Family::Scatter);
-            if let Some(row) = plan.row() {
+            // A grid has the words of whole rows.
+            if let Some(row) = plan.row().filter(|row| *row <= 4096.max(call.bytes)) {
                 families.push(Family::Rows { slots: (7 + row).div_ceil(8) });
             }
         }

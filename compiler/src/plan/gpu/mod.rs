@@ -241,7 +241,8 @@ impl GpuPlan {
             Direction::Pack => Family::Gather,
             Direction::Unpack if word >= 4 => Family::Shifted { word: preferred },
             Direction::Unpack => match self.row {
-                Some(row) if row >= SLOT => {
+                // A grid has the words of whole rows, even where the call has a part of one.
+                Some(row) if row >= SLOT && row <= call.bytes => {
                     let before = SLOT - u64::from(self.grain.starts.min(aligned)).min(SLOT);
                     Family::Rows { slots: (before + row).div_ceil(SLOT) }
                 }
