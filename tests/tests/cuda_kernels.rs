@@ -4,6 +4,7 @@
 //! kernel that its plan chooses for exactly that call, by others that may serve it, and by the generic kernels.
 
 use dtc_compiler::codegen::cuda::{self, GenericKernel, Interpreted};
+use dtc_compiler::layout::Layout;
 use dtc_compiler::plan::Direction;
 use dtc_compiler::plan::gpu::{Call, Family, GpuPlan, Variant};
 use dtc_tests::kernels::{self, Subject};
@@ -76,15 +77,19 @@ impl Run {
         Run { shim, rng, generic, depth, features: BTreeMap::new(), texts: 1, overlaps: Vec::new() }
     }
 
+    fn compiled_of<'a>(&self, subject: &'a Subject) -> Compiled<'a> {
+        let interpreted = Interpreted::new(&subject.plan);
+        let interpreted_tables = self.generic.clone().tables(&interpreted.tables);
+        Compiled { subject, interpreted, interpreted_tables, kernels: HashMap::new() }
+    }
+
     /// Adds the cases of a layout. Whether there were any.
     fn add(&mut self, subject: &Subject) -> bool {
         let Subject { layout, plan, count, .. } = subject;
         if layout.size() == 0 {
             return false;
         }
-        let interpreted = Interpreted::new(plan);
-        let interpreted_tables = self.generic.clone().tables(&interpreted.tables);
-        let mut compiled = Compiled { subject, interpreted, interpreted_tables, kernels: HashMap::new() };
+        let mut compiled = self.compiled_of(subject);
         if plan.allows() {
             // Both directions share a text, as when a type is committed.
             let program = kernels::usual(plan).unwrap();
@@ -328,6 +333,35 @@ fn every_family() {
         .collect();
     let missing: Vec<&String> = expected.iter().filter(|feature| !found.contains_key(*feature)).collect();
     assert!(missing.is_empty(), "no launch has {missing:?}");
+}
+
+/// The ends of small layouts, at every alignment of both sides to 8 bytes.
+#[test]
+fn every_alignment() {
+    let layouts = [
+        ("runs", "layout lb 0 extent 50 {\n  %0 = runs [(3 14) (27 22)] x byte\n  root %0\n}"),
+        ("rows", "layout lb 0 extent 50 {\n  %0 = dense 23 x byte\n  %1 = stream 2 x 25 of %0\n  root %1\n}"),
+        ("words", "layout lb 0 extent 60 {\n  %0 = dense 20 x byte\n  %1 = stream 2 x 28 of %0\n  root %1\n}"),
+        ("wide words", "layout lb 0 extent 160 {\n  %0 = dense 32 x byte\n  %1 = stream 2 x 48 of %0\n  root %1\n}"),
+    ];
+    let mut run = Run::new(Depth { pieces: 0, others: 0 });
+    for (name, text) in layouts {
+        let subject = Subject::new(name.to_owned(), Layout::parse(text).unwrap(), 1);
+        let mut compiled = run.compiled_of(&subject);
+        for (memory, packed) in (0..64).map(|both| (both / 8, both % 8)) {
+            let cut = run.rng.random_range(0..3);
+            let (first, bytes) = (cut, subject.layout.size() - 2 * cut);
+            let asked = Asked { count: 1, first, bytes, placement: Placement { memory, packed } };
+            let fragment = Fragment::new(&subject.layout, 1, first, bytes);
+            for direction in DIRECTIONS {
+                for variant in kernels::variants(&subject.plan, direction, &asked.call()) {
+                    run.compiled(&mut compiled, &fragment, &asked, variant);
+                }
+                run.interpreted(&compiled, &fragment, &asked, direction);
+            }
+        }
+    }
+    run.finish("alignments");
 }
 
 #[test]

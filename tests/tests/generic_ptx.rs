@@ -16,6 +16,8 @@ const PINNED: &str = "DTC_NVRTC_PINNED";
 /// Where the child process writes the PTX. A process opens one NVRTC, so the pinned one needs a process of its own.
 const OUTPUT: &str = "DTC_GENERIC_PTX_OUTPUT";
 
+const TEST: &str = "the_ptx_is_that_of_the_generic_kernels";
+
 const REGENERATE: &str = "regenerate it: DTC_BLESS=1 DTC_NVRTC_PINNED=PATH cargo test -p dtc-tests --test generic_ptx, or DTC_BLESS=1 ./test";
 
 /// The first line of the file.
@@ -32,7 +34,7 @@ fn compile(library: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
     let output = folder.path().join("generic.ptx");
     let child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "writes_the_ptx_in_a_child_process", "--nocapture"])
+        .args(["--exact", TEST, "--nocapture"])
         .env("DTC_NVRTC", library)
         .env(OUTPUT, &output)
         .output()
@@ -42,9 +44,8 @@ fn compile(library: &str) -> String {
     fs::read_to_string(&output).unwrap_or_else(|error| panic!("{}: {error}\n{said}", output.display()))
 }
 
-#[test]
-fn writes_the_ptx_in_a_child_process() {
-    let Some(output) = std::env::var_os(OUTPUT) else { return };
+/// What the child process does.
+fn write(output: &Path) {
     let nvrtc = Nvrtc::get().unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(nvrtc.version(), Version { major: 11, minor: 8 }, "{PINNED} names another NVRTC");
     let source = generic_source().unwrap();
@@ -56,6 +57,9 @@ fn writes_the_ptx_in_a_child_process() {
 
 #[test]
 fn the_ptx_is_that_of_the_generic_kernels() {
+    if let Some(output) = std::env::var_os(OUTPUT) {
+        return write(Path::new(&output));
+    }
     let source = generic_source().unwrap();
     let pinned = std::env::var(PINNED).ok().map(|library| compile(&library));
     if std::env::var_os("DTC_BLESS").is_some() {
@@ -68,7 +72,7 @@ fn the_ptx_is_that_of_the_generic_kernels() {
     let (first, rest) = text.split_once('\n').unwrap_or((&text, ""));
     assert_eq!(first, headline(&source).trim_end(), "templates/generic.ptx is of another source; {REGENERATE}");
     match pinned {
-        None => skip("the_ptx_is_that_of_the_generic_kernels", &format!("needs {PINNED}; compared the hash alone")),
+        None => skip(TEST, &format!("needs {PINNED}; compared the hash alone")),
         Some(compiled) => {
             let differs = rest.lines().zip(compiled.lines()).find(|(found, expected)| found != expected);
             assert!(rest == compiled, "templates/generic.ptx is not what NVRTC writes: {differs:?}; {REGENERATE}");
