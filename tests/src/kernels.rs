@@ -68,7 +68,11 @@ pub fn random(seeds: Range<u64>) -> Vec<Subject> {
     let mut subjects = Vec::new();
     for seed in seeds {
         let mut rng = SmallRng::seed_from_u64(seed);
-        let limits = if seed % 4 == 0 { Limits::SMALL } else { Limits::DISJOINT };
+        let limits = match seed % 4 {
+            0 => Limits::SMALL,
+            1 => Limits::ANYWHERE,
+            _ => Limits::DISJOINT,
+        };
         let datatype = random::datatype(&mut rng, &limits);
         subjects.push(Subject::new(format!("random seed {seed}"), lower(&datatype), 3));
         let sequence = Sequence::draw(&mut rng, 3000);
@@ -95,7 +99,9 @@ pub fn families() -> Vec<Subject> {
         ("more packed words than 32 bits count", runs((0..6).map(|at| (at << 38, (3 << 36) + (at << 33))))),
         ("blocks", blocks(16, (0..500).map(|at| at * at % 1009 * 16))),
         ("odd blocks", blocks(13, (0..500).map(|at| at * at % 1009 * 14 + at % 2))),
-        ("blocks beyond 32 bits", blocks(8, (0..50).map(|at| (at * at % 53) << 35 | at * 8))),
+        ("blocks beyond 32 bits", blocks(8, (0..50).map(|at| ((at * at % 53) << 35) + at * 8))),
+        ("a record of more nodes than a launch has room for", streams(40)),
+        ("a record of more nodes than a kernel is compiled for", streams(300)),
     ];
     let texts = LAYOUTS.iter().map(|&(name, count, text)| (name, count, text.to_owned()));
     let all = texts.chain(lists.into_iter().map(|(name, text)| (name, 3, text)));
@@ -110,6 +116,20 @@ pub fn families() -> Vec<Subject> {
 fn runs(runs: impl Iterator<Item = (i64, i64)>) -> String {
     let runs: Vec<String> = runs.map(|(offset, length)| format!("({offset} {length})")).collect();
     format!("layout lb 0 extent {} {{\n  %0 = runs [{}] x byte\n  root %0\n}}", 1i64 << 41, runs.join(" "))
+}
+
+/// A record of streams, no two of them equal, of more runs than are written out.
+fn streams(parts: usize) -> String {
+    let mut text = format!("layout lb 0 extent {} {{\n", parts * 50_000);
+    let lengths = 1..=7;
+    lengths.for_each(|length| text.push_str(&format!("  %{} = dense {length} x byte\n", length - 1)));
+    let mut list = Vec::new();
+    for part in 0..parts {
+        let (node, length) = (part + 7, part % 7);
+        text.push_str(&format!("  %{node} = stream {} x {} of %{length}\n", 100 + part, 8 + part % 90));
+        list.push(format!("{}: %{node}", part * 50_000));
+    }
+    text + &format!("  %{} = record [{}]\n  root %{}\n}}", parts + 7, list.join(", "), parts + 7)
 }
 
 fn blocks(length: u64, offsets: impl Iterator<Item = i64>) -> String {
@@ -129,13 +149,13 @@ const LAYOUTS: &[(&str, u64, &str)] = &[
     ("words of 2", 3, "layout lb 0 extent 6000 {\n  %0 = dense 2 x byte\n  %1 = stream 200 x 26 of %0\n  root %1\n}"),
     ("single bytes", 3, "layout lb 0 extent 999 {\n  %0 = dense 1 x byte\n  %1 = stream 200 x 3 of %0\n  root %1\n}"),
     ("words, backwards", 3, "layout lb 0 extent -9600 {\n  %0 = dense 16 x byte\n  %1 = stream 200 x -48 of %0\n  root 32: %1\n}"),
-    ("words without a seam", 1 << 40, "layout lb 0 extent 48 {\n  %0 = dense 8 x byte\n  %1 = stream 3 x 16 of %0\n  root %1\n}"),
-    ("words with a seam", 1 << 40, "layout lb 0 extent 40 {\n  %0 = dense 8 x byte\n  %1 = stream 2 x 16 of %0\n  root 8: %1\n}"),
+    ("words without a seam", 1 << 39, "layout lb 0 extent 48 {\n  %0 = dense 8 x byte\n  %1 = stream 3 x 16 of %0\n  root %1\n}"),
+    ("words with a seam", 1 << 39, "layout lb 0 extent 40 {\n  %0 = dense 8 x byte\n  %1 = stream 2 x 16 of %0\n  root 8: %1\n}"),
     ("bytes with a seam", 1 << 40, "layout lb 0 extent 11 {\n  %0 = dense 3 x byte\n  %1 = stream 2 x 5 of %0\n  root %1\n}"),
     ("rows that 32 bits cannot count", 3, "layout lb 0 extent 60000000000 {\n  %0 = dense 8589934600 x byte\n  %1 = stream 2 x 20000000000 of %0\n  root %1\n}"),
     ("odd rows that 32 bits cannot count", 3, "layout lb 0 extent 60000000001 {\n  %0 = dense 8589934601 x byte\n  %1 = stream 2 x 20000000000 of %0\n  root %1\n}"),
     ("rows of 17", 3, "layout lb 0 extent 1000 {\n  %0 = dense 17 x byte\n  %1 = stream 40 x 23 of %0\n  root %1\n}"),
-    ("rows of 17 at 8", 1 << 36, "layout lb 0 extent 960 {\n  %0 = dense 17 x byte\n  %1 = stream 40 x 24 of %0\n  root %1\n}"),
+    ("rows of 17 at 8", 1 << 35, "layout lb 0 extent 960 {\n  %0 = dense 17 x byte\n  %1 = stream 40 x 24 of %0\n  root %1\n}"),
     ("rows of 24 at 8", 3, "layout lb 0 extent 2000 {\n  %0 = dense 24 x byte\n  %1 = stream 40 x 40 of %0\n  root %1\n}"),
     ("rows of 9 at 4", 3, "layout lb 0 extent 600 {\n  %0 = dense 9 x byte\n  %1 = stream 40 x 12 of %0\n  root %1\n}"),
     ("rows of 130, far apart", 2, "layout lb 0 extent 1000000 {\n  %0 = dense 130 x byte\n  %1 = stream 20 x 9001 of %0\n  root -7: %1\n}"),
@@ -169,7 +189,7 @@ pub fn variants(plan: &GpuPlan, direction: Direction, call: &Call) -> Vec<Varian
     if !plan.allows() {
         return Vec::new();
     }
-    let aligned = |address: u64, word: u32| address % u64::from(word) == 0;
+    let aligned = |address: u64, word: u32| address.is_multiple_of(u64::from(word));
     let mut families = Vec::new();
     for word in [1, 2, 4, 8, 16] {
         let memory = word <= plan.grain().word() && aligned(call.memory, word);

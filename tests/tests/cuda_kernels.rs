@@ -19,6 +19,9 @@ const WHOLE: u64 = 256 << 10;
 /// Packed bytes of a fragment.
 const PIECE: u64 = 12 << 10;
 
+/// Bytes of address space that elements may span.
+const SPAN: i128 = 1 << 46;
+
 /// Where 32-bit indices end, as a number of words.
 const NARROW: u64 = 1 << 31;
 
@@ -83,10 +86,12 @@ impl Run {
         Compiled { subject, interpreted, interpreted_tables, kernels: HashMap::new() }
     }
 
-    /// Adds the cases of a layout. Whether there were any.
+    /// Adds the cases of a layout. Whether there were any: it has bytes, and a process has room for it.
     fn add(&mut self, subject: &Subject) -> bool {
         let Subject { layout, plan, count, .. } = subject;
-        if layout.size() == 0 {
+        let span = i128::from(layout.true_ub()) - i128::from(layout.true_lb());
+        let span = span + i128::from(layout.extent()).abs() * i128::from(*count - 1);
+        if layout.size() == 0 || span > SPAN {
             return false;
         }
         let mut compiled = self.compiled_of(subject);
@@ -122,8 +127,8 @@ impl Run {
                 }
                 self.interpreted(&compiled, &fragment, asked, direction);
                 let mut others = kernels::variants(plan, direction, &call);
-                // The first pieces are aligned most, and have most.
-                for _ in 0..if at < 2 { self.depth.others } else { 0 } {
+                // The first piece is aligned most, and most may serve it.
+                for _ in 0..if at == 0 { self.depth.others } else { 0 } {
                     if !others.is_empty() {
                         let other = others.swap_remove(self.rng.random_range(0..others.len()));
                         let wide = asked.first + asked.bytes >= NARROW || self.rng.random_bool(0.5);
@@ -205,6 +210,12 @@ impl Run {
         let extra: Vec<u8> = parameter.iter().flat_map(|number| number.to_ne_bytes()).collect();
         let kernel = compiled.interpreted_tables.clone().blocks(blocks).threads(variant.threads()).extra(&extra);
         *self.features.entry((*entry).to_owned()).or_default() += 1;
+        let nodes =
+            if plan.layout().nodes().len() > 24 { "generic: nodes in tables" } else { "generic: nodes in parameters" };
+        *self.features.entry(nodes.to_owned()).or_default() += 1;
+        if !plan.allows() {
+            *self.features.entry("generic: not compiled".to_owned()).or_default() += 1;
+        }
         let kernel = Kernel { entry: format!("{}::{entry}", entry.trim_start_matches("dtc_")), ..kernel };
         self.case(&format!("{name}, {entry}"), &kernel, direction, fragment, asked);
     }
@@ -293,7 +304,7 @@ fn features(plan: &GpuPlan, variant: &Variant, call: &Call) -> Vec<String> {
 
 #[test]
 fn every_family() {
-    let mut run = Run::new(Depth { pieces: 12, others: 3 });
+    let mut run = Run::new(Depth { pieces: 12, others: 5 });
     for subject in kernels::families() {
         assert!(run.add(&subject), "{}", subject.name);
     }
@@ -320,8 +331,17 @@ fn every_family() {
         "packed words scattered to runs at any alignment",
         "words of memory that odd rows fill",
     ];
-    let lists =
-        ["runs by rank", "runs by search", "32-bit offsets", "64-bit offsets", "64-bit starts", "records by bisection"];
+    let lists = [
+        "generic: nodes in parameters",
+        "generic: nodes in tables",
+        "generic: not compiled",
+        "runs by rank",
+        "runs by search",
+        "32-bit offsets",
+        "64-bit offsets",
+        "64-bit starts",
+        "records by bisection",
+    ];
     let direction = |direction: &'static str| move |what: &&str| format!("{direction}: {what}");
     let expected: Vec<String> = both
         .iter()
@@ -425,7 +445,7 @@ fn examples() {
 #[test]
 fn random_layouts() {
     let mut run = Run::new(Depth { pieces: 5, others: 1 });
-    let subjects = kernels::random(0..84);
+    let subjects = kernels::random(0..86);
     let moved = subjects.iter().filter(|subject| run.add(subject)).count();
     run.finish("random layouts");
     assert!(moved >= 150, "{moved} layouts have bytes");
