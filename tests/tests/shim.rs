@@ -189,7 +189,7 @@ fn mistakes() -> Vec<(&'static str, Case, &'static str, bool)> {
     row(
         "the bytes before the first are read",
         "packed[byte] = memory[displacement(first + byte)];",
-        "unsigned char before = memory[displacement(first + byte) - 1]; packed[byte] = memory[displacement(first + byte)];",
+        "unsigned char before = memory[displacement(0) - 1]; packed[byte] = memory[displacement(first + byte)];",
         aligned,
         "may not be touched",
         false,
