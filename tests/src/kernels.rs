@@ -132,14 +132,16 @@ const LAYOUTS: &[(&str, u64, &str)] = &[
     ("words without a seam", 1 << 40, "layout lb 0 extent 48 {\n  %0 = dense 8 x byte\n  %1 = stream 3 x 16 of %0\n  root %1\n}"),
     ("words with a seam", 1 << 40, "layout lb 0 extent 40 {\n  %0 = dense 8 x byte\n  %1 = stream 2 x 16 of %0\n  root 8: %1\n}"),
     ("bytes with a seam", 1 << 40, "layout lb 0 extent 11 {\n  %0 = dense 3 x byte\n  %1 = stream 2 x 5 of %0\n  root %1\n}"),
+    ("rows that 32 bits cannot count", 3, "layout lb 0 extent 60000000000 {\n  %0 = dense 8589934600 x byte\n  %1 = stream 2 x 20000000000 of %0\n  root %1\n}"),
+    ("odd rows that 32 bits cannot count", 3, "layout lb 0 extent 60000000001 {\n  %0 = dense 8589934601 x byte\n  %1 = stream 2 x 20000000000 of %0\n  root %1\n}"),
     ("rows of 17", 3, "layout lb 0 extent 1000 {\n  %0 = dense 17 x byte\n  %1 = stream 40 x 23 of %0\n  root %1\n}"),
     ("rows of 17 at 8", 1 << 36, "layout lb 0 extent 960 {\n  %0 = dense 17 x byte\n  %1 = stream 40 x 24 of %0\n  root %1\n}"),
     ("rows of 24 at 8", 3, "layout lb 0 extent 2000 {\n  %0 = dense 24 x byte\n  %1 = stream 40 x 40 of %0\n  root %1\n}"),
     ("rows of 9 at 4", 3, "layout lb 0 extent 600 {\n  %0 = dense 9 x byte\n  %1 = stream 40 x 12 of %0\n  root %1\n}"),
     ("rows of 130, far apart", 2, "layout lb 0 extent 1000000 {\n  %0 = dense 130 x byte\n  %1 = stream 20 x 9001 of %0\n  root -7: %1\n}"),
-    ("columns in planes", 2, "layout lb 0 extent 200000 {\n  %0 = dense 8 x byte\n  %1 = stream 70 x 640 of %0\n  %2 = stream 75 x 8 of %1\n  \
+    ("columns in planes", 2, "layout lb 0 extent 200000 {\n  %0 = dense 8 x byte\n  %1 = stream 65 x 640 of %0\n  %2 = stream 65 x 8 of %1\n  \
      %3 = stream 3 x 50000 of %2\n  root %3\n}"),
-    ("columns in listed planes", 2, "layout lb 0 extent 99996 {\n  %0 = dense 4 x byte\n  %1 = stream 70 x 400 of %0\n  %2 = stream 90 x 4 of %1\n  \
+    ("columns in listed planes", 2, "layout lb 0 extent 99996 {\n  %0 = dense 4 x byte\n  %1 = stream 65 x 400 of %0\n  %2 = stream 90 x 4 of %1\n  \
      %3 = stream 2 x 30000 of %2\n  root 12: %3\n}"),
     ("columns of 16", 2, "layout lb 0 extent 65536 {\n  %0 = dense 16 x byte\n  %1 = stream 40 x 1600 of %0\n  %2 = stream 50 x 16 of %1\n  root %2\n}"),
     ("columns of 2", 2, "layout lb 0 extent 65536 {\n  %0 = dense 2 x byte\n  %1 = stream 70 x 200 of %0\n  %2 = stream 80 x 2 of %1\n  root %2\n}"),
@@ -186,7 +188,8 @@ pub fn variants(plan: &GpuPlan, direction: Direction, call: &Call) -> Vec<Varian
         Direction::Pack => families.push(Family::Gather),
         Direction::Unpack => {
             families.push(Family::Scatter);
-            if let Some(row) = plan.row() {
+            // A grid has the words of whole rows.
+            if let Some(row) = plan.row().filter(|row| *row <= 4096.max(call.bytes)) {
                 families.push(Family::Rows { slots: (7 + row).div_ceil(8) });
             }
         }

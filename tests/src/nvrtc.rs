@@ -12,7 +12,7 @@ pub const ARCHITECTURES: [u32; 3] = [80, 90, 100];
 /// NVRTC works in one process on few texts at a time only.
 const THREADS: usize = 2;
 
-/// A text that NVRTC refused.
+/// A text that NVRTC refused or warned of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// The text's name.
@@ -29,7 +29,8 @@ impl std::fmt::Display for Refusal {
     }
 }
 
-/// Compiles every text, given with its name, to a cubin for every one of [`ARCHITECTURES`]. Says what was refused.
+/// Compiles every text, given with its name, to a cubin for every one of [`ARCHITECTURES`]. Says what was refused, and
+/// what it was warned of.
 ///
 /// # Errors
 ///
@@ -71,7 +72,8 @@ fn compile(nvrtc: &Nvrtc, name: &str, text: &str) -> Vec<Refusal> {
     let mut refusals = Vec::new();
     for architecture in ARCHITECTURES {
         let said = match nvrtc.compile(text, name, Architecture::Cubin(architecture), &[]) {
-            Ok(_) => continue,
+            Ok(binary) if binary.log.is_empty() => continue,
+            Ok(binary) => binary.log,
             Err(CudaError::Compile { log, .. }) => log,
             Err(error) => error.to_string(),
         };

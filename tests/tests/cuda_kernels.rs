@@ -4,10 +4,11 @@
 //! kernel that its plan chooses for exactly that call, by others that may serve it, and by the generic kernels.
 
 use dtc_compiler::codegen::cuda::{self, GenericKernel, Interpreted};
+use dtc_compiler::layout::Layout;
 use dtc_compiler::plan::Direction;
 use dtc_compiler::plan::gpu::{Call, Family, GpuPlan, Variant};
 use dtc_tests::kernels::{self, Subject};
-use dtc_tests::shim::{Build, Case, Fragment, Kernel, Placement, Shim};
+use dtc_tests::shim::{Access, Build, Case, Fragment, Kernel, Outcome, Placement, Shim};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use std::collections::{BTreeMap, HashMap};
@@ -55,6 +56,8 @@ struct Run {
     depth: Depth,
     features: BTreeMap<String, usize>,
     texts: usize,
+    /// Whether a case unpacks a byte twice.
+    overlaps: Vec<bool>,
 }
 
 /// The kernels of one layout, compiled once each.
@@ -70,7 +73,14 @@ impl Run {
         let generic = Kernel::new(&cuda::generic_source().unwrap(), "");
         let mut shim = Shim::new(Build::Checked);
         shim.limit_seconds(10);
-        Run { shim, rng: SmallRng::seed_from_u64(7), generic, depth, features: BTreeMap::new(), texts: 1 }
+        let rng = SmallRng::seed_from_u64(7);
+        Run { shim, rng, generic, depth, features: BTreeMap::new(), texts: 1, overlaps: Vec::new() }
+    }
+
+    fn compiled_of<'a>(&self, subject: &'a Subject) -> Compiled<'a> {
+        let interpreted = Interpreted::new(&subject.plan);
+        let interpreted_tables = self.generic.clone().tables(&interpreted.tables);
+        Compiled { subject, interpreted, interpreted_tables, kernels: HashMap::new() }
     }
 
     /// Adds the cases of a layout. Whether there were any.
@@ -79,9 +89,7 @@ impl Run {
         if layout.size() == 0 {
             return false;
         }
-        let interpreted = Interpreted::new(plan);
-        let interpreted_tables = self.generic.clone().tables(&interpreted.tables);
-        let mut compiled = Compiled { subject, interpreted, interpreted_tables, kernels: HashMap::new() };
+        let mut compiled = self.compiled_of(subject);
         if plan.allows() {
             // Both directions share a text, as when a type is committed.
             let program = kernels::usual(plan).unwrap();
@@ -149,7 +157,14 @@ impl Run {
                 _ => (Placement { memory: 8, ..Placement::random(rng) }, grain, PIECE),
             };
             let unit = if total >= unit { unit } else { 1 };
-            let bytes = rng.random_range(1..=(most.min(total) / unit).max(1)) * unit;
+            let most = (most.min(total) / unit).max(1);
+            let bytes = match subject.plan.tiles().map(|tiles| tiles.rows * u64::from(tiles.word)) {
+                // Tiles serve two columns and more.
+                Some(column) if kind < 2 && 4 * column <= WHOLE.min(total) => {
+                    rng.random_range(2 * column..3 * column) / unit * unit
+                }
+                _ => rng.random_range(1..=most) * unit,
+            };
             let first = rng.random_range(0..=(total - bytes) / unit) * unit;
             // Ends of the bounds, the borders of narrow indices, and anywhere.
             let last = (total - bytes) / unit * unit;
@@ -160,7 +175,6 @@ impl Run {
                 2..4 if border < last => border + rng.random_range(0..3) * unit - unit,
                 _ => first,
             };
-            // The interpreter divides numbers below 2^63, and displacements must fit the address space.
             pieces.push(Asked { count: subject.count, first, bytes, placement });
         }
         pieces
@@ -198,17 +212,27 @@ impl Run {
     fn case(&mut self, name: &str, kernel: &Kernel, direction: Direction, fragment: &Fragment, asked: &Asked) {
         let make = if direction == Direction::Pack { Case::pack } else { Case::unpack };
         let name = format!("{name}, {} blocks, count {}", kernel.blocks[0], asked.count);
-        self.shim.add(make(&name, kernel, fragment, asked.placement, &mut self.rng));
+        let case = make(&name, kernel, fragment, asked.placement, &mut self.rng);
+        self.overlaps.push(case.memory.ranges.iter().any(|range| range.access == Access::WriteAny));
+        self.shim.add(case);
     }
 
     /// Runs all cases. The features that they have between them.
     fn finish(self, what: &str) -> BTreeMap<String, usize> {
         let started = std::time::Instant::now();
         let outcomes = self.shim.run().unwrap_or_else(|error| panic!("{error}"));
-        let faults: Vec<String> = outcomes
-            .iter()
-            .filter_map(|outcome| Some(format!("{}: {}", outcome.name, outcome.result.as_ref().err()?)))
-            .collect();
+        let mut faults = Vec::new();
+        for (Outcome { name, result }, overlaps) in outcomes.iter().zip(&self.overlaps) {
+            match result {
+                Err(fault) => faults.push(format!("{name}: {fault}")),
+                Ok(traffic) => {
+                    let again = [traffic.memory, traffic.packed].map(|side| side.stored_again);
+                    if !overlaps && again != [0, 0] {
+                        faults.push(format!("{name}: stores {again:?} bytes of memory and packed bytes again"));
+                    }
+                }
+            }
+        }
         let cases = outcomes.len();
         println!("{what}: {cases} launches of {} texts in {:?}", self.texts, started.elapsed());
         for (feature, count) in &self.features {
@@ -232,9 +256,12 @@ fn kernel(program: &cuda::Program, variant: &Variant) -> (Kernel, Vec<&'static s
         ("const u64 *starts", "64-bit starts"),
         ("(i64)__ldg((const i64 *)(tables", "64-bit offsets"),
         ("(i64)__ldg((const int *)(tables", "32-bit offsets"),
-        ("if (at < ", "records by bisection"),
     ];
-    let lists = known.into_iter().filter(|(sign, _)| text.contains(sign)).map(|(_, list)| list).collect();
+    let mut lists: Vec<_> = known.into_iter().filter(|(sign, _)| text.contains(sign)).map(|(_, list)| list).collect();
+    // Kernels compare with variables, records with constants.
+    if text.split("if (at < ").skip(1).any(|rest| rest.starts_with(|letter: char| letter.is_ascii_digit())) {
+        lists.push("records by bisection");
+    }
     let entry = format!("{}::{}", variant.direction, cuda::entry(variant.direction));
     (Kernel::new(source, &entry).threads(variant.threads()).tables(&program.tables), lists)
 }
@@ -266,7 +293,7 @@ fn features(plan: &GpuPlan, variant: &Variant, call: &Call) -> Vec<String> {
 
 #[test]
 fn every_family() {
-    let mut run = Run::new(Depth { pieces: 16, others: 4 });
+    let mut run = Run::new(Depth { pieces: 12, others: 3 });
     for subject in kernels::families() {
         assert!(run.add(&subject), "{}", subject.name);
     }
@@ -308,12 +335,78 @@ fn every_family() {
     assert!(missing.is_empty(), "no launch has {missing:?}");
 }
 
+/// The ends of small layouts, at every alignment of both sides to 8 bytes.
+#[test]
+fn every_alignment() {
+    let layouts = [
+        ("runs", "layout lb 0 extent 50 {\n  %0 = runs [(3 14) (27 22)] x byte\n  root %0\n}"),
+        ("rows", "layout lb 0 extent 50 {\n  %0 = dense 23 x byte\n  %1 = stream 2 x 25 of %0\n  root %1\n}"),
+        ("words", "layout lb 0 extent 60 {\n  %0 = dense 20 x byte\n  %1 = stream 2 x 28 of %0\n  root %1\n}"),
+        ("wide words", "layout lb 0 extent 160 {\n  %0 = dense 32 x byte\n  %1 = stream 2 x 48 of %0\n  root %1\n}"),
+    ];
+    let mut run = Run::new(Depth { pieces: 0, others: 0 });
+    for (name, text) in layouts {
+        let subject = Subject::new(name.to_owned(), Layout::parse(text).unwrap(), 1);
+        let mut compiled = run.compiled_of(&subject);
+        for (memory, packed) in (0..64).map(|both| (both / 8, both % 8)) {
+            let cut = run.rng.random_range(0..3);
+            let (first, bytes) = (cut, subject.layout.size() - 2 * cut);
+            let asked = Asked { count: 1, first, bytes, placement: Placement { memory, packed } };
+            let fragment = Fragment::new(&subject.layout, 1, first, bytes);
+            for direction in DIRECTIONS {
+                for variant in kernels::variants(&subject.plan, direction, &asked.call()) {
+                    run.compiled(&mut compiled, &fragment, &asked, variant);
+                }
+                run.interpreted(&compiled, &fragment, &asked, direction);
+            }
+        }
+    }
+    run.finish("alignments");
+}
+
 #[test]
 fn the_corpus() {
     let mut run = Run::new(Depth { pieces: 7, others: 1 });
     let empty = kernels::corpus().iter().filter(|subject| !run.add(subject)).count();
     run.finish("corpus");
     println!("{empty} types have no bytes");
+}
+
+/// What can be seen of "at most one launch" without a GPU: whatever serves a call is one kernel.
+#[test]
+fn every_call_is_one_kernel() {
+    let generic = cuda::generic_source().unwrap();
+    for GenericKernel { entry, .. } in cuda::GENERIC_KERNELS {
+        assert_eq!(generic.matches(&format!("\n{entry}(")).count(), 1, "{entry}");
+    }
+    assert_eq!(generic.matches("__global__").count(), cuda::GENERIC_KERNELS.len());
+    let mut programs = 0;
+    for Subject { name, plan, layout, count } in kernels::corpus().into_iter().chain(kernels::families()) {
+        let total = layout.size().saturating_mul(count);
+        if total == 0 {
+            continue;
+        }
+        for direction in DIRECTIONS {
+            let mut calls = Vec::new();
+            for alignment in [16, 8, 4, 2, 1] {
+                for first in [0, total / 2 / alignment * alignment, total - 1] {
+                    let bytes = if total - first >= alignment { (total - first) / alignment * alignment } else { 1 };
+                    calls.push(Call { memory: alignment, packed: alignment, first, bytes });
+                }
+            }
+            for call in calls {
+                assert!(GenericKernel::serving(&plan, direction, &call).variant.direction == direction, "{name}");
+                let mut variants = kernels::variants(&plan, direction, &call);
+                variants.extend(plan.allows().then(|| plan.variant(direction, &call)));
+                for variant in variants {
+                    let source = cuda::program(&plan, &[variant]).unwrap().source;
+                    assert_eq!(source.matches("__global__").count(), 1, "{name}: {variant}");
+                    programs += 1;
+                }
+            }
+        }
+    }
+    println!("{programs} programs of one kernel");
 }
 
 #[test]
@@ -331,8 +424,8 @@ fn examples() {
 
 #[test]
 fn random_layouts() {
-    let mut run = Run::new(Depth { pieces: 6, others: 1 });
-    let subjects = kernels::random(0..90);
+    let mut run = Run::new(Depth { pieces: 5, others: 1 });
+    let subjects = kernels::random(0..84);
     let moved = subjects.iter().filter(|subject| run.add(subject)).count();
     run.finish("random layouts");
     assert!(moved >= 150, "{moved} layouts have bytes");

@@ -124,7 +124,8 @@ impl<'a> Places<'a> {
         } else {
             match node {
                 Node::Dense { .. } => {
-                    let left = if terms.left { format!("    left = {} - at;\n", number(size)) } else { String::new() };
+                    let rest = format!("{} - at", number(size));
+                    let left = if terms.left { left(&rest, size > u64::from(u32::MAX)) } else { String::new() };
                     (format!("dense {} bytes", size * unit), format!("{left}    return {};", scaled("at", unit)))
                 }
                 Node::Stream { count, stride, child } => {
@@ -206,9 +207,11 @@ impl<'a> Places<'a> {
         let (starts, wide) = self.tables.rising(List::Starts(id, unit), starts);
         let number = if wide { "u64" } else { "u32" };
         let (offsets, wide) = self.tables.signed(List::Places(id), offsets);
-        let left = if terms.left { "    left = (index)(starts[run + 1] - at);\n" } else { "" };
+        let left = if terms.left { left("starts[run + 1] - at", number == "u64") } else { String::new() };
+        // An index of 32 bits cannot be shifted by more.
+        let at = if shift < 32 { "at" } else { "(u64)at" };
         format!(
-            "    const u32 *chunks = (const u32 *)(tables + {chunks}) + (at >> {shift});\n    \
+            "    const u32 *chunks = (const u32 *)(tables + {chunks}) + ({at} >> {shift});\n    \
              const {number} *starts = (const {number} *)(tables + {starts});\n    \
              u32 run = __ldg(chunks), last = __ldg(chunks + 1);\n    \
              while (run < last) {{\n        \
@@ -252,6 +255,12 @@ fn common_divisor(numbers: impl Iterator<Item = i64>) -> i64 {
         }
     }
     i64::try_from(divisor).unwrap_or(1).max(1)
+}
+
+/// Tells what is left of a run. No kernel takes more than a word of 8 bytes at a time, so that is enough of what an index
+/// may not hold.
+fn left(rest: &str, long: bool) -> String {
+    if long { format!("    left = (index)min({rest}, 8ull);\n") } else { format!("    left = (index)({rest});\n") }
 }
 
 fn quotient(at: &str, size: u64) -> String {

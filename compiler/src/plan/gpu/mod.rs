@@ -244,7 +244,8 @@ impl GpuPlan {
             Direction::Pack => Family::Gather,
             Direction::Unpack if word >= 4 => Family::Shifted { word: preferred },
             Direction::Unpack => match self.row {
-                Some(row) if (SLOT..LONGEST_ROW).contains(&row) => {
+                // A grid has the words of whole rows, even where the call has a part of one.
+                Some(row) if (SLOT..LONGEST_ROW).contains(&row) && row <= call.bytes => {
                     let before = SLOT - u64::from(self.grain.starts.min(aligned)).min(SLOT);
                     Family::Rows { slots: (before + row).div_ceil(SLOT) }
                 }
