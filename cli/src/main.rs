@@ -36,6 +36,7 @@ enum Command {
     Pack(commands::pack::Arguments),
     Unpack(commands::unpack::Arguments),
     Bench(commands::bench::Arguments),
+    Cache(commands::cache::Arguments),
     Doctor(commands::doctor::Arguments),
 }
 
@@ -73,6 +74,7 @@ fn run(command: &Command, out: &mut dyn Write) -> Result<(), Failure> {
         Command::Pack(arguments) => commands::pack::run(arguments, out),
         Command::Unpack(arguments) => commands::unpack::run(arguments, out),
         Command::Bench(arguments) => commands::bench::run(arguments, out),
+        Command::Cache(arguments) => commands::cache::run(arguments, out),
         Command::Doctor(arguments) => commands::doctor::run(arguments, out),
     }
 }

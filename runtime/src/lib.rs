@@ -35,6 +35,7 @@ mod engine;
 mod entry;
 mod error;
 mod leaves;
+pub mod store;
 mod worker;
 
 pub use committed::Committed;

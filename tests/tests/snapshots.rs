@@ -5,9 +5,11 @@
 
 mod texts;
 
-use dtc_compiler::codegen::cranelift::{Compiler, Direction, Leaf};
+use dtc_compiler::codegen::cranelift::{Compiler, Leaf};
+use dtc_compiler::codegen::cuda;
 use dtc_compiler::datatype::json;
-use dtc_compiler::plan::{Level, Plan, Target};
+use dtc_compiler::plan::gpu::GpuPlan;
+use dtc_compiler::plan::{Direction, Level, Plan, Target};
 use dtc_compiler::{canonicalise, lower};
 use std::fmt::Write;
 use std::fs;
@@ -82,6 +84,15 @@ fn stages(text: &str) -> String {
         for direction in [Direction::Pack, Direction::Unpack] {
             section(&format!("Kernel: {direction}"), &kernel(&compiler, &plan, direction));
         }
+    }
+    let gpu = GpuPlan::new(&canonical.layout);
+    section("GPU plan", &gpu.to_string());
+    if gpu.allows() {
+        let variants = [Direction::Pack, Direction::Unpack].map(|direction| gpu.usual(direction));
+        let source = cuda::program(&gpu, &variants).unwrap().source;
+        // What comes before the kernels is the same everywhere.
+        let kernels = source.find("namespace").map_or("", |at| &source[at..]);
+        section("CUDA", &cut_lines(kernels, 2 * KERNEL_LINES));
     }
     all
 }

@@ -3,9 +3,10 @@
 use crate::description;
 use crate::failure::{Failure, reason};
 use clap::ValueEnum;
-use dtc_compiler::codegen::cranelift::{CodegenError, Compiler, Direction};
-use dtc_compiler::codegen::mpi_c;
-use dtc_compiler::plan::Plan;
+use dtc_compiler::codegen::cranelift::{CodegenError, Compiler};
+use dtc_compiler::codegen::{cuda, mpi_c};
+use dtc_compiler::plan::gpu::GpuPlan;
+use dtc_compiler::plan::{Direction, Plan};
 use dtc_compiler::{canonicalise, lower};
 use dtc_runtime::Engine;
 use std::io::Write;
@@ -41,6 +42,8 @@ enum Form {
     Clif,
     /// The kernel's instructions
     Asm,
+    /// CUDA C++ of the kernels for a GPU, both directions
+    Cuda,
     /// C source that builds the type with calls of MPI
     MpiC,
 }
@@ -73,6 +76,7 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
         Form::Dot => layout().to_dot(),
         Form::Clif => compiler()?.intermediate(&plan(), direction),
         Form::Asm => compiler()?.assembly(&plan(), direction).map_err(|error| unavailable(&error))?,
+        Form::Cuda => cuda_source(&GpuPlan::new(&layout()))?,
         Form::MpiC => mpi_c::emit(&datatype),
     };
     if !text.ends_with('\n') {
@@ -84,6 +88,15 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
             .map_err(|error| Failure::description(path.display(), "a file to write", reason(&error)))?,
     }
     Ok(())
+}
+
+/// The kernels for whole elements between allocations.
+fn cuda_source(plan: &GpuPlan) -> Result<String, Failure> {
+    if !plan.allows() {
+        return Ok(format!("// {plan}"));
+    }
+    let variants = [Direction::Pack, Direction::Unpack].map(|direction| plan.usual(direction));
+    cuda::program(plan, &variants).map(|program| program.source).map_err(|error| Failure::Missing(error.to_string()))
 }
 
 /// Cranelift for this machine.

@@ -1,6 +1,7 @@
 //! The commands, one a file.
 
 pub mod bench;
+pub mod cache;
 pub mod demo;
 pub mod doctor;
 pub mod emit;

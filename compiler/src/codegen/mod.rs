@@ -3,4 +3,5 @@
 //! Everything here returns text or bytes. What is done with them is the caller's business.
 
 pub mod cranelift;
+pub mod cuda;
 pub mod mpi_c;

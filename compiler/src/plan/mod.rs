@@ -10,11 +10,14 @@
 
 mod build;
 mod cost;
+mod direction;
+pub mod gpu;
 mod print;
 mod target;
 
 pub(crate) use cost::is_mirrored;
 pub use cost::{Decision, SPECIALISED_DEPTH, SPECIALISED_STEPS};
+pub use direction::Direction;
 pub use target::{Level, Target};
 
 use crate::layout::{Layout, Run};

@@ -4,7 +4,8 @@ use super::Sides;
 use super::memory::Code;
 use super::program::Program;
 use crate::leaves::{self, Level};
-use dtc_compiler::codegen::cranelift::{Compiler, Direction, Leaf, MachineCode};
+use dtc_compiler::codegen::cranelift::{Compiler, Leaf, MachineCode};
+use dtc_compiler::plan::Direction;
 use dtc_compiler::plan::{Offsets, Step, Target};
 use std::sync::OnceLock;
 

@@ -86,6 +86,10 @@ pub struct Fragment {
     pub bytes: u64,
     /// Displacement and length of pieces in packed order; neighbours do not continue each other.
     pub pieces: Vec<(i64, u64)>,
+    /// Lowest displacement of a byte of the elements: nothing before it may be read.
+    pub low: i64,
+    /// One past the highest displacement of a byte of the elements.
+    pub high: i64,
 }
 
 /// A stretch of displacements under one or more pieces.
@@ -127,7 +131,11 @@ impl Fragment {
                 position += piece.bytes();
             }
         }
-        Fragment { first, bytes, pieces }
+        let last = count.saturating_sub(1) as i64;
+        // One element needs no extent, which may be anything.
+        let shift = if last == 0 { 0 } else { last * layout.extent() };
+        let (low, high) = (layout.true_lb() + shift.min(0), layout.true_ub() + shift.max(0));
+        Fragment { first, bytes, pieces, low, high }
     }
 
     /// Ascending, disjoint.
@@ -151,21 +159,17 @@ impl Fragment {
     }
 
     /// What a pack may read: bytes of an aligned granule that holds a byte of the map, and short gaps; but nothing before
-    /// the first and past the last byte of the map.
+    /// the first and past the last byte of the elements.
     fn readable(&self, alignment: usize) -> Vec<(i64, i64)> {
-        let stretches = self.stretches();
-        let (Some(low), Some(high)) = (stretches.first().map(|s| s.start), stretches.last().map(|s| s.end)) else {
-            return Vec::new();
-        };
         let alignment = alignment as i64;
         let mut readable: Vec<(i64, i64)> = Vec::new();
-        let mut previous = low;
-        for Stretch { start, end, .. } in stretches {
-            let from = ((start + alignment).div_euclid(GRANULE) * GRANULE - alignment).max(low);
-            let to = (-(-(end + alignment)).div_euclid(GRANULE) * GRANULE - alignment).min(high);
+        let mut previous = self.low;
+        for Stretch { start, end, .. } in self.stretches() {
+            let from = ((start + alignment).div_euclid(GRANULE) * GRANULE - alignment).max(self.low);
+            let to = (-(-(end + alignment)).div_euclid(GRANULE) * GRANULE - alignment).min(self.high);
             match readable.last_mut() {
                 // From the last byte of one stretch to the first of the next.
-                Some(last) if from <= last.1 || start - (previous - 1) < READABLE_GAP => last.1 = to,
+                Some(last) if from <= last.1 || start - (previous - 1) < READABLE_GAP => last.1 = last.1.max(to),
                 _ => readable.push((from, to)),
             }
             previous = end;
@@ -261,7 +265,9 @@ mod tests {
     use super::*;
 
     fn fragment(pieces: &[(i64, u64)]) -> Fragment {
-        Fragment { first: 0, bytes: pieces.iter().map(|piece| piece.1).sum(), pieces: pieces.to_vec() }
+        let low = pieces.iter().map(|piece| piece.0).min().unwrap_or(0);
+        let high = pieces.iter().map(|piece| piece.0 + piece.1 as i64).max().unwrap_or(0);
+        Fragment { first: 0, bytes: pieces.iter().map(|piece| piece.1).sum(), pieces: pieces.to_vec(), low, high }
     }
 
     #[test]
@@ -280,6 +286,10 @@ mod tests {
         assert_eq!(fragment(&[(0, 1), (4095, 1)]).readable(0), [(0, 4096)]);
         assert_eq!(fragment(&[(0, 1), (4096, 1)]).readable(0), [(0, 16), (4096, 4097)]);
         assert_eq!(fragment(&[]).readable(0), []);
+        // Inside the elements, granules are open at the ends of a fragment too.
+        let inside = Fragment { low: -3, high: 99, ..fragment(&[(5, 3)]) };
+        assert_eq!(inside.readable(0), [(0, 16)]);
+        assert_eq!(inside.readable(8), [(-3, 8)]);
     }
 
     #[test]

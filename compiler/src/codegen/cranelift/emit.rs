@@ -1,8 +1,8 @@
 //! From the steps of a plan to Cranelift's intermediate form.
 
+use super::Leaf;
 use super::copy::{INLINE_BYTES, chunks};
-use super::{Direction, Leaf};
-use crate::plan::{Offsets, Part, Plan, Step, StepId, is_mirrored};
+use crate::plan::{Direction, Offsets, Part, Plan, Step, StepId, is_mirrored};
 use cranelift_codegen::ir::{
     AbiParam, BlockArg, ExtFuncData, ExternalName, FuncRef, InstBuilder, MemFlagsData, Signature, UserExternalName,
     UserExternalNameRef, Value, types,

@@ -15,7 +15,7 @@
 mod copy;
 mod emit;
 
-use crate::plan::{Level, Plan, StepId};
+use crate::plan::{Direction, Level, Plan, StepId};
 use cranelift_codegen::control::ControlPlane;
 use cranelift_codegen::ir::{AbiParam, Function, Signature, UserFuncName, types};
 use cranelift_codegen::isa::OwnedTargetIsa;
@@ -24,24 +24,6 @@ use cranelift_codegen::{Context, FinalizedRelocTarget, binemit::Reloc, isa};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use std::fmt;
 use thiserror::Error;
-
-/// Which side is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Direction {
-    /// From memory to the packed bytes.
-    Pack,
-    /// From the packed bytes to memory.
-    Unpack,
-}
-
-impl fmt::Display for Direction {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Direction::Pack => "pack",
-            Direction::Unpack => "unpack",
-        })
-    }
-}
 
 /// An ahead-of-time routine of the runtime that a kernel calls, in the kernel's direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -105,9 +87,9 @@ pub enum CodegenError {
 /// # Example
 ///
 /// ```
-/// use dtc_compiler::codegen::cranelift::{Compiler, Direction};
+/// use dtc_compiler::codegen::cranelift::Compiler;
 /// use dtc_compiler::layout::Layout;
-/// use dtc_compiler::plan::{Level, Plan, Target};
+/// use dtc_compiler::plan::{Direction, Level, Plan, Target};
 /// let text = "layout lb 0 extent 24 {\n  %0 = runs [(0 8) (12 4)] x byte\n  root %0\n}";
 /// let plan = Plan::new(&Layout::parse(text)?, &Target::default());
 /// let compiler = Compiler::new(Level::Portable)?;

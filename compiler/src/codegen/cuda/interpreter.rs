@@ -1,0 +1,279 @@
+//! The generic kernels, and layouts as programs for them.
+//!
+//! They serve every layout, direction and alignment, from the same templates as the compiled kernels; where a packed byte
+//! lies is interpreted from a table of nodes. A program without lists and with few nodes travels in the parameters of the
+//! launch, so that a type can be used on a device before anything was allocated for it.
+
+use super::tables::{chunks, starts};
+use super::{CodegenError, render, word_type};
+use crate::layout::{Layout, Node};
+use crate::plan::Direction;
+use crate::plan::gpu::{Call, Family, GpuPlan, Shape, Variant};
+use minijinja::context;
+use std::fmt::Write;
+
+/// Nodes that the parameters of a launch hold.
+const INLINE_NODES: usize = 24;
+
+/// Bytes of a node.
+const NODE: usize = 48;
+
+/// Bytes before the nodes of a program.
+const HEAD: usize = 64;
+
+const SHAPE: Shape = Shape { threads: 256, unroll: 1 };
+
+/// One of the generic kernels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct GenericKernel {
+    /// The name in the module.
+    pub entry: &'static str,
+    /// What it does.
+    pub variant: Variant,
+}
+
+const fn generic(entry: &'static str, direction: Direction, family: Family) -> GenericKernel {
+    GenericKernel { entry, variant: Variant { direction, family, wide: true } }
+}
+
+const fn words(word: u32) -> Family {
+    Family::Words { word, shape: SHAPE }
+}
+
+/// Every generic kernel.
+pub const GENERIC_KERNELS: &[GenericKernel] = &[
+    generic("dtc_generic_pack_4", Direction::Pack, words(4)),
+    generic("dtc_generic_pack_8", Direction::Pack, words(8)),
+    generic("dtc_generic_pack_16", Direction::Pack, words(16)),
+    generic("dtc_generic_pack_bytes", Direction::Pack, Family::Gather),
+    generic("dtc_generic_unpack_4", Direction::Unpack, words(4)),
+    generic("dtc_generic_unpack_8", Direction::Unpack, words(8)),
+    generic("dtc_generic_unpack_16", Direction::Unpack, words(16)),
+    generic("dtc_generic_unpack_shifted_4", Direction::Unpack, Family::Shifted { word: 4 }),
+    generic("dtc_generic_unpack_shifted_8", Direction::Unpack, Family::Shifted { word: 8 }),
+    generic("dtc_generic_unpack_shifted_16", Direction::Unpack, Family::Shifted { word: 16 }),
+    generic("dtc_generic_unpack_bytes", Direction::Unpack, Family::Scatter),
+];
+
+impl GenericKernel {
+    /// The one that serves a call.
+    ///
+    /// ```
+    /// use dtc_compiler::codegen::cuda::GenericKernel;
+    /// use dtc_compiler::layout::Layout;
+    /// use dtc_compiler::plan::{Direction, gpu::{Call, GpuPlan}};
+    /// let text = "layout lb 0 extent 65536 {\n  %0 = dense 8 x byte\n  %1 = stream 4096 x 16 of %0\n  root %1\n}";
+    /// let plan = GpuPlan::new(&Layout::parse(text)?);
+    /// let kernel = GenericKernel::serving(&plan, Direction::Pack, &Call::whole(32768));
+    /// assert_eq!(kernel.entry, "dtc_generic_pack_8");
+    /// # Ok::<(), dtc_compiler::layout::ParseError>(())
+    /// ```
+    pub fn serving(plan: &GpuPlan, direction: Direction, call: &Call) -> &'static GenericKernel {
+        let family = plan.generic_family(direction, call);
+        let bytes = if direction == Direction::Pack { &GENERIC_KERNELS[3] } else { &GENERIC_KERNELS[10] };
+        let serves = |kernel: &&GenericKernel| {
+            kernel.variant.direction == direction
+                && match (kernel.variant.family, family) {
+                    (Family::Words { word, .. }, Family::Words { word: wanted, .. }) => word == wanted,
+                    (kernel, wanted) => kernel == wanted,
+                }
+        };
+        GENERIC_KERNELS.iter().find(serves).unwrap_or(bytes)
+    }
+}
+
+/// The text of the generic kernels.
+///
+/// # Errors
+///
+/// Only by a defect of dtc.
+///
+/// ```
+/// let source = dtc_compiler::codegen::cuda::generic_source()?;
+/// assert!(source.contains("dtc_generic_pack_bytes"));
+/// # Ok::<(), dtc_compiler::codegen::cuda::CodegenError>(())
+/// ```
+pub fn generic_source() -> Result<String, CodegenError> {
+    let mut source = String::from("// Generic kernels by dtc, for every layout.\n\n");
+    for part in [dtc_templates::PRELUDE, dtc_templates::LOAD_BYTES, dtc_templates::STORE_BYTES] {
+        source.push_str(part);
+    }
+    let _ = write!(source, "\nenum {{ INLINE_NODES = {INLINE_NODES} }};\n\ntypedef u64 index;\n\n");
+    source.push_str(dtc_templates::INTERPRETER);
+    for GenericKernel { entry, variant } in GENERIC_KERNELS {
+        let (name, word, parameters, at) = match variant.family {
+            Family::Words { word, .. } => ("words", word, "index at", "at * "),
+            Family::Shifted { word } => ("shifted", word, "index at", "at * "),
+            Family::Gather => ("gather", 1, "index at, index &left", "at * "),
+            _ => ("scatter", 1, "index at, index &left", "at * "),
+        };
+        let left = if word == 1 { "" } else { "    u64 left;\n" };
+        let place = format!(
+            "static __device__ __forceinline__ i64 place(const Program &program, const u8 *tables, {parameters})\n\
+             {{\n{left}    return interpret(program, tables, {at}{word}, left);\n}}\n\n"
+        );
+        let body = render(
+            name,
+            &context! {
+                entry, word, word_type => word_type(word), pack => variant.direction == Direction::Pack,
+                threads => variant.threads(), unroll => SHAPE.unroll,
+                call => "const __grid_constant__ Program", context => "call, ",
+            },
+        )?;
+        let _ = write!(source, "\nnamespace {} {{\n\n{place}{body}\n}}\n", entry.trim_start_matches("dtc_"));
+    }
+    Ok(source)
+}
+
+/// A layout as the generic kernels interpret it.
+#[derive(Clone, Debug)]
+pub struct Interpreted {
+    program: Vec<u8>,
+    /// What the parameter `tables` points at, on a boundary of 16 bytes; empty when it is not read.
+    pub tables: Vec<u8>,
+}
+
+impl Interpreted {
+    /// Writes the program of a plan's layout.
+    ///
+    /// ```
+    /// use dtc_compiler::codegen::cuda::Interpreted;
+    /// use dtc_compiler::layout::Layout;
+    /// use dtc_compiler::plan::gpu::GpuPlan;
+    /// let text = "layout lb 0 extent 64 {\n  %0 = dense 8 x byte\n  %1 = stream 4 x 16 of %0\n  root %1\n}";
+    /// let program = Interpreted::new(&GpuPlan::new(&Layout::parse(text)?));
+    /// assert!(program.tables.is_empty());
+    /// # Ok::<(), dtc_compiler::layout::ParseError>(())
+    /// ```
+    pub fn new(plan: &GpuPlan) -> Interpreted {
+        let layout = plan.layout();
+        let count = layout.nodes().len();
+        let inline = count <= INLINE_NODES;
+        let mut tables = vec![0; if inline { 0 } else { count * NODE }];
+        let mut nodes = Vec::with_capacity(count * NODE);
+        for (_, node) in layout.nodes() {
+            let node = encode(layout, node, &mut tables);
+            nodes.extend_from_slice(&node);
+        }
+        // An element without a seam never ends.
+        let size = if plan.continues() { 1 << 62 } else { layout.size().max(1) };
+        let (magic, shift) = magic(size);
+        let root = layout.root();
+        let mut program = Vec::with_capacity(HEAD + INLINE_NODES * NODE);
+        program.extend_from_slice(&[0; 16]);
+        for number in [size, magic, layout.extent() as u64, root.offset as u64] {
+            program.extend_from_slice(&number.to_le_bytes());
+        }
+        for number in [shift, root.node.index() as u32, count as u32, 0] {
+            program.extend_from_slice(&number.to_le_bytes());
+        }
+        if inline {
+            program.extend_from_slice(&nodes);
+        } else {
+            tables[..nodes.len()].copy_from_slice(&nodes);
+        }
+        program.resize(HEAD + INLINE_NODES * NODE, 0);
+        Interpreted { program, tables }
+    }
+
+    /// The last parameter of a generic kernel, for elements that span these displacements in memory.
+    pub fn parameter(&self, low: i64, high: i64) -> Vec<u8> {
+        let mut program = self.program.clone();
+        program[..8].copy_from_slice(&low.to_le_bytes());
+        program[8..16].copy_from_slice(&high.to_le_bytes());
+        program
+    }
+}
+
+fn encode(layout: &Layout, node: &Node, tables: &mut Vec<u8>) -> Vec<u8> {
+    let size_of = |edge: &crate::layout::Edge| layout.measure(edge.node).size;
+    let mut begin = || {
+        tables.resize(tables.len().next_multiple_of(16), 0);
+        tables.len() as u64
+    };
+    let (kind, entries, child, size, stride, table, shift) = match node {
+        Node::Dense { count, kind } => (0, 0, 0, count * kind.size(), 0, 0, None),
+        Node::Stream { stride, child, .. } => (1, 0, child.node.index(), size_of(child), *stride, 0, None),
+        Node::Indexed { offsets, child } => {
+            let table = begin();
+            extend(tables, offsets.iter().map(|offset| (offset + child.offset) as u64));
+            (2, offsets.len(), child.node.index(), size_of(child), 0, table, None)
+        }
+        Node::Runs { runs, kind } => {
+            let table = begin();
+            let starts = starts(runs, kind.size(), 1);
+            let (shift, chunks) = chunks(&starts);
+            extend(tables, starts.into_iter());
+            extend(tables, runs.iter().map(|run| run.offset as u64));
+            chunks.iter().for_each(|&run| tables.extend_from_slice(&(run as u32).to_le_bytes()));
+            (3, runs.len(), 0, 1, 0, table, Some(shift))
+        }
+        Node::Record { parts } => {
+            let table = begin();
+            let mut at = 0;
+            for part in parts.iter() {
+                extend(tables, std::iter::once(at));
+                at += size_of(part);
+            }
+            extend(tables, parts.iter().map(|part| part.offset as u64));
+            parts.iter().for_each(|part| tables.extend_from_slice(&(part.node.index() as u32).to_le_bytes()));
+            (4, parts.len(), 0, 1, 0, table, None)
+        }
+    };
+    let (magic, division) = magic(size);
+    let mut bytes = Vec::with_capacity(NODE);
+    for number in [kind, entries as u32, child as u32, shift.unwrap_or(division)] {
+        bytes.extend_from_slice(&number.to_le_bytes());
+    }
+    for number in [size, magic, stride as u64, table] {
+        bytes.extend_from_slice(&number.to_le_bytes());
+    }
+    bytes
+}
+
+fn extend(tables: &mut Vec<u8>, numbers: impl Iterator<Item = u64>) {
+    numbers.for_each(|number| tables.extend_from_slice(&number.to_le_bytes()));
+}
+
+/// What divides numbers below 2^63 by `size` as a multiplication: `high(at * magic) >> shift`. A shift of 64 stands for a
+/// size of 1. (Granlund and Montgomery 1994, section 4, rounding up.)
+fn magic(size: u64) -> (u64, u32) {
+    if size <= 1 {
+        return (0, 64);
+    }
+    let bits = 64 - (size - 1).leading_zeros();
+    let magic = (1u128 << (63 + bits)) / u128::from(size) + 1;
+    (magic as u64, bits - 1)
+}
+
+impl GpuPlan {
+    /// The family of the generic kernel that serves a call.
+    fn generic_family(&self, direction: Direction, call: &Call) -> Family {
+        let variant = self.variant(direction, call);
+        match variant.family {
+            family @ (Family::Words { word: 4.., .. } | Family::Shifted { .. } | Family::Gather) => family,
+            Family::Tiles => words(self.tiles().map_or(1, |tiles| tiles.word)),
+            _ if direction == Direction::Pack => Family::Gather,
+            _ => Family::Scatter,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::magic;
+
+    #[test]
+    fn magic_numbers_divide() {
+        let sizes = [1, 2, 3, 5, 7, 8, 17, 1001, 4096, (1 << 31) - 1, 1 << 40, (1 << 62) + 1, 1 << 62];
+        for size in sizes {
+            let (magic, shift) = magic(size);
+            let interesting =
+                [0, 1, size - 1, size, size + 1, 3 * (size / 2), (1 << 63) - 1, (1 << 63) / size * size - 1];
+            for at in interesting {
+                let found = if shift == 64 { at } else { ((u128::from(at) * u128::from(magic)) >> 64) as u64 >> shift };
+                assert_eq!(found, at / size, "{at} / {size}");
+            }
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! CUDA C++ for the kernels of a [`GpuPlan`].
+//!
+//! The text is self-contained: no header, no file. A template of the crate `dtc-templates` says how bytes are moved;
+//! [`place`] writes one device function for every node of the layout, which tells where a packed word lies in memory, with
+//! all counts, strides and offsets as constants; [`tables`] holds what is too long to be constants. A shared node is one
+//! function, so code grows with the DAG and not with the paths through it.
+
+mod interpreter;
+mod place;
+mod tables;
+
+pub use interpreter::{GENERIC_KERNELS, GenericKernel, Interpreted, generic_source};
+
+use crate::plan::Direction;
+use crate::plan::gpu::{Family, GpuPlan, Variant};
+use minijinja::{Environment, Value, context};
+use place::Places;
+use std::fmt::Write;
+use std::sync::OnceLock;
+use tables::Tables;
+use thiserror::Error;
+
+/// Why there is no text: always a defect of dtc.
+#[derive(Debug, Error)]
+#[error("{0}")]
+pub struct CodegenError(String);
+
+impl From<minijinja::Error> for CodegenError {
+    fn from(error: minijinja::Error) -> CodegenError {
+        CodegenError(format!("template: {error:#}"))
+    }
+}
+
+/// The name of a direction's kernel in a program.
+///
+/// ```
+/// use dtc_compiler::codegen::cuda::entry;
+/// assert_eq!(entry(dtc_compiler::plan::Direction::Pack), "dtc_pack");
+/// ```
+pub fn entry(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Pack => "dtc_pack",
+        Direction::Unpack => "dtc_unpack",
+    }
+}
+
+/// The text of kernels, and the lists that they read.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// CUDA C++, for NVRTC.
+    pub source: String,
+    /// What the parameter `tables` of the kernels points at, on a boundary of 16 bytes; empty when they read none.
+    pub tables: Vec<u8>,
+}
+
+/// Writes kernels for a layout, at most one for each direction.
+///
+/// # Errors
+///
+/// Only by a defect of dtc.
+///
+/// # Example
+///
+/// ```
+/// use dtc_compiler::codegen::cuda;
+/// use dtc_compiler::layout::Layout;
+/// use dtc_compiler::plan::{Direction, gpu::GpuPlan};
+/// let text = "layout lb 0 extent 65536 {\n  %0 = dense 8 x byte\n  %1 = stream 4096 x 16 of %0\n  root %1\n}";
+/// let plan = GpuPlan::new(&Layout::parse(text)?);
+/// let program = cuda::program(&plan, &[plan.usual(Direction::Pack)])?;
+/// assert!(program.source.contains("dtc_pack(u8 *memory"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn program(plan: &GpuPlan, variants: &[Variant]) -> Result<Program, CodegenError> {
+    let mut tables = Tables::default();
+    let mut source = header(plan);
+    source.push_str(dtc_templates::PRELUDE);
+    let uses = |families: fn(&Family) -> bool| variants.iter().any(|variant| families(&variant.family));
+    if uses(|family| matches!(family, Family::Gather | Family::Shifted { .. } | Family::Rows)) {
+        source.push_str(dtc_templates::LOAD_BYTES);
+    }
+    if uses(|family| matches!(family, Family::Gather | Family::Scatter | Family::Rows)) {
+        source.push_str(dtc_templates::STORE_BYTES);
+    }
+    for variant in variants {
+        source.push_str(&kernel(plan, variant, &mut tables)?);
+    }
+    Ok(Program { source, tables: tables.into_bytes() })
+}
+
+/// The layout, as a comment.
+fn header(plan: &GpuPlan) -> String {
+    const LONGEST: usize = 140;
+    let mut text = String::from("// Kernels by dtc, for\n//\n");
+    for line in plan.layout().to_string().lines() {
+        let cut: String = line.chars().take(LONGEST).collect();
+        let rest = if cut.len() < line.len() { " ..." } else { "" };
+        let _ = writeln!(text, "//     {cut}{rest}");
+    }
+    text.push_str("//\n\n");
+    text
+}
+
+fn kernel(plan: &GpuPlan, variant: &Variant, tables: &mut Tables) -> Result<String, CodegenError> {
+    let name = match variant.family {
+        Family::Words { .. } => "words",
+        Family::Shifted { .. } => "shifted",
+        Family::Gather => "gather",
+        Family::Scatter => "scatter",
+        Family::Rows => "rows",
+        Family::Tiles => "tiles",
+    };
+    let mut places = Places::new(plan, tables);
+    let missing = || CodegenError(format!("{name}: the plan has none"));
+    let (word, values) = match variant.family {
+        Family::Words { word, shape } => {
+            places.elements(word.into(), false);
+            (word, context! { threads => shape.threads, unroll => shape.unroll })
+        }
+        Family::Shifted { word } => {
+            places.elements(word.into(), false);
+            (word, Value::UNDEFINED)
+        }
+        Family::Gather | Family::Scatter => {
+            places.elements(1, true);
+            (1, Value::UNDEFINED)
+        }
+        Family::Rows => {
+            let row = plan.row().ok_or_else(missing)?;
+            places.elements(row, false);
+            (1, context! { row, slots => plan.slots() })
+        }
+        Family::Tiles => {
+            let tiles = plan.tiles().ok_or_else(missing)?;
+            places.planes(tiles);
+            let steps = (tiles.tile_rows * tiles.tile_columns).div_ceil(variant.threads());
+            let values = context! {
+                rows => tiles.rows, columns => tiles.columns, neighbour_stride => tiles.stride,
+                tile_rows => tiles.tile_rows, tile_columns => tiles.tile_columns, steps,
+            };
+            (tiles.word, values)
+        }
+    };
+    let functions = places.into_text();
+    let values = context! {
+        entry => entry(variant.direction),
+        pack => variant.direction == Direction::Pack,
+        threads => variant.threads(),
+        call => "Bounds", context => "", word, word_type => word_type(word),
+        ..values
+    };
+    let body = render(name, &values)?;
+    let index = if variant.wide { "u64" } else { "u32" };
+    Ok(format!("\nnamespace {} {{\n\ntypedef {index} index;\n\n{functions}{body}\n}}\n", variant.direction))
+}
+
+fn word_type(bytes: u32) -> &'static str {
+    match bytes {
+        1 => "u8",
+        2 => "u16",
+        4 => "u32",
+        8 => "u64",
+        _ => "uint4",
+    }
+}
+
+/// Fills in a template.
+fn render(name: &str, values: &Value) -> Result<String, CodegenError> {
+    static ENVIRONMENT: OnceLock<Environment<'static>> = OnceLock::new();
+    let environment = ENVIRONMENT.get_or_init(|| {
+        let mut environment = Environment::new();
+        environment.set_undefined_behavior(minijinja::UndefinedBehavior::Strict);
+        for template in dtc_templates::KERNELS {
+            // A template that does not parse is missing when it is asked for, and an error then.
+            let _ = environment.add_template(template.name, template.text);
+        }
+        environment
+    });
+    Ok(environment.get_template(name)?.render(values)?)
+}

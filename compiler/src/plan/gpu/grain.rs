@@ -1,0 +1,83 @@
+//! What the addresses and lengths of a layout are multiples of.
+
+use crate::layout::{Layout, Node};
+
+/// The widest word that a GPU loads, in bytes.
+const WIDEST: u32 = 16;
+
+/// Powers of two, in bytes, up to 16.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Grain {
+    /// Divides the displacement of every run of every element.
+    pub starts: u32,
+    /// Divides the length of every run.
+    pub lengths: u32,
+}
+
+impl Grain {
+    /// Of a layout.
+    ///
+    /// ```
+    /// use dtc_compiler::layout::Layout;
+    /// use dtc_compiler::plan::gpu::Grain;
+    /// let text = "layout lb 0 extent 24 {\n  %0 = dense 17 x byte\n  root %0\n}";
+    /// assert_eq!(Grain::of(&Layout::parse(text)?), Grain { starts: 8, lengths: 1 });
+    /// # Ok::<(), dtc_compiler::layout::ParseError>(())
+    /// ```
+    pub fn of(layout: &Layout) -> Grain {
+        // A power of two divides all numbers if and only if it divides their bits put together.
+        let (mut starts, mut lengths) = (layout.root().offset as u64 | layout.extent() as u64, 0);
+        for (_, node) in layout.nodes() {
+            for edge in node.edges() {
+                starts |= edge.offset as u64;
+            }
+            match node {
+                Node::Dense { count, kind } => lengths |= count * kind.size(),
+                Node::Stream { stride, .. } => starts |= *stride as u64,
+                Node::Indexed { offsets, .. } => {
+                    starts |= offsets.iter().fold(0, |bits, &offset| bits | offset as u64);
+                }
+                Node::Runs { runs, kind } => {
+                    for run in runs.iter() {
+                        starts |= run.offset as u64;
+                        lengths |= run.count * kind.size();
+                    }
+                }
+                Node::Record { .. } => {}
+            }
+        }
+        Grain { starts: alignment(starts), lengths: alignment(lengths) }
+    }
+
+    /// The widest word that every run is made of, in bytes.
+    ///
+    /// ```
+    /// assert_eq!(dtc_compiler::plan::gpu::Grain { starts: 8, lengths: 4 }.word(), 4);
+    /// ```
+    pub fn word(self) -> u32 {
+        self.starts.min(self.lengths)
+    }
+}
+
+/// The largest power of two up to 16 that divides a number.
+pub(super) fn alignment(number: u64) -> u32 {
+    1 << number.trailing_zeros().min(WIDEST.trailing_zeros())
+}
+
+/// The length of every run, where they are all of one. Runs may follow each other in memory.
+pub(super) fn row(layout: &Layout) -> Option<u64> {
+    let mut row = None;
+    for (_, node) in layout.nodes() {
+        match node {
+            Node::Dense { count, kind } => {
+                let bytes = count * kind.size();
+                if *row.get_or_insert(bytes) != bytes {
+                    return None;
+                }
+            }
+            Node::Runs { .. } => return None,
+            _ => {}
+        }
+    }
+    row
+}

@@ -1,0 +1,269 @@
+//! How a GPU moves the bytes of a layout.
+//!
+//! Every packed word belongs to a thread, which computes where the word lies in memory. So any layout is moved by one
+//! launch, threads are balanced by bytes and not by blocks, and neighbouring threads touch neighbouring packed bytes.
+//! What a plan decides is the [`Family`] of kernel and its launch shape, for a [`Direction`] and for the alignment and
+//! range of a [`Call`].
+
+mod cost;
+mod grain;
+mod print;
+mod tiles;
+
+pub use cost::Shape;
+pub use grain::Grain;
+pub use tiles::Tiles;
+
+use super::Direction;
+use crate::layout::{Layout, Node};
+use crate::passes;
+
+/// Layouts of more nodes than this stay on the generic kernels.
+pub const SPECIALISED_NODES: usize = 256;
+
+/// Layouts nested deeper than this stay on the generic kernels.
+pub const SPECIALISED_DEPTH: u32 = 16;
+
+/// Words that 32-bit indices count.
+const NARROW: u64 = 1 << 31;
+
+/// Packed bytes of a thread in the families without words.
+const SLOT: u64 = 8;
+
+/// The part of a call that decides which kernel serves it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// The address of element 0.
+    pub memory: u64,
+    /// The address of packed byte `first`.
+    pub packed: u64,
+    /// The first packed byte to move.
+    pub first: u64,
+    /// How many bytes to move, at least 1.
+    pub bytes: u64,
+}
+
+impl Call {
+    /// Whole elements between buffers that are aligned as allocations are.
+    ///
+    /// ```
+    /// assert_eq!(dtc_compiler::plan::gpu::Call::whole(4096).first, 0);
+    /// ```
+    pub fn whole(bytes: u64) -> Call {
+        Call { memory: 0, packed: 0, first: 0, bytes }
+    }
+}
+
+/// A way of moving bytes: a template of kernels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Family {
+    /// Words at their alignment on both sides.
+    Words {
+        /// Bytes of a word: 1, 2, 4, 8 or 16.
+        word: u32,
+        /// Threads and words for each.
+        shape: Shape,
+    },
+    /// Words of memory from packed bytes at any address. Unpacks only.
+    Shifted {
+        /// Bytes of a word: 4, 8 or 16.
+        word: u32,
+    },
+    /// Aligned packed words from memory at any alignment. Packs only.
+    Gather,
+    /// Aligned packed words to memory at any alignment. Unpacks only.
+    Scatter,
+    /// Words of memory that rows of one odd length fill. Unpacks only.
+    Rows,
+    /// Tiles through shared memory.
+    Tiles,
+}
+
+/// A kernel of a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Variant {
+    /// Which way.
+    pub direction: Direction,
+    /// By which template.
+    pub family: Family,
+    /// Whether indices need 64 bits.
+    pub wide: bool,
+}
+
+/// How the bytes of a layout are moved on a GPU.
+///
+/// # Example
+///
+/// ```
+/// use dtc_compiler::layout::Layout;
+/// use dtc_compiler::plan::Direction;
+/// use dtc_compiler::plan::gpu::{Call, Family, GpuPlan};
+/// let text = "layout lb 0 extent 65536 {\n  %0 = dense 8 x byte\n  %1 = stream 4096 x 16 of %0\n  root %1\n}";
+/// let plan = GpuPlan::new(&Layout::parse(text)?);
+/// let variant = plan.variant(Direction::Pack, &Call::whole(32768));
+/// assert!(matches!(variant.family, Family::Words { word: 8, .. }));
+/// # Ok::<(), dtc_compiler::layout::ParseError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct GpuPlan {
+    layout: Layout,
+    grain: Grain,
+    continues: bool,
+    row: Option<u64>,
+    tiles: Option<Tiles>,
+    specialised: bool,
+}
+
+impl GpuPlan {
+    /// Plans a canonical layout. Any layout is accepted; one that is not canonical is planned as it is.
+    pub fn new(layout: &Layout) -> GpuPlan {
+        let layout = passes::regularise(layout);
+        let grain = Grain::of(&layout);
+        let continues = match layout.node(layout.root().node) {
+            Node::Stream { count, stride, .. } => {
+                i128::from(*count) * i128::from(*stride) == i128::from(layout.extent())
+            }
+            Node::Dense { count, kind } => count * kind.size() == layout.extent() as u64 && layout.extent() > 0,
+            _ => false,
+        };
+        let row = grain::row(&layout);
+        let tiles = tiles::find(&layout, grain, continues);
+        let specialised = layout.nodes().len() <= SPECIALISED_NODES && depth(&layout) <= SPECIALISED_DEPTH;
+        GpuPlan { layout, grain, continues, row, tiles, specialised }
+    }
+
+    /// The layout in the form that kernels follow: the same bytes in the same order.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// What addresses and lengths are multiples of.
+    pub fn grain(&self) -> Grain {
+        self.grain
+    }
+
+    /// Whether the outermost node goes on through the elements of a count without a seam.
+    pub fn continues(&self) -> bool {
+        self.continues
+    }
+
+    /// The length of every run in bytes, where they are all of one.
+    pub fn row(&self) -> Option<u64> {
+        self.row
+    }
+
+    /// The tiles of a transposing layout.
+    pub fn tiles(&self) -> Option<&Tiles> {
+        self.tiles.as_ref()
+    }
+
+    /// Whether any count of elements is one contiguous piece, which the driver copies best.
+    ///
+    /// ```
+    /// use dtc_compiler::layout::Layout;
+    /// use dtc_compiler::plan::gpu::GpuPlan;
+    /// let layout = Layout::parse("layout lb 0 extent 8 {\n  %0 = dense 8 x byte\n  root %0\n}")?;
+    /// assert!(GpuPlan::new(&layout).is_contiguous());
+    /// # Ok::<(), dtc_compiler::layout::ParseError>(())
+    /// ```
+    pub fn is_contiguous(&self) -> bool {
+        self.continues && matches!(self.layout.node(self.layout.root().node), Node::Dense { .. })
+    }
+
+    /// Whether kernels may be compiled for the layout: it is not too large.
+    pub fn allows(&self) -> bool {
+        self.specialised && self.layout.size() > 0 && !self.is_contiguous()
+    }
+
+    /// The kernel that serves a call.
+    pub fn variant(&self, direction: Direction, call: &Call) -> Variant {
+        let family = self.family(direction, call);
+        let end = call.first.saturating_add(call.bytes);
+        let units = match family {
+            Family::Words { word, .. } | Family::Shifted { word } => end / u64::from(word),
+            Family::Tiles => end / u64::from(self.grain.word()),
+            Family::Gather | Family::Scatter => end,
+            Family::Rows => self.row.map_or(end, |row| (end / row + 2).saturating_mul(self.slots())),
+        };
+        Variant { direction, family, wide: units >= NARROW }
+    }
+
+    /// The kernel that serves whole elements between allocations.
+    pub fn usual(&self, direction: Direction) -> Variant {
+        // As many elements as make a few megabytes: what a count interleaves is visible, and indices are narrow.
+        let size = self.layout.size().max(1);
+        let bytes = size.saturating_mul((4 << 20) / size).max(size);
+        Variant { wide: false, ..self.variant(direction, &Call::whole(bytes)) }
+    }
+
+    /// How many blocks a kernel is launched with for a call, or `None` when no grid is that large.
+    pub fn blocks(&self, variant: &Variant, call: &Call) -> Option<u32> {
+        let end = call.first.checked_add(call.bytes)?;
+        let threads = u64::from(variant.threads());
+        let spread =
+            |units: u64, each: u64| u32::try_from(units.div_ceil(each)).ok().filter(|&blocks| blocks < 1 << 31);
+        match variant.family {
+            Family::Words { word, shape } => spread(call.bytes / u64::from(word), threads * u64::from(shape.unroll)),
+            Family::Shifted { word } => {
+                let word = u64::from(word);
+                spread(end.div_ceil(word) - call.first / word, threads)
+            }
+            Family::Gather | Family::Scatter => spread((call.bytes + call.packed % SLOT).div_ceil(SLOT), threads),
+            Family::Rows => {
+                let row = self.row?;
+                spread((end.div_ceil(row) - call.first / row).checked_mul(self.slots())?, threads)
+            }
+            Family::Tiles => self.tiles.as_ref()?.blocks(call),
+        }
+    }
+
+    /// Words of memory that a row may touch.
+    pub(crate) fn slots(&self) -> u64 {
+        let before = SLOT - u64::from(self.grain.starts.min(SLOT as u32));
+        self.row.map_or(1, |row| (before + row).div_ceil(SLOT))
+    }
+
+    fn family(&self, direction: Direction, call: &Call) -> Family {
+        let aligned = grain::alignment(call.memory);
+        let packed = grain::alignment(call.packed).min(grain::alignment(call.first)).min(grain::alignment(call.bytes));
+        let word = self.grain.word().min(aligned);
+        if let Some(tiles) = &self.tiles
+            && tiles.word <= word.min(packed)
+            && tiles.pays(call)
+        {
+            return Family::Tiles;
+        }
+        let runs = cost::Runs::of(&self.layout);
+        let preferred = cost::word(direction, word, &runs);
+        let fitting = preferred.min(packed);
+        // Putting a wide word together from bytes costs more than moving words of a few bytes, where runs are as short.
+        if fitting >= 4 || (fitting == word && runs.mean < SLOT) {
+            return Family::Words { word: fitting, shape: cost::shape(direction, fitting, &runs) };
+        }
+        match direction {
+            Direction::Pack => Family::Gather,
+            Direction::Unpack if word >= 4 => Family::Shifted { word: preferred },
+            Direction::Unpack if self.row.is_some_and(|row| row >= SLOT) => Family::Rows,
+            Direction::Unpack => Family::Scatter,
+        }
+    }
+}
+
+impl Variant {
+    /// Threads of a block.
+    pub fn threads(&self) -> u32 {
+        match self.family {
+            Family::Words { shape, .. } => shape.threads,
+            _ => 256,
+        }
+    }
+}
+
+fn depth(layout: &Layout) -> u32 {
+    let mut depths: Vec<u32> = Vec::with_capacity(layout.nodes().len());
+    for (_, node) in layout.nodes() {
+        let below = node.edges().iter().map(|edge| depths[edge.node.index()]).max();
+        depths.push(below.map_or(0, |below| below + 1));
+    }
+    depths.get(layout.root().node.index()).copied().unwrap_or(0)
+}

@@ -1,0 +1,47 @@
+//! The form of plans that people read.
+
+use super::{Family, GpuPlan, Variant};
+use crate::plan::Direction;
+use std::fmt;
+
+impl fmt::Display for Variant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.direction, self.family)?;
+        if self.wide { f.write_str(", 64-bit indices") } else { Ok(()) }
+    }
+}
+
+impl fmt::Display for Family {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Family::Words { word, shape } => {
+                write!(f, "words of {word} bytes, {} a thread, {} threads a block", shape.unroll, shape.threads)
+            }
+            Family::Shifted { word } => write!(f, "words of {word} bytes shifted out of the packed bytes"),
+            Family::Gather => f.write_str("packed words gathered from runs at any alignment"),
+            Family::Scatter => f.write_str("packed words scattered to runs at any alignment"),
+            Family::Rows => f.write_str("words of memory that odd rows fill"),
+            Family::Tiles => f.write_str("tiles through shared memory"),
+        }
+    }
+}
+
+impl fmt::Display for GpuPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_contiguous() {
+            return f.write_str("contiguous: a copy by the driver\n");
+        }
+        if !self.allows() {
+            return f.write_str("generic: nothing to move, or more nodes than a kernel is compiled for\n");
+        }
+        for direction in [Direction::Pack, Direction::Unpack] {
+            let variant = self.usual(direction);
+            writeln!(f, "{variant}")?;
+            if let (Family::Tiles, Some(tiles)) = (variant.family, &self.tiles) {
+                let super::Tiles { word, tile_rows, tile_columns, stride, .. } = tiles;
+                writeln!(f, "  {tile_rows} x {tile_columns} words of {word} bytes, columns {stride} bytes apart")?;
+            }
+        }
+        Ok(())
+    }
+}

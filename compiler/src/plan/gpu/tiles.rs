@@ -1,0 +1,123 @@
+//! Transposing layouts: packed neighbours are far apart in memory, and memory neighbours far apart in the packed bytes.
+
+use super::{Call, Grain};
+use crate::layout::{Edge, Layout, Node, NodeId};
+
+/// Memory neighbours are at most so many bytes apart.
+const NEAR: u64 = 32;
+
+/// Words in a column below which tiles do not pay.
+const FEWEST_ROWS: u64 = 8;
+
+/// Columns below which tiles do not pay.
+const FEWEST_COLUMNS: u64 = 2;
+
+/// How a transposing layout is cut into tiles. Words of a column are packed side by side; columns are memory neighbours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tiles {
+    /// Bytes of a word.
+    pub word: u32,
+    /// The stream whose copies are the columns; `None` when those are the elements of a count.
+    pub stream: Option<NodeId>,
+    /// From column to column in memory, in bytes.
+    pub stride: i64,
+    /// Columns of a plane; more than any call has when they are the elements of a count.
+    pub columns: u64,
+    /// One column.
+    pub column: Edge,
+    /// Words of a column.
+    pub rows: u64,
+    /// Words of a column that a tile holds.
+    pub tile_rows: u32,
+    /// Columns that a tile holds.
+    pub tile_columns: u32,
+}
+
+impl Tiles {
+    /// Whether a call has enough columns.
+    pub(super) fn pays(&self, call: &Call) -> bool {
+        let column = self.rows * u64::from(self.word);
+        call.bytes >= FEWEST_COLUMNS * column
+    }
+
+    /// Tiles that a call touches: of all columns when it touches several planes.
+    pub(super) fn blocks(&self, call: &Call) -> Option<u32> {
+        let word = u64::from(self.word);
+        let (begin, end) = (call.first / word, (call.first + call.bytes) / word);
+        let plane = self.rows.checked_mul(self.columns)?;
+        let (first, last) = (begin / plane, (end - 1) / plane);
+        let columns =
+            if first == last { (end - 1) % plane / self.rows + 1 - begin % plane / self.rows } else { self.columns };
+        let tiles = self.rows.div_ceil(self.tile_rows.into()) * columns.div_ceil(self.tile_columns.into());
+        u32::try_from(tiles.checked_mul(last - first + 1)?).ok().filter(|&blocks| blocks < 1 << 31)
+    }
+}
+
+/// Finds the columns of a transposing layout: the stream, or the count, whose copies are nearest in memory.
+pub(super) fn find(layout: &Layout, grain: Grain, continues: bool) -> Option<Tiles> {
+    let row = super::grain::row(layout)?;
+    let word = u32::try_from(row).ok().filter(|&word| word.is_power_of_two() && word <= grain.word())?;
+    let root = layout.root();
+    let mut best: Option<(Option<NodeId>, i64, u64, Edge)> = None;
+    let mut consider = |stream, stride: i64, columns, column| {
+        let nearer = best.as_ref().is_none_or(|&(_, found, ..)| stride.unsigned_abs() <= found.unsigned_abs());
+        if nearer && stride != 0 && stride.unsigned_abs() <= NEAR && columns >= FEWEST_COLUMNS {
+            best = Some((stream, stride, columns, column));
+        }
+    };
+    let words = |edge: Edge| layout.measure(edge.node).size / u64::from(word);
+    if !continues {
+        // Columns are not bounded by the type; the product with the rows must fit.
+        consider(None, layout.extent(), (1 << 62) / words(root).max(1), root);
+    }
+    let mut at = root;
+    while let Node::Stream { count, stride, child } = layout.node(at.node) {
+        // The outermost stream of elements without a seam ends with the call.
+        let columns = if continues && at == root { (1 << 62) / words(*child).max(1) } else { *count };
+        consider(Some(at.node), *stride, columns, *child);
+        at = *child;
+    }
+    let (stream, stride, columns, column) = best?;
+    let rows = words(column);
+    let far = innermost_stride(layout, column)?;
+    if rows < FEWEST_ROWS || far < 2 * stride.unsigned_abs() {
+        return None;
+    }
+    let side: u64 = if word >= 8 { 32 } else { 64 };
+    let (tile_rows, tile_columns) = if columns < side {
+        ((side * side / columns).next_multiple_of(32).min(rows.next_multiple_of(32)), columns)
+    } else if rows < side {
+        (rows, (side * side / rows).next_multiple_of(32).min(columns))
+    } else {
+        (side, side)
+    };
+    Some(Tiles {
+        word,
+        stream,
+        stride,
+        columns,
+        column,
+        rows,
+        tile_rows: tile_rows as u32,
+        tile_columns: tile_columns as u32,
+    })
+}
+
+/// How far apart packed neighbours of a column are; those of a list are as far as can be.
+fn innermost_stride(layout: &Layout, mut at: Edge) -> Option<u64> {
+    let mut innermost = None;
+    loop {
+        match layout.node(at.node) {
+            Node::Stream { stride, child, .. } => {
+                innermost = Some(stride.unsigned_abs());
+                at = *child;
+            }
+            Node::Indexed { child, .. } => {
+                innermost = Some(u64::MAX);
+                at = *child;
+            }
+            Node::Dense { .. } => return innermost,
+            Node::Runs { .. } | Node::Record { .. } => return Some(u64::MAX),
+        }
+    }
+}

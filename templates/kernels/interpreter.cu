@@ -1,0 +1,87 @@
+// Interprets a layout: where packed byte `at` of the type lies in memory. A program is a table of nodes; it fits the
+// parameters of the launch, or lies at the beginning of the tables.
+struct Node {
+    u32 kind, entries, child, shift;
+    u64 size, magic;
+    i64 stride;
+    u64 table;
+};
+
+enum { DENSE, STREAM, INDEXED, RUNS, RECORD };
+
+struct Program : Bounds {
+    u64 size, magic;
+    i64 extent, origin;
+    u32 shift, root, count, word;
+    Node nodes[INLINE_NODES];
+};
+
+// at / size, for at < 2^63; a shift of 64 stands for a size of 1.
+static __device__ __forceinline__ u64 divide(u64 at, u64 magic, u32 shift)
+{
+    return shift == 64 ? at : __umul64hi(at, magic) >> shift;
+}
+
+// The last entry that begins at or before `at`.
+static __device__ __forceinline__ u32 search(const u64 *starts, u32 low, u32 high, u64 at)
+{
+    while (low < high) {
+        const u32 middle = low + (high - low + 1) / 2;
+        if (starts[middle] <= at)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low;
+}
+
+static __device__ __forceinline__ i64 interpret(const Program &program, const u8 *tables, u64 at, u64 &left)
+{
+    const Node *nodes = program.count <= INLINE_NODES ? program.nodes : (const Node *)tables;
+    const u64 element = divide(at, program.magic, program.shift);
+    at -= element * program.size;
+    i64 place = program.origin + (i64)element * program.extent;
+    for (u32 next = program.root;;) {
+        const Node &node = nodes[next];
+        const u8 *table = tables + node.table;
+        switch (node.kind) {
+        case DENSE:
+            left = node.size - at;
+            return place + (i64)at;
+        case STREAM: {
+            const u64 copy = divide(at, node.magic, node.shift);
+            at -= copy * node.size;
+            place += (i64)copy * node.stride;
+            next = node.child;
+            break;
+        }
+        case INDEXED: {
+            const u64 copy = divide(at, node.magic, node.shift);
+            at -= copy * node.size;
+            place += ((const i64 *)table)[copy];
+            next = node.child;
+            break;
+        }
+        case RUNS: {
+            // Starts with an end mark, offsets, and for every 2^shift bytes the run at their beginning.
+            const u64 *starts = (const u64 *)table;
+            const i64 *offsets = (const i64 *)(starts + node.entries + 1);
+            const u32 *chunks = (const u32 *)(offsets + node.entries);
+            const u64 chunk = at >> node.shift;
+            const u32 run = search(starts, chunks[chunk], chunks[chunk + 1], at);
+            left = starts[run + 1] - at;
+            return place + offsets[run] + (i64)(at - starts[run]);
+        }
+        default: {
+            // Starts, offsets, and the node of every part.
+            const u64 *starts = (const u64 *)table;
+            const i64 *offsets = (const i64 *)(starts + node.entries);
+            const u32 *parts = (const u32 *)(offsets + node.entries);
+            const u32 part = search(starts, 0, node.entries - 1, at);
+            at -= starts[part];
+            place += offsets[part];
+            next = parts[part];
+        }
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! CUDA C++ of the kernels that dtc makes for GPUs.
+//!
+//! One template is one way of moving bytes. The compiler fills in word sizes, shapes and the functions that tell where a
+//! packed word lies in memory, and puts the [`PRELUDE`] before them. The text needs no CUDA header and no file.
+//!
+//! Every kernel has the parameters
+//!
+//! ```text
+//! (u8 *memory, u8 *packed, const u8 *tables, u64 first, u64 bytes, Bounds call)
+//! ```
+//!
+//! and moves packed bytes `first .. first + bytes`: `memory` is address 0 of element 0, `packed` is where packed byte
+//! `first` lies, `tables` holds the lists of the type, and `call` is what the elements span in memory. The generic kernels
+//! have an interpreter's program, which begins with these bounds, in its place.
+
+/// Types that every kernel uses.
+pub const PRELUDE: &str = include_str!("../kernels/prelude.cu");
+
+/// A function that loads bytes at any address.
+pub const LOAD_BYTES: &str = include_str!("../kernels/load_bytes.cu");
+
+/// A function that stores bytes at any address.
+pub const STORE_BYTES: &str = include_str!("../kernels/store_bytes.cu");
+
+/// The interpreter of the generic kernels.
+pub const INTERPRETER: &str = include_str!("../kernels/interpreter.cu");
+
+/// The generic kernels as PTX of NVRTC 11.8 for compute_70, which every driver from CUDA 11.8 on compiles for its device. The
+/// first line tells the hash of the text they were compiled from.
+///
+/// ```
+/// assert!(dtc_templates::GENERIC_PTX.contains(".target sm_70"));
+/// ```
+pub const GENERIC_PTX: &str = include_str!("../generic.ptx");
+
+/// A template by its name.
+///
+/// ```
+/// let words = dtc_templates::KERNELS.iter().find(|kernel| kernel.name == "words").unwrap();
+/// assert!(words.text.contains("{{ entry }}"));
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Template {
+    /// The name that plans use.
+    pub name: &'static str,
+    /// CUDA C++ with the placeholders of minijinja.
+    pub text: &'static str,
+}
+
+/// Every way of moving bytes.
+pub const KERNELS: &[Template] = &[
+    Template { name: "words", text: include_str!("../kernels/words.cu") },
+    Template { name: "shifted", text: include_str!("../kernels/shifted.cu") },
+    Template { name: "gather", text: include_str!("../kernels/gather.cu") },
+    Template { name: "scatter", text: include_str!("../kernels/scatter.cu") },
+    Template { name: "rows", text: include_str!("../kernels/rows.cu") },
+    Template { name: "tiles", text: include_str!("../kernels/tiles.cu") },
+];
