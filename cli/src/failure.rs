@@ -1,5 +1,7 @@
 //! Why a command ends early, and with which status.
 
+use dtc_runtime::TransferError;
+use dtc_runtime::cuda::CudaError;
 use std::fmt::Display;
 use std::io;
 use std::path::Path;
@@ -20,6 +22,25 @@ pub enum Failure {
     /// Standard output cannot be written: status 3, or none if the reader has left.
     #[error("standard output: expected it to take the report, found {}", reason(.0))]
     Output(#[from] io::Error),
+}
+
+impl From<CudaError> for Failure {
+    fn from(error: CudaError) -> Failure {
+        match &error {
+            CudaError::Architecture { .. } => Failure::Missing(error.to_string()),
+            _ if error.is_absence() => Failure::Missing(error.to_string()),
+            _ => Failure::Data(error.to_string()),
+        }
+    }
+}
+
+impl From<TransferError> for Failure {
+    fn from(error: TransferError) -> Failure {
+        match error {
+            TransferError::Cuda(error) => error.into(),
+            error => Failure::Data(error.to_string()),
+        }
+    }
 }
 
 fn sentence(place: impl Display, expected: impl Display, found: impl Display) -> String {

@@ -7,6 +7,7 @@
 mod array_file;
 mod commands;
 mod description;
+mod device;
 mod failure;
 mod judge;
 mod mapped;

@@ -4,6 +4,7 @@ mod common;
 
 use common::{dtc, write};
 use serde_json::Value;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use tempfile::tempdir;
 
@@ -123,9 +124,52 @@ fn a_bench_without_peers_compares_with_memcpy() {
 #[test]
 fn the_doctor_looks_around() {
     let text = dtc(&std::env::temp_dir(), &["doctor"]).fine();
-    for part in ["vectors", "executable memory", "mpicc.mpich", "mpicc.openmpi", "gcc", "GPU"] {
+    for part in ["vectors", "executable memory", "mpicc.mpich", "mpicc.openmpi", "gcc", "GPU", "CUDA driver", "NVRTC"] {
         assert!(text.contains(part), "{part} in {text}");
     }
+}
+
+/// What the doctor says of these libraries.
+fn doctor(driver: &Path, nvrtc: &Path) -> String {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dtc"));
+    let output = command.arg("doctor").env("DTC_CUDA_DRIVER", driver).env("DTC_NVRTC", nvrtc).output().unwrap();
+    assert_eq!((output.status.code(), output.stderr), (Some(0), Vec::new()));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn the_doctor_says_how_to_get_cuda() {
+    let text = doctor(Path::new("/missing/cuda.so"), Path::new("/missing/nvrtc.so"));
+    for part in ["/missing/cuda.so; install the NVIDIA driver", "/missing/nvrtc.so; pip install nvidia-cuda-nvrtc"] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+}
+
+#[test]
+fn the_doctor_lists_devices() {
+    let folder = tempdir().expect("a folder");
+    let stubs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../runtime/tests/stub");
+    let library = |name: &str, definition: &str| {
+        let library = folder.path().join(format!("{name}{definition}.so"));
+        let source = stubs.join(name).with_extension("c");
+        let mut compiler = Command::new("cc");
+        compiler.args(["-shared", "-fPIC", &format!("-D{definition}"), "-o"]).arg(&library).arg(source);
+        assert!(compiler.status().expect("the C compiler cc").success());
+        library
+    };
+    let nvrtc = library("nvrtc", "STUB");
+    let text = doctor(&library("driver", "STUB_VERSION=12080"), &nvrtc);
+    for part in [
+        "12.8 (",
+        "GPU 0          first, sm_90, 132 multiprocessors, 1.0 GiB with 50.0 MiB of cache",
+        "GPU 1          second, sm_121",
+        "12.9 (",
+        "compiles for sm_75 to sm_90",
+    ] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    assert!(doctor(&library("driver", "STUB_VERSION=11040"), &nvrtc).contains("the driver is older"));
+    assert!(doctor(&library("driver", "STUB_NO_DEVICE"), &nvrtc).contains("nvidia-smi"));
 }
 
 #[test]

@@ -63,6 +63,14 @@ impl Committed {
         Committed { entry, inner: Arc::new(Inner { facts, engine }) }
     }
 
+    pub(crate) fn entry(&self) -> &Entry {
+        &self.entry
+    }
+
+    pub(crate) fn engine(&self) -> &Shared {
+        &self.inner.engine
+    }
+
     /// Size, bounds and signature as described.
     ///
     /// ```

@@ -3,14 +3,17 @@
 use crate::cache::{Cache, Caps};
 use crate::committed::Committed;
 use crate::cpu;
+use crate::cuda::CudaError;
 use crate::entry::Entry;
-use crate::worker::Queue;
+use crate::gpu::{DEVICES, Gpu};
+use crate::store::{Config, Store};
+use crate::worker::{Job, Queue};
 use dtc_compiler::datatype::Datatype;
 use dtc_compiler::layout::Point;
 use dtc_compiler::plan::Target;
 use dtc_compiler::{canonicalise, lower};
 use std::hash::{BuildHasher, RandomState};
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// When a kernel is compiled, for types that would gain by one.
@@ -80,6 +83,8 @@ pub(crate) struct Shared {
     cache: Mutex<Cache>,
     queue: Arc<Queue>,
     process: u32,
+    store: OnceLock<Arc<Store>>,
+    gpus: [OnceLock<Result<Gpu, CudaError>>; DEVICES],
 }
 
 impl Drop for Shared {
@@ -148,6 +153,8 @@ impl EngineBuilder {
                 cache: Mutex::new(Cache::new(caps)),
                 queue: Arc::default(),
                 process: std::process::id(),
+                store: OnceLock::new(),
+                gpus: Default::default(),
             }),
         }
     }
@@ -256,6 +263,23 @@ impl Engine {
         self.cache().len()
     }
 
+    /// A GPU, by its ordinal in CUDA. Opened at the first use and kept; types that are committed from then on are prepared for
+    /// it in the background.
+    ///
+    /// # Errors
+    ///
+    /// There is no driver, or no such device: [`CudaError::is_absence`] tells.
+    ///
+    /// ```
+    /// match dtc_runtime::Engine::new().gpu(0) {
+    ///     Ok(gpu) => println!("{}", gpu.device().info().name),
+    ///     Err(error) => println!("{error}"),
+    /// }
+    /// ```
+    pub fn gpu(&self, ordinal: u32) -> Result<Gpu, CudaError> {
+        self.shared.gpu(ordinal)
+    }
+
     fn cache(&self) -> std::sync::MutexGuard<'_, Cache> {
         // Whatever was interrupted, the cache only forgets.
         self.shared.cache.lock().unwrap_or_else(PoisonError::into_inner)
@@ -269,10 +293,23 @@ impl Shared {
         self.process != std::process::id()
     }
 
+    /// A GPU, opened at the first use.
+    pub(crate) fn gpu(&self, ordinal: u32) -> Result<Gpu, CudaError> {
+        if self.forked() {
+            return Err(CudaError::Forked);
+        }
+        let slot = self.gpus.get(ordinal as usize).ok_or(CudaError::Ordinal { ordinal, count: DEVICES as u32 })?;
+        let opened = slot.get_or_init(|| {
+            let store = self.store.get_or_init(|| Arc::new(Store::open(Config::from_environment())));
+            Gpu::open(ordinal, self.policy, self.background_thread, self.queue.clone(), store.clone())
+        });
+        opened.clone()
+    }
+
     /// Hands an entry to the background, if a kernel would pay.
     pub(crate) fn enqueue(&self, entry: &Arc<Entry>) {
         if entry.wants_kernel() && !self.forked() {
-            self.queue.push(entry, self.background_thread);
+            self.queue.push(Job::Cpu(Arc::downgrade(entry)), self.background_thread);
         }
     }
 }

@@ -1,12 +1,13 @@
 //! What equal types share: one canonical layout, one program, one kernel.
 
 use crate::cpu::{self, Kernel, Program, Sides};
+use crate::gpu::{self, DEVICES, GpuType};
 use dtc_compiler::layout::{Fingerprint, Layout, Point, TypeHash};
 use dtc_compiler::passes::Report;
 use dtc_compiler::plan::{Plan, Target};
 use std::fmt;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// Which code moves the bytes of a type.
 ///
@@ -51,6 +52,8 @@ pub(crate) struct Entry {
     target: Target,
     confirmation: OnceLock<Fingerprint>,
     uses: AtomicU32,
+    /// The type on every device that it was used on; made at the first.
+    devices: OnceLock<Box<[OnceLock<Arc<GpuType>>; DEVICES]>>,
 }
 
 impl Entry {
@@ -72,6 +75,7 @@ impl Entry {
             target,
             confirmation: OnceLock::new(),
             uses: AtomicU32::new(0),
+            devices: OnceLock::new(),
         }
     }
 
@@ -110,6 +114,12 @@ impl Entry {
 
     pub(crate) fn tier(&self) -> Tier {
         if self.kernel().is_some() { Tier::Specialised } else { Tier::Generic }
+    }
+
+    /// The type on a device.
+    pub(crate) fn on_device(&self, ordinal: usize, gpu: impl FnOnce() -> Arc<gpu::Shared>) -> &Arc<GpuType> {
+        let devices = self.devices.get_or_init(Default::default);
+        devices[ordinal].get_or_init(|| GpuType::new(gpu(), &self.layout, self.shape))
     }
 
     /// Counts a use; true when it is the one after which a lazy kernel is due.

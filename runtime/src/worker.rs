@@ -1,18 +1,74 @@
 //! Background compilation: one thread, started at the first type that needs it.
 
 use crate::entry::Entry;
+use crate::gpu::{self, GpuType};
+use dtc_compiler::plan::gpu::Variant;
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
+/// What the background does. Jobs do not keep types alive, and dropping one frees nothing.
+pub(crate) enum Job {
+    /// Compile a type for the CPU.
+    Cpu(Weak<Entry>),
+    /// Compile kernels of a type for a GPU. The number tells how many calls would have used them.
+    Gpu(Weak<GpuType>, Vec<Variant>, Arc<AtomicU32>),
+    /// Free code that no type needs any more.
+    Release(Weak<gpu::Shared>),
+}
+
+impl Job {
+    /// How soon the job should be done.
+    fn heat(&self) -> u32 {
+        match self {
+            // It takes a hundredth of the time that a kernel for a GPU takes.
+            Job::Cpu(_) => u32::MAX,
+            Job::Gpu(_, _, calls) => calls.load(Ordering::Relaxed),
+            Job::Release(_) => 0,
+        }
+    }
+
+    fn run(&self) {
+        match self {
+            Job::Cpu(entry) => {
+                if let Some(entry) = entry.upgrade() {
+                    entry.specialise();
+                }
+            }
+            Job::Gpu(on_device, variants, _) => {
+                if let Some(on_device) = on_device.upgrade() {
+                    on_device.compile(variants);
+                }
+            }
+            Job::Release(gpu) => {
+                if let Some(gpu) = gpu.upgrade() {
+                    gpu.release();
+                }
+            }
+        }
+    }
+}
+
 #[derive(Default)]
 struct State {
-    pending: VecDeque<Weak<Entry>>,
+    pending: VecDeque<Job>,
     started: bool,
     stopping: bool,
 }
 
-/// Entries that wait for their kernel.
+/// Waiting jobs that are looked through for the hottest.
+const COMPARED: usize = 64;
+
+impl State {
+    /// The hottest of the oldest jobs, and the oldest of those that are equally hot.
+    fn take(&mut self) -> Option<Job> {
+        let hottest = self.pending.iter().take(COMPARED).enumerate().rev().max_by_key(|(_, job)| job.heat())?.0;
+        self.pending.remove(hottest)
+    }
+}
+
+/// Work that waits.
 #[derive(Default)]
 pub(crate) struct Queue {
     state: Mutex<State>,
@@ -25,14 +81,17 @@ impl Queue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds an entry; starts the thread if there shall be one.
-    pub(crate) fn push(self: &Arc<Queue>, entry: &Arc<Entry>, threaded: bool) {
+    /// Adds a job; starts the thread if there shall be one.
+    pub(crate) fn push(self: &Arc<Queue>, job: Job, threaded: bool) {
         let mut state = self.state();
-        state.pending.push_back(Arc::downgrade(entry));
+        if state.stopping {
+            return;
+        }
+        state.pending.push_back(job);
         if threaded && !state.started {
             let queue = self.clone();
             let thread = std::thread::Builder::new().name("dtc-compile".to_owned());
-            // Without a thread the entries wait for `compile_pending`.
+            // Without a thread the jobs wait for `compile_pending`.
             state.started = thread.spawn(move || queue.serve()).is_ok();
         }
         drop(state);
@@ -43,12 +102,10 @@ impl Queue {
         lower_priority();
         let mut state = self.state();
         loop {
-            match state.pending.pop_front() {
-                Some(entry) => {
+            match state.take() {
+                Some(job) => {
                     drop(state);
-                    if let Some(entry) = entry.upgrade() {
-                        entry.specialise();
-                    }
+                    job.run();
                     state = self.state();
                 }
                 None if state.stopping => return,
@@ -57,17 +114,13 @@ impl Queue {
         }
     }
 
-    /// Compiles waiting entries in this thread until none is left or the time is up; returns how many still wait.
+    /// Does waiting jobs in this thread until none is left or the time is up; returns how many still wait.
     pub(crate) fn compile_pending(&self, budget: Duration) -> usize {
         let start = Instant::now();
         loop {
-            let entry = self.state().pending.pop_front();
-            match entry {
-                Some(entry) => {
-                    if let Some(entry) = entry.upgrade() {
-                        entry.specialise();
-                    }
-                }
+            let job = self.state().take();
+            match job {
+                Some(job) => job.run(),
                 None => return 0,
             }
             if start.elapsed() >= budget {

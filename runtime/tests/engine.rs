@@ -124,13 +124,13 @@ fn a_forked_child_packs_without_the_engine() {
     // SAFETY: the child calls only what this test is about, and leaves by `_exit`.
     let child = unsafe { libc::fork() };
     if child == 0 {
-        let result = std::panic::catch_unwind(|| {
+        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             check(&before, 2);
             check(&engine.commit(&records(4)), 2);
             let new = engine.commit(&records(5));
             check(&new, 2);
             assert_eq!(new.tier(), Tier::Generic);
-        });
+        }));
         // SAFETY: ends the child at once, with no destructors of the parent's state.
         unsafe { libc::_exit(i32::from(result.is_err())) };
     }

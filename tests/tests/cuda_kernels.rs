@@ -85,7 +85,7 @@ fn cases(name: &str, layout: &Layout, rng: &mut SmallRng, families: &mut BTreeMa
                 .blocks(blocks)
                 .threads(generic.variant.threads())
                 .tables(&interpreted.tables)
-                .extra(&interpreted.parameter(fragment.low, fragment.high));
+                .extra(&interpreted.parameter(fragment.low, fragment.high).map(u64::to_ne_bytes).concat());
             cases.push(make(&format!("{name}, {}", generic.entry), &kernel, &fragment, placement, rng));
             *families.entry(generic.entry.to_owned()).or_default() += 1;
         }

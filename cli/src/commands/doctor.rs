@@ -3,11 +3,12 @@
 use crate::failure::Failure;
 use crate::report;
 use dtc_compiler::datatype::text;
+use dtc_runtime::cuda::{Device, DeviceInfo, Driver, Nvrtc};
 use dtc_runtime::{Engine, Policy, Tier};
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-/// Says what this machine offers: vectors, executable memory, peers for measurements
+/// Says what this machine offers: vectors, executable memory, GPUs, peers for measurements
 #[derive(clap::Args)]
 pub struct Arguments {}
 
@@ -39,8 +40,54 @@ pub fn run(_: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
         };
         row(out, command, &state)?;
     }
-    row(out, "GPU", "not supported by this version, which packs and unpacks host memory")?;
-    Ok(())
+    gpu(out)
+}
+
+/// Devices and the libraries for them. That they are missing is no failure: the message says how to get them.
+fn gpu(out: &mut dyn Write) -> Result<(), Failure> {
+    let driver = Driver::get();
+    match &driver {
+        Ok(driver) => row(out, "CUDA driver", &format!("{}{}", driver.version(), place(driver.path())))?,
+        Err(error) => row(out, "CUDA driver", &error.to_string())?,
+    }
+    match Device::list() {
+        Ok(devices) => {
+            devices.iter().try_for_each(|device| row(out, &format!("GPU {}", device.ordinal), &line(device)))?
+        }
+        Err(_) if driver.is_err() => row(out, "GPU", "unknown without a CUDA driver")?,
+        Err(error) => row(out, "GPU", &error.to_string())?,
+    }
+    let nvrtc = match Nvrtc::get() {
+        Err(error) => error.to_string(),
+        Ok(nvrtc) => {
+            let known = nvrtc.supported_architectures();
+            let (oldest, newest) = (known.first().copied().unwrap_or(0), known.last().copied().unwrap_or(0));
+            let advice = match &driver {
+                Ok(driver) if nvrtc.version().major > driver.version().major => {
+                    "; the driver is older and may refuse its code: install a newer driver, or name an older \
+                     libnvrtc.so in DTC_NVRTC"
+                }
+                _ => "",
+            };
+            format!("{}{}, compiles for sm_{oldest} to sm_{newest}{advice}", nvrtc.version(), place(nvrtc.path()))
+        }
+    };
+    row(out, "NVRTC", &nvrtc)
+}
+
+fn place(path: Option<&Path>) -> String {
+    path.map_or_else(String::new, |path| format!(" ({})", path.display()))
+}
+
+fn line(device: &DeviceInfo) -> String {
+    format!(
+        "{}, sm_{}, {} multiprocessors, {} with {} of cache",
+        device.name,
+        device.architecture(),
+        device.multiprocessors,
+        report::bytes(device.memory_bytes),
+        report::bytes(device.l2_bytes)
+    )
 }
 
 fn row(out: &mut dyn Write, name: &str, value: &str) -> Result<(), Failure> {

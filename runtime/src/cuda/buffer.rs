@@ -176,10 +176,11 @@ impl DeviceBuffer {
         if source.is_empty() {
             return Ok(());
         }
-        let _scope = self.device.scope()?;
+        let _scope = self.device.scope_outside_capture()?;
         let destination = self.address + offset as u64;
         // SAFETY: the range lies within the buffer, and the source is as long.
-        unsafe { self.device.driver().copy_to_device(destination, source.as_ptr().cast(), source.len()) }
+        unsafe { self.device.driver().copy_to_device(destination, source.as_ptr().cast(), source.len())? };
+        self.wait()
     }
 
     /// Copies bytes out of it, ordered like work of the legacy default stream, and waits.
@@ -201,13 +202,13 @@ impl DeviceBuffer {
         if destination.is_empty() {
             return Ok(());
         }
-        let _scope = self.device.scope()?;
+        let _scope = self.device.scope_outside_capture()?;
         let source = self.address + offset as u64;
         // SAFETY: the range lies within the buffer, and the destination is as long and borrowed alone.
         unsafe { self.device.driver().copy_to_host(destination.as_mut_ptr().cast(), source, destination.len()) }
     }
 
-    /// Sets all bytes to one value, ordered like work of the legacy default stream. Need not wait.
+    /// Sets all bytes to one value, ordered like work of the legacy default stream, and waits.
     ///
     /// # Errors
     ///
@@ -227,9 +228,17 @@ impl DeviceBuffer {
         if self.bytes == 0 {
             return Ok(());
         }
-        let _scope = self.device.scope()?;
+        let _scope = self.device.scope_outside_capture()?;
         // SAFETY: the range is the whole buffer.
-        unsafe { self.device.driver().fill(self.address, value, self.bytes) }
+        unsafe { self.device.driver().fill(self.address, value, self.bytes)? };
+        self.wait()
+    }
+
+    /// Waits for the legacy default stream: the driver returns from small copies and from fills before they are done,
+    /// and streams that do not wait for the default stream would overtake them.
+    fn wait(&self) -> Result<(), CudaError> {
+        // SAFETY: the null stream is that of the current context, which the caller has made the device's.
+        unsafe { self.device.driver().stream_synchronize(StreamHandle::NULL) }
     }
 }
 

@@ -40,10 +40,24 @@ pub(crate) unsafe fn to_host(
 
 /// Enqueues a copy within a device.
 ///
+/// # Errors
+///
+/// The driver refuses.
+///
 /// # Safety
 ///
-/// As [`to_device`].
-pub(crate) unsafe fn on_device(stream: &Stream, destination: u64, source: u64, bytes: usize) -> Result<(), CudaError> {
+/// Both ranges are valid until the copy is done; while it may run, nobody writes to the source or uses the destination.
+///
+/// ```
+/// # use dtc_runtime::cuda::{Device, DeviceBuffer, Stream, copy};
+/// if let Ok(device) = Device::get(0) {
+///     let (stream, buffer) = (Stream::new(&device)?, DeviceBuffer::new(&device, 16)?);
+///     // SAFETY: both halves lie in the buffer, which is freed only when the device has done its work.
+///     unsafe { copy::on_device(&stream, buffer.address() + 8, buffer.address(), 8)? };
+/// }
+/// # Ok::<(), dtc_runtime::cuda::CudaError>(())
+/// ```
+pub unsafe fn on_device(stream: &Stream, destination: u64, source: u64, bytes: usize) -> Result<(), CudaError> {
     let _scope = stream.device().scope()?;
     // SAFETY: the caller answers for the ranges; stream and context are alive.
     unsafe { stream.device().driver().copy_on_device_async(destination, source, bytes, stream.handle()) }
@@ -62,10 +76,24 @@ pub(crate) unsafe fn between(stream: &Stream, destination: u64, source: u64, byt
 
 /// Enqueues setting bytes of a device to one value.
 ///
+/// # Errors
+///
+/// The driver refuses.
+///
 /// # Safety
 ///
 /// The range is valid until the fill is done, and nobody uses it while it may run.
-pub(crate) unsafe fn fill(stream: &Stream, destination: u64, value: u8, bytes: usize) -> Result<(), CudaError> {
+///
+/// ```
+/// # use dtc_runtime::cuda::{Device, DeviceBuffer, Stream, copy};
+/// if let Ok(device) = Device::get(0) {
+///     let (stream, buffer) = (Stream::new(&device)?, DeviceBuffer::new(&device, 16)?);
+///     // SAFETY: the range is the buffer, which is freed only when the device has done its work.
+///     unsafe { copy::fill(&stream, buffer.address(), 7, buffer.len())? };
+/// }
+/// # Ok::<(), dtc_runtime::cuda::CudaError>(())
+/// ```
+pub unsafe fn fill(stream: &Stream, destination: u64, value: u8, bytes: usize) -> Result<(), CudaError> {
     let _scope = stream.device().scope()?;
     // SAFETY: the caller answers for the range; stream and context are alive.
     unsafe { stream.device().driver().fill_async(destination, value, bytes, stream.handle()) }

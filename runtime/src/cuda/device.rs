@@ -297,7 +297,20 @@ impl Device {
     }
 
     /// Bytes of free and of all memory.
-    pub(crate) fn memory(&self) -> Result<(usize, usize), CudaError> {
+    ///
+    /// # Errors
+    ///
+    /// The driver refuses.
+    ///
+    /// ```
+    /// # use dtc_runtime::cuda::Device;
+    /// if let Ok(device) = Device::get(0) {
+    ///     let (free, all) = device.memory()?;
+    ///     assert!(free <= all);
+    /// }
+    /// # Ok::<(), dtc_runtime::cuda::CudaError>(())
+    /// ```
+    pub fn memory(&self) -> Result<(usize, usize), CudaError> {
         let _scope = self.scope()?;
         let (mut free, mut total) = (0, 0);
         // SAFETY: both pointers are to live integers, and the context is current.

@@ -51,11 +51,11 @@ impl fmt::Display for Version {
 #[non_exhaustive]
 pub enum CudaError {
     /// A library cannot be opened.
-    #[error("{library}: expected a library to open, found none ({}); {hint}", tried.join("; "))]
+    #[error("{library}: expected a library to open, found none among {}; {hint}", tried.join(", "))]
     LibraryMissing {
         /// What the library is: the CUDA driver, or NVRTC.
         library: &'static str,
-        /// The names and paths that were tried, each with the loader's reason.
+        /// The names and paths that were tried, with the loader's reason where something is there.
         tried: Vec<String>,
         /// How to get it.
         hint: &'static str,

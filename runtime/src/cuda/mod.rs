@@ -26,7 +26,7 @@
 mod abi;
 mod binary;
 mod buffer;
-pub(crate) mod copy;
+pub mod copy;
 mod device;
 mod driver;
 mod error;

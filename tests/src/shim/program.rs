@@ -136,7 +136,10 @@ impl Program {
         let mut source = String::from("#include \"cuda_on_cpu.h\"\n");
         for (number, Text { text, name, entries }) in self.texts.iter().enumerate().take(to).skip(from) {
             let name = name.replace(['"', '\\'], "'");
-            let _ = writeln!(source, "namespace {{ namespace {NAMESPACE}{number} {{\n#line 1 \"kernel of {name}\"");
+            let _ = writeln!(
+                source,
+                "namespace {{ namespace {NAMESPACE}{number} {{\n#line 1 \"text {number}, first used by {name}\""
+            );
             // Functions of C are one function in all namespaces.
             let _ = writeln!(source, "{}\n}} }}", text.replace("extern \"C\"", "extern \"C++\""));
             for line in text.lines().filter_map(|line| line.trim_start().strip_prefix("#define ")) {

@@ -1,6 +1,7 @@
 //! `dtc bench`: side by side with memcpy, hand-written loops and MPIs, in one run on this machine.
 
 mod case;
+mod cuda;
 mod measure;
 mod peer;
 mod prepare;
@@ -16,6 +17,8 @@ use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Measures packs and unpacks side by side with memcpy and, with --peers, hand-written loops and MPIs
+///
+/// With --backend cuda: kernels made for types, generic kernels, and a copy of as many bytes, on the first GPU.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Type descriptions [default: every file of ir-examples in a checkout]
@@ -36,13 +39,19 @@ pub struct Arguments {
     /// The script that builds peers [default: bench/peers of the checkout]
     #[arg(long, value_name = "PATH")]
     peers_script: Option<PathBuf>,
-    /// Interleaved rounds
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=1000))]
-    rounds: u16,
+    /// Where the data lies
+    #[arg(long, value_enum, default_value_t = Backend::Cpu)]
+    backend: Backend,
+    /// The index of cases for --backend cuda [default: bench/gpu/cases.json of the checkout]
+    #[arg(long, value_name = "FILE")]
+    gpu_cases: Option<PathBuf>,
+    /// Interleaved rounds [default: 5, with --backend cuda 9]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    rounds: Option<u16>,
     /// The least milliseconds of a sample
     #[arg(long, value_name = "MS", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=1000))]
     min_time: u16,
-    /// Writes all figures to a file
+    /// Writes all figures to a file; with --backend cuda one object to a line, as the programs in bench/gpu do
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     /// The date that the figures bear [default: today]
@@ -50,8 +59,22 @@ pub struct Arguments {
     date: Option<String>,
 }
 
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Backend {
+    /// In the memory of the host
+    Cpu,
+    /// In the memory of a GPU
+    Cuda,
+}
+
+/// Rounds unless said otherwise.
+const ROUNDS: u16 = 5;
+
 /// Runs the command.
 pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
+    if arguments.backend == Backend::Cuda {
+        return cuda::run(arguments, out);
+    }
     let mut cases = case::collect(&arguments.files, arguments.cases.as_deref())?;
     if let Some(text) = &arguments.only {
         cases.retain(|case| case.name.contains(text.as_str()));
@@ -65,7 +88,7 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
         notes = prepare::prepare(directory, &cases, &programs)?;
     }
     let settings = Settings {
-        rounds: arguments.rounds.into(),
+        rounds: arguments.rounds.unwrap_or(ROUNDS).into(),
         least: f64::from(arguments.min_time) * 1e6,
         peers: arguments.peers.as_deref(),
     };
@@ -111,7 +134,7 @@ fn to_json(arguments: &Arguments, results: &[Measured], notes: &[String]) -> ser
         "processor": processor(),
         "vectors": dtc_runtime::Engine::new().target().level.to_string(),
         "command": command,
-        "rounds": arguments.rounds,
+        "rounds": arguments.rounds.unwrap_or(ROUNDS),
         "min_time_ms": arguments.min_time,
         "peer_versions": versions,
         "units": "nanoseconds per call; ratios are peer over dtc, so above 1 dtc is faster",

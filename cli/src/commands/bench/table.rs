@@ -74,7 +74,8 @@ const DIRECTIONS: [(&str, Pick); 2] = [("pack", |result| &result.pack), ("unpack
 type Ratio = fn(&Contest) -> Option<f64>;
 const RATIOS: [(&str, Ratio); 2] = [("fastest peer/dtc", Contest::peer_ratio), ("better MPI/dtc", Contest::mpi_ratio)];
 
-fn table(header: &[&str]) -> Table {
+/// An empty table; all columns but the first are numbers.
+pub fn table(header: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::UTF8_HORIZONTAL_ONLY).set_header(header.iter().copied());
     for column in table.column_iter_mut().skip(1) {

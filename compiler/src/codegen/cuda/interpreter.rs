@@ -21,6 +21,9 @@ const NODE: usize = 48;
 /// Bytes before the nodes of a program.
 const HEAD: usize = 64;
 
+/// The last parameter of a generic kernel, as 64-bit numbers.
+pub type Parameter = [u64; (HEAD + INLINE_NODES * NODE) / 8];
+
 const SHAPE: Shape = Shape { threads: 256, unroll: 1 };
 
 /// One of the generic kernels.
@@ -128,7 +131,7 @@ pub fn generic_source() -> Result<String, CodegenError> {
 /// A layout as the generic kernels interpret it.
 #[derive(Clone, Debug)]
 pub struct Interpreted {
-    program: Vec<u8>,
+    program: Parameter,
     /// What the parameter `tables` points at, on a boundary of 16 bytes; empty when it is not read.
     pub tables: Vec<u8>,
 }
@@ -159,28 +162,31 @@ impl Interpreted {
         let size = if plan.continues() { 1 << 62 } else { layout.size().max(1) };
         let (magic, shift) = magic(size);
         let root = layout.root();
-        let mut program = Vec::with_capacity(HEAD + INLINE_NODES * NODE);
-        program.extend_from_slice(&[0; 16]);
+        let mut bytes = Vec::with_capacity(HEAD + INLINE_NODES * NODE);
+        bytes.extend_from_slice(&[0; 16]);
         for number in [size, magic, layout.extent() as u64, root.offset as u64] {
-            program.extend_from_slice(&number.to_le_bytes());
+            bytes.extend_from_slice(&number.to_le_bytes());
         }
         for number in [shift, root.node.index() as u32, count as u32, 0] {
-            program.extend_from_slice(&number.to_le_bytes());
+            bytes.extend_from_slice(&number.to_le_bytes());
         }
         if inline {
-            program.extend_from_slice(&nodes);
+            bytes.extend_from_slice(&nodes);
         } else {
             tables[..nodes.len()].copy_from_slice(&nodes);
         }
-        program.resize(HEAD + INLINE_NODES * NODE, 0);
+        let mut program: Parameter = [0; (HEAD + INLINE_NODES * NODE) / 8];
+        for (word, eight) in program.iter_mut().zip(bytes.as_chunks::<8>().0) {
+            *word = u64::from_le_bytes(*eight);
+        }
         Interpreted { program, tables }
     }
 
     /// The last parameter of a generic kernel, for elements that span these displacements in memory.
-    pub fn parameter(&self, low: i64, high: i64) -> Vec<u8> {
-        let mut program = self.program.clone();
-        program[..8].copy_from_slice(&low.to_le_bytes());
-        program[8..16].copy_from_slice(&high.to_le_bytes());
+    pub fn parameter(&self, low: i64, high: i64) -> Parameter {
+        let mut program = self.program;
+        program[0] = low as u64;
+        program[1] = high as u64;
         program
     }
 }

@@ -74,7 +74,10 @@ pub enum Family {
     /// Aligned packed words to memory at any alignment. Unpacks only.
     Scatter,
     /// Words of memory that rows of one odd length fill. Unpacks only.
-    Rows,
+    Rows {
+        /// What the addresses of rows are multiples of, in bytes: 1, 2, 4 or 8.
+        aligned: u32,
+    },
     /// Tiles through shared memory.
     Tiles,
 }
@@ -183,7 +186,7 @@ impl GpuPlan {
             Family::Words { word, .. } | Family::Shifted { word } => end / u64::from(word),
             Family::Tiles => end / u64::from(self.grain.word()),
             Family::Gather | Family::Scatter => end,
-            Family::Rows => self.row.map_or(end, |row| (end / row + 2).saturating_mul(self.slots())),
+            Family::Rows { aligned } => self.row.map_or(end, |row| (end / row + 2).saturating_mul(self.slots(aligned))),
         };
         Variant { direction, family, wide: units >= NARROW }
     }
@@ -209,18 +212,17 @@ impl GpuPlan {
                 spread(end.div_ceil(word) - call.first / word, threads)
             }
             Family::Gather | Family::Scatter => spread((call.bytes + call.packed % SLOT).div_ceil(SLOT), threads),
-            Family::Rows => {
+            Family::Rows { aligned } => {
                 let row = self.row?;
-                spread((end.div_ceil(row) - call.first / row).checked_mul(self.slots())?, threads)
+                spread((end.div_ceil(row) - call.first / row).checked_mul(self.slots(aligned))?, threads)
             }
             Family::Tiles => self.tiles.as_ref()?.blocks(call),
         }
     }
 
-    /// Words of memory that a row may touch.
-    pub(crate) fn slots(&self) -> u64 {
-        let before = SLOT - u64::from(self.grain.starts.min(SLOT as u32));
-        self.row.map_or(1, |row| (before + row).div_ceil(SLOT))
+    /// Words of memory that a row may touch whose address is a multiple of `aligned` bytes.
+    pub(crate) fn slots(&self, aligned: u32) -> u64 {
+        self.row.map_or(1, |row| (SLOT - u64::from(aligned) + row).div_ceil(SLOT))
     }
 
     fn family(&self, direction: Direction, call: &Call) -> Family {
@@ -243,7 +245,9 @@ impl GpuPlan {
         match direction {
             Direction::Pack => Family::Gather,
             Direction::Unpack if word >= 4 => Family::Shifted { word: preferred },
-            Direction::Unpack if self.row.is_some_and(|row| row >= SLOT) => Family::Rows,
+            Direction::Unpack if self.row.is_some_and(|row| row >= SLOT) => {
+                Family::Rows { aligned: self.grain.starts.min(aligned).min(SLOT as u32) }
+            }
             Direction::Unpack => Family::Scatter,
         }
     }

@@ -1,0 +1,400 @@
+//! One case on a GPU: checks, then interleaved rounds.
+
+use super::cases::Case;
+use super::check::{GUARD, POISON, Pattern, in_parallel};
+use crate::device::{OnDevice, copy, fill};
+use crate::failure::Failure;
+use crate::timing::median;
+use dtc_compiler::codegen::cuda::GenericKernel;
+use dtc_compiler::plan::Direction;
+use dtc_compiler::plan::gpu::{Call, GpuPlan};
+use dtc_runtime::cuda::{CudaError, Device, DeviceBuffer, Event, Stream};
+use dtc_runtime::{Committed, Engine, Gpu, Policy, Tier};
+use serde_json::{Value, json};
+use std::time::Instant;
+
+/// Bytes that are written to empty the cache of the device.
+const FLUSH_BYTES: u64 = 256 << 20;
+
+/// Seconds of a call from which on three rounds are enough.
+const SLOW: f64 = 0.5;
+
+/// Where in the pattern the packed bytes of unpacks begin.
+const PHASE: usize = 12_345;
+
+/// Who moves the bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Contestant {
+    /// The kernel compiled for the type.
+    Specialised,
+    /// The kernel that serves every type.
+    Generic,
+    /// The driver's copy of as many bytes, contiguous on both sides.
+    Memcpy,
+}
+
+/// All of them.
+pub const CONTESTANTS: [Contestant; 3] = [Contestant::Specialised, Contestant::Generic, Contestant::Memcpy];
+
+impl Contestant {
+    /// The name in figures, beside those of the peers.
+    pub fn name(self) -> &'static str {
+        match self {
+            Contestant::Specialised => "dtc",
+            Contestant::Generic => "dtc generic",
+            Contestant::Memcpy => "memcpy",
+        }
+    }
+}
+
+/// What was found of a contestant.
+pub struct Line {
+    /// Who.
+    pub contestant: Contestant,
+    /// The case.
+    pub case: String,
+    /// Which way.
+    pub direction: Direction,
+    /// Packed bytes of a transfer.
+    pub packed_bytes: u64,
+    /// Which kernel served.
+    pub variant: String,
+    /// Microseconds with the cache emptied, and right after the same call; or what went wrong.
+    pub times: Result<Times, String>,
+    /// Whether it moved wrong bytes.
+    pub wrong: bool,
+}
+
+/// Medians of rounds, in microseconds.
+#[derive(Clone, Copy)]
+pub struct Times {
+    /// With the cache emptied.
+    pub cold: f64,
+    /// Right after the same call.
+    pub warm: f64,
+    /// How many rounds.
+    pub rounds: usize,
+}
+
+impl Line {
+    /// In the form of the peers' lines.
+    pub fn to_json(&self) -> Value {
+        let rounded = |time: f64| (time * 1e3).round() / 1e3;
+        let mut line = json!({
+            "peer": self.contestant.name(),
+            "case": self.case,
+            "direction": self.direction.to_string(),
+            "packed_bytes": self.packed_bytes,
+            "cold_us": self.times.as_ref().ok().map(|times| rounded(times.cold)),
+            "warm_us": self.times.as_ref().ok().map(|times| rounded(times.warm)),
+            "variant": self.variant,
+        });
+        match &self.times {
+            Ok(times) => line["rounds"] = times.rounds.into(),
+            Err(error) => line["error"] = error.as_str().into(),
+        }
+        line
+    }
+}
+
+/// The buffers and engines of all cases.
+pub struct Arena {
+    /// Waits for compilers.
+    pub specialised: Engine,
+    /// Never compiles.
+    pub generic: Engine,
+    /// The device of the first.
+    pub gpu: Gpu,
+    other_gpu: Gpu,
+    stream: Stream,
+    start: Event,
+    end: Event,
+    pattern: Pattern,
+    memory: DeviceBuffer,
+    packed: DeviceBuffer,
+    contiguous: DeviceBuffer,
+    flushed: DeviceBuffer,
+    flushes: u8,
+    image: Vec<u8>,
+    packed_image: Vec<u8>,
+}
+
+/// Where the elements of a case lie.
+struct Placed {
+    origin: u64,
+    buffer: u64,
+    packed: u64,
+}
+
+impl Placed {
+    fn of(case: &Case, committed: &Committed) -> Result<Placed, Failure> {
+        let refused = |error: &dyn std::fmt::Display| Failure::Description(format!("{}: {error}", case.name));
+        let packed = committed.packed_size(case.count).map_err(|error| refused(&error))?;
+        let (low, high) = committed.span(case.count).unwrap_or((0, 0));
+        let before = u64::try_from((-low).max(0)).map_err(|error| refused(&error))?;
+        // Allocations are aligned to 256 bytes; so is address 0, if it is not at the beginning.
+        let origin = case.origin.max(before.next_multiple_of(256));
+        let end = u64::try_from(i128::from(origin) + high.max(0)).map_err(|error| refused(&error))?;
+        Ok(Placed { origin, buffer: case.buffer.unwrap_or(0).max(end), packed })
+    }
+}
+
+impl Arena {
+    /// Engines and buffers for cases of at most so many bytes.
+    pub fn new(buffer: u64, packed: u64) -> Result<Arena, Failure> {
+        let specialised = Engine::builder().policy(Policy::Eager).build();
+        let generic = Engine::builder().policy(Policy::Off).build();
+        let gpu = specialised.gpu(0)?;
+        let other_gpu = generic.gpu(0)?;
+        gpu.load()?;
+        other_gpu.load()?;
+        let device = gpu.device().clone();
+        let (free, _) = device.memory()?;
+        let wanted = buffer + 2 * packed + 3 * GUARD + FLUSH_BYTES + (128 << 20);
+        if wanted > free as u64 {
+            let found = format!("{free} that are free; choose cases with --only");
+            return Err(Failure::data("memory of the GPU", format_args!("{wanted} bytes"), found));
+        }
+        let allocate = |device: &Device, bytes: u64| DeviceBuffer::new(device, bytes as usize);
+        Ok(Arena {
+            stream: Stream::new(&device)?,
+            start: Event::timed(&device)?,
+            end: Event::timed(&device)?,
+            pattern: Pattern::new(&device)?,
+            memory: allocate(&device, buffer + GUARD)?,
+            packed: allocate(&device, packed + GUARD)?,
+            contiguous: allocate(&device, packed + GUARD)?,
+            flushed: allocate(&device, FLUSH_BYTES)?,
+            flushes: 0,
+            image: vec![0; (buffer + GUARD) as usize],
+            packed_image: vec![0; (packed + GUARD) as usize],
+            specialised,
+            generic,
+            gpu,
+            other_gpu,
+        })
+    }
+
+    /// Checks and measures a case in both directions.
+    pub fn run(&mut self, case: &Case, rounds: usize) -> Result<Vec<Line>, Failure> {
+        let committed = [self.specialised.commit(&case.datatype), self.generic.commit(&case.datatype)];
+        let placed = Placed::of(case, &committed[0])?;
+        self.make_room(&placed)?;
+        committed[0].prepare(&self.gpu)?;
+        committed[1].prepare(&self.other_gpu)?;
+        let plan = GpuPlan::new(committed[0].layout());
+        let mut lines = Vec::new();
+        for direction in [Direction::Pack, Direction::Unpack] {
+            self.expect(direction, case, &placed, &committed[0])?;
+            let mut contest = Contest { arena: self, case, placed: &placed, committed: &committed, direction };
+            lines.extend(contest.run(&plan, rounds)?);
+        }
+        Ok(lines)
+    }
+
+    /// Larger buffers, where an index or a file did not tell.
+    fn make_room(&mut self, placed: &Placed) -> Result<(), Failure> {
+        let device = self.gpu.device().clone();
+        let larger = |buffer: &mut DeviceBuffer, bytes: u64| {
+            if (buffer.len() as u64) < bytes {
+                *buffer = DeviceBuffer::new(&device, 0)?;
+                *buffer = DeviceBuffer::new(&device, bytes as usize)?;
+            }
+            Ok::<(), CudaError>(())
+        };
+        larger(&mut self.memory, placed.buffer + GUARD)?;
+        larger(&mut self.packed, placed.packed + GUARD)?;
+        larger(&mut self.contiguous, placed.packed + GUARD)?;
+        let lacking = (placed.buffer + placed.packed + 2 * GUARD)
+            .saturating_sub((self.image.len() + self.packed_image.len()) as u64);
+        super::check::host_has(lacking)?;
+        self.image.resize(self.image.len().max((placed.buffer + GUARD) as usize), 0);
+        self.packed_image.resize(self.packed_image.len().max((placed.packed + GUARD) as usize), 0);
+        Ok(())
+    }
+
+    /// Prepares the source on the device, and what the call must make of it on the host.
+    fn expect(
+        &mut self,
+        direction: Direction,
+        case: &Case,
+        placed: &Placed,
+        committed: &Committed,
+    ) -> Result<(), Failure> {
+        let Placed { origin, buffer, packed } = *placed;
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let image = &mut self.image[..buffer as usize];
+        let packed_image = &mut self.packed_image[..packed as usize];
+        let refused = |error| Failure::Data(format!("{}: {error}", case.name));
+        match direction {
+            Direction::Pack => {
+                self.pattern.fill(image, 0);
+                self.pattern.enqueue_fill(&self.stream, &self.memory, buffer, 0)?;
+                let packed = packed_image;
+                committed.pack_parallel(image, origin as usize, case.count, packed, threads).map_err(refused)?;
+                self.packed_image[placed.packed as usize..][..GUARD as usize].fill(POISON);
+            }
+            Direction::Unpack => {
+                self.pattern.fill(packed_image, PHASE);
+                self.pattern.enqueue_fill(&self.stream, &self.packed, packed, PHASE)?;
+                let image = &mut self.image[..(buffer + GUARD) as usize];
+                in_parallel(image, |_, part| part.fill(POISON));
+                let packed = &self.packed_image[..packed as usize];
+                committed.unpack_parallel(packed, image, origin as usize, case.count, threads).map_err(refused)?;
+            }
+        }
+        Ok(self.stream.synchronize()?)
+    }
+}
+
+/// One direction of one case.
+struct Contest<'a> {
+    arena: &'a mut Arena,
+    case: &'a Case,
+    placed: &'a Placed,
+    /// By the engine that compiles, and by the one that does not.
+    committed: &'a [Committed; 2],
+    direction: Direction,
+}
+
+impl Contest<'_> {
+    fn run(&mut self, plan: &GpuPlan, rounds: usize) -> Result<Vec<Line>, Failure> {
+        let mut rounds = rounds;
+        let mut outcomes = Vec::new();
+        for contestant in CONTESTANTS {
+            let (outcome, wrong, seconds) = self.judge(contestant, plan)?;
+            if seconds > SLOW {
+                rounds = rounds.min(3);
+            }
+            outcomes.push((contestant, outcome, wrong));
+        }
+        let mut samples: Vec<[Vec<f64>; 2]> = outcomes.iter().map(|_| [Vec::new(), Vec::new()]).collect();
+        for _ in 0..rounds {
+            for ((contestant, outcome, _), samples) in outcomes.iter().zip(&mut samples) {
+                if outcome.is_ok() {
+                    for (warm, samples) in samples.iter_mut().enumerate() {
+                        samples.push(self.time(*contestant, warm == 1)?);
+                    }
+                }
+            }
+        }
+        let lines = outcomes.into_iter().zip(&samples).map(|((contestant, outcome, wrong), [cold, warm])| Line {
+            contestant,
+            case: self.case.name.clone(),
+            direction: self.direction,
+            packed_bytes: self.placed.packed,
+            variant: self.variant(contestant, plan),
+            times: outcome.map(|()| Times { cold: median(cold), warm: median(warm), rounds }),
+            wrong,
+        });
+        Ok(lines.collect())
+    }
+
+    /// Calls once and looks at every byte: what is wrong, whether it is the bytes, and how long the call took.
+    fn judge(&mut self, contestant: Contestant, plan: &GpuPlan) -> Result<(Result<(), String>, bool, f64), Failure> {
+        let specialised = &self.committed[0];
+        if contestant == Contestant::Specialised
+            && plan.allows()
+            && specialised.gpu_tier(&self.arena.gpu) != Tier::Specialised
+        {
+            let problem = self.arena.gpu.problem().map_or_else(|| "no kernel".to_owned(), |error| error.to_string());
+            return Ok((Err(problem), false, 0.0));
+        }
+        let pack = self.direction == Direction::Pack;
+        let Placed { buffer, packed, .. } = *self.placed;
+        let arena = &mut *self.arena;
+        if contestant != Contestant::Memcpy {
+            match self.direction {
+                Direction::Pack => fill(&arena.stream, &arena.packed, 0..packed + GUARD, POISON)?,
+                Direction::Unpack => fill(&arena.stream, &arena.memory, 0..buffer + GUARD, POISON)?,
+            }
+        }
+        arena.stream.synchronize()?;
+        // The first call may load code; the second tells how slow it is.
+        let mut seconds = 0.0;
+        for _ in 0..2 {
+            let start = Instant::now();
+            if let Err(error) = self.enqueue(contestant) {
+                return Ok((Err(error.to_string()), false, 0.0));
+            }
+            self.arena.stream.synchronize()?;
+            seconds = start.elapsed().as_secs_f64();
+        }
+        if contestant == Contestant::Memcpy {
+            return Ok((Ok(()), false, seconds));
+        }
+        let arena = &mut *self.arena;
+        let (found, expected) = if pack {
+            (&arena.packed, &arena.packed_image[..(packed + GUARD) as usize])
+        } else {
+            (&arena.memory, &arena.image[..(buffer + GUARD) as usize])
+        };
+        let side = if pack { "packed" } else { "memory" };
+        Ok(match arena.pattern.difference(found, expected)? {
+            None => (Ok(()), false, seconds),
+            Some((at, expected, found)) => {
+                (Err(format!("wrong bytes: {side} byte {at}: expected {expected}, found {found}")), true, seconds)
+            }
+        })
+    }
+
+    fn on_device(&self, contestant: Contestant) -> OnDevice<'_> {
+        OnDevice {
+            committed: &self.committed[usize::from(contestant == Contestant::Generic)],
+            count: self.case.count,
+            memory: &self.arena.memory,
+            origin: self.placed.origin,
+            packed: &self.arena.packed,
+            at: 0,
+        }
+    }
+
+    fn enqueue(&self, contestant: Contestant) -> Result<(), CudaError> {
+        let Arena { stream, packed, contiguous, .. } = &*self.arena;
+        let bytes = self.placed.packed;
+        match (contestant, self.direction) {
+            // The packed bytes of unpacks are a source, and stay as they are.
+            (Contestant::Memcpy, Direction::Pack) => copy(stream, packed, 0, contiguous, 0, bytes),
+            (Contestant::Memcpy, Direction::Unpack) => copy(stream, contiguous, 0, packed, 0, bytes),
+            _ => self.on_device(contestant).enqueue(self.direction, stream, 0, bytes).map(drop),
+        }
+    }
+
+    /// Microseconds of one call. The fills before it keep the device busy while the host enqueues the rest, so that no
+    /// time of the host lies between the events.
+    fn time(&mut self, contestant: Contestant, warm: bool) -> Result<f64, CudaError> {
+        for _ in 0..2 {
+            let arena = &mut *self.arena;
+            arena.flushes = arena.flushes.wrapping_add(1);
+            fill(&arena.stream, &arena.flushed, 0..FLUSH_BYTES, arena.flushes)?;
+        }
+        if warm {
+            self.enqueue(contestant)?;
+        }
+        let Arena { stream, start, end, .. } = &*self.arena;
+        start.record(stream)?;
+        self.enqueue(contestant)?;
+        end.record(stream)?;
+        end.synchronize()?;
+        Ok(f64::from(start.elapsed_ms(end)?) * 1e3)
+    }
+
+    /// Which kernel serves the call.
+    fn variant(&self, contestant: Contestant, plan: &GpuPlan) -> String {
+        let call = Call {
+            memory: self.arena.memory.address() + self.placed.origin,
+            packed: self.arena.packed.address(),
+            first: 0,
+            bytes: self.placed.packed,
+        };
+        let text = match contestant {
+            Contestant::Memcpy => return "a copy by the driver".to_owned(),
+            _ if self.placed.packed == 0 => return "nothing to move".to_owned(),
+            _ if plan.is_contiguous() => return "contiguous: a copy by the driver".to_owned(),
+            Contestant::Specialised if plan.allows() => plan.variant(self.direction, &call).to_string(),
+            _ => GenericKernel::serving(plan, self.direction, &call).variant.to_string(),
+        };
+        // The direction has a field of its own.
+        text.strip_prefix(&format!("{}: ", self.direction)).unwrap_or(&text).to_owned()
+    }
+}

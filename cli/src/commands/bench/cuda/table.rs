@@ -1,0 +1,104 @@
+//! The table of a run on a GPU, and its geometric means.
+
+use super::contest::{Contestant, Line, Times};
+use crate::commands::bench::table::table;
+use crate::failure::Failure;
+use crate::report;
+use crate::timing::geometric_mean;
+use dtc_compiler::plan::Direction;
+use std::io::Write;
+
+/// The lines of one direction of one case.
+struct Row<'a>(&'a [Line]);
+
+impl Row<'_> {
+    fn of(&self, contestant: Contestant) -> Option<&Line> {
+        self.0.iter().find(|line| line.contestant == contestant)
+    }
+
+    fn times(&self, contestant: Contestant) -> Option<Times> {
+        self.of(contestant)?.times.as_ref().ok().copied()
+    }
+
+    /// How many times as fast as another a contestant is.
+    fn ratio(&self, contestant: Contestant, other: Contestant, time: fn(&Times) -> f64) -> Option<f64> {
+        Some(time(&self.times(other)?) / time(&self.times(contestant)?).max(1e-3))
+    }
+}
+
+const COLD: fn(&Times) -> f64 = |times| times.cold;
+const WARM: fn(&Times) -> f64 = |times| times.warm;
+
+/// Prints everything.
+pub fn print(lines: &[Line], out: &mut dyn Write) -> Result<(), Failure> {
+    let rows: Vec<Row> = lines
+        .chunk_by(|one, other| one.case == other.case && one.direction == other.direction)
+        .map(Row)
+        .collect();
+    for direction in [Direction::Pack, Direction::Unpack] {
+        writeln!(out, "\n{direction}: payload in GB/s with the cache emptied; ratios are speeds")?;
+        let header = ["type", "packed", "dtc", "generic", "memcpy", "dtc/memcpy", "warm", "dtc/generic", "kernel"];
+        let mut table = table(&header);
+        for row in rows.iter().filter(|row| row.0[0].direction == direction) {
+            let line = &row.0[0];
+            let rate = |contestant| match row.of(contestant).map(|line| (&line.times, line.wrong)) {
+                Some((Ok(times), _)) => format!("{:.1}", line.packed_bytes as f64 / times.cold.max(1e-3) / 1e3),
+                Some((Err(_), true)) => "WRONG".to_owned(),
+                _ => "-".to_owned(),
+            };
+            let ratio = |contestant, other, time| {
+                row.ratio(contestant, other, time).map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.2}"))
+            };
+            table.add_row([
+                line.case.clone(),
+                report::bytes(line.packed_bytes),
+                rate(Contestant::Specialised),
+                rate(Contestant::Generic),
+                rate(Contestant::Memcpy),
+                ratio(Contestant::Specialised, Contestant::Memcpy, COLD),
+                ratio(Contestant::Specialised, Contestant::Memcpy, WARM),
+                ratio(Contestant::Specialised, Contestant::Generic, COLD),
+                line.variant.clone(),
+            ]);
+        }
+        if let Some(column) = table.column_mut(8) {
+            column.set_cell_alignment(comfy_table::CellAlignment::Left);
+        }
+        writeln!(out, "{table}")?;
+    }
+    means(&rows, out)?;
+    for line in lines {
+        if let Err(error) = &line.times {
+            writeln!(out, "{} {}, {}: {error}", line.direction, line.case, line.contestant.name())?;
+        }
+    }
+    Ok(())
+}
+
+fn means(rows: &[Row], out: &mut dyn Write) -> Result<(), Failure> {
+    type Ratio = (&'static str, Contestant, Contestant, fn(&Times) -> f64);
+    const RATIOS: [Ratio; 4] = [
+        ("dtc/memcpy, cold", Contestant::Specialised, Contestant::Memcpy, COLD),
+        ("dtc/memcpy, warm", Contestant::Specialised, Contestant::Memcpy, WARM),
+        ("generic/memcpy, cold", Contestant::Generic, Contestant::Memcpy, COLD),
+        ("dtc/generic, cold", Contestant::Specialised, Contestant::Generic, COLD),
+    ];
+    writeln!(out)?;
+    for direction in [Direction::Pack, Direction::Unpack] {
+        for (what, contestant, other, time) in RATIOS {
+            let of = |row: &&Row| row.0[0].direction == direction;
+            let ratios: Vec<(f64, &str)> = rows
+                .iter()
+                .filter(of)
+                .filter_map(|row| Some((row.ratio(contestant, other, time)?, row.0[0].case.as_str())))
+                .collect();
+            let Some((least, case)) = ratios.iter().copied().min_by(|one, other| one.0.total_cmp(&other.0)) else {
+                continue;
+            };
+            let mean = geometric_mean(&ratios.iter().map(|(ratio, _)| *ratio).collect::<Vec<_>>());
+            let (way, cases) = (direction.to_string(), ratios.len());
+            writeln!(out, "{way:<7} {what:<21} geometric mean {mean:.3}, minimum {least:.3} ({case}), {cases} cases")?;
+        }
+    }
+    Ok(())
+}

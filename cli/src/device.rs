@@ -1,0 +1,98 @@
+//! Calls on memory of a GPU: every range is held against its buffer, as the calls on slices do.
+#![expect(unsafe_code, reason = "the runtime takes addresses for data on a device")]
+
+use dtc_compiler::plan::Direction;
+use dtc_runtime::cuda::{CudaError, DeviceBuffer, Stream, copy};
+use dtc_runtime::{Committed, TransferError};
+use std::ops::Range;
+
+/// Elements in one buffer and their packed bytes in another, both on one device.
+#[derive(Clone, Copy)]
+pub struct OnDevice<'a> {
+    /// The type.
+    pub committed: &'a Committed,
+    /// How many elements.
+    pub count: u64,
+    /// Where the elements lie.
+    pub memory: &'a DeviceBuffer,
+    /// Where in it address 0 of the type lies.
+    pub origin: u64,
+    /// Where the packed bytes lie.
+    pub packed: &'a DeviceBuffer,
+    /// Where in it the first of them lies.
+    pub at: u64,
+}
+
+impl OnDevice<'_> {
+    /// Enqueues a call for packed bytes `offset .. offset + max`; returns how many there are.
+    pub fn enqueue(&self, direction: Direction, stream: &Stream, offset: u64, max: u64) -> Result<u64, CudaError> {
+        let (memory, packed) = self.addresses(max)?;
+        // SAFETY: `addresses` found both sides inside their buffers, which are of one device; they are freed only when
+        // the device has done its work.
+        unsafe {
+            match direction {
+                Direction::Pack => self.committed.pack_enqueue(stream, memory, self.count, offset, packed, max),
+                Direction::Unpack => self.committed.unpack_enqueue(stream, packed, max, memory, self.count, offset),
+            }
+        }
+    }
+
+    /// Makes the same call and waits for it.
+    pub fn call(&self, direction: Direction, offset: u64, max: u64) -> Result<u64, TransferError> {
+        let (memory, packed) = self.addresses(max)?;
+        // SAFETY: as in `enqueue`.
+        unsafe {
+            match direction {
+                Direction::Pack => self.committed.pack_any(memory, self.count, offset, packed, max),
+                Direction::Unpack => self.committed.unpack_any(packed, max, memory, self.count, offset),
+            }
+        }
+    }
+
+    /// The addresses of element 0 and of the first packed byte, if all elements and so many packed bytes lie in bounds.
+    fn addresses(&self, max: u64) -> Result<(*mut u8, *mut u8), CudaError> {
+        within(self.packed, self.at, max)?;
+        if let Some((low, high)) = self.committed.span(self.count) {
+            let (first, end) = (i128::from(self.origin) + low, i128::from(self.origin) + high);
+            let out = || bounds(u64::try_from(first).unwrap_or(u64::MAX), (high - low) as u64, self.memory);
+            let (first, end) = (u64::try_from(first).map_err(|_| out())?, u64::try_from(end).map_err(|_| out())?);
+            within(self.memory, first, end - first)?;
+        }
+        Ok(((self.memory.address() + self.origin) as *mut u8, (self.packed.address() + self.at) as *mut u8))
+    }
+}
+
+/// Enqueues a copy between buffers of one device, without overlap.
+pub fn copy(
+    stream: &Stream,
+    destination: &DeviceBuffer,
+    at: u64,
+    source: &DeviceBuffer,
+    from: u64,
+    bytes: u64,
+) -> Result<(), CudaError> {
+    within(destination, at, bytes)?;
+    within(source, from, bytes)?;
+    // SAFETY: both ranges lie in their buffers, which are freed only when the device has done its work. Two that overlap
+    // would leave bytes of either in a buffer that holds nothing but bytes.
+    unsafe { copy::on_device(stream, destination.address() + at, source.address() + from, bytes as usize) }
+}
+
+/// Enqueues setting a range of a buffer to one value.
+pub fn fill(stream: &Stream, buffer: &DeviceBuffer, range: Range<u64>, value: u8) -> Result<(), CudaError> {
+    let bytes = range.end.saturating_sub(range.start);
+    within(buffer, range.start, bytes)?;
+    // SAFETY: the range lies in the buffer, which is freed only when the device has done its work.
+    unsafe { copy::fill(stream, buffer.address() + range.start, value, bytes as usize) }
+}
+
+fn within(buffer: &DeviceBuffer, offset: u64, bytes: u64) -> Result<(), CudaError> {
+    match offset.checked_add(bytes) {
+        Some(end) if end <= buffer.len() as u64 => Ok(()),
+        _ => Err(bounds(offset, bytes, buffer)),
+    }
+}
+
+fn bounds(offset: u64, bytes: u64, buffer: &DeviceBuffer) -> CudaError {
+    CudaError::Bounds { offset: offset as usize, bytes: bytes as usize, length: buffer.len() }
+}

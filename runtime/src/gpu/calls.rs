@@ -1,0 +1,348 @@
+//! The calls of a committed type on data in any memory.
+
+use super::on_device::{GpuType, Move};
+use super::request::{Request, TransferError};
+use super::{DEVICES, Gpu};
+use crate::committed::Committed;
+use crate::cuda::pointer::{PointerKind, classify};
+use crate::cuda::{CudaError, Stream};
+use crate::entry::Tier;
+use dtc_compiler::plan::Direction;
+use std::sync::Arc;
+
+/// Where the bytes of a call lie.
+enum Place {
+    Host,
+    Device(u32),
+}
+
+impl Committed {
+    /// Enqueues a pack on a CUDA stream and returns at once: packed bytes `offset .. offset + max` of `count` elements, or
+    /// less at their end. Returns how many bytes will be written. May be captured into a graph, which then keeps what the
+    /// kernel needs.
+    ///
+    /// # Errors
+    ///
+    /// CUDA refuses.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Committed::pack_raw`], for the device of the stream and until the work is done.
+    ///
+    /// ```
+    /// # use dtc_runtime::cuda::{CudaError, DeviceBuffer, Stream};
+    /// # fn pack(column: &dtc_runtime::Committed, matrix: &DeviceBuffer, packed: &DeviceBuffer, stream: &Stream) -> Result<u64, CudaError> {
+    /// let (source, target) = (matrix.address() as *const u8, packed.address() as *mut u8);
+    /// // SAFETY: the buffers are on the device of the stream, large enough, and live until the stream was waited for.
+    /// unsafe { column.pack_enqueue(stream, source, 1, 0, target, packed.len() as u64) }
+    /// # }
+    /// ```
+    pub unsafe fn pack_enqueue(
+        &self,
+        stream: &Stream,
+        source: *const u8,
+        count: u64,
+        offset: u64,
+        packed: *mut u8,
+        max: u64,
+    ) -> Result<u64, CudaError> {
+        // SAFETY: the caller's promise.
+        unsafe { self.enqueue(Direction::Pack, stream, source, packed, count, offset, max) }
+    }
+
+    /// Enqueues an unpack on a CUDA stream and returns at once; the counterpart of [`Committed::pack_enqueue`].
+    ///
+    /// # Errors
+    ///
+    /// CUDA refuses.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Committed::unpack_raw`], for the device of the stream and until the work is done.
+    ///
+    /// ```
+    /// # use dtc_runtime::cuda::{CudaError, DeviceBuffer, Stream};
+    /// # fn unpack(column: &dtc_runtime::Committed, packed: &DeviceBuffer, matrix: &DeviceBuffer, stream: &Stream) -> Result<u64, CudaError> {
+    /// let (source, target) = (packed.address() as *const u8, matrix.address() as *mut u8);
+    /// // SAFETY: the buffers are on the device of the stream, large enough, and live until the stream was waited for.
+    /// unsafe { column.unpack_enqueue(stream, source, packed.len() as u64, target, 1, 0) }
+    /// # }
+    /// ```
+    pub unsafe fn unpack_enqueue(
+        &self,
+        stream: &Stream,
+        packed: *const u8,
+        length: u64,
+        destination: *mut u8,
+        count: u64,
+        offset: u64,
+    ) -> Result<u64, CudaError> {
+        // SAFETY: the caller's promise.
+        unsafe { self.enqueue(Direction::Unpack, stream, destination, packed, count, offset, length) }
+    }
+
+    /// Packs from and to memory of any kind, asking CUDA what it is, and returns when the bytes are there. On a device it is
+    /// ordered after what was enqueued on the legacy default stream. Returns how many bytes were written.
+    ///
+    /// # Errors
+    ///
+    /// [`TransferError::Kinds`] when the sides are not on the host or on one device; CUDA refuses.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Committed::pack_raw`].
+    ///
+    /// ```
+    /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+    /// let mut types = TypeBuilder::new();
+    /// let int = types.named(Predefined::INT);
+    /// let int = dtc_runtime::Engine::new().commit(&types.finish(int));
+    /// let (memory, mut packed) = (7i32, [0u8; 4]);
+    /// // SAFETY: both sides are as long as the type.
+    /// let written = unsafe { int.pack_any((&raw const memory).cast(), 1, 0, packed.as_mut_ptr(), 4)? };
+    /// assert_eq!((written, i32::from_ne_bytes(packed)), (4, 7));
+    /// # Ok::<(), dtc_runtime::TransferError>(())
+    /// ```
+    pub unsafe fn pack_any(
+        &self,
+        source: *const u8,
+        count: u64,
+        offset: u64,
+        packed: *mut u8,
+        max: u64,
+    ) -> Result<u64, TransferError> {
+        // SAFETY: the caller's promise.
+        unsafe { self.start(Direction::Pack, source, packed, count, offset, max, true)?.wait() }
+    }
+
+    /// Unpacks from and to memory of any kind; the counterpart of [`Committed::pack_any`].
+    ///
+    /// # Errors
+    ///
+    /// As for [`Committed::pack_any`].
+    ///
+    /// # Safety
+    ///
+    /// As for [`Committed::unpack_raw`].
+    ///
+    /// ```
+    /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+    /// let mut types = TypeBuilder::new();
+    /// let int = types.named(Predefined::INT);
+    /// let int = dtc_runtime::Engine::new().commit(&types.finish(int));
+    /// let (packed, mut memory) = (7i32.to_ne_bytes(), 0i32);
+    /// // SAFETY: both sides are as long as the type.
+    /// let read = unsafe { int.unpack_any(packed.as_ptr(), 4, (&raw mut memory).cast(), 1, 0)? };
+    /// assert_eq!((read, memory), (4, 7));
+    /// # Ok::<(), dtc_runtime::TransferError>(())
+    /// ```
+    pub unsafe fn unpack_any(
+        &self,
+        packed: *const u8,
+        length: u64,
+        destination: *mut u8,
+        count: u64,
+        offset: u64,
+    ) -> Result<u64, TransferError> {
+        // SAFETY: the caller's promise.
+        unsafe { self.start(Direction::Unpack, destination, packed, count, offset, length, true)?.wait() }
+    }
+
+    /// Starts what [`Committed::pack_any`] does, and returns at once where a device does the work.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Committed::pack_any`].
+    ///
+    /// # Safety
+    ///
+    /// As for [`Committed::pack_raw`], until the request is done.
+    ///
+    /// ```
+    /// # use dtc_runtime::{Committed, TransferError};
+    /// # fn pack(column: &Committed, matrix: *const u8, packed: *mut u8) -> Result<u64, TransferError> {
+    /// // SAFETY: the caller answers for both buffers.
+    /// let request = unsafe { column.pack_start(matrix, 1, 0, packed, 4096)? };
+    /// request.wait()
+    /// # }
+    /// ```
+    pub unsafe fn pack_start(
+        &self,
+        source: *const u8,
+        count: u64,
+        offset: u64,
+        packed: *mut u8,
+        max: u64,
+    ) -> Result<Request, TransferError> {
+        // SAFETY: the caller's promise.
+        unsafe { self.start(Direction::Pack, source, packed, count, offset, max, false) }
+    }
+
+    /// Starts what [`Committed::unpack_any`] does, and returns at once where a device does the work.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Committed::pack_any`].
+    ///
+    /// # Safety
+    ///
+    /// As for [`Committed::unpack_raw`], until the request is done.
+    ///
+    /// ```
+    /// # use dtc_runtime::{Committed, TransferError};
+    /// # fn unpack(column: &Committed, packed: *const u8, matrix: *mut u8) -> Result<u64, TransferError> {
+    /// // SAFETY: the caller answers for both buffers.
+    /// let request = unsafe { column.unpack_start(packed, 4096, matrix, 1, 0)? };
+    /// request.wait()
+    /// # }
+    /// ```
+    pub unsafe fn unpack_start(
+        &self,
+        packed: *const u8,
+        length: u64,
+        destination: *mut u8,
+        count: u64,
+        offset: u64,
+    ) -> Result<Request, TransferError> {
+        // SAFETY: the caller's promise.
+        unsafe { self.start(Direction::Unpack, destination, packed, count, offset, length, false) }
+    }
+
+    /// Does at once what the first calls on a device would do: loads the generic kernels, brings lists to the device, and,
+    /// unless the policy is [`Policy::Off`](crate::Policy::Off), compiles the kernels for whole elements. Returns which tier
+    /// serves those.
+    ///
+    /// # Errors
+    ///
+    /// CUDA refuses. That a kernel cannot be compiled is no error: see [`Gpu::problem`].
+    ///
+    /// ```
+    /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+    /// let engine = dtc_runtime::Engine::new();
+    /// let mut types = TypeBuilder::new();
+    /// let int = types.named(Predefined::INT);
+    /// let every_other = types.vector(3, 1, 2, int)?;
+    /// let every_other = engine.commit(&types.finish(every_other));
+    /// if let Ok(gpu) = engine.gpu(0) {
+    ///     println!("{}", every_other.prepare(&gpu)?);
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn prepare(&self, gpu: &Gpu) -> Result<Tier, CudaError> {
+        gpu.load()?;
+        let on_device = self.on_device(gpu);
+        on_device.interpreted_tables()?;
+        if gpu.shared.policy != crate::Policy::Off {
+            on_device.compile_usual();
+        }
+        Ok(self.gpu_tier(gpu))
+    }
+
+    /// Which tier serves whole elements between allocations on a device.
+    ///
+    /// ```
+    /// # fn tier(column: &dtc_runtime::Committed, gpu: &dtc_runtime::Gpu) {
+    /// println!("{}", column.gpu_tier(gpu));
+    /// # }
+    /// ```
+    pub fn gpu_tier(&self, gpu: &Gpu) -> Tier {
+        let on_device = self.on_device(gpu);
+        let there = on_device.usual().iter().all(|variant| on_device.kernel(variant).is_some());
+        if there { Tier::Specialised } else { Tier::Generic }
+    }
+
+    /// This type on a device, planned at the first use.
+    fn on_device(&self, gpu: &Gpu) -> &Arc<GpuType> {
+        self.entry().on_device(gpu.device().info().ordinal as usize % DEVICES, || gpu.shared.clone())
+    }
+
+    /// # Safety
+    ///
+    /// As for [`Committed::pack_enqueue`] or [`Committed::unpack_enqueue`].
+    #[expect(clippy::too_many_arguments, reason = "the arguments of the standard, and the stream")]
+    unsafe fn enqueue(
+        &self,
+        direction: Direction,
+        stream: &Stream,
+        memory: *const u8,
+        packed: *const u8,
+        count: u64,
+        offset: u64,
+        max: u64,
+    ) -> Result<u64, CudaError> {
+        let bytes = self.length(count, offset, max);
+        if bytes > 0 {
+            let gpu = self.engine().gpu(stream.device().info().ordinal)?;
+            let asked = Move { direction, memory: memory as u64, packed: packed as u64, count, first: offset, bytes };
+            // SAFETY: the caller's promise.
+            unsafe { self.on_device(&gpu).launch(stream, &asked)? };
+        }
+        Ok(bytes)
+    }
+
+    /// Bytes that a call moves.
+    fn length(&self, count: u64, offset: u64, max: u64) -> u64 {
+        max.min(count.wrapping_mul(self.layout().size()).saturating_sub(offset))
+    }
+
+    /// # Safety
+    ///
+    /// As for [`Committed::pack_start`] or [`Committed::unpack_start`].
+    #[expect(clippy::too_many_arguments, reason = "the arguments of the standard, and whether to wait")]
+    unsafe fn start(
+        &self,
+        direction: Direction,
+        memory: *const u8,
+        packed: *const u8,
+        count: u64,
+        offset: u64,
+        max: u64,
+        wait: bool,
+    ) -> Result<Request, TransferError> {
+        let bytes = self.length(count, offset, max);
+        if bytes == 0 {
+            return Ok(Request::done(0));
+        }
+        // The base of an absolute type lies nowhere; its first byte lies in memory.
+        let layout = self.layout();
+        let begin = layout.root().offset.wrapping_add(layout.measure(layout.root().node).first);
+        match place(memory.wrapping_offset(begin as isize), packed)? {
+            Place::Host => {
+                // SAFETY: the caller's promise; both sides are host memory.
+                let moved = unsafe {
+                    match direction {
+                        Direction::Pack => self.pack_raw(memory, count, offset, packed.cast_mut(), bytes),
+                        Direction::Unpack => self.unpack_raw(packed, bytes, memory.cast_mut(), count, offset),
+                    }
+                };
+                Ok(Request::done(moved))
+            }
+            Place::Device(ordinal) => {
+                let gpu = self.engine().gpu(ordinal)?;
+                let asked =
+                    Move { direction, memory: memory as u64, packed: packed as u64, count, first: offset, bytes };
+                // SAFETY: the caller's promise; both sides are memory of the device.
+                unsafe { self.on_device(&gpu).launch(&gpu.shared.stream, &asked)? };
+                if wait {
+                    gpu.shared.stream.synchronize()?;
+                    return Ok(Request::done(bytes));
+                }
+                let event = gpu.shared.event()?;
+                event.record(&gpu.shared.stream)?;
+                Ok(Request::pending(bytes, event, gpu.shared))
+            }
+        }
+    }
+}
+
+/// Where both sides of a call lie.
+fn place(memory: *const u8, packed: *const u8) -> Result<Place, TransferError> {
+    use PointerKind::{Device, Managed, Pageable, Pinned};
+    let (memory, packed) = (classify(memory)?.kind, classify(packed)?.kind);
+    match (memory, packed) {
+        (Pageable | Pinned | Managed, Pageable | Pinned | Managed) => Ok(Place::Host),
+        (Device(one), Device(other)) if one == other => Ok(Place::Device(one)),
+        (Device(one), Managed) | (Managed, Device(one)) => Ok(Place::Device(one)),
+        (memory, packed) => Err(TransferError::Kinds { memory: format!("{memory:?}"), packed: format!("{packed:?}") }),
+    }
+}

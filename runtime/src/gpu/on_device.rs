@@ -1,0 +1,255 @@
+//! One type on one device: its plan, its kernels, and how a call is launched.
+
+use super::Shared;
+use super::kernel::{Kernel, Retired, Slot};
+use crate::cuda::module::Function;
+use crate::cuda::{CudaError, DeviceBuffer, Stream, copy, graph};
+use crate::engine::Policy;
+use crate::entry::Shape;
+use crate::worker::Job;
+use dtc_compiler::codegen::cuda::{GenericKernel, Interpreted};
+use dtc_compiler::layout::Layout;
+use dtc_compiler::plan::Direction;
+use dtc_compiler::plan::gpu::{Call, GpuPlan, Variant};
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
+
+/// Different kernels of one type: alignments, index widths and families in both directions. More are served by the
+/// generic kernels.
+const SLOTS: usize = 24;
+
+/// A call, with the addresses that the kernels use.
+#[derive(Clone, Copy)]
+pub(crate) struct Move {
+    pub(crate) direction: Direction,
+    /// The address of element 0.
+    pub(crate) memory: u64,
+    /// The address of the first packed byte to move.
+    pub(crate) packed: u64,
+    pub(crate) count: u64,
+    /// The first packed byte to move.
+    pub(crate) first: u64,
+    /// How many bytes to move, at least 1.
+    pub(crate) bytes: u64,
+}
+
+/// What the elements of a call span in memory, as kernels read it.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Bounds {
+    low: i64,
+    high: i64,
+}
+
+/// A type on a device. Shared by all types of equal layout.
+pub(crate) struct GpuType {
+    pub(super) gpu: Arc<Shared>,
+    pub(super) plan: GpuPlan,
+    shape: Shape,
+    origin: i64,
+    interpreted: Interpreted,
+    interpreted_tables: OnceLock<Result<Option<Arc<DeviceBuffer>>, CudaError>>,
+    slots: [OnceLock<Slot>; SLOTS],
+    /// Calls that the generic kernels served in place of compiled ones.
+    heat: Arc<AtomicU32>,
+}
+
+impl Drop for GpuType {
+    fn drop(&mut self) {
+        // Launches of this type may still be running.
+        for slot in &mut self.slots {
+            if let Some(Some(kernel)) = slot.take().and_then(|slot| slot.kernel.into_inner()) {
+                self.gpu.retire(Retired::Kernel(kernel));
+            }
+        }
+        if let Some(Ok(Some(tables))) = self.interpreted_tables.take() {
+            self.gpu.retire(Retired::Tables(tables));
+        }
+        self.gpu.queue.push(Job::Release(Arc::downgrade(&self.gpu)), self.gpu.background_thread);
+    }
+}
+
+impl GpuType {
+    pub(crate) fn new(gpu: Arc<Shared>, layout: &Layout, shape: Shape) -> Arc<GpuType> {
+        let plan = GpuPlan::new(layout);
+        let interpreted = Interpreted::new(&plan);
+        let created = Arc::new(GpuType {
+            gpu,
+            origin: layout.root().offset,
+            plan,
+            shape,
+            interpreted,
+            interpreted_tables: OnceLock::new(),
+            slots: Default::default(),
+            heat: Arc::default(),
+        });
+        match created.gpu.policy {
+            Policy::Background => created.request_usual(),
+            Policy::Eager | Policy::Always => created.compile_usual(),
+            Policy::Lazy(_) | Policy::Off => {}
+        }
+        created
+    }
+
+    /// The kernels of both directions for whole elements between allocations.
+    pub(crate) fn usual(&self) -> [Variant; 2] {
+        [Direction::Pack, Direction::Unpack].map(|direction| self.plan.usual(direction))
+    }
+
+    fn request_usual(self: &Arc<GpuType>) {
+        if self.plan.allows() {
+            let slots = self.usual().map(|variant| self.slot(&variant).is_some_and(Slot::request));
+            if slots.contains(&true) {
+                self.enqueue(self.usual().to_vec());
+            }
+        }
+    }
+
+    /// Compiles the usual kernels and waits.
+    pub(crate) fn compile_usual(&self) {
+        if self.plan.allows() {
+            self.compile(&self.usual());
+        }
+    }
+
+    fn enqueue(self: &Arc<GpuType>, variants: Vec<Variant>) {
+        self.gpu.queue.push(Job::Gpu(Arc::downgrade(self), variants, self.heat.clone()), self.gpu.background_thread);
+    }
+
+    /// The kernel of a variant, if it is there.
+    pub(crate) fn kernel(&self, variant: &Variant) -> Option<&Arc<Kernel>> {
+        let slot = self.slots.iter().map_while(OnceLock::get).find(|slot| slot.variant == *variant)?;
+        slot.kernel.get()?.as_ref()
+    }
+
+    /// The slot of a variant, taken when it is new; nothing when all are taken.
+    pub(super) fn slot(&self, variant: &Variant) -> Option<&Slot> {
+        self.slots.iter().map(|slot| slot.get_or_init(|| Slot::new(*variant))).find(|slot| slot.variant == *variant)
+    }
+
+    /// The kernel that serves a variant now, if one does, and asks for it if it should be compiled.
+    fn serving(self: &Arc<GpuType>, variant: &Variant) -> Option<&Arc<Kernel>> {
+        let slot = self.slot(variant)?;
+        if let Some(kernel) = slot.kernel.get() {
+            return kernel.as_ref();
+        }
+        let uses = slot.count();
+        self.heat.fetch_add(1, Ordering::Relaxed);
+        match self.gpu.policy {
+            Policy::Off => {}
+            Policy::Lazy(due) if uses <= due => {}
+            Policy::Background | Policy::Lazy(_) => {
+                if slot.request() {
+                    self.enqueue(vec![*variant]);
+                }
+            }
+            Policy::Eager | Policy::Always => {
+                self.compile(&[*variant]);
+                return slot.kernel.get()?.as_ref();
+            }
+        }
+        None
+    }
+
+    /// Enqueues a call on a CUDA stream, as at most one kernel or one copy. Returns at once.
+    ///
+    /// # Safety
+    ///
+    /// The device can read and write both sides, which do not overlap, until the work is done.
+    pub(crate) unsafe fn launch(self: &Arc<GpuType>, stream: &Stream, asked: &Move) -> Result<(), CudaError> {
+        let Move { direction, memory, packed, first, bytes, .. } = *asked;
+        if self.plan.is_contiguous() {
+            let place = memory.wrapping_add(self.origin as u64).wrapping_add(first);
+            let (to, from) = if direction == Direction::Pack { (packed, place) } else { (place, packed) };
+            // SAFETY: the caller's promise.
+            return unsafe { copy::on_device(stream, to, from, bytes as usize) };
+        }
+        let call = Call { memory, packed, first, bytes };
+        let bounds = self.bounds(asked.count);
+        if self.plan.allows() {
+            let variant = self.plan.variant(direction, &call);
+            if let Some(kernel) = self.serving(&variant)
+                && let Some(blocks) = self.plan.blocks(&variant, &call)
+            {
+                graph::keep_in_graph(stream, kernel)?;
+                let tables = kernel.tables.as_ref().map_or(0, |tables| tables.address());
+                let mut bounds = bounds;
+                let parameter = (&raw mut bounds).cast();
+                // SAFETY: the caller's promise; a compiled kernel ends in bounds.
+                return unsafe {
+                    launch(&kernel.function, stream, &call, tables, blocks, variant.threads(), parameter)
+                };
+            }
+        }
+        let kernel = GenericKernel::serving(&self.plan, direction, &call);
+        let too_large =
+            || CudaError::Bounds { offset: first as usize, bytes: bytes as usize, length: u32::MAX as usize };
+        let blocks = self.plan.blocks(&kernel.variant, &call).ok_or_else(too_large)?;
+        let function = self.gpu.generic()?.function(kernel).ok_or(CudaError::Nul { place: "generic kernel" })?;
+        let tables = match self.interpreted_tables()? {
+            None => 0,
+            Some(tables) => {
+                graph::keep_in_graph(stream, tables)?;
+                tables.address()
+            }
+        };
+        let mut program = self.interpreted.parameter(bounds.low, bounds.high);
+        let threads = kernel.variant.threads();
+        // SAFETY: the caller's promise; a generic kernel ends in a program.
+        unsafe { launch(function, stream, &call, tables, blocks, threads, (&raw mut program).cast()) }
+    }
+
+    /// The lists that the generic kernels read, on the device from the first use on.
+    pub(crate) fn interpreted_tables(&self) -> Result<Option<&Arc<DeviceBuffer>>, CudaError> {
+        let tables = self.interpreted_tables.get_or_init(|| self.upload(&self.interpreted.tables));
+        tables.as_ref().map(Option::as_ref).map_err(Clone::clone)
+    }
+
+    pub(super) fn upload(&self, tables: &[u8]) -> Result<Option<Arc<DeviceBuffer>>, CudaError> {
+        if tables.is_empty() {
+            return Ok(None);
+        }
+        let mut buffer = DeviceBuffer::new(&self.gpu.device, tables.len())?;
+        buffer.write(0, tables)?;
+        Ok(Some(Arc::new(buffer)))
+    }
+
+    /// What the elements span, as far as 64 bits reach.
+    fn bounds(&self, count: u64) -> Bounds {
+        let last = i128::from(count.saturating_sub(1)) * i128::from(self.shape.extent);
+        let clamp = |bound: i128| bound.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
+        Bounds {
+            low: clamp(i128::from(self.shape.true_lb) + last.min(0)),
+            high: clamp(i128::from(self.shape.true_ub) + last.max(0)),
+        }
+    }
+}
+
+/// Launches a kernel with the parameters that all of them have.
+///
+/// # Safety
+///
+/// `last` points at the kernel's last parameter, and the kernel may do what it does.
+unsafe fn launch(
+    function: &Function,
+    stream: &Stream,
+    call: &Call,
+    tables: u64,
+    blocks: u32,
+    threads: u32,
+    last: *mut c_void,
+) -> Result<(), CudaError> {
+    let Call { mut memory, mut packed, mut first, mut bytes } = *call;
+    let mut tables = tables;
+    let mut parameters: [*mut c_void; 6] = [
+        (&raw mut memory).cast(),
+        (&raw mut packed).cast(),
+        (&raw mut tables).cast(),
+        (&raw mut first).cast(),
+        (&raw mut bytes).cast(),
+        last,
+    ];
+    // SAFETY: the caller's promise; the parameters have the types of every kernel's.
+    unsafe { function.launch(stream, [blocks, 1, 1], [threads, 1, 1], 0, &mut parameters) }
+}
