@@ -68,11 +68,7 @@ impl Pattern {
 
     /// The first of the first bytes of a buffer of the device that is not as expected: where, what it should be and
     /// what it is. The device has done its work.
-    pub fn difference(
-        &mut self,
-        buffer: &DeviceBuffer,
-        expected: &[u8],
-    ) -> Result<Option<(usize, u8, u8)>, CudaError> {
+    pub fn difference(&mut self, buffer: &DeviceBuffer, expected: &[u8]) -> Result<Option<(usize, u8, u8)>, CudaError> {
         for (number, expected) in expected.chunks(CHUNK_BYTES).enumerate() {
             let found = &mut self.returned.as_mut_slice()[..expected.len()];
             buffer.read(number * CHUNK_BYTES, found)?;

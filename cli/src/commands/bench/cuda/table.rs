@@ -31,10 +31,8 @@ const WARM: fn(&Times) -> f64 = |times| times.warm;
 
 /// Prints everything.
 pub fn print(lines: &[Line], out: &mut dyn Write) -> Result<(), Failure> {
-    let rows: Vec<Row> = lines
-        .chunk_by(|one, other| one.case == other.case && one.direction == other.direction)
-        .map(Row)
-        .collect();
+    let rows: Vec<Row> =
+        lines.chunk_by(|one, other| one.case == other.case && one.direction == other.direction).map(Row).collect();
     for direction in [Direction::Pack, Direction::Unpack] {
         writeln!(out, "\n{direction}: payload in GB/s with the cache emptied; ratios are speeds")?;
         let header = ["type", "packed", "dtc", "generic", "memcpy", "dtc/memcpy", "warm", "dtc/generic", "kernel"];
@@ -66,13 +64,7 @@ pub fn print(lines: &[Line], out: &mut dyn Write) -> Result<(), Failure> {
         }
         writeln!(out, "{table}")?;
     }
-    means(&rows, out)?;
-    for line in lines {
-        if let Err(error) = &line.times {
-            writeln!(out, "{} {}, {}: {error}", line.direction, line.case, line.contestant.name())?;
-        }
-    }
-    Ok(())
+    means(&rows, out)
 }
 
 fn means(rows: &[Row], out: &mut dyn Write) -> Result<(), Failure> {
