@@ -15,8 +15,8 @@ pub struct OnDevice<'a> {
     pub count: u64,
     /// Where the elements lie.
     pub memory: &'a DeviceBuffer,
-    /// Where in it address 0 of the type lies.
-    pub origin: u64,
+    /// Where address 0 of the type lies, in bytes from its beginning. Outside of it, if the bytes of the type lie inside.
+    pub origin: i64,
     /// Where the packed bytes lie.
     pub packed: &'a DeviceBuffer,
     /// Where in it the first of them lies.
@@ -53,12 +53,12 @@ impl OnDevice<'_> {
     fn addresses(&self, max: u64) -> Result<(*mut u8, *mut u8), CudaError> {
         within(self.packed, self.at, max)?;
         if let Some((low, high)) = self.committed.span(self.count) {
-            let (first, end) = (i128::from(self.origin) + low, i128::from(self.origin) + high);
-            let out = || bounds(u64::try_from(first).unwrap_or(u64::MAX), (high - low) as u64, self.memory);
-            let (first, end) = (u64::try_from(first).map_err(|_| out())?, u64::try_from(end).map_err(|_| out())?);
-            within(self.memory, first, end - first)?;
+            let bytes = u64::try_from(high - low).unwrap_or(u64::MAX);
+            let first = u64::try_from(i128::from(self.origin) + low);
+            within(self.memory, first.map_err(|_| bounds(u64::MAX, bytes, self.memory))?, bytes)?;
         }
-        Ok(((self.memory.address() + self.origin) as *mut u8, (self.packed.address() + self.at) as *mut u8))
+        let memory = self.memory.address().wrapping_add_signed(self.origin);
+        Ok((memory as *mut u8, (self.packed.address() + self.at) as *mut u8))
     }
 }
 

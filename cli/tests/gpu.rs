@@ -2,8 +2,10 @@
 
 mod common;
 
-use common::{Run, write};
+use common::{Run, data, write};
 use serde_json::Value;
+use std::fs::read;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -117,7 +119,76 @@ fn a_bench_reads_the_index() {
 fn without_a_gpu_the_status_is_4() {
     let folder = tempdir().expect("a folder");
     write(folder.path(), "rows.json", ROWS);
-    for arguments in [&["bench", "--backend", "cuda", "rows.json"] as &[&str], &["bench", "--backend", "cuda"]] {
+    write(folder.path(), "data", [7; 4096]);
+    let transfer = ["rows.json", "--in", "data", "--out", "data2", "--backend", "cuda"];
+    for arguments in [
+        &["bench", "--backend", "cuda", "rows.json"] as &[&str],
+        &["bench", "--backend", "cuda"],
+        &[&["pack"], &transfer[..]].concat(),
+        &[&["unpack"], &transfer[..]].concat(),
+    ] {
         without(folder.path(), arguments).fails(4, &["/missing/libcuda.so", "install the NVIDIA driver"]);
+    }
+}
+
+#[test]
+fn files_pass_through_the_gpu() {
+    let folder = tempdir().expect("a folder");
+    let folder = folder.path();
+    write(folder, "memory", data(4096));
+    write(folder, "poison", [0xee; 4096]);
+    let cases: [(&str, &[&str]); 5] = [
+        ("subarray c [3@2 of 6, 4@1 of 8] double", &[]),
+        ("resized 0 -64 (vector 3 1 2 int)", &["--count", "9", "--origin", "1000"]),
+        ("vector 5 3 7 short", &["--count", "20", "--origin", "3", "--offset", "17", "--max", "301"]),
+        ("struct [1@100 char, 2@300 double]", &["--count", "2"]),
+        ("contiguous 0 int", &["--count", "7"]),
+    ];
+    for (notation, options) in cases {
+        write(folder, "type.dtc", notation);
+        let run = |way: &str, from: &str, to: &str, backend: &str| {
+            let arguments = [&[way, "type.dtc", "--in", from, "--out", to, "--backend", backend], options].concat();
+            emulated(folder, &arguments, &[]).fine();
+            read(folder.join(to)).unwrap()
+        };
+        assert_eq!(run("pack", "memory", "packed", "cuda"), run("pack", "memory", "right", "generic"), "{notation}");
+        for copy in ["one", "other"] {
+            std::fs::copy(folder.join("poison"), folder.join(copy)).unwrap();
+        }
+        assert_eq!(run("unpack", "right", "one", "cuda"), run("unpack", "right", "other", "generic"), "{notation}");
+    }
+    let pack = ["pack", "type.dtc", "--in", "memory", "--out", "packed", "--backend", "cuda"];
+    emulated(folder, &[&pack[..], &["--threads", "2"]].concat(), &[]).fails(2, &["--threads"]);
+    write(folder, "type.dtc", "subarray c [3@2 of 6, 4@1 of 8] double");
+    emulated(folder, &pack, &[("EMULATOR_FREE", "500")]).fails(3, &["memory of GPU 0", "an element", "500 bytes"]);
+}
+
+#[test]
+fn large_files_pass_in_groups() {
+    let folder = tempdir().expect("a folder");
+    let folder = folder.path();
+    // Two elements fit a group.
+    let extent = 130_000_000;
+    write(folder, "type.dtc", format!("resized 8 {extent} (vector 3 2 20000000 short)"));
+    let places = (0..3).flat_map(|element| (0..3).map(move |row| element * extent + row * 40_000_000));
+    for (name, random) in [("memory", true), ("other", false)] {
+        let file = std::fs::File::create(folder.join(name)).unwrap();
+        file.set_len(3 * extent).unwrap();
+        for place in places.clone().filter(|_| random) {
+            file.write_all_at(&place.to_le_bytes()[..4], place).unwrap();
+        }
+    }
+    let options = ["--count", "3", "--backend", "cuda"];
+    let arguments = ["pack", "type.dtc", "--in", "memory", "--out", "packed"];
+    emulated(folder, &[&arguments[..], &options].concat(), &[]).fine();
+    let right: Vec<u8> = places.clone().flat_map(|place| place.to_le_bytes()[..4].to_vec()).collect();
+    assert_eq!(read(folder.join("packed")).unwrap(), right);
+    let arguments = ["unpack", "type.dtc", "--in", "packed", "--out", "other"];
+    emulated(folder, &[&arguments[..], &options].concat(), &[]).fine();
+    let other = std::fs::File::open(folder.join("other")).unwrap();
+    for place in places {
+        let mut found = [0xee; 6];
+        other.read_exact_at(&mut found[1..], place).unwrap();
+        assert_eq!((&found[1..5], found[5]), (&place.to_le_bytes()[..4], 0));
     }
 }

@@ -392,7 +392,7 @@ impl Contest<'_> {
             committed: &self.committed[usize::from(contestant == Contestant::Generic)],
             count: self.case.count,
             memory: &self.arena.memory,
-            origin: self.placed.origin,
+            origin: self.placed.origin as i64,
             packed: &self.arena.packed,
             at: self.fragment.at,
         }
