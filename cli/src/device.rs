@@ -73,6 +73,9 @@ pub fn copy(
 ) -> Result<(), CudaError> {
     within(destination, at, bytes)?;
     within(source, from, bytes)?;
+    if bytes == 0 {
+        return Ok(());
+    }
     // SAFETY: both ranges lie in their buffers, which are freed only when the device has done its work. Two that overlap
     // would leave bytes of either in a buffer that holds nothing but bytes.
     unsafe { copy::on_device(stream, destination.address() + at, source.address() + from, bytes as usize) }
@@ -82,6 +85,9 @@ pub fn copy(
 pub fn fill(stream: &Stream, buffer: &DeviceBuffer, range: Range<u64>, value: u8) -> Result<(), CudaError> {
     let bytes = range.end.saturating_sub(range.start);
     within(buffer, range.start, bytes)?;
+    if bytes == 0 {
+        return Ok(());
+    }
     // SAFETY: the range lies in the buffer, which is freed only when the device has done its work.
     unsafe { copy::fill(stream, buffer.address() + range.start, value, bytes as usize) }
 }

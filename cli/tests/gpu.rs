@@ -124,6 +124,7 @@ fn without_a_gpu_the_status_is_4() {
     for arguments in [
         &["bench", "--backend", "cuda", "rows.json"] as &[&str],
         &["bench", "--backend", "cuda"],
+        &["demo", "--backend", "cuda"],
         &[&["pack"], &transfer[..]].concat(),
         &[&["unpack"], &transfer[..]].concat(),
     ] {
@@ -191,4 +192,25 @@ fn large_files_pass_in_groups() {
         other.read_exact_at(&mut found[1..], place).unwrap();
         assert_eq!((&found[1..5], found[5]), (&place.to_le_bytes()[..4], 0));
     }
+}
+
+#[test]
+fn demos_run_on_the_gpu_if_there_is_one() {
+    let folder = tempdir().expect("a folder");
+    write(folder.path(), "rows.json", ROWS);
+    write(folder.path(), "back.dtc", "vector 4 1 -3 int");
+    write(folder.path(), "none.dtc", "contiguous 0 int");
+    for arguments in [&["demo", "rows.json"] as &[&str], &["demo", "back.dtc", "--backend", "cuda"]] {
+        let text = emulated(folder.path(), arguments, &[]).fine();
+        for part in ["GPU 0", "plan for the GPU", "dtc_pack", "specialised", "device copy", "every byte checked\n"] {
+            assert!(text.contains(part), "{part} in {text}");
+        }
+    }
+    assert!(emulated(folder.path(), &["demo", "none.dtc"], &[]).fine().contains("no kernel"));
+    let text = emulated(folder.path(), &["demo", "rows.json"], &[("DTC_NVRTC", "/missing/nvrtc.so")]).fine();
+    assert!(text.contains("no kernel: NVRTC") && text.contains("every byte checked"), "{text}");
+    emulated(folder.path(), &["demo", "rows.json"], &[("EMULATOR_WRONG", "1")]).fails(3, &["generic pack", "byte 0"]);
+    assert!(!emulated(folder.path(), &["demo", "rows.json", "--backend", "cpu"], &[]).fine().contains("GPU"));
+    let text = without(folder.path(), &["demo", "rows.json"]).fine();
+    assert!(text.contains("plan for this processor") && text.contains("memcpy"), "{text}");
 }

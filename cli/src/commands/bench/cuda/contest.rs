@@ -3,18 +3,16 @@
 use super::cases::Case;
 use super::check::{GUARD, POISON, Pattern, in_parallel};
 use crate::device::{OnDevice, copy, fill};
+use crate::device_clock::{DeviceClock, FLUSH_BYTES};
 use crate::failure::Failure;
 use crate::timing::median;
 use dtc_compiler::codegen::cuda::GenericKernel;
 use dtc_compiler::plan::Direction;
 use dtc_compiler::plan::gpu::{Call, GpuPlan};
-use dtc_runtime::cuda::{CudaError, Device, DeviceBuffer, Event, Stream};
+use dtc_runtime::cuda::{CudaError, Device, DeviceBuffer};
 use dtc_runtime::{Committed, Engine, Gpu, Policy, Tier};
 use serde_json::{Value, json};
 use std::time::Instant;
-
-/// Bytes that are written to empty the cache of the device.
-const FLUSH_BYTES: u64 = 256 << 20;
 
 /// Seconds of a call from which on three rounds are enough.
 const SLOW: f64 = 0.5;
@@ -108,15 +106,11 @@ pub struct Arena {
     /// Seconds that the generic kernels took to load, the first time in the process.
     pub load_seconds: f64,
     other_gpu: Gpu,
-    stream: Stream,
-    start: Event,
-    end: Event,
+    clock: DeviceClock,
     pattern: Pattern,
     memory: DeviceBuffer,
     packed: DeviceBuffer,
     contiguous: DeviceBuffer,
-    flushed: DeviceBuffer,
-    flushes: u8,
     image: Vec<u8>,
     packed_image: Vec<u8>,
 }
@@ -173,15 +167,11 @@ impl Arena {
         }
         let allocate = |device: &Device, bytes: u64| DeviceBuffer::new(device, bytes as usize);
         Ok(Arena {
-            stream: Stream::new(&device)?,
-            start: Event::timed(&device)?,
-            end: Event::timed(&device)?,
+            clock: DeviceClock::new(&device)?,
             pattern: Pattern::new(&device)?,
             memory: allocate(&device, buffer + GUARD)?,
             packed: allocate(&device, packed + GUARD)?,
             contiguous: allocate(&device, packed + GUARD)?,
-            flushed: allocate(&device, FLUSH_BYTES)?,
-            flushes: 0,
             image: vec![0; (buffer + GUARD) as usize],
             packed_image: vec![0; (packed + GUARD) as usize],
             specialised,
@@ -224,14 +214,9 @@ impl Arena {
     }
 
     /// Empties the cache of the device, and waits.
-    pub fn flush(&mut self) -> Result<(), CudaError> {
-        self.enqueue_flush()?;
-        self.stream.synchronize()
-    }
-
-    fn enqueue_flush(&mut self) -> Result<(), CudaError> {
-        self.flushes = self.flushes.wrapping_add(1);
-        fill(&self.stream, &self.flushed, 0..FLUSH_BYTES, self.flushes)
+    pub fn flush(&self) -> Result<(), CudaError> {
+        self.clock.enqueue_flush()?;
+        self.clock.stream.synchronize()
     }
 
     /// Larger buffers, where an index or a file did not tell.
@@ -275,7 +260,8 @@ impl Contest<'_> {
         let (Placed { origin, buffer, .. }, Fragment { offset, bytes, at }) = (*self.placed, self.fragment);
         let (origin, threads) = (origin as usize, std::thread::available_parallelism().map_or(1, usize::from));
         let whole = offset == 0 && bytes == self.placed.packed;
-        let Arena { pattern, stream, memory, packed, image, packed_image, .. } = &mut *self.arena;
+        let Arena { pattern, clock, memory, packed, image, packed_image, .. } = &mut *self.arena;
+        let stream = &clock.stream;
         let range = at as usize..(at + bytes) as usize;
         let refused = |error| Failure::Data(format!("{}: {error}", case.name));
         match self.direction {
@@ -322,7 +308,8 @@ impl Contest<'_> {
             for ((contestant, outcome, _), samples) in outcomes.iter().zip(&mut samples) {
                 if outcome.is_ok() {
                     for (warm, samples) in samples.iter_mut().enumerate() {
-                        samples.push(self.time(*contestant, warm == 1)?);
+                        let time = self.arena.clock.time(warm == 1, || self.enqueue(*contestant));
+                        samples.push(time?);
                     }
                 }
             }
@@ -354,11 +341,11 @@ impl Contest<'_> {
         let arena = &mut *self.arena;
         if contestant != Contestant::Memcpy {
             match self.direction {
-                Direction::Pack => fill(&arena.stream, &arena.packed, 0..packed + GUARD, POISON)?,
-                Direction::Unpack => fill(&arena.stream, &arena.memory, 0..buffer + GUARD, POISON)?,
+                Direction::Pack => fill(&arena.clock.stream, &arena.packed, 0..packed + GUARD, POISON)?,
+                Direction::Unpack => fill(&arena.clock.stream, &arena.memory, 0..buffer + GUARD, POISON)?,
             }
         }
-        arena.stream.synchronize()?;
+        arena.clock.stream.synchronize()?;
         // The first call may load code; the second tells how slow it is.
         let mut seconds = 0.0;
         for _ in 0..2 {
@@ -366,7 +353,7 @@ impl Contest<'_> {
             if let Err(error) = self.enqueue(contestant) {
                 return Ok((Err(error.to_string()), false, 0.0));
             }
-            self.arena.stream.synchronize()?;
+            self.arena.clock.stream.synchronize()?;
             seconds = start.elapsed().as_secs_f64();
         }
         if contestant == Contestant::Memcpy {
@@ -399,7 +386,8 @@ impl Contest<'_> {
     }
 
     fn enqueue(&self, contestant: Contestant) -> Result<(), CudaError> {
-        let Arena { stream, packed, contiguous, .. } = &*self.arena;
+        let Arena { clock, packed, contiguous, .. } = &*self.arena;
+        let stream = &clock.stream;
         let Fragment { offset, bytes, .. } = self.fragment;
         match (contestant, self.direction) {
             // The packed bytes of unpacks are a source, and stay as they are.
@@ -407,22 +395,6 @@ impl Contest<'_> {
             (Contestant::Memcpy, Direction::Unpack) => copy(stream, contiguous, 0, packed, 0, bytes),
             _ => self.on_device(contestant).enqueue(self.direction, stream, offset, bytes).map(drop),
         }
-    }
-
-    /// Microseconds of one call. The fills before it keep the device busy while the host enqueues the rest, so that no
-    /// time of the host lies between the events.
-    fn time(&mut self, contestant: Contestant, warm: bool) -> Result<f64, CudaError> {
-        self.arena.enqueue_flush()?;
-        self.arena.enqueue_flush()?;
-        if warm {
-            self.enqueue(contestant)?;
-        }
-        let Arena { stream, start, end, .. } = &*self.arena;
-        start.record(stream)?;
-        self.enqueue(contestant)?;
-        end.record(stream)?;
-        end.synchronize()?;
-        Ok(f64::from(start.elapsed_ms(end)?) * 1e3)
     }
 
     /// Which kernel serves the call.
