@@ -8,6 +8,7 @@
 pub mod conformance;
 pub mod corpus;
 pub mod generate;
+pub mod kernels;
 pub mod memory;
 pub mod nvrtc;
 pub mod shim;

@@ -7,6 +7,7 @@ use super::library::{self, Kind, Library};
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The lowest driver that serves: the first with all functions of the table.
 const NEEDED: Version = Version { major: 11, minor: 4 };
@@ -210,16 +211,26 @@ impl Driver {
         }
     }
 
-    /// The driver, if it is in the process already, whoever loaded it. Loads nothing.
+    /// The driver, if it can be used and is in the process already, whoever loaded it. Loads no library.
     pub(super) fn if_loaded() -> Option<&'static Driver> {
-        if DRIVER.get().is_none() {
-            let named = library::from_environment(KIND.variable);
-            let mut paths = named.into_iter().chain(CANDIDATES.map(PathBuf::from));
-            if !paths.any(|path| library::is_open(&path)) {
-                return None;
+        /// What [`library::loads`] said when the driver was not there.
+        static ABSENT_AT: AtomicU64 = AtomicU64::new(0);
+        match DRIVER.get() {
+            Some(Ok(driver)) => fork::DRIVER.check().ok().map(|()| driver),
+            Some(Err(_)) => None,
+            None => {
+                let loads = library::loads();
+                if loads != 0 && loads == ABSENT_AT.load(Ordering::Relaxed) {
+                    return None;
+                }
+                let named = library::from_environment(KIND.variable);
+                if named.into_iter().chain(CANDIDATES.map(PathBuf::from)).any(|path| library::is_open(&path)) {
+                    return Driver::get().ok();
+                }
+                ABSENT_AT.store(loads, Ordering::Relaxed);
+                None
             }
         }
-        Driver::get().ok()
     }
 
     /// The driver after cuInit, which is called once.

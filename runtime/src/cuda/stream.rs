@@ -84,7 +84,7 @@ impl Stream {
     /// ```
     /// # use dtc_runtime::cuda::{Device, Stream};
     /// if let Ok(device) = Device::get(0) {
-    ///     assert!(Stream::new(&device)?.query()?);
+    ///     Stream::new(&device)?.synchronize()?;
     /// }
     /// # Ok::<(), dtc_runtime::cuda::CudaError>(())
     /// ```

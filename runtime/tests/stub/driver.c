@@ -16,7 +16,7 @@
 #endif
 
 enum { SUCCESS, INVALID_VALUE, OUT_OF_MEMORY, NOT_INITIALIZED, NO_DEVICE = 100, INVALID_DEVICE, INVALID_CONTEXT = 201,
-       ALREADY_ENABLED = 704, INVALID_PTX = 218, NOT_FOUND = 500, CAPTURE_UNSUPPORTED = 900 };
+       ALREADY_ENABLED = 704, INVALID_PTX = 218, INVALID_HANDLE = 400, NOT_FOUND = 500, CAPTURE_UNSUPPORTED = 900 };
 
 /* How often each function was called, and how many things are alive, for the tests to ask. */
 static struct { const char *name; long calls; } counters[128];
@@ -298,10 +298,14 @@ int cuEventRecord(double *event, struct stream *stream) {
     static double clock;
     CONTEXT; *event = clock += 1.5; return SUCCESS + 0 * !stream;
 }
-int cuEventQuery(double *event) { UNSAFE; return *event == 1.5 ? 600 : SUCCESS; }
+int cuEventQuery(double *event) {
+    static int asked;
+    UNSAFE;
+    return *event && asked++ == 0 ? 600 : SUCCESS;
+}
 int cuEventSynchronize(double *event) { UNSAFE; return event ? SUCCESS : INVALID_VALUE; }
 int cuEventElapsedTime(float *milliseconds, double *start, double *end) {
-    CONTEXT; *milliseconds = (float)(*end - *start); return SUCCESS;
+    CONTEXT; *milliseconds = (float)(*end - *start); return *start && *end ? SUCCESS : INVALID_HANDLE;
 }
 
 /* Graphs. An executable shares its graph here. */

@@ -22,6 +22,11 @@ pub trait Subject {
         count: u64,
     ) -> Result<usize, String>;
 
+    /// Lengths of the pieces in which everything is moved once more.
+    fn piece_lengths(&self) -> &'static [usize] {
+        &[1, 7, 4096]
+    }
+
     /// Like [`Subject::pack`] for displacement 0 at an address.
     ///
     /// # Safety

@@ -86,6 +86,10 @@ pub struct Fragment {
     pub bytes: u64,
     /// Displacement and length of pieces in packed order; neighbours do not continue each other.
     pub pieces: Vec<(i64, u64)>,
+    /// The lowest displacement of a byte of all elements, moved or not.
+    pub low: i64,
+    /// One past the highest.
+    pub high: i64,
 }
 
 /// A stretch of displacements under one or more pieces.
@@ -125,9 +129,14 @@ impl Fragment {
                     }
                 }
                 position += piece.bytes();
+                if position >= end {
+                    break;
+                }
             }
         }
-        Fragment { first, bytes, pieces }
+        let last = count.saturating_sub(1) as i64 * layout.extent();
+        let (low, high) = (layout.true_lb() + last.min(0), layout.true_ub() + last.max(0));
+        Fragment { first, bytes, pieces, low, high }
     }
 
     /// Ascending, disjoint.
@@ -150,19 +159,15 @@ impl Fragment {
         stretches
     }
 
-    /// What a pack may read: bytes of an aligned granule that holds a byte of the map, and short gaps; but nothing before
-    /// the first and past the last byte of the map.
+    /// What a pack may read: bytes of an aligned granule that holds a byte it moves, and short gaps between such bytes;
+    /// but nothing before the first and past the last byte of all elements.
     fn readable(&self, alignment: usize) -> Vec<(i64, i64)> {
-        let stretches = self.stretches();
-        let (Some(low), Some(high)) = (stretches.first().map(|s| s.start), stretches.last().map(|s| s.end)) else {
-            return Vec::new();
-        };
         let alignment = alignment as i64;
         let mut readable: Vec<(i64, i64)> = Vec::new();
-        let mut previous = low;
-        for Stretch { start, end, .. } in stretches {
-            let from = ((start + alignment).div_euclid(GRANULE) * GRANULE - alignment).max(low);
-            let to = (-(-(end + alignment)).div_euclid(GRANULE) * GRANULE - alignment).min(high);
+        let mut previous = i64::MIN / 2;
+        for Stretch { start, end, .. } in self.stretches() {
+            let from = ((start + alignment).div_euclid(GRANULE) * GRANULE - alignment).max(self.low);
+            let to = (-(-(end + alignment)).div_euclid(GRANULE) * GRANULE - alignment).min(self.high);
             match readable.last_mut() {
                 // From the last byte of one stretch to the first of the next.
                 Some(last) if from <= last.1 || start - (previous - 1) < READABLE_GAP => last.1 = to,
@@ -260,15 +265,20 @@ impl Case {
 mod tests {
     use super::*;
 
+    /// All bytes of a type.
     fn fragment(pieces: &[(i64, u64)]) -> Fragment {
-        Fragment { first: 0, bytes: pieces.iter().map(|piece| piece.1).sum(), pieces: pieces.to_vec() }
+        let low = pieces.iter().map(|piece| piece.0).min().unwrap_or(0);
+        let high = pieces.iter().map(|&(at, length)| at + length as i64).max().unwrap_or(0);
+        Fragment { first: 0, bytes: pieces.iter().map(|piece| piece.1).sum(), pieces: pieces.to_vec(), low, high }
     }
 
     #[test]
     fn walks_fragments_across_elements() {
         let text = "layout lb 0 extent 20 {\n  %0 = dense 4 x byte\n  %1 = indexed [12 0] of %0\n  root %1\n}";
         let layout = Layout::parse(text).unwrap();
-        assert_eq!(Fragment::new(&layout, 3, 6, 12).pieces, [(2, 2), (32, 4), (20, 4), (52, 2)]);
+        let fragment = Fragment::new(&layout, 3, 6, 12);
+        assert_eq!(fragment.pieces, [(2, 2), (32, 4), (20, 4), (52, 2)]);
+        assert_eq!((fragment.low, fragment.high), (0, 56));
         assert_eq!(Fragment::new(&layout, 3, 24, 0).pieces, []);
     }
 
@@ -280,6 +290,9 @@ mod tests {
         assert_eq!(fragment(&[(0, 1), (4095, 1)]).readable(0), [(0, 4096)]);
         assert_eq!(fragment(&[(0, 1), (4096, 1)]).readable(0), [(0, 16), (4096, 4097)]);
         assert_eq!(fragment(&[]).readable(0), []);
+        // Bytes of the type that the call does not move are no limit.
+        let part = Fragment { low: -100, high: 8, ..fragment(&[(4, 2)]) };
+        assert_eq!(part.readable(0), [(0, 8)]);
     }
 
     #[test]

@@ -37,7 +37,7 @@ use std::sync::Arc;
 pub struct Kernel {
     /// The text, as a GPU's compiler gets it. Cases that share one are compiled once.
     pub text: Arc<str>,
-    /// Name of the kernel in the text.
+    /// Name of the kernel in the text, with its namespaces.
     pub entry: String,
     /// Of the grid.
     pub blocks: [u32; 3],

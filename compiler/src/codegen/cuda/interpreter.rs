@@ -158,8 +158,8 @@ impl Interpreted {
             let node = encode(layout, node, &mut tables);
             nodes.extend_from_slice(&node);
         }
-        // An element without a seam never ends.
-        let size = if plan.continues() { 1 << 62 } else { layout.size().max(1) };
+        // Copies of a stream without a seam never end; a dense element tells what is left of it.
+        let size = if plan.continues() && !plan.is_contiguous() { 1 << 62 } else { layout.size().max(1) };
         let (magic, shift) = magic(size);
         let root = layout.root();
         let mut bytes = Vec::with_capacity(HEAD + INLINE_NODES * NODE);

@@ -76,10 +76,10 @@ pub fn program(plan: &GpuPlan, variants: &[Variant]) -> Result<Program, CodegenE
     let mut source = header(plan);
     source.push_str(dtc_templates::PRELUDE);
     let uses = |families: fn(&Family) -> bool| variants.iter().any(|variant| families(&variant.family));
-    if uses(|family| matches!(family, Family::Gather | Family::Shifted { .. } | Family::Rows)) {
+    if uses(|family| matches!(family, Family::Gather | Family::Shifted { .. } | Family::Rows { .. })) {
         source.push_str(dtc_templates::LOAD_BYTES);
     }
-    if uses(|family| matches!(family, Family::Gather | Family::Scatter | Family::Rows)) {
+    if uses(|family| matches!(family, Family::Gather | Family::Scatter | Family::Rows { .. })) {
         source.push_str(dtc_templates::STORE_BYTES);
     }
     for variant in variants {
@@ -107,7 +107,7 @@ fn kernel(plan: &GpuPlan, variant: &Variant, tables: &mut Tables) -> Result<Stri
         Family::Shifted { .. } => "shifted",
         Family::Gather => "gather",
         Family::Scatter => "scatter",
-        Family::Rows => "rows",
+        Family::Rows { .. } => "rows",
         Family::Tiles => "tiles",
     };
     let mut places = Places::new(plan, tables);
@@ -125,10 +125,10 @@ fn kernel(plan: &GpuPlan, variant: &Variant, tables: &mut Tables) -> Result<Stri
             places.elements(1, true);
             (1, Value::UNDEFINED)
         }
-        Family::Rows => {
+        Family::Rows { slots } => {
             let row = plan.row().ok_or_else(missing)?;
             places.elements(row, false);
-            (1, context! { row, slots => plan.slots() })
+            (1, context! { row, slots })
         }
         Family::Tiles => {
             let tiles = plan.tiles().ok_or_else(missing)?;

@@ -74,7 +74,10 @@ pub enum Family {
     /// Aligned packed words to memory at any alignment. Unpacks only.
     Scatter,
     /// Words of memory that rows of one odd length fill. Unpacks only.
-    Rows,
+    Rows {
+        /// Words of memory that a row may touch, which depends on the alignment of element 0.
+        slots: u64,
+    },
     /// Tiles through shared memory.
     Tiles,
 }
@@ -183,7 +186,7 @@ impl GpuPlan {
             Family::Words { word, .. } | Family::Shifted { word } => end / u64::from(word),
             Family::Tiles => end / u64::from(self.grain.word()),
             Family::Gather | Family::Scatter => end,
-            Family::Rows => self.row.map_or(end, |row| (end / row + 2).saturating_mul(self.slots())),
+            Family::Rows { slots } => self.row.map_or(end, |row| (end / row + 2).saturating_mul(slots)),
         };
         Variant { direction, family, wide: units >= NARROW }
     }
@@ -209,18 +212,12 @@ impl GpuPlan {
                 spread(end.div_ceil(word) - call.first / word, threads)
             }
             Family::Gather | Family::Scatter => spread((call.bytes + call.packed % SLOT).div_ceil(SLOT), threads),
-            Family::Rows => {
+            Family::Rows { slots } => {
                 let row = self.row?;
-                spread((end.div_ceil(row) - call.first / row).checked_mul(self.slots())?, threads)
+                spread((end.div_ceil(row) - call.first / row).checked_mul(slots)?, threads)
             }
             Family::Tiles => self.tiles.as_ref()?.blocks(call),
         }
-    }
-
-    /// Words of memory that a row may touch.
-    pub(crate) fn slots(&self) -> u64 {
-        let before = SLOT - u64::from(self.grain.starts.min(SLOT as u32));
-        self.row.map_or(1, |row| (before + row).div_ceil(SLOT))
     }
 
     fn family(&self, direction: Direction, call: &Call) -> Family {
@@ -243,8 +240,13 @@ impl GpuPlan {
         match direction {
             Direction::Pack => Family::Gather,
             Direction::Unpack if word >= 4 => Family::Shifted { word: preferred },
-            Direction::Unpack if self.row.is_some_and(|row| row >= SLOT) => Family::Rows,
-            Direction::Unpack => Family::Scatter,
+            Direction::Unpack => match self.row {
+                Some(row) if row >= SLOT => {
+                    let before = SLOT - u64::from(self.grain.starts.min(aligned)).min(SLOT);
+                    Family::Rows { slots: (before + row).div_ceil(SLOT) }
+                }
+                _ => Family::Scatter,
+            },
         }
     }
 }

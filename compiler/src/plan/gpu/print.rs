@@ -20,7 +20,7 @@ impl fmt::Display for Family {
             Family::Shifted { word } => write!(f, "words of {word} bytes shifted out of the packed bytes"),
             Family::Gather => f.write_str("packed words gathered from runs at any alignment"),
             Family::Scatter => f.write_str("packed words scattered to runs at any alignment"),
-            Family::Rows => f.write_str("words of memory that odd rows fill"),
+            Family::Rows { .. } => f.write_str("words of memory that odd rows fill"),
             Family::Tiles => f.write_str("tiles through shared memory"),
         }
     }

@@ -3,7 +3,9 @@
 use super::child::Stub::{Absent, Built};
 use super::child::in_child;
 use crate::cuda::pointer::{self, PointerKind};
+use crate::cuda::search;
 use crate::cuda::{Architecture, CudaError, Device, Driver, Nvrtc, Version};
+use std::path::PathBuf;
 
 in_child! {
     fn missing_libraries_say_how_to_get_them(driver: Absent, nvrtc: Absent) {
@@ -97,6 +99,25 @@ in_child! {
             let binary = nvrtc.compile("right", "a.cu", Architecture::Ptx(80), &[]).unwrap();
             assert_eq!(binary.log, "-arch=compute_80\n-default-device");
         }
+    }
+
+    fn nvrtc_is_looked_for_in_order(driver: Absent, nvrtc: Absent) {
+        let environment = tempfile::tempdir().unwrap();
+        let folder = environment.path().join("lib/python3.13/site-packages/nvidia/cu13/lib");
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("libnvrtc.so.13"), "").unwrap();
+        // SAFETY: this process runs this test alone.
+        unsafe { std::env::set_var("VIRTUAL_ENV", environment.path()) };
+        let order = |driver: Option<u32>| {
+            let paths = search::nvrtc(driver.map(|major| Version { major, minor: 0 }));
+            // What else this machine has does not matter here.
+            let ours = |path: &PathBuf| path.is_relative() || path.starts_with(&folder);
+            let name = |path: &PathBuf| path.file_name().unwrap().to_str().unwrap().replace("libnvrtc.so", "");
+            paths.iter().filter(|path| ours(path)).map(name).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(order(None), ".14 .13 .13 .12 .11.2 ");
+        assert_eq!(order(Some(13)), ".13 .13 .12 .11.2 .14 ");
+        assert_eq!(order(Some(12)), ".12 .11.2 .14 .13 .13 ");
     }
 
     fn missing_builtins_are_named(driver: Absent, nvrtc: Built(&["STUB_WITHOUT_BUILTINS"])) {

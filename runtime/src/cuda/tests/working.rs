@@ -40,6 +40,25 @@ in_child! {
         assert_eq!(calls("cuInit"), 1);
     }
 
+    fn a_driver_that_others_load_and_initialise_is_seen(driver: Built(&[]), nvrtc: Absent) {
+        let byte = 0;
+        assert_eq!(pointer::classify(&byte).unwrap().kind, PointerKind::Pageable);
+        assert_eq!(pointer::classify(&byte).unwrap().kind, PointerKind::Pageable);
+        let application = stub();
+        // SAFETY: the types are those of the declarations in the stub; device 1 has the context 2.
+        let address = unsafe {
+            application.get::<unsafe extern "C" fn(u32) -> i32>("cuInit").unwrap()(0);
+            let push = application.get::<unsafe extern "C" fn(usize) -> i32>("cuCtxPushCurrent_v2").unwrap();
+            let allocate = application.get::<unsafe extern "C" fn(*mut u64, usize) -> i32>("cuMemAlloc_v2").unwrap();
+            let mut address = 0;
+            assert_eq!((push(2), allocate(&mut address, 8)), (0, 0));
+            address
+        };
+        let info = pointer::classify(std::ptr::without_provenance(address as usize)).unwrap();
+        assert_eq!((info.kind, info.range_start), (PointerKind::Device(1), address));
+        assert_eq!(pointer::classify(&byte).unwrap().kind, PointerKind::Pageable);
+    }
+
     fn devices_tell_about_themselves(driver: Built(&[]), nvrtc: Absent) {
         let list = Device::list().unwrap();
         assert_eq!(alive(), 0);
@@ -136,11 +155,13 @@ in_child! {
         let (start, end) = (Event::timed(&device).unwrap(), Event::new(&device).unwrap());
         start.record(&stream).unwrap();
         end.record(&stream).unwrap();
-        assert!(!start.query().unwrap() && end.query().unwrap());
+        assert!(!start.query().unwrap() && start.query().unwrap());
         stream.wait_event(&end).unwrap();
         end.synchronize().unwrap();
         assert_eq!(start.elapsed_ms(&end), Ok(1.5));
-        drop((start, end, stream, device));
+        drop((start, end, stream));
+        exercise::events(&device);
+        drop(device);
         assert_eq!(alive(), 0);
     }
 

@@ -1,0 +1,136 @@
+//! A GPU as a subject: buffers go to the device, are packed there, and come back.
+#![expect(unsafe_code, reason = "the calls on device memory are on raw addresses")]
+
+use super::Subject;
+use dtc_compiler::datatype::Datatype;
+use dtc_runtime::cuda::{CudaError, DeviceBuffer};
+use dtc_runtime::{Committed, Engine, Gpu};
+use std::sync::{Mutex, PoisonError};
+
+/// Bytes around a buffer on the device that a call must leave alone; also the range of alignments.
+const GUARD: usize = 64;
+
+/// What lies there.
+const POISON: u8 = 0xa5;
+
+/// A type committed to the runtime, on data in the memory of a GPU.
+pub struct GpuSubject {
+    name: String,
+    /// The committed type.
+    pub committed: Committed,
+    gpu: Gpu,
+    buffers: Mutex<Buffers>,
+}
+
+struct Buffers {
+    memory: Option<DeviceBuffer>,
+    packed: Option<DeviceBuffer>,
+}
+
+impl GpuSubject {
+    /// Commits a type under a name for messages.
+    pub fn new(engine: &Engine, gpu: &Gpu, name: &str, datatype: &Datatype) -> GpuSubject {
+        let committed = engine.commit(datatype);
+        let buffers = Mutex::new(Buffers { memory: None, packed: None });
+        GpuSubject { name: name.to_owned(), committed, gpu: gpu.clone(), buffers }
+    }
+
+    /// Brings a buffer to the device at its own alignment, between guards, and calls with its address there. Returns what
+    /// came back.
+    fn on_device(&self, slot: &mut Option<DeviceBuffer>, host: &[u8]) -> Result<(u64, usize), CudaError> {
+        let skew = host.as_ptr().addr() % GUARD;
+        let needed = host.len() + 3 * GUARD;
+        if slot.as_ref().is_none_or(|buffer| buffer.len() < needed) {
+            *slot = Some(DeviceBuffer::new(self.gpu.device(), needed.next_power_of_two())?);
+        }
+        let Some(buffer) = slot else { return Ok((0, 0)) };
+        let at = GUARD + skew;
+        let mut image = vec![POISON; needed];
+        image[at..at + host.len()].copy_from_slice(host);
+        buffer.write(0, &image)?;
+        Ok((buffer.address() + at as u64, at))
+    }
+
+    /// What a buffer holds now; an error if a guard was touched.
+    fn back(slot: &Option<DeviceBuffer>, at: usize, length: usize) -> Result<Vec<u8>, String> {
+        let Some(buffer) = slot else { return Ok(Vec::new()) };
+        let mut image = vec![0; length + 3 * GUARD];
+        buffer.read(0, &mut image).map_err(|error| error.to_string())?;
+        let touched = (0..at).chain(at + length..image.len()).find(|&index| image[index] != POISON);
+        if let Some(index) = touched {
+            return Err(format!("byte {} of a buffer of {length} bytes was written", index as i64 - at as i64));
+        }
+        Ok(image[at..at + length].to_vec())
+    }
+}
+
+impl Subject for GpuSubject {
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+
+    fn pack(&self, source: &[u8], origin: usize, count: u64, offset: u64, packed: &mut [u8]) -> Result<usize, String> {
+        let text = |error: &dyn std::error::Error| error.to_string();
+        let mut buffers = self.buffers.lock().unwrap_or_else(PoisonError::into_inner);
+        let Buffers { memory, packed: target } = &mut *buffers;
+        let (from, from_at) = self.on_device(memory, source).map_err(|error| text(&error))?;
+        let (to, to_at) = self.on_device(target, packed).map_err(|error| text(&error))?;
+        let (from, to) = ((from + origin as u64) as *const u8, to as *mut u8);
+        // SAFETY: both buffers are on the device and hold what the slices hold; what a kernel does wrong is what the test
+        // wants to see.
+        let moved = unsafe { self.committed.pack_any(from, count, offset, to, packed.len() as u64) };
+        let moved = moved.map_err(|error| text(&error))?;
+        if Self::back(memory, from_at, source.len())? != source {
+            return Err("a pack wrote to its source".to_owned());
+        }
+        packed.copy_from_slice(&Self::back(target, to_at, packed.len())?);
+        Ok(moved as usize)
+    }
+
+    fn unpack(
+        &self,
+        packed: &[u8],
+        offset: u64,
+        destination: &mut [u8],
+        origin: usize,
+        count: u64,
+    ) -> Result<usize, String> {
+        let text = |error: &dyn std::error::Error| error.to_string();
+        let mut buffers = self.buffers.lock().unwrap_or_else(PoisonError::into_inner);
+        let Buffers { memory, packed: source } = &mut *buffers;
+        let (from, from_at) = self.on_device(source, packed).map_err(|error| text(&error))?;
+        let (to, to_at) = self.on_device(memory, destination).map_err(|error| text(&error))?;
+        let (from, to) = (from as *const u8, (to + origin as u64) as *mut u8);
+        // SAFETY: as for `pack`.
+        let moved = unsafe { self.committed.unpack_any(from, packed.len() as u64, to, count, offset) };
+        let moved = moved.map_err(|error| text(&error))?;
+        if Self::back(source, from_at, packed.len())? != packed {
+            return Err("an unpack wrote to its source".to_owned());
+        }
+        destination.copy_from_slice(&Self::back(memory, to_at, destination.len())?);
+        Ok(moved as usize)
+    }
+
+    fn piece_lengths(&self) -> &'static [usize] {
+        // Every piece is a few copies and launches.
+        &[997, 4096]
+    }
+
+    unsafe fn pack_raw(&self, source: *const u8, count: u64, offset: u64, packed: *mut u8, most: usize) -> usize {
+        // SAFETY: the caller's promise.
+        unsafe { self.committed.pack_any(source, count, offset, packed, most as u64) }.map_or(0, |moved| moved as usize)
+    }
+
+    unsafe fn unpack_raw(
+        &self,
+        packed: *const u8,
+        most: usize,
+        offset: u64,
+        destination: *mut u8,
+        count: u64,
+    ) -> usize {
+        // SAFETY: the caller's promise.
+        let moved = unsafe { self.committed.unpack_any(packed, most as u64, destination, count, offset) };
+        moved.map_or(0, |moved| moved as usize)
+    }
+}

@@ -1,0 +1,204 @@
+//! What the tests of CUDA kernels run and compile: layouts that lead to every family, and the variants that may serve a
+//! call beside the one that its plan chooses.
+
+use crate::corpus;
+use crate::generate::random::{self, Limits};
+use crate::generate::sequence::Sequence;
+use crate::generate::split;
+use dtc_compiler::codegen::cuda::{self, CodegenError, Program};
+use dtc_compiler::datatype::json;
+use dtc_compiler::layout::Layout;
+use dtc_compiler::plan::Direction;
+use dtc_compiler::plan::gpu::{Call, Family, GpuPlan, Shape, Variant};
+use dtc_compiler::{canonicalise, lower};
+use rand::SeedableRng;
+use rand::rngs::SmallRng;
+use std::fs;
+use std::ops::Range;
+use std::path::Path;
+
+/// A layout and its plan.
+#[derive(Clone, Debug)]
+pub struct Subject {
+    /// For messages.
+    pub name: String,
+    /// As lowered; its walk says which bytes move where.
+    pub layout: Layout,
+    /// Made from the canonical layout.
+    pub plan: GpuPlan,
+    /// Elements of a usual call.
+    pub count: u64,
+}
+
+impl Subject {
+    /// Plans a layout.
+    pub fn new(name: String, layout: Layout, count: u64) -> Subject {
+        let plan = GpuPlan::new(&canonicalise(&layout).layout);
+        Subject { name, layout, plan, count }
+    }
+}
+
+/// The types of the corpus, three elements of each.
+pub fn corpus() -> Vec<Subject> {
+    corpus::all().into_iter().map(|case| Subject::new(case.name.to_owned(), lower(&case.datatype), 3)).collect()
+}
+
+/// The examples beside the crates.
+///
+/// # Panics
+///
+/// When one cannot be read.
+pub fn examples() -> Vec<Subject> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ir-examples");
+    let entries = fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let mut paths: Vec<_> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
+    paths.sort();
+    let read = |path: &std::path::PathBuf| {
+        let text = fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let description = json::read(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        Subject::new(name, lower(&description.datatype), description.count)
+    };
+    paths.iter().map(read).collect()
+}
+
+/// Random types, and random sequences written as types; one of each for every seed.
+pub fn random(seeds: Range<u64>) -> Vec<Subject> {
+    let mut subjects = Vec::new();
+    for seed in seeds {
+        let mut rng = SmallRng::seed_from_u64(seed);
+        let limits = if seed % 4 == 0 { Limits::SMALL } else { Limits::DISJOINT };
+        let datatype = random::datatype(&mut rng, &limits);
+        subjects.push(Subject::new(format!("random seed {seed}"), lower(&datatype), 3));
+        let sequence = Sequence::draw(&mut rng, 3000);
+        let datatype = split::datatype_of(&sequence, &mut rng);
+        subjects.push(Subject::new(format!("sequence seed {seed}"), lower(&datatype), 3));
+    }
+    subjects
+}
+
+/// Layouts whose plans need every family and every kind of list.
+///
+/// # Panics
+///
+/// When a layout of this list is unsound.
+pub fn families() -> Vec<Subject> {
+    let lists = [
+        ("short runs", runs((0..300).map(|at| (at * 40 + at % 7 * 4, 4 * (1 + at % 5))))),
+        ("short odd runs", runs((0..300).map(|at| (at * 23 + at % 3, 1 + at % 13)))),
+        ("long runs", runs((0..60).map(|at| (at * 1200 + at % 7 * 8, 8 * (70 + at % 50))))),
+        ("long odd runs", runs((0..60).map(|at| (at * 600 + at % 7, 100 + at * at % 400)))),
+        ("runs beyond 32 bits", runs((0..40).map(|at| ((at * 37 % 40) << 33, 8 + at % 3 * 4)))),
+        ("long runs beyond 32 bits", runs((0..40).map(|at| ((at * 37 % 40) << 32, 1000 + at % 9)))),
+        ("more packed bytes than 32 bits count", runs((0..6).map(|at| (at << 38, (3 << 32) + (at << 30) + 5)))),
+        ("more packed words than 32 bits count", runs((0..6).map(|at| (at << 38, (3 << 36) + (at << 33))))),
+        ("blocks", blocks(16, (0..500).map(|at| at * at % 1009 * 16))),
+        ("odd blocks", blocks(13, (0..500).map(|at| at * at % 1009 * 14 + at % 2))),
+        ("blocks beyond 32 bits", blocks(8, (0..50).map(|at| (at * at % 53) << 35 | at * 8))),
+    ];
+    let texts = LAYOUTS.iter().map(|&(name, count, text)| (name, count, text.to_owned()));
+    let all = texts.chain(lists.into_iter().map(|(name, text)| (name, 3, text)));
+    let parse = |(name, count, text): (&str, u64, String)| {
+        let layout = Layout::parse(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
+        Subject::new(name.to_owned(), layout, count)
+    };
+    all.map(parse).collect()
+}
+
+/// Offsets and lengths in bytes, apart and of at most 2^41 bytes together.
+fn runs(runs: impl Iterator<Item = (i64, i64)>) -> String {
+    let runs: Vec<String> = runs.map(|(offset, length)| format!("({offset} {length})")).collect();
+    format!("layout lb 0 extent {} {{\n  %0 = runs [{}] x byte\n  root %0\n}}", 1i64 << 41, runs.join(" "))
+}
+
+fn blocks(length: u64, offsets: impl Iterator<Item = i64>) -> String {
+    let offsets: Vec<String> = offsets.map(|offset| offset.to_string()).collect();
+    let list = offsets.join(" ");
+    format!(
+        "layout lb 0 extent {} {{\n  %0 = dense {length} x byte\n  %1 = indexed [{list}] of %0\n  root %1\n}}",
+        1i64 << 41
+    )
+}
+
+#[rustfmt::skip]
+const LAYOUTS: &[(&str, u64, &str)] = &[
+    ("words of 16", 3, "layout lb 0 extent 4000 {\n  %0 = dense 48 x byte\n  %1 = stream 50 x 80 of %0\n  root %1\n}"),
+    ("words of 8", 3, "layout lb 0 extent 4000 {\n  %0 = dense 8 x byte\n  %1 = stream 200 x 16 of %0\n  root %1\n}"),
+    ("words of 4", 3, "layout lb 0 extent 6000 {\n  %0 = dense 4 x byte\n  %1 = stream 200 x 28 of %0\n  root %1\n}"),
+    ("words of 2", 3, "layout lb 0 extent 6000 {\n  %0 = dense 2 x byte\n  %1 = stream 200 x 26 of %0\n  root %1\n}"),
+    ("single bytes", 3, "layout lb 0 extent 999 {\n  %0 = dense 1 x byte\n  %1 = stream 200 x 3 of %0\n  root %1\n}"),
+    ("words, backwards", 3, "layout lb 0 extent -9600 {\n  %0 = dense 16 x byte\n  %1 = stream 200 x -48 of %0\n  root 32: %1\n}"),
+    ("words without a seam", 1 << 40, "layout lb 0 extent 48 {\n  %0 = dense 8 x byte\n  %1 = stream 3 x 16 of %0\n  root %1\n}"),
+    ("words with a seam", 1 << 40, "layout lb 0 extent 40 {\n  %0 = dense 8 x byte\n  %1 = stream 2 x 16 of %0\n  root 8: %1\n}"),
+    ("bytes with a seam", 1 << 40, "layout lb 0 extent 11 {\n  %0 = dense 3 x byte\n  %1 = stream 2 x 5 of %0\n  root %1\n}"),
+    ("rows of 17", 3, "layout lb 0 extent 1000 {\n  %0 = dense 17 x byte\n  %1 = stream 40 x 23 of %0\n  root %1\n}"),
+    ("rows of 17 at 8", 1 << 36, "layout lb 0 extent 960 {\n  %0 = dense 17 x byte\n  %1 = stream 40 x 24 of %0\n  root %1\n}"),
+    ("rows of 24 at 8", 3, "layout lb 0 extent 2000 {\n  %0 = dense 24 x byte\n  %1 = stream 40 x 40 of %0\n  root %1\n}"),
+    ("rows of 9 at 4", 3, "layout lb 0 extent 600 {\n  %0 = dense 9 x byte\n  %1 = stream 40 x 12 of %0\n  root %1\n}"),
+    ("rows of 130, far apart", 2, "layout lb 0 extent 1000000 {\n  %0 = dense 130 x byte\n  %1 = stream 20 x 9001 of %0\n  root -7: %1\n}"),
+    ("columns in planes", 2, "layout lb 0 extent 200000 {\n  %0 = dense 8 x byte\n  %1 = stream 70 x 640 of %0\n  %2 = stream 75 x 8 of %1\n  \
+     %3 = stream 3 x 50000 of %2\n  root %3\n}"),
+    ("columns in listed planes", 2, "layout lb 0 extent 99996 {\n  %0 = dense 4 x byte\n  %1 = stream 70 x 400 of %0\n  %2 = stream 90 x 4 of %1\n  \
+     %3 = stream 2 x 30000 of %2\n  root 12: %3\n}"),
+    ("columns of 16", 2, "layout lb 0 extent 65536 {\n  %0 = dense 16 x byte\n  %1 = stream 40 x 1600 of %0\n  %2 = stream 50 x 16 of %1\n  root %2\n}"),
+    ("columns of 2", 2, "layout lb 0 extent 65536 {\n  %0 = dense 2 x byte\n  %1 = stream 70 x 200 of %0\n  %2 = stream 80 x 2 of %1\n  root %2\n}"),
+    ("columns of 1", 2, "layout lb 0 extent 65536 {\n  %0 = dense 1 x byte\n  %1 = stream 70 x 101 of %0\n  %2 = stream 80 x 1 of %1\n  root %2\n}"),
+    ("columns, backwards", 2, "layout lb 0 extent 65536 {\n  %0 = dense 8 x byte\n  %1 = stream 40 x 640 of %0\n  %2 = stream 50 x -8 of %1\n  root 400: %2\n}"),
+    ("few columns", 2, "layout lb 0 extent 30000 {\n  %0 = dense 8 x byte\n  %1 = stream 1000 x 24 of %0\n  %2 = stream 3 x 8 of %1\n  root %2\n}"),
+    ("few rows", 2, "layout lb 0 extent 50000 {\n  %0 = dense 4 x byte\n  %1 = stream 9 x 4096 of %0\n  %2 = stream 700 x 4 of %1\n  root %2\n}"),
+    ("listed rows", 2, "layout lb 0 extent 50000 {\n  %0 = dense 4 x byte\n  %1 = indexed [0 4096 12288 8192 1024 2048 30000 20480 16384 40000] of %0\n  \
+     %2 = stream 150 x 4 of %1\n  root %2\n}"),
+    ("elements as columns", 100, "layout lb 0 extent 8 {\n  %0 = dense 8 x byte\n  %1 = stream 100 x 800 of %0\n  root 16: %1\n}"),
+    ("elements of two dimensions as columns", 70, "layout lb 0 extent 4 {\n  %0 = dense 4 x byte\n  %1 = stream 10 x 400 of %0\n  \
+     %2 = stream 9 x 5000 of %1\n  root %2\n}"),
+    ("elements as columns, backwards", 100, "layout lb 0 extent -16 {\n  %0 = dense 8 x byte\n  %1 = stream 40 x 1600 of %0\n  root %1\n}"),
+    ("columns without a seam", 9, "layout lb 0 extent 128 {\n  %0 = dense 8 x byte\n  %1 = stream 40 x 2048 of %0\n  %2 = stream 16 x 8 of %1\n  root %2\n}"),
+    ("a record of long streams", 3, "layout lb 0 extent 300000 {\n  %0 = dense 8 x byte\n  %1 = stream 1500 x 16 of %0\n  %2 = dense 4 x byte\n  \
+     %3 = stream 2000 x 12 of %2\n  %4 = dense 12 x byte\n  %5 = stream 1100 x 20 of %4\n  \
+     %6 = record [0: %1, 50000: %3, 100000: %5, 150000: %1, 200000: %3, 290000: %4]\n  root %6\n}"),
+    ("a record of odd streams", 3, "layout lb 0 extent 300000 {\n  %0 = dense 7 x byte\n  %1 = stream 1500 x 15 of %0\n  %2 = dense 3 x byte\n  \
+     %3 = stream 2000 x 11 of %2\n  %4 = record [0: %1, 50001: %3, 100000: %1, 150000: %2]\n  root %4\n}"),
+];
+
+/// Every variant with narrow indices that may serve a call, whether its plan chooses it or not. The shapes are ones that
+/// no plan has.
+pub fn variants(plan: &GpuPlan, direction: Direction, call: &Call) -> Vec<Variant> {
+    if !plan.allows() {
+        return Vec::new();
+    }
+    let aligned = |address: u64, word: u32| address % u64::from(word) == 0;
+    let mut families = Vec::new();
+    for word in [1, 2, 4, 8, 16] {
+        let memory = word <= plan.grain().word() && aligned(call.memory, word);
+        let packed = [call.packed, call.first, call.bytes].into_iter().all(|number| aligned(number, word));
+        if memory && packed {
+            families.push(Family::Words { word, shape: Shape { threads: 96, unroll: 3 } });
+        }
+        if memory && word >= 4 && direction == Direction::Unpack {
+            families.push(Family::Shifted { word });
+        }
+        if memory && packed && plan.tiles().is_some_and(|tiles| tiles.word == word) {
+            families.push(Family::Tiles);
+        }
+    }
+    match direction {
+        Direction::Pack => families.push(Family::Gather),
+        Direction::Unpack => {
+            families.push(Family::Scatter);
+            if let Some(row) = plan.row() {
+                families.push(Family::Rows { slots: (7 + row).div_ceil(8) });
+            }
+        }
+    }
+    families.into_iter().map(|family| Variant { direction, family, wide: false }).collect()
+}
+
+/// The usual kernels of both directions in one program, as they are compiled when a type is committed.
+///
+/// # Errors
+///
+/// Only by a defect of dtc.
+pub fn usual(plan: &GpuPlan) -> Result<Program, CodegenError> {
+    cuda::program(plan, &[Direction::Pack, Direction::Unpack].map(|direction| plan.usual(direction)))
+}
