@@ -3,8 +3,10 @@
 mod common;
 
 use common::{Run, data, write};
+use dtc_runtime::cuda::Nvrtc;
 use serde_json::Value;
 use std::fs::read;
+use std::io::Write;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -93,6 +95,22 @@ fn a_bench_checks_every_byte() {
     let full = emulated(folder.path(), &arguments, &[("EMULATOR_FREE", "1000000")]);
     full.fails(3, &["memory of the GPU", "--only"]);
     emulated(folder.path(), &arguments, &[("DTC_NVRTC", "/missing/nvrtc.so")]).fails(4, &["NVRTC", "pip install"]);
+}
+
+#[test]
+fn a_bench_times_calls() {
+    let folder = tempdir().expect("a folder");
+    let arguments = ["bench", "--backend", "cuda", "--rounds", "1", "--part", "latency", "--json", "lines"];
+    let text = emulated(folder.path(), &arguments, &[]).fine();
+    for part in ["smallest pack enqueued", "blocking unpack", "memcpy synchronised", "commit", "kernels, warm store"] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    let lines = std::fs::read_to_string(folder.path().join("lines")).unwrap();
+    for line in lines.lines() {
+        let line: Value = serde_json::from_str(line).unwrap();
+        assert!(line["clock"] == "host" && line["warm_us"].as_f64() > Some(0.0), "{line}");
+    }
+    emulated(folder.path(), &arguments, &[("EMULATOR_WRONG", "1")]).fails(3, &["4 KiB, blocking pack"]);
 }
 
 #[test]
@@ -213,4 +231,89 @@ fn demos_run_on_the_gpu_if_there_is_one() {
     assert!(!emulated(folder.path(), &["demo", "rows.json", "--backend", "cpu"], &[]).fine().contains("GPU"));
     let text = without(folder.path(), &["demo", "rows.json"]).fine();
     assert!(text.contains("plan for this processor") && text.contains("memcpy"), "{text}");
+}
+
+#[test]
+fn kernels_are_emitted_for_targets() {
+    let folder = tempdir().expect("a folder");
+    let folder = folder.path();
+    write(folder, "rows.json", ROWS);
+    write(folder, "piece.dtc", "contiguous 7 int");
+    write(folder, "list.dtc", "indexed [1@0, 3@2, 1@9, 2@11] int");
+    // The stub of NVRTC hands out the source.
+    for form in ["cuda", "ptx", "cubin"] {
+        let emit = ["emit", "rows.json", "--as", form, "-o", "out"];
+        for (options, pack, unpack) in [
+            (&[] as &[&str], true, true),
+            (&["--direction", "pack"], true, false),
+            (&["--target", "sm_80"], true, true),
+        ] {
+            assert_eq!(emulated(folder, &[&emit[..], options].concat(), &[]).fine(), "");
+            let text = String::from_utf8(read(folder.join("out")).unwrap()).unwrap();
+            assert_eq!((text.contains("dtc_pack("), text.contains("dtc_unpack(")), (pack, unpack), "{form}: {text}");
+        }
+    }
+    let emit =
+        |arguments: &[&str], variables: &[(&str, &str)]| emulated(folder, &[&["emit"], arguments].concat(), variables);
+    assert!(emit(&["list.dtc", "--as", "cuda"], &[]).fine().contains("bytes of lists"));
+    assert!(emit(&["piece.dtc", "--as", "cuda"], &[]).fine().contains("// contiguous"));
+    emit(&["piece.dtc", "--as", "ptx"], &[]).fails(2, &["--as", "contiguous"]);
+    emit(&["rows.json", "--as", "asm", "--target", "sm_90"], &[]).fails(2, &["--target", "sm_90"]);
+    emit(&["rows.json", "--as", "ptx", "--target", "sm_70"], &[]).fails(4, &["NVRTC", "[75, 80, 90]"]);
+    emit(&["rows.json", "--as", "ptx"], &[("DTC_NVRTC", "/missing/nvrtc.so")]).fails(4, &["NVRTC", "pip install"]);
+    assert_eq!(emit(&["rows.json", "--as", "ptx", "--target", "90"], &[]).status, 2);
+    without(folder, &["emit", "rows.json", "--as", "ptx", "--target", "native"]).fails(4, &["CUDA driver"]);
+}
+
+#[test]
+fn nvrtc_compiles_what_is_emitted() {
+    if let Err(error) = Nvrtc::get() {
+        // The form that `./test` counts.
+        let _ = std::io::stderr().write_all(format!("\nskipped: nvrtc_compiles_what_is_emitted: {error}\n").as_bytes());
+        return;
+    }
+    let folder = tempdir().expect("a folder");
+    let folder = folder.path();
+    write(folder, "rows.json", ROWS);
+    // Where there is no GPU, for sm_90.
+    let text = without(folder, &["emit", "rows.json", "--as", "ptx"]).fine();
+    assert!(text.contains(".target sm_90") && text.contains(".entry dtc_unpack"), "{text}");
+    assert!(without(folder, &["emit", "rows.json", "--as", "ptx", "--target", "sm_80"]).fine().contains("sm_80"));
+    without(folder, &["emit", "rows.json", "--as", "cubin", "-o", "cubin"]).fine();
+    assert!(read(folder.join("cubin")).unwrap().starts_with(b"\x7fELF"));
+}
+
+#[test]
+fn plans_for_a_gpu_need_none() {
+    let folder = tempdir().expect("a folder");
+    let folder = folder.path();
+    write(folder, "rows.json", ROWS);
+    write(folder, "piece.dtc", "contiguous 7 int");
+    let text = without(folder, &["explain", "rows.json"]).fine();
+    for part in ["plan for a GPU", "pack: words of 4 bytes", "odd address", "until it is compiled"] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    let object = without(folder, &["explain", "rows.json", "--json"]).fine();
+    let gpu = &serde_json::from_str::<Value>(&object).unwrap()["gpu"];
+    assert_eq!((&gpu["compiles"], &gpu["contiguous"]), (&true.into(), &false.into()));
+    for variant in gpu["variants"].as_array().unwrap() {
+        for key in ["direction", "call", "kernel", "generic"] {
+            assert!(variant[key].is_string(), "{variant}");
+        }
+    }
+    let object = without(folder, &["explain", "piece.dtc", "--json"]).fine();
+    assert_eq!(serde_json::from_str::<Value>(&object).unwrap()["gpu"]["contiguous"], true);
+}
+
+#[test]
+fn the_doctor_tells_of_the_store() {
+    let folder = tempdir().expect("a folder");
+    let store = folder.path().join("store");
+    let store = store.to_str().unwrap();
+    for (directory, part) in
+        [("off", "off, as DTC_CACHE_DIR says"), (store, store), ("/dev/null/dtc", "not used: /dev/null")]
+    {
+        let text = emulated(folder.path(), &["doctor"], &[("DTC_CACHE_DIR", directory)]).fine();
+        assert!(text.contains("kernel store") && text.contains(part), "{part} in {text}");
+    }
 }
