@@ -15,8 +15,8 @@ pub struct OnDevice<'a> {
     pub count: u64,
     /// Where the elements lie.
     pub memory: &'a DeviceBuffer,
-    /// Where in it address 0 of the type lies.
-    pub origin: u64,
+    /// Where address 0 of the type lies, in bytes from its beginning. Outside of it, if the bytes of the type lie inside.
+    pub origin: i64,
     /// Where the packed bytes lie.
     pub packed: &'a DeviceBuffer,
     /// Where in it the first of them lies.
@@ -53,12 +53,12 @@ impl OnDevice<'_> {
     fn addresses(&self, max: u64) -> Result<(*mut u8, *mut u8), CudaError> {
         within(self.packed, self.at, max)?;
         if let Some((low, high)) = self.committed.span(self.count) {
-            let (first, end) = (i128::from(self.origin) + low, i128::from(self.origin) + high);
-            let out = || bounds(u64::try_from(first).unwrap_or(u64::MAX), (high - low) as u64, self.memory);
-            let (first, end) = (u64::try_from(first).map_err(|_| out())?, u64::try_from(end).map_err(|_| out())?);
-            within(self.memory, first, end - first)?;
+            let bytes = u64::try_from(high - low).unwrap_or(u64::MAX);
+            let first = u64::try_from(i128::from(self.origin) + low);
+            within(self.memory, first.map_err(|_| bounds(u64::MAX, bytes, self.memory))?, bytes)?;
         }
-        Ok(((self.memory.address() + self.origin) as *mut u8, (self.packed.address() + self.at) as *mut u8))
+        let memory = self.memory.address().wrapping_add_signed(self.origin);
+        Ok((memory as *mut u8, (self.packed.address() + self.at) as *mut u8))
     }
 }
 
@@ -73,6 +73,9 @@ pub fn copy(
 ) -> Result<(), CudaError> {
     within(destination, at, bytes)?;
     within(source, from, bytes)?;
+    if bytes == 0 {
+        return Ok(());
+    }
     // SAFETY: both ranges lie in their buffers, which are freed only when the device has done its work. Two that overlap
     // would leave bytes of either in a buffer that holds nothing but bytes.
     unsafe { copy::on_device(stream, destination.address() + at, source.address() + from, bytes as usize) }
@@ -82,6 +85,9 @@ pub fn copy(
 pub fn fill(stream: &Stream, buffer: &DeviceBuffer, range: Range<u64>, value: u8) -> Result<(), CudaError> {
     let bytes = range.end.saturating_sub(range.start);
     within(buffer, range.start, bytes)?;
+    if bytes == 0 {
+        return Ok(());
+    }
     // SAFETY: the range lies in the buffer, which is freed only when the device has done its work.
     unsafe { copy::fill(stream, buffer.address() + range.start, value, bytes as usize) }
 }

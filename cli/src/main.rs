@@ -8,6 +8,7 @@ mod array_file;
 mod commands;
 mod description;
 mod device;
+mod device_clock;
 mod failure;
 mod judge;
 mod mapped;

@@ -64,11 +64,11 @@ fn demos_check_every_byte() {
     write(folder.path(), "back.dtc", "vector 4 1 -3 int");
     write(folder.path(), "none.dtc", "contiguous 0 int");
     for arguments in [&["demo"] as &[&str], &["demo", "t.json"], &["demo", "back.dtc"], &["demo", "none.dtc"]] {
-        let text = dtc(folder.path(), arguments).fine();
+        let text = dtc(folder.path(), &[arguments, &["--backend", "cpu"]].concat()).fine();
         assert!(text.ends_with("every byte checked\n"), "{text}");
         assert!(text.contains("memcpy"), "{text}");
     }
-    let text = dtc(folder.path(), &["demo"]).fine();
+    let text = dtc(folder.path(), &["demo", "--backend", "cpu"]).fine();
     assert!(
         text.contains("hand-written loop") && (text.contains("kernels for both") || text.contains("no kernel")),
         "{text}"

@@ -69,11 +69,12 @@ pub struct Engine {
 /// let engine = Engine::builder().policy(Policy::Eager).cache_caps(100, 1 << 20).build();
 /// assert_eq!(engine.cached_types(), 0);
 /// ```
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct EngineBuilder {
     policy: Policy,
     background_thread: bool,
     caps: Caps,
+    store: Option<Config>,
 }
 
 pub(crate) struct Shared {
@@ -83,6 +84,7 @@ pub(crate) struct Shared {
     cache: Mutex<Cache>,
     queue: Arc<Queue>,
     process: u32,
+    store_config: Option<Config>,
     store: OnceLock<Arc<Store>>,
     gpus: [OnceLock<Result<Gpu, CudaError>>; DEVICES],
 }
@@ -137,6 +139,17 @@ impl EngineBuilder {
         EngineBuilder { caps: Caps { entries: types, bytes }, ..self }
     }
 
+    /// Where compiled GPU code is kept. As the environment says, unless said otherwise: [`Config::from_environment`].
+    ///
+    /// ```
+    /// use dtc_runtime::{Engine, store::Config};
+    /// let engine = Engine::builder().store(Config::none()).build();
+    /// # drop(engine);
+    /// ```
+    pub fn store(self, config: Config) -> EngineBuilder {
+        EngineBuilder { store: Some(config), ..self }
+    }
+
     /// The engine with these settings.
     ///
     /// ```
@@ -144,7 +157,7 @@ impl EngineBuilder {
     /// # drop(engine);
     /// ```
     pub fn build(self) -> Engine {
-        let EngineBuilder { policy, background_thread, caps } = self;
+        let EngineBuilder { policy, background_thread, caps, store: store_config } = self;
         Engine {
             shared: Arc::new(Shared {
                 policy,
@@ -153,6 +166,7 @@ impl EngineBuilder {
                 cache: Mutex::new(Cache::new(caps)),
                 queue: Arc::default(),
                 process: std::process::id(),
+                store_config,
                 store: OnceLock::new(),
                 gpus: Default::default(),
             }),
@@ -184,7 +198,7 @@ impl Engine {
     /// ```
     pub fn builder() -> EngineBuilder {
         let caps = Caps { entries: 1024, bytes: 64 << 20 };
-        EngineBuilder { policy: Policy::default(), background_thread: true, caps }
+        EngineBuilder { policy: Policy::default(), background_thread: true, caps, store: None }
     }
 
     /// The CPU that plans are made for.
@@ -300,7 +314,8 @@ impl Shared {
         }
         let slot = self.gpus.get(ordinal as usize).ok_or(CudaError::Ordinal { ordinal, count: DEVICES as u32 })?;
         let opened = slot.get_or_init(|| {
-            let store = self.store.get_or_init(|| Arc::new(Store::open(Config::from_environment())));
+            let config = || self.store_config.clone().unwrap_or_else(Config::from_environment);
+            let store = self.store.get_or_init(|| Arc::new(Store::open(config())));
             Gpu::open(ordinal, self.policy, self.background_thread, self.queue.clone(), store.clone())
         });
         opened.clone()

@@ -4,33 +4,40 @@ extern "C" __global__ void __launch_bounds__({{ threads }})
 {{ entry }}(u8 *memory, u8 *packed, const u8 *tables, u64 first, u64 bytes, {{ call }} call)
 {
     const u32 head = (u32)(u64)packed & 7;
-    const u64 slot = ((u64)blockIdx.x * {{ threads }} + threadIdx.x) * 8;
-    if (slot >= head + bytes)
+    const u64 slot = ((u64)blockIdx.x * {{ threads }} + threadIdx.x) * 8, slots = head + bytes;
+    if (slot >= slots)
         return;
-    const u32 skip = slot == 0 ? head : 0;
-    const u32 length = (u32)min((u64)8, head + bytes - slot);
     u8 *word = packed - head + slot;
     const u64 position = first + slot - head;
+    index left;
 
-    u64 value = 0;
-    for (u32 filled = skip; filled < length;) {
-        index left;
-        const i64 offset = place({{ context }}tables, (index)(position + filled), left);
-        const u32 take = (u32)min((index)(length - filled), left);
-        u64 piece;
-        if (offset - call.low >= 7 && call.high - offset >= 15) {
-            piece = load_bytes(memory + offset, take);
-        } else {
-            piece = 0;
-            for (u32 byte = 0; byte < take; byte++)
-                piece |= (u64)memory[offset + byte] << 8 * byte;
-        }
-        piece &= ~0ull >> (64 - 8 * take);
-        value |= piece << 8 * filled;
-        filled += take;
+    // The ends of the call cut words.
+    if (slot < head || slot + 8 > slots) {
+        const u32 from = slot < head ? head : 0, to = (u32)min(8ull, slots - slot);
+        for (u32 byte = from; byte < to; byte++)
+            word[byte] = memory[place({{ context }}tables, (index)(position + byte), left)];
+        return;
     }
-    if (skip == 0 && length == 8)
-        *(u64 *)word = value;
-    else
-        store_bytes(word + skip, value >> 8 * skip, length - skip);
+
+    // Whole words around a run may reach outside of what the elements span, near its ends.
+    const i64 low = call.low + 7;
+    const u64 inner = call.high - call.low >= 22 ? call.high - call.low - 22 : 0;
+    const auto load = [&](i64 offset, u32 length) {
+        if ((u64)(offset - low) < inner)
+            return load_bytes(memory + offset, length);
+        u64 value = 0;
+        for (u32 byte = 0; byte < length; byte++)
+            value |= (u64)memory[offset + byte] << 8 * byte;
+        return value;
+    };
+    const i64 offset = place({{ context }}tables, (index)position, left);
+    u32 filled = (u32)min((index)8, left);
+    u64 value = load(offset, filled);
+    while (filled < 8) {
+        const i64 next = place({{ context }}tables, (index)(position + filled), left);
+        const u32 length = (u32)min((index)(8 - filled), left);
+        value = (value & (1ull << 8 * filled) - 1) | load(next, length) << 8 * filled;
+        filled += length;
+    }
+    *(u64 *)word = value;
 }

@@ -9,22 +9,42 @@ extern "C" __global__ void __launch_bounds__({{ threads }})
     if (begin >= end)
         return;
     u8 *target = memory + place({{ context }}tables, row);
-    const u32 before = (u32)(u64)target & 7;
     // The word's bytes are bytes `column` to `column + 8` of the row.
-    const i64 column = (i64)(slot % {{ slots }}) * 8 - before;
-    i64 from = max(column, 0ll), to = min(column + 8, {{ row }}ll);
-    from = max(from, (i64)(first - begin));
-    to = min(to, (i64)(end - begin));
+    const int column = (int)(slot % {{ slots }}) * 8 - (int)((u64)target & 7);
+    int from = max(column, 0), to = min(column + 8, {{ row }});
     if (from >= to)
         return;
     const u64 position = begin + from;
-    const u8 *source = packed + (position - first);
-    if (to - from == 8 && position >= first + 8 && position + 16 <= end) {
-        *(u64 *)(target + column) = load_bytes(source, 8);
+    // Aligned words around the first and last bytes reach outside the packed bytes.
+    if (position < first + 8 || position + 16 > end) {
+        for (; from < to; from++)
+            if (begin + from >= first && begin + from < end)
+                target[from] = packed[begin + from - first];
         return;
     }
-    u64 value = 0;
-    for (u32 byte = 0; byte < (u32)(to - from); byte++)
-        value |= (u64)source[byte] << 8 * byte;
-    store_bytes(target + from, value, (u32)(to - from));
+    u32 length = to - from;
+    u64 value = load_bytes(packed + (position - first), length);
+    target += from;
+    if (length == 8) {
+        *(u64 *)target = value;
+    } else if (column < 0 && column + 8 > {{ row }}) {
+        // A row inside one word.
+        for (; length > 0; length--, value >>= 8)
+            *target++ = (u8)value;
+    } else if (column < 0) {
+        // The first bytes of the row are the last of their word: the shortest store is aligned first.
+        if (length & 1)
+            *target++ = (u8)value, value >>= 8;
+        if (length & 2)
+            *(u16 *)target = (u16)value, target += 2, value >>= 16;
+        if (length & 4)
+            *(u32 *)target = (u32)value;
+    } else {
+        if (length & 4)
+            *(u32 *)target = (u32)value, target += 4, value >>= 32;
+        if (length & 2)
+            *(u16 *)target = (u16)value, target += 2, value >>= 16;
+        if (length & 1)
+            *target = (u8)value;
+    }
 }

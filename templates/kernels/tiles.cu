@@ -27,31 +27,49 @@ extern "C" __global__ void __launch_bounds__({{ threads }})
     const u64 row = (u64)row_tile * {{ tile_rows }}, column = first_column + (u64)column_tile * {{ tile_columns }};
     const u32 tile_rows = (u32)min(rows - row, {{ tile_rows }}ull), tile_columns = (u32)min(last_column - column, {{ tile_columns }}ull);
     u8 *base = memory + outer({{ context }}tables, (index)chosen) + (i64)column * {{ neighbour_stride }};
-    // Packed position of the tile's first word inside the call, negative where the call begins inside the tile.
+    // The tile's first word, counted from the first of the call; before it where the call begins inside the tile.
     const i64 origin = (i64)(chosen * plane + column * rows + row - begin);
+    const i64 last = origin + (i64)((tile_columns - 1) * rows + tile_rows - 1);
+    word *target = (word *)packed + origin;
 
+    const auto move = [&](auto tile_of) {
+        const auto inside = [&](u32 x, u32 y) {
+            return !tile_of.cut
+                || (y < tile_rows && x < tile_columns && (u64)(origin + (i64)(x * rows + y)) < words);
+        };
 #pragma unroll
-    for (u32 pass = 0; pass < 2; pass++) {
-        if ({% if pack %}pass == 0{% else %}pass == 1{% endif %}) {
+        for (u32 pass = 0; pass < 2; pass++) {
+            if ({% if pack %}pass == 0{% else %}pass == 1{% endif %}) {
 #pragma unroll {{ steps }}
-            for (u32 at = threadIdx.x; at < {{ tile_rows * tile_columns }}; at += {{ threads }}) {
-                const u32 x = at % {{ tile_columns }}, y = at / {{ tile_columns }};
-                if (y < tile_rows && x < tile_columns && (u64)(origin + (i64)(x * rows + y)) < words) {
-                    word *slot = (word *)(base + place({{ context }}tables, (index)(row + y)) + (i64)x * {{ neighbour_stride }});
-                    {% if pack %}tile[x][y] = __ldg(slot){% else %}*slot = tile[x][y]{% endif %};
+                for (u32 at = threadIdx.x; at < {{ tile_rows * tile_columns }}; at += {{ threads }}) {
+                    const u32 x = at % {{ tile_columns }}, y = at / {{ tile_columns }};
+                    if (inside(x, y)) {
+                        word *slot = (word *)(base + place({{ context }}tables, (index)(row + y)) + (i64)x * {{ neighbour_stride }});
+                        {% if pack %}tile[x][y] = __ldg(slot){% else %}*slot = tile[x][y]{% endif %};
+                    }
+                }
+            } else {
+#pragma unroll {{ steps }}
+                for (u32 at = threadIdx.x; at < {{ tile_rows * tile_columns }}; at += {{ threads }}) {
+                    const u32 y = at % {{ tile_rows }}, x = at / {{ tile_rows }};
+                    if (inside(x, y)) {
+                        word *slot = target + (x * rows + y);
+                        {% if pack %}*slot = tile[x][y]{% else %}tile[x][y] = __ldg(slot){% endif %};
+                    }
                 }
             }
-        } else {
-#pragma unroll {{ steps }}
-            for (u32 at = threadIdx.x; at < {{ tile_rows * tile_columns }}; at += {{ threads }}) {
-                const u32 y = at % {{ tile_rows }}, x = at / {{ tile_rows }};
-                if (y < tile_rows && x < tile_columns && (u64)(origin + (i64)(x * rows + y)) < words) {
-                    word *slot = (word *)packed + (origin + (i64)(x * rows + y));
-                    {% if pack %}*slot = tile[x][y]{% else %}tile[x][y] = __ldg(slot){% endif %};
-                }
-            }
+            if (pass == 0)
+                __syncthreads();
         }
-        if (pass == 0)
-            __syncthreads();
-    }
+    };
+    struct Whole {
+        enum { cut = 0 };
+    };
+    struct Cut {
+        enum { cut = 1 };
+    };
+    if (tile_rows == {{ tile_rows }} && tile_columns == {{ tile_columns }} && origin >= 0 && last < (i64)words)
+        move(Whole());
+    else
+        move(Cut());
 }

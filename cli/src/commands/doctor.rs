@@ -4,11 +4,12 @@ use crate::failure::Failure;
 use crate::report;
 use dtc_compiler::datatype::text;
 use dtc_runtime::cuda::{Device, DeviceInfo, Driver, Nvrtc};
+use dtc_runtime::store::{Config, Store};
 use dtc_runtime::{Engine, Policy, Tier};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Says what this machine offers: vectors, executable memory, GPUs, peers for measurements
+/// Says what this machine offers: vectors, executable memory, GPUs, peers for measurements, the store of kernels
 #[derive(clap::Args)]
 pub struct Arguments {}
 
@@ -40,7 +41,27 @@ pub fn run(_: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
         };
         row(out, command, &state)?;
     }
-    gpu(out)
+    gpu(out)?;
+    store(out)
+}
+
+/// Where compiled GPU code is kept.
+fn store(out: &mut dyn Write) -> Result<(), Failure> {
+    let store = Store::open(Config::from_environment());
+    if store.directories().is_empty() {
+        row(out, "kernel store", "off, as DTC_CACHE_DIR says")?;
+    }
+    for directory in store.directories() {
+        let use_made = match (&directory.finding, directory.writable) {
+            (Some(finding), _) => format!("not used: {finding}"),
+            (None, true) => {
+                format!("{}, at most {}", directory.path.display(), report::bytes(store.capacity()))
+            }
+            (None, false) => format!("{}, only read", directory.path.display()),
+        };
+        row(out, "kernel store", &use_made)?;
+    }
+    Ok(())
 }
 
 /// Devices and the libraries for them. That they are missing is no failure: the message says how to get them.

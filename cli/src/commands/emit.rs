@@ -1,18 +1,22 @@
-//! `dtc emit`: one of the texts that a datatype can become.
+//! `dtc emit`: one of the texts, or the machine code, that a datatype can become.
 
 use crate::description;
 use crate::failure::{Failure, reason};
 use clap::ValueEnum;
 use dtc_compiler::codegen::cranelift::{CodegenError, Compiler};
 use dtc_compiler::codegen::{cuda, mpi_c};
+use dtc_compiler::layout::Layout;
 use dtc_compiler::plan::gpu::GpuPlan;
 use dtc_compiler::plan::{Direction, Plan};
 use dtc_compiler::{canonicalise, lower};
 use dtc_runtime::Engine;
-use std::io::Write;
+use dtc_runtime::cuda::{Architecture, Device, Nvrtc};
+use std::fmt;
+use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
+use std::str::FromStr;
 
-/// Prints the layout, the kernel or MPI source of a type
+/// Prints the layout, the kernels or MPI source of a type
 #[derive(clap::Args)]
 pub struct Arguments {
     /// A type description: JSON, or the short notation in a file that ends in .dtc or .txt
@@ -21,18 +25,19 @@ pub struct Arguments {
     /// What to print
     #[arg(long = "as", value_enum)]
     form: Form,
-    /// Which kernel, for clif and asm
-    #[arg(long, value_enum, default_value_t = Way::Pack)]
-    direction: Way,
-    /// The machine that kernels are for
-    #[arg(long, value_enum, default_value_t = Machine::Native)]
-    target: Machine,
+    /// Which kernel [default: pack for clif and asm, both for cuda, ptx and cubin]
+    #[arg(long, value_enum)]
+    direction: Option<Way>,
+    /// The machine that kernels are for: native, or sm_90 and the like for ptx and cubin [default: native; for ptx and
+    /// cubin the first GPU, or sm_90 where there is none]
+    #[arg(long, value_name = "TARGET")]
+    target: Option<Machine>,
     /// Writes to a file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Form {
     /// The canonical layout in its textual form
     Layout,
@@ -42,8 +47,12 @@ enum Form {
     Clif,
     /// The kernel's instructions
     Asm,
-    /// CUDA C++ of the kernels for a GPU, both directions
+    /// CUDA C++ of the kernels for a GPU
     Cuda,
+    /// The same, compiled by NVRTC to PTX
+    Ptx,
+    /// The same, compiled by NVRTC to machine code
+    Cubin,
     /// C source that builds the type with calls of MPI
     MpiC,
 }
@@ -54,49 +63,123 @@ enum Way {
     Unpack,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
+/// What kernels are compiled for.
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Machine {
-    /// This one
+    /// This machine.
     Native,
+    /// A GPU, by ten times its compute capability.
+    Gpu(u32),
 }
+
+impl FromStr for Machine {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Machine, String> {
+        let number = text.strip_prefix("sm_").and_then(|number| number.parse().ok());
+        match number {
+            _ if text == "native" => Ok(Machine::Native),
+            Some(number) => Ok(Machine::Gpu(number)),
+            None => Err("expected native, or sm_ and ten times a compute capability".to_owned()),
+        }
+    }
+}
+
+impl fmt::Display for Machine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Machine::Native => f.write_str("native"),
+            Machine::Gpu(number) => write!(f, "sm_{number}"),
+        }
+    }
+}
+
+/// When nothing is said and there is no GPU to ask.
+const DEFAULT_ARCHITECTURE: u32 = 90;
 
 /// Runs the command.
 pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     let datatype = description::read(&arguments.file)?.description.datatype;
     let direction = match arguments.direction {
-        Way::Pack => Direction::Pack,
-        Way::Unpack => Direction::Unpack,
+        Some(Way::Pack) => Some(Direction::Pack),
+        Some(Way::Unpack) => Some(Direction::Unpack),
+        None => None,
     };
+    if let (Some(machine @ Machine::Gpu(_)), Form::Clif | Form::Asm) = (arguments.target, arguments.form) {
+        return Err(Failure::description("--target", "native, for kernels on the CPU", machine));
+    }
     let layout = || canonicalise(&lower(&datatype)).layout;
-    let plan = || match arguments.target {
-        Machine::Native => Plan::new(&layout(), &Engine::new().target()),
-    };
-    let mut text = match arguments.form {
+    let plan = || Plan::new(&layout(), &Engine::new().target());
+    let on_cpu = direction.unwrap_or(Direction::Pack);
+    let text = match arguments.form {
         Form::Layout => layout().to_string(),
         Form::Dot => layout().to_dot(),
-        Form::Clif => compiler()?.intermediate(&plan(), direction),
-        Form::Asm => compiler()?.assembly(&plan(), direction).map_err(|error| unavailable(&error))?,
-        Form::Cuda => cuda_source(&GpuPlan::new(&layout()))?,
+        Form::Clif => compiler()?.intermediate(&plan(), on_cpu),
+        Form::Asm => compiler()?.assembly(&plan(), on_cpu).map_err(|error| unavailable(&error))?,
         Form::MpiC => mpi_c::emit(&datatype),
+        Form::Cuda => match cuda_source(&layout(), direction)? {
+            Source::Text(text) => text,
+            Source::None(why) => format!("// {why}"),
+        },
+        Form::Ptx | Form::Cubin => match cuda_source(&layout(), direction)? {
+            Source::Text(text) => return write(arguments, &compiled(arguments, &text)?, out),
+            Source::None(why) => {
+                return Err(Failure::description("--as", "a form that a type without kernels has", why.trim_end()));
+            }
+        },
     };
-    if !text.ends_with('\n') {
-        text.push('\n');
-    }
-    match &arguments.output {
-        None => out.write_all(text.as_bytes())?,
-        Some(path) => std::fs::write(path, text)
-            .map_err(|error| Failure::description(path.display(), "a file to write", reason(&error)))?,
-    }
-    Ok(())
+    let end = if text.ends_with('\n') { "" } else { "\n" };
+    write(arguments, format!("{text}{end}").as_bytes(), out)
 }
 
-/// The kernels for whole elements between allocations.
-fn cuda_source(plan: &GpuPlan) -> Result<String, Failure> {
-    if !plan.allows() {
-        return Ok(format!("// {plan}"));
+fn write(arguments: &Arguments, bytes: &[u8], out: &mut dyn Write) -> Result<(), Failure> {
+    match &arguments.output {
+        None if arguments.form == Form::Cubin && std::io::stdout().is_terminal() => {
+            Err(Failure::description("-o", "a file for machine code", "a terminal"))
+        }
+        None => Ok(out.write_all(bytes)?),
+        Some(path) => std::fs::write(path, bytes)
+            .map_err(|error| Failure::description(path.display(), "a file to write", reason(&error))),
     }
-    let variants = [Direction::Pack, Direction::Unpack].map(|direction| plan.usual(direction));
-    cuda::program(plan, &variants).map(|program| program.source).map_err(|error| Failure::Missing(error.to_string()))
+}
+
+/// CUDA C++, or why there is none.
+enum Source {
+    Text(String),
+    None(String),
+}
+
+/// The kernels for whole elements between allocations: of one direction, or both.
+fn cuda_source(layout: &Layout, direction: Option<Direction>) -> Result<Source, Failure> {
+    let plan = GpuPlan::new(layout);
+    if !plan.allows() {
+        return Ok(Source::None(plan.to_string()));
+    }
+    let wanted = |way: &Direction| direction.is_none_or(|direction| direction == *way);
+    let ways = [Direction::Pack, Direction::Unpack].into_iter().filter(wanted);
+    let variants: Vec<_> = ways.map(|direction| plan.usual(direction)).collect();
+    let program = cuda::program(&plan, &variants).map_err(|error| Failure::Missing(error.to_string()))?;
+    let lists = match program.tables.len() {
+        0 => String::new(),
+        bytes => {
+            format!("\n// The parameter `tables` leads to {bytes} bytes of lists, which are not part of the text.\n")
+        }
+    };
+    Ok(Source::Text(program.source + &lists))
+}
+
+/// PTX or machine code.
+fn compiled(arguments: &Arguments, source: &str) -> Result<Vec<u8>, Failure> {
+    let number = match arguments.target {
+        Some(Machine::Gpu(number)) => number,
+        Some(Machine::Native) => Device::get(0)?.info().architecture(),
+        None => Device::get(0).map_or(DEFAULT_ARCHITECTURE, |device| device.info().architecture()),
+    };
+    let architecture = match arguments.form {
+        Form::Ptx => Architecture::Ptx(number),
+        _ => Architecture::Cubin(number),
+    };
+    Ok(Nvrtc::get()?.compile(source, "dtc.cu", architecture, &[])?.bytes)
 }
 
 /// Cranelift for this machine.

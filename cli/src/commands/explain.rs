@@ -4,10 +4,11 @@ use crate::commands::emit::compiler;
 use crate::description::{self, Named};
 use crate::failure::Failure;
 use crate::report;
+use dtc_compiler::codegen::cuda::GenericKernel;
 use dtc_compiler::layout::{Layout, TypeHash};
 use dtc_compiler::passes::Canonical;
-use dtc_compiler::plan::Direction;
-use dtc_compiler::plan::Plan;
+use dtc_compiler::plan::gpu::{Call, GpuPlan, Variant};
+use dtc_compiler::plan::{Direction, Plan};
 use dtc_compiler::{canonicalise, lower};
 use dtc_runtime::Engine;
 use serde_json::{Map, Value, json};
@@ -44,7 +45,16 @@ struct Explanation {
     hash: TypeHash,
     plan: Plan,
     kernels: Vec<Kernel>,
+    gpu: GpuPlan,
 }
+
+/// Kinds of calls that kernels for a GPU differ by: what is special, and the alignment of memory and of packed bytes.
+const CALLS: [(&str, u64, u64); 4] = [
+    ("aligned as allocations are", 0, 0),
+    ("packed bytes at an odd address", 0, 1),
+    ("memory at a multiple of 4 bytes only", 4, 0),
+    ("memory at an odd address", 1, 0),
+];
 
 impl Explanation {
     fn of(named: Named) -> Result<Explanation, Failure> {
@@ -64,7 +74,25 @@ impl Explanation {
                 kernels.push(Kernel { direction: name, code_bytes: code.code.len(), nanoseconds });
             }
         }
-        Ok(Explanation { named, lowered, canonical, hash, plan, kernels })
+        let gpu = GpuPlan::new(&canonical.layout);
+        Ok(Explanation { named, lowered, canonical, hash, plan, kernels, gpu })
+    }
+
+    /// The kernels that serve a transfer on a GPU, compiled and generic, by the kind of call.
+    fn variants(&self) -> Vec<(Direction, &'static str, Variant, Variant)> {
+        let size = self.canonical.layout.size();
+        if size == 0 || self.gpu.is_contiguous() {
+            return Vec::new();
+        }
+        let bytes = size.saturating_mul(self.named.description.count.max(1));
+        let variant = |direction, (kind, memory, packed)| {
+            let call = Call { memory, packed, first: 0, bytes };
+            let generic = GenericKernel::serving(&self.gpu, direction, &call).variant;
+            let own = if self.gpu.allows() { self.gpu.variant(direction, &call) } else { generic };
+            (direction, kind, own, generic)
+        };
+        let directions = [Direction::Pack, Direction::Unpack];
+        directions.iter().flat_map(|&direction| CALLS.map(|kind| variant(direction, kind))).collect()
     }
 
     /// Which tier serves once kernels are compiled.
@@ -90,6 +118,15 @@ impl Explanation {
                 (kernel.direction.to_owned(), facts)
             })
             .collect();
+        let variants = self.variants().into_iter().map(|(direction, call, own, generic)| {
+            json!({
+                "direction": direction.to_string(),
+                "call": call,
+                "kernel": own.to_string(),
+                "generic": generic.to_string(),
+            })
+        });
+        let variants: Vec<Value> = variants.collect();
         json!({
             "name": self.named.name,
             "story": description.story,
@@ -118,6 +155,12 @@ impl Explanation {
             "decision": self.plan.decision().to_string(),
             "tier": self.tier(),
             "kernels": kernels,
+            "gpu": {
+                "contiguous": self.gpu.is_contiguous(),
+                "compiles": self.gpu.allows(),
+                "plan": self.gpu.to_string(),
+                "variants": variants,
+            },
         })
     }
 
@@ -155,6 +198,18 @@ impl Explanation {
         writeln!(out, "decision\n    {}", self.plan.decision())?;
         for Kernel { direction, code_bytes, nanoseconds } in &self.kernels {
             writeln!(out, "    {direction:<7}{code_bytes} bytes of code, compiled in {}", report::time(*nanoseconds))?;
+        }
+        writeln!(out, "plan for a GPU")?;
+        write!(out, "{}", report::shortened(&self.gpu.to_string(), lines, width))?;
+        let variants = self.variants();
+        if !variants.is_empty() {
+            writeln!(out, "kernels of a transfer on a GPU")?;
+        }
+        for (_, call, own, generic) in variants {
+            writeln!(out, "    {own} ({call})")?;
+            if own.family != generic.family {
+                writeln!(out, "        until it is compiled: {}", generic.family)?;
+            }
         }
         writeln!(out, "hash\n    {}", self.hash)?;
         Ok(())

@@ -8,5 +8,6 @@ pub mod emit;
 pub mod explain;
 pub mod lower;
 pub mod pack;
+mod through_gpu;
 mod transfer;
 pub mod unpack;

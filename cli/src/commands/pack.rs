@@ -1,5 +1,6 @@
 //! `dtc pack`: from a data file to a file of packed bytes.
 
+use super::through_gpu::Passage;
 use super::transfer::{Arguments as Transferred, FRAGMENT_BYTES, Progress, Transfer, refused};
 use crate::array_file::{Source, is_npy, npy_header};
 use crate::failure::{Failure, reason};
@@ -25,24 +26,40 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     checked.map_err(|error| refused(&arguments.input, error))?;
 
     let wanted = transfer.wanted(arguments);
+    let passage = transfer.gpu.as_ref().map(|gpu| Passage::new(gpu, &transfer, arguments, wanted));
+    let mut passage = passage.transpose()?;
     let mut output = Output::create(&arguments.output)?;
     if is_npy(&arguments.output) {
         output.write(&npy_header(wanted))?;
     }
+    match &mut passage {
+        Some(passage) => passage.pack(source.bytes(), |fragment| output.write(fragment))?,
+        None => pack_all(&transfer, &source, arguments, wanted, &mut output)?,
+    }
+    let regular = output.finish()?;
+    if regular {
+        writeln!(out, "packed {} into {}", report::bytes(wanted), arguments.output.display())?;
+    }
+    Ok(())
+}
+
+/// Packs on the CPU, fragment by fragment.
+fn pack_all(
+    transfer: &Transfer,
+    source: &Source,
+    arguments: &Transferred,
+    wanted: u64,
+    output: &mut Output,
+) -> Result<(), Failure> {
     let mut fragment = vec![0; usize::try_from(wanted.min(FRAGMENT_BYTES)).unwrap_or(usize::MAX)];
     let mut progress = Progress::new(wanted);
     let mut done = 0;
     while done < wanted {
         let take = (wanted - done).min(FRAGMENT_BYTES) as usize;
-        pack(&transfer, &source, arguments, arguments.offset + done, &mut fragment[..take])?;
+        pack(transfer, source, arguments, arguments.offset + done, &mut fragment[..take])?;
         output.write(&fragment[..take])?;
         done += take as u64;
         progress.reached(done);
-    }
-    drop(progress);
-    let regular = output.finish()?;
-    if regular {
-        writeln!(out, "packed {} into {}", report::bytes(wanted), arguments.output.display())?;
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 use crate::description;
 use crate::failure::Failure;
 use clap::ValueEnum;
-use dtc_runtime::{Committed, Engine, PackError, Policy, Tier};
+use dtc_runtime::{Committed, Engine, Gpu, PackError, Policy, Tier};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -50,8 +50,10 @@ enum Backend {
     Generic,
     /// A kernel compiled for the type
     Cranelift,
-    /// Whichever the engine prefers
+    /// Whichever of these the engine prefers
     Auto,
+    /// Kernels on the first GPU
+    Cuda,
 }
 
 /// A committed type with the counts of one call.
@@ -62,6 +64,8 @@ pub struct Transfer {
     pub count: u64,
     /// Packed bytes of all elements.
     pub total: u64,
+    /// The GPU that moves the bytes, if one should.
+    pub gpu: Option<Gpu>,
 }
 
 impl Transfer {
@@ -70,10 +74,18 @@ impl Transfer {
         let description = description::read(&arguments.file)?.description;
         let policy = match arguments.backend {
             Backend::Generic => Policy::Off,
-            Backend::Cranelift => Policy::Eager,
+            Backend::Cranelift | Backend::Cuda => Policy::Eager,
             Backend::Auto => Policy::Background,
         };
-        let committed = Engine::builder().policy(policy).build().commit(&description.datatype);
+        let engine = Engine::builder().policy(policy).build();
+        let gpu = match arguments.backend {
+            Backend::Cuda if arguments.threads > 1 => {
+                return Err(Failure::description("--threads", "1 with --backend cuda", arguments.threads));
+            }
+            Backend::Cuda => Some(engine.gpu(0)?),
+            _ => None,
+        };
+        let committed = engine.commit(&description.datatype);
         if matches!(arguments.backend, Backend::Cranelift)
             && committed.plan().decision().specialise()
             && committed.tier() == Tier::Generic
@@ -95,7 +107,7 @@ impl Transfer {
                 arguments.offset,
             ));
         }
-        Ok(Transfer { committed, count, total })
+        Ok(Transfer { committed, count, total, gpu })
     }
 
     /// Packed bytes from the offset on, as far as the arguments want them.

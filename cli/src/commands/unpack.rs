@@ -1,5 +1,6 @@
 //! `dtc unpack`: from a file of packed bytes into an existing data file.
 
+use super::through_gpu::Passage;
 use super::transfer::{Arguments as Transferred, FRAGMENT_BYTES, Progress, Transfer, refused};
 use crate::array_file::{Destination, Source};
 use crate::failure::Failure;
@@ -10,7 +11,8 @@ use std::path::Path;
 /// Unpacks a file into an existing one: writes the bytes of a type and no others
 ///
 /// Without --offset and --max, the packed file holds exactly the bytes of all elements. With several threads, what
-/// begins at offset 0 is moved in one go, without a progress bar; what begins elsewhere is moved by one thread.
+/// begins at offset 0 is moved in one go, without a progress bar; what begins elsewhere is moved by one thread. With
+/// --backend cuda the bytes between those of the type are read and written back as they were.
 #[derive(clap::Args)]
 pub struct Arguments {
     #[command(flatten)]
@@ -32,7 +34,10 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     // Hands over no bytes, to learn whether all lie inside the data before anything is changed.
     transfer.committed.unpack(&[], arguments.offset, destination.bytes_mut(), origin, count).map_err(failed)?;
 
-    if arguments.threads > 1 && arguments.offset == 0 {
+    if let Some(gpu) = &transfer.gpu {
+        let mut passage = Passage::new(gpu, &transfer, arguments, packed.len() as u64)?;
+        passage.unpack(packed, destination.bytes_mut())?;
+    } else if arguments.threads > 1 && arguments.offset == 0 {
         let threads = arguments.threads.into();
         transfer.committed.unpack_parallel(packed, destination.bytes_mut(), origin, count, threads).map_err(failed)?;
     } else {

@@ -14,16 +14,20 @@ pub struct Run {
 
 /// Runs `dtc` in a folder.
 pub fn dtc(folder: &Path, arguments: &[&str]) -> Run {
-    let output =
-        Command::new(env!("CARGO_BIN_EXE_dtc")).args(arguments).current_dir(folder).output().expect("dtc runs");
-    Run {
-        status: output.status.code().expect("dtc is not killed"),
-        out: String::from_utf8(output.stdout).expect("reports are UTF-8"),
-        err: String::from_utf8(output.stderr).expect("messages are UTF-8"),
-    }
+    Run::of(Command::new(env!("CARGO_BIN_EXE_dtc")).args(arguments).current_dir(folder))
 }
 
 impl Run {
+    /// Runs a command to its end.
+    pub fn of(command: &mut Command) -> Run {
+        let output = command.output().expect("dtc runs");
+        Run {
+            status: output.status.code().expect("dtc is not killed"),
+            out: String::from_utf8(output.stdout).expect("reports are UTF-8"),
+            err: String::from_utf8(output.stderr).expect("messages are UTF-8"),
+        }
+    }
+
     /// Asserts success and silence on standard error.
     #[track_caller]
     pub fn fine(self) -> String {

@@ -4,6 +4,7 @@ use super::finding::Finding;
 use super::system;
 use std::env;
 use std::ffi::OsString;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -25,6 +26,14 @@ pub struct Config {
     pub(super) hook: Hook,
     /// Set by tests, which stand in for a network file system.
     pub(super) no_locks: bool,
+}
+
+impl fmt::Debug for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Config { sites, directory, capacity, .. } = self;
+        let mut debug = f.debug_struct("Config");
+        debug.field("sites", sites).field("directory", directory).field("capacity", capacity).finish_non_exhaustive()
+    }
 }
 
 impl Config {

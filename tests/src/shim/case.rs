@@ -134,7 +134,8 @@ impl Fragment {
                 }
             }
         }
-        let last = count.saturating_sub(1) as i64 * layout.extent();
+        // One element needs no extent, which may be anything.
+        let last = if count <= 1 { 0 } else { (count - 1) as i64 * layout.extent() };
         let (low, high) = (layout.true_lb() + last.min(0), layout.true_ub() + last.max(0));
         Fragment { first, bytes, pieces, low, high }
     }

@@ -164,7 +164,7 @@ pub struct Shim {
 impl Shim {
     /// No cases yet.
     pub fn new(build: Build) -> Shim {
-        Shim { build, cases: Vec::new(), limit_seconds: 60 }
+        Shim { build, cases: Vec::new(), limit_seconds: 10 }
     }
 
     /// Adds a case.

@@ -1,6 +1,7 @@
 //! Compiles kernel texts to one program and runs cases with it.
 
 use super::{Access, Accesses, Buffer, Build, Case, Outcome, Range, Traffic};
+use std::collections::BTreeSet;
 use std::collections::hash_map::DefaultHasher;
 use std::fmt::Write;
 use std::fs;
@@ -135,7 +136,10 @@ impl Program {
         let mut source = String::from("#include \"cuda_on_cpu.h\"\n");
         for (number, Text { text, name, entries }) in self.texts.iter().enumerate().take(to).skip(from) {
             let name = name.replace(['"', '\\'], "'");
-            let _ = writeln!(source, "namespace {{ namespace {NAMESPACE}{number} {{\n#line 1 \"kernel of {name}\"");
+            let _ = writeln!(
+                source,
+                "namespace {{ namespace {NAMESPACE}{number} {{\n#line 1 \"text {number}, first used by {name}\""
+            );
             // Functions of C are one function in all namespaces.
             let _ = writeln!(source, "{}\n}} }}", text.replace("extern \"C\"", "extern \"C++\""));
             for line in text.lines().filter_map(|line| line.trim_start().strip_prefix("#define ")) {
@@ -145,9 +149,13 @@ impl Program {
             for (index, entry) in entries {
                 let _ = writeln!(
                     source,
-                    "__attribute__((constructor)) static void enroll_{index}() {{ \
-                     shim::enroll({index}, shim::Call<&{NAMESPACE}{number}::{entry}>::with); }}"
+                    "__attribute__((constructor)) static void enroll_{index}() {{ using namespace {NAMESPACE}{number};"
                 );
+                // As a function of C, the kernel would be found without its namespace.
+                for inside in namespaces(text) {
+                    let _ = writeln!(source, "using namespace {NAMESPACE}{number}::{inside};");
+                }
+                let _ = writeln!(source, "shim::enroll({index}, shim::Call<&{entry}>::with); }}");
             }
         }
         source
@@ -253,6 +261,14 @@ impl Program {
         }
         file.0
     }
+}
+
+/// The namespaces of a text that are not inside others.
+fn namespaces(text: &str) -> BTreeSet<&str> {
+    fn name(line: &str) -> Option<&str> {
+        line.strip_prefix("namespace ")?.split(['{', ' ']).next()
+    }
+    text.lines().filter_map(name).filter(|name| !name.is_empty()).collect()
 }
 
 /// A text whose threads wait for each other.

@@ -45,6 +45,9 @@ pub struct Arguments {
     /// The index of cases for --backend cuda [default: bench/gpu/cases.json of the checkout]
     #[arg(long, value_name = "FILE")]
     gpu_cases: Option<PathBuf>,
+    /// What to measure with --backend cuda [default: all; with types or --only, kernels]
+    #[arg(long, value_enum, value_name = "PART")]
+    part: Vec<cuda::Part>,
     /// Interleaved rounds [default: 5, with --backend cuda 9]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
     rounds: Option<u16>,

@@ -79,7 +79,7 @@ pub fn program(plan: &GpuPlan, variants: &[Variant]) -> Result<Program, CodegenE
     if uses(|family| matches!(family, Family::Gather | Family::Shifted { .. } | Family::Rows { .. })) {
         source.push_str(dtc_templates::LOAD_BYTES);
     }
-    if uses(|family| matches!(family, Family::Gather | Family::Scatter | Family::Rows { .. })) {
+    if uses(|family| matches!(family, Family::Scatter)) {
         source.push_str(dtc_templates::STORE_BYTES);
     }
     for variant in variants {

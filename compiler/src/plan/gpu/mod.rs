@@ -30,6 +30,9 @@ const NARROW: u64 = 1 << 31;
 /// Packed bytes of a thread in the families without words.
 const SLOT: u64 = 8;
 
+/// Rows whose columns 32 bits count with room to spare.
+const LONGEST_ROW: u64 = 1 << 30;
+
 /// The part of a call that decides which kernel serves it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Call {
@@ -242,7 +245,7 @@ impl GpuPlan {
             Direction::Unpack if word >= 4 => Family::Shifted { word: preferred },
             Direction::Unpack => match self.row {
                 // A grid has the words of whole rows, even where the call has a part of one.
-                Some(row) if row >= SLOT && row <= call.bytes => {
+                Some(row) if (SLOT..LONGEST_ROW).contains(&row) && row <= call.bytes => {
                     let before = SLOT - u64::from(self.grain.starts.min(aligned)).min(SLOT);
                     Family::Rows { slots: (before + row).div_ceil(SLOT) }
                 }
@@ -257,6 +260,8 @@ impl Variant {
     pub fn threads(&self) -> u32 {
         match self.family {
             Family::Words { shape, .. } => shape.threads,
+            // Long threads: small blocks leave fewer of them waiting at the end.
+            Family::Gather => 128,
             _ => 256,
         }
     }

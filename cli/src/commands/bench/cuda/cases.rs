@@ -5,9 +5,8 @@
 use crate::commands::bench::prepare::checkout_file;
 use crate::description;
 use crate::failure::{Failure, reason};
-use dtc_compiler::datatype::{Datatype, Predefined, TypeBuilder};
+use dtc_compiler::datatype::{Datatype, DatatypeError, Predefined, TypeBuilder};
 use serde_json::Value;
-use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 /// One type to measure.
@@ -136,38 +135,26 @@ fn drawn(place: &str, shape: &Value) -> Result<Datatype, Failure> {
         let found = shape.get(field).and_then(Value::as_u64);
         found.ok_or_else(|| Failure::description(format_args!("{place}.{field}"), "a number", "none"))
     };
-    let refused = |error: &dyn Display| Failure::Description(format!("{place}: {error}"));
+    let refused = |error: DatatypeError| Failure::Description(format!("{place}: {error}"));
     let seed = number("seed")?;
-    let mut types = TypeBuilder::new();
     let mut sum = 0_u64;
-    let mut add = |index: u64, word: i64| sum = sum.wrapping_add(mix(mix(index) ^ word as u64));
-    let root = if shape.get("kind").and_then(Value::as_str) == Some("runs") {
-        let (runs, unit, most) = (number("runs")?, number("unit_bytes")?, number("most_units")?.max(1));
-        let basic = if unit == 8 { Predefined::DOUBLE } else { Predefined::INT };
-        let (mut displacements, mut lengths, mut at) = (Vec::new(), Vec::new(), 0_i64);
-        for index in 0..runs {
-            let drawn = draw(seed, index);
-            let (length, gap) = (1 + (drawn & 0xffff_ffff) % most, 1 + (drawn >> 32) % most);
-            add(2 * index, at * unit as i64);
-            add(2 * index + 1, (length * unit) as i64);
-            displacements.push(at);
-            lengths.push(length as i64);
-            at += (length + gap) as i64;
-        }
-        let unit = types.named(basic);
-        types.indexed(&lengths, &displacements, unit).map_err(|error| refused(&error))?
+    let mut add = |index: u64, word: u64| sum = sum.wrapping_add(mix(mix(index) ^ word));
+    let datatype = if shape.get("kind").and_then(Value::as_str) == Some("runs") {
+        runs(number("runs")?, number("unit_bytes")?, number("most_units")?.max(1), seed, add).map_err(refused)?
     } else {
         let (blocks, bytes) = (number("blocks")?, number("block_bytes")?);
         let mut order: Vec<u64> = (0..blocks).collect();
         order.sort_by_cached_key(|&index| draw(seed, index));
         let width = (bytes / 4) as i64;
         for (index, &block) in order.iter().enumerate() {
-            add(2 * index as u64, (block * bytes) as i64);
-            add(2 * index as u64 + 1, bytes as i64);
+            add(2 * index as u64, block * bytes);
+            add(2 * index as u64 + 1, bytes);
         }
         let displacements: Vec<i64> = order.iter().map(|&block| block as i64 * width).collect();
+        let mut types = TypeBuilder::new();
         let int = types.named(Predefined::INT);
-        types.indexed_block(width, &displacements, int).map_err(|error| refused(&error))?
+        let root = types.indexed_block(width, &displacements, int).map_err(refused)?;
+        types.finish(root)
     };
     let (expected, found) = (shape.get("checksum").and_then(Value::as_str).unwrap_or("none"), format!("{sum:016x}"));
     if expected != found {
@@ -177,6 +164,31 @@ fn drawn(place: &str, shape: &Value) -> Result<Datatype, Failure> {
             format_args!("a list of {found}"),
         ));
     }
+    Ok(datatype)
+}
+
+/// Runs of irregular length and distance, ascending, in units of 4 or 8 bytes. Tells words 2i and 2i + 1: where run i begins
+/// and how long it is, in bytes.
+pub fn runs(
+    number: u64,
+    unit: u64,
+    most: u64,
+    seed: u64,
+    mut tell: impl FnMut(u64, u64),
+) -> Result<Datatype, DatatypeError> {
+    let (mut displacements, mut lengths, mut at) = (Vec::new(), Vec::new(), 0);
+    for index in 0..number {
+        let drawn = draw(seed, index);
+        let (length, gap) = (1 + (drawn & 0xffff_ffff) % most, 1 + (drawn >> 32) % most);
+        tell(2 * index, at * unit);
+        tell(2 * index + 1, length * unit);
+        displacements.push(at as i64);
+        lengths.push(length as i64);
+        at += length + gap;
+    }
+    let mut types = TypeBuilder::new();
+    let unit = types.named(if unit == 8 { Predefined::DOUBLE } else { Predefined::INT });
+    let root = types.indexed(&lengths, &displacements, unit)?;
     Ok(types.finish(root))
 }
 

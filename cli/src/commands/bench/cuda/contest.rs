@@ -3,18 +3,16 @@
 use super::cases::Case;
 use super::check::{GUARD, POISON, Pattern, in_parallel};
 use crate::device::{OnDevice, copy, fill};
+use crate::device_clock::{DeviceClock, FLUSH_BYTES};
 use crate::failure::Failure;
 use crate::timing::median;
 use dtc_compiler::codegen::cuda::GenericKernel;
 use dtc_compiler::plan::Direction;
 use dtc_compiler::plan::gpu::{Call, GpuPlan};
-use dtc_runtime::cuda::{CudaError, Device, DeviceBuffer, Event, Stream};
+use dtc_runtime::cuda::{CudaError, Device, DeviceBuffer};
 use dtc_runtime::{Committed, Engine, Gpu, Policy, Tier};
 use serde_json::{Value, json};
 use std::time::Instant;
-
-/// Bytes that are written to empty the cache of the device.
-const FLUSH_BYTES: u64 = 256 << 20;
 
 /// Seconds of a call from which on three rounds are enough.
 const SLOW: f64 = 0.5;
@@ -23,7 +21,7 @@ const SLOW: f64 = 0.5;
 const PHASE: usize = 12_345;
 
 /// Who moves the bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Contestant {
     /// The kernel compiled for the type.
     Specialised,
@@ -105,25 +103,35 @@ pub struct Arena {
     pub generic: Engine,
     /// The device of the first.
     pub gpu: Gpu,
+    /// Seconds that the generic kernels took to load, the first time in the process.
+    pub load_seconds: f64,
     other_gpu: Gpu,
-    stream: Stream,
-    start: Event,
-    end: Event,
+    clock: DeviceClock,
     pattern: Pattern,
     memory: DeviceBuffer,
     packed: DeviceBuffer,
     contiguous: DeviceBuffer,
-    flushed: DeviceBuffer,
-    flushes: u8,
     image: Vec<u8>,
     packed_image: Vec<u8>,
 }
 
 /// Where the elements of a case lie.
+#[derive(Clone, Copy)]
 struct Placed {
     origin: u64,
     buffer: u64,
     packed: u64,
+}
+
+/// A range of the packed bytes.
+#[derive(Clone, Copy)]
+pub struct Fragment {
+    /// The first of them.
+    pub offset: u64,
+    /// How many.
+    pub bytes: u64,
+    /// Where in the packed buffer they lie.
+    pub at: u64,
 }
 
 impl Placed {
@@ -146,7 +154,9 @@ impl Arena {
         let generic = Engine::builder().policy(Policy::Off).build();
         let gpu = specialised.gpu(0)?;
         let other_gpu = generic.gpu(0)?;
+        let start = Instant::now();
         gpu.load()?;
+        let load_seconds = start.elapsed().as_secs_f64();
         other_gpu.load()?;
         let device = gpu.device().clone();
         let (free, _) = device.memory()?;
@@ -157,19 +167,16 @@ impl Arena {
         }
         let allocate = |device: &Device, bytes: u64| DeviceBuffer::new(device, bytes as usize);
         Ok(Arena {
-            stream: Stream::new(&device)?,
-            start: Event::timed(&device)?,
-            end: Event::timed(&device)?,
+            clock: DeviceClock::new(&device)?,
             pattern: Pattern::new(&device)?,
             memory: allocate(&device, buffer + GUARD)?,
             packed: allocate(&device, packed + GUARD)?,
             contiguous: allocate(&device, packed + GUARD)?,
-            flushed: allocate(&device, FLUSH_BYTES)?,
-            flushes: 0,
             image: vec![0; (buffer + GUARD) as usize],
             packed_image: vec![0; (packed + GUARD) as usize],
             specialised,
             generic,
+            load_seconds,
             gpu,
             other_gpu,
         })
@@ -177,6 +184,16 @@ impl Arena {
 
     /// Checks and measures a case in both directions.
     pub fn run(&mut self, case: &Case, rounds: usize) -> Result<Vec<Line>, Failure> {
+        self.run_fragments(case, &[(case.name.clone(), None)], rounds)
+    }
+
+    /// The same of fragments of a case, or of the whole.
+    pub fn run_fragments(
+        &mut self,
+        case: &Case,
+        fragments: &[(String, Option<Fragment>)],
+        rounds: usize,
+    ) -> Result<Vec<Line>, Failure> {
         let committed = [self.specialised.commit(&case.datatype), self.generic.commit(&case.datatype)];
         let placed = Placed::of(case, &committed[0])?;
         self.make_room(&placed)?;
@@ -185,11 +202,21 @@ impl Arena {
         let plan = GpuPlan::new(committed[0].layout());
         let mut lines = Vec::new();
         for direction in [Direction::Pack, Direction::Unpack] {
-            self.expect(direction, case, &placed, &committed[0])?;
-            let mut contest = Contest { arena: self, case, placed: &placed, committed: &committed, direction };
-            lines.extend(contest.run(&plan, rounds)?);
+            for (name, fragment) in fragments {
+                let fragment = fragment.unwrap_or(Fragment { offset: 0, bytes: placed.packed, at: 0 });
+                let (committed, placed) = (&committed, &placed);
+                let mut contest = Contest { arena: self, name, case, placed, fragment, committed, direction };
+                contest.expect()?;
+                lines.extend(contest.run(&plan, rounds)?);
+            }
         }
         Ok(lines)
+    }
+
+    /// Empties the cache of the device, and waits.
+    pub fn flush(&self) -> Result<(), CudaError> {
+        self.clock.enqueue_flush()?;
+        self.clock.stream.synchronize()
     }
 
     /// Larger buffers, where an index or a file did not tell.
@@ -212,52 +239,60 @@ impl Arena {
         self.packed_image.resize(self.packed_image.len().max((placed.packed + GUARD) as usize), 0);
         Ok(())
     }
-
-    /// Prepares the source on the device, and what the call must make of it on the host.
-    fn expect(
-        &mut self,
-        direction: Direction,
-        case: &Case,
-        placed: &Placed,
-        committed: &Committed,
-    ) -> Result<(), Failure> {
-        let Placed { origin, buffer, packed } = *placed;
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        let image = &mut self.image[..buffer as usize];
-        let packed_image = &mut self.packed_image[..packed as usize];
-        let refused = |error| Failure::Data(format!("{}: {error}", case.name));
-        match direction {
-            Direction::Pack => {
-                self.pattern.fill(image, 0);
-                self.pattern.enqueue_fill(&self.stream, &self.memory, buffer, 0)?;
-                let packed = packed_image;
-                committed.pack_parallel(image, origin as usize, case.count, packed, threads).map_err(refused)?;
-                self.packed_image[placed.packed as usize..][..GUARD as usize].fill(POISON);
-            }
-            Direction::Unpack => {
-                self.pattern.fill(packed_image, PHASE);
-                self.pattern.enqueue_fill(&self.stream, &self.packed, packed, PHASE)?;
-                let image = &mut self.image[..(buffer + GUARD) as usize];
-                in_parallel(image, |_, part| part.fill(POISON));
-                let packed = &self.packed_image[..packed as usize];
-                committed.unpack_parallel(packed, image, origin as usize, case.count, threads).map_err(refused)?;
-            }
-        }
-        Ok(self.stream.synchronize()?)
-    }
 }
 
 /// One direction of one case.
 struct Contest<'a> {
     arena: &'a mut Arena,
+    name: &'a str,
     case: &'a Case,
     placed: &'a Placed,
+    fragment: Fragment,
     /// By the engine that compiles, and by the one that does not.
     committed: &'a [Committed; 2],
     direction: Direction,
 }
 
 impl Contest<'_> {
+    /// Prepares the source on the device, and what the call must make of it on the host.
+    fn expect(&mut self) -> Result<(), Failure> {
+        let Contest { case, committed: [committed, _], .. } = *self;
+        let (Placed { origin, buffer, .. }, Fragment { offset, bytes, at }) = (*self.placed, self.fragment);
+        let (origin, threads) = (origin as usize, std::thread::available_parallelism().map_or(1, usize::from));
+        let whole = offset == 0 && bytes == self.placed.packed;
+        let Arena { pattern, clock, memory, packed, image, packed_image, .. } = &mut *self.arena;
+        let stream = &clock.stream;
+        let range = at as usize..(at + bytes) as usize;
+        let refused = |error| Failure::Data(format!("{}: {error}", case.name));
+        match self.direction {
+            Direction::Pack => {
+                let image = &mut image[..buffer as usize];
+                pattern.fill(image, 0);
+                pattern.enqueue_fill(stream, memory, buffer, 0)?;
+                packed_image[..range.start].fill(POISON);
+                packed_image[range.end..][..GUARD as usize].fill(POISON);
+                let packed = &mut packed_image[range];
+                match whole {
+                    true => committed.pack_parallel(image, origin, case.count, packed, threads),
+                    false => committed.pack(image, origin, case.count, offset, packed),
+                }
+            }
+            Direction::Unpack => {
+                pattern.fill(&mut packed_image[..range.end], PHASE);
+                pattern.enqueue_fill(stream, packed, at + bytes, PHASE)?;
+                let image = &mut image[..(buffer + GUARD) as usize];
+                in_parallel(image, |_, part| part.fill(POISON));
+                let packed = &packed_image[range];
+                match whole {
+                    true => committed.unpack_parallel(packed, image, origin, case.count, threads),
+                    false => committed.unpack(packed, offset, image, origin, case.count),
+                }
+            }
+        }
+        .map_err(refused)?;
+        Ok(stream.synchronize()?)
+    }
+
     fn run(&mut self, plan: &GpuPlan, rounds: usize) -> Result<Vec<Line>, Failure> {
         let mut rounds = rounds;
         let mut outcomes = Vec::new();
@@ -273,16 +308,17 @@ impl Contest<'_> {
             for ((contestant, outcome, _), samples) in outcomes.iter().zip(&mut samples) {
                 if outcome.is_ok() {
                     for (warm, samples) in samples.iter_mut().enumerate() {
-                        samples.push(self.time(*contestant, warm == 1)?);
+                        let time = self.arena.clock.time(warm == 1, || self.enqueue(*contestant));
+                        samples.push(time?);
                     }
                 }
             }
         }
         let lines = outcomes.into_iter().zip(&samples).map(|((contestant, outcome, wrong), [cold, warm])| Line {
             contestant,
-            case: self.case.name.clone(),
+            case: self.name.to_owned(),
             direction: self.direction,
-            packed_bytes: self.placed.packed,
+            packed_bytes: self.fragment.bytes,
             variant: self.variant(contestant, plan),
             times: outcome.map(|()| Times { cold: median(cold), warm: median(warm), rounds }),
             wrong,
@@ -301,15 +337,15 @@ impl Contest<'_> {
             return Ok((Err(problem), false, 0.0));
         }
         let pack = self.direction == Direction::Pack;
-        let Placed { buffer, packed, .. } = *self.placed;
+        let (buffer, packed) = (self.placed.buffer, self.fragment.at + self.fragment.bytes);
         let arena = &mut *self.arena;
         if contestant != Contestant::Memcpy {
             match self.direction {
-                Direction::Pack => fill(&arena.stream, &arena.packed, 0..packed + GUARD, POISON)?,
-                Direction::Unpack => fill(&arena.stream, &arena.memory, 0..buffer + GUARD, POISON)?,
+                Direction::Pack => fill(&arena.clock.stream, &arena.packed, 0..packed + GUARD, POISON)?,
+                Direction::Unpack => fill(&arena.clock.stream, &arena.memory, 0..buffer + GUARD, POISON)?,
             }
         }
-        arena.stream.synchronize()?;
+        arena.clock.stream.synchronize()?;
         // The first call may load code; the second tells how slow it is.
         let mut seconds = 0.0;
         for _ in 0..2 {
@@ -317,7 +353,7 @@ impl Contest<'_> {
             if let Err(error) = self.enqueue(contestant) {
                 return Ok((Err(error.to_string()), false, 0.0));
             }
-            self.arena.stream.synchronize()?;
+            self.arena.clock.stream.synchronize()?;
             seconds = start.elapsed().as_secs_f64();
         }
         if contestant == Contestant::Memcpy {
@@ -343,53 +379,35 @@ impl Contest<'_> {
             committed: &self.committed[usize::from(contestant == Contestant::Generic)],
             count: self.case.count,
             memory: &self.arena.memory,
-            origin: self.placed.origin,
+            origin: self.placed.origin as i64,
             packed: &self.arena.packed,
-            at: 0,
+            at: self.fragment.at,
         }
     }
 
     fn enqueue(&self, contestant: Contestant) -> Result<(), CudaError> {
-        let Arena { stream, packed, contiguous, .. } = &*self.arena;
-        let bytes = self.placed.packed;
+        let Arena { clock, packed, contiguous, .. } = &*self.arena;
+        let stream = &clock.stream;
+        let Fragment { offset, bytes, .. } = self.fragment;
         match (contestant, self.direction) {
             // The packed bytes of unpacks are a source, and stay as they are.
             (Contestant::Memcpy, Direction::Pack) => copy(stream, packed, 0, contiguous, 0, bytes),
             (Contestant::Memcpy, Direction::Unpack) => copy(stream, contiguous, 0, packed, 0, bytes),
-            _ => self.on_device(contestant).enqueue(self.direction, stream, 0, bytes).map(drop),
+            _ => self.on_device(contestant).enqueue(self.direction, stream, offset, bytes).map(drop),
         }
-    }
-
-    /// Microseconds of one call. The fills before it keep the device busy while the host enqueues the rest, so that no
-    /// time of the host lies between the events.
-    fn time(&mut self, contestant: Contestant, warm: bool) -> Result<f64, CudaError> {
-        for _ in 0..2 {
-            let arena = &mut *self.arena;
-            arena.flushes = arena.flushes.wrapping_add(1);
-            fill(&arena.stream, &arena.flushed, 0..FLUSH_BYTES, arena.flushes)?;
-        }
-        if warm {
-            self.enqueue(contestant)?;
-        }
-        let Arena { stream, start, end, .. } = &*self.arena;
-        start.record(stream)?;
-        self.enqueue(contestant)?;
-        end.record(stream)?;
-        end.synchronize()?;
-        Ok(f64::from(start.elapsed_ms(end)?) * 1e3)
     }
 
     /// Which kernel serves the call.
     fn variant(&self, contestant: Contestant, plan: &GpuPlan) -> String {
         let call = Call {
             memory: self.arena.memory.address() + self.placed.origin,
-            packed: self.arena.packed.address(),
-            first: 0,
-            bytes: self.placed.packed,
+            packed: self.arena.packed.address() + self.fragment.at,
+            first: self.fragment.offset,
+            bytes: self.fragment.bytes,
         };
         let text = match contestant {
             Contestant::Memcpy => return "a copy by the driver".to_owned(),
-            _ if self.placed.packed == 0 => return "nothing to move".to_owned(),
+            _ if call.bytes == 0 => return "nothing to move".to_owned(),
             _ if plan.is_contiguous() => return "contiguous: a copy by the driver".to_owned(),
             Contestant::Specialised if plan.allows() => plan.variant(self.direction, &call).to_string(),
             _ => GenericKernel::serving(plan, self.direction, &call).variant.to_string(),

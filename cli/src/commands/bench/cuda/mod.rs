@@ -3,16 +3,31 @@
 mod cases;
 mod check;
 mod contest;
+mod fragments;
+mod latency;
 mod table;
 
 use super::Arguments;
 use crate::failure::{Failure, reason};
+use crate::report;
 use contest::{Arena, Line};
+use serde_json::Value;
 use std::fs::File;
 use std::io::{IsTerminal, Write};
 
 /// Rounds unless said otherwise.
 const ROUNDS: u16 = 9;
+
+/// What is measured on a GPU.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Part {
+    /// Whole transfers of the cases
+    Kernels,
+    /// Pieces of 64 MiB from odd offsets on
+    Fragments,
+    /// Launches, small blocking calls, commits
+    Latency,
+}
 
 /// Runs the command.
 pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
@@ -23,8 +38,17 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
             return Err(Failure::description("--only", "a part of a type's name", format_args!("\"{text}\"")));
         }
     }
+    let chosen = arguments.only.is_some() || !arguments.files.is_empty();
+    let wants = |part| match arguments.part.as_slice() {
+        [] => part == Part::Kernels || !chosen,
+        parts => parts.contains(&part),
+    };
+    if !wants(Part::Kernels) {
+        references.clear();
+    }
     let rounds = arguments.rounds.unwrap_or(ROUNDS).into();
-    let sizes: Vec<(u64, u64)> = references.iter().filter_map(cases::Reference::sizes).collect();
+    let mut sizes: Vec<(u64, u64)> = references.iter().filter_map(cases::Reference::sizes).collect();
+    sizes.extend(wants(Part::Fragments).then_some(fragments::SIZES));
     let largest = |side: fn(&(u64, u64)) -> u64| sizes.iter().map(side).max().unwrap_or(0);
     let (buffer, packed) = (largest(|sizes| sizes.0), largest(|sizes| sizes.1));
     // Without a GPU that is the message, whatever the memory.
@@ -33,25 +57,43 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     let mut arena = Arena::new(buffer, packed)?;
     let info = arena.gpu.device().info();
     writeln!(out, "{}, sm_{}, {rounds} rounds; every byte is checked", info.name, info.architecture())?;
+    writeln!(out, "generic kernels loaded in {}", report::time(arena.load_seconds * 1e9))?;
     if cfg!(debug_assertions) {
-        writeln!(out, "a debug build: checks take long, times on the device do not")?;
+        writeln!(out, "a debug build: times on the device are those of any build, times on the host are not")?;
     }
     let mut figures = Figures::create(arguments)?;
     let mut lines: Vec<Line> = Vec::new();
-    let terminal = std::io::stderr().is_terminal();
     for (index, reference) in references.iter().enumerate() {
-        if terminal {
-            let name = reference.name();
-            let _ = write!(std::io::stderr(), "\r\x1b[Kmeasuring {name} ({} of {})", index + 1, references.len());
-        }
+        tell(&format!("{} ({} of {})", reference.name(), index + 1, references.len()));
         let found = arena.run(&reference.read()?, rounds)?;
-        figures.write(&found)?;
+        found.iter().try_for_each(|line| figures.write(line.to_json()))?;
         lines.extend(found);
     }
-    if terminal {
-        let _ = write!(std::io::stderr(), "\r\x1b[K");
+    tell("");
+    if !references.is_empty() {
+        table::print(&lines, out)?;
     }
-    table::print(&lines, out)?;
+    if wants(Part::Fragments) {
+        tell("fragments");
+        let found = fragments::measure(&mut arena, rounds)?;
+        tell("");
+        found.iter().try_for_each(|line| figures.write(line.to_json()))?;
+        fragments::print(&found, out)?;
+        lines.extend(found);
+    }
+    for line in &lines {
+        if let Err(error) = &line.times {
+            writeln!(out, "{} {}, {}: {error}", line.direction, line.case, line.contestant.name())?;
+        }
+    }
+    if wants(Part::Latency) {
+        tell("latency");
+        let (calls, commits) = (latency::calls(&mut arena)?, latency::commits(&arena, rounds)?);
+        tell("");
+        calls.iter().chain(&commits).try_for_each(|figure| figures.write(figure.to_json()))?;
+        latency::print("calls on the clock of the host: medians, with the cache emptied and not", &calls, out)?;
+        latency::print("commits of types that are new, with a GPU in use: medians", &commits, out)?;
+    }
     if let Some(line) = lines.iter().find(|line| line.wrong) {
         let error = line.times.as_ref().err().map_or("wrong bytes", String::as_str);
         return Err(Failure::Data(format!("{} {}: {error}", line.direction, line.case)));
@@ -59,6 +101,15 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     match arena.gpu.problem() {
         Some(problem) if lines.iter().any(|line| line.times.is_err()) => Err(problem.into()),
         _ => Ok(()),
+    }
+}
+
+/// Says on a terminal what is going on; nothing clears the line.
+fn tell(what: &str) {
+    let mut err = std::io::stderr();
+    if err.is_terminal() {
+        // Progress that cannot be shown is not missed.
+        let _ = write!(err, "\r\x1b[K{}{what}", if what.is_empty() { "" } else { "measuring " });
     }
 }
 
@@ -74,9 +125,9 @@ impl Figures {
         Ok(Figures(Some((file, name))))
     }
 
-    fn write(&mut self, lines: &[Line]) -> Result<(), Failure> {
+    fn write(&mut self, line: Value) -> Result<(), Failure> {
         let Some((file, name)) = &mut self.0 else { return Ok(()) };
-        let text: String = lines.iter().map(|line| format!("{}\n", line.to_json())).collect();
+        let text = format!("{line}\n");
         file.write_all(text.as_bytes()).map_err(|error| Failure::description(name, "room for figures", reason(&error)))
     }
 }

@@ -64,13 +64,7 @@ pub fn print(lines: &[Line], out: &mut dyn Write) -> Result<(), Failure> {
         }
         writeln!(out, "{table}")?;
     }
-    means(&rows, out)?;
-    for line in lines {
-        if let Err(error) = &line.times {
-            writeln!(out, "{} {}, {}: {error}", line.direction, line.case, line.contestant.name())?;
-        }
-    }
-    Ok(())
+    means(&rows, out)
 }
 
 fn means(rows: &[Row], out: &mut dyn Write) -> Result<(), Failure> {

@@ -1,4 +1,6 @@
-//! `dtc demo`: one type from its description to a kernel whose every byte is checked.
+//! `dtc demo`: one type from its description to a kernel whose every byte is checked, on the GPU if there is one.
+
+mod gpu;
 
 use crate::description::{self, Named};
 use crate::failure::Failure;
@@ -8,6 +10,7 @@ use crate::samples::{PageAligned, SEED, fill};
 use crate::timing::{median, repetitions, sample};
 use dtc_compiler::datatype::json;
 use dtc_compiler::layout::Layout;
+use dtc_compiler::plan::Plan;
 use dtc_compiler::{canonicalise, lower};
 use dtc_runtime::{Committed, Engine, Policy, Tier};
 use std::hint::black_box;
@@ -21,10 +24,23 @@ pub struct Arguments {
     /// A type description; without one, a piece of a distributed matrix
     #[arg(value_name = "TYPE.json")]
     file: Option<PathBuf>,
+    /// Where the data lies
+    #[arg(long, value_enum, default_value_t = Backend::Auto)]
+    backend: Backend,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Backend {
+    /// In the memory of a GPU if there is one, else of the host
+    Auto,
+    /// In the memory of the host
+    Cpu,
+    /// In the memory of the first GPU
+    Cuda,
 }
 
 /// The type of the demo: a process's piece of a matrix that is dealt out in blocks, as ScaLAPACK does.
-const MATRIX: &str = include_str!("../../../ir-examples/darray_block_cyclic.json");
+const MATRIX: &str = include_str!("../../../../ir-examples/darray_block_cyclic.json");
 
 /// What unpacks are poured onto.
 const POISON: u8 = 0xa5;
@@ -82,9 +98,21 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     let built_in = arguments.file.is_none();
     let lowered = lower(&named.description.datatype);
     tell(&named, &lowered, out)?;
+    if arguments.backend != Backend::Cpu {
+        // Without a thread nothing is compiled behind our back, so that times are those of what they say.
+        let engine = Engine::builder().background_thread(false).build();
+        match engine.gpu(0) {
+            Ok(gpu) => return gpu::run(&named, &lowered, built_in, &engine, &gpu, out),
+            Err(error) if arguments.backend == Backend::Cuda => return Err(error.into()),
+            Err(error) if error.is_absence() => {}
+            Err(error) => writeln!(out, "no GPU is used: {error}")?,
+        }
+    }
+    let plan = Plan::new(&canonicalise(&lowered).layout, &Engine::new().target());
+    writeln!(out, "plan for this processor")?;
+    write!(out, "{}", report::shortened(&plan.to_string(), 16, 110))?;
 
     let generic = Engine::builder().policy(Policy::Off).build().commit(&named.description.datatype);
-    // Without a thread nothing is compiled behind our back, so that the time below is that of the kernel.
     let engine = Engine::builder().background_thread(false).build();
     let start = Instant::now();
     let committed = engine.commit(&named.description.datatype);
@@ -112,7 +140,7 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     check_and_measure(&named, &lowered, &tiers, built_in, out)
 }
 
-/// The way from the description to the plan.
+/// The way from the description to the canonical layout.
 fn tell(named: &Named, lowered: &Layout, out: &mut dyn Write) -> Result<(), Failure> {
     let description = &named.description;
     let canonical = canonicalise(lowered);
@@ -129,9 +157,6 @@ fn tell(named: &Named, lowered: &Layout, out: &mut dyn Write) -> Result<(), Fail
     writeln!(out, "    {}", canonical.report)?;
     writeln!(out, "layout after the passes")?;
     write!(out, "{}", report::shortened(&canonical.layout.to_string(), 14, 110))?;
-    let plan = dtc_compiler::plan::Plan::new(&canonical.layout, &Engine::new().target());
-    writeln!(out, "plan for this processor")?;
-    write!(out, "{}", report::shortened(&plan.to_string(), 16, 110))?;
     Ok(())
 }
 

@@ -1,0 +1,164 @@
+//! The demo on a GPU: its plan, its kernel, every byte checked, and its speed beside that of a device's copy.
+
+use super::POISON;
+use crate::description::Named;
+use crate::device::{OnDevice, copy};
+use crate::device_clock::DeviceClock;
+use crate::failure::Failure;
+use crate::judge::{Judge, Placement};
+use crate::report;
+use crate::samples::{SEED, fill};
+use crate::timing::median;
+use dtc_compiler::codegen::cuda;
+use dtc_compiler::layout::Layout;
+use dtc_compiler::plan::Direction;
+use dtc_compiler::plan::gpu::GpuPlan;
+use dtc_runtime::cuda::DeviceBuffer;
+use dtc_runtime::{Committed, Engine, Gpu, Policy, Tier};
+use std::io::Write;
+use std::time::Instant;
+
+/// Elements of the built-in type: one would be over before a launch is.
+const MATRICES: u64 = 128;
+
+/// Rounds of the measurement.
+const ROUNDS: usize = 7;
+
+/// Runs the demo on a device.
+pub fn run(
+    named: &Named,
+    lowered: &Layout,
+    built_in: bool,
+    engine: &Engine,
+    gpu: &Gpu,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    let datatype = &named.description.datatype;
+    let info = gpu.device().info();
+    writeln!(out, "GPU {}: {}, sm_{}", info.ordinal, info.name, info.architecture())?;
+    let start = Instant::now();
+    gpu.load()?;
+    writeln!(out, "    generic kernels loaded in {}", report::time(start.elapsed().as_nanos() as f64))?;
+    let generic_engine = Engine::builder().policy(Policy::Off).build();
+    let generic = generic_engine.commit(datatype);
+    generic.prepare(&generic_engine.gpu(0)?)?;
+
+    let start = Instant::now();
+    let committed = engine.commit(datatype);
+    let commit = start.elapsed();
+    let start = Instant::now();
+    let tier = committed.prepare(gpu)?;
+    let prepare = start.elapsed();
+    let plan = GpuPlan::new(committed.layout());
+    writeln!(out, "commit")?;
+    writeln!(out, "    hash {}", committed.type_hash())?;
+    writeln!(out, "    usable after {}", report::time(commit.as_nanos() as f64))?;
+    match gpu.problem() {
+        _ if tier == Tier::Specialised => {
+            let time = report::time(prepare.as_nanos() as f64);
+            writeln!(out, "    kernels for both directions after another {time}, compiled or from the store")?;
+        }
+        Some(problem) => writeln!(out, "    no kernel: {problem}")?,
+        None => writeln!(out, "    no kernel is made for it")?,
+    }
+    writeln!(out, "plan for the GPU")?;
+    write!(out, "{}", report::shortened(&plan.to_string(), 16, 110))?;
+    if plan.allows() {
+        writeln!(out, "kernel that packs, without what all kernels begin with")?;
+        write!(out, "{}", report::shortened(&kernel(&plan)?, 40, 140))?;
+    }
+    let mut tiers = vec![("generic", generic)];
+    if tier == Tier::Specialised {
+        tiers.push(("specialised", committed));
+    }
+    let count = if built_in { MATRICES } else { named.description.count };
+    check_and_measure(named, lowered, &tiers, count, gpu, out)
+}
+
+/// The text of the kernel that packs, from its namespace on.
+fn kernel(plan: &GpuPlan) -> Result<String, Failure> {
+    let program = cuda::program(plan, &[plan.usual(Direction::Pack)]);
+    let source = program.map_err(|error| Failure::Missing(error.to_string()))?.source;
+    let start = source.rfind("\nnamespace ").map_or(0, |at| at + 1);
+    Ok(source[start..].to_owned())
+}
+
+fn check_and_measure(
+    named: &Named,
+    lowered: &Layout,
+    tiers: &[(&str, Committed)],
+    count: u64,
+    gpu: &Gpu,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    let description = &named.description;
+    let Some((_, first)) = tiers.first() else { return Ok(()) };
+    let total = first.packed_size(count).map_err(|error| Failure::Description(error.to_string()))?;
+    let Placement { buffer, origin } = Placement::of(first, count, description.origin_bytes, description.buffer_bytes)?;
+    let judge = Judge::new(lowered, origin, count);
+    let allocate = |bytes| DeviceBuffer::new(gpu.device(), bytes);
+    // Placement allows a few gigabytes only.
+    let bytes = total as usize;
+    let (mut memory, mut packed, other) = (allocate(buffer)?, allocate(bytes)?, allocate(bytes)?);
+    let (mut host, mut host_packed) = (vec![0; buffer], vec![0; bytes]);
+
+    writeln!(out, "data: {count} elements, {} in a buffer of {}", report::bytes(total), report::bytes(buffer as u64))?;
+    for (name, committed) in tiers {
+        fill(&mut host, SEED);
+        memory.write(0, &host)?;
+        packed.fill(POISON)?;
+        on_device(committed, count, &memory, origin, &packed).call(Direction::Pack, 0, total)?;
+        packed.read(0, &mut host_packed)?;
+        let checked = judge.check_packed(&format!("{name} pack"), &host, &host_packed)?;
+        memory.fill(POISON)?;
+        on_device(committed, count, &memory, origin, &packed).call(Direction::Unpack, 0, total)?;
+        memory.read(0, &mut host)?;
+        let (restored, untouched) = judge.check_memory(&format!("{name} unpack"), &host, &host_packed, POISON)?;
+        writeln!(
+            out,
+            "    {name:<12}{} packed bytes right, {} restored bytes right, {} bytes beside them untouched",
+            report::grouped(checked),
+            report::grouped(restored),
+            report::grouped(untouched)
+        )?;
+    }
+    drop((host, host_packed));
+
+    writeln!(out, "speed on the device, its cache emptied before each call")?;
+    let clock = DeviceClock::new(gpu.device())?;
+    for direction in [Direction::Pack, Direction::Unpack] {
+        let names: Vec<&str> = tiers.iter().map(|(name, _)| *name).chain(["device copy"]).collect();
+        let mut samples = vec![Vec::new(); names.len()];
+        for _ in 0..ROUNDS {
+            for (index, samples) in samples.iter_mut().enumerate() {
+                let time = clock.time(false, || match tiers.get(index) {
+                    Some((_, committed)) => {
+                        let call = on_device(committed, count, &memory, origin, &packed);
+                        call.enqueue(direction, &clock.stream, 0, total).map(drop)
+                    }
+                    None => copy(&clock.stream, &other, 0, &packed, 0, total),
+                });
+                samples.push(time?);
+            }
+        }
+        let reference = samples.last().map_or(0.0, |samples| median(samples));
+        for (name, samples) in names.iter().zip(&samples) {
+            let time = median(samples).max(1e-3);
+            let (rate, share) = (total as f64 / time / 1e3, reference / time);
+            let (way, time) = (direction.to_string(), report::time(time * 1e3));
+            writeln!(out, "    {way:<8}{name:<18}{time:>11}{rate:>9.2} GB/s{share:>8.2} of the copy's speed")?;
+        }
+    }
+    writeln!(out, "every byte checked")?;
+    Ok(())
+}
+
+fn on_device<'a>(
+    committed: &'a Committed,
+    count: u64,
+    memory: &'a DeviceBuffer,
+    origin: usize,
+    packed: &'a DeviceBuffer,
+) -> OnDevice<'a> {
+    OnDevice { committed, count, memory, origin: origin as i64, packed, at: 0 }
+}

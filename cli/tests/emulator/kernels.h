@@ -1,0 +1,98 @@
+// Behind a kernel text: runs blocks one after the other, and the threads of a block in turn or, where they wait for each
+// other, as fibers.
+#pragma once
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <ucontext.h>
+
+uint3 threadIdx, blockIdx;
+dim3 blockDim, gridDim;
+
+namespace shim {
+
+struct Fiber {
+    ucontext_t context;
+    char *stack;
+    bool waits, ended;
+};
+
+inline Fiber fibers[1024];
+inline ucontext_t scheduler;
+inline Fiber *current;
+inline void (*kernel)(void **);
+inline void **arguments;
+
+void fail(const char *message) {
+    fprintf(stderr, "emulator: %s\n", message);
+    abort();
+}
+
+void barrier() {
+    current->waits = true;
+    swapcontext(&current->context, &scheduler);
+}
+
+Lanes exchange(Exchange, unsigned, unsigned long long) { fail("exchanges between lanes are not emulated"); }
+
+int lane() { return threadIdx.x % 32; }
+
+inline void fiber_main() {
+    kernel(arguments);
+    current->ended = true;
+    swapcontext(&current->context, &scheduler);
+}
+
+inline void run_together(unsigned threads) {
+    const unsigned long size = 1 << 16;
+    for (unsigned at = 0; at < threads; at++) {
+        Fiber &fiber = fibers[at];
+        if (!fiber.stack) fiber.stack = (char *)malloc(size);
+        fiber.waits = fiber.ended = false;
+        getcontext(&fiber.context);
+        fiber.context.uc_stack.ss_sp = fiber.stack;
+        fiber.context.uc_stack.ss_size = size;
+        fiber.context.uc_link = nullptr;
+        makecontext(&fiber.context, fiber_main, 0);
+    }
+    for (bool left = true; left;) {
+        left = false;
+        for (unsigned at = 0; at < threads; at++) {
+            if (fibers[at].ended) continue;
+            threadIdx = {at, 0, 0};
+            current = &fibers[at];
+            swapcontext(&scheduler, &current->context);
+            left |= !current->ended;
+        }
+    }
+}
+
+} // namespace shim
+
+template <auto kernel> struct Run;
+
+template <class... Parameters, void (*kernel)(Parameters...)> struct Run<kernel> {
+    static void with(void **parameters) {
+        // Braces around the arguments fix the order in which they are taken.
+        Run{*(Parameters *)*parameters++...};
+    }
+    Run(Parameters... parameters) { kernel(parameters...); }
+};
+
+extern "C" void run(void (*kernel)(void **), void **arguments, unsigned blocks, unsigned threads) {
+    blockDim = {threads, 1, 1};
+    gridDim = {blocks, 1, 1};
+    shim::kernel = kernel;
+    shim::arguments = arguments;
+    for (unsigned block = 0; block < blocks; block++) {
+        blockIdx = {block, 0, 0};
+        if (COOPERATES) {
+            shim::run_together(threads);
+            continue;
+        }
+        for (unsigned thread = 0; thread < threads; thread++) {
+            threadIdx = {thread, 0, 0};
+            kernel(arguments);
+        }
+    }
+}

@@ -1,0 +1,319 @@
+//! The commands on a GPU: without one, and on one that is emulated on the CPU.
+
+mod common;
+
+use common::{Run, data, write};
+use dtc_runtime::cuda::Nvrtc;
+use serde_json::Value;
+use std::fs::read;
+use std::io::Write;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+use tempfile::{TempDir, tempdir};
+
+/// The libraries of the emulator, built once.
+struct Emulator {
+    folder: TempDir,
+    driver: PathBuf,
+    nvrtc: PathBuf,
+    generic: PathBuf,
+}
+
+const TESTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests");
+
+fn emulator() -> &'static Emulator {
+    static EMULATOR: OnceLock<Emulator> = OnceLock::new();
+    EMULATOR.get_or_init(|| {
+        let folder = tempdir().expect("a folder");
+        let library = |name: &str, source: &Path, options: &[&str]| {
+            let library = folder.path().join(name);
+            let mut compiler = Command::new("cc");
+            compiler.args(["-shared", "-fPIC", "-O1", "-o"]).arg(&library).arg(source).args(options);
+            assert!(compiler.status().expect("the C compiler cc").success());
+            library
+        };
+        let driver = library("driver.so", &Path::new(TESTS).join("emulator/driver.c"), &["-ldl"]);
+        let nvrtc = library("nvrtc.so", &Path::new(TESTS).join("../../runtime/tests/stub/nvrtc.c"), &[]);
+        let generic = dtc_compiler::codegen::cuda::generic_source().expect("a text");
+        let generic = write(folder.path(), "generic.cu", generic);
+        Emulator { folder, driver, nvrtc, generic }
+    })
+}
+
+/// Runs `dtc` in a folder with a GPU that is emulated.
+fn emulated(folder: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Run {
+    let Emulator { folder: scratch, driver, nvrtc, generic } = emulator();
+    let include = format!("-I{TESTS}/../../tests/shim -I{TESTS}/emulator");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dtc"));
+    command.args(arguments).current_dir(folder);
+    command.env("DTC_CUDA_DRIVER", driver).env("DTC_NVRTC", nvrtc).env("DTC_CACHE_DIR", "off");
+    command.env("EMULATOR_FOLDER", scratch.path()).env("EMULATOR_GENERIC", generic).env("EMULATOR_INCLUDE", include);
+    Run::of(command.envs(variables.iter().copied()))
+}
+
+/// Runs `dtc` in a folder where there is no GPU.
+fn without(folder: &Path, arguments: &[&str]) -> Run {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dtc"));
+    command.args(arguments).current_dir(folder);
+    Run::of(command.env("DTC_CUDA_DRIVER", "/missing/libcuda.so"))
+}
+
+const ROWS: &str = r#"{"count": 3, "type": {"kind": "vector", "count": 50, "blocklength": 3, "stride": 7,
+    "child": {"kind": "named", "name": "MPI_INT"}}}"#;
+
+/// An index of cases: rows that are described, and runs and blocks that are drawn.
+const CASES: &str = r#"{"cases": [
+    {"name": "three rows", "file": "rows.json", "count": 3, "packed_bytes": 1800, "buffer_bytes": 5000,
+     "shape": {"kind": "nest"}},
+    {"name": "eight runs", "file": "lists/none.json", "count": 1, "packed_bytes": 0, "buffer_bytes": 0,
+     "shape": {"kind": "runs", "runs": 8, "unit_bytes": 4, "most_units": 32, "seed": 7, "checksum": "CHECKSUM"}}]}"#;
+
+#[test]
+fn a_bench_checks_every_byte() {
+    let folder = tempdir().expect("a folder");
+    write(folder.path(), "rows.json", ROWS);
+    write(folder.path(), "byte.dtc", "vector 9 1 3 byte");
+    let bench = ["bench", "--backend", "cuda", "--rounds", "2"];
+    let arguments = [&bench[..], &["rows.json", "byte.dtc", "--json", "lines"]].concat();
+    let text = emulated(folder.path(), &arguments, &[]).fine();
+    for part in ["sm_90", "words of 4 bytes", "dtc/memcpy, cold", "geometric mean", "2 cases"] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    let lines = std::fs::read_to_string(folder.path().join("lines")).unwrap();
+    let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), 2 * 2 * 3);
+    for (line, peer) in lines.iter().zip(["dtc", "dtc generic", "memcpy"].iter().cycle()) {
+        assert_eq!(line["peer"], *peer);
+        assert!(line["cold_us"].as_f64() > Some(0.0) && line["warm_us"].as_f64() > Some(0.0), "{line}");
+        assert!(line["variant"].is_string() && line["packed_bytes"].as_u64() > Some(0), "{line}");
+    }
+    let wrong = emulated(folder.path(), &arguments, &[("EMULATOR_WRONG", "1")]);
+    wrong.fails(3, &["pack rows", "wrong bytes", "byte 0"]);
+    assert!(wrong.out.contains("WRONG"), "{}", wrong.out);
+    let full = emulated(folder.path(), &arguments, &[("EMULATOR_FREE", "1000000")]);
+    full.fails(3, &["memory of the GPU", "--only"]);
+    emulated(folder.path(), &arguments, &[("DTC_NVRTC", "/missing/nvrtc.so")]).fails(4, &["NVRTC", "pip install"]);
+}
+
+#[test]
+fn a_bench_times_calls() {
+    let folder = tempdir().expect("a folder");
+    let arguments = ["bench", "--backend", "cuda", "--rounds", "1", "--part", "latency", "--json", "lines"];
+    let text = emulated(folder.path(), &arguments, &[]).fine();
+    for part in ["smallest pack enqueued", "blocking unpack", "memcpy synchronised", "commit", "kernels, warm store"] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    let lines = std::fs::read_to_string(folder.path().join("lines")).unwrap();
+    for line in lines.lines() {
+        let line: Value = serde_json::from_str(line).unwrap();
+        assert!(line["clock"] == "host" && line["warm_us"].as_f64() > Some(0.0), "{line}");
+    }
+    emulated(folder.path(), &arguments, &[("EMULATOR_WRONG", "1")]).fails(3, &["4 KiB, blocking pack"]);
+}
+
+#[test]
+fn a_bench_reads_the_index() {
+    let folder = tempdir().expect("a folder");
+    write(folder.path(), "rows.json", ROWS);
+    write(folder.path(), "cases.json", CASES);
+    let bench = ["bench", "--backend", "cuda", "--rounds", "1", "--gpu-cases", "cases.json", "--part", "kernels"];
+    // The list is drawn, and its checksum is part of the index.
+    let refused = emulated(folder.path(), &bench, &[]);
+    refused.fails(2, &["cases.json: $.cases[1].shape.checksum", "CHECKSUM"]);
+    let found = refused.err.rsplit(' ').next().unwrap().trim();
+    write(folder.path(), "cases.json", CASES.replace("CHECKSUM", found));
+    let text = emulated(folder.path(), &bench, &[]).fine();
+    assert!(text.contains("three rows") && text.contains("eight runs"), "{text}");
+    let text = emulated(folder.path(), &[&bench[..], &["--only", "rows"]].concat(), &[]).fine();
+    assert!(text.contains("three rows") && !text.contains("eight runs"), "{text}");
+    emulated(folder.path(), &[&bench[..], &["--only", "columns"]].concat(), &[]).fails(2, &["--only", "columns"]);
+    write(folder.path(), "cases.json", "{}");
+    emulated(folder.path(), &bench, &[]).fails(2, &["cases.json: $.cases", "a list"]);
+}
+
+#[test]
+fn without_a_gpu_the_status_is_4() {
+    let folder = tempdir().expect("a folder");
+    write(folder.path(), "rows.json", ROWS);
+    write(folder.path(), "data", [7; 4096]);
+    let transfer = ["rows.json", "--in", "data", "--out", "data2", "--backend", "cuda"];
+    for arguments in [
+        &["bench", "--backend", "cuda", "rows.json"] as &[&str],
+        &["bench", "--backend", "cuda"],
+        &["demo", "--backend", "cuda"],
+        &[&["pack"], &transfer[..]].concat(),
+        &[&["unpack"], &transfer[..]].concat(),
+    ] {
+        without(folder.path(), arguments).fails(4, &["/missing/libcuda.so", "install the NVIDIA driver"]);
+    }
+}
+
+#[test]
+fn files_pass_through_the_gpu() {
+    let folder = tempdir().expect("a folder");
+    let folder = folder.path();
+    write(folder, "memory", data(4096));
+    write(folder, "poison", [0xee; 4096]);
+    let cases: [(&str, &[&str]); 5] = [
+        ("subarray c [3@2 of 6, 4@1 of 8] double", &[]),
+        ("resized 0 -64 (vector 3 1 2 int)", &["--count", "9", "--origin", "1000"]),
+        ("vector 5 3 7 short", &["--count", "20", "--origin", "3", "--offset", "17", "--max", "301"]),
+        ("struct [1@100 char, 2@300 double]", &["--count", "2"]),
+        ("contiguous 0 int", &["--count", "7"]),
+    ];
+    for (notation, options) in cases {
+        write(folder, "type.dtc", notation);
+        let run = |way: &str, from: &str, to: &str, backend: &str| {
+            let arguments = [&[way, "type.dtc", "--in", from, "--out", to, "--backend", backend], options].concat();
+            emulated(folder, &arguments, &[]).fine();
+            read(folder.join(to)).unwrap()
+        };
+        assert_eq!(run("pack", "memory", "packed", "cuda"), run("pack", "memory", "right", "generic"), "{notation}");
+        for copy in ["one", "other"] {
+            std::fs::copy(folder.join("poison"), folder.join(copy)).unwrap();
+        }
+        assert_eq!(run("unpack", "right", "one", "cuda"), run("unpack", "right", "other", "generic"), "{notation}");
+    }
+    let pack = ["pack", "type.dtc", "--in", "memory", "--out", "packed", "--backend", "cuda"];
+    emulated(folder, &[&pack[..], &["--threads", "2"]].concat(), &[]).fails(2, &["--threads"]);
+    write(folder, "type.dtc", "subarray c [3@2 of 6, 4@1 of 8] double");
+    emulated(folder, &pack, &[("EMULATOR_FREE", "500")]).fails(3, &["memory of GPU 0", "an element", "500 bytes"]);
+}
+
+#[test]
+fn large_files_pass_in_groups() {
+    let folder = tempdir().expect("a folder");
+    let folder = folder.path();
+    // Two elements fit a group.
+    let extent = 130_000_000;
+    write(folder, "type.dtc", format!("resized 8 {extent} (vector 3 2 20000000 short)"));
+    let places = (0..3).flat_map(|element| (0..3).map(move |row| element * extent + row * 40_000_000));
+    for (name, random) in [("memory", true), ("other", false)] {
+        let file = std::fs::File::create(folder.join(name)).unwrap();
+        file.set_len(3 * extent).unwrap();
+        for place in places.clone().filter(|_| random) {
+            file.write_all_at(&place.to_le_bytes()[..4], place).unwrap();
+        }
+    }
+    let options = ["--count", "3", "--backend", "cuda"];
+    let arguments = ["pack", "type.dtc", "--in", "memory", "--out", "packed"];
+    emulated(folder, &[&arguments[..], &options].concat(), &[]).fine();
+    let right: Vec<u8> = places.clone().flat_map(|place| place.to_le_bytes()[..4].to_vec()).collect();
+    assert_eq!(read(folder.join("packed")).unwrap(), right);
+    let arguments = ["unpack", "type.dtc", "--in", "packed", "--out", "other"];
+    emulated(folder, &[&arguments[..], &options].concat(), &[]).fine();
+    let other = std::fs::File::open(folder.join("other")).unwrap();
+    for place in places {
+        let mut found = [0xee; 6];
+        other.read_exact_at(&mut found[1..], place).unwrap();
+        assert_eq!((&found[1..5], found[5]), (&place.to_le_bytes()[..4], 0));
+    }
+}
+
+#[test]
+fn demos_run_on_the_gpu_if_there_is_one() {
+    let folder = tempdir().expect("a folder");
+    write(folder.path(), "rows.json", ROWS);
+    write(folder.path(), "back.dtc", "vector 4 1 -3 int");
+    write(folder.path(), "none.dtc", "contiguous 0 int");
+    for arguments in [&["demo", "rows.json"] as &[&str], &["demo", "back.dtc", "--backend", "cuda"]] {
+        let text = emulated(folder.path(), arguments, &[]).fine();
+        for part in ["GPU 0", "plan for the GPU", "dtc_pack", "specialised", "device copy", "every byte checked\n"] {
+            assert!(text.contains(part), "{part} in {text}");
+        }
+    }
+    assert!(emulated(folder.path(), &["demo", "none.dtc"], &[]).fine().contains("no kernel"));
+    let text = emulated(folder.path(), &["demo", "rows.json"], &[("DTC_NVRTC", "/missing/nvrtc.so")]).fine();
+    assert!(text.contains("no kernel: NVRTC") && text.contains("every byte checked"), "{text}");
+    emulated(folder.path(), &["demo", "rows.json"], &[("EMULATOR_WRONG", "1")]).fails(3, &["generic pack", "byte 0"]);
+    assert!(!emulated(folder.path(), &["demo", "rows.json", "--backend", "cpu"], &[]).fine().contains("GPU"));
+    let text = without(folder.path(), &["demo", "rows.json"]).fine();
+    assert!(text.contains("plan for this processor") && text.contains("memcpy"), "{text}");
+}
+
+#[test]
+fn kernels_are_emitted_for_targets() {
+    let folder = tempdir().expect("a folder");
+    let folder = folder.path();
+    write(folder, "rows.json", ROWS);
+    write(folder, "piece.dtc", "contiguous 7 int");
+    write(folder, "list.dtc", "indexed [1@0, 3@2, 1@9, 2@11] int");
+    // The stub of NVRTC hands out the source.
+    for form in ["cuda", "ptx", "cubin"] {
+        let emit = ["emit", "rows.json", "--as", form, "-o", "out"];
+        for (options, pack, unpack) in [
+            (&[] as &[&str], true, true),
+            (&["--direction", "pack"], true, false),
+            (&["--target", "sm_80"], true, true),
+        ] {
+            assert_eq!(emulated(folder, &[&emit[..], options].concat(), &[]).fine(), "");
+            let text = String::from_utf8(read(folder.join("out")).unwrap()).unwrap();
+            assert_eq!((text.contains("dtc_pack("), text.contains("dtc_unpack(")), (pack, unpack), "{form}: {text}");
+        }
+    }
+    let emit =
+        |arguments: &[&str], variables: &[(&str, &str)]| emulated(folder, &[&["emit"], arguments].concat(), variables);
+    assert!(emit(&["list.dtc", "--as", "cuda"], &[]).fine().contains("bytes of lists"));
+    assert!(emit(&["piece.dtc", "--as", "cuda"], &[]).fine().contains("// contiguous"));
+    emit(&["piece.dtc", "--as", "ptx"], &[]).fails(2, &["--as", "contiguous"]);
+    emit(&["rows.json", "--as", "asm", "--target", "sm_90"], &[]).fails(2, &["--target", "sm_90"]);
+    emit(&["rows.json", "--as", "ptx", "--target", "sm_70"], &[]).fails(4, &["NVRTC", "[75, 80, 90]"]);
+    emit(&["rows.json", "--as", "ptx"], &[("DTC_NVRTC", "/missing/nvrtc.so")]).fails(4, &["NVRTC", "pip install"]);
+    assert_eq!(emit(&["rows.json", "--as", "ptx", "--target", "90"], &[]).status, 2);
+    without(folder, &["emit", "rows.json", "--as", "ptx", "--target", "native"]).fails(4, &["CUDA driver"]);
+}
+
+#[test]
+fn nvrtc_compiles_what_is_emitted() {
+    if let Err(error) = Nvrtc::get() {
+        // The form that `./test` counts.
+        let _ = std::io::stderr().write_all(format!("\nskipped: nvrtc_compiles_what_is_emitted: {error}\n").as_bytes());
+        return;
+    }
+    let folder = tempdir().expect("a folder");
+    let folder = folder.path();
+    write(folder, "rows.json", ROWS);
+    // Where there is no GPU, for sm_90.
+    let text = without(folder, &["emit", "rows.json", "--as", "ptx"]).fine();
+    assert!(text.contains(".target sm_90") && text.contains(".entry dtc_unpack"), "{text}");
+    assert!(without(folder, &["emit", "rows.json", "--as", "ptx", "--target", "sm_80"]).fine().contains("sm_80"));
+    without(folder, &["emit", "rows.json", "--as", "cubin", "-o", "cubin"]).fine();
+    assert!(read(folder.join("cubin")).unwrap().starts_with(b"\x7fELF"));
+}
+
+#[test]
+fn plans_for_a_gpu_need_none() {
+    let folder = tempdir().expect("a folder");
+    let folder = folder.path();
+    write(folder, "rows.json", ROWS);
+    write(folder, "piece.dtc", "contiguous 7 int");
+    let text = without(folder, &["explain", "rows.json"]).fine();
+    for part in ["plan for a GPU", "pack: words of 4 bytes", "odd address", "until it is compiled"] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    let object = without(folder, &["explain", "rows.json", "--json"]).fine();
+    let gpu = &serde_json::from_str::<Value>(&object).unwrap()["gpu"];
+    assert_eq!((&gpu["compiles"], &gpu["contiguous"]), (&true.into(), &false.into()));
+    for variant in gpu["variants"].as_array().unwrap() {
+        for key in ["direction", "call", "kernel", "generic"] {
+            assert!(variant[key].is_string(), "{variant}");
+        }
+    }
+    let object = without(folder, &["explain", "piece.dtc", "--json"]).fine();
+    assert_eq!(serde_json::from_str::<Value>(&object).unwrap()["gpu"]["contiguous"], true);
+}
+
+#[test]
+fn the_doctor_tells_of_the_store() {
+    let folder = tempdir().expect("a folder");
+    let store = folder.path().join("store");
+    let store = store.to_str().unwrap();
+    for (directory, part) in
+        [("off", "off, as DTC_CACHE_DIR says"), (store, store), ("/dev/null/dtc", "not used: /dev/null")]
+    {
+        let text = emulated(folder.path(), &["doctor"], &[("DTC_CACHE_DIR", directory)]).fine();
+        assert!(text.contains("kernel store") && text.contains(part), "{part} in {text}");
+    }
+}
