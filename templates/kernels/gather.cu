@@ -10,12 +10,13 @@ extern "C" __global__ void __launch_bounds__({{ threads }})
     u8 *word = packed - head + slot;
     const u64 position = first + slot - head;
     index left;
+    bool start;
 
     // The ends of the call cut words.
     if (slot < head || slot + 8 > slots) {
         const u32 from = slot < head ? head : 0, to = (u32)min(8ull, slots - slot);
         for (u32 byte = from; byte < to; byte++)
-            word[byte] = memory[place({{ context }}tables, (index)(position + byte), left)];
+            word[byte] = memory[place({{ context }}tables, (index)(position + byte), left, start)];
         return;
     }
 
@@ -30,11 +31,11 @@ extern "C" __global__ void __launch_bounds__({{ threads }})
             value |= (u64)memory[offset + byte] << 8 * byte;
         return value;
     };
-    const i64 offset = place({{ context }}tables, (index)position, left);
+    const i64 offset = place({{ context }}tables, (index)position, left, start);
     u32 filled = (u32)min((index)8, left);
     u64 value = load(offset, filled);
     while (filled < 8) {
-        const i64 next = place({{ context }}tables, (index)(position + filled), left);
+        const i64 next = place({{ context }}tables, (index)(position + filled), left, start);
         const u32 length = (u32)min((index)(8 - filled), left);
         value = (value & (1ull << 8 * filled) - 1) | load(next, length) << 8 * filled;
         filled += length;

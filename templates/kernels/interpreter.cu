@@ -35,7 +35,7 @@ static __device__ __forceinline__ u32 search(const u64 *starts, u32 low, u32 hig
     return low;
 }
 
-static __device__ __forceinline__ i64 interpret(const Program &program, const u8 *tables, u64 at, u64 &left)
+static __device__ __forceinline__ i64 interpret(const Program &program, const u8 *tables, u64 at, u64 &left, bool &start)
 {
     const Node *nodes = program.count <= INLINE_NODES ? program.nodes : (const Node *)tables;
     const u64 element = divide(at, program.magic, program.shift);
@@ -47,6 +47,7 @@ static __device__ __forceinline__ i64 interpret(const Program &program, const u8
         switch (node.kind) {
         case DENSE:
             left = node.size - at;
+            start = at == 0;
             return place + (i64)at;
         case STREAM: {
             const u64 copy = divide(at, node.magic, node.shift);
@@ -70,6 +71,7 @@ static __device__ __forceinline__ i64 interpret(const Program &program, const u8
             const u64 chunk = at >> node.shift;
             const u32 run = search(starts, chunks[chunk], chunks[chunk + 1], at);
             left = starts[run + 1] - at;
+            start = at == starts[run];
             return place + offsets[run] + (i64)(at - starts[run]);
         }
         default: {

@@ -1,27 +1,33 @@
-// Scatter: aligned packed words to memory at any alignment, run by run.
+// Scatter: packed bytes to memory at any alignment. A thread has 8 packed bytes, and stores the words of memory whose first
+// byte of a run is among them, so that words inside a run are stored whole and once.
 extern "C" __global__ void __launch_bounds__({{ threads }})
 {{ entry }}(u8 *memory, u8 *packed, const u8 *tables, u64 first, u64 bytes, {{ call }} call)
 {
-    const u32 head = (u32)(u64)packed & 7;
-    const u64 slot = ((u64)blockIdx.x * {{ threads }} + threadIdx.x) * 8;
-    if (slot >= head + bytes)
-        return;
-    const u32 skip = slot == 0 ? head : 0;
-    const u32 length = (u32)min((u64)8, head + bytes - slot);
-    const u8 *word = packed - head + slot;
-    const u64 position = first + slot - head;
-
-    u64 value = 0;
-    if (skip == 0 && length == 8)
-        value = __ldg((const u64 *)word);
-    else
-        for (u32 byte = skip; byte < length; byte++)
-            value |= (u64)word[byte] << 8 * byte;
-    for (u32 filled = skip; filled < length;) {
+    const u64 last = first + bytes;
+    u64 position = first + ((u64)blockIdx.x * {{ threads }} + threadIdx.x) * 8;
+    const u64 end = min(position + 8, last);
+    while (position < end) {
         index left;
-        const i64 offset = place({{ context }}tables, (index)(position + filled), left);
-        const u32 take = (u32)min((index)(length - filled), left);
-        store_bytes(memory + offset, value >> 8 * filled, take);
-        filled += take;
+        bool start;
+        u8 *target = memory + place({{ context }}tables, (index)position, left, start);
+        const u32 mine = (u32)min((u64)left, end - position);
+        const u64 rest = min((u64)left, last - position);
+        // A word that began before belongs to the thread before.
+        u32 skip = start || position == first ? 0 : (0 - (u32)(u64)target) & 7;
+        while (skip < mine) {
+            const u32 length = (u32)min((u64)(8 - ((u32)(u64)(target + skip) & 7)), rest - skip);
+            const u64 from = position + skip;
+            u64 value = 0;
+            // Aligned words around the first and last bytes reach outside the packed bytes.
+            if (from >= first + 8 && from + 16 <= last) {
+                value = load_bytes(packed + (from - first), length);
+            } else {
+                for (u32 byte = 0; byte < length; byte++)
+                    value |= (u64)packed[from - first + byte] << 8 * byte;
+            }
+            store_bytes(target + skip, value, length);
+            skip += length;
+        }
+        position += mine;
     }
 }

@@ -1,12 +1,14 @@
 // Tiles: packed neighbours are far apart in memory, and memory neighbours, {{ neighbour_stride }} bytes apart, are far apart in the packed
 // bytes. Tiles of {{ tile_rows }} x {{ tile_columns }} words pass through shared memory, so that both sides see whole lines. The rows of a column
 // are packed side by side; columns are neighbours in memory.
+{%- if shifted %} Packed words lie astride the words of memory.{% endif %}
 extern "C" __global__ void __launch_bounds__({{ threads }})
 {{ entry }}(u8 *memory, u8 *packed, const u8 *tables, u64 first, u64 bytes, {{ call }} call)
 {
     typedef {{ word_type }} word;
     __shared__ word tile[{{ tile_columns }}][{{ tile_rows }} + 1];
-    const u64 begin = first / {{ word }}, words = bytes / {{ word }};
+    const u64 last = first + bytes;
+    const u64 begin = first / {{ word }}, words = (last + {{ word - 1 }}) / {{ word }} - begin;
     const u64 rows = {{ rows }}ull, columns = {{ columns }}ull, plane = rows * columns;
     // A call inside one plane needs the tiles of some of its columns only.
     const u64 first_plane = begin / plane;
@@ -27,15 +29,33 @@ extern "C" __global__ void __launch_bounds__({{ threads }})
     const u64 row = (u64)row_tile * {{ tile_rows }}, column = first_column + (u64)column_tile * {{ tile_columns }};
     const u32 tile_rows = (u32)min(rows - row, {{ tile_rows }}ull), tile_columns = (u32)min(last_column - column, {{ tile_columns }}ull);
     u8 *base = memory + outer({{ context }}tables, (index)chosen) + (i64)column * {{ neighbour_stride }};
-    // The tile's first word, counted from the first of the call; before it where the call begins inside the tile.
-    const i64 origin = (i64)(chosen * plane + column * rows + row - begin);
-    const i64 last = origin + (i64)((tile_columns - 1) * rows + tile_rows - 1);
-    word *target = (word *)packed + origin;
+    // Where the tile's first word is packed, counted from the first byte of the call; before it where the call begins inside.
+    const i64 origin = (i64)((chosen * plane + column * rows + row) * {{ word }} - first);
+    const auto packed_of = [&](u32 x, u32 y) { return origin + (i64)(x * rows + y) * {{ word }}; };
+    const auto memory_of = [&](u32 x, u32 y) {
+        return base + place({{ context }}tables, (index)(row + y)) + (i64)x * {{ neighbour_stride }};
+    };
 
-    const auto move = [&](auto tile_of) {
-        const auto inside = [&](u32 x, u32 y) {
-            return !tile_of.cut
-                || (y < tile_rows && x < tile_columns && (u64)(origin + (i64)(x * rows + y)) < words);
+    const i64 end = packed_of(tile_columns - 1, tile_rows - 1) + {{ word }}, margin = {% if shifted and not pack %}8{% else %}0{% endif %};
+    const bool whole = tile_rows == {{ tile_rows }} && tile_columns == {{ tile_columns }} && origin >= margin && end <= (i64)bytes - margin;
+
+    // Where the call cuts words, they go byte by byte.
+    if ({% if shifted %}!whole{% else %}(origin < 0 && first % {{ word }} != 0) || (end > (i64)bytes && last % {{ word }} != 0){% endif %}) {
+        for (u32 at = threadIdx.x; at < {{ tile_rows * tile_columns }}; at += {{ threads }}) {
+            const u32 x = at % {{ tile_columns }}, y = at / {{ tile_columns }};
+            if (y >= tile_rows || x >= tile_columns)
+                continue;
+            const i64 position = packed_of(x, y);
+            for (i64 byte = max(-position, 0ll); byte < min((i64)bytes - position, {{ word }}ll); byte++)
+                {% if pack %}packed[position + byte] = memory_of(x, y)[byte]{% else %}memory_of(x, y)[byte] = packed[position + byte]{% endif %};
+        }
+        return;
+    }
+
+    const auto move = [&](auto tile_is) {
+        const auto has = [&](u32 x, u32 y) {
+            return tile_is.whole
+                || (y < tile_rows && x < tile_columns && packed_of(x, y) >= 0 && packed_of(x, y) < (i64)bytes);
         };
 #pragma unroll
         for (u32 pass = 0; pass < 2; pass++) {
@@ -43,32 +63,49 @@ extern "C" __global__ void __launch_bounds__({{ threads }})
 #pragma unroll {{ steps }}
                 for (u32 at = threadIdx.x; at < {{ tile_rows * tile_columns }}; at += {{ threads }}) {
                     const u32 x = at % {{ tile_columns }}, y = at / {{ tile_columns }};
-                    if (inside(x, y)) {
-                        word *slot = (word *)(base + place({{ context }}tables, (index)(row + y)) + (i64)x * {{ neighbour_stride }});
-                        {% if pack %}tile[x][y] = __ldg(slot){% else %}*slot = tile[x][y]{% endif %};
-                    }
+                    if (has(x, y))
+                        {% if pack %}tile[x][y] = __ldg((const word *)memory_of(x, y)){% else %}*(word *)memory_of(x, y) = tile[x][y]{% endif %};
                 }
             } else {
+{%- if shifted and pack %}
+                // Between two rows of a column lies a packed word; before the first and behind the last, a part of one.
+                for (u32 at = threadIdx.x; at < {{ (tile_rows + 1) * tile_columns }}; at += {{ threads }}) {
+                    const u32 y = at % {{ tile_rows + 1 }}, x = at / {{ tile_rows + 1 }};
+                    u8 *slot = packed + packed_of(x, y);
+                    const u32 into = (u32)(u64)slot & {{ word - 1 }};
+                    if (y == 0)
+                        store_bytes(slot, tile[x][0], {{ word }} - into);
+                    else if (y == {{ tile_rows }})
+                        store_bytes(slot - into, (u64)tile[x][y - 1] >> 8 * ({{ word }} - into), into);
+                    else
+                        *(word *)(slot - into) = (word)(tile[x][y - 1] >> 8 * ({{ word }} - into) | tile[x][y] << 8 * into);
+                }
+{%- else %}
 #pragma unroll {{ steps }}
                 for (u32 at = threadIdx.x; at < {{ tile_rows * tile_columns }}; at += {{ threads }}) {
                     const u32 y = at % {{ tile_rows }}, x = at / {{ tile_rows }};
-                    if (inside(x, y)) {
-                        word *slot = target + (x * rows + y);
+                    if (has(x, y)) {
+{%- if shifted %}
+                        tile[x][y] = (word)load_bytes(packed + packed_of(x, y), {{ word }});
+{%- else %}
+                        word *slot = (word *)(packed + packed_of(x, y));
                         {% if pack %}*slot = tile[x][y]{% else %}tile[x][y] = __ldg(slot){% endif %};
+{%- endif %}
                     }
                 }
+{%- endif %}
             }
             if (pass == 0)
                 __syncthreads();
         }
     };
     struct Whole {
-        enum { cut = 0 };
+        enum { whole = 1 };
     };
     struct Cut {
-        enum { cut = 1 };
+        enum { whole = 0 };
     };
-    if (tile_rows == {{ tile_rows }} && tile_columns == {{ tile_columns }} && origin >= 0 && last < (i64)words)
+    if (whole)
         move(Whole());
     else
         move(Cut());

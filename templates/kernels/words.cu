@@ -1,10 +1,28 @@
-// Words: packed word `at` is the memory word at place(at). Every address and length is a multiple of a word.
+// Words: packed word `at` is the memory word at place(at), aligned on both sides. The call may cut its first and last word.
 extern "C" __global__ void __launch_bounds__({{ threads }})
 {{ entry }}(u8 *memory, u8 *packed, const u8 *tables, u64 first, u64 bytes, {{ call }} call)
 {
     typedef {{ word_type }} word;
-    const index begin = (index)(first / {{ word }}), words = (index)(bytes / {{ word }});
+    const u64 last = first + bytes;
+    const index begin = (index)((first + {{ word - 1 }}) / {{ word }}), end = (index)(last / {{ word }});
+{%- if word > 1 %}
+
+    if (blockIdx.x == 0 && (first | bytes) % {{ word }} != 0) {
+        // One thread for each byte of the words that the call cuts, which may be the same one.
+        const u64 head = min((u64)begin * {{ word }} - first, bytes), tail = end < begin ? 0 : last % {{ word }};
+        if (threadIdx.x < head + tail) {
+            const u64 position = threadIdx.x < head ? first + threadIdx.x : last - tail + (threadIdx.x - head);
+            u8 *byte = memory + place({{ context }}tables, (index)(position / {{ word }})) + position % {{ word }};
+            {% if pack %}packed[position - first] = *byte{% else %}*byte = packed[position - first]{% endif %};
+        }
+    }
+    if (end <= begin)
+        return;
+{%- endif %}
+
+    const index words = end - begin;
     const index base = (index)blockIdx.x * {{ threads * unroll }} + threadIdx.x;
+    word *aligned = (word *)(packed + ((u64)begin * {{ word }} - first));
     // Threads beyond the end load the last word once more, so that all loads are under way before the first store.
     word value[{{ unroll }}];
     word *place_of[{{ unroll }}];
@@ -15,11 +33,11 @@ extern "C" __global__ void __launch_bounds__({{ threads }})
     }
 #pragma unroll
     for (u32 step = 0; step < {{ unroll }}; step++) {
-        {% if pack %}value[step] = __ldg(place_of[step]){% else %}value[step] = __ldg((const word *)packed + min(base + step * {{ threads }}, words - 1)){% endif %};
+        {% if pack %}value[step] = __ldg(place_of[step]){% else %}value[step] = __ldg(aligned + min(base + step * {{ threads }}, words - 1)){% endif %};
     }
 #pragma unroll
     for (u32 step = 0; step < {{ unroll }}; step++) {
         if (base + step * {{ threads }} < words)
-            {% if pack %}((word *)packed)[base + step * {{ threads }}] = value[step]{% else %}*place_of[step] = value[step]{% endif %};
+            {% if pack %}aligned[base + step * {{ threads }}] = value[step]{% else %}*place_of[step] = value[step]{% endif %};
     }
 }

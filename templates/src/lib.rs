@@ -50,7 +50,8 @@ pub struct Template {
 /// Every way of moving bytes.
 pub const KERNELS: &[Template] = &[
     Template { name: "words", text: include_str!("../kernels/words.cu") },
-    Template { name: "shifted", text: include_str!("../kernels/shifted.cu") },
+    Template { name: "shifted_pack", text: include_str!("../kernels/shifted_pack.cu") },
+    Template { name: "shifted_unpack", text: include_str!("../kernels/shifted_unpack.cu") },
     Template { name: "gather", text: include_str!("../kernels/gather.cu") },
     Template { name: "scatter", text: include_str!("../kernels/scatter.cu") },
     Template { name: "rows", text: include_str!("../kernels/rows.cu") },

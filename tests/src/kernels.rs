@@ -193,15 +193,16 @@ pub fn variants(plan: &GpuPlan, direction: Direction, call: &Call) -> Vec<Varian
     let mut families = Vec::new();
     for word in [1, 2, 4, 8, 16] {
         let memory = word <= plan.grain().word() && aligned(call.memory, word);
-        let packed = [call.packed, call.first, call.bytes].into_iter().all(|number| aligned(number, word));
+        let packed = aligned(call.packed.wrapping_sub(call.first), word);
         if memory && packed {
             families.push(Family::Words { word, shape: Shape { threads: 96, unroll: 3 } });
         }
-        if memory && word >= 4 && direction == Direction::Unpack {
+        let shifts = if direction == Direction::Pack { [4, 8].contains(&word) && !packed } else { word >= 4 };
+        if memory && shifts {
             families.push(Family::Shifted { word });
         }
-        if memory && packed && plan.tiles().is_some_and(|tiles| tiles.word == word) {
-            families.push(Family::Tiles);
+        if memory && plan.tiles().is_some_and(|tiles| tiles.word == word) && (packed || word <= 8) {
+            families.push(Family::Tiles { shifted: !packed });
         }
     }
     match direction {

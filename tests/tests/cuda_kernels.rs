@@ -287,7 +287,7 @@ fn features(plan: &GpuPlan, variant: &Variant, call: &Call) -> Vec<String> {
     }];
     let width = if variant.wide { "wide indices" } else { "narrow indices" };
     features.push(format!("{direction}: {width}"));
-    if let (Family::Tiles, Some(tiles)) = (variant.family, plan.tiles()) {
+    if let (Family::Tiles { .. }, Some(tiles)) = (variant.family, plan.tiles()) {
         let columns = if tiles.stream.is_some() { "a stream's copies" } else { "elements" };
         features.push(format!("{direction}: tiles with {columns} as columns"));
         let (begin, words) = (call.first / u64::from(tiles.word), call.bytes / u64::from(tiles.word));
@@ -315,7 +315,10 @@ fn every_family() {
         "words of 4",
         "words of 8",
         "words of 16",
+        "shifted words of 4",
+        "shifted words of 8",
         "tiles through shared memory",
+        "tiles through shared memory, astride the packed words",
         "tiles with a stream's copies as columns",
         "tiles with elements as columns",
         "tiles in several planes",
@@ -325,8 +328,6 @@ fn every_family() {
     ];
     let packs = ["packed words gathered from runs at any alignment"];
     let unpacks = [
-        "shifted words of 4",
-        "shifted words of 8",
         "shifted words of 16",
         "packed words scattered to runs at any alignment",
         "words of memory that odd rows fill",

@@ -48,6 +48,8 @@ pub const GENERIC_KERNELS: &[GenericKernel] = &[
     generic("dtc_generic_pack_4", Direction::Pack, words(4)),
     generic("dtc_generic_pack_8", Direction::Pack, words(8)),
     generic("dtc_generic_pack_16", Direction::Pack, words(16)),
+    generic("dtc_generic_pack_shifted_4", Direction::Pack, Family::Shifted { word: 4 }),
+    generic("dtc_generic_pack_shifted_8", Direction::Pack, Family::Shifted { word: 8 }),
     generic("dtc_generic_pack_bytes", Direction::Pack, Family::Gather),
     generic("dtc_generic_unpack_4", Direction::Unpack, words(4)),
     generic("dtc_generic_unpack_8", Direction::Unpack, words(8)),
@@ -73,7 +75,7 @@ impl GenericKernel {
     /// ```
     pub fn serving(plan: &GpuPlan, direction: Direction, call: &Call) -> &'static GenericKernel {
         let family = plan.generic_family(direction, call);
-        let bytes = if direction == Direction::Pack { &GENERIC_KERNELS[3] } else { &GENERIC_KERNELS[10] };
+        let bytes = if direction == Direction::Pack { &GENERIC_KERNELS[5] } else { &GENERIC_KERNELS[12] };
         let serves = |kernel: &&GenericKernel| {
             kernel.variant.direction == direction
                 && match (kernel.variant.family, family) {
@@ -106,14 +108,17 @@ pub fn generic_source() -> Result<String, CodegenError> {
     for GenericKernel { entry, variant } in GENERIC_KERNELS {
         let (name, word, parameters, at) = match variant.family {
             Family::Words { word, .. } => ("words", word, "index at", "at * "),
-            Family::Shifted { word } => ("shifted", word, "index at", "at * "),
-            Family::Gather => ("gather", 1, "index at, index &left", "at * "),
-            _ => ("scatter", 1, "index at, index &left", "at * "),
+            Family::Shifted { word } if variant.direction == Direction::Pack => {
+                ("shifted_pack", word, "index at", "at * ")
+            }
+            Family::Shifted { word } => ("shifted_unpack", word, "index at", "at * "),
+            Family::Gather => ("gather", 1, "index at, index &left, bool &start", "at * "),
+            _ => ("scatter", 1, "index at, index &left, bool &start", "at * "),
         };
-        let left = if word == 1 { "" } else { "    u64 left;\n" };
+        let left = if word == 1 { "" } else { "    u64 left;\n    bool start;\n" };
         let place = format!(
             "static __device__ __forceinline__ i64 place(const Program &program, const u8 *tables, {parameters})\n\
-             {{\n{left}    return interpret(program, tables, {at}{word}, left);\n}}\n\n"
+             {{\n{left}    return interpret(program, tables, {at}{word}, left, start);\n}}\n\n"
         );
         let body = render(
             name,
@@ -258,7 +263,10 @@ impl GpuPlan {
         let variant = self.variant(direction, call);
         match variant.family {
             family @ (Family::Words { word: 4.., .. } | Family::Shifted { .. } | Family::Gather) => family,
-            Family::Tiles => words(self.tiles().map_or(1, |tiles| tiles.word)),
+            Family::Tiles { shifted } if self.tiles().is_some_and(|tiles| tiles.word >= 4) => {
+                let word = self.tiles().map_or(4, |tiles| tiles.word);
+                if shifted { Family::Shifted { word } } else { words(word) }
+            }
             _ if direction == Direction::Pack => Family::Gather,
             _ => Family::Scatter,
         }

@@ -75,17 +75,34 @@ pub fn program(plan: &GpuPlan, variants: &[Variant]) -> Result<Program, CodegenE
     let mut tables = Tables::default();
     let mut source = header(plan);
     source.push_str(dtc_templates::PRELUDE);
-    let uses = |families: fn(&Family) -> bool| variants.iter().any(|variant| families(&variant.family));
-    if uses(|family| matches!(family, Family::Gather | Family::Shifted { .. } | Family::Rows { .. })) {
+    if variants.iter().any(loads_bytes) {
         source.push_str(dtc_templates::LOAD_BYTES);
     }
-    if uses(|family| matches!(family, Family::Scatter)) {
+    if variants.iter().any(stores_bytes) {
         source.push_str(dtc_templates::STORE_BYTES);
     }
     for variant in variants {
         source.push_str(&kernel(plan, variant, &mut tables)?);
     }
     Ok(Program { source, tables: tables.into_bytes() })
+}
+
+/// Whether a kernel loads words at any address.
+fn loads_bytes(variant: &Variant) -> bool {
+    match variant.family {
+        Family::Gather | Family::Scatter | Family::Rows { .. } => true,
+        Family::Shifted { .. } | Family::Tiles { shifted: true } => variant.direction == Direction::Unpack,
+        Family::Words { .. } | Family::Tiles { shifted: false } => false,
+    }
+}
+
+/// Whether a kernel stores parts of words.
+fn stores_bytes(variant: &Variant) -> bool {
+    match variant.family {
+        Family::Scatter => true,
+        Family::Tiles { shifted } => shifted && variant.direction == Direction::Pack,
+        _ => false,
+    }
 }
 
 /// The layout, as a comment.
@@ -104,11 +121,12 @@ fn header(plan: &GpuPlan) -> String {
 fn kernel(plan: &GpuPlan, variant: &Variant, tables: &mut Tables) -> Result<String, CodegenError> {
     let name = match variant.family {
         Family::Words { .. } => "words",
-        Family::Shifted { .. } => "shifted",
+        Family::Shifted { .. } if variant.direction == Direction::Pack => "shifted_pack",
+        Family::Shifted { .. } => "shifted_unpack",
         Family::Gather => "gather",
         Family::Scatter => "scatter",
         Family::Rows { .. } => "rows",
-        Family::Tiles => "tiles",
+        Family::Tiles { .. } => "tiles",
     };
     let mut places = Places::new(plan, tables);
     let missing = || CodegenError(format!("{name}: the plan has none"));
@@ -130,13 +148,13 @@ fn kernel(plan: &GpuPlan, variant: &Variant, tables: &mut Tables) -> Result<Stri
             places.elements(row, false);
             (1, context! { row, slots })
         }
-        Family::Tiles => {
+        Family::Tiles { shifted } => {
             let tiles = plan.tiles().ok_or_else(missing)?;
             places.planes(tiles);
             let steps = (tiles.tile_rows * tiles.tile_columns).div_ceil(variant.threads());
             let values = context! {
                 rows => tiles.rows, columns => tiles.columns, neighbour_stride => tiles.stride,
-                tile_rows => tiles.tile_rows, tile_columns => tiles.tile_columns, steps,
+                tile_rows => tiles.tile_rows, tile_columns => tiles.tile_columns, steps, shifted,
             };
             (tiles.word, values)
         }

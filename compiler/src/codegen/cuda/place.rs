@@ -20,8 +20,8 @@ pub(super) struct Places<'a> {
 struct Terms {
     /// Bytes of a unit.
     unit: u64,
-    /// Whether they also tell how many units are left of the run.
-    left: bool,
+    /// Whether they also tell how many units are left of the run, and whether the unit is its first.
+    run: bool,
     /// The beginning of their names.
     prefix: &'static str,
     /// The stream at whose copies they stop.
@@ -30,7 +30,7 @@ struct Terms {
 
 impl Terms {
     fn parameters(self) -> &'static str {
-        if self.left { "const u8 *tables, index at, index &left" } else { "const u8 *tables, index at" }
+        if self.run { "const u8 *tables, index at, index &left, bool &start" } else { "const u8 *tables, index at" }
     }
 }
 
@@ -43,9 +43,9 @@ impl<'a> Places<'a> {
         self.text
     }
 
-    /// `place(tables, at)`, or `place(tables, at, left)`: where unit `at` of all elements lies.
-    pub(super) fn elements(&mut self, unit: u64, left: bool) {
-        self.whole("place", Terms { unit, left, prefix: "node", stop: None });
+    /// `place(tables, at)`, or `place(tables, at, left, start)`: where unit `at` of all elements lies.
+    pub(super) fn elements(&mut self, unit: u64, run: bool) {
+        self.whole("place", Terms { unit, run, prefix: "node", stop: None });
     }
 
     /// `outer(tables, plane)` and `place(tables, row)`: where a plane begins, and a word of a column in it.
@@ -55,14 +55,14 @@ impl<'a> Places<'a> {
             Some(stream) => {
                 // A plane that the call alone bounds is the only one.
                 let size = self.plan.layout().measure(stream).size;
-                self.whole("outer", Terms { unit: size, left: false, prefix: "plane", stop: Some(stream) });
+                self.whole("outer", Terms { unit: size, run: false, prefix: "plane", stop: Some(stream) });
             }
             None => {
                 let body = "    return 0;".to_owned();
                 self.function("outer", "the only plane", "const u8 *, index", &body);
             }
         }
-        let terms = Terms { unit: word, left: false, prefix: "node", stop: None };
+        let terms = Terms { unit: word, run: false, prefix: "node", stop: None };
         self.nodes(tiles.column.node, terms);
         // Columns of a count begin at the root, which the other planes already include.
         let body = format!("    return {};", self.at(tiles.column, "at", terms));
@@ -92,8 +92,8 @@ impl<'a> Places<'a> {
 
     /// An expression for where unit `at` of a child lies.
     fn at(&self, child: Edge, at: &str, terms: Terms) -> String {
-        let left = if terms.left { ", left" } else { "" };
-        let call = format!("{}_{}(tables, {at}{left})", terms.prefix, child.node.index());
+        let run = if terms.run { ", left, start" } else { "" };
+        let call = format!("{}_{}(tables, {at}{run})", terms.prefix, child.node.index());
         if child.offset == 0 { call } else { format!("{} + {call}", signed(child.offset)) }
     }
 
@@ -125,7 +125,7 @@ impl<'a> Places<'a> {
             match node {
                 Node::Dense { .. } => {
                     let rest = format!("{} - at", number(size));
-                    let left = if terms.left { left(&rest, size > u64::from(u32::MAX)) } else { String::new() };
+                    let left = if terms.run { run(&rest, size > u64::from(u32::MAX), "0") } else { String::new() };
                     (format!("dense {} bytes", size * unit), format!("{left}    return {};", scaled("at", unit)))
                 }
                 Node::Stream { count, stride, child } => {
@@ -155,7 +155,7 @@ impl<'a> Places<'a> {
                 }
                 Node::Runs { runs, kind } => {
                     let starts = tables::starts(runs, kind.size(), unit);
-                    let body = if terms.left || size / runs.len() as u64 > RANKED {
+                    let body = if terms.run || size / runs.len() as u64 > RANKED {
                         let offsets = runs.iter().map(|run| run.offset);
                         self.searched(id, &starts, offsets, terms)
                     } else {
@@ -207,7 +207,7 @@ impl<'a> Places<'a> {
         let (starts, wide) = self.tables.rising(List::Starts(id, unit), starts);
         let number = if wide { "u64" } else { "u32" };
         let (offsets, wide) = self.tables.signed(List::Places(id), offsets);
-        let left = if terms.left { left("starts[run + 1] - at", number == "u64") } else { String::new() };
+        let left = if terms.run { run("starts[run + 1] - at", number == "u64", "starts[run]") } else { String::new() };
         // An index of 32 bits cannot be shifted by more.
         let at = if shift < 32 { "at" } else { "(u64)at" };
         format!(
@@ -257,10 +257,11 @@ fn common_divisor(numbers: impl Iterator<Item = i64>) -> i64 {
     i64::try_from(divisor).unwrap_or(1).max(1)
 }
 
-/// Tells what is left of a run. No kernel takes more than a word of 8 bytes at a time, so that is enough of what an index
-/// may not hold.
-fn left(rest: &str, long: bool) -> String {
-    if long { format!("    left = (index)min({rest}, 8ull);\n") } else { format!("    left = (index)({rest});\n") }
+/// Tells what is left of a run, and whether the unit is its first. No kernel asks for more than 16 bytes, so that is enough
+/// of what an index may not hold.
+fn run(rest: &str, long: bool, first: &str) -> String {
+    let left = if long { format!("(index)min({rest}, 16ull)") } else { format!("(index)({rest})") };
+    format!("    left = {left};\n    start = at == {first};\n")
 }
 
 fn quotient(at: &str, size: u64) -> String {

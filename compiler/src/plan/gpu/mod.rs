@@ -30,6 +30,12 @@ const NARROW: u64 = 1 << 31;
 /// Packed bytes of a thread in the families without words.
 const SLOT: u64 = 8;
 
+/// Threads of a warp.
+const WARP: u64 = 32;
+
+/// Words that a shift puts together, in bytes.
+const WIDEST_SHIFT: u32 = 8;
+
 /// Rows whose columns 32 bits count with room to spare.
 const LONGEST_ROW: u64 = 1 << 30;
 
@@ -67,9 +73,9 @@ pub enum Family {
         /// Threads and words for each.
         shape: Shape,
     },
-    /// Words of memory from packed bytes at any address. Unpacks only.
+    /// Words of memory that lie astride the words of the packed bytes.
     Shifted {
-        /// Bytes of a word: 4, 8 or 16.
+        /// Bytes of a word: 4 or 8, or 16 for unpacks.
         word: u32,
     },
     /// Aligned packed words from memory at any alignment. Packs only.
@@ -82,7 +88,10 @@ pub enum Family {
         slots: u64,
     },
     /// Tiles through shared memory.
-    Tiles,
+    Tiles {
+        /// Whether words of memory lie astride the words of the packed bytes.
+        shifted: bool,
+    },
 }
 
 /// A kernel of a plan.
@@ -187,7 +196,7 @@ impl GpuPlan {
         let end = call.first.saturating_add(call.bytes);
         let units = match family {
             Family::Words { word, .. } | Family::Shifted { word } => end / u64::from(word),
-            Family::Tiles => end / u64::from(self.grain.word()),
+            Family::Tiles { .. } => end / u64::from(self.grain.word()),
             Family::Gather | Family::Scatter => end,
             Family::Rows { slots } => self.row.map_or(end, |row| (end / row + 2).saturating_mul(slots)),
         };
@@ -209,29 +218,38 @@ impl GpuPlan {
         let spread =
             |units: u64, each: u64| u32::try_from(units.div_ceil(each)).ok().filter(|&blocks| blocks < 1 << 31);
         match variant.family {
-            Family::Words { word, shape } => spread(call.bytes / u64::from(word), threads * u64::from(shape.unroll)),
+            Family::Words { word, shape } => {
+                spread((call.bytes / u64::from(word)).max(1), threads * u64::from(shape.unroll))
+            }
+            // A warp stores one word less than it loads.
+            Family::Shifted { word } if variant.direction == Direction::Pack => {
+                spread((call.bytes / u64::from(word)).max(1), threads / WARP * (WARP - 1))
+            }
             Family::Shifted { word } => {
                 let word = u64::from(word);
                 spread(end.div_ceil(word) - call.first / word, threads)
             }
-            Family::Gather | Family::Scatter => spread((call.bytes + call.packed % SLOT).div_ceil(SLOT), threads),
+            Family::Gather => spread((call.bytes + call.packed % SLOT).div_ceil(SLOT), threads),
+            Family::Scatter => spread(call.bytes.div_ceil(SLOT), threads),
             Family::Rows { slots } => {
                 let row = self.row?;
                 spread((end.div_ceil(row) - call.first / row).checked_mul(slots)?, threads)
             }
-            Family::Tiles => self.tiles.as_ref()?.blocks(call),
+            Family::Tiles { .. } => self.tiles.as_ref()?.blocks(call),
         }
     }
 
     fn family(&self, direction: Direction, call: &Call) -> Family {
         let aligned = grain::alignment(call.memory);
-        let packed = grain::alignment(call.packed).min(grain::alignment(call.first)).min(grain::alignment(call.bytes));
+        // Where packed byte 0 would lie.
+        let packed = grain::alignment(call.packed.wrapping_sub(call.first));
         let word = self.grain.word().min(aligned);
         if let Some(tiles) = &self.tiles
-            && tiles.word <= word.min(packed)
+            && tiles.word <= word
             && tiles.pays(call)
+            && (tiles.word <= packed || tiles.word <= WIDEST_SHIFT)
         {
-            return Family::Tiles;
+            return Family::Tiles { shifted: tiles.word > packed };
         }
         let runs = cost::Runs::of(&self.layout);
         let preferred = cost::word(direction, word, &runs);
@@ -241,6 +259,7 @@ impl GpuPlan {
             return Family::Words { word: fitting, shape: cost::shape(direction, fitting, &runs) };
         }
         match direction {
+            Direction::Pack if word >= 4 => Family::Shifted { word: preferred.min(WIDEST_SHIFT) },
             Direction::Pack => Family::Gather,
             Direction::Unpack if word >= 4 => Family::Shifted { word: preferred },
             Direction::Unpack => match self.row {

@@ -17,11 +17,12 @@ impl fmt::Display for Family {
             Family::Words { word, shape } => {
                 write!(f, "words of {word} bytes, {} a thread, {} threads a block", shape.unroll, shape.threads)
             }
-            Family::Shifted { word } => write!(f, "words of {word} bytes shifted out of the packed bytes"),
+            Family::Shifted { word } => write!(f, "words of {word} bytes astride the packed words"),
             Family::Gather => f.write_str("packed words gathered from runs at any alignment"),
             Family::Scatter => f.write_str("packed words scattered to runs at any alignment"),
             Family::Rows { .. } => f.write_str("words of memory that odd rows fill"),
-            Family::Tiles => f.write_str("tiles through shared memory"),
+            Family::Tiles { shifted: false } => f.write_str("tiles through shared memory"),
+            Family::Tiles { shifted: true } => f.write_str("tiles through shared memory, astride the packed words"),
         }
     }
 }
@@ -37,7 +38,7 @@ impl fmt::Display for GpuPlan {
         for direction in [Direction::Pack, Direction::Unpack] {
             let variant = self.usual(direction);
             writeln!(f, "{variant}")?;
-            if let (Family::Tiles, Some(tiles)) = (variant.family, &self.tiles) {
+            if let (Family::Tiles { .. }, Some(tiles)) = (variant.family, &self.tiles) {
                 let super::Tiles { word, tile_rows, tile_columns, stride, .. } = tiles;
                 writeln!(f, "  {tile_rows} x {tile_columns} words of {word} bytes, columns {stride} bytes apart")?;
             }

@@ -43,7 +43,7 @@ impl Tiles {
     /// Tiles that a call touches: of all columns when it touches several planes.
     pub(super) fn blocks(&self, call: &Call) -> Option<u32> {
         let word = u64::from(self.word);
-        let (begin, end) = (call.first / word, (call.first + call.bytes) / word);
+        let (begin, end) = (call.first / word, (call.first + call.bytes).div_ceil(word));
         let plane = self.rows.checked_mul(self.columns)?;
         let (first, last) = (begin / plane, (end - 1) / plane);
         let columns =
