@@ -55,7 +55,7 @@ pub(crate) struct Entry {
 
 impl Entry {
     pub(crate) fn new(hash: TypeHash, layout: Layout, report: Report, target: Target) -> Entry {
-        let program = Program::new(Plan::new(&layout, &target), &target);
+        let program = Program::new(Plan::new(&layout), &target);
         let shape = Shape {
             size: layout.size(),
             extent: layout.extent(),

@@ -129,8 +129,8 @@ fn tell(named: &Named, lowered: &Layout, out: &mut dyn Write) -> Result<(), Fail
     writeln!(out, "    {}", canonical.report)?;
     writeln!(out, "layout after the passes")?;
     write!(out, "{}", report::shortened(&canonical.layout.to_string(), 14, 110))?;
-    let plan = dtc_compiler::plan::Plan::new(&canonical.layout, &Engine::new().target());
-    writeln!(out, "plan for this processor")?;
+    let plan = dtc_compiler::plan::Plan::new(&canonical.layout);
+    writeln!(out, "plan")?;
     write!(out, "{}", report::shortened(&plan.to_string(), 16, 110))?;
     Ok(())
 }

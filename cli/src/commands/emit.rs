@@ -66,7 +66,7 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     };
     let layout = || canonicalise(&lower(&datatype)).layout;
     let plan = || match arguments.target {
-        Machine::Native => Plan::new(&layout(), &Engine::new().target()),
+        Machine::Native => Plan::new(&layout()),
     };
     let mut text = match arguments.form {
         Form::Layout => layout().to_string(),

@@ -1,7 +1,7 @@
 //! From canonical layouts to steps.
 
 use super::cost::decide;
-use super::{Offsets, Part, Plan, RunTable, Step, StepId, Target};
+use super::{Offsets, Part, Plan, RunTable, Step, StepId};
 use crate::layout::{Layout, Node, NodeId, Run};
 use crate::passes;
 use std::collections::HashMap;
@@ -10,7 +10,7 @@ use std::collections::HashMap;
 const FAR: u64 = 256;
 const LINE: u64 = 64;
 
-pub(super) fn plan(layout: &Layout, target: &Target) -> Plan {
+pub(super) fn plan(layout: &Layout) -> Plan {
     let regular = passes::regularise(layout);
     let mut builder = Builder { layout: &regular, steps: Vec::new(), sizes: Vec::new(), known: HashMap::new() };
     let mut planned: Vec<StepId> = Vec::with_capacity(regular.nodes().len());
@@ -28,7 +28,7 @@ pub(super) fn plan(layout: &Layout, target: &Target) -> Plan {
         extent: layout.extent(),
         decision: super::Decision::GENERIC,
     };
-    plan.decision = decide(&plan, target);
+    plan.decision = decide(&plan);
     plan
 }
 

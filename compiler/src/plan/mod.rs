@@ -2,8 +2,8 @@
 //!
 //! A [`Plan`] is a DAG of [`Step`]s over a canonical layout: nests of rows, tiles, lists and runs, each of which one
 //! ahead-of-time SIMD leaf of the runtime performs, inside loops over what no leaf covers. Two engines execute it: the
-//! generic tier interprets it, and [`crate::codegen::cranelift`] compiles it. Planning is a pure function of the layout
-//! and the [`Target`], and the plan prints.
+//! generic tier interprets it, and [`crate::codegen::cranelift`] compiles it. Planning is a pure function of the layout,
+//! and the plan prints. The [`Target`] decides which leaves a step is bound to, and which instructions a kernel uses.
 //!
 //! Steps address memory relative to the place they are applied to. The packed position of every byte is that of the
 //! layout; the order in which a step visits its bytes is free.
@@ -13,8 +13,8 @@ mod cost;
 mod print;
 mod target;
 
-pub(crate) use cost::is_mirrored;
 pub use cost::{Decision, SPECIALISED_DEPTH, SPECIALISED_STEPS};
+pub(crate) use cost::{INLINE_BYTES, is_mirrored};
 pub use target::{Level, Target};
 
 use crate::layout::{Layout, Run};
@@ -183,9 +183,9 @@ impl Step {
 ///
 /// ```
 /// use dtc_compiler::layout::Layout;
-/// use dtc_compiler::plan::{Plan, Target};
+/// use dtc_compiler::plan::Plan;
 /// let text = "layout lb 0 extent 1344 {\n  %0 = dense 40 x byte\n  %1 = stream 12 x 112 of %0\n  root 8: %1\n}";
-/// let plan = Plan::new(&Layout::parse(text)?, &Target::default());
+/// let plan = Plan::new(&Layout::parse(text)?);
 /// assert!(plan.to_string().contains("rows 12 x 112 of 40 bytes"));
 /// # Ok::<(), dtc_compiler::layout::ParseError>(())
 /// ```
@@ -200,9 +200,9 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Plans a canonical layout for a target. Any layout is accepted; one that is not canonical is planned as it is.
-    pub fn new(layout: &Layout, target: &Target) -> Plan {
-        build::plan(layout, target)
+    /// Plans a canonical layout. Any layout is accepted; one that is not canonical is planned as it is.
+    pub fn new(layout: &Layout) -> Plan {
+        build::plan(layout)
     }
 
     /// Every step, bodies before the steps around them.
@@ -249,9 +249,9 @@ impl Plan {
     ///
     /// ```
     /// use dtc_compiler::layout::Layout;
-    /// use dtc_compiler::plan::{Plan, Step, Target};
+    /// use dtc_compiler::plan::{Plan, Step};
     /// let text = "layout lb 0 extent 24 {\n  %0 = dense 17 x byte\n  root %0\n}";
-    /// let plan = Plan::new(&Layout::parse(text)?, &Target::default());
+    /// let plan = Plan::new(&Layout::parse(text)?);
     /// assert_eq!(plan.repeated(1000), Some(Step::Rows { rows: 1000, stride: 24, bytes: 17 }));
     /// # Ok::<(), dtc_compiler::layout::ParseError>(())
     /// ```

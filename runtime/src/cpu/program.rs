@@ -39,15 +39,15 @@ impl Strided {
             bytes,
             rows: Both {
                 pack: leaves::select_pack_rows(level, bytes, streaming),
-                unpack: leaves::select_unpack_rows(level, bytes, streaming),
+                unpack: leaves::select_unpack_rows(level, bytes),
             },
             planes: Both {
                 pack: leaves::select_pack_planes(level, bytes, streaming),
-                unpack: leaves::select_unpack_planes(level, bytes, streaming),
+                unpack: leaves::select_unpack_planes(level, bytes),
             },
             tile: Both {
-                pack: leaves::select_pack_tile(level, bytes, streaming),
-                unpack: leaves::select_unpack_tile(level, bytes, streaming),
+                pack: leaves::select_pack_tile(level, bytes),
+                unpack: leaves::select_unpack_tile(level, bytes),
             },
         }
     }
@@ -85,12 +85,12 @@ impl Program {
                 Bound::Strided(Strided::select(level, *bytes, streaming))
             }
             Step::List { offsets: Offsets::Narrow(_), bytes } => Bound::List32(Both {
-                pack: leaves::select_pack_list32(level, *bytes, streaming),
-                unpack: leaves::select_unpack_list32(level, *bytes, streaming),
+                pack: leaves::select_pack_list32(level, *bytes),
+                unpack: leaves::select_unpack_list32(level, *bytes),
             }),
             Step::List { offsets: Offsets::Wide(_), bytes } => Bound::List64(Both {
-                pack: leaves::select_pack_list64(level, *bytes, streaming),
-                unpack: leaves::select_unpack_list64(level, *bytes, streaming),
+                pack: leaves::select_pack_list64(level, *bytes),
+                unpack: leaves::select_unpack_list64(level, *bytes),
             }),
             Step::Runs(_) => {
                 Bound::Runs(Both { pack: leaves::select_pack_runs(level), unpack: leaves::select_unpack_runs(level) })

@@ -1,8 +1,8 @@
 //! From the steps of a plan to Cranelift's intermediate form.
 
-use super::copy::{INLINE_BYTES, chunks};
+use super::copy::chunks;
 use super::{Direction, Leaf};
-use crate::plan::{Offsets, Part, Plan, Step, StepId, is_mirrored};
+use crate::plan::{INLINE_BYTES, Offsets, Part, Plan, Step, StepId, is_mirrored};
 use cranelift_codegen::ir::{
     AbiParam, BlockArg, ExtFuncData, ExternalName, FuncRef, InstBuilder, MemFlagsData, Signature, UserExternalName,
     UserExternalNameRef, Value, types,
@@ -15,9 +15,6 @@ const UNROLLED_WORDS: u64 = 16;
 
 /// A leaf moves so many rows or more; fewer are inline.
 const LEAF_ROWS: u64 = 8;
-
-/// Lists of short runs up to this length become constants.
-const UNROLLED_RUNS: usize = 64;
 
 /// The leaves and lists that a kernel refers to, in the order of their first use.
 #[derive(Default)]
@@ -334,8 +331,7 @@ impl Emitter<'_, '_> {
                 self.call(leaf, &[memory, packed, table, count, length]);
             }
             Step::Runs(ref table) => {
-                // A leaf moves long runs faster than straight code that calls for each.
-                if table.runs.len() <= UNROLLED_RUNS && table.runs.iter().all(|run| run.count <= INLINE_BYTES) {
+                if table.is_unrolled() {
                     for (run, &position) in table.runs.iter().zip(table.positions.iter()) {
                         self.copy(run.count, place.further(run.offset, position));
                     }

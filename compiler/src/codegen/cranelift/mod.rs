@@ -107,9 +107,9 @@ pub enum CodegenError {
 /// ```
 /// use dtc_compiler::codegen::cranelift::{Compiler, Direction};
 /// use dtc_compiler::layout::Layout;
-/// use dtc_compiler::plan::{Level, Plan, Target};
+/// use dtc_compiler::plan::{Level, Plan};
 /// let text = "layout lb 0 extent 24 {\n  %0 = runs [(0 8) (12 4)] x byte\n  root %0\n}";
-/// let plan = Plan::new(&Layout::parse(text)?, &Target::default());
+/// let plan = Plan::new(&Layout::parse(text)?);
 /// let compiler = Compiler::new(Level::Portable)?;
 /// assert!(!compiler.compile(&plan, Direction::Pack)?.code.is_empty());
 /// assert!(compiler.intermediate(&plan, Direction::Pack).contains("load.i64"));
