@@ -65,8 +65,17 @@ pub(super) enum Bound {
 
 /// A plan bound to the leaves of this CPU.
 pub(crate) struct Program {
+    /// One element, at hand for calls so short that following pointers would show.
+    root: Root,
     plan: Plan,
     bound: Vec<Bound>,
+}
+
+/// The root of a plan with its leaf.
+struct Root {
+    offset: i64,
+    step: Step,
+    bound: Bound,
 }
 
 /// A loop that the interpreter is inside of.
@@ -98,7 +107,9 @@ impl Program {
             Step::Nothing | Step::Repeat { .. } | Step::Scatter { .. } | Step::Sequence { .. } => Bound::Loop,
         };
         let bound = plan.steps().iter().map(bind).collect();
-        Program { plan, bound }
+        let Part { offset, step, .. } = plan.root();
+        let step = plan.step(step).clone();
+        Program { root: Root { offset, bound: bind(&step), step }, plan, bound }
     }
 
     #[inline]
@@ -110,27 +121,39 @@ impl Program {
         &self.bound[id.index()]
     }
 
+    /// Moves one whole element.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Program::elements`].
+    #[inline]
+    pub(crate) unsafe fn one<const PACK: bool>(&self, sides: Sides) {
+        let Root { offset, step, bound } = &self.root;
+        let sides = sides.at(*offset, 0);
+        // SAFETY: one element, as the caller promises.
+        unsafe {
+            match bound {
+                Bound::Loop => self.whole_loop::<PACK>(self.plan.root().step, sides),
+                _ => leaf::<PACK>(step, bound, sides),
+            }
+        }
+    }
+
     /// Moves `count` whole elements.
     ///
     /// # Safety
     ///
     /// Every byte of the elements is readable on one side and writable on the other, and the sides do not overlap.
-    #[inline]
     pub(crate) unsafe fn elements<const PACK: bool>(&self, sides: Sides, count: u64) {
-        let Part { offset, step: root, .. } = self.plan.root();
-        let sides = sides.at(offset, 0);
-        if count == 1 {
-            // SAFETY: one element, as the caller promises.
-            return unsafe { self.whole::<PACK>(root, sides) };
-        }
+        let repeated = self.plan.repeated(count);
         // SAFETY: `repeated` addresses the same bytes as a loop over the elements.
         unsafe {
-            match (self.plan.repeated(count), &self.bound[root.index()]) {
-                (Some(step), bound @ Bound::Strided(_)) => leaf::<PACK>(&step, bound, sides),
+            match (repeated, &self.root.bound) {
+                (Some(step), bound @ Bound::Strided(_)) => leaf::<PACK>(&step, bound, sides.at(self.root.offset, 0)),
                 _ => {
                     for element in 0..count {
                         let offset = (element as i64).wrapping_mul(self.plan.extent());
-                        self.whole::<PACK>(root, sides.at(offset, element * self.plan.size()));
+                        self.one::<PACK>(sides.at(offset, element * self.plan.size()));
                     }
                 }
             }
