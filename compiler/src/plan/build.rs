@@ -59,8 +59,7 @@ impl Builder<'_> {
                 })
             }
             Node::Indexed { offsets, child } => {
-                let shifted: Vec<i64> = offsets.iter().map(|offset| offset + child.offset).collect();
-                let (offsets, body) = (Offsets::new(&shifted), planned[child.node.index()]);
+                let (offsets, body) = (Offsets::new(offsets, child.offset), planned[child.node.index()]);
                 match self.steps[body.index()] {
                     Step::Copy { bytes } => Step::List { offsets, bytes },
                     _ => Step::Scatter { offsets, body },

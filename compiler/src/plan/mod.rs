@@ -53,9 +53,13 @@ pub enum Offsets {
 }
 
 impl Offsets {
-    fn new(offsets: &[i64]) -> Offsets {
-        let narrow: Result<Arc<[i32]>, _> = offsets.iter().map(|&offset| i32::try_from(offset)).collect();
-        narrow.map_or_else(|_| Offsets::Wide(offsets.into()), Offsets::Narrow)
+    fn new(offsets: &[i64], shift: i64) -> Offsets {
+        let shifted = offsets.iter().map(|offset| offset + shift);
+        if shifted.clone().all(|offset| i32::try_from(offset).is_ok()) {
+            Offsets::Narrow(shifted.map(|offset| offset as i32).collect())
+        } else {
+            Offsets::Wide(shifted.collect())
+        }
     }
 
     /// Number of entries.
