@@ -42,7 +42,6 @@ enum Worth {
     LittleOverhead,
     TooLarge,
     Small,
-    Mirrored,
     Compiled,
 }
 
@@ -59,7 +58,7 @@ impl Decision {
     /// # Ok::<(), dtc_compiler::layout::ParseError>(())
     /// ```
     pub fn specialise(&self) -> bool {
-        matches!(self.worth, Worth::Compiled | Worth::Small | Worth::Mirrored)
+        matches!(self.worth, Worth::Compiled | Worth::Small)
     }
 
     /// Whether the element is so small that its kernel is straight code.
@@ -92,7 +91,6 @@ impl fmt::Display for Decision {
             Worth::TooLarge => {
                 write!(f, "generic: more than {SPECIALISED_STEPS} steps or {SPECIALISED_DEPTH} levels")
             }
-            Worth::Mirrored => f.write_str("specialised: reversed rows are turned round in registers"),
             Worth::Small => f.write_str("specialised: a few words, straight code"),
             Worth::Compiled => {
                 write!(f, "specialised: saves about {interpreted} ns of interpreting beside {moving} ns of moving")
@@ -158,13 +156,6 @@ pub(super) fn decide(plan: &Plan) -> Decision {
         Worth::TooLarge
     } else if words[root] <= SMALL_WORDS && !matches!(plan.steps[root], Step::Nothing | Step::Copy { .. }) {
         Worth::Small
-    } else if plan.steps.iter().any(|step| match *step {
-        Step::Rows { rows, stride, bytes } | Step::Planes { rows, stride, bytes, .. } => {
-            is_mirrored(rows, stride, bytes)
-        }
-        _ => false,
-    }) {
-        Worth::Mirrored
     } else if interpreted[root] <= INTERPRETED_STEP {
         Worth::OneLeaf
     } else if interpreted[root].saturating_mul(20) < moving {
@@ -185,9 +176,4 @@ impl RunTable {
 /// Loads that move a piece, with vectors of 16 bytes.
 fn words_of(bytes: u64) -> u64 {
     bytes / 16 + u64::from(!bytes.is_multiple_of(16))
-}
-
-/// Whether rows lie in memory in reverse, each right before the one packed before it, and fill a vector of 16 bytes.
-pub(crate) fn is_mirrored(rows: u64, stride: i64, bytes: u64) -> bool {
-    matches!(bytes, 1 | 2 | 4 | 8) && stride == -(bytes as i64) && rows >= 16 / bytes
 }

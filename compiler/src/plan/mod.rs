@@ -13,8 +13,8 @@ mod cost;
 mod print;
 mod target;
 
+pub(crate) use cost::INLINE_BYTES;
 pub use cost::{Decision, SPECIALISED_DEPTH, SPECIALISED_STEPS};
-pub(crate) use cost::{INLINE_BYTES, is_mirrored};
 pub use target::{Level, Target};
 
 use crate::layout::{Layout, Run};

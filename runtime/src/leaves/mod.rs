@@ -38,10 +38,14 @@
 //! No leaf panics or allocates.
 
 mod block;
+#[cfg(target_arch = "x86_64")]
+mod gather;
 mod level;
 mod list;
 #[cfg(target_arch = "x86_64")]
 mod masked;
+#[cfg(target_arch = "x86_64")]
+mod reversed;
 mod rows;
 mod runs;
 mod select;

@@ -5,9 +5,6 @@ use super::block::{Block, Exact, Library, Pair, Quad};
 use super::stream;
 use super::{Level, List32Fn, List64Fn, PlanesFn, RowsFn, RunsFn, TileFn};
 
-/// Planes of so many rows or more are walked one by one.
-const LONG_PLANE: usize = 64;
-
 /// A shape of leaf in one direction, to be instantiated for a class of blocks.
 trait Shape {
     /// The type of the leaf.
@@ -20,7 +17,7 @@ trait Shape {
 /// Compiles the leaves of one level: the generic loops, under the features of the level, behind the C calling convention.
 macro_rules! leaves {
     ($(#[$feature:meta])? $any_size:ty, $shortcut:ty) => {
-        use super::{LONG_PLANE, List32Fn, List64Fn, PlanesFn, RowsFn, Shape, TileFn};
+        use super::{List32Fn, List64Fn, PlanesFn, RowsFn, Shape, TileFn};
         use super::super::block::Block;
         use super::super::{Run, list, rows, runs, tile, shortcut::Shortcut};
 
@@ -50,14 +47,7 @@ macro_rules! leaves {
             let block = B::new(bytes);
             // SAFETY: as for rows.
             unsafe {
-                if rows >= LONG_PLANE {
-                    // Rows have shortcuts that nests lack, and a long plane is worth the look.
-                    for plane in 0..planes {
-                        let memory = memory.wrapping_offset((plane as isize).wrapping_mul(plane_stride));
-                        let packed = packed.wrapping_add(plane * rows * bytes);
-                        rows_leaf::<B, PACK>(memory, packed, rows, bytes, stride);
-                    }
-                } else if !<$shortcut>::planes::<B, PACK>(memory, packed, planes, plane_stride, rows, block, stride) {
+                if !<$shortcut>::planes::<B, PACK>(memory, packed, planes, plane_stride, rows, block, stride) {
                     rows::planes::<B, PACK>(memory, packed, planes, plane_stride, rows, block, stride);
                 }
             }
@@ -67,8 +57,12 @@ macro_rules! leaves {
         unsafe extern "C" fn list32_leaf<B: Block, const PACK: bool>(
             memory: *mut u8, packed: *mut u8, offsets: *const i32, count: usize, bytes: usize,
         ) {
-            // SAFETY: as for rows.
-            unsafe { list::list::<B, i32, PACK>(memory, packed, offsets, count, B::new(bytes)) }
+            // SAFETY: as for rows; the shortcut has moved the first blocks.
+            unsafe {
+                let done = <$shortcut>::list::<B, PACK>(memory, packed, offsets, count);
+                let packed = packed.add(done * bytes);
+                list::list::<B, i32, PACK>(memory, packed, offsets.add(done), count - done, B::new(bytes));
+            }
         }
 
         $(#[$feature])?
@@ -119,7 +113,7 @@ mod portable {
 
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
-    leaves!(#[target_feature(enable = "avx2")] runs::Stepped<32>, super::super::shortcut::None);
+    leaves!(#[target_feature(enable = "avx2")] runs::Stepped<32>, super::super::shortcut::Avx2);
 }
 
 #[cfg(target_arch = "x86_64")]

@@ -294,6 +294,41 @@ fn nests_in_both_orders_of_strides() {
 }
 
 #[test]
+fn long_planes_of_short_rows() {
+    let mut bench = Bench::new(1 << 17, 1 << 15);
+    let mut random = Random(5);
+    for (level, pack, streaming) in variants() {
+        for bytes in [1, 2, 3, 4, 7, 8, 12, 16, 24, 31] {
+            for step in [bytes, bytes + 1, 2 * bytes, 24, 33, 64, 136] {
+                for (planes, gap) in [(1, 0), (2, 1), (5, 500)] {
+                    let rows = 64 + random.below(77);
+                    let plane = (rows * step + gap) as isize;
+                    if step >= bytes {
+                        bench.nest(level, pack, (planes, plane), (rows, step as isize), bytes, streaming);
+                        bench.nest(level, pack, (planes, -plane), (rows, -(step as isize)), bytes, streaming);
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn reversed_rows_of_every_count() {
+    let mut bench = Bench::new(1 << 14, 1 << 13);
+    for (level, pack, streaming) in variants() {
+        for bytes in [1, 2, 4, 8] {
+            for rows in 1..=140 {
+                let width = bytes as isize;
+                bench.rows(level, pack, rows, bytes, -width, streaming);
+                bench.nest(level, pack, (3, width * rows as isize), (rows, -width), bytes, streaming);
+                bench.nest(level, pack, (3, -width * (rows + 3) as isize), (rows, -width), bytes, streaming);
+            }
+        }
+    }
+}
+
+#[test]
 fn lists_of_every_size_in_any_order() {
     let mut bench = Bench::new(1 << 19, 1 << 18);
     let mut random = Random(3);
@@ -341,8 +376,8 @@ fn runs_of_every_size() {
 /// Rows that lie 8 KiB and more apart, against borders of pages, with every page protected that holds no row.
 #[test]
 fn gaps_may_be_unmapped() {
-    const ROWS: usize = 9;
-    let mut packed = Guarded::new(1 << 16);
+    const ROWS: usize = 17;
+    let mut packed = Guarded::new(1 << 17);
     for stride in [2 * PAGE, 3 * PAGE, 5 * PAGE] {
         let mut memory = Guarded::new(ROWS * stride + PAGE);
         for (level, pack, streaming) in variants() {
@@ -366,13 +401,13 @@ fn gaps_may_be_unmapped() {
                     unsafe {
                         if pack {
                             select_pack_rows(level, size, streaming)(base, dense, ROWS, bytes, far);
-                            select_pack_planes(level, size, streaming)(base, dense, 3, 3 * far, 3, far, bytes);
+                            select_pack_planes(level, size, streaming)(base, dense, 1, far, ROWS, far, bytes);
                             select_pack_list64(level, size)(base, dense, offsets.as_ptr(), ROWS, bytes);
                             select_pack_tile(level, size)(base, dense, 1, size as isize, ROWS, far, bytes);
                             select_pack_runs(level)(base, dense, runs.as_ptr(), ROWS);
                         } else {
                             select_unpack_rows(level, size)(base, dense, ROWS, bytes, far);
-                            select_unpack_planes(level, size)(base, dense, 3, 3 * far, 3, far, bytes);
+                            select_unpack_planes(level, size)(base, dense, 1, far, ROWS, far, bytes);
                             select_unpack_list64(level, size)(base, dense, offsets.as_ptr(), ROWS, bytes);
                             select_unpack_tile(level, size)(base, dense, 1, size as isize, ROWS, far, bytes);
                             select_unpack_runs(level)(base, dense, runs.as_ptr(), ROWS);

@@ -2,7 +2,7 @@
 
 use super::copy::chunks;
 use super::{Direction, Leaf};
-use crate::plan::{INLINE_BYTES, Offsets, Part, Plan, Step, StepId, is_mirrored};
+use crate::plan::{INLINE_BYTES, Offsets, Part, Plan, Step, StepId};
 use cranelift_codegen::ir::{
     AbiParam, BlockArg, ExtFuncData, ExternalName, FuncRef, InstBuilder, MemFlagsData, Signature, UserExternalName,
     UserExternalNameRef, Value, types,
@@ -212,44 +212,7 @@ impl Emitter<'_, '_> {
         }
     }
 
-    /// Rows that lie in memory in reverse, word by word: whole vectors are turned round in registers.
-    fn mirrored(&mut self, rows: u64, bytes: u64, place: Place) {
-        let width = 16 / bytes;
-        let (vectors, rest) = (rows / width, rows % width);
-        let vector = |emitter: &mut Self, place: Place| {
-            // The vector begins in memory with its last row.
-            let below = place.further(-(((width - 1) * bytes) as i64), 0);
-            let Place { memory, offset, packed, position } = emitter.near(below, 16);
-            let turned = (0..16u8).map(|byte| {
-                let row = byte / bytes as u8;
-                (width as u8 - 1 - row) * bytes as u8 + byte % bytes as u8
-            });
-            let mask = emitter.builder.func.dfg.immediates.push(turned.collect::<Vec<u8>>().into());
-            let flags = MemFlagsData::new().with_notrap();
-            let (from, from_at, to, to_at) = match emitter.direction {
-                Direction::Pack => (memory, offset, packed, position),
-                Direction::Unpack => (packed, position, memory, offset),
-            };
-            let words = emitter.builder.ins().load(types::I8X16, flags, from, from_at as i32);
-            let words = emitter.builder.ins().shuffle(words, words, mask);
-            emitter.builder.ins().store(flags, words, to, to_at as i32);
-        };
-        if vectors <= UNROLLED_WORDS {
-            for index in 0..vectors {
-                vector(self, place.further(-((index * 16) as i64), index * 16));
-            }
-        } else {
-            self.counted(place, vectors, -16, 16, vector);
-        }
-        for row in rows - rest..rows {
-            self.copy(bytes, place.further(-((row * bytes) as i64), row * bytes));
-        }
-    }
-
     fn rows(&mut self, rows: u64, stride: i64, bytes: u64, place: Place) {
-        if is_mirrored(rows, stride, bytes) {
-            return self.mirrored(rows, bytes, place);
-        }
         if (rows >= LEAF_ROWS && !self.small()) || bytes > INLINE_BYTES {
             let (memory, packed) = self.pointers(place);
             let [rows, length, stride] = [rows as i64, bytes as i64, stride].map(|value| self.constant(value));
@@ -292,11 +255,7 @@ impl Emitter<'_, '_> {
             Step::Copy { bytes } => self.copy(bytes, place),
             Step::Rows { rows, stride, bytes } => self.rows(rows, stride, bytes, place),
             Step::Planes { planes, plane_stride, rows, stride, bytes } => {
-                if is_mirrored(rows, stride, bytes) {
-                    self.counted(place, planes, plane_stride, rows * bytes, |emitter, place| {
-                        emitter.mirrored(rows, bytes, place);
-                    });
-                } else if self.small() || (self.words(id) <= UNROLLED_WORDS && rows < LEAF_ROWS) {
+                if self.small() || (self.words(id) <= UNROLLED_WORDS && rows < LEAF_ROWS) {
                     for plane in 0..planes {
                         let shift = (plane as i64).wrapping_mul(plane_stride);
                         self.rows(rows, stride, bytes, place.further(shift, plane * rows * bytes));
