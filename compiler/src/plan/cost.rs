@@ -140,8 +140,9 @@ pub(super) fn decide(plan: &Plan) -> Decision {
             Step::Nothing => 0,
             Step::Copy { bytes } => words_of(*bytes),
             Step::Rows { rows, bytes, .. } => words_of(*bytes).saturating_mul(*rows),
-            Step::Planes { planes, rows, bytes, .. } | Step::Tile { planes, rows, bytes, .. } => {
-                words_of(*bytes).saturating_mul(*rows).saturating_mul(*planes)
+            Step::Planes { planes, rows, bytes, .. } => words_of(*bytes).saturating_mul(*rows).saturating_mul(*planes),
+            Step::Tile { planes, layers, rows, bytes, .. } => {
+                words_of(*bytes).saturating_mul(*rows).saturating_mul(*layers).saturating_mul(*planes)
             }
             Step::List { offsets, bytes } => words_of(*bytes).saturating_mul(offsets.len() as u64),
             Step::Runs(table) => table.runs.iter().fold(0, |sum: u64, run| sum.saturating_add(words_of(run.count))),

@@ -125,13 +125,18 @@ pub enum Step {
         /// Length of a row.
         bytes: u64,
     },
-    /// The same as planes, visited in tiles: rows are far apart in memory and planes are neighbours.
+    /// Planes of layers of rows, visited in tiles of rows and planes, layer by layer: rows are far apart in memory and
+    /// planes are neighbours.
     Tile {
         /// How many planes.
         planes: u64,
         /// From plane to plane in memory; small.
         plane_stride: i64,
-        /// Rows in a plane.
+        /// Layers in a plane; 1 where rows and planes are neighbouring levels.
+        layers: u64,
+        /// From layer to layer in memory.
+        layer_stride: i64,
+        /// Rows in a layer.
         rows: u64,
         /// From row to row in memory; large.
         stride: i64,

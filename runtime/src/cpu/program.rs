@@ -225,7 +225,8 @@ impl Program {
 ///
 /// As for [`Program::elements`], for the bytes of the step; `bound` was selected for its block length.
 #[inline]
-pub(super) unsafe fn leaf<const PACK: bool>(step: &Step, bound: &Bound, Sides { memory, packed }: Sides) {
+pub(super) unsafe fn leaf<const PACK: bool>(step: &Step, bound: &Bound, sides: Sides) {
+    let Sides { memory, packed } = sides;
     // SAFETY: the contract of the leaves is the caller's promise; the CPU has the level that they were selected for,
     // and tables come from the plan.
     unsafe {
@@ -252,16 +253,24 @@ pub(super) unsafe fn leaf<const PACK: bool>(step: &Step, bound: &Bound, Sides { 
                     bytes as usize,
                 );
             }
-            (&Step::Tile { planes, plane_stride, rows, stride, bytes }, Bound::Strided(strided)) => {
-                strided.tile.of::<PACK>()(
-                    memory,
-                    packed,
-                    planes as usize,
-                    plane_stride as isize,
-                    rows as usize,
-                    stride as isize,
-                    bytes as usize,
-                );
+            (
+                &Step::Tile { planes, plane_stride, layers, layer_stride, rows, stride, bytes },
+                Bound::Strided(strided),
+            ) => {
+                for layer in 0..layers {
+                    let Sides { memory, packed } =
+                        sides.at((layer as i64).wrapping_mul(layer_stride), layer * rows * bytes);
+                    strided.tile.of::<PACK>()(
+                        memory,
+                        packed,
+                        planes as usize,
+                        plane_stride as isize,
+                        rows as usize,
+                        stride as isize,
+                        bytes as usize,
+                        (layers * rows * bytes) as usize,
+                    );
+                }
             }
             (Step::List { offsets: Offsets::Narrow(offsets), bytes }, Bound::List32(list)) => {
                 list.of::<PACK>()(memory, packed, offsets.as_ptr(), offsets.len(), *bytes as usize);

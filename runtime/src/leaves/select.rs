@@ -76,12 +76,13 @@ macro_rules! leaves {
         $(#[$feature])?
         unsafe extern "C" fn tile_leaf<B: Block, const PACK: bool>(
             memory: *mut u8, packed: *mut u8, outer: usize, outer_stride: isize, inner: usize, inner_stride: isize, bytes: usize,
+            pitch: usize,
         ) {
             let block = B::new(bytes);
             // SAFETY: as for rows.
             unsafe {
-                if !<$shortcut>::tile::<B, PACK>(memory, packed, outer, outer_stride, inner, inner_stride, block) {
-                    tile::tile::<B, PACK>(memory, packed, outer, outer_stride, inner, inner_stride, block);
+                if !<$shortcut>::tile::<B, PACK>(memory, packed, outer, outer_stride, inner, inner_stride, block, pitch) {
+                    tile::tile::<B, PACK>(memory, packed, outer, outer_stride, inner, inner_stride, block, pitch);
                 }
             }
         }
@@ -182,6 +183,7 @@ fn avx512_class<S: Shape>(bytes: u64) -> S::Leaf {
         16 => S::leaf::<Exact<16>>(),
         32 => S::leaf::<Exact<32>>(),
         40 => S::leaf::<Exact<40>>(),
+        44 => S::leaf::<Exact<44>>(),
         48 => S::leaf::<Exact<48>>(),
         56 => S::leaf::<Exact<56>>(),
         64 => S::leaf::<Exact<64>>(),
@@ -190,6 +192,7 @@ fn avx512_class<S: Shape>(bytes: u64) -> S::Leaf {
         192 => S::leaf::<Exact<192>>(),
         256 => S::leaf::<Exact<256>>(),
         512 => S::leaf::<Exact<512>>(),
+        768 => S::leaf::<Exact<768>>(),
         3..16 => S::leaf::<Masked<16>>(),
         17..32 => S::leaf::<Masked<32>>(),
         33..64 => S::leaf::<Steps<32, 1>>(),

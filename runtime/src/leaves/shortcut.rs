@@ -37,6 +37,7 @@ pub(super) trait Shortcut {
 
     /// Tiles.
     #[inline(always)]
+    #[expect(clippy::too_many_arguments, reason = "two levels and the pitch")]
     unsafe fn tile<B: Block, const PACK: bool>(
         memory: *mut u8,
         packed: *mut u8,
@@ -45,6 +46,7 @@ pub(super) trait Shortcut {
         inner: usize,
         inner_stride: isize,
         block: B,
+        pitch: usize,
     ) -> bool {
         false
     }
@@ -158,6 +160,7 @@ impl Shortcut for Avx512 {
         inner: usize,
         inner_stride: isize,
         block: B,
+        pitch: usize,
     ) -> bool {
         use super::transpose::tile;
         const MANY: usize = 1 << 14;
@@ -167,11 +170,11 @@ impl Shortcut for Avx512 {
         // SAFETY: the caller's guarantee, and the elements of a row are neighbours.
         unsafe {
             match B::EXACT {
-                4 => tile::<B, 16, PACK>(memory, packed, outer, inner, inner_stride, block),
-                8 => tile::<B, 8, PACK>(memory, packed, outer, inner, inner_stride, block),
+                4 => tile::<B, 16, PACK>(memory, packed, outer, inner, inner_stride, block, pitch),
+                8 => tile::<B, 8, PACK>(memory, packed, outer, inner, inner_stride, block, pitch),
                 // A pack of many such elements is faster without transposing.
                 16 if !PACK || outer.saturating_mul(inner) <= MANY => {
-                    tile::<B, 4, PACK>(memory, packed, outer, inner, inner_stride, block)
+                    tile::<B, 4, PACK>(memory, packed, outer, inner, inner_stride, block, pitch)
                 }
                 _ => return false,
             }

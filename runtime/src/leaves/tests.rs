@@ -172,7 +172,7 @@ impl Bench {
         let tile = if pack { select_pack_tile } else { select_unpack_tile }(level, size);
         self.check(pack, &blocks, &label("tile"), &|memory, packed| {
             // SAFETY: `check` has sized both buffers for the blocks.
-            unsafe { tile(memory, packed, outer.0, outer.1, inner.0, inner.1, bytes) }
+            unsafe { tile(memory, packed, outer.0, outer.1, inner.0, inner.1, bytes, inner.0 * bytes) }
         });
     }
 
@@ -293,6 +293,35 @@ fn nests_in_both_orders_of_strides() {
     }
 }
 
+/// Two nests between each other: what the pitch leaves out of one is the other.
+#[test]
+fn tiles_with_a_pitch() {
+    let mut bench = Bench::new(1 << 19, 1 << 17);
+    for (level, pack, _) in variants().filter(|&(.., streaming)| !streaming) {
+        for bytes in [1, 2, 4, 8, 12, 16, 20] {
+            for (columns, rows, layers) in [(5, 9, 2), (16, 16, 3), (33, 20, 2), (40, 64, 2), (64, 7, 3)] {
+                let (near, far) = (bytes as isize, (bytes * columns * layers) as isize);
+                let between = (bytes * columns) as isize;
+                let tile = if pack { select_pack_tile } else { select_unpack_tile }(level, bytes as u64);
+                let (layer, pitch) = (rows * bytes, layers * rows * bytes);
+                let places = (0..columns as isize).flat_map(|column| {
+                    (0..layers as isize).flat_map(move |layer| {
+                        (0..rows as isize).map(move |row| (column * near + layer * between + row * far, bytes))
+                    })
+                });
+                let label = || format!("{level:?} tiles {columns} {rows} {layers} bytes={bytes}");
+                bench.check(pack, &places.collect(), &label, &|memory, packed| {
+                    for at in 0..layers {
+                        let memory = memory.wrapping_offset(at as isize * between);
+                        // SAFETY: `check` has sized both buffers for the blocks of all layers.
+                        unsafe { tile(memory, packed.add(at * layer), columns, near, rows, far, bytes, pitch) }
+                    }
+                });
+            }
+        }
+    }
+}
+
 #[test]
 fn long_planes_of_short_rows() {
     let mut bench = Bench::new(1 << 17, 1 << 15);
@@ -403,13 +432,13 @@ fn gaps_may_be_unmapped() {
                             select_pack_rows(level, size, streaming)(base, dense, ROWS, bytes, far);
                             select_pack_planes(level, size, streaming)(base, dense, 1, far, ROWS, far, bytes);
                             select_pack_list64(level, size)(base, dense, offsets.as_ptr(), ROWS, bytes);
-                            select_pack_tile(level, size)(base, dense, 1, size as isize, ROWS, far, bytes);
+                            select_pack_tile(level, size)(base, dense, 1, size as isize, ROWS, far, bytes, total);
                             select_pack_runs(level)(base, dense, runs.as_ptr(), ROWS);
                         } else {
                             select_unpack_rows(level, size)(base, dense, ROWS, bytes, far);
                             select_unpack_planes(level, size)(base, dense, 1, far, ROWS, far, bytes);
                             select_unpack_list64(level, size)(base, dense, offsets.as_ptr(), ROWS, bytes);
-                            select_unpack_tile(level, size)(base, dense, 1, size as isize, ROWS, far, bytes);
+                            select_unpack_tile(level, size)(base, dense, 1, size as isize, ROWS, far, bytes, total);
                             select_unpack_runs(level)(base, dense, runs.as_ptr(), ROWS);
                         }
                     }

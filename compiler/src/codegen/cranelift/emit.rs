@@ -261,17 +261,28 @@ impl Emitter<'_, '_> {
                         self.rows(rows, stride, bytes, place.further(shift, plane * rows * bytes));
                     }
                 } else {
-                    self.nest(Leaf::Planes(bytes), [planes as i64, plane_stride, rows as i64, stride], bytes, place);
+                    let numbers = [planes as i64, plane_stride, rows as i64, stride, bytes as i64];
+                    self.nest(Leaf::Planes(bytes), &numbers, place);
                 }
             }
-            Step::Tile { planes, plane_stride, rows, stride, bytes } if self.small() => {
+            Step::Tile { planes, plane_stride, layers, layer_stride, rows, stride, bytes } if self.small() => {
                 for plane in 0..planes {
-                    let shift = (plane as i64).wrapping_mul(plane_stride);
-                    self.rows(rows, stride, bytes, place.further(shift, plane * rows * bytes));
+                    for layer in 0..layers {
+                        let shift = (plane as i64).wrapping_mul(plane_stride);
+                        let shift = shift.wrapping_add((layer as i64).wrapping_mul(layer_stride));
+                        self.rows(rows, stride, bytes, place.further(shift, (plane * layers + layer) * rows * bytes));
+                    }
                 }
             }
-            Step::Tile { planes, plane_stride, rows, stride, bytes } => {
-                self.nest(Leaf::Tile(bytes), [planes as i64, plane_stride, rows as i64, stride], bytes, place);
+            Step::Tile { planes, plane_stride, layers, layer_stride, rows, stride, bytes } => {
+                let (layer, pitch) = (rows * bytes, layers * rows * bytes);
+                let numbers = [planes as i64, plane_stride, rows as i64, stride, bytes as i64, pitch as i64];
+                let tile = |emitter: &mut Self, place| emitter.nest(Leaf::Tile(bytes), &numbers, place);
+                if layers == 1 {
+                    tile(self, place);
+                } else {
+                    self.counted(place, layers, layer_stride, layer, tile);
+                }
             }
             Step::List { ref offsets, bytes } => {
                 if self.small() || ((offsets.len() as u64) < LEAF_ROWS && bytes <= INLINE_BYTES) {
@@ -327,10 +338,11 @@ impl Emitter<'_, '_> {
         }
     }
 
-    fn nest(&mut self, leaf: Leaf, [planes, plane_stride, rows, stride]: [i64; 4], bytes: u64, place: Place) {
+    /// A call with constants after the pointers.
+    fn nest(&mut self, leaf: Leaf, numbers: &[i64], place: Place) {
         let (memory, packed) = self.pointers(place);
-        let numbers = [planes, plane_stride, rows, stride, bytes as i64].map(|value| self.constant(value));
-        let [planes, plane_stride, rows, stride, bytes] = numbers;
-        self.call(leaf, &[memory, packed, planes, plane_stride, rows, stride, bytes]);
+        let numbers = numbers.iter().map(|&value| self.constant(value));
+        let arguments: Vec<Value> = [memory, packed].into_iter().chain(numbers).collect();
+        self.call(leaf, &arguments);
     }
 }

@@ -52,7 +52,8 @@ pub enum Leaf {
     Rows(u64),
     /// `fn(memory, packed, planes, plane_stride, rows, stride, bytes)`, for rows of this length.
     Planes(u64),
-    /// The same in tiles.
+    /// `fn(memory, packed, planes, plane_stride, rows, stride, bytes, pitch)`, in tiles, with `pitch` packed bytes from
+    /// plane to plane.
     Tile(u64),
     /// `fn(memory, packed, offsets, count, bytes)` with 32-bit offsets, for blocks of this length.
     List32(u64),
