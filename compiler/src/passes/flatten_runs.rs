@@ -12,34 +12,60 @@ fn rewrite(rewriter: &mut Rewriter, id: NodeId) -> Option<Edge> {
         return None;
     }
     let measure = *rewriter.builder.measure(id);
-    let mut list = List { runs: Vec::with_capacity(measure.runs as usize), first: measure.first, end: None };
-    list.extend(&rewriter.builder, id);
-    let runs = rewriter.builder.runs_measured(list.runs, measure.shifted(measure.first.checked_neg()?)?)?;
+    let mut list = List::new(measure.first, measure.first, measure.runs);
+    list.write_out(&rewriter.builder, id);
+    let runs = rewriter.builder.runs_measured(list.finish(), measure.shifted(measure.first.checked_neg()?)?)?;
     Some(Edge { offset: measure.first, ..runs })
 }
 
-/// Maximal runs, as far as they are known.
-struct List {
+/// Maximal runs, as far as they are known, counted from some offset.
+pub(super) struct List {
     runs: Vec<Run>,
-    /// Where offsets are counted from.
-    first: i64,
-    /// The end of the last run.
-    end: Option<i64>,
+    length: usize,
+    origin: i64,
+    /// The run that the next piece may continue.
+    start: i64,
+    end: i64,
 }
 
 impl List {
+    /// A list of so many runs, before its first piece, which begins at `first`.
+    pub(super) fn new(origin: i64, first: i64, maximal: u64) -> List {
+        let runs = vec![Run { offset: 0, count: 0 }; maximal as usize];
+        List { runs, length: 0, origin, start: first, end: first }
+    }
+
+    /// Adds pieces: offsets and lengths. All that changes with a piece is in registers meanwhile, where a vector that grows
+    /// would keep its length in memory: half of the time of a list of thousands.
     #[inline]
-    fn push(&mut self, offset: i64, bytes: u64) {
-        match self.runs.last_mut() {
-            Some(last) if self.end == Some(offset) => last.count += bytes,
-            _ => self.runs.push(Run { offset: offset - self.first, count: bytes }),
+    pub(super) fn extend(&mut self, pieces: impl Iterator<Item = (i64, u64)>) {
+        let List { origin, mut start, mut end, mut length, .. } = *self;
+        let runs = self.runs.as_mut_slice();
+        for (offset, bytes) in pieces {
+            if offset != end {
+                if let Some(run) = runs.get_mut(length) {
+                    *run = Run { offset: start - origin, count: (end - start) as u64 };
+                }
+                length += 1;
+                start = offset;
+            }
+            end = offset + bytes as i64;
         }
-        self.end = Some(offset + bytes as i64);
+        (self.start, self.end, self.length) = (start, end, length);
+    }
+
+    /// The runs of all pieces, of which there was at least one.
+    pub(super) fn finish(mut self) -> Vec<Run> {
+        debug_assert_eq!(self.length + 1, self.runs.len());
+        if let Some(last) = self.runs.last_mut() {
+            *last = Run { offset: self.start - self.origin, count: (self.end - self.start) as u64 };
+        }
+        self.runs
     }
 
     /// Adds all pieces of a node: what [`Layout::walk`](crate::layout::Layout::walk) yields, with a loop of its own for the
     /// lists that make a description long.
-    fn extend(&mut self, builder: &LayoutBuilder, id: NodeId) {
+    fn write_out(&mut self, builder: &LayoutBuilder, id: NodeId) {
         let mut stack = vec![(Edge { offset: 0, node: id }, 0)];
         while let Some((Edge { offset: base, node }, at)) = stack.pop() {
             // Children that are dense are moved in a loop; of others the next one goes on the stack.
@@ -49,16 +75,16 @@ impl List {
             };
             let mut next = None;
             match builder.node(node) {
-                Node::Dense { count, kind } => self.push(base, count * kind.size()),
+                Node::Dense { count, kind } => self.extend([(base, count * kind.size())].into_iter()),
                 Node::Runs { runs, kind } => {
-                    runs.iter().for_each(|run| self.push(base + run.offset, run.count * kind.size()));
+                    self.extend(runs.iter().map(|run| (base + run.offset, run.count * kind.size())));
                 }
                 Node::Stream { count, stride, child } => match dense(*child) {
-                    Some((base, bytes)) => (0..*count as i64).for_each(|copy| self.push(base + copy * stride, bytes)),
+                    Some((base, bytes)) => self.extend((0..*count as i64).map(|copy| (base + copy * stride, bytes))),
                     None => next = (at < *count).then(|| (child.offset + at as i64 * stride, child.node)),
                 },
                 Node::Indexed { offsets, child } => match dense(*child) {
-                    Some((base, bytes)) => offsets.iter().for_each(|offset| self.push(base + offset, bytes)),
+                    Some((base, bytes)) => self.extend(offsets.iter().map(|offset| (base + offset, bytes))),
                     None => next = offsets.get(at as usize).map(|offset| (child.offset + offset, child.node)),
                 },
                 Node::Record { parts } => next = parts.get(at as usize).map(|part| (part.offset, part.node)),
