@@ -63,7 +63,8 @@ pub(super) enum Bound {
     Runs(Both<RunsFn>),
 }
 
-/// A plan bound to the leaves of this CPU.
+/// A plan bound to the leaves of this CPU. Laid out as declared.
+#[repr(C)]
 pub(crate) struct Program {
     /// One element, at hand for calls so short that following pointers would show.
     root: Root,
