@@ -1,7 +1,7 @@
 //! Committed types: packing and unpacking.
 
 use crate::cpu::Sides;
-use crate::engine::{Policy, Shared};
+use crate::engine::Shared;
 use crate::entry::{Entry, Tier};
 use crate::error::PackError;
 use dtc_compiler::datatype::Facts;
@@ -259,10 +259,15 @@ impl Committed {
         offset: u64,
         packed: &mut [u8],
     ) -> Result<usize, PackError> {
-        let take = self.check(source.len(), origin, count, offset, packed.len())?;
-        // SAFETY: `check` found every byte of the elements inside `source`; the slices cannot overlap.
-        unsafe { self.pack_raw(source.as_ptr().wrapping_add(origin), count, offset, packed.as_mut_ptr(), take as u64) };
-        Ok(take)
+        let sides = Sides { memory: source.as_ptr().wrapping_add(origin).cast_mut(), packed: packed.as_mut_ptr() };
+        if self.is_one(source.len(), origin, count, offset, packed.len()) {
+            // SAFETY: `is_one` found every byte of the element inside `source`, which is only read, and room for it in
+            // `packed`; the slices cannot overlap.
+            unsafe { self.one::<true>(sides) };
+            return Ok(packed.len());
+        }
+        // SAFETY: the lengths are those of the slices, which cannot overlap.
+        unsafe { self.checked::<true>(sides, source.len(), origin, count, offset, packed.len()) }
     }
 
     /// Unpacks all of `packed`, or less at the end of the packed bytes, as bytes `offset ..` of `count` elements.
@@ -297,11 +302,14 @@ impl Committed {
         origin: usize,
         count: u64,
     ) -> Result<usize, PackError> {
-        let take = self.check(destination.len(), origin, count, offset, packed.len())?;
-        let memory = destination.as_mut_ptr().wrapping_add(origin);
+        let sides = Sides { memory: destination.as_mut_ptr().wrapping_add(origin), packed: packed.as_ptr().cast_mut() };
+        if self.is_one(destination.len(), origin, count, offset, packed.len()) {
+            // SAFETY: as for `pack`; `packed` is only read.
+            unsafe { self.one::<false>(sides) };
+            return Ok(packed.len());
+        }
         // SAFETY: as for `pack`.
-        unsafe { self.unpack_raw(packed.as_ptr(), take as u64, memory, count, offset) };
-        Ok(take)
+        unsafe { self.checked::<false>(sides, destination.len(), origin, count, offset, packed.len()) }
     }
 
     /// Like [`Committed::pack`] from byte 0 on, by several threads of this call.
@@ -435,19 +443,75 @@ impl Committed {
     /// As for [`Committed::pack_raw`] or [`Committed::unpack_raw`].
     #[inline]
     unsafe fn run<const PACK: bool>(&self, sides: Sides, count: u64, offset: u64, max: u64) -> u64 {
-        let total = count.wrapping_mul(self.entry.shape.size);
-        let take = max.min(total.saturating_sub(offset));
-        if take == 0 {
-            return 0;
+        let size = self.entry.shape.size;
+        if count == 1 && offset == 0 && max >= size {
+            // SAFETY: the caller's promise.
+            unsafe { self.one::<PACK>(sides) };
+            return size;
         }
-        if let Policy::Lazy(due) = self.inner.engine.policy
-            && self.entry.used(due)
-        {
-            self.inner.engine.enqueue(&self.entry);
+        let take = max.min(count.wrapping_mul(size).saturating_sub(offset));
+        // SAFETY: the caller's promise.
+        unsafe { self.some::<PACK>(sides, count, offset, take) };
+        take
+    }
+
+    /// Moves one whole element: the call whose overhead shows most, when the element is short. Apart from its callers, it
+    /// is entered and left without a stack frame.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Committed::run`].
+    #[inline(never)]
+    unsafe fn one<const PACK: bool>(&self, sides: Sides) {
+        if self.entry.is_lazy() {
+            self.count_use();
         }
         // SAFETY: the caller's promise.
-        unsafe { self.entry.run::<PACK>(sides, count, offset, take) };
-        take
+        unsafe { self.entry.one::<PACK>(sides) };
+    }
+
+    /// Counts a call; the one that a lazy kernel waits for asks for it.
+    #[cold]
+    fn count_use(&self) {
+        if self.entry.used() {
+            self.inner.engine.enqueue(&self.entry);
+        }
+    }
+
+    /// Moves what a safe call asks for, after checking that it may.
+    ///
+    /// # Safety
+    ///
+    /// The sides are buffers of these lengths that do not overlap, the memory side displaced by `origin`.
+    #[inline(never)]
+    unsafe fn checked<const PACK: bool>(
+        &self,
+        sides: Sides,
+        length: usize,
+        origin: usize,
+        count: u64,
+        offset: u64,
+        packed: usize,
+    ) -> Result<usize, PackError> {
+        let take = self.check(length, origin, count, offset, packed)?;
+        // SAFETY: `check` found every byte of the elements inside the buffer.
+        unsafe { self.some::<PACK>(sides, count, offset, take as u64) };
+        Ok(take)
+    }
+
+    /// Moves `take` bytes from packed byte `offset` on.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Committed::run`].
+    unsafe fn some<const PACK: bool>(&self, sides: Sides, count: u64, offset: u64, take: u64) {
+        if take > 0 {
+            if self.entry.is_lazy() {
+                self.count_use();
+            }
+            // SAFETY: the caller's promise.
+            unsafe { self.entry.run::<PACK>(sides, count, offset, take) };
+        }
     }
 
     /// # Safety
@@ -476,8 +540,16 @@ impl Committed {
         });
     }
 
-    /// How many bytes a safe call moves; an error if it must not.
+    /// Whether a safe call moves one whole element and may.
     #[inline]
+    fn is_one(&self, length: usize, origin: usize, count: u64, offset: u64, packed: usize) -> bool {
+        let shape = &self.entry.shape;
+        let after = length.wrapping_sub(origin) as u64;
+        let asked = count == 1 && offset == 0 && packed as u64 == shape.size;
+        asked && origin <= length && origin as u64 >= shape.before && after >= shape.after
+    }
+
+    /// How many bytes a safe call moves; an error if it must not.
     fn check(&self, length: usize, origin: usize, count: u64, offset: u64, packed: usize) -> Result<usize, PackError> {
         let total = self.packed_size(count)?;
         if origin > length {

@@ -239,7 +239,8 @@ impl Engine {
         });
         let entry = known.unwrap_or_else(|| {
             let canonical = canonicalise(&lowered);
-            let entry = Arc::new(Entry::new(hash, canonical.layout, canonical.report, shared.target));
+            let due = if let Policy::Lazy(due) = shared.policy { Some(due) } else { None };
+            let entry = Arc::new(Entry::new(hash, canonical.layout, canonical.report, shared.target, due));
             if !forked {
                 self.cache().insert(&entry);
             }

@@ -38,32 +38,43 @@ pub(crate) struct Shape {
     pub(crate) extent: i64,
     pub(crate) true_lb: i64,
     pub(crate) true_ub: i64,
+    /// Bytes that one element needs of a buffer before and from its origin on.
+    pub(crate) before: u64,
+    pub(crate) after: u64,
 }
 
 /// Everything about a byte sequence that does not depend on how it was described.
+///
+/// Laid out as declared: what a call looks at comes first and side by side, in few cache lines of neighbouring sets.
+#[repr(C)]
 pub(crate) struct Entry {
-    pub(crate) hash: TypeHash,
-    pub(crate) layout: Layout,
-    pub(crate) report: Report,
     pub(crate) shape: Shape,
+    /// The use after which a lazy kernel is due.
+    due: Option<u32>,
+    uses: AtomicU32,
     // The kernel reads lists of the program, so it is declared, and dropped, first.
     kernel: OnceLock<Option<Kernel>>,
     program: Program,
+    pub(crate) hash: TypeHash,
+    pub(crate) layout: Layout,
+    pub(crate) report: Report,
     target: Target,
     confirmation: OnceLock<Fingerprint>,
-    uses: AtomicU32,
     /// The type on every device that it was used on; made at the first.
     devices: OnceLock<Box<[OnceLock<Arc<GpuType>>; DEVICES]>>,
 }
 
 impl Entry {
-    pub(crate) fn new(hash: TypeHash, layout: Layout, report: Report, target: Target) -> Entry {
-        let program = Program::new(Plan::new(&layout, &target), &target);
+    pub(crate) fn new(hash: TypeHash, layout: Layout, report: Report, target: Target, due: Option<u32>) -> Entry {
+        let program = Program::new(Plan::new(&layout), &target);
+        let (true_lb, true_ub) = (layout.true_lb(), layout.true_ub());
         let shape = Shape {
             size: layout.size(),
             extent: layout.extent(),
-            true_lb: layout.true_lb(),
-            true_ub: layout.true_ub(),
+            true_lb,
+            true_ub,
+            before: true_lb.min(0).unsigned_abs(),
+            after: true_ub.max(0) as u64,
         };
         Entry {
             shape,
@@ -74,6 +85,7 @@ impl Entry {
             program,
             target,
             confirmation: OnceLock::new(),
+            due,
             uses: AtomicU32::new(0),
             devices: OnceLock::new(),
         }
@@ -122,10 +134,18 @@ impl Entry {
         devices[ordinal].get_or_init(|| GpuType::new(gpu(), &self.layout, self.shape))
     }
 
+    /// Whether uses are counted, because the kernel comes after some of them.
+    #[inline]
+    pub(crate) fn is_lazy(&self) -> bool {
+        self.due.is_some()
+    }
+
     /// Counts a use; true when it is the one after which a lazy kernel is due.
-    pub(crate) fn used(&self, due: u32) -> bool {
-        // Saturates far from wrapping: it is not counted on after it was due.
-        self.uses.load(Ordering::Relaxed) <= due && self.uses.fetch_add(1, Ordering::Relaxed) == due
+    pub(crate) fn used(&self) -> bool {
+        self.due.is_some_and(|due| {
+            // Saturates far from wrapping: it is not counted on after it was due.
+            self.uses.load(Ordering::Relaxed) <= due && self.uses.fetch_add(1, Ordering::Relaxed) == due
+        })
     }
 
     /// Memory that the entry holds, in bytes: lists dominate.
@@ -134,12 +154,27 @@ impl Entry {
         size_of::<Entry>() + list_entries * 32 + self.kernel().map_or(0, Kernel::code_bytes)
     }
 
+    /// Moves one whole element.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Entry::run`].
+    #[inline]
+    pub(crate) unsafe fn one<const PACK: bool>(&self, sides: Sides) {
+        // SAFETY: the caller's promise; the kernel belongs to the program beside it.
+        unsafe {
+            match self.kernel() {
+                Some(kernel) => kernel.run::<PACK>(sides, 1),
+                None => self.program.one::<PACK>(sides),
+            }
+        }
+    }
+
     /// Moves `take` bytes from packed byte `skip` on of `count` elements.
     ///
     /// # Safety
     ///
     /// Every byte of the range is readable on one side and writable on the other, and the sides do not overlap.
-    #[inline]
     pub(crate) unsafe fn run<const PACK: bool>(&self, sides: Sides, count: u64, skip: u64, take: u64) {
         let whole = skip == 0 && take == count.wrapping_mul(self.shape.size);
         // SAFETY: the caller's promise; the kernel belongs to the program beside it.

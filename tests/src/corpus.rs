@@ -87,6 +87,21 @@ const CASES: &[(&str, &[u32], Build)] = &[
     ("vector", &[], |t| with(t, DOUBLE, |t, d| t.vector(20, 3, 5, d))),
     ("vector of single bytes", &[], |t| with(t, BYTE, |t, b| t.vector(300, 1, 2, b))),
     ("hvector, odd stride", &[21], |t| with(t, FLOAT, |t, f| t.hvector(40, 1, 7, f))),
+    ("three axes turned", &[], |t| {
+        let i = t.named(INT);
+        let far = t.vector(20, 1, 128, i)?;
+        let far = t.resized(0, 80, far)?;
+        let between = t.contiguous(5, far)?;
+        let between = t.resized(0, 4, between)?;
+        t.contiguous(18, between)
+    }),
+    ("reversed rows in planes", &[2], |t| with(t, FLOAT, |t, f| { let row = t.vector(11, 1, -1, f)?; t.hvector(9, 1, 100, row) })),
+    ("reversed bytes", &[2], |t| with(t, BYTE, |t, b| t.vector(77, 1, -1, b))),
+    ("doubles far apart in planes", &[], |t| with(t, DOUBLE, |t, d| { let row = t.vector(19, 1, 37, d)?; t.hvector(3, 1, 9000, row) })),
+    ("listed doubles", &[], |t| with(t, DOUBLE, |t, d| {
+        let displacements: Vec<i64> = (0..53).map(|at| at * at % 59 * 3).collect();
+        t.indexed_block(1, &displacements, d)
+    })),
     ("rows of 17 bytes", &[21], |t| with(t, BYTE, |t, b| t.vector(50, 17, 23, b))),
     ("rows of 4 KiB", &[], |t| with(t, DOUBLE, |t, d| t.vector(12, 512, 1100, d))),
     ("matrix by columns", &[1], |t| with(t, DOUBLE, |t, d| {

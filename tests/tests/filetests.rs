@@ -30,7 +30,7 @@ mod texts;
 
 use dtc_compiler::datatype::text;
 use dtc_compiler::layout::Layout;
-use dtc_compiler::plan::{Level, Plan, Target};
+use dtc_compiler::plan::Plan;
 use dtc_compiler::{canonicalise, lower, passes};
 use dtc_tests::type_map::TypeMap;
 use std::collections::BTreeMap;
@@ -43,9 +43,6 @@ const BETWEEN: &str = "---";
 
 /// The stages that are no pass.
 const STAGES: &[&str] = &["canonicalise", "regularise", "lower", "plan", "cat", "error"];
-
-/// Plans are made for this target whatever machine runs the tests.
-const TARGET: Target = Target { level: Level::Avx512, streaming_bytes: 32 << 20 };
 
 struct Case {
     /// Where the case begins, from 1.
@@ -163,7 +160,7 @@ fn run(stage: &str, input: &str) -> Result<String, String> {
         }
         "regularise" => checked(&layout, &passes::regularise(&canonicalise(&layout).layout)),
         "plan" => {
-            let plan = Plan::new(&canonicalise(&layout).layout, &TARGET);
+            let plan = Plan::new(&canonicalise(&layout).layout);
             if moved(&plan) != bytes(&layout) {
                 return Err(format!("the plan moves other bytes than the input\n{plan}"));
             }

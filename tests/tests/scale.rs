@@ -2,13 +2,11 @@
 
 use dtc_compiler::datatype::{Datatype, Predefined, TypeBuilder, TypeId, json};
 use dtc_compiler::layout::Layout;
-use dtc_compiler::plan::{Level, Plan, Target};
+use dtc_compiler::plan::Plan;
 use dtc_compiler::{canonicalise, lower};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use std::time::{Duration, Instant};
-
-const TARGET: Target = Target { level: Level::Avx512, streaming_bytes: 32 << 20 };
 
 /// Levels of the deep types: any recursion over them would leave the stack.
 const LEVELS: usize = 10_000;
@@ -47,7 +45,7 @@ fn stages(datatype: Datatype, before: Duration) -> Stages {
     let hash = canonical.type_hash();
     timed("hash", start);
     let start = Instant::now();
-    let plan = Plan::new(&canonical, &TARGET);
+    let plan = Plan::new(&canonical);
     timed("plan", start);
     assert_eq!(plan.size(), datatype.facts().size);
     assert_eq!(hash, lowered.type_hash());

@@ -9,15 +9,12 @@ use dtc_compiler::codegen::cranelift::{Compiler, Leaf};
 use dtc_compiler::codegen::cuda;
 use dtc_compiler::datatype::json;
 use dtc_compiler::plan::gpu::GpuPlan;
-use dtc_compiler::plan::{Direction, Level, Plan, Target};
+use dtc_compiler::plan::{Direction, Level, Plan};
 use dtc_compiler::{canonicalise, lower};
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 use texts::{WALKED_BYTES, cut_lines, cut_lists, moved, same_bytes, workspace};
-
-/// Plans are made for this target whatever machine runs the tests.
-const TARGET: Target = Target { level: Level::Avx512, streaming_bytes: 32 << 20 };
 
 /// Lines of a layout or plan that are shown.
 const LAYOUT_LINES: usize = 60;
@@ -50,7 +47,7 @@ fn stages(text: &str) -> String {
     let datatype = &description.datatype;
     let lowered = lower(datatype);
     let canonical = canonicalise(&lowered);
-    let plan = Plan::new(&canonical.layout, &TARGET);
+    let plan = Plan::new(&canonical.layout);
 
     lowered.verify().unwrap();
     canonical.layout.verify().unwrap();

@@ -109,7 +109,7 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
         return Err(Failure::description("--target", "native, for kernels on the CPU", machine));
     }
     let layout = || canonicalise(&lower(&datatype)).layout;
-    let plan = || Plan::new(&layout(), &Engine::new().target());
+    let plan = || Plan::new(&layout());
     let on_cpu = direction.unwrap_or(Direction::Pack);
     let text = match arguments.form {
         Form::Layout => layout().to_string(),

@@ -10,7 +10,6 @@ use dtc_compiler::passes::Canonical;
 use dtc_compiler::plan::gpu::{Call, GpuPlan, Variant};
 use dtc_compiler::plan::{Direction, Plan};
 use dtc_compiler::{canonicalise, lower};
-use dtc_runtime::Engine;
 use serde_json::{Map, Value, json};
 use std::io::Write;
 use std::path::PathBuf;
@@ -61,7 +60,7 @@ impl Explanation {
         let lowered = lower(&named.description.datatype);
         let canonical = canonicalise(&lowered);
         let hash = canonical.layout.type_hash();
-        let plan = Plan::new(&canonical.layout, &Engine::new().target());
+        let plan = Plan::new(&canonical.layout);
         let mut kernels = Vec::new();
         if plan.decision().specialise()
             && let Ok(compiler) = compiler()

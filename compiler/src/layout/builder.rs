@@ -1,6 +1,6 @@
 //! The hash-consing builder of layouts.
 
-use super::{Edge, Kind, Layout, Measure, Node, NodeId, Run, Walk};
+use super::{Edge, Kind, Layout, Measure, Node, NodeId, Run};
 use hashbrown::{DefaultHashBuilder, HashTable};
 use std::hash::BuildHasher;
 
@@ -42,16 +42,31 @@ impl LayoutBuilder {
         if node.edges().iter().any(|edge| edge.node.index() >= self.nodes.len()) {
             return None;
         }
-        if self.nodes.len() < SMALL {
-            if let Some(found) = self.nodes.iter().position(|known| *known == node) {
-                return Some(NodeId(found as u32));
-            }
-        } else if let Some(&found) =
-            self.table.find(self.hasher.hash_one(&node), |&index| self.nodes[index as usize] == node)
-        {
-            return Some(NodeId(found));
+        if let Some(found) = self.find(&node) {
+            return Some(found);
         }
         let measure = Measure::of(&node, |edge| self.measures[edge.node.index()])?;
+        self.push(node, measure)
+    }
+
+    /// The id of a node with a known measure: it means the same bytes as a node that was measured.
+    pub(crate) fn intern_measured(&mut self, node: Node, measure: Measure) -> Option<NodeId> {
+        debug_assert_eq!(Measure::of(&node, |edge| self.measures[edge.node.index()]), Some(measure));
+        match self.find(&node) {
+            Some(found) => Some(found),
+            None => self.push(node, measure),
+        }
+    }
+
+    fn find(&self, node: &Node) -> Option<NodeId> {
+        if self.nodes.len() < SMALL {
+            return self.nodes.iter().position(|known| known == node).map(|found| NodeId(found as u32));
+        }
+        let found = self.table.find(self.hasher.hash_one(node), |&index| self.nodes[index as usize] == *node);
+        found.map(|&found| NodeId(found))
+    }
+
+    fn push(&mut self, node: Node, measure: Measure) -> Option<NodeId> {
         let index = u32::try_from(self.nodes.len()).ok()?;
         self.nodes.push(node);
         self.measures.push(measure);
@@ -97,15 +112,16 @@ impl LayoutBuilder {
         Some(Edge { offset, node })
     }
 
+    /// Runs of bytes with a known measure.
+    pub(crate) fn runs_measured(&mut self, runs: Vec<Run>, measure: Measure) -> Option<Edge> {
+        let node = self.intern_measured(Node::Runs { runs: runs.into(), kind: Kind::Byte }, measure)?;
+        Some(Edge { offset: 0, node })
+    }
+
     /// Runs of bytes; `None` if there are none.
     pub fn runs(&mut self, runs: Vec<Run>) -> Option<Edge> {
         let node = self.intern(Node::Runs { runs: runs.into(), kind: Kind::Byte })?;
         Some(Edge { offset: 0, node })
-    }
-
-    /// The pieces below an edge in packed order.
-    pub(crate) fn walk(&self, root: Edge) -> Walk<'_> {
-        Walk::new(&self.nodes, root)
     }
 
     /// The layout with that root. Nodes that it does not reach are left out; the others keep their order.

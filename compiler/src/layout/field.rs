@@ -43,19 +43,37 @@ impl Residue {
         if self.0 == MODULUS { 0 } else { self.0 }
     }
 
+    /// The upper and the lower 128 bits of the product.
     #[inline]
-    const fn times(self, other: Residue) -> Residue {
+    const fn product(self, other: Residue) -> (u128, u128) {
         let (a1, a0) = ((self.0 >> 64) as u64 as u128, self.0 as u64 as u128);
         let (b1, b0) = ((other.0 >> 64) as u64 as u128, other.0 as u64 as u128);
         // The upper halves are below 2^63, so the middle sum stays below 2^128.
-        let low = a0 * b0;
         let middle = a0 * b1 + a1 * b0;
-        let high = a1 * b1;
-        // The product is high * 2^128 + middle * 2^64 + low, and 2^127 is 1: the low 63 bits of `middle` stay where
-        // they are, the others wrap round once. Both partial sums are below 2^127, and so the last sum fits too.
-        let wrapped = high * 2 + (middle >> 63);
-        let stayed = Residue::fold(((middle & (u64::MAX as u128 >> 1)) << 64) + (low & MODULUS)).0;
-        Residue::fold(wrapped + stayed + (low >> 127))
+        let (low, carry) = (a0 * b0).overflowing_add(middle << 64);
+        let high = a1 * b1 + (middle >> 64) + carry as u128;
+        (high, low)
+    }
+
+    #[inline]
+    const fn times(self, other: Residue) -> Residue {
+        // The product is high * 2^128 + low with high below 2^126, and 2^127 is 1.
+        let (high, low) = self.product(other);
+        Residue::fold((low & MODULUS) + (high << 1 | low >> 127))
+    }
+
+    /// The sum of four products, which is reduced once.
+    #[inline]
+    pub(crate) fn sum_of_products(factors: [(Residue, Residue); 4]) -> Residue {
+        let (mut high, mut low) = (0, 0u128);
+        for (one, other) in factors {
+            let (more_high, more_low) = one.product(other);
+            let (sum, carry) = low.overflowing_add(more_low);
+            // Upper parts are at most 2^126 - 1, and of four lower ones at most three carry.
+            (high, low) = (high + more_high + u128::from(carry), sum);
+        }
+        let high = Residue::fold(high).0;
+        Residue::fold(high << 1 | low >> 127) + Residue(low & MODULUS)
     }
 
     #[inline]
@@ -110,10 +128,74 @@ impl Add for Residue {
     }
 }
 
-/// Powers of one base with exponents of 64 bits, from tables: eight products instead of up to 128.
+/// Bits of the lowest digit of an exponent: zero in displacements that are multiples of 8, as most are.
+const LOWEST_DIGIT: u32 = 3;
+
+/// Bits of the other digits. Three digits hold the displacements of 2 MiB, which then cost one or two products.
+const DIGIT: u32 = 9;
+
+/// Digits above the lowest that 64 bits have.
+const DIGITS: usize = (u64::BITS - LOWEST_DIGIT).div_ceil(DIGIT) as usize;
+
+/// Powers of one base with exponents of 64 bits, from tables of the digits of the exponent.
 pub(crate) struct Powers {
-    positive: Box<[[Residue; 256]; 8]>,
-    negative: Box<[[Residue; 256]; 8]>,
+    positive: Tables,
+    negative: Tables,
+}
+
+/// The powers for each value of each digit.
+struct Tables {
+    lowest: [Residue; 1 << LOWEST_DIGIT],
+    digits: Box<[[Residue; 1 << DIGIT]; DIGITS]>,
+}
+
+impl Tables {
+    fn new(base: Residue) -> Tables {
+        // The powers of one step, and the next digit's step.
+        fn fill(table: &mut [Residue], step: Residue) -> Residue {
+            let mut power = Residue::ONE;
+            for entry in table {
+                *entry = power;
+                power = power * step;
+            }
+            power
+        }
+        let mut tables = Tables {
+            lowest: [Residue::ONE; 1 << LOWEST_DIGIT],
+            digits: Box::new([[Residue::ONE; 1 << DIGIT]; DIGITS]),
+        };
+        let mut step = fill(&mut tables.lowest, base);
+        for table in tables.digits.iter_mut() {
+            step = fill(table, step);
+        }
+        tables
+    }
+
+    #[inline(always)]
+    fn digit(&self, index: usize, rest: u64) -> Residue {
+        self.digits[index][(rest & ((1 << DIGIT) - 1)) as usize]
+    }
+
+    #[inline(always)]
+    fn power(&self, exponent: u64) -> Residue {
+        let (lowest, rest) = (exponent & ((1 << LOWEST_DIGIT) - 1), exponent >> LOWEST_DIGIT);
+        let two_digits = self.digit(0, rest) * self.digit(1, rest >> DIGIT);
+        let others = rest >> (2 * DIGIT);
+        if lowest | others == 0 { two_digits } else { self.extended(two_digits, lowest, others) }
+    }
+
+    /// A power of two digits with the lowest and the other ones.
+    #[inline(never)]
+    fn extended(&self, two_digits: Residue, lowest: u64, mut others: u64) -> Residue {
+        let mut result = if lowest == 0 { two_digits } else { two_digits * self.lowest[lowest as usize] };
+        let mut index = 2;
+        while others > 0 {
+            result = result * self.digit(index, others);
+            others >>= DIGIT;
+            index += 1;
+        }
+        result
+    }
 }
 
 impl Powers {
@@ -121,47 +203,20 @@ impl Powers {
     pub(crate) fn new(base: Residue) -> Powers {
         // Fermat: the inverse is the power p - 2.
         let inverse = base.power(MODULUS - 2);
-        Powers { positive: Powers::tables(base), negative: Powers::tables(inverse) }
-    }
-
-    fn tables(base: Residue) -> Box<[[Residue; 256]; 8]> {
-        let mut tables = Box::new([[Residue::ONE; 256]; 8]);
-        let mut step = base;
-        for table in tables.iter_mut() {
-            for digit in 1..256 {
-                table[digit] = table[digit - 1] * step;
-            }
-            step = table[255] * step;
-        }
-        tables
-    }
-
-    #[inline]
-    fn look_up(tables: &[[Residue; 256]; 8], mut exponent: u64) -> Residue {
-        let mut result = Residue::ONE;
-        let mut table = 0;
-        while exponent > 0 {
-            let digit = exponent & 255;
-            if digit > 0 {
-                result = result * tables[table][digit as usize];
-            }
-            exponent >>= 8;
-            table += 1;
-        }
-        result
+        Powers { positive: Tables::new(base), negative: Tables::new(inverse) }
     }
 
     /// The base to a signed exponent.
     #[inline]
     pub(crate) fn signed(&self, exponent: i64) -> Residue {
         let tables = if exponent < 0 { &self.negative } else { &self.positive };
-        Powers::look_up(tables, exponent.unsigned_abs())
+        tables.power(exponent.unsigned_abs())
     }
 
     /// The base to an unsigned exponent.
     #[inline]
     pub(crate) fn unsigned(&self, exponent: u64) -> Residue {
-        Powers::look_up(&self.positive, exponent)
+        self.positive.power(exponent)
     }
 }
 
@@ -189,6 +244,11 @@ mod tests {
             assert_eq!(a * b, slow_product(a, b));
             (a, b) = (a * a + b, a);
         }
+        let most = Residue(MODULUS);
+        assert_eq!(Residue::sum_of_products([(most, most); 4]), Residue::ZERO);
+        let (c, d) = (a * b, b * b);
+        let sum = Residue::sum_of_products([(a, b), (c, d), (a, d), (most, c)]);
+        assert_eq!(sum, a * b + c * d + a * d);
         assert_eq!(Residue::new(MODULUS), Residue::ZERO);
         assert_eq!(Residue::new(u128::MAX), Residue::new(1));
     }
@@ -197,7 +257,7 @@ mod tests {
     fn powers_and_sums_agree_with_their_definitions() {
         let base = Residue::new(0x1234_5678_9abc_def0_0fed_cba9_8765_4321);
         let powers = Powers::new(base);
-        for exponent in [0u64, 1, 255, 256, 65_537, u64::MAX] {
+        for exponent in [0u64, 1, 7, 8, 255, 256, 4095, 4096, 65_537, (1 << 21) - 1, 1 << 30, u64::MAX] {
             assert_eq!(powers.unsigned(exponent), base.power(exponent.into()));
         }
         assert_eq!(powers.signed(-77) * powers.signed(77), Residue::ONE);

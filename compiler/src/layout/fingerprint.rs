@@ -152,10 +152,21 @@ fn value(node: &Node, point: &Point, of: impl Fn(Edge) -> Residue, size: impl Fn
             let step = point.x.signed(*stride) * point.y.unsigned(size(*child));
             displaced(*child) * step.geometric_sum(*count)
         }
-        // Lists are polynomials in y, evaluated from the last entry to the first.
+        // Lists are polynomials in y, evaluated from the last entry to the first. Four entries at a time, so that a
+        // product need not wait for the one before.
         Node::Indexed { offsets, child } => {
             let packed = point.y.unsigned(size(*child));
-            let sum = offsets.iter().rev().fold(Residue::ZERO, |sum, &offset| sum * packed + point.x.signed(offset));
+            let (square, cube) = (packed * packed, packed * packed * packed);
+            let fourth = square * square;
+            let power = |offset: i64| point.x.signed(offset);
+            let groups = offsets.chunks_exact(4);
+            let rest = groups.remainder().iter().rev();
+            let rest = rest.fold(Residue::ZERO, |sum, &offset| sum * packed + power(offset));
+            let sum = groups.rev().fold(rest, |sum, group| {
+                let (first, second) = (power(group[0]), power(group[1]));
+                let (third, last) = (power(group[2]), power(group[3]));
+                first + Residue::sum_of_products([(second, packed), (third, square), (last, cube), (sum, fourth)])
+            });
             displaced(*child) * sum
         }
         Node::Runs { runs, kind } => {

@@ -1,6 +1,6 @@
 //! Size, bounds and runs of nodes, computed as they are made.
 
-use super::{Edge, Node};
+use super::{Edge, Node, Run};
 
 /// What is known of a node without looking at its bytes. Offsets are in bytes from the node's origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +28,8 @@ impl Measure {
         Some(Measure { size: bytes, low: 0, high, first: 0, last: high, runs: 1 })
     }
 
-    fn shifted(self, offset: i64) -> Option<Measure> {
+    /// Of the same bytes elsewhere.
+    pub(crate) fn shifted(self, offset: i64) -> Option<Measure> {
         Some(Measure {
             low: self.low.checked_add(offset)?,
             high: self.high.checked_add(offset)?,
@@ -70,6 +71,46 @@ impl Measure {
         })
     }
 
+    /// This one at every offset of a list.
+    fn listed(self, offsets: &[i64]) -> Option<Measure> {
+        let (first, last) = (*offsets.first()?, *offsets.last()?);
+        let bounds = |(low, high): (i64, i64), &offset: &i64| (low.min(offset), high.max(offset));
+        let (lowest, highest) = offsets.iter().fold((first, first), bounds);
+        // Between these all sums fit, and so does a difference of two of them, however it wraps on the way.
+        let (lowest, highest) = (self.shifted(lowest)?, self.shifted(highest)?);
+        let touching = self.last.wrapping_sub(self.first);
+        let joined = offsets.windows(2).filter(|pair| pair[1].wrapping_sub(pair[0]) == touching).count();
+        let runs = u128::from(self.runs) * offsets.len() as u128 - joined as u128;
+        Some(Measure {
+            size: self.size.checked_mul(offsets.len() as u64)?,
+            low: lowest.low,
+            high: highest.high,
+            first: self.first + first,
+            last: self.last + last,
+            runs: u64::try_from(runs).unwrap_or(u64::MAX),
+        })
+    }
+
+    /// Of a list of runs whose elements are of `size` bytes.
+    fn of_runs(runs: &[Run], size: u64) -> Option<Measure> {
+        let (first, longest) = (runs.first()?.offset, i64::MAX as u64 / size);
+        let (mut low, mut high, mut end) = (first, i64::MIN, None);
+        let (mut total, mut joined, mut wrong) = (0u128, 0u64, false);
+        // Without a way out, so that lists of many thousand runs cost a few instructions for each.
+        for run in runs {
+            let bytes = run.count.wrapping_mul(size);
+            let (next, over) = run.offset.overflowing_add(bytes as i64);
+            wrong |= over | (run.count == 0) | (run.count > longest);
+            joined += u64::from(end == Some(run.offset));
+            total += u128::from(bytes);
+            low = low.min(run.offset);
+            high = high.max(next);
+            end = Some(next);
+        }
+        let size = u64::try_from(total).ok()?;
+        (!wrong).then_some(Measure { size, low, high, first, last: end?, runs: runs.len() as u64 - joined })
+    }
+
     /// Of a node whose children are measured; `None` when a number leaves 64 bits, or the node breaks a rule of
     /// [`Node`].
     pub(super) fn of(node: &Node, child_of: impl Fn(Edge) -> Measure) -> Option<Measure> {
@@ -82,24 +123,8 @@ impl Measure {
                 }
                 edge(*child)?.repeated(*count, *stride)?
             }
-            Node::Indexed { offsets, child } => {
-                let child = edge(*child)?;
-                let mut all = Measure::EMPTY;
-                for &offset in offsets.iter() {
-                    all = all.then(child.shifted(offset)?)?;
-                }
-                all
-            }
-            Node::Runs { runs, kind } => {
-                let mut all = Measure::EMPTY;
-                for run in runs.iter() {
-                    if run.count == 0 {
-                        return None;
-                    }
-                    all = all.then(Measure::dense(run.count.checked_mul(kind.size())?)?.shifted(run.offset)?)?;
-                }
-                all
-            }
+            Node::Indexed { offsets, child } => edge(*child)?.listed(offsets)?,
+            Node::Runs { runs, kind } => Measure::of_runs(runs, kind.size())?,
             Node::Record { parts } => {
                 let mut all = Measure::EMPTY;
                 for &part in parts.iter() {

@@ -103,7 +103,7 @@ fn smallest_period(
 ) -> Option<usize> {
     let mut budget = 4 * length + 64;
     let mut z = Vec::new();
-    (1..=whole / 2).filter(|step| whole.is_multiple_of(*step)).find(|&step| {
+    divisors(whole).find(|&step| {
         let overlap = length.saturating_sub(step);
         if budget == 0 && z.is_empty() {
             z = agreement(length, &equal);
@@ -122,6 +122,14 @@ fn smallest_period(
         };
         agrees >= overlap && ends(step)
     })
+}
+
+/// The divisors of a number, other than itself, in rising order: found in pairs below and above its root.
+fn divisors(number: usize) -> impl Iterator<Item = usize> {
+    let root = number.isqrt();
+    let below = (1..=root).filter(move |step| number.is_multiple_of(*step));
+    let above = (1..=root).rev().filter(move |step| number.is_multiple_of(*step)).map(move |step| number / step);
+    below.chain(above.skip_while(move |&step| step == root)).filter(move |&step| step < number)
 }
 
 /// The smallest number of runs after which lengths and gaps repeat, and which divides the number of runs.
@@ -150,6 +158,14 @@ mod tests {
     fn by_definition(whole: usize, tokens: &[u8]) -> Option<usize> {
         let repeats = |step: usize| (step..tokens.len()).all(|at| tokens[at] == tokens[at - step]);
         (1..whole).filter(|step| whole.is_multiple_of(*step)).find(|&step| repeats(step))
+    }
+
+    #[test]
+    fn divisors_rise() {
+        for number in 0..200usize {
+            let expected: Vec<usize> = (1..number).filter(|step| number.is_multiple_of(*step)).collect();
+            assert_eq!(divisors(number).collect::<Vec<_>>(), expected, "{number}");
+        }
     }
 
     #[test]

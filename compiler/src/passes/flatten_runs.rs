@@ -2,7 +2,7 @@
 
 use super::Pass;
 use super::rewriter::Rewriter;
-use crate::layout::{Edge, Kind, Node, NodeId, Run};
+use crate::layout::{Edge, Kind, LayoutBuilder, Node, NodeId, Run};
 
 pub(super) const PASS: Pass =
     Pass { name: "flatten-runs", summary: "a concatenation of few runs becomes the list of its maximal runs", rewrite };
@@ -11,18 +11,90 @@ fn rewrite(rewriter: &mut Rewriter, id: NodeId) -> Option<Edge> {
     if !rewriter.will_be_written_out(id) || is_flat(rewriter, id) {
         return None;
     }
-    let maximal = rewriter.builder.measure(id).runs as usize;
-    let mut runs: Vec<Run> = Vec::with_capacity(maximal);
-    let mut first = None;
-    for piece in rewriter.builder.walk(Edge { offset: 0, node: id }) {
-        let offset = piece.offset - *first.get_or_insert(piece.offset);
-        match runs.last_mut() {
-            Some(last) if last.offset + last.count as i64 == offset => last.count += piece.bytes(),
-            _ => runs.push(Run { offset, count: piece.bytes() }),
+    let measure = *rewriter.builder.measure(id);
+    let mut list = List::new(measure.first, measure.first, measure.runs);
+    list.write_out(&rewriter.builder, id);
+    let runs = rewriter.builder.runs_measured(list.finish(), measure.shifted(measure.first.checked_neg()?)?)?;
+    Some(Edge { offset: measure.first, ..runs })
+}
+
+/// Maximal runs, as far as they are known, counted from some offset.
+pub(super) struct List {
+    runs: Vec<Run>,
+    length: usize,
+    origin: i64,
+    /// The run that the next piece may continue.
+    start: i64,
+    end: i64,
+}
+
+impl List {
+    /// A list of so many runs, before its first piece, which begins at `first`.
+    pub(super) fn new(origin: i64, first: i64, maximal: u64) -> List {
+        let runs = vec![Run { offset: 0, count: 0 }; maximal as usize];
+        List { runs, length: 0, origin, start: first, end: first }
+    }
+
+    /// Adds pieces: offsets and lengths. All that changes with a piece is in registers meanwhile, where a vector that grows
+    /// would keep its length in memory: half of the time of a list of thousands.
+    #[inline]
+    pub(super) fn extend(&mut self, pieces: impl Iterator<Item = (i64, u64)>) {
+        let List { origin, mut start, mut end, mut length, .. } = *self;
+        let runs = self.runs.as_mut_slice();
+        for (offset, bytes) in pieces {
+            if offset != end {
+                if let Some(run) = runs.get_mut(length) {
+                    *run = Run { offset: start - origin, count: (end - start) as u64 };
+                }
+                length += 1;
+                start = offset;
+            }
+            end = offset + bytes as i64;
+        }
+        (self.start, self.end, self.length) = (start, end, length);
+    }
+
+    /// The runs of all pieces, of which there was at least one.
+    pub(super) fn finish(mut self) -> Vec<Run> {
+        debug_assert_eq!(self.length + 1, self.runs.len());
+        if let Some(last) = self.runs.last_mut() {
+            *last = Run { offset: self.start - self.origin, count: (self.end - self.start) as u64 };
+        }
+        self.runs
+    }
+
+    /// Adds all pieces of a node: what [`Layout::walk`](crate::layout::Layout::walk) yields, with a loop of its own for the
+    /// lists that make a description long.
+    fn write_out(&mut self, builder: &LayoutBuilder, id: NodeId) {
+        let mut stack = vec![(Edge { offset: 0, node: id }, 0)];
+        while let Some((Edge { offset: base, node }, at)) = stack.pop() {
+            // Children that are dense are moved in a loop; of others the next one goes on the stack.
+            let dense = |child: Edge| match builder.node(child.node) {
+                Node::Dense { count, kind } => Some((base + child.offset, count * kind.size())),
+                _ => None,
+            };
+            let mut next = None;
+            match builder.node(node) {
+                Node::Dense { count, kind } => self.extend([(base, count * kind.size())].into_iter()),
+                Node::Runs { runs, kind } => {
+                    self.extend(runs.iter().map(|run| (base + run.offset, run.count * kind.size())));
+                }
+                Node::Stream { count, stride, child } => match dense(*child) {
+                    Some((base, bytes)) => self.extend((0..*count as i64).map(|copy| (base + copy * stride, bytes))),
+                    None => next = (at < *count).then(|| (child.offset + at as i64 * stride, child.node)),
+                },
+                Node::Indexed { offsets, child } => match dense(*child) {
+                    Some((base, bytes)) => self.extend(offsets.iter().map(|offset| (base + offset, bytes))),
+                    None => next = offsets.get(at as usize).map(|offset| (child.offset + offset, child.node)),
+                },
+                Node::Record { parts } => next = parts.get(at as usize).map(|part| (part.offset, part.node)),
+            }
+            if let Some((shift, child)) = next {
+                stack.push((Edge { offset: base, node }, at + 1));
+                stack.push((Edge { offset: base + shift, node: child }, 0));
+            }
         }
     }
-    let runs = rewriter.builder.runs(runs)?;
-    Some(Edge { offset: first?, ..runs })
 }
 
 /// Whether a node is a list of maximal runs of bytes already, beginning at 0.

@@ -1,8 +1,9 @@
 //! Neighbours in a record that continue each other are one piece.
 
 use super::Pass;
+use super::flatten_runs::List;
 use super::rewriter::Rewriter;
-use crate::layout::{Edge, Kind, Node, NodeId, Run};
+use crate::layout::{Edge, Kind, Node, NodeId};
 
 pub(super) const PASS: Pass = Pass {
     name: "merge-adjacent",
@@ -11,36 +12,27 @@ pub(super) const PASS: Pass = Pass {
 };
 
 fn rewrite(rewriter: &mut Rewriter, id: NodeId) -> Option<Edge> {
-    let maximal = rewriter.builder.measure(id).runs;
+    let measure = *rewriter.builder.measure(id);
+    let maximal = measure.runs;
     match rewriter.builder.node(id) {
         Node::Record { parts } => {
             let parts = parts.clone();
             merge_parts(rewriter, &parts)
         }
         Node::Runs { runs, kind: Kind::Byte } if maximal < runs.len() as u64 => {
-            let merged = merge_runs(runs.iter().copied());
-            rewriter.builder.runs(merged)
+            let mut merged = List::new(0, measure.first, maximal);
+            merged.extend(runs.iter().map(|run| (run.offset, run.count)));
+            rewriter.builder.runs_measured(merged.finish(), measure)
         }
         Node::Indexed { offsets, child } if maximal < offsets.len() as u64 => {
             let &Node::Dense { count, kind: Kind::Byte } = rewriter.builder.node(child.node) else { return None };
             let base = child.offset;
-            let merged = merge_runs(offsets.iter().map(|offset| Run { offset: offset + base, count }));
-            rewriter.builder.runs(merged)
+            let mut merged = List::new(0, measure.first, maximal);
+            merged.extend(offsets.iter().map(|offset| (offset + base, count)));
+            rewriter.builder.runs_measured(merged.finish(), measure)
         }
         _ => None,
     }
-}
-
-/// Runs of bytes with those joined that continue each other.
-fn merge_runs(runs: impl Iterator<Item = Run>) -> Vec<Run> {
-    let mut merged: Vec<Run> = Vec::new();
-    for run in runs {
-        match merged.last_mut() {
-            Some(last) if last.offset.checked_add(last.count as i64) == Some(run.offset) => last.count += run.count,
-            _ => merged.push(run),
-        }
-    }
-    merged
 }
 
 fn merge_parts(rewriter: &mut Rewriter, parts: &[Edge]) -> Option<Edge> {

@@ -1,7 +1,7 @@
 //! The driver of the passes.
 
 use super::{Canonical, Pass, Report};
-use crate::layout::{Edge, Layout, LayoutBuilder, Node, NodeId};
+use crate::layout::{Edge, Layout, LayoutBuilder, Measure, Node, NodeId};
 
 /// Looks at a node whose children are settled; `Some` is what replaces it.
 pub(super) type Rewrite = fn(&mut Rewriter, NodeId) -> Option<Edge>;
@@ -25,9 +25,9 @@ impl Rewriter {
     pub(super) fn sweep_up(&mut self, passes: &[&'static Pass], layout: &Layout) -> Edge {
         self.passes = passes.to_vec();
         let mut settled: Vec<Edge> = Vec::with_capacity(layout.nodes().len());
-        for (_, node) in layout.nodes() {
+        for (id, node) in layout.nodes() {
             let node = with_children(node, |edge| displaced(settled[edge.node.index()], edge.offset));
-            let edge = self.intern_or_empty(node);
+            let edge = self.intern_same(node, *layout.measure(id));
             settled.push(self.settle(edge));
         }
         displaced(settled[layout.root().node.index()], layout.root().offset)
@@ -58,7 +58,7 @@ impl Rewriter {
             let node = with_children(&self.builder.node(id).clone(), |edge| {
                 settled[edge.node.index()].map_or(edge, |settled| displaced(settled, edge.offset))
             });
-            let edge = self.intern_or_empty(node);
+            let edge = self.intern_same(node, *self.builder.measure(id));
             settled[id.index()] = Some(self.settle(edge));
             stack.pop();
         }
@@ -120,9 +120,9 @@ impl Rewriter {
         Canonical { layout, report: self.report }
     }
 
-    fn intern_or_empty(&mut self, node: Node) -> Edge {
-        // A node that was valid stays so when its children are replaced by what means the same.
-        match self.builder.intern(node) {
+    /// A node that was valid, with that measure, stays so when its children are replaced by what means the same.
+    fn intern_same(&mut self, node: Node, measure: Measure) -> Edge {
+        match self.builder.intern_measured(node, measure) {
             Some(node) => Edge { offset: 0, node },
             None => self.builder.empty(),
         }

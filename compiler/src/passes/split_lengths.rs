@@ -19,12 +19,12 @@ const MEAN: usize = 16;
 fn rewrite(rewriter: &mut Rewriter, id: NodeId) -> Option<Edge> {
     let Node::Runs { runs, kind: Kind::Byte } = rewriter.builder.node(id) else { return None };
     let runs = runs.clone();
-    let stretches = || runs.chunk_by(|run, next| run.count == next.count);
-    if stretches().count() * MEAN > runs.len() {
+    let borders = runs.windows(2).filter(|pair| pair[0].count != pair[1].count).count();
+    if (borders + 1) * MEAN > runs.len() {
         return None;
     }
-    let mut parts = Vec::new();
-    for stretch in stretches() {
+    let mut parts = Vec::with_capacity(borders + 1);
+    for stretch in runs.chunk_by(|run, next| run.count == next.count) {
         let child = rewriter.builder.bytes(0, stretch[0].count)?;
         let first = stretch[0].offset;
         let offsets = stretch.iter().map(|run| run.offset - first).collect();

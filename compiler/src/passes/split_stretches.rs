@@ -21,10 +21,10 @@ const SHRINKS: usize = 8;
 
 fn rewrite(rewriter: &mut Rewriter, id: NodeId) -> Option<Edge> {
     let mut parts: Vec<Edge> = match rewriter.builder.node(id).clone() {
-        Node::Indexed { offsets, child } if worthwhile(offsets.len(), |at| (offsets[at], 0)) => {
+        Node::Indexed { offsets, child } if worthwhile(&offsets, |&offset| (offset, 0)) => {
             offsets.iter().map(|&offset| Edge { offset: offset + child.offset, ..child }).collect()
         }
-        Node::Runs { runs, kind: Kind::Byte } if worthwhile(runs.len(), |at| (runs[at].offset, runs[at].count)) => {
+        Node::Runs { runs, kind: Kind::Byte } if worthwhile(&runs, |run| (run.offset, run.count)) => {
             runs.iter().map(|run| rewriter.builder.bytes(run.offset, run.count)).collect::<Option<_>>()?
         }
         _ => return None,
@@ -45,13 +45,16 @@ fn rewrite(rewriter: &mut Rewriter, id: NodeId) -> Option<Edge> {
 }
 
 /// Whether a list of offsets and lengths falls into few enough stretches for a closer look: half as many as entries.
-fn worthwhile(length: usize, entry: impl Fn(usize) -> (i64, u64)) -> bool {
-    if length < SHRINKS {
+fn worthwhile<T>(list: &[T], entry: impl Fn(&T) -> (i64, u64)) -> bool {
+    if list.len() < SHRINKS {
         return false;
     }
-    let step = |at: usize| entry(at).0.wrapping_sub(entry(at - 1).0);
-    let continues = |at: usize| step(at) == step(at - 1) && entry(at).1 == entry(at - 1).1;
-    2 * (2..length).filter(|&at| !continues(at)).count() <= length
+    let breaks = |entries: &&[T]| {
+        let [first, second, third] = [0, 1, 2].map(|at| entry(&entries[at]));
+        third.0.wrapping_sub(second.0) != second.0.wrapping_sub(first.0) || third.1 != second.1
+    };
+    // An irregular list is given up as soon as it has too many.
+    list.windows(3).filter(breaks).nth(list.len() / 2).is_none()
 }
 
 /// Replaces every stretch of equal parts at equal steps by a stream.

@@ -1,7 +1,7 @@
 //! From canonical layouts to steps.
 
 use super::cost::decide;
-use super::{Offsets, Part, Plan, RunTable, Step, StepId, Target};
+use super::{Offsets, Part, Plan, RunTable, Step, StepId};
 use crate::layout::{Layout, Node, NodeId, Run};
 use crate::passes;
 use std::collections::HashMap;
@@ -10,7 +10,7 @@ use std::collections::HashMap;
 const FAR: u64 = 256;
 const LINE: u64 = 64;
 
-pub(super) fn plan(layout: &Layout, target: &Target) -> Plan {
+pub(super) fn plan(layout: &Layout) -> Plan {
     let regular = passes::regularise(layout);
     let mut builder = Builder { layout: &regular, steps: Vec::new(), sizes: Vec::new(), known: HashMap::new() };
     let mut planned: Vec<StepId> = Vec::with_capacity(regular.nodes().len());
@@ -28,7 +28,7 @@ pub(super) fn plan(layout: &Layout, target: &Target) -> Plan {
         extent: layout.extent(),
         decision: super::Decision::GENERIC,
     };
-    plan.decision = decide(&plan, target);
+    plan.decision = decide(&plan);
     plan
 }
 
@@ -59,8 +59,7 @@ impl Builder<'_> {
                 })
             }
             Node::Indexed { offsets, child } => {
-                let shifted: Vec<i64> = offsets.iter().map(|offset| offset + child.offset).collect();
-                let (offsets, body) = (Offsets::new(&shifted), planned[child.node.index()]);
+                let (offsets, body) = (Offsets::new(offsets, child.offset), planned[child.node.index()]);
                 match self.steps[body.index()] {
                     Step::Copy { bytes } => Step::List { offsets, bytes },
                     _ => Step::Scatter { offsets, body },
@@ -129,23 +128,44 @@ pub(super) fn repeat(body: &Step, count: u64, stride: i64) -> Option<Step> {
         Step::Planes { planes, plane_stride, rows, stride: step, bytes } if continues(planes, plane_stride) => {
             Some(Step::Planes { planes: count.checked_mul(planes)?, plane_stride, rows, stride: step, bytes })
         }
-        Step::Tile { planes, plane_stride, rows, stride: step, bytes } if continues(planes, plane_stride) => {
-            Some(Step::Tile { planes: count.checked_mul(planes)?, plane_stride, rows, stride: step, bytes })
+        // The level between becomes the layers of a tile.
+        Step::Planes { planes, plane_stride, rows, stride: step, bytes }
+            if transposes(count, stride, rows, step, bytes) =>
+        {
+            Some(Step::Tile {
+                planes: count,
+                plane_stride: stride,
+                layers: planes,
+                layer_stride: plane_stride,
+                rows,
+                stride: step,
+                bytes,
+            })
+        }
+        Step::Tile { planes, plane_stride, layers, layer_stride, rows, stride: step, bytes }
+            if continues(planes, plane_stride) =>
+        {
+            let planes = count.checked_mul(planes)?;
+            Some(Step::Tile { planes, plane_stride, layers, layer_stride, rows, stride: step, bytes })
         }
         _ => None,
     }
 }
 
-/// Two levels of rows: in tiles where packed neighbours are far apart and memory neighbours are in another plane.
+/// Two levels of rows, in tiles where that is better.
 fn nest(planes: u64, plane_stride: i64, rows: u64, stride: i64, bytes: u64) -> Step {
-    let transposing = bytes <= LINE / 2
-        && plane_stride.unsigned_abs() <= LINE / 2
-        && stride.unsigned_abs() >= FAR
-        && planes >= 4
-        && rows >= 8;
-    if transposing {
-        Step::Tile { planes, plane_stride, rows, stride, bytes }
+    if transposes(planes, plane_stride, rows, stride, bytes) {
+        Step::Tile { planes, plane_stride, layers: 1, layer_stride: 0, rows, stride, bytes }
     } else {
         Step::Planes { planes, plane_stride, rows, stride, bytes }
     }
+}
+
+/// Whether packed neighbours are far apart in memory and memory neighbours are in another plane.
+fn transposes(planes: u64, plane_stride: i64, rows: u64, stride: i64, bytes: u64) -> bool {
+    bytes <= LINE / 2
+        && plane_stride.unsigned_abs() <= LINE / 2
+        && stride.unsigned_abs() >= FAR
+        && planes >= 4
+        && rows >= 8
 }

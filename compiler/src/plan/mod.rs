@@ -2,8 +2,8 @@
 //!
 //! A [`Plan`] is a DAG of [`Step`]s over a canonical layout: nests of rows, tiles, lists and runs, each of which one
 //! ahead-of-time SIMD leaf of the runtime performs, inside loops over what no leaf covers. Two engines execute it: the
-//! generic tier interprets it, and [`crate::codegen::cranelift`] compiles it. Planning is a pure function of the layout
-//! and the [`Target`], and the plan prints.
+//! generic tier interprets it, and [`crate::codegen::cranelift`] compiles it. Planning is a pure function of the layout,
+//! and the plan prints. The [`Target`] decides which leaves a step is bound to, and which instructions a kernel uses.
 //!
 //! Steps address memory relative to the place they are applied to. The packed position of every byte is that of the
 //! layout; the order in which a step visits its bytes is free.
@@ -15,7 +15,7 @@ pub mod gpu;
 mod print;
 mod target;
 
-pub(crate) use cost::is_mirrored;
+pub(crate) use cost::INLINE_BYTES;
 pub use cost::{Decision, SPECIALISED_DEPTH, SPECIALISED_STEPS};
 pub use direction::Direction;
 pub use target::{Level, Target};
@@ -56,9 +56,13 @@ pub enum Offsets {
 }
 
 impl Offsets {
-    fn new(offsets: &[i64]) -> Offsets {
-        let narrow: Result<Arc<[i32]>, _> = offsets.iter().map(|&offset| i32::try_from(offset)).collect();
-        narrow.map_or_else(|_| Offsets::Wide(offsets.into()), Offsets::Narrow)
+    fn new(offsets: &[i64], shift: i64) -> Offsets {
+        let shifted = offsets.iter().map(|offset| offset + shift);
+        if shifted.clone().all(|offset| i32::try_from(offset).is_ok()) {
+            Offsets::Narrow(shifted.map(|offset| offset as i32).collect())
+        } else {
+            Offsets::Wide(shifted.collect())
+        }
     }
 
     /// Number of entries.
@@ -124,13 +128,18 @@ pub enum Step {
         /// Length of a row.
         bytes: u64,
     },
-    /// The same as planes, visited in tiles: rows are far apart in memory and planes are neighbours.
+    /// Planes of layers of rows, visited in tiles of rows and planes, layer by layer: rows are far apart in memory and
+    /// planes are neighbours.
     Tile {
         /// How many planes.
         planes: u64,
         /// From plane to plane in memory; small.
         plane_stride: i64,
-        /// Rows in a plane.
+        /// Layers in a plane; 1 where rows and planes are neighbouring levels.
+        layers: u64,
+        /// From layer to layer in memory.
+        layer_stride: i64,
+        /// Rows in a layer.
         rows: u64,
         /// From row to row in memory; large.
         stride: i64,
@@ -186,9 +195,9 @@ impl Step {
 ///
 /// ```
 /// use dtc_compiler::layout::Layout;
-/// use dtc_compiler::plan::{Plan, Target};
+/// use dtc_compiler::plan::Plan;
 /// let text = "layout lb 0 extent 1344 {\n  %0 = dense 40 x byte\n  %1 = stream 12 x 112 of %0\n  root 8: %1\n}";
-/// let plan = Plan::new(&Layout::parse(text)?, &Target::default());
+/// let plan = Plan::new(&Layout::parse(text)?);
 /// assert!(plan.to_string().contains("rows 12 x 112 of 40 bytes"));
 /// # Ok::<(), dtc_compiler::layout::ParseError>(())
 /// ```
@@ -203,9 +212,9 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Plans a canonical layout for a target. Any layout is accepted; one that is not canonical is planned as it is.
-    pub fn new(layout: &Layout, target: &Target) -> Plan {
-        build::plan(layout, target)
+    /// Plans a canonical layout. Any layout is accepted; one that is not canonical is planned as it is.
+    pub fn new(layout: &Layout) -> Plan {
+        build::plan(layout)
     }
 
     /// Every step, bodies before the steps around them.
@@ -252,9 +261,9 @@ impl Plan {
     ///
     /// ```
     /// use dtc_compiler::layout::Layout;
-    /// use dtc_compiler::plan::{Plan, Step, Target};
+    /// use dtc_compiler::plan::{Plan, Step};
     /// let text = "layout lb 0 extent 24 {\n  %0 = dense 17 x byte\n  root %0\n}";
-    /// let plan = Plan::new(&Layout::parse(text)?, &Target::default());
+    /// let plan = Plan::new(&Layout::parse(text)?);
     /// assert_eq!(plan.repeated(1000), Some(Step::Rows { rows: 1000, stride: 24, bytes: 17 }));
     /// # Ok::<(), dtc_compiler::layout::ParseError>(())
     /// ```

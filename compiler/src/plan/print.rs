@@ -34,8 +34,12 @@ impl fmt::Display for Step {
             Step::Planes { planes, plane_stride, rows, stride, bytes } => {
                 write!(f, "planes {planes} x {plane_stride} of rows {rows} x {stride} of {bytes} bytes")
             }
-            Step::Tile { planes, plane_stride, rows, stride, bytes } => {
-                write!(f, "tile {planes} x {plane_stride} of rows {rows} x {stride} of {bytes} bytes")
+            Step::Tile { planes, plane_stride, layers, layer_stride, rows, stride, bytes } => {
+                write!(f, "tile {planes} x {plane_stride} of ")?;
+                if *layers > 1 {
+                    write!(f, "layers {layers} x {layer_stride} of ")?;
+                }
+                write!(f, "rows {rows} x {stride} of {bytes} bytes")
             }
             Step::List { offsets, bytes } => {
                 write!(f, "list of {bytes} bytes at {}-bit offsets ", width(offsets))?;

@@ -182,9 +182,17 @@ unsafe fn cut_leaf<const PACK: bool>(step: &Step, bound: &Bound, sides: Sides, s
                 | Step::Tile { plane_stride, rows, stride, bytes, .. }),
                 _,
             ) => {
-                let size = rows * bytes;
+                let plane = match *step {
+                    Step::Tile { layers, layer_stride, .. } if layers > 1 => {
+                        Step::Planes { planes: layers, plane_stride: layer_stride, rows, stride, bytes }
+                    }
+                    _ => Step::Rows { rows, stride, bytes },
+                };
+                let size = match *step {
+                    Step::Tile { layers, .. } => layers * rows * bytes,
+                    _ => rows * bytes,
+                };
                 let division = divide(skip, take, size);
-                let plane = Step::Rows { rows, stride, bytes };
                 let place = |at: u64| sides.at(at as i64 * plane_stride, at * size);
                 if let Some((skip, take)) = division.head {
                     cut_leaf::<PACK>(&plane, bound, place(division.whole.start - 1), skip, take);
@@ -194,8 +202,10 @@ unsafe fn cut_leaf<const PACK: bool>(step: &Step, bound: &Bound, sides: Sides, s
                 }
                 let planes = division.whole.end - division.whole.start;
                 if planes > 0 {
-                    let whole = match step {
-                        Step::Tile { .. } => Step::Tile { planes, plane_stride, rows, stride, bytes },
+                    let whole = match *step {
+                        Step::Tile { layers, layer_stride, .. } => {
+                            Step::Tile { planes, plane_stride, layers, layer_stride, rows, stride, bytes }
+                        }
                         _ => Step::Planes { planes, plane_stride, rows, stride, bytes },
                     };
                     leaf::<PACK>(&whole, bound, place(division.whole.start));

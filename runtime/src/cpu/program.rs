@@ -39,15 +39,15 @@ impl Strided {
             bytes,
             rows: Both {
                 pack: leaves::select_pack_rows(level, bytes, streaming),
-                unpack: leaves::select_unpack_rows(level, bytes, streaming),
+                unpack: leaves::select_unpack_rows(level, bytes),
             },
             planes: Both {
                 pack: leaves::select_pack_planes(level, bytes, streaming),
-                unpack: leaves::select_unpack_planes(level, bytes, streaming),
+                unpack: leaves::select_unpack_planes(level, bytes),
             },
             tile: Both {
-                pack: leaves::select_pack_tile(level, bytes, streaming),
-                unpack: leaves::select_unpack_tile(level, bytes, streaming),
+                pack: leaves::select_pack_tile(level, bytes),
+                unpack: leaves::select_unpack_tile(level, bytes),
             },
         }
     }
@@ -63,10 +63,20 @@ pub(super) enum Bound {
     Runs(Both<RunsFn>),
 }
 
-/// A plan bound to the leaves of this CPU.
+/// A plan bound to the leaves of this CPU. Laid out as declared.
+#[repr(C)]
 pub(crate) struct Program {
+    /// One element, at hand for calls so short that following pointers would show.
+    root: Root,
     plan: Plan,
     bound: Vec<Bound>,
+}
+
+/// The root of a plan with its leaf.
+struct Root {
+    offset: i64,
+    step: Step,
+    bound: Bound,
 }
 
 /// A loop that the interpreter is inside of.
@@ -85,12 +95,12 @@ impl Program {
                 Bound::Strided(Strided::select(level, *bytes, streaming))
             }
             Step::List { offsets: Offsets::Narrow(_), bytes } => Bound::List32(Both {
-                pack: leaves::select_pack_list32(level, *bytes, streaming),
-                unpack: leaves::select_unpack_list32(level, *bytes, streaming),
+                pack: leaves::select_pack_list32(level, *bytes),
+                unpack: leaves::select_unpack_list32(level, *bytes),
             }),
             Step::List { offsets: Offsets::Wide(_), bytes } => Bound::List64(Both {
-                pack: leaves::select_pack_list64(level, *bytes, streaming),
-                unpack: leaves::select_unpack_list64(level, *bytes, streaming),
+                pack: leaves::select_pack_list64(level, *bytes),
+                unpack: leaves::select_unpack_list64(level, *bytes),
             }),
             Step::Runs(_) => {
                 Bound::Runs(Both { pack: leaves::select_pack_runs(level), unpack: leaves::select_unpack_runs(level) })
@@ -98,7 +108,9 @@ impl Program {
             Step::Nothing | Step::Repeat { .. } | Step::Scatter { .. } | Step::Sequence { .. } => Bound::Loop,
         };
         let bound = plan.steps().iter().map(bind).collect();
-        Program { plan, bound }
+        let Part { offset, step, .. } = plan.root();
+        let step = plan.step(step).clone();
+        Program { root: Root { offset, bound: bind(&step), step }, plan, bound }
     }
 
     #[inline]
@@ -110,27 +122,39 @@ impl Program {
         &self.bound[id.index()]
     }
 
+    /// Moves one whole element.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Program::elements`].
+    #[inline]
+    pub(crate) unsafe fn one<const PACK: bool>(&self, sides: Sides) {
+        let Root { offset, step, bound } = &self.root;
+        let sides = sides.at(*offset, 0);
+        // SAFETY: one element, as the caller promises.
+        unsafe {
+            match bound {
+                Bound::Loop => self.whole_loop::<PACK>(self.plan.root().step, sides),
+                _ => leaf::<PACK>(step, bound, sides),
+            }
+        }
+    }
+
     /// Moves `count` whole elements.
     ///
     /// # Safety
     ///
     /// Every byte of the elements is readable on one side and writable on the other, and the sides do not overlap.
-    #[inline]
     pub(crate) unsafe fn elements<const PACK: bool>(&self, sides: Sides, count: u64) {
-        let Part { offset, step: root, .. } = self.plan.root();
-        let sides = sides.at(offset, 0);
-        if count == 1 {
-            // SAFETY: one element, as the caller promises.
-            return unsafe { self.whole::<PACK>(root, sides) };
-        }
+        let repeated = self.plan.repeated(count);
         // SAFETY: `repeated` addresses the same bytes as a loop over the elements.
         unsafe {
-            match (self.plan.repeated(count), &self.bound[root.index()]) {
-                (Some(step), bound @ Bound::Strided(_)) => leaf::<PACK>(&step, bound, sides),
+            match (repeated, &self.root.bound) {
+                (Some(step), bound @ Bound::Strided(_)) => leaf::<PACK>(&step, bound, sides.at(self.root.offset, 0)),
                 _ => {
                     for element in 0..count {
                         let offset = (element as i64).wrapping_mul(self.plan.extent());
-                        self.whole::<PACK>(root, sides.at(offset, element * self.plan.size()));
+                        self.one::<PACK>(sides.at(offset, element * self.plan.size()));
                     }
                 }
             }
@@ -202,7 +226,8 @@ impl Program {
 ///
 /// As for [`Program::elements`], for the bytes of the step; `bound` was selected for its block length.
 #[inline]
-pub(super) unsafe fn leaf<const PACK: bool>(step: &Step, bound: &Bound, Sides { memory, packed }: Sides) {
+pub(super) unsafe fn leaf<const PACK: bool>(step: &Step, bound: &Bound, sides: Sides) {
+    let Sides { memory, packed } = sides;
     // SAFETY: the contract of the leaves is the caller's promise; the CPU has the level that they were selected for,
     // and tables come from the plan.
     unsafe {
@@ -229,16 +254,24 @@ pub(super) unsafe fn leaf<const PACK: bool>(step: &Step, bound: &Bound, Sides { 
                     bytes as usize,
                 );
             }
-            (&Step::Tile { planes, plane_stride, rows, stride, bytes }, Bound::Strided(strided)) => {
-                strided.tile.of::<PACK>()(
-                    memory,
-                    packed,
-                    planes as usize,
-                    plane_stride as isize,
-                    rows as usize,
-                    stride as isize,
-                    bytes as usize,
-                );
+            (
+                &Step::Tile { planes, plane_stride, layers, layer_stride, rows, stride, bytes },
+                Bound::Strided(strided),
+            ) => {
+                for layer in 0..layers {
+                    let Sides { memory, packed } =
+                        sides.at((layer as i64).wrapping_mul(layer_stride), layer * rows * bytes);
+                    strided.tile.of::<PACK>()(
+                        memory,
+                        packed,
+                        planes as usize,
+                        plane_stride as isize,
+                        rows as usize,
+                        stride as isize,
+                        bytes as usize,
+                        (layers * rows * bytes) as usize,
+                    );
+                }
             }
             (Step::List { offsets: Offsets::Narrow(offsets), bytes }, Bound::List32(list)) => {
                 list.of::<PACK>()(memory, packed, offsets.as_ptr(), offsets.len(), *bytes as usize);

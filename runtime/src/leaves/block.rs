@@ -11,6 +11,9 @@ pub(super) trait Block: Copy {
     /// The size if it is compiled in, otherwise 0.
     const EXACT: usize = 0;
 
+    /// Whether a block is so long that it is copied by a loop or a call.
+    const LONG: bool = false;
+
     /// Prepares copies of `bytes` bytes.
     fn new(bytes: usize) -> Self;
 
@@ -42,6 +45,7 @@ pub(super) struct Exact<const N: usize>;
 
 impl<const N: usize> Block for Exact<N> {
     const EXACT: usize = N;
+    const LONG: bool = N >= 256;
 
     #[inline(always)]
     fn new(_: usize) -> Self {
@@ -131,6 +135,8 @@ impl<const V: usize> Block for Quad<V> {
 pub(super) struct Library(usize);
 
 impl Block for Library {
+    const LONG: bool = true;
+
     #[inline(always)]
     fn new(bytes: usize) -> Self {
         Self(bytes)

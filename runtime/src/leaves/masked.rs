@@ -93,6 +93,8 @@ impl<const V: usize, const K: usize> Block for Steps<V, K> {
 pub(super) struct Lines(usize);
 
 impl Block for Lines {
+    const LONG: bool = true;
+
     #[inline(always)]
     fn new(bytes: usize) -> Self {
         Self(bytes)

@@ -38,10 +38,14 @@
 //! No leaf panics or allocates.
 
 mod block;
+#[cfg(target_arch = "x86_64")]
+mod gather;
 mod level;
 mod list;
 #[cfg(target_arch = "x86_64")]
 mod masked;
+#[cfg(target_arch = "x86_64")]
+mod reversed;
 mod rows;
 mod runs;
 mod select;
@@ -110,9 +114,10 @@ pub type List64Fn =
 pub type RunsFn = unsafe extern "C" fn(memory: *mut u8, packed: *mut u8, runs: *const Run, count: usize);
 
 /// Moves `outer * inner` elements of `bytes` bytes: element `i` of column `o` is at
-/// `memory + o * outer_stride + i * inner_stride` and at `packed + (o * inner + i) * bytes`. Strides are in bytes.
+/// `memory + o * outer_stride + i * inner_stride` and at `packed + o * pitch + i * bytes`. Strides are in bytes, and so is the
+/// pitch, which is at least that of a column.
 ///
-/// The result is that of a [`PlanesFn`], but the elements are visited in tiles that suit a small outer and a large inner stride.
+/// The elements are visited in tiles that suit a small outer and a large inner stride. Between columns `packed` is not touched.
 ///
 /// # Safety
 ///
@@ -125,6 +130,7 @@ pub type TileFn = unsafe extern "C" fn(
     inner: usize,
     inner_stride: isize,
     bytes: usize,
+    pitch: usize,
 );
 
 /// Copies `bytes` contiguous bytes: for every level, size and footprint.

@@ -1,10 +1,9 @@
 //! Choosing a leaf: the size classes of each level, and the functions that they are compiled into.
 
 use super::block::{Block, Exact, Library, Pair, Quad};
+#[cfg(target_arch = "x86_64")]
+use super::stream;
 use super::{Level, List32Fn, List64Fn, PlanesFn, RowsFn, RunsFn, TileFn};
-
-/// Planes of so many rows or more are walked one by one.
-const LONG_PLANE: usize = 64;
 
 /// A shape of leaf in one direction, to be instantiated for a class of blocks.
 trait Shape {
@@ -18,7 +17,7 @@ trait Shape {
 /// Compiles the leaves of one level: the generic loops, under the features of the level, behind the C calling convention.
 macro_rules! leaves {
     ($(#[$feature:meta])? $any_size:ty, $shortcut:ty) => {
-        use super::{LONG_PLANE, List32Fn, List64Fn, PlanesFn, RowsFn, Shape, TileFn};
+        use super::{List32Fn, List64Fn, PlanesFn, RowsFn, Shape, TileFn};
         use super::super::block::Block;
         use super::super::{Run, list, rows, runs, tile, shortcut::Shortcut};
 
@@ -48,14 +47,7 @@ macro_rules! leaves {
             let block = B::new(bytes);
             // SAFETY: as for rows.
             unsafe {
-                if rows >= LONG_PLANE {
-                    // Rows have shortcuts that nests lack, and a long plane is worth the look.
-                    for plane in 0..planes {
-                        let memory = memory.wrapping_offset((plane as isize).wrapping_mul(plane_stride));
-                        let packed = packed.wrapping_add(plane * rows * bytes);
-                        rows_leaf::<B, PACK>(memory, packed, rows, bytes, stride);
-                    }
-                } else if !<$shortcut>::planes::<B, PACK>(memory, packed, planes, plane_stride, rows, block, stride) {
+                if !<$shortcut>::planes::<B, PACK>(memory, packed, planes, plane_stride, rows, block, stride) {
                     rows::planes::<B, PACK>(memory, packed, planes, plane_stride, rows, block, stride);
                 }
             }
@@ -65,8 +57,12 @@ macro_rules! leaves {
         unsafe extern "C" fn list32_leaf<B: Block, const PACK: bool>(
             memory: *mut u8, packed: *mut u8, offsets: *const i32, count: usize, bytes: usize,
         ) {
-            // SAFETY: as for rows.
-            unsafe { list::list::<B, i32, PACK>(memory, packed, offsets, count, B::new(bytes)) }
+            // SAFETY: as for rows; the shortcut has moved the first blocks.
+            unsafe {
+                let done = <$shortcut>::list::<B, PACK>(memory, packed, offsets, count);
+                let packed = packed.add(done * bytes);
+                list::list::<B, i32, PACK>(memory, packed, offsets.add(done), count - done, B::new(bytes));
+            }
         }
 
         $(#[$feature])?
@@ -80,12 +76,13 @@ macro_rules! leaves {
         $(#[$feature])?
         unsafe extern "C" fn tile_leaf<B: Block, const PACK: bool>(
             memory: *mut u8, packed: *mut u8, outer: usize, outer_stride: isize, inner: usize, inner_stride: isize, bytes: usize,
+            pitch: usize,
         ) {
             let block = B::new(bytes);
             // SAFETY: as for rows.
             unsafe {
-                if !<$shortcut>::tile::<B, PACK>(memory, packed, outer, outer_stride, inner, inner_stride, block) {
-                    tile::tile::<B, PACK>(memory, packed, outer, outer_stride, inner, inner_stride, block);
+                if !<$shortcut>::tile::<B, PACK>(memory, packed, outer, outer_stride, inner, inner_stride, block, pitch) {
+                    tile::tile::<B, PACK>(memory, packed, outer, outer_stride, inner, inner_stride, block, pitch);
                 }
             }
         }
@@ -117,7 +114,7 @@ mod portable {
 
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
-    leaves!(#[target_feature(enable = "avx2")] runs::Stepped<32>, super::super::shortcut::None);
+    leaves!(#[target_feature(enable = "avx2")] runs::Stepped<32>, super::super::shortcut::Avx2);
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -186,6 +183,7 @@ fn avx512_class<S: Shape>(bytes: u64) -> S::Leaf {
         16 => S::leaf::<Exact<16>>(),
         32 => S::leaf::<Exact<32>>(),
         40 => S::leaf::<Exact<40>>(),
+        44 => S::leaf::<Exact<44>>(),
         48 => S::leaf::<Exact<48>>(),
         56 => S::leaf::<Exact<56>>(),
         64 => S::leaf::<Exact<64>>(),
@@ -194,6 +192,7 @@ fn avx512_class<S: Shape>(bytes: u64) -> S::Leaf {
         192 => S::leaf::<Exact<192>>(),
         256 => S::leaf::<Exact<256>>(),
         512 => S::leaf::<Exact<512>>(),
+        768 => S::leaf::<Exact<768>>(),
         3..16 => S::leaf::<Masked<16>>(),
         17..32 => S::leaf::<Masked<32>>(),
         33..64 => S::leaf::<Steps<32, 1>>(),
@@ -225,25 +224,38 @@ fn short_class<S: Shape>(bytes: u64) -> S::Leaf {
 macro_rules! selection {
     ($shape:ident: $leaf:ident, $what:literal, $pack:ident, $unpack:ident) => {
         #[doc = concat!("The leaf that packs ", $what, " of `bytes` bytes on a CPU of this level.")]
-        ///
-        /// `streaming` says that the footprint is beyond the cache, see [`streaming_threshold`](super::streaming_threshold). It
-        /// makes no difference yet.
         #[must_use]
-        pub fn $pack(level: Level, bytes: u64, streaming: bool) -> $leaf {
-            selection!(@choose $shape<true>, level, bytes, streaming)
+        pub fn $pack(level: Level, bytes: u64) -> $leaf {
+            selection!(@choose $shape<true>, level, bytes)
         }
 
+        selection!($shape: $leaf, $what, $unpack);
+    };
+    ($shape:ident: $leaf:ident, $what:literal, $unpack:ident) => {
         #[doc = concat!("The leaf that unpacks ", $what, " of `bytes` bytes on a CPU of this level.")]
-        ///
-        /// `streaming` says that the footprint is beyond the cache, see [`streaming_threshold`](super::streaming_threshold). It
-        /// makes no difference yet.
         #[must_use]
-        pub fn $unpack(level: Level, bytes: u64, streaming: bool) -> $leaf {
-            selection!(@choose $shape<false>, level, bytes, streaming)
+        pub fn $unpack(level: Level, bytes: u64) -> $leaf {
+            selection!(@choose $shape<false>, level, bytes)
         }
     };
-    (@choose $shape:ident<$pack:literal>, $level:ident, $bytes:ident, $streaming:ident) => {{
-        let _ = $streaming;
+    (streaming $shape:ident: $leaf:ident, $what:literal, $pack:ident, $unpack:ident) => {
+        #[doc = concat!("The leaf that packs ", $what, " of `bytes` bytes on a CPU of this level.")]
+        ///
+        /// `streaming` says that the footprint is beyond the cache, see [`streaming_threshold`](super::streaming_threshold):
+        /// rows of 128 to 2,048 bytes are then written around it with AVX-512.
+        #[must_use]
+        pub fn $pack(level: Level, bytes: u64, streaming: bool) -> $leaf {
+            #[cfg(target_arch = "x86_64")]
+            if streaming && level == Level::Avx512 && stream::LENGTHS.contains(&bytes) {
+                return avx512_class::<streaming::$shape>(bytes);
+            }
+            let _ = streaming;
+            selection!(@choose $shape<true>, level, bytes)
+        }
+
+        selection!($shape: $leaf, $what, $unpack);
+    };
+    (@choose $shape:ident<$pack:literal>, $level:ident, $bytes:ident) => {
         match $level {
             #[cfg(target_arch = "x86_64")]
             Level::Avx512 => avx512_class::<avx512::$shape<$pack>>($bytes),
@@ -251,14 +263,14 @@ macro_rules! selection {
             Level::Avx2 => avx2_class::<avx2::$shape<$pack>>($bytes),
             _ => portable_class::<portable::$shape<$pack>>($bytes),
         }
-    }};
+    };
 }
 
 #[cfg(target_arch = "x86_64")]
 mod streaming {
     use super::super::block::Block;
     use super::super::stream;
-    use super::{RowsFn, Shape};
+    use super::{PlanesFn, RowsFn, Shape};
 
     /// Rows packed around the cache.
     pub struct Rows;
@@ -268,6 +280,17 @@ mod streaming {
 
         fn leaf<B: Block>() -> RowsFn {
             rows_leaf::<B>
+        }
+    }
+
+    /// Planes of rows packed around the cache.
+    pub struct Planes;
+
+    impl Shape for Planes {
+        type Leaf = PlanesFn;
+
+        fn leaf<B: Block>() -> PlanesFn {
+            planes_leaf::<B>
         }
     }
 
@@ -282,31 +305,27 @@ mod streaming {
         // SAFETY: the caller keeps the contract of the leaf, and the features are those of the level.
         unsafe { stream::pack::<B>(memory, packed, rows, B::new(bytes), stride) }
     }
-}
 
-/// The leaf that packs rows of `bytes` bytes on a CPU of this level.
-///
-/// `streaming` says that the footprint is beyond the cache, see [`streaming_threshold`](super::streaming_threshold). It makes a
-/// difference for rows of 128 to 2,048 bytes with AVX-512: these are written around the cache.
-#[must_use]
-pub fn select_pack_rows(level: Level, bytes: u64, streaming: bool) -> RowsFn {
-    #[cfg(target_arch = "x86_64")]
-    if streaming && level == Level::Avx512 && (super::stream::SHORTEST..=super::stream::LONGEST).contains(&bytes) {
-        return avx512_class::<streaming::Rows>(bytes);
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,bmi2")]
+    unsafe extern "C" fn planes_leaf<B: Block>(
+        memory: *mut u8,
+        packed: *mut u8,
+        planes: usize,
+        plane_stride: isize,
+        rows: usize,
+        stride: isize,
+        bytes: usize,
+    ) {
+        for plane in 0..planes {
+            let memory = memory.wrapping_offset((plane as isize).wrapping_mul(plane_stride));
+            // SAFETY: as for rows.
+            unsafe { stream::pack::<B>(memory, packed.add(plane * rows * bytes), rows, B::new(bytes), stride) }
+        }
     }
-    selection!(@choose Rows<true>, level, bytes, streaming)
 }
 
-/// The leaf that unpacks rows of `bytes` bytes on a CPU of this level.
-///
-/// `streaming` says that the footprint is beyond the cache, see [`streaming_threshold`](super::streaming_threshold). It makes no
-/// difference yet.
-#[must_use]
-pub fn select_unpack_rows(level: Level, bytes: u64, streaming: bool) -> RowsFn {
-    selection!(@choose Rows<false>, level, bytes, streaming)
-}
-
-selection!(Planes: PlanesFn, "planes of rows", select_pack_planes, select_unpack_planes);
+selection!(streaming Rows: RowsFn, "rows", select_pack_rows, select_unpack_rows);
+selection!(streaming Planes: PlanesFn, "planes of rows", select_pack_planes, select_unpack_planes);
 selection!(List32: List32Fn, "listed blocks", select_pack_list32, select_unpack_list32);
 selection!(List64: List64Fn, "listed blocks", select_pack_list64, select_unpack_list64);
 selection!(Tile: TileFn, "tiled elements", select_pack_tile, select_unpack_tile);

@@ -37,6 +37,7 @@ pub(super) trait Shortcut {
 
     /// Tiles.
     #[inline(always)]
+    #[expect(clippy::too_many_arguments, reason = "two levels and the pitch")]
     unsafe fn tile<B: Block, const PACK: bool>(
         memory: *mut u8,
         packed: *mut u8,
@@ -45,8 +46,20 @@ pub(super) trait Shortcut {
         inner: usize,
         inner_stride: isize,
         block: B,
+        pitch: usize,
     ) -> bool {
         false
+    }
+
+    /// Listed blocks: how many of the first it has moved.
+    #[inline(always)]
+    unsafe fn list<B: Block, const PACK: bool>(
+        memory: *mut u8,
+        packed: *mut u8,
+        offsets: *const i32,
+        count: usize,
+    ) -> usize {
+        0
     }
 }
 
@@ -55,7 +68,40 @@ pub(super) struct None;
 
 impl Shortcut for None {}
 
-/// Shuffles of short rows and transposed tiles.
+/// Reversed rows.
+#[cfg(target_arch = "x86_64")]
+pub(super) struct Avx2;
+
+#[cfg(target_arch = "x86_64")]
+impl Shortcut for Avx2 {
+    #[inline(always)]
+    unsafe fn rows<B: Block, const PACK: bool>(
+        memory: *mut u8,
+        packed: *mut u8,
+        rows: usize,
+        _: B,
+        stride: isize,
+    ) -> bool {
+        // SAFETY: the caller's guarantee.
+        unsafe { super::reversed::try_planes::<B, PACK>(memory, packed, 1, 0, rows, stride) }
+    }
+
+    #[inline(always)]
+    unsafe fn planes<B: Block, const PACK: bool>(
+        memory: *mut u8,
+        packed: *mut u8,
+        planes: usize,
+        plane_stride: isize,
+        rows: usize,
+        _: B,
+        stride: isize,
+    ) -> bool {
+        // SAFETY: the caller's guarantee.
+        unsafe { super::reversed::try_planes::<B, PACK>(memory, packed, planes, plane_stride, rows, stride) }
+    }
+}
+
+/// Reversed rows, shuffles of short rows, gathers and transposed tiles.
 #[cfg(target_arch = "x86_64")]
 pub(super) struct Avx512;
 
@@ -70,8 +116,39 @@ impl Shortcut for Avx512 {
         stride: isize,
     ) -> bool {
         // SAFETY: the caller's guarantee.
-        B::EXACT <= super::window::WIDEST
-            && unsafe { super::window::try_rows::<PACK>(memory, packed, rows, block.bytes(), stride) }
+        unsafe { Self::planes::<B, PACK>(memory, packed, 1, 0, rows, block, stride) }
+    }
+
+    #[inline(always)]
+    unsafe fn planes<B: Block, const PACK: bool>(
+        memory: *mut u8,
+        packed: *mut u8,
+        planes: usize,
+        plane_stride: isize,
+        rows: usize,
+        block: B,
+        stride: isize,
+    ) -> bool {
+        use super::{gather, reversed, window};
+        let bytes = block.bytes();
+        // SAFETY: the caller's guarantee.
+        unsafe {
+            B::EXACT <= window::WIDEST
+                && window::try_planes::<PACK>(memory, packed, planes, plane_stride, rows, bytes, stride)
+                || reversed::try_planes::<B, PACK>(memory, packed, planes, plane_stride, rows, stride)
+                || PACK && gather::try_planes::<B>(memory, packed, planes, plane_stride, rows, block, stride)
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn list<B: Block, const PACK: bool>(
+        memory: *mut u8,
+        packed: *mut u8,
+        offsets: *const i32,
+        count: usize,
+    ) -> usize {
+        // SAFETY: the caller's guarantee.
+        if PACK { unsafe { super::gather::list::<B>(memory, packed, offsets, count) } } else { 0 }
     }
 
     #[inline(always)]
@@ -83,6 +160,7 @@ impl Shortcut for Avx512 {
         inner: usize,
         inner_stride: isize,
         block: B,
+        pitch: usize,
     ) -> bool {
         use super::transpose::tile;
         const MANY: usize = 1 << 14;
@@ -92,11 +170,11 @@ impl Shortcut for Avx512 {
         // SAFETY: the caller's guarantee, and the elements of a row are neighbours.
         unsafe {
             match B::EXACT {
-                4 => tile::<B, 16, PACK>(memory, packed, outer, inner, inner_stride, block),
-                8 => tile::<B, 8, PACK>(memory, packed, outer, inner, inner_stride, block),
+                4 => tile::<B, 16, PACK>(memory, packed, outer, inner, inner_stride, block, pitch),
+                8 => tile::<B, 8, PACK>(memory, packed, outer, inner, inner_stride, block, pitch),
                 // A pack of many such elements is faster without transposing.
                 16 if !PACK || outer.saturating_mul(inner) <= MANY => {
-                    tile::<B, 4, PACK>(memory, packed, outer, inner, inner_stride, block)
+                    tile::<B, 4, PACK>(memory, packed, outer, inner, inner_stride, block, pitch)
                 }
                 _ => return false,
             }

@@ -21,16 +21,15 @@ const BUFFER: usize = 4096;
 
 /// The shortest rows for which it pays: at 128 bytes of every 512 it was level to 1.4 times as fast, at 1,024 of 4,096 1.2 to 1.8
 /// times (64 MiB packed, Sapphire Rapids); at 32 of 256 and 8 of 64 it lost up to a fifth.
-pub(super) const SHORTEST: u64 = 128;
-
-/// The longest rows that go through the buffer.
-pub(super) const LONGEST: u64 = BUFFER as u64 / 2;
+///
+/// The longest fill half of the buffer.
+pub(super) const LENGTHS: std::ops::RangeInclusive<u64> = 128..=BUFFER as u64 / 2;
 
 /// Room for whole lines.
 #[repr(C, align(64))]
 struct Buffer(core::mem::MaybeUninit<[u8; BUFFER + LINE]>);
 
-/// Packs rows of 1 to [`LONGEST`] bytes.
+/// Packs rows of 1 byte to half of the buffer.
 ///
 /// Fetching ahead may name addresses past the last row; a prefetch neither reads into a register nor faults.
 ///

@@ -43,6 +43,7 @@ pub(super) fn columns(memory: *mut u8, outer_stride: isize) -> (usize, usize) {
 ///
 /// The contract of [`TileFn`](super::TileFn).
 #[inline(always)]
+#[expect(clippy::too_many_arguments, reason = "two levels and the pitch")]
 pub(super) unsafe fn tile<B: Block, const PACK: bool>(
     memory: *mut u8,
     packed: *mut u8,
@@ -51,6 +52,7 @@ pub(super) unsafe fn tile<B: Block, const PACK: bool>(
     inner: usize,
     inner_stride: isize,
     block: B,
+    pitch: usize,
 ) {
     let (mut width, full) = columns(memory, outer_stride);
     let mut first = 0;
@@ -58,7 +60,7 @@ pub(super) unsafe fn tile<B: Block, const PACK: bool>(
         width = width.min(outer - first);
         // SAFETY: the caller's guarantee for a part of the columns.
         unsafe {
-            strip::<B, PACK>(memory, packed, first..first + width, outer_stride, 0..inner, inner, inner_stride, block)
+            strip::<B, PACK>(memory, packed, first..first + width, outer_stride, 0..inner, inner_stride, block, pitch)
         };
         first += width;
         width = full;
@@ -69,7 +71,7 @@ pub(super) unsafe fn tile<B: Block, const PACK: bool>(
 ///
 /// # Safety
 ///
-/// The contract of [`TileFn`](super::TileFn) for the elements in these ranges; a column has `inner` elements.
+/// The contract of [`TileFn`](super::TileFn) for the elements in these ranges.
 #[inline(always)]
 #[expect(clippy::too_many_arguments, reason = "a nest and two ranges")]
 pub(super) unsafe fn strip<B: Block, const PACK: bool>(
@@ -78,9 +80,9 @@ pub(super) unsafe fn strip<B: Block, const PACK: bool>(
     columns: Range<usize>,
     outer_stride: isize,
     rows: Range<usize>,
-    inner: usize,
     inner_stride: isize,
     block: B,
+    pitch: usize,
 ) {
     let bytes = block.bytes();
     // A line that is evicted while it is read costs little; measured, a pack prefers longer runs of packed bytes.
@@ -95,7 +97,7 @@ pub(super) unsafe fn strip<B: Block, const PACK: bool>(
             for row in 0..height {
                 // SAFETY: the caller guarantees each element of the ranges.
                 unsafe {
-                    let packed = packed.add((column * inner + first + row) * bytes);
+                    let packed = packed.add(column * pitch + (first + row) * bytes);
                     transfer::<B, PACK>(block, memory.wrapping_offset(inner_stride.wrapping_mul(row as isize)), packed);
                 }
             }

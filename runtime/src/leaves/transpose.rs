@@ -25,9 +25,9 @@ pub(super) unsafe fn tile<B: Block, const N: usize, const PACK: bool>(
     inner: usize,
     inner_stride: isize,
     block: B,
+    pitch: usize,
 ) {
     let bytes = LINE / N;
-    let column = inner * bytes;
     let whole = inner / N * N;
     // Squares are aligned to lines of `memory` if all rows agree on where these begin.
     let mut first = 0;
@@ -36,16 +36,16 @@ pub(super) unsafe fn tile<B: Block, const N: usize, const PACK: bool>(
     unsafe {
         if lead < N && inner_stride % LINE as isize == 0 && (memory as usize).is_multiple_of(bytes) {
             first = lead.min(outer);
-            strip::<B, PACK>(memory, packed, 0..first, bytes as isize, 0..inner, inner, inner_stride, block);
+            strip::<B, PACK>(memory, packed, 0..first, bytes as isize, 0..inner, inner_stride, block, pitch);
         }
         while outer - first >= N {
             let mut line = memory.add(first * bytes);
-            let mut dense = packed.add(first * column);
+            let mut dense = packed.add(first * pitch);
             for _ in 0..inner / N {
                 if PACK {
-                    square::<N>(dense, column as isize, line, inner_stride);
+                    square::<N>(dense, pitch as isize, line, inner_stride);
                 } else {
-                    square::<N>(line, inner_stride, dense, column as isize);
+                    square::<N>(line, inner_stride, dense, pitch as isize);
                 }
                 line = line.wrapping_offset(inner_stride.wrapping_mul(N as isize));
                 dense = dense.add(LINE);
@@ -56,13 +56,13 @@ pub(super) unsafe fn tile<B: Block, const N: usize, const PACK: bool>(
                 first..first + N,
                 bytes as isize,
                 whole..inner,
-                inner,
                 inner_stride,
                 block,
+                pitch,
             );
             first += N;
         }
-        strip::<B, PACK>(memory, packed, first..outer, bytes as isize, 0..inner, inner, inner_stride, block);
+        strip::<B, PACK>(memory, packed, first..outer, bytes as isize, 0..inner, inner_stride, block, pitch);
     }
 }
 

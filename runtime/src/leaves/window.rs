@@ -89,15 +89,39 @@ const fn group(bytes: usize, step: usize, [group, vector, alone]: [usize; 3]) ->
     best
 }
 
-/// Moves the rows and says `true` if shuffles serve them better than one move for each row.
+/// Planes of rows at a short stride, as both sides see them.
+#[derive(Clone, Copy)]
+struct Nest {
+    memory: *mut u8,
+    packed: *mut u8,
+    planes: usize,
+    plane_stride: isize,
+    rows: usize,
+    bytes: usize,
+    step: usize,
+}
+
+impl Nest {
+    /// Where each plane begins, on both sides.
+    fn each(self) -> impl Iterator<Item = (*mut u8, *mut u8)> {
+        (0..self.planes).map(move |plane| {
+            let memory = self.memory.wrapping_offset((plane as isize).wrapping_mul(self.plane_stride));
+            (memory, self.packed.wrapping_add(plane * self.rows * self.bytes))
+        })
+    }
+}
+
+/// Moves the planes and says `true` if shuffles serve them better than one move for each row.
 ///
 /// # Safety
 ///
-/// The contract of [`RowsFn`](super::RowsFn), and the features of [`Level::Avx512`](super::Level::Avx512).
+/// The contract of [`PlanesFn`](super::PlanesFn), and the features of [`Level::Avx512`](super::Level::Avx512).
 #[inline(always)]
-pub(super) unsafe fn try_rows<const PACK: bool>(
+pub(super) unsafe fn try_planes<const PACK: bool>(
     memory: *mut u8,
     packed: *mut u8,
+    planes: usize,
+    plane_stride: isize,
     rows: usize,
     bytes: usize,
     stride: isize,
@@ -108,27 +132,28 @@ pub(super) unsafe fn try_rows<const PACK: bool>(
         return false;
     }
     // SAFETY: the caller's guarantee, and the shape has just been checked.
-    unsafe { choose::<PACK>(memory, packed, rows, bytes, step) }
+    unsafe { choose::<PACK>(&Nest { memory, packed, planes, plane_stride, rows, bytes, step }) }
 }
 
 /// Picks the number of vectors in a span.
 ///
 /// # Safety
 ///
-/// As for [`try_rows`], with 1 <= bytes <= [`WIDEST`] and bytes <= step <= [`FARTHEST`].
+/// As for [`try_planes`], with 1 <= bytes <= [`WIDEST`] and bytes <= step <= [`FARTHEST`].
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,bmi2")]
 #[inline(never)]
-unsafe fn choose<const PACK: bool>(memory: *mut u8, packed: *mut u8, rows: usize, bytes: usize, step: usize) -> bool {
+unsafe fn choose<const PACK: bool>(nest: &Nest) -> bool {
+    let &Nest { bytes, step, .. } = nest;
     let Group { vectors, rows: count } = GROUPS[usize::from(PACK)][bytes.min(WIDEST)][step.min(FARTHEST)];
     let count = count as usize;
     // SAFETY: the caller's guarantee.
     unsafe {
         match vectors {
-            1 => move_rows::<1, PACK>(memory, packed, rows, bytes, step, count),
-            2 if PACK && (bytes | step).is_multiple_of(4) => pack_words(memory, packed, rows, bytes, step, count),
-            2 => move_rows::<2, PACK>(memory, packed, rows, bytes, step, count),
-            3 => move_rows::<3, PACK>(memory, packed, rows, bytes, step, count),
-            4 => move_rows::<4, PACK>(memory, packed, rows, bytes, step, count),
+            1 => move_planes::<1, PACK>(nest, count),
+            2 if PACK && (bytes | step).is_multiple_of(4) => pack_words(nest, count),
+            2 => move_planes::<2, PACK>(nest, count),
+            3 => move_planes::<3, PACK>(nest, count),
+            4 => move_planes::<4, PACK>(nest, count),
             _ => return false,
         }
     }
@@ -140,106 +165,112 @@ unsafe fn choose<const PACK: bool>(memory: *mut u8, packed: *mut u8, rows: usize
 ///
 /// # Safety
 ///
-/// As for [`move_rows`].
+/// As for [`move_planes`].
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,bmi2")]
 #[inline]
-unsafe fn pack_words(
-    mut memory: *mut u8,
-    mut packed: *mut u8,
-    mut rows: usize,
-    bytes: usize,
-    step: usize,
-    count: usize,
-) {
+unsafe fn pack_words(nest: &Nest, count: usize) {
+    let &Nest { bytes, step, .. } = nest;
     let [shuffle, _] = gathering::<2>(bytes, step);
     let index = _mm512_srli_epi32::<2>(_mm512_and_si512(shuffle.index, _mm512_set1_epi32(0xff)));
     let dense = count * bytes;
-    // SAFETY: as in `move_rows`.
-    unsafe {
-        let spare = (2 * VECTOR / step + 2).max(VECTOR / bytes + 2).max(count);
-        let mut group = || {
-            let low = _mm512_loadu_si512(memory.cast());
-            let high = _mm512_loadu_si512(memory.add(VECTOR).cast());
-            _mm512_storeu_si512(packed.cast(), _mm512_permutex2var_epi32(low, index, high));
-            memory = memory.add(count * step);
-            packed = packed.add(dense);
-        };
-        while rows > spare + 3 * count {
-            (0..4).for_each(|_| group());
-            rows -= 4 * count;
+    // The fewest rows that are as long as the vectors.
+    let least = ((2 * VECTOR - bytes).div_ceil(step) + 1).max(VECTOR.div_ceil(bytes)).max(count);
+    for (mut memory, mut packed) in nest.each() {
+        let mut rows = nest.rows;
+        // SAFETY: as in `move_planes`.
+        unsafe {
+            let mut group = || {
+                let low = _mm512_loadu_si512(memory.cast());
+                let high = _mm512_loadu_si512(memory.add(VECTOR).cast());
+                _mm512_storeu_si512(packed.cast(), _mm512_permutex2var_epi32(low, index, high));
+                memory = memory.add(count * step);
+                packed = packed.add(dense);
+            };
+            while rows >= least + 3 * count {
+                (0..4).for_each(|_| group());
+                rows -= 4 * count;
+            }
+            while rows >= least {
+                group();
+                rows -= count;
+            }
+            while rows > 0 {
+                let held = rows.min(count);
+                let end = (held - 1) * step + bytes;
+                let low = _mm512_maskz_loadu_epi8(low_bits(end.min(VECTOR)), memory.cast());
+                let beyond = low_bits(end.saturating_sub(VECTOR).min(VECTOR));
+                let high = _mm512_maskz_loadu_epi8(beyond, memory.wrapping_add(VECTOR).cast());
+                let words = _mm512_permutex2var_epi32(low, index, high);
+                _mm512_mask_storeu_epi8(packed.cast(), low_bits(held * bytes), words);
+                memory = memory.wrapping_add(held * step);
+                packed = packed.add(held * bytes);
+                rows -= held;
+            }
         }
-        while rows > spare {
-            group();
-            rows -= count;
-        }
-        move_rows::<2, true>(memory, packed, rows, bytes, step, count);
     }
 }
 
-/// Moves groups of `count` rows, each group spanning `N` vectors.
+/// Moves planes in groups of `count` rows, each group spanning `N` vectors.
 ///
 /// # Safety
 ///
 /// As for [`choose`]; `count` rows span at most `N` vectors and fill at most one.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,bmi2")]
 #[inline]
-unsafe fn move_rows<const N: usize, const PACK: bool>(
-    mut memory: *mut u8,
-    mut packed: *mut u8,
-    mut rows: usize,
-    bytes: usize,
-    step: usize,
-    count: usize,
-) {
+unsafe fn move_planes<const N: usize, const PACK: bool>(nest: &Nest, count: usize) {
+    let &Nest { bytes, step, .. } = nest;
     let shuffles = if PACK { gathering::<N>(bytes, step) } else { spreading::<N>(bytes, step) };
     let full = masks::<N, PACK>(&shuffles, bytes, step, count);
     let span = count * step;
     let dense = count * bytes;
-    // SAFETY: while more than `spare` rows are left, N whole vectors of `memory` and one of `packed` end before the last row does:
-    // (rows - 1) * step + bytes >= rows * bytes, and `spare` rows are at least as long as the vectors. After that masks leave out
-    // what is beyond.
-    unsafe {
-        let spare = if PACK { (N * VECTOR / step + 2).max(VECTOR / bytes + 2) } else { VECTOR / bytes + 2 }.max(count);
-        while rows > spare {
-            if PACK {
-                let mut rows = _mm512_permutexvar_epi8(shuffles[0].index, _mm512_loadu_si512(memory.cast()));
-                for (part, shuffle) in shuffles.iter().enumerate().skip(1) {
-                    let vector = _mm512_loadu_si512(memory.add(part * VECTOR).cast());
-                    rows = _mm512_mask_permutexvar_epi8(rows, shuffle.inside, shuffle.index, vector);
+    let spare = if PACK { (N * VECTOR / step + 2).max(VECTOR / bytes + 2) } else { VECTOR / bytes + 2 }.max(count);
+    for (mut memory, mut packed) in nest.each() {
+        let mut rows = nest.rows;
+        // SAFETY: while more than `spare` rows are left, N whole vectors of `memory` and one of `packed` end before the last row
+        // does: (rows - 1) * step + bytes >= rows * bytes, and `spare` rows are at least as long as the vectors. After that masks
+        // leave out what is beyond.
+        unsafe {
+            while rows > spare {
+                if PACK {
+                    let mut rows = _mm512_permutexvar_epi8(shuffles[0].index, _mm512_loadu_si512(memory.cast()));
+                    for (part, shuffle) in shuffles.iter().enumerate().skip(1) {
+                        let vector = _mm512_loadu_si512(memory.add(part * VECTOR).cast());
+                        rows = _mm512_mask_permutexvar_epi8(rows, shuffle.inside, shuffle.index, vector);
+                    }
+                    _mm512_storeu_si512(packed.cast(), rows);
+                } else {
+                    let rows = _mm512_loadu_si512(packed.cast());
+                    for part in 0..N {
+                        let spread = _mm512_permutexvar_epi8(shuffles[part].index, rows);
+                        _mm512_mask_storeu_epi8(memory.add(part * VECTOR).cast(), full[part], spread);
+                    }
                 }
-                _mm512_storeu_si512(packed.cast(), rows);
-            } else {
-                let rows = _mm512_loadu_si512(packed.cast());
-                for part in 0..N {
-                    let spread = _mm512_permutexvar_epi8(shuffles[part].index, rows);
-                    _mm512_mask_storeu_epi8(memory.add(part * VECTOR).cast(), full[part], spread);
-                }
+                memory = memory.add(span);
+                packed = packed.add(dense);
+                rows -= count;
             }
-            memory = memory.add(span);
-            packed = packed.add(dense);
-            rows -= count;
-        }
-        while rows > 0 {
-            let held = rows.min(count);
-            let there = masks::<N, PACK>(&shuffles, bytes, step, held);
-            let here = low_bits(held * bytes);
-            if PACK {
-                let mut rows = _mm512_setzero_si512();
-                for part in 0..N {
-                    let vector = _mm512_maskz_loadu_epi8(there[part], memory.wrapping_add(part * VECTOR).cast());
-                    rows = _mm512_mask_permutexvar_epi8(rows, shuffles[part].inside, shuffles[part].index, vector);
+            while rows > 0 {
+                let held = rows.min(count);
+                let there = masks::<N, PACK>(&shuffles, bytes, step, held);
+                let here = low_bits(held * bytes);
+                if PACK {
+                    let mut rows = _mm512_setzero_si512();
+                    for part in 0..N {
+                        let vector = _mm512_maskz_loadu_epi8(there[part], memory.wrapping_add(part * VECTOR).cast());
+                        rows = _mm512_mask_permutexvar_epi8(rows, shuffles[part].inside, shuffles[part].index, vector);
+                    }
+                    _mm512_mask_storeu_epi8(packed.cast(), here, rows);
+                } else {
+                    let rows = _mm512_maskz_loadu_epi8(here, packed.cast());
+                    for part in 0..N {
+                        let spread = _mm512_permutexvar_epi8(shuffles[part].index, rows);
+                        _mm512_mask_storeu_epi8(memory.wrapping_add(part * VECTOR).cast(), there[part], spread);
+                    }
                 }
-                _mm512_mask_storeu_epi8(packed.cast(), here, rows);
-            } else {
-                let rows = _mm512_maskz_loadu_epi8(here, packed.cast());
-                for part in 0..N {
-                    let spread = _mm512_permutexvar_epi8(shuffles[part].index, rows);
-                    _mm512_mask_storeu_epi8(memory.wrapping_add(part * VECTOR).cast(), there[part], spread);
-                }
+                memory = memory.wrapping_add(held * step);
+                packed = packed.add(held * bytes);
+                rows -= held;
             }
-            memory = memory.wrapping_add(held * step);
-            packed = packed.add(held * bytes);
-            rows -= held;
         }
     }
 }

@@ -151,12 +151,23 @@ fn step(plan: &Plan, id: StepId, memory: i64, packed: usize, bytes: &mut [i64]) 
                 copy(bytes, memory + row as i64 * stride, packed + (row * length) as usize, *length);
             }
         }
-        Step::Planes { planes, plane_stride, rows, stride, bytes: length }
-        | Step::Tile { planes, plane_stride, rows, stride, bytes: length } => {
+        Step::Planes { planes, plane_stride, rows, stride, bytes: length } => {
             for plane in 0..*planes {
                 for row in 0..*rows {
                     let offset = plane as i64 * plane_stride + row as i64 * stride;
                     copy(bytes, memory + offset, packed + ((plane * rows + row) * length) as usize, *length);
+                }
+            }
+        }
+        Step::Tile { planes, plane_stride, layers, layer_stride, rows, stride, bytes: length } => {
+            let mut position = packed;
+            for plane in 0..*planes as i64 {
+                for layer in 0..*layers as i64 {
+                    for row in 0..*rows as i64 {
+                        let offset = plane * plane_stride + layer * layer_stride + row * stride;
+                        copy(bytes, memory + offset, position, *length);
+                        position += *length as usize;
+                    }
                 }
             }
         }

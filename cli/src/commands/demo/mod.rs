@@ -108,7 +108,7 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
             Err(error) => writeln!(out, "no GPU is used: {error}")?,
         }
     }
-    let plan = Plan::new(&canonicalise(&lowered).layout, &Engine::new().target());
+    let plan = Plan::new(&canonicalise(&lowered).layout);
     writeln!(out, "plan for this processor")?;
     write!(out, "{}", report::shortened(&plan.to_string(), 16, 110))?;
 

@@ -2,9 +2,6 @@
 
 use cranelift_codegen::ir::{Type, types};
 
-/// Pieces of up to so many bytes are moved inline; longer ones by a leaf.
-pub(super) const INLINE_BYTES: u64 = 64;
-
 /// One load and one store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Chunk {
@@ -39,6 +36,7 @@ pub(super) fn chunks(bytes: u64) -> Vec<Chunk> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::INLINE_BYTES;
 
     #[test]
     fn chunks_cover_exactly_the_piece() {

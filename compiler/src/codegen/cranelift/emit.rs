@@ -1,8 +1,8 @@
 //! From the steps of a plan to Cranelift's intermediate form.
 
 use super::Leaf;
-use super::copy::{INLINE_BYTES, chunks};
-use crate::plan::{Direction, Offsets, Part, Plan, Step, StepId, is_mirrored};
+use super::copy::chunks;
+use crate::plan::{Direction, INLINE_BYTES, Offsets, Part, Plan, Step, StepId};
 use cranelift_codegen::ir::{
     AbiParam, BlockArg, ExtFuncData, ExternalName, FuncRef, InstBuilder, MemFlagsData, Signature, UserExternalName,
     UserExternalNameRef, Value, types,
@@ -15,9 +15,6 @@ const UNROLLED_WORDS: u64 = 16;
 
 /// A leaf moves so many rows or more; fewer are inline.
 const LEAF_ROWS: u64 = 8;
-
-/// Lists of short runs up to this length become constants.
-const UNROLLED_RUNS: usize = 64;
 
 /// The leaves and lists that a kernel refers to, in the order of their first use.
 #[derive(Default)]
@@ -215,44 +212,7 @@ impl Emitter<'_, '_> {
         }
     }
 
-    /// Rows that lie in memory in reverse, word by word: whole vectors are turned round in registers.
-    fn mirrored(&mut self, rows: u64, bytes: u64, place: Place) {
-        let width = 16 / bytes;
-        let (vectors, rest) = (rows / width, rows % width);
-        let vector = |emitter: &mut Self, place: Place| {
-            // The vector begins in memory with its last row.
-            let below = place.further(-(((width - 1) * bytes) as i64), 0);
-            let Place { memory, offset, packed, position } = emitter.near(below, 16);
-            let turned = (0..16u8).map(|byte| {
-                let row = byte / bytes as u8;
-                (width as u8 - 1 - row) * bytes as u8 + byte % bytes as u8
-            });
-            let mask = emitter.builder.func.dfg.immediates.push(turned.collect::<Vec<u8>>().into());
-            let flags = MemFlagsData::new().with_notrap();
-            let (from, from_at, to, to_at) = match emitter.direction {
-                Direction::Pack => (memory, offset, packed, position),
-                Direction::Unpack => (packed, position, memory, offset),
-            };
-            let words = emitter.builder.ins().load(types::I8X16, flags, from, from_at as i32);
-            let words = emitter.builder.ins().shuffle(words, words, mask);
-            emitter.builder.ins().store(flags, words, to, to_at as i32);
-        };
-        if vectors <= UNROLLED_WORDS {
-            for index in 0..vectors {
-                vector(self, place.further(-((index * 16) as i64), index * 16));
-            }
-        } else {
-            self.counted(place, vectors, -16, 16, vector);
-        }
-        for row in rows - rest..rows {
-            self.copy(bytes, place.further(-((row * bytes) as i64), row * bytes));
-        }
-    }
-
     fn rows(&mut self, rows: u64, stride: i64, bytes: u64, place: Place) {
-        if is_mirrored(rows, stride, bytes) {
-            return self.mirrored(rows, bytes, place);
-        }
         if (rows >= LEAF_ROWS && !self.small()) || bytes > INLINE_BYTES {
             let (memory, packed) = self.pointers(place);
             let [rows, length, stride] = [rows as i64, bytes as i64, stride].map(|value| self.constant(value));
@@ -295,27 +255,34 @@ impl Emitter<'_, '_> {
             Step::Copy { bytes } => self.copy(bytes, place),
             Step::Rows { rows, stride, bytes } => self.rows(rows, stride, bytes, place),
             Step::Planes { planes, plane_stride, rows, stride, bytes } => {
-                if is_mirrored(rows, stride, bytes) {
-                    self.counted(place, planes, plane_stride, rows * bytes, |emitter, place| {
-                        emitter.mirrored(rows, bytes, place);
-                    });
-                } else if self.small() || (self.words(id) <= UNROLLED_WORDS && rows < LEAF_ROWS) {
+                if self.small() || (self.words(id) <= UNROLLED_WORDS && rows < LEAF_ROWS) {
                     for plane in 0..planes {
                         let shift = (plane as i64).wrapping_mul(plane_stride);
                         self.rows(rows, stride, bytes, place.further(shift, plane * rows * bytes));
                     }
                 } else {
-                    self.nest(Leaf::Planes(bytes), [planes as i64, plane_stride, rows as i64, stride], bytes, place);
+                    let numbers = [planes as i64, plane_stride, rows as i64, stride, bytes as i64];
+                    self.nest(Leaf::Planes(bytes), &numbers, place);
                 }
             }
-            Step::Tile { planes, plane_stride, rows, stride, bytes } if self.small() => {
+            Step::Tile { planes, plane_stride, layers, layer_stride, rows, stride, bytes } if self.small() => {
                 for plane in 0..planes {
-                    let shift = (plane as i64).wrapping_mul(plane_stride);
-                    self.rows(rows, stride, bytes, place.further(shift, plane * rows * bytes));
+                    for layer in 0..layers {
+                        let shift = (plane as i64).wrapping_mul(plane_stride);
+                        let shift = shift.wrapping_add((layer as i64).wrapping_mul(layer_stride));
+                        self.rows(rows, stride, bytes, place.further(shift, (plane * layers + layer) * rows * bytes));
+                    }
                 }
             }
-            Step::Tile { planes, plane_stride, rows, stride, bytes } => {
-                self.nest(Leaf::Tile(bytes), [planes as i64, plane_stride, rows as i64, stride], bytes, place);
+            Step::Tile { planes, plane_stride, layers, layer_stride, rows, stride, bytes } => {
+                let (layer, pitch) = (rows * bytes, layers * rows * bytes);
+                let numbers = [planes as i64, plane_stride, rows as i64, stride, bytes as i64, pitch as i64];
+                let tile = |emitter: &mut Self, place| emitter.nest(Leaf::Tile(bytes), &numbers, place);
+                if layers == 1 {
+                    tile(self, place);
+                } else {
+                    self.counted(place, layers, layer_stride, layer, tile);
+                }
             }
             Step::List { ref offsets, bytes } => {
                 if self.small() || ((offsets.len() as u64) < LEAF_ROWS && bytes <= INLINE_BYTES) {
@@ -334,8 +301,7 @@ impl Emitter<'_, '_> {
                 self.call(leaf, &[memory, packed, table, count, length]);
             }
             Step::Runs(ref table) => {
-                // A leaf moves long runs faster than straight code that calls for each.
-                if table.runs.len() <= UNROLLED_RUNS && table.runs.iter().all(|run| run.count <= INLINE_BYTES) {
+                if table.is_unrolled() {
                     for (run, &position) in table.runs.iter().zip(table.positions.iter()) {
                         self.copy(run.count, place.further(run.offset, position));
                     }
@@ -372,10 +338,11 @@ impl Emitter<'_, '_> {
         }
     }
 
-    fn nest(&mut self, leaf: Leaf, [planes, plane_stride, rows, stride]: [i64; 4], bytes: u64, place: Place) {
+    /// A call with constants after the pointers.
+    fn nest(&mut self, leaf: Leaf, numbers: &[i64], place: Place) {
         let (memory, packed) = self.pointers(place);
-        let numbers = [planes, plane_stride, rows, stride, bytes as i64].map(|value| self.constant(value));
-        let [planes, plane_stride, rows, stride, bytes] = numbers;
-        self.call(leaf, &[memory, packed, planes, plane_stride, rows, stride, bytes]);
+        let numbers = numbers.iter().map(|&value| self.constant(value));
+        let arguments: Vec<Value> = [memory, packed].into_iter().chain(numbers).collect();
+        self.call(leaf, &arguments);
     }
 }

@@ -34,7 +34,8 @@ pub enum Leaf {
     Rows(u64),
     /// `fn(memory, packed, planes, plane_stride, rows, stride, bytes)`, for rows of this length.
     Planes(u64),
-    /// The same in tiles.
+    /// `fn(memory, packed, planes, plane_stride, rows, stride, bytes, pitch)`, in tiles, with `pitch` packed bytes from
+    /// plane to plane.
     Tile(u64),
     /// `fn(memory, packed, offsets, count, bytes)` with 32-bit offsets, for blocks of this length.
     List32(u64),
@@ -89,9 +90,9 @@ pub enum CodegenError {
 /// ```
 /// use dtc_compiler::codegen::cranelift::Compiler;
 /// use dtc_compiler::layout::Layout;
-/// use dtc_compiler::plan::{Direction, Level, Plan, Target};
+/// use dtc_compiler::plan::{Direction, Level, Plan};
 /// let text = "layout lb 0 extent 24 {\n  %0 = runs [(0 8) (12 4)] x byte\n  root %0\n}";
-/// let plan = Plan::new(&Layout::parse(text)?, &Target::default());
+/// let plan = Plan::new(&Layout::parse(text)?);
 /// let compiler = Compiler::new(Level::Portable)?;
 /// assert!(!compiler.compile(&plan, Direction::Pack)?.code.is_empty());
 /// assert!(compiler.intermediate(&plan, Direction::Pack).contains("load.i64"));

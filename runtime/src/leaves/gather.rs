@@ -1,0 +1,120 @@
+//! Packs of blocks of 4 and 8 bytes far apart, a vector at a time.
+//!
+//! Moved one by one, such blocks are bound by their stores. A gather loads a whole vector of them, for one store: a third faster in
+//! the first-level cache, a tenth in the second. Beyond that memory decides, and single loads are a little faster.
+
+use core::arch::x86_64::{
+    __m512i, _mm256_loadu_si256, _mm512_castsi512_si256, _mm512_i32gather_epi32, _mm512_i32gather_epi64,
+    _mm512_loadu_si512, _mm512_mullo_epi32, _mm512_set1_epi32, _mm512_setr_epi32, _mm512_storeu_si512,
+};
+
+use super::block::Block;
+use super::rows;
+use super::tile::LINE;
+
+/// More blocks than this lie in more lines than the second-level cache holds.
+const MOST: usize = 1 << 14;
+
+/// The longest stride at which the places of a vector of blocks fit 32 bits.
+const FARTHEST: usize = 1 << 26;
+
+/// Blocks of a vector; 0 if there is no gather for them.
+const fn lanes(bytes: usize) -> usize {
+    match bytes {
+        4 | 8 => LINE / bytes,
+        _ => 0,
+    }
+}
+
+/// Packs blocks at listed offsets, whole vectors of them, and says how many it has packed.
+///
+/// # Safety
+///
+/// The contract of [`List32Fn`](super::List32Fn), and the features of [`Level::Avx512`](super::Level::Avx512).
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,bmi2")]
+#[inline]
+pub(super) unsafe fn list<B: Block>(memory: *mut u8, packed: *mut u8, offsets: *const i32, count: usize) -> usize {
+    let lanes = const { lanes(B::EXACT) };
+    if lanes == 0 || count > MOST {
+        return 0;
+    }
+    let mut done = 0;
+    // SAFETY: the caller guarantees the offsets, the block at each of them, and `packed`.
+    unsafe {
+        while count - done >= lanes {
+            let offsets = offsets.add(done);
+            let blocks = if B::EXACT == 4 {
+                _mm512_i32gather_epi32::<1>(_mm512_loadu_si512(offsets.cast()), memory.cast())
+            } else {
+                _mm512_i32gather_epi64::<1>(_mm256_loadu_si256(offsets.cast()), memory.cast())
+            };
+            _mm512_storeu_si512(packed.add(done * B::EXACT).cast(), blocks);
+            done += lanes;
+        }
+    }
+    done
+}
+
+/// Packs planes of rows and says `true` if there are enough of a length that gathers serve.
+///
+/// # Safety
+///
+/// The contract of [`PlanesFn`](super::PlanesFn) in a pack, and the features of [`Level::Avx512`](super::Level::Avx512).
+#[inline(always)]
+pub(super) unsafe fn try_planes<B: Block>(
+    memory: *mut u8,
+    packed: *mut u8,
+    planes: usize,
+    plane_stride: isize,
+    rows: usize,
+    block: B,
+    stride: isize,
+) -> bool {
+    let lanes = const { lanes(B::EXACT) };
+    let serves =
+        lanes != 0 && rows >= lanes && stride.unsigned_abs() <= FARTHEST && planes.saturating_mul(rows) <= MOST;
+    // SAFETY: the caller's guarantee.
+    serves && unsafe { self::planes::<B>(memory, packed, planes, plane_stride, rows, block, stride) }
+}
+
+/// Packs planes of at least a vector of rows.
+///
+/// # Safety
+///
+/// As for [`try_planes`], with a stride of at most [`FARTHEST`].
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,bmi2")]
+#[inline]
+unsafe fn planes<B: Block>(
+    memory: *mut u8,
+    mut packed: *mut u8,
+    planes: usize,
+    plane_stride: isize,
+    rows: usize,
+    block: B,
+    stride: isize,
+) -> bool {
+    let lanes = const { lanes(B::EXACT) };
+    let numbers = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    let places: __m512i = _mm512_mullo_epi32(numbers, _mm512_set1_epi32(stride as i32));
+    for plane in 0..planes {
+        let mut memory = memory.wrapping_offset((plane as isize).wrapping_mul(plane_stride));
+        let mut left = rows;
+        // SAFETY: the caller guarantees each row; `memory` may step outside after the last.
+        unsafe {
+            while left >= lanes {
+                let blocks = if B::EXACT == 4 {
+                    _mm512_i32gather_epi32::<1>(places, memory.cast())
+                } else {
+                    _mm512_i32gather_epi64::<1>(_mm512_castsi512_si256(places), memory.cast())
+                };
+                _mm512_storeu_si512(packed.cast(), blocks);
+                memory = memory.wrapping_offset(stride.wrapping_mul(lanes as isize));
+                packed = packed.add(LINE);
+                left -= lanes;
+            }
+            rows::rows::<B, true>(memory, packed, left, block, stride);
+            packed = packed.add(left * B::EXACT);
+        }
+    }
+    true
+}
