@@ -18,10 +18,21 @@ extern "C" __global__ void __launch_bounds__({{ threads }})
         return;
 
     const u32 lane = threadIdx.x % 32;
-    const u64 at = ((u64)blockIdx.x * {{ threads // 32 }} + threadIdx.x / 32) * 31 + lane;
-    const index of_memory = (index)(begin / {{ word }} + min(at, words));
-    const word low = __ldg((const word *)(memory + place({{ context }}tables, of_memory)));
-    const word high = __shfl_down_sync(0xffffffffu, low, 1);
-    if (lane < 31 && at < words)
-        ((word *)(packed + head))[at] = low >> 8 * into | high << 8 * ({{ word }} - into);
+    const u64 base = ((u64)blockIdx.x * {{ threads // 32 }} + threadIdx.x / 32) * {{ 31 * unroll }} + lane;
+    const word *place_of[{{ unroll }}];
+    word low[{{ unroll }}];
+#pragma unroll
+    for (u32 step = 0; step < {{ unroll }}; step++) {
+        const index at = (index)(begin / {{ word }} + min(base + step * 31, words));
+        place_of[step] = (const word *)(memory + place({{ context }}tables, at));
+    }
+#pragma unroll
+    for (u32 step = 0; step < {{ unroll }}; step++)
+        low[step] = __ldg(place_of[step]);
+#pragma unroll
+    for (u32 step = 0; step < {{ unroll }}; step++) {
+        const word high = __shfl_down_sync(0xffffffffu, low[step], 1);
+        if (lane < 31 && base + step * 31 < words)
+            ((word *)(packed + head))[base + step * 31] = low[step] >> 8 * into | high << 8 * ({{ word }} - into);
+    }
 }

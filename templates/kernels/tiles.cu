@@ -39,23 +39,22 @@ extern "C" __global__ void __launch_bounds__({{ threads }})
     const i64 end = packed_of(tile_columns - 1, tile_rows - 1) + {{ word }}, margin = {% if shifted and not pack %}8{% else %}0{% endif %};
     const bool whole = tile_rows == {{ tile_rows }} && tile_columns == {{ tile_columns }} && origin >= margin && end <= (i64)bytes - margin;
 
-    // Where the call cuts words, they go byte by byte.
-    if ({% if shifted %}!whole{% else %}(origin < 0 && first % {{ word }} != 0) || (end > (i64)bytes && last % {{ word }} != 0){% endif %}) {
-        for (u32 at = threadIdx.x; at < {{ tile_rows * tile_columns }}; at += {{ threads }}) {
-            const u32 x = at % {{ tile_columns }}, y = at / {{ tile_columns }};
-            if (y >= tile_rows || x >= tile_columns)
-                continue;
-            const i64 position = packed_of(x, y);
-            for (i64 byte = max(-position, 0ll); byte < min((i64)bytes - position, {{ word }}ll); byte++)
-                {% if pack %}packed[position + byte] = memory_of(x, y)[byte]{% else %}memory_of(x, y)[byte] = packed[position + byte]{% endif %};
+    if (blockIdx.x == 0 && (first | bytes) % {{ word }} != 0) {
+        // One thread for each byte of the words that the call cuts, which may be the same one.
+        const u64 head = min((0 - first) % {{ word }}, bytes), tail = (last - min(first + head, last)) % {{ word }};
+        if (threadIdx.x < head + tail) {
+            const u64 position = threadIdx.x < head ? first + threadIdx.x : last - tail + (threadIdx.x - head);
+            const u64 of_word = position / {{ word }}, in_plane = of_word % plane;
+            u8 *byte = memory + outer({{ context }}tables, (index)(of_word / plane)) + position % {{ word }}
+                + place({{ context }}tables, (index)(in_plane % rows)) + (i64)(in_plane / rows) * {{ neighbour_stride }};
+            {% if pack %}packed[position - first] = *byte{% else %}*byte = packed[position - first]{% endif %};
         }
-        return;
     }
 
     const auto move = [&](auto tile_is) {
         const auto has = [&](u32 x, u32 y) {
             return tile_is.whole
-                || (y < tile_rows && x < tile_columns && packed_of(x, y) >= 0 && packed_of(x, y) < (i64)bytes);
+                || (y < tile_rows && x < tile_columns && packed_of(x, y) >= 0 && packed_of(x, y) + {{ word }} <= (i64)bytes);
         };
 #pragma unroll
         for (u32 pass = 0; pass < 2; pass++) {
@@ -71,14 +70,15 @@ extern "C" __global__ void __launch_bounds__({{ threads }})
                 // Between two rows of a column lies a packed word; before the first and behind the last, a part of one.
                 for (u32 at = threadIdx.x; at < {{ (tile_rows + 1) * tile_columns }}; at += {{ threads }}) {
                     const u32 y = at % {{ tile_rows + 1 }}, x = at / {{ tile_rows + 1 }};
+                    const bool before = y > 0 && has(x, y - 1), behind = y < {{ tile_rows }} && has(x, y);
                     u8 *slot = packed + packed_of(x, y);
                     const u32 into = (u32)(u64)slot & {{ word - 1 }};
-                    if (y == 0)
-                        store_bytes(slot, tile[x][0], {{ word }} - into);
-                    else if (y == {{ tile_rows }})
-                        store_bytes(slot - into, (u64)tile[x][y - 1] >> 8 * ({{ word }} - into), into);
-                    else
+                    if (before && behind)
                         *(word *)(slot - into) = (word)(tile[x][y - 1] >> 8 * ({{ word }} - into) | tile[x][y] << 8 * into);
+                    else if (behind)
+                        store_bytes(slot, tile[x][y], {{ word }} - into);
+                    else if (before)
+                        store_bytes(slot - into, (u64)tile[x][y - 1] >> 8 * ({{ word }} - into), into);
                 }
 {%- else %}
 #pragma unroll {{ steps }}
@@ -86,7 +86,16 @@ extern "C" __global__ void __launch_bounds__({{ threads }})
                     const u32 y = at % {{ tile_rows }}, x = at / {{ tile_rows }};
                     if (has(x, y)) {
 {%- if shifted %}
-                        tile[x][y] = (word)load_bytes(packed + packed_of(x, y), {{ word }});
+                        const u8 *slot = packed + packed_of(x, y);
+                        // Aligned words around the first and last bytes reach outside the packed bytes.
+                        if (tile_is.whole || (packed_of(x, y) >= 8 && packed_of(x, y) + {{ word + 8 }} <= (i64)bytes)) {
+                            tile[x][y] = (word)load_bytes(slot, {{ word }});
+                        } else {
+                            word value = 0;
+                            for (u32 byte = 0; byte < {{ word }}; byte++)
+                                value |= (word)slot[byte] << 8 * byte;
+                            tile[x][y] = value;
+                        }
 {%- else %}
                         word *slot = (word *)(packed + packed_of(x, y));
                         {% if pack %}*slot = tile[x][y]{% else %}tile[x][y] = __ldg(slot){% endif %};

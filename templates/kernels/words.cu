@@ -21,8 +21,15 @@ extern "C" __global__ void __launch_bounds__({{ threads }})
 {%- endif %}
 
     const index words = end - begin;
-    const index base = (index)blockIdx.x * {{ threads * unroll }} + threadIdx.x;
     word *aligned = (word *)(packed + ((u64)begin * {{ word }} - first));
+{%- if unroll == 1 %}
+    const index at = (index)blockIdx.x * {{ threads }} + threadIdx.x;
+    if (at < words) {
+        word *place_of = (word *)(memory + place({{ context }}tables, begin + at));
+        {% if pack %}aligned[at] = __ldg(place_of){% else %}*place_of = __ldg(aligned + at){% endif %};
+    }
+{%- else %}
+    const index base = (index)blockIdx.x * {{ threads * unroll }} + threadIdx.x;
     // Threads beyond the end load the last word once more, so that all loads are under way before the first store.
     word value[{{ unroll }}];
     word *place_of[{{ unroll }}];
@@ -40,4 +47,5 @@ extern "C" __global__ void __launch_bounds__({{ threads }})
         if (base + step * {{ threads }} < words)
             {% if pack %}aligned[base + step * {{ threads }}] = value[step]{% else %}*place_of[step] = value[step]{% endif %};
     }
+{%- endif %}
 }

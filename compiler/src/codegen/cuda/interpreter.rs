@@ -124,7 +124,7 @@ pub fn generic_source() -> Result<String, CodegenError> {
             name,
             &context! {
                 entry, word, word_type => word_type(word), pack => variant.direction == Direction::Pack,
-                threads => variant.threads(), unroll => SHAPE.unroll,
+                threads => variant.threads(), unroll => variant.unroll(),
                 call => "const __grid_constant__ Program", context => "call, ",
             },
         )?;

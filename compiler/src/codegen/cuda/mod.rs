@@ -137,7 +137,7 @@ fn kernel(plan: &GpuPlan, variant: &Variant, tables: &mut Tables) -> Result<Stri
         }
         Family::Shifted { word } => {
             places.elements(word.into(), false);
-            (word, Value::UNDEFINED)
+            (word, context! { unroll => variant.unroll() })
         }
         Family::Gather | Family::Scatter => {
             places.elements(1, true);

@@ -257,10 +257,10 @@ fn common_divisor(numbers: impl Iterator<Item = i64>) -> i64 {
     i64::try_from(divisor).unwrap_or(1).max(1)
 }
 
-/// Tells what is left of a run, and whether the unit is its first. No kernel asks for more than 16 bytes, so that is enough
+/// Tells what is left of a run, and whether the unit is its first. No kernel asks for more than 32 bytes, so that is enough
 /// of what an index may not hold.
 fn run(rest: &str, long: bool, first: &str) -> String {
-    let left = if long { format!("(index)min({rest}, 16ull)") } else { format!("(index)({rest})") };
+    let left = if long { format!("(index)min({rest}, 32ull)") } else { format!("(index)({rest})") };
     format!("    left = {left};\n    start = at == {first};\n")
 }
 

@@ -36,6 +36,9 @@ const WARP: u64 = 32;
 /// Words that a shift puts together, in bytes.
 const WIDEST_SHIFT: u32 = 8;
 
+/// Bytes that a thread moves of words that lie astride.
+const SHIFTED_BYTES: u32 = 16;
+
 /// Rows whose columns 32 bits count with room to spare.
 const LONGEST_ROW: u64 = 1 << 30;
 
@@ -223,14 +226,15 @@ impl GpuPlan {
             }
             // A warp stores one word less than it loads.
             Family::Shifted { word } if variant.direction == Direction::Pack => {
-                spread((call.bytes / u64::from(word)).max(1), threads / WARP * (WARP - 1))
+                let each = threads / WARP * (WARP - 1) * u64::from(variant.unroll());
+                spread((call.bytes / u64::from(word)).max(1), each)
             }
             Family::Shifted { word } => {
                 let word = u64::from(word);
-                spread(end.div_ceil(word) - call.first / word, threads)
+                spread(end.div_ceil(word) - call.first / word, threads * u64::from(variant.unroll()))
             }
             Family::Gather => spread((call.bytes + call.packed % SLOT).div_ceil(SLOT), threads),
-            Family::Scatter => spread(call.bytes.div_ceil(SLOT), threads),
+            Family::Scatter => spread(call.bytes.div_ceil(2 * SLOT), threads),
             Family::Rows { slots } => {
                 let row = self.row?;
                 spread((end.div_ceil(row) - call.first / row).checked_mul(slots)?, threads)
@@ -275,6 +279,15 @@ impl GpuPlan {
 }
 
 impl Variant {
+    /// Words that a thread moves.
+    pub(crate) fn unroll(&self) -> u32 {
+        match self.family {
+            Family::Words { shape, .. } => shape.unroll,
+            Family::Shifted { word } => (SHIFTED_BYTES / word).max(1),
+            _ => 1,
+        }
+    }
+
     /// Threads of a block.
     pub fn threads(&self) -> u32 {
         match self.family {
