@@ -95,7 +95,7 @@ pub fn families() -> Vec<Subject> {
         ("more packed words than 32 bits count", runs((0..6).map(|at| (at << 38, (3 << 36) + (at << 33))))),
         ("blocks", blocks(16, (0..500).map(|at| at * at % 1009 * 16))),
         ("odd blocks", blocks(13, (0..500).map(|at| at * at % 1009 * 14 + at % 2))),
-        ("blocks beyond 32 bits", blocks(8, (0..50).map(|at| (at * at % 53) << 35 | at * 8))),
+        ("blocks beyond 32 bits", blocks(8, (0..50).map(|at| ((at * at % 53) << 35) | (at * 8)))),
     ];
     let texts = LAYOUTS.iter().map(|&(name, count, text)| (name, count, text.to_owned()));
     let all = texts.chain(lists.into_iter().map(|(name, text)| (name, 3, text)));
@@ -169,7 +169,7 @@ pub fn variants(plan: &GpuPlan, direction: Direction, call: &Call) -> Vec<Varian
     if !plan.allows() {
         return Vec::new();
     }
-    let aligned = |address: u64, word: u32| address % u64::from(word) == 0;
+    let aligned = |address: u64, word: u32| address.is_multiple_of(u64::from(word));
     let mut families = Vec::new();
     for word in [1, 2, 4, 8, 16] {
         let memory = word <= plan.grain().word() && aligned(call.memory, word);
