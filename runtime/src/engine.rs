@@ -278,8 +278,8 @@ impl Engine {
         self.cache().len()
     }
 
-    /// A GPU, by its ordinal in CUDA. Opened at the first use and kept; types that are committed from then on are prepared for
-    /// it in the background.
+    /// A GPU, by its ordinal in CUDA. Opened at the first use and kept. A type is prepared for it at its first use there, or
+    /// by [`Committed::prepare`].
     ///
     /// # Errors
     ///

@@ -13,7 +13,15 @@ extern "C" __global__ void __launch_bounds__({{ threads }})
         const u32 mine = (u32)min((u64)left, end - position);
         const u64 rest = min((u64)left, last - position);
         // A word that began before belongs to the thread before.
-        u32 skip = start || position == first ? 0 : (0 - (u32)(u64)target) & 7;
+        const u32 before = (0 - (u32)(u64)target) & 7;
+        u32 skip = start || position == first ? 0 : before;
+        // Two whole words, inside a run and inside the call.
+        if (skip == before && skip + 16 <= left && skip + 8 < mine && position >= first + 8 && position + 31 <= last) {
+            const u8 *source = packed + (position + skip - first);
+            *(u64 *)(target + skip) = load_bytes(source, 8);
+            *(u64 *)(target + skip + 8) = load_bytes(source + 8, 8);
+            return;
+        }
         while (skip < mine) {
             const u32 length = (u32)min((u64)(8 - ((u32)(u64)(target + skip) & 7)), rest - skip);
             const u64 from = position + skip;

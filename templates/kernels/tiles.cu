@@ -68,9 +68,7 @@ extern "C" __global__ void __launch_bounds__({{ threads }})
             } else {
 {%- if shifted and pack %}
                 // Between two rows of a column lies a packed word; before the first and behind the last, a part of one.
-                for (u32 at = threadIdx.x; at < {{ (tile_rows + 1) * tile_columns }}; at += {{ threads }}) {
-                    const u32 y = at % {{ tile_rows + 1 }}, x = at / {{ tile_rows + 1 }};
-                    const bool before = y > 0 && has(x, y - 1), behind = y < {{ tile_rows }} && has(x, y);
+                const auto store = [&](u32 x, u32 y, bool before, bool behind) {
                     u8 *slot = packed + packed_of(x, y);
                     const u32 into = (u32)(u64)slot & {{ word - 1 }};
                     if (before && behind)
@@ -79,6 +77,19 @@ extern "C" __global__ void __launch_bounds__({{ threads }})
                         store_bytes(slot, tile[x][y], {{ word }} - into);
                     else if (before)
                         store_bytes(slot - into, (u64)tile[x][y - 1] >> 8 * ({{ word }} - into), into);
+                };
+                if (tile_is.whole) {
+#pragma unroll {{ steps }}
+                    for (u32 at = threadIdx.x; at < {{ tile_rows * tile_columns }}; at += {{ threads }})
+                        if (at % {{ tile_rows }} > 0)
+                            store(at / {{ tile_rows }}, at % {{ tile_rows }}, true, true);
+                    for (u32 at = threadIdx.x; at < {{ 2 * tile_columns }}; at += {{ threads }})
+                        store(at / 2, at % 2 * {{ tile_rows }}, at % 2 == 1, at % 2 == 0);
+                } else {
+                    for (u32 at = threadIdx.x; at < {{ (tile_rows + 1) * tile_columns }}; at += {{ threads }}) {
+                        const u32 y = at % {{ tile_rows + 1 }}, x = at / {{ tile_rows + 1 }};
+                        store(x, y, y > 0 && has(x, y - 1), y < {{ tile_rows }} && has(x, y));
+                    }
                 }
 {%- else %}
 #pragma unroll {{ steps }}

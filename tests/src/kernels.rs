@@ -99,7 +99,7 @@ pub fn families() -> Vec<Subject> {
         ("more packed words than 32 bits count", runs((0..6).map(|at| (at << 38, (3 << 36) + (at << 33))))),
         ("blocks", blocks(16, (0..500).map(|at| at * at % 1009 * 16))),
         ("odd blocks", blocks(13, (0..500).map(|at| at * at % 1009 * 14 + at % 2))),
-        ("blocks beyond 32 bits", blocks(8, (0..50).map(|at| ((at * at % 53) << 35) + at * 8))),
+        ("blocks beyond 32 bits", blocks(8, (0..50).map(|at| ((at * at % 53) << 35) | (at * 8)))),
         ("a record of more nodes than a launch has room for", streams(40)),
         ("a record of more nodes than a kernel is compiled for", streams(300)),
     ];

@@ -70,10 +70,7 @@ pub(crate) const PAGEABLE_MEMORY_ACCESS: c_int = 88;
 pub(crate) const MAX_SHARED_MEMORY_PER_BLOCK_OPTIN: c_int = 97;
 
 // CUfunction_attribute
-pub(crate) const SHARED_SIZE_BYTES: c_int = 1;
-pub(crate) const LOCAL_SIZE_BYTES: c_int = 3;
 pub(crate) const NUM_REGS: c_int = 4;
-pub(crate) const MAX_DYNAMIC_SHARED_SIZE_BYTES: c_int = 8;
 
 // CUjit_option
 pub(crate) const JIT_ERROR_LOG_BUFFER: c_int = 5;

@@ -4,6 +4,7 @@ use super::abi::*;
 use super::device::Device;
 use super::error::CudaError;
 use super::graph;
+use super::stream::Stream;
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
@@ -65,10 +66,38 @@ impl DeviceBuffer {
     /// # Ok::<(), dtc_runtime::cuda::CudaError>(())
     /// ```
     pub fn new(device: &Device, bytes: usize) -> Result<DeviceBuffer, CudaError> {
+        graph::release_dropped();
+        DeviceBuffer::plain(device, bytes)
+    }
+
+    fn plain(device: &Device, bytes: usize) -> Result<DeviceBuffer, CudaError> {
         DeviceBuffer::allocate(device, bytes, |address| {
             // SAFETY: the pointer is to a live address, and the context is current.
             unsafe { device.driver().memory_allocate(address, bytes) }
         })
+    }
+
+    /// Allocates memory and copies bytes into it, on a stream that it waits for. Touches no other stream and frees nothing,
+    /// so that neither a kernel that runs elsewhere nor a capture of another stream is in the way.
+    pub(crate) fn holding(stream: &Stream, source: &[u8]) -> Result<DeviceBuffer, CudaError> {
+        let device = stream.device();
+        let buffer = DeviceBuffer::plain(device, source.len())?;
+        if !source.is_empty() {
+            let _scope = device.scope_outside_capture()?;
+            let (driver, handle) = (device.driver(), stream.handle());
+            // SAFETY: the buffer is as long as the source, and both live until the stream was waited for.
+            unsafe {
+                driver.copy_to_device_async(buffer.address, source.as_ptr().cast(), source.len(), handle)?;
+                driver.stream_synchronize(handle)?;
+            }
+        }
+        Ok(buffer)
+    }
+
+    /// Waits until nothing runs on a device, also while streams are captured, which waiting for a context would spoil:
+    /// freeing memory waits for whatever might use it.
+    pub(crate) fn wait_by_freeing(device: &Device) -> Result<(), CudaError> {
+        DeviceBuffer::plain(device, 1).map(drop)
     }
 
     /// Allocates managed memory: the host can use it at the same address, and its pages move to where they are used.
@@ -85,6 +114,7 @@ impl DeviceBuffer {
     /// # Ok::<(), dtc_runtime::cuda::CudaError>(())
     /// ```
     pub fn managed(device: &Device, bytes: usize) -> Result<DeviceBuffer, CudaError> {
+        graph::release_dropped();
         DeviceBuffer::allocate(device, bytes, |address| {
             // SAFETY: the pointer is to a live address, and the context is current.
             unsafe { device.driver().memory_allocate_managed(address, bytes, ATTACH_GLOBAL) }
@@ -96,7 +126,6 @@ impl DeviceBuffer {
         bytes: usize,
         allocate: impl FnOnce(&mut DevicePointer) -> Result<(), CudaError>,
     ) -> Result<DeviceBuffer, CudaError> {
-        graph::release_dropped();
         let mut address = 0;
         // The driver refuses to allocate nothing.
         if bytes > 0 {

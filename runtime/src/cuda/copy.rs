@@ -11,6 +11,7 @@ use std::ffi::c_uint;
 /// # Safety
 ///
 /// Both ranges are valid until the copy is done; while it may run, nobody writes to the source or uses the destination.
+#[cfg_attr(not(test), expect(dead_code, reason = "for transfers between host and device"))]
 pub(crate) unsafe fn to_device(
     stream: &Stream,
     destination: u64,
@@ -27,6 +28,7 @@ pub(crate) unsafe fn to_device(
 /// # Safety
 ///
 /// As [`to_device`].
+#[cfg_attr(not(test), expect(dead_code, reason = "for transfers between host and device"))]
 pub(crate) unsafe fn to_host(
     stream: &Stream,
     destination: *mut u8,
@@ -68,6 +70,7 @@ pub unsafe fn on_device(stream: &Stream, destination: u64, source: u64, bytes: u
 /// # Safety
 ///
 /// As [`to_device`].
+#[cfg_attr(not(test), expect(dead_code, reason = "for transfers between devices"))]
 pub(crate) unsafe fn between(stream: &Stream, destination: u64, source: u64, bytes: usize) -> Result<(), CudaError> {
     let _scope = stream.device().scope()?;
     // SAFETY: the caller answers for the ranges; stream and context are alive.
@@ -100,6 +103,7 @@ pub unsafe fn fill(stream: &Stream, destination: u64, value: u8, bytes: usize) -
 }
 
 /// One end of a copy.
+#[cfg_attr(not(test), expect(dead_code, reason = "for plans that are copies and no kernel"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     /// Host memory, pinned or pageable.
@@ -131,6 +135,7 @@ pub(crate) struct Rows {
 /// # Safety
 ///
 /// As [`to_device`], for all rows.
+#[cfg_attr(not(test), expect(dead_code, reason = "for plans that are copies and no kernel"))]
 pub(crate) unsafe fn rows(
     stream: &Stream,
     destination: Rows,
@@ -179,6 +184,7 @@ pub(crate) struct Slices {
 /// # Safety
 ///
 /// As [`to_device`], for all rows.
+#[cfg_attr(not(test), expect(dead_code, reason = "for plans that are copies and no kernel"))]
 pub(crate) unsafe fn slices(
     stream: &Stream,
     destination: Slices,
@@ -228,6 +234,7 @@ pub(crate) unsafe fn slices(
 /// # Safety
 ///
 /// As [`to_device`], for all copies.
+#[cfg_attr(not(test), expect(dead_code, reason = "for plans that are copies and no kernel"))]
 pub(crate) unsafe fn batch(
     stream: &Stream,
     destinations: &mut [u64],

@@ -250,6 +250,12 @@ impl Device {
         Ok(Scope { device: self, pushed, thread: PhantomData })
     }
 
+    /// An error in a forked child, where no call of the driver works.
+    #[inline]
+    pub(crate) fn check_process(&self) -> Result<(), CudaError> {
+        fork::DRIVER.check()
+    }
+
     /// A scope for calls that allocate, free, load or wait. If some thread captures a graph in the global mode, such
     /// calls would fail and spoil that capture, unless this thread says that it knows what it does.
     pub(super) fn scope_outside_capture(&self) -> Result<OutsideCapture<'_>, CudaError> {
@@ -280,6 +286,7 @@ impl Device {
     }
 
     /// Whether kernels of this device may use memory of another one, after [`Device::enable_peer`].
+    #[cfg_attr(not(test), expect(dead_code, reason = "for transfers between devices"))]
     pub(crate) fn can_access(&self, peer: &Device) -> Result<bool, CudaError> {
         let mut can = 0;
         // SAFETY: the pointer is to a live integer; both devices are known to the driver.
@@ -288,6 +295,7 @@ impl Device {
     }
 
     /// Maps the memory of another device, for the whole process. Being mapped already is no error.
+    #[cfg_attr(not(test), expect(dead_code, reason = "for transfers between devices"))]
     pub(crate) fn enable_peer(&self, peer: &Device) -> Result<(), CudaError> {
         let _scope = self.scope_outside_capture()?;
         let driver = self.driver();

@@ -35,7 +35,11 @@ macro_rules! functions {
             }
         }
 
-        #[allow(clippy::too_many_arguments, reason = "the driver's own signatures")]
+        #[allow(
+            clippy::too_many_arguments,
+            dead_code,
+            reason = "the driver's own signatures; where a status is no failure, the field is called and not this"
+        )]
         impl Driver {
             $(
                 /// The driver function, with its status as a result.
@@ -75,10 +79,6 @@ functions! {
     module_unload = "cuModuleUnload"(module: ModuleHandle);
     module_get_function = "cuModuleGetFunction"(function: *mut FunctionHandle, module: ModuleHandle, name: *const c_char);
     function_get_attribute = "cuFuncGetAttribute"(value: *mut c_int, attribute: c_int, function: FunctionHandle);
-    function_set_attribute = "cuFuncSetAttribute"(function: FunctionHandle, attribute: c_int, value: c_int);
-    occupancy = "cuOccupancyMaxActiveBlocksPerMultiprocessor"(
-        blocks: *mut c_int, function: FunctionHandle, threads: c_int, dynamic_shared_bytes: usize,
-    );
     launch_kernel = "cuLaunchKernel"(
         function: FunctionHandle, blocks_x: c_uint, blocks_y: c_uint, blocks_z: c_uint, threads_x: c_uint,
         threads_y: c_uint, threads_z: c_uint, dynamic_shared_bytes: c_uint, stream: StreamHandle,
@@ -128,7 +128,6 @@ functions! {
     );
     copy_to_device = "cuMemcpyHtoD_v2"(destination: DevicePointer, source: *const c_void, bytes: usize);
     copy_to_host = "cuMemcpyDtoH_v2"(destination: *mut c_void, source: DevicePointer, bytes: usize);
-    copy_on_device = "cuMemcpyDtoD_v2"(destination: DevicePointer, source: DevicePointer, bytes: usize);
     copy_to_device_async = "cuMemcpyHtoDAsync_v2"(
         destination: DevicePointer, source: *const c_void, bytes: usize, stream: StreamHandle,
     );

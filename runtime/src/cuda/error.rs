@@ -139,6 +139,18 @@ pub enum CudaError {
         /// Bytes of the buffer.
         length: usize,
     },
+    /// A module has no kernel of this name.
+    #[error("GPU code: expected the kernel {kernel}, found none of this name")]
+    KernelMissing {
+        /// The kernel.
+        kernel: &'static str,
+    },
+    /// A call moves more bytes than a launch has threads for.
+    #[error("call: expected at most as many bytes as 2^31 - 1 blocks move, found {bytes}")]
+    GridTooLarge {
+        /// Bytes of the call.
+        bytes: u64,
+    },
     /// A name or source that is handed to C holds a NUL byte.
     #[error("{place}: expected text without NUL, found one")]
     Nul {

@@ -187,7 +187,8 @@ impl GraphExecutable {
 /// here, where [`release_dropped`] finds them.
 static DROPPED: Mutex<Vec<Arc<dyn Any + Send + Sync>>> = Mutex::new(Vec::new());
 
-/// Drops what graphs let go since the last call. For places that may wait: loading, allocating, committing.
+/// Drops what graphs let go since the last call. For places that may wait for everything on a device, as freeing memory
+/// does: the background, and a user's own allocations.
 pub(crate) fn release_dropped() {
     let dropped = std::mem::take(&mut *DROPPED.lock().unwrap_or_else(PoisonError::into_inner));
     drop(dropped);

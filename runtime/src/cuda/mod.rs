@@ -21,8 +21,6 @@
 //! }
 //! ```
 
-#![allow(dead_code, reason = "the engine does not use all of it yet")]
-
 mod abi;
 mod binary;
 mod buffer;

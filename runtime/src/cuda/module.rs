@@ -3,7 +3,6 @@
 use super::abi::*;
 use super::device::Device;
 use super::error::CudaError;
-use super::graph;
 use super::stream::Stream;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::sync::Arc;
@@ -34,7 +33,6 @@ impl Drop for Shared {
 impl Module {
     /// Loads a cubin, a fat binary or a PTX text, which the driver then compiles. Waits; not for the hot path.
     pub(crate) fn load(device: &Device, image: &[u8]) -> Result<Module, CudaError> {
-        graph::release_dropped();
         let driver = device.driver();
         let _scope = device.scope_outside_capture()?;
         // The driver reads a PTX text up to its NUL byte; a binary tells its own length.
@@ -98,17 +96,6 @@ pub(crate) struct Function {
     handle: FunctionHandle,
 }
 
-/// What a kernel needs of a multiprocessor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct FunctionAttributes {
-    /// Registers of each thread.
-    pub(crate) registers: u32,
-    /// Bytes of shared memory of each block, beside the dynamic ones.
-    pub(crate) shared_bytes: u32,
-    /// Bytes of local memory of each thread: what did not fit the registers.
-    pub(crate) local_bytes: u32,
-}
-
 impl Function {
     /// Enqueues the kernel. Allocates nothing and may be captured.
     ///
@@ -144,40 +131,6 @@ impl Function {
                 std::ptr::null_mut(),
             )
         }
-    }
-
-    /// What the kernel needs of a multiprocessor.
-    pub(crate) fn attributes(&self) -> Result<FunctionAttributes, CudaError> {
-        Ok(FunctionAttributes {
-            registers: self.attribute(NUM_REGS)?,
-            shared_bytes: self.attribute(SHARED_SIZE_BYTES)?,
-            local_bytes: self.attribute(LOCAL_SIZE_BYTES)?,
-        })
-    }
-
-    /// Allows launches with more dynamic shared memory than the 48 KiB that every device gives.
-    pub(crate) fn allow_dynamic_shared(&self, bytes: u32) -> Result<(), CudaError> {
-        let device = &self.module.shared.device;
-        let _scope = device.scope()?;
-        let bytes = c_int::try_from(bytes).unwrap_or(c_int::MAX);
-        // SAFETY: the function is alive and its context current.
-        unsafe { device.driver().function_set_attribute(self.handle, MAX_DYNAMIC_SHARED_SIZE_BYTES, bytes) }
-    }
-
-    /// How many blocks of so many threads fit one multiprocessor.
-    pub(crate) fn blocks_per_multiprocessor(&self, threads: u32, dynamic_shared_bytes: u32) -> Result<u32, CudaError> {
-        let device = &self.module.shared.device;
-        let _scope = device.scope()?;
-        let threads = c_int::try_from(threads).unwrap_or(c_int::MAX);
-        let mut blocks = 0;
-        // SAFETY: the function is alive, its context current, and the pointer is to a live integer.
-        unsafe { device.driver().occupancy(&mut blocks, self.handle, threads, dynamic_shared_bytes as usize)? };
-        Ok(u32::try_from(blocks).unwrap_or(0))
-    }
-
-    /// The device.
-    pub(crate) fn device(&self) -> &Device {
-        &self.module.shared.device
     }
 
     fn attribute(&self, attribute: c_int) -> Result<u32, CudaError> {

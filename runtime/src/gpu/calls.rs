@@ -10,6 +10,9 @@ use crate::entry::Tier;
 use dtc_compiler::plan::Direction;
 use std::sync::Arc;
 
+/// Nothing lies at lower addresses, whatever the system.
+const NEVER_MAPPED: usize = 4096;
+
 /// Where the bytes of a call lie.
 enum Place {
     Host,
@@ -86,7 +89,8 @@ impl Committed {
     ///
     /// # Errors
     ///
-    /// [`TransferError::Kinds`] when the sides are not on the host or on one device; CUDA refuses.
+    /// [`TransferError::Kinds`] when the sides are not on the host or on one device, [`TransferError::Address`] when a side
+    /// is null; CUDA refuses.
     ///
     /// # Safety
     ///
@@ -231,7 +235,7 @@ impl Committed {
     pub fn prepare(&self, gpu: &Gpu) -> Result<Tier, CudaError> {
         gpu.load()?;
         let on_device = self.on_device(gpu);
-        on_device.interpreted_tables()?;
+        on_device.interpreter()?;
         if gpu.shared.policy != crate::Policy::Off {
             on_device.compile_usual();
         }
@@ -246,6 +250,10 @@ impl Committed {
     /// # }
     /// ```
     pub fn gpu_tier(&self, gpu: &Gpu) -> Tier {
+        if gpu.device().check_process().is_err() {
+            // In a forked child nothing is planned for a device.
+            return Tier::Generic;
+        }
         let on_device = self.on_device(gpu);
         let there = on_device.usual().iter().all(|variant| on_device.kernel(variant).is_some());
         if there { Tier::Specialised } else { Tier::Generic }
@@ -306,7 +314,14 @@ impl Committed {
         // The base of an absolute type lies nowhere; its first byte lies in memory.
         let layout = self.layout();
         let begin = layout.root().offset.wrapping_add(layout.measure(layout.root().node).first);
-        match place(memory.wrapping_offset(begin as isize), packed)? {
+        let first = memory.wrapping_offset(begin as isize);
+        for (side, pointer) in [("memory", first), ("packed bytes", packed)] {
+            // As with a null base for a type without absolute addresses. CUDA would call it host memory.
+            if pointer.addr() < NEVER_MAPPED {
+                return Err(TransferError::Address { side, address: pointer.addr() });
+            }
+        }
+        match place(first, packed)? {
             Place::Host => {
                 // SAFETY: the caller's promise; both sides are host memory.
                 let moved = unsafe {

@@ -2,7 +2,7 @@
 
 use super::kernel::Kernel;
 use super::on_device::GpuType;
-use crate::cuda::module::Module;
+use crate::cuda::module::{Function, Module};
 use crate::cuda::{CudaError, Nvrtc};
 use crate::store::{Claim, Key};
 use dtc_compiler::codegen::cuda;
@@ -43,33 +43,38 @@ impl GpuType {
             name: "no kernel text".to_owned(),
             log: error.to_string(),
         })?;
-        let device = &self.gpu.device;
-        let architecture = device.info().architecture();
+        let architecture = self.gpu.device.info().architecture();
         let target = format!("sm_{architecture}");
         let key = Key::of(&[program.source.as_bytes(), target.as_bytes(), env!("CARGO_PKG_VERSION").as_bytes()]);
         let store = &self.gpu.store;
-        let module = match store.get(&key).and_then(|code| Module::load(device, &code).ok()) {
-            Some(module) => module,
+        let load = |code: &[u8]| self.functions(code, variants);
+        // Code that the driver refuses, or that lacks a kernel, is compiled again.
+        let functions = match store.get(&key).and_then(|code| load(&code).ok()) {
+            Some(functions) => functions,
             None => {
-                // Another process of the node may be at it. Code that the driver refused is compiled again.
+                // Another process of the node may be at it; its claim is given back when this one is dropped.
                 let claim = store.claim_within(&key, PATIENCE);
-                match claim {
-                    Claim::Found(code) if Module::load(device, &code).is_ok() => Module::load(device, &code)?,
-                    _ => {
+                let found = if let Claim::Found(code) = &claim { load(code).ok() } else { None };
+                match found {
+                    Some(functions) => functions,
+                    None => {
                         let nvrtc = Nvrtc::get()?;
                         let target = nvrtc.architecture_for(architecture)?;
                         let binary = nvrtc.compile(&program.source, "dtc.cu", target, &[])?;
                         store.put(&key, &binary.bytes);
-                        Module::load(device, &binary.bytes)?
+                        load(&binary.bytes)?
                     }
                 }
             }
         };
-        let tables = self.upload(&program.tables)?;
-        let kernel = |variant: &Variant| {
-            let function = module.function(cuda::entry(variant.direction))?;
-            Ok(Some(Arc::new(Kernel { function, tables: tables.clone() })))
-        };
-        variants.iter().map(kernel).collect()
+        let tables = self.upload(&program.tables)?.map(Arc::new);
+        let kernel = |function| Some(Arc::new(Kernel { function, tables: tables.clone() }));
+        Ok(functions.into_iter().map(kernel).collect())
+    }
+
+    /// The kernels of the variants, loaded onto the device.
+    fn functions(&self, code: &[u8], variants: &[Variant]) -> Result<Vec<Function>, CudaError> {
+        let module = Module::load(&self.gpu.device, code)?;
+        variants.iter().map(|variant| module.function(cuda::entry(variant.direction))).collect()
     }
 }

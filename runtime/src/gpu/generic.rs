@@ -1,8 +1,9 @@
 //! The generic kernels on one device.
 
 use crate::cuda::module::{Function, Module};
-use crate::cuda::{CudaError, Device};
+use crate::cuda::{CudaError, Device, DeviceBuffer};
 use dtc_compiler::codegen::cuda::{GENERIC_KERNELS, GenericKernel};
+use std::sync::Arc;
 
 /// Loaded from PTX, which needs no NVRTC.
 pub(super) struct Generic {
@@ -16,7 +17,15 @@ impl Generic {
         Ok(Generic { functions: GENERIC_KERNELS.iter().map(load).collect::<Result<_, CudaError>>()? })
     }
 
-    pub(super) fn function(&self, kernel: &GenericKernel) -> Option<&Function> {
-        self.functions.iter().find(|(entry, _)| *entry == kernel.entry).map(|(_, function)| function)
+    pub(super) fn function(&self, kernel: &GenericKernel) -> Result<&Function, CudaError> {
+        let known = self.functions.iter().find(|(entry, _)| *entry == kernel.entry);
+        known.map(|(_, function)| function).ok_or(CudaError::KernelMissing { kernel: kernel.entry })
     }
+}
+
+/// What the generic kernels need for one type. A graph keeps it, and so the code that its nodes run.
+pub(crate) struct Interpreter {
+    pub(super) generic: Arc<Generic>,
+    /// Nothing for types without lists.
+    pub(super) tables: Option<DeviceBuffer>,
 }

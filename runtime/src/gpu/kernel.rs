@@ -1,5 +1,6 @@
 //! Kernels of one type on one device.
 
+use super::generic::Interpreter;
 use crate::cuda::DeviceBuffer;
 use crate::cuda::module::Function;
 use dtc_compiler::plan::gpu::Variant;
@@ -17,7 +18,7 @@ pub(crate) struct Kernel {
 #[expect(dead_code, reason = "held until it is dropped")]
 pub(super) enum Retired {
     Kernel(Arc<Kernel>),
-    Tables(Arc<DeviceBuffer>),
+    Interpreter(Arc<Interpreter>),
 }
 
 /// A variant that was asked for.

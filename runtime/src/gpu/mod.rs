@@ -15,7 +15,7 @@ pub use request::{Request, TransferError};
 
 pub(crate) use on_device::GpuType;
 
-use crate::cuda::{CudaError, Device, Event, Stream};
+use crate::cuda::{CudaError, Device, DeviceBuffer, Event, Stream};
 use crate::engine::Policy;
 use crate::store::Store;
 use crate::worker::Queue;
@@ -25,6 +25,10 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Devices that an engine serves: ordinals from 0 on.
 pub(crate) const DEVICES: usize = 16;
+
+/// Kernels and lists that are freed at a time. Freeing waits for whatever runs on the device, which keeps the background
+/// from compiling, so it is done rarely.
+const RELEASED_TOGETHER: usize = 128;
 
 /// One GPU as an engine uses it. Cheap to clone.
 ///
@@ -49,7 +53,10 @@ pub(crate) struct Shared {
     background_thread: bool,
     queue: Arc<Queue>,
     store: Arc<Store>,
-    generic: OnceLock<Result<Generic, CudaError>>,
+    /// Where lists are brought to the device: it waits for no other stream.
+    uploads: Stream,
+    generic: OnceLock<Arc<Generic>>,
+    loading_generic: Mutex<()>,
     events: Mutex<Vec<Event>>,
     problem: Mutex<Option<CudaError>>,
     retired: Mutex<Vec<Retired>>,
@@ -57,7 +64,15 @@ pub(crate) struct Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        self.release();
+        let retired = std::mem::take(self.retired.get_mut().unwrap_or_else(PoisonError::into_inner));
+        if self.generic.get().is_none() && retired.is_empty() {
+            return;
+        }
+        // The generic kernels go too, and may be running.
+        if DeviceBuffer::wait_by_freeing(&self.device).is_err() {
+            // Better kept than freed under a kernel.
+            std::mem::forget((retired, self.generic.take()));
+        }
     }
 }
 
@@ -72,6 +87,7 @@ impl Gpu {
     ) -> Result<Gpu, CudaError> {
         let device = Device::get(ordinal)?;
         let stream = Stream::legacy_default(&device);
+        let uploads = Stream::new(&device)?;
         let shared = Shared {
             device,
             stream,
@@ -79,7 +95,9 @@ impl Gpu {
             background_thread,
             queue,
             store,
+            uploads,
             generic: OnceLock::new(),
+            loading_generic: Mutex::default(),
             events: Mutex::default(),
             problem: Mutex::default(),
             retired: Mutex::default(),
@@ -128,8 +146,18 @@ impl Gpu {
 }
 
 impl Shared {
-    fn generic(&self) -> Result<&Generic, CudaError> {
-        self.generic.get_or_init(|| Generic::load(&self.device)).as_ref().map_err(Clone::clone)
+    /// The generic kernels, loaded at the first use; tried again at the next one if there was no memory.
+    fn generic(&self) -> Result<&Arc<Generic>, CudaError> {
+        self.device.check_process()?;
+        if let Some(generic) = self.generic.get() {
+            return Ok(generic);
+        }
+        let _loading = self.loading_generic.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(generic) = self.generic.get() {
+            return Ok(generic);
+        }
+        let loaded = Arc::new(Generic::load(&self.device)?);
+        Ok(self.generic.get_or_init(|| loaded))
     }
 
     /// An event to wait for, new or given back by an earlier request.
@@ -151,16 +179,18 @@ impl Shared {
         self.retired.lock().unwrap_or_else(PoisonError::into_inner).push(retired);
     }
 
+    /// Whether enough was retired to wait for the device.
+    fn release_is_due(&self) -> bool {
+        self.retired.lock().unwrap_or_else(PoisonError::into_inner).len() >= RELEASED_TOGETHER
+    }
+
     /// Frees what was retired, after everything on the device; not on any thread that somebody waits for.
     pub(crate) fn release(&self) {
         let retired = std::mem::take(&mut *self.retired.lock().unwrap_or_else(PoisonError::into_inner));
-        if retired.is_empty() {
+        if retired.is_empty() || DeviceBuffer::wait_by_freeing(&self.device).is_ok() {
             return;
         }
-        match self.device.synchronize() {
-            Ok(()) => drop(retired),
-            // Something may still run: better kept than freed.
-            Err(_) => retired.into_iter().for_each(std::mem::forget),
-        }
+        // Something may still run, so it is kept for the next time.
+        self.retired.lock().unwrap_or_else(PoisonError::into_inner).extend(retired);
     }
 }

@@ -1,6 +1,7 @@
 //! One type on one device: its plan, its kernels, and how a call is launched.
 
 use super::Shared;
+use super::generic::Interpreter;
 use super::kernel::{Kernel, Retired, Slot};
 use crate::cuda::module::Function;
 use crate::cuda::{CudaError, DeviceBuffer, Stream, copy, graph};
@@ -13,7 +14,7 @@ use dtc_compiler::plan::Direction;
 use dtc_compiler::plan::gpu::{Call, GpuPlan, Variant};
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Different kernels of one type: alignments, index widths and families in both directions. More are served by the
 /// generic kernels.
@@ -49,7 +50,9 @@ pub(crate) struct GpuType {
     shape: Shape,
     origin: i64,
     interpreted: Interpreted,
-    interpreted_tables: OnceLock<Result<Option<Arc<DeviceBuffer>>, CudaError>>,
+    /// Made at the first call that needs it; tried again at the next one if there was no memory.
+    interpreter: OnceLock<Arc<Interpreter>>,
+    making_interpreter: Mutex<()>,
     slots: [OnceLock<Slot>; SLOTS],
     /// Calls that the generic kernels served in place of compiled ones.
     heat: Arc<AtomicU32>,
@@ -57,16 +60,22 @@ pub(crate) struct GpuType {
 
 impl Drop for GpuType {
     fn drop(&mut self) {
+        if self.gpu.device.check_process().is_err() {
+            // The parent's lists may be locked here, and nothing can be freed.
+            return;
+        }
         // Launches of this type may still be running.
         for slot in &mut self.slots {
             if let Some(Some(kernel)) = slot.take().and_then(|slot| slot.kernel.into_inner()) {
                 self.gpu.retire(Retired::Kernel(kernel));
             }
         }
-        if let Some(Ok(Some(tables))) = self.interpreted_tables.take() {
-            self.gpu.retire(Retired::Tables(tables));
+        if let Some(interpreter) = self.interpreter.take().filter(|interpreter| interpreter.tables.is_some()) {
+            self.gpu.retire(Retired::Interpreter(interpreter));
         }
-        self.gpu.queue.push(Job::Release(Arc::downgrade(&self.gpu)), self.gpu.background_thread);
+        if self.gpu.release_is_due() {
+            self.gpu.queue.push(Job::Release(Arc::downgrade(&self.gpu)), self.gpu.background_thread);
+        }
     }
 }
 
@@ -80,11 +89,13 @@ impl GpuType {
             plan,
             shape,
             interpreted,
-            interpreted_tables: OnceLock::new(),
+            interpreter: OnceLock::new(),
+            making_interpreter: Mutex::new(()),
             slots: Default::default(),
             heat: Arc::default(),
         });
         match created.gpu.policy {
+            _ if created.gpu.device.check_process().is_err() => {}
             Policy::Background => created.request_usual(),
             Policy::Eager | Policy::Always => created.compile_usual(),
             Policy::Lazy(_) | Policy::Off => {}
@@ -183,36 +194,35 @@ impl GpuType {
             }
         }
         let kernel = GenericKernel::serving(&self.plan, direction, &call);
-        let too_large =
-            || CudaError::Bounds { offset: first as usize, bytes: bytes as usize, length: u32::MAX as usize };
-        let blocks = self.plan.blocks(&kernel.variant, &call).ok_or_else(too_large)?;
-        let function = self.gpu.generic()?.function(kernel).ok_or(CudaError::Nul { place: "generic kernel" })?;
-        let tables = match self.interpreted_tables()? {
-            None => 0,
-            Some(tables) => {
-                graph::keep_in_graph(stream, tables)?;
-                tables.address()
-            }
-        };
+        let blocks = self.plan.blocks(&kernel.variant, &call).ok_or(CudaError::GridTooLarge { bytes })?;
+        let interpreter = self.interpreter()?;
+        let function = interpreter.generic.function(kernel)?;
+        let tables = interpreter.tables.as_ref().map_or(0, DeviceBuffer::address);
+        graph::keep_in_graph(stream, interpreter)?;
         let mut program = self.interpreted.parameter(bounds.low, bounds.high);
         let threads = kernel.variant.threads();
         // SAFETY: the caller's promise; a generic kernel ends in a program.
         unsafe { launch(function, stream, &call, tables, blocks, threads, (&raw mut program).cast()) }
     }
 
-    /// The lists that the generic kernels read, on the device from the first use on.
-    pub(crate) fn interpreted_tables(&self) -> Result<Option<&Arc<DeviceBuffer>>, CudaError> {
-        let tables = self.interpreted_tables.get_or_init(|| self.upload(&self.interpreted.tables));
-        tables.as_ref().map(Option::as_ref).map_err(Clone::clone)
+    /// The generic kernels, and the lists that they read, on the device from the first use on.
+    pub(crate) fn interpreter(&self) -> Result<&Arc<Interpreter>, CudaError> {
+        if let Some(interpreter) = self.interpreter.get() {
+            return Ok(interpreter);
+        }
+        // One thread makes it: freeing what another made too would wait for the whole device.
+        let _making = self.making_interpreter.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(interpreter) = self.interpreter.get() {
+            return Ok(interpreter);
+        }
+        let generic = self.gpu.generic()?.clone();
+        let tables = self.upload(&self.interpreted.tables)?;
+        Ok(self.interpreter.get_or_init(|| Arc::new(Interpreter { generic, tables })))
     }
 
-    pub(super) fn upload(&self, tables: &[u8]) -> Result<Option<Arc<DeviceBuffer>>, CudaError> {
-        if tables.is_empty() {
-            return Ok(None);
-        }
-        let mut buffer = DeviceBuffer::new(&self.gpu.device, tables.len())?;
-        buffer.write(0, tables)?;
-        Ok(Some(Arc::new(buffer)))
+    /// Lists on the device; nothing if there are none.
+    pub(super) fn upload(&self, tables: &[u8]) -> Result<Option<DeviceBuffer>, CudaError> {
+        if tables.is_empty() { Ok(None) } else { DeviceBuffer::holding(&self.gpu.uploads, tables).map(Some) }
     }
 
     /// What the elements span, as far as 64 bits reach.

@@ -22,6 +22,14 @@ pub enum TransferError {
     /// CUDA cannot do it.
     #[error(transparent)]
     Cuda(#[from] CudaError),
+    /// A side lies nowhere. A null base is for types of absolute addresses.
+    #[error("{side}: expected the address of the first byte, found {address:#x}")]
+    Address {
+        /// Which side.
+        side: &'static str,
+        /// The address.
+        address: usize,
+    },
     /// The two sides lie in memory between which dtc does not pack yet.
     #[error("memory: expected both sides on the host or on one device, found {memory} and packed bytes in {packed}")]
     Kinds {

@@ -182,7 +182,6 @@ static int copy(struct stream *stream, char *destination, const char *source, si
 
 int cuMemcpyHtoD_v2(char *to, const char *from, size_t bytes) { CONTEXT; return copy(NULL, to, from, bytes); }
 int cuMemcpyDtoH_v2(char *to, const char *from, size_t bytes) { CONTEXT; return copy(NULL, to, from, bytes); }
-int cuMemcpyDtoD_v2(char *to, const char *from, size_t bytes) { CONTEXT; return copy(NULL, to, from, bytes); }
 int cuMemcpyHtoDAsync_v2(char *to, const char *from, size_t bytes, struct stream *stream) {
     CONTEXT; return copy(stream, to, from, bytes);
 }
@@ -260,12 +259,6 @@ int cuModuleGetFunction(const char **function, char *module, const char *name) {
 }
 int cuFuncGetAttribute(int *value, int attribute, const char *function) {
     CONTEXT; *value = attribute * 10; return function ? SUCCESS : INVALID_VALUE;
-}
-int cuFuncSetAttribute(const char *function, int attribute, int value) {
-    CONTEXT; return function && attribute == 8 && value > 0 ? SUCCESS : INVALID_VALUE;
-}
-int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const char *function, int threads, size_t bytes) {
-    CONTEXT; *blocks = 2048 / threads; return function && !bytes ? SUCCESS : INVALID_VALUE;
 }
 int cuLaunchKernel(const char *function, unsigned bx, unsigned by, unsigned bz, unsigned tx, unsigned ty, unsigned tz,
                    unsigned shared, struct stream *stream, void **parameters, void **extra) {

@@ -1,0 +1,187 @@
+//! Elements and packed bytes on a device, beside what the CPU makes of them.
+
+use crate::harness::{expect, text};
+use dtc_runtime::cuda::{Device, DeviceBuffer, Stream};
+use dtc_runtime::{Committed, Gpu, Request};
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
+use std::time::{Duration, Instant};
+
+/// What lies where nothing was written.
+pub const POISON: u8 = 0x5a;
+
+pub fn random_bytes(bytes: usize, seed: u64) -> Vec<u8> {
+    let mut host = vec![0; bytes];
+    SmallRng::seed_from_u64(seed).fill(&mut host[..]);
+    host
+}
+
+pub fn random_buffer(gpu: &Gpu, bytes: usize, seed: u64) -> Result<(DeviceBuffer, Vec<u8>), String> {
+    let host = random_bytes(bytes, seed);
+    let mut buffer = DeviceBuffer::new(gpu.device(), bytes).map_err(text)?;
+    buffer.write(0, &host).map_err(text)?;
+    Ok((buffer, host))
+}
+
+pub fn poisoned_buffer(gpu: &Gpu, bytes: usize) -> Result<DeviceBuffer, String> {
+    let mut buffer = DeviceBuffer::new(gpu.device(), bytes).map_err(text)?;
+    buffer.fill(POISON).map_err(text)?;
+    Ok(buffer)
+}
+
+pub fn read(buffer: &DeviceBuffer, at: usize, bytes: usize) -> Result<Vec<u8>, String> {
+    let mut host = vec![0; bytes];
+    buffer.read(at, &mut host).map_err(text)?;
+    Ok(host)
+}
+
+pub fn expect_equal(what: &str, found: &[u8], expected: &[u8]) -> Result<(), String> {
+    if found == expected {
+        return Ok(());
+    }
+    let length = found.len().max(expected.len());
+    let wrong = || (0..length).filter(|&at| found.get(at) != expected.get(at));
+    let (at, number) = (wrong().next().unwrap_or_default(), wrong().count());
+    let (found, expected) = (found.get(at), expected.get(at));
+    Err(format!("{what}: {number} of {length} bytes are wrong; byte {at} is {found:02x?}, expected {expected:02x?}"))
+}
+
+/// Waits for a CUDA stream, but no longer than a limit.
+pub fn wait_within(stream: &Stream, limit: Duration) -> Result<(), String> {
+    let start = Instant::now();
+    while !stream.query().map_err(text)? {
+        expect(start.elapsed() < limit, || format!("a CUDA stream was not done after {limit:?}"))?;
+        std::thread::sleep(Duration::from_micros(50));
+    }
+    Ok(())
+}
+
+/// `count` elements of a type on a device, buffers exactly as long as they have to be.
+pub struct Buffers {
+    pub memory: DeviceBuffer,
+    pub packed: DeviceBuffer,
+    /// What is in the memory.
+    pub host: Vec<u8>,
+    /// What a pack of everything yields.
+    pub expected: Vec<u8>,
+    /// Where element 0 lies in the memory.
+    origin: usize,
+    count: u64,
+}
+
+impl Buffers {
+    pub fn new(gpu: &Gpu, committed: &Committed, count: u64, seed: u64) -> Result<Buffers, String> {
+        Buffers::of(gpu.device(), committed, count, seed, DeviceBuffer::new)
+    }
+
+    /// In memory of another kind.
+    pub fn of(
+        device: &Device,
+        committed: &Committed,
+        count: u64,
+        seed: u64,
+        allocate: impl Fn(&Device, usize) -> Result<DeviceBuffer, dtc_runtime::cuda::CudaError>,
+    ) -> Result<Buffers, String> {
+        let (low, high) = committed.span(count).ok_or("the type has no bytes")?;
+        // The calls of the CPU want the origin inside.
+        let origin = usize::try_from(-low.min(0)).map_err(text)?;
+        let host = random_bytes(origin + usize::try_from(high.max(0)).map_err(text)?, seed);
+        let mut expected = vec![0; committed.packed_size(count).map_err(text)? as usize];
+        committed.pack(&host, origin, count, 0, &mut expected).map_err(text)?;
+        let mut memory = allocate(device, host.len()).map_err(text)?;
+        memory.write(0, &host).map_err(text)?;
+        let packed = allocate(device, expected.len()).map_err(text)?;
+        let mut buffers = Buffers { memory, packed, host, expected, origin, count };
+        buffers.poison()?;
+        Ok(buffers)
+    }
+
+    /// Forgets what was packed.
+    pub fn poison(&mut self) -> Result<(), String> {
+        self.packed.fill(POISON).map_err(text)
+    }
+
+    fn source(&self) -> *const u8 {
+        (self.memory.address() + self.origin as u64) as *const u8
+    }
+
+    fn target(&self) -> *mut u8 {
+        self.packed.address() as *mut u8
+    }
+
+    fn moved_all(&self, moved: u64) -> Result<(), String> {
+        let total = self.expected.len();
+        expect(moved == total as u64, || format!("{moved} bytes were moved, expected {total}"))
+    }
+
+    /// Packs everything and waits.
+    pub fn pack(&self, committed: &Committed) -> Result<(), String> {
+        // SAFETY: both buffers hold all elements.
+        let moved =
+            unsafe { committed.pack_any(self.source(), self.count, 0, self.target(), self.packed.len() as u64) };
+        self.moved_all(moved.map_err(text)?)
+    }
+
+    /// Enqueues a pack of everything. The buffers have to outlive it.
+    pub fn enqueue(&self, committed: &Committed, stream: &Stream) -> Result<(), String> {
+        let length = self.packed.len() as u64;
+        // SAFETY: both buffers hold all elements.
+        let moved = unsafe { committed.pack_enqueue(stream, self.source(), self.count, 0, self.target(), length) };
+        self.moved_all(moved.map_err(text)?)
+    }
+
+    /// Enqueues an unpack of everything, from the packed bytes into the memory.
+    pub fn enqueue_unpack(&self, committed: &Committed, stream: &Stream) -> Result<(), String> {
+        let (packed, memory, length) = (self.target().cast_const(), self.source().cast_mut(), self.packed.len() as u64);
+        // SAFETY: both buffers hold all elements.
+        let moved = unsafe { committed.unpack_enqueue(stream, packed, length, memory, self.count, 0) };
+        self.moved_all(moved.map_err(text)?)
+    }
+
+    /// Starts a pack of a range of the packed bytes, to its own place.
+    pub fn start(&self, committed: &Committed, from: usize, length: usize) -> Result<Request, String> {
+        let target = (self.packed.address() + from as u64) as *mut u8;
+        // SAFETY: both buffers hold all elements; the tests wait before they free them.
+        let request = unsafe { committed.pack_start(self.source(), self.count, from as u64, target, length as u64) };
+        request.map_err(text)
+    }
+
+    /// Compares what was packed with what the CPU packs.
+    pub fn check(&self) -> Result<(), String> {
+        expect_equal("packed", &read(&self.packed, 0, self.packed.len())?, &self.expected)
+    }
+
+    /// Packs everything and compares.
+    pub fn pack_and_check(&mut self, committed: &Committed) -> Result<(), String> {
+        self.poison()?;
+        self.pack(committed)?;
+        self.check()
+    }
+
+    /// Packs and unpacks a range of the packed bytes, to and from packed memory so many bytes behind an allocation's begin,
+    /// and compares every byte.
+    pub fn fragment(&mut self, committed: &Committed, from: usize, length: usize, skew: usize) -> Result<(), String> {
+        let what = |way| format!("{way} of {length} bytes from {from}, {skew} bytes behind an aligned address");
+        let device = self.packed.device().clone();
+        let mut packed = DeviceBuffer::new(&device, skew + length).map_err(text)?;
+        packed.fill(POISON).map_err(text)?;
+        let (target, count, bytes) = ((packed.address() + skew as u64) as *mut u8, self.count, length as u64);
+        // SAFETY: both buffers are long enough.
+        let moved = unsafe { committed.pack_any(self.source(), count, from as u64, target, bytes) }.map_err(text)?;
+        expect(moved == bytes, || format!("{}: {moved} bytes were moved", what("pack")))?;
+        let wanted = [&vec![POISON; skew], &self.expected[from..from + length]].concat();
+        expect_equal(&what("pack"), &read(&packed, 0, skew + length)?, &wanted)?;
+
+        let mut restored = DeviceBuffer::new(&device, self.host.len()).map_err(text)?;
+        restored.fill(POISON).map_err(text)?;
+        let memory = (restored.address() + self.origin as u64) as *mut u8;
+        // SAFETY: as above.
+        let moved = unsafe { committed.unpack_any(target.cast_const(), bytes, memory, count, from as u64) };
+        let moved = moved.map_err(text)?;
+        expect(moved == bytes, || format!("{}: {moved} bytes were moved", what("unpack")))?;
+        let mut wanted = vec![POISON; self.host.len()];
+        let fragment = &self.expected[from..from + length];
+        committed.unpack(fragment, from as u64, &mut wanted, self.origin, count).map_err(text)?;
+        expect_equal(&what("unpack"), &read(&restored, 0, self.host.len())?, &wanted)
+    }
+}

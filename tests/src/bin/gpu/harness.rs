@@ -1,0 +1,125 @@
+//! Runs tests one after the other, names what was skipped, and ends a program that hangs.
+
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Longer than any test takes.
+const LONGEST: Duration = Duration::from_secs(100);
+
+/// Why a test did not pass.
+#[derive(Debug)]
+pub enum Fault {
+    /// Something is wrong.
+    Failed(String),
+    /// The machine lacks something that the test needs.
+    Skipped(String),
+}
+
+impl From<String> for Fault {
+    fn from(text: String) -> Fault {
+        Fault::Failed(text)
+    }
+}
+
+impl From<&str> for Fault {
+    fn from(text: &str) -> Fault {
+        Fault::Failed(text.to_owned())
+    }
+}
+
+pub type Outcome = Result<(), Fault>;
+
+/// The message of an error.
+pub fn text(error: impl std::error::Error) -> String {
+    error.to_string()
+}
+
+/// Fails with a message unless a condition holds.
+pub fn expect(holds: bool, message: impl FnOnce() -> String) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(message()) }
+}
+
+struct Test {
+    name: String,
+    run: Box<dyn Fn() -> Outcome>,
+}
+
+/// Tests by name, in the order in which they run.
+#[derive(Default)]
+pub struct Tests {
+    tests: Vec<Test>,
+}
+
+/// What runs now, and since when.
+type Running = Arc<Mutex<Option<(String, Instant)>>>;
+
+impl Tests {
+    pub fn add(&mut self, name: impl Into<String>, run: impl Fn() -> Outcome + 'static) {
+        self.tests.push(Test { name: name.into(), run: Box::new(run) });
+    }
+
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.tests.iter().map(|test| test.name.as_str())
+    }
+
+    /// Runs the tests with a part in their names, then a last check.
+    pub fn run(&self, part: &str, last: &dyn Fn() -> Outcome) -> ExitCode {
+        let start = Instant::now();
+        let running = Running::default();
+        watch(running.clone());
+        let (mut passed, mut failures, mut skipped) = (0, Vec::new(), 0);
+        for Test { name, run } in self.tests.iter().filter(|test| test.name.contains(part)) {
+            let start = Instant::now();
+            let now = |test| *running.lock().unwrap_or_else(PoisonError::into_inner) = test;
+            now(Some((name.clone(), start)));
+            let outcome = run();
+            now(None);
+            let milliseconds = start.elapsed().as_millis();
+            match outcome {
+                Ok(()) => {
+                    passed += 1;
+                    println!("test {name} ... ok ({milliseconds} ms)");
+                }
+                Err(Fault::Skipped(reason)) => {
+                    skipped += 1;
+                    println!("skipped: {name}: {reason}");
+                }
+                Err(Fault::Failed(fault)) => {
+                    println!("test {name} ... FAILED ({milliseconds} ms): {fault}");
+                    failures.push(name.as_str());
+                }
+            }
+        }
+        if let Err(Fault::Failed(fault) | Fault::Skipped(fault)) = last() {
+            println!("{fault}");
+            failures.push("the last check");
+        }
+        for name in &failures {
+            println!("failed: {name}");
+        }
+        let (word, failed) = (if failures.is_empty() { "ok" } else { "FAILED" }, failures.len());
+        let seconds = start.elapsed().as_secs();
+        println!("test result: {word}. {passed} passed; {failed} failed; {skipped} ignored; {seconds} s");
+        if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    }
+}
+
+/// Ends the program, saying where, when a test takes too long: a call that waits for a device forever cannot be ended
+/// otherwise.
+fn watch(running: Running) {
+    std::thread::spawn(move || {
+        loop {
+            std::thread::sleep(Duration::from_millis(500));
+            let running = running.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some((name, since)) = &*running
+                && since.elapsed() > LONGEST
+            {
+                println!("test {name} ... FAILED: not done after {} s", LONGEST.as_secs());
+                println!("test result: FAILED. the run ended there");
+                // SAFETY: ends the process at once; handlers of the driver would wait for the device.
+                unsafe { libc::_exit(1) };
+            }
+        }
+    });
+}

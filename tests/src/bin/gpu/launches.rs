@@ -1,0 +1,67 @@
+//! What a call enqueues, and calls of many threads.
+
+use crate::OnTier;
+use crate::buffers::{Buffers, poisoned_buffer};
+use crate::harness::{Outcome, Tests, expect, text};
+use crate::types;
+use dtc_runtime::cuda::{CaptureMode, Stream};
+use dtc_tests::corpus;
+
+pub fn add(tests: &mut Tests, on: &OnTier) {
+    let (one, other) = (on.clone(), on.clone());
+    tests.add(format!("{}: at most one launch", on.name), move || one_launch(&one));
+    tests.add(format!("{}: threads and streams", on.name), move || threads(&other));
+}
+
+/// Every type of the corpus is one kernel or one copy, whatever the fragment.
+fn one_launch(on: &OnTier) -> Outcome {
+    let gpu = &on.gpu;
+    let memory = poisoned_buffer(gpu, 64 << 20)?;
+    let packed = poisoned_buffer(gpu, 16 << 20)?;
+    let middle = memory.address() + (32 << 20);
+    for case in corpus::all() {
+        let committed = on.engine.commit(&case.datatype);
+        let Some((low, high)) = committed.span(2) else { continue };
+        let total = committed.packed_size(2).map_err(text)?;
+        if low < -(32 << 20) || high > 32 << 20 || total > 16 << 20 {
+            continue;
+        }
+        committed.prepare(gpu).map_err(text)?;
+        for (from, length) in [(0, total), (total / 3, total / 2), (total - 1, 1)] {
+            if length == 0 {
+                continue;
+            }
+            let stream = Stream::new(gpu.device()).map_err(text)?;
+            stream.begin_capture(CaptureMode::Relaxed).map_err(text)?;
+            // SAFETY: both buffers are on the device and large enough; the graph is never launched.
+            unsafe {
+                let target = packed.address() as *mut u8;
+                committed.pack_enqueue(&stream, middle as *const u8, 2, from, target, length).map_err(text)?;
+            }
+            let nodes = stream.end_capture().map_err(text)?.nodes().map_err(text)?;
+            expect(nodes.all == 1, || format!("{}: {} launches, expected 1", case.name, nodes.all))?;
+        }
+    }
+    Ok(())
+}
+
+/// Threads that pack one type, each on a CUDA stream of its own.
+fn threads(on: &OnTier) -> Outcome {
+    let committed = on.engine.commit(&types::listed(9, 5000)?);
+    let work = |seed: u64| -> Result<(), String> {
+        let mut buffers = Buffers::new(&on.gpu, &committed, 1, seed)?;
+        let stream = Stream::new(on.gpu.device()).map_err(text)?;
+        for _ in 0..50 {
+            buffers.poison()?;
+            buffers.enqueue(&committed, &stream)?;
+            stream.synchronize().map_err(text)?;
+            buffers.check()?;
+        }
+        Ok(())
+    };
+    std::thread::scope(|scope| {
+        let running: Vec<_> = (0..8).map(|seed| scope.spawn(move || work(seed))).collect();
+        running.into_iter().try_for_each(|thread| thread.join().map_err(|_| "a thread panicked".to_owned())?)
+    })?;
+    Ok(())
+}

@@ -1,0 +1,79 @@
+//! Types that come and go: nothing piles up on the device, and nothing goes while it is used.
+
+use crate::OnTier;
+use crate::buffers::{POISON, expect_equal, poisoned_buffer, random_buffer, read};
+use crate::harness::{Outcome, Tests, expect, text};
+use crate::types;
+use dtc_runtime::cuda::Stream;
+use dtc_runtime::{Engine, Gpu};
+
+/// Each type packs into a slot of its own.
+const SLOT: usize = 64 << 10;
+/// Slots, and so types whose packs may be under way at once.
+const SLOTS: u64 = 100;
+/// What the device may have less at the end.
+const GROWTH: usize = 8 << 20;
+
+pub fn add(tests: &mut Tests, on: &OnTier) {
+    let on = on.clone();
+    // Compiling takes a thousand times as long as all else.
+    let number = if on.is_compiled() { 200 } else { 3000 };
+    tests.add(format!("{}: {number} types come and go", on.name), move || come_and_go(&on, number));
+}
+
+fn free_bytes(gpu: &Gpu) -> Result<usize, String> {
+    gpu.device().synchronize().map_err(text)?;
+    gpu.device().memory().map(|(free, _)| free).map_err(text)
+}
+
+/// Types are committed, used once without waiting, and dropped; the engine keeps few of them.
+fn come_and_go(on: &OnTier, number: u64) -> Outcome {
+    let engine = Engine::builder().policy(on.policy).cache_caps(32, 64 << 20).build();
+    let gpu = engine.gpu(0).map_err(text)?;
+    gpu.load().map_err(text)?;
+    let (memory, host) = random_buffer(&gpu, SLOT * 4, 1)?;
+    let mut packed = poisoned_buffer(&gpu, SLOT * SLOTS as usize)?;
+    let streams = (0..4).map(|_| Stream::new(gpu.device())).collect::<Result<Vec<_>, _>>().map_err(text)?;
+    let mut before = None;
+    let mut expected: Vec<Vec<u8>> = Vec::new();
+    for seed in 0..number {
+        // 512 runs are 8 KiB of lists or more: 24 MiB, should none of them be freed.
+        let committed = engine.commit(&types::listed(10_000 + seed, 512)?);
+        let total = committed.packed_size(1).map_err(text)? as usize;
+        let span = committed.span(1).map_or(0, |(_, high)| high as usize);
+        expect(total <= SLOT && span <= host.len(), || format!("type {seed} is too large for the test"))?;
+        let slot = (seed % SLOTS) as usize;
+        let stream = &streams[seed as usize % streams.len()];
+        // SAFETY: the elements lie in the memory, and the packed bytes in their slot; both outlive the work.
+        let moved = unsafe {
+            let target = (packed.address() as usize + slot * SLOT) as *mut u8;
+            committed.pack_enqueue(stream, memory.address() as *const u8, 1, 0, target, total as u64)
+        };
+        expect(moved == Ok(total as u64), || format!("type {seed}: {moved:?}, expected {total} bytes"))?;
+        let mut bytes = vec![0; total];
+        committed.pack(&host, 0, 1, 0, &mut bytes).map_err(text)?;
+        expected.push(bytes);
+        drop(committed);
+        if seed + 1 == number || slot + 1 == SLOTS as usize {
+            for stream in &streams {
+                stream.synchronize().map_err(text)?;
+            }
+            let found = read(&packed, 0, packed.len())?;
+            for (slot, expected) in expected.iter().enumerate() {
+                let found = &found[slot * SLOT..slot * SLOT + expected.len()];
+                expect_equal(&format!("slot {slot} of the types up to {seed}"), found, expected)?;
+            }
+            expected.clear();
+            packed.fill(POISON).map_err(text)?;
+            // What the first round leaves allocated is reused by the others.
+            if before.is_none() {
+                before = Some(free_bytes(&gpu)?);
+            }
+        }
+    }
+    engine.compile_pending(std::time::Duration::from_secs(5));
+    let (before, after) = (before.unwrap_or_default(), free_bytes(&gpu)?);
+    let kept = before.saturating_sub(after);
+    println!("  {kept} bytes of the device more than after the first {SLOTS} types");
+    Ok(expect(kept <= GROWTH, || format!("{kept} bytes are not freed, expected at most {GROWTH}"))?)
+}

@@ -1,0 +1,111 @@
+//! The tests that need a GPU: `dtc-gpu-tests [PART OF A NAME]` runs them and prints their count; with `--sanitizer` it runs
+//! a few small ones, for compute-sanitizer.
+//!
+//! It is a program of its own and no test of cargo, because machines with a GPU often have no Rust.
+#![expect(unsafe_code, reason = "the calls on device memory are on raw addresses")]
+
+mod buffers;
+mod captures;
+mod conforming;
+mod contexts;
+mod devices;
+mod forks;
+mod fragments;
+mod harness;
+mod launches;
+mod lifetimes;
+mod places;
+mod policies;
+mod raw;
+mod requests;
+mod sanitizer;
+mod shapes;
+mod spinning;
+mod stores;
+mod types;
+
+use dtc_runtime::{Engine, Gpu, Policy};
+use harness::{Fault, Tests};
+use std::process::ExitCode;
+
+/// An engine whose kernels are all of one tier, and its GPU.
+#[derive(Clone)]
+struct OnTier {
+    name: &'static str,
+    policy: Policy,
+    engine: Engine,
+    gpu: Gpu,
+}
+
+impl OnTier {
+    fn new(name: &'static str, policy: Policy) -> Result<OnTier, dtc_runtime::cuda::CudaError> {
+        let engine = Engine::builder().policy(policy).build();
+        Ok(OnTier { name, policy, gpu: engine.gpu(0)?, engine })
+    }
+
+    /// Another engine of this tier, which has loaded nothing.
+    fn fresh_engine(&self) -> Engine {
+        Engine::builder().policy(self.policy).build()
+    }
+
+    fn is_compiled(&self) -> bool {
+        self.policy != Policy::Off
+    }
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if arguments.first().is_some_and(|first| first == stores::CHILD) {
+        return stores::child();
+    }
+    let part = arguments.iter().find(|argument| !argument.starts_with("--")).cloned().unwrap_or_default();
+    let given = |option: &str| arguments.iter().any(|argument| argument == option);
+    let tiers =
+        OnTier::new("generic", Policy::Off).and_then(|generic| Ok([generic, OnTier::new("compiled", Policy::Always)?]));
+    let tiers = match tiers {
+        Ok(tiers) => tiers,
+        Err(error) => {
+            eprintln!("{error}");
+            return ExitCode::from(4);
+        }
+    };
+    let mut tests = Tests::default();
+    if given("--sanitizer") {
+        tiers.iter().for_each(|on| sanitizer::add(&mut tests, on));
+    } else {
+        tiers.iter().for_each(|on| add_of_tier(&mut tests, on));
+        add_others(&mut tests, &tiers);
+    }
+    if given("--list") {
+        tests.names().for_each(|name| println!("{name}"));
+        return ExitCode::SUCCESS;
+    }
+    let problem = || match tiers[1].gpu.problem() {
+        None => Ok(()),
+        Some(problem) => Err(Fault::from(format!("a kernel was not compiled: {problem}"))),
+    };
+    tests.run(&part, &problem)
+}
+
+/// The tests that run on each tier.
+fn add_of_tier(tests: &mut Tests, on: &OnTier) {
+    conforming::add(tests, on);
+    shapes::add(tests, on);
+    fragments::add(tests, on);
+    launches::add(tests, on);
+    requests::add(tests, on);
+    captures::add(tests, on);
+    spinning::add(tests, on);
+    places::add(tests, on);
+    lifetimes::add(tests, on);
+    devices::add(tests, on);
+    contexts::add(tests, on);
+    forks::add(tests, on);
+}
+
+/// The tests of what chooses a tier.
+fn add_others(tests: &mut Tests, tiers: &[OnTier; 2]) {
+    let [_, compiled] = tiers;
+    policies::add(tests, compiled);
+    stores::add(tests);
+}

@@ -1,0 +1,73 @@
+//! What runs under compute-sanitizer: every family on both tiers, small, with buffers of exactly the bytes that a call may
+//! touch, so that the next byte is an error.
+
+use crate::OnTier;
+use crate::buffers::Buffers;
+use crate::harness::{Outcome, Tests, expect, text};
+use crate::types;
+use dtc_compiler::datatype::Datatype;
+use dtc_runtime::Tier;
+use dtc_tests::corpus;
+
+/// Packed bytes of a type: several blocks of every kernel, and seconds under the slowest tool.
+const BYTES: i64 = 20_000;
+/// The most elements bytes of a type of the corpus.
+const LARGEST: i128 = 100_000;
+
+pub fn add(tests: &mut Tests, on: &OnTier) {
+    for (name, datatype) in types::families(BYTES).unwrap_or_default() {
+        let on = on.clone();
+        tests.add(format!("{}: {name}", on.name), move || exact(&on, &datatype, &[1, 3]));
+    }
+    // Tiles that are cut at every side.
+    for (rows, columns) in [(33, 65), (64, 64), (100, 7), (7, 100)] {
+        let on = on.clone();
+        tests.add(format!("{}: tiles of {rows} x {columns}", on.name), move || {
+            exact(&on, &types::columns(rows, columns)?, &[1, 2])
+        });
+    }
+    let on = on.clone();
+    tests.add(format!("{}: the corpus", on.name), move || {
+        for case in corpus::all() {
+            exact(&on, &case.datatype, &[2]).map_err(|fault| format!("{}: {fault:?}", case.name))?;
+        }
+        Ok(())
+    });
+}
+
+/// Whole packs and unpacks, and fragments of them, in buffers without slack.
+fn exact(on: &OnTier, datatype: &Datatype, counts: &[u64]) -> Outcome {
+    let committed = on.engine.commit(datatype);
+    for &count in counts {
+        let Some((low, high)) = committed.span(count) else { continue };
+        // The buffers begin at the origin or before; where that is slack, little would be seen.
+        if low > 0 || high.max(0) - low > LARGEST || overlaps(datatype, count) {
+            continue;
+        }
+        let tier = committed.prepare(&on.gpu).map_err(text)?;
+        let expected = if on.is_compiled() { Tier::Specialised } else { Tier::Generic };
+        // Contiguous types have no kernel of their own and no need of one.
+        let problem = on.gpu.problem();
+        expect(tier == expected || problem.is_none(), || format!("{tier}; problem: {problem:?}"))?;
+        let mut buffers = Buffers::new(&on.gpu, &committed, count, 1)?;
+        let total = buffers.expected.len();
+        buffers.fragment(&committed, 0, total, 0)?;
+        for (from, length, skew) in [
+            (0, total.div_ceil(2), 0),
+            (total / 2, total - total / 2, 4),
+            (total / 3, total / 3, 1),
+            (total - 1, 1, 7),
+            (total / 5 * 4 / 16 * 16, total / 8, 16),
+        ] {
+            if length > 0 && from + length <= total {
+                buffers.fragment(&committed, from, length, skew)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether an unpack would be undefined.
+fn overlaps(datatype: &Datatype, count: u64) -> bool {
+    dtc_tests::conformance::Expectation::new(datatype, count).overlaps
+}
