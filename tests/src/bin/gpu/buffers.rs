@@ -56,16 +56,18 @@ pub fn wait_within(stream: &Stream, limit: Duration) -> Result<(), String> {
     Ok(())
 }
 
-/// `count` elements of a type on a device, buffers exactly as long as they have to be.
+/// `count` elements of a type on a device. The buffers have the bytes that a call may touch and no others.
 pub struct Buffers {
     pub memory: DeviceBuffer,
     pub packed: DeviceBuffer,
-    /// What is in the memory.
+    /// What is in the memory, behind what lies between the origin and the first byte of the elements.
     pub host: Vec<u8>,
     /// What a pack of everything yields.
     pub expected: Vec<u8>,
-    /// Where element 0 lies in the memory.
+    /// Where element 0 lies in `host`.
     origin: usize,
+    /// Bytes of `host` before the first one of the memory.
+    before: usize,
     count: u64,
 }
 
@@ -85,13 +87,14 @@ impl Buffers {
         let (low, high) = committed.span(count).ok_or("the type has no bytes")?;
         // The calls of the CPU want the origin inside.
         let origin = usize::try_from(-low.min(0)).map_err(text)?;
+        let before = usize::try_from(low.max(0)).map_err(text)?;
         let host = random_bytes(origin + usize::try_from(high.max(0)).map_err(text)?, seed);
         let mut expected = vec![0; committed.packed_size(count).map_err(text)? as usize];
         committed.pack(&host, origin, count, 0, &mut expected).map_err(text)?;
-        let mut memory = allocate(device, host.len()).map_err(text)?;
-        memory.write(0, &host).map_err(text)?;
+        let mut memory = allocate(device, host.len() - before).map_err(text)?;
+        memory.write(0, &host[before..]).map_err(text)?;
         let packed = allocate(device, expected.len()).map_err(text)?;
-        let mut buffers = Buffers { memory, packed, host, expected, origin, count };
+        let mut buffers = Buffers { memory, packed, host, expected, origin, before, count };
         buffers.poison()?;
         Ok(buffers)
     }
@@ -101,8 +104,13 @@ impl Buffers {
         self.packed.fill(POISON).map_err(text)
     }
 
+    /// Where element 0 lies, given where the memory lies.
+    fn element(&self, memory: &DeviceBuffer) -> *mut u8 {
+        (memory.address() + self.origin as u64).wrapping_sub(self.before as u64) as *mut u8
+    }
+
     fn source(&self) -> *const u8 {
-        (self.memory.address() + self.origin as u64) as *const u8
+        self.element(&self.memory)
     }
 
     fn target(&self) -> *mut u8 {
@@ -160,28 +168,51 @@ impl Buffers {
 
     /// Packs and unpacks a range of the packed bytes, to and from packed memory so many bytes behind an allocation's begin,
     /// and compares every byte.
-    pub fn fragment(&mut self, committed: &Committed, from: usize, length: usize, skew: usize) -> Result<(), String> {
-        let what = |way| format!("{way} of {length} bytes from {from}, {skew} bytes behind an aligned address");
-        let device = self.packed.device().clone();
-        let mut packed = DeviceBuffer::new(&device, skew + length).map_err(text)?;
-        packed.fill(POISON).map_err(text)?;
-        let (target, count, bytes) = ((packed.address() + skew as u64) as *mut u8, self.count, length as u64);
-        // SAFETY: both buffers are long enough.
-        let moved = unsafe { committed.pack_any(self.source(), count, from as u64, target, bytes) }.map_err(text)?;
-        expect(moved == bytes, || format!("{}: {moved} bytes were moved", what("pack")))?;
-        let wanted = [&vec![POISON; skew], &self.expected[from..from + length]].concat();
-        expect_equal(&what("pack"), &read(&packed, 0, skew + length)?, &wanted)?;
+    pub fn fragment(&self, committed: &Committed, from: usize, length: usize, skew: usize) -> Result<(), String> {
+        let packed = self.pack_fragment(committed, from, length, skew)?;
+        self.unpack_fragment(committed, &packed, from, length, skew)
+    }
 
-        let mut restored = DeviceBuffer::new(&device, self.host.len()).map_err(text)?;
+    /// The half of [`Buffers::fragment`] that is defined for every type. Returns the packed bytes.
+    pub fn pack_fragment(
+        &self,
+        committed: &Committed,
+        from: usize,
+        length: usize,
+        skew: usize,
+    ) -> Result<DeviceBuffer, String> {
+        let what = || format!("pack of {length} bytes from {from}, {skew} bytes behind an aligned address");
+        let mut packed = DeviceBuffer::new(self.packed.device(), skew + length).map_err(text)?;
+        packed.fill(POISON).map_err(text)?;
+        let target = (packed.address() + skew as u64) as *mut u8;
+        // SAFETY: both buffers are long enough.
+        let moved = unsafe { committed.pack_any(self.source(), self.count, from as u64, target, length as u64) };
+        let moved = moved.map_err(|error| format!("{}: {error}", what()))?;
+        expect(moved == length as u64, || format!("{}: {moved} bytes were moved", what()))?;
+        let wanted = [&vec![POISON; skew], &self.expected[from..from + length]].concat();
+        expect_equal(&what(), &read(&packed, 0, skew + length)?, &wanted)?;
+        Ok(packed)
+    }
+
+    fn unpack_fragment(
+        &self,
+        committed: &Committed,
+        packed: &DeviceBuffer,
+        from: usize,
+        length: usize,
+        skew: usize,
+    ) -> Result<(), String> {
+        let what = || format!("unpack of {length} bytes from {from}, {skew} bytes behind an aligned address");
+        let mut restored = DeviceBuffer::new(packed.device(), self.memory.len()).map_err(text)?;
         restored.fill(POISON).map_err(text)?;
-        let memory = (restored.address() + self.origin as u64) as *mut u8;
-        // SAFETY: as above.
-        let moved = unsafe { committed.unpack_any(target.cast_const(), bytes, memory, count, from as u64) };
-        let moved = moved.map_err(text)?;
-        expect(moved == bytes, || format!("{}: {moved} bytes were moved", what("unpack")))?;
+        let (source, memory) = ((packed.address() + skew as u64) as *const u8, self.element(&restored));
+        // SAFETY: both buffers are long enough.
+        let moved = unsafe { committed.unpack_any(source, length as u64, memory, self.count, from as u64) };
+        let moved = moved.map_err(|error| format!("{}: {error}", what()))?;
+        expect(moved == length as u64, || format!("{}: {moved} bytes were moved", what()))?;
         let mut wanted = vec![POISON; self.host.len()];
         let fragment = &self.expected[from..from + length];
-        committed.unpack(fragment, from as u64, &mut wanted, self.origin, count).map_err(text)?;
-        expect_equal(&what("unpack"), &read(&restored, 0, self.host.len())?, &wanted)
+        committed.unpack(fragment, from as u64, &mut wanted, self.origin, self.count).map_err(text)?;
+        expect_equal(&what(), &read(&restored, 0, restored.len())?, &wanted[self.before..])
     }
 }

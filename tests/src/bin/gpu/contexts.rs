@@ -55,7 +55,7 @@ fn all_calls(on: &OnTier, seed: u64) -> Result<(), String> {
     unchanged("opening a GPU")?;
     let committed = engine.commit(&types::listed(seed, 1000)?);
     unchanged("commit")?;
-    let mut buffers = Buffers::new(&gpu, &committed, 1, seed)?;
+    let buffers = Buffers::new(&gpu, &committed, 1, seed)?;
     unchanged("allocating, writing and filling buffers")?;
     buffers.pack(&committed)?;
     unchanged("the first blocking pack")?;

@@ -21,7 +21,7 @@ pub fn add(tests: &mut Tests, on: &OnTier) {
 
 fn fragments(on: &OnTier, datatype: &Datatype) -> Outcome {
     let committed = on.engine.commit(datatype);
-    let mut buffers = Buffers::new(&on.gpu, &committed, 1, 7)?;
+    let buffers = Buffers::new(&on.gpu, &committed, 1, 7)?;
     let total = buffers.expected.len();
     let mut rng = SmallRng::seed_from_u64(8);
     for index in 0..FRAGMENTS {

@@ -83,7 +83,7 @@ impl Tests {
                 }
                 Err(Fault::Skipped(reason)) => {
                     skipped += 1;
-                    println!("skipped: {name}: {reason}");
+                    println!("test {name} ... ignored, {reason}");
                 }
                 Err(Fault::Failed(fault)) => {
                     println!("test {name} ... FAILED ({milliseconds} ms): {fault}");

@@ -1,7 +1,7 @@
 //! What a call enqueues, and calls of many threads.
 
 use crate::OnTier;
-use crate::buffers::{Buffers, poisoned_buffer};
+use crate::buffers::{Buffers, expect_equal, poisoned_buffer, read};
 use crate::harness::{Outcome, Tests, expect, text};
 use crate::types;
 use dtc_runtime::cuda::{CaptureMode, Stream};
@@ -49,13 +49,18 @@ fn one_launch(on: &OnTier) -> Outcome {
 fn threads(on: &OnTier) -> Outcome {
     let committed = on.engine.commit(&types::listed(9, 5000)?);
     let work = |seed: u64| -> Result<(), String> {
-        let mut buffers = Buffers::new(&on.gpu, &committed, 1, seed)?;
+        let Buffers { memory, packed, expected, .. } = Buffers::new(&on.gpu, &committed, 1, seed)?;
         let stream = Stream::new(on.gpu.device()).map_err(text)?;
-        for _ in 0..50 {
-            buffers.poison()?;
-            buffers.enqueue(&committed, &stream)?;
+        for round in 0..50 {
+            let from = (round * 37) % expected.len();
+            let length = expected.len() - from;
+            // SAFETY: both buffers hold all elements.
+            unsafe {
+                let (source, target) = (memory.address() as *const u8, packed.address() as *mut u8);
+                committed.pack_enqueue(&stream, source, 1, from as u64, target, length as u64).map_err(text)?;
+            }
             stream.synchronize().map_err(text)?;
-            buffers.check()?;
+            expect_equal(&format!("thread {seed}, from {from}"), &read(&packed, 0, length)?, &expected[from..])?;
         }
         Ok(())
     };

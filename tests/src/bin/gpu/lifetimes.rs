@@ -17,7 +17,7 @@ const GROWTH: usize = 8 << 20;
 pub fn add(tests: &mut Tests, on: &OnTier) {
     let on = on.clone();
     // Compiling takes a thousand times as long as all else.
-    let number = if on.is_compiled() { 200 } else { 3000 };
+    let number = if on.is_compiled() { 150 } else { 3000 };
     tests.add(format!("{}: {number} types come and go", on.name), move || come_and_go(&on, number));
 }
 

@@ -34,7 +34,7 @@ fn tiles(on: &OnTier) -> Outcome {
         let matrix = types.contiguous(columns, column).map_err(text)?;
         let matrix = types.resized(0, rows * columns * size as i64, matrix).map_err(text)?;
         let committed = on.engine.commit(&types.finish(matrix));
-        let mut buffers = Buffers::new(&on.gpu, &committed, 3, 3)?;
+        let buffers = Buffers::new(&on.gpu, &committed, 3, 3)?;
         let total = buffers.expected.len();
         let mut rng = SmallRng::seed_from_u64(4);
         for round in 0..60 {
@@ -124,7 +124,7 @@ fn large(on: &OnTier, family: &str) -> Outcome {
     let (_, datatype) = families.iter().find(|(name, _)| *name == family).ok_or("no such type")?;
     let committed = on.engine.commit(datatype);
     let count = (65u64 << 20).div_ceil(committed.facts().size);
-    let mut buffers = Buffers::new(&on.gpu, &committed, count, 6)?;
+    let buffers = Buffers::new(&on.gpu, &committed, count, 6)?;
     let total = buffers.expected.len();
     Ok(buffers.fragment(&committed, 0, total, 0)?)
 }

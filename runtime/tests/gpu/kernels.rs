@@ -1,0 +1,92 @@
+//! When kernels are compiled, without a thread that does it.
+
+use crate::child::Stub::{Absent, Built};
+use crate::child::{calls, in_child};
+use crate::{Buffers, builder, listed, rows};
+use dtc_runtime::{Policy, Tier};
+use std::time::Duration;
+
+in_child! {
+    fn hosts_without_threads_compile_when_they_like(driver: Built(&["STUB_ANY_CODE"]), nvrtc: Built(&[])) {
+        let engine = builder(Policy::Background).build();
+        let gpu = engine.gpu(0).unwrap();
+        let types = [engine.commit(&listed(0)), engine.commit(&listed(1)), engine.commit(&rows())];
+        let buffers = Buffers::new(&gpu);
+        for committed in &types {
+            buffers.enqueue(committed).unwrap();
+            assert_eq!(committed.gpu_tier(&gpu), Tier::Generic);
+        }
+        assert!(engine.compile_pending(Duration::ZERO) > 0);
+        assert_eq!(engine.compile_pending(Duration::MAX), 0);
+        for committed in &types {
+            assert_eq!(committed.gpu_tier(&gpu), Tier::Specialised);
+            buffers.enqueue(committed).unwrap();
+        }
+        assert_eq!(gpu.problem(), None);
+    }
+
+    fn lazy_kernels_come_after_their_uses(driver: Built(&["STUB_ANY_CODE"]), nvrtc: Built(&[])) {
+        let engine = builder(Policy::Lazy(3)).build();
+        let gpu = engine.gpu(0).unwrap();
+        let committed = engine.commit(&listed(0));
+        let buffers = Buffers::new(&gpu);
+        let both = || {
+            buffers.enqueue(&committed).unwrap();
+            let (packed, memory) = (buffers.packed.address() as *const u8, buffers.memory.address() as *mut u8);
+            // SAFETY: both buffers are long enough.
+            unsafe { committed.unpack_enqueue(&buffers.stream, packed, 4096, memory, 1, 0) }.unwrap();
+            engine.compile_pending(Duration::MAX);
+        };
+        for _ in 0..3 {
+            both();
+            assert_eq!(committed.gpu_tier(&gpu), Tier::Generic);
+        }
+        both();
+        assert_eq!(committed.gpu_tier(&gpu), Tier::Specialised);
+    }
+
+    fn policies_off_and_always_keep_their_word(driver: Built(&["STUB_ANY_CODE"]), nvrtc: Built(&[])) {
+        for (policy, tier) in [(Policy::Off, Tier::Generic), (Policy::Always, Tier::Specialised)] {
+            let engine = builder(policy).build();
+            let gpu = engine.gpu(0).unwrap();
+            let committed = engine.commit(&listed(0));
+            assert_eq!(committed.prepare(&gpu), Ok(tier));
+            let buffers = Buffers::new(&gpu);
+            for _ in 0..200 {
+                buffers.enqueue(&committed).unwrap();
+            }
+            assert_eq!(engine.compile_pending(Duration::MAX), 0);
+            assert_eq!(committed.gpu_tier(&gpu), tier);
+        }
+    }
+
+    fn equal_types_share_their_kernels(driver: Built(&["STUB_ANY_CODE"]), nvrtc: Built(&[])) {
+        let engine = builder(Policy::Background).build();
+        let gpu = engine.gpu(0).unwrap();
+        let first = engine.commit(&listed(0));
+        first.prepare(&gpu).unwrap();
+        let loads = calls("cuModuleLoadDataEx");
+        let second = engine.commit(&listed(0));
+        assert_eq!(second.prepare(&gpu), Ok(Tier::Specialised));
+        assert_eq!(calls("cuModuleLoadDataEx"), loads);
+    }
+
+    fn two_devices_have_kernels_of_their_own(driver: Built(&["STUB_ANY_CODE"]), nvrtc: Built(&[])) {
+        let engine = builder(Policy::Background).build();
+        let (first, second) = (engine.gpu(0).unwrap(), engine.gpu(1).unwrap());
+        let committed = engine.commit(&listed(0));
+        assert_eq!(committed.prepare(&second), Ok(Tier::Specialised));
+        assert_eq!(committed.gpu_tier(&first), Tier::Generic);
+        Buffers::new(&first).enqueue(&committed).unwrap();
+        assert_eq!(committed.prepare(&first), Ok(Tier::Specialised));
+    }
+
+    fn an_empty_store_is_no_help(driver: Built(&["STUB_ANY_CODE"]), nvrtc: Absent) {
+        let folder = tempfile::tempdir().unwrap();
+        let config = dtc_runtime::store::Config::none().directory(folder.path().join("kernels"));
+        let engine = builder(Policy::Background).store(config).build();
+        let gpu = engine.gpu(0).unwrap();
+        assert_eq!(engine.commit(&listed(0)).prepare(&gpu), Ok(Tier::Generic));
+        assert!(gpu.problem().unwrap().is_absence());
+    }
+}

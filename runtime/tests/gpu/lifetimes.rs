@@ -1,0 +1,115 @@
+//! What is freed, when, and what is not touched for it.
+
+use crate::child::Stub::Built;
+use crate::child::{alive, calls, in_child};
+use crate::{Buffers, builder, listed, packs_on_the_host, rows};
+use dtc_runtime::cuda::{CaptureMode, CudaError, DeviceBuffer};
+use dtc_runtime::{Policy, Tier};
+use std::time::Duration;
+
+in_child! {
+    fn nothing_outlives_an_engine(driver: Built(&["STUB_ANY_CODE"]), nvrtc: Built(&[])) {
+        for policy in [Policy::Off, Policy::Always] {
+            let engine = builder(policy).build();
+            let gpu = engine.gpu(0).unwrap();
+            for number in 0..20 {
+                let committed = engine.commit(&listed(number));
+                committed.prepare(&gpu).unwrap();
+                Buffers::new(&gpu).enqueue(&committed).unwrap();
+            }
+            assert!(alive() > 0);
+            drop((gpu, engine));
+            assert_eq!(alive(), 0, "{policy:?}");
+        }
+    }
+
+    fn types_that_nobody_holds_are_freed(driver: Built(&["STUB_ANY_CODE"]), nvrtc: Built(&[])) {
+        let engine = builder(Policy::Off).cache_caps(4, 1 << 20).build();
+        let gpu = engine.gpu(0).unwrap();
+        let buffers = Buffers::new(&gpu);
+        let mut most = 0;
+        for number in 0..1000 {
+            buffers.enqueue(&engine.commit(&listed(number))).unwrap();
+            engine.compile_pending(Duration::MAX);
+            most = most.max(alive());
+        }
+        assert!(most < 200, "{most} things were alive at once");
+        // Waiting for a context or for the legacy default stream would spoil captures, and wait for kernels that wait for us.
+        for call in ["cuCtxSynchronize", "cuMemcpyHtoD_v2"] {
+            assert_eq!(calls(call), 0, "{call}");
+        }
+    }
+
+    fn graphs_keep_what_they_run(driver: Built(&["STUB_ANY_CODE"]), nvrtc: Built(&[])) {
+        for policy in [Policy::Off, Policy::Always] {
+            for (datatype, has_lists) in [(listed(0), 1), (rows(), 0)] {
+                let engine = builder(policy).build();
+                let gpu = engine.gpu(0).unwrap();
+                let committed = engine.commit(&datatype);
+                committed.prepare(&gpu).unwrap();
+                let buffers = Buffers::new(&gpu);
+                buffers.stream.begin_capture(CaptureMode::Global).unwrap();
+                buffers.enqueue(&committed).unwrap();
+                let graph = buffers.stream.end_capture().unwrap();
+                assert_eq!(graph.nodes().unwrap().kernels, 1);
+                let (modules, lists) = (calls("cuModuleUnload"), calls("cuMemFree_v2"));
+                let compiled = i64::from(policy == Policy::Always);
+                drop((committed, gpu, engine));
+                // One of the two modules is the graph's, and one of the lists.
+                assert_eq!(calls("cuModuleUnload") - modules, compiled);
+                // Freeing is also how the runtime waits, with a buffer of its own.
+                assert_eq!(calls("cuMemFree_v2") - lists, 1 + compiled * has_lists);
+                drop(graph);
+                // What graphs let go is dropped when somebody allocates.
+                drop(DeviceBuffer::new(buffers.memory.device(), 8).unwrap());
+                assert_eq!(calls("cuModuleUnload") - modules, compiled + 1);
+            }
+        }
+    }
+
+    fn the_first_use_may_be_captured(driver: Built(&["STUB_ANY_CODE"]), nvrtc: Built(&[])) {
+        for policy in [Policy::Off, Policy::Background, Policy::Always] {
+            let engine = builder(policy).build();
+            let gpu = engine.gpu(0).unwrap();
+            let committed = engine.commit(&listed(0));
+            let buffers = Buffers::new(&gpu);
+            buffers.stream.begin_capture(CaptureMode::Global).unwrap();
+            buffers.enqueue(&committed).unwrap();
+            let nodes = buffers.stream.end_capture().unwrap().nodes().unwrap();
+            assert_eq!((nodes.all, nodes.kernels), (1, 1), "{policy:?}");
+        }
+    }
+
+    fn forked_children_get_errors(driver: Built(&["STUB_ANY_CODE"]), nvrtc: Built(&[])) {
+        let engine = builder(Policy::Background).build();
+        let gpu = engine.gpu(0).unwrap();
+        let committed = engine.commit(&listed(0));
+        let buffers = Buffers::new(&gpu);
+        buffers.enqueue(&committed).unwrap();
+        // SAFETY: the child calls only what this test is about, and leaves by `_exit`.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            let work = || {
+                packs_on_the_host(&engine);
+                assert_eq!(buffers.enqueue(&committed), Err(CudaError::Forked));
+                assert_eq!(committed.prepare(&gpu), Err(CudaError::Forked));
+                assert_eq!(gpu.load(), Err(CudaError::Forked));
+                assert_eq!(engine.gpu(0).err(), Some(CudaError::Forked));
+                let new = engine.commit(&listed(1));
+                assert_eq!(new.gpu_tier(&gpu), Tier::Generic);
+                assert_eq!(new.prepare(&gpu), Err(CudaError::Forked));
+                let frees = calls("cuMemFree_v2");
+                drop((new, committed, gpu, engine));
+                assert_eq!(calls("cuMemFree_v2"), frees);
+            };
+            let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+            // SAFETY: ends the child at once, with no destructors of the parent's state.
+            unsafe { libc::_exit(i32::from(result.is_err())) };
+        }
+        let mut status = 0;
+        // SAFETY: waits for the child that was just made.
+        assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+        assert_eq!(status, 0);
+        buffers.enqueue(&committed).unwrap();
+    }
+}

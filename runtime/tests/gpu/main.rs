@@ -1,0 +1,70 @@
+//! Engines and GPUs on machines that lack something: on stubs of the driver and of NVRTC, whose kernels do nothing. Each test
+//! has a process of its own, since libraries are loaded once per process.
+
+mod child;
+mod kernels;
+mod lacking;
+mod lifetimes;
+
+use dtc_compiler::datatype::{Datatype, Predefined, TypeBuilder};
+use dtc_runtime::cuda::{CudaError, DeviceBuffer, Stream};
+use dtc_runtime::store::Config;
+use dtc_runtime::{Committed, Engine, EngineBuilder, Gpu, Policy};
+
+/// An engine without a store, and without a thread so that a test says when something is compiled.
+fn builder(policy: Policy) -> EngineBuilder {
+    Engine::builder().policy(policy).background_thread(false).store(Config::none())
+}
+
+/// A type that needs lists on a device. Another number makes another type.
+fn listed(number: i64) -> Datatype {
+    let mut types = TypeBuilder::new();
+    let int = types.named(Predefined::INT);
+    let places: Vec<i64> = (0..50).map(|at| at * 5 + at * at % 3 + at / 49 * number).collect();
+    let lengths: Vec<i64> = (0..50).map(|at| 1 + at % 2).collect();
+    let list = types.indexed(&lengths, &places, int).unwrap();
+    types.finish(list)
+}
+
+/// A type that needs none.
+fn rows() -> Datatype {
+    let mut types = TypeBuilder::new();
+    let int = types.named(Predefined::INT);
+    let rows = types.vector(50, 2, 3, int).unwrap();
+    types.finish(rows)
+}
+
+/// Elements and packed bytes on a device, and a stream.
+struct Buffers {
+    memory: DeviceBuffer,
+    packed: DeviceBuffer,
+    stream: Stream,
+}
+
+impl Buffers {
+    fn new(gpu: &Gpu) -> Buffers {
+        let buffer = || DeviceBuffer::new(gpu.device(), 1 << 14).unwrap();
+        Buffers { memory: buffer(), packed: buffer(), stream: Stream::new(gpu.device()).unwrap() }
+    }
+
+    /// Enqueues a pack of one element.
+    fn enqueue(&self, committed: &Committed) -> Result<u64, CudaError> {
+        assert!(committed.span(1).is_some_and(|(low, high)| low >= 0 && high <= 1 << 14));
+        let (memory, packed) = (self.memory.address() as *const u8, self.packed.address() as *mut u8);
+        // SAFETY: both buffers are long enough.
+        unsafe { committed.pack_enqueue(&self.stream, memory, 1, 0, packed, 4096) }
+    }
+}
+
+/// A pack of host memory is right whatever there is of CUDA.
+fn packs_on_the_host(engine: &Engine) {
+    let committed = engine.commit(&listed(0));
+    let memory: Vec<u8> = (0..4096).map(|at| (at * 7 / 3) as u8).collect();
+    let total = committed.packed_size(1).unwrap() as usize;
+    let (mut packed, mut any) = (vec![0; total], vec![0; total]);
+    assert_eq!(committed.pack(&memory, 0, 1, 0, &mut packed), Ok(total));
+    // SAFETY: both sides are long enough.
+    let moved = unsafe { committed.pack_any(memory.as_ptr(), 1, 0, any.as_mut_ptr(), total as u64) };
+    assert_eq!(moved, Ok(total as u64));
+    assert_eq!(packed, any);
+}
