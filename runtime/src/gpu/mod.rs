@@ -102,7 +102,11 @@ impl Gpu {
             problem: Mutex::default(),
             retired: Mutex::default(),
         };
-        Ok(Gpu { shared: Arc::new(shared) })
+        let gpu = Gpu { shared: Arc::new(shared) };
+        // The driver loads code only while no kernel runs, so it is better done now than under the first pack. If it fails,
+        // that pack tries again and reports.
+        let _ = gpu.load();
+        Ok(gpu)
     }
 
     /// The device.
@@ -127,8 +131,8 @@ impl Gpu {
         self.shared.problem.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Loads the generic kernels, which the first call on the device would do otherwise: the driver compiles them, or
-    /// finds them in its own cache.
+    /// Loads the generic kernels, if that failed when the GPU was opened: the driver compiles them, or finds them in its own
+    /// cache.
     ///
     /// # Errors
     ///
