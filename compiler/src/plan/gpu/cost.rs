@@ -59,7 +59,7 @@ pub(super) fn shape(direction: Direction, word: u32, runs: &Runs) -> Shape {
         Direction::Pack if word == 16 || runs.sparse() => (1024, 1),
         Direction::Pack => (128, 16 / word.max(4)),
         Direction::Unpack if runs.mean >= 128 => (128, 16 / word.max(4)),
-        Direction::Unpack if runs.mean > 32 && word == 8 => (256, 1),
+        Direction::Unpack if runs.mean >= 32 && word == 8 => (256, 1),
         Direction::Unpack if runs.mean > 32 || (word <= 4 && runs.distance < 32) => (256, 2),
         Direction::Unpack => (1024, 1),
     };

@@ -6,7 +6,7 @@ use crate::harness::{Fault, Outcome, Tests, expect, text};
 use crate::raw::{Spinner, StreamKind};
 use crate::types;
 use dtc_runtime::cuda::{DeviceBuffer, Stream};
-use dtc_runtime::{Committed, Engine, Gpu};
+use dtc_runtime::{Committed, Engine, Gpu, Policy, Tier};
 use std::sync::{Mutex, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
@@ -20,16 +20,16 @@ struct Case {
     /// Blocks for each multiprocessor; with none, one block alone.
     blocks: u32,
     kind: StreamKind,
-    /// Whether the engine is made, and its kernels are loaded, while the kernel spins.
+    /// Whether the engine opened the GPU just before and has done nothing there yet.
     fresh: bool,
 }
 
 const CASES: [Case; 5] = [
     Case { name: "one block", blocks: 0, kind: StreamKind::NonBlocking, fresh: false },
     Case { name: "a full grid", blocks: 4, kind: StreamKind::NonBlocking, fresh: false },
-    Case { name: "one block, before the engine", blocks: 0, kind: StreamKind::NonBlocking, fresh: true },
-    Case { name: "a full grid, before the engine", blocks: 4, kind: StreamKind::NonBlocking, fresh: true },
-    Case { name: "a blocking stream, before the engine", blocks: 0, kind: StreamKind::Blocking, fresh: true },
+    Case { name: "one block, in a new engine", blocks: 0, kind: StreamKind::NonBlocking, fresh: true },
+    Case { name: "a full grid, in a new engine", blocks: 4, kind: StreamKind::NonBlocking, fresh: true },
+    Case { name: "a blocking stream, in a new engine", blocks: 0, kind: StreamKind::Blocking, fresh: true },
 ];
 
 pub fn add(tests: &mut Tests, on: &OnTier) {
@@ -39,8 +39,11 @@ pub fn add(tests: &mut Tests, on: &OnTier) {
             commits_and_packs(&on, case, 100 + index as u64)
         });
     }
-    let one = on.clone();
-    tests.add(format!("{}: while a kernel spins: types are dropped", on.name), move || drops(&one));
+    // Preparing kernels waits for the compiler, and loading them for the kernel.
+    if !on.is_compiled() {
+        let one = on.clone();
+        tests.add(format!("{}: while a kernel spins: types are dropped", on.name), move || drops(&one));
+    }
     let one = on.clone();
     tests.add(format!("{}: an engine is dropped behind its own pack", on.name), move || engine_dropped(&one));
 }
@@ -95,26 +98,26 @@ fn blocks_of(gpu: &Gpu, case: Case) -> u32 {
 fn commits_and_packs(on: &OnTier, case: Case, seed: u64) -> Outcome {
     // Allocating for the test may wait for the device, so it is done before.
     let datatype = types::listed(seed, 5000)?;
-    let model = Engine::builder().policy(dtc_runtime::Policy::Off).build().commit(&datatype);
+    let model = Engine::builder().policy(Policy::Off).build().commit(&datatype);
     let mut buffers = Buffers::new(&on.gpu, &model, 1, seed)?;
     let stream = Stream::new(on.gpu.device()).map_err(text)?;
     buffers.poison()?;
-    let steps = |step: &Step| -> Result<(Engine, Committed), String> {
-        step.now("opening the GPU");
-        let engine = if case.fresh { on.fresh_engine() } else { on.engine.clone() };
-        let gpu = engine.gpu(0).map_err(text)?;
-        step.now("loading the generic kernels");
-        gpu.load().map_err(text)?;
+    // Code is loaded only while nothing runs, so compiled kernels come from the background, after the kernel that spins.
+    let policy = if on.is_compiled() { Policy::Background } else { Policy::Off };
+    let engine =
+        if case.fresh || on.is_compiled() { Engine::builder().policy(policy).build() } else { on.engine.clone() };
+    let gpu = engine.gpu(0).map_err(text)?;
+    let steps = |step: &Step| -> Result<Committed, String> {
         step.now("commit");
         let committed = engine.commit(&datatype);
         step.now("the first enqueued pack");
         buffers.enqueue(&committed, &stream)?;
         step.now("waiting for the first enqueued pack");
         wait_within(&stream, LIMIT)?;
-        step.now("prepare");
-        let tier = committed.prepare(&gpu).map_err(text)?;
+        // By now the background waits to load what it has compiled.
+        std::thread::sleep(Duration::from_millis(300));
         step.now("the second enqueued pack");
-        buffers.enqueue(&committed, &stream).map_err(|fault| format!("{tier}: {fault}"))?;
+        buffers.enqueue(&committed, &stream)?;
         step.now("waiting for the second enqueued pack");
         wait_within(&stream, LIMIT)?;
         if case.kind == StreamKind::NonBlocking {
@@ -130,18 +133,25 @@ fn commits_and_packs(on: &OnTier, case: Case, seed: u64) -> Outcome {
             step.now("a blocking pack");
             buffers.pack(&committed)?;
         }
-        Ok((engine, committed))
+        Ok(committed)
     };
-    let kept = while_spinning(&on.gpu, case, steps)?;
+    let committed = while_spinning(&on.gpu, case, steps)?;
     buffers.check()?;
-    drop(kept);
+    if on.is_compiled() {
+        let start = Instant::now();
+        while committed.gpu_tier(&gpu) == Tier::Generic {
+            expect(start.elapsed() < LIMIT, || format!("no kernel came afterwards: {:?}", gpu.problem()))?;
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        buffers.pack(&committed)?;
+        buffers.check()?;
+    }
     Ok(())
 }
 
 /// Types that are used once and dropped, so many that some are freed, do not keep later packs waiting.
 fn drops(on: &OnTier) -> Outcome {
     let case = CASES[0];
-    let number = if on.is_compiled() { 60 } else { 400 };
     let engine = Engine::builder().policy(on.policy).cache_caps(8, 64 << 20).build();
     let gpu = engine.gpu(0).map_err(text)?;
     let last = engine.commit(&types::rows(400)?);
@@ -150,7 +160,7 @@ fn drops(on: &OnTier) -> Outcome {
     let buffers = Buffers::new(&gpu, &first, 1, 1)?;
     let last_buffers = Buffers::new(&gpu, &last, 1, 2)?;
     let stream = Stream::new(gpu.device()).map_err(text)?;
-    let datatypes = (0..number).map(|seed| types::listed(3000 + seed, 40)).collect::<Result<Vec<_>, _>>()?;
+    let datatypes = (0..400).map(|seed| types::listed(3000 + seed, 40)).collect::<Result<Vec<_>, _>>()?;
     let steps = |step: &Step| -> Result<(), String> {
         step.now("preparing and dropping types");
         for datatype in &datatypes {
