@@ -21,6 +21,7 @@ use crate::store::Store;
 use crate::worker::Queue;
 use generic::Generic;
 use kernel::Retired;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Devices that an engine serves: ordinals from 0 on.
@@ -60,6 +61,8 @@ pub(crate) struct Shared {
     events: Mutex<Vec<Event>>,
     problem: Mutex<Option<CudaError>>,
     retired: Mutex<Vec<Retired>>,
+    /// Whether a job that frees them waits: more of them would hide the jobs behind them from each other.
+    release_waits: AtomicBool,
 }
 
 impl Drop for Shared {
@@ -101,8 +104,13 @@ impl Gpu {
             events: Mutex::default(),
             problem: Mutex::default(),
             retired: Mutex::default(),
+            release_waits: AtomicBool::new(false),
         };
-        Ok(Gpu { shared: Arc::new(shared) })
+        let gpu = Gpu { shared: Arc::new(shared) };
+        // The driver loads code only while no kernel runs, so it is better done now than under the first pack. If it fails,
+        // that pack tries again and reports.
+        let _ = gpu.load();
+        Ok(gpu)
     }
 
     /// The device.
@@ -127,8 +135,8 @@ impl Gpu {
         self.shared.problem.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Loads the generic kernels, which the first call on the device would do otherwise: the driver compiles them, or
-    /// finds them in its own cache.
+    /// Loads the generic kernels, if that failed when the GPU was opened: the driver compiles them, or finds them in its own
+    /// cache.
     ///
     /// # Errors
     ///
@@ -179,13 +187,15 @@ impl Shared {
         self.retired.lock().unwrap_or_else(PoisonError::into_inner).push(retired);
     }
 
-    /// Whether enough was retired to wait for the device.
+    /// Whether enough was retired to wait for the device; true for the first to ask.
     fn release_is_due(&self) -> bool {
-        self.retired.lock().unwrap_or_else(PoisonError::into_inner).len() >= RELEASED_TOGETHER
+        let due = self.retired.lock().unwrap_or_else(PoisonError::into_inner).len() >= RELEASED_TOGETHER;
+        due && !self.release_waits.swap(true, Ordering::Relaxed)
     }
 
     /// Frees what was retired, after everything on the device; not on any thread that somebody waits for.
     pub(crate) fn release(&self) {
+        self.release_waits.store(false, Ordering::Relaxed);
         let retired = std::mem::take(&mut *self.retired.lock().unwrap_or_else(PoisonError::into_inner));
         if retired.is_empty() || DeviceBuffer::wait_by_freeing(&self.device).is_ok() {
             return;

@@ -40,6 +40,19 @@ in_child! {
         }
     }
 
+    fn freeing_waits_once_in_the_queue(driver: Built(&["STUB_ANY_CODE"]), nvrtc: Built(&[])) {
+        let engine = builder(Policy::Off).cache_caps(4, 1 << 20).build();
+        let gpu = engine.gpu(0).unwrap();
+        let buffers = Buffers::new(&gpu);
+        for number in 0..1000 {
+            buffers.enqueue(&engine.commit(&listed(number))).unwrap();
+        }
+        let kept = alive();
+        // A budget of nothing is one job.
+        assert_eq!(engine.compile_pending(Duration::ZERO), 0);
+        assert!(alive() < kept - 500, "{kept} things were alive, now {}", alive());
+    }
+
     fn graphs_keep_what_they_run(driver: Built(&["STUB_ANY_CODE"]), nvrtc: Built(&[])) {
         for policy in [Policy::Off, Policy::Always] {
             for (datatype, has_lists) in [(listed(0), 1), (rows(), 0)] {

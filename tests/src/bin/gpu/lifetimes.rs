@@ -11,8 +11,8 @@ use dtc_runtime::{Engine, Gpu};
 const SLOT: usize = 64 << 10;
 /// Slots, and so types whose packs may be under way at once.
 const SLOTS: u64 = 100;
-/// What the device may have less at the end.
-const GROWTH: usize = 8 << 20;
+/// What the device may have less at the end. A module takes more than lists, and some wait to be freed.
+const GROWTH: [usize; 2] = [8 << 20, 16 << 20];
 
 pub fn add(tests: &mut Tests, on: &OnTier) {
     let on = on.clone();
@@ -75,5 +75,6 @@ fn come_and_go(on: &OnTier, number: u64) -> Outcome {
     let (before, after) = (before.unwrap_or_default(), free_bytes(&gpu)?);
     let kept = before.saturating_sub(after);
     println!("  {kept} bytes of the device more than after the first {SLOTS} types");
-    Ok(expect(kept <= GROWTH, || format!("{kept} bytes are not freed, expected at most {GROWTH}"))?)
+    let most = GROWTH[usize::from(on.is_compiled())];
+    Ok(expect(kept <= most, || format!("{kept} bytes are not freed, expected at most {most}"))?)
 }

@@ -59,7 +59,7 @@ pub fn child() -> ExitCode {
     };
     match look() {
         Ok((tier, prepare, problem)) => {
-            let nvrtc = fs::read_to_string("/proc/self/maps").is_ok_and(|maps| maps.contains("nvrtc"));
+            let nvrtc = fs::read_to_string("/proc/self/maps").is_ok_and(|maps| maps.contains("libnvrtc"));
             let problem = problem.replace('\n', " ");
             println!("store-child {tier} {} {nvrtc} {problem}", prepare.as_micros());
             ExitCode::SUCCESS
