@@ -1,6 +1,5 @@
 //! Background compilation: one thread, started at the first type that needs it.
 
-use crate::cuda::graph;
 use crate::entry::Entry;
 use crate::gpu::{self, GpuType};
 use dtc_compiler::plan::gpu::Variant;
@@ -38,8 +37,6 @@ impl Job {
                 }
             }
             Job::Gpu(on_device, variants, _) => {
-                // What graphs let go is freed here, where nobody waits for it.
-                graph::release_dropped();
                 if let Some(on_device) = on_device.upgrade() {
                     on_device.compile(variants);
                 }

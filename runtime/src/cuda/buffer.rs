@@ -3,7 +3,6 @@
 use super::abi::*;
 use super::device::Device;
 use super::error::CudaError;
-use super::graph;
 use super::stream::Stream;
 use std::ffi::c_void;
 use std::ptr::NonNull;
@@ -66,7 +65,6 @@ impl DeviceBuffer {
     /// # Ok::<(), dtc_runtime::cuda::CudaError>(())
     /// ```
     pub fn new(device: &Device, bytes: usize) -> Result<DeviceBuffer, CudaError> {
-        graph::release_dropped();
         DeviceBuffer::plain(device, bytes)
     }
 
@@ -94,12 +92,6 @@ impl DeviceBuffer {
         Ok(buffer)
     }
 
-    /// Waits until nothing runs on a device, also while streams are captured, which waiting for a context would spoil:
-    /// freeing memory waits for whatever might use it.
-    pub(crate) fn wait_by_freeing(device: &Device) -> Result<(), CudaError> {
-        DeviceBuffer::plain(device, 1).map(drop)
-    }
-
     /// Allocates managed memory: the host can use it at the same address, and its pages move to where they are used.
     ///
     /// # Errors
@@ -114,7 +106,6 @@ impl DeviceBuffer {
     /// # Ok::<(), dtc_runtime::cuda::CudaError>(())
     /// ```
     pub fn managed(device: &Device, bytes: usize) -> Result<DeviceBuffer, CudaError> {
-        graph::release_dropped();
         DeviceBuffer::allocate(device, bytes, |address| {
             // SAFETY: the pointer is to a live address, and the context is current.
             unsafe { device.driver().memory_allocate_managed(address, bytes, ATTACH_GLOBAL) }
@@ -329,7 +320,6 @@ impl PinnedBuffer {
     /// # Ok::<(), dtc_runtime::cuda::CudaError>(())
     /// ```
     pub fn new(device: &Device, bytes: usize) -> Result<PinnedBuffer, CudaError> {
-        graph::release_dropped();
         let mut buffer = PinnedBuffer { device: device.clone(), host: NonNull::dangling(), address: 0, bytes: 0 };
         if bytes == 0 {
             return Ok(buffer);

@@ -187,8 +187,8 @@ impl GraphExecutable {
 /// here, where [`release_dropped`] finds them.
 static DROPPED: Mutex<Vec<Arc<dyn Any + Send + Sync>>> = Mutex::new(Vec::new());
 
-/// Drops what graphs let go since the last call. For places that may wait for everything on a device, as freeing memory
-/// does: the background, and a user's own allocations.
+/// Drops what graphs let go since the last call. For the background, while nothing runs on the device: freeing waits for
+/// everything there.
 pub(crate) fn release_dropped() {
     let dropped = std::mem::take(&mut *DROPPED.lock().unwrap_or_else(PoisonError::into_inner));
     drop(dropped);

@@ -74,7 +74,10 @@ impl GpuType {
 
     /// The kernels of the variants, loaded onto the device.
     fn functions(&self, code: &[u8], variants: &[Variant]) -> Result<Vec<Function>, CudaError> {
-        let module = Module::load(&self.gpu.device, code)?;
-        variants.iter().map(|variant| module.function(cuda::entry(variant.direction))).collect()
+        let device = &self.gpu.device;
+        self.gpu.idle.during(device, || {
+            let module = Module::load(device, code)?;
+            variants.iter().map(|variant| module.function(cuda::entry(variant.direction))).collect()
+        })
     }
 }

@@ -7,6 +7,7 @@
 mod calls;
 mod compile;
 mod generic;
+mod idle;
 mod kernel;
 mod on_device;
 mod request;
@@ -15,11 +16,12 @@ pub use request::{Request, TransferError};
 
 pub(crate) use on_device::GpuType;
 
-use crate::cuda::{CudaError, Device, DeviceBuffer, Event, Stream};
+use crate::cuda::{CudaError, Device, Event, Stream};
 use crate::engine::Policy;
 use crate::store::Store;
 use crate::worker::Queue;
 use generic::Generic;
+use idle::Idle;
 use kernel::Retired;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -56,6 +58,7 @@ pub(crate) struct Shared {
     store: Arc<Store>,
     /// Where lists are brought to the device: it waits for no other stream.
     uploads: Stream,
+    idle: Idle,
     generic: OnceLock<Arc<Generic>>,
     loading_generic: Mutex<()>,
     events: Mutex<Vec<Event>>,
@@ -67,15 +70,8 @@ pub(crate) struct Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        let retired = std::mem::take(self.retired.get_mut().unwrap_or_else(PoisonError::into_inner));
-        if self.generic.get().is_none() && retired.is_empty() {
-            return;
-        }
-        // The generic kernels go too, and may be running.
-        if DeviceBuffer::wait_by_freeing(&self.device).is_err() {
-            // Better kept than freed under a kernel.
-            std::mem::forget((retired, self.generic.take()));
-        }
+        // The generic kernels and what was retired go next, and may be running.
+        self.idle.wait();
     }
 }
 
@@ -99,6 +95,7 @@ impl Gpu {
             queue,
             store,
             uploads,
+            idle: Idle::default(),
             generic: OnceLock::new(),
             loading_generic: Mutex::default(),
             events: Mutex::default(),
@@ -164,7 +161,7 @@ impl Shared {
         if let Some(generic) = self.generic.get() {
             return Ok(generic);
         }
-        let loaded = Arc::new(Generic::load(&self.device)?);
+        let loaded = Arc::new(self.idle.during(&self.device, || Generic::load(&self.device))?);
         Ok(self.generic.get_or_init(|| loaded))
     }
 
@@ -196,11 +193,8 @@ impl Shared {
     /// Frees what was retired, after everything on the device; not on any thread that somebody waits for.
     pub(crate) fn release(&self) {
         self.release_waits.store(false, Ordering::Relaxed);
-        let retired = std::mem::take(&mut *self.retired.lock().unwrap_or_else(PoisonError::into_inner));
-        if retired.is_empty() || DeviceBuffer::wait_by_freeing(&self.device).is_ok() {
-            return;
-        }
-        // Something may still run, so it is kept for the next time.
-        self.retired.lock().unwrap_or_else(PoisonError::into_inner).extend(retired);
+        self.idle.during(&self.device, || {
+            drop(std::mem::take(&mut *self.retired.lock().unwrap_or_else(PoisonError::into_inner)));
+        });
     }
 }
