@@ -202,6 +202,10 @@ pub(crate) fn keep_in_graph<T: Any + Send + Sync>(stream: &Stream, value: &Arc<T
         let value: Arc<T> = unsafe { Arc::from_raw(value.cast::<T>()) };
         DROPPED.lock().unwrap_or_else(PoisonError::into_inner).push(value);
     }
+    // The legacy default stream cannot be captured.
+    if stream.handle() == StreamHandle::NULL {
+        return Ok(false);
+    }
     let _scope = stream.device().scope()?;
     let driver = stream.device().driver();
     let (mut status, mut id, mut graph) = (CAPTURE_NONE, 0, GraphHandle::NULL);
