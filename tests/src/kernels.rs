@@ -195,7 +195,7 @@ pub fn variants(plan: &GpuPlan, direction: Direction, call: &Call) -> Vec<Varian
         let memory = word <= plan.grain().word() && aligned(call.memory, word);
         let packed = aligned(call.packed.wrapping_sub(call.first), word);
         if memory && packed {
-            families.push(Family::Words { word, shape: Shape { threads: 96, unroll: 3 } });
+            families.push(Family::Words { word, shape: Shape { threads: 96, unroll: 3 }, cut: true });
         }
         let shifts = if direction == Direction::Pack { [4, 8].contains(&word) && !packed } else { word >= 4 };
         if memory && shifts {

@@ -40,7 +40,7 @@ const fn generic(entry: &'static str, direction: Direction, family: Family) -> G
 }
 
 const fn words(word: u32) -> Family {
-    Family::Words { word, shape: SHAPE }
+    Family::Words { word, shape: SHAPE, cut: true }
 }
 
 /// Every generic kernel.
@@ -124,7 +124,7 @@ pub fn generic_source() -> Result<String, CodegenError> {
             name,
             &context! {
                 entry, word, word_type => word_type(word), pack => variant.direction == Direction::Pack,
-                threads => variant.threads(), unroll => variant.unroll(),
+                threads => variant.threads(), unroll => variant.unroll(), cut => true,
                 call => "const __grid_constant__ Program", context => "call, ",
             },
         )?;

@@ -131,9 +131,9 @@ fn kernel(plan: &GpuPlan, variant: &Variant, tables: &mut Tables) -> Result<Stri
     let mut places = Places::new(plan, tables);
     let missing = || CodegenError(format!("{name}: the plan has none"));
     let (word, values) = match variant.family {
-        Family::Words { word, shape } => {
+        Family::Words { word, shape, cut } => {
             places.elements(word.into(), false);
-            (word, context! { threads => shape.threads, unroll => shape.unroll })
+            (word, context! { threads => shape.threads, unroll => shape.unroll, cut })
         }
         Family::Shifted { word } => {
             places.elements(word.into(), false);

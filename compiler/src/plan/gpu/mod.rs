@@ -36,6 +36,9 @@ const WARP: u64 = 32;
 /// Words that a shift puts together, in bytes.
 const WIDEST_SHIFT: u32 = 8;
 
+/// Bytes of a line of memory, at which warps begin.
+const LINE: u64 = 128;
+
 /// Bytes that a thread moves of words that lie astride.
 const SHIFTED_BYTES: u32 = 16;
 
@@ -75,6 +78,8 @@ pub enum Family {
         word: u32,
         /// Threads and words for each.
         shape: Shape,
+        /// Whether the call may begin or end inside a word, or inside a line of the packed bytes.
+        cut: bool,
     },
     /// Words of memory that lie astride the words of the packed bytes.
     Shifted {
@@ -221,8 +226,11 @@ impl GpuPlan {
         let spread =
             |units: u64, each: u64| u32::try_from(units.div_ceil(each)).ok().filter(|&blocks| blocks < 1 << 31);
         match variant.family {
-            Family::Words { word, shape } => {
-                spread((call.bytes / u64::from(word)).max(1), threads * u64::from(shape.unroll))
+            Family::Words { word, shape, cut } => {
+                let word = u64::from(word);
+                let packs = variant.direction == Direction::Pack;
+                let ahead = if cut && packs { call.packed.div_ceil(word) % (LINE / word) } else { 0 };
+                spread((call.bytes / word).max(1) + ahead, threads * u64::from(shape.unroll))
             }
             // A warp stores one word less than it loads.
             Family::Shifted { word } if variant.direction == Direction::Pack => {
@@ -260,7 +268,8 @@ impl GpuPlan {
         let fitting = preferred.min(packed);
         // Putting a wide word together from bytes costs more than moving words of a few bytes, where runs are as short.
         if fitting >= 4 || (fitting == word && runs.mean < SLOT) {
-            return Family::Words { word: fitting, shape: cost::shape(direction, fitting, &runs) };
+            let cut = !(call.first | call.bytes).is_multiple_of(fitting.into()) || !call.packed.is_multiple_of(LINE);
+            return Family::Words { word: fitting, shape: cost::shape(direction, fitting, &runs), cut };
         }
         match direction {
             Direction::Pack if word >= 4 => Family::Shifted { word: preferred.min(WIDEST_SHIFT) },

@@ -14,8 +14,9 @@ impl fmt::Display for Variant {
 impl fmt::Display for Family {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Family::Words { word, shape } => {
-                write!(f, "words of {word} bytes, {} a thread, {} threads a block", shape.unroll, shape.threads)
+            Family::Words { word, shape, cut } => {
+                let cut = if *cut { ", for cut calls" } else { "" };
+                write!(f, "words of {word} bytes, {} a thread, {} threads a block{cut}", shape.unroll, shape.threads)
             }
             Family::Shifted { word } => write!(f, "words of {word} bytes astride the packed words"),
             Family::Gather => f.write_str("packed words gathered from runs at any alignment"),
