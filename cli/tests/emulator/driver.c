@@ -91,7 +91,7 @@ int cuModuleLoadDataEx(void **module, const char *image, unsigned options, const
     if (access(library, R_OK)) {
         FILE *file = fopen(source, "w");
         fprintf(file, "#include \"cuda_on_cpu.h\"\nenum { COOPERATES = %d };\n%s\n#include \"kernels.h\"\n",
-                strstr(text, "__syncthreads") != NULL, text);
+                strstr(text, "__syncthreads") || strstr(text, "__shfl"), text);
         wrap(file, text);
         fclose(file);
         snprintf(command, sizeof command, "g++ -std=c++17 -O1 -w -shared -fPIC %s -o %s %s", include, object, source);

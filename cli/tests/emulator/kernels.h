@@ -15,6 +15,7 @@ struct Fiber {
     ucontext_t context;
     char *stack;
     bool waits, ended;
+    unsigned exchanges;
 };
 
 inline Fiber fibers[1024];
@@ -33,7 +34,18 @@ void barrier() {
     swapcontext(&current->context, &scheduler);
 }
 
-Lanes exchange(Exchange, unsigned, unsigned long long) { fail("exchanges between lanes are not emulated"); }
+// All threads run to their next stop in turn, so that every lane has brought its value when the first goes on. That one may
+// bring its next value before the last has read this one, hence two sets in turn.
+inline unsigned long long brought[2][1024];
+
+Lanes exchange(Exchange, unsigned, unsigned long long value) {
+    const unsigned set = current->exchanges++ % 2, first = threadIdx.x / 32 * 32;
+    brought[set][threadIdx.x] = value;
+    barrier();
+    unsigned present = 0;
+    for (unsigned lane = 0; lane < 32 && first + lane < blockDim.x; lane++) present |= 1u << lane;
+    return {brought[set] + first, present};
+}
 
 int lane() { return threadIdx.x % 32; }
 
@@ -49,6 +61,7 @@ inline void run_together(unsigned threads) {
         Fiber &fiber = fibers[at];
         if (!fiber.stack) fiber.stack = (char *)malloc(size);
         fiber.waits = fiber.ended = false;
+        fiber.exchanges = 0;
         getcontext(&fiber.context);
         fiber.context.uc_stack.ss_sp = fiber.stack;
         fiber.context.uc_stack.ss_size = size;
