@@ -114,13 +114,7 @@ fn check_and_measure(
         on_device(committed, count, &memory, origin, &packed).call(Direction::Unpack, 0, total)?;
         memory.read(0, &mut host)?;
         let (restored, untouched) = judge.check_memory(&format!("{name} unpack"), &host, &host_packed, POISON)?;
-        writeln!(
-            out,
-            "    {name:<12}{} packed bytes right, {} restored bytes right, {} bytes beside them untouched",
-            report::grouped(checked),
-            report::grouped(restored),
-            report::grouped(untouched)
-        )?;
+        super::tell_checked(name, checked, restored, untouched, out)?;
     }
     drop((host, host_packed));
 

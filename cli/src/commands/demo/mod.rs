@@ -140,6 +140,17 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     check_and_measure(&named, &lowered, &tiers, built_in, out)
 }
 
+/// What the judge found of a tier.
+fn tell_checked(name: &str, packed: u64, restored: u64, untouched: u64, out: &mut dyn Write) -> std::io::Result<()> {
+    writeln!(
+        out,
+        "    {name:<12}{} packed bytes right, {} restored bytes right, {} bytes beside them untouched",
+        report::grouped(packed),
+        report::grouped(restored),
+        report::grouped(untouched)
+    )
+}
+
 /// The way from the description to the canonical layout.
 fn tell(named: &Named, lowered: &Layout, out: &mut dyn Write) -> Result<(), Failure> {
     let description = &named.description;
@@ -190,13 +201,7 @@ fn check_and_measure(
         committed.unpack(packed.bytes(), 0, memory.bytes_mut(), origin, count).map_err(call)?;
         let what = format!("{name} unpack");
         let (restored, untouched) = judge.check_memory(&what, memory.bytes(), packed.bytes(), POISON)?;
-        writeln!(
-            out,
-            "    {name:<12}{} packed bytes right, {} restored bytes right, {} bytes beside them untouched",
-            report::grouped(checked),
-            report::grouped(restored),
-            report::grouped(untouched)
-        )?;
+        tell_checked(name, checked, restored, untouched, out)?;
     }
     if built_in {
         packed.bytes_mut().fill(POISON);

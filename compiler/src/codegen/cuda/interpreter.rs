@@ -74,16 +74,18 @@ impl GenericKernel {
     /// # Ok::<(), dtc_compiler::layout::ParseError>(())
     /// ```
     pub fn serving(plan: &GpuPlan, direction: Direction, call: &Call) -> &'static GenericKernel {
-        let family = plan.generic_family(direction, call);
-        let bytes = if direction == Direction::Pack { &GENERIC_KERNELS[5] } else { &GENERIC_KERNELS[12] };
-        let serves = |kernel: &&GenericKernel| {
-            kernel.variant.direction == direction
-                && match (kernel.variant.family, family) {
-                    (Family::Words { word, .. }, Family::Words { word: wanted, .. }) => word == wanted,
-                    (kernel, wanted) => kernel == wanted,
-                }
+        let wanted = plan.generic_family(direction, call);
+        let bytes = if direction == Direction::Pack { Family::Gather } else { Family::Scatter };
+        let of = |family: Family| {
+            GENERIC_KERNELS.iter().find(|kernel| {
+                kernel.variant.direction == direction
+                    && match (kernel.variant.family, family) {
+                        (Family::Words { word, .. }, Family::Words { word: wanted, .. }) => word == wanted,
+                        (kernel, wanted) => kernel == wanted,
+                    }
+            })
         };
-        GENERIC_KERNELS.iter().find(serves).unwrap_or(bytes)
+        of(wanted).or_else(|| of(bytes)).unwrap_or(&GENERIC_KERNELS[0])
     }
 }
 
@@ -172,6 +174,7 @@ impl Interpreted {
         for number in [size, magic, layout.extent() as u64, root.offset as u64] {
             bytes.extend_from_slice(&number.to_le_bytes());
         }
+        // The last fills up to the alignment of the nodes.
         for number in [shift, root.node.index() as u32, count as u32, 0] {
             bytes.extend_from_slice(&number.to_le_bytes());
         }
