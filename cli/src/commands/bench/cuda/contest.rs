@@ -152,13 +152,14 @@ impl Arena {
     pub fn new(buffer: u64, packed: u64) -> Result<Arena, Failure> {
         let specialised = Engine::builder().policy(Policy::Eager).build();
         let generic = Engine::builder().policy(Policy::Off).build();
-        let gpu = specialised.gpu(0)?;
-        let other_gpu = generic.gpu(0)?;
+        // The context is made before, so that opening a GPU is loading the generic kernels.
+        let device = Device::get(0)?;
         let start = Instant::now();
+        let gpu = specialised.gpu(0)?;
         gpu.load()?;
         let load_seconds = start.elapsed().as_secs_f64();
+        let other_gpu = generic.gpu(0)?;
         other_gpu.load()?;
-        let device = gpu.device().clone();
         let (free, _) = device.memory()?;
         let wanted = buffer + 2 * packed + 3 * GUARD + FLUSH_BYTES + (128 << 20);
         if wanted > free as u64 {
