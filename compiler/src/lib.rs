@@ -5,7 +5,7 @@
 //! 1. [`datatype`]: what the user described, a DAG of MPI constructors, with its bounds and signature;
 //! 2. [`lower`](mod@lower): the datatype as a [`layout`], a hash-consed DAG of streams, lists and records of bytes;
 //! 3. [`passes`]: named rewrites that bring the layout into its canonical form;
-//! 4. [`plan`]: how the bytes are moved on one target;
+//! 4. [`plan`]: how the bytes are moved, by a CPU and by a GPU;
 //! 5. [`codegen`]: the machine code of the plan, and the other texts that a datatype can become.
 //!
 //! Everything here is pure: no device, file, thread or clock, and no unsafe code. What runs the result is the crate
