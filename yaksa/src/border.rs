@@ -24,11 +24,11 @@ impl Type {
                 | Form::Blocks { child, .. }
                 | Form::Listed { child, .. }
                 | Form::Resized { child } => child,
-                Form::Struct { children, starts, .. } => {
-                    // The first start is 0, so there is one that is not beyond.
-                    let part = starts.partition_point(|&start| start <= rest).saturating_sub(1);
-                    rest -= starts[part];
-                    &children[part]
+                Form::Struct { parts } => {
+                    // The first starts at 0, so there is one that is not beyond.
+                    let part = &parts[parts.partition_point(|part| part.start <= rest).saturating_sub(1)];
+                    rest -= part.start;
+                    &part.child
                 }
             };
         }
@@ -45,8 +45,7 @@ mod tests {
     fn elements_of_differing_sizes_are_whole() {
         // SAFETY: handles of builtins.
         let [short, double, pair]: [Arc<Type>; 3] = [16, 46, 55].map(|handle| unsafe { Type::share(handle) });
-        let parts: Box<[_]> = Box::new([short, pair.clone(), double]);
-        let mixed = structure(&[3, 0, 2], &[0, 8, 8], parts).unwrap();
+        let mixed = structure(&[3, 0, 2], &[0, 8, 8], [short, pair.clone(), double]).unwrap();
         let two = contiguous(2, mixed).unwrap();
         let borders: Vec<u64> = (0..=22).map(|position| two.border(position)).collect();
         let expected = [0, 0, 2, 2, 4, 4, 6, 6, 6, 6, 6, 6, 6, 6, 14, 14, 14, 14, 14, 14, 14, 14, 22];

@@ -2,6 +2,9 @@
 
 use crate::shape::Shape;
 use dtc_compiler::datatype::Predefined;
+use dtc_compiler::layout::Kind;
+use dtc_compiler::operation::Element;
+use std::sync::LazyLock;
 
 /// A builtin type, by the number of its handle. 0 is the type without bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,6 +91,10 @@ const MEANINGS: [Option<Predefined>; BUILTINS] = {
     meanings
 };
 
+/// What operations compute with.
+static ELEMENTS: LazyLock<[Option<Element>; BUILTINS]> =
+    LazyLock::new(|| MEANINGS.map(|meaning| meaning.and_then(Element::of)));
+
 impl Builtin {
     /// The type without bytes.
     pub(crate) const NULL: Builtin = Builtin(0);
@@ -110,6 +117,30 @@ impl Builtin {
     /// What it is to the compiler; nothing for the type without bytes.
     pub(crate) fn predefined(self) -> Option<Predefined> {
         MEANINGS[self.0 as usize]
+    }
+
+    /// What operations compute with; nothing for a type that none is defined for.
+    pub(crate) fn element(self) -> Option<Element> {
+        ELEMENTS[self.0 as usize]
+    }
+
+    /// The two parts of a pair.
+    pub(crate) fn pair(self) -> Option<[Builtin; 2]> {
+        let part = |kind| {
+            Some(Builtin(match kind {
+                Kind::I16 => 7,
+                Kind::I32 => 8,
+                Kind::I64 => 9,
+                Kind::F32 => 45,
+                Kind::F64 => 46,
+                Kind::F80 => 47,
+                _ => return None,
+            }))
+        };
+        match self.predefined()?.fields() {
+            [value, index] => Some([part(value.kind)?, part(index.kind)?]),
+            _ => None,
+        }
     }
 
     /// Whether two builtins are one to the rules for the bounds of structs: integers of one size are, whatever their sign,
@@ -142,6 +173,7 @@ impl Builtin {
             segments: (fields.len() - touching) as u64,
             alignment: predefined.alignment(),
             unit: predefined.size(),
+            basic: Some(self),
         }
     }
 }
@@ -161,6 +193,18 @@ mod tests {
         assert_eq!(of(46), Some("MPI_DOUBLE"));
         assert_eq!(of(56), Some("MPI_LONG_DOUBLE_INT"));
         assert_eq!(Builtin::of_handle(57), None);
+    }
+
+    #[test]
+    fn pairs_have_two_parts() {
+        for handle in 0..BUILTINS as u64 {
+            let builtin = Builtin::of_handle(handle).unwrap();
+            let parts = builtin.pair();
+            assert_eq!(parts.is_some(), (51..=56).contains(&handle));
+            if let Some(parts) = parts {
+                assert_eq!(parts.map(|part| part.shape().size).iter().sum::<u64>(), builtin.shape().size);
+            }
+        }
     }
 
     #[test]

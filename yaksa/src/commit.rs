@@ -2,9 +2,10 @@
 
 use crate::library::engine;
 use crate::status::Status;
-use crate::types::{Form, Ordered, Type};
+use crate::types::{Form, Ordered, Part, Type};
 use dtc_compiler::datatype::{Datatype, DatatypeError, GivenBounds, TypeBuilder, TypeId};
 use dtc_runtime::Committed;
+use std::sync::Arc;
 
 impl Type {
     /// The type as the engine knows it.
@@ -32,24 +33,17 @@ fn describe(ordered: &Ordered) -> Result<Option<Datatype>, DatatypeError> {
     let mut types = TypeBuilder::new();
     let mut ids: Vec<Option<TypeId>> = Vec::with_capacity(ordered.types.len());
     for each in &ordered.types {
-        let known: Vec<_> =
-            each.form.children().iter().map(|child| ordered.place(child).and_then(|place| ids[place])).collect();
-        let id = match (&each.form, known.as_slice()) {
-            (Form::Builtin(builtin), _) => builtin.predefined().map(|predefined| types.named(predefined)),
-            (Form::Struct { blocklengths, displacements, .. }, parts) => {
-                Some(describe_struct(&mut types, blocklengths, displacements, parts)?)
-            }
-            (Form::Strided { count, blocklength, stride, .. }, &[Some(child)]) => {
-                Some(types.hvector(*count as i64, *blocklength as i64, *stride, child)?)
-            }
-            (Form::Blocks { blocklength, displacements, .. }, &[Some(child)]) => {
-                Some(types.hindexed_block(*blocklength as i64, displacements, child)?)
-            }
-            (Form::Listed { blocklengths, displacements, .. }, &[Some(child)]) => {
-                Some(types.hindexed(blocklengths, displacements, child)?)
-            }
-            (Form::Resized { .. }, &[Some(child)]) => Some(types.resized(each.shape.lb, each.shape.extent(), child)?),
-            _ => None,
+        let known = |child: &Arc<Type>| ordered.place(child).and_then(|place| ids[place]);
+        let id = match &each.form {
+            Form::Builtin(builtin) => builtin.predefined().map(|predefined| types.named(predefined)),
+            Form::Struct { parts } => Some(describe_struct(&mut types, parts, known)?),
+            Form::Strided { child, .. }
+            | Form::Blocks { child, .. }
+            | Form::Listed { child, .. }
+            | Form::Resized { child } => match known(child) {
+                Some(child) => Some(describe_blocks(&mut types, each, child)?),
+                None => None,
+            },
         };
         if let Some(id) = id {
             types.give_bounds(id, GivenBounds { lb: each.shape.lb, extent: each.shape.extent() })?;
@@ -59,19 +53,34 @@ fn describe(ordered: &Ordered) -> Result<Option<Datatype>, DatatypeError> {
     Ok(ids.pop().flatten().map(|root| types.finish(root)))
 }
 
+/// A type with one child.
+fn describe_blocks(types: &mut TypeBuilder, each: &Type, child: TypeId) -> Result<TypeId, DatatypeError> {
+    match &each.form {
+        Form::Strided { count, blocklength, stride, .. } => {
+            types.hvector(*count as i64, *blocklength as i64, *stride, child)
+        }
+        Form::Blocks { blocklength, displacements, .. } => {
+            types.hindexed_block(*blocklength as i64, displacements, child)
+        }
+        Form::Listed { blocklengths, displacements, .. } => types.hindexed(blocklengths, displacements, child),
+        Form::Builtin(_) | Form::Struct { .. } | Form::Resized { .. } => {
+            types.resized(each.shape.lb, each.shape.extent(), child)
+        }
+    }
+}
+
 /// A struct of the parts that have bytes. The others have bounds alone, and those are given.
 fn describe_struct(
     types: &mut TypeBuilder,
-    blocklengths: &[i64],
-    displacements: &[i64],
-    parts: &[Option<TypeId>],
+    parts: &[Part],
+    known: impl Fn(&Arc<Type>) -> Option<TypeId>,
 ) -> Result<TypeId, DatatypeError> {
     let (mut lengths, mut offsets, mut children) = (vec![], vec![], vec![]);
-    for ((&length, &offset), part) in blocklengths.iter().zip(displacements).zip(parts) {
-        if let Some(part) = *part {
-            lengths.push(length);
-            offsets.push(offset);
-            children.push(part);
+    for part in parts {
+        if let Some(child) = known(&part.child) {
+            lengths.push(part.blocklength);
+            offsets.push(part.displacement);
+            children.push(child);
         }
     }
     types.structure(&lengths, &offsets, &children)

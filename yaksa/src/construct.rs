@@ -1,8 +1,8 @@
 //! The constructors. A type without bytes is the null type, and a constructor that adds nothing returns its child.
 
-use crate::shape::{Shape, Union, listed};
+use crate::shape::{Shape, Union, listed, listed_blocks};
 use crate::status::{Status, copied};
-use crate::types::{Form, Type};
+use crate::types::{Form, Part, Type};
 use std::sync::Arc;
 
 type Made = Result<Arc<Type>, Status>;
@@ -104,13 +104,10 @@ fn blocks_of(blocklengths: &[i64], displacements: Box<[i64]>, child: Arc<Type>) 
             blocks(length, displacements, child)
         };
     }
-    let mut union = Union::new();
-    for (&blocklength, &displacement) in blocklengths.iter().zip(&displacements) {
-        if let length @ 1.. = count(blocklength)? {
-            union.add(&child.shape.block(length).ok_or(Status::Internal)?, displacement);
-        }
+    if blocklengths.iter().any(|&length| length < 0) {
+        return Err(Status::Internal);
     }
-    let shape = union.finish().ok_or(Status::Internal)?;
+    let shape = listed_blocks(&child.shape, blocklengths, &displacements).ok_or(Status::Internal)?;
     if shape.size == 0 {
         return Ok(Type::null());
     }
@@ -119,30 +116,35 @@ fn blocks_of(blocklengths: &[i64], displacements: Box<[i64]>, child: Arc<Type>) 
 }
 
 /// A struct; displacements are in bytes.
-pub(crate) fn structure(blocklengths: &[i64], displacements: &[i64], children: Box<[Arc<Type>]>) -> Made {
-    let Some(first) = children.first() else { return Ok(Type::null()) };
-    // MPICH pads a struct of differing types alone.
-    if children.iter().all(|child| child.is_same(first)) {
-        return hindexed(blocklengths, displacements, first.clone());
-    }
+pub(crate) fn structure(
+    blocklengths: &[i64],
+    displacements: &[i64],
+    children: impl IntoIterator<Item = Arc<Type>, IntoIter: ExactSizeIterator>,
+) -> Made {
+    let (mut position, mut same) = (0u64, true);
     let mut union = Union::new();
-    let mut position = 0u64;
-    let mut starts = Vec::new();
-    starts.try_reserve_exact(children.len()).map_err(|_| Status::OutOfMemory)?;
-    for ((&blocklength, &displacement), child) in blocklengths.iter().zip(displacements).zip(&children) {
-        starts.push(position);
+    let mut parts: Vec<Part> = Vec::new();
+    let children = children.into_iter();
+    parts.try_reserve_exact(children.len()).map_err(|_| Status::OutOfMemory)?;
+    for ((&blocklength, &displacement), child) in blocklengths.iter().zip(displacements).zip(children) {
+        same &= parts.last().is_none_or(|before| before.child.is_same(&child));
+        let start = position;
         if let length @ 1.. = count(blocklength)? {
             let block = child.shape.block(length).ok_or(Status::Internal)?;
             position = position.checked_add(block.size).ok_or(Status::Internal)?;
             union.add(&block, displacement);
         }
+        parts.push(Part { blocklength, displacement, child, start });
+    }
+    // MPICH pads a struct of differing types alone.
+    if same && let Some(first) = parts.first() {
+        return hindexed(blocklengths, displacements, first.child.clone());
     }
     let shape = union.finish().ok_or(Status::Internal)?;
     if shape.size == 0 {
         return Ok(Type::null());
     }
-    let (blocklengths, displacements) = (copied(blocklengths.iter().copied())?, copied(displacements.iter().copied())?);
-    made(Form::Struct { blocklengths, displacements, children, starts: starts.into_boxed_slice() }, shape.padded())
+    made(Form::Struct { parts: parts.into_boxed_slice() }, shape.padded())
 }
 
 /// Other bounds.
@@ -210,7 +212,7 @@ mod tests {
             contiguous(0, int.clone()),
             hvector(3, 0, 8, int.clone()),
             indexed(&[0, 0], &[1, 2], int.clone()),
-            structure(&[0, 0], &[0, 8], Box::new([int.clone(), builtin(DOUBLE)])),
+            structure(&[0, 0], &[0, 8], [int.clone(), builtin(DOUBLE)]),
             subarray(&[4, 4], &[2, 0], &[0, 0], Order::C, int.clone()),
             contiguous(3, null.clone()),
         ] {
@@ -221,9 +223,9 @@ mod tests {
 
     #[test]
     fn structs_of_differing_types_are_padded() {
-        let two = |second| structure(&[1, 1], &[0, 8], Box::new([builtin(DOUBLE), builtin(second)])).unwrap().shape;
+        let two = |second| structure(&[1, 1], &[0, 8], [builtin(DOUBLE), builtin(second)]).unwrap().shape;
         assert_eq!((two(CHAR).size, two(CHAR).extent()), (9, 16));
-        let chars = structure(&[1, 1], &[0, 8], Box::new([builtin(CHAR), builtin(3)])).unwrap();
+        let chars = structure(&[1, 1], &[0, 8], [builtin(CHAR), builtin(3)]).unwrap();
         assert_eq!(chars.shape.extent(), 9);
     }
 

@@ -99,7 +99,7 @@ mod tests {
     fn pieces_of_a_vector_make_the_whole() {
         let list = hindexed(&[2, 1, 3, 1], &[40, 0, 4, 99], builtin(14)).unwrap();
         let rows = hvector(3, 1, 200, list).unwrap();
-        let pairs = structure(&[1, 2], &[-16, 1000], Box::new([builtin(55), rows])).unwrap();
+        let pairs = structure(&[1, 2], &[-16, 1000], [builtin(55), rows]).unwrap();
         let whole = vector(&pairs, 3, 0, usize::MAX);
         assert_eq!(whole.len() as u64, pairs.segments(3).unwrap());
         assert_eq!(whole.len(), 3 * (2 + 2 * 3 * 3));

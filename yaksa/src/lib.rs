@@ -20,6 +20,7 @@
 mod abi;
 mod border;
 mod builtin;
+mod combine;
 mod commit;
 mod construct;
 mod info;

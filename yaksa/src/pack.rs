@@ -2,9 +2,9 @@
 
 use crate::info::Info;
 use crate::library::{engine, is_host_only};
-use crate::operation::Operation;
 use crate::status::Status;
 use crate::types::Type;
+use dtc_compiler::operation::Operation;
 use dtc_runtime::cuda::{Stream, device_of};
 use dtc_runtime::{Request, TransferError};
 use std::ffi::c_void;
@@ -53,6 +53,13 @@ impl Call<'_> {
         is_host_only() || self.info.is_some_and(Info::is_host_only)
     }
 
+    /// The devices on which the elements and the packed bytes lie.
+    fn devices(&self) -> Result<(Option<u32>, Option<u32>), Status> {
+        let first = self.memory.wrapping_offset(self.of.shape.first as isize);
+        let device = |pointer: *const u8| device_of(pointer).map_err(|_| Status::Internal);
+        Ok((device(first)?, device(self.packed)?))
+    }
+
     /// Moves bytes of host memory.
     ///
     /// # Safety
@@ -60,6 +67,10 @@ impl Call<'_> {
     /// As for [`Call::start`].
     #[inline]
     unsafe fn on_host<const PACK: bool>(&self, bytes: u64) -> Result<(), Status> {
+        if self.operation != Operation::Replace {
+            // SAFETY: the caller's promise.
+            return unsafe { self.combine::<PACK>(bytes) };
+        }
         let committed = self.of.committed()?;
         // SAFETY: the caller's promise; the length is that of a part of the elements.
         unsafe {
@@ -100,6 +111,13 @@ impl Call<'_> {
     ///
     /// As for [`Call::start`].
     unsafe fn anywhere<const PACK: bool>(&self, bytes: u64) -> Result<Pending, Status> {
+        if self.operation != Operation::Replace {
+            return match self.devices()? {
+                // SAFETY: the caller's promise.
+                (None, None) => unsafe { self.on_host::<PACK>(bytes).map(|()| None) },
+                _ => Err(Status::NotSupported),
+            };
+        }
         let committed = self.of.committed()?;
         // SAFETY: the caller's promise.
         let request = unsafe {
@@ -139,16 +157,11 @@ impl Call<'_> {
             return Ok(0);
         }
         let internal = |_| Status::Internal;
-        let first = self.memory.wrapping_offset(self.of.shape.first as isize);
-        let sides = if self.is_host_only() {
-            (None, None)
-        } else {
-            (device_of(first).map_err(internal)?, device_of(self.packed).map_err(internal)?)
-        };
+        let sides = if self.is_host_only() { (None, None) } else { self.devices()? };
         match sides {
             // SAFETY: the caller's promise.
             (None, None) => unsafe { self.on_host::<PACK>(bytes)? },
-            (Some(device), Some(other)) if device == other => {
+            (Some(device), Some(other)) if device == other && self.operation == Operation::Replace => {
                 let gpu = engine().gpu(device).map_err(internal)?;
                 let committed = self.of.committed()?;
                 // SAFETY: the caller's promise.

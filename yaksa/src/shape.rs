@@ -3,6 +3,8 @@
 //! The bounds are those of MPICH, which differ from the standard's: every part takes part in them, resized or not, and
 //! structs alone are padded to their alignment.
 
+use crate::builtin::Builtin;
+
 /// What is known of a type as soon as it exists. Offsets are in bytes from the address the type is applied to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
@@ -21,12 +23,25 @@ pub(crate) struct Shape {
     pub(crate) alignment: u64,
     /// The size of its basic elements, if they have one size; otherwise 0.
     pub(crate) unit: u64,
+    /// Its basic elements, if they are all of one type.
+    pub(crate) basic: Option<Builtin>,
 }
 
 impl Shape {
     /// Of a type without bytes.
-    pub(crate) const EMPTY: Shape =
-        Shape { size: 0, lb: 0, ub: 0, true_lb: 0, true_ub: 0, first: 0, last: 0, segments: 0, alignment: 1, unit: 1 };
+    pub(crate) const EMPTY: Shape = Shape {
+        size: 0,
+        lb: 0,
+        ub: 0,
+        true_lb: 0,
+        true_ub: 0,
+        first: 0,
+        last: 0,
+        segments: 0,
+        alignment: 1,
+        unit: 1,
+        basic: None,
+    };
 
     /// From one element of an array to the next.
     #[inline]
@@ -129,10 +144,11 @@ impl Union {
         }
         if all.size == 0 {
             (all.true_lb, all.true_ub) = (true_lb, true_ub);
-            (all.first, all.unit) = (first, part.unit);
+            (all.first, all.unit, all.basic) = (first, part.unit, part.basic);
         } else {
             (all.true_lb, all.true_ub) = (all.true_lb.min(true_lb), all.true_ub.max(true_ub));
             all.unit = if all.unit == part.unit { part.unit } else { 0 };
+            all.basic = all.basic.filter(|_| all.basic == part.basic);
         }
         let joined = all.size > 0 && all.last == first;
         let size = all.size.checked_add(part.size);
@@ -179,12 +195,69 @@ pub(crate) fn listed(part: &Shape, displacements: &[i64]) -> Option<Shape> {
     .checked()
 }
 
+/// Blocks of these lengths, none of them negative, at these displacements; nothing if a number leaves 64 bits.
+pub(crate) fn listed_blocks(child: &Shape, blocklengths: &[i64], displacements: &[i64]) -> Option<Shape> {
+    let extent = child.extent();
+    // Copies of a block touch, so that a block is one segment shorter for each.
+    let joined_inside = i64::from(child.size > 0 && child.first.checked_add(extent)? == child.last);
+    let (mut low, mut high, mut first, mut last) = (i64::MAX, i64::MIN, None, None);
+    let (mut copies, mut blocks, mut joined, mut over) = (0i64, 0i64, 0i64, false);
+    let mut follow = |(number, wrapped): (i64, bool)| {
+        over |= wrapped;
+        number
+    };
+    for (&length, &displacement) in blocklengths.iter().zip(displacements) {
+        if length == 0 {
+            continue;
+        }
+        let span = follow((length - 1).overflowing_mul(extent));
+        let end = follow(displacement.overflowing_add(span));
+        low = low.min(displacement).min(end);
+        high = high.max(displacement).max(end);
+        let begin = follow(displacement.overflowing_add(child.first));
+        joined += i64::from(last == Some(begin));
+        first = first.or(Some(begin));
+        last = Some(follow(end.overflowing_add(child.last)));
+        copies = follow(copies.overflowing_add(length));
+        blocks += 1;
+    }
+    let (Some(first), Some(last)) = (first, last) else { return Some(Shape::EMPTY) };
+    if over {
+        return None;
+    }
+    let segments = i64::try_from(child.segments).ok()?.checked_mul(copies)?;
+    let (joined, copies) = (if child.size > 0 { joined } else { 0 }, copies as u64);
+    Shape {
+        size: child.size.checked_mul(copies)?,
+        lb: child.lb.checked_add(low)?,
+        ub: child.ub.checked_add(high)?,
+        true_lb: child.true_lb.checked_add(low)?,
+        true_ub: child.true_ub.checked_add(high)?,
+        first,
+        last,
+        segments: (segments - joined_inside * (copies as i64 - blocks) - joined) as u64,
+        ..*child
+    }
+    .checked()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const INT: Shape =
-        Shape { size: 4, lb: 0, ub: 4, true_lb: 0, true_ub: 4, first: 0, last: 4, segments: 1, alignment: 4, unit: 4 };
+    const INT: Shape = Shape {
+        size: 4,
+        lb: 0,
+        ub: 4,
+        true_lb: 0,
+        true_ub: 4,
+        first: 0,
+        last: 4,
+        segments: 1,
+        alignment: 4,
+        unit: 4,
+        basic: None,
+    };
 
     #[test]
     fn a_vector_has_gaps_and_a_block_has_none() {
@@ -213,6 +286,20 @@ mod tests {
         assert_eq!((list.segments, list.lb, list.ub, list.first, list.last), (2, 0, 16, 8, 8));
         assert!(!list.is_contiguous());
         assert!(listed(&INT, &[0, 4, 8]).unwrap().is_contiguous());
+    }
+
+    #[test]
+    fn a_list_of_blocks_is_the_union_of_its_blocks() {
+        let pair = INT.repeated(2, 12).unwrap().resized(-4, 20).unwrap();
+        for child in [INT, pair, INT.resized(0, -8).unwrap(), INT.resized(0, 0).unwrap()] {
+            let (lengths, places) = ([2, 0, 1, 3, 1], [8, 77, 16, -20, -8]);
+            let mut union = Union::new();
+            for (&length, &place) in lengths.iter().zip(&places).filter(|(length, _)| **length > 0) {
+                union.add(&child.block(length as u64).unwrap(), place);
+            }
+            assert_eq!(listed_blocks(&child, &lengths, &places), union.finish());
+        }
+        assert_eq!(listed_blocks(&INT, &[i64::MAX, 1], &[0, 0]), None);
     }
 
     #[test]

@@ -31,22 +31,31 @@ pub(crate) enum Form {
     Blocks { blocklength: u64, displacements: Box<[i64]>, child: Arc<Type> },
     /// Blocks of differing lengths.
     Listed { blocklengths: Box<[i64]>, displacements: Box<[i64]>, child: Arc<Type> },
-    /// Differing children. `starts` are the packed positions at which they begin.
-    Struct { blocklengths: Box<[i64]>, displacements: Box<[i64]>, children: Box<[Arc<Type>]>, starts: Box<[u64]> },
+    /// Differing children.
+    Struct { parts: Box<[Part]> },
     /// Other bounds, which are in the shape.
     Resized { child: Arc<Type> },
 }
 
+/// A block of a struct.
+pub(crate) struct Part {
+    pub(crate) blocklength: i64,
+    pub(crate) displacement: i64,
+    pub(crate) child: Arc<Type>,
+    /// The packed position at which it begins.
+    pub(crate) start: u64,
+}
+
 impl Form {
-    /// The children, in the order of the arguments.
-    pub(crate) fn children(&self) -> &[Arc<Type>] {
+    /// A child, counted in the order of the arguments.
+    pub(crate) fn child(&self, at: usize) -> Option<&Arc<Type>> {
         match self {
-            Form::Builtin(_) => &[],
+            Form::Builtin(_) => None,
             Form::Strided { child, .. }
             | Form::Blocks { child, .. }
             | Form::Listed { child, .. }
-            | Form::Resized { child } => std::slice::from_ref(child),
-            Form::Struct { children, .. } => children,
+            | Form::Resized { child } => (at == 0).then_some(child),
+            Form::Struct { parts } => parts.get(at).map(|part| &part.child),
         }
     }
 
@@ -69,7 +78,9 @@ impl Drop for Type {
                 | Form::Blocks { child, .. }
                 | Form::Listed { child, .. }
                 | Form::Resized { child } => waiting.extend(Arc::into_inner(child)),
-                Form::Struct { children, .. } => waiting.extend(children.into_iter().filter_map(Arc::into_inner)),
+                Form::Struct { parts } => {
+                    waiting.extend(parts.into_iter().filter_map(|part| Arc::into_inner(part.child)));
+                }
             }
             match waiting.pop() {
                 Some(mut next) => form = next.form.take(),
@@ -117,16 +128,18 @@ impl Type {
         let mut ordered = Ordered { types: Vec::new(), places: HashMap::new() };
         let mut stack = vec![(self, 0)];
         while let Some((top, next)) = stack.last_mut() {
-            let unknown = |child: &Arc<Type>| !ordered.places.contains_key(&Arc::as_ptr(child));
-            let rest = &top.form.children()[*next..];
-            if let Some(ahead) = rest.iter().position(unknown) {
-                let child = &*rest[ahead];
-                *next += ahead + 1;
-                stack.push((child, 0));
-            } else {
-                ordered.places.insert(*top, ordered.types.len());
-                ordered.types.push(*top);
-                stack.pop();
+            match top.form.child(*next) {
+                Some(child) => {
+                    *next += 1;
+                    if !ordered.places.contains_key(&Arc::as_ptr(child)) {
+                        stack.push((child, 0));
+                    }
+                }
+                None => {
+                    ordered.places.insert(*top, ordered.types.len());
+                    ordered.types.push(*top);
+                    stack.pop();
+                }
             }
         }
         ordered

@@ -9,7 +9,7 @@
 //! | 1 strided | count, blocklength, stride, child |
 //! | 2 blocks | blocklength, child, n, n displacements |
 //! | 3 listed | child, n, n blocklengths, n displacements |
-//! | 4 struct | n, n blocklengths, n displacements, n children |
+//! | 4 struct | n, n times blocklength, displacement, child |
 //! | 5 resized | child, lower bound, extent |
 
 use crate::builtin::Builtin;
@@ -42,11 +42,11 @@ fn each_word(ordered: &Ordered, mut put: impl FnMut(i64)) {
                 all(blocklengths);
                 all(displacements);
             }
-            Form::Struct { blocklengths, displacements, children, .. } => {
-                all(&[4, children.len() as i64]);
-                all(blocklengths);
-                all(displacements);
-                children.iter().for_each(|child| all(&[place(child)]));
+            Form::Struct { parts } => {
+                all(&[4, parts.len() as i64]);
+                for part in parts {
+                    all(&[part.blocklength, part.displacement, place(&part.child)]);
+                }
             }
             Form::Resized { child } => all(&[5, place(child), each.shape.lb, each.shape.extent()]),
         }
@@ -171,11 +171,12 @@ impl Reader<'_> {
                 construct::hindexed(&blocklengths, &displacements, child)
             }
             4 => {
-                let length = self.length()?;
-                let (blocklengths, displacements) = (self.list(length)?, self.list(length)?);
-                let places = self.list(length)?;
-                let child = |&place: &i64| made.get(usize::try_from(place).ok()?).cloned();
-                let children: Option<Box<[_]>> = places.iter().map(child).collect();
+                let words = self.length()?.checked_mul(3).ok_or(Status::Internal)?;
+                let parts = self.list(words)?;
+                let column = |at: usize| parts.iter().skip(at).step_by(3).copied();
+                let (blocklengths, displacements) = (copied(column(0))?, copied(column(1))?);
+                let child = |place: i64| made.get(usize::try_from(place).ok()?).cloned();
+                let children: Option<Vec<_>> = column(2).map(child).collect();
                 construct::structure(&blocklengths, &displacements, children.ok_or(Status::Internal)?)
             }
             5 => {
@@ -198,7 +199,7 @@ mod tests {
         let list = hindexed(&[2, 0, 3], &[40, 0, 4], int).unwrap();
         let rows = hvector(3, 2, 200, list.clone()).unwrap();
         let blocks = construct::hindexed_block(2, &[0, 100, -40], pair).unwrap();
-        let parts: Box<[_]> = Box::new([rows, resized(blocks.clone(), -64, 512).unwrap(), list, blocks]);
+        let parts = [rows, resized(blocks.clone(), -64, 512).unwrap(), list, blocks];
         structure(&[1, 2, 0, 1], &[-16, 1000, 5, 9000], parts).unwrap()
     }
 

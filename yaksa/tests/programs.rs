@@ -54,6 +54,11 @@ fn packs_agree_with_vectors_whole_and_in_pieces() {
 }
 
 #[test]
+fn operations_combine_what_arrives() {
+    assert_eq!(run("operations.c", ""), "");
+}
+
+#[test]
 fn vectors_and_flattened_types() {
     assert_eq!(run("vectors.c", ""), "");
 }

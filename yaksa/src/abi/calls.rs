@@ -3,7 +3,7 @@
 use super::InfoHandle;
 use super::infos::hints;
 use super::requests::into_handle;
-use crate::operation::Operation;
+use crate::operation::of_number;
 use crate::pack::Call;
 use crate::status::{Status, answer, write};
 use crate::types::Type;
@@ -26,7 +26,7 @@ unsafe fn call<'a>(
     info: InfoHandle,
     operation: u64,
 ) -> Result<Call<'a>, Status> {
-    let operation = Operation::of_number(operation)?;
+    let operation = of_number(operation)?;
     // SAFETY: the caller's promise.
     let (of, info) = unsafe { (Type::of_handle(of), hints(info)) };
     Ok(Call { of, memory: memory.cast(), count, offset, packed: packed.cast(), max, info, operation })

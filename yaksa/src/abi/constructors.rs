@@ -2,7 +2,7 @@
 
 use super::InfoHandle;
 use crate::construct::{self, Order};
-use crate::status::{Status, answer, copied, list, write};
+use crate::status::{Status, answer, list, write};
 use crate::types::Type;
 use std::sync::Arc;
 
@@ -165,11 +165,11 @@ unsafe extern "C" fn yaksa_type_create_struct(
     answer(|| {
         // SAFETY: the caller's promise.
         unsafe {
-            let children = copied(list(old, count)?.iter().map(|&old| Type::share(old)))?;
-            let made = construct::structure(list(blocklengths, count)?, list(displacements, count)?, children)?;
             if new.is_null() {
                 return Err(Status::Internal);
             }
+            let children = list(old, count)?.iter().map(|&old| Type::share(old));
+            let made = construct::structure(list(blocklengths, count)?, list(displacements, count)?, children)?;
             write(new, made.into_handle())
         }
     })
