@@ -23,7 +23,8 @@ impl Type {
                 Form::Strided { child, .. }
                 | Form::Blocks { child, .. }
                 | Form::Listed { child, .. }
-                | Form::Resized { child } => child,
+                | Form::Resized { child }
+                | Form::Dup { child } => child,
                 Form::Struct { parts } => {
                     // The first starts at 0, so there is one that is not beyond.
                     let part = &parts[parts.partition_point(|part| part.start <= rest).saturating_sub(1)];

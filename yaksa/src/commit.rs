@@ -24,7 +24,10 @@ impl Type {
 
     #[cold]
     fn commit(&self) -> &Option<Committed> {
-        self.committed.get_or_init(|| Some(engine().commit(&describe(&self.ordered()).ok()??)))
+        self.committed.get_or_init(|| match &self.form {
+            Form::Dup { child } => child.committed().ok().cloned(),
+            _ => Some(engine().commit(&describe(&self.ordered()).ok()??)),
+        })
     }
 }
 
@@ -40,7 +43,8 @@ fn describe(ordered: &Ordered) -> Result<Option<Datatype>, DatatypeError> {
             Form::Strided { child, .. }
             | Form::Blocks { child, .. }
             | Form::Listed { child, .. }
-            | Form::Resized { child } => match known(child) {
+            | Form::Resized { child }
+            | Form::Dup { child } => match known(child) {
                 Some(child) => Some(describe_blocks(&mut types, each, child)?),
                 None => None,
             },
@@ -63,7 +67,7 @@ fn describe_blocks(types: &mut TypeBuilder, each: &Type, child: TypeId) -> Resul
             types.hindexed_block(*blocklength as i64, displacements, child)
         }
         Form::Listed { blocklengths, displacements, .. } => types.hindexed(blocklengths, displacements, child),
-        Form::Builtin(_) | Form::Struct { .. } | Form::Resized { .. } => {
+        Form::Builtin(_) | Form::Struct { .. } | Form::Resized { .. } | Form::Dup { .. } => {
             types.resized(each.shape.lb, each.shape.extent(), child)
         }
     }

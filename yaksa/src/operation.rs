@@ -48,7 +48,8 @@ impl Type {
                 Form::Strided { child, .. }
                 | Form::Blocks { child, .. }
                 | Form::Listed { child, .. }
-                | Form::Resized { child } => child,
+                | Form::Resized { child }
+                | Form::Dup { child } => child,
                 Form::Struct { parts } => {
                     let part = &parts[parts.partition_point(|part| part.start <= rest).saturating_sub(1)];
                     rest -= part.start;

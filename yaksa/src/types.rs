@@ -35,6 +35,8 @@ pub(crate) enum Form {
     Struct { parts: Box<[Part]> },
     /// Other bounds, which are in the shape.
     Resized { child: Arc<Type> },
+    /// Another handle for a type, since callers tell types apart by their handles. No type has such a child.
+    Dup { child: Arc<Type> },
 }
 
 /// A block of a struct.
@@ -54,7 +56,8 @@ impl Form {
             Form::Strided { child, .. }
             | Form::Blocks { child, .. }
             | Form::Listed { child, .. }
-            | Form::Resized { child } => (at == 0).then_some(child),
+            | Form::Resized { child }
+            | Form::Dup { child } => (at == 0).then_some(child),
             Form::Struct { parts } => parts.get(at).map(|part| &part.child),
         }
     }
@@ -77,7 +80,8 @@ impl Drop for Type {
                 Form::Strided { child, .. }
                 | Form::Blocks { child, .. }
                 | Form::Listed { child, .. }
-                | Form::Resized { child } => waiting.extend(Arc::into_inner(child)),
+                | Form::Resized { child }
+                | Form::Dup { child } => waiting.extend(Arc::into_inner(child)),
                 Form::Struct { parts } => {
                     waiting.extend(parts.into_iter().filter_map(|part| Arc::into_inner(part.child)));
                 }
@@ -121,6 +125,11 @@ impl Type {
     /// The type without bytes.
     pub(crate) fn null() -> Arc<Type> {
         BUILTIN_TYPES[0].clone()
+    }
+
+    /// The type that a handle of its own was made for, or the type itself.
+    pub(crate) fn origin(&self) -> &Type {
+        if let Form::Dup { child } = &self.form { child } else { self }
     }
 
     /// The type and everything it is made of. It is the last.
@@ -172,7 +181,7 @@ impl Type {
         }
     }
 
-    /// Another reference to the type behind a handle.
+    /// Another reference to the type behind a handle, to make others of.
     ///
     /// # Safety
     ///
@@ -182,6 +191,10 @@ impl Type {
             return builtin.clone();
         }
         let address = handle as usize as *const Type;
+        // SAFETY: the handle holds a reference.
+        if let Form::Dup { child } = unsafe { &(*address).form } {
+            return child.clone();
+        }
         // SAFETY: the address came from `Arc::into_raw`, and the handle still holds a reference.
         unsafe {
             Arc::increment_strong_count(address);
@@ -189,13 +202,20 @@ impl Type {
         }
     }
 
-    /// Gives the reference to a handle.
+    /// Gives the reference to a new handle.
     pub(crate) fn into_handle(self: Arc<Type>) -> u64 {
-        match self.builtin() {
+        if let Some(builtin) = self.builtin() {
             // Its handle is its number; the builtins themselves are never freed.
-            Some(builtin) => builtin.handle(),
-            None => Arc::into_raw(self) as usize as u64,
+            return builtin.handle();
         }
+        // A type that others hold may have a handle. If they let go of it meanwhile, its handle is free.
+        let own = if Arc::strong_count(&self) == 1 {
+            self
+        } else {
+            let shape = self.shape;
+            Arc::new(Type::new(Form::Dup { child: self }, shape))
+        };
+        Arc::into_raw(own) as usize as u64
     }
 
     /// Gives back what [`Type::into_handle`] gave.
@@ -239,7 +259,10 @@ mod tests {
         // SAFETY: the handle is freed once for each reference that it holds.
         unsafe {
             let again = Type::share(handle).into_handle();
-            assert_eq!(again, handle);
+            assert_ne!(again, handle);
+            let third = Type::share(again).into_handle();
+            assert!(std::ptr::eq(Type::of_handle(third).origin(), Type::of_handle(handle)));
+            Type::free(third);
             assert_eq!(Type::of_handle(handle).shape.extent(), 8);
             Type::free(handle);
             assert_eq!(Type::of_handle(again).shape.extent(), 8);

@@ -48,7 +48,9 @@ fn each_word(ordered: &Ordered, mut put: impl FnMut(i64)) {
                     all(&[part.blocklength, part.displacement, place(&part.child)]);
                 }
             }
-            Form::Resized { child } => all(&[5, place(child), each.shape.lb, each.shape.extent()]),
+            Form::Resized { child } | Form::Dup { child } => {
+                all(&[5, place(child), each.shape.lb, each.shape.extent()]);
+            }
         }
     }
 }
@@ -57,7 +59,7 @@ impl Type {
     /// Bytes of the flattened type.
     pub(crate) fn flattened_size(&self) -> usize {
         let mut bytes = HEADER;
-        each_word(&self.ordered(), |_| bytes += WORD);
+        each_word(&self.origin().ordered(), |_| bytes += WORD);
         bytes
     }
 
@@ -67,7 +69,7 @@ impl Type {
     ///
     /// So many bytes as [`Type::flattened_size`] says are writable.
     pub(crate) unsafe fn flatten(&self, to: *mut u8) {
-        let ordered = self.ordered();
+        let ordered = self.origin().ordered();
         let mut at = HEADER;
         let write = |at: usize, word: u64| {
             // SAFETY: every word lies in the flattened type.

@@ -162,6 +162,8 @@ static void children_may_go_first(void)
     }
     CHECK(has_bounds(type, -10000, 10007, 0, 4));
     DO(yaksa_type_create_dup(type, NULL, &next));
+    /* Callers tell types apart by their handles. */
+    CHECK(next != type);
     DO(yaksa_type_free(type));
     CHECK(has_bounds(next, -10000, 10007, 0, 4));
     DO(yaksa_type_free(next));
