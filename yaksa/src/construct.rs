@@ -52,7 +52,7 @@ pub(crate) fn hindexed_block(blocklength: i64, displacements: &[i64], child: Arc
     if displacements.is_empty() || length == 0 || child.shape.size == 0 {
         return Ok(Type::null());
     }
-    blocks(length, copied(displacements.iter().copied())?, child)
+    blocks(length, displacements, 1, child)
 }
 
 /// The same with displacements in extents of the child.
@@ -61,52 +61,65 @@ pub(crate) fn indexed_block(blocklength: i64, displacements: &[i64], child: Arc<
     if displacements.is_empty() || length == 0 || child.shape.size == 0 {
         return Ok(Type::null());
     }
-    let displacements = scaled(displacements, child.shape.extent())?;
-    blocks(length, displacements, child)
+    let unit = child.shape.extent();
+    blocks(length, displacements, unit, child)
 }
 
-/// Blocks of one length that have bytes.
-fn blocks(blocklength: u64, displacements: Box<[i64]>, child: Arc<Type>) -> Made {
-    if blocklength == 1 && *displacements == [0] {
-        return Ok(child);
+/// Blocks of one length that have bytes, at displacements in units of so many bytes. Regular ones are a vector, which has no
+/// list.
+fn blocks(blocklength: u64, displacements: &[i64], unit: i64, child: Arc<Type>) -> Made {
+    if let Some(stride) = regular(displacements) {
+        let stride = stride.checked_mul(unit).ok_or(Status::Internal)?;
+        return hvector(displacements.len() as i64, blocklength as i64, stride, child);
     }
+    let displacements = scaled(displacements, unit)?;
     let shape = child.shape.block(blocklength).and_then(|block| listed(&block, &displacements));
     made(Form::Blocks { blocklength, displacements, child }, shape)
 }
 
+/// The distance between displacements that begin at 0 and are all equally far apart.
+fn regular(displacements: &[i64]) -> Option<i64> {
+    let stride = displacements.get(1).map_or(0, |second| *second);
+    let mut expected = 0i64;
+    for &displacement in displacements {
+        if displacement != expected {
+            return None;
+        }
+        expected = expected.wrapping_add(stride);
+    }
+    Some(stride)
+}
+
+/// A list of displacements in bytes.
 fn scaled(displacements: &[i64], unit: i64) -> Result<Box<[i64]>, Status> {
-    let mut fits = true;
-    let scaled = copied(displacements.iter().map(|displacement| {
-        let (product, over) = displacement.overflowing_mul(unit);
-        fits &= !over;
-        product
-    }))?;
-    if fits { Ok(scaled) } else { Err(Status::Internal) }
+    // The extremes decide for all, so the rest need no check.
+    let (low, high) = displacements.iter().fold((0, 0), |(low, high), &each| (each.min(low), each.max(high)));
+    let fits = low.checked_mul(unit).is_some() && high.checked_mul(unit).is_some();
+    if !fits {
+        return Err(Status::Internal);
+    }
+    copied(displacements.iter().map(|displacement| displacement.wrapping_mul(unit)))
 }
 
 /// Blocks at displacements in bytes.
 pub(crate) fn hindexed(blocklengths: &[i64], displacements: &[i64], child: Arc<Type>) -> Made {
-    blocks_of(blocklengths, copied(displacements.iter().copied())?, child)
+    blocks_of(blocklengths, displacements, 1, child)
 }
 
 /// The same with displacements in extents of the child.
 pub(crate) fn indexed(blocklengths: &[i64], displacements: &[i64], child: Arc<Type>) -> Made {
-    blocks_of(blocklengths, scaled(displacements, child.shape.extent())?, child)
+    let unit = child.shape.extent();
+    blocks_of(blocklengths, displacements, unit, child)
 }
 
-fn blocks_of(blocklengths: &[i64], displacements: Box<[i64]>, child: Arc<Type>) -> Made {
+fn blocks_of(blocklengths: &[i64], displacements: &[i64], unit: i64, child: Arc<Type>) -> Made {
     let Some(&first) = blocklengths.first() else { return Ok(Type::null()) };
     if blocklengths.iter().all(|&length| length == first) {
         let length = count(first)?;
-        return if length == 0 || child.shape.size == 0 {
-            Ok(Type::null())
-        } else {
-            blocks(length, displacements, child)
-        };
+        let empty = length == 0 || child.shape.size == 0;
+        return if empty { Ok(Type::null()) } else { blocks(length, displacements, unit, child) };
     }
-    if blocklengths.iter().any(|&length| length < 0) {
-        return Err(Status::Internal);
-    }
+    let displacements = scaled(displacements, unit)?;
     let shape = listed_blocks(&child.shape, blocklengths, &displacements).ok_or(Status::Internal)?;
     if shape.size == 0 {
         return Ok(Type::null());
@@ -129,11 +142,13 @@ pub(crate) fn structure(
     for ((&blocklength, &displacement), child) in blocklengths.iter().zip(displacements).zip(children) {
         same &= parts.last().is_none_or(|before| before.child.is_same(&child));
         let start = position;
-        if let length @ 1.. = count(blocklength)? {
-            let block = child.shape.block(length).ok_or(Status::Internal)?;
-            position = position.checked_add(block.size).ok_or(Status::Internal)?;
-            union.add(&block, displacement);
+        let length = count(blocklength)?;
+        if length == 1 {
+            union.add(&child.shape, displacement);
+        } else if length > 1 {
+            union.add(&child.shape.block(length).ok_or(Status::Internal)?, displacement);
         }
+        position = position.wrapping_add(length.wrapping_mul(child.shape.size));
         parts.push(Part { blocklength, displacement, child, start });
     }
     // MPICH pads a struct of differing types alone.

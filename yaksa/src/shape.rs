@@ -122,19 +122,18 @@ impl Union {
     }
 
     /// Adds a part behind those added before.
+    #[inline]
     pub(crate) fn add(&mut self, part: &Shape, displacement: i64) {
-        let moved = |offset: i64| offset.checked_add(displacement);
-        let (Some(lb), Some(ub), Some(true_lb), Some(true_ub), Some(first), Some(last)) = (
-            moved(part.lb),
-            moved(part.ub),
-            moved(part.true_lb),
-            moved(part.true_ub),
-            moved(part.first),
-            moved(part.last),
-        ) else {
-            self.fits = false;
-            return;
+        let mut over = false;
+        let mut moved = |offset: i64| {
+            let (moved, wrapped) = offset.overflowing_add(displacement);
+            over |= wrapped;
+            moved
         };
+        let (lb, ub) = (moved(part.lb), moved(part.ub));
+        let (true_lb, true_ub) = (moved(part.true_lb), moved(part.true_ub));
+        let (first, last) = (moved(part.first), moved(part.last));
+        self.fits &= !over;
         let all = &mut self.all;
         (all.lb, all.ub) = if self.any { (all.lb.min(lb), all.ub.max(ub)) } else { (lb, ub) };
         all.alignment = all.alignment.max(part.alignment);
@@ -149,15 +148,12 @@ impl Union {
             (all.true_lb, all.true_ub) = (all.true_lb.min(true_lb), all.true_ub.max(true_ub));
             all.unit = if all.unit == part.unit { part.unit } else { 0 };
             all.basic = all.basic.filter(|_| all.basic == part.basic);
+            all.segments = all.segments.wrapping_sub(u64::from(all.last == first));
         }
-        let joined = all.size > 0 && all.last == first;
-        let size = all.size.checked_add(part.size);
-        let segments = all.segments.checked_add(part.segments);
-        let (Some(size), Some(segments)) = (size, segments) else {
-            self.fits = false;
-            return;
-        };
-        (all.size, all.segments, all.last) = (size, segments - u64::from(joined), last);
+        // Each part fits 63 bits, so a sum that leaves them is seen at once.
+        let (size, segments) = (all.size.wrapping_add(part.size), all.segments.wrapping_add(part.segments));
+        self.fits &= (size | segments) <= i64::MAX as u64;
+        (all.size, all.segments, all.last) = (size, segments, last);
     }
 
     /// The shape of the whole; nothing if a number left 64 bits.
@@ -195,47 +191,60 @@ pub(crate) fn listed(part: &Shape, displacements: &[i64]) -> Option<Shape> {
     .checked()
 }
 
-/// Blocks of these lengths, none of them negative, at these displacements; nothing if a number leaves 64 bits.
+/// Blocks of these lengths at these displacements; nothing if a length is negative or a number leaves 64 bits.
 pub(crate) fn listed_blocks(child: &Shape, blocklengths: &[i64], displacements: &[i64]) -> Option<Shape> {
     let extent = child.extent();
-    // Copies of a block touch, so that a block is one segment shorter for each.
-    let joined_inside = i64::from(child.size > 0 && child.first.checked_add(extent)? == child.last);
-    let (mut low, mut high, mut first, mut last) = (i64::MAX, i64::MIN, None, None);
-    let (mut copies, mut blocks, mut joined, mut over) = (0i64, 0i64, 0i64, false);
-    let mut follow = |(number, wrapped): (i64, bool)| {
-        over |= wrapped;
-        number
-    };
+    let mut copies = 0i128;
+    let (mut longest, mut shortest) = (0, 0);
+    for &length in blocklengths {
+        longest = longest.max(length);
+        shortest = shortest.min(length);
+        copies += i128::from(length);
+    }
+    let copies = i64::try_from(copies).ok().filter(|_| shortest == 0)?;
+    // No block reaches farther than this, so that nothing below can leave 64 bits but the displacements do.
+    let reach = longest.checked_mul(extent.checked_abs()?)?;
+    let farthest = child.first.checked_abs()?.max(child.last.checked_abs()?).checked_add(reach)?;
+    let extremes = displacements.iter().fold((0, 0), |(low, high), &each| (each.min(low), each.max(high)));
+    extremes.0.checked_sub(farthest)?;
+    extremes.1.checked_add(farthest)?;
+
+    let (mut low, mut high) = (i64::MAX, i64::MIN);
+    let (mut first, mut last) = (0, 0);
+    let (mut blocks, mut joined) = (0i64, 0i64);
     for (&length, &displacement) in blocklengths.iter().zip(displacements) {
         if length == 0 {
             continue;
         }
-        let span = follow((length - 1).overflowing_mul(extent));
-        let end = follow(displacement.overflowing_add(span));
-        low = low.min(displacement).min(end);
-        high = high.max(displacement).max(end);
-        let begin = follow(displacement.overflowing_add(child.first));
-        joined += i64::from(last == Some(begin));
-        first = first.or(Some(begin));
-        last = Some(follow(end.overflowing_add(child.last)));
-        copies = follow(copies.overflowing_add(length));
+        let end = displacement.wrapping_add((length - 1).wrapping_mul(extent));
+        low = low.min(displacement.min(end));
+        high = high.max(displacement.max(end));
+        let begin = displacement.wrapping_add(child.first);
+        if blocks == 0 {
+            first = begin;
+        } else {
+            joined += i64::from(last == begin);
+        }
+        last = end.wrapping_add(child.last);
         blocks += 1;
     }
-    let (Some(first), Some(last)) = (first, last) else { return Some(Shape::EMPTY) };
-    if over {
-        return None;
+    if blocks == 0 {
+        return Some(Shape::EMPTY);
     }
-    let segments = i64::try_from(child.segments).ok()?.checked_mul(copies)?;
-    let (joined, copies) = (if child.size > 0 { joined } else { 0 }, copies as u64);
+    // Copies of a block may touch, too.
+    if child.first.checked_add(extent)? == child.last {
+        joined = joined.checked_add(copies - blocks)?;
+    }
+    let joined = if child.size > 0 { joined as u64 } else { 0 };
     Shape {
-        size: child.size.checked_mul(copies)?,
+        size: child.size.checked_mul(copies as u64)?,
         lb: child.lb.checked_add(low)?,
         ub: child.ub.checked_add(high)?,
         true_lb: child.true_lb.checked_add(low)?,
         true_ub: child.true_ub.checked_add(high)?,
         first,
         last,
-        segments: (segments - joined_inside * (copies as i64 - blocks) - joined) as u64,
+        segments: child.segments.checked_mul(copies as u64)?.checked_sub(joined)?,
         ..*child
     }
     .checked()
