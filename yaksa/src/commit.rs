@@ -1,5 +1,6 @@
 //! Types as the engine knows them: made at the first pack, since MPICH gives no commit event.
 
+use crate::known::Recipe;
 use crate::library::engine;
 use crate::status::Status;
 use crate::types::{Form, Ordered, Part, Type};
@@ -26,7 +27,14 @@ impl Type {
     fn commit(&self) -> &Option<Committed> {
         self.committed.get_or_init(|| match &self.form {
             Form::Dup { child } => child.committed().ok().cloned(),
-            _ => Some(engine().commit(&describe(&self.ordered()).ok()??)),
+            _ => {
+                let recipe = Recipe::of(self);
+                recipe.as_ref().and_then(Recipe::find).or_else(|| {
+                    let committed = engine().commit(&describe(&self.ordered()).ok()??);
+                    recipe.into_iter().for_each(|recipe| recipe.keep(committed.clone()));
+                    Some(committed)
+                })
+            }
         })
     }
 }

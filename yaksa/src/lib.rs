@@ -25,6 +25,7 @@ mod commit;
 mod construct;
 mod info;
 mod iov;
+mod known;
 mod library;
 mod operation;
 mod pack;
