@@ -39,13 +39,12 @@ impl Type {
 #[cfg(test)]
 mod tests {
     use crate::construct::{contiguous, structure};
-    use crate::types::Type;
-    use std::sync::Arc;
+    use crate::shared::Shared;
 
     #[test]
     fn elements_of_differing_sizes_are_whole() {
         // SAFETY: handles of builtins.
-        let [short, double, pair]: [Arc<Type>; 3] = [16, 46, 55].map(|handle| unsafe { Type::share(handle) });
+        let [short, double, pair]: [Shared; 3] = [16, 46, 55].map(|handle| unsafe { Shared::from_handle(handle) });
         let mixed = structure(&[3, 0, 2], &[0, 8, 8], [short, pair.clone(), double]).unwrap();
         let two = contiguous(2, mixed).unwrap();
         let borders: Vec<u64> = (0..=22).map(|position| two.border(position)).collect();

@@ -2,8 +2,8 @@
 
 use crate::builtin::Builtin;
 use crate::pack::Call;
+use crate::shared::Shared;
 use crate::status::Status;
-use crate::types::Type;
 use dtc_compiler::operation::{Operation, Reduction};
 
 /// Packed bytes that are combined at a time where elements cannot be combined in place.
@@ -97,7 +97,7 @@ fn reduction(operation: Operation, basic: Builtin) -> Result<Reduction, Status> 
 unsafe fn array(operation: Operation, basic: Builtin, from: *const u8, to: *mut u8, bytes: u64) -> Result<(), Status> {
     let reduction = reduction(operation, basic)?;
     // SAFETY: the handle of a builtin.
-    let committed = unsafe { Type::of_handle(basic.handle()) }.committed()?;
+    let committed = unsafe { Shared::of_handle(basic.handle()) }.committed()?;
     let count = bytes / reduction.element().size();
     // SAFETY: the caller's promise.
     let combined = unsafe { committed.accumulate_raw(reduction, from, bytes, to, count, 0) };

@@ -2,11 +2,11 @@
 
 use crate::known::Recipe;
 use crate::library::engine;
+use crate::shared::Shared;
 use crate::status::Status;
 use crate::types::{Form, Ordered, Part, Type};
 use dtc_compiler::datatype::{Datatype, DatatypeError, GivenBounds, TypeBuilder, TypeId};
 use dtc_runtime::Committed;
-use std::sync::Arc;
 
 impl Type {
     /// The type as the engine knows it.
@@ -44,7 +44,7 @@ fn describe(ordered: &Ordered) -> Result<Option<Datatype>, DatatypeError> {
     let mut types = TypeBuilder::new();
     let mut ids: Vec<Option<TypeId>> = Vec::with_capacity(ordered.types.len());
     for each in &ordered.types {
-        let known = |child: &Arc<Type>| ordered.place(child).and_then(|place| ids[place]);
+        let known = |child: &Shared| ordered.place(child).and_then(|place| ids[place]);
         let id = match &each.form {
             Form::Builtin(builtin) => builtin.predefined().map(|predefined| types.named(predefined)),
             Form::Struct { parts } => Some(describe_struct(&mut types, parts, known)?),
@@ -85,7 +85,7 @@ fn describe_blocks(types: &mut TypeBuilder, each: &Type, child: TypeId) -> Resul
 fn describe_struct(
     types: &mut TypeBuilder,
     parts: &[Part],
-    known: impl Fn(&Arc<Type>) -> Option<TypeId>,
+    known: impl Fn(&Shared) -> Option<TypeId>,
 ) -> Result<TypeId, DatatypeError> {
     let (mut lengths, mut offsets, mut children) = (vec![], vec![], vec![]);
     for part in parts {

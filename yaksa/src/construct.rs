@@ -1,11 +1,11 @@
 //! The constructors. A type without bytes is the null type, and a constructor that adds nothing returns its child.
 
 use crate::shape::{Shape, Union, listed, listed_blocks};
+use crate::shared::Shared;
 use crate::status::{Status, copied};
 use crate::types::{Form, Part, Type};
-use std::sync::Arc;
 
-type Made = Result<Arc<Type>, Status>;
+type Made = Result<Shared, Status>;
 
 /// Which axis of a subarray is contiguous.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub(crate) enum Order {
 }
 
 fn made(form: Form, shape: Option<Shape>) -> Made {
-    Ok(Arc::new(Type::new(form, shape.ok_or(Status::Internal)?)))
+    Ok(Shared::new(Type::new(form, shape.ok_or(Status::Internal)?)))
 }
 
 fn count(argument: i64) -> Result<u64, Status> {
@@ -23,15 +23,15 @@ fn count(argument: i64) -> Result<u64, Status> {
 }
 
 /// `count` copies of a type, one extent apart.
-pub(crate) fn contiguous(copies: i64, child: Arc<Type>) -> Made {
+pub(crate) fn contiguous(copies: i64, child: Shared) -> Made {
     hvector(1, copies, 0, child)
 }
 
 /// `count` blocks of `blocklength` copies, `stride` bytes apart.
-pub(crate) fn hvector(blocks: i64, blocklength: i64, stride: i64, child: Arc<Type>) -> Made {
+pub(crate) fn hvector(blocks: i64, blocklength: i64, stride: i64, child: Shared) -> Made {
     let (blocks, length) = (count(blocks)?, count(blocklength)?);
     if blocks == 0 || length == 0 || child.shape.size == 0 {
-        return Ok(Type::null());
+        return Ok(Shared::null());
     }
     if blocks == 1 && length == 1 {
         return Ok(child);
@@ -41,25 +41,25 @@ pub(crate) fn hvector(blocks: i64, blocklength: i64, stride: i64, child: Arc<Typ
 }
 
 /// The same with the stride in extents of the child.
-pub(crate) fn vector(blocks: i64, blocklength: i64, stride: i64, child: Arc<Type>) -> Made {
+pub(crate) fn vector(blocks: i64, blocklength: i64, stride: i64, child: Shared) -> Made {
     let stride = stride.checked_mul(child.shape.extent()).ok_or(Status::Internal)?;
     hvector(blocks, blocklength, stride, child)
 }
 
 /// Blocks of one length at displacements in bytes.
-pub(crate) fn hindexed_block(blocklength: i64, displacements: &[i64], child: Arc<Type>) -> Made {
+pub(crate) fn hindexed_block(blocklength: i64, displacements: &[i64], child: Shared) -> Made {
     let length = count(blocklength)?;
     if displacements.is_empty() || length == 0 || child.shape.size == 0 {
-        return Ok(Type::null());
+        return Ok(Shared::null());
     }
     blocks(length, displacements, 1, child)
 }
 
 /// The same with displacements in extents of the child.
-pub(crate) fn indexed_block(blocklength: i64, displacements: &[i64], child: Arc<Type>) -> Made {
+pub(crate) fn indexed_block(blocklength: i64, displacements: &[i64], child: Shared) -> Made {
     let length = count(blocklength)?;
     if displacements.is_empty() || length == 0 || child.shape.size == 0 {
-        return Ok(Type::null());
+        return Ok(Shared::null());
     }
     let unit = child.shape.extent();
     blocks(length, displacements, unit, child)
@@ -67,7 +67,7 @@ pub(crate) fn indexed_block(blocklength: i64, displacements: &[i64], child: Arc<
 
 /// Blocks of one length that have bytes, at displacements in units of so many bytes. Regular ones are a vector, which has no
 /// list.
-fn blocks(blocklength: u64, displacements: &[i64], unit: i64, child: Arc<Type>) -> Made {
+fn blocks(blocklength: u64, displacements: &[i64], unit: i64, child: Shared) -> Made {
     if let Some(stride) = regular(displacements) {
         let stride = stride.checked_mul(unit).ok_or(Status::Internal)?;
         return hvector(displacements.len() as i64, blocklength as i64, stride, child);
@@ -102,27 +102,27 @@ fn scaled(displacements: &[i64], unit: i64) -> Result<Box<[i64]>, Status> {
 }
 
 /// Blocks at displacements in bytes.
-pub(crate) fn hindexed(blocklengths: &[i64], displacements: &[i64], child: Arc<Type>) -> Made {
+pub(crate) fn hindexed(blocklengths: &[i64], displacements: &[i64], child: Shared) -> Made {
     blocks_of(blocklengths, displacements, 1, child)
 }
 
 /// The same with displacements in extents of the child.
-pub(crate) fn indexed(blocklengths: &[i64], displacements: &[i64], child: Arc<Type>) -> Made {
+pub(crate) fn indexed(blocklengths: &[i64], displacements: &[i64], child: Shared) -> Made {
     let unit = child.shape.extent();
     blocks_of(blocklengths, displacements, unit, child)
 }
 
-fn blocks_of(blocklengths: &[i64], displacements: &[i64], unit: i64, child: Arc<Type>) -> Made {
-    let Some(&first) = blocklengths.first() else { return Ok(Type::null()) };
+fn blocks_of(blocklengths: &[i64], displacements: &[i64], unit: i64, child: Shared) -> Made {
+    let Some(&first) = blocklengths.first() else { return Ok(Shared::null()) };
     if blocklengths.iter().all(|&length| length == first) {
         let length = count(first)?;
         let empty = length == 0 || child.shape.size == 0;
-        return if empty { Ok(Type::null()) } else { blocks(length, displacements, unit, child) };
+        return if empty { Ok(Shared::null()) } else { blocks(length, displacements, unit, child) };
     }
     let displacements = scaled(displacements, unit)?;
     let shape = listed_blocks(&child.shape, blocklengths, &displacements).ok_or(Status::Internal)?;
     if shape.size == 0 {
-        return Ok(Type::null());
+        return Ok(Shared::null());
     }
     let blocklengths = copied(blocklengths.iter().copied())?;
     made(Form::Listed { blocklengths, displacements, child }, Some(shape))
@@ -132,7 +132,7 @@ fn blocks_of(blocklengths: &[i64], displacements: &[i64], unit: i64, child: Arc<
 pub(crate) fn structure(
     blocklengths: &[i64],
     displacements: &[i64],
-    children: impl IntoIterator<Item = Arc<Type>, IntoIter: ExactSizeIterator>,
+    children: impl IntoIterator<Item = Shared, IntoIter: ExactSizeIterator>,
 ) -> Made {
     let (mut position, mut same) = (0u64, true);
     let mut union = Union::new();
@@ -157,13 +157,13 @@ pub(crate) fn structure(
     }
     let shape = union.finish().ok_or(Status::Internal)?;
     if shape.size == 0 {
-        return Ok(Type::null());
+        return Ok(Shared::null());
     }
     made(Form::Struct { parts: parts.into_boxed_slice() }, shape.padded())
 }
 
 /// Other bounds.
-pub(crate) fn resized(child: Arc<Type>, lb: i64, extent: i64) -> Made {
+pub(crate) fn resized(child: Shared, lb: i64, extent: i64) -> Made {
     if (child.shape.lb, child.shape.extent()) == (lb, extent) {
         return Ok(child);
     }
@@ -172,7 +172,7 @@ pub(crate) fn resized(child: Arc<Type>, lb: i64, extent: i64) -> Made {
 }
 
 /// A box in an array: vectors of vectors, moved to where the box begins, with the bounds of the array.
-pub(crate) fn subarray(sizes: &[i64], subsizes: &[i64], starts: &[i64], order: Order, child: Arc<Type>) -> Made {
+pub(crate) fn subarray(sizes: &[i64], subsizes: &[i64], starts: &[i64], order: Order, child: Shared) -> Made {
     let element = child.shape.extent();
     let axes: &mut dyn Iterator<Item = usize> = match order {
         Order::C => &mut (0..sizes.len()).rev(),
@@ -192,7 +192,7 @@ pub(crate) fn subarray(sizes: &[i64], subsizes: &[i64], starts: &[i64], order: O
         stride = product(stride, size)?;
     }
     if sizes.is_empty() || inner.shape.size == 0 {
-        return Ok(Type::null());
+        return Ok(Shared::null());
     }
     resized(hindexed_block(1, &[begin], inner)?, 0, stride)
 }
@@ -201,9 +201,9 @@ pub(crate) fn subarray(sizes: &[i64], subsizes: &[i64], starts: &[i64], order: O
 mod tests {
     use super::*;
 
-    fn builtin(handle: u64) -> Arc<Type> {
+    fn builtin(handle: u64) -> Shared {
         // SAFETY: the handle of a builtin.
-        unsafe { Type::share(handle) }
+        unsafe { Shared::from_handle(handle) }
     }
 
     const INT: u64 = 14;
@@ -213,16 +213,16 @@ mod tests {
     #[test]
     fn what_adds_nothing_is_its_child() {
         let int = builtin(INT);
-        assert!(Arc::ptr_eq(&contiguous(1, int.clone()).unwrap(), &int));
-        assert!(Arc::ptr_eq(&hvector(1, 1, 99, int.clone()).unwrap(), &int));
-        assert!(Arc::ptr_eq(&indexed(&[1], &[0], int.clone()).unwrap(), &int));
-        assert!(Arc::ptr_eq(&resized(int.clone(), 0, 4).unwrap(), &int));
+        assert_eq!(contiguous(1, int.clone()).unwrap().address(), int.address());
+        assert_eq!(hvector(1, 1, 99, int.clone()).unwrap().address(), int.address());
+        assert_eq!(indexed(&[1], &[0], int.clone()).unwrap().address(), int.address());
+        assert_eq!(resized(int.clone(), 0, 4).unwrap().address(), int.address());
     }
 
     #[test]
     fn what_has_no_bytes_is_null() {
         let int = builtin(INT);
-        let null = Type::null();
+        let null = Shared::null();
         for empty in [
             contiguous(0, int.clone()),
             hvector(3, 0, 8, int.clone()),
@@ -231,7 +231,7 @@ mod tests {
             subarray(&[4, 4], &[2, 0], &[0, 0], Order::C, int.clone()),
             contiguous(3, null.clone()),
         ] {
-            assert!(Arc::ptr_eq(&empty.unwrap(), &null));
+            assert_eq!(empty.unwrap().address(), null.address());
         }
         assert_eq!(resized(null, 0, 16).unwrap().shape.extent(), 16);
     }

@@ -74,12 +74,12 @@ impl Type {
 #[cfg(test)]
 mod tests {
     use crate::construct::{hindexed, hvector, resized, structure};
+    use crate::shared::Shared;
     use crate::types::Type;
-    use std::sync::Arc;
 
-    fn builtin(handle: u64) -> Arc<Type> {
+    fn builtin(handle: u64) -> Shared {
         // SAFETY: the handle of a builtin.
-        unsafe { Type::share(handle) }
+        unsafe { Shared::from_handle(handle) }
     }
 
     fn vector(of: &Type, count: u64, skip: u64, length: usize) -> Vec<(i64, u64)> {

@@ -105,13 +105,13 @@ impl Recipe {
 mod tests {
     use super::*;
     use crate::construct::{hindexed, hvector, resized, structure};
-    use std::sync::Arc;
+    use crate::shared::Shared;
 
     #[test]
     fn recipes_tell_types_apart() {
         // SAFETY: handles of builtins.
-        let [int, short] = [14, 16].map(|handle| unsafe { Type::share(handle) });
-        let made = |stride, last: &Arc<Type>| {
+        let [int, short] = [14, 16].map(|handle| unsafe { Shared::from_handle(handle) });
+        let made = |stride, last: &Shared| {
             let rows = hvector(3, 2, stride, int.clone()).unwrap();
             let list = hindexed(&[1, 2], &[0, 8], rows).unwrap();
             resized(structure(&[1, 1], &[0, 99], [list, last.clone()]).unwrap(), 0, 512).unwrap()
@@ -127,7 +127,7 @@ mod tests {
     #[test]
     fn what_was_kept_is_found() {
         // SAFETY: the handle of a builtin.
-        let made = || hvector(3, 2, 12_345, unsafe { Type::share(14) }).unwrap();
+        let made = || hvector(3, 2, 12_345, unsafe { Shared::from_handle(14) }).unwrap();
         let recipe = Recipe::of(&made()).unwrap();
         assert!(recipe.find().is_none());
         let first = made().committed().unwrap().type_hash();

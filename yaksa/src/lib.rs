@@ -30,6 +30,7 @@ mod library;
 mod operation;
 mod pack;
 mod shape;
+mod shared;
 mod status;
 mod types;
 mod wire;

@@ -65,12 +65,12 @@ impl Type {
 #[cfg(test)]
 mod tests {
     use crate::construct::{contiguous, structure};
-    use crate::types::Type;
+    use crate::shared::Shared;
 
     #[test]
     fn stretches_of_a_struct() {
         // SAFETY: handles of builtins.
-        let [short, double, pair] = [16, 46, 55].map(|handle| unsafe { Type::share(handle) });
+        let [short, double, pair] = [16, 46, 55].map(|handle| unsafe { Shared::from_handle(handle) });
         let inner = structure(&[2, 1], &[0, 8], [short.clone(), pair]).unwrap();
         let outer = structure(&[3, 2], &[0, 32], [double, inner]).unwrap();
         let all = contiguous(2, outer).unwrap();

@@ -14,9 +14,9 @@
 
 use crate::builtin::Builtin;
 use crate::construct;
+use crate::shared::Shared;
 use crate::status::{Status, copied};
 use crate::types::{Form, Ordered, Type};
-use std::sync::Arc;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"dtcyaksa");
 const VERSION: u64 = 1;
@@ -25,7 +25,7 @@ const HEADER: usize = 4 * WORD;
 
 /// Hands all words behind the header to `put`.
 fn each_word(ordered: &Ordered, mut put: impl FnMut(i64)) {
-    let place = |child: &Arc<Type>| ordered.place(child).unwrap_or(0) as i64;
+    let place = |child: &Shared| ordered.place(child).unwrap_or(0) as i64;
     for each in &ordered.types {
         let mut all = |words: &[i64]| words.iter().for_each(|&word| put(word));
         match &each.form {
@@ -93,7 +93,7 @@ impl Type {
     /// # Safety
     ///
     /// A header is readable, and if it is one, as many bytes as it says.
-    pub(crate) unsafe fn unflatten(from: *const u8) -> Result<Arc<Type>, Status> {
+    pub(crate) unsafe fn unflatten(from: *const u8) -> Result<Shared, Status> {
         let word = |at: usize| {
             // SAFETY: of the header.
             u64::from_le_bytes(unsafe { from.add(at * WORD).cast::<[u8; WORD]>().read_unaligned() })
@@ -110,9 +110,9 @@ impl Type {
 }
 
 /// Reads so many types from a body; the last is the type.
-fn read(body: &[u8], types: u64) -> Result<Arc<Type>, Status> {
+fn read(body: &[u8], types: u64) -> Result<Shared, Status> {
     let mut reader = Reader { body };
-    let mut made: Vec<Arc<Type>> = Vec::new();
+    let mut made: Vec<Shared> = Vec::new();
     for _ in 0..types {
         let next = reader.next_type(&made)?;
         made.try_reserve(1).map_err(|_| Status::OutOfMemory)?;
@@ -147,17 +147,17 @@ impl Reader<'_> {
         usize::try_from(self.word()?).map_err(|_| Status::Internal)
     }
 
-    fn child(&mut self, made: &[Arc<Type>]) -> Result<Arc<Type>, Status> {
+    fn child(&mut self, made: &[Shared]) -> Result<Shared, Status> {
         made.get(self.length()?).cloned().ok_or(Status::Internal)
     }
 
-    fn next_type(&mut self, made: &[Arc<Type>]) -> Result<Arc<Type>, Status> {
+    fn next_type(&mut self, made: &[Shared]) -> Result<Shared, Status> {
         match self.word()? {
             0 => {
                 let handle = self.word()? as u64;
                 Builtin::of_handle(handle).ok_or(Status::Internal)?;
                 // SAFETY: the handle of a builtin.
-                Ok(unsafe { Type::share(handle) })
+                Ok(unsafe { Shared::from_handle(handle) })
             }
             1 => {
                 let (count, blocklength, stride) = (self.word()?, self.word()?, self.word()?);
@@ -195,9 +195,9 @@ mod tests {
     use super::*;
     use crate::construct::{hindexed, hvector, resized, structure};
 
-    fn sample() -> Arc<Type> {
+    fn sample() -> Shared {
         // SAFETY: handles of builtins.
-        let [int, pair] = [14, 55].map(|handle| unsafe { Type::share(handle) });
+        let [int, pair] = [14, 55].map(|handle| unsafe { Shared::from_handle(handle) });
         let list = hindexed(&[2, 0, 3], &[40, 0, 4], int).unwrap();
         let rows = hvector(3, 2, 200, list.clone()).unwrap();
         let blocks = construct::hindexed_block(2, &[0, 100, -40], pair).unwrap();
@@ -221,7 +221,7 @@ mod tests {
         assert_eq!(back.shape, sample.shape);
         assert_eq!(flat(&back), bytes);
         assert_eq!(back.ordered().types.len(), sample.ordered().types.len());
-        let int = flat(&Type::null());
+        let int = flat(&Shared::null());
         // SAFETY: as above.
         assert_eq!(unsafe { Type::unflatten(int.as_ptr()) }.unwrap().into_handle(), 0);
     }

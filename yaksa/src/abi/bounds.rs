@@ -1,7 +1,7 @@
 //! `yaksa_type_get_*`.
 
+use crate::shared::Shared;
 use crate::status::{answer, write};
-use crate::types::Type;
 
 /// # Safety
 ///
@@ -9,7 +9,7 @@ use crate::types::Type;
 #[unsafe(no_mangle)]
 unsafe extern "C" fn yaksa_type_get_size(of: u64, size: *mut u64) -> i32 {
     // SAFETY: the caller's promise.
-    answer(|| unsafe { write(size, Type::of_handle(of).shape.size) })
+    answer(|| unsafe { write(size, Shared::of_handle(of).shape.size) })
 }
 
 /// # Safety
@@ -20,7 +20,7 @@ unsafe extern "C" fn yaksa_type_get_extent(of: u64, lb: *mut i64, extent: *mut i
     answer(|| {
         // SAFETY: the caller's promise.
         unsafe {
-            let shape = &Type::of_handle(of).shape;
+            let shape = &Shared::of_handle(of).shape;
             write(lb, shape.lb)?;
             write(extent, shape.extent())
         }
@@ -35,7 +35,7 @@ unsafe extern "C" fn yaksa_type_get_true_extent(of: u64, lb: *mut i64, extent: *
     answer(|| {
         // SAFETY: the caller's promise.
         unsafe {
-            let shape = &Type::of_handle(of).shape;
+            let shape = &Shared::of_handle(of).shape;
             write(lb, shape.true_lb)?;
             // A shape is made only if this fits.
             write(extent, shape.true_ub - shape.true_lb)

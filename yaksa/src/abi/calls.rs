@@ -5,8 +5,9 @@ use super::infos::hints;
 use super::requests::into_handle;
 use crate::operation::of_number;
 use crate::pack::Call;
+use crate::shared::Shared;
 use crate::status::{Status, answer, write};
-use crate::types::Type;
+
 use std::ffi::c_void;
 
 /// The call that the arguments describe.
@@ -28,7 +29,7 @@ unsafe fn call<'a>(
 ) -> Result<Call<'a>, Status> {
     let operation = of_number(operation)?;
     // SAFETY: the caller's promise.
-    let (of, info) = unsafe { (Type::of_handle(of), hints(info)) };
+    let (of, info) = unsafe { (Shared::of_handle(of), hints(info)) };
     Ok(Call { of, memory: memory.cast(), count, offset, packed: packed.cast(), max, info, operation })
 }
 

@@ -2,22 +2,21 @@
 
 use super::InfoHandle;
 use crate::construct::{self, Order};
+use crate::shared::Shared;
 use crate::status::{Status, answer, list, write};
-use crate::types::Type;
-use std::sync::Arc;
 
 /// Makes a type of another one and gives its handle.
 ///
 /// # Safety
 ///
 /// The handle is a builtin's or alive, and the place is null or writable.
-unsafe fn create(old: u64, new: *mut u64, make: impl FnOnce(Arc<Type>) -> Result<Arc<Type>, Status>) -> i32 {
+unsafe fn create(old: u64, new: *mut u64, make: impl FnOnce(Shared) -> Result<Shared, Status>) -> i32 {
     answer(|| {
         if new.is_null() {
             return Err(Status::Internal);
         }
         // SAFETY: the caller's promise.
-        unsafe { write(new, make(Type::share(old))?.into_handle()) }
+        unsafe { write(new, make(Shared::from_handle(old))?.into_handle()) }
     })
 }
 
@@ -168,7 +167,7 @@ unsafe extern "C" fn yaksa_type_create_struct(
             if new.is_null() {
                 return Err(Status::Internal);
             }
-            let children = list(old, count)?.iter().map(|&old| Type::share(old));
+            let children = list(old, count)?.iter().map(|&old| Shared::from_handle(old));
             let made = construct::structure(list(blocklengths, count)?, list(displacements, count)?, children)?;
             write(new, made.into_handle())
         }
@@ -211,7 +210,7 @@ unsafe extern "C" fn yaksa_type_create_subarray(
 unsafe extern "C" fn yaksa_type_free(of: u64) -> i32 {
     answer(|| {
         // SAFETY: the caller's promise.
-        unsafe { Type::free(of) };
+        unsafe { Shared::release(of) };
         Ok(())
     })
 }

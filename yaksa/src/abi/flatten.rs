@@ -1,7 +1,9 @@
 //! `yaksa_flatten*` and `yaksa_unflatten`.
 
+use crate::shared::Shared;
 use crate::status::{Status, answer, write};
 use crate::types::Type;
+
 use std::ffi::c_void;
 
 /// # Safety
@@ -10,7 +12,7 @@ use std::ffi::c_void;
 #[unsafe(no_mangle)]
 unsafe extern "C" fn yaksa_flatten_size(of: u64, size: *mut u64) -> i32 {
     // SAFETY: the caller's promise.
-    answer(|| unsafe { write(size, Type::of_handle(of).flattened_size() as u64) })
+    answer(|| unsafe { write(size, Shared::of_handle(of).flattened_size() as u64) })
 }
 
 /// # Safety
@@ -23,7 +25,7 @@ unsafe extern "C" fn yaksa_flatten(of: u64, flattened: *mut c_void) -> i32 {
             return Err(Status::Internal);
         }
         // SAFETY: the caller's promise.
-        unsafe { Type::of_handle(of).flatten(flattened.cast()) };
+        unsafe { Shared::of_handle(of).flatten(flattened.cast()) };
         Ok(())
     })
 }

@@ -1,7 +1,8 @@
 //! `yaksa_iov*`.
 
+use crate::shared::Shared;
 use crate::status::{Status, answer, write};
-use crate::types::Type;
+
 use libc::iovec;
 use std::ffi::c_char;
 
@@ -11,7 +12,7 @@ use std::ffi::c_char;
 #[unsafe(no_mangle)]
 unsafe extern "C" fn yaksa_iov_len(count: u64, of: u64, length: *mut u64) -> i32 {
     // SAFETY: the caller's promise.
-    answer(|| unsafe { write(length, Type::of_handle(of).segments(count).ok_or(Status::Internal)?) })
+    answer(|| unsafe { write(length, Shared::of_handle(of).segments(count).ok_or(Status::Internal)?) })
 }
 
 /// # Safety
@@ -29,7 +30,7 @@ unsafe extern "C" fn yaksa_iov_len_max(
         let (mut fitting, mut bytes) = (0, 0u64);
         // SAFETY: the caller's promise.
         unsafe {
-            Type::of_handle(of).each_segment(count, 0, |_, segment| {
+            Shared::of_handle(of).each_segment(count, 0, |_, segment| {
                 let more = bytes.checked_add(segment).filter(|&more| more <= max_bytes);
                 if let Some(more) = more {
                     (fitting, bytes) = (fitting + 1, more);
@@ -63,7 +64,7 @@ unsafe extern "C" fn yaksa_iov(
             }
             // SAFETY: the caller's promise; entries are written below `max_length`.
             unsafe {
-                Type::of_handle(of).each_segment(count, skip, |offset, bytes| {
+                Shared::of_handle(of).each_segment(count, skip, |offset, bytes| {
                     let room = written < max_length;
                     if room {
                         let base = buffer.wrapping_offset(offset as isize).cast_mut().cast();
