@@ -72,24 +72,29 @@ impl Drop for Type {
     fn drop(&mut self) {
         // A chain of types may be long, so it is taken apart in a loop: a child that nobody else holds gives its own
         // children up before it goes.
-        let mut waiting = vec![];
+        let mut waiting: Vec<std::vec::IntoIter<Part>> = Vec::new();
         let mut form = self.form.take();
         loop {
-            match form {
-                Form::Builtin(_) => {}
+            let mut next = match form {
+                Form::Builtin(_) => None,
                 Form::Strided { child, .. }
                 | Form::Blocks { child, .. }
                 | Form::Listed { child, .. }
                 | Form::Resized { child }
-                | Form::Dup { child } => waiting.extend(child.into_inner()),
+                | Form::Dup { child } => child.into_inner(),
                 Form::Struct { parts } => {
-                    waiting.extend(parts.into_iter().filter_map(|part| part.child.into_inner()));
+                    waiting.push(parts.into_iter());
+                    None
+                }
+            };
+            while next.is_none() {
+                let Some(parts) = waiting.last_mut() else { return };
+                match parts.next() {
+                    Some(part) => next = part.child.into_inner(),
+                    None => drop(waiting.pop()),
                 }
             }
-            match waiting.pop() {
-                Some(mut next) => form = next.form.take(),
-                None => return,
-            }
+            form = next.map_or(Form::Builtin(Builtin::NULL), |mut next| next.form.take());
         }
     }
 }
