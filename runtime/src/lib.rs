@@ -44,7 +44,8 @@ mod worker;
 
 pub use committed::Committed;
 pub use copy::Elements;
+pub use dtc_compiler::plan::Direction;
 pub use engine::{Engine, EngineBuilder, Policy};
 pub use entry::Tier;
 pub use error::{AccumulateError, CopyError, PackError};
-pub use gpu::{Gpu, Request, TransferError};
+pub use gpu::{BatchCall, Gpu, Request, TransferError};
