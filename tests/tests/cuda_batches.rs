@@ -183,8 +183,7 @@ fn case(
     extra.extend_from_slice(&(own.len() as u32).to_ne_bytes());
     extra.extend_from_slice(&begin.to_ne_bytes());
     extra.extend_from_slice(&lists_at.to_ne_bytes());
-    let grid = if rng.random_bool(0.7) { begin } else { rng.random_range(1..=begin) };
-    let kernel = Kernel::new(text, "relocated").threads(256).tables(&tables).blocks(grid).extra(&extra);
+    let kernel = Kernel::new(text, "relocated").threads(256).tables(&tables).blocks(begin).extra(&extra);
     let fragment = together(items);
     let make = if direction == Direction::Pack { Case::pack } else { Case::unpack };
     make(name, &kernel, &fragment, at, rng)

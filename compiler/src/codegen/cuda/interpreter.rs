@@ -37,7 +37,11 @@ pub struct GenericKernel {
 }
 
 const fn generic(entry: &'static str, direction: Direction, family: Family) -> GenericKernel {
-    GenericKernel { entry, variant: Variant { direction, family, wide: true } }
+    GenericKernel { entry, variant: Variant { direction, family, wide: true, capped: false } }
+}
+
+const fn capped(entry: &'static str, direction: Direction, family: Family) -> GenericKernel {
+    GenericKernel { entry, variant: Variant { direction, family, wide: true, capped: true } }
 }
 
 const fn words(word: u32) -> Family {
@@ -59,12 +63,14 @@ pub const GENERIC_KERNELS: &[GenericKernel] = &[
     generic("dtc_generic_unpack_shifted_8", Direction::Unpack, Family::Shifted { word: 8 }),
     generic("dtc_generic_unpack_shifted_16", Direction::Unpack, Family::Shifted { word: 16 }),
     generic("dtc_generic_unpack_bytes", Direction::Unpack, Family::Scatter),
+    capped("dtc_generic_pack_capped", Direction::Pack, Family::Gather),
+    capped("dtc_generic_unpack_capped", Direction::Unpack, Family::Scatter),
 ];
 
 /// What the generic kernel for batches does for items of its kinds.
 const GENERIC_BATCH: [Variant; 2] = [
-    Variant { direction: Direction::Pack, family: Family::Gather, wide: true },
-    Variant { direction: Direction::Unpack, family: Family::Scatter, wide: true },
+    Variant { direction: Direction::Pack, family: Family::Gather, wide: true, capped: false },
+    Variant { direction: Direction::Unpack, family: Family::Scatter, wide: true, capped: false },
 ];
 
 /// What the generic kernel for batches does in a direction, and the kind of such items.
@@ -99,6 +105,7 @@ impl GenericKernel {
         let of = |family: Family| {
             GENERIC_KERNELS.iter().find(|kernel| {
                 kernel.variant.direction == direction
+                    && !kernel.variant.capped
                     && match (kernel.variant.family, family) {
                         (Family::Words { word, .. }, Family::Words { word: wanted, .. }) => word == wanted,
                         (kernel, wanted) => kernel == wanted,
@@ -106,6 +113,18 @@ impl GenericKernel {
             })
         };
         of(wanted).or_else(|| of(bytes)).unwrap_or(&GENERIC_KERNELS[0])
+    }
+
+    /// The one that serves any call with a grid of fewer blocks than the work has.
+    ///
+    /// ```
+    /// use dtc_compiler::codegen::cuda::GenericKernel;
+    /// use dtc_compiler::plan::Direction;
+    /// assert_eq!(GenericKernel::capped(Direction::Pack).entry, "dtc_generic_pack_capped");
+    /// ```
+    pub fn capped(direction: Direction) -> &'static GenericKernel {
+        let is = |kernel: &&GenericKernel| kernel.variant.capped && kernel.variant.direction == direction;
+        GENERIC_KERNELS.iter().find(is).unwrap_or(&GENERIC_KERNELS[0])
     }
 }
 
@@ -129,7 +148,10 @@ pub fn generic_source() -> Result<String, CodegenError> {
     source.push_str(dtc_templates::INTERPRETER);
     for GenericKernel { entry, variant } in GENERIC_KERNELS {
         let threads = variant.threads();
-        let kernel = render("entry", &context! { entry, threads, shared => false, call => "Program" })?;
+        let kernel = render(
+            "entry",
+            &context! { entry, threads, shared => false, capped => variant.capped, call => "Program" },
+        )?;
         let name = entry.trim_start_matches("dtc_");
         source.push_str(&interpreting(name, variant, threads, "Program", "call", &format!("{kernel}\n"))?);
     }
@@ -139,7 +161,7 @@ pub fn generic_source() -> Result<String, CodegenError> {
         let program = "*(const Program *)call.program";
         source.push_str(&interpreting(name, variant, BATCH_THREADS, "Item", program, "")?);
     }
-    source.push_str(&batch::entry(GENERIC_BATCH_ENTRY, &kinds, false)?);
+    source.push_str(&batch::entry(GENERIC_BATCH_ENTRY, &kinds)?);
     Ok(source)
 }
 

@@ -188,7 +188,7 @@ fn kernel(
     let kernel = match entry {
         Some(entry) => {
             let shared = matches!(variant.family, Family::Tiles { .. });
-            render("entry", &context! { entry, threads, shared, call => "Bounds" })? + "\n"
+            render("entry", &context! { entry, threads, shared, capped => variant.capped, call => "Bounds" })? + "\n"
         }
         None => String::new(),
     };
