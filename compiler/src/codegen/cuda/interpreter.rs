@@ -4,7 +4,7 @@
 //! lies is interpreted from a table of nodes. A program without lists and with few nodes travels in the parameters of the
 //! launch, so that a type can be used on a device before anything was allocated for it.
 
-use super::tables::{chunks, starts};
+use super::tables::{append, chunks, starts};
 use super::{CodegenError, render, word_type};
 use crate::layout::{Layout, Node};
 use crate::plan::Direction;
@@ -210,27 +210,29 @@ fn encode(layout: &Layout, node: &Node, tables: &mut Vec<u8>) -> Vec<u8> {
         Node::Stream { stride, child, .. } => (1, 0, child.node.index(), size_of(child), *stride, 0, None),
         Node::Indexed { offsets, child } => {
             let table = begin();
-            extend(tables, offsets.iter().map(|offset| (offset + child.offset) as u64));
+            append(tables, offsets.iter().map(|offset| (offset + child.offset).to_le_bytes()));
             (2, offsets.len(), child.node.index(), size_of(child), 0, table, None)
         }
         Node::Runs { runs, kind } => {
             let table = begin();
             let starts = starts(runs, kind.size(), 1);
             let (shift, chunks) = chunks(&starts);
-            extend(tables, starts.into_iter());
-            extend(tables, runs.iter().map(|run| run.offset as u64));
-            chunks.iter().for_each(|&run| tables.extend_from_slice(&(run as u32).to_le_bytes()));
+            append(tables, starts.iter().map(|start| start.to_le_bytes()));
+            append(tables, runs.iter().map(|run| run.offset.to_le_bytes()));
+            append(tables, chunks.iter().map(|&run| (run as u32).to_le_bytes()));
             (3, runs.len(), 0, 1, 0, table, Some(shift))
         }
         Node::Record { parts } => {
             let table = begin();
             let mut at = 0;
-            for part in parts.iter() {
-                extend(tables, std::iter::once(at));
+            let position = |part| {
+                let position = at;
                 at += size_of(part);
-            }
-            extend(tables, parts.iter().map(|part| part.offset as u64));
-            parts.iter().for_each(|part| tables.extend_from_slice(&(part.node.index() as u32).to_le_bytes()));
+                position.to_le_bytes()
+            };
+            append(tables, parts.iter().map(position));
+            append(tables, parts.iter().map(|part| part.offset.to_le_bytes()));
+            append(tables, parts.iter().map(|part| (part.node.index() as u32).to_le_bytes()));
             (4, parts.len(), 0, 1, 0, table, None)
         }
     };
@@ -243,10 +245,6 @@ fn encode(layout: &Layout, node: &Node, tables: &mut Vec<u8>) -> Vec<u8> {
         bytes.extend_from_slice(&number.to_le_bytes());
     }
     bytes
-}
-
-fn extend(tables: &mut Vec<u8>, numbers: impl Iterator<Item = u64>) {
-    numbers.for_each(|number| tables.extend_from_slice(&number.to_le_bytes()));
 }
 
 /// What divides numbers below 2^63 by `size` as a multiplication: `high(at * magic) >> shift`. A shift of 64 stands for a

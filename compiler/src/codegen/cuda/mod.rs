@@ -109,10 +109,8 @@ fn stores_bytes(variant: &Variant) -> bool {
 fn header(plan: &GpuPlan) -> String {
     const LONGEST: usize = 140;
     let mut text = String::from("// Kernels by dtc, for\n//\n");
-    for line in plan.layout().to_string().lines() {
-        let cut: String = line.chars().take(LONGEST).collect();
-        let rest = if cut.len() < line.len() { " ..." } else { "" };
-        let _ = writeln!(text, "//     {cut}{rest}");
+    for line in plan.layout().abridged(LONGEST) {
+        let _ = writeln!(text, "//     {line}");
     }
     text.push_str("//\n\n");
     text
