@@ -206,7 +206,7 @@ impl Run {
         let Subject { name, plan, .. } = compiled.subject;
         let GenericKernel { entry, variant } = GenericKernel::serving(plan, direction, &asked.call());
         let blocks = plan.blocks(variant, &asked.call()).expect("a grid");
-        let parameter = compiled.interpreted.parameter(fragment.low, fragment.high);
+        let parameter = compiled.interpreted.program.parameter(fragment.low, fragment.high);
         let extra: Vec<u8> = parameter.iter().flat_map(|number| number.to_ne_bytes()).collect();
         let kernel = compiled.interpreted_tables.clone().blocks(blocks).threads(variant.threads()).extra(&extra);
         *self.features.entry((*entry).to_owned()).or_default() += 1;

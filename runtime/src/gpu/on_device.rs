@@ -49,7 +49,6 @@ pub(crate) struct GpuType {
     pub(super) plan: GpuPlan,
     shape: Shape,
     origin: i64,
-    interpreted: Interpreted,
     /// Made at the first call that needs it; tried again at the next one if there was no memory.
     interpreter: OnceLock<Arc<Interpreter>>,
     making_interpreter: Mutex<()>,
@@ -81,40 +80,41 @@ impl Drop for GpuType {
 
 impl GpuType {
     pub(crate) fn new(gpu: Arc<Shared>, layout: &Layout, shape: Shape) -> Arc<GpuType> {
-        let plan = GpuPlan::new(layout);
-        let interpreted = Interpreted::new(&plan);
-        let created = Arc::new(GpuType {
+        Arc::new(GpuType {
             gpu,
             origin: layout.root().offset,
-            plan,
+            plan: GpuPlan::new(layout),
             shape,
-            interpreted,
             interpreter: OnceLock::new(),
             making_interpreter: Mutex::new(()),
             slots: Default::default(),
             heat: Arc::default(),
-        });
-        match created.gpu.policy {
-            _ if created.gpu.device.check_process().is_err() => {}
-            Policy::Background => created.request_usual(),
-            Policy::Eager | Policy::Always => created.compile_usual(),
-            Policy::Lazy(_) | Policy::Off => {}
+        })
+    }
+
+    /// Asks for the usual kernels, or compiles them, as the policy says. No lock is held meanwhile: a call of another thread
+    /// is served by the generic kernels.
+    pub(crate) fn first_use(self: &Arc<GpuType>) {
+        let policy = self.gpu.policy;
+        let at_once = matches!(policy, Policy::Eager | Policy::Always);
+        if !(at_once || policy == Policy::Background) || !self.plan.allows() || self.gpu.device.check_process().is_err()
+        {
+            return;
         }
-        created
+        // True for the first of several threads.
+        let requested = self.usual().map(|variant| self.slot(&variant).is_some_and(Slot::request));
+        if requested.contains(&true) {
+            if at_once {
+                self.compile(&self.usual());
+            } else {
+                self.enqueue(self.usual().to_vec());
+            }
+        }
     }
 
     /// The kernels of both directions for whole elements between allocations.
     pub(crate) fn usual(&self) -> [Variant; 2] {
         [Direction::Pack, Direction::Unpack].map(|direction| self.plan.usual(direction))
-    }
-
-    fn request_usual(self: &Arc<GpuType>) {
-        if self.plan.allows() {
-            let slots = self.usual().map(|variant| self.slot(&variant).is_some_and(Slot::request));
-            if slots.contains(&true) {
-                self.enqueue(self.usual().to_vec());
-            }
-        }
     }
 
     /// Compiles the usual kernels and waits.
@@ -156,7 +156,10 @@ impl GpuType {
                 }
             }
             Policy::Eager | Policy::Always => {
-                self.compile(&[*variant]);
+                // Where another thread compiles it, the generic kernels serve until it is there.
+                if slot.request() {
+                    self.compile(&[*variant]);
+                }
                 return slot.kernel.get()?.as_ref();
             }
         }
@@ -199,7 +202,7 @@ impl GpuType {
         let function = interpreter.generic.function(kernel)?;
         let tables = interpreter.tables.as_ref().map_or(0, DeviceBuffer::address);
         graph::keep_in_graph(stream, interpreter)?;
-        let mut program = self.interpreted.parameter(bounds.low, bounds.high);
+        let mut program = interpreter.program.parameter(bounds.low, bounds.high);
         let threads = kernel.variant.threads();
         // SAFETY: the caller's promise; a generic kernel ends in a program.
         unsafe { launch(function, stream, &call, tables, blocks, threads, (&raw mut program).cast()) }
@@ -216,8 +219,9 @@ impl GpuType {
             return Ok(interpreter);
         }
         let generic = self.gpu.generic()?.clone();
-        let tables = self.upload(&self.interpreted.tables)?;
-        Ok(self.interpreter.get_or_init(|| Arc::new(Interpreter { generic, tables })))
+        let Interpreted { program, tables } = Interpreted::new(&self.plan);
+        let tables = self.upload(&tables)?;
+        Ok(self.interpreter.get_or_init(|| Arc::new(Interpreter { generic, program, tables })))
     }
 
     /// Lists on the device; nothing if there are none.

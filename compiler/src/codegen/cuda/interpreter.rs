@@ -138,7 +138,8 @@ pub fn generic_source() -> Result<String, CodegenError> {
 /// A layout as the generic kernels interpret it.
 #[derive(Clone, Debug)]
 pub struct Interpreted {
-    program: Parameter,
+    /// What the last parameter of a generic kernel is made from.
+    pub program: InterpreterProgram,
     /// What the parameter `tables` points at, on a boundary of 16 bytes; empty when it is not read.
     pub tables: Vec<u8>,
 }
@@ -187,12 +188,18 @@ impl Interpreted {
         for (word, eight) in program.iter_mut().zip(bytes.as_chunks::<8>().0) {
             *word = u64::from_le_bytes(*eight);
         }
-        Interpreted { program, tables }
+        Interpreted { program: InterpreterProgram(program), tables }
     }
+}
 
+/// The nodes of a layout, or where the tables hold them.
+#[derive(Clone, Debug)]
+pub struct InterpreterProgram(Parameter);
+
+impl InterpreterProgram {
     /// The last parameter of a generic kernel, for elements that span these displacements in memory.
     pub fn parameter(&self, low: i64, high: i64) -> Parameter {
-        let mut program = self.program;
+        let mut program = self.0;
         program[0] = low as u64;
         program[1] = high as u64;
         program

@@ -9,7 +9,7 @@ mod interpreter;
 mod place;
 mod tables;
 
-pub use interpreter::{GENERIC_KERNELS, GenericKernel, Interpreted, Parameter, generic_source};
+pub use interpreter::{GENERIC_KERNELS, GenericKernel, Interpreted, InterpreterProgram, Parameter, generic_source};
 
 use crate::plan::Direction;
 use crate::plan::gpu::{Family, GpuPlan, Variant};
