@@ -3,7 +3,7 @@
 
 use dtc_compiler::plan::Direction;
 use dtc_runtime::cuda::{CudaError, DeviceBuffer, Stream, copy};
-use dtc_runtime::{Committed, TransferError};
+use dtc_runtime::{BatchCall, Committed, Engine, Gpu, Tier, TransferError};
 use std::ops::Range;
 
 /// Elements in one buffer and their packed bytes in another, both on one device.
@@ -60,6 +60,39 @@ impl OnDevice<'_> {
         let memory = self.memory.address().wrapping_add_signed(self.origin);
         Ok((memory as *mut u8, (self.packed.address() + self.at) as *mut u8))
     }
+}
+
+/// Enqueues calls for all packed bytes of each, as one launch.
+pub fn enqueue_batch(
+    engine: &Engine,
+    stream: &Stream,
+    direction: Direction,
+    calls: &[OnDevice<'_>],
+) -> Result<u64, CudaError> {
+    let calls = batch(direction, calls)?;
+    // SAFETY: `batch` found both sides of every call inside their buffers, which are of one device; they are freed only
+    // when the device has done its work. Calls that overlap would leave bytes of either in buffers that hold nothing but
+    // bytes.
+    unsafe { engine.enqueue_batch(stream, &calls) }
+}
+
+/// Makes a device ready for the same.
+pub fn prepare_batch(
+    engine: &Engine,
+    gpu: &Gpu,
+    direction: Direction,
+    calls: &[OnDevice<'_>],
+) -> Result<Tier, CudaError> {
+    engine.prepare_batch(gpu, &batch(direction, calls)?)
+}
+
+fn batch<'a>(direction: Direction, calls: &[OnDevice<'a>]) -> Result<Vec<BatchCall<'a>>, CudaError> {
+    let call = |call: &OnDevice<'a>| {
+        let max = call.committed.layout().size().saturating_mul(call.count);
+        let (memory, packed) = call.addresses(max)?;
+        Ok(BatchCall { datatype: call.committed, direction, memory, count: call.count, offset: 0, packed, max })
+    };
+    calls.iter().map(call).collect()
 }
 
 /// Enqueues a copy between buffers of one device, without overlap.

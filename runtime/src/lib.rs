@@ -40,7 +40,8 @@ pub mod store;
 mod worker;
 
 pub use committed::Committed;
+pub use dtc_compiler::plan::Direction;
 pub use engine::{Engine, EngineBuilder, Policy};
 pub use entry::Tier;
 pub use error::PackError;
-pub use gpu::{Gpu, Request, TransferError};
+pub use gpu::{BatchCall, Gpu, Request, TransferError};

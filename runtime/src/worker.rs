@@ -1,7 +1,7 @@
 //! Background compilation: one thread, started at the first type that needs it.
 
 use crate::entry::Entry;
-use crate::gpu::{self, GpuType};
+use crate::gpu::{self, BatchSlot, GpuType};
 use dtc_compiler::plan::gpu::Variant;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -14,6 +14,8 @@ pub(crate) enum Job {
     Cpu(Weak<Entry>),
     /// Compile kernels of a type for a GPU. The number tells how many calls would have used them.
     Gpu(Weak<GpuType>, Vec<Variant>, Arc<AtomicU32>),
+    /// Compile the kernel of a batch. The number tells how many batches would have used it.
+    Batch(Weak<gpu::Shared>, Arc<BatchSlot>, Arc<AtomicU32>),
     /// Free code that no type needs any more.
     Release(Weak<gpu::Shared>),
 }
@@ -24,7 +26,7 @@ impl Job {
         match self {
             // It takes a hundredth of the time that a kernel for a GPU takes.
             Job::Cpu(_) => u32::MAX,
-            Job::Gpu(_, _, calls) => calls.load(Ordering::Relaxed),
+            Job::Gpu(_, _, calls) | Job::Batch(_, _, calls) => calls.load(Ordering::Relaxed),
             Job::Release(_) => 0,
         }
     }
@@ -39,6 +41,11 @@ impl Job {
             Job::Gpu(on_device, variants, _) => {
                 if let Some(on_device) = on_device.upgrade() {
                     on_device.compile(variants);
+                }
+            }
+            Job::Batch(gpu, slot, _) => {
+                if let Some(gpu) = gpu.upgrade() {
+                    slot.compile(&gpu);
                 }
             }
             Job::Release(gpu) => {

@@ -1,10 +1,10 @@
 // Gather: aligned packed words from memory at any alignment. A word is put together from the runs that it crosses, each
 // shifted out of the aligned words that hold it.
-extern "C" __global__ void __launch_bounds__({{ threads }})
-{{ entry }}(u8 *memory, u8 *packed, const u8 *tables, u64 first, u64 bytes, {{ call }} call)
+static __device__ __forceinline__ void move_block(
+    u8 *memory, u8 *packed, const u8 *tables, u64 first, u64 bytes, const {{ call }} &call, u32 block)
 {
     const u32 head = (u32)(u64)packed & 7;
-    const u64 slot = ((u64)blockIdx.x * {{ threads }} + threadIdx.x) * 8, slots = head + bytes;
+    const u64 slot = ((u64)block * {{ threads }} + threadIdx.x) * 8, slots = head + bytes;
     if (slot >= slots)
         return;
     u8 *word = packed - head + slot;

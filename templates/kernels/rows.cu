@@ -1,9 +1,9 @@
 // Rows of {{ row }} bytes: aligned words of memory, up to {{ slots }} for a row, from packed bytes at any address. Words that a row fills are
 // stored whole, the ones at its ends in parts.
-extern "C" __global__ void __launch_bounds__({{ threads }})
-{{ entry }}(u8 *memory, u8 *packed, const u8 *tables, u64 first, u64 bytes, {{ call }} call)
+static __device__ __forceinline__ void move_block(
+    u8 *memory, u8 *packed, const u8 *tables, u64 first, u64 bytes, const {{ call }} &call, u32 block)
 {
-    const index slot = (index)blockIdx.x * {{ threads }} + threadIdx.x;
+    const index slot = (index)block * {{ threads }} + threadIdx.x;
     const index row = (index)(first / {{ row }}) + slot / {{ slots }};
     const u64 end = first + bytes, begin = (u64)row * {{ row }};
     if (begin >= end)

@@ -1,10 +1,10 @@
 // Scatter: packed bytes to memory at any alignment. A thread has 16 packed bytes, and stores the words of memory whose first
 // byte of a run is among them, so that words inside a run are stored whole and once.
-extern "C" __global__ void __launch_bounds__({{ threads }})
-{{ entry }}(u8 *memory, u8 *packed, const u8 *tables, u64 first, u64 bytes, {{ call }} call)
+static __device__ __forceinline__ void move_block(
+    u8 *memory, u8 *packed, const u8 *tables, u64 first, u64 bytes, const {{ call }} &call, u32 block)
 {
     const u64 last = first + bytes;
-    u64 position = first + ((u64)blockIdx.x * {{ threads }} + threadIdx.x) * 16;
+    u64 position = first + ((u64)block * {{ threads }} + threadIdx.x) * 16;
     const u64 end = min(position + 16, last);
     while (position < end) {
         index left;

@@ -1,7 +1,7 @@
 // Packed words from words of memory that lie astride them: every packed word is the end of one and the beginning of the
 // next. A warp loads 32 words and stores the 31 between them.
-extern "C" __global__ void __launch_bounds__({{ threads }})
-{{ entry }}(u8 *memory, u8 *packed, const u8 *tables, u64 first, u64 bytes, {{ call }} call)
+static __device__ __forceinline__ void move_block(
+    u8 *memory, u8 *packed, const u8 *tables, u64 first, u64 bytes, const {{ call }} &call, u32 block)
 {
     typedef {{ word_type }} word;
     const u64 last = first + bytes;
@@ -10,7 +10,7 @@ extern "C" __global__ void __launch_bounds__({{ threads }})
     const u64 begin = first + head, words = (bytes - head) / {{ word }}, tail = (bytes - head) % {{ word }};
     const u32 into = (u32)(begin % {{ word }});
 
-    if (blockIdx.x == 0 && threadIdx.x < head + tail) {
+    if (block == 0 && threadIdx.x < head + tail) {
         const u64 position = threadIdx.x < head ? first + threadIdx.x : last - tail + (threadIdx.x - head);
         packed[position - first] = memory[place({{ context }}tables, (index)(position / {{ word }})) + position % {{ word }}];
     }
@@ -18,7 +18,7 @@ extern "C" __global__ void __launch_bounds__({{ threads }})
         return;
 
     const u32 lane = threadIdx.x % 32;
-    const u64 base = ((u64)blockIdx.x * {{ threads // 32 }} + threadIdx.x / 32) * {{ 31 * unroll }} + lane;
+    const u64 base = ((u64)block * {{ threads // 32 }} + threadIdx.x / 32) * {{ 31 * unroll }} + lane;
     const word *place_of[{{ unroll }}];
     word low[{{ unroll }}];
 #pragma unroll

@@ -1,12 +1,12 @@
 // Words of memory from packed bytes at any address: a word is shifted together from the aligned words that hold it. The
 // first and the last words of a call may be cut.
-extern "C" __global__ void __launch_bounds__({{ threads }})
-{{ entry }}(u8 *memory, u8 *packed, const u8 *tables, u64 first, u64 bytes, {{ call }} call)
+static __device__ __forceinline__ void move_block(
+    u8 *memory, u8 *packed, const u8 *tables, u64 first, u64 bytes, const {{ call }} &call, u32 block)
 {
     typedef {{ word_type }} word;
     const u64 last = first + bytes;
     const index begin = (index)(first / {{ word }}), end = (index)((last + {{ word - 1 }}) / {{ word }});
-    const index base = begin + (index)blockIdx.x * {{ threads * unroll }} + threadIdx.x;
+    const index base = begin + (index)block * {{ threads * unroll }} + threadIdx.x;
     word value[{{ unroll }}];
     u8 *place_of[{{ unroll }}];
     // Aligned words around the first and last bytes reach outside the packed bytes.

@@ -2,8 +2,8 @@
 // bytes. Tiles of {{ tile_rows }} x {{ tile_columns }} words pass through shared memory, so that both sides see whole lines. The rows of a column
 // are packed side by side; columns are neighbours in memory.
 {%- if shifted %} Packed words lie astride the words of memory.{% endif %}
-extern "C" __global__ void __launch_bounds__({{ threads }})
-{{ entry }}(u8 *memory, u8 *packed, const u8 *tables, u64 first, u64 bytes, {{ call }} call)
+static __device__ __forceinline__ void move_block(
+    u8 *memory, u8 *packed, const u8 *tables, u64 first, u64 bytes, const {{ call }} &call, u32 block)
 {
     typedef {{ word_type }} word;
     __shared__ word tile[{{ tile_columns }}][{{ tile_rows }} + 1];
@@ -19,10 +19,10 @@ extern "C" __global__ void __launch_bounds__({{ threads }})
     const u32 column_tiles = (u32)((last_column - first_column + {{ tile_columns - 1 }}) / {{ tile_columns }});
     // Tiles that follow each other write neighbouring lines.
 {%- if pack %}
-    const u32 row_tile = blockIdx.x % row_tiles, above = blockIdx.x / row_tiles;
+    const u32 row_tile = block % row_tiles, above = block / row_tiles;
     const u32 column_tile = above % column_tiles, planes = above / column_tiles;
 {%- else %}
-    const u32 column_tile = blockIdx.x % column_tiles, above = blockIdx.x / column_tiles;
+    const u32 column_tile = block % column_tiles, above = block / column_tiles;
     const u32 row_tile = above % row_tiles, planes = above / row_tiles;
 {%- endif %}
     const u64 chosen = first_plane + planes;
@@ -39,7 +39,7 @@ extern "C" __global__ void __launch_bounds__({{ threads }})
     const i64 end = packed_of(tile_columns - 1, tile_rows - 1) + {{ word }}, margin = {% if shifted and not pack %}8{% else %}0{% endif %};
     const bool whole = tile_rows == {{ tile_rows }} && tile_columns == {{ tile_columns }} && origin >= margin && end <= (i64)bytes - margin;
 
-    if (blockIdx.x == 0 && (first | bytes) % {{ word }} != 0) {
+    if (block == 0 && (first | bytes) % {{ word }} != 0) {
         // One thread for each byte of the words that the call cuts, which may be the same one.
         const u64 head = min((0 - first) % {{ word }}, bytes), tail = (last - min(first + head, last)) % {{ word }};
         if (threadIdx.x < head + tail) {

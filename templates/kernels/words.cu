@@ -1,14 +1,14 @@
 // Words: packed word `at` is the memory word at place(at), aligned on both sides.
 {%- if cut %} The call may cut its first and last word.{% endif %}
-extern "C" __global__ void __launch_bounds__({{ threads }})
-{{ entry }}(u8 *memory, u8 *packed, const u8 *tables, u64 first, u64 bytes, {{ call }} call)
+static __device__ __forceinline__ void move_block(
+    u8 *memory, u8 *packed, const u8 *tables, u64 first, u64 bytes, const {{ call }} &call, u32 block)
 {
     typedef {{ word_type }} word;
     const u64 last = first + bytes;
     const index begin = (index)((first + {{ word - 1 }}) / {{ word }}), end = (index)(last / {{ word }});
 {%- if cut and word > 1 %}
 
-    if (blockIdx.x == 0 && (first | bytes) % {{ word }} != 0) {
+    if (block == 0 && (first | bytes) % {{ word }} != 0) {
         // One thread for each byte of the words that the call cuts, which may be the same one.
         const u64 head = min((u64)begin * {{ word }} - first, bytes), tail = end < begin ? 0 : last % {{ word }};
         if (threadIdx.x < head + tail) {
@@ -28,13 +28,13 @@ extern "C" __global__ void __launch_bounds__({{ threads }})
     const index ahead = (index)((u64)aligned / {{ word }} % {{ 128 // word }});
 {%- endif %}
 {%- if unroll == 1 %}
-    const index at = (index)blockIdx.x * {{ threads }} + threadIdx.x{% if cut and pack %} - ahead{% endif %};
+    const index at = (index)block * {{ threads }} + threadIdx.x{% if cut and pack %} - ahead{% endif %};
     if (at < words) {
         word *place_of = (word *)(memory + place({{ context }}tables, begin + at));
         {% if pack %}aligned[at] = __ldg(place_of){% else %}*place_of = __ldg(aligned + at){% endif %};
     }
 {%- else %}
-    const index base = (index)blockIdx.x * {{ threads * unroll }} + threadIdx.x{% if cut and pack %} - ahead{% endif %};
+    const index base = (index)block * {{ threads * unroll }} + threadIdx.x{% if cut and pack %} - ahead{% endif %};
     // Threads beyond the end load the last word once more, so that all loads are under way before the first store.
     word value[{{ unroll }}];
     word *place_of[{{ unroll }}];

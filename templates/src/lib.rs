@@ -6,12 +6,13 @@
 //! Every kernel has the parameters
 //!
 //! ```text
-//! (u8 *memory, u8 *packed, const u8 *tables, u64 first, u64 bytes, Bounds call)
+//! (u8 *memory, u8 *packed, const u8 *tables, u64 first, u64 bytes, u32 blocks, Bounds call)
 //! ```
 //!
 //! and moves packed bytes `first .. first + bytes`: `memory` is address 0 of element 0, `packed` is where packed byte
-//! `first` lies, `tables` holds the lists of the type, and `call` is what the elements span in memory. The generic kernels
-//! have an interpreter's program, which begins with these bounds, in its place.
+//! `first` lies, `tables` holds the lists of the type, `blocks` is how many blocks the work has, of which every block of the
+//! grid takes its share, and `call` is what the elements span in memory. The generic kernels have an interpreter's program,
+//! which begins with these bounds, in its place.
 
 /// Types that every kernel uses.
 pub const PRELUDE: &str = include_str!("../kernels/prelude.cu");
@@ -37,7 +38,7 @@ pub const GENERIC_PTX: &str = include_str!("../generic.ptx");
 ///
 /// ```
 /// let words = dtc_templates::KERNELS.iter().find(|kernel| kernel.name == "words").unwrap();
-/// assert!(words.text.contains("{{ entry }}"));
+/// assert!(words.text.contains("move_block"));
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Template {
@@ -49,6 +50,9 @@ pub struct Template {
 
 /// Every way of moving bytes.
 pub const KERNELS: &[Template] = &[
+    Template { name: "entry", text: include_str!("../kernels/entry.cu") },
+    Template { name: "batch", text: include_str!("../kernels/batch.cu") },
+    Template { name: "batch_entry", text: include_str!("../kernels/batch_entry.cu") },
     Template { name: "words", text: include_str!("../kernels/words.cu") },
     Template { name: "shifted_pack", text: include_str!("../kernels/shifted_pack.cu") },
     Template { name: "shifted_unpack", text: include_str!("../kernels/shifted_unpack.cu") },

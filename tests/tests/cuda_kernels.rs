@@ -193,9 +193,8 @@ impl Run {
             *texts += 1;
             kernel(&cuda::program(plan, &[variant]).unwrap(), &variant)
         });
-        let mut bounds = fragment.low.to_ne_bytes().to_vec();
-        bounds.extend_from_slice(&fragment.high.to_ne_bytes());
-        let kernel = kernel.clone().blocks(blocks).extra(&bounds);
+        let bounds = [fragment.low, fragment.high].map(i64::to_ne_bytes).concat();
+        let kernel = kernel.clone().blocks(self.grid(blocks)).extra(&extra(blocks, &bounds));
         for feature in lists.iter().map(|list| (*list).to_owned()).chain(features(plan, &variant, &asked.call())) {
             *self.features.entry(feature).or_default() += 1;
         }
@@ -207,8 +206,9 @@ impl Run {
         let GenericKernel { entry, variant } = GenericKernel::serving(plan, direction, &asked.call());
         let blocks = plan.blocks(variant, &asked.call()).expect("a grid");
         let parameter = compiled.interpreted.program.parameter(fragment.low, fragment.high);
-        let extra: Vec<u8> = parameter.iter().flat_map(|number| number.to_ne_bytes()).collect();
-        let kernel = compiled.interpreted_tables.clone().blocks(blocks).threads(variant.threads()).extra(&extra);
+        let program: Vec<u8> = parameter.iter().flat_map(|number| number.to_ne_bytes()).collect();
+        let kernel = compiled.interpreted_tables.clone().blocks(self.grid(blocks)).threads(variant.threads());
+        let kernel = kernel.extra(&extra(blocks, &program));
         *self.features.entry((*entry).to_owned()).or_default() += 1;
         let nodes =
             if plan.layout().nodes().len() > 24 { "generic: nodes in tables" } else { "generic: nodes in parameters" };
@@ -218,6 +218,15 @@ impl Run {
         }
         let kernel = Kernel { entry: format!("{}::{entry}", entry.trim_start_matches("dtc_")), ..kernel };
         self.case(&format!("{name}, {entry}"), &kernel, direction, fragment, asked);
+    }
+
+    /// The blocks of the grid: as many as the work has, or fewer.
+    fn grid(&mut self, blocks: u32) -> u32 {
+        if blocks == 1 || self.rng.random_range(0..4) > 0 {
+            return blocks;
+        }
+        *self.features.entry("fewer blocks than the work has".to_owned()).or_default() += 1;
+        self.rng.random_range(1..blocks)
     }
 
     fn case(&mut self, name: &str, kernel: &Kernel, direction: Direction, fragment: &Fragment, asked: &Asked) {
@@ -253,6 +262,11 @@ impl Run {
         assert!(faults.is_empty(), "{} of {cases} launches are wrong:\n{}", faults.len(), shown.join("\n"));
         self.features
     }
+}
+
+/// The parameters of a kernel behind the common five: blocks of the work, and what it ends in.
+fn extra(blocks: u32, last: &[u8]) -> Vec<u8> {
+    [&u64::from(blocks).to_le_bytes(), last].concat()
 }
 
 /// A kernel of a program, and which lists it reads.
@@ -336,6 +350,7 @@ fn every_family() {
         "generic: nodes in parameters",
         "generic: nodes in tables",
         "generic: not compiled",
+        "fewer blocks than the work has",
         "runs by rank",
         "runs by search",
         "32-bit offsets",

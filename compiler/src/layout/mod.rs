@@ -253,6 +253,11 @@ impl Layout {
         Layout { entries, ..self }
     }
 
+    /// The same bytes, counted from where the root lies.
+    pub(crate) fn without_origin(&self) -> Layout {
+        Layout { root: Edge { offset: 0, ..self.root }, ..self.clone() }
+    }
+
     /// The same layout, known to be the canonical one.
     pub(crate) fn proved_exact(self) -> Layout {
         Layout { exact: true, ..self }

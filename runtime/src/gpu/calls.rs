@@ -260,7 +260,7 @@ impl Committed {
     }
 
     /// This type on a device, planned at the first use.
-    fn on_device(&self, gpu: &Gpu) -> &Arc<GpuType> {
+    pub(super) fn on_device(&self, gpu: &Gpu) -> &Arc<GpuType> {
         self.entry().on_device(gpu.device().info().ordinal as usize % DEVICES, || gpu.shared.clone())
     }
 
@@ -289,7 +289,7 @@ impl Committed {
     }
 
     /// Bytes that a call moves.
-    fn length(&self, count: u64, offset: u64, max: u64) -> u64 {
+    pub(super) fn length(&self, count: u64, offset: u64, max: u64) -> u64 {
         max.min(count.wrapping_mul(self.layout().size()).saturating_sub(offset))
     }
 

@@ -1,11 +1,12 @@
-//! Compiling the kernels of a type: from the store, or by NVRTC.
+//! Compiling kernels: from the store, or by NVRTC.
 
+use super::Shared;
 use super::kernel::Kernel;
 use super::on_device::GpuType;
 use crate::cuda::module::{Function, Module};
 use crate::cuda::{CudaError, Nvrtc};
 use crate::store::{Claim, Key};
-use dtc_compiler::codegen::cuda;
+use dtc_compiler::codegen::cuda::{self, CodegenError};
 use dtc_compiler::plan::gpu::Variant;
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,46 +39,52 @@ impl GpuType {
     }
 
     fn load(&self, variants: &[Variant]) -> Result<Vec<Option<Arc<Kernel>>>, CudaError> {
-        let program = cuda::program(&self.plan, variants).map_err(|error| CudaError::Compile {
-            compiler: "dtc",
-            name: "no kernel text".to_owned(),
-            log: error.to_string(),
-        })?;
-        let architecture = self.gpu.device.info().architecture();
-        let target = format!("sm_{architecture}");
-        let key = Key::of(&[program.source.as_bytes(), target.as_bytes(), env!("CARGO_PKG_VERSION").as_bytes()]);
-        let store = &self.gpu.store;
-        let load = |code: &[u8]| self.functions(code, variants);
-        // Code that the driver refuses, or that lacks a kernel, is compiled again.
-        let functions = match store.get(&key).and_then(|code| load(&code).ok()) {
-            Some(functions) => functions,
-            None => {
-                // Another process of the node may be at it; its claim is given back when this one is dropped.
-                let claim = store.claim_within(&key, PATIENCE);
-                let found = if let Claim::Found(code) = &claim { load(code).ok() } else { None };
-                match found {
-                    Some(functions) => functions,
-                    None => {
-                        let nvrtc = Nvrtc::get()?;
-                        let target = nvrtc.architecture_for(architecture)?;
-                        let binary = nvrtc.compile(&program.source, "dtc.cu", target, &[])?;
-                        store.put(&key, &binary.bytes);
-                        load(&binary.bytes)?
-                    }
-                }
-            }
-        };
-        let tables = self.upload(&program.tables)?.map(Arc::new);
+        let program = cuda::program(&self.plan, variants)?;
+        let entries: Vec<&str> = variants.iter().map(|variant| cuda::entry(variant.direction)).collect();
+        let functions = self.gpu.functions(&program.source, &entries)?;
+        let tables = self.gpu.upload(&program.tables)?.map(Arc::new);
         let kernel = |function| Some(Arc::new(Kernel { function, tables: tables.clone() }));
         Ok(functions.into_iter().map(kernel).collect())
     }
+}
 
-    /// The kernels of the variants, loaded onto the device.
-    fn functions(&self, code: &[u8], variants: &[Variant]) -> Result<Vec<Function>, CudaError> {
-        let device = &self.gpu.device;
-        self.gpu.idle.during(device, || {
-            let module = Module::load(device, code)?;
-            variants.iter().map(|variant| module.function(cuda::entry(variant.direction))).collect()
+impl From<CodegenError> for CudaError {
+    fn from(error: CodegenError) -> CudaError {
+        CudaError::Compile { compiler: "dtc", name: "no kernel text".to_owned(), log: error.to_string() }
+    }
+}
+
+impl Shared {
+    /// The kernels of a text, from the store or compiled.
+    pub(super) fn functions(&self, source: &str, entries: &[&str]) -> Result<Vec<Function>, CudaError> {
+        let architecture = self.device.info().architecture();
+        let target = format!("sm_{architecture}");
+        let key = Key::of(&[source.as_bytes(), target.as_bytes(), env!("CARGO_PKG_VERSION").as_bytes()]);
+        let store = &self.store;
+        let load = |code: &[u8]| self.loaded(code, entries);
+        // Code that the driver refuses, or that lacks a kernel, is compiled again.
+        if let Some(functions) = store.get(&key).and_then(|code| load(&code).ok()) {
+            return Ok(functions);
+        }
+        // Another process of the node may be at it; its claim is given back when this one is dropped.
+        let claim = store.claim_within(&key, PATIENCE);
+        if let Claim::Found(code) = &claim
+            && let Ok(functions) = load(code)
+        {
+            return Ok(functions);
+        }
+        let nvrtc = Nvrtc::get()?;
+        let target = nvrtc.architecture_for(architecture)?;
+        let binary = nvrtc.compile(source, "dtc.cu", target, &[])?;
+        store.put(&key, &binary.bytes);
+        load(&binary.bytes)
+    }
+
+    /// Kernels of compiled code, loaded onto the device.
+    fn loaded(&self, code: &[u8], entries: &[&str]) -> Result<Vec<Function>, CudaError> {
+        self.idle.during(&self.device, || {
+            let module = Module::load(&self.device, code)?;
+            entries.iter().map(|entry| module.function(entry)).collect()
         })
     }
 }

@@ -2,19 +2,26 @@
 
 use crate::cuda::module::{Function, Module};
 use crate::cuda::{CudaError, Device, DeviceBuffer};
-use dtc_compiler::codegen::cuda::{GENERIC_KERNELS, GenericKernel, InterpreterProgram};
+use dtc_compiler::codegen::cuda::{GENERIC_BATCH_ENTRY, GENERIC_KERNELS, GenericKernel, InterpreterProgram};
 use std::sync::Arc;
 
 /// Loaded from PTX, which needs no NVRTC.
 pub(super) struct Generic {
     functions: Vec<(&'static str, Function)>,
+    batch: Function,
 }
 
 impl Generic {
     pub(super) fn load(device: &Device) -> Result<Generic, CudaError> {
         let module = Module::load(device, dtc_templates::GENERIC_PTX.as_bytes())?;
         let load = |kernel: &GenericKernel| Ok((kernel.entry, module.function(kernel.entry)?));
-        Ok(Generic { functions: GENERIC_KERNELS.iter().map(load).collect::<Result<_, CudaError>>()? })
+        let functions = GENERIC_KERNELS.iter().map(load).collect::<Result<_, CudaError>>()?;
+        Ok(Generic { functions, batch: module.function(GENERIC_BATCH_ENTRY)? })
+    }
+
+    /// The kernel for batches.
+    pub(super) fn batch(&self) -> &Function {
+        &self.batch
     }
 
     pub(super) fn function(&self, kernel: &GenericKernel) -> Result<&Function, CudaError> {

@@ -1,6 +1,8 @@
 //! Kernels of one type on one device.
 
+use super::batch::BatchKernel;
 use super::generic::Interpreter;
+use super::on_device::BatchProgram;
 use crate::cuda::DeviceBuffer;
 use crate::cuda::module::Function;
 use dtc_compiler::plan::gpu::Variant;
@@ -14,11 +16,14 @@ pub(crate) struct Kernel {
     pub(super) tables: Option<Arc<DeviceBuffer>>,
 }
 
-/// What a type leaves behind.
+/// What a type or a batch leaves behind.
 #[expect(dead_code, reason = "held until it is dropped")]
 pub(super) enum Retired {
     Kernel(Arc<Kernel>),
     Interpreter(Arc<Interpreter>),
+    Program(Arc<BatchProgram>),
+    Batch(Arc<BatchKernel>),
+    Table(Arc<DeviceBuffer>),
 }
 
 /// A variant that was asked for.

@@ -4,6 +4,7 @@
 //! in the store of compiled code, and take over when they are ready. A [`Gpu`] is one device as an engine uses it;
 //! [`on_device`] is one type there; [`calls`] are the ways to ask.
 
+mod batch;
 mod calls;
 mod compile;
 mod generic;
@@ -12,14 +13,17 @@ mod kernel;
 mod on_device;
 mod request;
 
+pub use batch::BatchCall;
 pub use request::{Request, TransferError};
 
+pub(crate) use batch::BatchSlot;
 pub(crate) use on_device::GpuType;
 
-use crate::cuda::{CudaError, Device, Event, Stream};
+use crate::cuda::{CudaError, Device, DeviceBuffer, Event, Stream};
 use crate::engine::Policy;
 use crate::store::Store;
-use crate::worker::Queue;
+use crate::worker::{Job, Queue};
+use batch::Batches;
 use generic::Generic;
 use idle::Idle;
 use kernel::Retired;
@@ -62,6 +66,7 @@ pub(crate) struct Shared {
     generic: OnceLock<Arc<Generic>>,
     loading_generic: Mutex<()>,
     events: Mutex<Vec<Event>>,
+    batches: Batches,
     problem: Mutex<Option<CudaError>>,
     retired: Mutex<Vec<Retired>>,
     /// Whether a job that frees them waits: more of them would hide the jobs behind them from each other.
@@ -99,6 +104,7 @@ impl Gpu {
             generic: OnceLock::new(),
             loading_generic: Mutex::default(),
             events: Mutex::default(),
+            batches: Batches::default(),
             problem: Mutex::default(),
             retired: Mutex::default(),
             release_waits: AtomicBool::new(false),
@@ -175,19 +181,24 @@ impl Shared {
         self.events.lock().unwrap_or_else(PoisonError::into_inner).push(event);
     }
 
+    /// Lists on the device; nothing if there are none.
+    fn upload(&self, tables: &[u8]) -> Result<Option<DeviceBuffer>, CudaError> {
+        if tables.is_empty() { Ok(None) } else { DeviceBuffer::holding(&self.uploads, tables).map(Some) }
+    }
+
     fn note(&self, error: CudaError) {
         *self.problem.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
     }
 
-    /// Keeps code that a type no longer needs until nothing can be running it.
-    fn retire(&self, retired: Retired) {
-        self.retired.lock().unwrap_or_else(PoisonError::into_inner).push(retired);
-    }
-
-    /// Whether enough was retired to wait for the device; true for the first to ask.
-    fn release_is_due(&self) -> bool {
-        let due = self.retired.lock().unwrap_or_else(PoisonError::into_inner).len() >= RELEASED_TOGETHER;
-        due && !self.release_waits.swap(true, Ordering::Relaxed)
+    /// Keeps what is no longer needed until nothing can be running it; has it freed when it is much.
+    fn retire(self: &Arc<Shared>, retired: Retired) {
+        let mut all = self.retired.lock().unwrap_or_else(PoisonError::into_inner);
+        all.push(retired);
+        let due = all.len() >= RELEASED_TOGETHER;
+        drop(all);
+        if due && !self.release_waits.swap(true, Ordering::Relaxed) {
+            self.queue.push(Job::Release(Arc::downgrade(self)), self.background_thread);
+        }
     }
 
     /// Frees what was retired, after everything on the device; not on any thread that somebody waits for.

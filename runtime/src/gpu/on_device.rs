@@ -13,7 +13,7 @@ use dtc_compiler::layout::Layout;
 use dtc_compiler::plan::Direction;
 use dtc_compiler::plan::gpu::{Call, GpuPlan, Variant};
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Different kernels of one type: alignments, index widths and families in both directions. More are served by the
@@ -38,13 +38,24 @@ pub(crate) struct Move {
 /// What the elements of a call span in memory, as kernels read it.
 #[repr(C)]
 #[derive(Clone, Copy)]
-struct Bounds {
-    low: i64,
-    high: i64,
+pub(super) struct Bounds {
+    pub(super) low: i64,
+    pub(super) high: i64,
+}
+
+/// The program of a type, as the generic kernel for batches reads it. A graph keeps it.
+pub(super) struct BatchProgram {
+    pub(super) program: DeviceBuffer,
+    /// Where its lists lie.
+    pub(super) tables: u64,
+    /// Holds them.
+    _interpreter: Arc<Interpreter>,
 }
 
 /// A type on a device. Shared by all types of equal layout.
 pub(crate) struct GpuType {
+    /// No other type of the process has it.
+    pub(super) id: u64,
     pub(super) gpu: Arc<Shared>,
     pub(super) plan: GpuPlan,
     shape: Shape,
@@ -52,6 +63,8 @@ pub(crate) struct GpuType {
     /// Made at the first call that needs it; tried again at the next one if there was no memory.
     interpreter: OnceLock<Arc<Interpreter>>,
     making_interpreter: Mutex<()>,
+    /// Made at the first batch that the generic kernel serves.
+    batch_program: OnceLock<Arc<BatchProgram>>,
     slots: [OnceLock<Slot>; SLOTS],
     /// Calls that the generic kernels served in place of compiled ones.
     heat: Arc<AtomicU32>,
@@ -72,21 +85,24 @@ impl Drop for GpuType {
         if let Some(interpreter) = self.interpreter.take().filter(|interpreter| interpreter.tables.is_some()) {
             self.gpu.retire(Retired::Interpreter(interpreter));
         }
-        if self.gpu.release_is_due() {
-            self.gpu.queue.push(Job::Release(Arc::downgrade(&self.gpu)), self.gpu.background_thread);
+        if let Some(program) = self.batch_program.take() {
+            self.gpu.retire(Retired::Program(program));
         }
     }
 }
 
 impl GpuType {
     pub(crate) fn new(gpu: Arc<Shared>, layout: &Layout, shape: Shape) -> Arc<GpuType> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
         Arc::new(GpuType {
+            id: NEXT.fetch_add(1, Ordering::Relaxed),
             gpu,
             origin: layout.root().offset,
             plan: GpuPlan::new(layout),
             shape,
             interpreter: OnceLock::new(),
             making_interpreter: Mutex::new(()),
+            batch_program: OnceLock::new(),
             slots: Default::default(),
             heat: Arc::default(),
         })
@@ -220,17 +236,29 @@ impl GpuType {
         }
         let generic = self.gpu.generic()?.clone();
         let Interpreted { program, tables } = Interpreted::new(&self.plan);
-        let tables = self.upload(&tables)?;
+        let tables = self.gpu.upload(&tables)?;
         Ok(self.interpreter.get_or_init(|| Arc::new(Interpreter { generic, program, tables })))
     }
 
-    /// Lists on the device; nothing if there are none.
-    pub(super) fn upload(&self, tables: &[u8]) -> Result<Option<DeviceBuffer>, CudaError> {
-        if tables.is_empty() { Ok(None) } else { DeviceBuffer::holding(&self.gpu.uploads, tables).map(Some) }
+    /// The program that the generic kernel for batches interprets, on the device from the first use on.
+    pub(super) fn batch_program(&self) -> Result<&Arc<BatchProgram>, CudaError> {
+        if let Some(program) = self.batch_program.get() {
+            return Ok(program);
+        }
+        let interpreter = self.interpreter()?.clone();
+        let _making = self.making_interpreter.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(program) = self.batch_program.get() {
+            return Ok(program);
+        }
+        let parameter = interpreter.program.parameter(0, 0);
+        let bytes: Vec<u8> = parameter.iter().flat_map(|number| number.to_ne_bytes()).collect();
+        let program = DeviceBuffer::holding(&self.gpu.uploads, &bytes)?;
+        let tables = interpreter.tables.as_ref().map_or(0, DeviceBuffer::address);
+        Ok(self.batch_program.get_or_init(|| Arc::new(BatchProgram { program, tables, _interpreter: interpreter })))
     }
 
     /// What the elements span, as far as 64 bits reach.
-    fn bounds(&self, count: u64) -> Bounds {
+    pub(super) fn bounds(&self, count: u64) -> Bounds {
         let last = i128::from(count.saturating_sub(1)) * i128::from(self.shape.extent);
         let clamp = |bound: i128| bound.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
         Bounds {
@@ -255,13 +283,14 @@ unsafe fn launch(
     last: *mut c_void,
 ) -> Result<(), CudaError> {
     let Call { mut memory, mut packed, mut first, mut bytes } = *call;
-    let mut tables = tables;
-    let mut parameters: [*mut c_void; 6] = [
+    let (mut tables, mut work) = (tables, blocks);
+    let mut parameters: [*mut c_void; 7] = [
         (&raw mut memory).cast(),
         (&raw mut packed).cast(),
         (&raw mut tables).cast(),
         (&raw mut first).cast(),
         (&raw mut bytes).cast(),
+        (&raw mut work).cast(),
         last,
     ];
     // SAFETY: the caller's promise; the parameters have the types of every kernel's.

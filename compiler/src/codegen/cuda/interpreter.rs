@@ -4,6 +4,7 @@
 //! lies is interpreted from a table of nodes. A program without lists and with few nodes travels in the parameters of the
 //! launch, so that a type can be used on a device before anything was allocated for it.
 
+use super::batch::{self, BATCH_THREADS, GENERIC_BATCH_ENTRY};
 use super::tables::{append, chunks, starts};
 use super::{CodegenError, render, word_type};
 use crate::layout::{Layout, Node};
@@ -60,6 +61,25 @@ pub const GENERIC_KERNELS: &[GenericKernel] = &[
     generic("dtc_generic_unpack_bytes", Direction::Unpack, Family::Scatter),
 ];
 
+/// What the generic kernel for batches does for items of its kinds.
+const GENERIC_BATCH: [Variant; 2] = [
+    Variant { direction: Direction::Pack, family: Family::Gather, wide: true },
+    Variant { direction: Direction::Unpack, family: Family::Scatter, wide: true },
+];
+
+/// What the generic kernel for batches does in a direction, and the kind of such items.
+///
+/// ```
+/// use dtc_compiler::codegen::cuda::generic_batch;
+/// assert_eq!(generic_batch(dtc_compiler::plan::Direction::Unpack).1, 1);
+/// ```
+pub fn generic_batch(direction: Direction) -> (&'static Variant, u32) {
+    match direction {
+        Direction::Pack => (&GENERIC_BATCH[0], 0),
+        Direction::Unpack => (&GENERIC_BATCH[1], 1),
+    }
+}
+
 impl GenericKernel {
     /// The one that serves a call.
     ///
@@ -108,31 +128,50 @@ pub fn generic_source() -> Result<String, CodegenError> {
     let _ = write!(source, "\nenum {{ INLINE_NODES = {INLINE_NODES} }};\n\ntypedef u64 index;\n\n");
     source.push_str(dtc_templates::INTERPRETER);
     for GenericKernel { entry, variant } in GENERIC_KERNELS {
-        let (name, word, parameters, at) = match variant.family {
-            Family::Words { word, .. } => ("words", word, "index at", "at * "),
-            Family::Shifted { word } if variant.direction == Direction::Pack => {
-                ("shifted_pack", word, "index at", "at * ")
-            }
-            Family::Shifted { word } => ("shifted_unpack", word, "index at", "at * "),
-            Family::Gather => ("gather", 1, "index at, index &left, bool &start", "at * "),
-            _ => ("scatter", 1, "index at, index &left, bool &start", "at * "),
-        };
-        let left = if word == 1 { "" } else { "    u64 left;\n    bool start;\n" };
-        let place = format!(
-            "static __device__ __forceinline__ i64 place(const Program &program, const u8 *tables, {parameters})\n\
-             {{\n{left}    return interpret(program, tables, {at}{word}, left, start);\n}}\n\n"
-        );
-        let body = render(
-            name,
-            &context! {
-                entry, word, word_type => word_type(word), pack => variant.direction == Direction::Pack,
-                threads => variant.threads(), unroll => variant.unroll(), cut => true,
-                call => "const __grid_constant__ Program", context => "call, ",
-            },
-        )?;
-        let _ = write!(source, "\nnamespace {} {{\n\n{place}{body}\n}}\n", entry.trim_start_matches("dtc_"));
+        let threads = variant.threads();
+        let kernel = render("entry", &context! { entry, threads, shared => false, call => "Program" })?;
+        let name = entry.trim_start_matches("dtc_");
+        source.push_str(&interpreting(name, variant, threads, "Program", "call", &format!("{kernel}\n"))?);
     }
+    source.push_str(&batch::items()?);
+    let kinds = GENERIC_BATCH.map(|variant| format!("batch_{}", variant.direction));
+    for (name, variant) in kinds.iter().zip(&GENERIC_BATCH) {
+        let program = "*(const Program *)call.program";
+        source.push_str(&interpreting(name, variant, BATCH_THREADS, "Item", program, "")?);
+    }
+    source.push_str(&batch::entry(GENERIC_BATCH_ENTRY, &kinds, false)?);
     Ok(source)
+}
+
+/// A namespace with what a block does that interprets a program, and the kernel behind it.
+fn interpreting(
+    namespace: &str,
+    variant: &Variant,
+    threads: u32,
+    call: &str,
+    program: &str,
+    kernel: &str,
+) -> Result<String, CodegenError> {
+    let (name, word, parameters, at) = match variant.family {
+        Family::Words { word, .. } => ("words", word, "index at", "at * "),
+        Family::Shifted { word } if variant.direction == Direction::Pack => ("shifted_pack", word, "index at", "at * "),
+        Family::Shifted { word } => ("shifted_unpack", word, "index at", "at * "),
+        Family::Gather => ("gather", 1, "index at, index &left, bool &start", "at * "),
+        _ => ("scatter", 1, "index at, index &left, bool &start", "at * "),
+    };
+    let left = if word == 1 { "" } else { "    u64 left;\n    bool start;\n" };
+    let place = format!(
+        "static __device__ __forceinline__ i64 place(const {call} &call, const u8 *tables, {parameters})\n\
+         {{\n{left}    return interpret({program}, tables, {at}{word}, left, start);\n}}\n\n"
+    );
+    let body = render(
+        name,
+        &context! {
+            word, word_type => word_type(word), pack => variant.direction == Direction::Pack,
+            threads, unroll => variant.unroll(), cut => true, call, context => "call, ",
+        },
+    )?;
+    Ok(format!("\nnamespace {namespace} {{\n\n{place}{body}\n{kernel}}}\n"))
 }
 
 /// A layout as the generic kernels interpret it.

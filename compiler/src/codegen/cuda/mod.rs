@@ -5,11 +5,17 @@
 //! all counts, strides and offsets as constants; `tables.rs` holds what is too long to be constants. A shared node is one
 //! function, so code grows with the DAG and not with the paths through it.
 
+mod batch;
 mod interpreter;
 mod place;
 mod tables;
 
-pub use interpreter::{GENERIC_KERNELS, GenericKernel, Interpreted, InterpreterProgram, Parameter, generic_source};
+pub use batch::{
+    BATCH_ENTRY, BATCH_INLINE, BATCH_KINDS, BATCH_THREADS, Batch, BatchProgram, GENERIC_BATCH_ENTRY, Item, batch,
+};
+pub use interpreter::{
+    GENERIC_KERNELS, GenericKernel, Interpreted, InterpreterProgram, Parameter, generic_batch, generic_source,
+};
 
 use crate::plan::Direction;
 use crate::plan::gpu::{Family, GpuPlan, Variant};
@@ -73,16 +79,11 @@ pub struct Program {
 /// ```
 pub fn program(plan: &GpuPlan, variants: &[Variant]) -> Result<Program, CodegenError> {
     let mut tables = Tables::default();
-    let mut source = header(plan);
-    source.push_str(dtc_templates::PRELUDE);
-    if variants.iter().any(loads_bytes) {
-        source.push_str(dtc_templates::LOAD_BYTES);
-    }
-    if variants.iter().any(stores_bytes) {
-        source.push_str(dtc_templates::STORE_BYTES);
-    }
+    let mut source = header("Kernels", &[plan]);
+    source.push_str(&library(variants));
     for variant in variants {
-        source.push_str(&kernel(plan, variant, &mut tables)?);
+        let name = variant.direction.to_string();
+        source.push_str(&kernel(&name, plan, variant, variant.threads(), &mut tables, Some(entry(variant.direction)))?);
     }
     Ok(Program { source, tables: tables.into_bytes() })
 }
@@ -105,18 +106,41 @@ fn stores_bytes(variant: &Variant) -> bool {
     }
 }
 
-/// The layout, as a comment.
-fn header(plan: &GpuPlan) -> String {
+/// The types and functions that kernels of these variants use.
+fn library(variants: &[Variant]) -> String {
+    let mut text = dtc_templates::PRELUDE.to_owned();
+    if variants.iter().any(loads_bytes) {
+        text.push_str(dtc_templates::LOAD_BYTES);
+    }
+    if variants.iter().any(stores_bytes) {
+        text.push_str(dtc_templates::STORE_BYTES);
+    }
+    text
+}
+
+/// The layouts, as a comment.
+fn header(what: &str, plans: &[&GpuPlan]) -> String {
     const LONGEST: usize = 140;
-    let mut text = String::from("// Kernels by dtc, for\n//\n");
-    for line in plan.layout().abridged(LONGEST) {
-        let _ = writeln!(text, "//     {line}");
+    let mut text = format!("// {what} by dtc, for\n");
+    for plan in plans {
+        text.push_str("//\n");
+        for line in plan.layout().abridged(LONGEST) {
+            let _ = writeln!(text, "//     {line}");
+        }
     }
     text.push_str("//\n\n");
     text
 }
 
-fn kernel(plan: &GpuPlan, variant: &Variant, tables: &mut Tables) -> Result<String, CodegenError> {
+/// A namespace with what a block of a variant does, and the kernel of that name, if one is asked for.
+fn kernel(
+    namespace: &str,
+    plan: &GpuPlan,
+    variant: &Variant,
+    threads: u32,
+    tables: &mut Tables,
+    entry: Option<&str>,
+) -> Result<String, CodegenError> {
     let name = match variant.family {
         Family::Words { .. } => "words",
         Family::Shifted { .. } if variant.direction == Direction::Pack => "shifted_pack",
@@ -131,7 +155,7 @@ fn kernel(plan: &GpuPlan, variant: &Variant, tables: &mut Tables) -> Result<Stri
     let (word, values) = match variant.family {
         Family::Words { word, shape, cut } => {
             places.elements(word.into(), false);
-            (word, context! { threads => shape.threads, unroll => shape.unroll, cut })
+            (word, context! { unroll => shape.unroll, cut })
         }
         Family::Shifted { word } => {
             places.elements(word.into(), false);
@@ -149,7 +173,7 @@ fn kernel(plan: &GpuPlan, variant: &Variant, tables: &mut Tables) -> Result<Stri
         Family::Tiles { shifted } => {
             let tiles = plan.tiles().ok_or_else(missing)?;
             places.planes(tiles);
-            let steps = (tiles.tile_rows * tiles.tile_columns).div_ceil(variant.threads());
+            let steps = (tiles.tile_rows * tiles.tile_columns).div_ceil(threads);
             let values = context! {
                 rows => tiles.rows, columns => tiles.columns, neighbour_stride => tiles.stride,
                 tile_rows => tiles.tile_rows, tile_columns => tiles.tile_columns, steps, shifted,
@@ -158,16 +182,18 @@ fn kernel(plan: &GpuPlan, variant: &Variant, tables: &mut Tables) -> Result<Stri
         }
     };
     let functions = places.into_text();
-    let values = context! {
-        entry => entry(variant.direction),
-        pack => variant.direction == Direction::Pack,
-        threads => variant.threads(),
-        call => "Bounds", context => "", word, word_type => word_type(word),
-        ..values
+    let pack = variant.direction == Direction::Pack;
+    let own = context! { pack, threads, call => "Bounds", context => "", word, word_type => word_type(word) };
+    let body = render(name, &context! { ..values, ..own })?;
+    let kernel = match entry {
+        Some(entry) => {
+            let shared = matches!(variant.family, Family::Tiles { .. });
+            render("entry", &context! { entry, threads, shared, call => "Bounds" })? + "\n"
+        }
+        None => String::new(),
     };
-    let body = render(name, &values)?;
     let index = if variant.wide { "u64" } else { "u32" };
-    Ok(format!("\nnamespace {} {{\n\ntypedef {index} index;\n\n{functions}{body}\n}}\n", variant.direction))
+    Ok(format!("\nnamespace {namespace} {{\n\ntypedef {index} index;\n\n{functions}{body}\n{kernel}}}\n"))
 }
 
 fn word_type(bytes: u32) -> &'static str {

@@ -28,6 +28,12 @@ pub(super) struct Tables {
 }
 
 impl Tables {
+    /// Lists of another type follow, whose nodes have the same names.
+    pub(super) fn next_type(&mut self) {
+        self.known.clear();
+        self.starts.clear();
+    }
+
     pub(super) fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }

@@ -140,7 +140,11 @@ pub struct GpuPlan {
 impl GpuPlan {
     /// Plans a canonical layout. Any layout is accepted; one that is not canonical is planned as it is.
     pub fn new(layout: &Layout) -> GpuPlan {
-        let layout = passes::regularise(layout);
+        GpuPlan::regular(passes::regularise(layout))
+    }
+
+    /// Plans a layout that is in the form that kernels follow.
+    pub(crate) fn regular(layout: Layout) -> GpuPlan {
         let grain = Grain::of(&layout);
         let continues = match layout.node(layout.root().node) {
             Node::Stream { count, stride, .. } => {
@@ -195,7 +199,12 @@ impl GpuPlan {
 
     /// Whether kernels may be compiled for the layout: it is not too large.
     pub fn allows(&self) -> bool {
-        self.specialised && self.layout.size() > 0 && !self.is_contiguous()
+        self.allows_in_batch() && !self.is_contiguous()
+    }
+
+    /// Whether a kernel for a batch may hold the layout: it is not too large, and may be contiguous.
+    pub fn allows_in_batch(&self) -> bool {
+        self.specialised && self.layout.size() > 0
     }
 
     /// The kernel that serves a call.
@@ -221,8 +230,13 @@ impl GpuPlan {
 
     /// How many blocks a kernel is launched with for a call, or `None` when no grid is that large.
     pub fn blocks(&self, variant: &Variant, call: &Call) -> Option<u32> {
+        self.blocks_of(variant, call, variant.threads())
+    }
+
+    /// How many blocks of so many threads the work of a call has.
+    pub(crate) fn blocks_of(&self, variant: &Variant, call: &Call, threads: u32) -> Option<u32> {
         let end = call.first.checked_add(call.bytes)?;
-        let threads = u64::from(variant.threads());
+        let threads = u64::from(threads);
         let spread =
             |units: u64, each: u64| u32::try_from(units.div_ceil(each)).ok().filter(|&blocks| blocks < 1 << 31);
         match variant.family {

@@ -2,7 +2,7 @@
 
 use crate::harness::{expect, text};
 use dtc_runtime::cuda::{Device, DeviceBuffer, Stream};
-use dtc_runtime::{Committed, Gpu, Request};
+use dtc_runtime::{BatchCall, Committed, Direction, Gpu, Request};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use std::time::{Duration, Instant};
@@ -146,6 +146,52 @@ impl Buffers {
         self.moved_all(moved.map_err(text)?)
     }
 
+    /// A range of the packed bytes as an item of a batch, at its own place.
+    pub fn batch_call<'a>(
+        &self,
+        datatype: &'a Committed,
+        direction: Direction,
+        from: usize,
+        length: usize,
+    ) -> BatchCall<'a> {
+        BatchCall {
+            datatype,
+            direction,
+            memory: self.source().cast_mut(),
+            count: self.count,
+            offset: from as u64,
+            packed: (self.packed.address() + from as u64) as *mut u8,
+            max: length as u64,
+        }
+    }
+
+    /// What the CPU unpacks of a range into poison.
+    fn restored(&self, committed: &Committed, from: usize, length: usize) -> Result<Vec<u8>, String> {
+        let mut wanted = vec![POISON; self.host.len()];
+        let fragment = &self.expected[from..from + length];
+        committed.unpack(fragment, from as u64, &mut wanted, self.origin, self.count).map_err(text)?;
+        Ok(wanted)
+    }
+
+    /// Poisons the memory, and offers the packed bytes for an unpack.
+    pub fn offer(&mut self) -> Result<(), String> {
+        self.memory.fill(POISON).map_err(text)?;
+        self.packed.write(0, &self.expected).map_err(text)
+    }
+
+    /// Compares a range of what was packed; the rest is poison still.
+    pub fn check_range(&self, from: usize, length: usize) -> Result<(), String> {
+        let mut wanted = vec![POISON; self.expected.len()];
+        wanted[from..from + length].copy_from_slice(&self.expected[from..from + length]);
+        expect_equal("packed", &read(&self.packed, 0, self.packed.len())?, &wanted)
+    }
+
+    /// Compares the memory after an unpack of a range, into poison, with what the CPU unpacks.
+    pub fn check_restored(&self, committed: &Committed, from: usize, length: usize) -> Result<(), String> {
+        let wanted = self.restored(committed, from, length)?;
+        expect_equal("unpacked", &read(&self.memory, 0, self.memory.len())?, &wanted[self.before..])
+    }
+
     /// Starts a pack of a range of the packed bytes, to its own place.
     pub fn start(&self, committed: &Committed, from: usize, length: usize) -> Result<Request, String> {
         let target = (self.packed.address() + from as u64) as *mut u8;
@@ -210,9 +256,7 @@ impl Buffers {
         let moved = unsafe { committed.unpack_any(source, length as u64, memory, self.count, from as u64) };
         let moved = moved.map_err(|error| format!("{}: {error}", what()))?;
         expect(moved == length as u64, || format!("{}: {moved} bytes were moved", what()))?;
-        let mut wanted = vec![POISON; self.host.len()];
-        let fragment = &self.expected[from..from + length];
-        committed.unpack(fragment, from as u64, &mut wanted, self.origin, self.count).map_err(text)?;
+        let wanted = self.restored(committed, from, length)?;
         expect_equal(&what(), &read(&restored, 0, restored.len())?, &wanted[self.before..])
     }
 }

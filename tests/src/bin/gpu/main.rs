@@ -4,6 +4,7 @@
 //! It is a program of its own and no test of cargo, because machines with a GPU often have no Rust.
 #![expect(unsafe_code, reason = "the calls on device memory are on raw addresses")]
 
+mod batches;
 mod buffers;
 mod captures;
 mod conforming;
@@ -95,6 +96,7 @@ fn add_of_tier(tests: &mut Tests, on: &OnTier) {
     launches::add(tests, on);
     requests::add(tests, on);
     captures::add(tests, on);
+    batches::add(tests, on);
     spinning::add(tests, on);
     places::add(tests, on);
     lifetimes::add(tests, on);

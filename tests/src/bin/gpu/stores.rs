@@ -252,8 +252,7 @@ fn give_away(entry: &Path) -> Result<(), String> {
 
 /// Code with the names of the kernels that would be used, which does nothing.
 fn idle_kernels() -> String {
-    let parameters =
-        ".param .u64 a, .param .u64 b, .param .u64 c, .param .u64 d, .param .u64 e, .param .align 8 .b8 f[16]";
+    let parameters = ".param .u64 a, .param .u64 b, .param .u64 c, .param .u64 d, .param .u64 e, .param .u32 f, .param .align 8 .b8 g[16]";
     let kernels = ["dtc_pack", "dtc_unpack"].map(|name| format!(".visible .entry {name}({parameters}) {{ ret; }}\n"));
     format!(".version 7.0\n.target sm_70\n.address_size 64\n{}", kernels.concat())
 }

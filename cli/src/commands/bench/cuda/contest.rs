@@ -106,8 +106,10 @@ pub struct Arena {
     /// Seconds that the generic kernels took to load, the first time in the process.
     pub load_seconds: f64,
     other_gpu: Gpu,
-    clock: DeviceClock,
-    pattern: Pattern,
+    /// Times of what is enqueued on the device.
+    pub clock: DeviceClock,
+    /// What fills buffers.
+    pub pattern: Pattern,
     memory: DeviceBuffer,
     packed: DeviceBuffer,
     contiguous: DeviceBuffer,

@@ -1,5 +1,6 @@
 //! `dtc bench --backend cuda`: kernels made for types, the generic kernels, and the driver's copy, on one GPU.
 
+mod batches;
 mod cases;
 mod check;
 mod contest;
@@ -25,6 +26,8 @@ pub enum Part {
     Kernels,
     /// Pieces of 64 MiB from odd offsets on
     Fragments,
+    /// The 26 pieces of a halo in one launch, and items of very different sizes
+    Batches,
     /// Launches, small blocking calls, commits
     Latency,
 }
@@ -85,6 +88,13 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
         if let Err(error) = &line.times {
             writeln!(out, "{} {}, {}: {error}", line.direction, line.case, line.contestant.name())?;
         }
+    }
+    if wants(Part::Batches) {
+        tell("batches");
+        let found = batches::measure(&arena, rounds)?;
+        tell("");
+        found.iter().try_for_each(|figure| figures.write(figure.to_json()))?;
+        batches::print(&found, out)?;
     }
     if wants(Part::Latency) {
         tell("latency");

@@ -1,0 +1,257 @@
+//! Many packs and unpacks in one launch.
+
+use crate::OnTier;
+use crate::buffers::{Buffers, expect_equal, poisoned_buffer, random_buffer, read};
+use crate::harness::{Outcome, Tests, expect, text};
+use crate::types;
+use dtc_compiler::datatype::Datatype;
+use dtc_runtime::cuda::{CaptureMode, Stream};
+use dtc_runtime::{BatchCall, Committed, Direction, Tier};
+use dtc_tests::conformance::Expectation;
+use dtc_tests::corpus;
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
+
+pub fn add(tests: &mut Tests, on: &OnTier) {
+    let add = |tests: &mut Tests, name: &str, test: fn(&OnTier) -> Outcome| {
+        let on = on.clone();
+        tests.add(format!("{}: batches: {name}", on.name), move || test(&on));
+    };
+    add(tests, "the corpus, packed", |on| the_corpus(on, Direction::Pack));
+    add(tests, "the corpus, unpacked", |on| the_corpus(on, Direction::Unpack));
+    add(tests, "both directions at once", both_directions);
+    add(tests, "more items than a launch has room for", many);
+    add(tests, "captured before its first use", captured);
+    add(tests, "of nothing", nothing);
+    add(tests, "from threads", threads);
+}
+
+/// Types that a test has room for, and whose unpack is defined.
+fn subjects() -> Vec<Datatype> {
+    let fits = |committed: &Datatype| {
+        let facts = committed.facts();
+        facts.size > 0 && facts.true_extent().unsigned_abs() < 8 << 20 && facts.extent().unsigned_abs() < 8 << 20
+    };
+    let disjoint = |datatype: &Datatype| !Expectation::new(datatype, 3).overlaps;
+    corpus::all()
+        .into_iter()
+        .map(|case| case.datatype)
+        .filter(|datatype| fits(datatype) && disjoint(datatype))
+        .collect()
+}
+
+/// One item, with buffers of its own.
+struct Piece {
+    committed: Committed,
+    buffers: Buffers,
+    from: usize,
+    length: usize,
+}
+
+impl Piece {
+    fn new(on: &OnTier, datatype: &Datatype, rng: &mut SmallRng) -> Result<Piece, String> {
+        let committed = on.engine.commit(datatype);
+        let buffers = Buffers::new(&on.gpu, &committed, rng.random_range(1..=3), rng.random())?;
+        let total = buffers.expected.len();
+        let (from, length) = if rng.random_bool(0.6) {
+            (0, total)
+        } else {
+            let from = rng.random_range(0..total);
+            (from, rng.random_range(1..=total - from))
+        };
+        Ok(Piece { committed, buffers, from, length })
+    }
+
+    /// The call, with its packed bytes at their place among those of all elements.
+    fn call(&self, direction: Direction) -> BatchCall<'_> {
+        self.buffers.batch_call(&self.committed, direction, self.from, self.length)
+    }
+
+    fn prepare(&mut self, direction: Direction) -> Result<(), String> {
+        match direction {
+            Direction::Pack => self.buffers.poison(),
+            Direction::Unpack => self.buffers.offer(),
+        }
+    }
+
+    fn check(&self, direction: Direction) -> Result<(), String> {
+        match direction {
+            Direction::Pack => self.buffers.check_range(self.from, self.length),
+            Direction::Unpack => self.buffers.check_restored(&self.committed, self.from, self.length),
+        }
+    }
+}
+
+/// Enqueues a batch and waits. Every byte that it was to move was moved.
+fn run(on: &OnTier, calls: &[BatchCall]) -> Result<(), String> {
+    let stream = Stream::new(on.gpu.device()).map_err(text)?;
+    // SAFETY: the buffers hold all elements, and live until the stream was waited for.
+    let moved = unsafe { on.engine.enqueue_batch(&stream, calls) }.map_err(text)?;
+    stream.synchronize().map_err(text)?;
+    let wanted: u64 = calls.iter().map(|call| call.max).sum();
+    expect(moved == wanted, || format!("{moved} bytes were moved, expected {wanted}"))
+}
+
+fn the_corpus(on: &OnTier, direction: Direction) -> Outcome {
+    let mut rng = SmallRng::seed_from_u64(3);
+    for some in subjects().chunks(40) {
+        let pieces: Result<Vec<Piece>, String> =
+            some.iter().map(|datatype| Piece::new(on, datatype, &mut rng)).collect();
+        let mut pieces = pieces?;
+        pieces.iter_mut().try_for_each(|piece| piece.prepare(direction))?;
+        run(on, &pieces.iter().map(|piece| piece.call(direction)).collect::<Vec<_>>())?;
+        for (number, piece) in pieces.iter().enumerate() {
+            piece.check(direction).map_err(|fault| format!("item {number}: {fault}"))?;
+        }
+    }
+    Ok(())
+}
+
+fn both_directions(on: &OnTier) -> Outcome {
+    let mut rng = SmallRng::seed_from_u64(4);
+    let datatypes: Vec<Datatype> = types::families(1 << 20)?.into_iter().map(|(_, datatype)| datatype).collect();
+    let mut pieces = Vec::new();
+    for (number, datatype) in datatypes.iter().chain(&datatypes).enumerate() {
+        let direction = if number < datatypes.len() { Direction::Pack } else { Direction::Unpack };
+        pieces.push((Piece::new(on, datatype, &mut rng)?, direction));
+    }
+    for round in 0..3 {
+        pieces.iter_mut().try_for_each(|(piece, direction)| piece.prepare(*direction))?;
+        let calls: Vec<_> = pieces.iter().map(|(piece, direction)| piece.call(*direction)).collect();
+        if round == 1 {
+            let tier = on.engine.prepare_batch(&on.gpu, &calls).map_err(text)?;
+            let wanted = if on.is_compiled() { Tier::Specialised } else { Tier::Generic };
+            expect(tier == wanted, || format!("served by {tier}, expected {wanted}: {:?}", on.gpu.problem()))?;
+        }
+        run(on, &calls)?;
+        for (number, (piece, direction)) in pieces.iter().enumerate() {
+            piece.check(*direction).map_err(|fault| format!("round {round}, item {number}: {fault}"))?;
+        }
+    }
+    Ok(())
+}
+
+/// Items of one byte to 300 KiB; the same batch several times, and then another that differs in one item.
+fn many(on: &OnTier) -> Outcome {
+    const ITEMS: usize = 1500;
+    let (runs, rows) = (on.engine.commit(&types::listed(21, 4000)?), on.engine.commit(&types::rows(21)?));
+    let span = [&runs, &rows].map(|committed| committed.span(1).map_or(0, |(_, high)| high as usize));
+    let stride = span[0].max(span[1]).next_multiple_of(16);
+    let (memory, host) = random_buffer(&on.gpu, stride, 5)?;
+    let mut rng = SmallRng::seed_from_u64(6);
+    let mut wanted = Vec::new();
+    let mut asked = Vec::new();
+    for number in 0..ITEMS {
+        let committed = if number % 2 == 0 { &runs } else { &rows };
+        let total = committed.packed_size(1).map_err(text)?;
+        let from = rng.random_range(0..total);
+        let length = if number % 100 == 0 { total - from } else { rng.random_range(1..=(total - from).min(40)) };
+        let mut packed = vec![0; length as usize];
+        committed.pack(&host, 0, 1, from, &mut packed).map_err(text)?;
+        asked.push((committed, from, wanted.len(), length));
+        wanted.extend_from_slice(&packed);
+    }
+    let mut packed = poisoned_buffer(&on.gpu, wanted.len())?;
+    for round in 0..4 {
+        if round == 3 {
+            // The first item has one byte less.
+            let first = &mut asked[0];
+            first.3 -= 1;
+            wanted[first.3 as usize] = crate::buffers::POISON;
+        }
+        let calls: Vec<BatchCall> = asked
+            .iter()
+            .map(|&(datatype, offset, at, max)| BatchCall {
+                datatype,
+                direction: Direction::Pack,
+                memory: memory.address() as *mut u8,
+                count: 1,
+                offset,
+                packed: (packed.address() + at as u64) as *mut u8,
+                max,
+            })
+            .collect();
+        run(on, &calls)?;
+        expect_equal(&format!("round {round}"), &read(&packed, 0, wanted.len())?, &wanted)?;
+        packed.fill(crate::buffers::POISON).map_err(text)?;
+    }
+    Ok(())
+}
+
+/// A batch is one node of a graph, which runs also when its types are gone.
+fn captured(on: &OnTier) -> Outcome {
+    for items in [7, 60] {
+        let engine = on.fresh_engine();
+        let gpu = engine.gpu(0).map_err(text)?;
+        let committed: Result<Vec<_>, String> =
+            (0..items).map(|number| Ok(engine.commit(&types::rows(300 + number % 5)?))).collect();
+        let committed = committed?;
+        let mut buffers = Vec::new();
+        for committed in &committed {
+            buffers.push(Buffers::new(&gpu, committed, 1, 8)?);
+        }
+        let calls: Vec<_> = committed
+            .iter()
+            .zip(&buffers)
+            .map(|(committed, buffers)| buffers.batch_call(committed, Direction::Pack, 0, buffers.expected.len()))
+            .collect();
+        let stream = Stream::new(gpu.device()).map_err(text)?;
+        stream.begin_capture(CaptureMode::Global).map_err(text)?;
+        // SAFETY: the buffers hold all elements, and live until the last replay.
+        unsafe { engine.enqueue_batch(&stream, &calls) }.map_err(text)?;
+        let graph = stream.end_capture().map_err(text)?;
+        let nodes = graph.nodes().map_err(text)?;
+        expect(nodes.all == 1 && nodes.kernels == 1, || format!("{nodes:?}, expected one kernel"))?;
+        let executable = graph.instantiate().map_err(text)?;
+        drop((committed, engine));
+        for replay in 0..3 {
+            for buffers in &mut buffers {
+                buffers.poison()?;
+            }
+            executable.launch(&stream).map_err(text)?;
+            stream.synchronize().map_err(text)?;
+            for (number, buffers) in buffers.iter().enumerate() {
+                buffers.check().map_err(|fault| format!("replay {replay}, item {number}: {fault}"))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn nothing(on: &OnTier) -> Outcome {
+    run(on, &[])?;
+    let committed = on.engine.commit(&types::rows(3)?);
+    let buffers = Buffers::new(&on.gpu, &committed, 1, 9)?;
+    Ok(run(on, &[buffers.batch_call(&committed, Direction::Pack, 0, 0)])?)
+}
+
+/// Threads that enqueue batches of types they share, each to packed bytes of its own.
+fn threads(on: &OnTier) -> Outcome {
+    let committed: Result<Vec<_>, String> =
+        (0..6).map(|number| Ok(on.engine.commit(&types::listed(400 + number, 700)?))).collect();
+    let committed = committed?;
+    let work = |seed: u64| -> Result<(), String> {
+        let stream = Stream::new(on.gpu.device()).map_err(text)?;
+        let mut all = Vec::new();
+        for committed in committed.iter().cycle().take(4 + 16 * seed as usize) {
+            all.push((committed, Buffers::new(&on.gpu, committed, 1, seed)?));
+        }
+        for _ in 0..10 {
+            all.iter_mut().try_for_each(|(_, buffers)| buffers.poison())?;
+            let calls: Vec<_> = all
+                .iter()
+                .map(|(committed, buffers)| buffers.batch_call(committed, Direction::Pack, 0, buffers.expected.len()))
+                .collect();
+            // SAFETY: the buffers hold all elements, and live until the stream was waited for.
+            unsafe { on.engine.enqueue_batch(&stream, &calls) }.map_err(text)?;
+            stream.synchronize().map_err(text)?;
+            all.iter().try_for_each(|(_, buffers)| buffers.check())?;
+        }
+        Ok(())
+    };
+    std::thread::scope(|scope| {
+        let running: Vec<_> = (0..4).map(|seed| scope.spawn(move || work(seed))).collect();
+        running.into_iter().try_for_each(|thread| thread.join().map_err(|_| "a thread panicked".to_owned())?)
+    })?;
+    Ok(())
+}
