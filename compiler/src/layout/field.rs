@@ -160,29 +160,30 @@ const DIGITS: usize = (u64::BITS - LOWEST_DIGIT).div_ceil(DIGIT) as usize;
 /// Trailing bits of an exponent that most displacements have as zeros.
 const EVEN: u32 = 3;
 
-/// Powers of one base with exponents of 64 bits, from tables of the digits of the exponent.
+/// Powers of one base with unsigned exponents of 64 bits, from tables of the digits of the exponent.
 pub(crate) struct Powers {
-    positive: Tables,
-    negative: Tables,
-}
-
-/// The powers for each value of each digit.
-struct Tables {
     /// Multiples of 8 come first, so that displacements of large elements touch few lines of memory.
     lowest: Box<[Residue; 1 << LOWEST_DIGIT]>,
     digits: Box<[[Residue; 1 << DIGIT]; DIGITS]>,
 }
 
-impl Tables {
-    fn new(base: Residue) -> Tables {
-        let mut tables = Tables {
+/// The same with signed exponents.
+pub(crate) struct SignedPowers {
+    positive: Powers,
+    negative: Powers,
+}
+
+impl Powers {
+    /// Tables for a base that is not 0.
+    pub(crate) fn new(base: Residue) -> Powers {
+        let mut tables = Powers {
             lowest: Box::new([Residue::ONE; 1 << LOWEST_DIGIT]),
             digits: Box::new([[Residue::ONE; 1 << DIGIT]; DIGITS]),
         };
         // The powers of one step, and the next digit's step.
         let mut step = Residue::ONE;
         for exponent in 0..1 << LOWEST_DIGIT {
-            tables.lowest[Tables::place(exponent)] = step;
+            tables.lowest[Powers::place(exponent)] = step;
             step = step * base;
         }
         for table in tables.digits.iter_mut() {
@@ -203,9 +204,10 @@ impl Tables {
         (even >> EVEN | odd << (LOWEST_DIGIT - EVEN)) as usize
     }
 
+    /// The base to an exponent.
     #[inline(always)]
-    fn power(&self, exponent: u64) -> Residue {
-        let (lowest, rest) = (self.lowest[Tables::place(exponent)], exponent >> LOWEST_DIGIT);
+    pub(crate) fn of(&self, exponent: u64) -> Residue {
+        let (lowest, rest) = (self.lowest[Powers::place(exponent)], exponent >> LOWEST_DIGIT);
         if rest == 0 {
             return lowest;
         }
@@ -229,23 +231,17 @@ impl Tables {
     }
 }
 
-impl Powers {
-    /// Tables for a base that is neither 0 nor 1.
-    pub(crate) fn new(base: Residue) -> Powers {
-        Powers { positive: Tables::new(base), negative: Tables::new(base.inverse()) }
+impl SignedPowers {
+    /// Tables for a base that is not 0.
+    pub(crate) fn new(base: Residue) -> SignedPowers {
+        SignedPowers { positive: Powers::new(base), negative: Powers::new(base.inverse()) }
     }
 
-    /// The base to a signed exponent.
+    /// The base to an exponent.
     #[inline]
-    pub(crate) fn signed(&self, exponent: i64) -> Residue {
-        let tables = if exponent < 0 { &self.negative } else { &self.positive };
-        tables.power(exponent.unsigned_abs())
-    }
-
-    /// The base to an unsigned exponent.
-    #[inline]
-    pub(crate) fn unsigned(&self, exponent: u64) -> Residue {
-        self.positive.power(exponent)
+    pub(crate) fn of(&self, exponent: i64) -> Residue {
+        let powers = if exponent < 0 { &self.negative } else { &self.positive };
+        powers.of(exponent.unsigned_abs())
     }
 }
 
@@ -290,12 +286,12 @@ mod tests {
     #[test]
     fn powers_and_sums_agree_with_their_definitions() {
         let base = Residue::new(0x1234_5678_9abc_def0_0fed_cba9_8765_4321);
-        let powers = Powers::new(base);
+        let (powers, signed) = (Powers::new(base), SignedPowers::new(base));
         for exponent in [0u64, 1, 7, 8, 255, 256, 4095, 4096, 65_537, (1 << 21) - 1, 1 << 30, u64::MAX] {
-            assert_eq!(powers.unsigned(exponent), base.power(exponent.into()));
+            assert_eq!(powers.of(exponent), base.power(exponent.into()));
         }
-        assert_eq!(powers.signed(-77) * powers.signed(77), Residue::ONE);
-        assert_eq!(powers.signed(i64::MIN) * base.power(1 << 63), Residue::ONE);
+        assert_eq!(signed.of(-77) * signed.of(77), Residue::ONE);
+        assert_eq!(signed.of(i64::MIN) * base.power(1 << 63), Residue::ONE);
         for terms in 0u64..40 {
             let direct = (0..terms).fold(Residue::ZERO, |sum, k| sum + base.power(k.into()));
             assert_eq!(base.geometric_sum(terms), direct);

@@ -5,7 +5,7 @@
 //! sequence `A` contributes `y^|A| * F(B)`, and streams are geometric sums. So it depends on the sequence alone, not on
 //! how it is written down, and costs time linear in the nodes and list entries of the layout.
 
-use super::field::{Powers, Residue};
+use super::field::{Powers, Residue, SignedPowers};
 use super::{Edge, Layout, Node, Run};
 use std::fmt;
 use std::sync::LazyLock;
@@ -26,7 +26,7 @@ use std::sync::LazyLock;
 /// # Ok::<(), dtc_compiler::layout::ParseError>(())
 /// ```
 pub struct Point {
-    x: Powers,
+    x: SignedPowers,
     y: Powers,
     /// Runs of so many bytes at offset 0.
     short_runs: Box<[RunValue; SHORT_RUN]>,
@@ -60,7 +60,7 @@ impl Point {
             let RunValue { sum, step: steps } = short_runs[bytes - 1];
             short_runs[bytes] = RunValue { sum: sum + steps, step: steps * step };
         }
-        Point { x: Powers::new(x), y: Powers::new(y), short_runs, by_step: step.less_one().inverse() }
+        Point { x: SignedPowers::new(x), y: Powers::new(y), short_runs, by_step: step.less_one().inverse() }
     }
 
     /// The point of printed hashes, caches and bundles: the first digits of the square roots of 2 and 3.
@@ -81,7 +81,7 @@ impl Point {
 
     #[inline(never)]
     fn long_run(&self, bytes: u64) -> RunValue {
-        let step = self.x.unsigned(bytes) * self.y.unsigned(bytes);
+        let step = self.x.of(bytes as i64) * self.y.of(bytes);
         // A geometric sum, divided out where one can divide.
         let divided = step.less_one() * self.by_step;
         let single = self.short_runs[1].step;
@@ -141,7 +141,7 @@ impl Layout {
         for node in &self.nodes {
             values.push(value(node, point, |edge| values[edge.node.index()], |edge| self.measure(edge.node).size));
         }
-        let root = point.x.signed(self.root.offset) * values[self.root.node.index()];
+        let root = point.x.of(self.root.offset) * values[self.root.node.index()];
         Fingerprint(root.value())
     }
 
@@ -168,20 +168,20 @@ impl Layout {
 
 /// The fingerprint of a node at its origin, from those of its children.
 fn value(node: &Node, point: &Point, of: impl Fn(Edge) -> Residue, size: impl Fn(Edge) -> u64) -> Residue {
-    let displaced = |edge: Edge| point.x.signed(edge.offset) * of(edge);
+    let displaced = |edge: Edge| point.x.of(edge.offset) * of(edge);
     match node {
         Node::Dense { count, kind } => point.run(count * kind.size()).sum,
         Node::Stream { count, stride, child } => {
-            let step = point.x.signed(*stride) * point.y.unsigned(size(*child));
+            let step = point.x.of(*stride) * point.y.of(size(*child));
             displaced(*child) * step.geometric_sum(*count)
         }
         // Lists are polynomials in y, evaluated from the last entry to the first. Four entries at a time, so that a
         // product need not wait for the one before.
         Node::Indexed { offsets, child } => {
-            let packed = point.y.unsigned(size(*child));
+            let packed = point.y.of(size(*child));
             let (square, cube) = (packed * packed, packed * packed * packed);
             let fourth = square * square;
-            let power = |offset: i64| point.x.signed(offset);
+            let power = |offset: i64| point.x.of(offset);
             let groups = offsets.chunks_exact(4);
             let rest = groups.remainder().iter().rev();
             let rest = rest.fold(Residue::ZERO, |sum, &offset| sum * packed + power(offset));
@@ -194,7 +194,7 @@ fn value(node: &Node, point: &Point, of: impl Fn(Edge) -> Residue, size: impl Fn
         }
         Node::Runs { runs, kind } => runs_value(runs, kind.size(), point),
         Node::Record { parts } => {
-            let packed_of = |bytes| point.y.unsigned(bytes);
+            let packed_of = |bytes| point.y.of(bytes);
             let mut packed = Last::new(&packed_of);
             parts.iter().rev().fold(Residue::ZERO, |sum, &part| sum * packed.of(size(part)) + displaced(part))
         }
@@ -210,10 +210,10 @@ fn runs_value(runs: &[Run], size: u64, point: &Point) -> Residue {
         let RunValue { sum, step } = point.run(bytes);
         // All bounds lie in the span of the list, which fits 63 bits; behind the last run the value is zero.
         let gap = next.wrapping_sub(run.offset).wrapping_sub(bytes as i64);
-        value = (step * point.x.signed(gap)).times_plus(value, sum);
+        value = (step * point.x.of(gap)).times_plus(value, sum);
         next = run.offset;
     }
-    point.x.signed(next) * value
+    point.x.of(next) * value
 }
 
 #[cfg(test)]
@@ -223,9 +223,10 @@ mod tests {
 
     /// The definition, byte by byte.
     fn direct(layout: &Layout, point: &Point) -> Fingerprint {
-        let sum = layout.displacements().enumerate().fold(Residue::ZERO, |sum, (k, displacement)| {
-            sum + point.x.signed(displacement) * point.y.unsigned(k as u64)
-        });
+        let sum = layout
+            .displacements()
+            .enumerate()
+            .fold(Residue::ZERO, |sum, (k, displacement)| sum + point.x.of(displacement) * point.y.of(k as u64));
         Fingerprint(sum.value())
     }
 
