@@ -210,7 +210,7 @@ impl Run {
             _ => GenericKernel::serving(plan, direction, &asked.call()),
         };
         let blocks = plan.blocks(variant, &asked.call()).expect("a grid");
-        let parameter = compiled.interpreted.parameter(fragment.low, fragment.high);
+        let parameter = compiled.interpreted.program.parameter(fragment.low, fragment.high);
         let program: Vec<u8> = parameter.iter().flat_map(|number| number.to_ne_bytes()).collect();
         let kernel = compiled.interpreted_tables.clone().threads(variant.threads()).extra(&extra(blocks, &program));
         let kernel = kernel.blocks(self.grid(variant, blocks));

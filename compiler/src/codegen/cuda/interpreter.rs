@@ -5,7 +5,7 @@
 //! launch, so that a type can be used on a device before anything was allocated for it.
 
 use super::batch::{self, BATCH_THREADS, GENERIC_BATCH_ENTRY};
-use super::tables::{chunks, starts};
+use super::tables::{append, chunks, starts};
 use super::{CodegenError, render, word_type};
 use crate::layout::{Layout, Node};
 use crate::plan::Direction;
@@ -199,7 +199,8 @@ fn interpreting(
 /// A layout as the generic kernels interpret it.
 #[derive(Clone, Debug)]
 pub struct Interpreted {
-    program: Parameter,
+    /// What the last parameter of a generic kernel is made from.
+    pub program: InterpreterProgram,
     /// What the parameter `tables` points at, on a boundary of 16 bytes; empty when it is not read.
     pub tables: Vec<u8>,
 }
@@ -248,12 +249,18 @@ impl Interpreted {
         for (word, eight) in program.iter_mut().zip(bytes.as_chunks::<8>().0) {
             *word = u64::from_le_bytes(*eight);
         }
-        Interpreted { program, tables }
+        Interpreted { program: InterpreterProgram(program), tables }
     }
+}
 
+/// The nodes of a layout, or where the tables hold them.
+#[derive(Clone, Debug)]
+pub struct InterpreterProgram(Parameter);
+
+impl InterpreterProgram {
     /// The last parameter of a generic kernel, for elements that span these displacements in memory.
     pub fn parameter(&self, low: i64, high: i64) -> Parameter {
-        let mut program = self.program;
+        let mut program = self.0;
         program[0] = low as u64;
         program[1] = high as u64;
         program
@@ -271,27 +278,29 @@ fn encode(layout: &Layout, node: &Node, tables: &mut Vec<u8>) -> Vec<u8> {
         Node::Stream { stride, child, .. } => (1, 0, child.node.index(), size_of(child), *stride, 0, None),
         Node::Indexed { offsets, child } => {
             let table = begin();
-            extend(tables, offsets.iter().map(|offset| (offset + child.offset) as u64));
+            append(tables, offsets.iter().map(|offset| (offset + child.offset).to_le_bytes()));
             (2, offsets.len(), child.node.index(), size_of(child), 0, table, None)
         }
         Node::Runs { runs, kind } => {
             let table = begin();
             let starts = starts(runs, kind.size(), 1);
             let (shift, chunks) = chunks(&starts);
-            extend(tables, starts.into_iter());
-            extend(tables, runs.iter().map(|run| run.offset as u64));
-            chunks.iter().for_each(|&run| tables.extend_from_slice(&(run as u32).to_le_bytes()));
+            append(tables, starts.iter().map(|start| start.to_le_bytes()));
+            append(tables, runs.iter().map(|run| run.offset.to_le_bytes()));
+            append(tables, chunks.iter().map(|&run| (run as u32).to_le_bytes()));
             (3, runs.len(), 0, 1, 0, table, Some(shift))
         }
         Node::Record { parts } => {
             let table = begin();
             let mut at = 0;
-            for part in parts.iter() {
-                extend(tables, std::iter::once(at));
+            let position = |part| {
+                let position = at;
                 at += size_of(part);
-            }
-            extend(tables, parts.iter().map(|part| part.offset as u64));
-            parts.iter().for_each(|part| tables.extend_from_slice(&(part.node.index() as u32).to_le_bytes()));
+                position.to_le_bytes()
+            };
+            append(tables, parts.iter().map(position));
+            append(tables, parts.iter().map(|part| part.offset.to_le_bytes()));
+            append(tables, parts.iter().map(|part| (part.node.index() as u32).to_le_bytes()));
             (4, parts.len(), 0, 1, 0, table, None)
         }
     };
@@ -304,10 +313,6 @@ fn encode(layout: &Layout, node: &Node, tables: &mut Vec<u8>) -> Vec<u8> {
         bytes.extend_from_slice(&number.to_le_bytes());
     }
     bytes
-}
-
-fn extend(tables: &mut Vec<u8>, numbers: impl Iterator<Item = u64>) {
-    numbers.for_each(|number| tables.extend_from_slice(&number.to_le_bytes()));
 }
 
 /// What divides numbers below 2^63 by `size` as a multiplication: `high(at * magic) >> shift`. A shift of 64 stands for a
