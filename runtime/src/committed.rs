@@ -6,9 +6,11 @@ use crate::entry::{Entry, Tier};
 use crate::error::PackError;
 use dtc_compiler::datatype::Facts;
 use dtc_compiler::layout::{Layout, TypeHash};
+use dtc_compiler::operation::Element;
 use dtc_compiler::passes::Report;
 use dtc_compiler::plan::Plan;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A datatype that can be packed with. Cheap to clone, immutable, shared between threads freely.
 ///
@@ -41,7 +43,11 @@ pub struct Committed {
 struct Inner {
     facts: Facts,
     engine: Arc<Shared>,
+    /// One bit for each element that the signature was found not to contradict.
+    elements: AtomicU32,
 }
+
+const _: () = assert!(Element::ALL.len() <= 32, "an element needs a bit");
 
 /// A pointer that threads may carry: each moves other bytes.
 #[derive(Clone, Copy)]
@@ -60,7 +66,7 @@ impl Carried {
 
 impl Committed {
     pub(crate) fn new(entry: Arc<Entry>, facts: Facts, engine: Arc<Shared>) -> Committed {
-        Committed { entry, inner: Arc::new(Inner { facts, engine }) }
+        Committed { entry, inner: Arc::new(Inner { facts, engine, elements: AtomicU32::new(0) }) }
     }
 
     pub(crate) fn entry(&self) -> &Entry {
@@ -449,10 +455,16 @@ impl Committed {
             unsafe { self.one::<PACK>(sides) };
             return size;
         }
-        let take = max.min(count.wrapping_mul(size).saturating_sub(offset));
+        let take = self.take(count, offset, max);
         // SAFETY: the caller's promise.
         unsafe { self.some::<PACK>(sides, count, offset, take) };
         take
+    }
+
+    /// How many bytes a raw call moves.
+    #[inline]
+    pub(crate) fn take(&self, count: u64, offset: u64, max: u64) -> u64 {
+        max.min(count.wrapping_mul(self.entry.shape.size).saturating_sub(offset))
     }
 
     /// Moves one whole element: the call whose overhead shows most, when the element is short. Apart from its callers, it
@@ -463,16 +475,22 @@ impl Committed {
     /// As for [`Committed::run`].
     #[inline(never)]
     unsafe fn one<const PACK: bool>(&self, sides: Sides) {
-        if self.entry.is_lazy() {
-            self.count_use();
-        }
+        self.count_use();
         // SAFETY: the caller's promise.
         unsafe { self.entry.one::<PACK>(sides) };
     }
 
+    /// Counts a call where a lazy kernel may wait for it.
+    #[inline]
+    pub(crate) fn count_use(&self) {
+        if self.entry.is_lazy() {
+            self.count_lazy_use();
+        }
+    }
+
     /// Counts a call; the one that a lazy kernel waits for asks for it.
     #[cold]
-    fn count_use(&self) {
+    fn count_lazy_use(&self) {
         if self.entry.used() {
             self.inner.engine.enqueue(&self.entry);
         }
@@ -504,11 +522,9 @@ impl Committed {
     /// # Safety
     ///
     /// As for [`Committed::run`].
-    unsafe fn some<const PACK: bool>(&self, sides: Sides, count: u64, offset: u64, take: u64) {
+    pub(crate) unsafe fn some<const PACK: bool>(&self, sides: Sides, count: u64, offset: u64, take: u64) {
         if take > 0 {
-            if self.entry.is_lazy() {
-                self.count_use();
-            }
+            self.count_use();
             // SAFETY: the caller's promise.
             unsafe { self.entry.run::<PACK>(sides, count, offset, take) };
         }
@@ -549,8 +565,27 @@ impl Committed {
         asked && origin <= length && origin as u64 >= shape.before && after >= shape.after
     }
 
+    /// Whether the signature leaves it possible that the type consists of such elements.
+    pub(crate) fn may_consist_of(&self, element: Element) -> bool {
+        let bit = 1 << element as u32;
+        let known = &self.inner.elements;
+        // Each bit is a fact of its own, so no order is needed.
+        known.load(Ordering::Relaxed) & bit != 0
+            || !element.contradicts(&self.inner.facts.signature) && {
+                known.fetch_or(bit, Ordering::Relaxed);
+                true
+            }
+    }
+
     /// How many bytes a safe call moves; an error if it must not.
-    fn check(&self, length: usize, origin: usize, count: u64, offset: u64, packed: usize) -> Result<usize, PackError> {
+    pub(crate) fn check(
+        &self,
+        length: usize,
+        origin: usize,
+        count: u64,
+        offset: u64,
+        packed: usize,
+    ) -> Result<usize, PackError> {
         let total = self.packed_size(count)?;
         if origin > length {
             return Err(PackError::Origin { origin, length });

@@ -1,10 +1,10 @@
 //! What equal types share: one canonical layout, one program, one kernel.
 
-use crate::cpu::{self, Kernel, Program, Sides};
+use crate::cpu::{self, Kernel, Program, Run, Sides};
 use crate::gpu::{self, DEVICES, GpuType};
 use dtc_compiler::layout::{Fingerprint, Layout, Point, TypeHash};
 use dtc_compiler::passes::Report;
-use dtc_compiler::plan::{Plan, Target};
+use dtc_compiler::plan::{Level, Plan, Target};
 use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -98,6 +98,16 @@ impl Entry {
 
     pub(crate) fn plan(&self) -> &Plan {
         self.program.plan()
+    }
+
+    /// The instruction set that calls may use.
+    pub(crate) fn level(&self) -> Level {
+        self.target.level
+    }
+
+    /// The run of memory from a packed byte on.
+    pub(crate) fn run_at(&self, position: u64) -> Run {
+        self.program.run_at(position)
     }
 
     /// Compiles the kernel, if it pays and has not been tried.

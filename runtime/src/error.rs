@@ -1,5 +1,6 @@
 //! What can be wrong with a call.
 
+use dtc_compiler::operation::{Element, Reduction};
 use thiserror::Error;
 
 /// Why a pack or unpack did nothing.
@@ -55,4 +56,67 @@ pub enum PackError {
         /// How many elements can be addressed.
         most: u64,
     },
+}
+
+/// Why an accumulation did nothing.
+///
+/// ```
+/// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+/// use dtc_compiler::operation::{Element, Operation, Reduction};
+/// use dtc_runtime::{AccumulateError, Engine};
+/// let mut types = TypeBuilder::new();
+/// let double = types.named(Predefined::DOUBLE);
+/// let double = Engine::new().commit(&types.finish(double));
+/// let sum = Reduction::new(Operation::Sum, Element::F64)?;
+/// let error = double.accumulate(sum, &[0; 7], 0, &mut [0; 8], 0, 1).unwrap_err();
+/// assert_eq!(error, AccumulateError::Multiple { field: "length", element: Element::F64, found: 7 });
+/// assert_eq!(error.to_string(), "length: expected a multiple of the 8 bytes of f64, found 7");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum AccumulateError {
+    /// An unpack would be refused, too.
+    #[error(transparent)]
+    Unpack(#[from] PackError),
+    /// The reduction cannot be computed here: that of long doubles of 80 bits, on a CPU that has none.
+    #[error("operation: expected one that this machine computes, found {0}")]
+    Unsupported(Reduction),
+    /// The fragment begins or ends inside an element, or the type does.
+    #[error("{field}: expected a multiple of the {} bytes of {element}, found {found}", element.size())]
+    Multiple {
+        /// What should be a multiple: `offset`, `length`, or `size of the type`.
+        field: &'static str,
+        /// The element.
+        element: Element,
+        /// Its value in bytes.
+        found: u64,
+    },
+    /// The type consists of other elements.
+    #[error("type: expected elements {0}, found others")]
+    Elements(Element),
+}
+
+/// Why a copy did nothing: what is wrong with which side.
+///
+/// ```
+/// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+/// use dtc_runtime::{Elements, Engine};
+/// let mut types = TypeBuilder::new();
+/// let int = types.named(Predefined::INT);
+/// let int = Engine::new().commit(&types.finish(int));
+/// let source = Elements { memory: &[0; 4][..], origin: 0, count: 1, offset: 5 };
+/// let destination = Elements { memory: &mut [0; 4][..], origin: 0, count: 1, offset: 0 };
+/// let error = int.copy(source, &int, destination, 4).unwrap_err();
+/// assert_eq!(error.to_string(), "source: offset: expected at most 4, found 5");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum CopyError {
+    /// The elements that are read.
+    #[error("source: {0}")]
+    Source(PackError),
+    /// The elements that are written.
+    #[error("destination: {0}")]
+    Destination(PackError),
 }

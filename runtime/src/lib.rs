@@ -27,8 +27,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod accumulate;
 mod cache;
 mod committed;
+mod copy;
 mod cpu;
 pub mod cuda;
 mod engine;
@@ -36,12 +38,14 @@ mod entry;
 mod error;
 mod gpu;
 mod leaves;
+mod piece;
 pub mod store;
 mod worker;
 
 pub use committed::Committed;
+pub use copy::Elements;
 pub use dtc_compiler::plan::Direction;
 pub use engine::{Engine, EngineBuilder, Policy};
 pub use entry::Tier;
-pub use error::PackError;
+pub use error::{AccumulateError, CopyError, PackError};
 pub use gpu::{BatchCall, Gpu, Request, TransferError};

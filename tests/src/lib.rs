@@ -11,6 +11,7 @@ pub mod generate;
 pub mod kernels;
 pub mod memory;
 pub mod nvrtc;
+pub mod reduce;
 pub mod shim;
 pub mod skip;
 pub mod type_map;

@@ -47,6 +47,26 @@ impl Signature {
         self.elements
     }
 
+    /// Whether these are the elements, over and over.
+    ///
+    /// ```
+    /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+    /// use dtc_compiler::layout::Kind;
+    /// let mut types = TypeBuilder::new();
+    /// let pair = types.named(Predefined::DOUBLE_INT);
+    /// let pairs = types.contiguous(5, pair)?;
+    /// let signature = types.facts(pairs).signature;
+    /// assert!(signature.repeats(&[Kind::F64, Kind::I32]));
+    /// assert!(!signature.repeats(&[Kind::F64]));
+    /// # Ok::<(), dtc_compiler::datatype::DatatypeError>(())
+    /// ```
+    pub fn repeats(&self, kinds: &[Kind]) -> bool {
+        let each = |all: Signature, &kind: &Kind| all.then(Signature::of_kind(kind));
+        let copies = self.elements.checked_div(kinds.len() as u64);
+        let repeated = kinds.iter().try_fold(Signature::EMPTY, each).zip(copies);
+        repeated.and_then(|(once, copies)| once.repeat(copies)) == Some(*self)
+    }
+
     /// This signature followed by another; `None` when the elements overflow.
     pub(crate) fn then(self, next: Signature) -> Option<Signature> {
         if self.elements == 0 {

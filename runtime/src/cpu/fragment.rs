@@ -49,7 +49,7 @@ impl Program {
         let Part { offset, step: root, .. } = plan.root();
         // SAFETY: the bytes that are moved are those of the range, divided.
         unsafe {
-            if let Some(Step::Copy { .. }) = plan.repeated(2) {
+            if self.is_contiguous() {
                 let sides = sides.at(offset + skip as i64, skip);
                 return leaf::<PACK>(&Step::Copy { bytes: take }, self.bound(root), sides);
             }

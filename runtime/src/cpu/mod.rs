@@ -4,9 +4,11 @@ mod fragment;
 mod kernel;
 mod memory;
 mod program;
+mod run;
 
 pub(crate) use kernel::{Kernel, compile};
 pub(crate) use program::Program;
+pub(crate) use run::Run;
 
 use crate::leaves;
 use dtc_compiler::plan::Target;

@@ -70,6 +70,8 @@ pub(crate) struct Program {
     root: Root,
     plan: Plan,
     bound: Vec<Bound>,
+    /// Whether any count of elements is one piece of memory.
+    contiguous: bool,
 }
 
 /// The root of a plan with its leaf.
@@ -110,12 +112,17 @@ impl Program {
         let bound = plan.steps().iter().map(bind).collect();
         let Part { offset, step, .. } = plan.root();
         let step = plan.step(step).clone();
-        Program { root: Root { offset, bound: bind(&step), step }, plan, bound }
+        let contiguous = matches!(plan.repeated(2), Some(Step::Copy { .. }));
+        Program { root: Root { offset, bound: bind(&step), step }, plan, bound, contiguous }
     }
 
     #[inline]
     pub(crate) fn plan(&self) -> &Plan {
         &self.plan
+    }
+
+    pub(super) fn is_contiguous(&self) -> bool {
+        self.contiguous
     }
 
     pub(super) fn bound(&self, id: StepId) -> &Bound {

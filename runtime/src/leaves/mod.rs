@@ -13,6 +13,8 @@
 //! | [`TileFn`] | the nest of `PlanesFn`, walked in cache tiles: a matrix sent by columns |
 //! | [`copy`] | one contiguous block |
 //!
+//! [`combine`] has the routines that combine two contiguous blocks by an operation.
+//!
 //! A leaf is chosen once, at commit, by a `select_*` function from the CPU's [`Level`], the block size and whether the footprint
 //! is beyond the cache ([`streaming_threshold`]). The `bytes` argument of a call must be the one that the leaf was selected for:
 //! the common sizes are compiled in and their code never looks at the argument.
@@ -38,6 +40,7 @@
 //! No leaf panics or allocates.
 
 mod block;
+pub mod combine;
 #[cfg(target_arch = "x86_64")]
 mod gather;
 mod level;

@@ -269,7 +269,7 @@ macro_rules! selection {
 #[cfg(target_arch = "x86_64")]
 mod streaming {
     use super::super::block::Block;
-    use super::super::stream;
+    use super::super::{rows, stream};
     use super::{PlanesFn, RowsFn, Shape};
 
     /// Rows packed around the cache.
@@ -303,7 +303,13 @@ mod streaming {
         stride: isize,
     ) {
         // SAFETY: the caller keeps the contract of the leaf, and the features are those of the level.
-        unsafe { stream::pack::<B>(memory, packed, rows, B::new(bytes), stride) }
+        unsafe {
+            if rows * bytes <= stream::SHORT {
+                rows::rows::<B, true>(memory, packed, rows, B::new(bytes), stride);
+            } else {
+                stream::pack::<B>(memory, packed, rows, B::new(bytes), stride);
+            }
+        }
     }
 
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,bmi2")]
@@ -316,10 +322,18 @@ mod streaming {
         stride: isize,
         bytes: usize,
     ) {
+        let short = planes * rows * bytes <= stream::SHORT;
         for plane in 0..planes {
             let memory = memory.wrapping_offset((plane as isize).wrapping_mul(plane_stride));
             // SAFETY: as for rows.
-            unsafe { stream::pack::<B>(memory, packed.add(plane * rows * bytes), rows, B::new(bytes), stride) }
+            unsafe {
+                let packed = packed.add(plane * rows * bytes);
+                if short {
+                    rows::rows::<B, true>(memory, packed, rows, B::new(bytes), stride);
+                } else {
+                    stream::pack::<B>(memory, packed, rows, B::new(bytes), stride);
+                }
+            }
         }
     }
 }

@@ -25,6 +25,9 @@ const BUFFER: usize = 4096;
 /// The longest fill half of the buffer.
 pub(super) const LENGTHS: std::ops::RangeInclusive<u64> = 128..=BUFFER as u64 / 2;
 
+/// Up to so many bytes, a call packs through the cache: pieces of a large type go to small buffers, which are read again soon.
+pub(super) const SHORT: usize = 8192;
+
 /// Room for whole lines.
 #[repr(C, align(64))]
 struct Buffer(core::mem::MaybeUninit<[u8; BUFFER + LINE]>);
