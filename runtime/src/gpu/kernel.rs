@@ -1,6 +1,6 @@
 //! Kernels of one type on one device.
 
-use super::batch::BatchKernel;
+use super::batch::{BatchKernel, Prepared};
 use super::generic::Interpreter;
 use super::on_device::BatchProgram;
 use crate::cuda::DeviceBuffer;
@@ -22,8 +22,8 @@ pub(super) enum Retired {
     Kernel(Arc<Kernel>),
     Interpreter(Arc<Interpreter>),
     Program(Arc<BatchProgram>),
-    Batch(Arc<BatchKernel>),
-    Table(Arc<DeviceBuffer>),
+    Batch(Arc<Prepared>),
+    BatchKernel(Arc<BatchKernel>),
 }
 
 /// A variant that was asked for.

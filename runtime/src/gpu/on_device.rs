@@ -60,7 +60,6 @@ pub(crate) struct GpuType {
     pub(super) plan: GpuPlan,
     shape: Shape,
     origin: i64,
-    interpreted: Interpreted,
     /// Made at the first call that needs it; tried again at the next one if there was no memory.
     interpreter: OnceLock<Arc<Interpreter>>,
     making_interpreter: Mutex<()>,
@@ -94,43 +93,44 @@ impl Drop for GpuType {
 
 impl GpuType {
     pub(crate) fn new(gpu: Arc<Shared>, layout: &Layout, shape: Shape) -> Arc<GpuType> {
-        let plan = GpuPlan::new(layout);
-        let interpreted = Interpreted::new(&plan);
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        let created = Arc::new(GpuType {
+        Arc::new(GpuType {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
             gpu,
             origin: layout.root().offset,
-            plan,
+            plan: GpuPlan::new(layout),
             shape,
-            interpreted,
             interpreter: OnceLock::new(),
             making_interpreter: Mutex::new(()),
             batch_program: OnceLock::new(),
             slots: Default::default(),
             heat: Arc::default(),
-        });
-        match created.gpu.policy {
-            _ if created.gpu.device.check_process().is_err() => {}
-            Policy::Background => created.request_usual(),
-            Policy::Eager | Policy::Always => created.compile_usual(),
-            Policy::Lazy(_) | Policy::Off => {}
+        })
+    }
+
+    /// Asks for the usual kernels, or compiles them, as the policy says. No lock is held meanwhile: a call of another thread
+    /// is served by the generic kernels.
+    pub(crate) fn first_use(self: &Arc<GpuType>) {
+        let policy = self.gpu.policy;
+        let at_once = matches!(policy, Policy::Eager | Policy::Always);
+        if !(at_once || policy == Policy::Background) || !self.plan.allows() || self.gpu.device.check_process().is_err()
+        {
+            return;
         }
-        created
+        // True for the first of several threads.
+        let requested = self.usual().map(|variant| self.slot(&variant).is_some_and(Slot::request));
+        if requested.contains(&true) {
+            if at_once {
+                self.compile(&self.usual());
+            } else {
+                self.enqueue(self.usual().to_vec());
+            }
+        }
     }
 
     /// The kernels of both directions for whole elements between allocations.
     pub(crate) fn usual(&self) -> [Variant; 2] {
         [Direction::Pack, Direction::Unpack].map(|direction| self.plan.usual(direction))
-    }
-
-    fn request_usual(self: &Arc<GpuType>) {
-        if self.plan.allows() {
-            let slots = self.usual().map(|variant| self.slot(&variant).is_some_and(Slot::request));
-            if slots.contains(&true) {
-                self.enqueue(self.usual().to_vec());
-            }
-        }
     }
 
     /// Compiles the usual kernels and waits.
@@ -172,7 +172,10 @@ impl GpuType {
                 }
             }
             Policy::Eager | Policy::Always => {
-                self.compile(&[*variant]);
+                // Where another thread compiles it, the generic kernels serve until it is there.
+                if slot.request() {
+                    self.compile(&[*variant]);
+                }
                 return slot.kernel.get()?.as_ref();
             }
         }
@@ -215,7 +218,7 @@ impl GpuType {
         let function = interpreter.generic.function(kernel)?;
         let tables = interpreter.tables.as_ref().map_or(0, DeviceBuffer::address);
         graph::keep_in_graph(stream, interpreter)?;
-        let mut program = self.interpreted.parameter(bounds.low, bounds.high);
+        let mut program = interpreter.program.parameter(bounds.low, bounds.high);
         let threads = kernel.variant.threads();
         // SAFETY: the caller's promise; a generic kernel ends in a program.
         unsafe { launch(function, stream, &call, tables, blocks, threads, (&raw mut program).cast()) }
@@ -232,8 +235,9 @@ impl GpuType {
             return Ok(interpreter);
         }
         let generic = self.gpu.generic()?.clone();
-        let tables = self.gpu.upload(&self.interpreted.tables)?;
-        Ok(self.interpreter.get_or_init(|| Arc::new(Interpreter { generic, tables })))
+        let Interpreted { program, tables } = Interpreted::new(&self.plan);
+        let tables = self.gpu.upload(&tables)?;
+        Ok(self.interpreter.get_or_init(|| Arc::new(Interpreter { generic, program, tables })))
     }
 
     /// The program that the generic kernel for batches interprets, on the device from the first use on.
@@ -246,7 +250,7 @@ impl GpuType {
         if let Some(program) = self.batch_program.get() {
             return Ok(program);
         }
-        let parameter = self.interpreted.parameter(0, 0);
+        let parameter = interpreter.program.parameter(0, 0);
         let bytes: Vec<u8> = parameter.iter().flat_map(|number| number.to_ne_bytes()).collect();
         let program = DeviceBuffer::holding(&self.gpu.uploads, &bytes)?;
         let tables = interpreter.tables.as_ref().map_or(0, DeviceBuffer::address);

@@ -1,6 +1,7 @@
 //! Runs a test in a process that finds the libraries it should.
 
 use std::ffi::{CString, c_char, c_int, c_long};
+use std::sync::atomic::{AtomicI32, Ordering};
 
 use libloading::os::unix::Library;
 
@@ -28,6 +29,25 @@ pub(crate) use in_child;
 fn stub() -> Library {
     // SAFETY: the stub has no constructors.
     unsafe { Library::new(std::env::var_os("DTC_CUDA_DRIVER").unwrap()).unwrap() }
+}
+
+/// How many compilations began.
+pub fn compiling() -> c_int {
+    number_of_nvrtc("stub_compiling").load(Ordering::SeqCst)
+}
+
+/// Lets compilations end that wait.
+pub fn let_compilations_end() {
+    number_of_nvrtc("stub_may_end").store(1, Ordering::SeqCst);
+}
+
+fn number_of_nvrtc(name: &str) -> &'static AtomicI32 {
+    let name = CString::new(name).unwrap();
+    // SAFETY: the stub has no constructors; it declares an atomic int of that name, and is never closed.
+    unsafe {
+        let library = Box::leak(Box::new(Library::new(std::env::var_os("DTC_NVRTC").unwrap()).unwrap()));
+        &**library.get::<*const AtomicI32>(name.as_bytes_with_nul()).unwrap()
+    }
 }
 
 /// How often a function was called.

@@ -111,6 +111,8 @@ pub struct Variant {
     pub family: Family,
     /// Whether indices need 64 bits.
     pub wide: bool,
+    /// Whether a grid may have fewer blocks than the work, which costs up to a quarter of the speed.
+    pub capped: bool,
 }
 
 /// How the bytes of a layout are moved on a GPU.
@@ -217,7 +219,7 @@ impl GpuPlan {
             Family::Gather | Family::Scatter => end,
             Family::Rows { slots } => self.row.map_or(end, |row| (end / row + 2).saturating_mul(slots)),
         };
-        Variant { direction, family, wide: units >= NARROW }
+        Variant { direction, family, wide: units >= NARROW, capped: false }
     }
 
     /// The kernel that serves whole elements between allocations.
