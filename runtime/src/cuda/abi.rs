@@ -68,6 +68,7 @@ pub(crate) const COMPUTE_CAPABILITY_MINOR: c_int = 76;
 pub(crate) const MAX_SHARED_MEMORY_PER_MULTIPROCESSOR: c_int = 81;
 pub(crate) const PAGEABLE_MEMORY_ACCESS: c_int = 88;
 pub(crate) const MAX_SHARED_MEMORY_PER_BLOCK_OPTIN: c_int = 97;
+pub(crate) const PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES: c_int = 100;
 
 // CUfunction_attribute
 pub(crate) const NUM_REGS: c_int = 4;

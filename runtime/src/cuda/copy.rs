@@ -6,40 +6,6 @@ use super::error::CudaError;
 use super::stream::Stream;
 use std::ffi::c_uint;
 
-/// Enqueues a copy from host to device. From pageable memory it returns when the source was read.
-///
-/// # Safety
-///
-/// Both ranges are valid until the copy is done; while it may run, nobody writes to the source or uses the destination.
-#[cfg_attr(not(test), expect(dead_code, reason = "for transfers between host and device"))]
-pub(crate) unsafe fn to_device(
-    stream: &Stream,
-    destination: u64,
-    source: *const u8,
-    bytes: usize,
-) -> Result<(), CudaError> {
-    let _scope = stream.device().scope()?;
-    // SAFETY: the caller answers for the ranges; stream and context are alive.
-    unsafe { stream.device().driver().copy_to_device_async(destination, source.cast(), bytes, stream.handle()) }
-}
-
-/// Enqueues a copy from device to host. To pageable memory it may return only when the copy is done.
-///
-/// # Safety
-///
-/// As [`to_device`].
-#[cfg_attr(not(test), expect(dead_code, reason = "for transfers between host and device"))]
-pub(crate) unsafe fn to_host(
-    stream: &Stream,
-    destination: *mut u8,
-    source: u64,
-    bytes: usize,
-) -> Result<(), CudaError> {
-    let _scope = stream.device().scope()?;
-    // SAFETY: the caller answers for the ranges; stream and context are alive.
-    unsafe { stream.device().driver().copy_to_host_async(destination.cast(), source, bytes, stream.handle()) }
-}
-
 /// Enqueues a copy within a device.
 ///
 /// # Errors
@@ -65,13 +31,29 @@ pub unsafe fn on_device(stream: &Stream, destination: u64, source: u64, bytes: u
     unsafe { stream.device().driver().copy_on_device_async(destination, source, bytes, stream.handle()) }
 }
 
-/// Enqueues a copy between any two addresses, also of different devices; the driver finds out what they are.
+/// Enqueues a copy between any two addresses, of the host or of any device; the driver finds out what they are. From pageable
+/// memory it returns when the source was read, and to pageable memory perhaps only when the copy is done.
+///
+/// # Errors
+///
+/// The driver refuses.
 ///
 /// # Safety
 ///
-/// As [`to_device`].
-#[cfg_attr(not(test), expect(dead_code, reason = "for transfers between devices"))]
-pub(crate) unsafe fn between(stream: &Stream, destination: u64, source: u64, bytes: usize) -> Result<(), CudaError> {
+/// As [`on_device`].
+///
+/// ```
+/// # use dtc_runtime::cuda::{Device, DeviceBuffer, PinnedBuffer, Stream, copy};
+/// if let Ok(device) = Device::get(0) {
+///     let stream = Stream::new(&device)?;
+///     let (buffer, pinned) = (DeviceBuffer::new(&device, 8)?, PinnedBuffer::new(&device, 8)?);
+///     // SAFETY: both buffers are as long, and live until the stream was waited for.
+///     unsafe { copy::between(&stream, buffer.address(), pinned.address(), 8)? };
+///     stream.synchronize()?;
+/// }
+/// # Ok::<(), dtc_runtime::cuda::CudaError>(())
+/// ```
+pub unsafe fn between(stream: &Stream, destination: u64, source: u64, bytes: usize) -> Result<(), CudaError> {
     let _scope = stream.device().scope()?;
     // SAFETY: the caller answers for the ranges; stream and context are alive.
     unsafe { stream.device().driver().copy_async(destination, source, bytes, stream.handle()) }
@@ -134,7 +116,7 @@ pub(crate) struct Rows {
 ///
 /// # Safety
 ///
-/// As [`to_device`], for all rows.
+/// As [`on_device`], for all rows.
 #[cfg_attr(not(test), expect(dead_code, reason = "for plans that are copies and no kernel"))]
 pub(crate) unsafe fn rows(
     stream: &Stream,
@@ -183,7 +165,7 @@ pub(crate) struct Slices {
 ///
 /// # Safety
 ///
-/// As [`to_device`], for all rows.
+/// As [`on_device`], for all rows.
 #[cfg_attr(not(test), expect(dead_code, reason = "for plans that are copies and no kernel"))]
 pub(crate) unsafe fn slices(
     stream: &Stream,
@@ -233,7 +215,7 @@ pub(crate) unsafe fn slices(
 ///
 /// # Safety
 ///
-/// As [`to_device`], for all copies.
+/// As [`on_device`], for all copies.
 #[cfg_attr(not(test), expect(dead_code, reason = "for plans that are copies and no kernel"))]
 pub(crate) unsafe fn batch(
     stream: &Stream,

@@ -193,7 +193,7 @@ impl GpuType {
             let place = memory.wrapping_add(self.origin as u64).wrapping_add(first);
             let (to, from) = if direction == Direction::Pack { (packed, place) } else { (place, packed) };
             // SAFETY: the caller's promise.
-            return unsafe { copy::on_device(stream, to, from, bytes as usize) };
+            return unsafe { copy::between(stream, to, from, bytes as usize) };
         }
         let call = Call { memory, packed, first, bytes };
         let bounds = self.bounds(asked.count);

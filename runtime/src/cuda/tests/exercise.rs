@@ -3,9 +3,9 @@
 use crate::cuda::copy::{self, Place, Rows, Slices};
 use crate::cuda::graph::{keep_in_graph, release_dropped};
 use crate::cuda::module::{Function, Module};
-use crate::cuda::pointer::{self, PointerInfo, PointerKind};
+use crate::cuda::pointer::{self, PointerInfo};
 use crate::cuda::{
-    CaptureMode, CaptureStatus, CudaError, Device, DeviceBuffer, Event, NodeCounts, PinnedBuffer, Stream,
+    CaptureMode, CaptureStatus, CudaError, Device, DeviceBuffer, Event, MemoryKind, NodeCounts, PinnedBuffer, Stream,
 };
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -46,19 +46,19 @@ pub(super) fn pointers(device: &Device) {
     let pinned = PinnedBuffer::new(device, 100).unwrap();
     let at = |address: u64| pointer::classify(std::ptr::without_provenance(address as usize)).unwrap();
     let info = at(memory.address() + 99);
-    assert_eq!(info.kind, PointerKind::Device(device.info().ordinal));
+    assert_eq!(info.kind, MemoryKind::Device(device.info().ordinal));
     // The driver may round the length of an allocation up.
     assert!(info.range_start == memory.address() && info.range_bytes >= 100, "{info:?}");
     assert_eq!(info.device_address, memory.address() + 99);
     let info = at(managed.address());
-    assert!(info.kind == PointerKind::Managed && info.range_start == managed.address(), "{info:?}");
+    assert!(info.kind == MemoryKind::Managed && info.range_start == managed.address(), "{info:?}");
     let info = at(pinned.as_ptr().addr() as u64 + 1);
-    assert_eq!((info.kind, info.device_address), (PointerKind::Pinned, pinned.address() + 1));
+    assert_eq!((info.kind, info.device_address), (MemoryKind::Pinned, pinned.address() + 1));
     assert!(info.range_bytes >= 100);
     let boxed = Box::new(0_u8);
     for pageable in [&raw const *boxed, std::ptr::null()] {
         let PointerInfo { kind, buffer_id, range_bytes, .. } = pointer::classify(pageable).unwrap();
-        assert_eq!((kind, buffer_id, range_bytes), (PointerKind::Pageable, 0, 0));
+        assert_eq!((kind, buffer_id, range_bytes), (MemoryKind::Pageable, 0, 0));
     }
     let id = at(memory.address()).buffer_id;
     drop(memory);
@@ -75,10 +75,10 @@ pub(super) fn copies(device: &Device) -> bool {
     let (one, two) = (first.address(), second.address());
     // SAFETY: all ranges lie within live buffers, which nobody uses before the stream is synchronised.
     unsafe {
-        copy::to_device(&stream, one, source.as_ptr(), 24).unwrap();
+        copy::between(&stream, one, source.as_ptr().addr() as u64, 24).unwrap();
         copy::on_device(&stream, two, one + 12, 12).unwrap();
         copy::between(&stream, two + 12, one, 12).unwrap();
-        copy::to_host(&stream, read.as_mut_ptr(), two, 24).unwrap();
+        copy::between(&stream, read.as_mut_ptr().expose_provenance() as u64, two, 24).unwrap();
         stream.synchronize().unwrap();
         assert_eq!(&read[..12], &source[12..]);
         assert_eq!(&read[12..], &source[..12]);

@@ -23,6 +23,7 @@ mod sanitizer;
 mod shapes;
 mod spinning;
 mod stores;
+mod transfers;
 mod types;
 
 use dtc_runtime::{Engine, Gpu, Policy};
@@ -100,6 +101,7 @@ fn add_of_tier(tests: &mut Tests, on: &OnTier) {
     spinning::add(tests, on);
     places::add(tests, on);
     lifetimes::add(tests, on);
+    transfers::add(tests, on);
     devices::add(tests, on);
     contexts::add(tests, on);
     forks::add(tests, on);
