@@ -88,6 +88,7 @@ pub(crate) const ATTACH_GLOBAL: c_uint = 1;
 // CUmemorytype
 pub(crate) const MEMORY_HOST: c_uint = 1;
 pub(crate) const MEMORY_DEVICE: c_uint = 2;
+pub(crate) const MEMORY_UNIFIED: c_uint = 4;
 
 // CUpointer_attribute
 pub(crate) const POINTER_MEMORY_TYPE: c_int = 2;

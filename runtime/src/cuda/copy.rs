@@ -4,7 +4,6 @@
 use super::abi::*;
 use super::error::CudaError;
 use super::stream::Stream;
-use std::ffi::c_uint;
 
 /// Enqueues a copy within a device.
 ///
@@ -84,30 +83,11 @@ pub unsafe fn fill(stream: &Stream, destination: u64, value: u8, bytes: usize) -
     unsafe { stream.device().driver().fill_async(destination, value, bytes, stream.handle()) }
 }
 
-/// One end of a copy.
-#[cfg_attr(not(test), expect(dead_code, reason = "for plans that are copies and no kernel"))]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// Host memory, pinned or pageable.
-    Host(*mut u8),
-    /// Memory of a device, or managed memory.
-    Device(u64),
-}
-
-impl Place {
-    fn parts(self) -> (c_uint, *mut u8, DevicePointer) {
-        match self {
-            Place::Host(address) => (MEMORY_HOST, address, 0),
-            Place::Device(address) => (MEMORY_DEVICE, std::ptr::null_mut(), address),
-        }
-    }
-}
-
 /// Rows at a constant distance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rows {
-    /// The first byte of the first row.
-    pub(crate) place: Place,
+    /// The first byte of the first row, of the host or of any device.
+    pub(crate) address: u64,
     /// Bytes from one row to the next; at least a row, at most what the device allows (2 GiB).
     pub(crate) pitch: usize,
 }
@@ -117,7 +97,6 @@ pub(crate) struct Rows {
 /// # Safety
 ///
 /// As [`on_device`], for all rows.
-#[cfg_attr(not(test), expect(dead_code, reason = "for plans that are copies and no kernel"))]
 pub(crate) unsafe fn rows(
     stream: &Stream,
     destination: Rows,
@@ -126,21 +105,19 @@ pub(crate) unsafe fn rows(
     row_count: usize,
 ) -> Result<(), CudaError> {
     let _scope = stream.device().scope()?;
-    let (source_memory, source_host, source_device) = source.place.parts();
-    let (destination_memory, destination_host, destination_device) = destination.place.parts();
     let copy = Memcpy2D {
         source_x: 0,
         source_y: 0,
-        source_memory,
-        source_host: source_host.cast(),
-        source_device,
+        source_memory: MEMORY_UNIFIED,
+        source_host: std::ptr::null(),
+        source_device: source.address,
         source_array: std::ptr::null_mut(),
         source_pitch: source.pitch,
         destination_x: 0,
         destination_y: 0,
-        destination_memory,
-        destination_host: destination_host.cast(),
-        destination_device,
+        destination_memory: MEMORY_UNIFIED,
+        destination_host: std::ptr::null_mut(),
+        destination_device: destination.address,
         destination_array: std::ptr::null_mut(),
         destination_pitch: destination.pitch,
         width: row_bytes,
@@ -153,8 +130,8 @@ pub(crate) unsafe fn rows(
 /// Slices of rows, both at constant distances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Slices {
-    /// The first byte of the first row of the first slice.
-    pub(crate) place: Place,
+    /// The first byte of the first row of the first slice, of the host or of any device.
+    pub(crate) address: u64,
     /// Bytes from one row to the next.
     pub(crate) pitch: usize,
     /// From one slice to the next, in rows: a slice's distance must be a multiple of a row's.
@@ -166,7 +143,6 @@ pub(crate) struct Slices {
 /// # Safety
 ///
 /// As [`on_device`], for all rows.
-#[cfg_attr(not(test), expect(dead_code, reason = "for plans that are copies and no kernel"))]
 pub(crate) unsafe fn slices(
     stream: &Stream,
     destination: Slices,
@@ -176,16 +152,14 @@ pub(crate) unsafe fn slices(
     slice_count: usize,
 ) -> Result<(), CudaError> {
     let _scope = stream.device().scope()?;
-    let (source_memory, source_host, source_device) = source.place.parts();
-    let (destination_memory, destination_host, destination_device) = destination.place.parts();
     let copy = Memcpy3D {
         source_x: 0,
         source_y: 0,
         source_z: 0,
         source_lod: 0,
-        source_memory,
-        source_host: source_host.cast(),
-        source_device,
+        source_memory: MEMORY_UNIFIED,
+        source_host: std::ptr::null(),
+        source_device: source.address,
         source_array: std::ptr::null_mut(),
         reserved0: std::ptr::null_mut(),
         source_pitch: source.pitch,
@@ -194,9 +168,9 @@ pub(crate) unsafe fn slices(
         destination_y: 0,
         destination_z: 0,
         destination_lod: 0,
-        destination_memory,
-        destination_host: destination_host.cast(),
-        destination_device,
+        destination_memory: MEMORY_UNIFIED,
+        destination_host: std::ptr::null_mut(),
+        destination_device: destination.address,
         destination_array: std::ptr::null_mut(),
         reserved1: std::ptr::null_mut(),
         destination_pitch: destination.pitch,
@@ -216,7 +190,6 @@ pub(crate) unsafe fn slices(
 /// # Safety
 ///
 /// As [`on_device`], for all copies.
-#[cfg_attr(not(test), expect(dead_code, reason = "for plans that are copies and no kernel"))]
 pub(crate) unsafe fn batch(
     stream: &Stream,
     destinations: &mut [u64],

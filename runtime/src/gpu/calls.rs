@@ -1,5 +1,6 @@
 //! The calls of a committed type on data in any memory.
 
+use super::copies::Multiprocessors;
 use super::on_device::{GpuType, Move};
 use super::request::{Request, TransferError};
 use super::{DEVICES, Gpu};
@@ -270,7 +271,9 @@ impl Committed {
         let bytes = self.length(count, offset, max);
         if bytes > 0 {
             let gpu = self.engine().gpu(stream.device().info().ordinal)?;
-            let asked = Move { direction, memory: memory as u64, packed: packed as u64, count, first: offset, bytes };
+            let (memory, packed) = (memory as u64, packed as u64);
+            let multiprocessors = Multiprocessors::All;
+            let asked = Move { direction, memory, packed, count, first: offset, bytes, multiprocessors };
             // SAFETY: the caller's promise.
             unsafe { self.on_device(&gpu).launch(stream, &asked)? };
         }

@@ -7,6 +7,7 @@
 mod batch;
 mod calls;
 mod compile;
+mod copies;
 mod generic;
 mod idle;
 mod kernel;
@@ -15,6 +16,7 @@ mod request;
 mod transfer;
 
 pub use batch::BatchCall;
+pub use copies::Multiprocessors;
 pub use request::{Request, TransferError};
 pub use transfer::{Between, Choice, TransferCase, TransferModel, Way};
 

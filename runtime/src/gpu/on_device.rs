@@ -1,6 +1,7 @@
 //! One type on one device: its plan, its kernels, and how a call is launched.
 
 use super::Shared;
+use super::copies::{self, Multiprocessors};
 use super::generic::Interpreter;
 use super::kernel::{Kernel, Retired, Slot};
 use crate::cuda::module::Function;
@@ -33,6 +34,8 @@ pub(crate) struct Move {
     pub(crate) first: u64,
     /// How many bytes to move, at least 1.
     pub(crate) bytes: u64,
+    /// Which multiprocessors may be used.
+    pub(crate) multiprocessors: Multiprocessors,
 }
 
 /// What the elements of a call span in memory, as kernels read it.
@@ -196,32 +199,52 @@ impl GpuType {
             return unsafe { copy::between(stream, to, from, bytes as usize) };
         }
         let call = Call { memory, packed, first, bytes };
+        let most = match asked.multiprocessors {
+            Multiprocessors::None => {
+                if let Some(copies) = self.plan.copies(&call) {
+                    // SAFETY: the caller's promise.
+                    return unsafe { copies::enqueue(stream, direction, &copies, memory, packed) };
+                }
+                u32::MAX
+            }
+            Multiprocessors::AtMost(most) => most.max(1),
+            Multiprocessors::All => u32::MAX,
+        };
         let bounds = self.bounds(asked.count);
         if self.plan.allows() {
             let variant = self.plan.variant(direction, &call);
+            let blocks = self.plan.blocks(&variant, &call);
+            let variant = Variant { capped: blocks.is_some_and(|blocks| blocks > most), ..variant };
             if let Some(kernel) = self.serving(&variant)
-                && let Some(blocks) = self.plan.blocks(&variant, &call)
+                && let Some(blocks) = blocks
             {
                 graph::keep_in_graph(stream, kernel)?;
                 let tables = kernel.tables.as_ref().map_or(0, |tables| tables.address());
                 let mut bounds = bounds;
-                let parameter = (&raw mut bounds).cast();
+                let last = (&raw mut bounds).cast();
+                let grid = Grid { work: blocks, blocks: blocks.min(most), threads: variant.threads() };
                 // SAFETY: the caller's promise; a compiled kernel ends in bounds.
-                return unsafe {
-                    launch(&kernel.function, stream, &call, tables, blocks, variant.threads(), parameter)
-                };
+                return unsafe { launch(&kernel.function, stream, &call, tables, grid, last) };
             }
         }
-        let kernel = GenericKernel::serving(&self.plan, direction, &call);
-        let blocks = self.plan.blocks(&kernel.variant, &call).ok_or(CudaError::GridTooLarge { bytes })?;
+        let too_large = CudaError::GridTooLarge { bytes };
+        let mut kernel = GenericKernel::serving(&self.plan, direction, &call);
+        let mut blocks = self.plan.blocks(&kernel.variant, &call).ok_or_else(|| too_large.clone())?;
+        if blocks > most {
+            kernel = GenericKernel::capped(direction);
+            blocks = self.plan.blocks(&kernel.variant, &call).ok_or(too_large)?;
+        }
         let interpreter = self.interpreter()?;
         let function = interpreter.generic.function(kernel)?;
         let tables = interpreter.tables.as_ref().map_or(0, DeviceBuffer::address);
         graph::keep_in_graph(stream, interpreter)?;
         let mut program = interpreter.program.parameter(bounds.low, bounds.high);
-        let threads = kernel.variant.threads();
+        let last = (&raw mut program).cast();
+        // Only the capped kernels take several blocks of the work.
+        let grid = if kernel.variant.capped { blocks.min(most) } else { blocks };
+        let grid = Grid { work: blocks, blocks: grid, threads: kernel.variant.threads() };
         // SAFETY: the caller's promise; a generic kernel ends in a program.
-        unsafe { launch(function, stream, &call, tables, blocks, threads, (&raw mut program).cast()) }
+        unsafe { launch(function, stream, &call, tables, grid, last) }
     }
 
     /// The generic kernels, and the lists that they read, on the device from the first use on.
@@ -268,6 +291,16 @@ impl GpuType {
     }
 }
 
+/// The shape of a launch.
+struct Grid {
+    /// Blocks of the work.
+    work: u32,
+    /// Blocks of the grid.
+    blocks: u32,
+    /// Threads of a block.
+    threads: u32,
+}
+
 /// Launches a kernel with the parameters that all of them have.
 ///
 /// # Safety
@@ -278,12 +311,11 @@ unsafe fn launch(
     stream: &Stream,
     call: &Call,
     tables: u64,
-    blocks: u32,
-    threads: u32,
+    grid: Grid,
     last: *mut c_void,
 ) -> Result<(), CudaError> {
     let Call { mut memory, mut packed, mut first, mut bytes } = *call;
-    let (mut tables, mut work) = (tables, blocks);
+    let (mut tables, mut work) = (tables, grid.work);
     let mut parameters: [*mut c_void; 7] = [
         (&raw mut memory).cast(),
         (&raw mut packed).cast(),
@@ -294,5 +326,5 @@ unsafe fn launch(
         last,
     ];
     // SAFETY: the caller's promise; the parameters have the types of every kernel's.
-    unsafe { function.launch(stream, [blocks, 1, 1], [threads, 1, 1], 0, &mut parameters) }
+    unsafe { function.launch(stream, [grid.blocks, 1, 1], [grid.threads, 1, 1], 0, &mut parameters) }
 }

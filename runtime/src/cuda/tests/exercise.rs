@@ -1,6 +1,6 @@
 //! What works alike on a stub and on a device.
 
-use crate::cuda::copy::{self, Place, Rows, Slices};
+use crate::cuda::copy::{self, Rows, Slices};
 use crate::cuda::graph::{keep_in_graph, release_dropped};
 use crate::cuda::module::{Function, Module};
 use crate::cuda::pointer::{self, PointerInfo};
@@ -85,15 +85,15 @@ pub(super) fn copies(device: &Device) -> bool {
 
         // The left half of 4 rows of 6, packed.
         copy::fill(&stream, two, 99, 24).unwrap();
-        let rows = Rows { place: Place::Device(one), pitch: 6 };
-        copy::rows(&stream, Rows { place: Place::Device(two), pitch: 3 }, rows, 3, 4).unwrap();
+        let rows = Rows { address: one, pitch: 6 };
+        copy::rows(&stream, Rows { address: two, pitch: 3 }, rows, 3, 4).unwrap();
         stream.synchronize().unwrap();
         second.read(0, &mut read).unwrap();
         assert_eq!(read[..13], [0, 1, 2, 6, 7, 8, 12, 13, 14, 18, 19, 20, 99]);
 
         // The first 2 of 3 columns in 2 of 3 rows of 2 slices, to the host.
-        let slices = Slices { place: Place::Device(one), pitch: 3, rows_per_slice: 3 };
-        let packed = Slices { place: Place::Host(read.as_mut_ptr()), pitch: 2, rows_per_slice: 2 };
+        let slices = Slices { address: one, pitch: 3, rows_per_slice: 3 };
+        let packed = Slices { address: read.as_mut_ptr().expose_provenance() as u64, pitch: 2, rows_per_slice: 2 };
         copy::slices(&stream, packed, slices, 2, 2, 2).unwrap();
         stream.synchronize().unwrap();
         assert_eq!(read[..8], [0, 1, 3, 4, 9, 10, 12, 13]);

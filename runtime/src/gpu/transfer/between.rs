@@ -1,5 +1,6 @@
 //! Calls between kinds of memory that the caller knows, or asks about.
 
+use super::super::copies::Multiprocessors;
 use super::super::request::{Request, TransferError};
 use super::{Asked, Sides};
 use crate::committed::Committed;
@@ -27,6 +28,7 @@ use dtc_compiler::plan::Direction;
 pub struct Between<'a> {
     committed: &'a Committed,
     sides: Sides,
+    multiprocessors: Multiprocessors,
 }
 
 impl Committed {
@@ -43,13 +45,28 @@ impl Committed {
     /// }
     /// ```
     pub fn between(&self, memory: Option<MemoryKind>, packed: Option<MemoryKind>) -> Between<'_> {
-        Between { committed: self, sides: Sides { memory, packed } }
+        Between { committed: self, sides: Sides { memory, packed }, multiprocessors: Multiprocessors::All }
     }
 }
 
 impl Between<'_> {
-    fn asked(direction: Direction, memory: *const u8, packed: *const u8, count: u64, offset: u64, max: u64) -> Asked {
-        Asked { direction, memory, packed, count, offset, max }
+    /// The same calls with no more of the device's multiprocessors than that.
+    ///
+    /// See [`Multiprocessors`] for an example.
+    pub fn on(self, multiprocessors: Multiprocessors) -> Self {
+        Between { multiprocessors, ..self }
+    }
+
+    fn asked(
+        &self,
+        direction: Direction,
+        memory: *const u8,
+        packed: *const u8,
+        count: u64,
+        offset: u64,
+        max: u64,
+    ) -> Asked {
+        Asked { direction, memory, packed, count, offset, max, multiprocessors: self.multiprocessors }
     }
 
     /// Packs, and returns when the bytes are there: [`Committed::pack_any`].
@@ -71,7 +88,7 @@ impl Between<'_> {
         packed: *mut u8,
         max: u64,
     ) -> Result<u64, TransferError> {
-        let asked = Between::asked(Direction::Pack, source, packed, count, offset, max);
+        let asked = self.asked(Direction::Pack, source, packed, count, offset, max);
         // SAFETY: the caller's promise.
         unsafe { self.committed.between_kinds(&asked, self.sides, true)?.wait() }
     }
@@ -95,7 +112,7 @@ impl Between<'_> {
         count: u64,
         offset: u64,
     ) -> Result<u64, TransferError> {
-        let asked = Between::asked(Direction::Unpack, destination, packed, count, offset, length);
+        let asked = self.asked(Direction::Unpack, destination, packed, count, offset, length);
         // SAFETY: the caller's promise.
         unsafe { self.committed.between_kinds(&asked, self.sides, true)?.wait() }
     }
@@ -119,7 +136,7 @@ impl Between<'_> {
         packed: *mut u8,
         max: u64,
     ) -> Result<Request, TransferError> {
-        let asked = Between::asked(Direction::Pack, source, packed, count, offset, max);
+        let asked = self.asked(Direction::Pack, source, packed, count, offset, max);
         // SAFETY: the caller's promise.
         unsafe { self.committed.between_kinds(&asked, self.sides, false) }
     }
@@ -143,7 +160,7 @@ impl Between<'_> {
         count: u64,
         offset: u64,
     ) -> Result<Request, TransferError> {
-        let asked = Between::asked(Direction::Unpack, destination, packed, count, offset, length);
+        let asked = self.asked(Direction::Unpack, destination, packed, count, offset, length);
         // SAFETY: the caller's promise.
         unsafe { self.committed.between_kinds(&asked, self.sides, false) }
     }
@@ -178,7 +195,7 @@ impl Between<'_> {
         packed: *mut u8,
         max: u64,
     ) -> Result<u64, TransferError> {
-        let asked = Between::asked(Direction::Pack, source, packed, count, offset, max);
+        let asked = self.asked(Direction::Pack, source, packed, count, offset, max);
         // SAFETY: the caller's promise.
         unsafe { self.committed.enqueue_transfer(stream, &asked, self.sides) }
     }
@@ -203,7 +220,7 @@ impl Between<'_> {
         count: u64,
         offset: u64,
     ) -> Result<u64, TransferError> {
-        let asked = Between::asked(Direction::Unpack, destination, packed, count, offset, length);
+        let asked = self.asked(Direction::Unpack, destination, packed, count, offset, length);
         // SAFETY: the caller's promise.
         unsafe { self.committed.enqueue_transfer(stream, &asked, self.sides) }
     }

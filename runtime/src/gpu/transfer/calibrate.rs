@@ -1,6 +1,7 @@
 //! Measuring what transfers cost on this machine.
 
 use super::super::Gpu;
+use super::super::copies::Multiprocessors;
 use super::super::request::{Request, TransferError};
 use super::fragments::Fragment;
 use super::model::{Line, Path, RUNS, TransferModel};
@@ -138,6 +139,7 @@ impl Bench<'_> {
             count: LARGE / committed.layout().size(),
             offset: 0,
             max: bytes,
+            multiprocessors: Multiprocessors::All,
         };
         let fragment = Fragment { first: 0, bytes, place: Place::known(memory_kind) };
         // SAFETY: the buffers are as long as the elements and their packed bytes, and of these kinds; nobody looks at what

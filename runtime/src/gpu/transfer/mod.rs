@@ -22,6 +22,7 @@ pub(crate) use lanes::{Lanes, Ring, Stage};
 pub(crate) use pipeline::Pipeline;
 
 use super::Gpu;
+use super::copies::Multiprocessors;
 use super::on_device::Move;
 use super::request::{Part, Request, TransferError};
 use crate::committed::Committed;
@@ -53,6 +54,7 @@ pub(super) struct Asked {
     /// The first packed byte.
     pub(super) offset: u64,
     pub(super) max: u64,
+    pub(super) multiprocessors: Multiprocessors,
 }
 
 impl Asked {
@@ -66,6 +68,7 @@ impl Asked {
             count: self.count,
             first,
             bytes,
+            multiprocessors: self.multiprocessors,
         }
     }
 

@@ -15,6 +15,7 @@ mod fragments;
 mod harness;
 mod launches;
 mod lifetimes;
+mod occupancy;
 mod places;
 mod policies;
 mod raw;
@@ -98,6 +99,7 @@ fn add_of_tier(tests: &mut Tests, on: &OnTier) {
     requests::add(tests, on);
     captures::add(tests, on);
     batches::add(tests, on);
+    occupancy::add(tests, on);
     spinning::add(tests, on);
     places::add(tests, on);
     lifetimes::add(tests, on);
