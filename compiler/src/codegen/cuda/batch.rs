@@ -108,7 +108,7 @@ pub struct BatchProgram {
 /// use dtc_compiler::layout::Layout;
 /// use dtc_compiler::plan::{Direction, gpu::GpuPlan};
 /// let plan = |offset| {
-///     let text = format!("layout lb 0 extent 99 {{\n  %0 = dense 8 x byte\n  %1 = stream 4 x 16 of %0\n  root {offset} + %1\n}}");
+///     let text = format!("layout lb 0 extent 99 {{\n  %0 = dense 8 x byte\n  %1 = stream 4 x 16 of %0\n  root {offset}: %1\n}}");
 ///     Layout::parse(&text).map(|layout| GpuPlan::new(&layout))
 /// };
 /// let (low, high) = (plan(16)?, plan(32)?);

@@ -5,11 +5,13 @@
 //! What a plan decides is the [`Family`] of kernel and its launch shape, for a [`Direction`] and for the alignment and
 //! range of a [`Call`].
 
+mod copies;
 mod cost;
 mod grain;
 mod print;
 mod tiles;
 
+pub use copies::{Copies, MOST_COPIES};
 pub use cost::Shape;
 pub use grain::Grain;
 pub use tiles::Tiles;
