@@ -62,14 +62,17 @@ impl Passage<'_> {
         let span = committed.span(group).map_or(0, |(low, high)| high - low);
         let fragment = wanted.min(FRAGMENT_BYTES);
         let [memory_bytes, packed_bytes] = [span as usize + ALIGNMENT, fragment as usize];
-        for (kind, needed, what) in [(kinds[0], memory_bytes, "elements"), (kinds[1], packed_bytes, "packed bytes")] {
+        let elements = if group == 1 { "an element".to_owned() } else { format!("{group} elements") };
+        let needs = if kinds[0] == kinds[1] {
+            vec![(kinds[0], memory_bytes + packed_bytes, format!("{elements} and {fragment} packed bytes"))]
+        } else {
+            vec![(kinds[0], memory_bytes, elements), (kinds[1], packed_bytes, "packed bytes".to_owned())]
+        };
+        for (kind, needed, what) in needs {
             let MemoryKind::Device(ordinal) = kind else { continue };
-            let shared = if kinds[0] == kinds[1] { memory_bytes + packed_bytes } else { needed };
-            let device = Device::get(ordinal)?;
-            let (free, _) = device.memory()?;
-            if shared > free {
-                let one = if group == 1 { ", of which one spans that" } else { "" };
-                let expected = format!("{shared} bytes for {what}{one}");
+            let (free, _) = Device::get(ordinal)?.memory()?;
+            if needed > free {
+                let expected = format!("{needed} bytes for {what}");
                 let found = format!("{} that are free", report::bytes(free as u64));
                 return Err(Failure::data(format_args!("memory of GPU {ordinal}"), expected, found));
             }
