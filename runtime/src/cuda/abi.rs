@@ -85,6 +85,9 @@ pub(crate) const HOST_ALLOC_PORTABLE: c_uint = 1;
 pub(crate) const HOST_ALLOC_MAPPED: c_uint = 2;
 pub(crate) const ATTACH_GLOBAL: c_uint = 1;
 
+// CUlimit
+pub(crate) const LIMIT_MAX_L2_FETCH_GRANULARITY: c_int = 5;
+
 // CUmemorytype
 pub(crate) const MEMORY_HOST: c_uint = 1;
 pub(crate) const MEMORY_DEVICE: c_uint = 2;

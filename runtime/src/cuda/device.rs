@@ -319,6 +319,29 @@ impl Device {
         if code == PEER_ACCESS_ALREADY_ENABLED { Ok(()) } else { driver.check("cuCtxEnablePeerAccess", code) }
     }
 
+    /// Sets how many bytes the L2 cache fetches at a time, 32 to 128. It is a hint to the hardware, holds for **everything that the
+    /// process runs on the device**, and is never set by the runtime itself.
+    ///
+    /// With 32 bytes, packs of short runs that lie far apart are up to 1.6 times as fast on an H200 (blocks of 8 in 64 bytes),
+    /// and kernels that read neighbouring sectors one after another are slower.
+    ///
+    /// # Errors
+    ///
+    /// The driver refuses the number.
+    ///
+    /// ```
+    /// # use dtc_runtime::cuda::Device;
+    /// if let Ok(device) = Device::get(0) {
+    ///     device.set_l2_fetch_granularity(32)?;
+    /// }
+    /// # Ok::<(), dtc_runtime::cuda::CudaError>(())
+    /// ```
+    pub fn set_l2_fetch_granularity(&self, bytes: usize) -> Result<(), CudaError> {
+        let _scope = self.scope()?;
+        // SAFETY: the context is current; the limit takes any number.
+        unsafe { self.driver().context_set_limit(LIMIT_MAX_L2_FETCH_GRANULARITY, bytes) }
+    }
+
     /// Bytes of free and of all memory.
     ///
     /// # Errors

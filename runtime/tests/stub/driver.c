@@ -154,6 +154,7 @@ int cuMemHostAlloc(char **pointer, size_t bytes, unsigned flags) {
 }
 int cuMemFree_v2(char *pointer) { UNSAFE; return release(pointer); }
 int cuMemFreeHost(char *pointer) { UNSAFE; return release(pointer); }
+int cuCtxSetLimit(int limit, size_t value) { CONTEXT; return limit == 5 && value <= 128 ? SUCCESS : INVALID_VALUE; }
 int cuMemGetInfo_v2(size_t *available, size_t *total) { CONTEXT; *available = 1 << 20; *total = 1 << 30; return SUCCESS; }
 int cuMemHostGetDevicePointer_v2(char **device, char *host, unsigned flags) {
     CONTEXT; *device = host; return flags ? INVALID_VALUE : SUCCESS;

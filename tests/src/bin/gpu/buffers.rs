@@ -1,8 +1,8 @@
 //! Elements and packed bytes on a device, beside what the CPU makes of them.
 
 use crate::harness::{expect, text};
-use dtc_runtime::cuda::MemoryKind;
 use dtc_runtime::cuda::{Device, DeviceBuffer, Stream};
+use dtc_runtime::cuda::{MemoryKind, PinnedBuffer};
 use dtc_runtime::{BatchCall, Committed, Direction, Gpu, Multiprocessors, Request};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
@@ -230,6 +230,22 @@ impl Buffers {
         let (sides, length) = (committed.between(device, device).on(most), self.packed.len() as u64);
         // SAFETY: both buffers hold all elements.
         let moved = unsafe { sides.enqueue_pack(stream, self.source(), self.count, 0, self.target(), length) };
+        self.moved_all(moved.map_err(text)?)
+    }
+
+    /// Enqueues a pack of everything into pinned memory, on some multiprocessors. The buffers have to outlive it.
+    pub fn enqueue_to(
+        &self,
+        committed: &Committed,
+        stream: &Stream,
+        pinned: &PinnedBuffer,
+        most: Multiprocessors,
+    ) -> Result<(), String> {
+        let device = MemoryKind::Device(self.packed.device().info().ordinal);
+        let sides = committed.between(Some(device), Some(MemoryKind::Pinned)).on(most);
+        let length = pinned.as_slice().len() as u64;
+        // SAFETY: both buffers hold all elements.
+        let moved = unsafe { sides.enqueue_pack(stream, self.source(), self.count, 0, pinned.as_ptr(), length) };
         self.moved_all(moved.map_err(text)?)
     }
 

@@ -61,6 +61,9 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     dtc_runtime::Engine::new().gpu(0)?;
     check::host_has(buffer + packed)?;
     let mut arena = Arena::new(buffer, packed)?;
+    if let Some(bytes) = arguments.l2_fetch {
+        arena.gpu.device().set_l2_fetch_granularity(bytes.into())?;
+    }
     let info = arena.gpu.device().info();
     writeln!(out, "{}, sm_{}, {rounds} rounds; every byte is checked", info.name, info.architecture())?;
     writeln!(out, "generic kernels loaded in {}", report::time(arena.load_seconds * 1e9))?;
