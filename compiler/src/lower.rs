@@ -169,18 +169,18 @@ impl Lowering<'_> {
 
     /// Blocks of differing lengths: runs if the child is a single element without padding, else a record.
     fn listed(&mut self, lengths: &[i64], offsets: impl Iterator<Item = i64>, child: Child) -> Option<Edge> {
-        let blocks = lengths.iter().copied().zip(offsets).filter(|&(length, _)| length > 0);
+        let blocks = lengths.iter().copied().zip(offsets);
         if let Node::Dense { count: 1, kind } = *self.layout.node(child.edge.node)
             && child.extent == kind.size() as i64
         {
             let base = child.edge.offset;
-            let runs: Vec<Run> = blocks
-                .map(|(length, offset)| Run { offset: offset.wrapping_add(base), count: length as u64 })
-                .collect();
-            return self.intern(Node::Runs { runs: runs.into(), kind });
+            let runs = blocks.map(|(length, offset)| Run { offset: offset.wrapping_add(base), count: length as u64 });
+            // Written once if no block is empty, as a rule.
+            let runs = if lengths.contains(&0) { runs.filter(|run| run.count > 0).collect() } else { runs.collect() };
+            return self.intern(Node::Runs { runs, kind });
         }
         let mut parts = Vec::new();
-        for (length, offset) in blocks {
+        for (length, offset) in blocks.filter(|&(length, _)| length > 0) {
             let block = self.block(length, child)?;
             parts.push(Edge { offset, ..block });
         }

@@ -138,10 +138,15 @@ impl Entry {
         if self.kernel().is_some() { Tier::Specialised } else { Tier::Generic }
     }
 
-    /// The type on a device.
+    /// The type on a device. Whoever asks first has its kernels compiled as the policy says; by then others find it.
     pub(crate) fn on_device(&self, ordinal: usize, gpu: impl FnOnce() -> Arc<gpu::Shared>) -> &Arc<GpuType> {
         let devices = self.devices.get_or_init(Default::default);
-        devices[ordinal].get_or_init(|| GpuType::new(gpu(), &self.layout, self.shape))
+        if let Some(known) = devices[ordinal].get() {
+            return known;
+        }
+        let made = devices[ordinal].get_or_init(|| GpuType::new(gpu(), &self.layout, self.shape));
+        made.first_use();
+        made
     }
 
     /// Whether uses are counted, because the kernel comes after some of them.

@@ -1,8 +1,11 @@
 
-// Every block of the grid takes one block of the work, or several where the caller keeps multiprocessors free.
+{% if capped -%}
+// A grid of fewer blocks than the work has: the caller keeps multiprocessors free.
+{% endif -%}
 extern "C" __global__ void __launch_bounds__({{ threads }})
 {{ entry }}(u8 *memory, u8 *packed, const u8 *tables, u64 first, u64 bytes, u32 blocks, const __grid_constant__ {{ call }} call)
 {
+{%- if capped %}
     for (u32 block = blockIdx.x; block < blocks; block += gridDim.x) {% if shared %}{
         // Nobody fills shared memory again before all have read it.
         if (block != blockIdx.x)
@@ -11,5 +14,8 @@ extern "C" __global__ void __launch_bounds__({{ threads }})
     }
 {%- else %}
         move_block(memory, packed, tables, first, bytes, call, block);
+{%- endif %}
+{%- else %}
+    move_block(memory, packed, tables, first, bytes, call, blockIdx.x);
 {%- endif %}
 }

@@ -215,7 +215,7 @@ pub fn variants(plan: &GpuPlan, direction: Direction, call: &Call) -> Vec<Varian
             }
         }
     }
-    families.into_iter().map(|family| Variant { direction, family, wide: false }).collect()
+    families.into_iter().map(|family| Variant { direction, family, wide: false, capped: false }).collect()
 }
 
 /// The usual kernels of both directions in one program, as they are compiled when a type is committed.

@@ -76,7 +76,7 @@ fn shapes(types: &mut TypeBuilder, predefined: Predefined) -> Vec<Datatype> {
         types.vector(3, 600, 700, named).unwrap(),
         types.hvector(40, 1, -(extent + 3), named).unwrap(),
         types.indexed(&[1, 0, 400, 2], &[900, 3, 20, 0], named).unwrap(),
-        types.subarray(&[9, 40, 50], &[7, 30, 20], &[1, 5, 3], dtc_compiler::datatype::Order::Fortran, named).unwrap(),
+        types.subarray(&[9, 40, 50], &[3, 30, 10], &[1, 5, 3], dtc_compiler::datatype::Order::Fortran, named).unwrap(),
     ];
     let row = types.vector(7, 2, 3, named).unwrap();
     let parts = [(named, 1), (row, 30), (named, 500)];
@@ -105,7 +105,7 @@ fn every_reduction_on_types_of_its_element() {
             // Each shape meets both engines, with other reductions.
             let (name, engine) = &engines[seed as usize % 2];
             let committed = engine.commit(datatype);
-            for count in [1, 3, 0] {
+            for count in [2, 0] {
                 let what = format!("shape {shape} on engine {name}");
                 assert!(check(&what, datatype, &committed, reduction, count, seed), "{what}: {reduction}");
             }
@@ -232,4 +232,25 @@ fn ties_zeros_and_what_is_no_number() {
     pairs.pack(&memory, 0, 1, 0, &mut result).unwrap();
     assert_eq!(result[..], [pair(5, 1), pair(4, 9), pair(5, 2)].concat());
     assert!(memory.chunks(8).all(|pair| pair[2..4] == [0xee; 2]), "padding was written");
+}
+
+/// Displacements that are addresses, from a null base, in two allocations.
+#[test]
+fn absolute_addresses() {
+    let (mut one, mut other) = ([1i32; 700], [2i32; 3]);
+    let [first, second] = [one.as_mut_ptr(), other.as_mut_ptr()].map(|pointer| pointer.expose_provenance() as i64);
+    let mut types = TypeBuilder::new();
+    let int = types.named(Predefined::INT);
+    let both = types.hindexed(&[1, 699, 2], &[second + 8, first + 4, second], int).unwrap();
+    let both = Engine::new().commit(&types.finish(both));
+    let packed: Vec<u8> = (0..702i32).flat_map(i32::to_ne_bytes).collect();
+    let product = Reduction::new(Operation::Product, Element::I32).unwrap();
+    // SAFETY: every displacement is the address of an int of the arrays, which nobody else uses meanwhile.
+    let read = unsafe { both.accumulate_raw(product, packed.as_ptr(), 2808, std::ptr::null_mut(), 1, 0) };
+    assert_eq!(read, Ok(2808));
+    assert!(one.iter().skip(1).eq(&(1..700).collect::<Vec<i32>>()));
+    assert_eq!((one[0], other), (1, [1400, 1402, 0]));
+    // SAFETY: there is nothing to read or write.
+    let nothing = unsafe { both.accumulate_raw(product, std::ptr::null(), 0, std::ptr::null_mut(), 1, 0) };
+    assert_eq!(nothing, Ok(0));
 }

@@ -133,7 +133,7 @@ fn interpreted(items: &[Asked], direction: Direction) -> Served {
         let program = Interpreted::new(&subject.plan);
         let at = served.lists.len().next_multiple_of(16);
         served.lists.resize(at, 0);
-        let parameter = program.parameter(0, 0);
+        let parameter = program.program.parameter(0, 0);
         parameter.iter().for_each(|number| served.lists.extend_from_slice(&number.to_ne_bytes()));
         let tables = served.lists.len().next_multiple_of(16);
         served.lists.resize(tables, 0);
@@ -183,8 +183,7 @@ fn case(
     extra.extend_from_slice(&(own.len() as u32).to_ne_bytes());
     extra.extend_from_slice(&begin.to_ne_bytes());
     extra.extend_from_slice(&lists_at.to_ne_bytes());
-    let grid = if rng.random_bool(0.7) { begin } else { rng.random_range(1..=begin) };
-    let kernel = Kernel::new(text, "relocated").threads(256).tables(&tables).blocks(grid).extra(&extra);
+    let kernel = Kernel::new(text, "relocated").threads(256).tables(&tables).blocks(begin).extra(&extra);
     let fragment = together(items);
     let make = if direction == Direction::Pack { Case::pack } else { Case::unpack };
     make(name, &kernel, &fragment, at, rng)

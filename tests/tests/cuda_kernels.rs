@@ -188,13 +188,15 @@ impl Run {
     fn compiled(&mut self, compiled: &mut Compiled, fragment: &Fragment, asked: &Asked, variant: Variant) {
         let Subject { name, plan, .. } = compiled.subject;
         let blocks = plan.blocks(&variant, &asked.call()).expect("a grid");
+        let variant = Variant { capped: self.rng.random_range(0..5) == 0, ..variant };
         let texts = &mut self.texts;
         let (kernel, lists) = compiled.kernels.entry(variant).or_insert_with(|| {
             *texts += 1;
             kernel(&cuda::program(plan, &[variant]).unwrap(), &variant)
         });
         let bounds = [fragment.low, fragment.high].map(i64::to_ne_bytes).concat();
-        let kernel = kernel.clone().blocks(self.grid(blocks)).extra(&extra(blocks, &bounds));
+        let kernel = kernel.clone().extra(&extra(blocks, &bounds));
+        let kernel = kernel.blocks(self.grid(&variant, blocks));
         for feature in lists.iter().map(|list| (*list).to_owned()).chain(features(plan, &variant, &asked.call())) {
             *self.features.entry(feature).or_default() += 1;
         }
@@ -203,12 +205,15 @@ impl Run {
 
     fn interpreted(&mut self, compiled: &Compiled, fragment: &Fragment, asked: &Asked, direction: Direction) {
         let Subject { name, plan, .. } = compiled.subject;
-        let GenericKernel { entry, variant } = GenericKernel::serving(plan, direction, &asked.call());
+        let GenericKernel { entry, variant } = match self.rng.random_range(0..8) {
+            0 => GenericKernel::capped(direction),
+            _ => GenericKernel::serving(plan, direction, &asked.call()),
+        };
         let blocks = plan.blocks(variant, &asked.call()).expect("a grid");
-        let parameter = compiled.interpreted.parameter(fragment.low, fragment.high);
+        let parameter = compiled.interpreted.program.parameter(fragment.low, fragment.high);
         let program: Vec<u8> = parameter.iter().flat_map(|number| number.to_ne_bytes()).collect();
-        let kernel = compiled.interpreted_tables.clone().blocks(self.grid(blocks)).threads(variant.threads());
-        let kernel = kernel.extra(&extra(blocks, &program));
+        let kernel = compiled.interpreted_tables.clone().threads(variant.threads()).extra(&extra(blocks, &program));
+        let kernel = kernel.blocks(self.grid(variant, blocks));
         *self.features.entry((*entry).to_owned()).or_default() += 1;
         let nodes =
             if plan.layout().nodes().len() > 24 { "generic: nodes in tables" } else { "generic: nodes in parameters" };
@@ -220,9 +225,9 @@ impl Run {
         self.case(&format!("{name}, {entry}"), &kernel, direction, fragment, asked);
     }
 
-    /// The blocks of the grid: as many as the work has, or fewer.
-    fn grid(&mut self, blocks: u32) -> u32 {
-        if blocks == 1 || self.rng.random_range(0..4) > 0 {
+    /// The blocks of the grid: as many as the work has, or fewer if it is capped.
+    fn grid(&mut self, variant: &Variant, blocks: u32) -> u32 {
+        if blocks == 1 || !variant.capped {
             return blocks;
         }
         *self.features.entry("fewer blocks than the work has".to_owned()).or_default() += 1;
@@ -415,7 +420,8 @@ fn every_call_is_one_kernel() {
     for GenericKernel { entry, .. } in cuda::GENERIC_KERNELS {
         assert_eq!(generic.matches(&format!("\n{entry}(")).count(), 1, "{entry}");
     }
-    assert_eq!(generic.matches("__global__").count(), cuda::GENERIC_KERNELS.len());
+    assert_eq!(generic.matches(&format!("\n{}(", cuda::GENERIC_BATCH_ENTRY)).count(), 1);
+    assert_eq!(generic.matches("__global__").count(), cuda::GENERIC_KERNELS.len() + 1);
     let mut programs = 0;
     for Subject { name, plan, layout, count } in kernels::corpus().into_iter().chain(kernels::families()) {
         let total = layout.size().saturating_mul(count);

@@ -1,6 +1,7 @@
 //! Hints of the caller: which driver, and what it knows of its pointers.
 
 use crate::status::Status;
+use dtc_runtime::cuda::MemoryKind;
 
 /// What was appended to an info object. The default knows nothing.
 #[derive(Clone, Copy, Debug, Default)]
@@ -21,8 +22,18 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// `cudaMemoryTypeUnregistered` and `cudaMemoryTypeHost`; the others are a device's, and managed.
+    /// `cudaMemoryTypeUnregistered` and `cudaMemoryTypeHost`.
     const HOST: std::ops::RangeInclusive<i32> = 0..=1;
+
+    /// What the runtime need not ask about. It asks about registered memory, which a device may have at another address.
+    fn kind(self) -> Option<MemoryKind> {
+        match self.kind {
+            0 => Some(MemoryKind::Pageable),
+            2 => Some(MemoryKind::Device(u32::try_from(self.device).ok()?)),
+            3 => Some(MemoryKind::Managed),
+            _ => None,
+        }
+    }
 }
 
 impl Info {
@@ -31,6 +42,11 @@ impl Info {
     pub(crate) fn is_host_only(&self) -> bool {
         let host = |memory: &Option<Memory>| memory.is_some_and(|memory| Memory::HOST.contains(&memory.kind));
         self.no_gpu || (host(&self.input) && host(&self.output))
+    }
+
+    /// What the two buffers of a call are, as far as it was said: the one that is read, and the one that is written.
+    pub(crate) fn kinds(&self) -> (Option<MemoryKind>, Option<MemoryKind>) {
+        (self.input.and_then(Memory::kind), self.output.and_then(Memory::kind))
     }
 
     /// Appends a hint. Unknown ones are ignored.
@@ -67,7 +83,7 @@ mod tests {
     use super::*;
 
     fn attributes(kind: i32) -> Vec<u8> {
-        [kind.to_ne_bytes().as_slice(), &0i32.to_ne_bytes(), &[0; 16]].concat()
+        [kind.to_ne_bytes().as_slice(), &1i32.to_ne_bytes(), &[0; 16]].concat()
     }
 
     #[test]
@@ -80,6 +96,7 @@ mod tests {
         assert!(info.is_host_only());
         info.append(b"yaksa_cuda_outbuf_ptr_attr", &attributes(2)).unwrap();
         assert!(!info.is_host_only());
+        assert_eq!(info.kinds(), (Some(MemoryKind::Pageable), Some(MemoryKind::Device(1))));
         info.append(b"yaksa_gpu_driver", b"nogpu").unwrap();
         assert!(info.is_host_only());
     }

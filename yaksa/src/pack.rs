@@ -6,7 +6,7 @@ use crate::status::Status;
 use crate::types::Type;
 use dtc_compiler::operation::Operation;
 use dtc_runtime::cuda::{Stream, device_of};
-use dtc_runtime::{Request, TransferError};
+use dtc_runtime::{Between, Request, TransferError};
 use std::ffi::c_void;
 
 /// What is asked: packed bytes from `offset` on, `max` at most, of `count` elements at `memory`.
@@ -27,7 +27,7 @@ pub(crate) type Pending = Option<Box<Request>>;
 
 fn failed(error: TransferError) -> Status {
     match error {
-        TransferError::Kinds { .. } => Status::NotSupported,
+        TransferError::OutOfReach { .. } => Status::NotSupported,
         _ => Status::Internal,
     }
 }
@@ -51,6 +51,13 @@ impl Call<'_> {
     #[inline]
     fn is_host_only(&self) -> bool {
         is_host_only() || self.info.is_some_and(Info::is_host_only)
+    }
+
+    /// The type between memory of the kinds that the caller said.
+    fn between<const PACK: bool>(&self) -> Result<Between<'_>, Status> {
+        let (input, output) = self.info.map_or((None, None), Info::kinds);
+        let (memory, packed) = if PACK { (input, output) } else { (output, input) };
+        Ok(self.of.committed()?.between(memory, packed))
     }
 
     /// The devices on which the elements and the packed bytes lie.
@@ -118,16 +125,16 @@ impl Call<'_> {
                 _ => Err(Status::NotSupported),
             };
         }
-        let committed = self.of.committed()?;
+        let between = self.between::<PACK>()?;
         // SAFETY: the caller's promise.
         let request = unsafe {
             if PACK {
-                committed.pack_start(self.memory, self.count, self.offset, self.packed, bytes)
+                between.start_pack(self.memory, self.count, self.offset, self.packed, bytes)
             } else {
-                committed.unpack_start(self.packed, bytes, self.memory, self.count, self.offset)
+                between.start_unpack(self.packed, bytes, self.memory, self.count, self.offset)
             }
         };
-        let request = request.map_err(failed)?;
+        let mut request = request.map_err(failed)?;
         if request.test().map_err(failed)? { Ok(None) } else { Ok(Some(Box::new(request))) }
     }
 
@@ -156,24 +163,23 @@ impl Call<'_> {
         if bytes == 0 {
             return Ok(0);
         }
-        let internal = |_| Status::Internal;
         let sides = if self.is_host_only() { (None, None) } else { self.devices()? };
         match sides {
             // SAFETY: the caller's promise.
             (None, None) => unsafe { self.on_host::<PACK>(bytes)? },
-            (Some(device), Some(other)) if device == other && self.operation == Operation::Replace => {
-                let gpu = engine().gpu(device).map_err(internal)?;
-                let committed = self.of.committed()?;
+            (Some(device), _) | (None, Some(device)) if self.operation == Operation::Replace => {
+                let gpu = engine().gpu(device).map_err(|_| Status::Internal)?;
+                let between = self.between::<PACK>()?;
                 // SAFETY: the caller's promise.
                 let enqueued = unsafe {
                     let stream = Stream::borrow(gpu.device(), stream);
                     if PACK {
-                        committed.pack_enqueue(&stream, self.memory, self.count, self.offset, self.packed, bytes)
+                        between.enqueue_pack(&stream, self.memory, self.count, self.offset, self.packed, bytes)
                     } else {
-                        committed.unpack_enqueue(&stream, self.packed, bytes, self.memory, self.count, self.offset)
+                        between.enqueue_unpack(&stream, self.packed, bytes, self.memory, self.count, self.offset)
                     }
                 };
-                enqueued.map_err(internal)?;
+                enqueued.map_err(failed)?;
             }
             _ => return Err(Status::NotSupported),
         }

@@ -74,7 +74,7 @@ impl Signature {
         }
         Some(Signature {
             elements: self.elements.checked_add(next.elements)?,
-            hash: self.hash + BASE.unsigned(self.elements) * next.hash,
+            hash: self.hash + BASE.of(self.elements) * next.hash,
         })
     }
 
@@ -85,7 +85,7 @@ impl Signature {
         }
         Some(Signature {
             elements: self.elements.checked_mul(copies)?,
-            hash: self.hash * BASE.unsigned(self.elements).geometric_sum(copies),
+            hash: self.hash * BASE.of(self.elements).geometric_sum(copies),
         })
     }
 }

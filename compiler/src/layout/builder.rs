@@ -3,6 +3,7 @@
 use super::{Edge, Kind, Layout, Measure, Node, NodeId, Run};
 use hashbrown::{DefaultHashBuilder, HashTable};
 use std::hash::BuildHasher;
+use std::sync::Arc;
 
 /// Fewer nodes than this are compared one by one; more are found through a table.
 const SMALL: usize = 24;
@@ -113,8 +114,8 @@ impl LayoutBuilder {
     }
 
     /// Runs of bytes with a known measure.
-    pub(crate) fn runs_measured(&mut self, runs: Vec<Run>, measure: Measure) -> Option<Edge> {
-        let node = self.intern_measured(Node::Runs { runs: runs.into(), kind: Kind::Byte }, measure)?;
+    pub(crate) fn runs_measured(&mut self, runs: Arc<[Run]>, measure: Measure) -> Option<Edge> {
+        let node = self.intern_measured(Node::Runs { runs, kind: Kind::Byte }, measure)?;
         Some(Edge { offset: 0, node })
     }
 

@@ -62,6 +62,14 @@ impl Residue {
         Residue::fold((low & MODULUS) + (high << 1 | low >> 127))
     }
 
+    /// `self * other + more`, which is reduced once.
+    #[inline]
+    pub(crate) const fn times_plus(self, other: Residue, more: Residue) -> Residue {
+        let (high, low) = self.product(other);
+        let (low, carry) = low.overflowing_add(more.0);
+        Residue::fold((low & MODULUS) + ((high + carry as u128) << 1 | low >> 127))
+    }
+
     /// The sum of four products, which is reduced once.
     #[inline]
     pub(crate) fn sum_of_products(factors: [(Residue, Residue); 4]) -> Residue {
@@ -93,6 +101,18 @@ impl Residue {
             exponent >>= 1;
         }
         result
+    }
+
+    /// What a residue other than zero is multiplied by to be one; zero of zero.
+    pub(crate) fn inverse(self) -> Residue {
+        // Fermat: the power p - 2.
+        self.power(MODULUS - 2)
+    }
+
+    /// One less.
+    #[inline]
+    pub(crate) const fn less_one(self) -> Residue {
+        self.plus(Residue(MODULUS - 1))
     }
 
     /// The sum of the first `terms` powers of a residue: 1 + r + r^2 + ... in O(log terms) steps.
@@ -128,95 +148,100 @@ impl Add for Residue {
     }
 }
 
-/// Bits of the lowest digit of an exponent: zero in displacements that are multiples of 8, as most are.
-const LOWEST_DIGIT: u32 = 3;
+/// Bits of the lowest digit of an exponent.
+const LOWEST_DIGIT: u32 = 12;
 
-/// Bits of the other digits. Three digits hold the displacements of 2 MiB, which then cost one or two products.
+/// Bits of the other digits. Two digits hold the displacements of 2 MiB, which then cost one product.
 const DIGIT: u32 = 9;
 
 /// Digits above the lowest that 64 bits have.
 const DIGITS: usize = (u64::BITS - LOWEST_DIGIT).div_ceil(DIGIT) as usize;
 
-/// Powers of one base with exponents of 64 bits, from tables of the digits of the exponent.
-pub(crate) struct Powers {
-    positive: Tables,
-    negative: Tables,
-}
+/// Trailing bits of an exponent that most displacements have as zeros.
+const EVEN: u32 = 3;
 
-/// The powers for each value of each digit.
-struct Tables {
-    lowest: [Residue; 1 << LOWEST_DIGIT],
+/// Powers of one base with unsigned exponents of 64 bits, from tables of the digits of the exponent.
+pub(crate) struct Powers {
+    /// Multiples of 8 come first, so that displacements of large elements touch few lines of memory.
+    lowest: Box<[Residue; 1 << LOWEST_DIGIT]>,
     digits: Box<[[Residue; 1 << DIGIT]; DIGITS]>,
 }
 
-impl Tables {
-    fn new(base: Residue) -> Tables {
+/// The same with signed exponents.
+pub(crate) struct SignedPowers {
+    positive: Powers,
+    negative: Powers,
+}
+
+impl Powers {
+    /// Tables for a base that is not 0.
+    pub(crate) fn new(base: Residue) -> Powers {
+        let mut tables = Powers {
+            lowest: Box::new([Residue::ONE; 1 << LOWEST_DIGIT]),
+            digits: Box::new([[Residue::ONE; 1 << DIGIT]; DIGITS]),
+        };
         // The powers of one step, and the next digit's step.
-        fn fill(table: &mut [Residue], step: Residue) -> Residue {
+        let mut step = Residue::ONE;
+        for exponent in 0..1 << LOWEST_DIGIT {
+            tables.lowest[Powers::place(exponent)] = step;
+            step = step * base;
+        }
+        for table in tables.digits.iter_mut() {
             let mut power = Residue::ONE;
             for entry in table {
                 *entry = power;
                 power = power * step;
             }
-            power
-        }
-        let mut tables = Tables {
-            lowest: [Residue::ONE; 1 << LOWEST_DIGIT],
-            digits: Box::new([[Residue::ONE; 1 << DIGIT]; DIGITS]),
-        };
-        let mut step = fill(&mut tables.lowest, base);
-        for table in tables.digits.iter_mut() {
-            step = fill(table, step);
+            step = power;
         }
         tables
     }
 
+    /// Where the lowest digit of an exponent is looked up.
     #[inline(always)]
-    fn digit(&self, index: usize, rest: u64) -> Residue {
-        self.digits[index][(rest & ((1 << DIGIT) - 1)) as usize]
+    const fn place(exponent: u64) -> usize {
+        let (even, odd) = (exponent & ((1 << LOWEST_DIGIT) - 1), exponent & ((1 << EVEN) - 1));
+        (even >> EVEN | odd << (LOWEST_DIGIT - EVEN)) as usize
     }
 
+    /// The base to an exponent.
     #[inline(always)]
-    fn power(&self, exponent: u64) -> Residue {
-        let (lowest, rest) = (exponent & ((1 << LOWEST_DIGIT) - 1), exponent >> LOWEST_DIGIT);
-        let two_digits = self.digit(0, rest) * self.digit(1, rest >> DIGIT);
-        let others = rest >> (2 * DIGIT);
-        if lowest | others == 0 { two_digits } else { self.extended(two_digits, lowest, others) }
+    pub(crate) fn of(&self, exponent: u64) -> Residue {
+        let (lowest, rest) = (self.lowest[Powers::place(exponent)], exponent >> LOWEST_DIGIT);
+        if rest == 0 {
+            return lowest;
+        }
+        let two_digits = lowest * self.digits[0][(rest & ((1 << DIGIT) - 1)) as usize];
+        let others = rest >> DIGIT;
+        if others == 0 { two_digits } else { self.extended(two_digits, others) }
     }
 
-    /// A power of two digits with the lowest and the other ones.
+    /// A power of two digits with the other ones.
     #[inline(never)]
-    fn extended(&self, two_digits: Residue, lowest: u64, mut others: u64) -> Residue {
-        let mut result = if lowest == 0 { two_digits } else { two_digits * self.lowest[lowest as usize] };
-        let mut index = 2;
-        while others > 0 {
-            result = result * self.digit(index, others);
+    fn extended(&self, two_digits: Residue, mut others: u64) -> Residue {
+        let mut result = two_digits;
+        for digit in &self.digits[1..] {
+            if others == 0 {
+                break;
+            }
+            result = result * digit[(others & ((1 << DIGIT) - 1)) as usize];
             others >>= DIGIT;
-            index += 1;
         }
         result
     }
 }
 
-impl Powers {
-    /// Tables for a base that is neither 0 nor 1.
-    pub(crate) fn new(base: Residue) -> Powers {
-        // Fermat: the inverse is the power p - 2.
-        let inverse = base.power(MODULUS - 2);
-        Powers { positive: Tables::new(base), negative: Tables::new(inverse) }
+impl SignedPowers {
+    /// Tables for a base that is not 0.
+    pub(crate) fn new(base: Residue) -> SignedPowers {
+        SignedPowers { positive: Powers::new(base), negative: Powers::new(base.inverse()) }
     }
 
-    /// The base to a signed exponent.
+    /// The base to an exponent.
     #[inline]
-    pub(crate) fn signed(&self, exponent: i64) -> Residue {
-        let tables = if exponent < 0 { &self.negative } else { &self.positive };
-        tables.power(exponent.unsigned_abs())
-    }
-
-    /// The base to an unsigned exponent.
-    #[inline]
-    pub(crate) fn unsigned(&self, exponent: u64) -> Residue {
-        self.positive.power(exponent)
+    pub(crate) fn of(&self, exponent: i64) -> Residue {
+        let powers = if exponent < 0 { &self.negative } else { &self.positive };
+        powers.of(exponent.unsigned_abs())
     }
 }
 
@@ -249,19 +274,24 @@ mod tests {
         let (c, d) = (a * b, b * b);
         let sum = Residue::sum_of_products([(a, b), (c, d), (a, d), (most, c)]);
         assert_eq!(sum, a * b + c * d + a * d);
+        assert_eq!(a.times_plus(b, c), a * b + c);
+        assert_eq!(most.times_plus(most, most), Residue::ZERO);
         assert_eq!(Residue::new(MODULUS), Residue::ZERO);
         assert_eq!(Residue::new(u128::MAX), Residue::new(1));
+        assert_eq!(a * a.inverse(), Residue::ONE);
+        assert_eq!(Residue::ONE.less_one(), Residue::ZERO);
+        assert_eq!(most.less_one() + Residue::ONE, Residue::ZERO);
     }
 
     #[test]
     fn powers_and_sums_agree_with_their_definitions() {
         let base = Residue::new(0x1234_5678_9abc_def0_0fed_cba9_8765_4321);
-        let powers = Powers::new(base);
+        let (powers, signed) = (Powers::new(base), SignedPowers::new(base));
         for exponent in [0u64, 1, 7, 8, 255, 256, 4095, 4096, 65_537, (1 << 21) - 1, 1 << 30, u64::MAX] {
-            assert_eq!(powers.unsigned(exponent), base.power(exponent.into()));
+            assert_eq!(powers.of(exponent), base.power(exponent.into()));
         }
-        assert_eq!(powers.signed(-77) * powers.signed(77), Residue::ONE);
-        assert_eq!(powers.signed(i64::MIN) * base.power(1 << 63), Residue::ONE);
+        assert_eq!(signed.of(-77) * signed.of(77), Residue::ONE);
+        assert_eq!(signed.of(i64::MIN) * base.power(1 << 63), Residue::ONE);
         for terms in 0u64..40 {
             let direct = (0..terms).fold(Residue::ZERO, |sum, k| sum + base.power(k.into()));
             assert_eq!(base.geometric_sum(terms), direct);

@@ -5,8 +5,8 @@
 //! sequence `A` contributes `y^|A| * F(B)`, and streams are geometric sums. So it depends on the sequence alone, not on
 //! how it is written down, and costs time linear in the nodes and list entries of the layout.
 
-use super::field::{Powers, Residue};
-use super::{Edge, Layout, Node};
+use super::field::{Powers, Residue, SignedPowers};
+use super::{Edge, Layout, Node, Run};
 use std::fmt;
 use std::sync::LazyLock;
 
@@ -26,16 +26,25 @@ use std::sync::LazyLock;
 /// # Ok::<(), dtc_compiler::layout::ParseError>(())
 /// ```
 pub struct Point {
-    x: Powers,
+    x: SignedPowers,
     y: Powers,
-    /// Of a single step along a run: one byte further in memory and in the packed bytes.
-    step: Residue,
-    /// The values of short runs at offset 0.
-    runs: Box<[Residue]>,
+    /// Runs of so many bytes at offset 0.
+    short_runs: Box<[RunValue; SHORT_RUN]>,
+    /// The inverse of one less than a step of one byte along a run; zero where that is zero.
+    by_step: Residue,
 }
 
 /// Runs of fewer bytes than this are looked up.
 const SHORT_RUN: usize = 1024;
+
+/// A run of some length at offset 0.
+#[derive(Clone, Copy)]
+struct RunValue {
+    /// Its value.
+    sum: Residue,
+    /// One run further, in memory and in the packed bytes.
+    step: Residue,
+}
 
 impl Point {
     /// The point with these coordinates, taken modulo 2^127 - 1. The coordinates 0 and 1 are replaced.
@@ -46,8 +55,12 @@ impl Point {
         };
         let (x, y) = (coordinate(x, 3), coordinate(y, 5));
         let step = x * y;
-        let runs = std::iter::successors(Some(Residue::ZERO), |&sum| Some(sum * step + Residue::ONE));
-        Point { x: Powers::new(x), y: Powers::new(y), step, runs: runs.take(SHORT_RUN).collect() }
+        let mut short_runs = Box::new([RunValue { sum: Residue::ZERO, step: Residue::ONE }; SHORT_RUN]);
+        for bytes in 1..SHORT_RUN {
+            let RunValue { sum, step: steps } = short_runs[bytes - 1];
+            short_runs[bytes] = RunValue { sum: sum + steps, step: steps * step };
+        }
+        Point { x: SignedPowers::new(x), y: Powers::new(y), short_runs, by_step: step.less_one().inverse() }
     }
 
     /// The point of printed hashes, caches and bundles: the first digits of the square roots of 2 and 3.
@@ -59,11 +72,21 @@ impl Point {
     }
 
     #[inline]
-    fn run(&self, bytes: u64) -> Residue {
-        match self.runs.get(bytes as usize) {
+    fn run(&self, bytes: u64) -> RunValue {
+        match self.short_runs.get(bytes as usize) {
             Some(&known) => known,
-            None => self.step.geometric_sum(bytes),
+            None => self.long_run(bytes),
         }
+    }
+
+    #[inline(never)]
+    fn long_run(&self, bytes: u64) -> RunValue {
+        let step = self.x.of(bytes as i64) * self.y.of(bytes);
+        // A geometric sum, divided out where one can divide.
+        let divided = step.less_one() * self.by_step;
+        let single = self.short_runs[1].step;
+        let sum = if single == Residue::ONE { single.geometric_sum(bytes) } else { divided };
+        RunValue { sum, step }
     }
 }
 
@@ -118,7 +141,7 @@ impl Layout {
         for node in &self.nodes {
             values.push(value(node, point, |edge| values[edge.node.index()], |edge| self.measure(edge.node).size));
         }
-        let root = point.x.signed(self.root.offset) * values[self.root.node.index()];
+        let root = point.x.of(self.root.offset) * values[self.root.node.index()];
         Fingerprint(root.value())
     }
 
@@ -145,20 +168,20 @@ impl Layout {
 
 /// The fingerprint of a node at its origin, from those of its children.
 fn value(node: &Node, point: &Point, of: impl Fn(Edge) -> Residue, size: impl Fn(Edge) -> u64) -> Residue {
-    let displaced = |edge: Edge| point.x.signed(edge.offset) * of(edge);
+    let displaced = |edge: Edge| point.x.of(edge.offset) * of(edge);
     match node {
-        Node::Dense { count, kind } => point.run(count * kind.size()),
+        Node::Dense { count, kind } => point.run(count * kind.size()).sum,
         Node::Stream { count, stride, child } => {
-            let step = point.x.signed(*stride) * point.y.unsigned(size(*child));
+            let step = point.x.of(*stride) * point.y.of(size(*child));
             displaced(*child) * step.geometric_sum(*count)
         }
         // Lists are polynomials in y, evaluated from the last entry to the first. Four entries at a time, so that a
         // product need not wait for the one before.
         Node::Indexed { offsets, child } => {
-            let packed = point.y.unsigned(size(*child));
+            let packed = point.y.of(size(*child));
             let (square, cube) = (packed * packed, packed * packed * packed);
             let fourth = square * square;
-            let power = |offset: i64| point.x.signed(offset);
+            let power = |offset: i64| point.x.of(offset);
             let groups = offsets.chunks_exact(4);
             let rest = groups.remainder().iter().rev();
             let rest = rest.fold(Residue::ZERO, |sum, &offset| sum * packed + power(offset));
@@ -169,31 +192,41 @@ fn value(node: &Node, point: &Point, of: impl Fn(Edge) -> Residue, size: impl Fn
             });
             displaced(*child) * sum
         }
-        Node::Runs { runs, kind } => {
-            let (run_of, packed_of) = (|bytes| point.run(bytes), |bytes| point.y.unsigned(bytes));
-            let (mut run_value, mut packed) = (Last::new(&run_of), Last::new(&packed_of));
-            runs.iter().rev().fold(Residue::ZERO, |sum, run| {
-                let bytes = run.count * kind.size();
-                sum * packed.of(bytes) + point.x.signed(run.offset) * run_value.of(bytes)
-            })
-        }
+        Node::Runs { runs, kind } => runs_value(runs, kind.size(), point),
         Node::Record { parts } => {
-            let packed_of = |bytes| point.y.unsigned(bytes);
+            let packed_of = |bytes| point.y.of(bytes);
             let mut packed = Last::new(&packed_of);
             parts.iter().rev().fold(Residue::ZERO, |sum, &part| sum * packed.of(size(part)) + displaced(part))
         }
     }
 }
 
+/// The value of a list of runs of elements of `size` bytes, from the last to the first. Steps from run to run are short where
+/// displacements are not, so their powers are looked up without a product.
+fn runs_value(runs: &[Run], size: u64, point: &Point) -> Residue {
+    let (mut value, mut next) = (Residue::ZERO, 0i64);
+    for run in runs.iter().rev() {
+        let bytes = run.count * size;
+        let RunValue { sum, step } = point.run(bytes);
+        // All bounds lie in the span of the list, which fits 63 bits; behind the last run the value is zero.
+        let gap = next.wrapping_sub(run.offset).wrapping_sub(bytes as i64);
+        value = (step * point.x.of(gap)).times_plus(value, sum);
+        next = run.offset;
+    }
+    point.x.of(next) * value
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::layout::{Kind, LayoutBuilder};
 
     /// The definition, byte by byte.
     fn direct(layout: &Layout, point: &Point) -> Fingerprint {
-        let sum = layout.displacements().enumerate().fold(Residue::ZERO, |sum, (k, displacement)| {
-            sum + point.x.signed(displacement) * point.y.unsigned(k as u64)
-        });
+        let sum = layout
+            .displacements()
+            .enumerate()
+            .fold(Residue::ZERO, |sum, (k, displacement)| sum + point.x.of(displacement) * point.y.of(k as u64));
         Fingerprint(sum.value())
     }
 
@@ -212,6 +245,28 @@ mod tests {
         let point = Point::new(u128::MAX / 7, u128::MAX / 11);
         assert_eq!(layout.fingerprint(&point), direct(&layout, &point));
         assert_eq!(layout.fingerprint(Point::published()), direct(&layout, Point::published()));
+    }
+
+    #[test]
+    fn lists_of_runs_agree_with_the_definition() {
+        let point = Point::new(u128::MAX / 13, u128::MAX / 17);
+        let offsets = [0, 5000, -70, 1 << 40, 9000, 9040, -(1 << 35), 40_000, 39_000, 1 << 21, 77, -3];
+        for length in 1..=offsets.len() {
+            let runs =
+                (0..length).map(|at| Run { offset: offsets[at], count: 1 + at as u64 * at as u64 * 9 }).collect();
+            let mut builder = LayoutBuilder::new();
+            let node = builder.intern(Node::Runs { runs, kind: Kind::I32 }).unwrap();
+            let layout = builder.finish(Edge { offset: 24, node }, 0, 0);
+            assert_eq!(layout.fingerprint(&point), direct(&layout, &point), "{length}");
+        }
+    }
+
+    #[test]
+    fn steps_of_one_are_no_division_by_zero() {
+        // The coordinates are inverse to each other: 2 and 2^126.
+        let point = Point::new(2, 1 << 126);
+        let layout = Layout::parse("layout lb 0 extent 3000 {\n %0 = dense 3000 x byte\n root 1: %0\n}").unwrap();
+        assert_eq!(layout.fingerprint(&point), direct(&layout, &point));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The textual form of layouts.
 
 use super::{Edge, Layout, Node};
-use std::fmt;
+use std::fmt::{self, Write};
 
 struct Displaced(Edge);
 
@@ -53,12 +53,54 @@ impl fmt::Display for Node {
 
 impl fmt::Display for Layout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut separator = "";
+        self.lines(|line| {
+            f.write_str(separator)?;
+            separator = "\n";
+            f.write_fmt(line)
+        })
+    }
+}
+
+impl Layout {
+    /// The textual form, line by line.
+    fn lines(&self, mut line: impl FnMut(fmt::Arguments<'_>) -> fmt::Result) -> fmt::Result {
         let exact = if self.exact { "exact " } else { "" };
-        writeln!(f, "layout {exact}lb {} extent {} {{", self.lb, self.extent)?;
+        line(format_args!("layout {exact}lb {} extent {} {{", self.lb, self.extent))?;
         for (id, node) in self.nodes() {
-            writeln!(f, "  %{} = {node}", id.index())?;
+            line(format_args!("  %{} = {node}", id.index()))?;
         }
-        writeln!(f, "  root {}", Displaced(self.root))?;
-        f.write_str("}")
+        line(format_args!("  root {}", Displaced(self.root)))?;
+        line(format_args!("}}"))
+    }
+
+    /// Lines of the textual form, each cut after so many characters. What is cut off costs nothing.
+    pub(crate) fn abridged(&self, longest: usize) -> Vec<String> {
+        let mut lines = Vec::new();
+        let collected = self.lines(|line| {
+            let mut start = Start { text: String::new(), left: longest };
+            if start.write_fmt(line).is_err() {
+                start.text.push_str(" ...");
+            }
+            lines.push(start.text);
+            Ok(())
+        });
+        debug_assert!(collected.is_ok());
+        lines
+    }
+}
+
+/// The start of a line; an error when there is more of it.
+struct Start {
+    text: String,
+    left: usize,
+}
+
+impl Write for Start {
+    fn write_str(&mut self, more: &str) -> fmt::Result {
+        let end = more.char_indices().nth(self.left).map_or(more.len(), |(end, _)| end);
+        self.left -= more[..end].chars().count();
+        self.text.push_str(&more[..end]);
+        if end < more.len() { Err(fmt::Error) } else { Ok(()) }
     }
 }

@@ -19,6 +19,8 @@ fn rewrite(rewriter: &mut Rewriter, id: NodeId) -> Option<Edge> {
         }
         _ => return None,
     };
-    let node = rewriter.builder.intern(node)?;
+    // The same bytes, so nothing is measured again.
+    let measure = *rewriter.builder.measure(id);
+    let node = rewriter.builder.intern_measured(node, measure)?;
     Some(Edge { offset: 0, node })
 }

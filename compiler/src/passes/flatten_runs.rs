@@ -3,6 +3,7 @@
 use super::Pass;
 use super::rewriter::Rewriter;
 use crate::layout::{Edge, Kind, LayoutBuilder, Node, NodeId, Run};
+use std::sync::Arc;
 
 pub(super) const PASS: Pass =
     Pass { name: "flatten-runs", summary: "a concatenation of few runs becomes the list of its maximal runs", rewrite };
@@ -20,7 +21,7 @@ fn rewrite(rewriter: &mut Rewriter, id: NodeId) -> Option<Edge> {
 
 /// Maximal runs, as far as they are known, counted from some offset.
 pub(super) struct List {
-    runs: Vec<Run>,
+    runs: Arc<[Run]>,
     length: usize,
     origin: i64,
     /// The run that the next piece may continue.
@@ -31,7 +32,8 @@ pub(super) struct List {
 impl List {
     /// A list of so many runs, before its first piece, which begins at `first`.
     pub(super) fn new(origin: i64, first: i64, maximal: u64) -> List {
-        let runs = vec![Run { offset: 0, count: 0 }; maximal as usize];
+        // Shared from the start, though nobody else has it yet: a node takes it as it is.
+        let runs = std::iter::repeat_n(Run { offset: 0, count: 0 }, maximal as usize).collect();
         List { runs, length: 0, origin, start: first, end: first }
     }
 
@@ -40,7 +42,7 @@ impl List {
     #[inline]
     pub(super) fn extend(&mut self, pieces: impl Iterator<Item = (i64, u64)>) {
         let List { origin, mut start, mut end, mut length, .. } = *self;
-        let runs = self.runs.as_mut_slice();
+        let runs = Arc::make_mut(&mut self.runs);
         for (offset, bytes) in pieces {
             if offset != end {
                 if let Some(run) = runs.get_mut(length) {
@@ -55,9 +57,9 @@ impl List {
     }
 
     /// The runs of all pieces, of which there was at least one.
-    pub(super) fn finish(mut self) -> Vec<Run> {
+    pub(super) fn finish(mut self) -> Arc<[Run]> {
         debug_assert_eq!(self.length + 1, self.runs.len());
-        if let Some(last) = self.runs.last_mut() {
+        if let Some(last) = Arc::make_mut(&mut self.runs).last_mut() {
             *last = Run { offset: self.start - self.origin, count: (self.end - self.start) as u64 };
         }
         self.runs

@@ -2,7 +2,7 @@
 
 use super::cost::decide;
 use super::{Offsets, Part, Plan, RunTable, Step, StepId};
-use crate::layout::{Layout, Node, NodeId, Run};
+use crate::layout::{Kind, Layout, Node, NodeId, Run};
 use crate::passes;
 use std::collections::HashMap;
 
@@ -66,10 +66,11 @@ impl Builder<'_> {
                 }
             }
             Node::Runs { runs, kind } => {
-                let bytes = runs.iter().map(|run| Run { offset: run.offset, count: run.count * kind.size() });
-                let runs: Vec<Run> = bytes.collect();
+                let in_bytes = |run: &Run| Run { count: run.count * kind.size(), ..*run };
+                // Canonical layouts count in bytes: the list is theirs.
+                let runs = if *kind == Kind::Byte { runs.clone() } else { runs.iter().map(in_bytes).collect() };
                 let positions = prefix_sums(runs.iter().map(|run| run.count));
-                Step::Runs(RunTable { runs: runs.into(), positions })
+                Step::Runs(RunTable { runs, positions })
             }
             Node::Record { parts } if parts.is_empty() => Step::Nothing,
             Node::Record { parts } => {
@@ -102,13 +103,14 @@ impl Builder<'_> {
 }
 
 fn prefix_sums(sizes: impl Iterator<Item = u64>) -> std::sync::Arc<[u64]> {
-    sizes
-        .scan(0, |sum, size| {
-            let start = *sum;
-            *sum += size;
-            Some(start)
-        })
-        .collect()
+    let mut sum = 0;
+    // Mapped, not scanned: so the list is as long as the sizes are, and written once.
+    let start = |size| {
+        let start = sum;
+        sum += size;
+        start
+    };
+    sizes.map(start).collect()
 }
 
 /// A step repeated at a stride, as one step, if there is one.

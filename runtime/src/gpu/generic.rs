@@ -2,7 +2,7 @@
 
 use crate::cuda::module::{Function, Module};
 use crate::cuda::{CudaError, Device, DeviceBuffer};
-use dtc_compiler::codegen::cuda::{GENERIC_BATCH_ENTRY, GENERIC_KERNELS, GenericKernel};
+use dtc_compiler::codegen::cuda::{GENERIC_BATCH_ENTRY, GENERIC_KERNELS, GenericKernel, InterpreterProgram};
 use std::sync::Arc;
 
 /// Loaded from PTX, which needs no NVRTC.
@@ -33,6 +33,7 @@ impl Generic {
 /// What the generic kernels need for one type. A graph keeps it, and so the code that its nodes run.
 pub(crate) struct Interpreter {
     pub(super) generic: Arc<Generic>,
+    pub(super) program: InterpreterProgram,
     /// Nothing for types without lists.
     pub(super) tables: Option<DeviceBuffer>,
 }

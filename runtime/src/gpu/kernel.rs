@@ -1,8 +1,9 @@
 //! Kernels of one type on one device.
 
-use super::batch::BatchKernel;
+use super::batch::{BatchKernel, Prepared};
 use super::generic::Interpreter;
 use super::on_device::BatchProgram;
+use super::transfer::{Ring, Stage};
 use crate::cuda::DeviceBuffer;
 use crate::cuda::module::Function;
 use dtc_compiler::plan::gpu::Variant;
@@ -16,14 +17,16 @@ pub(crate) struct Kernel {
     pub(super) tables: Option<Arc<DeviceBuffer>>,
 }
 
-/// What a type or a batch leaves behind.
+/// What a type, a batch or a transfer leaves behind.
 #[expect(dead_code, reason = "held until it is dropped")]
 pub(super) enum Retired {
     Kernel(Arc<Kernel>),
     Interpreter(Arc<Interpreter>),
+    Ring(Ring),
+    Stage(Stage),
     Program(Arc<BatchProgram>),
-    Batch(Arc<BatchKernel>),
-    Table(Arc<DeviceBuffer>),
+    Batch(Arc<Prepared>),
+    BatchKernel(Arc<BatchKernel>),
 }
 
 /// A variant that was asked for.

@@ -1,6 +1,7 @@
 //! One type on one device: its plan, its kernels, and how a call is launched.
 
 use super::Shared;
+use super::copies::{self, Multiprocessors};
 use super::generic::Interpreter;
 use super::kernel::{Kernel, Retired, Slot};
 use crate::cuda::module::Function;
@@ -33,6 +34,8 @@ pub(crate) struct Move {
     pub(crate) first: u64,
     /// How many bytes to move, at least 1.
     pub(crate) bytes: u64,
+    /// Which multiprocessors may be used.
+    pub(crate) multiprocessors: Multiprocessors,
 }
 
 /// What the elements of a call span in memory, as kernels read it.
@@ -60,7 +63,6 @@ pub(crate) struct GpuType {
     pub(super) plan: GpuPlan,
     shape: Shape,
     origin: i64,
-    interpreted: Interpreted,
     /// Made at the first call that needs it; tried again at the next one if there was no memory.
     interpreter: OnceLock<Arc<Interpreter>>,
     making_interpreter: Mutex<()>,
@@ -94,43 +96,44 @@ impl Drop for GpuType {
 
 impl GpuType {
     pub(crate) fn new(gpu: Arc<Shared>, layout: &Layout, shape: Shape) -> Arc<GpuType> {
-        let plan = GpuPlan::new(layout);
-        let interpreted = Interpreted::new(&plan);
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        let created = Arc::new(GpuType {
+        Arc::new(GpuType {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
             gpu,
             origin: layout.root().offset,
-            plan,
+            plan: GpuPlan::new(layout),
             shape,
-            interpreted,
             interpreter: OnceLock::new(),
             making_interpreter: Mutex::new(()),
             batch_program: OnceLock::new(),
             slots: Default::default(),
             heat: Arc::default(),
-        });
-        match created.gpu.policy {
-            _ if created.gpu.device.check_process().is_err() => {}
-            Policy::Background => created.request_usual(),
-            Policy::Eager | Policy::Always => created.compile_usual(),
-            Policy::Lazy(_) | Policy::Off => {}
+        })
+    }
+
+    /// Asks for the usual kernels, or compiles them, as the policy says. No lock is held meanwhile: a call of another thread
+    /// is served by the generic kernels.
+    pub(crate) fn first_use(self: &Arc<GpuType>) {
+        let policy = self.gpu.policy;
+        let at_once = matches!(policy, Policy::Eager | Policy::Always);
+        if !(at_once || policy == Policy::Background) || !self.plan.allows() || self.gpu.device.check_process().is_err()
+        {
+            return;
         }
-        created
+        // True for the first of several threads.
+        let requested = self.usual().map(|variant| self.slot(&variant).is_some_and(Slot::request));
+        if requested.contains(&true) {
+            if at_once {
+                self.compile(&self.usual());
+            } else {
+                self.enqueue(self.usual().to_vec());
+            }
+        }
     }
 
     /// The kernels of both directions for whole elements between allocations.
     pub(crate) fn usual(&self) -> [Variant; 2] {
         [Direction::Pack, Direction::Unpack].map(|direction| self.plan.usual(direction))
-    }
-
-    fn request_usual(self: &Arc<GpuType>) {
-        if self.plan.allows() {
-            let slots = self.usual().map(|variant| self.slot(&variant).is_some_and(Slot::request));
-            if slots.contains(&true) {
-                self.enqueue(self.usual().to_vec());
-            }
-        }
     }
 
     /// Compiles the usual kernels and waits.
@@ -172,7 +175,10 @@ impl GpuType {
                 }
             }
             Policy::Eager | Policy::Always => {
-                self.compile(&[*variant]);
+                // Where another thread compiles it, the generic kernels serve until it is there.
+                if slot.request() {
+                    self.compile(&[*variant]);
+                }
                 return slot.kernel.get()?.as_ref();
             }
         }
@@ -190,35 +196,55 @@ impl GpuType {
             let place = memory.wrapping_add(self.origin as u64).wrapping_add(first);
             let (to, from) = if direction == Direction::Pack { (packed, place) } else { (place, packed) };
             // SAFETY: the caller's promise.
-            return unsafe { copy::on_device(stream, to, from, bytes as usize) };
+            return unsafe { copy::between(stream, to, from, bytes as usize) };
         }
         let call = Call { memory, packed, first, bytes };
+        let most = match asked.multiprocessors {
+            Multiprocessors::None => {
+                if let Some(copies) = self.plan.copies(&call) {
+                    // SAFETY: the caller's promise.
+                    return unsafe { copies::enqueue(stream, direction, &copies, memory, packed) };
+                }
+                u32::MAX
+            }
+            Multiprocessors::AtMost(most) => most.max(1),
+            Multiprocessors::All => u32::MAX,
+        };
         let bounds = self.bounds(asked.count);
         if self.plan.allows() {
             let variant = self.plan.variant(direction, &call);
+            let blocks = self.plan.blocks(&variant, &call);
+            let variant = Variant { capped: blocks.is_some_and(|blocks| blocks > most), ..variant };
             if let Some(kernel) = self.serving(&variant)
-                && let Some(blocks) = self.plan.blocks(&variant, &call)
+                && let Some(blocks) = blocks
             {
                 graph::keep_in_graph(stream, kernel)?;
                 let tables = kernel.tables.as_ref().map_or(0, |tables| tables.address());
                 let mut bounds = bounds;
-                let parameter = (&raw mut bounds).cast();
+                let last = (&raw mut bounds).cast();
+                let grid = Grid { work: blocks, blocks: blocks.min(most), threads: variant.threads() };
                 // SAFETY: the caller's promise; a compiled kernel ends in bounds.
-                return unsafe {
-                    launch(&kernel.function, stream, &call, tables, blocks, variant.threads(), parameter)
-                };
+                return unsafe { launch(&kernel.function, stream, &call, tables, grid, last) };
             }
         }
-        let kernel = GenericKernel::serving(&self.plan, direction, &call);
-        let blocks = self.plan.blocks(&kernel.variant, &call).ok_or(CudaError::GridTooLarge { bytes })?;
+        let too_large = CudaError::GridTooLarge { bytes };
+        let mut kernel = GenericKernel::serving(&self.plan, direction, &call);
+        let mut blocks = self.plan.blocks(&kernel.variant, &call).ok_or_else(|| too_large.clone())?;
+        if blocks > most {
+            kernel = GenericKernel::capped(direction);
+            blocks = self.plan.blocks(&kernel.variant, &call).ok_or(too_large)?;
+        }
         let interpreter = self.interpreter()?;
         let function = interpreter.generic.function(kernel)?;
         let tables = interpreter.tables.as_ref().map_or(0, DeviceBuffer::address);
         graph::keep_in_graph(stream, interpreter)?;
-        let mut program = self.interpreted.parameter(bounds.low, bounds.high);
-        let threads = kernel.variant.threads();
+        let mut program = interpreter.program.parameter(bounds.low, bounds.high);
+        let last = (&raw mut program).cast();
+        // Only the capped kernels take several blocks of the work.
+        let grid = if kernel.variant.capped { blocks.min(most) } else { blocks };
+        let grid = Grid { work: blocks, blocks: grid, threads: kernel.variant.threads() };
         // SAFETY: the caller's promise; a generic kernel ends in a program.
-        unsafe { launch(function, stream, &call, tables, blocks, threads, (&raw mut program).cast()) }
+        unsafe { launch(function, stream, &call, tables, grid, last) }
     }
 
     /// The generic kernels, and the lists that they read, on the device from the first use on.
@@ -232,8 +258,9 @@ impl GpuType {
             return Ok(interpreter);
         }
         let generic = self.gpu.generic()?.clone();
-        let tables = self.gpu.upload(&self.interpreted.tables)?;
-        Ok(self.interpreter.get_or_init(|| Arc::new(Interpreter { generic, tables })))
+        let Interpreted { program, tables } = Interpreted::new(&self.plan);
+        let tables = self.gpu.upload(&tables)?;
+        Ok(self.interpreter.get_or_init(|| Arc::new(Interpreter { generic, program, tables })))
     }
 
     /// The program that the generic kernel for batches interprets, on the device from the first use on.
@@ -246,7 +273,7 @@ impl GpuType {
         if let Some(program) = self.batch_program.get() {
             return Ok(program);
         }
-        let parameter = self.interpreted.parameter(0, 0);
+        let parameter = interpreter.program.parameter(0, 0);
         let bytes: Vec<u8> = parameter.iter().flat_map(|number| number.to_ne_bytes()).collect();
         let program = DeviceBuffer::holding(&self.gpu.uploads, &bytes)?;
         let tables = interpreter.tables.as_ref().map_or(0, DeviceBuffer::address);
@@ -264,6 +291,16 @@ impl GpuType {
     }
 }
 
+/// The shape of a launch.
+struct Grid {
+    /// Blocks of the work.
+    work: u32,
+    /// Blocks of the grid.
+    blocks: u32,
+    /// Threads of a block.
+    threads: u32,
+}
+
 /// Launches a kernel with the parameters that all of them have.
 ///
 /// # Safety
@@ -274,12 +311,11 @@ unsafe fn launch(
     stream: &Stream,
     call: &Call,
     tables: u64,
-    blocks: u32,
-    threads: u32,
+    grid: Grid,
     last: *mut c_void,
 ) -> Result<(), CudaError> {
     let Call { mut memory, mut packed, mut first, mut bytes } = *call;
-    let (mut tables, mut work) = (tables, blocks);
+    let (mut tables, mut work) = (tables, grid.work);
     let mut parameters: [*mut c_void; 7] = [
         (&raw mut memory).cast(),
         (&raw mut packed).cast(),
@@ -290,5 +326,5 @@ unsafe fn launch(
         last,
     ];
     // SAFETY: the caller's promise; the parameters have the types of every kernel's.
-    unsafe { function.launch(stream, [blocks, 1, 1], [threads, 1, 1], 0, &mut parameters) }
+    unsafe { function.launch(stream, [grid.blocks, 1, 1], [grid.threads, 1, 1], 0, &mut parameters) }
 }

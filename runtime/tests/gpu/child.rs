@@ -1,6 +1,7 @@
 //! Runs a test in a process that finds the libraries it should.
 
 use std::ffi::{CString, c_char, c_int, c_long};
+use std::sync::atomic::{AtomicI32, Ordering};
 
 use libloading::os::unix::Library;
 
@@ -30,6 +31,25 @@ fn stub() -> Library {
     unsafe { Library::new(std::env::var_os("DTC_CUDA_DRIVER").unwrap()).unwrap() }
 }
 
+/// How many compilations began.
+pub fn compiling() -> c_int {
+    number_of_nvrtc("stub_compiling").load(Ordering::SeqCst)
+}
+
+/// Lets compilations end that wait.
+pub fn let_compilations_end() {
+    number_of_nvrtc("stub_may_end").store(1, Ordering::SeqCst);
+}
+
+fn number_of_nvrtc(name: &str) -> &'static AtomicI32 {
+    let name = CString::new(name).unwrap();
+    // SAFETY: the stub has no constructors; it declares an atomic int of that name, and is never closed.
+    unsafe {
+        let library = Box::leak(Box::new(Library::new(std::env::var_os("DTC_NVRTC").unwrap()).unwrap()));
+        &**library.get::<*const AtomicI32>(name.as_bytes_with_nul()).unwrap()
+    }
+}
+
 /// How often a function was called.
 pub fn calls(function: &str) -> c_long {
     let name = CString::new(function).unwrap();
@@ -53,4 +73,16 @@ pub fn let_allocate(left: c_long) {
 pub fn let_launches_return(status: c_int) {
     // SAFETY: as above.
     unsafe { **stub().get::<*mut c_int>("stub_launch_status").unwrap() = status }
+}
+
+/// What copies return.
+pub fn let_copies_return(status: c_int) {
+    // SAFETY: as above.
+    unsafe { **stub().get::<*mut c_int>("stub_copy_status").unwrap() = status }
+}
+
+/// Whether devices reach each other (1), do not (0) or refuse in the end (2).
+pub fn let_peers_be(peers: c_int) {
+    // SAFETY: as above.
+    unsafe { **stub().get::<*mut c_int>("stub_peers").unwrap() = peers }
 }

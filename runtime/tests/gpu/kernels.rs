@@ -1,9 +1,10 @@
 //! When kernels are compiled, without a thread that does it.
 
 use crate::child::Stub::{Absent, Built};
-use crate::child::{calls, in_child};
+use crate::child::{calls, compiling, in_child, let_compilations_end};
 use crate::{Buffers, builder, listed, rows};
 use dtc_runtime::{Policy, Tier};
+use std::sync::mpsc;
 use std::time::Duration;
 
 in_child! {
@@ -58,6 +59,28 @@ in_child! {
             assert_eq!(engine.compile_pending(Duration::MAX), 0);
             assert_eq!(committed.gpu_tier(&gpu), tier);
         }
+    }
+
+    fn others_need_not_wait_for_an_eager_compilation(driver: Built(&["STUB_ANY_CODE"]), nvrtc: Built(&["STUB_WAITS"])) {
+        let engine = builder(Policy::Eager).build();
+        let gpu = engine.gpu(0).unwrap();
+        let pack = || {
+            Buffers::new(&gpu).enqueue(&engine.commit(&listed(0))).unwrap();
+            engine.commit(&listed(0)).gpu_tier(&gpu)
+        };
+        std::thread::scope(|scope| {
+            let first = scope.spawn(pack);
+            while compiling() == 0 {
+                std::thread::yield_now();
+            }
+            let (done, second) = mpsc::channel();
+            scope.spawn(move || done.send(pack()).unwrap());
+            let second = second.recv_timeout(Duration::from_secs(20));
+            let_compilations_end();
+            assert_eq!(second, Ok(Tier::Generic));
+            assert_eq!(first.join().unwrap(), Tier::Specialised);
+        });
+        assert_eq!(compiling(), 1);
     }
 
     fn equal_types_share_their_kernels(driver: Built(&["STUB_ANY_CODE"]), nvrtc: Built(&[])) {

@@ -4,15 +4,19 @@
  *   STUB_WITHOUT_CUBIN     nvrtcGetCUBIN is missing
  *   STUB_WITHOUT_MINIMAL   the option --minimal is unknown
  *   STUB_WITHOUT_BUILTINS  every compilation fails for want of libnvrtc-builtins
+ *   STUB_WAITS             a compilation ends when stub_may_end says so
  */
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { SUCCESS, INVALID_INPUT = 3, INVALID_OPTION = 5, COMPILATION, BUILTIN_OPERATION_FAILURE };
 
 struct program { char *source, log[1024]; };
 long stub_alive;
+atomic_int stub_compiling, stub_may_end;
 
 int nvrtcVersion(int *major, int *minor) { *major = 12; *minor = 9; return SUCCESS; }
 int nvrtcGetNumSupportedArchs(int *number) { *number = 3; return SUCCESS; }
@@ -40,6 +44,10 @@ int nvrtcDestroyProgram(struct program **program) {
     return SUCCESS;
 }
 int nvrtcCompileProgram(struct program *program, int number, const char *const *options) {
+    stub_compiling++;
+#ifdef STUB_WAITS
+    while (!stub_may_end) usleep(100);
+#endif
 #ifdef STUB_WITHOUT_BUILTINS
     return BUILTIN_OPERATION_FAILURE;
 #endif

@@ -20,7 +20,7 @@ unsafe extern "C" fn yaksa_request_test(handle: u64, completed: *mut i32) -> i32
     answer(|| {
         let request = handle as usize as *mut Request;
         // SAFETY: the caller's promise.
-        let done = match unsafe { request.as_ref() } {
+        let done = match unsafe { request.as_mut() } {
             None => true,
             Some(under_way) => under_way.test().map_err(|_| Status::Internal)?,
         };

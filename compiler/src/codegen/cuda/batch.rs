@@ -6,7 +6,7 @@
 
 use super::tables::Tables;
 use super::{CodegenError, Program, header, kernel, library, render};
-use crate::plan::gpu::{Call, Family, GpuPlan, Variant};
+use crate::plan::gpu::{Call, GpuPlan, Variant};
 use minijinja::context;
 use std::collections::HashMap;
 
@@ -108,7 +108,7 @@ pub struct BatchProgram {
 /// use dtc_compiler::layout::Layout;
 /// use dtc_compiler::plan::{Direction, gpu::GpuPlan};
 /// let plan = |offset| {
-///     let text = format!("layout lb 0 extent 99 {{\n  %0 = dense 8 x byte\n  %1 = stream 4 x 16 of %0\n  root {offset} + %1\n}}");
+///     let text = format!("layout lb 0 extent 99 {{\n  %0 = dense 8 x byte\n  %1 = stream 4 x 16 of %0\n  root {offset}: %1\n}}");
 ///     Layout::parse(&text).map(|layout| GpuPlan::new(&layout))
 /// };
 /// let (low, high) = (plan(16)?, plan(32)?);
@@ -142,8 +142,7 @@ pub fn batch(asked: &[(&GpuPlan, Variant)]) -> Result<BatchProgram, CodegenError
         source.push_str(&kernel(&name, plan, variant, BATCH_THREADS, &mut tables, None)?);
         names.push(name);
     }
-    let shared = variants.iter().any(|variant| matches!(variant.family, Family::Tiles { .. }));
-    source.push_str(&entry(BATCH_ENTRY, &names, shared)?);
+    source.push_str(&entry(BATCH_ENTRY, &names)?);
     Ok(BatchProgram { program: Program { source, tables: tables.into_bytes() }, kinds })
 }
 
@@ -153,8 +152,8 @@ pub(super) fn items() -> Result<String, CodegenError> {
 }
 
 /// The kernel whose kinds are the namespaces of these names.
-pub(super) fn entry(name: &str, kinds: &[String], shared: bool) -> Result<String, CodegenError> {
-    let text = render("batch_entry", &context! { entry => name, kinds, shared, threads => BATCH_THREADS })?;
+pub(super) fn entry(name: &str, kinds: &[String]) -> Result<String, CodegenError> {
+    let text = render("batch_entry", &context! { entry => name, kinds, threads => BATCH_THREADS })?;
     Ok(format!("\n{text}\n"))
 }
 

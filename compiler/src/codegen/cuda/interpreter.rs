@@ -5,7 +5,7 @@
 //! launch, so that a type can be used on a device before anything was allocated for it.
 
 use super::batch::{self, BATCH_THREADS, GENERIC_BATCH_ENTRY};
-use super::tables::{chunks, starts};
+use super::tables::{append, chunks, starts};
 use super::{CodegenError, render, word_type};
 use crate::layout::{Layout, Node};
 use crate::plan::Direction;
@@ -37,7 +37,11 @@ pub struct GenericKernel {
 }
 
 const fn generic(entry: &'static str, direction: Direction, family: Family) -> GenericKernel {
-    GenericKernel { entry, variant: Variant { direction, family, wide: true } }
+    GenericKernel { entry, variant: Variant { direction, family, wide: true, capped: false } }
+}
+
+const fn capped(entry: &'static str, direction: Direction, family: Family) -> GenericKernel {
+    GenericKernel { entry, variant: Variant { direction, family, wide: true, capped: true } }
 }
 
 const fn words(word: u32) -> Family {
@@ -59,12 +63,14 @@ pub const GENERIC_KERNELS: &[GenericKernel] = &[
     generic("dtc_generic_unpack_shifted_8", Direction::Unpack, Family::Shifted { word: 8 }),
     generic("dtc_generic_unpack_shifted_16", Direction::Unpack, Family::Shifted { word: 16 }),
     generic("dtc_generic_unpack_bytes", Direction::Unpack, Family::Scatter),
+    capped("dtc_generic_pack_capped", Direction::Pack, Family::Gather),
+    capped("dtc_generic_unpack_capped", Direction::Unpack, Family::Scatter),
 ];
 
 /// What the generic kernel for batches does for items of its kinds.
 const GENERIC_BATCH: [Variant; 2] = [
-    Variant { direction: Direction::Pack, family: Family::Gather, wide: true },
-    Variant { direction: Direction::Unpack, family: Family::Scatter, wide: true },
+    Variant { direction: Direction::Pack, family: Family::Gather, wide: true, capped: false },
+    Variant { direction: Direction::Unpack, family: Family::Scatter, wide: true, capped: false },
 ];
 
 /// What the generic kernel for batches does in a direction, and the kind of such items.
@@ -99,6 +105,7 @@ impl GenericKernel {
         let of = |family: Family| {
             GENERIC_KERNELS.iter().find(|kernel| {
                 kernel.variant.direction == direction
+                    && !kernel.variant.capped
                     && match (kernel.variant.family, family) {
                         (Family::Words { word, .. }, Family::Words { word: wanted, .. }) => word == wanted,
                         (kernel, wanted) => kernel == wanted,
@@ -106,6 +113,18 @@ impl GenericKernel {
             })
         };
         of(wanted).or_else(|| of(bytes)).unwrap_or(&GENERIC_KERNELS[0])
+    }
+
+    /// The one that serves any call with a grid of fewer blocks than the work has.
+    ///
+    /// ```
+    /// use dtc_compiler::codegen::cuda::GenericKernel;
+    /// use dtc_compiler::plan::Direction;
+    /// assert_eq!(GenericKernel::capped(Direction::Pack).entry, "dtc_generic_pack_capped");
+    /// ```
+    pub fn capped(direction: Direction) -> &'static GenericKernel {
+        let is = |kernel: &&GenericKernel| kernel.variant.capped && kernel.variant.direction == direction;
+        GENERIC_KERNELS.iter().find(is).unwrap_or(&GENERIC_KERNELS[0])
     }
 }
 
@@ -129,7 +148,10 @@ pub fn generic_source() -> Result<String, CodegenError> {
     source.push_str(dtc_templates::INTERPRETER);
     for GenericKernel { entry, variant } in GENERIC_KERNELS {
         let threads = variant.threads();
-        let kernel = render("entry", &context! { entry, threads, shared => false, call => "Program" })?;
+        let kernel = render(
+            "entry",
+            &context! { entry, threads, shared => false, capped => variant.capped, call => "Program" },
+        )?;
         let name = entry.trim_start_matches("dtc_");
         source.push_str(&interpreting(name, variant, threads, "Program", "call", &format!("{kernel}\n"))?);
     }
@@ -139,7 +161,7 @@ pub fn generic_source() -> Result<String, CodegenError> {
         let program = "*(const Program *)call.program";
         source.push_str(&interpreting(name, variant, BATCH_THREADS, "Item", program, "")?);
     }
-    source.push_str(&batch::entry(GENERIC_BATCH_ENTRY, &kinds, false)?);
+    source.push_str(&batch::entry(GENERIC_BATCH_ENTRY, &kinds)?);
     Ok(source)
 }
 
@@ -177,7 +199,8 @@ fn interpreting(
 /// A layout as the generic kernels interpret it.
 #[derive(Clone, Debug)]
 pub struct Interpreted {
-    program: Parameter,
+    /// What the last parameter of a generic kernel is made from.
+    pub program: InterpreterProgram,
     /// What the parameter `tables` points at, on a boundary of 16 bytes; empty when it is not read.
     pub tables: Vec<u8>,
 }
@@ -226,12 +249,18 @@ impl Interpreted {
         for (word, eight) in program.iter_mut().zip(bytes.as_chunks::<8>().0) {
             *word = u64::from_le_bytes(*eight);
         }
-        Interpreted { program, tables }
+        Interpreted { program: InterpreterProgram(program), tables }
     }
+}
 
+/// The nodes of a layout, or where the tables hold them.
+#[derive(Clone, Debug)]
+pub struct InterpreterProgram(Parameter);
+
+impl InterpreterProgram {
     /// The last parameter of a generic kernel, for elements that span these displacements in memory.
     pub fn parameter(&self, low: i64, high: i64) -> Parameter {
-        let mut program = self.program;
+        let mut program = self.0;
         program[0] = low as u64;
         program[1] = high as u64;
         program
@@ -249,27 +278,29 @@ fn encode(layout: &Layout, node: &Node, tables: &mut Vec<u8>) -> Vec<u8> {
         Node::Stream { stride, child, .. } => (1, 0, child.node.index(), size_of(child), *stride, 0, None),
         Node::Indexed { offsets, child } => {
             let table = begin();
-            extend(tables, offsets.iter().map(|offset| (offset + child.offset) as u64));
+            append(tables, offsets.iter().map(|offset| (offset + child.offset).to_le_bytes()));
             (2, offsets.len(), child.node.index(), size_of(child), 0, table, None)
         }
         Node::Runs { runs, kind } => {
             let table = begin();
             let starts = starts(runs, kind.size(), 1);
             let (shift, chunks) = chunks(&starts);
-            extend(tables, starts.into_iter());
-            extend(tables, runs.iter().map(|run| run.offset as u64));
-            chunks.iter().for_each(|&run| tables.extend_from_slice(&(run as u32).to_le_bytes()));
+            append(tables, starts.iter().map(|start| start.to_le_bytes()));
+            append(tables, runs.iter().map(|run| run.offset.to_le_bytes()));
+            append(tables, chunks.iter().map(|&run| (run as u32).to_le_bytes()));
             (3, runs.len(), 0, 1, 0, table, Some(shift))
         }
         Node::Record { parts } => {
             let table = begin();
             let mut at = 0;
-            for part in parts.iter() {
-                extend(tables, std::iter::once(at));
+            let position = |part| {
+                let position = at;
                 at += size_of(part);
-            }
-            extend(tables, parts.iter().map(|part| part.offset as u64));
-            parts.iter().for_each(|part| tables.extend_from_slice(&(part.node.index() as u32).to_le_bytes()));
+                position.to_le_bytes()
+            };
+            append(tables, parts.iter().map(position));
+            append(tables, parts.iter().map(|part| part.offset.to_le_bytes()));
+            append(tables, parts.iter().map(|part| (part.node.index() as u32).to_le_bytes()));
             (4, parts.len(), 0, 1, 0, table, None)
         }
     };
@@ -282,10 +313,6 @@ fn encode(layout: &Layout, node: &Node, tables: &mut Vec<u8>) -> Vec<u8> {
         bytes.extend_from_slice(&number.to_le_bytes());
     }
     bytes
-}
-
-fn extend(tables: &mut Vec<u8>, numbers: impl Iterator<Item = u64>) {
-    numbers.for_each(|number| tables.extend_from_slice(&number.to_le_bytes()));
 }
 
 /// What divides numbers below 2^63 by `size` as a multiplication: `high(at * magic) >> shift`. A shift of 64 stands for a

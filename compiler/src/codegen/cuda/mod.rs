@@ -13,7 +13,9 @@ mod tables;
 pub use batch::{
     BATCH_ENTRY, BATCH_INLINE, BATCH_KINDS, BATCH_THREADS, Batch, BatchProgram, GENERIC_BATCH_ENTRY, Item, batch,
 };
-pub use interpreter::{GENERIC_KERNELS, GenericKernel, Interpreted, Parameter, generic_batch, generic_source};
+pub use interpreter::{
+    GENERIC_KERNELS, GenericKernel, Interpreted, InterpreterProgram, Parameter, generic_batch, generic_source,
+};
 
 use crate::plan::Direction;
 use crate::plan::gpu::{Family, GpuPlan, Variant};
@@ -122,10 +124,8 @@ fn header(what: &str, plans: &[&GpuPlan]) -> String {
     let mut text = format!("// {what} by dtc, for\n");
     for plan in plans {
         text.push_str("//\n");
-        for line in plan.layout().to_string().lines() {
-            let cut: String = line.chars().take(LONGEST).collect();
-            let rest = if cut.len() < line.len() { " ..." } else { "" };
-            let _ = writeln!(text, "//     {cut}{rest}");
+        for line in plan.layout().abridged(LONGEST) {
+            let _ = writeln!(text, "//     {line}");
         }
     }
     text.push_str("//\n\n");
@@ -188,7 +188,7 @@ fn kernel(
     let kernel = match entry {
         Some(entry) => {
             let shared = matches!(variant.family, Family::Tiles { .. });
-            render("entry", &context! { entry, threads, shared, call => "Bounds" })? + "\n"
+            render("entry", &context! { entry, threads, shared, capped => variant.capped, call => "Bounds" })? + "\n"
         }
         None => String::new(),
     };

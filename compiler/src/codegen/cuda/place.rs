@@ -154,7 +154,7 @@ impl<'a> Places<'a> {
                     (format!("indexed, {} offsets, of %{}", offsets.len(), child.node.index()), body)
                 }
                 Node::Runs { runs, kind } => {
-                    let starts = tables::starts(runs, kind.size(), unit);
+                    let starts = self.tables.starts(id, runs, kind.size(), unit);
                     let body = if terms.run || size / runs.len() as u64 > RANKED {
                         let offsets = runs.iter().map(|run| run.offset);
                         self.searched(id, &starts, offsets, terms)
@@ -181,9 +181,15 @@ impl<'a> Places<'a> {
     }
 
     /// Runs of few units: one look-up of the rank table.
-    fn ranked(&mut self, id: NodeId, starts: &[u64], offsets: impl Iterator<Item = i64> + Clone, unit: u64) -> String {
+    fn ranked(
+        &mut self,
+        id: NodeId,
+        starts: &[u64],
+        offsets: impl ExactSizeIterator<Item = i64> + Clone,
+        unit: u64,
+    ) -> String {
         let rank = self.tables.rank(List::Rank(id, unit), starts);
-        let shifts = offsets.zip(starts).map(|(offset, start)| offset / unit as i64 - *start as i64);
+        let shifts = offsets.zip(starts).map(|(offset, start)| (offset >> unit.trailing_zeros()) - *start as i64);
         let (table, wide) = self.tables.signed(List::Shifts(id, unit), shifts);
         format!(
             "    const uint2 rank = __ldg((const uint2 *)(tables + {rank}) + (at >> 5));\n    \
@@ -198,7 +204,7 @@ impl<'a> Places<'a> {
         &mut self,
         id: NodeId,
         starts: &[u64],
-        offsets: impl Iterator<Item = i64> + Clone,
+        offsets: impl ExactSizeIterator<Item = i64> + Clone,
         terms: Terms,
     ) -> String {
         let unit = terms.unit;

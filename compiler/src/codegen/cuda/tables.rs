@@ -2,6 +2,7 @@
 
 use crate::layout::{NodeId, Run};
 use std::collections::HashMap;
+use std::rc::Rc;
 
 /// Words of a group of the rank table.
 const GROUP: u64 = 32;
@@ -22,12 +23,15 @@ pub(super) enum List {
 pub(super) struct Tables {
     bytes: Vec<u8>,
     known: HashMap<List, (u64, bool)>,
+    /// Of a node in units: both directions ask for them.
+    starts: HashMap<(NodeId, u64), Rc<Vec<u64>>>,
 }
 
 impl Tables {
     /// Lists of another type follow, whose nodes have the same names.
     pub(super) fn next_type(&mut self) {
         self.known.clear();
+        self.starts.clear();
     }
 
     pub(super) fn into_bytes(self) -> Vec<u8> {
@@ -35,15 +39,13 @@ impl Tables {
     }
 
     /// Where a list of signed numbers lies, and whether its entries have 64 bits: 32 if all fit.
-    pub(super) fn signed(&mut self, list: List, numbers: impl Iterator<Item = i64> + Clone) -> (u64, bool) {
+    pub(super) fn signed(&mut self, list: List, numbers: impl ExactSizeIterator<Item = i64> + Clone) -> (u64, bool) {
         self.list(list, |bytes| {
             let wide = numbers.clone().any(|number| i32::try_from(number).is_err());
-            for number in numbers {
-                if wide {
-                    bytes.extend_from_slice(&number.to_le_bytes());
-                } else {
-                    bytes.extend_from_slice(&(number as i32).to_le_bytes());
-                }
+            if wide {
+                append(bytes, numbers.map(i64::to_le_bytes));
+            } else {
+                append(bytes, numbers.map(|number| (number as i32).to_le_bytes()));
             }
             wide
         })
@@ -53,12 +55,18 @@ impl Tables {
     pub(super) fn rising(&mut self, list: List, numbers: &[u64]) -> (u64, bool) {
         self.list(list, |bytes| {
             let wide = numbers.last().is_some_and(|&last| u32::try_from(last).is_err());
-            for number in numbers {
-                let number = number.to_le_bytes();
-                bytes.extend_from_slice(if wide { &number } else { &number[..4] });
+            if wide {
+                append(bytes, numbers.iter().map(|number| number.to_le_bytes()));
+            } else {
+                append(bytes, numbers.iter().map(|&number| (number as u32).to_le_bytes()));
             }
             wide
         })
+    }
+
+    /// Where the runs of a node begin, as [`starts`] tells.
+    pub(super) fn starts(&mut self, id: NodeId, runs: &[Run], element: u64, unit: u64) -> Rc<Vec<u64>> {
+        self.starts.entry((id, unit)).or_insert_with(|| Rc::new(starts(runs, element, unit))).clone()
     }
 
     fn list(&mut self, list: List, write: impl FnOnce(&mut Vec<u8>) -> bool) -> (u64, bool) {
@@ -77,32 +85,43 @@ impl Tables {
     pub(super) fn rank(&mut self, list: List, starts: &[u64]) -> u64 {
         let (at, _) = self.list(list, |bytes| {
             let [runs @ .., end] = starts else { return false };
-            let mut next = 0;
-            for group in 0..end.div_ceil(GROUP) {
-                let before = (next as u32).wrapping_sub(1);
-                let mut mask = 0u32;
-                while let Some(start) = runs.get(next).filter(|&&start| start < (group + 1) * GROUP) {
-                    mask |= 1 << (start % GROUP);
-                    next += 1;
-                }
-                bytes.extend_from_slice(&mask.to_le_bytes());
-                bytes.extend_from_slice(&before.to_le_bytes());
+            let mut masks = vec![0u32; end.div_ceil(GROUP) as usize];
+            for start in runs {
+                masks[(start / GROUP) as usize] |= 1 << (start % GROUP);
             }
+            let mut before = u32::MAX;
+            let entries = masks.iter().map(|&mask| {
+                let entry = u64::from(before) << 32 | u64::from(mask);
+                before = before.wrapping_add(mask.count_ones());
+                entry.to_le_bytes()
+            });
+            append(bytes, entries);
             false
         });
         at
     }
 }
 
-/// Where runs begin in units of the packed bytes, and where the last one ends.
-pub(super) fn starts(runs: &[Run], element: u64, unit: u64) -> Vec<u64> {
-    let mut starts = Vec::with_capacity(runs.len() + 1);
-    let mut at = 0;
-    for run in runs {
-        starts.push(at);
-        at += run.count * element / unit;
+/// Adds numbers to a table.
+pub(super) fn append<const BYTES: usize>(bytes: &mut Vec<u8>, numbers: impl ExactSizeIterator<Item = [u8; BYTES]>) {
+    let at = bytes.len();
+    bytes.resize(at + numbers.len() * BYTES, 0);
+    for (entry, number) in bytes[at..].as_chunks_mut().0.iter_mut().zip(numbers) {
+        *entry = number;
     }
-    starts.push(at);
+}
+
+/// Where runs begin in units of the packed bytes, and where the last one ends. A unit of runs is a byte or a word.
+pub(super) fn starts(runs: &[Run], element: u64, unit: u64) -> Vec<u64> {
+    let mut starts = vec![0; runs.len() + 1];
+    let mut bytes = 0;
+    for (start, run) in starts[1..].iter_mut().zip(runs) {
+        bytes += run.count * element;
+        *start = bytes;
+    }
+    // Division by a number that the compiler does not know takes longer than all the rest.
+    debug_assert!(unit.is_power_of_two());
+    starts.iter_mut().for_each(|start| *start >>= unit.trailing_zeros());
     starts
 }
 
@@ -111,14 +130,17 @@ pub(super) fn chunks(starts: &[u64]) -> (u32, Vec<u64>) {
     let runs = starts.len() as u64 - 1;
     let end = starts.last().copied().unwrap_or(0);
     let shift = (end / runs.max(1)).max(1).ilog2();
-    let mut chunks = Vec::with_capacity((end >> shift) as usize + 2);
-    let mut run = 0;
-    for chunk in 0..=(end.saturating_sub(1) >> shift) {
-        while starts[run + 1] <= chunk << shift {
-            run += 1;
-        }
-        chunks.push(run as u64);
+    let last = (end.saturating_sub(1) >> shift) as usize;
+    let mut chunks = vec![0; last + 2];
+    // A run is the one at the first of a chunk from the next whole chunk on, until a later one is.
+    for (run, start) in starts.iter().take(runs as usize).enumerate() {
+        chunks[((start + (1 << shift) - 1) >> shift) as usize] = run as u64;
     }
-    chunks.push(runs.saturating_sub(1));
+    let mut found = 0;
+    for chunk in &mut chunks {
+        found = found.max(*chunk);
+        *chunk = found;
+    }
+    chunks[last + 1] = runs.saturating_sub(1);
     (shift, chunks)
 }

@@ -5,11 +5,13 @@
 //! What a plan decides is the [`Family`] of kernel and its launch shape, for a [`Direction`] and for the alignment and
 //! range of a [`Call`].
 
+mod copies;
 mod cost;
 mod grain;
 mod print;
 mod tiles;
 
+pub use copies::{Copies, MOST_COPIES};
 pub use cost::Shape;
 pub use grain::Grain;
 pub use tiles::Tiles;
@@ -111,6 +113,8 @@ pub struct Variant {
     pub family: Family,
     /// Whether indices need 64 bits.
     pub wide: bool,
+    /// Whether a grid may have fewer blocks than the work, which costs up to a quarter of the speed.
+    pub capped: bool,
 }
 
 /// How the bytes of a layout are moved on a GPU.
@@ -217,7 +221,7 @@ impl GpuPlan {
             Family::Gather | Family::Scatter => end,
             Family::Rows { slots } => self.row.map_or(end, |row| (end / row + 2).saturating_mul(slots)),
         };
-        Variant { direction, family, wide: units >= NARROW }
+        Variant { direction, family, wide: units >= NARROW, capped: false }
     }
 
     /// The kernel that serves whole elements between allocations.

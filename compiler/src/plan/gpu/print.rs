@@ -7,7 +7,8 @@ use std::fmt;
 impl fmt::Display for Variant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.direction, self.family)?;
-        if self.wide { f.write_str(", 64-bit indices") } else { Ok(()) }
+        f.write_str(if self.wide { ", 64-bit indices" } else { "" })?;
+        f.write_str(if self.capped { ", on few multiprocessors" } else { "" })
     }
 }
 
