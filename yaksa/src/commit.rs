@@ -89,7 +89,9 @@ fn describe_struct(
 ) -> Result<TypeId, DatatypeError> {
     let (mut lengths, mut offsets, mut children) = (vec![], vec![], vec![]);
     for part in parts {
-        if let Some(child) = known(&part.child) {
+        if part.blocklength > 0
+            && let Some(child) = known(&part.child)
+        {
             lengths.push(part.blocklength);
             offsets.push(part.displacement);
             children.push(child);

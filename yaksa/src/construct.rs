@@ -42,7 +42,8 @@ pub(crate) fn hvector(blocks: i64, blocklength: i64, stride: i64, child: Shared)
 
 /// The same with the stride in extents of the child.
 pub(crate) fn vector(blocks: i64, blocklength: i64, stride: i64, child: Shared) -> Made {
-    let stride = stride.checked_mul(child.shape.extent()).ok_or(Status::Internal)?;
+    // Without a second block the stride may be anything.
+    let stride = if blocks > 1 { stride.checked_mul(child.shape.extent()).ok_or(Status::Internal)? } else { 0 };
     hvector(blocks, blocklength, stride, child)
 }
 
@@ -113,19 +114,25 @@ pub(crate) fn indexed(blocklengths: &[i64], displacements: &[i64], child: Shared
 }
 
 fn blocks_of(blocklengths: &[i64], displacements: &[i64], unit: i64, child: Shared) -> Made {
+    if blocklengths.contains(&0) {
+        // The displacement of a block without copies may be anything.
+        let kept = |list: &[i64]| {
+            list.iter().zip(blocklengths).filter(|(_, length)| **length != 0).map(|(each, _)| *each).collect()
+        };
+        let (blocklengths, displacements): (Vec<i64>, Vec<i64>) = (kept(blocklengths), kept(displacements));
+        return blocks_of(&blocklengths, &displacements, unit, child);
+    }
     let Some(&first) = blocklengths.first() else { return Ok(Shared::null()) };
+    if child.shape.size == 0 {
+        return if blocklengths.iter().all(|&length| length > 0) { Ok(Shared::null()) } else { Err(Status::Internal) };
+    }
     if blocklengths.iter().all(|&length| length == first) {
-        let length = count(first)?;
-        let empty = length == 0 || child.shape.size == 0;
-        return if empty { Ok(Shared::null()) } else { blocks(length, displacements, unit, child) };
+        return blocks(count(first)?, displacements, unit, child);
     }
     let displacements = scaled(displacements, unit)?;
-    let shape = listed_blocks(&child.shape, blocklengths, &displacements).ok_or(Status::Internal)?;
-    if shape.size == 0 {
-        return Ok(Shared::null());
-    }
+    let shape = listed_blocks(&child.shape, blocklengths, &displacements);
     let blocklengths = copied(blocklengths.iter().copied())?;
-    made(Form::Listed { blocklengths, displacements, child }, Some(shape))
+    made(Form::Listed { blocklengths, displacements, child }, shape)
 }
 
 /// A struct; displacements are in bytes.
@@ -259,6 +266,19 @@ mod tests {
         assert!(contiguous(-1, builtin(INT)).is_err());
         assert!(indexed(&[1, -1], &[0, 1], builtin(INT)).is_err());
         assert!(vector(2, 1, i64::MAX, builtin(INT)).is_err());
+        assert!(vector(1, 2, i64::MAX, builtin(INT)).is_ok());
         assert!(indexed_block(1, &[i64::MAX], builtin(INT)).is_err());
+        assert!(indexed(&[0, 2, 1], &[1, 2, i64::MAX], builtin(INT)).is_err());
+    }
+
+    #[test]
+    fn blocks_without_copies_lie_anywhere() {
+        let list = indexed(&[0, 2, 0, 1], &[i64::MAX, 1, i64::MIN, 9], builtin(INT)).unwrap();
+        assert_eq!(list.shape, indexed(&[2, 1], &[1, 9], builtin(INT)).unwrap().shape);
+        assert_eq!(indexed(&[0, 3, 0], &[-7, 0, 9], builtin(INT)).unwrap().shape.segments, 1);
+        let parts = [builtin(INT), builtin(DOUBLE), builtin(CHAR)];
+        let fields = structure(&[0, 1, 1], &[i64::MIN, 0, 8], parts).unwrap();
+        assert_eq!((fields.shape.lb, fields.shape.extent(), fields.shape.segments), (0, 16, 1));
+        assert!(fields.committed().is_ok());
     }
 }

@@ -191,17 +191,17 @@ pub(crate) fn listed(part: &Shape, displacements: &[i64]) -> Option<Shape> {
     .checked()
 }
 
-/// Blocks of these lengths at these displacements; nothing if a length is negative or a number leaves 64 bits.
+/// Blocks of these lengths at these displacements, of a child that has bytes; nothing if a length is not positive or a number
+/// leaves 64 bits. There is at least one.
 pub(crate) fn listed_blocks(child: &Shape, blocklengths: &[i64], displacements: &[i64]) -> Option<Shape> {
     let extent = child.extent();
-    let mut copies = 0i128;
-    let (mut longest, mut shortest) = (0, 0);
+    let (mut longest, mut shortest, mut copies) = (0, 1, 0i128);
     for &length in blocklengths {
         longest = longest.max(length);
         shortest = shortest.min(length);
         copies += i128::from(length);
     }
-    let copies = i64::try_from(copies).ok().filter(|_| shortest == 0)?;
+    let copies = i64::try_from(copies).ok().filter(|_| shortest == 1)?;
     // No block reaches farther than this, so that nothing below can leave 64 bits but the displacements do.
     let reach = longest.checked_mul(extent.checked_abs()?)?;
     let farthest = child.first.checked_abs()?.max(child.last.checked_abs()?).checked_add(reach)?;
@@ -210,32 +210,18 @@ pub(crate) fn listed_blocks(child: &Shape, blocklengths: &[i64], displacements: 
     extremes.1.checked_add(farthest)?;
 
     let (mut low, mut high) = (i64::MAX, i64::MIN);
-    let (mut first, mut last) = (0, 0);
-    let (mut blocks, mut joined) = (0i64, 0i64);
+    let (first, mut last, mut joined) = (displacements.first()?.wrapping_add(child.first), None, 0i64);
     for (&length, &displacement) in blocklengths.iter().zip(displacements) {
-        if length == 0 {
-            continue;
-        }
         let end = displacement.wrapping_add((length - 1).wrapping_mul(extent));
         low = low.min(displacement.min(end));
         high = high.max(displacement.max(end));
-        let begin = displacement.wrapping_add(child.first);
-        if blocks == 0 {
-            first = begin;
-        } else {
-            joined += i64::from(last == begin);
-        }
-        last = end.wrapping_add(child.last);
-        blocks += 1;
-    }
-    if blocks == 0 {
-        return Some(Shape::EMPTY);
+        joined += i64::from(last == Some(displacement.wrapping_add(child.first)));
+        last = Some(end.wrapping_add(child.last));
     }
     // Copies of a block may touch, too.
     if child.first.checked_add(extent)? == child.last {
-        joined = joined.checked_add(copies - blocks)?;
+        joined = joined.checked_add(copies - blocklengths.len() as i64)?;
     }
-    let joined = if child.size > 0 { joined as u64 } else { 0 };
     Shape {
         size: child.size.checked_mul(copies as u64)?,
         lb: child.lb.checked_add(low)?,
@@ -243,8 +229,8 @@ pub(crate) fn listed_blocks(child: &Shape, blocklengths: &[i64], displacements: 
         true_lb: child.true_lb.checked_add(low)?,
         true_ub: child.true_ub.checked_add(high)?,
         first,
-        last,
-        segments: child.segments.checked_mul(copies as u64)?.checked_sub(joined)?,
+        last: last?,
+        segments: child.segments.checked_mul(copies as u64)?.checked_sub(joined as u64)?,
         ..*child
     }
     .checked()
@@ -301,9 +287,9 @@ mod tests {
     fn a_list_of_blocks_is_the_union_of_its_blocks() {
         let pair = INT.repeated(2, 12).unwrap().resized(-4, 20).unwrap();
         for child in [INT, pair, INT.resized(0, -8).unwrap(), INT.resized(0, 0).unwrap()] {
-            let (lengths, places) = ([2, 0, 1, 3, 1], [8, 77, 16, -20, -8]);
+            let (lengths, places) = ([2, 1, 3, 1], [8, 16, -20, -8]);
             let mut union = Union::new();
-            for (&length, &place) in lengths.iter().zip(&places).filter(|(length, _)| **length > 0) {
+            for (&length, &place) in lengths.iter().zip(&places) {
                 union.add(&child.block(length as u64).unwrap(), place);
             }
             assert_eq!(listed_blocks(&child, &lengths, &places), union.finish());
