@@ -18,7 +18,7 @@ mod transfer;
 pub use batch::BatchCall;
 pub use copies::Multiprocessors;
 pub use request::{Request, TransferError};
-pub use transfer::{Between, Choice, TransferCase, TransferModel, Way};
+pub use transfer::{Between, Choice, Estimate, TransferCase, TransferModel, Way};
 
 pub(crate) use batch::BatchSlot;
 pub(crate) use on_device::GpuType;

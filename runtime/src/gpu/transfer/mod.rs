@@ -1,12 +1,13 @@
 //! Transfers: packs and unpacks between memory of all kinds.
 //!
 //! [`place`] says where a side lies, [`fragments`] cuts calls whose elements lie in several kinds of memory, [`choice`] says which
-//! way the bytes go, by a [`model`] of the machine that [`calibrate`] measures. [`staged`] and [`pipeline`] are the ways that
+//! way the bytes go, by a [`model`] of the machine that [`calibrate`] measures, and [`estimate`] how long that takes. [`staged`] and [`pipeline`] are the ways that
 //! need more than one kernel; [`lanes`] are the buffers that they go through. [`between`] is what users call.
 
 mod between;
 mod calibrate;
 mod choice;
+mod estimate;
 mod fragments;
 mod lanes;
 mod model;
@@ -16,6 +17,7 @@ mod staged;
 
 pub use between::Between;
 pub use choice::{Choice, TransferCase, Way};
+pub use estimate::Estimate;
 pub use model::TransferModel;
 
 pub(crate) use lanes::{Lanes, Ring, Stage};
