@@ -120,7 +120,7 @@ impl Committed {
     }
 
     /// The function of a reduction, if it makes sense for the type and the range; none for a plain unpack.
-    fn check_reduction(
+    pub(crate) fn check_reduction(
         &self,
         reduction: Reduction,
         offset: u64,

@@ -22,6 +22,7 @@ pub use model::TransferModel;
 
 pub(crate) use lanes::{Lanes, Ring, Stage};
 pub(crate) use pipeline::Pipeline;
+pub(super) use place::check;
 
 use super::Gpu;
 use super::copies::Multiprocessors;
@@ -93,8 +94,8 @@ impl Committed {
         // The base of an absolute type lies nowhere; its first byte lies in memory.
         let begin = layout.root().offset.wrapping_add(layout.measure(layout.root().node).first);
         let first_byte = asked.memory.wrapping_offset(begin as isize);
-        place::check("memory", first_byte)?;
-        place::check("packed bytes", asked.packed)?;
+        check("memory", first_byte)?;
+        check("packed bytes", asked.packed)?;
         let memory = match sides.memory {
             Some(kind) => Parts::One(Place::known(kind)),
             None => Search {
