@@ -62,8 +62,16 @@ pub(super) struct Asked {
 
 impl Asked {
     /// A part of the call, as a device sees it.
-    fn on_device(&self, fragment: &Fragment, packed: Place) -> Move {
+    fn on_device(&self, fragment: &Fragment, packed: Place, gpu: &Gpu) -> Move {
         let Fragment { first, bytes, place } = *fragment;
+        let pinned = [place.kind, packed.kind].contains(&MemoryKind::Pinned);
+        let multiprocessors = match self.multiprocessors {
+            // A quarter fills the link to the host, and kernels of the application need not wait for the others.
+            Multiprocessors::All if pinned => Multiprocessors::AtMost(gpu.device().info().multiprocessors / 4),
+            // Between two ranges of one device the driver's copies of rows are kernels, and slower ones.
+            Multiprocessors::None if place.kind == packed.kind => Multiprocessors::All,
+            asked => asked,
+        };
         Move {
             direction: self.direction,
             memory: place.on_device(self.memory),
@@ -71,7 +79,7 @@ impl Asked {
             count: self.count,
             first,
             bytes,
-            multiprocessors: self.multiprocessors,
+            multiprocessors,
         }
     }
 
@@ -191,7 +199,7 @@ impl Committed {
     ) -> Result<Option<Part>, TransferError> {
         let shared = &gpu.shared;
         let on_device = self.on_device(gpu);
-        let mut moved = asked.on_device(fragment, packed);
+        let mut moved = asked.on_device(fragment, packed, gpu);
         if let Some(other) = other {
             // After what the default stream of the other device was given, too.
             let event = other.shared.event()?;
@@ -311,7 +319,7 @@ impl Committed {
         let on_device = self.on_device(&gpu);
         for fragment in &fragments {
             // SAFETY: the caller's promise; the device reaches both sides.
-            unsafe { on_device.launch(stream, &asked.on_device(fragment, packed))? };
+            unsafe { on_device.launch(stream, &asked.on_device(fragment, packed, &gpu))? };
         }
         Ok(bytes)
     }
