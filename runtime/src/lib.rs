@@ -49,5 +49,6 @@ pub use engine::{Engine, EngineBuilder, Policy};
 pub use entry::Tier;
 pub use error::{AccumulateError, CopyError, PackError};
 pub use gpu::{
-    BatchCall, Between, Choice, Gpu, Multiprocessors, Request, TransferCase, TransferError, TransferModel, Way,
+    BatchCall, Between, Choice, Estimate, Gpu, Multiprocessors, Request, TransferCase, TransferError, TransferModel,
+    Way,
 };

@@ -77,6 +77,16 @@ impl<'a> Positions<'a> {
         Positions { layout, starts }
     }
 
+    /// The layout that is looked up.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// For runs and records: the packed position of each entry inside the node.
+    pub(super) fn starts_of(&self, id: NodeId) -> &[u64] {
+        &self.starts[id.index()]
+    }
+
     /// The pieces of one element from a byte of it on. The first piece is cut at the byte when its kind is one byte
     /// wide, and otherwise begins at the element that holds it; `skipped` tells how many bytes too early.
     fn walk_from(&self, position: u64) -> (Walk<'_>, Option<Piece>, u64) {

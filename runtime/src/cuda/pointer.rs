@@ -24,6 +24,24 @@ pub enum MemoryKind {
     Device(u32),
 }
 
+impl MemoryKind {
+    /// The kind that an address leads to. Asks the driver once; where nobody in the process uses CUDA, all memory is pageable,
+    /// and CUDA is neither loaded nor initialised for the question.
+    ///
+    /// # Errors
+    ///
+    /// The driver fails.
+    ///
+    /// ```
+    /// use dtc_runtime::cuda::MemoryKind;
+    /// assert_eq!(MemoryKind::of([0u8; 4].as_ptr())?, MemoryKind::Pageable);
+    /// # Ok::<(), dtc_runtime::cuda::CudaError>(())
+    /// ```
+    pub fn of(address: *const u8) -> Result<MemoryKind, CudaError> {
+        Ok(classify(address)?.kind)
+    }
+}
+
 impl fmt::Display for MemoryKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -7,8 +7,9 @@ use dtc_compiler::plan::gpu::Copies;
 
 /// What of the multiprocessors of a device a call may use.
 ///
-/// A kernel that waits for a free multiprocessor waits for as long as another one holds all of them. Nests of rows need none:
-/// copy engines move them, in the same time whatever the multiprocessors do.
+/// A kernel that waits for a free multiprocessor waits for as long as another one holds all of them. Nests of rows that go over
+/// a link, to the host or to another device, need none: copy engines move them, in the same time whatever the
+/// multiprocessors do. Within a device there is no such way: the driver's copies of rows are kernels.
 ///
 /// ```
 /// use dtc_runtime::{Committed, Multiprocessors, TransferError, cuda::MemoryKind};
@@ -21,13 +22,13 @@ use dtc_compiler::plan::gpu::Copies;
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Multiprocessors {
-    /// All that are free.
+    /// All that are free; a quarter of them where one side is pinned memory, which fills the link.
     #[default]
     All,
     /// At most so many, at least one: the kernel has no more blocks.
     AtMost(u32),
-    /// None where the layout is a nest of at most four levels over rows and the call moves whole elements; all that are free
-    /// where it is not.
+    /// None where the bytes go over a link, the layout is a nest of at most four levels, and the call moves whole elements; all
+    /// that are free where that is not so.
     None,
 }
 

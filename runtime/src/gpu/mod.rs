@@ -4,6 +4,7 @@
 //! in the store of compiled code, and take over when they are ready. A [`Gpu`] is one device as an engine uses it;
 //! [`on_device`] is one type there; [`calls`] are the ways to ask, and [`transfer`] moves bytes between memory of all kinds.
 
+mod accumulate;
 mod batch;
 mod calls;
 mod compile;
@@ -11,17 +12,21 @@ mod copies;
 mod generic;
 mod idle;
 mod kernel;
+mod movers;
 mod on_device;
+mod passage;
 mod request;
 mod transfer;
+mod type_to_type;
 
 pub use batch::BatchCall;
 pub use copies::Multiprocessors;
 pub use request::{Request, TransferError};
-pub use transfer::{Between, Choice, TransferCase, TransferModel, Way};
+pub use transfer::{Between, Choice, Estimate, TransferCase, TransferModel, Way};
 
 pub(crate) use batch::BatchSlot;
 pub(crate) use on_device::GpuType;
+pub(crate) use type_to_type::CopySlot;
 
 use crate::cuda::{CudaError, Device, DeviceBuffer, Event, Stream};
 use crate::engine::Policy;
@@ -31,6 +36,7 @@ use batch::Batches;
 use generic::Generic;
 use idle::Idle;
 use kernel::Retired;
+use passage::Landings;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use transfer::{Lanes, Ring, Stage};
@@ -72,6 +78,9 @@ pub(crate) struct Shared {
     loading_generic: Mutex<()>,
     events: Mutex<Vec<Event>>,
     batches: Batches,
+    /// Kernels for copies from type to type; most recently used ones first.
+    copies: Mutex<Vec<Arc<CopySlot>>>,
+    landings: Landings,
     problem: Mutex<Option<CudaError>>,
     retired: Mutex<Vec<Retired>>,
     /// Whether a job that frees them waits: more of them would hide the jobs behind them from each other.
@@ -118,6 +127,8 @@ impl Gpu {
             loading_generic: Mutex::default(),
             events: Mutex::default(),
             batches: Batches::default(),
+            copies: Mutex::default(),
+            landings: Landings::default(),
             problem: Mutex::default(),
             retired: Mutex::default(),
             release_waits: AtomicBool::new(false),

@@ -9,16 +9,16 @@ use crate::cuda::{CudaError, DeviceBuffer, Stream, copy, graph};
 use crate::engine::Policy;
 use crate::entry::Shape;
 use crate::worker::Job;
-use dtc_compiler::codegen::cuda::{GenericKernel, Interpreted};
+use dtc_compiler::codegen::cuda::{GenericKernel, Interpreted, Parameter};
 use dtc_compiler::layout::Layout;
 use dtc_compiler::plan::Direction;
-use dtc_compiler::plan::gpu::{Call, GpuPlan, Variant};
+use dtc_compiler::plan::gpu::{Call, Family, GpuPlan, Variant};
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Different kernels of one type: alignments, index widths and families in both directions. More are served by the
-/// generic kernels.
+/// generic kernels. So many again are for unpacks with operations.
 const SLOTS: usize = 24;
 
 /// A call, with the addresses that the kernels use.
@@ -62,13 +62,14 @@ pub(crate) struct GpuType {
     pub(super) gpu: Arc<Shared>,
     pub(super) plan: GpuPlan,
     shape: Shape,
-    origin: i64,
+    pub(super) origin: i64,
     /// Made at the first call that needs it; tried again at the next one if there was no memory.
     interpreter: OnceLock<Arc<Interpreter>>,
     making_interpreter: Mutex<()>,
     /// Made at the first batch that the generic kernel serves.
     batch_program: OnceLock<Arc<BatchProgram>>,
     slots: [OnceLock<Slot>; SLOTS],
+    accumulations: [OnceLock<Slot>; SLOTS],
     /// Calls that the generic kernels served in place of compiled ones.
     heat: Arc<AtomicU32>,
 }
@@ -80,7 +81,7 @@ impl Drop for GpuType {
             return;
         }
         // Launches of this type may still be running.
-        for slot in &mut self.slots {
+        for slot in self.slots.iter_mut().chain(&mut self.accumulations) {
             if let Some(Some(kernel)) = slot.take().and_then(|slot| slot.kernel.into_inner()) {
                 self.gpu.retire(Retired::Kernel(kernel));
             }
@@ -107,6 +108,7 @@ impl GpuType {
             making_interpreter: Mutex::new(()),
             batch_program: OnceLock::new(),
             slots: Default::default(),
+            accumulations: Default::default(),
             heat: Arc::default(),
         })
     }
@@ -149,17 +151,23 @@ impl GpuType {
 
     /// The kernel of a variant, if it is there.
     pub(crate) fn kernel(&self, variant: &Variant) -> Option<&Arc<Kernel>> {
-        let slot = self.slots.iter().map_while(OnceLock::get).find(|slot| slot.variant == *variant)?;
+        let slot = self.slots(variant).iter().map_while(OnceLock::get).find(|slot| slot.variant == *variant)?;
         slot.kernel.get()?.as_ref()
+    }
+
+    /// The slots of a sort of variants.
+    fn slots(&self, variant: &Variant) -> &[OnceLock<Slot>; SLOTS] {
+        if matches!(variant.family, Family::Accumulate(_)) { &self.accumulations } else { &self.slots }
     }
 
     /// The slot of a variant, taken when it is new; nothing when all are taken.
     pub(super) fn slot(&self, variant: &Variant) -> Option<&Slot> {
-        self.slots.iter().map(|slot| slot.get_or_init(|| Slot::new(*variant))).find(|slot| slot.variant == *variant)
+        let slots = self.slots(variant).iter().map(|slot| slot.get_or_init(|| Slot::new(*variant)));
+        slots.into_iter().find(|slot| slot.variant == *variant)
     }
 
     /// The kernel that serves a variant now, if one does, and asks for it if it should be compiled.
-    fn serving(self: &Arc<GpuType>, variant: &Variant) -> Option<&Arc<Kernel>> {
+    pub(super) fn serving(self: &Arc<GpuType>, variant: &Variant) -> Option<&Arc<Kernel>> {
         let slot = self.slot(variant)?;
         if let Some(kernel) = slot.kernel.get() {
             return kernel.as_ref();
@@ -210,7 +218,6 @@ impl GpuType {
             Multiprocessors::AtMost(most) => most.max(1),
             Multiprocessors::All => u32::MAX,
         };
-        let bounds = self.bounds(asked.count);
         if self.plan.allows() {
             let variant = self.plan.variant(direction, &call);
             let blocks = self.plan.blocks(&variant, &call);
@@ -218,13 +225,9 @@ impl GpuType {
             if let Some(kernel) = self.serving(&variant)
                 && let Some(blocks) = blocks
             {
-                graph::keep_in_graph(stream, kernel)?;
-                let tables = kernel.tables.as_ref().map_or(0, |tables| tables.address());
-                let mut bounds = bounds;
-                let last = (&raw mut bounds).cast();
                 let grid = Grid { work: blocks, blocks: blocks.min(most), threads: variant.threads() };
-                // SAFETY: the caller's promise; a compiled kernel ends in bounds.
-                return unsafe { launch(&kernel.function, stream, &call, tables, grid, last) };
+                // SAFETY: the caller's promise.
+                return unsafe { self.launch_compiled(stream, kernel, &call, asked.count, grid) };
             }
         }
         let too_large = CudaError::GridTooLarge { bytes };
@@ -236,15 +239,33 @@ impl GpuType {
         }
         let interpreter = self.interpreter()?;
         let function = interpreter.generic.function(kernel)?;
-        let tables = interpreter.tables.as_ref().map_or(0, DeviceBuffer::address);
-        graph::keep_in_graph(stream, interpreter)?;
-        let mut program = interpreter.program.parameter(bounds.low, bounds.high);
-        let last = (&raw mut program).cast();
+        let bounds = self.bounds(asked.count);
+        let program = interpreter.program.parameter(bounds.low, bounds.high);
         // Only the capped kernels take several blocks of the work.
         let grid = if kernel.variant.capped { blocks.min(most) } else { blocks };
         let grid = Grid { work: blocks, blocks: grid, threads: kernel.variant.threads() };
-        // SAFETY: the caller's promise; a generic kernel ends in a program.
-        unsafe { launch(function, stream, &call, tables, grid, last) }
+        // SAFETY: the caller's promise.
+        unsafe { interpreter.launch(function, stream, &call, grid, program) }
+    }
+
+    /// Launches a kernel that was compiled for this type.
+    ///
+    /// # Safety
+    ///
+    /// As for [`GpuType::launch`]; the kernel is one of this type.
+    pub(super) unsafe fn launch_compiled(
+        &self,
+        stream: &Stream,
+        kernel: &Arc<Kernel>,
+        call: &Call,
+        count: u64,
+        grid: Grid,
+    ) -> Result<(), CudaError> {
+        graph::keep_in_graph(stream, kernel)?;
+        let tables = kernel.tables.as_ref().map_or(0, |tables| tables.address());
+        let mut bounds = self.bounds(count);
+        // SAFETY: the caller's promise; a compiled kernel ends in bounds.
+        unsafe { launch(&kernel.function, stream, call, tables, grid, (&raw mut bounds).cast()) }
     }
 
     /// The generic kernels, and the lists that they read, on the device from the first use on.
@@ -291,8 +312,29 @@ impl GpuType {
     }
 }
 
+impl Interpreter {
+    /// Launches a generic kernel for the type whose program this is.
+    ///
+    /// # Safety
+    ///
+    /// As for [`GpuType::launch`]; the kernel ends in a program.
+    pub(super) unsafe fn launch(
+        self: &Arc<Interpreter>,
+        function: &Function,
+        stream: &Stream,
+        call: &Call,
+        grid: Grid,
+        mut program: Parameter,
+    ) -> Result<(), CudaError> {
+        graph::keep_in_graph(stream, self)?;
+        let tables = self.tables.as_ref().map_or(0, DeviceBuffer::address);
+        // SAFETY: the caller's promise.
+        unsafe { launch(function, stream, call, tables, grid, (&raw mut program).cast()) }
+    }
+}
+
 /// The shape of a launch.
-struct Grid {
+pub(super) struct Grid {
     /// Blocks of the work.
     work: u32,
     /// Blocks of the grid.
@@ -301,12 +343,19 @@ struct Grid {
     threads: u32,
 }
 
+impl Grid {
+    /// As many blocks as the work has.
+    pub(super) fn all(blocks: u32, threads: u32) -> Grid {
+        Grid { work: blocks, blocks, threads }
+    }
+}
+
 /// Launches a kernel with the parameters that all of them have.
 ///
 /// # Safety
 ///
 /// `last` points at the kernel's last parameter, and the kernel may do what it does.
-unsafe fn launch(
+pub(super) unsafe fn launch(
     function: &Function,
     stream: &Stream,
     call: &Call,

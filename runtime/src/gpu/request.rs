@@ -3,7 +3,7 @@
 use super::Shared;
 use super::transfer::Pipeline;
 use crate::cuda::{CudaError, Event, MemoryKind};
-use crate::error::PackError;
+use crate::error::{AccumulateError, PackError};
 use smallvec::SmallVec;
 use std::sync::Arc;
 use thiserror::Error;
@@ -21,6 +21,9 @@ pub enum TransferError {
     /// The call is wrong whatever the memory.
     #[error(transparent)]
     Call(#[from] PackError),
+    /// The reduction does not fit the call.
+    #[error(transparent)]
+    Accumulate(#[from] AccumulateError),
     /// CUDA cannot do it.
     #[error(transparent)]
     Cuda(#[from] CudaError),

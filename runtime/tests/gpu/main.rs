@@ -5,6 +5,7 @@ mod child;
 mod kernels;
 mod lacking;
 mod lifetimes;
+mod operations;
 mod transfers;
 
 use dtc_compiler::datatype::{Datatype, Predefined, TypeBuilder};

@@ -26,8 +26,8 @@ use dtc_compiler::plan::Direction;
 /// ```
 #[derive(Clone, Copy)]
 pub struct Between<'a> {
-    committed: &'a Committed,
-    sides: Sides,
+    pub(super) committed: &'a Committed,
+    pub(super) sides: Sides,
     multiprocessors: Multiprocessors,
 }
 

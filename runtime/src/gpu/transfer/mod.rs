@@ -1,12 +1,13 @@
 //! Transfers: packs and unpacks between memory of all kinds.
 //!
 //! [`place`] says where a side lies, [`fragments`] cuts calls whose elements lie in several kinds of memory, [`choice`] says which
-//! way the bytes go, by a [`model`] of the machine that [`calibrate`] measures. [`staged`] and [`pipeline`] are the ways that
+//! way the bytes go, by a [`model`] of the machine that [`calibrate`] measures, and [`estimate`] how long that takes. [`staged`] and [`pipeline`] are the ways that
 //! need more than one kernel; [`lanes`] are the buffers that they go through. [`between`] is what users call.
 
 mod between;
 mod calibrate;
 mod choice;
+mod estimate;
 mod fragments;
 mod lanes;
 mod model;
@@ -16,10 +17,12 @@ mod staged;
 
 pub use between::Between;
 pub use choice::{Choice, TransferCase, Way};
+pub use estimate::Estimate;
 pub use model::TransferModel;
 
 pub(crate) use lanes::{Lanes, Ring, Stage};
 pub(crate) use pipeline::Pipeline;
+pub(super) use place::check;
 
 use super::Gpu;
 use super::copies::Multiprocessors;
@@ -59,8 +62,16 @@ pub(super) struct Asked {
 
 impl Asked {
     /// A part of the call, as a device sees it.
-    fn on_device(&self, fragment: &Fragment, packed: Place) -> Move {
+    fn on_device(&self, fragment: &Fragment, packed: Place, gpu: &Gpu) -> Move {
         let Fragment { first, bytes, place } = *fragment;
+        let pinned = [place.kind, packed.kind].contains(&MemoryKind::Pinned);
+        let multiprocessors = match self.multiprocessors {
+            // A quarter fills the link to the host, and kernels of the application need not wait for the others.
+            Multiprocessors::All if pinned => Multiprocessors::AtMost(gpu.device().info().multiprocessors / 4),
+            // Between two ranges of one device the driver's copies of rows are kernels, and slower ones.
+            Multiprocessors::None if place.kind == packed.kind => Multiprocessors::All,
+            asked => asked,
+        };
         Move {
             direction: self.direction,
             memory: place.on_device(self.memory),
@@ -68,7 +79,7 @@ impl Asked {
             count: self.count,
             first,
             bytes,
-            multiprocessors: self.multiprocessors,
+            multiprocessors,
         }
     }
 
@@ -91,8 +102,8 @@ impl Committed {
         // The base of an absolute type lies nowhere; its first byte lies in memory.
         let begin = layout.root().offset.wrapping_add(layout.measure(layout.root().node).first);
         let first_byte = asked.memory.wrapping_offset(begin as isize);
-        place::check("memory", first_byte)?;
-        place::check("packed bytes", asked.packed)?;
+        check("memory", first_byte)?;
+        check("packed bytes", asked.packed)?;
         let memory = match sides.memory {
             Some(kind) => Parts::One(Place::known(kind)),
             None => Search {
@@ -188,7 +199,7 @@ impl Committed {
     ) -> Result<Option<Part>, TransferError> {
         let shared = &gpu.shared;
         let on_device = self.on_device(gpu);
-        let mut moved = asked.on_device(fragment, packed);
+        let mut moved = asked.on_device(fragment, packed, gpu);
         if let Some(other) = other {
             // After what the default stream of the other device was given, too.
             let event = other.shared.event()?;
@@ -308,7 +319,7 @@ impl Committed {
         let on_device = self.on_device(&gpu);
         for fragment in &fragments {
             // SAFETY: the caller's promise; the device reaches both sides.
-            unsafe { on_device.launch(stream, &asked.on_device(fragment, packed))? };
+            unsafe { on_device.launch(stream, &asked.on_device(fragment, packed, &gpu))? };
         }
         Ok(bytes)
     }

@@ -4,12 +4,14 @@
 //! It is a program of its own and no test of cargo, because machines with a GPU often have no Rust.
 #![expect(unsafe_code, reason = "the calls on device memory are on raw addresses")]
 
+mod accumulate;
 mod batches;
 mod buffers;
 mod captures;
 mod conforming;
 mod contention;
 mod contexts;
+mod copies;
 mod devices;
 mod forks;
 mod fragments;
@@ -113,6 +115,8 @@ fn add_of_tier(tests: &mut Tests, on: &OnTier) {
     spinning::add(tests, on);
     places::add(tests, on);
     lifetimes::add(tests, on);
+    accumulate::add(tests, on);
+    copies::add(tests, on);
     transfers::add(tests, on);
     devices::add(tests, on);
     contexts::add(tests, on);

@@ -1,11 +1,11 @@
 //! Calls that leave multiprocessors to others.
 
 use crate::OnTier;
-use crate::buffers::Buffers;
+use crate::buffers::{Buffers, POISON, expect_equal};
 use crate::harness::{Outcome, Tests, expect, text};
 use crate::types;
 use dtc_compiler::datatype::{Datatype, Predefined, TypeBuilder};
-use dtc_runtime::cuda::{CaptureMode, Stream};
+use dtc_runtime::cuda::{CaptureMode, PinnedBuffer, Stream};
 use dtc_runtime::{Direction, Multiprocessors};
 
 pub fn add(tests: &mut Tests, on: &OnTier) {
@@ -63,12 +63,17 @@ fn copied(on: &OnTier) -> Outcome {
     ];
     for (name, datatype, is_copied) in cases {
         let committed = on.engine.commit(&datatype);
-        let mut buffers = Buffers::new(&on.gpu, &committed, 2, 4)?;
+        let mut buffers = Buffers::new(&on.gpu, &committed, 1, 4)?;
         both_ways(&mut buffers, on, &datatype, Multiprocessors::None).map_err(|fault| format!("{name}: {fault}"))?;
         let stream = Stream::new(on.gpu.device()).map_err(text)?;
         committed.prepare(&on.gpu).map_err(text)?;
+        let mut pinned = PinnedBuffer::new(on.gpu.device(), buffers.expected.len()).map_err(text)?;
+        pinned.as_mut_slice().fill(POISON);
+        buffers.enqueue_to(&committed, &stream, &pinned, Multiprocessors::None)?;
+        stream.synchronize().map_err(text)?;
+        expect_equal(name, pinned.as_slice(), &buffers.expected)?;
         stream.begin_capture(CaptureMode::Relaxed).map_err(text)?;
-        buffers.enqueue_on(&committed, &stream, Multiprocessors::None)?;
+        buffers.enqueue_to(&committed, &stream, &pinned, Multiprocessors::None)?;
         let nodes = stream.end_capture().map_err(text)?.nodes().map_err(text)?;
         expect((nodes.kernels == 0) == is_copied, || format!("{name}: {nodes:?}"))?;
     }

@@ -6,6 +6,7 @@ mod check;
 mod contest;
 mod fragments;
 mod latency;
+mod operations;
 mod table;
 mod transfers;
 
@@ -29,6 +30,8 @@ pub enum Part {
     Fragments,
     /// The 26 pieces of a halo in one launch, and items of very different sizes
     Batches,
+    /// Unpacks with an operation, and copies from type to type
+    Operations,
     /// Launches, small blocking calls, commits
     Latency,
     /// Blocking calls between kinds of memory
@@ -94,6 +97,13 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
         if let Err(error) = &line.times {
             writeln!(out, "{} {}, {}: {error}", line.direction, line.case, line.contestant.name())?;
         }
+    }
+    if wants(Part::Operations) {
+        tell("operations");
+        let found = operations::measure(&mut arena, rounds)?;
+        tell("");
+        found.iter().try_for_each(|figure| figures.write(figure.to_json()))?;
+        operations::print(&found, out)?;
     }
     if wants(Part::Batches) {
         tell("batches");
