@@ -263,7 +263,7 @@ impl GpuPlan {
                 let row = self.row?;
                 spread((end.div_ceil(row) - call.first / row).checked_mul(slots)?, threads)
             }
-            Family::Tiles { .. } => self.tiles.as_ref()?.blocks(call),
+            Family::Tiles { shifted } => self.tiles.as_ref()?.blocks(variant.direction, shifted, call),
         }
     }
 
