@@ -27,7 +27,7 @@ impl Committed {
         let known = &self.inner.elements;
         // Each bit is a fact of its own, so no order is needed.
         known.load(Ordering::Relaxed) & bit != 0
-            || !element.contradicts(&self.inner.facts.signature) && {
+            || !element.contradicts(&self.facts().signature) && {
                 known.fetch_or(bit, Ordering::Relaxed);
                 true
             }
@@ -43,6 +43,19 @@ impl Committed {
         packed: usize,
     ) -> Result<usize, PackError> {
         let total = self.packed_size(count)?;
+        self.check_fragment(length, origin, count, total, offset, packed)
+    }
+
+    /// How many bytes of so many in total a safe call moves; an error if it must not.
+    pub(crate) fn check_fragment(
+        &self,
+        length: usize,
+        origin: usize,
+        count: u64,
+        total: u64,
+        offset: u64,
+        packed: usize,
+    ) -> Result<usize, PackError> {
         if origin > length {
             return Err(PackError::Origin { origin, length });
         }

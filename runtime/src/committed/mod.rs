@@ -7,13 +7,14 @@ mod parallel;
 use crate::engine::Shared;
 use crate::entry::{Entry, Tier};
 use crate::error::PackError;
-use dtc_compiler::datatype::Facts;
+use dtc_compiler::datatype::{Datatype, Facts};
+use dtc_compiler::external32::External32;
 use dtc_compiler::layout::{Layout, TypeHash};
 use dtc_compiler::operation::Element;
 use dtc_compiler::passes::Report;
 use dtc_compiler::plan::Plan;
-use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
+use std::sync::{Arc, OnceLock};
 
 /// A datatype that can be packed with. Cheap to clone, immutable, shared between threads freely.
 ///
@@ -44,8 +45,10 @@ pub struct Committed {
 }
 
 struct Inner {
-    facts: Facts,
+    datatype: Datatype,
     engine: Arc<Shared>,
+    /// The values of the type; made when they are first converted.
+    external32: OnceLock<External32>,
     /// One bit for each element that the signature was found not to contradict.
     elements: AtomicU32,
 }
@@ -53,8 +56,9 @@ struct Inner {
 const _: () = assert!(Element::ALL.len() <= 32, "an element needs a bit");
 
 impl Committed {
-    pub(crate) fn new(entry: Arc<Entry>, facts: Facts, engine: Arc<Shared>) -> Committed {
-        Committed { entry, inner: Arc::new(Inner { facts, engine, elements: AtomicU32::new(0) }) }
+    pub(crate) fn new(entry: Arc<Entry>, datatype: Datatype, engine: Arc<Shared>) -> Committed {
+        let inner = Inner { datatype, engine, external32: OnceLock::new(), elements: AtomicU32::new(0) };
+        Committed { entry, inner: Arc::new(inner) }
     }
 
     pub(crate) fn entry(&self) -> &Entry {
@@ -63,6 +67,11 @@ impl Committed {
 
     pub(crate) fn engine(&self) -> &Shared {
         &self.inner.engine
+    }
+
+    /// The values of the type, which its layout does not tell.
+    pub(crate) fn external32(&self) -> &External32 {
+        self.inner.external32.get_or_init(|| External32::new(&self.inner.datatype))
     }
 
     /// Size, bounds and signature as described.
@@ -77,7 +86,7 @@ impl Committed {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn facts(&self) -> &Facts {
-        &self.inner.facts
+        self.inner.datatype.facts()
     }
 
     /// The canonical layout.
