@@ -1,9 +1,10 @@
 //! Calls on memory of a GPU: every range is held against its buffer, as the calls on slices do.
 #![expect(unsafe_code, reason = "the runtime takes addresses for data on a device")]
 
+use dtc_compiler::operation::Reduction;
 use dtc_compiler::plan::Direction;
 use dtc_runtime::cuda::{CudaError, DeviceBuffer, Stream, copy};
-use dtc_runtime::{BatchCall, Committed, Engine, Gpu, Tier, TransferError};
+use dtc_runtime::{BatchCall, Committed, Elements, Engine, Gpu, Tier, TransferError};
 use std::ops::Range;
 
 /// Elements in one buffer and their packed bytes in another, both on one device.
@@ -35,6 +36,13 @@ impl OnDevice<'_> {
                 Direction::Unpack => self.committed.unpack_enqueue(stream, packed, max, memory, self.count, offset),
             }
         }
+    }
+
+    /// Enqueues an unpack with an operation of so many packed bytes, from the first on; returns how many there are.
+    pub fn accumulate(&self, reduction: Reduction, stream: &Stream, max: u64) -> Result<u64, TransferError> {
+        let (memory, packed) = self.addresses(max)?;
+        // SAFETY: as in `enqueue`.
+        unsafe { self.committed.accumulate_enqueue(stream, reduction, packed, max, memory, self.count, 0) }
     }
 
     /// Makes the same call and waits for it.
@@ -93,6 +101,24 @@ fn batch<'a>(direction: Direction, calls: &[OnDevice<'a>]) -> Result<Vec<BatchCa
         Ok(BatchCall { datatype: call.committed, direction, memory, count: call.count, offset: 0, packed, max })
     };
     calls.iter().map(call).collect()
+}
+
+/// Enqueues a copy of packed bytes from an element of one type, at the beginning of its buffer, to one of another.
+pub fn copy_elements(
+    stream: &Stream,
+    (from, source): (&Committed, &DeviceBuffer),
+    (to, destination): (&Committed, &DeviceBuffer),
+    bytes: u64,
+) -> Result<u64, CudaError> {
+    // Both sides lie in bounds, wherever packed bytes would lie.
+    let memory = |committed, memory| OnDevice { committed, count: 1, memory, origin: 0, packed: memory, at: 0 };
+    let (read, _) = memory(from, source).addresses(0)?;
+    let (written, _) = memory(to, destination).addresses(0)?;
+    let read = Elements { memory: read.cast_const(), origin: 0, count: 1, offset: 0 };
+    let written = Elements { memory: written, origin: 0, count: 1, offset: 0 };
+    // SAFETY: `addresses` found both sides inside their buffers, which are of one device; they are freed only when the
+    // device has done its work.
+    unsafe { from.copy_enqueue(stream, read, to, written, bytes) }
 }
 
 /// Enqueues a copy between buffers of one device, without overlap.

@@ -4,6 +4,7 @@
 //! or 2 for a bad description or bad arguments, 3 for bad data, 4 for a missing tool or library.
 #![deny(unsafe_code)]
 
+mod anywhere;
 mod array_file;
 mod commands;
 mod description;
@@ -39,6 +40,7 @@ enum Command {
     Unpack(commands::unpack::Arguments),
     Bench(commands::bench::Arguments),
     Cache(commands::cache::Arguments),
+    Calibrate(commands::calibrate::Arguments),
     Doctor(commands::doctor::Arguments),
 }
 
@@ -77,6 +79,7 @@ fn run(command: &Command, out: &mut dyn Write) -> Result<(), Failure> {
         Command::Unpack(arguments) => commands::unpack::run(arguments, out),
         Command::Bench(arguments) => commands::bench::run(arguments, out),
         Command::Cache(arguments) => commands::cache::run(arguments, out),
+        Command::Calibrate(arguments) => commands::calibrate::run(arguments, out),
         Command::Doctor(arguments) => commands::doctor::run(arguments, out),
     }
 }

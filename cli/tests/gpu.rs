@@ -220,7 +220,7 @@ fn demos_run_on_the_gpu_if_there_is_one() {
     write(folder.path(), "none.dtc", "contiguous 0 int");
     for arguments in [&["demo", "rows.json"] as &[&str], &["demo", "back.dtc", "--backend", "cuda"]] {
         let text = emulated(folder.path(), arguments, &[]).fine();
-        for part in ["GPU 0", "plan for the GPU", "dtc_pack", "specialised", "device copy", "every byte checked\n"] {
+        for part in ["GPU 0", "plan for the GPU", "move_block(", "specialised", "device copy", "every byte checked\n"] {
             assert!(text.contains(part), "{part} in {text}");
         }
     }

@@ -43,6 +43,8 @@ pub mod lower;
 pub mod operation;
 pub mod passes;
 pub mod plan;
+pub mod raise;
 
 pub use lower::lower;
 pub use passes::canonicalise;
+pub use raise::raise;

@@ -2,6 +2,7 @@
 
 use crate::committed::Committed;
 use crate::cpu::Sides;
+use crate::engine::Engine;
 use crate::error::AccumulateError;
 use crate::leaves::combine::{CombineFn, select_combine};
 use crate::piece::{Buffer, piece_end};
@@ -9,6 +10,20 @@ use dtc_compiler::operation::{Operation, Reduction};
 
 /// Runs of at least so many bytes are combined where they lie. Shorter ones are collected first, which is one call for many.
 const IN_PLACE: u64 = 1024;
+
+impl Engine {
+    /// Whether [`Committed::accumulate`] computes a reduction on this machine.
+    ///
+    /// ```
+    /// use dtc_compiler::operation::{Element, Operation, Reduction};
+    /// let sum = Reduction::new(Operation::Sum, Element::F64)?;
+    /// assert!(dtc_runtime::Engine::new().computes(sum));
+    /// # Ok::<(), dtc_compiler::operation::OperationError>(())
+    /// ```
+    pub fn computes(&self, reduction: Reduction) -> bool {
+        reduction.operation() == Operation::Replace || select_combine(self.target().level, reduction).is_some()
+    }
+}
 
 impl Committed {
     /// Combines all of `packed`, or less at the end of the packed bytes, with bytes `offset ..` of `count` elements: each
@@ -105,7 +120,7 @@ impl Committed {
     }
 
     /// The function of a reduction, if it makes sense for the type and the range; none for a plain unpack.
-    fn check_reduction(
+    pub(crate) fn check_reduction(
         &self,
         reduction: Reduction,
         offset: u64,

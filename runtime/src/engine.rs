@@ -80,7 +80,7 @@ pub struct EngineBuilder {
 pub(crate) struct Shared {
     pub(crate) policy: Policy,
     background_thread: bool,
-    target: Target,
+    pub(crate) target: Target,
     cache: Mutex<Cache>,
     queue: Arc<Queue>,
     process: u32,

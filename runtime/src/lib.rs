@@ -49,4 +49,7 @@ pub use dtc_compiler::plan::Direction;
 pub use engine::{Engine, EngineBuilder, Policy};
 pub use entry::Tier;
 pub use error::{AccumulateError, CopyError, ExternalError, PackError};
-pub use gpu::{BatchCall, Gpu, Request, TransferError};
+pub use gpu::{
+    BatchCall, Between, Choice, Estimate, Gpu, Multiprocessors, Request, TransferCase, TransferError, TransferModel,
+    Way,
+};

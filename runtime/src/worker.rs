@@ -1,7 +1,7 @@
 //! Background compilation: one thread, started at the first type that needs it.
 
 use crate::entry::Entry;
-use crate::gpu::{self, BatchSlot, GpuType};
+use crate::gpu::{self, BatchSlot, CopySlot, GpuType};
 use dtc_compiler::plan::gpu::Variant;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -16,6 +16,8 @@ pub(crate) enum Job {
     Gpu(Weak<GpuType>, Vec<Variant>, Arc<AtomicU32>),
     /// Compile the kernel of a batch. The number tells how many batches would have used it.
     Batch(Weak<gpu::Shared>, Arc<BatchSlot>, Arc<AtomicU32>),
+    /// Compile the kernel of a copy from type to type. The number tells how many copies would have used it.
+    Copy(Weak<gpu::Shared>, Arc<CopySlot>, Arc<AtomicU32>),
     /// Free code that no type needs any more.
     Release(Weak<gpu::Shared>),
 }
@@ -26,7 +28,7 @@ impl Job {
         match self {
             // It takes a hundredth of the time that a kernel for a GPU takes.
             Job::Cpu(_) => u32::MAX,
-            Job::Gpu(_, _, calls) | Job::Batch(_, _, calls) => calls.load(Ordering::Relaxed),
+            Job::Gpu(_, _, calls) | Job::Batch(_, _, calls) | Job::Copy(_, _, calls) => calls.load(Ordering::Relaxed),
             Job::Release(_) => 0,
         }
     }
@@ -44,6 +46,11 @@ impl Job {
                 }
             }
             Job::Batch(gpu, slot, _) => {
+                if let Some(gpu) = gpu.upgrade() {
+                    slot.compile(&gpu);
+                }
+            }
+            Job::Copy(gpu, slot, _) => {
                 if let Some(gpu) = gpu.upgrade() {
                     slot.compile(&gpu);
                 }

@@ -12,7 +12,7 @@ enum { DENSE, STREAM, INDEXED, RUNS, RECORD };
 struct Program : Bounds {
     u64 size, magic;
     i64 extent, origin;
-    u32 shift, root, count;
+    u32 shift, root, count, reduction;
     Node nodes[INLINE_NODES];
 };
 

@@ -12,7 +12,7 @@
 //! and moves packed bytes `first .. first + bytes`: `memory` is address 0 of element 0, `packed` is where packed byte
 //! `first` lies, `tables` holds the lists of the type, `blocks` is how many blocks the work has, of which every block of the
 //! grid takes its share, and `call` is what the elements span in memory. The generic kernels have an interpreter's program,
-//! which begins with these bounds, in its place.
+//! which begins with these bounds, in its place. Copies from type to type have a target there, and its element 0 at `packed`.
 
 /// Types that every kernel uses.
 pub const PRELUDE: &str = include_str!("../kernels/prelude.cu");
@@ -22,6 +22,15 @@ pub const LOAD_BYTES: &str = include_str!("../kernels/load_bytes.cu");
 
 /// A function that stores bytes at any address.
 pub const STORE_BYTES: &str = include_str!("../kernels/store_bytes.cu");
+
+/// Functions that combine an element of memory with a packed one. They need the names of operations and elements before them.
+pub const COMBINE: &str = include_str!("../kernels/combine.cu");
+
+/// Functions that load and store an element at any address, behind [`COMBINE`].
+pub const LOAD_VALUE: &str = include_str!("../kernels/load_value.cu");
+
+/// What a copy from type to type needs to know of the other side.
+pub const COPY_TARGET: &str = include_str!("../kernels/copy_target.cu");
 
 /// The interpreter of the generic kernels.
 pub const INTERPRETER: &str = include_str!("../kernels/interpreter.cu");
@@ -60,4 +69,8 @@ pub const KERNELS: &[Template] = &[
     Template { name: "scatter", text: include_str!("../kernels/scatter.cu") },
     Template { name: "rows", text: include_str!("../kernels/rows.cu") },
     Template { name: "tiles", text: include_str!("../kernels/tiles.cu") },
+    Template { name: "accumulate", text: include_str!("../kernels/accumulate.cu") },
+    Template { name: "accumulate_elements", text: include_str!("../kernels/accumulate_elements.cu") },
+    Template { name: "copy_words", text: include_str!("../kernels/copy_words.cu") },
+    Template { name: "copy_bytes", text: include_str!("../kernels/copy_bytes.cu") },
 ];

@@ -228,6 +228,30 @@ inline unsigned long long __umul64hi(unsigned long long a, unsigned long long b)
     return (unsigned long long)((unsigned __int128)a * b >> 64);
 }
 inline long long __mul64hi(long long a, long long b) { return (long long)((__int128)a * b >> 64); }
+inline float __uint_as_float(unsigned bits) {
+    float number;
+    __builtin_memcpy(&number, &bits, 4);
+    return number;
+}
+inline unsigned __float_as_uint(float number) {
+    unsigned bits;
+    __builtin_memcpy(&bits, &number, 4);
+    return bits;
+}
+inline double __longlong_as_double(long long bits) {
+    double number;
+    __builtin_memcpy(&number, &bits, 8);
+    return number;
+}
+inline long long __double_as_longlong(double number) {
+    long long bits;
+    __builtin_memcpy(&bits, &number, 8);
+    return bits;
+}
+inline float __fadd_rn(float a, float b) { return a + b; }
+inline float __fmul_rn(float a, float b) { return a * b; }
+inline double __dadd_rn(double a, double b) { return a + b; }
+inline double __dmul_rn(double a, double b) { return a * b; }
 inline int __popc(unsigned value) { return __builtin_popcount(value); }
 inline int __popcll(unsigned long long value) { return __builtin_popcountll(value); }
 inline int __ffs(int value) { return __builtin_ffs(value); }

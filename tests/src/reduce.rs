@@ -240,3 +240,26 @@ pub fn same(reduction: Reduction, one: &[u8], other: &[u8]) -> bool {
         one == other || floats && nan(one) && nan(other)
     })
 }
+
+/// An element of memory, a packed one, and what becomes of them. Nothing that is computed is a NaN: which bits such a one has is
+/// the processor's matter.
+pub fn draw_both(reduction: Reduction, rng: &mut SmallRng) -> [Vec<u8>; 3] {
+    loop {
+        let (memory, packed) = (draw(reduction, rng), draw(reduction, rng));
+        let result = combine(reduction, &memory, &packed);
+        let computed = matches!(reduction.operation(), Operation::Sum | Operation::Product);
+        if !computed || !has_nan(reduction, &result) {
+            return [memory, packed, result];
+        }
+    }
+}
+
+/// Whether a part of an element is no number.
+fn has_nan(reduction: Reduction, bytes: &[u8]) -> bool {
+    // Nothing but a NaN is the same as something with other bits.
+    (0..bytes.len()).any(|byte| {
+        let mut other = bytes.to_vec();
+        other[byte] ^= 2;
+        same(reduction, bytes, &other)
+    })
+}

@@ -1,8 +1,9 @@
 //! NVRTC takes the generated kernels for every GPU that dtc supports, without a warning.
 
 use dtc_compiler::codegen::cuda;
+use dtc_compiler::operation::Reduction;
 use dtc_compiler::plan::Direction;
-use dtc_compiler::plan::gpu::{Call, Family, Variant};
+use dtc_compiler::plan::gpu::{Call, CopyCall, CopyVariant, Family, Variant, computes};
 use dtc_tests::kernels::{self, Subject};
 use dtc_tests::nvrtc::{ARCHITECTURES, compile_all};
 use dtc_tests::skip::skip;
@@ -83,6 +84,39 @@ fn every_list() {
         .retain(|subject| ["runs", "blocks", "record", "count", "seam"].iter().any(|word| subject.name.contains(word)));
     let texts: Vec<_> = subjects.iter().filter_map(usual).collect();
     expect_accepted("every_list", &texts);
+}
+
+/// Each reduction on one layout after another, at several alignments.
+#[test]
+fn every_reduction() {
+    let mut subjects = kernels::families();
+    subjects.retain(|subject| subject.plan.allows_in_batch());
+    let mut texts = Vec::new();
+    for (number, reduction) in Reduction::all().filter(|&reduction| computes(reduction)).enumerate() {
+        let Subject { name, plan, .. } = &subjects[number % subjects.len()];
+        let size = reduction.element().size();
+        let alignment = 1 << (number % 5);
+        let call = Call { memory: alignment, packed: 16 / alignment, first: 0, bytes: 5 * size };
+        let variant = plan.accumulation(reduction, &call).expect("a kernel");
+        texts.push((format!("{name}, {variant}"), cuda::program(plan, &[variant]).unwrap().source));
+    }
+    expect_accepted("every_reduction", &texts);
+}
+
+/// Layouts and the ones after them, at several alignments.
+#[test]
+fn copies() {
+    let mut subjects = kernels::families();
+    subjects.retain(|subject| subject.plan.allows_in_batch());
+    let mut texts = Vec::new();
+    for (number, pair) in subjects.windows(2).enumerate() {
+        let (source, target) = (1 << (number % 5), 16);
+        let call = CopyCall { source, source_first: 0, target, target_first: 0, bytes: 999 + number as u64 % 2 };
+        let variant = CopyVariant::serving(&pair[0].plan, &pair[1].plan, &call).expect("a kernel");
+        let program = cuda::copy(&pair[0].plan, &pair[1].plan, &variant).unwrap();
+        texts.push((format!("{} to {}, {variant}", pair[0].name, pair[1].name), program.source));
+    }
+    expect_accepted("copies", &texts);
 }
 
 #[test]

@@ -292,7 +292,7 @@ fn kernel(program: &cuda::Program, variant: &Variant) -> (Kernel, Vec<&'static s
     if text.split("if (at < ").skip(1).any(|rest| rest.starts_with(|letter: char| letter.is_ascii_digit())) {
         lists.push("records by bisection");
     }
-    let entry = format!("{}::{}", variant.direction, cuda::entry(variant.direction));
+    let entry = format!("{}::{}", variant.direction, cuda::entry(variant));
     (Kernel::new(source, &entry).threads(variant.threads()).tables(&program.tables), lists)
 }
 
@@ -420,8 +420,11 @@ fn every_call_is_one_kernel() {
     for GenericKernel { entry, .. } in cuda::GENERIC_KERNELS {
         assert_eq!(generic.matches(&format!("\n{entry}(")).count(), 1, "{entry}");
     }
-    assert_eq!(generic.matches(&format!("\n{}(", cuda::GENERIC_BATCH_ENTRY)).count(), 1);
-    assert_eq!(generic.matches("__global__").count(), cuda::GENERIC_KERNELS.len() + 1);
+    let others = [cuda::GENERIC_BATCH_ENTRY, cuda::GENERIC_ACCUMULATE_ENTRY, cuda::GENERIC_COPY_ENTRY];
+    for entry in others {
+        assert_eq!(generic.matches(&format!("\n{entry}(")).count(), 1, "{entry}");
+    }
+    assert_eq!(generic.matches("__global__").count(), cuda::GENERIC_KERNELS.len() + others.len());
     let mut programs = 0;
     for Subject { name, plan, layout, count } in kernels::corpus().into_iter().chain(kernels::families()) {
         let total = layout.size().saturating_mul(count);

@@ -8,7 +8,9 @@ mod texts;
 use dtc_compiler::codegen::cranelift::{Compiler, Leaf};
 use dtc_compiler::codegen::cuda;
 use dtc_compiler::datatype::json;
-use dtc_compiler::plan::gpu::GpuPlan;
+use dtc_compiler::layout::Layout;
+use dtc_compiler::operation::{Element, Operation, Reduction};
+use dtc_compiler::plan::gpu::{Call, CopyCall, CopyVariant, GpuPlan};
 use dtc_compiler::plan::{Direction, Level, Plan};
 use dtc_compiler::{canonicalise, lower};
 use std::fmt::Write;
@@ -94,12 +96,51 @@ fn stages(text: &str) -> String {
     all
 }
 
-#[test]
-fn every_example_has_its_snapshot() {
+fn settings(folder: &str) -> insta::Settings {
     let mut settings = insta::Settings::clone_current();
-    settings.set_snapshot_path("../../snapshots");
+    settings.set_snapshot_path(folder);
     settings.set_prepend_module_to_snapshot(false);
     settings.set_omit_expression(true);
+    settings
+}
+
+/// Kernels that no example has: sums into memory, and copies from type to type.
+#[test]
+fn operations_have_their_snapshots() {
+    let plan = |extent: u64, nodes: &str| {
+        let layout = Layout::parse(&format!("layout lb 0 extent {extent} {{\n{nodes}\n}}")).unwrap();
+        GpuPlan::new(&canonicalise(&layout).layout)
+    };
+    let rows = plan(65536, "  %0 = dense 64 x byte\n  %1 = stream 128 x 512 of %0\n  root %1");
+    let pairs = plan(65536, "  %0 = dense 8 x byte\n  %1 = stream 4096 x 16 of %0\n  root %1");
+    let odd = plan(4096, "  %0 = dense 17 x byte\n  %1 = stream 128 x 24 of %0\n  root %1");
+    let mut texts = Vec::new();
+    for (name, plan, operation, element, packed) in [
+        ("accumulate_sum_f64", &rows, Operation::Sum, Element::F64, 0),
+        ("accumulate_max_f16_astride", &rows, Operation::Max, Element::F16, 2),
+        ("accumulate_minloc_pairs", &rows, Operation::MinLoc, Element::DoubleInt, 0),
+    ] {
+        let reduction = Reduction::new(operation, element).unwrap();
+        let call = Call { memory: 0, packed, first: 0, bytes: 8160 };
+        let variant = plan.accumulation(reduction, &call).unwrap();
+        texts.push((name, format!("{variant}"), cuda::program(plan, &[variant]).unwrap().source));
+    }
+    for (name, source, target) in [("copy_words", &rows, &pairs), ("copy_bytes", &odd, &rows)] {
+        let call = CopyCall { source: 0, source_first: 0, target: 0, target_first: 0, bytes: 2000 };
+        let variant = CopyVariant::serving(source, target, &call).unwrap();
+        texts.push((name, variant.to_string(), cuda::copy(source, target, &variant).unwrap().source));
+    }
+    settings("../kernels").bind(|| {
+        for (name, variant, source) in texts {
+            let kernel = source.find("namespace").map_or("", |at| &source[at..]);
+            insta::assert_snapshot!(name, format!("{variant}\n\n{kernel}"));
+        }
+    });
+}
+
+#[test]
+fn every_example_has_its_snapshot() {
+    let settings = settings("../../snapshots");
     let mut paths: Vec<_> =
         fs::read_dir(workspace("ir-examples")).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "json"));

@@ -5,7 +5,7 @@ use crate::report;
 use dtc_compiler::datatype::text;
 use dtc_runtime::cuda::{Device, DeviceInfo, Driver, Nvrtc};
 use dtc_runtime::store::{Config, Store};
-use dtc_runtime::{Engine, Policy, Tier};
+use dtc_runtime::{Engine, Policy, Tier, TransferModel};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -73,7 +73,8 @@ fn gpu(out: &mut dyn Write) -> Result<(), Failure> {
     }
     match Device::list() {
         Ok(devices) => {
-            devices.iter().try_for_each(|device| row(out, &format!("GPU {}", device.ordinal), &line(device)))?
+            devices.iter().try_for_each(|device| row(out, &format!("GPU {}", device.ordinal), &line(device)))?;
+            transfers(&devices, out)?;
         }
         Err(_) if driver.is_err() => row(out, "GPU", "unknown without a CUDA driver")?,
         Err(error) => row(out, "GPU", &error.to_string())?,
@@ -94,6 +95,36 @@ fn gpu(out: &mut dyn Write) -> Result<(), Failure> {
         }
     };
     row(out, "NVRTC", &nvrtc)
+}
+
+/// Which GPUs reach each other's memory, and by what transfers choose their way.
+fn transfers(devices: &[DeviceInfo], out: &mut dyn Write) -> Result<(), Failure> {
+    let reach = |one: &DeviceInfo, other: &DeviceInfo| {
+        Device::get(one.ordinal)?.can_access(&Device::get(other.ordinal)?).map(|reaches| (other.ordinal, reaches))
+    };
+    for one in devices.iter().filter(|_| devices.len() > 1) {
+        let others = devices.iter().filter(|other| other.ordinal != one.ordinal);
+        let found: Result<Vec<(u32, bool)>, _> = others.map(|other| reach(one, other)).collect();
+        let text = match found {
+            Err(error) => error.to_string(),
+            Ok(found) => {
+                let reached = found.iter().filter(|(_, reaches)| *reaches);
+                let reached: Vec<String> = reached.map(|(ordinal, _)| format!("GPU {ordinal}")).collect();
+                match reached.as_slice() {
+                    [] => "reaches no other; transfers to others go through the driver's copies".to_owned(),
+                    some => format!("reaches the memory of {}", some.join(", ")),
+                }
+            }
+        };
+        row(out, &format!("link of GPU {}", one.ordinal), &text)?;
+    }
+    let store = Store::open(Config::from_environment());
+    let measured = |info: &&DeviceInfo| TransferModel::stored(&store, info).is_some();
+    let text = match devices.iter().filter(measured).count() {
+        all if all == devices.len() => "ways are chosen as dtc calibrate measured",
+        _ => "ways are chosen by the default model; dtc calibrate measures this machine",
+    };
+    row(out, "transfers", text)
 }
 
 fn place(path: Option<&Path>) -> String {

@@ -10,6 +10,9 @@ use dtc_compiler::passes::Canonical;
 use dtc_compiler::plan::gpu::{Call, GpuPlan, Variant};
 use dtc_compiler::plan::{Direction, Plan};
 use dtc_compiler::{canonicalise, lower};
+use dtc_runtime::cuda::{Device, MemoryKind};
+use dtc_runtime::store::{Config, Store};
+use dtc_runtime::{Choice, TransferCase, TransferModel};
 use serde_json::{Map, Value, json};
 use std::io::Write;
 use std::path::PathBuf;
@@ -27,6 +30,20 @@ pub struct Arguments {
     /// Prints long parts in full
     #[arg(long)]
     full: bool,
+}
+
+/// Kinds of memory that transfers are explained between: those of the host, and of two GPUs.
+const KINDS: [MemoryKind; 5] =
+    [MemoryKind::Device(0), MemoryKind::Device(1), MemoryKind::Managed, MemoryKind::Pinned, MemoryKind::Pageable];
+
+/// The model of the first GPU, as it was measured, or the default; and what to call it.
+fn model() -> (TransferModel, &'static str) {
+    let info = Device::list().ok().and_then(|devices| devices.into_iter().next());
+    let stored = info.and_then(|info| TransferModel::stored(&Store::open(Config::from_environment()), &info));
+    match stored {
+        Some(model) => (model, "as measured here"),
+        None => (TransferModel::default(), "by the default model; dtc calibrate measures a machine"),
+    }
 }
 
 /// The kernel of one direction.
@@ -94,6 +111,31 @@ impl Explanation {
         directions.iter().flat_map(|&direction| CALLS.map(|kind| variant(direction, kind))).collect()
     }
 
+    /// The ways between kinds of memory that a GPU takes part in: elements, packed bytes, the choice for a pack and for an
+    /// unpack. GPUs are taken to have a link, and not to follow the page tables of the host.
+    fn ways(&self, model: &TransferModel) -> Vec<(MemoryKind, MemoryKind, [Choice; 2])> {
+        let layout = &self.canonical.layout;
+        let choose = |direction, memory, packed| {
+            let case = TransferCase {
+                direction,
+                memory,
+                packed,
+                peers: true,
+                shares_page_tables: false,
+                run_bytes: layout.size() / self.runs().max(1),
+                bytes: layout.size().saturating_mul(self.named.description.count.max(1)),
+            };
+            case.choose(model)
+        };
+        let pairs = KINDS.iter().flat_map(|&memory| KINDS.map(|packed| (memory, packed)));
+        let with_first = pairs.filter(|(memory, packed)| {
+            let both = [*memory, *packed];
+            both.contains(&MemoryKind::Device(0)) && both != [MemoryKind::Device(1), MemoryKind::Device(0)]
+        });
+        let directions = [Direction::Pack, Direction::Unpack];
+        with_first.map(|(memory, packed)| (memory, packed, directions.map(|way| choose(way, memory, packed)))).collect()
+    }
+
     /// Which tier serves once kernels are compiled.
     fn tier(&self) -> &'static str {
         if self.kernels.is_empty() { "generic" } else { "specialised" }
@@ -126,6 +168,16 @@ impl Explanation {
             })
         });
         let variants: Vec<Value> = variants.collect();
+        let ways = self.ways(&model().0).into_iter().map(|(memory, packed, [pack, unpack])| {
+            let choice = |choice: Choice| json!({"way": choice.way.to_string(), "reason": choice.reason});
+            json!({
+                "memory": memory.to_string(),
+                "packed": packed.to_string(),
+                "pack": choice(pack),
+                "unpack": choice(unpack),
+            })
+        });
+        let ways: Vec<Value> = ways.collect();
         json!({
             "name": self.named.name,
             "story": description.story,
@@ -160,6 +212,7 @@ impl Explanation {
                 "plan": self.gpu.to_string(),
                 "variants": variants,
             },
+            "transfers": ways,
         })
     }
 
@@ -208,6 +261,17 @@ impl Explanation {
             writeln!(out, "    {own} ({call})")?;
             if own.family != generic.family {
                 writeln!(out, "        until it is compiled: {}", generic.family)?;
+            }
+        }
+        let (model, source) = model();
+        writeln!(out, "transfers between kinds of memory, {source}")?;
+        for (memory, packed, [pack, unpack]) in self.ways(&model) {
+            let sides = format!("{memory}, packed bytes in {packed}");
+            if pack == unpack {
+                writeln!(out, "    {sides:<52}{}: {}", pack.way, pack.reason)?;
+            } else {
+                writeln!(out, "    {sides:<52}pack {}: {}", pack.way, pack.reason)?;
+                writeln!(out, "    {:<52}unpack {}: {}", "", unpack.way, unpack.reason)?;
             }
         }
         writeln!(out, "hash\n    {}", self.hash)?;

@@ -2,6 +2,7 @@
 
 pub mod bench;
 pub mod cache;
+pub mod calibrate;
 pub mod demo;
 pub mod doctor;
 pub mod emit;

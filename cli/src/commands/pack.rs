@@ -26,7 +26,7 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     checked.map_err(|error| refused(&arguments.input, error))?;
 
     let wanted = transfer.wanted(arguments);
-    let passage = transfer.gpu.as_ref().map(|gpu| Passage::new(gpu, &transfer, arguments, wanted));
+    let passage = transfer.kinds.map(|kinds| Passage::new(kinds, &transfer, arguments, wanted));
     let mut passage = passage.transpose()?;
     let mut output = Output::create(&arguments.output)?;
     if is_npy(&arguments.output) {

@@ -1,12 +1,11 @@
-//! Packing and unpacking files through the memory of a GPU: as many elements at a time as take little of it.
+//! Packing and unpacking files through memory of a GPU, or of another kind: as many elements at a time as take little of it.
 
 use super::transfer::{Arguments, FRAGMENT_BYTES, Progress, Transfer};
-use crate::device::OnDevice;
+use crate::anywhere::{Between, Memory};
 use crate::failure::Failure;
 use crate::report;
 use dtc_compiler::plan::Direction;
-use dtc_runtime::Gpu;
-use dtc_runtime::cuda::DeviceBuffer;
+use dtc_runtime::cuda::{Device, MemoryKind};
 use std::ops::Range;
 
 /// Bytes of memory that elements on the device span, unless one element spans more.
@@ -26,8 +25,8 @@ pub struct Passage<'a> {
     wanted: u64,
     /// Elements of a group.
     group: u64,
-    memory: DeviceBuffer,
-    packed: DeviceBuffer,
+    memory: Memory,
+    packed: Memory,
 }
 
 /// A piece of the packed bytes that lies in one group of elements.
@@ -47,7 +46,7 @@ struct Piece {
 impl Passage<'_> {
     /// Takes memory of the device.
     pub fn new<'a>(
-        gpu: &Gpu,
+        kinds: [MemoryKind; 2],
         transfer: &'a Transfer,
         arguments: &Arguments,
         wanted: u64,
@@ -62,24 +61,30 @@ impl Passage<'_> {
         let group = u64::try_from(most).unwrap_or(u64::MAX).min(transfer.count).max(1);
         let span = committed.span(group).map_or(0, |(low, high)| high - low);
         let fragment = wanted.min(FRAGMENT_BYTES);
-        let needed = span + ALIGNMENT as i128 + i128::from(fragment);
-        let (free, _) = gpu.device().memory()?;
-        if needed > free as i128 {
-            let elements =
-                if group == 1 { "an element, which spans".to_owned() } else { format!("{group} elements in") };
-            let expected = format!("{needed} bytes for {elements} {span} bytes, and for {fragment} packed bytes");
-            let found = format!("{} that are free", report::bytes(free as u64));
-            return Err(Failure::data(format_args!("memory of GPU {}", gpu.device().info().ordinal), expected, found));
+        let [memory_bytes, packed_bytes] = [span as usize + ALIGNMENT, fragment as usize];
+        let elements = if group == 1 { "an element".to_owned() } else { format!("{group} elements") };
+        let needs = if kinds[0] == kinds[1] {
+            vec![(kinds[0], memory_bytes + packed_bytes, format!("{elements} and {fragment} packed bytes"))]
+        } else {
+            vec![(kinds[0], memory_bytes, elements), (kinds[1], packed_bytes, "packed bytes".to_owned())]
+        };
+        for (kind, needed, what) in needs {
+            let MemoryKind::Device(ordinal) = kind else { continue };
+            let (free, _) = Device::get(ordinal)?.memory()?;
+            if needed > free {
+                let expected = format!("{needed} bytes for {what}");
+                let found = format!("{} that are free", report::bytes(free as u64));
+                return Err(Failure::data(format_args!("memory of GPU {ordinal}"), expected, found));
+            }
         }
-        committed.prepare(gpu)?;
         Ok(Passage {
             transfer,
             origin: arguments.origin,
             offset: arguments.offset,
             wanted,
             group,
-            memory: DeviceBuffer::new(gpu.device(), span as usize + ALIGNMENT)?,
-            packed: DeviceBuffer::new(gpu.device(), fragment as usize)?,
+            memory: Memory::new(kinds[0], memory_bytes)?,
+            packed: Memory::new(kinds[1], packed_bytes)?,
         })
     }
 
@@ -153,17 +158,12 @@ impl Passage<'_> {
         self.origin as i128 + i128::from(piece.element) * extent
     }
 
-    fn call(&self, direction: Direction, piece: &Piece) -> Result<(), Failure> {
+    fn call(&mut self, direction: Direction, piece: &Piece) -> Result<(), Failure> {
         let range = self.range(piece);
         let moved = (range.start - range.start % ALIGNMENT) as i128;
-        let call = OnDevice {
-            committed: &self.transfer.committed,
-            count: piece.count,
-            memory: &self.memory,
-            origin: (self.address(piece) - moved) as i64,
-            packed: &self.packed,
-            at: 0,
-        };
+        let (count, origin) = (piece.count, (self.address(piece) - moved) as i64);
+        let Passage { transfer, memory, packed, .. } = self;
+        let mut call = Between { committed: &transfer.committed, count, memory, origin, packed };
         call.call(direction, piece.within, piece.bytes)?;
         Ok(())
     }

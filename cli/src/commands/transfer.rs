@@ -1,9 +1,11 @@
 //! What `dtc pack` and `dtc unpack` share: arguments, fragments, progress.
 
+use crate::anywhere;
 use crate::description;
 use crate::failure::Failure;
 use clap::ValueEnum;
-use dtc_runtime::{Committed, Engine, Gpu, PackError, Policy, Tier};
+use dtc_runtime::cuda::MemoryKind;
+use dtc_runtime::{Committed, Engine, PackError, Policy, Tier};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -42,6 +44,12 @@ pub struct Arguments {
     /// Which code moves the bytes
     #[arg(long, value_enum, default_value_t = Backend::Auto)]
     backend: Backend,
+    /// With --backend cuda: where the elements lie, device:N, pinned, managed or pageable
+    #[arg(long, value_name = "KIND", default_value = "device:0", value_parser = anywhere::parse_kind)]
+    memory: MemoryKind,
+    /// With --backend cuda: where the packed bytes lie, device:N, pinned, managed or pageable
+    #[arg(long, value_name = "KIND", default_value = "device:0", value_parser = anywhere::parse_kind)]
+    packed: MemoryKind,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -52,7 +60,7 @@ enum Backend {
     Cranelift,
     /// Whichever of these the engine prefers
     Auto,
-    /// Kernels on the first GPU
+    /// Kernels on GPUs, and what it takes to bring the bytes there
     Cuda,
 }
 
@@ -64,8 +72,8 @@ pub struct Transfer {
     pub count: u64,
     /// Packed bytes of all elements.
     pub total: u64,
-    /// The GPU that moves the bytes, if one should.
-    pub gpu: Option<Gpu>,
+    /// Where elements and packed bytes lie on their way, if GPUs should move them.
+    pub kinds: Option<[MemoryKind; 2]>,
 }
 
 impl Transfer {
@@ -78,11 +86,15 @@ impl Transfer {
             Backend::Auto => Policy::Background,
         };
         let engine = Engine::builder().policy(policy).build();
-        let gpu = match arguments.backend {
+        let kinds = match arguments.backend {
             Backend::Cuda if arguments.threads > 1 => {
                 return Err(Failure::description("--threads", "1 with --backend cuda", arguments.threads));
             }
-            Backend::Cuda => Some(engine.gpu(0)?),
+            Backend::Cuda => {
+                let kinds = [arguments.memory, arguments.packed];
+                anywhere::open(&engine, kinds)?;
+                Some(kinds)
+            }
             _ => None,
         };
         let committed = engine.commit(&description.datatype);
@@ -107,7 +119,7 @@ impl Transfer {
                 arguments.offset,
             ));
         }
-        Ok(Transfer { committed, count, total, gpu })
+        Ok(Transfer { committed, count, total, kinds })
     }
 
     /// Packed bytes from the offset on, as far as the arguments want them.

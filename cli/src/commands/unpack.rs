@@ -34,8 +34,8 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     // Hands over no bytes, to learn whether all lie inside the data before anything is changed.
     transfer.committed.unpack(&[], arguments.offset, destination.bytes_mut(), origin, count).map_err(failed)?;
 
-    if let Some(gpu) = &transfer.gpu {
-        let mut passage = Passage::new(gpu, &transfer, arguments, packed.len() as u64)?;
+    if let Some(kinds) = transfer.kinds {
+        let mut passage = Passage::new(kinds, &transfer, arguments, packed.len() as u64)?;
         passage.unpack(packed, destination.bytes_mut())?;
     } else if arguments.threads > 1 && arguments.offset == 0 {
         let threads = arguments.threads.into();

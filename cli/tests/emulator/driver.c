@@ -58,7 +58,7 @@ static char *contents(const char *path) {
     return text;
 }
 
-/* Writes a function for each kernel that unpacks its parameters. Every kernel lies in a namespace. */
+/* Writes a function for each kernel that unpacks its parameters. Kernels lie in a namespace or behind all of them. */
 static void wrap(FILE *file, const char *text) {
     const char *mark = "extern \"C\" __global__";
     for (const char *at = strstr(text, mark); at; at = strstr(at + 1, mark)) {
@@ -67,9 +67,11 @@ static void wrap(FILE *file, const char *text) {
         int length = (int)strcspn(end, "(");
         const char *space = text, *next;
         while ((next = strstr(space + 1, "\nnamespace ")) && next < at) space = next;
+        int open = 0;
+        for (next = space; next < at; next++) open += (*next == '{') - (*next == '}');
         space += strlen("\nnamespace ");
         fprintf(file, "extern \"C\" void call_%.*s(void **p) { Run<&%.*s::%.*s>::with(p); }\n", length, end,
-                (int)strcspn(space, " "), space, length, end);
+                open ? (int)strcspn(space, " ") : 0, space, length, end);
     }
 }
 

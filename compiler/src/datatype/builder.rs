@@ -363,7 +363,7 @@ impl TypeBuilder {
         Ok(())
     }
 
-    fn insert(&mut self, constructor: Constructor, facts: Facts, children: &[TypeId]) -> TypeId {
+    pub(super) fn insert(&mut self, constructor: Constructor, facts: Facts, children: &[TypeId]) -> TypeId {
         let node = self.graph.add_node(TypeNode { constructor, facts, given: None });
         for child in children {
             self.graph.add_edge(node, child.0, ());

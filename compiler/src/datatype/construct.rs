@@ -1,6 +1,6 @@
 //! One way into the builder for every constructor, for readers of descriptions.
 
-use super::{Constructor, DatatypeError, TypeBuilder, TypeId};
+use super::{Constructor, DatatypeError, Facts, GivenBounds, TypeBuilder, TypeId};
 
 impl TypeBuilder {
     /// The type that a constructor with its arguments makes of its children.
@@ -52,5 +52,37 @@ impl TypeBuilder {
             Constructor::Dup => Ok(self.dup(child)),
             Constructor::Named(_) | Constructor::Struct { .. } => unreachable!("handled above"),
         }
+    }
+}
+
+impl Facts {
+    /// What MPI defines for the type that a constructor makes of children with these facts, with bounds that replace the
+    /// computed ones if there are any: for callers that keep the graph of their types themselves.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`TypeBuilder::construct`] and [`TypeBuilder::give_bounds`].
+    ///
+    /// ```
+    /// use dtc_compiler::datatype::{Constructor, Facts, GivenBounds, Predefined};
+    /// let int = Facts::of(&Constructor::Named(Predefined::INT), &[], None)?;
+    /// let bounds = GivenBounds { lb: 0, extent: 16 };
+    /// let three = Facts::of(&Constructor::Contiguous { count: 3 }, &[int], Some(bounds))?;
+    /// assert_eq!((three.size, three.extent()), (12, 16));
+    /// # Ok::<(), dtc_compiler::datatype::DatatypeError>(())
+    /// ```
+    pub fn of(
+        constructor: &Constructor,
+        children: &[Facts],
+        given: Option<GivenBounds>,
+    ) -> Result<Facts, DatatypeError> {
+        let mut types = TypeBuilder::new();
+        // Parents look at the facts of their children alone, whatever made those.
+        let children: Vec<TypeId> = children.iter().map(|&facts| types.insert(Constructor::Dup, facts, &[])).collect();
+        let made = types.construct(constructor, &children)?;
+        if let Some(given) = given {
+            types.give_bounds(made, given)?;
+        }
+        Ok(*types.facts(made))
     }
 }

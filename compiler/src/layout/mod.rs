@@ -33,6 +33,8 @@ mod measure;
 mod parse;
 pub mod positions;
 mod print;
+mod run_lengths;
+pub mod segments;
 mod verify;
 mod walk;
 pub mod wire;
@@ -42,6 +44,7 @@ pub use fingerprint::{Fingerprint, Point, TypeHash};
 pub use kind::Kind;
 pub use measure::Measure;
 pub use parse::ParseError;
+pub use run_lengths::RunLengths;
 pub use verify::VerifyError;
 pub use walk::{Piece, Walk};
 

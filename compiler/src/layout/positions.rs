@@ -4,6 +4,7 @@
 
 use super::walk::Frame;
 use super::{Edge, Layout, Node, NodeId, Piece, Walk};
+use std::borrow::Cow;
 
 /// Finds positions in a layout: O(depth) for strided nodes, O(log n) for lists of differing lengths.
 ///
@@ -21,7 +22,7 @@ use super::{Edge, Layout, Node, NodeId, Piece, Walk};
 /// ```
 #[derive(Clone, Debug)]
 pub struct Positions<'a> {
-    layout: &'a Layout,
+    layout: Cow<'a, Layout>,
     /// For runs and records: the packed position of each entry inside the node. Empty for the others.
     starts: Vec<Vec<u64>>,
 }
@@ -38,6 +39,24 @@ pub struct Segment {
 impl<'a> Positions<'a> {
     /// Prepares the look-up: time and memory in proportion to the lists of the layout.
     pub fn new(layout: &'a Layout) -> Positions<'a> {
+        Positions::of(Cow::Borrowed(layout))
+    }
+
+    /// The same for a layout that the look-up keeps.
+    ///
+    /// ```
+    /// use dtc_compiler::layout::{Layout, positions::Positions};
+    /// fn prepared(text: &str) -> Option<Positions<'static>> {
+    ///     Layout::parse(text).ok().map(Positions::owning)
+    /// }
+    /// let positions = prepared("layout lb 0 extent 8 {\n  %0 = dense 2 x i32\n  root 4: %0\n}").unwrap();
+    /// assert_eq!(positions.memory_of(8), Some(12));
+    /// ```
+    pub fn owning(layout: Layout) -> Positions<'static> {
+        Positions::of(Cow::Owned(layout))
+    }
+
+    fn of(layout: Cow<'a, Layout>) -> Positions<'a> {
         let prefix = |sizes: &mut dyn Iterator<Item = u64>| {
             sizes
                 .scan(0, |sum, size| {
@@ -58,9 +77,19 @@ impl<'a> Positions<'a> {
         Positions { layout, starts }
     }
 
+    /// The layout that is looked up.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// For runs and records: the packed position of each entry inside the node.
+    pub(super) fn starts_of(&self, id: NodeId) -> &[u64] {
+        &self.starts[id.index()]
+    }
+
     /// The pieces of one element from a byte of it on. The first piece is cut at the byte when its kind is one byte
     /// wide, and otherwise begins at the element that holds it; `skipped` tells how many bytes too early.
-    fn walk_from(&self, position: u64) -> (Walk<'a>, Option<Piece>, u64) {
+    fn walk_from(&self, position: u64) -> (Walk<'_>, Option<Piece>, u64) {
         let mut stack = Vec::new();
         let mut edge = self.layout.root();
         let mut rest = position;
@@ -72,7 +101,7 @@ impl<'a> Positions<'a> {
                     let whole = rest / kind.size();
                     let offset = edge.offset + (whole * kind.size()) as i64;
                     let piece = Piece { offset, count: count - whole, kind: *kind };
-                    return (Walk::resume(self.layout, stack), Some(piece), rest % kind.size());
+                    return (Walk::resume(&self.layout, stack), Some(piece), rest % kind.size());
                 }
                 Node::Runs { runs, kind } => {
                     let at = list(edge.node, rest);
@@ -81,7 +110,7 @@ impl<'a> Positions<'a> {
                     let piece = Piece { offset, count: runs[at].count - whole, kind: *kind };
                     stack.push(Frame { edge, next: at as u64 + 1 });
                     let skipped = (rest - self.starts[edge.node.index()][at]) % kind.size();
-                    return (Walk::resume(self.layout, stack), Some(piece), skipped);
+                    return (Walk::resume(&self.layout, stack), Some(piece), skipped);
                 }
                 Node::Stream { stride, child, .. } => {
                     let at = rest / size_of(*child);
@@ -93,7 +122,7 @@ impl<'a> Positions<'a> {
                     rest %= size_of(*child);
                     (at, Edge { offset: offsets[at as usize] + child.offset, ..*child })
                 }
-                Node::Record { parts } if parts.is_empty() => return (Walk::resume(self.layout, stack), None, 0),
+                Node::Record { parts } if parts.is_empty() => return (Walk::resume(&self.layout, stack), None, 0),
                 Node::Record { parts } => {
                     let at = list(edge.node, rest);
                     rest -= self.starts[edge.node.index()][at];

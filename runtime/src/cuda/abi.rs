@@ -68,6 +68,7 @@ pub(crate) const COMPUTE_CAPABILITY_MINOR: c_int = 76;
 pub(crate) const MAX_SHARED_MEMORY_PER_MULTIPROCESSOR: c_int = 81;
 pub(crate) const PAGEABLE_MEMORY_ACCESS: c_int = 88;
 pub(crate) const MAX_SHARED_MEMORY_PER_BLOCK_OPTIN: c_int = 97;
+pub(crate) const PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES: c_int = 100;
 
 // CUfunction_attribute
 pub(crate) const NUM_REGS: c_int = 4;
@@ -84,9 +85,13 @@ pub(crate) const HOST_ALLOC_PORTABLE: c_uint = 1;
 pub(crate) const HOST_ALLOC_MAPPED: c_uint = 2;
 pub(crate) const ATTACH_GLOBAL: c_uint = 1;
 
+// CUlimit
+pub(crate) const LIMIT_MAX_L2_FETCH_GRANULARITY: c_int = 5;
+
 // CUmemorytype
 pub(crate) const MEMORY_HOST: c_uint = 1;
 pub(crate) const MEMORY_DEVICE: c_uint = 2;
+pub(crate) const MEMORY_UNIFIED: c_uint = 4;
 
 // CUpointer_attribute
 pub(crate) const POINTER_MEMORY_TYPE: c_int = 2;

@@ -4,41 +4,6 @@
 use super::abi::*;
 use super::error::CudaError;
 use super::stream::Stream;
-use std::ffi::c_uint;
-
-/// Enqueues a copy from host to device. From pageable memory it returns when the source was read.
-///
-/// # Safety
-///
-/// Both ranges are valid until the copy is done; while it may run, nobody writes to the source or uses the destination.
-#[cfg_attr(not(test), expect(dead_code, reason = "for transfers between host and device"))]
-pub(crate) unsafe fn to_device(
-    stream: &Stream,
-    destination: u64,
-    source: *const u8,
-    bytes: usize,
-) -> Result<(), CudaError> {
-    let _scope = stream.device().scope()?;
-    // SAFETY: the caller answers for the ranges; stream and context are alive.
-    unsafe { stream.device().driver().copy_to_device_async(destination, source.cast(), bytes, stream.handle()) }
-}
-
-/// Enqueues a copy from device to host. To pageable memory it may return only when the copy is done.
-///
-/// # Safety
-///
-/// As [`to_device`].
-#[cfg_attr(not(test), expect(dead_code, reason = "for transfers between host and device"))]
-pub(crate) unsafe fn to_host(
-    stream: &Stream,
-    destination: *mut u8,
-    source: u64,
-    bytes: usize,
-) -> Result<(), CudaError> {
-    let _scope = stream.device().scope()?;
-    // SAFETY: the caller answers for the ranges; stream and context are alive.
-    unsafe { stream.device().driver().copy_to_host_async(destination.cast(), source, bytes, stream.handle()) }
-}
 
 /// Enqueues a copy within a device.
 ///
@@ -65,13 +30,29 @@ pub unsafe fn on_device(stream: &Stream, destination: u64, source: u64, bytes: u
     unsafe { stream.device().driver().copy_on_device_async(destination, source, bytes, stream.handle()) }
 }
 
-/// Enqueues a copy between any two addresses, also of different devices; the driver finds out what they are.
+/// Enqueues a copy between any two addresses, of the host or of any device; the driver finds out what they are. From pageable
+/// memory it returns when the source was read, and to pageable memory perhaps only when the copy is done.
+///
+/// # Errors
+///
+/// The driver refuses.
 ///
 /// # Safety
 ///
-/// As [`to_device`].
-#[cfg_attr(not(test), expect(dead_code, reason = "for transfers between devices"))]
-pub(crate) unsafe fn between(stream: &Stream, destination: u64, source: u64, bytes: usize) -> Result<(), CudaError> {
+/// As [`on_device`].
+///
+/// ```
+/// # use dtc_runtime::cuda::{Device, DeviceBuffer, PinnedBuffer, Stream, copy};
+/// if let Ok(device) = Device::get(0) {
+///     let stream = Stream::new(&device)?;
+///     let (buffer, pinned) = (DeviceBuffer::new(&device, 8)?, PinnedBuffer::new(&device, 8)?);
+///     // SAFETY: both buffers are as long, and live until the stream was waited for.
+///     unsafe { copy::between(&stream, buffer.address(), pinned.address(), 8)? };
+///     stream.synchronize()?;
+/// }
+/// # Ok::<(), dtc_runtime::cuda::CudaError>(())
+/// ```
+pub unsafe fn between(stream: &Stream, destination: u64, source: u64, bytes: usize) -> Result<(), CudaError> {
     let _scope = stream.device().scope()?;
     // SAFETY: the caller answers for the ranges; stream and context are alive.
     unsafe { stream.device().driver().copy_async(destination, source, bytes, stream.handle()) }
@@ -102,30 +83,11 @@ pub unsafe fn fill(stream: &Stream, destination: u64, value: u8, bytes: usize) -
     unsafe { stream.device().driver().fill_async(destination, value, bytes, stream.handle()) }
 }
 
-/// One end of a copy.
-#[cfg_attr(not(test), expect(dead_code, reason = "for plans that are copies and no kernel"))]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// Host memory, pinned or pageable.
-    Host(*mut u8),
-    /// Memory of a device, or managed memory.
-    Device(u64),
-}
-
-impl Place {
-    fn parts(self) -> (c_uint, *mut u8, DevicePointer) {
-        match self {
-            Place::Host(address) => (MEMORY_HOST, address, 0),
-            Place::Device(address) => (MEMORY_DEVICE, std::ptr::null_mut(), address),
-        }
-    }
-}
-
 /// Rows at a constant distance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rows {
-    /// The first byte of the first row.
-    pub(crate) place: Place,
+    /// The first byte of the first row, of the host or of any device.
+    pub(crate) address: u64,
     /// Bytes from one row to the next; at least a row, at most what the device allows (2 GiB).
     pub(crate) pitch: usize,
 }
@@ -134,8 +96,7 @@ pub(crate) struct Rows {
 ///
 /// # Safety
 ///
-/// As [`to_device`], for all rows.
-#[cfg_attr(not(test), expect(dead_code, reason = "for plans that are copies and no kernel"))]
+/// As [`on_device`], for all rows.
 pub(crate) unsafe fn rows(
     stream: &Stream,
     destination: Rows,
@@ -144,21 +105,19 @@ pub(crate) unsafe fn rows(
     row_count: usize,
 ) -> Result<(), CudaError> {
     let _scope = stream.device().scope()?;
-    let (source_memory, source_host, source_device) = source.place.parts();
-    let (destination_memory, destination_host, destination_device) = destination.place.parts();
     let copy = Memcpy2D {
         source_x: 0,
         source_y: 0,
-        source_memory,
-        source_host: source_host.cast(),
-        source_device,
+        source_memory: MEMORY_UNIFIED,
+        source_host: std::ptr::null(),
+        source_device: source.address,
         source_array: std::ptr::null_mut(),
         source_pitch: source.pitch,
         destination_x: 0,
         destination_y: 0,
-        destination_memory,
-        destination_host: destination_host.cast(),
-        destination_device,
+        destination_memory: MEMORY_UNIFIED,
+        destination_host: std::ptr::null_mut(),
+        destination_device: destination.address,
         destination_array: std::ptr::null_mut(),
         destination_pitch: destination.pitch,
         width: row_bytes,
@@ -171,8 +130,8 @@ pub(crate) unsafe fn rows(
 /// Slices of rows, both at constant distances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Slices {
-    /// The first byte of the first row of the first slice.
-    pub(crate) place: Place,
+    /// The first byte of the first row of the first slice, of the host or of any device.
+    pub(crate) address: u64,
     /// Bytes from one row to the next.
     pub(crate) pitch: usize,
     /// From one slice to the next, in rows: a slice's distance must be a multiple of a row's.
@@ -183,8 +142,7 @@ pub(crate) struct Slices {
 ///
 /// # Safety
 ///
-/// As [`to_device`], for all rows.
-#[cfg_attr(not(test), expect(dead_code, reason = "for plans that are copies and no kernel"))]
+/// As [`on_device`], for all rows.
 pub(crate) unsafe fn slices(
     stream: &Stream,
     destination: Slices,
@@ -194,16 +152,14 @@ pub(crate) unsafe fn slices(
     slice_count: usize,
 ) -> Result<(), CudaError> {
     let _scope = stream.device().scope()?;
-    let (source_memory, source_host, source_device) = source.place.parts();
-    let (destination_memory, destination_host, destination_device) = destination.place.parts();
     let copy = Memcpy3D {
         source_x: 0,
         source_y: 0,
         source_z: 0,
         source_lod: 0,
-        source_memory,
-        source_host: source_host.cast(),
-        source_device,
+        source_memory: MEMORY_UNIFIED,
+        source_host: std::ptr::null(),
+        source_device: source.address,
         source_array: std::ptr::null_mut(),
         reserved0: std::ptr::null_mut(),
         source_pitch: source.pitch,
@@ -212,9 +168,9 @@ pub(crate) unsafe fn slices(
         destination_y: 0,
         destination_z: 0,
         destination_lod: 0,
-        destination_memory,
-        destination_host: destination_host.cast(),
-        destination_device,
+        destination_memory: MEMORY_UNIFIED,
+        destination_host: std::ptr::null_mut(),
+        destination_device: destination.address,
         destination_array: std::ptr::null_mut(),
         reserved1: std::ptr::null_mut(),
         destination_pitch: destination.pitch,
@@ -233,8 +189,7 @@ pub(crate) unsafe fn slices(
 ///
 /// # Safety
 ///
-/// As [`to_device`], for all copies.
-#[cfg_attr(not(test), expect(dead_code, reason = "for plans that are copies and no kernel"))]
+/// As [`on_device`], for all copies.
 pub(crate) unsafe fn batch(
     stream: &Stream,
     destinations: &mut [u64],

@@ -4,10 +4,16 @@ use super::abi::*;
 use super::driver::Driver;
 use super::error::CudaError;
 use std::ffi::{c_int, c_uint, c_void};
+use std::fmt;
 
 /// Kinds of memory that CUDA tells apart.
+///
+/// ```
+/// use dtc_runtime::cuda::MemoryKind;
+/// assert_eq!(MemoryKind::Device(1).to_string(), "memory of GPU 1");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum PointerKind {
+pub enum MemoryKind {
     /// Host memory that CUDA does not know.
     Pageable,
     /// Host memory that was allocated or registered with CUDA.
@@ -18,11 +24,40 @@ pub(crate) enum PointerKind {
     Device(u32),
 }
 
+impl MemoryKind {
+    /// The kind that an address leads to. Asks the driver once; where nobody in the process uses CUDA, all memory is pageable,
+    /// and CUDA is neither loaded nor initialised for the question.
+    ///
+    /// # Errors
+    ///
+    /// The driver fails.
+    ///
+    /// ```
+    /// use dtc_runtime::cuda::MemoryKind;
+    /// assert_eq!(MemoryKind::of([0u8; 4].as_ptr())?, MemoryKind::Pageable);
+    /// # Ok::<(), dtc_runtime::cuda::CudaError>(())
+    /// ```
+    pub fn of(address: *const u8) -> Result<MemoryKind, CudaError> {
+        Ok(classify(address)?.kind)
+    }
+}
+
+impl fmt::Display for MemoryKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            MemoryKind::Pageable => f.write_str("pageable memory"),
+            MemoryKind::Pinned => f.write_str("pinned memory"),
+            MemoryKind::Managed => f.write_str("managed memory"),
+            MemoryKind::Device(ordinal) => write!(f, "memory of GPU {ordinal}"),
+        }
+    }
+}
+
 /// What the driver says of a pointer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PointerInfo {
     /// The kind of memory.
-    pub(crate) kind: PointerKind,
+    pub(crate) kind: MemoryKind,
     /// Where kernels find the byte; zero if they cannot, or if CUDA does not know the memory.
     pub(crate) device_address: u64,
     /// A number that no other allocation of the process has or will have; zero if CUDA does not know the memory.
@@ -33,9 +68,14 @@ pub(crate) struct PointerInfo {
     pub(crate) range_bytes: u64,
 }
 
+/// Whether anybody in this process uses CUDA. If not, all memory is pageable.
+pub(crate) fn is_in_use() -> bool {
+    Driver::if_loaded().is_some()
+}
+
 impl PointerInfo {
     const PAGEABLE: PointerInfo =
-        PointerInfo { kind: PointerKind::Pageable, device_address: 0, buffer_id: 0, range_start: 0, range_bytes: 0 };
+        PointerInfo { kind: MemoryKind::Pageable, device_address: 0, buffer_id: 0, range_start: 0, range_bytes: 0 };
 }
 
 /// Asks the driver once. Where CUDA is not in the process, or not initialised by anyone, or cannot be used because the
@@ -77,10 +117,10 @@ pub(crate) fn classify(pointer: *const u8) -> Result<PointerInfo, CudaError> {
     }
     driver.check("cuPointerGetAttributes", code)?;
     let kind = match memory {
-        _ if managed != 0 => PointerKind::Managed,
-        MEMORY_HOST => PointerKind::Pinned,
+        _ if managed != 0 => MemoryKind::Managed,
+        MEMORY_HOST => MemoryKind::Pinned,
         MEMORY_DEVICE => match u32::try_from(ordinal) {
-            Ok(ordinal) => PointerKind::Device(ordinal),
+            Ok(ordinal) => MemoryKind::Device(ordinal),
             Err(_) => return Ok(PointerInfo::PAGEABLE),
         },
         _ => return Ok(PointerInfo::PAGEABLE),

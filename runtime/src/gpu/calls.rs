@@ -1,23 +1,14 @@
 //! The calls of a committed type on data in any memory.
 
+use super::copies::Multiprocessors;
 use super::on_device::{GpuType, Move};
 use super::request::{Request, TransferError};
 use super::{DEVICES, Gpu};
 use crate::committed::Committed;
-use crate::cuda::pointer::{PointerKind, classify};
 use crate::cuda::{CudaError, Stream};
 use crate::entry::Tier;
 use dtc_compiler::plan::Direction;
 use std::sync::Arc;
-
-/// Nothing lies at lower addresses, whatever the system.
-const NEVER_MAPPED: usize = 4096;
-
-/// Where the bytes of a call lie.
-enum Place {
-    Host,
-    Device(u32),
-}
 
 impl Committed {
     /// Enqueues a pack on a CUDA stream and returns at once: packed bytes `offset .. offset + max` of `count` elements, or
@@ -89,8 +80,7 @@ impl Committed {
     ///
     /// # Errors
     ///
-    /// [`TransferError::Kinds`] when the sides are not on the host or on one device, [`TransferError::Address`] when a side
-    /// is null; CUDA refuses.
+    /// [`TransferError::Address`] when a side is null, or a run of a type with absolute addresses; CUDA refuses.
     ///
     /// # Safety
     ///
@@ -116,7 +106,7 @@ impl Committed {
         max: u64,
     ) -> Result<u64, TransferError> {
         // SAFETY: the caller's promise.
-        unsafe { self.start(Direction::Pack, source, packed, count, offset, max, true)?.wait() }
+        unsafe { self.between(None, None).pack(source, count, offset, packed, max) }
     }
 
     /// Unpacks from and to memory of any kind; the counterpart of [`Committed::pack_any`].
@@ -149,7 +139,7 @@ impl Committed {
         offset: u64,
     ) -> Result<u64, TransferError> {
         // SAFETY: the caller's promise.
-        unsafe { self.start(Direction::Unpack, destination, packed, count, offset, length, true)?.wait() }
+        unsafe { self.between(None, None).unpack(packed, length, destination, count, offset) }
     }
 
     /// Starts what [`Committed::pack_any`] does, and returns at once where a device does the work.
@@ -179,7 +169,7 @@ impl Committed {
         max: u64,
     ) -> Result<Request, TransferError> {
         // SAFETY: the caller's promise.
-        unsafe { self.start(Direction::Pack, source, packed, count, offset, max, false) }
+        unsafe { self.between(None, None).start_pack(source, count, offset, packed, max) }
     }
 
     /// Starts what [`Committed::unpack_any`] does, and returns at once where a device does the work.
@@ -209,7 +199,7 @@ impl Committed {
         offset: u64,
     ) -> Result<Request, TransferError> {
         // SAFETY: the caller's promise.
-        unsafe { self.start(Direction::Unpack, destination, packed, count, offset, length, false) }
+        unsafe { self.between(None, None).start_unpack(packed, length, destination, count, offset) }
     }
 
     /// Does at once what the first calls on a device would do: loads the generic kernels, brings lists to the device, and,
@@ -281,7 +271,9 @@ impl Committed {
         let bytes = self.length(count, offset, max);
         if bytes > 0 {
             let gpu = self.engine().gpu(stream.device().info().ordinal)?;
-            let asked = Move { direction, memory: memory as u64, packed: packed as u64, count, first: offset, bytes };
+            let (memory, packed) = (memory as u64, packed as u64);
+            let multiprocessors = Multiprocessors::All;
+            let asked = Move { direction, memory, packed, count, first: offset, bytes, multiprocessors };
             // SAFETY: the caller's promise.
             unsafe { self.on_device(&gpu).launch(stream, &asked)? };
         }
@@ -291,73 +283,5 @@ impl Committed {
     /// Bytes that a call moves.
     pub(super) fn length(&self, count: u64, offset: u64, max: u64) -> u64 {
         max.min(count.wrapping_mul(self.layout().size()).saturating_sub(offset))
-    }
-
-    /// # Safety
-    ///
-    /// As for [`Committed::pack_start`] or [`Committed::unpack_start`].
-    #[expect(clippy::too_many_arguments, reason = "the arguments of the standard, and whether to wait")]
-    unsafe fn start(
-        &self,
-        direction: Direction,
-        memory: *const u8,
-        packed: *const u8,
-        count: u64,
-        offset: u64,
-        max: u64,
-        wait: bool,
-    ) -> Result<Request, TransferError> {
-        let bytes = self.length(count, offset, max);
-        if bytes == 0 {
-            return Ok(Request::done(0));
-        }
-        // The base of an absolute type lies nowhere; its first byte lies in memory.
-        let layout = self.layout();
-        let begin = layout.root().offset.wrapping_add(layout.measure(layout.root().node).first);
-        let first = memory.wrapping_offset(begin as isize);
-        for (side, pointer) in [("memory", first), ("packed bytes", packed)] {
-            // As with a null base for a type without absolute addresses. CUDA would call it host memory.
-            if pointer.addr() < NEVER_MAPPED {
-                return Err(TransferError::Address { side, address: pointer.addr() });
-            }
-        }
-        match place(first, packed)? {
-            Place::Host => {
-                // SAFETY: the caller's promise; both sides are host memory.
-                let moved = unsafe {
-                    match direction {
-                        Direction::Pack => self.pack_raw(memory, count, offset, packed.cast_mut(), bytes),
-                        Direction::Unpack => self.unpack_raw(packed, bytes, memory.cast_mut(), count, offset),
-                    }
-                };
-                Ok(Request::done(moved))
-            }
-            Place::Device(ordinal) => {
-                let gpu = self.engine().gpu(ordinal)?;
-                let asked =
-                    Move { direction, memory: memory as u64, packed: packed as u64, count, first: offset, bytes };
-                // SAFETY: the caller's promise; both sides are memory of the device.
-                unsafe { self.on_device(&gpu).launch(&gpu.shared.stream, &asked)? };
-                if wait {
-                    gpu.shared.stream.synchronize()?;
-                    return Ok(Request::done(bytes));
-                }
-                let event = gpu.shared.event()?;
-                event.record(&gpu.shared.stream)?;
-                Ok(Request::pending(bytes, event, gpu.shared))
-            }
-        }
-    }
-}
-
-/// Where both sides of a call lie.
-fn place(memory: *const u8, packed: *const u8) -> Result<Place, TransferError> {
-    use PointerKind::{Device, Managed, Pageable, Pinned};
-    let (memory, packed) = (classify(memory)?.kind, classify(packed)?.kind);
-    match (memory, packed) {
-        (Pageable | Pinned | Managed, Pageable | Pinned | Managed) => Ok(Place::Host),
-        (Device(one), Device(other)) if one == other => Ok(Place::Device(one)),
-        (Device(one), Managed) | (Managed, Device(one)) => Ok(Place::Device(one)),
-        (memory, packed) => Err(TransferError::Kinds { memory: format!("{memory:?}"), packed: format!("{packed:?}") }),
     }
 }

@@ -15,7 +15,7 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_millis(500);
 
 impl GpuType {
-    /// Compiles variants of this type, at most one for each direction, and puts them into their slots. What cannot be
+    /// Compiles variants of this type, at most one of each name, and puts them into their slots. What cannot be
     /// compiled stays with the generic kernels, and the reason is noted.
     pub(crate) fn compile(&self, variants: &[Variant]) {
         let missing: Vec<Variant> = variants
@@ -40,7 +40,7 @@ impl GpuType {
 
     fn load(&self, variants: &[Variant]) -> Result<Vec<Option<Arc<Kernel>>>, CudaError> {
         let program = cuda::program(&self.plan, variants)?;
-        let entries: Vec<&str> = variants.iter().map(|variant| cuda::entry(variant.direction)).collect();
+        let entries: Vec<&str> = variants.iter().map(cuda::entry).collect();
         let functions = self.gpu.functions(&program.source, &entries)?;
         let tables = self.gpu.upload(&program.tables)?.map(Arc::new);
         let kernel = |function| Some(Arc::new(Kernel { function, tables: tables.clone() }));

@@ -3,6 +3,7 @@
 use super::batch::{BatchKernel, Prepared};
 use super::generic::Interpreter;
 use super::on_device::BatchProgram;
+use super::transfer::{Ring, Stage};
 use crate::cuda::DeviceBuffer;
 use crate::cuda::module::Function;
 use dtc_compiler::plan::gpu::Variant;
@@ -16,11 +17,13 @@ pub(crate) struct Kernel {
     pub(super) tables: Option<Arc<DeviceBuffer>>,
 }
 
-/// What a type or a batch leaves behind.
+/// What a type, a batch or a transfer leaves behind.
 #[expect(dead_code, reason = "held until it is dropped")]
 pub(super) enum Retired {
     Kernel(Arc<Kernel>),
     Interpreter(Arc<Interpreter>),
+    Ring(Ring),
+    Stage(Stage),
     Program(Arc<BatchProgram>),
     Batch(Arc<Prepared>),
     BatchKernel(Arc<BatchKernel>),

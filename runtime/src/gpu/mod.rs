@@ -2,22 +2,31 @@
 //!
 //! The generic kernels serve every type at once. Kernels made for a type are compiled by NVRTC in the background, or found
 //! in the store of compiled code, and take over when they are ready. A [`Gpu`] is one device as an engine uses it;
-//! [`on_device`] is one type there; [`calls`] are the ways to ask.
+//! [`on_device`] is one type there; [`calls`] are the ways to ask, and [`transfer`] moves bytes between memory of all kinds.
 
+mod accumulate;
 mod batch;
 mod calls;
 mod compile;
+mod copies;
 mod generic;
 mod idle;
 mod kernel;
+mod movers;
 mod on_device;
+mod passage;
 mod request;
+mod transfer;
+mod type_to_type;
 
 pub use batch::BatchCall;
+pub use copies::Multiprocessors;
 pub use request::{Request, TransferError};
+pub use transfer::{Between, Choice, Estimate, TransferCase, TransferModel, Way};
 
 pub(crate) use batch::BatchSlot;
 pub(crate) use on_device::GpuType;
+pub(crate) use type_to_type::CopySlot;
 
 use crate::cuda::{CudaError, Device, DeviceBuffer, Event, Stream};
 use crate::engine::Policy;
@@ -27,8 +36,10 @@ use batch::Batches;
 use generic::Generic;
 use idle::Idle;
 use kernel::Retired;
+use passage::Landings;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use transfer::{Lanes, Ring, Stage};
 
 /// Devices that an engine serves: ordinals from 0 on.
 pub(crate) const DEVICES: usize = 16;
@@ -67,10 +78,19 @@ pub(crate) struct Shared {
     loading_generic: Mutex<()>,
     events: Mutex<Vec<Event>>,
     batches: Batches,
+    /// Kernels for copies from type to type; most recently used ones first.
+    copies: Mutex<Vec<Arc<CopySlot>>>,
+    landings: Landings,
     problem: Mutex<Option<CudaError>>,
     retired: Mutex<Vec<Retired>>,
     /// Whether a job that frees them waits: more of them would hide the jobs behind them from each other.
     release_waits: AtomicBool,
+    /// What transfers cost on this machine.
+    model: TransferModel,
+    /// Which devices' memory kernels of this one reach; found out at the first need.
+    peers: [OnceLock<bool>; DEVICES],
+    rings: Lanes<Ring>,
+    stages: Lanes<Stage>,
 }
 
 impl Drop for Shared {
@@ -92,7 +112,9 @@ impl Gpu {
         let device = Device::get(ordinal)?;
         let stream = Stream::legacy_default(&device);
         let uploads = Stream::new(&device)?;
+        let model = TransferModel::stored(&store, device.info()).unwrap_or_default();
         let shared = Shared {
+            model,
             device,
             stream,
             policy,
@@ -105,9 +127,14 @@ impl Gpu {
             loading_generic: Mutex::default(),
             events: Mutex::default(),
             batches: Batches::default(),
+            copies: Mutex::default(),
+            landings: Landings::default(),
             problem: Mutex::default(),
             retired: Mutex::default(),
             release_waits: AtomicBool::new(false),
+            peers: Default::default(),
+            rings: Lanes::default(),
+            stages: Lanes::default(),
         };
         let gpu = Gpu { shared: Arc::new(shared) };
         // The driver loads code only while no kernel runs, so it is better done now than under the first pack. If it fails,
@@ -136,6 +163,17 @@ impl Gpu {
     /// ```
     pub fn problem(&self) -> Option<CudaError> {
         self.shared.problem.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// What transfers cost on this machine: as it was measured and stored, or the default.
+    ///
+    /// ```
+    /// if let Ok(gpu) = dtc_runtime::Engine::new().gpu(0) {
+    ///     println!("{}", gpu.model());
+    /// }
+    /// ```
+    pub fn model(&self) -> &TransferModel {
+        &self.shared.model
     }
 
     /// Loads the generic kernels, if that failed when the GPU was opened: the driver compiles them, or finds them in its own
@@ -179,6 +217,13 @@ impl Shared {
 
     fn give_back(&self, event: Event) {
         self.events.lock().unwrap_or_else(PoisonError::into_inner).push(event);
+    }
+
+    /// Whether kernels reach the memory of another device, which is mapped at the first question. Where that is refused,
+    /// transfers go another way.
+    fn reaches(&self, other: &Device) -> bool {
+        let Some(known) = self.peers.get(other.info().ordinal as usize) else { return false };
+        *known.get_or_init(|| self.device.can_access(other).unwrap_or(false) && self.device.enable_peer(other).is_ok())
     }
 
     /// Lists on the device; nothing if there are none.

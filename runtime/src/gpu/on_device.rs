@@ -1,6 +1,7 @@
 //! One type on one device: its plan, its kernels, and how a call is launched.
 
 use super::Shared;
+use super::copies::{self, Multiprocessors};
 use super::generic::Interpreter;
 use super::kernel::{Kernel, Retired, Slot};
 use crate::cuda::module::Function;
@@ -8,16 +9,16 @@ use crate::cuda::{CudaError, DeviceBuffer, Stream, copy, graph};
 use crate::engine::Policy;
 use crate::entry::Shape;
 use crate::worker::Job;
-use dtc_compiler::codegen::cuda::{GenericKernel, Interpreted};
+use dtc_compiler::codegen::cuda::{GenericKernel, Interpreted, Parameter};
 use dtc_compiler::layout::Layout;
 use dtc_compiler::plan::Direction;
-use dtc_compiler::plan::gpu::{Call, GpuPlan, Variant};
+use dtc_compiler::plan::gpu::{Call, Family, GpuPlan, Variant};
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Different kernels of one type: alignments, index widths and families in both directions. More are served by the
-/// generic kernels.
+/// generic kernels. So many again are for unpacks with operations.
 const SLOTS: usize = 24;
 
 /// A call, with the addresses that the kernels use.
@@ -33,6 +34,8 @@ pub(crate) struct Move {
     pub(crate) first: u64,
     /// How many bytes to move, at least 1.
     pub(crate) bytes: u64,
+    /// Which multiprocessors may be used.
+    pub(crate) multiprocessors: Multiprocessors,
 }
 
 /// What the elements of a call span in memory, as kernels read it.
@@ -59,13 +62,14 @@ pub(crate) struct GpuType {
     pub(super) gpu: Arc<Shared>,
     pub(super) plan: GpuPlan,
     shape: Shape,
-    origin: i64,
+    pub(super) origin: i64,
     /// Made at the first call that needs it; tried again at the next one if there was no memory.
     interpreter: OnceLock<Arc<Interpreter>>,
     making_interpreter: Mutex<()>,
     /// Made at the first batch that the generic kernel serves.
     batch_program: OnceLock<Arc<BatchProgram>>,
     slots: [OnceLock<Slot>; SLOTS],
+    accumulations: [OnceLock<Slot>; SLOTS],
     /// Calls that the generic kernels served in place of compiled ones.
     heat: Arc<AtomicU32>,
 }
@@ -77,7 +81,7 @@ impl Drop for GpuType {
             return;
         }
         // Launches of this type may still be running.
-        for slot in &mut self.slots {
+        for slot in self.slots.iter_mut().chain(&mut self.accumulations) {
             if let Some(Some(kernel)) = slot.take().and_then(|slot| slot.kernel.into_inner()) {
                 self.gpu.retire(Retired::Kernel(kernel));
             }
@@ -104,6 +108,7 @@ impl GpuType {
             making_interpreter: Mutex::new(()),
             batch_program: OnceLock::new(),
             slots: Default::default(),
+            accumulations: Default::default(),
             heat: Arc::default(),
         })
     }
@@ -146,17 +151,23 @@ impl GpuType {
 
     /// The kernel of a variant, if it is there.
     pub(crate) fn kernel(&self, variant: &Variant) -> Option<&Arc<Kernel>> {
-        let slot = self.slots.iter().map_while(OnceLock::get).find(|slot| slot.variant == *variant)?;
+        let slot = self.slots(variant).iter().map_while(OnceLock::get).find(|slot| slot.variant == *variant)?;
         slot.kernel.get()?.as_ref()
+    }
+
+    /// The slots of a sort of variants.
+    fn slots(&self, variant: &Variant) -> &[OnceLock<Slot>; SLOTS] {
+        if matches!(variant.family, Family::Accumulate(_)) { &self.accumulations } else { &self.slots }
     }
 
     /// The slot of a variant, taken when it is new; nothing when all are taken.
     pub(super) fn slot(&self, variant: &Variant) -> Option<&Slot> {
-        self.slots.iter().map(|slot| slot.get_or_init(|| Slot::new(*variant))).find(|slot| slot.variant == *variant)
+        let slots = self.slots(variant).iter().map(|slot| slot.get_or_init(|| Slot::new(*variant)));
+        slots.into_iter().find(|slot| slot.variant == *variant)
     }
 
     /// The kernel that serves a variant now, if one does, and asks for it if it should be compiled.
-    fn serving(self: &Arc<GpuType>, variant: &Variant) -> Option<&Arc<Kernel>> {
+    pub(super) fn serving(self: &Arc<GpuType>, variant: &Variant) -> Option<&Arc<Kernel>> {
         let slot = self.slot(variant)?;
         if let Some(kernel) = slot.kernel.get() {
             return kernel.as_ref();
@@ -193,35 +204,68 @@ impl GpuType {
             let place = memory.wrapping_add(self.origin as u64).wrapping_add(first);
             let (to, from) = if direction == Direction::Pack { (packed, place) } else { (place, packed) };
             // SAFETY: the caller's promise.
-            return unsafe { copy::on_device(stream, to, from, bytes as usize) };
+            return unsafe { copy::between(stream, to, from, bytes as usize) };
         }
         let call = Call { memory, packed, first, bytes };
-        let bounds = self.bounds(asked.count);
+        let most = match asked.multiprocessors {
+            Multiprocessors::None => {
+                if let Some(copies) = self.plan.copies(&call) {
+                    // SAFETY: the caller's promise.
+                    return unsafe { copies::enqueue(stream, direction, &copies, memory, packed) };
+                }
+                u32::MAX
+            }
+            Multiprocessors::AtMost(most) => most.max(1),
+            Multiprocessors::All => u32::MAX,
+        };
         if self.plan.allows() {
             let variant = self.plan.variant(direction, &call);
+            let blocks = self.plan.blocks(&variant, &call);
+            let variant = Variant { capped: blocks.is_some_and(|blocks| blocks > most), ..variant };
             if let Some(kernel) = self.serving(&variant)
-                && let Some(blocks) = self.plan.blocks(&variant, &call)
+                && let Some(blocks) = blocks
             {
-                graph::keep_in_graph(stream, kernel)?;
-                let tables = kernel.tables.as_ref().map_or(0, |tables| tables.address());
-                let mut bounds = bounds;
-                let parameter = (&raw mut bounds).cast();
-                // SAFETY: the caller's promise; a compiled kernel ends in bounds.
-                return unsafe {
-                    launch(&kernel.function, stream, &call, tables, blocks, variant.threads(), parameter)
-                };
+                let grid = Grid { work: blocks, blocks: blocks.min(most), threads: variant.threads() };
+                // SAFETY: the caller's promise.
+                return unsafe { self.launch_compiled(stream, kernel, &call, asked.count, grid) };
             }
         }
-        let kernel = GenericKernel::serving(&self.plan, direction, &call);
-        let blocks = self.plan.blocks(&kernel.variant, &call).ok_or(CudaError::GridTooLarge { bytes })?;
+        let too_large = CudaError::GridTooLarge { bytes };
+        let mut kernel = GenericKernel::serving(&self.plan, direction, &call);
+        let mut blocks = self.plan.blocks(&kernel.variant, &call).ok_or_else(|| too_large.clone())?;
+        if blocks > most {
+            kernel = GenericKernel::capped(direction);
+            blocks = self.plan.blocks(&kernel.variant, &call).ok_or(too_large)?;
+        }
         let interpreter = self.interpreter()?;
         let function = interpreter.generic.function(kernel)?;
-        let tables = interpreter.tables.as_ref().map_or(0, DeviceBuffer::address);
-        graph::keep_in_graph(stream, interpreter)?;
-        let mut program = interpreter.program.parameter(bounds.low, bounds.high);
-        let threads = kernel.variant.threads();
-        // SAFETY: the caller's promise; a generic kernel ends in a program.
-        unsafe { launch(function, stream, &call, tables, blocks, threads, (&raw mut program).cast()) }
+        let bounds = self.bounds(asked.count);
+        let program = interpreter.program.parameter(bounds.low, bounds.high);
+        // Only the capped kernels take several blocks of the work.
+        let grid = if kernel.variant.capped { blocks.min(most) } else { blocks };
+        let grid = Grid { work: blocks, blocks: grid, threads: kernel.variant.threads() };
+        // SAFETY: the caller's promise.
+        unsafe { interpreter.launch(function, stream, &call, grid, program) }
+    }
+
+    /// Launches a kernel that was compiled for this type.
+    ///
+    /// # Safety
+    ///
+    /// As for [`GpuType::launch`]; the kernel is one of this type.
+    pub(super) unsafe fn launch_compiled(
+        &self,
+        stream: &Stream,
+        kernel: &Arc<Kernel>,
+        call: &Call,
+        count: u64,
+        grid: Grid,
+    ) -> Result<(), CudaError> {
+        graph::keep_in_graph(stream, kernel)?;
+        let tables = kernel.tables.as_ref().map_or(0, |tables| tables.address());
+        let mut bounds = self.bounds(count);
+        // SAFETY: the caller's promise; a compiled kernel ends in bounds.
+        unsafe { launch(&kernel.function, stream, call, tables, grid, (&raw mut bounds).cast()) }
     }
 
     /// The generic kernels, and the lists that they read, on the device from the first use on.
@@ -268,22 +312,59 @@ impl GpuType {
     }
 }
 
+impl Interpreter {
+    /// Launches a generic kernel for the type whose program this is.
+    ///
+    /// # Safety
+    ///
+    /// As for [`GpuType::launch`]; the kernel ends in a program.
+    pub(super) unsafe fn launch(
+        self: &Arc<Interpreter>,
+        function: &Function,
+        stream: &Stream,
+        call: &Call,
+        grid: Grid,
+        mut program: Parameter,
+    ) -> Result<(), CudaError> {
+        graph::keep_in_graph(stream, self)?;
+        let tables = self.tables.as_ref().map_or(0, DeviceBuffer::address);
+        // SAFETY: the caller's promise.
+        unsafe { launch(function, stream, call, tables, grid, (&raw mut program).cast()) }
+    }
+}
+
+/// The shape of a launch.
+pub(super) struct Grid {
+    /// Blocks of the work.
+    work: u32,
+    /// Blocks of the grid.
+    blocks: u32,
+    /// Threads of a block.
+    threads: u32,
+}
+
+impl Grid {
+    /// As many blocks as the work has.
+    pub(super) fn all(blocks: u32, threads: u32) -> Grid {
+        Grid { work: blocks, blocks, threads }
+    }
+}
+
 /// Launches a kernel with the parameters that all of them have.
 ///
 /// # Safety
 ///
 /// `last` points at the kernel's last parameter, and the kernel may do what it does.
-unsafe fn launch(
+pub(super) unsafe fn launch(
     function: &Function,
     stream: &Stream,
     call: &Call,
     tables: u64,
-    blocks: u32,
-    threads: u32,
+    grid: Grid,
     last: *mut c_void,
 ) -> Result<(), CudaError> {
     let Call { mut memory, mut packed, mut first, mut bytes } = *call;
-    let (mut tables, mut work) = (tables, blocks);
+    let (mut tables, mut work) = (tables, grid.work);
     let mut parameters: [*mut c_void; 7] = [
         (&raw mut memory).cast(),
         (&raw mut packed).cast(),
@@ -294,5 +375,5 @@ unsafe fn launch(
         last,
     ];
     // SAFETY: the caller's promise; the parameters have the types of every kernel's.
-    unsafe { function.launch(stream, [blocks, 1, 1], [threads, 1, 1], 0, &mut parameters) }
+    unsafe { function.launch(stream, [grid.blocks, 1, 1], [grid.threads, 1, 1], 0, &mut parameters) }
 }

@@ -1,8 +1,10 @@
 //! Calls under way, and what can be wrong with a call.
 
 use super::Shared;
-use crate::cuda::{CudaError, Event};
-use crate::error::PackError;
+use super::transfer::Pipeline;
+use crate::cuda::{CudaError, Event, MemoryKind};
+use crate::error::{AccumulateError, PackError};
+use smallvec::SmallVec;
 use std::sync::Arc;
 use thiserror::Error;
 
@@ -19,6 +21,9 @@ pub enum TransferError {
     /// The call is wrong whatever the memory.
     #[error(transparent)]
     Call(#[from] PackError),
+    /// The reduction does not fit the call.
+    #[error(transparent)]
+    Accumulate(#[from] AccumulateError),
     /// CUDA cannot do it.
     #[error(transparent)]
     Cuda(#[from] CudaError),
@@ -30,17 +35,23 @@ pub enum TransferError {
         /// The address.
         address: usize,
     },
-    /// The two sides lie in memory between which dtc does not pack yet.
-    #[error("memory: expected both sides on the host or on one device, found {memory} and packed bytes in {packed}")]
-    Kinds {
-        /// Where the elements lie.
-        memory: String,
-        /// Where the packed bytes lie.
-        packed: String,
+    /// A call that is enqueued on a CUDA stream would have to move bytes that the stream's device does not reach.
+    #[error(
+        "{side}: expected memory that GPU {device} reaches, to enqueue the call, found {kind}; use pinned, managed or device \
+         memory there, or a call that returns when the bytes are moved or with a request"
+    )]
+    OutOfReach {
+        /// Which side.
+        side: &'static str,
+        /// Where it lies.
+        kind: MemoryKind,
+        /// The device of the stream.
+        device: u32,
     },
 }
 
-/// A pack or unpack under way. Dropping it does not end the work.
+/// A pack or unpack under way. Dropping it does not end the work: where the processor takes part, as it does for pageable memory,
+/// dropping does the rest of it and waits.
 ///
 /// # Example
 ///
@@ -59,35 +70,61 @@ pub enum TransferError {
 #[must_use = "the bytes are there when the request is done"]
 pub struct Request {
     bytes: u64,
-    /// Nothing when the work was done at once.
-    pending: Option<(Event, Arc<Shared>)>,
+    /// Nothing when the work was done at once; several for elements in several kinds of memory.
+    parts: SmallVec<[Part; 1]>,
+}
+
+/// Work under way.
+pub(super) enum Part {
+    /// A device does it.
+    Device(Event, Arc<Shared>),
+    /// The processor takes part.
+    Pipeline(Box<Pipeline>),
+}
+
+impl Part {
+    fn test(&mut self) -> Result<bool, TransferError> {
+        match self {
+            Part::Device(event, _) => Ok(event.query()?),
+            Part::Pipeline(pipeline) => pipeline.advance(),
+        }
+    }
+
+    fn wait(self) -> Result<(), TransferError> {
+        match self {
+            Part::Device(event, gpu) => {
+                event.synchronize()?;
+                gpu.give_back(event);
+                Ok(())
+            }
+            Part::Pipeline(mut pipeline) => pipeline.finish(),
+        }
+    }
 }
 
 impl Request {
-    pub(super) fn done(bytes: u64) -> Request {
-        Request { bytes, pending: None }
+    pub(super) fn new(bytes: u64, parts: SmallVec<[Part; 1]>) -> Request {
+        Request { bytes, parts }
     }
 
-    pub(super) fn pending(bytes: u64, event: Event, gpu: Arc<Shared>) -> Request {
-        Request { bytes, pending: Some((event, gpu)) }
-    }
-
-    /// Whether the bytes are there.
+    /// Whether the bytes are there. Where the processor takes part, this does some of its work, as much as there is to do
+    /// without waiting, and some tens of microseconds at most.
     ///
     /// # Errors
     ///
     /// The device failed.
     ///
     /// ```
-    /// # fn ready(request: &dtc_runtime::Request) -> Result<bool, dtc_runtime::TransferError> {
+    /// # fn ready(request: &mut dtc_runtime::Request) -> Result<bool, dtc_runtime::TransferError> {
     /// request.test()
     /// # }
     /// ```
-    pub fn test(&self) -> Result<bool, TransferError> {
-        match &self.pending {
-            None => Ok(true),
-            Some((event, _)) => Ok(event.query()?),
+    pub fn test(&mut self) -> Result<bool, TransferError> {
+        let mut all = true;
+        for part in &mut self.parts {
+            all &= part.test()?;
         }
+        Ok(all)
     }
 
     /// Waits until the bytes are there; returns how many were moved.
@@ -101,11 +138,8 @@ impl Request {
     /// request.wait()
     /// # }
     /// ```
-    pub fn wait(mut self) -> Result<u64, TransferError> {
-        if let Some((event, gpu)) = self.pending.take() {
-            event.synchronize()?;
-            gpu.give_back(event);
-        }
+    pub fn wait(self) -> Result<u64, TransferError> {
+        self.parts.into_iter().try_for_each(Part::wait)?;
         Ok(self.bytes)
     }
 }

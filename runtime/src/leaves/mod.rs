@@ -40,6 +40,7 @@
 //! No leaf panics or allocates.
 
 mod block;
+mod bulk;
 pub mod combine;
 pub mod external32;
 #[cfg(target_arch = "x86_64")]
@@ -66,6 +67,7 @@ mod transpose;
 #[cfg(target_arch = "x86_64")]
 mod window;
 
+pub use bulk::{CopyFn, select_bulk_copy};
 pub use dtc_compiler::layout::Run;
 pub use dtc_compiler::plan::Level;
 pub use level::{detect_level, streaming_threshold};

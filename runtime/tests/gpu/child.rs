@@ -74,3 +74,15 @@ pub fn let_launches_return(status: c_int) {
     // SAFETY: as above.
     unsafe { **stub().get::<*mut c_int>("stub_launch_status").unwrap() = status }
 }
+
+/// What copies return.
+pub fn let_copies_return(status: c_int) {
+    // SAFETY: as above.
+    unsafe { **stub().get::<*mut c_int>("stub_copy_status").unwrap() = status }
+}
+
+/// Whether devices reach each other (1), do not (0) or refuse in the end (2).
+pub fn let_peers_be(peers: c_int) {
+    // SAFETY: as above.
+    unsafe { **stub().get::<*mut c_int>("stub_peers").unwrap() = peers }
+}

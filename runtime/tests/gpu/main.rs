@@ -5,6 +5,8 @@ mod child;
 mod kernels;
 mod lacking;
 mod lifetimes;
+mod operations;
+mod transfers;
 
 use dtc_compiler::datatype::{Datatype, Predefined, TypeBuilder};
 use dtc_runtime::cuda::{CudaError, DeviceBuffer, Stream};

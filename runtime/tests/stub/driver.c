@@ -5,6 +5,7 @@
  *   STUB_WITHOUT_LAUNCH   cuGraphLaunch is missing
  *   STUB_NO_DEVICE        cuInit finds no device
  *   STUB_NO_MEMORY        nothing can be allocated
+ *   STUB_PAGE_TABLES      devices follow the page tables of the host
  *   STUB_ANY_CODE         every text is a module with every kernel, and kernels do nothing
  */
 #include <stddef.h>
@@ -26,6 +27,9 @@ long stub_alive;
 /* Set by the tests while they run: how many more allocations succeed, below zero for all; what launches return. */
 long stub_allocations_left = -1;
 int stub_launch_status;
+
+/* Also: what copies return, and whether devices reach each other (1), do not (0) or refuse in the end (2). */
+int stub_copy_status, stub_peers = 1;
 
 static void count(const char *name) {
     int i = 0;
@@ -85,11 +89,14 @@ int cuDeviceGetAttribute(int *value, int attribute, int device) {
     case 76: *value = device ? 1 : 0; break;
     case 16: *value = 132; break;
     case 38: *value = 50 << 20; break;
+#ifdef STUB_PAGE_TABLES
+    case 88: case 100: *value = 1; break;
+#endif
     default: *value = 0;
     }
     return SUCCESS;
 }
-int cuDeviceCanAccessPeer(int *can, int device, int peer) { ENTER; *can = device != peer; return SUCCESS; }
+int cuDeviceCanAccessPeer(int *can, int device, int peer) { ENTER; *can = stub_peers && device != peer; return SUCCESS; }
 int cuDevicePrimaryCtxRetain(uintptr_t *context, int device) {
     ENTER; *context = device + 1; stub_alive++; return SUCCESS;
 }
@@ -101,7 +108,7 @@ int cuCtxSynchronize(void) { CONTEXT; return SUCCESS; }
 int cuCtxEnablePeerAccess(uintptr_t peer, unsigned flags) {
     static int enabled;
     CONTEXT;
-    if (!peer || flags) return INVALID_VALUE;
+    if (!peer || flags || stub_peers == 2) return INVALID_VALUE;
     return enabled++ ? ALREADY_ENABLED : SUCCESS;
 }
 
@@ -147,6 +154,7 @@ int cuMemHostAlloc(char **pointer, size_t bytes, unsigned flags) {
 }
 int cuMemFree_v2(char *pointer) { UNSAFE; return release(pointer); }
 int cuMemFreeHost(char *pointer) { UNSAFE; return release(pointer); }
+int cuCtxSetLimit(int limit, size_t value) { CONTEXT; return limit == 5 && value <= 128 ? SUCCESS : INVALID_VALUE; }
 int cuMemGetInfo_v2(size_t *available, size_t *total) { CONTEXT; *available = 1 << 20; *total = 1 << 30; return SUCCESS; }
 int cuMemHostGetDevicePointer_v2(char **device, char *host, unsigned flags) {
     CONTEXT; *device = host; return flags ? INVALID_VALUE : SUCCESS;
@@ -199,7 +207,7 @@ int cuMemcpyDtoDAsync_v2(char *to, const char *from, size_t bytes, struct stream
     CONTEXT; return copy(stream, to, from, bytes);
 }
 int cuMemcpyAsync(char *to, const char *from, size_t bytes, struct stream *stream) {
-    CONTEXT; return copy(stream, to, from, bytes);
+    CONTEXT; return stub_copy_status ? stub_copy_status : copy(stream, to, from, bytes);
 }
 int cuMemsetD8_v2(char *to, unsigned char value, size_t bytes) {
     CONTEXT; return enqueue(NULL, (struct work){FILL, to, NULL, bytes, value});

@@ -1,7 +1,9 @@
 //! What one launch starts from and must leave behind.
 
 use super::Kernel;
+use crate::reduce;
 use dtc_compiler::layout::Layout;
+use dtc_compiler::operation::Reduction;
 use rand::Rng;
 use rand::rngs::SmallRng;
 
@@ -14,6 +16,8 @@ pub enum Access {
     Write,
     /// Written only, and any value will do: unpacking to a byte that the map holds twice.
     WriteAny,
+    /// Read and written.
+    Update,
 }
 
 /// Bytes of a buffer.
@@ -140,6 +144,11 @@ impl Fragment {
         Fragment { first, bytes, pieces, low, high }
     }
 
+    /// Whether two pieces share bytes.
+    pub fn overlaps(&self) -> bool {
+        self.stretches().iter().any(|stretch| stretch.twice)
+    }
+
     /// Ascending, disjoint.
     fn stretches(&self) -> Vec<Stretch> {
         let mut borders: Vec<(i64, i32)> =
@@ -235,6 +244,65 @@ impl Case {
         }
         let packed = Range { position: 0, access: Access::Read, before: source, after: Vec::new() };
         Case::new(name, kernel, fragment, placement, ranges, packed)
+    }
+
+    /// Unpacks drawn elements with an operation. The fragment has whole ones, and no byte twice.
+    pub fn accumulate(
+        name: &str,
+        kernel: &Kernel,
+        fragment: &Fragment,
+        placement: Placement,
+        reduction: Reduction,
+        rng: &mut SmallRng,
+    ) -> Case {
+        let (mut before, mut packed, mut after) = (Vec::new(), Vec::new(), Vec::new());
+        while before.len() < fragment.bytes as usize {
+            let [mine, theirs, result] = reduce::draw_both(reduction, rng);
+            before.extend(mine);
+            packed.extend(theirs);
+            after.extend(result);
+        }
+        let update = |Stretch { start, end, .. }: Stretch| {
+            let bytes = vec![0; (end - start) as usize];
+            Range { position: start, access: Access::Update, before: bytes.clone(), after: bytes }
+        };
+        let mut ranges: Vec<Range> = fragment.stretches().into_iter().map(update).collect();
+        let mut position = 0;
+        for &(displacement, length) in &fragment.pieces {
+            let (index, at) = find(&ranges, displacement);
+            let (from, to) = (position..position + length as usize, at..at + length as usize);
+            ranges[index].before[to.clone()].copy_from_slice(&before[from.clone()]);
+            ranges[index].after[to].copy_from_slice(&after[from.clone()]);
+            position = from.end;
+        }
+        let packed = Range { position: 0, access: Access::Read, before: packed, after: Vec::new() };
+        Case::new(name, kernel, fragment, placement, ranges, packed)
+    }
+
+    /// Copies random bytes from the elements of one fragment to those of another, which take the place of the packed bytes.
+    /// The target has no byte twice.
+    pub fn copy(
+        name: &str,
+        kernel: &Kernel,
+        source: &Fragment,
+        target: &Fragment,
+        placement: Placement,
+        rng: &mut SmallRng,
+    ) -> Case {
+        let packed = Case::pack(name, kernel, source, placement, rng);
+        let write = |Stretch { start, end, .. }: Stretch| {
+            let before = random_bytes(rng, (end - start) as usize);
+            Range { position: start, access: Access::Write, after: before.clone(), before }
+        };
+        let mut ranges: Vec<Range> = target.stretches().into_iter().map(write).collect();
+        let mut rest = packed.packed.ranges.first().map_or(&[][..], |range| &range.after);
+        for &(displacement, length) in &target.pieces {
+            let (index, at) = find(&ranges, displacement);
+            let (taken, left) = rest.split_at(length as usize);
+            ranges[index].after[at..at + taken.len()].copy_from_slice(taken);
+            rest = left;
+        }
+        Case { packed: Buffer { alignment: placement.packed, ranges }, ..packed }
     }
 
     fn new(

@@ -313,6 +313,7 @@ impl File {
                 Access::Read => 1,
                 Access::Write => 2,
                 Access::WriteAny => 2 | 4,
+                Access::Update => 1 | 2,
             });
             self.0.extend_from_slice(before);
             if *access != Access::Read {

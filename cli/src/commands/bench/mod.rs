@@ -48,6 +48,9 @@ pub struct Arguments {
     /// What to measure with --backend cuda [default: all; with types or --only, kernels]
     #[arg(long, value_enum, value_name = "PART")]
     part: Vec<cuda::Part>,
+    /// Bytes that the L2 cache of the GPU fetches at a time while --backend cuda measures
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(32..=128))]
+    l2_fetch: Option<u16>,
     /// Interleaved rounds [default: 5, with --backend cuda 9]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
     rounds: Option<u16>,

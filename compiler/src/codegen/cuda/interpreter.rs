@@ -4,10 +4,12 @@
 //! lies is interpreted from a table of nodes. A program without lists and with few nodes travels in the parameters of the
 //! launch, so that a type can be used on a device before anything was allocated for it.
 
+use super::accumulate::{self, generic_reduction};
 use super::batch::{self, BATCH_THREADS, GENERIC_BATCH_ENTRY};
 use super::tables::{append, chunks, starts};
-use super::{CodegenError, render, word_type};
+use super::{CodegenError, copy, render, word_type};
 use crate::layout::{Layout, Node};
+use crate::operation::Reduction;
 use crate::plan::Direction;
 use crate::plan::gpu::{Call, Family, GpuPlan, Shape, Variant};
 use minijinja::context;
@@ -162,6 +164,9 @@ pub fn generic_source() -> Result<String, CodegenError> {
         source.push_str(&interpreting(name, variant, BATCH_THREADS, "Item", program, "")?);
     }
     source.push_str(&batch::entry(GENERIC_BATCH_ENTRY, &kinds)?);
+    source.push_str(&accumulate::library(true));
+    source.push_str(&accumulate::generic()?);
+    source.push_str(&copy::generic()?);
     Ok(source)
 }
 
@@ -236,7 +241,7 @@ impl Interpreted {
         for number in [size, magic, layout.extent() as u64, root.offset as u64] {
             bytes.extend_from_slice(&number.to_le_bytes());
         }
-        // The last fills up to the alignment of the nodes.
+        // The last is the reduction, if there is one.
         for number in [shift, root.node.index() as u32, count as u32, 0] {
             bytes.extend_from_slice(&number.to_le_bytes());
         }
@@ -263,6 +268,14 @@ impl InterpreterProgram {
         let mut program = self.0;
         program[0] = low as u64;
         program[1] = high as u64;
+        program
+    }
+
+    /// The last parameter of the generic kernel that unpacks with an operation.
+    pub fn accumulating(&self, reduction: Reduction) -> Parameter {
+        let mut program = self.0;
+        let last = &mut program[HEAD / 8 - 1];
+        *last = (*last & u64::from(u32::MAX)) | u64::from(generic_reduction(reduction)) << 32;
         program
     }
 }

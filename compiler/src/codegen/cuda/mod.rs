@@ -5,14 +5,18 @@
 //! all counts, strides and offsets as constants; `tables.rs` holds what is too long to be constants. A shared node is one
 //! function, so code grows with the DAG and not with the paths through it.
 
+mod accumulate;
 mod batch;
+mod copy;
 mod interpreter;
 mod place;
 mod tables;
 
+pub use accumulate::{GENERIC_ACCUMULATE_ENTRY, GENERIC_ACCUMULATE_THREADS};
 pub use batch::{
     BATCH_ENTRY, BATCH_INLINE, BATCH_KINDS, BATCH_THREADS, Batch, BatchProgram, GENERIC_BATCH_ENTRY, Item, batch,
 };
+pub use copy::{COPY_ENTRY, GENERIC_COPY, GENERIC_COPY_ENTRY, Target, copy};
 pub use interpreter::{
     GENERIC_KERNELS, GenericKernel, Interpreted, InterpreterProgram, Parameter, generic_batch, generic_source,
 };
@@ -37,17 +41,25 @@ impl From<minijinja::Error> for CodegenError {
     }
 }
 
-/// The name of a direction's kernel in a program.
+/// The name of a variant's kernel in a program.
 ///
 /// ```
 /// use dtc_compiler::codegen::cuda::entry;
-/// assert_eq!(entry(dtc_compiler::plan::Direction::Pack), "dtc_pack");
+/// use dtc_compiler::plan::{Direction, gpu::{Family, Variant}};
+/// let variant = Variant { direction: Direction::Pack, family: Family::Gather, wide: false, capped: false };
+/// assert_eq!(entry(&variant), "dtc_pack");
 /// ```
-pub fn entry(direction: Direction) -> &'static str {
-    match direction {
-        Direction::Pack => "dtc_pack",
-        Direction::Unpack => "dtc_unpack",
+pub fn entry(variant: &Variant) -> &'static str {
+    match (variant.family, variant.direction) {
+        (Family::Accumulate(_), _) => "dtc_accumulate",
+        (_, Direction::Pack) => "dtc_pack",
+        (_, Direction::Unpack) => "dtc_unpack",
     }
+}
+
+/// The namespace of the kernel of that name.
+fn namespace(entry: &str) -> &str {
+    entry.trim_start_matches("dtc_")
 }
 
 /// The text of kernels, and the lists that they read.
@@ -59,7 +71,7 @@ pub struct Program {
     pub tables: Vec<u8>,
 }
 
-/// Writes kernels for a layout, at most one for each direction.
+/// Writes kernels for a layout, at most one of each name.
 ///
 /// # Errors
 ///
@@ -82,8 +94,9 @@ pub fn program(plan: &GpuPlan, variants: &[Variant]) -> Result<Program, CodegenE
     let mut source = header("Kernels", &[plan]);
     source.push_str(&library(variants));
     for variant in variants {
-        let name = variant.direction.to_string();
-        source.push_str(&kernel(&name, plan, variant, variant.threads(), &mut tables, Some(entry(variant.direction)))?);
+        let entry = entry(variant);
+        let threads = variant.threads();
+        source.push_str(&kernel(namespace(entry), plan, variant, threads, &mut tables, Some(entry))?);
     }
     Ok(Program { source, tables: tables.into_bytes() })
 }
@@ -93,6 +106,7 @@ fn loads_bytes(variant: &Variant) -> bool {
     match variant.family {
         Family::Gather | Family::Scatter | Family::Rows { .. } => true,
         Family::Shifted { .. } | Family::Tiles { shifted: true } => variant.direction == Direction::Unpack,
+        Family::Accumulate(chosen) => !chosen.aligned,
         Family::Words { .. } | Family::Tiles { shifted: false } => false,
     }
 }
@@ -114,6 +128,13 @@ fn library(variants: &[Variant]) -> String {
     }
     if variants.iter().any(stores_bytes) {
         text.push_str(dtc_templates::STORE_BYTES);
+    }
+    let cut = variants.iter().filter_map(|variant| match variant.family {
+        Family::Accumulate(chosen) => Some(chosen.cut),
+        _ => None,
+    });
+    if let Some(cut) = cut.reduce(|one, other| one || other) {
+        text.push_str(&accumulate::library(cut));
     }
     text
 }
@@ -149,6 +170,7 @@ fn kernel(
         Family::Scatter => "scatter",
         Family::Rows { .. } => "rows",
         Family::Tiles { .. } => "tiles",
+        Family::Accumulate(_) => "accumulate",
     };
     let mut places = Places::new(plan, tables);
     let missing = || CodegenError(format!("{name}: the plan has none"));
@@ -170,6 +192,10 @@ fn kernel(
             places.elements(row, false);
             (1, context! { row, slots })
         }
+        Family::Accumulate(chosen) => {
+            places.elements(chosen.word.into(), false);
+            (chosen.word, accumulate::values(&chosen))
+        }
         Family::Tiles { shifted } => {
             let tiles = plan.tiles().ok_or_else(missing)?;
             places.planes(tiles);
@@ -184,6 +210,7 @@ fn kernel(
     let functions = places.into_text();
     let pack = variant.direction == Direction::Pack;
     let own = context! { pack, threads, call => "Bounds", context => "", word, word_type => word_type(word) };
+    // What a family says goes before what all say.
     let body = render(name, &context! { ..values, ..own })?;
     let kernel = match entry {
         Some(entry) => {

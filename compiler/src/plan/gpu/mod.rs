@@ -5,14 +5,20 @@
 //! What a plan decides is the [`Family`] of kernel and its launch shape, for a [`Direction`] and for the alignment and
 //! range of a [`Call`].
 
+mod accumulate;
+mod copies;
 mod cost;
 mod grain;
 mod print;
 mod tiles;
+mod type_to_type;
 
+pub use accumulate::{Accumulation, computes};
+pub use copies::{Copies, MOST_COPIES};
 pub use cost::Shape;
 pub use grain::Grain;
 pub use tiles::Tiles;
+pub use type_to_type::{CopyCall, CopyFamily, CopyVariant};
 
 use super::Direction;
 use crate::layout::{Layout, Node};
@@ -100,6 +106,8 @@ pub enum Family {
         /// Whether words of memory lie astride the words of the packed bytes.
         shifted: bool,
     },
+    /// Elements of memory that become themselves combined with the packed ones. Unpacks only.
+    Accumulate(Accumulation),
 }
 
 /// A kernel of a plan.
@@ -218,6 +226,7 @@ impl GpuPlan {
             Family::Tiles { .. } => end / u64::from(self.grain.word()),
             Family::Gather | Family::Scatter => end,
             Family::Rows { slots } => self.row.map_or(end, |row| (end / row + 2).saturating_mul(slots)),
+            Family::Accumulate(chosen) => end / u64::from(chosen.word),
         };
         Variant { direction, family, wide: units >= NARROW, capped: false }
     }
@@ -264,6 +273,9 @@ impl GpuPlan {
                 spread((end.div_ceil(row) - call.first / row).checked_mul(slots)?, threads)
             }
             Family::Tiles { .. } => self.tiles.as_ref()?.blocks(call),
+            Family::Accumulate(chosen) => {
+                spread((call.bytes / u64::from(chosen.unit())).max(1), threads * u64::from(chosen.shape.unroll))
+            }
         }
     }
 
@@ -307,7 +319,7 @@ impl Variant {
     /// Words that a thread moves.
     pub(crate) fn unroll(&self) -> u32 {
         match self.family {
-            Family::Words { shape, .. } => shape.unroll,
+            Family::Words { shape, .. } | Family::Accumulate(Accumulation { shape, .. }) => shape.unroll,
             Family::Shifted { word } => (SHIFTED_BYTES / word).max(1),
             _ => 1,
         }
@@ -316,7 +328,7 @@ impl Variant {
     /// Threads of a block.
     pub fn threads(&self) -> u32 {
         match self.family {
-            Family::Words { shape, .. } => shape.threads,
+            Family::Words { shape, .. } | Family::Accumulate(Accumulation { shape, .. }) => shape.threads,
             // Long threads: small blocks leave fewer of them waiting at the end.
             Family::Gather => 128,
             _ => 256,

@@ -1,6 +1,6 @@
 //! The form of plans that people read.
 
-use super::{Family, GpuPlan, Variant};
+use super::{Accumulation, Family, GpuPlan, Shape, Variant};
 use crate::plan::Direction;
 use std::fmt;
 
@@ -25,6 +25,15 @@ impl fmt::Display for Family {
             Family::Rows { .. } => f.write_str("words of memory that odd rows fill"),
             Family::Tiles { shifted: false } => f.write_str("tiles through shared memory"),
             Family::Tiles { shifted: true } => f.write_str("tiles through shared memory, astride the packed words"),
+            Family::Accumulate(Accumulation { reduction, word, shape, aligned, cut }) => {
+                let astride = if *aligned { "" } else { " astride the packed words" };
+                let cut = if *cut { ", for cut calls" } else { "" };
+                let Shape { threads, unroll } = shape;
+                write!(
+                    f,
+                    "{reduction}, words of {word} bytes{astride}, {unroll} a thread, {threads} threads a block{cut}"
+                )
+            }
         }
     }
 }

@@ -1,11 +1,11 @@
 //! What works alike on a stub and on a device.
 
-use crate::cuda::copy::{self, Place, Rows, Slices};
+use crate::cuda::copy::{self, Rows, Slices};
 use crate::cuda::graph::{keep_in_graph, release_dropped};
 use crate::cuda::module::{Function, Module};
-use crate::cuda::pointer::{self, PointerInfo, PointerKind};
+use crate::cuda::pointer::{self, PointerInfo};
 use crate::cuda::{
-    CaptureMode, CaptureStatus, CudaError, Device, DeviceBuffer, Event, NodeCounts, PinnedBuffer, Stream,
+    CaptureMode, CaptureStatus, CudaError, Device, DeviceBuffer, Event, MemoryKind, NodeCounts, PinnedBuffer, Stream,
 };
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -46,19 +46,19 @@ pub(super) fn pointers(device: &Device) {
     let pinned = PinnedBuffer::new(device, 100).unwrap();
     let at = |address: u64| pointer::classify(std::ptr::without_provenance(address as usize)).unwrap();
     let info = at(memory.address() + 99);
-    assert_eq!(info.kind, PointerKind::Device(device.info().ordinal));
+    assert_eq!(info.kind, MemoryKind::Device(device.info().ordinal));
     // The driver may round the length of an allocation up.
     assert!(info.range_start == memory.address() && info.range_bytes >= 100, "{info:?}");
     assert_eq!(info.device_address, memory.address() + 99);
     let info = at(managed.address());
-    assert!(info.kind == PointerKind::Managed && info.range_start == managed.address(), "{info:?}");
+    assert!(info.kind == MemoryKind::Managed && info.range_start == managed.address(), "{info:?}");
     let info = at(pinned.as_ptr().addr() as u64 + 1);
-    assert_eq!((info.kind, info.device_address), (PointerKind::Pinned, pinned.address() + 1));
+    assert_eq!((info.kind, info.device_address), (MemoryKind::Pinned, pinned.address() + 1));
     assert!(info.range_bytes >= 100);
     let boxed = Box::new(0_u8);
     for pageable in [&raw const *boxed, std::ptr::null()] {
         let PointerInfo { kind, buffer_id, range_bytes, .. } = pointer::classify(pageable).unwrap();
-        assert_eq!((kind, buffer_id, range_bytes), (PointerKind::Pageable, 0, 0));
+        assert_eq!((kind, buffer_id, range_bytes), (MemoryKind::Pageable, 0, 0));
     }
     let id = at(memory.address()).buffer_id;
     drop(memory);
@@ -75,25 +75,25 @@ pub(super) fn copies(device: &Device) -> bool {
     let (one, two) = (first.address(), second.address());
     // SAFETY: all ranges lie within live buffers, which nobody uses before the stream is synchronised.
     unsafe {
-        copy::to_device(&stream, one, source.as_ptr(), 24).unwrap();
+        copy::between(&stream, one, source.as_ptr().addr() as u64, 24).unwrap();
         copy::on_device(&stream, two, one + 12, 12).unwrap();
         copy::between(&stream, two + 12, one, 12).unwrap();
-        copy::to_host(&stream, read.as_mut_ptr(), two, 24).unwrap();
+        copy::between(&stream, read.as_mut_ptr().expose_provenance() as u64, two, 24).unwrap();
         stream.synchronize().unwrap();
         assert_eq!(&read[..12], &source[12..]);
         assert_eq!(&read[12..], &source[..12]);
 
         // The left half of 4 rows of 6, packed.
         copy::fill(&stream, two, 99, 24).unwrap();
-        let rows = Rows { place: Place::Device(one), pitch: 6 };
-        copy::rows(&stream, Rows { place: Place::Device(two), pitch: 3 }, rows, 3, 4).unwrap();
+        let rows = Rows { address: one, pitch: 6 };
+        copy::rows(&stream, Rows { address: two, pitch: 3 }, rows, 3, 4).unwrap();
         stream.synchronize().unwrap();
         second.read(0, &mut read).unwrap();
         assert_eq!(read[..13], [0, 1, 2, 6, 7, 8, 12, 13, 14, 18, 19, 20, 99]);
 
         // The first 2 of 3 columns in 2 of 3 rows of 2 slices, to the host.
-        let slices = Slices { place: Place::Device(one), pitch: 3, rows_per_slice: 3 };
-        let packed = Slices { place: Place::Host(read.as_mut_ptr()), pitch: 2, rows_per_slice: 2 };
+        let slices = Slices { address: one, pitch: 3, rows_per_slice: 3 };
+        let packed = Slices { address: read.as_mut_ptr().expose_provenance() as u64, pitch: 2, rows_per_slice: 2 };
         copy::slices(&stream, packed, slices, 2, 2, 2).unwrap();
         stream.synchronize().unwrap();
         assert_eq!(read[..8], [0, 1, 3, 4, 9, 10, 12, 13]);

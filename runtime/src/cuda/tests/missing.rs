@@ -2,9 +2,9 @@
 
 use super::child::Stub::{Absent, Built};
 use super::child::in_child;
-use crate::cuda::pointer::{self, PointerKind};
+use crate::cuda::pointer;
 use crate::cuda::search;
-use crate::cuda::{Architecture, CudaError, Device, Driver, Nvrtc, Version};
+use crate::cuda::{Architecture, CudaError, Device, Driver, MemoryKind, Nvrtc, Version};
 use std::path::PathBuf;
 
 in_child! {
@@ -19,7 +19,7 @@ in_child! {
         assert_eq!(Driver::get().err(), Some(error));
         let text = Nvrtc::get().err().unwrap().to_string();
         assert!(text.contains("pip install nvidia-cuda-nvrtc") && text.contains("DTC_NVRTC"), "{text}");
-        assert_eq!(pointer::classify(text.as_ptr()).unwrap().kind, PointerKind::Pageable);
+        assert_eq!(pointer::classify(text.as_ptr()).unwrap().kind, MemoryKind::Pageable);
     }
 
     fn old_drivers_are_called_old(driver: Built(&["STUB_VERSION=11020", "STUB_WITHOUT_LAUNCH"]), nvrtc: Absent) {
@@ -48,7 +48,7 @@ in_child! {
                 other => panic!("{other:?}"),
             }
         }
-        assert_eq!(pointer::classify(&0_u8).unwrap().kind, PointerKind::Pageable);
+        assert_eq!(pointer::classify(&0_u8).unwrap().kind, MemoryKind::Pageable);
     }
 
     fn a_path_in_the_environment_is_taken(driver: Built(&["STUB_VERSION=13000"]), nvrtc: Absent) {

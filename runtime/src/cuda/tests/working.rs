@@ -5,8 +5,8 @@ use super::child::in_child;
 use super::exercise;
 use crate::cuda::abi::ContextHandle;
 use crate::cuda::module::Module;
-use crate::cuda::pointer::{self, PointerKind};
-use crate::cuda::{CudaError, Device, DeviceBuffer, Driver, Event, PinnedBuffer, Stream};
+use crate::cuda::pointer;
+use crate::cuda::{CudaError, Device, DeviceBuffer, Driver, Event, MemoryKind, PinnedBuffer, Stream};
 use libloading::os::unix::Library;
 use std::ffi::{CString, c_char, c_long};
 
@@ -30,10 +30,10 @@ fn alive() -> c_long {
 in_child! {
     fn nothing_initialises_cuda_but_asking_for_a_device(driver: Built(&[]), nvrtc: Absent) {
         let byte = 0;
-        assert_eq!(pointer::classify(&byte).unwrap().kind, PointerKind::Pageable);
+        assert_eq!(pointer::classify(&byte).unwrap().kind, MemoryKind::Pageable);
         assert_eq!(calls("cuPointerGetAttributes"), 0);
         Driver::get().unwrap();
-        assert_eq!(pointer::classify(&byte).unwrap().kind, PointerKind::Pageable);
+        assert_eq!(pointer::classify(&byte).unwrap().kind, MemoryKind::Pageable);
         assert_eq!(calls("cuInit"), 0);
         Device::count().unwrap();
         Device::get(0).unwrap();
@@ -42,8 +42,8 @@ in_child! {
 
     fn a_driver_that_others_load_and_initialise_is_seen(driver: Built(&[]), nvrtc: Absent) {
         let byte = 0;
-        assert_eq!(pointer::classify(&byte).unwrap().kind, PointerKind::Pageable);
-        assert_eq!(pointer::classify(&byte).unwrap().kind, PointerKind::Pageable);
+        assert_eq!(pointer::classify(&byte).unwrap().kind, MemoryKind::Pageable);
+        assert_eq!(pointer::classify(&byte).unwrap().kind, MemoryKind::Pageable);
         let application = stub();
         // SAFETY: the types are those of the declarations in the stub; device 1 has the context 2.
         let address = unsafe {
@@ -55,8 +55,8 @@ in_child! {
             address
         };
         let info = pointer::classify(std::ptr::without_provenance(address as usize)).unwrap();
-        assert_eq!((info.kind, info.range_start), (PointerKind::Device(1), address));
-        assert_eq!(pointer::classify(&byte).unwrap().kind, PointerKind::Pageable);
+        assert_eq!((info.kind, info.range_start), (MemoryKind::Device(1), address));
+        assert_eq!(pointer::classify(&byte).unwrap().kind, MemoryKind::Pageable);
     }
 
     fn devices_tell_about_themselves(driver: Built(&[]), nvrtc: Absent) {
@@ -212,7 +212,7 @@ in_child! {
             Device::get(0) == Err(CudaError::Forked)
                 && device.scope().is_err()
                 && pointer::classify(std::ptr::without_provenance(buffer.address() as usize))
-                    .is_ok_and(|info| info.kind == PointerKind::Pageable)
+                    .is_ok_and(|info| info.kind == MemoryKind::Pageable)
                 && DeviceBuffer::new(&device, 8).is_err()
                 && calls("cuMemFree_v2") == calls_before
         }));

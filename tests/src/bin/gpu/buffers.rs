@@ -2,7 +2,8 @@
 
 use crate::harness::{expect, text};
 use dtc_runtime::cuda::{Device, DeviceBuffer, Stream};
-use dtc_runtime::{BatchCall, Committed, Direction, Gpu, Request};
+use dtc_runtime::cuda::{MemoryKind, PinnedBuffer};
+use dtc_runtime::{BatchCall, Committed, Direction, Gpu, Multiprocessors, Request};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use std::time::{Duration, Instant};
@@ -198,6 +199,59 @@ impl Buffers {
         // SAFETY: both buffers hold all elements; the tests wait before they free them.
         let request = unsafe { committed.pack_start(self.source(), self.count, from as u64, target, length as u64) };
         request.map_err(text)
+    }
+
+    /// Makes a call on a range of the packed bytes, at its own place, on some multiprocessors, and waits.
+    pub fn call_on(
+        &self,
+        committed: &Committed,
+        direction: Direction,
+        from: usize,
+        length: usize,
+        most: Multiprocessors,
+    ) -> Result<(), String> {
+        let (memory, packed) = (self.source().cast_mut(), (self.packed.address() + from as u64) as *mut u8);
+        let device = Some(MemoryKind::Device(self.packed.device().info().ordinal));
+        let sides = committed.between(device, device).on(most);
+        // SAFETY: both buffers hold all elements.
+        let moved = unsafe {
+            match direction {
+                Direction::Pack => sides.pack(memory, self.count, from as u64, packed, length as u64),
+                Direction::Unpack => sides.unpack(packed, length as u64, memory, self.count, from as u64),
+            }
+        };
+        let moved = moved.map_err(text)?;
+        expect(moved == length as u64, || format!("{moved} bytes were moved, expected {length}"))
+    }
+
+    /// Enqueues a pack of everything on some multiprocessors. The buffers have to outlive it.
+    pub fn enqueue_on(&self, committed: &Committed, stream: &Stream, most: Multiprocessors) -> Result<(), String> {
+        let device = Some(MemoryKind::Device(self.packed.device().info().ordinal));
+        let (sides, length) = (committed.between(device, device).on(most), self.packed.len() as u64);
+        // SAFETY: both buffers hold all elements.
+        let moved = unsafe { sides.enqueue_pack(stream, self.source(), self.count, 0, self.target(), length) };
+        self.moved_all(moved.map_err(text)?)
+    }
+
+    /// Enqueues a pack of everything into pinned memory, on some multiprocessors. The buffers have to outlive it.
+    pub fn enqueue_to(
+        &self,
+        committed: &Committed,
+        stream: &Stream,
+        pinned: &PinnedBuffer,
+        most: Multiprocessors,
+    ) -> Result<(), String> {
+        let device = MemoryKind::Device(self.packed.device().info().ordinal);
+        let sides = committed.between(Some(device), Some(MemoryKind::Pinned)).on(most);
+        let length = pinned.as_slice().len() as u64;
+        // SAFETY: both buffers hold all elements.
+        let moved = unsafe { sides.enqueue_pack(stream, self.source(), self.count, 0, pinned.as_ptr(), length) };
+        self.moved_all(moved.map_err(text)?)
+    }
+
+    /// Brings the elements back, after unpacks into poison.
+    pub fn refill(&mut self) -> Result<(), String> {
+        self.memory.write(0, &self.host[self.before..]).map_err(text)
     }
 
     /// Compares what was packed with what the CPU packs.

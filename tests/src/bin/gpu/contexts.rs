@@ -76,7 +76,7 @@ fn all_calls(on: &OnTier, seed: u64) -> Result<(), String> {
     stream.synchronize().map_err(text)?;
     unchanged("waiting for a stream")?;
     let total = buffers.expected.len();
-    let request = buffers.start(&committed, 0, total)?;
+    let mut request = buffers.start(&committed, 0, total)?;
     unchanged("starting a request")?;
     request.test().map_err(text)?;
     unchanged("testing a request")?;

@@ -6,7 +6,7 @@ use crate::harness::{Fault, Outcome, Tests, expect, text};
 use crate::raw::Raw;
 use crate::types;
 use dtc_runtime::cuda::{Device, Stream};
-use dtc_runtime::{Gpu, Tier, TransferError};
+use dtc_runtime::{Gpu, Tier};
 
 pub fn add(tests: &mut Tests, on: &OnTier) {
     let add = |tests: &mut Tests, name: &str, test: fn(&OnTier, &Gpu) -> Outcome| {
@@ -19,7 +19,6 @@ pub fn add(tests: &mut Tests, on: &OnTier) {
     add(tests, "one thread", one_thread);
     add(tests, "two threads", two_threads);
     add(tests, "whatever is current", whatever_is_current);
-    add(tests, "from one to the other", across);
 }
 
 /// The same type on each, in turn.
@@ -85,18 +84,4 @@ fn whatever_is_current(on: &OnTier, second: &Gpu) -> Outcome {
         expect(before == after, || format!("the current context was {before:#x} and is {after:#x}"))?;
     }
     Ok(())
-}
-
-/// Works or is refused by name; never the wrong bytes.
-fn across(on: &OnTier, second: &Gpu) -> Outcome {
-    let committed = on.engine.commit(&types::listed(114, 2000)?);
-    let mut buffers = Buffers::new(&on.gpu, &committed, 1, 6)?;
-    buffers.packed = Buffers::new(second, &committed, 1, 7)?.packed;
-    let (source, target) = (buffers.memory.address() as *const u8, buffers.packed.address() as *mut u8);
-    // SAFETY: both buffers are long enough.
-    match unsafe { committed.pack_any(source, 1, 0, target, buffers.packed.len() as u64) } {
-        Ok(_) => Ok(buffers.check()?),
-        Err(TransferError::Kinds { .. }) => Ok(()),
-        Err(error) => Err(error.to_string().into()),
-    }
 }

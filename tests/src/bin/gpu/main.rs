@@ -1,20 +1,24 @@
 //! The tests that need a GPU: `dtc-gpu-tests [PART OF A NAME]` runs them and prints their count; with `--sanitizer` it runs
-//! a few small ones, for compute-sanitizer.
+//! a few small ones, for compute-sanitizer; with `--contention` it measures packs beside other work.
 //!
 //! It is a program of its own and no test of cargo, because machines with a GPU often have no Rust.
 #![expect(unsafe_code, reason = "the calls on device memory are on raw addresses")]
 
+mod accumulate;
 mod batches;
 mod buffers;
 mod captures;
 mod conforming;
+mod contention;
 mod contexts;
+mod copies;
 mod devices;
 mod forks;
 mod fragments;
 mod harness;
 mod launches;
 mod lifetimes;
+mod occupancy;
 mod places;
 mod policies;
 mod raw;
@@ -23,6 +27,7 @@ mod sanitizer;
 mod shapes;
 mod spinning;
 mod stores;
+mod transfers;
 mod types;
 
 use dtc_runtime::{Engine, Gpu, Policy};
@@ -61,6 +66,15 @@ fn main() -> ExitCode {
     }
     let part = arguments.iter().find(|argument| !argument.starts_with("--")).cloned().unwrap_or_default();
     let given = |option: &str| arguments.iter().any(|argument| argument == option);
+    if given("--contention") {
+        return match contention::measure() {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("{error}");
+                ExitCode::FAILURE
+            }
+        };
+    }
     let tiers =
         OnTier::new("generic", Policy::Off).and_then(|generic| Ok([generic, OnTier::new("compiled", Policy::Always)?]));
     let tiers = match tiers {
@@ -97,9 +111,13 @@ fn add_of_tier(tests: &mut Tests, on: &OnTier) {
     requests::add(tests, on);
     captures::add(tests, on);
     batches::add(tests, on);
+    occupancy::add(tests, on);
     spinning::add(tests, on);
     places::add(tests, on);
     lifetimes::add(tests, on);
+    accumulate::add(tests, on);
+    copies::add(tests, on);
+    transfers::add(tests, on);
     devices::add(tests, on);
     contexts::add(tests, on);
     forks::add(tests, on);

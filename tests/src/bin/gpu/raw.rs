@@ -117,6 +117,7 @@ AGAIN:
     mov.u64 %rd4, %globaltimer;
     sub.u64 %rd5, %rd4, %rd3;
     setp.lt.u64 %p2, %rd5, %rd2;
+    nanosleep.u32 200000;
     @%p2 bra AGAIN;
     st.volatile.u32 [%rd1+128], %r1;
 DONE:

@@ -28,7 +28,7 @@ fn many(on: &OnTier) -> Outcome {
     for from in (0..total).step_by(piece) {
         under_way.push(buffers.start(&committed, from, piece.min(total - from))?);
     }
-    for request in under_way {
+    for mut request in under_way {
         while !request.test().map_err(text)? {}
         request.wait().map_err(text)?;
     }
@@ -60,7 +60,7 @@ fn tested_early(on: &OnTier) -> Outcome {
     let buffers = Buffers::new(&on.gpu, &committed, 1, 23)?;
     // Requests run behind what blocking streams do.
     let spinner = Spinner::start(&on.gpu, 1, StreamKind::Blocking)?;
-    let request = buffers.start(&committed, 0, buffers.expected.len())?;
+    let mut request = buffers.start(&committed, 0, buffers.expected.len())?;
     for _ in 0..100 {
         let done = request.test().map_err(text)?;
         expect(!done, || "a request was done before the kernel that it runs behind".to_owned())?;

@@ -122,7 +122,7 @@ fn commits_and_packs(on: &OnTier, case: Case, seed: u64) -> Outcome {
         wait_within(&stream, LIMIT)?;
         if case.kind == StreamKind::NonBlocking {
             step.now("starting a request");
-            let request = buffers.start(&committed, 0, buffers.expected.len())?;
+            let mut request = buffers.start(&committed, 0, buffers.expected.len())?;
             step.now("testing a request");
             let start = Instant::now();
             while !request.test().map_err(text)? {

@@ -6,7 +6,9 @@ mod check;
 mod contest;
 mod fragments;
 mod latency;
+mod operations;
 mod table;
+mod transfers;
 
 use super::Arguments;
 use crate::failure::{Failure, reason};
@@ -28,8 +30,12 @@ pub enum Part {
     Fragments,
     /// The 26 pieces of a halo in one launch, and items of very different sizes
     Batches,
+    /// Unpacks with an operation, and copies from type to type
+    Operations,
     /// Launches, small blocking calls, commits
     Latency,
+    /// Blocking calls between kinds of memory
+    Transfers,
 }
 
 /// Runs the command.
@@ -58,6 +64,9 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     dtc_runtime::Engine::new().gpu(0)?;
     check::host_has(buffer + packed)?;
     let mut arena = Arena::new(buffer, packed)?;
+    if let Some(bytes) = arguments.l2_fetch {
+        arena.gpu.device().set_l2_fetch_granularity(bytes.into())?;
+    }
     let info = arena.gpu.device().info();
     writeln!(out, "{}, sm_{}, {rounds} rounds; every byte is checked", info.name, info.architecture())?;
     writeln!(out, "generic kernels loaded in {}", report::time(arena.load_seconds * 1e9))?;
@@ -89,6 +98,13 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
             writeln!(out, "{} {}, {}: {error}", line.direction, line.case, line.contestant.name())?;
         }
     }
+    if wants(Part::Operations) {
+        tell("operations");
+        let found = operations::measure(&mut arena, rounds)?;
+        tell("");
+        found.iter().try_for_each(|figure| figures.write(figure.to_json()))?;
+        operations::print(&found, out)?;
+    }
     if wants(Part::Batches) {
         tell("batches");
         let found = batches::measure(&arena, rounds)?;
@@ -103,6 +119,12 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
         calls.iter().chain(&commits).try_for_each(|figure| figures.write(figure.to_json()))?;
         latency::print("calls on the clock of the host: medians, with the cache emptied and not", &calls, out)?;
         latency::print("commits of types that are new, with a GPU in use: medians", &commits, out)?;
+    }
+    if wants(Part::Transfers) {
+        let found = transfers::measure(rounds, |what| tell(&what))?;
+        tell("");
+        found.iter().try_for_each(|figure| figures.write(figure.to_json()))?;
+        transfers::print(&found, out)?;
     }
     if let Some(line) = lines.iter().find(|line| line.wrong) {
         let error = line.times.as_ref().err().map_or("wrong bytes", String::as_str);

@@ -1,0 +1,164 @@
+//! Unpacking with an operation.
+
+use crate::arguments;
+use crate::handle;
+use crate::status::{DTC_ERROR_ARGUMENT, DTC_ERROR_HANDLE, DTC_ERROR_OPERATION, Failure, Outcome, answer};
+use crate::transfer::{Move, dtc_transfer, first_byte, on_host};
+use crate::types::dtc_type;
+use dtc_compiler::operation::{Operation, Reduction};
+use dtc_runtime::AccumulateError;
+use dtc_runtime::cuda::MemoryKind;
+use std::ffi::{c_int, c_void};
+
+/// `MPI_SUM`.
+pub const DTC_OPERATION_SUM: i32 = 1;
+/// `MPI_PROD`.
+pub const DTC_OPERATION_PRODUCT: i32 = 2;
+/// `MPI_MIN`.
+pub const DTC_OPERATION_MIN: i32 = 3;
+/// `MPI_MAX`.
+pub const DTC_OPERATION_MAX: i32 = 4;
+/// `MPI_LAND`.
+pub const DTC_OPERATION_LOGICAL_AND: i32 = 5;
+/// `MPI_LOR`.
+pub const DTC_OPERATION_LOGICAL_OR: i32 = 6;
+/// `MPI_LXOR`.
+pub const DTC_OPERATION_LOGICAL_XOR: i32 = 7;
+/// `MPI_BAND`.
+pub const DTC_OPERATION_BITWISE_AND: i32 = 8;
+/// `MPI_BOR`.
+pub const DTC_OPERATION_BITWISE_OR: i32 = 9;
+/// `MPI_BXOR`.
+pub const DTC_OPERATION_BITWISE_XOR: i32 = 10;
+/// `MPI_MINLOC`.
+pub const DTC_OPERATION_MINLOC: i32 = 11;
+/// `MPI_MAXLOC`.
+pub const DTC_OPERATION_MAXLOC: i32 = 12;
+/// `MPI_REPLACE`.
+pub const DTC_OPERATION_REPLACE: i32 = 13;
+
+impl From<AccumulateError> for Failure {
+    fn from(error: AccumulateError) -> Failure {
+        match error {
+            AccumulateError::Unpack(error) => error.into(),
+            other => Failure::new(DTC_ERROR_OPERATION, other.to_string()),
+        }
+    }
+}
+
+fn operation(number: i32) -> Outcome<Operation> {
+    Ok(match number {
+        DTC_OPERATION_SUM => Operation::Sum,
+        DTC_OPERATION_PRODUCT => Operation::Product,
+        DTC_OPERATION_MIN => Operation::Min,
+        DTC_OPERATION_MAX => Operation::Max,
+        DTC_OPERATION_LOGICAL_AND => Operation::LogicalAnd,
+        DTC_OPERATION_LOGICAL_OR => Operation::LogicalOr,
+        DTC_OPERATION_LOGICAL_XOR => Operation::LogicalXor,
+        DTC_OPERATION_BITWISE_AND => Operation::BitwiseAnd,
+        DTC_OPERATION_BITWISE_OR => Operation::BitwiseOr,
+        DTC_OPERATION_BITWISE_XOR => Operation::BitwiseXor,
+        DTC_OPERATION_MINLOC => Operation::MinLoc,
+        DTC_OPERATION_MAXLOC => Operation::MaxLoc,
+        DTC_OPERATION_REPLACE => Operation::Replace,
+        unknown => return Err(Failure::argument("operation", "one of DTC_OPERATION_", unknown)),
+    })
+}
+
+/// The operation on the element that a basic type is.
+///
+/// # Safety
+///
+/// `basic` is null or a type.
+unsafe fn reduction(number: i32, basic: *const dtc_type) -> Outcome<Reduction> {
+    let operation = operation(number)?;
+    // SAFETY: the caller's promise.
+    let element = unsafe { handle::borrow(basic)? }.node.element();
+    let refused = |message: String| Failure::new(DTC_ERROR_OPERATION, message);
+    let element =
+        element.ok_or_else(|| refused("basic: expected an element with operations, found another type".into()))?;
+    Reduction::new(operation, element).map_err(|error| refused(error.to_string()))
+}
+
+/// Unpacks with an operation: each basic element in memory becomes itself combined with the packed one. Writes bytes of the
+/// type map and no others. Both sides are memory of the host. (MPI 4.1, 12.3.4 and 6.9.7)
+///
+/// `operation`: `DTC_OPERATION_...`.
+/// `basic`: the element, as a basic type: of `dtc_type_basic`, or of `dtc_type_named` for pairs.
+/// `packed`: `length` bytes.
+/// `destination`: the address that the type is applied to.
+/// `done`: receives how many bytes were combined; may be null.
+/// `transfer`: where the bytes lie; null for the host.
+///
+/// `DTC_ERROR_HANDLE`, `DTC_ERROR_COMMIT`: not types, or not committed.
+/// `DTC_ERROR_ARGUMENT`: an unknown operation, a number is negative, `packed` is null, or a field of `transfer` unknown.
+/// `DTC_ERROR_RANGE`: the offset lies behind the packed bytes, or those do not fit 63 bits.
+/// `DTC_ERROR_OPERATION`: the operation is not defined for the element; the type certainly has other elements; its size,
+/// the offset or the length is no multiple of theirs.
+/// `DTC_ERROR_MEMORY`: a side lies elsewhere.
+///
+/// # Safety
+///
+/// Every byte of the elements in the range is readable and writable, `packed` is readable for as many, and they do not
+/// overlap.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dtc_accumulate(
+    operation: i32,
+    basic: *const dtc_type,
+    packed: *const c_void,
+    length: i64,
+    r#type: *const dtc_type,
+    destination: *mut c_void,
+    count: i64,
+    offset: i64,
+    done: *mut i64,
+    transfer: *const dtc_transfer,
+) -> c_int {
+    answer(|| {
+        // SAFETY: the caller's promise, here and below.
+        unsafe {
+            let reduction = reduction(operation, basic)?;
+            let asked = Move::of(r#type, count, offset, length, std::ptr::null())?;
+            asked.check(packed)?;
+            let memory = first_byte(asked.committed, destination.cast());
+            on_host(transfer, [("destination", memory), ("packed", packed.cast())])?;
+            let Move { committed, count, offset, bytes, .. } = asked;
+            committed.accumulate_raw(reduction, packed.cast(), bytes, destination.cast(), count, offset)?;
+            arguments::offer("done", done, bytes as i64)
+        }
+    })
+}
+
+/// Whether `dtc_accumulate` has an operation for an element where the bytes lie. (MPI 4.1, 6.9.2 and 6.9.4)
+///
+/// `supported`: receives 1 or 0.
+///
+/// `DTC_ERROR_HANDLE`: `basic` is not a type.
+/// `DTC_ERROR_ARGUMENT`: an unknown operation, a field of `transfer` unknown, or `supported` is null.
+///
+/// # Safety
+///
+/// `basic` is null or a type; `supported` is null or writable; `transfer` is null or leads to its size.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dtc_op_supported(
+    operation: i32,
+    basic: *const dtc_type,
+    transfer: *const dtc_transfer,
+    supported: *mut c_int,
+) -> c_int {
+    answer(|| {
+        // SAFETY: the caller's promise.
+        let transfer = unsafe { arguments::read(transfer)? };
+        let device = transfer.kinds()?.iter().any(|kind| matches!(kind, Some(MemoryKind::Device(_))));
+        // SAFETY: as above.
+        let answer = match unsafe { reduction(operation, basic) } {
+            Ok(_) if device => false,
+            // SAFETY: as above.
+            Ok(reduction) => unsafe { handle::borrow(basic)? }.engine.computes(reduction),
+            Err(failure) if [DTC_ERROR_ARGUMENT, DTC_ERROR_HANDLE].contains(&failure.status) => return Err(failure),
+            Err(_) => false,
+        };
+        // SAFETY: as above.
+        unsafe { arguments::give("supported", supported, answer.into()) }
+    })
+}

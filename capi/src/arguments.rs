@@ -1,0 +1,136 @@
+//! What callers hand over: pointers, lists and structs that may grow.
+
+use crate::status::{Failure, Outcome};
+use std::ffi::c_void;
+
+/// A list of a caller. A null pointer is a list of length 0.
+///
+/// # Safety
+///
+/// `first` is null, misaligned, or the first of `length` readable values that do not change during `'a`.
+pub(crate) unsafe fn list<'a, T>(place: &str, first: *const T, length: i64) -> Outcome<&'a [T]> {
+    let fits = usize::try_from(length)
+        .ok()
+        .filter(|length| length.checked_mul(size_of::<T>()).is_some_and(|bytes| bytes <= isize::MAX as usize));
+    let length = fits.ok_or_else(|| Failure::argument(place, "a length of at least 0", length))?;
+    if length == 0 {
+        return Ok(&[]);
+    }
+    check_pointer(place, first)?;
+    // SAFETY: the caller's promise; the pointer is aligned and not null, and the length fits.
+    Ok(unsafe { std::slice::from_raw_parts(first, length) })
+}
+
+/// Refuses a pointer that cannot lead to a `T`.
+pub(crate) fn check_pointer<T>(place: &str, pointer: *const T) -> Outcome {
+    if pointer.is_null() || !pointer.is_aligned() {
+        let expected = format!("an address that is a multiple of {}", align_of::<T>());
+        return Err(Failure::argument(place, expected, format_args!("{:#x}", pointer.addr())));
+    }
+    Ok(())
+}
+
+/// Writes a result through a caller's pointer that must not be null.
+///
+/// # Safety
+///
+/// `place` is null, misaligned, or writable.
+pub(crate) unsafe fn give<T>(name: &str, place: *mut T, value: T) -> Outcome {
+    check_pointer(name, place)?;
+    // SAFETY: the caller's promise.
+    unsafe { place.write(value) };
+    Ok(())
+}
+
+/// Writes a result through a caller's pointer, or drops it if that is null.
+///
+/// # Safety
+///
+/// As for [`give`].
+pub(crate) unsafe fn offer<T>(name: &str, place: *mut T, value: T) -> Outcome {
+    // SAFETY: the caller's promise.
+    if place.is_null() { Ok(()) } else { unsafe { give(name, place, value) } }
+}
+
+/// A number that must not be negative.
+pub(crate) fn length(place: &str, value: i64) -> Outcome<u64> {
+    u64::try_from(value).map_err(|_| Failure::argument(place, "at least 0", value))
+}
+
+/// A struct that begins with its size in bytes and may grow at its end in later versions.
+///
+/// # Safety
+///
+/// The type is `repr(C)`, begins with an `i64`, and any bytes are a value of it.
+pub(crate) unsafe trait Growing: Copy {
+    /// What the fields are where a caller does not know them yet.
+    const DEFAULT: Self;
+    /// Its name in C.
+    const NAME: &'static str;
+    /// Bytes of the first version, which every caller has.
+    const FIRST: usize = size_of::<Self>();
+}
+
+/// Bytes that a caller's struct has, as far as this library knows them.
+///
+/// # Safety
+///
+/// `from` is null, misaligned, or readable for the size that it begins with.
+unsafe fn known_bytes<T: Growing>(from: *const T) -> Outcome<usize> {
+    check_pointer(T::NAME, from)?;
+    // SAFETY: the caller's promise.
+    let size = unsafe { from.cast::<i64>().read() };
+    match usize::try_from(size) {
+        Ok(size) if size >= T::FIRST => Ok(size.min(size_of::<T>())),
+        _ => Err(Failure::argument(
+            &format!("{}.size", T::NAME),
+            format_args!("sizeof({}), at least {}", T::NAME, T::FIRST),
+            size,
+        )),
+    }
+}
+
+/// Reads a struct that may be shorter or longer than the one of this library; null stands for the default.
+///
+/// # Safety
+///
+/// `from` is null, misaligned, or readable for the size that it begins with.
+pub(crate) unsafe fn read<T: Growing>(from: *const T) -> Outcome<T> {
+    let mut value = T::DEFAULT;
+    if !from.is_null() {
+        // SAFETY: the caller's promise.
+        let bytes = unsafe { known_bytes(from)? };
+        // SAFETY: both are at least so long, and any bytes are a value.
+        unsafe { std::ptr::copy_nonoverlapping(from.cast::<u8>(), (&raw mut value).cast(), bytes) };
+    }
+    Ok(value)
+}
+
+/// Fills a struct of a caller as far as it reaches, and keeps its size.
+///
+/// # Safety
+///
+/// `to` is null, misaligned, or readable and writable for the size that it begins with.
+pub(crate) unsafe fn fill<T: Growing>(to: *mut T, value: T) -> Outcome {
+    // SAFETY: the caller's promise.
+    let bytes = unsafe { known_bytes(to)? };
+    let skip = size_of::<i64>();
+    // SAFETY: both are at least so long; the size stays as the caller wrote it.
+    unsafe {
+        std::ptr::copy_nonoverlapping(
+            (&raw const value).cast::<u8>().add(skip),
+            to.cast::<u8>().add(skip),
+            bytes - skip,
+        );
+    }
+    Ok(())
+}
+
+/// A pointer of the caller that its threads may carry: its hooks promise to be thread-safe.
+#[derive(Clone, Copy)]
+pub(crate) struct Context(pub(crate) *mut c_void);
+
+// SAFETY: it is handed back to the caller's own functions only, which promise to be callable from any thread.
+unsafe impl Send for Context {}
+// SAFETY: as above.
+unsafe impl Sync for Context {}

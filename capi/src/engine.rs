@@ -1,0 +1,213 @@
+//! Engines: settings, and the hooks of the caller.
+
+use crate::arguments::{self, Context, Growing};
+use crate::handle::{self, Handle, Tag};
+use crate::status::{DTC_ERROR_VERSION, Failure, Outcome, answer};
+use dtc_runtime::store::Config;
+use dtc_runtime::{Engine, Policy};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::time::Duration;
+
+/// The version of this interface. Another number is another interface; functions and fields at the end of structs are
+/// added without a new number.
+pub const DTC_ABI_VERSION: c_int = 0;
+
+/// Kernels are compiled in the background, from commit on.
+pub const DTC_POLICY_BACKGROUND: i32 = 0;
+/// Kernels are compiled at commit, which waits.
+pub const DTC_POLICY_EAGER: i32 = 1;
+/// Kernels are compiled in the background, after `lazy_uses` packs and unpacks.
+pub const DTC_POLICY_LAZY: i32 = 2;
+/// Kernels are never compiled.
+pub const DTC_POLICY_OFF: i32 = 3;
+
+/// The library starts one thread of low priority when a type first needs it.
+pub const DTC_THREAD_BACKGROUND: i32 = 0;
+/// The library starts no thread: `dtc_compile_pending` does the background work.
+pub const DTC_THREAD_NONE: i32 = 1;
+
+/// The library does without something, for instance a damaged file of its cache.
+pub const DTC_LOG_WARNING: c_int = 1;
+
+/// Receives what the library would otherwise not say: a level (`DTC_LOG_...`) and a message that is valid during the call.
+/// Any thread may call it, also the library's own, and several at once. It must not call the library.
+pub type dtc_log_function = Option<unsafe extern "C" fn(context: *mut c_void, level: c_int, message: *const c_char)>;
+
+/// Settings of an engine. `DTC_CONFIG_INIT` sets `size` and `abi_version`, and every other field to 0, its default.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct dtc_config {
+    /// `sizeof(dtc_config)`.
+    pub size: i64,
+    /// `DTC_ABI_VERSION`.
+    pub abi_version: i32,
+    /// When kernels are compiled: `DTC_POLICY_...`.
+    pub policy: i32,
+    /// Uses of a type before its kernel is compiled, with `DTC_POLICY_LAZY`.
+    pub lazy_uses: i64,
+    /// Types that nobody holds and the cache keeps; 0 for 1,024.
+    pub cached_types: i64,
+    /// Bytes that the cache keeps for them; 0 for 64 MiB.
+    pub cached_bytes: i64,
+    /// Whether the library may start a thread: `DTC_THREAD_...`.
+    pub thread: i32,
+    /// 0.
+    pub reserved: i32,
+    /// The directory for compiled GPU code; null for what the environment says (`DTC_CACHE_DIR`), "off" for none.
+    pub store_directory: *const c_char,
+    /// Receives warnings; null for none.
+    pub log: dtc_log_function,
+    /// Handed to `log`.
+    pub log_context: *mut c_void,
+}
+
+// SAFETY: `repr(C)`, begins with an `i64`, and any bytes are a value: integers, pointers, and a function pointer that the
+// caller answers for.
+unsafe impl Growing for dtc_config {
+    const DEFAULT: dtc_config = dtc_config {
+        size: size_of::<dtc_config>() as i64,
+        abi_version: DTC_ABI_VERSION,
+        policy: DTC_POLICY_BACKGROUND,
+        lazy_uses: 0,
+        cached_types: 0,
+        cached_bytes: 0,
+        thread: DTC_THREAD_BACKGROUND,
+        reserved: 0,
+        store_directory: std::ptr::null(),
+        log: None,
+        log_context: std::ptr::null_mut(),
+    };
+    const NAME: &'static str = "dtc_config";
+}
+
+/// An engine: where types are made, and where equal ones meet. Any thread may use it.
+pub struct dtc_engine(());
+
+impl Handle for dtc_engine {
+    type Inside = Engine;
+    const TAG: Tag = Tag::ENGINE;
+    const NAME: &'static str = "dtc_engine";
+}
+
+/// The version of the library that is loaded: `DTC_ABI_VERSION` of its header.
+#[unsafe(no_mangle)]
+pub extern "C" fn dtc_abi_version() -> c_int {
+    DTC_ABI_VERSION
+}
+
+/// Makes an engine. CUDA is neither loaded nor initialised before a call has memory of a device, or names one.
+///
+/// `config`: the settings; null for the defaults.
+/// `engine`: receives the engine, which ends with `dtc_finalize`.
+///
+/// `DTC_ERROR_VERSION`: `config->abi_version` is not that of this library.
+/// `DTC_ERROR_ARGUMENT`: `engine` is null, or a field of `config` is out of range.
+///
+/// # Safety
+///
+/// `config` is null or leads to `config->size` bytes; the hooks stay callable until the last type of the engine is released.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dtc_init(config: *const dtc_config, engine: *mut *mut dtc_engine) -> c_int {
+    answer(|| {
+        arguments::check_pointer("engine", engine)?;
+        // SAFETY: the caller's promise.
+        let made = unsafe { build(&arguments::read(config)?)? };
+        // SAFETY: the caller's promise.
+        unsafe { arguments::give("engine", engine, handle::share(made)) }
+    })
+}
+
+/// # Safety
+///
+/// As for [`dtc_init`].
+unsafe fn build(config: &dtc_config) -> Outcome<Engine> {
+    let place = |field: &str| format!("dtc_config.{field}");
+    if config.abi_version != DTC_ABI_VERSION {
+        let found = config.abi_version;
+        let message = format!("dtc_config.abi_version: expected {DTC_ABI_VERSION}, found {found}");
+        return Err(Failure::new(DTC_ERROR_VERSION, message));
+    }
+    let at_most = |field: &str, value: i64, most: u64| {
+        let found = || Failure::argument(&place(field), format_args!("0 to {most}"), value);
+        u64::try_from(value).ok().filter(|&value| value <= most).ok_or_else(found)
+    };
+    let policy = match config.policy {
+        DTC_POLICY_BACKGROUND => Policy::Background,
+        DTC_POLICY_EAGER => Policy::Eager,
+        DTC_POLICY_LAZY => Policy::Lazy(at_most("lazy_uses", config.lazy_uses, u32::MAX.into())? as u32),
+        DTC_POLICY_OFF => Policy::Off,
+        unknown => return Err(Failure::argument(&place("policy"), "one of DTC_POLICY_", unknown)),
+    };
+    let background = match config.thread {
+        DTC_THREAD_BACKGROUND => true,
+        DTC_THREAD_NONE => false,
+        unknown => return Err(Failure::argument(&place("thread"), "one of DTC_THREAD_", unknown)),
+    };
+    let most = isize::MAX as u64;
+    let types = at_most("cached_types", config.cached_types, most)? as usize;
+    let bytes = at_most("cached_bytes", config.cached_bytes, most)? as usize;
+    let mut store = match config.store_directory.is_null() {
+        true => Config::from_environment(),
+        false => {
+            // SAFETY: the caller's promise: a text that ends.
+            let directory = unsafe { CStr::from_ptr(config.store_directory) };
+            let directory = directory
+                .to_str()
+                .map_err(|_| Failure::argument(&place("store_directory"), "text in UTF-8", "other bytes"))?;
+            if directory == "off" { Config::none() } else { Config::from_environment().directory(directory) }
+        }
+    };
+    if let Some(log) = config.log {
+        let context = Context(config.log_context);
+        store = store.on_finding(move |finding| {
+            let context = context;
+            let message = CString::new(finding.to_string().replace('\0', " ")).unwrap_or_default();
+            // SAFETY: the caller's promise: a function that any thread may call, with its own context.
+            unsafe { log(context.0, DTC_LOG_WARNING, message.as_ptr()) };
+        });
+    }
+    let builder = Engine::builder().policy(policy).background_thread(background).store(store);
+    let builder = match (types, bytes) {
+        (0, 0) => builder,
+        _ => builder.cache_caps(if types == 0 { 1024 } else { types }, if bytes == 0 { 64 << 20 } else { bytes }),
+    };
+    Ok(builder.build())
+}
+
+/// Ends an engine. Its types stay usable until they are released. Calls of CUDA that fail because CUDA is gone already are
+/// ignored.
+///
+/// `DTC_ERROR_HANDLE`: not an engine.
+///
+/// # Safety
+///
+/// `engine` is null or came from `dtc_init`, and is not used any more.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dtc_finalize(engine: *mut dtc_engine) -> c_int {
+    // SAFETY: the caller's promise.
+    answer(|| unsafe { handle::release(engine) })
+}
+
+/// Compiles kernels that wait, in this thread, until none is left or the time is up: for hosts that forbid threads
+/// (`DTC_THREAD_NONE`).
+///
+/// `microseconds`: the time. The kernel under way is finished.
+/// `waiting`: receives how many still wait; may be null.
+///
+/// `DTC_ERROR_HANDLE`: not an engine.
+/// `DTC_ERROR_ARGUMENT`: the time is negative.
+///
+/// # Safety
+///
+/// `engine` is null or an engine; `waiting` is null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dtc_compile_pending(engine: *const dtc_engine, microseconds: i64, waiting: *mut i64) -> c_int {
+    answer(|| {
+        // SAFETY: the caller's promise.
+        let engine = unsafe { handle::borrow(engine)? };
+        let budget = Duration::from_micros(arguments::length("microseconds", microseconds)?);
+        let left = engine.compile_pending(budget);
+        // SAFETY: the caller's promise.
+        unsafe { arguments::offer("waiting", waiting, left as i64) }
+    })
+}

@@ -1,0 +1,76 @@
+//! What the compiler knows and decides about a type, for people.
+
+use crate::arguments;
+use crate::handle;
+use crate::status::{Outcome, answer};
+use crate::types::{Type, dtc_type};
+use serde_json::{Map, Value, json};
+use std::ffi::{c_char, c_int};
+
+fn explanation(asked: &Type) -> Outcome<String> {
+    let committed = &asked.ready()?.committed;
+    let (facts, layout) = (committed.facts(), committed.layout());
+    let datatype = asked.node.datatype()?;
+    let passes: Map<String, Value> =
+        committed.report().fired().iter().map(|&(name, times)| (name.to_owned(), times.into())).collect();
+    let explained = json!({
+        "type": datatype.to_string(),
+        "hash": committed.type_hash().to_string(),
+        "size": facts.size,
+        "lb": facts.lb,
+        "extent": facts.extent(),
+        "true_lb": facts.true_lb,
+        "true_extent": facts.true_extent(),
+        "alignment": facts.alignment,
+        "elements": facts.signature.elements(),
+        "runs": layout.measure(layout.root().node).runs,
+        "layout": layout.to_string(),
+        "exact": layout.exact(),
+        "passes": passes,
+        "plan": committed.plan().to_string(),
+        "decision": committed.plan().decision().to_string(),
+        "tier": committed.tier().to_string(),
+    });
+    Ok(explained.to_string())
+}
+
+/// Explains a committed type as a JSON object: the type as described, its facts, canonical layout, passes that fired, plan,
+/// and whether compiled code serves it. The fields may grow; they are those of `dtc explain --json`.
+///
+/// `buffer`: receives a text that ends with a byte 0, cut if it is longer than the buffer; may be null if `length` is 0.
+/// `length`: bytes of the buffer.
+/// `needed`: receives how many bytes the whole text has, with its last byte 0; may be null.
+///
+/// `DTC_ERROR_HANDLE`, `DTC_ERROR_COMMIT`: not a committed type.
+/// `DTC_ERROR_ARGUMENT`: the length is negative, or `buffer` is null.
+///
+/// # Safety
+///
+/// `type` is null or a type; `buffer` is writable for `length` bytes; `needed` is null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dtc_explain(
+    r#type: *const dtc_type,
+    buffer: *mut c_char,
+    length: i64,
+    needed: *mut i64,
+) -> c_int {
+    answer(|| {
+        // SAFETY: the caller's promise, here and below.
+        let text = explanation(unsafe { handle::borrow(r#type)? })?;
+        let room = arguments::length("length", length)? as usize;
+        if room > 0 {
+            arguments::check_pointer("buffer", buffer)?;
+            let mut kept = text.len().min(room - 1);
+            while !text.is_char_boundary(kept) {
+                kept -= 1;
+            }
+            // SAFETY: as above; the text and its end fit the buffer.
+            unsafe {
+                std::ptr::copy_nonoverlapping(text.as_ptr(), buffer.cast(), kept);
+                buffer.add(kept).write(0);
+            }
+        }
+        // SAFETY: as above.
+        unsafe { arguments::offer("needed", needed, text.len() as i64 + 1) }
+    })
+}

@@ -1,0 +1,100 @@
+//! Types as bytes, for other processes.
+
+use crate::arguments;
+use crate::engine::dtc_engine;
+use crate::handle;
+use crate::node::Node;
+use crate::status::{DTC_ERROR_ENCODING, Failure, Outcome, answer};
+use crate::types::{Type, dtc_type};
+use dtc_compiler::layout::Layout;
+use dtc_compiler::raise;
+use std::ffi::{c_int, c_void};
+
+/// # Safety
+///
+/// `asked` is null or a type.
+unsafe fn encoded(asked: *const dtc_type) -> Outcome<Vec<u8>> {
+    // SAFETY: the caller's promise.
+    let asked = unsafe { handle::borrow(asked)? };
+    asked.ready()?;
+    Ok(asked.elements()?.layout().to_bytes())
+}
+
+/// How many bytes `dtc_flatten` writes.
+///
+/// `bytes`: receives the number.
+///
+/// `DTC_ERROR_HANDLE`, `DTC_ERROR_COMMIT`: not a committed type.
+/// `DTC_ERROR_ARGUMENT`: `bytes` is null.
+///
+/// # Safety
+///
+/// `type` is null or a type; `bytes` is null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dtc_flatten_size(r#type: *const dtc_type, bytes: *mut i64) -> c_int {
+    // SAFETY: the caller's promise.
+    answer(|| unsafe { arguments::give("bytes", bytes, encoded(r#type)?.len() as i64) })
+}
+
+/// Writes a committed type as bytes that any machine reads back: its elements with their kinds, and its bounds. The bytes
+/// hold no address and no code, begin with a version, and carry a checksum.
+///
+/// `buffer`: receives the bytes.
+/// `length`: how many it may hold, at least what `dtc_flatten_size` says.
+///
+/// `DTC_ERROR_HANDLE`, `DTC_ERROR_COMMIT`: not a committed type.
+/// `DTC_ERROR_ARGUMENT`: the buffer is null or too short; nothing is written.
+///
+/// # Safety
+///
+/// `type` is null or a type; `buffer` is null or writable for `length` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dtc_flatten(r#type: *const dtc_type, buffer: *mut c_void, length: i64) -> c_int {
+    answer(|| {
+        // SAFETY: the caller's promise.
+        let bytes = unsafe { encoded(r#type)? };
+        arguments::check_pointer("buffer", buffer.cast::<u8>())?;
+        if arguments::length("length", length)? < bytes.len() as u64 {
+            return Err(Failure::argument("length", format_args!("at least {}", bytes.len()), length));
+        }
+        // SAFETY: as above; the buffer is long enough.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), buffer.cast(), bytes.len()) };
+        Ok(())
+    })
+}
+
+/// Makes a type of what `dtc_flatten` wrote, here or elsewhere. The type is committed, has the bounds of the original and
+/// moves the same bytes. The bytes need not be trusted: whatever they are, they are refused or are a valid type, and take
+/// memory in proportion to their length.
+///
+/// `bytes`: `length` bytes.
+/// `type`: receives the type.
+///
+/// `DTC_ERROR_HANDLE`: not an engine.
+/// `DTC_ERROR_ARGUMENT`: a pointer is null, or the length negative.
+/// `DTC_ERROR_ENCODING`: the bytes are not a flattened type, damaged, or of another version.
+///
+/// # Safety
+///
+/// `engine` is null or an engine; `bytes` is null or readable for `length` bytes; `type` is null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dtc_unflatten(
+    engine: *const dtc_engine,
+    bytes: *const c_void,
+    length: i64,
+    r#type: *mut *mut dtc_type,
+) -> c_int {
+    answer(|| {
+        // SAFETY: the caller's promise.
+        let engine = unsafe { handle::borrow(engine)? };
+        // SAFETY: as above.
+        let bytes = unsafe { arguments::list("bytes", bytes.cast::<u8>(), length)? };
+        arguments::check_pointer("type", r#type)?;
+        let layout = Layout::from_bytes(bytes)?;
+        let refused = |error| Failure::new(DTC_ERROR_ENCODING, format!("flattened type: {error}"));
+        let made = Type::new(engine, Node::of(&raise(&layout).map_err(refused)?)?);
+        made.commit()?;
+        // SAFETY: as above.
+        unsafe { arguments::give("type", r#type, handle::share(made)) }
+    })
+}

@@ -1,0 +1,37 @@
+//! libdtc: the C interface of dtc, for MPI implementations and other libraries that pack datatypes.
+//!
+//! The interface is `include/dtc.h`, which is generated from this crate; `docs/c-abi.md` is its guide. Every call returns a
+//! status, sizes have 64 bits, handles are opaque and counted, and structs begin with their size, so that they can grow.
+//! Calls are stateless: any range of packed bytes, by any thread, in any order.
+//!
+//! Nothing here decides anything about datatypes. A call checks its arguments, asks `dtc-compiler` or `dtc-runtime`, and
+//! turns the answer into a status with a message.
+#![expect(non_camel_case_types, reason = "the names of the C interface")]
+#![allow(clippy::too_many_arguments, reason = "the arguments of the MPI calls that they stand for")]
+
+mod accumulate;
+mod arguments;
+mod copy;
+mod cost;
+mod engine;
+mod explain;
+mod flatten;
+mod handle;
+mod iov;
+mod node;
+mod request;
+mod status;
+mod transfer;
+mod types;
+
+pub use accumulate::*;
+pub use copy::*;
+pub use cost::*;
+pub use engine::*;
+pub use explain::*;
+pub use flatten::*;
+pub use iov::*;
+pub use request::*;
+pub use status::*;
+pub use transfer::*;
+pub use types::*;

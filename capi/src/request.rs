@@ -1,0 +1,118 @@
+//! Calls under way.
+
+use crate::arguments;
+use crate::handle::{self, Handle, Tag};
+use crate::status::{Outcome, answer};
+use dtc_runtime::{Committed, Request};
+use std::ffi::c_int;
+use std::sync::Mutex;
+
+/// A call under way. It belongs to one thread at a time.
+pub struct dtc_request(());
+
+/// What a request waits for.
+pub(crate) struct Pending {
+    request: Mutex<Option<Request>>,
+    /// What the device reads stays while the request does.
+    _committed: Committed,
+}
+
+impl Handle for dtc_request {
+    type Inside = Pending;
+    const TAG: Tag = Tag::REQUEST;
+    const NAME: &'static str = "dtc_request";
+}
+
+/// Hands a call under way to the caller, as null if it is done.
+///
+/// # Safety
+///
+/// `place` is writable.
+pub(crate) unsafe fn give(mut request: Request, committed: &Committed, place: *mut *mut dtc_request) -> Outcome {
+    let pending = match request.test()? {
+        true => {
+            request.wait()?;
+            std::ptr::null_mut()
+        }
+        false => handle::share(Pending { request: Mutex::new(Some(request)), _committed: committed.clone() }),
+    };
+    // SAFETY: the caller's promise.
+    unsafe { arguments::give("request", place, pending) }
+}
+
+/// Takes what waits behind a handle, and frees the handle.
+///
+/// # Safety
+///
+/// `place` leads to a request, which nobody else uses.
+unsafe fn finish(place: *mut *mut dtc_request) -> Outcome {
+    // SAFETY: the caller's promise.
+    let pending = unsafe { place.read() };
+    // SAFETY: as above.
+    let waiting = unsafe { handle::borrow(pending)? }.request.lock().map_or(None, |mut request| request.take());
+    let result = waiting.map_or(Ok(0), Request::wait);
+    // SAFETY: as above; the caller finds null from here on.
+    unsafe {
+        place.write(std::ptr::null_mut());
+        handle::release(pending)?;
+    }
+    result?;
+    Ok(())
+}
+
+/// Whether a call under way is done; frees the request then, and when it failed, and makes `*request` null.
+///
+/// `request`: the request; null in it stands for a call that is done.
+/// `done`: receives 1 if it is done, 0 if not.
+///
+/// `DTC_ERROR_HANDLE`: not a request.
+/// `DTC_ERROR_ARGUMENT`: a pointer is null.
+/// `DTC_ERROR_DEVICE`: the device failed.
+///
+/// # Safety
+///
+/// `request` is null or leads to null or a request, and `done` is null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dtc_test(request: *mut *mut dtc_request, done: *mut c_int) -> c_int {
+    answer(|| {
+        arguments::check_pointer("request", request)?;
+        arguments::check_pointer("done", done)?;
+        // SAFETY: the caller's promise, here and below.
+        let pending = unsafe { request.read() };
+        let ready = match pending.is_null() {
+            true => true,
+            false => {
+                // SAFETY: as above.
+                let asked = unsafe { handle::borrow(pending)? };
+                let waiting = asked.request.lock();
+                // One that failed is done, and waiting for it tells why.
+                waiting
+                    .map_or(true, |mut waiting| waiting.as_mut().is_none_or(|request| request.test().unwrap_or(true)))
+            }
+        };
+        // SAFETY: as above.
+        unsafe { done.write(ready.into()) };
+        // SAFETY: as above.
+        if ready && !pending.is_null() { unsafe { finish(request) } } else { Ok(()) }
+    })
+}
+
+/// Waits for a call under way, frees the request and makes `*request` null.
+///
+/// `request`: the request; null in it stands for a call that is done.
+///
+/// `DTC_ERROR_HANDLE`: not a request.
+/// `DTC_ERROR_ARGUMENT`: `request` is null.
+/// `DTC_ERROR_DEVICE`: the device failed; the request is freed.
+///
+/// # Safety
+///
+/// `request` is null or leads to null or a request.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dtc_wait(request: *mut *mut dtc_request) -> c_int {
+    answer(|| {
+        arguments::check_pointer("request", request)?;
+        // SAFETY: the caller's promise.
+        if unsafe { request.read() }.is_null() { Ok(()) } else { unsafe { finish(request) } }
+    })
+}

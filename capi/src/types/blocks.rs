@@ -1,0 +1,79 @@
+//! Types from a list of blocks, as other libraries describe them.
+
+use super::{dtc_type, give};
+use crate::arguments;
+use crate::engine::dtc_engine;
+use crate::handle;
+use crate::node::Node;
+use crate::status::answer;
+use dtc_compiler::datatype::{Constructor, GivenBounds, Predefined};
+use std::ffi::c_int;
+use std::sync::Arc;
+
+/// Consecutive elements in memory.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct dtc_block {
+    /// Of the first element, in bytes.
+    pub displacement: i64,
+    /// How many there are, one extent apart.
+    pub count: i64,
+    /// What they are; null for bytes.
+    pub element: *const dtc_type,
+}
+
+/// Makes a type from its blocks in packed order, with the bounds that the caller knows.
+///
+/// `blocks`: `n_blocks` blocks; their types may be released right after.
+/// `lb`, `extent`: the bounds, in bytes.
+/// `type`: receives the type.
+///
+/// `DTC_ERROR_HANDLE`: not an engine, or an element is not a type.
+/// `DTC_ERROR_ARGUMENT`: a pointer is null, or the number of blocks negative.
+/// `DTC_ERROR_TYPE`: a count is negative, or sizes and bounds leave 64 bits.
+///
+/// # Safety
+///
+/// `blocks` has `n_blocks` entries, and their elements are types.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dtc_type_from_blocks(
+    engine: *const dtc_engine,
+    blocks: *const dtc_block,
+    n_blocks: i64,
+    lb: i64,
+    extent: i64,
+    r#type: *mut *mut dtc_type,
+) -> c_int {
+    answer(|| {
+        // SAFETY: the caller's promise.
+        let engine = unsafe { handle::borrow(engine)? };
+        // SAFETY: as above.
+        let blocks = unsafe { arguments::list("blocks", blocks, n_blocks)? };
+        let byte = Node::new(Constructor::Named(Predefined::BYTE), Vec::new(), None)?;
+        let mut elements = Vec::with_capacity(blocks.len());
+        for block in blocks {
+            elements.push(match block.element.is_null() {
+                true => byte.clone(),
+                // SAFETY: as above.
+                false => unsafe { handle::borrow(block.element)? }.node.clone(),
+            });
+        }
+        let blocklengths = blocks.iter().map(|block| block.count).collect();
+        let displacements_bytes = blocks.iter().map(|block| block.displacement).collect();
+        // One list of blocks of one type is shorter, and faster to commit, than a struct.
+        let uniform = elements.windows(2).all(|pair| Arc::ptr_eq(&pair[0], &pair[1]));
+        let constructor = match uniform {
+            true => Constructor::Hindexed { blocklengths, displacements_bytes },
+            false => Constructor::Struct { blocklengths, displacements_bytes },
+        };
+        if uniform {
+            elements.truncate(1);
+            if elements.is_empty() {
+                elements.push(byte);
+            }
+        }
+        let node = Node::new(constructor, elements, Some(GivenBounds { lb, extent }))?;
+        // SAFETY: as above.
+        unsafe { give(engine, node, r#type) }
+    })
+}

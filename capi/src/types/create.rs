@@ -1,0 +1,277 @@
+//! Every constructor of MPI, from its contents.
+
+use super::{dtc_type, give};
+use crate::arguments::{self, Growing};
+use crate::engine::dtc_engine;
+use crate::handle;
+use crate::node::Node;
+use crate::status::{DTC_ERROR_TYPE, Failure, Outcome, answer};
+use dtc_compiler::datatype::{Constructor, Distribution, GivenBounds, Order};
+use std::ffi::c_int;
+use std::sync::Arc;
+
+/// `MPI_Type_dup`: no numbers.
+pub const DTC_COMBINER_DUP: i32 = 1;
+/// `MPI_Type_contiguous`: count.
+pub const DTC_COMBINER_CONTIGUOUS: i32 = 2;
+/// `MPI_Type_vector`: count, blocklength, stride.
+pub const DTC_COMBINER_VECTOR: i32 = 3;
+/// `MPI_Type_create_hvector`: count, blocklength; addresses: stride.
+pub const DTC_COMBINER_HVECTOR: i32 = 4;
+/// `MPI_Type_indexed`: count, blocklengths, displacements.
+pub const DTC_COMBINER_INDEXED: i32 = 5;
+/// `MPI_Type_create_hindexed`: count, blocklengths; addresses: displacements.
+pub const DTC_COMBINER_HINDEXED: i32 = 6;
+/// `MPI_Type_create_indexed_block`: count, blocklength, displacements.
+pub const DTC_COMBINER_INDEXED_BLOCK: i32 = 7;
+/// `MPI_Type_create_hindexed_block`: count, blocklength; addresses: displacements.
+pub const DTC_COMBINER_HINDEXED_BLOCK: i32 = 8;
+/// `MPI_Type_create_struct`: count, blocklengths; addresses: displacements; one type for each block.
+pub const DTC_COMBINER_STRUCT: i32 = 9;
+/// `MPI_Type_create_subarray`: ndims, sizes, subsizes, starts, order (`DTC_ORDER_...`).
+pub const DTC_COMBINER_SUBARRAY: i32 = 10;
+/// `MPI_Type_create_darray`: size, rank, ndims, gsizes, distributions (`DTC_DISTRIBUTE_...`), their arguments, psizes, order.
+pub const DTC_COMBINER_DARRAY: i32 = 11;
+/// `MPI_Type_create_resized`: addresses: lower bound, extent.
+pub const DTC_COMBINER_RESIZED: i32 = 12;
+
+/// The last axis of an array is contiguous.
+pub const DTC_ORDER_C: i64 = 0;
+/// The first axis of an array is contiguous.
+pub const DTC_ORDER_FORTRAN: i64 = 1;
+
+/// An axis in one block for each process; the argument is the length of a block.
+pub const DTC_DISTRIBUTE_BLOCK: i64 = 0;
+/// An axis in blocks that are dealt in turn; the argument is their length.
+pub const DTC_DISTRIBUTE_CYCLIC: i64 = 1;
+/// An axis that is not distributed.
+pub const DTC_DISTRIBUTE_NONE: i64 = 2;
+/// The default argument of a distribution: `MPI_DISTRIBUTE_DFLT_DARG`.
+pub const DTC_DISTRIBUTE_DEFAULT: i64 = -1;
+
+/// What the MPI knows of a type. MPIs disagree on bounds (MPI 4.1, 5.1.7): those given here replace the computed ones.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct dtc_facts {
+    /// `sizeof(dtc_facts)`.
+    pub size: i64,
+    /// Lower bound in bytes.
+    pub lb: i64,
+    /// Extent in bytes.
+    pub extent: i64,
+    /// Packed bytes of one element, which must be right; -1 if it is not known.
+    pub packed_size: i64,
+}
+
+// SAFETY: `repr(C)`, begins with an `i64`, and any bytes are a value.
+unsafe impl Growing for dtc_facts {
+    const DEFAULT: dtc_facts = dtc_facts { size: size_of::<dtc_facts>() as i64, lb: 0, extent: 0, packed_size: -1 };
+    const NAME: &'static str = "dtc_facts";
+}
+
+/// The numbers of a constructor, taken one after the other.
+struct Contents<'a> {
+    integers: &'a [i64],
+    addresses: &'a [i64],
+    combiner: &'static str,
+}
+
+impl<'a> Contents<'a> {
+    fn missing(&self, what: &str, needed: u64, found: usize) -> Failure {
+        Failure::argument(&format!("{}.{what}", self.combiner), format_args!("at least {needed} more"), found)
+    }
+
+    fn integer(&mut self) -> Outcome<i64> {
+        Ok(self.integers(1)?[0])
+    }
+
+    fn integers(&mut self, count: i64) -> Outcome<&'a [i64]> {
+        let (found, count) = (self.integers.len(), arguments::length(self.combiner, count)?);
+        let split = usize::try_from(count).ok().and_then(|count| self.integers.split_at_checked(count));
+        let (taken, rest) = split.ok_or_else(|| self.missing("integers", count, found))?;
+        self.integers = rest;
+        Ok(taken)
+    }
+
+    fn addresses(&mut self, count: i64) -> Outcome<&'a [i64]> {
+        let (found, count) = (self.addresses.len(), arguments::length(self.combiner, count)?);
+        let split = usize::try_from(count).ok().and_then(|count| self.addresses.split_at_checked(count));
+        let (taken, rest) = split.ok_or_else(|| self.missing("addresses", count, found))?;
+        self.addresses = rest;
+        Ok(taken)
+    }
+
+    fn order(&mut self) -> Outcome<Order> {
+        match self.integer()? {
+            DTC_ORDER_C => Ok(Order::C),
+            DTC_ORDER_FORTRAN => Ok(Order::Fortran),
+            found => Err(Failure::argument(&format!("{}.order", self.combiner), "one of DTC_ORDER_", found)),
+        }
+    }
+
+    /// All of them were used.
+    fn end(&self) -> Outcome {
+        for (what, left) in [("integers", self.integers.len()), ("addresses", self.addresses.len())] {
+            if left > 0 {
+                return Err(Failure::argument(&format!("{}.{what}", self.combiner), "no more", left));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn distributions(kinds: &[i64], lengths: &[i64]) -> Outcome<Vec<Distribution>> {
+    let of = |(axis, (&kind, &length)): (usize, (&i64, &i64))| {
+        let length = (length != DTC_DISTRIBUTE_DEFAULT).then_some(length);
+        match kind {
+            DTC_DISTRIBUTE_BLOCK => Ok(Distribution::Block(length)),
+            DTC_DISTRIBUTE_CYCLIC => Ok(Distribution::Cyclic(length)),
+            DTC_DISTRIBUTE_NONE => Ok(Distribution::None),
+            found => Err(Failure::argument(&format!("darray.distributions[{axis}]"), "one of DTC_DISTRIBUTE_", found)),
+        }
+    };
+    kinds.iter().zip(lengths).enumerate().map(of).collect()
+}
+
+/// The constructor of a combiner with its numbers.
+fn constructor(combiner: i32, integers: &[i64], addresses: &[i64]) -> Outcome<Constructor> {
+    let name = match combiner {
+        DTC_COMBINER_DUP => "dup",
+        DTC_COMBINER_CONTIGUOUS => "contiguous",
+        DTC_COMBINER_VECTOR => "vector",
+        DTC_COMBINER_HVECTOR => "hvector",
+        DTC_COMBINER_INDEXED => "indexed",
+        DTC_COMBINER_HINDEXED => "hindexed",
+        DTC_COMBINER_INDEXED_BLOCK => "indexed_block",
+        DTC_COMBINER_HINDEXED_BLOCK => "hindexed_block",
+        DTC_COMBINER_STRUCT => "struct",
+        DTC_COMBINER_SUBARRAY => "subarray",
+        DTC_COMBINER_DARRAY => "darray",
+        DTC_COMBINER_RESIZED => "resized",
+        unknown => return Err(Failure::argument("combiner", "one of DTC_COMBINER_", unknown)),
+    };
+    let mut contents = Contents { integers, addresses, combiner: name };
+    let constructor = match combiner {
+        DTC_COMBINER_DUP => Constructor::Dup,
+        DTC_COMBINER_CONTIGUOUS => Constructor::Contiguous { count: contents.integer()? },
+        DTC_COMBINER_VECTOR => {
+            let (count, blocklength, stride) = (contents.integer()?, contents.integer()?, contents.integer()?);
+            Constructor::Vector { count, blocklength, stride }
+        }
+        DTC_COMBINER_HVECTOR => {
+            let (count, blocklength) = (contents.integer()?, contents.integer()?);
+            Constructor::Hvector { count, blocklength, stride_bytes: contents.addresses(1)?[0] }
+        }
+        DTC_COMBINER_INDEXED => {
+            let count = contents.integer()?;
+            let blocklengths = contents.integers(count)?.to_vec();
+            Constructor::Indexed { blocklengths, displacements: contents.integers(count)?.to_vec() }
+        }
+        DTC_COMBINER_HINDEXED | DTC_COMBINER_STRUCT => {
+            let count = contents.integer()?;
+            let blocklengths = contents.integers(count)?.to_vec();
+            let displacements_bytes = contents.addresses(count)?.to_vec();
+            match combiner {
+                DTC_COMBINER_STRUCT => Constructor::Struct { blocklengths, displacements_bytes },
+                _ => Constructor::Hindexed { blocklengths, displacements_bytes },
+            }
+        }
+        DTC_COMBINER_INDEXED_BLOCK => {
+            let (count, blocklength) = (contents.integer()?, contents.integer()?);
+            Constructor::IndexedBlock { blocklength, displacements: contents.integers(count)?.to_vec() }
+        }
+        DTC_COMBINER_HINDEXED_BLOCK => {
+            let (count, blocklength) = (contents.integer()?, contents.integer()?);
+            Constructor::HindexedBlock { blocklength, displacements_bytes: contents.addresses(count)?.to_vec() }
+        }
+        DTC_COMBINER_SUBARRAY => {
+            let axes = contents.integer()?;
+            Constructor::Subarray {
+                sizes: contents.integers(axes)?.to_vec(),
+                subsizes: contents.integers(axes)?.to_vec(),
+                starts: contents.integers(axes)?.to_vec(),
+                order: contents.order()?,
+            }
+        }
+        DTC_COMBINER_DARRAY => {
+            let (size, rank, axes) = (contents.integer()?, contents.integer()?, contents.integer()?);
+            let gsizes = contents.integers(axes)?.to_vec();
+            let distributions = distributions(contents.integers(axes)?, contents.integers(axes)?)?;
+            let psizes = contents.integers(axes)?.to_vec();
+            Constructor::Darray { size, rank, gsizes, distributions, psizes, order: contents.order()? }
+        }
+        _ => {
+            let bounds = contents.addresses(2)?;
+            Constructor::Resized { lb: bounds[0], extent: bounds[1] }
+        }
+    };
+    contents.end()?;
+    Ok(constructor)
+}
+
+/// Makes a type by any constructor of MPI, from what `MPI_Type_get_contents` tells of it, every number in 64 bits: counts,
+/// blocklengths and displacements in elements are integers, what MPI has in bytes are addresses. (MPI 4.1, 5.1.2 to 5.1.13)
+///
+/// `combiner`: `DTC_COMBINER_...`, which says what the numbers are.
+/// `integers`: `n_integers` numbers in the order of the constructor's arguments.
+/// `addresses`: `n_addresses` numbers in bytes.
+/// `types`: the `n_types` children; they may be released right after, and need not be committed.
+/// `facts`: what the MPI knows; null if the bounds shall be computed as the standard says.
+/// `type`: receives the type.
+///
+/// `DTC_ERROR_HANDLE`: not an engine, or a child is not a type.
+/// `DTC_ERROR_ARGUMENT`: an unknown combiner, order or distribution; too few or too many numbers; a pointer is null.
+/// `DTC_ERROR_TYPE`: numbers that the constructor does not allow, or whose sizes and bounds leave 64 bits; facts that
+/// contradict them.
+///
+/// # Safety
+///
+/// The lists have the lengths that are given, the children are types, and `facts` leads to `facts->size` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dtc_type_create(
+    engine: *const dtc_engine,
+    combiner: i32,
+    integers: *const i64,
+    n_integers: i64,
+    addresses: *const i64,
+    n_addresses: i64,
+    types: *const *const dtc_type,
+    n_types: i64,
+    facts: *const dtc_facts,
+    r#type: *mut *mut dtc_type,
+) -> c_int {
+    answer(|| {
+        // SAFETY: the caller's promise, here and below.
+        let engine = unsafe { handle::borrow(engine)? };
+        // SAFETY: as above.
+        let integers = unsafe { arguments::list("integers", integers, n_integers)? };
+        // SAFETY: as above.
+        let addresses = unsafe { arguments::list("addresses", addresses, n_addresses)? };
+        let constructor = constructor(combiner, integers, addresses)?;
+        // SAFETY: as above.
+        let types = unsafe { arguments::list("types", types, n_types)? };
+        let mut children = Vec::with_capacity(types.len());
+        for &child in types {
+            // SAFETY: as above.
+            children.push(unsafe { handle::borrow(child)? }.node.clone());
+        }
+        // SAFETY: as above.
+        let facts = if facts.is_null() { None } else { Some(unsafe { arguments::read(facts)? }) };
+        let node = checked(constructor, children, facts)?;
+        // SAFETY: as above.
+        unsafe { give(engine, node, r#type) }
+    })
+}
+
+/// A node, whose size is the one that the caller knows.
+fn checked(constructor: Constructor, children: Vec<Arc<Node>>, facts: Option<dtc_facts>) -> Outcome<Arc<Node>> {
+    let given = facts.map(|facts| GivenBounds { lb: facts.lb, extent: facts.extent });
+    let node = Node::new(constructor, children, given)?;
+    match facts.map(|facts| facts.packed_size) {
+        Some(size) if size != -1 && size as u64 != node.facts.size => {
+            let message = format!("dtc_facts.packed_size: expected {}, found {size}", node.facts.size);
+            Err(Failure::new(DTC_ERROR_TYPE, message))
+        }
+        _ => Ok(node),
+    }
+}

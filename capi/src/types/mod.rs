@@ -1,0 +1,169 @@
+//! Types: how they are made, committed, counted and asked about.
+
+mod blocks;
+mod create;
+mod element;
+mod query;
+
+pub use blocks::{dtc_block, dtc_type_from_blocks};
+pub use create::*;
+pub use element::*;
+pub use query::{dtc_info, dtc_type_query};
+
+use crate::handle::{self, Handle, Tag};
+use crate::node::Node;
+use crate::status::{DTC_ERROR_COMMIT, Failure, Outcome, answer};
+use dtc_compiler::layout::positions::Positions;
+use dtc_compiler::layout::segments::SegmentIndex;
+use dtc_compiler::lower;
+use dtc_runtime::{Committed, Engine};
+use std::ffi::c_int;
+use std::sync::{Arc, OnceLock};
+
+/// `dtc_type_commit`: wait until the kernel for host memory is compiled, whatever the policy.
+pub const DTC_COMMIT_EAGER: u64 = 1;
+
+/// A datatype. Immutable once committed; any thread may use it. Counted: `dtc_type_retain`, `dtc_type_release`.
+pub struct dtc_type(());
+
+impl Handle for dtc_type {
+    type Inside = Type;
+    const TAG: Tag = Tag::TYPE;
+    const NAME: &'static str = "dtc_type";
+}
+
+/// What the handle of a type leads to.
+pub(crate) struct Type {
+    pub(crate) engine: Engine,
+    pub(crate) node: Arc<Node>,
+    ready: OnceLock<Ready>,
+}
+
+/// What a committed type has.
+pub(crate) struct Ready {
+    pub(crate) committed: Committed,
+    /// Where packed bytes lie; made by the first call that asks.
+    positions: OnceLock<Positions<'static>>,
+    /// The pieces of memory by number.
+    segments: OnceLock<SegmentIndex>,
+    /// The positions with the elements told apart.
+    elements: OnceLock<Positions<'static>>,
+    /// What a query tells, but for what changes.
+    info: OnceLock<dtc_info>,
+}
+
+impl Type {
+    pub(crate) fn new(engine: &Engine, node: Arc<Node>) -> Type {
+        Type { engine: engine.clone(), node, ready: OnceLock::new() }
+    }
+
+    /// What it has since it was committed.
+    #[inline]
+    pub(crate) fn ready(&self) -> Outcome<&Ready> {
+        let fail = || Failure::new(DTC_ERROR_COMMIT, "dtc_type: expected a committed type, found one that is not");
+        self.ready.get().ok_or_else(fail)
+    }
+
+    pub(crate) fn commit(&self) -> Outcome<&Ready> {
+        if self.ready.get().is_none() {
+            let committed = self.engine.commit(&self.node.datatype()?);
+            self.ready.get_or_init(|| Ready {
+                committed,
+                positions: OnceLock::new(),
+                segments: OnceLock::new(),
+                elements: OnceLock::new(),
+                info: OnceLock::new(),
+            });
+        }
+        self.ready()
+    }
+
+    /// Where the packed bytes of the layout as described lie, which knows its elements.
+    pub(crate) fn elements(&self) -> Outcome<&Positions<'static>> {
+        let ready = self.ready()?;
+        match ready.elements.get() {
+            Some(elements) => Ok(elements),
+            None => {
+                let layout = lower(&self.node.datatype()?);
+                Ok(ready.elements.get_or_init(|| Positions::owning(layout)))
+            }
+        }
+    }
+}
+
+impl Ready {
+    /// Where packed bytes lie.
+    pub(crate) fn positions(&self) -> &Positions<'static> {
+        self.positions.get_or_init(|| Positions::owning(self.committed.layout().clone()))
+    }
+
+    /// The pieces of memory by number.
+    pub(crate) fn segments(&self) -> &SegmentIndex {
+        self.segments.get_or_init(|| SegmentIndex::new(self.committed.layout()))
+    }
+}
+
+/// Hands a new type to the caller.
+///
+/// # Safety
+///
+/// `place` is null, misaligned, or writable.
+unsafe fn give(engine: &Engine, node: Arc<Node>, place: *mut *mut dtc_type) -> Outcome {
+    crate::arguments::check_pointer("type", place)?;
+    // SAFETY: the caller's promise.
+    unsafe { crate::arguments::give("type", place, handle::share(Type::new(engine, node))) }
+}
+
+/// Makes a type usable for moving bytes: brings it into its canonical form and plans. Never waits for a compiler, unless
+/// the policy of the engine or `hints` say so. A type that is committed already stays as it is; a child of another type
+/// need not be committed. (MPI 4.1, 5.1.9)
+///
+/// `hints`: 0, or `DTC_COMMIT_EAGER`.
+///
+/// `DTC_ERROR_HANDLE`: not a type.
+/// `DTC_ERROR_ARGUMENT`: an unknown hint.
+///
+/// # Safety
+///
+/// `type` is null or a type.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dtc_type_commit(r#type: *mut dtc_type, hints: u64) -> c_int {
+    answer(|| {
+        // SAFETY: the caller's promise.
+        let asked = unsafe { handle::borrow(r#type)? };
+        if hints & !DTC_COMMIT_EAGER != 0 {
+            return Err(Failure::argument("hints", "0 or DTC_COMMIT_EAGER", hints));
+        }
+        let ready = asked.commit()?;
+        if hints == DTC_COMMIT_EAGER {
+            ready.committed.specialise();
+        }
+        Ok(())
+    })
+}
+
+/// Counts one more reference to a type.
+///
+/// `DTC_ERROR_HANDLE`: not a type.
+///
+/// # Safety
+///
+/// `type` is null or a type.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dtc_type_retain(r#type: *mut dtc_type) -> c_int {
+    // SAFETY: the caller's promise.
+    answer(|| unsafe { handle::retain(r#type) })
+}
+
+/// Counts one reference less; the last one frees the type. Types made of it and requests under way keep what they need.
+///
+/// `DTC_ERROR_HANDLE`: not a type.
+///
+/// # Safety
+///
+/// `type` is null or a type, and the caller does not use this reference any more.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dtc_type_release(r#type: *mut dtc_type) -> c_int {
+    // SAFETY: the caller's promise.
+    answer(|| unsafe { handle::release(r#type) })
+}

@@ -1,0 +1,137 @@
+//! What is known of a type.
+
+use super::element::{DTC_KIND_MIXED, number};
+use super::{Type, dtc_type};
+use crate::arguments::{self, Growing};
+use crate::handle;
+use crate::status::{Outcome, answer};
+use dtc_compiler::layout::{Kind, Layout, Node};
+use dtc_runtime::Tier;
+use std::ffi::c_int;
+
+/// What is known of a committed type. `DTC_INFO_INIT` sets `size`. Later versions add fields at the end.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct dtc_info {
+    /// `sizeof(dtc_info)`.
+    pub size: i64,
+    /// Packed bytes of one element.
+    pub packed_size: i64,
+    /// Lower bound in bytes.
+    pub lb: i64,
+    /// Extent in bytes: from one element of a count to the next.
+    pub extent: i64,
+    /// Lowest displacement of a byte.
+    pub true_lb: i64,
+    /// From there to one past the highest displacement of a byte.
+    pub true_extent: i64,
+    /// Strictest alignment of the basic elements, in bytes.
+    pub alignment: i64,
+    /// Basic elements of one element.
+    pub basic_elements: i64,
+    /// Contiguous pieces of one element, which are the entries of its iov list; INT64_MAX if they are more.
+    pub blocks: i64,
+    /// Bytes of the shortest piece; 0 if there is none.
+    pub shortest_block: i64,
+    /// Bytes of the longest piece.
+    pub longest_block: i64,
+    /// 1 if one element is one piece.
+    pub contiguous: i32,
+    /// The kind that all basic elements have: `DTC_KIND_...`, or `DTC_KIND_MIXED`.
+    pub kind: i32,
+    /// Bytes of a basic element; 0 if they are mixed.
+    pub kind_size: i64,
+    /// 1 if the canonical form is a function of the bytes alone, so that every equal type has it.
+    pub canonical: i32,
+    /// 1 if code compiled for the type serves host memory now, 0 if generic code does.
+    pub compiled: i32,
+    /// The identity that all equal types share, however they were described.
+    pub hash: [u8; 16],
+}
+
+// SAFETY: `repr(C)`, begins with an `i64`, and any bytes are a value.
+unsafe impl Growing for dtc_info {
+    const DEFAULT: dtc_info = dtc_info {
+        size: size_of::<dtc_info>() as i64,
+        packed_size: 0,
+        lb: 0,
+        extent: 0,
+        true_lb: 0,
+        true_extent: 0,
+        alignment: 0,
+        basic_elements: 0,
+        blocks: 0,
+        shortest_block: 0,
+        longest_block: 0,
+        contiguous: 0,
+        kind: 0,
+        kind_size: 0,
+        canonical: 0,
+        compiled: 0,
+        hash: [0; 16],
+    };
+    const NAME: &'static str = "dtc_info";
+}
+
+/// The kind that all elements of a layout have.
+fn uniform_kind(layout: &Layout) -> Option<Kind> {
+    let mut kinds = layout.nodes().filter_map(|(_, node)| match node {
+        Node::Dense { kind, .. } | Node::Runs { kind, .. } => Some(*kind),
+        _ => None,
+    });
+    let first = kinds.next()?;
+    kinds.all(|kind| kind == first).then_some(first)
+}
+
+fn info(asked: &Type) -> Outcome<dtc_info> {
+    let ready = asked.ready()?;
+    let compiled = (ready.committed.tier() == Tier::Specialised).into();
+    if let Some(known) = ready.info.get() {
+        return Ok(dtc_info { compiled, ..*known });
+    }
+    let committed = &ready.committed;
+    let (facts, layout) = (committed.facts(), committed.layout());
+    let kind = uniform_kind(asked.elements()?.layout());
+    let lengths = layout.run_lengths();
+    let narrow = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
+    let known = ready.info.get_or_init(|| dtc_info {
+        packed_size: narrow(facts.size),
+        lb: facts.lb,
+        extent: facts.extent(),
+        true_lb: facts.true_lb,
+        true_extent: facts.true_extent(),
+        alignment: narrow(facts.alignment),
+        basic_elements: narrow(facts.signature.elements()),
+        blocks: narrow(layout.measure(layout.root().node).runs),
+        shortest_block: narrow(lengths.shortest),
+        longest_block: narrow(lengths.longest),
+        contiguous: layout.contiguous().is_some().into(),
+        kind: kind.map_or(DTC_KIND_MIXED, number),
+        kind_size: kind.map_or(0, |kind| narrow(kind.size())),
+        canonical: layout.exact().into(),
+        hash: *committed.type_hash().as_bytes(),
+        ..dtc_info::DEFAULT
+    });
+    Ok(dtc_info { compiled, ..*known })
+}
+
+/// Tells what is known of a committed type. (MPI 4.1, 5.1.5 to 5.1.8)
+///
+/// `info`: filled as far as `info->size` reaches.
+///
+/// `DTC_ERROR_HANDLE`: not a type.
+/// `DTC_ERROR_COMMIT`: not committed.
+/// `DTC_ERROR_ARGUMENT`: `info` is null, or shorter than in the first version.
+///
+/// # Safety
+///
+/// `type` is null or a type; `info` is null or leads to `info->size` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dtc_type_query(r#type: *const dtc_type, info: *mut dtc_info) -> c_int {
+    answer(|| {
+        // SAFETY: the caller's promise.
+        let known = self::info(unsafe { handle::borrow(r#type)? })?;
+        // SAFETY: as above.
+        unsafe { arguments::fill(info, known) }
+    })
+}

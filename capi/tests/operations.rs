@@ -1,0 +1,117 @@
+//! Copies from type to type, and unpacking with an operation.
+
+mod common;
+
+use common::{Engine, Type, fails, ok};
+use dtc::*;
+use std::ptr::{null, null_mut};
+
+fn column(engine: &Engine, name: &str) -> Type {
+    let element = engine.named(name);
+    let made = engine.create(DTC_COMBINER_VECTOR, &[3, 1, 2], &[], &[&element], None).unwrap();
+    // SAFETY: a live type.
+    ok(unsafe { dtc_type_commit(made.0, 0) });
+    made
+}
+
+#[test]
+fn copies_are_packs_and_unpacks() {
+    let engine = Engine::new();
+    let (ints, doubles) = (column(&engine, "MPI_INT"), column(&engine, "MPI_DOUBLE"));
+    let from: Vec<u8> = (0..40).collect();
+    for bytes in 0..14usize {
+        for (read, written) in [(0usize, 0usize), (3, 5), (11, 1), (12, 0)] {
+            let mut to = vec![0xa5u8; 40];
+            let mut done = -1;
+            let (source, target) = (from.as_ptr().cast(), to.as_mut_ptr().cast());
+            let (reading, writing) = (read as i64, written as i64);
+            // SAFETY: both buffers are as long as their types.
+            ok(unsafe {
+                dtc_copy(ints.0, source, 1, reading, doubles.0, target, 1, writing, bytes as i64, &mut done, null())
+            });
+            let mut packed = vec![0; bytes];
+            let length = ints.pack(&from, 0, 1, reading, &mut packed);
+            let mut expected = vec![0xa5u8; 40];
+            doubles.unpack(&packed[..length], &mut expected, 0, 1, writing);
+            assert_eq!((done as usize, to), (length, expected));
+        }
+    }
+    let mut place = [0u8; 40];
+    let mut call = |read, written, bytes, transfer: *const dtc_transfer| {
+        let (source, target) = (from.as_ptr().cast(), place.as_mut_ptr().cast());
+        // SAFETY: what is wrong is refused.
+        unsafe { dtc_copy(ints.0, source, 1, read, doubles.0, target, 1, written, bytes, null_mut(), transfer) }
+    };
+    fails(call(13, 0, 1, null()), DTC_ERROR_RANGE, "source offset");
+    fails(call(0, 25, 1, null()), DTC_ERROR_RANGE, "destination offset");
+    fails(call(-1, 0, 1, null()), DTC_ERROR_ARGUMENT, "source offset");
+    fails(call(0, 0, -1, null()), DTC_ERROR_ARGUMENT, "bytes");
+    // SAFETY: integers, and a pointer that may be null.
+    let mut elsewhere: dtc_transfer = unsafe { std::mem::zeroed() };
+    (elsewhere.size, elsewhere.packed) = (size_of::<dtc_transfer>() as i64, DTC_MEMORY_DEVICE);
+    fails(call(0, 0, 1, &elsewhere), DTC_ERROR_MEMORY, "destination");
+    (elsewhere.packed, elsewhere.flags) = (0, DTC_TRANSFER_ENQUEUE);
+    fails(call(0, 0, 1, &elsewhere), DTC_ERROR_ARGUMENT, "flags");
+}
+
+#[test]
+fn accumulations_are_those_of_the_operation() {
+    let engine = Engine::new();
+    let (int, ints) = (engine.named("MPI_INT"), column(&engine, "MPI_INT"));
+    let call = |operation, basic: &Type, packed: &[i32], memory: &mut [i32], offset| {
+        let (source, length) = (packed.as_ptr().cast(), size_of_val(packed) as i64);
+        let target = memory.as_mut_ptr().cast();
+        // SAFETY: buffers as long as the type.
+        unsafe { dtc_accumulate(operation, basic.0, source, length, ints.0, target, 1, offset, null_mut(), null()) }
+    };
+    for (operation, expected) in [
+        (DTC_OPERATION_SUM, [13, 4, 15]),
+        (DTC_OPERATION_PRODUCT, [36, -12, 50]),
+        (DTC_OPERATION_MIN, [4, -2, 5]),
+        (DTC_OPERATION_MAX, [9, 6, 10]),
+        (DTC_OPERATION_LOGICAL_AND, [1, 1, 1]),
+        (DTC_OPERATION_LOGICAL_OR, [1, 1, 1]),
+        (DTC_OPERATION_LOGICAL_XOR, [0, 0, 0]),
+        (DTC_OPERATION_BITWISE_AND, [9 & 4, 6 & -2, 10 & 5]),
+        (DTC_OPERATION_BITWISE_OR, [9 | 4, 6 | -2, 10 | 5]),
+        (DTC_OPERATION_BITWISE_XOR, [9 ^ 4, 6 ^ -2, 10 ^ 5]),
+        (DTC_OPERATION_REPLACE, [9, 6, 10]),
+    ] {
+        let mut memory = [4, 77, -2, 77, 5];
+        ok(call(operation, &int, &[9, 6, 10], &mut memory, 0));
+        assert_eq!(memory, [expected[0], 77, expected[1], 77, expected[2]], "operation {operation}");
+    }
+    let mut memory = [4, 77, -2, 77, 5];
+    let (double, doubles) = (engine.named("MPI_DOUBLE"), column(&engine, "MPI_DOUBLE"));
+    fails(call(99, &int, &[1], &mut memory, 0), DTC_ERROR_ARGUMENT, "operation");
+    fails(call(DTC_OPERATION_MINLOC, &int, &[1], &mut memory, 0), DTC_ERROR_OPERATION, "MPI_MINLOC");
+    fails(call(DTC_OPERATION_SUM, &double, &[1, 2], &mut memory, 0), DTC_ERROR_OPERATION, "size");
+    fails(call(DTC_OPERATION_SUM, &int, &[1], &mut memory, 2), DTC_ERROR_OPERATION, "offset");
+    fails(call(DTC_OPERATION_SUM, &int, &[1], &mut memory, 16), DTC_ERROR_RANGE, "offset");
+    fails(call(DTC_OPERATION_SUM, &doubles, &[1], &mut memory, 0), DTC_ERROR_OPERATION, "basic");
+    assert_eq!(memory, [4, 77, -2, 77, 5]);
+}
+
+#[test]
+fn operations_are_supported_as_the_standard_says() {
+    let engine = Engine::new();
+    let supported = |operation, name: &str| {
+        let (basic, mut answer) = (engine.named(name), -1);
+        // SAFETY: a live type and a place.
+        ok(unsafe { dtc_op_supported(operation, basic.0, null(), &mut answer) });
+        answer == 1
+    };
+    assert!(supported(DTC_OPERATION_SUM, "MPI_C_DOUBLE_COMPLEX"));
+    assert!(!supported(DTC_OPERATION_MAX, "MPI_C_DOUBLE_COMPLEX"));
+    assert!(supported(DTC_OPERATION_MAXLOC, "MPI_DOUBLE_INT"));
+    assert!(!supported(DTC_OPERATION_MAXLOC, "MPI_DOUBLE"));
+    assert!(!supported(DTC_OPERATION_SUM, "MPI_REAL16"));
+    assert!(supported(DTC_OPERATION_REPLACE, "MPI_BYTE"));
+    let int = engine.named("MPI_INT");
+    // SAFETY: what is wrong is refused.
+    unsafe {
+        fails(dtc_op_supported(99, int.0, null(), &mut 0), DTC_ERROR_ARGUMENT, "operation");
+        fails(dtc_op_supported(1, null(), null(), &mut 0), DTC_ERROR_HANDLE, "dtc_type");
+        fails(dtc_op_supported(1, int.0, null(), null_mut()), DTC_ERROR_ARGUMENT, "supported");
+    }
+}

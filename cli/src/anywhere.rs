@@ -1,0 +1,159 @@
+//! Memory of any kind, and calls between two pieces of it: every range is held against its buffer.
+#![expect(unsafe_code, reason = "the runtime takes addresses for data outside of slices")]
+
+use crate::failure::Failure;
+use crate::samples::PageAligned;
+use dtc_compiler::plan::Direction;
+use dtc_runtime::cuda::{CudaError, Device, DeviceBuffer, MemoryKind, PinnedBuffer, Stream, copy};
+use dtc_runtime::{Committed, Engine, Request, TransferError};
+
+/// A buffer in memory of a kind.
+pub enum Memory {
+    Pageable(PageAligned),
+    Pinned(PinnedBuffer),
+    /// Managed memory, or that of a device.
+    Driver(DeviceBuffer, MemoryKind),
+}
+
+impl Memory {
+    /// Allocates. Host memory that a device knows is made by the GPU 0.
+    pub fn new(kind: MemoryKind, bytes: usize) -> Result<Memory, CudaError> {
+        Ok(match kind {
+            MemoryKind::Pageable => Memory::Pageable(PageAligned::new(bytes)),
+            MemoryKind::Pinned => Memory::Pinned(PinnedBuffer::new(&Device::get(0)?, bytes)?),
+            MemoryKind::Managed => Memory::Driver(DeviceBuffer::managed(&Device::get(0)?, bytes)?, kind),
+            MemoryKind::Device(ordinal) => Memory::Driver(DeviceBuffer::new(&Device::get(ordinal)?, bytes)?, kind),
+        })
+    }
+
+    /// The kind.
+    pub fn kind(&self) -> MemoryKind {
+        match self {
+            Memory::Pageable(_) => MemoryKind::Pageable,
+            Memory::Pinned(_) => MemoryKind::Pinned,
+            Memory::Driver(_, kind) => *kind,
+        }
+    }
+
+    /// How many bytes it has.
+    pub fn len(&self) -> usize {
+        match self {
+            Memory::Pageable(buffer) => buffer.bytes().len(),
+            Memory::Pinned(buffer) => buffer.as_slice().len(),
+            Memory::Driver(buffer, _) => buffer.len(),
+        }
+    }
+
+    /// Where it lies. What lies there is written through this by calls that are over before it is read.
+    fn address(&mut self) -> *mut u8 {
+        match self {
+            Memory::Pageable(buffer) => buffer.bytes_mut().as_mut_ptr(),
+            Memory::Pinned(buffer) => buffer.as_ptr(),
+            Memory::Driver(buffer, _) => buffer.address() as *mut u8,
+        }
+    }
+
+    /// Copies bytes into it.
+    pub fn write(&mut self, at: usize, source: &[u8]) -> Result<(), CudaError> {
+        within(at, source.len(), self.len())?;
+        match self {
+            Memory::Pageable(buffer) => buffer.bytes_mut()[at..at + source.len()].copy_from_slice(source),
+            Memory::Pinned(buffer) => buffer.as_mut_slice()[at..at + source.len()].copy_from_slice(source),
+            Memory::Driver(buffer, _) => buffer.write(at, source)?,
+        }
+        Ok(())
+    }
+
+    /// Copies bytes out of it.
+    pub fn read(&self, at: usize, destination: &mut [u8]) -> Result<(), CudaError> {
+        within(at, destination.len(), self.len())?;
+        match self {
+            Memory::Pageable(buffer) => destination.copy_from_slice(&buffer.bytes()[at..at + destination.len()]),
+            Memory::Pinned(buffer) => destination.copy_from_slice(&buffer.as_slice()[at..at + destination.len()]),
+            Memory::Driver(buffer, _) => buffer.read(at, destination)?,
+        }
+        Ok(())
+    }
+}
+
+fn within(offset: usize, bytes: usize, length: usize) -> Result<(), CudaError> {
+    match offset.checked_add(bytes) {
+        Some(end) if end <= length => Ok(()),
+        _ => Err(CudaError::Bounds { offset, bytes, length }),
+    }
+}
+
+/// Elements in one buffer and their packed bytes, from its beginning on, in another.
+pub struct Between<'a> {
+    /// The type.
+    pub committed: &'a Committed,
+    /// How many elements.
+    pub count: u64,
+    /// Where the elements lie.
+    pub memory: &'a mut Memory,
+    /// Where address 0 of the type lies, in bytes from its beginning. Outside of it, if the bytes of the type lie inside.
+    pub origin: i64,
+    /// Where the packed bytes lie.
+    pub packed: &'a mut Memory,
+}
+
+impl Between<'_> {
+    /// Makes a call for packed bytes `offset .. offset + max` and waits for it; returns how many there are.
+    pub fn call(&mut self, direction: Direction, offset: u64, max: u64) -> Result<u64, TransferError> {
+        self.start(direction, offset, max)?.wait()
+    }
+
+    fn start(&mut self, direction: Direction, offset: u64, max: u64) -> Result<Request, TransferError> {
+        within(0, usize::try_from(max).unwrap_or(usize::MAX), self.packed.len())?;
+        if let Some((low, high)) = self.committed.span(self.count) {
+            let bytes = usize::try_from(high - low).unwrap_or(usize::MAX);
+            let first = usize::try_from(i128::from(self.origin) + low).unwrap_or(usize::MAX);
+            within(first, bytes, self.memory.len())?;
+        }
+        let sides = self.committed.between(Some(self.memory.kind()), Some(self.packed.kind()));
+        let memory = self.memory.address().wrapping_offset(self.origin as isize);
+        let packed = self.packed.address();
+        // SAFETY: both sides lie inside their buffers, which are of these kinds and borrowed alone; every caller waits.
+        unsafe {
+            match direction {
+                Direction::Pack => sides.start_pack(memory, self.count, offset, packed, max),
+                Direction::Unpack => sides.start_unpack(packed, max, memory, self.count, offset),
+            }
+        }
+    }
+}
+
+/// Copies the first bytes of one buffer into another by the driver, and waits.
+pub fn copy(stream: &Stream, destination: &mut Memory, source: &mut Memory, bytes: usize) -> Result<(), CudaError> {
+    within(0, bytes, destination.len())?;
+    within(0, bytes, source.len())?;
+    let (to, from) = (destination.address().expose_provenance(), source.address().expose_provenance());
+    // SAFETY: both ranges lie in their buffers, which are borrowed alone until the stream was waited for.
+    unsafe { copy::between(stream, to as u64, from as u64, bytes)? };
+    stream.synchronize()
+}
+
+/// Reads a kind of memory from an argument: `device`, `device:1`, `pinned`, `managed` or `pageable`.
+pub fn parse_kind(text: &str) -> Result<MemoryKind, String> {
+    let ordinal = |text: &str| text.parse().map_err(|_| format!("expected the number of a GPU, found \"{text}\""));
+    match (text, text.strip_prefix("device:")) {
+        (_, Some(number)) => Ok(MemoryKind::Device(ordinal(number)?)),
+        ("device", _) => Ok(MemoryKind::Device(0)),
+        ("pinned", _) => Ok(MemoryKind::Pinned),
+        ("managed", _) => Ok(MemoryKind::Managed),
+        ("pageable", _) => Ok(MemoryKind::Pageable),
+        _ => Err("expected device:N, pinned, managed or pageable".to_owned()),
+    }
+}
+
+/// Opens the GPUs that two kinds of memory name, so that their absence is told before anything is read.
+pub fn open(engine: &Engine, kinds: [MemoryKind; 2]) -> Result<(), Failure> {
+    for kind in kinds {
+        match kind {
+            MemoryKind::Device(ordinal) => drop(engine.gpu(ordinal)?),
+            MemoryKind::Pinned | MemoryKind::Managed => drop(engine.gpu(0)?),
+            MemoryKind::Pageable => {}
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,123 @@
+//! How bytes go from the memory of one type to that of another.
+
+use super::{GpuPlan, LINE, NARROW, SLOT, Shape, cost, grain};
+use crate::plan::Direction;
+use std::fmt;
+
+/// A copy from type to type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CopyCall {
+    /// The address of element 0 of the source.
+    pub source: u64,
+    /// The first packed byte there.
+    pub source_first: u64,
+    /// The address of element 0 of the target.
+    pub target: u64,
+    /// The first packed byte there.
+    pub target_first: u64,
+    /// How many bytes to move, at least 1.
+    pub bytes: u64,
+}
+
+/// A kernel for a copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct CopyVariant {
+    /// By which template.
+    pub family: CopyFamily,
+    /// Whether indices need 64 bits.
+    pub wide: bool,
+}
+
+/// A way of copying.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CopyFamily {
+    /// Words that are aligned in both memories, and in the packed bytes of both.
+    Words {
+        /// Bytes of a word: 1, 2, 4, 8 or 16.
+        word: u32,
+        /// Threads and words for each.
+        shape: Shape,
+        /// Whether the call may begin or end inside a word.
+        cut: bool,
+    },
+    /// Words of the target put together from runs at any alignment.
+    Bytes,
+}
+
+impl CopyVariant {
+    /// The kernel that serves a copy; nothing if none is compiled for one of the layouts.
+    ///
+    /// ```
+    /// use dtc_compiler::layout::Layout;
+    /// use dtc_compiler::plan::gpu::{CopyCall, CopyFamily, CopyVariant, GpuPlan};
+    /// let plan = |extent, stride| {
+    ///     let nodes = format!("  %0 = dense 8 x byte\n  %1 = stream 512 x {stride} of %0\n  root %1");
+    ///     Layout::parse(&format!("layout lb 0 extent {extent} {{\n{nodes}\n}}")).map(|layout| GpuPlan::new(&layout))
+    /// };
+    /// let call = CopyCall { source: 0, source_first: 0, target: 256, target_first: 8, bytes: 4096 };
+    /// let variant = CopyVariant::serving(&plan(8192, 16)?, &plan(12288, 24)?, &call).unwrap();
+    /// assert!(matches!(variant.family, CopyFamily::Words { word: 8, .. }));
+    /// # Ok::<(), dtc_compiler::layout::ParseError>(())
+    /// ```
+    pub fn serving(source: &GpuPlan, target: &GpuPlan, call: &CopyCall) -> Option<CopyVariant> {
+        if !source.allows_in_batch() || !target.allows_in_batch() {
+            return None;
+        }
+        let (read, written) = (cost::Runs::of(source.layout()), cost::Runs::of(target.layout()));
+        let preferred = cost::word(Direction::Pack, call.widest(source, target), &read).min(cost::word(
+            Direction::Unpack,
+            16,
+            &written,
+        ));
+        let short = read.mean.min(written.mean) < SLOT && preferred == call.widest(source, target);
+        let family = if preferred >= 4 || short {
+            let cut = !(call.source_first | call.bytes).is_multiple_of(preferred.into());
+            CopyFamily::Words { word: preferred, shape: cost::shape(Direction::Unpack, preferred, &written), cut }
+        } else {
+            CopyFamily::Bytes
+        };
+        let end = call.source_first.max(call.target_first).saturating_add(call.bytes);
+        let units = if let CopyFamily::Words { word, .. } = family { end / u64::from(word) } else { end };
+        Some(CopyVariant { family, wide: units >= NARROW })
+    }
+
+    /// Threads of a block.
+    pub fn threads(&self) -> u32 {
+        match self.family {
+            CopyFamily::Words { shape, .. } => shape.threads,
+            CopyFamily::Bytes => LINE as u32,
+        }
+    }
+
+    /// How many blocks the kernel is launched with for so many bytes, or `None` when no grid is that large.
+    pub fn blocks(&self, bytes: u64) -> Option<u32> {
+        let each = match self.family {
+            CopyFamily::Words { word, shape, .. } => u64::from(word * shape.unroll),
+            CopyFamily::Bytes => 2 * SLOT,
+        };
+        let blocks = bytes.div_ceil(each * u64::from(self.threads()));
+        u32::try_from(blocks).ok().filter(|&blocks| blocks < 1 << 31)
+    }
+}
+
+impl CopyCall {
+    /// The widest word that is aligned everywhere.
+    fn widest(&self, source: &GpuPlan, target: &GpuPlan) -> u32 {
+        let ahead = self.target_first.wrapping_sub(self.source_first);
+        let words = source.grain().word().min(target.grain().word());
+        words.min(grain::alignment(self.source | self.target | ahead))
+    }
+}
+
+impl fmt::Display for CopyVariant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.family {
+            CopyFamily::Words { word, shape, cut } => {
+                let cut = if cut { ", for cut calls" } else { "" };
+                write!(f, "words of {word} bytes, {} a thread, {} threads a block{cut}", shape.unroll, shape.threads)?;
+            }
+            CopyFamily::Bytes => f.write_str("words of the target put together from runs at any alignment")?,
+        }
+        if self.wide { f.write_str(", 64-bit indices") } else { Ok(()) }
+    }
+}

@@ -1,0 +1,216 @@
+//! Unpacking with an operation, on a device.
+
+use super::Gpu;
+use super::copies::Multiprocessors;
+use super::movers::Memory;
+use super::on_device::{GpuType, Grid, Move};
+use super::passage::Passage;
+use super::request::TransferError;
+use crate::committed::Committed;
+use crate::cuda::{CudaError, Stream, copy};
+use crate::error::AccumulateError;
+use dtc_compiler::codegen::cuda::GENERIC_ACCUMULATE_THREADS;
+use dtc_compiler::operation::{Operation, Reduction};
+use dtc_compiler::plan::Direction;
+use dtc_compiler::plan::gpu::{Call, computes};
+use std::sync::Arc;
+
+impl Committed {
+    /// Enqueues an unpack with an operation on a CUDA stream, and returns at once: each basic element of bytes `offset ..` of
+    /// `count` elements in memory becomes itself OP the packed one, for `length` packed bytes or less at the end. Returns how
+    /// many packed bytes will be read. May be captured into a graph, which then keeps what the kernel needs. The results are
+    /// those of [`Committed::accumulate`]; which bits a NaN has that was computed is the machine's matter.
+    ///
+    /// # Errors
+    ///
+    /// [`TransferError::Accumulate`] for what [`Committed::accumulate_raw`] refuses, and for reductions of long doubles, which
+    /// no GPU has; CUDA refuses. Nothing was enqueued then.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Committed::accumulate_raw`], for the device of the stream and until the work is done.
+    ///
+    /// ```
+    /// # use dtc_runtime::{Committed, TransferError, cuda::{DeviceBuffer, Stream}};
+    /// use dtc_compiler::operation::{Element, Operation, Reduction};
+    /// # fn add(ghosts: &Committed, packed: &DeviceBuffer, grid: &DeviceBuffer, stream: &Stream) -> Result<u64, Box<dyn std::error::Error>> {
+    /// let sum = Reduction::new(Operation::Sum, Element::F64)?;
+    /// let (source, target) = (packed.address() as *const u8, grid.address() as *mut u8);
+    /// // SAFETY: the buffers are on the device of the stream, large enough, and live until the stream was waited for.
+    /// Ok(unsafe { ghosts.accumulate_enqueue(stream, sum, source, packed.len() as u64, target, 1, 0)? })
+    /// # }
+    /// ```
+    #[expect(clippy::too_many_arguments, reason = "the arguments of an unpack, and the reduction")]
+    pub unsafe fn accumulate_enqueue(
+        &self,
+        stream: &Stream,
+        reduction: Reduction,
+        packed: *const u8,
+        length: u64,
+        destination: *mut u8,
+        count: u64,
+        offset: u64,
+    ) -> Result<u64, TransferError> {
+        let bytes = self.length(count, offset, length);
+        self.check_reduction(reduction, offset, bytes)?;
+        check_computes(reduction)?;
+        if bytes > 0 {
+            let gpu = self.engine().gpu(stream.device().info().ordinal)?;
+            let (memory, packed) = (destination as u64, packed as u64);
+            let asked = Move {
+                direction: Direction::Unpack,
+                memory,
+                packed,
+                count,
+                first: offset,
+                bytes,
+                multiprocessors: Multiprocessors::All,
+            };
+            // SAFETY: the caller's promise; the bytes are whole elements.
+            unsafe { self.on_device(&gpu).accumulate(stream, &asked, reduction)? };
+        }
+        Ok(bytes)
+    }
+
+    /// Unpacks with an operation from and to memory of any kind, asking CUDA what it is, and returns when the results are
+    /// there: [`Committed::accumulate_raw`] anywhere. On a device it is ordered after what was enqueued on the legacy default
+    /// stream. Packed bytes that whoever has the elements does not reach come through pinned memory, chunk by chunk.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Committed::accumulate_raw`] and [`Committed::accumulate_enqueue`]; [`TransferError::Address`] when a side is
+    /// null.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Committed::accumulate_raw`].
+    ///
+    /// ```
+    /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+    /// use dtc_compiler::operation::{Element, Operation, Reduction};
+    /// let mut types = TypeBuilder::new();
+    /// let int = types.named(Predefined::INT);
+    /// let int = dtc_runtime::Engine::new().commit(&types.finish(int));
+    /// let sum = Reduction::new(Operation::Sum, Element::I32)?;
+    /// let (packed, mut memory) = (7i32.to_ne_bytes(), 3i32);
+    /// // SAFETY: both sides are as long as the type.
+    /// let read = unsafe { int.accumulate_any(sum, packed.as_ptr(), 4, (&raw mut memory).cast(), 1, 0)? };
+    /// assert_eq!((read, memory), (4, 10));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub unsafe fn accumulate_any(
+        &self,
+        reduction: Reduction,
+        packed: *const u8,
+        length: u64,
+        destination: *mut u8,
+        count: u64,
+        offset: u64,
+    ) -> Result<u64, TransferError> {
+        let bytes = self.length(count, offset, length);
+        self.check_reduction(reduction, offset, bytes)?;
+        if bytes == 0 {
+            return Ok(0);
+        }
+        let memory = self.memory_of("memory", destination)?;
+        let (by, from) = Memory::movers(memory, Memory::of("packed bytes", packed)?);
+        if by.is_none() && from.is_none() {
+            // SAFETY: the caller's promise; both sides are the processor's to use.
+            return Ok(unsafe { self.accumulate_raw(reduction, packed, bytes, destination, count, offset)? });
+        }
+        if by.is_some() {
+            check_computes(reduction)?;
+        }
+        let gpu = |ordinal: Option<u32>| ordinal.map(|ordinal| self.engine().gpu(ordinal)).transpose();
+        let (by, from) = (gpu(by)?, gpu(from)?);
+        let asked = Move {
+            direction: Direction::Unpack,
+            memory: destination as u64,
+            packed: packed as u64,
+            count,
+            first: offset,
+            bytes,
+            multiprocessors: Multiprocessors::All,
+        };
+        let ordinal = |gpu: &Option<Gpu>| gpu.as_ref().map(|gpu| gpu.device().info().ordinal);
+        if let Some(gpu) = by.as_ref().filter(|_| ordinal(&by) == ordinal(&from)) {
+            // SAFETY: the caller's promise; the device reaches both sides, and the bytes are whole elements.
+            unsafe { self.on_device(gpu).accumulate(&gpu.shared.stream, &asked, reduction)? };
+            gpu.shared.stream.synchronize()?;
+            return Ok(bytes);
+        }
+        let (from, to) = (from.as_ref(), by.as_ref());
+        Passage { from, to, bytes, granule: reduction.element().size() }.run(
+            false,
+            |at, bytes, slot| match from {
+                // SAFETY: the caller's promise; the buffer is as long as a chunk, and free.
+                Some(gpu) => unsafe {
+                    copy::on_device(&gpu.shared.stream, slot.address, asked.packed + at, bytes as usize)
+                },
+                None => {
+                    // SAFETY: as above.
+                    unsafe { slot.host.copy_from_nonoverlapping(packed.wrapping_add(at as usize), bytes as usize) };
+                    Ok(())
+                }
+            },
+            |at, bytes, slot| match to {
+                Some(gpu) => {
+                    let part = Move { packed: slot.address, first: offset + at, bytes, ..asked };
+                    // SAFETY: the caller's promise; the buffer holds whole elements.
+                    unsafe { self.on_device(gpu).accumulate(&gpu.shared.stream, &part, reduction) }
+                }
+                None => {
+                    // SAFETY: as above. What could be refused was checked.
+                    let _ =
+                        unsafe { self.accumulate_raw(reduction, slot.host, bytes, destination, count, offset + at) };
+                    Ok(())
+                }
+            },
+        )?;
+        Ok(bytes)
+    }
+}
+
+/// Refuses reductions that no kernel computes.
+fn check_computes(reduction: Reduction) -> Result<(), AccumulateError> {
+    let can = reduction.operation() == Operation::Replace || computes(reduction);
+    if can { Ok(()) } else { Err(AccumulateError::Unsupported(reduction)) }
+}
+
+impl GpuType {
+    /// Enqueues an unpack with an operation, as one kernel.
+    ///
+    /// # Safety
+    ///
+    /// As for [`GpuType::launch`]. The call is an unpack of whole elements, and kernels compute the reduction or it replaces.
+    unsafe fn accumulate(
+        self: &Arc<GpuType>,
+        stream: &Stream,
+        asked: &Move,
+        reduction: Reduction,
+    ) -> Result<(), CudaError> {
+        let Move { memory, packed, first, bytes, count, .. } = *asked;
+        if reduction.operation() == Operation::Replace {
+            // SAFETY: the caller's promise.
+            return unsafe { self.launch(stream, asked) };
+        }
+        let call = Call { memory, packed, first, bytes };
+        if let Some(variant) = self.plan.accumulation(reduction, &call)
+            && let Some(kernel) = self.serving(&variant)
+            && let Some(blocks) = self.plan.blocks(&variant, &call)
+        {
+            // SAFETY: the caller's promise.
+            return unsafe { self.launch_compiled(stream, kernel, &call, count, Grid::all(blocks, variant.threads())) };
+        }
+        let threads = GENERIC_ACCUMULATE_THREADS;
+        let blocks = bytes.div_ceil(reduction.element().size() * u64::from(threads));
+        let blocks = u32::try_from(blocks).ok().filter(|&blocks| blocks < 1 << 31);
+        let blocks = blocks.ok_or(CudaError::GridTooLarge { bytes })?;
+        let interpreter = self.interpreter()?;
+        let program = interpreter.program.accumulating(reduction);
+        // SAFETY: the caller's promise; the kernel ends in a program.
+        unsafe {
+            interpreter.launch(interpreter.generic.accumulate(), stream, &call, Grid::all(blocks, threads), program)
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! Calls between kinds of memory that the caller knows, or asks about.
+
+use super::super::copies::Multiprocessors;
+use super::super::request::{Request, TransferError};
+use super::{Asked, Sides};
+use crate::committed::Committed;
+use crate::cuda::{MemoryKind, Stream};
+use dtc_compiler::plan::Direction;
+
+/// A committed type, and where the two sides of its calls lie. Made by [`Committed::between`].
+///
+/// # Example
+///
+/// ```
+/// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+/// use dtc_runtime::cuda::MemoryKind;
+/// let mut types = TypeBuilder::new();
+/// let int = types.named(Predefined::INT);
+/// let int = dtc_runtime::Engine::new().commit(&types.finish(int));
+/// let on_host = int.between(Some(MemoryKind::Pageable), Some(MemoryKind::Pageable));
+/// let (memory, mut packed) = (7i32, [0u8; 4]);
+/// // SAFETY: both sides are as long as the type, and on the host as promised.
+/// let written = unsafe { on_host.pack((&raw const memory).cast(), 1, 0, packed.as_mut_ptr(), 4)? };
+/// assert_eq!((written, i32::from_ne_bytes(packed)), (4, 7));
+/// # Ok::<(), dtc_runtime::TransferError>(())
+/// ```
+#[derive(Clone, Copy)]
+pub struct Between<'a> {
+    pub(super) committed: &'a Committed,
+    pub(super) sides: Sides,
+    multiprocessors: Multiprocessors,
+}
+
+impl Committed {
+    /// Calls on memory of kinds that the caller knows: where the elements lie, and where the packed bytes do. About a side
+    /// that is not given the driver is asked, once a call.
+    ///
+    /// ```
+    /// use dtc_runtime::{Committed, TransferError, cuda::MemoryKind};
+    /// /// Packs what lies on GPU 0 into memory that was registered with CUDA.
+    /// fn send(column: &Committed, matrix: *const u8, packed: &mut [u8]) -> Result<u64, TransferError> {
+    ///     let sides = column.between(Some(MemoryKind::Device(0)), Some(MemoryKind::Pinned));
+    ///     // SAFETY: the caller answers for the matrix and for the kinds.
+    ///     unsafe { sides.pack(matrix, 1, 0, packed.as_mut_ptr(), packed.len() as u64) }
+    /// }
+    /// ```
+    pub fn between(&self, memory: Option<MemoryKind>, packed: Option<MemoryKind>) -> Between<'_> {
+        Between { committed: self, sides: Sides { memory, packed }, multiprocessors: Multiprocessors::All }
+    }
+}
+
+impl Between<'_> {
+    /// The same calls with no more of the device's multiprocessors than that.
+    ///
+    /// See [`Multiprocessors`] for an example.
+    pub fn on(self, multiprocessors: Multiprocessors) -> Self {
+        Between { multiprocessors, ..self }
+    }
+
+    fn asked(
+        &self,
+        direction: Direction,
+        memory: *const u8,
+        packed: *const u8,
+        count: u64,
+        offset: u64,
+        max: u64,
+    ) -> Asked {
+        Asked { direction, memory, packed, count, offset, max, multiprocessors: self.multiprocessors }
+    }
+
+    /// Packs, and returns when the bytes are there: [`Committed::pack_any`].
+    ///
+    /// # Errors
+    ///
+    /// As for [`Committed::pack_any`].
+    ///
+    /// # Safety
+    ///
+    /// As for [`Committed::pack_raw`], and both sides lie where the caller said.
+    ///
+    /// See [`Between`] for an example.
+    pub unsafe fn pack(
+        &self,
+        source: *const u8,
+        count: u64,
+        offset: u64,
+        packed: *mut u8,
+        max: u64,
+    ) -> Result<u64, TransferError> {
+        let asked = self.asked(Direction::Pack, source, packed, count, offset, max);
+        // SAFETY: the caller's promise.
+        unsafe { self.committed.between_kinds(&asked, self.sides, true)?.wait() }
+    }
+
+    /// Unpacks, and returns when the bytes are there: [`Committed::unpack_any`].
+    ///
+    /// # Errors
+    ///
+    /// As for [`Committed::pack_any`].
+    ///
+    /// # Safety
+    ///
+    /// As for [`Committed::unpack_raw`], and both sides lie where the caller said.
+    ///
+    /// See [`Between`] for an example.
+    pub unsafe fn unpack(
+        &self,
+        packed: *const u8,
+        length: u64,
+        destination: *mut u8,
+        count: u64,
+        offset: u64,
+    ) -> Result<u64, TransferError> {
+        let asked = self.asked(Direction::Unpack, destination, packed, count, offset, length);
+        // SAFETY: the caller's promise.
+        unsafe { self.committed.between_kinds(&asked, self.sides, true)?.wait() }
+    }
+
+    /// Starts a pack: [`Committed::pack_start`].
+    ///
+    /// # Errors
+    ///
+    /// As for [`Committed::pack_any`].
+    ///
+    /// # Safety
+    ///
+    /// As for [`Between::pack`], until the request is done.
+    ///
+    /// See [`Between`] for an example.
+    pub unsafe fn start_pack(
+        &self,
+        source: *const u8,
+        count: u64,
+        offset: u64,
+        packed: *mut u8,
+        max: u64,
+    ) -> Result<Request, TransferError> {
+        let asked = self.asked(Direction::Pack, source, packed, count, offset, max);
+        // SAFETY: the caller's promise.
+        unsafe { self.committed.between_kinds(&asked, self.sides, false) }
+    }
+
+    /// Starts an unpack: [`Committed::unpack_start`].
+    ///
+    /// # Errors
+    ///
+    /// As for [`Committed::pack_any`].
+    ///
+    /// # Safety
+    ///
+    /// As for [`Between::unpack`], until the request is done.
+    ///
+    /// See [`Between`] for an example.
+    pub unsafe fn start_unpack(
+        &self,
+        packed: *const u8,
+        length: u64,
+        destination: *mut u8,
+        count: u64,
+        offset: u64,
+    ) -> Result<Request, TransferError> {
+        let asked = self.asked(Direction::Unpack, destination, packed, count, offset, length);
+        // SAFETY: the caller's promise.
+        unsafe { self.committed.between_kinds(&asked, self.sides, false) }
+    }
+
+    /// Enqueues a pack on a CUDA stream, whose device moves the bytes, and returns at once: [`Committed::pack_enqueue`], but
+    /// the other side may lie on another device or in host memory that the device reaches. That is checked, so it costs
+    /// a question about each side that was not given. May be captured into a graph.
+    ///
+    /// # Errors
+    ///
+    /// [`TransferError::OutOfReach`] when the device does not reach a side, which is so for pageable memory on most
+    /// machines; CUDA refuses.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Between::pack`], until the work is done.
+    ///
+    /// ```
+    /// use dtc_runtime::{Committed, TransferError, cuda::{MemoryKind, PinnedBuffer, Stream}};
+    /// fn send(column: &Committed, matrix: *const u8, packed: &PinnedBuffer, stream: &Stream) -> Result<u64, TransferError> {
+    ///     let sides = column.between(Some(MemoryKind::Device(0)), Some(MemoryKind::Pinned));
+    ///     // SAFETY: the caller answers for the matrix, and keeps the buffer until the stream was waited for.
+    ///     unsafe { sides.enqueue_pack(stream, matrix, 1, 0, packed.as_ptr(), packed.as_slice().len() as u64) }
+    /// }
+    /// ```
+    pub unsafe fn enqueue_pack(
+        &self,
+        stream: &Stream,
+        source: *const u8,
+        count: u64,
+        offset: u64,
+        packed: *mut u8,
+        max: u64,
+    ) -> Result<u64, TransferError> {
+        let asked = self.asked(Direction::Pack, source, packed, count, offset, max);
+        // SAFETY: the caller's promise.
+        unsafe { self.committed.enqueue_transfer(stream, &asked, self.sides) }
+    }
+
+    /// Enqueues an unpack on a CUDA stream; the counterpart of [`Between::enqueue_pack`].
+    ///
+    /// # Errors
+    ///
+    /// As for [`Between::enqueue_pack`].
+    ///
+    /// # Safety
+    ///
+    /// As for [`Between::unpack`], until the work is done.
+    ///
+    /// See [`Between::enqueue_pack`] for an example.
+    pub unsafe fn enqueue_unpack(
+        &self,
+        stream: &Stream,
+        packed: *const u8,
+        length: u64,
+        destination: *mut u8,
+        count: u64,
+        offset: u64,
+    ) -> Result<u64, TransferError> {
+        let asked = self.asked(Direction::Unpack, destination, packed, count, offset, length);
+        // SAFETY: the caller's promise.
+        unsafe { self.committed.enqueue_transfer(stream, &asked, self.sides) }
+    }
+}

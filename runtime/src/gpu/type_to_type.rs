@@ -1,0 +1,407 @@
+//! Copies from type to type, on devices.
+
+use super::copies::Multiprocessors;
+use super::kernel::{Kernel, Retired};
+use super::movers::Memory;
+use super::on_device::{GpuType, Grid, Move, launch};
+use super::passage::Passage;
+use super::request::TransferError;
+use super::{Gpu, Shared};
+use crate::committed::Committed;
+use crate::copy::Elements;
+use crate::cuda::{CudaError, Stream, graph};
+use crate::engine::Policy;
+use crate::worker::Job;
+use dtc_compiler::codegen::cuda::{self, COPY_ENTRY, GENERIC_COPY, Target};
+use dtc_compiler::plan::Direction;
+use dtc_compiler::plan::gpu::{Call, CopyCall, CopyVariant};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock, PoisonError, Weak};
+
+/// Kernels that are kept for each device.
+const KERNELS: usize = 64;
+
+/// Runs of a peer's memory from this length on, in bytes, are written over the link one by one. Shorter ones come packed, and
+/// are unpacked there.
+const LONG_RUN: u64 = 128;
+
+/// The kernel for copies between two types.
+pub(crate) struct CopySlot {
+    /// The types of source and target on this device.
+    types: [u64; 2],
+    variant: CopyVariant,
+    plans: [Weak<GpuType>; 2],
+    uses: Arc<AtomicU32>,
+    requested: AtomicBool,
+    /// The kernel, or nothing if it cannot be compiled.
+    kernel: OnceLock<Option<Arc<Kernel>>>,
+}
+
+/// A copy between elements that begin where their memory does.
+struct Asked {
+    source: Elements<*const u8>,
+    target: Elements<*mut u8>,
+    bytes: u64,
+}
+
+impl Asked {
+    fn new(source: Elements<*const u8>, target: Elements<*mut u8>, bytes: u64) -> Asked {
+        let source = Elements { memory: source.memory.wrapping_add(source.origin), origin: 0, ..source };
+        let target = Elements { memory: target.memory.wrapping_add(target.origin), origin: 0, ..target };
+        Asked { source, target, bytes }
+    }
+
+    /// As plans see it.
+    fn call(&self) -> CopyCall {
+        CopyCall {
+            source: self.source.memory as u64,
+            source_first: self.source.offset,
+            target: self.target.memory as u64,
+            target_first: self.target.offset,
+            bytes: self.bytes,
+        }
+    }
+
+    /// Packs a part of the source to an address.
+    fn pack(&self, at: u64, bytes: u64, packed: u64) -> Move {
+        let Elements { memory, count, offset, .. } = self.source;
+        Move {
+            direction: Direction::Pack,
+            memory: memory as u64,
+            packed,
+            count,
+            first: offset + at,
+            bytes,
+            multiprocessors: Multiprocessors::All,
+        }
+    }
+
+    /// Unpacks a part of the target from an address.
+    fn unpack(&self, at: u64, bytes: u64, packed: u64) -> Move {
+        let Elements { memory, count, offset, .. } = self.target;
+        Move {
+            direction: Direction::Unpack,
+            memory: memory as u64,
+            packed,
+            count,
+            first: offset + at,
+            bytes,
+            multiprocessors: Multiprocessors::All,
+        }
+    }
+}
+
+impl Committed {
+    /// Enqueues a copy from elements of this type to elements of another one on a CUDA stream, as one launch and without a
+    /// buffer between, and returns at once: [`Committed::copy_raw`] on a device. Returns how many bytes will be moved. May be
+    /// captured into a graph, which then keeps what the kernel needs.
+    ///
+    /// # Errors
+    ///
+    /// CUDA refuses.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Committed::copy_raw`], for the device of the stream and until the work is done.
+    ///
+    /// ```
+    /// # use dtc_runtime::{Committed, Elements, cuda::{CudaError, DeviceBuffer, Stream}};
+    /// # fn transpose(rows: &Committed, columns: &Committed, from: &DeviceBuffer, to: &DeviceBuffer, stream: &Stream) -> Result<u64, CudaError> {
+    /// let source = Elements { memory: from.address() as *const u8, origin: 0, count: 1, offset: 0 };
+    /// let target = Elements { memory: to.address() as *mut u8, origin: 0, count: 1, offset: 0 };
+    /// // SAFETY: the buffers are on the device of the stream, large enough, and live until the stream was waited for.
+    /// unsafe { rows.copy_enqueue(stream, source, columns, target, u64::MAX) }
+    /// # }
+    /// ```
+    pub unsafe fn copy_enqueue(
+        &self,
+        stream: &Stream,
+        source: Elements<*const u8>,
+        to: &Committed,
+        destination: Elements<*mut u8>,
+        bytes: u64,
+    ) -> Result<u64, CudaError> {
+        let bytes = self.length_of_copy(&source, to, &destination, bytes);
+        if bytes > 0 {
+            let gpu = self.engine().gpu(stream.device().info().ordinal)?;
+            // SAFETY: the caller's promise.
+            unsafe { self.copy_on(&gpu, stream, to, &Asked::new(source, destination, bytes))? };
+        }
+        Ok(bytes)
+    }
+
+    /// Copies elements between memory of any kind, asking CUDA what it is, and returns when the bytes are there:
+    /// [`Committed::copy_raw`] anywhere. On a device it is ordered after what was enqueued on the legacy default stream.
+    ///
+    /// Between devices that reach each other, runs of the destination of 128 bytes and more are written where they belong by the
+    /// device of the source; shorter ones are packed into a small buffer on the other device and unpacked there. Everything
+    /// else goes through pinned memory, chunk by chunk.
+    ///
+    /// # Errors
+    ///
+    /// [`TransferError::Address`] when a side is null; CUDA refuses.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Committed::copy_raw`].
+    ///
+    /// ```
+    /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+    /// use dtc_runtime::Elements;
+    /// let mut types = TypeBuilder::new();
+    /// let int = types.named(Predefined::INT);
+    /// let int = dtc_runtime::Engine::new().commit(&types.finish(int));
+    /// let (one, mut other) = (7i32, 0i32);
+    /// let source = Elements { memory: (&raw const one).cast::<u8>(), origin: 0, count: 1, offset: 0 };
+    /// let destination = Elements { memory: (&raw mut other).cast::<u8>(), origin: 0, count: 1, offset: 0 };
+    /// // SAFETY: both sides are as long as the type.
+    /// let moved = unsafe { int.copy_any(source, &int, destination, 4)? };
+    /// assert_eq!((moved, other), (4, 7));
+    /// # Ok::<(), dtc_runtime::TransferError>(())
+    /// ```
+    pub unsafe fn copy_any(
+        &self,
+        source: Elements<*const u8>,
+        to: &Committed,
+        destination: Elements<*mut u8>,
+        bytes: u64,
+    ) -> Result<u64, TransferError> {
+        let bytes = self.length_of_copy(&source, to, &destination, bytes);
+        if bytes == 0 {
+            return Ok(0);
+        }
+        let read = self.memory_of("source", source.memory.wrapping_add(source.origin))?;
+        let written = to.memory_of("destination", destination.memory.wrapping_add(destination.origin))?;
+        let asked = Asked::new(source, destination, bytes);
+        match Memory::movers(read, written) {
+            (None, None) => {
+                // SAFETY: the caller's promise; both sides are the processor's to use.
+                return Ok(unsafe { self.copy_raw(source, to, destination, bytes) });
+            }
+            (Some(one), Some(other)) if one == other => {
+                let gpu = self.engine().gpu(one)?;
+                // SAFETY: the caller's promise; the device reaches both sides.
+                unsafe { self.copy_on(&gpu, &gpu.shared.stream, to, &asked)? };
+                gpu.shared.stream.synchronize()?;
+            }
+            (from, into) => {
+                let gpu = |ordinal: Option<u32>| ordinal.map(|ordinal| self.engine().gpu(ordinal)).transpose();
+                let (from, into) = (gpu(from)?, gpu(into)?);
+                if let (Some(from), Some(into)) = (&from, &into)
+                    && from.shared.reaches(into.device())
+                {
+                    // SAFETY: the caller's promise; the device of the source reaches that of the destination.
+                    unsafe { self.copy_to_peer(from, into, to, &asked)? };
+                } else {
+                    // SAFETY: the caller's promise.
+                    unsafe { self.copy_through(from.as_ref(), into.as_ref(), to, &asked, false)? };
+                }
+            }
+        }
+        Ok(bytes)
+    }
+
+    fn length_of_copy(
+        &self,
+        source: &Elements<*const u8>,
+        to: &Committed,
+        destination: &Elements<*mut u8>,
+        bytes: u64,
+    ) -> u64 {
+        to.length(destination.count, destination.offset, self.length(source.count, source.offset, bytes))
+    }
+
+    /// # Safety
+    ///
+    /// As for [`Committed::copy_enqueue`].
+    unsafe fn copy_on(&self, gpu: &Gpu, stream: &Stream, to: &Committed, asked: &Asked) -> Result<(), CudaError> {
+        // SAFETY: the caller's promise.
+        unsafe { self.on_device(gpu).copy(stream, to.on_device(gpu), asked) }
+    }
+
+    /// Copies to memory of another device, and waits.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Committed::copy_any`]; the first device has the source and reaches the destination, on the second.
+    unsafe fn copy_to_peer(&self, from: &Gpu, into: &Gpu, to: &Committed, asked: &Asked) -> Result<(), CudaError> {
+        // After what the other device was given, too.
+        let event = into.shared.event()?;
+        event.record(&into.shared.stream)?;
+        from.shared.stream.wait_event(&event)?;
+        into.shared.give_back(event);
+        let layout = to.layout();
+        let run = layout.size() / layout.measure(layout.root().node).runs.max(1);
+        if run >= LONG_RUN || to.on_device(into).plan.is_contiguous() {
+            // SAFETY: the caller's promise.
+            unsafe { self.copy_on(from, &from.shared.stream, to, asked)? };
+            return from.shared.stream.synchronize();
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.copy_through(Some(from), Some(into), to, asked, true) }
+    }
+
+    /// Copies through packed bytes, chunk by chunk, and waits. The processor moves what no device is given for.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Committed::copy_any`]; each mover reaches its side and the buffers.
+    unsafe fn copy_through(
+        &self,
+        from: Option<&Gpu>,
+        into: Option<&Gpu>,
+        to: &Committed,
+        asked: &Asked,
+        on_device: bool,
+    ) -> Result<(), CudaError> {
+        let passage = Passage { from, to: into, bytes: asked.bytes, granule: 16 };
+        passage.run(
+            on_device,
+            |at, bytes, slot| {
+                let Some(gpu) = from else {
+                    let Elements { memory, count, offset, .. } = asked.source;
+                    // SAFETY: the caller's promise; the buffer is as long as a chunk, and free.
+                    unsafe { self.pack_raw(memory, count, offset + at, slot.host, bytes) };
+                    return Ok(());
+                };
+                // SAFETY: as above.
+                unsafe { self.on_device(gpu).launch(&gpu.shared.stream, &asked.pack(at, bytes, slot.address)) }
+            },
+            |at, bytes, slot| {
+                let Some(gpu) = into else {
+                    let Elements { memory, count, offset, .. } = asked.target;
+                    // SAFETY: the caller's promise; the buffer holds the chunk.
+                    unsafe { to.unpack_raw(slot.host, bytes, memory, count, offset + at) };
+                    return Ok(());
+                };
+                // SAFETY: as above.
+                unsafe { to.on_device(gpu).launch(&gpu.shared.stream, &asked.unpack(at, bytes, slot.address)) }
+            },
+        )
+    }
+}
+
+impl GpuType {
+    /// Enqueues a copy to elements of another type, as one kernel or one copy.
+    ///
+    /// # Safety
+    ///
+    /// The device can read the source and write the destination, which do not overlap, until the work is done.
+    unsafe fn copy(self: &Arc<GpuType>, stream: &Stream, to: &Arc<GpuType>, asked: &Asked) -> Result<(), CudaError> {
+        let copy = asked.call();
+        let CopyCall { source, source_first, target, target_first, bytes } = copy;
+        if to.plan.is_contiguous() {
+            let packed = target.wrapping_add(to.origin as u64).wrapping_add(target_first);
+            // SAFETY: the caller's promise.
+            return unsafe { self.launch(stream, &asked.pack(0, bytes, packed)) };
+        }
+        if self.plan.is_contiguous() {
+            let packed = source.wrapping_add(self.origin as u64).wrapping_add(source_first);
+            // SAFETY: the caller's promise.
+            return unsafe { to.launch(stream, &asked.unpack(0, bytes, packed)) };
+        }
+        let call = Call { memory: source, packed: target, first: source_first, bytes };
+        let bounds = self.bounds(asked.source.count);
+        let mut last = Target { low: bounds.low, high: bounds.high, first: target_first, ..Target::default() };
+        if let Some(variant) = CopyVariant::serving(&self.plan, &to.plan, &copy)
+            && let Some(blocks) = variant.blocks(bytes)
+        {
+            let slot = self.gpu.copy_slot(self, to, variant);
+            if let Some(kernel) = slot.serving(&self.gpu) {
+                graph::keep_in_graph(stream, kernel)?;
+                let tables = kernel.tables.as_ref().map_or(0, |tables| tables.address());
+                let last = (&raw mut last).cast();
+                // SAFETY: the caller's promise; the kernel ends in a target.
+                return unsafe {
+                    launch(&kernel.function, stream, &call, tables, Grid::all(blocks, variant.threads()), last)
+                };
+            }
+        }
+        let blocks = GENERIC_COPY.blocks(bytes).ok_or(CudaError::GridTooLarge { bytes })?;
+        let (program, other) = (self.batch_program()?, to.batch_program()?);
+        let generic = self.gpu.generic()?;
+        graph::keep_in_graph(stream, generic)?;
+        graph::keep_in_graph(stream, program)?;
+        graph::keep_in_graph(stream, other)?;
+        last.tables = other.tables;
+        last.programs = [program.program.address(), other.program.address()];
+        let (grid, last) = (Grid::all(blocks, GENERIC_COPY.threads()), (&raw mut last).cast());
+        // SAFETY: the caller's promise; the kernel ends in a target.
+        unsafe { launch(generic.copy(), stream, &call, program.tables, grid, last) }
+    }
+}
+
+impl Shared {
+    /// The slot of the kernel for two types.
+    fn copy_slot(self: &Arc<Shared>, from: &Arc<GpuType>, to: &Arc<GpuType>, variant: CopyVariant) -> Arc<CopySlot> {
+        let types = [from.id, to.id];
+        let mut known = self.copies.lock().unwrap_or_else(PoisonError::into_inner);
+        let slot = match known.iter().position(|slot| slot.types == types && slot.variant == variant) {
+            Some(at) => known.remove(at),
+            None => Arc::new(CopySlot {
+                types,
+                variant,
+                plans: [Arc::downgrade(from), Arc::downgrade(to)],
+                uses: Arc::default(),
+                requested: AtomicBool::new(false),
+                kernel: OnceLock::new(),
+            }),
+        };
+        known.insert(0, slot.clone());
+        let kept = KERNELS.min(known.len());
+        let forgotten = known.split_off(kept);
+        drop(known);
+        for slot in forgotten {
+            if let Some(Some(kernel)) = slot.kernel.get() {
+                self.retire(Retired::Kernel(kernel.clone()));
+            }
+        }
+        slot
+    }
+}
+
+impl CopySlot {
+    /// The kernel if it is there; asks for it if it should be compiled.
+    fn serving(self: &Arc<CopySlot>, gpu: &Arc<Shared>) -> Option<&Arc<Kernel>> {
+        if let Some(kernel) = self.kernel.get() {
+            return kernel.as_ref();
+        }
+        let uses = self.uses.fetch_add(1, Ordering::Relaxed);
+        match gpu.policy {
+            Policy::Off => {}
+            Policy::Lazy(due) if uses < due => {}
+            Policy::Background | Policy::Lazy(_) => {
+                if !self.requested.swap(true, Ordering::Relaxed) {
+                    let job = Job::Copy(Arc::downgrade(gpu), self.clone(), self.uses.clone());
+                    gpu.queue.push(job, gpu.background_thread);
+                }
+            }
+            Policy::Eager | Policy::Always => {
+                self.compile(gpu);
+                return self.kernel.get()?.as_ref();
+            }
+        }
+        None
+    }
+
+    /// Compiles the kernel, if that was not tried.
+    pub(crate) fn compile(&self, gpu: &Shared) {
+        if self.kernel.get().is_none() {
+            let kernel = self.load(gpu).unwrap_or_else(|error| {
+                gpu.note(error);
+                None
+            });
+            // Another thread may have been faster; its kernel is as good.
+            let _ = self.kernel.set(kernel);
+        }
+    }
+
+    /// The kernel; nothing if one of the types is gone, which then cannot come again.
+    fn load(&self, gpu: &Shared) -> Result<Option<Arc<Kernel>>, CudaError> {
+        let [Some(from), Some(to)] = self.plans.each_ref().map(Weak::upgrade) else { return Ok(None) };
+        let program = cuda::copy(&from.plan, &to.plan, &self.variant)?;
+        let mut functions = gpu.functions(&program.source, &[COPY_ENTRY])?;
+        let tables = gpu.upload(&program.tables)?.map(Arc::new);
+        Ok(functions.pop().map(|function| Arc::new(Kernel { function, tables })))
+    }
+}

@@ -1,0 +1,191 @@
+//! Unpacks with an operation and copies from type to type: what is compiled when, and what is refused.
+
+use crate::child::Stub::{Absent, Built};
+use crate::child::{calls, in_child, let_launches_return};
+use crate::{Buffers, builder, listed, rows};
+use dtc_compiler::operation::{Element, Operation, Reduction};
+use dtc_runtime::cuda::CudaError;
+use dtc_runtime::{AccumulateError, Committed, Elements, Engine, Policy, TransferError};
+use std::time::Duration;
+
+fn sum(element: Element) -> Reduction {
+    Reduction::new(Operation::Sum, element).unwrap()
+}
+
+/// Enqueues an unpack of one element with an operation.
+fn accumulate(
+    buffers: &Buffers,
+    committed: &Committed,
+    reduction: Reduction,
+    bytes: u64,
+) -> Result<u64, TransferError> {
+    let (packed, memory) = (buffers.packed.address() as *const u8, buffers.memory.address() as *mut u8);
+    // SAFETY: both buffers are long enough.
+    unsafe { committed.accumulate_enqueue(&buffers.stream, reduction, packed, bytes, memory, 1, 0) }
+}
+
+/// Enqueues a copy of one element.
+fn copy(buffers: &Buffers, from: &Committed, to: &Committed) -> Result<u64, CudaError> {
+    let source = Elements { memory: buffers.memory.address() as *const u8, origin: 0, count: 1, offset: 0 };
+    let target = Elements { memory: buffers.packed.address() as *mut u8, origin: 0, count: 1, offset: 0 };
+    // SAFETY: both buffers are long enough.
+    unsafe { from.copy_enqueue(&buffers.stream, source, to, target, u64::MAX) }
+}
+
+/// Loads of code that something causes.
+fn loads(cause: impl FnOnce()) -> std::ffi::c_long {
+    let before = calls("cuModuleLoadDataEx");
+    cause();
+    calls("cuModuleLoadDataEx") - before
+}
+
+fn of(engine: &Engine) -> (Committed, Committed, u64) {
+    let (listed, rows) = (engine.commit(&listed(0)), engine.commit(&rows()));
+    let bytes = listed.packed_size(1).unwrap().min(rows.packed_size(1).unwrap());
+    (listed, rows, bytes)
+}
+
+in_child! {
+    fn kernels_for_operations_come_in_the_background(driver: Built(&["STUB_ANY_CODE"]), nvrtc: Built(&[])) {
+        let engine = builder(Policy::Background).build();
+        let gpu = engine.gpu(0).unwrap();
+        let (listed, rows, bytes) = of(&engine);
+        listed.prepare(&gpu).unwrap();
+        rows.prepare(&gpu).unwrap();
+        engine.compile_pending(Duration::MAX);
+        let buffers = Buffers::new(&gpu);
+        accumulate(&buffers, &rows, sum(Element::I32), 400).unwrap();
+        assert_eq!(copy(&buffers, &listed, &rows), Ok(bytes));
+        // The second time asks for nothing more.
+        accumulate(&buffers, &rows, sum(Element::I32), 400).unwrap();
+        copy(&buffers, &listed, &rows).unwrap();
+        assert!(engine.compile_pending(Duration::ZERO) > 0);
+        assert_eq!(engine.compile_pending(Duration::MAX), 0);
+        let again = loads(|| {
+            accumulate(&buffers, &rows, sum(Element::I32), 400).unwrap();
+            copy(&buffers, &listed, &rows).unwrap();
+            assert_eq!(engine.compile_pending(Duration::MAX), 0);
+        });
+        assert_eq!((again, gpu.problem()), (0, None));
+        // Another operation is another kernel, and so is the way back.
+        accumulate(&buffers, &rows, Reduction::new(Operation::Max, Element::I32).unwrap(), 400).unwrap();
+        copy(&buffers, &rows, &listed).unwrap();
+        assert_eq!(engine.compile_pending(Duration::ZERO), 1);
+    }
+
+    fn without_nvrtc_operations_stay_generic(driver: Built(&["STUB_ANY_CODE"]), nvrtc: Absent) {
+        for policy in [Policy::Off, Policy::Always, Policy::Lazy(1)] {
+            let engine = builder(policy).build();
+            let gpu = engine.gpu(0).unwrap();
+            let (listed, rows, bytes) = of(&engine);
+            let buffers = Buffers::new(&gpu);
+            for _ in 0..3 {
+                assert_eq!(accumulate(&buffers, &listed, sum(Element::I32), 40), Ok(40));
+                assert_eq!(copy(&buffers, &listed, &rows), Ok(bytes));
+                engine.compile_pending(Duration::MAX);
+            }
+            assert_eq!(gpu.problem().is_some(), policy != Policy::Off);
+        }
+    }
+
+    fn reductions_that_do_not_fit_are_refused(driver: Built(&["STUB_ANY_CODE"]), nvrtc: Absent) {
+        let engine = builder(Policy::Off).build();
+        let gpu = engine.gpu(0).unwrap();
+        let (_, rows, _) = of(&engine);
+        let buffers = Buffers::new(&gpu);
+        let refused = |reduction, bytes| match accumulate(&buffers, &rows, reduction, bytes).unwrap_err() {
+            TransferError::Accumulate(error) => error,
+            error => panic!("{error}"),
+        };
+        assert!(matches!(refused(sum(Element::I32), 7), AccumulateError::Multiple { field: "length", found: 7, .. }));
+        assert_eq!(refused(sum(Element::F32), 8), AccumulateError::Elements(Element::F32));
+        let mut types = dtc_compiler::datatype::TypeBuilder::new();
+        let long = types.named(dtc_compiler::datatype::Predefined::LONG_DOUBLE);
+        let long = engine.commit(&types.finish(long));
+        let error = accumulate(&buffers, &long, sum(Element::F80), 16).unwrap_err();
+        assert_eq!(error, AccumulateError::Unsupported(sum(Element::F80)).into());
+        assert_eq!(accumulate(&buffers, &long, Reduction::new(Operation::Replace, Element::F80).unwrap(), 16), Ok(16));
+    }
+
+    fn launches_of_operations_that_fail(driver: Built(&["STUB_ANY_CODE"]), nvrtc: Built(&[])) {
+        for policy in [Policy::Off, Policy::Always] {
+            let engine = builder(policy).build();
+            let gpu = engine.gpu(0).unwrap();
+            let (listed, rows, bytes) = of(&engine);
+            let buffers = Buffers::new(&gpu);
+            let (memory, packed) = (buffers.memory.address(), buffers.packed.address());
+            let elements = |address: u64| Elements { memory: address as *mut u8, origin: 0, count: 1, offset: 0 };
+            let source = |address: u64| Elements { memory: address as *const u8, origin: 0, count: 1, offset: 0 };
+            let mut host = vec![0u8; 1 << 14];
+            // SAFETY: all buffers are long enough, in all of these.
+            let mut any = || unsafe {
+                let host = host.as_mut_ptr();
+                [
+                    listed.copy_any(source(memory), &rows, elements(packed), u64::MAX),
+                    listed.copy_any(source(memory), &rows, elements(host as u64), u64::MAX),
+                    listed.copy_any(source(host as u64), &rows, elements(packed), u64::MAX),
+                    rows.accumulate_any(sum(Element::I32), host, 40, memory as *mut u8, 1, 0).map(|read| read + bytes - 40),
+                    rows.accumulate_any(sum(Element::I32), packed as *const u8, 40, memory as *mut u8, 1, 0).map(|read| read + bytes - 40),
+                ]
+            };
+            assert!(any().iter().all(|moved| *moved == Ok(bytes)));
+            let_launches_return(719);
+            for moved in any() {
+                assert!(matches!(&moved, Err(TransferError::Cuda(error)) if error.code() == Some(719)), "{moved:?}");
+            }
+            let_launches_return(0);
+            assert!(any().iter().all(|moved| *moved == Ok(bytes)));
+        }
+    }
+
+    fn sides_that_lie_nowhere(driver: Built(&["STUB_ANY_CODE"]), nvrtc: Absent) {
+        let engine = builder(Policy::Off).build();
+        let gpu = engine.gpu(0).unwrap();
+        let (_, rows, _) = of(&engine);
+        let buffers = Buffers::new(&gpu);
+        let (there, null) = (buffers.memory.address() as *mut u8, std::ptr::null_mut::<u8>());
+        let elements = |memory: *mut u8| Elements { memory, origin: 0, count: 1, offset: 0 };
+        let source = |memory: *mut u8| Elements { memory: memory.cast_const(), origin: 0, count: 1, offset: 0 };
+        // SAFETY: nothing is read or written.
+        let errors = unsafe {
+            [
+                rows.copy_any(source(null), &rows, elements(there), 8).unwrap_err(),
+                rows.copy_any(source(there), &rows, elements(null), 8).unwrap_err(),
+                rows.accumulate_any(sum(Element::I32), there, 8, null, 1, 0).unwrap_err(),
+                rows.accumulate_any(sum(Element::I32), null, 8, there, 1, 0).unwrap_err(),
+            ]
+        };
+        for (error, side) in errors.into_iter().zip(["source", "destination", "memory", "packed bytes"]) {
+            assert_eq!(error, TransferError::Address { side, address: 0 });
+        }
+    }
+
+    fn copies_between_devices(driver: Built(&["STUB_ANY_CODE"]), nvrtc: Absent) {
+        let engine = builder(Policy::Off).build();
+        let (one, other) = (engine.gpu(0).unwrap(), engine.gpu(1).unwrap());
+        let (listed, rows, bytes) = of(&engine);
+        let (from, to) = (Buffers::new(&one), Buffers::new(&other));
+        let source = Elements { memory: from.memory.address() as *const u8, origin: 0, count: 1, offset: 0 };
+        let target = Elements { memory: to.memory.address() as *mut u8, origin: 0, count: 1, offset: 0 };
+        // SAFETY: both buffers are long enough.
+        let copy = || unsafe { listed.copy_any(source, &rows, target, u64::MAX) };
+        let launches = |copy: &dyn Fn() -> Result<u64, TransferError>| {
+            let before = calls("cuLaunchKernel");
+            assert_eq!(copy(), Ok(bytes));
+            calls("cuLaunchKernel") - before
+        };
+        // Short runs are packed into a buffer of the other device and unpacked there.
+        assert_eq!(launches(&copy), 2);
+        let allocated = calls("cuMemAlloc_v2");
+        assert_eq!(launches(&copy), 2);
+        assert_eq!(calls("cuMemAlloc_v2"), allocated);
+        // Long ones are written where they belong.
+        let mut types = dtc_compiler::datatype::TypeBuilder::new();
+        let byte = types.named(dtc_compiler::datatype::Predefined::BYTE);
+        let long = types.vector(3, 200, 300, byte).unwrap();
+        let long = engine.commit(&types.finish(long));
+        // SAFETY: both buffers are long enough.
+        let direct = || unsafe { listed.copy_any(source, &long, target, bytes) };
+        assert_eq!(launches(&direct), 1);
+    }
+}

@@ -1,0 +1,387 @@
+//! Transfers between memory of all kinds: every pair, packs and unpacks, several layouts, whole and in fragments, waited for,
+//! tested and dropped.
+
+use crate::OnTier;
+use crate::buffers::{POISON, expect_equal, random_bytes};
+use crate::harness::{Fault, Outcome, Tests, expect, text};
+use crate::types;
+use dtc_compiler::datatype::{Datatype, Predefined, TypeBuilder};
+use dtc_runtime::cuda::{CaptureMode, Device, DeviceBuffer, MemoryKind, PinnedBuffer, Stream};
+use dtc_runtime::{Committed, TransferError};
+
+/// Kinds in the order of the table; the second device last, which may not be there.
+const KINDS: [MemoryKind; 5] =
+    [MemoryKind::Pageable, MemoryKind::Pinned, MemoryKind::Managed, MemoryKind::Device(0), MemoryKind::Device(1)];
+
+pub fn add(tests: &mut Tests, on: &OnTier) {
+    for memory in KINDS {
+        for packed in KINDS {
+            let on = on.clone();
+            let needs_two = [memory, packed].contains(&MemoryKind::Device(1));
+            tests.add(format!("{}: transfers: {memory}, packed bytes in {packed}", on.name), move || {
+                if needs_two && Device::count().map_err(text)? < 2 {
+                    return Err(Fault::Skipped("there is one GPU".to_owned()));
+                }
+                pair(&on, memory, packed)
+            });
+        }
+    }
+    let add = |tests: &mut Tests, name: &str, test: fn(&OnTier) -> Outcome| {
+        let on = on.clone();
+        tests.add(format!("{}: transfers: {name}", on.name), move || test(&on));
+    };
+    add(tests, "one type in several kinds of memory", several_kinds);
+    add(tests, "from many threads", from_threads);
+    add(tests, "many requests at once", many_requests);
+    add(tests, "behind a blocking stream's work", ordered);
+    add(tests, "captured", captured);
+}
+
+/// Memory of any kind.
+enum Memory {
+    Pageable(Vec<u8>),
+    Pinned(PinnedBuffer),
+    Driver(DeviceBuffer),
+}
+
+impl Memory {
+    fn holding(kind: MemoryKind, bytes: &[u8]) -> Result<Memory, String> {
+        let filled = |buffer: Result<DeviceBuffer, _>| {
+            let mut buffer = buffer.map_err(text)?;
+            buffer.write(0, bytes).map_err(text)?;
+            Ok(Memory::Driver(buffer))
+        };
+        let device = |ordinal| Device::get(ordinal).map_err(text);
+        match kind {
+            MemoryKind::Pageable => Ok(Memory::Pageable(bytes.to_vec())),
+            MemoryKind::Pinned => {
+                let mut buffer = PinnedBuffer::new(&device(0)?, bytes.len()).map_err(text)?;
+                buffer.as_mut_slice().copy_from_slice(bytes);
+                Ok(Memory::Pinned(buffer))
+            }
+            MemoryKind::Managed => filled(DeviceBuffer::managed(&device(0)?, bytes.len())),
+            MemoryKind::Device(ordinal) => filled(DeviceBuffer::new(&device(ordinal)?, bytes.len())),
+        }
+    }
+
+    fn at(&mut self, offset: usize) -> *mut u8 {
+        let base = match self {
+            Memory::Pageable(bytes) => bytes.as_mut_ptr(),
+            Memory::Pinned(buffer) => buffer.as_ptr(),
+            Memory::Driver(buffer) => buffer.address() as *mut u8,
+        };
+        base.wrapping_add(offset)
+    }
+
+    fn read(&self) -> Result<Vec<u8>, String> {
+        match self {
+            Memory::Pageable(bytes) => Ok(bytes.clone()),
+            Memory::Pinned(buffer) => Ok(buffer.as_slice().to_vec()),
+            Memory::Driver(buffer) => {
+                let mut bytes = vec![0; buffer.len()];
+                buffer.read(0, &mut bytes).map_err(text)?;
+                Ok(bytes)
+            }
+        }
+    }
+}
+
+/// Small layouts of every sort.
+fn layouts() -> Result<Vec<(&'static str, Datatype)>, String> {
+    let mut layouts = types::families(40_000)?;
+    layouts.retain(|(name, _)| !["rows of 1,000 bytes", "complex numbers"].contains(name));
+    Ok(layouts)
+}
+
+/// Layouts that take several rounds of the buffers that transfers go through.
+fn large_layouts() -> Result<[(&'static str, Datatype); 2], String> {
+    let mut types = TypeBuilder::new();
+    let int = types.named(Predefined::INT);
+    let vector = types.vector(1_000_003, 1, 2, int).map_err(text)?;
+    let ints = types.finish(vector);
+    let mut types = TypeBuilder::new();
+    let byte = types.named(Predefined::BYTE);
+    let contiguous = types.contiguous(13_000_001, byte).map_err(text)?;
+    Ok([("four megabytes of ints", ints), ("contiguous", types.finish(contiguous))])
+}
+
+const FORMS: [Form; 5] = [Form::Blocking, Form::Waited, Form::Tested, Form::Dropped, Form::Known];
+
+fn pair(on: &OnTier, memory: MemoryKind, packed: MemoryKind) -> Outcome {
+    let mut number = 0;
+    for (name, datatype) in layouts()? {
+        let committed = on.engine.commit(&datatype);
+        let case = Case::new(&committed, number)?;
+        let total = case.expected.len();
+        let wholes = [(0, total, 0), (0, total, 1)];
+        let pieces = [(1, 1, 0), ((total / 3) | 1, total / 2, 3), (total - 5000, 5000, 16), (8, total - 16, 8)];
+        for (from, length, skew) in wholes.into_iter().chain(pieces) {
+            // Every layout meets every form, with one range or another.
+            let form = FORMS[number as usize % FORMS.len()];
+            let moved = case.there_and_back(&committed, memory, packed, from, length, skew, form);
+            moved.map_err(|fault| format!("{name}: {fault}"))?;
+            number += 1;
+        }
+    }
+    for (name, datatype) in large_layouts()? {
+        let committed = on.engine.commit(&datatype);
+        let case = Case::new(&committed, number)?;
+        let total = case.expected.len();
+        for (from, form) in [(0, Form::Tested), (12_345, Form::Blocking)] {
+            let moved = case.there_and_back(&committed, memory, packed, from, total - from, 0, form);
+            moved.map_err(|fault| format!("{name}: {fault}"))?;
+        }
+    }
+    Ok(())
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Form {
+    Blocking,
+    Waited,
+    Tested,
+    Dropped,
+    /// Blocking, with kinds that the caller tells.
+    Known,
+}
+
+/// One element in host memory, and what the CPU packs of it.
+struct Case {
+    host: Vec<u8>,
+    origin: usize,
+    expected: Vec<u8>,
+}
+
+impl Case {
+    fn new(committed: &Committed, seed: u64) -> Result<Case, String> {
+        let (low, high) = committed.span(1).ok_or("the type has no bytes")?;
+        let origin = usize::try_from(-low.min(0)).map_err(text)?;
+        let host = random_bytes(origin + usize::try_from(high.max(0)).map_err(text)?, seed);
+        let mut expected = vec![0; committed.packed_size(1).map_err(text)? as usize];
+        committed.pack(&host, origin, 1, 0, &mut expected).map_err(text)?;
+        Ok(Case { host, origin, expected })
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "all that a call can differ in")]
+    fn there_and_back(
+        &self,
+        committed: &Committed,
+        memory_kind: MemoryKind,
+        packed_kind: MemoryKind,
+        from: usize,
+        length: usize,
+        skew: usize,
+        form: Form,
+    ) -> Result<(), String> {
+        let what = |direction| format!("{direction} of {length} bytes from {from}, skewed by {skew}, {form:?}");
+        let known = form == Form::Known;
+        let sides = committed.between(known.then_some(memory_kind), known.then_some(packed_kind));
+        let mut memory = Memory::holding(memory_kind, &self.host)?;
+        let mut packed = Memory::holding(packed_kind, &vec![POISON; skew + length + 7])?;
+        let (offset, max) = (from as u64, length as u64);
+        let (base, target) = (memory.at(self.origin), packed.at(skew));
+        // SAFETY: both buffers are long enough, of these kinds, and live until the work is done.
+        let moved = unsafe {
+            match form {
+                Form::Blocking | Form::Known => sides.pack(base, 1, offset, target, max),
+                _ => end(form, sides.start_pack(base, 1, offset, target, max)),
+            }
+        };
+        let moved = moved.map_err(|error| format!("{}: {error}", what("pack")))?;
+        if form == Form::Dropped {
+            synchronize_all()?;
+        } else {
+            expect(moved == max, || format!("{}: {moved} bytes were moved", what("pack")))?;
+        }
+        let mut wanted = vec![POISON; skew + length + 7];
+        wanted[skew..skew + length].copy_from_slice(&self.expected[from..from + length]);
+        expect_equal(&what("pack"), &packed.read()?, &wanted)?;
+
+        let mut back = Memory::holding(memory_kind, &vec![POISON; self.host.len()])?;
+        let base = back.at(self.origin);
+        // SAFETY: as above.
+        let moved = unsafe {
+            match form {
+                Form::Blocking | Form::Known => sides.unpack(target, max, base, 1, offset),
+                _ => end(form, sides.start_unpack(target, max, base, 1, offset)),
+            }
+        };
+        let moved = moved.map_err(|error| format!("{}: {error}", what("unpack")))?;
+        if form == Form::Dropped {
+            synchronize_all()?;
+        } else {
+            expect(moved == max, || format!("{}: {moved} bytes were moved", what("unpack")))?;
+        }
+        let mut wanted = vec![POISON; self.host.len()];
+        let fragment = &self.expected[from..from + length];
+        committed.unpack(fragment, offset, &mut wanted, self.origin, 1).map_err(text)?;
+        expect_equal(&what("unpack"), &back.read()?, &wanted)
+    }
+}
+
+fn end(form: Form, request: Result<dtc_runtime::Request, TransferError>) -> Result<u64, TransferError> {
+    let mut request = request?;
+    match form {
+        Form::Dropped => return Ok(0),
+        Form::Tested => while !request.test()? {},
+        _ => {}
+    }
+    request.wait()
+}
+
+fn synchronize_all() -> Result<(), String> {
+    for ordinal in 0..Device::count().map_err(text)? {
+        Device::get(ordinal).and_then(|device| device.synchronize()).map_err(text)?;
+    }
+    Ok(())
+}
+
+/// Blocks of one type lie in memory of every kind there is, in an order that goes back and forth.
+fn several_kinds(on: &OnTier) -> Outcome {
+    let devices = Device::count().map_err(text)?;
+    let kinds: Vec<MemoryKind> =
+        KINDS.into_iter().filter(|kind| *kind != MemoryKind::Device(1) || devices > 1).collect();
+    let host = random_bytes(1 << 20, 141);
+    let mut memories = kinds.iter().map(|kind| Memory::holding(*kind, &host)).collect::<Result<Vec<_>, _>>()?;
+    let (mut lengths, mut places, mut expected) = (Vec::new(), Vec::new(), Vec::new());
+    for index in 0..200 {
+        let (at, length) = (index * 5200, (1 + index * 41).min(5000));
+        let which = index * 7 % 11 % memories.len();
+        places.push(memories[which].at(at) as i64);
+        lengths.push(length as i64);
+        expected.extend_from_slice(&host[at..at + length]);
+    }
+    let mut types = TypeBuilder::new();
+    let byte = types.named(Predefined::BYTE);
+    let absolute = types.hindexed(&lengths, &places, byte).map_err(text)?;
+    let committed = on.engine.commit(&types.finish(absolute));
+    let total = expected.len();
+    let null = std::ptr::null_mut::<u8>();
+    for kind in &kinds {
+        for (from, length) in [(0, total), (total / 3, total / 2)] {
+            let mut packed = Memory::holding(*kind, &vec![POISON; length])?;
+            // SAFETY: every displacement is an address in a live buffer, and the packed buffer is long enough.
+            let moved = unsafe { committed.pack_any(null, 1, from as u64, packed.at(0), length as u64) };
+            expect(moved.clone() == Ok(length as u64), || format!("packed bytes in {kind}: {moved:?}"))?;
+            let what = format!("packed bytes in {kind}");
+            expect_equal(&what, &packed.read()?, &expected[from..from + length])?;
+            // SAFETY: as above.
+            let request = unsafe { committed.unpack_start(packed.at(0), length as u64, null, 1, from as u64) };
+            let moved = request.map_err(text)?.wait();
+            expect(moved.clone() == Ok(length as u64), || format!("packed bytes in {kind}: {moved:?}"))?;
+        }
+    }
+    for (memory, kind) in memories.iter().zip(&kinds) {
+        expect_equal(&kind.to_string(), &memory.read()?, &host)?;
+    }
+    Ok(())
+}
+
+/// Threads that share the buffers of one GPU.
+fn from_threads(on: &OnTier) -> Outcome {
+    let committed = on.engine.commit(&types::listed(142, 6_000)?);
+    let work = |seed: u64| -> Result<(), String> {
+        let case = Case::new(&committed, seed)?;
+        let total = case.expected.len();
+        let device = MemoryKind::Device(0);
+        for round in 0..4 {
+            let form = [Form::Blocking, Form::Tested][round % 2];
+            for (memory, packed) in
+                [(device, MemoryKind::Pageable), (MemoryKind::Pageable, device), (device, MemoryKind::Pinned)]
+            {
+                case.there_and_back(&committed, memory, packed, 0, total, seed as usize, form)
+                    .map_err(|fault| format!("thread {seed}, {memory}, {packed}: {fault}"))?;
+            }
+        }
+        Ok(())
+    };
+    std::thread::scope(|scope| {
+        let running: Vec<_> = (0..6).map(|seed| scope.spawn(move || work(seed))).collect();
+        running.into_iter().try_for_each(|thread| thread.join().map_err(|_| "a thread panicked".to_owned())?)
+    })?;
+    Ok(())
+}
+
+/// More requests than there are buffers for, ended in another order.
+fn many_requests(on: &OnTier) -> Outcome {
+    let committed = on.engine.commit(&types::listed(143, 6_000)?);
+    let case = Case::new(&committed, 144)?;
+    let total = case.expected.len();
+    let mut memory = Memory::holding(MemoryKind::Device(0), &case.host)?;
+    let base = memory.at(case.origin);
+    let mut packed = vec![POISON; total];
+    let piece = total.div_ceil(40);
+    let mut requests = Vec::new();
+    for (index, target) in packed.chunks_mut(piece).enumerate() {
+        // SAFETY: the pieces are apart, and live until their requests are done.
+        let request =
+            unsafe { committed.pack_start(base, 1, (index * piece) as u64, target.as_mut_ptr(), target.len() as u64) };
+        requests.push(request.map_err(text)?);
+    }
+    // Those at the end have no buffers yet.
+    for request in requests.iter_mut().rev().take(5) {
+        request.test().map_err(text)?;
+    }
+    while let Some(request) = requests.pop() {
+        request.wait().map_err(text)?;
+    }
+    Ok(expect_equal("packed", &packed, &case.expected)?)
+}
+
+/// A transfer that the processor takes part in runs behind what blocking streams were given before.
+fn ordered(on: &OnTier) -> Outcome {
+    use crate::raw::{Spinner, StreamKind};
+    let committed = on.engine.commit(&types::rows(145)?);
+    committed.prepare(&on.gpu).map_err(text)?;
+    let case = Case::new(&committed, 146)?;
+    let total = case.expected.len() as u64;
+    // So that the buffers are there.
+    case.there_and_back(&committed, MemoryKind::Device(0), MemoryKind::Pageable, 0, total as usize, 0, Form::Blocking)?;
+    let mut memory = Memory::holding(MemoryKind::Device(0), &case.host)?;
+    let mut packed = Memory::holding(MemoryKind::Pageable, &vec![POISON; total as usize])?;
+    let spinner = Spinner::start(&on.gpu, 1, StreamKind::Blocking)?;
+    // SAFETY: both buffers are long enough, and live until the request is done.
+    let request = unsafe { committed.pack_start(memory.at(case.origin), 1, 0, packed.at(0), total) };
+    let mut request = request.map_err(text)?;
+    for _ in 0..100 {
+        let done = request.test().map_err(text)?;
+        expect(!done, || "a request was done before the kernel that it runs behind".to_owned())?;
+    }
+    spinner.release();
+    request.wait().map_err(text)?;
+    spinner.finish()?;
+    Ok(expect_equal("packed", &packed.read()?, &case.expected)?)
+}
+
+/// Enqueued transfers to pinned memory become nodes of a graph; those to pageable memory are refused, where the device does not
+/// reach it, and leave the capture alone.
+fn captured(on: &OnTier) -> Outcome {
+    let committed = on.engine.commit(&types::rows(147)?);
+    committed.prepare(&on.gpu).map_err(text)?;
+    let case = Case::new(&committed, 148)?;
+    let total = case.expected.len() as u64;
+    let mut memory = Memory::holding(MemoryKind::Device(0), &case.host)?;
+    let mut packed = Memory::holding(MemoryKind::Pinned, &vec![POISON; total as usize])?;
+    let mut pageable = vec![POISON; total as usize];
+    let base = memory.at(case.origin);
+    let stream = Stream::new(on.gpu.device()).map_err(text)?;
+    let sides = committed.between(None, None);
+    stream.begin_capture(CaptureMode::Global).map_err(text)?;
+    // SAFETY: the buffers are long enough, and live until the graph has run.
+    let (enqueued, refused) = unsafe {
+        let enqueued = sides.enqueue_pack(&stream, base, 1, 0, packed.at(0), total);
+        let reached = on.gpu.device().info().reads_pageable_memory;
+        let refused = (!reached).then(|| sides.enqueue_pack(&stream, base, 1, 0, pageable.as_mut_ptr(), total));
+        (enqueued, refused)
+    };
+    let graph = stream.end_capture().map_err(text)?;
+    expect(enqueued == Ok(total), || format!("pinned memory: {enqueued:?}"))?;
+    if let Some(refused) = refused {
+        expect(matches!(refused, Err(TransferError::OutOfReach { .. })), || format!("pageable memory: {refused:?}"))?;
+    }
+    let nodes = graph.nodes().map_err(text)?;
+    expect(nodes.all == 1, || format!("{nodes:?}, expected one node"))?;
+    graph.instantiate().and_then(|executable| executable.launch(&stream)).map_err(text)?;
+    stream.synchronize().map_err(text)?;
+    Ok(expect_equal("packed", &packed.read()?, &case.expected)?)
+}

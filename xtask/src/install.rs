@@ -1,0 +1,164 @@
+//! Installs libdtc.
+//!
+//! rustc's archive holds the whole of the Rust library, every symbol visible, so two of them cannot be linked into one
+//! program. Here it becomes one object whose other symbols are hidden, and both libraries are made of that: rustc could
+//! write the shared one itself, but with a list of exports of its own, beside which symbols cannot have versions.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The release.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// The name that programs are linked with; its number changes when the interface does.
+const SONAME: &str = "libdtc.so.0";
+
+/// What the Rust library needs of the system.
+const SYSTEM: [&str; 5] = ["-lgcc_s", "-lpthread", "-lm", "-ldl", "-lc"];
+
+/// Why nothing was installed: the place, what was expected there, what was found.
+type Outcome<T = ()> = Result<T, String>;
+
+/// Installs below `prefix`, or below `DESTDIR` and `prefix`, what an archive of cargo's holds.
+pub fn install(prefix: &Path, archive: Option<PathBuf>) -> Outcome {
+    if !prefix.is_absolute() {
+        return Err(format!("--prefix: expected an absolute path, found {}", prefix.display()));
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."));
+    let archive = archive.map_or_else(|| build(root), Ok)?;
+    let prefix = below_destdir(std::env::var_os("DESTDIR"), prefix);
+    let library = prefix.join("lib");
+    let folders = [prefix.join("include"), library.join("pkgconfig"), library.join("cmake/dtc")];
+    for folder in &folders {
+        fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    }
+    let [include, pkgconfig, cmake] = folders;
+    let sources = root.join("capi");
+    write(&include.join("dtc.h"), &read(&sources.join("include/dtc.h"))?)?;
+    for (folder, name) in
+        [(&pkgconfig, "dtc.pc.in"), (&cmake, "dtc-config.cmake"), (&cmake, "dtc-config-version.cmake.in")]
+    {
+        let text = read(&sources.join("pkg").join(name))?.replace("@VERSION@", VERSION);
+        write(&folder.join(name.trim_end_matches(".in")), &text)?;
+    }
+    let functions = functions(&read(&sources.join("include/dtc.h"))?);
+    let object = library.join("libdtc.o");
+    hide(&archive, &functions, &object)?;
+    let linked = link(&sources.join("pkg/dtc.map"), &object, &library).and_then(|()| pack(&object, &library));
+    fs::remove_file(&object).map_err(|error| format!("{}: {error}", object.display()))?;
+    linked
+}
+
+/// The prefix, below the root that a packager stages files in.
+fn below_destdir(destdir: Option<OsString>, prefix: &Path) -> PathBuf {
+    match destdir.filter(|root| !root.is_empty()) {
+        Some(root) => Path::new(&root).join(prefix.strip_prefix("/").unwrap_or(prefix)),
+        None => prefix.to_owned(),
+    }
+}
+
+/// Builds the archive in the release profile; returns where it is.
+fn build(root: &Path) -> Outcome<PathBuf> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    run(Command::new(cargo).current_dir(root).args(["build", "--release", "--locked", "--package", "dtc-capi"]))?;
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |target| root.join(target));
+    Ok(target.join("release/libdtc.a"))
+}
+
+/// The functions of the header.
+fn functions(header: &str) -> Vec<String> {
+    let name = |line: &str| {
+        let (declared, _) = line.split_once('(')?;
+        let name = declared.rsplit([' ', '*']).next()?;
+        (name.starts_with("dtc_") && !line.starts_with([' ', '#', '/'])).then(|| name.to_owned())
+    };
+    header.lines().filter_map(name).collect()
+}
+
+/// Makes one object of what the functions need of an archive, and hides everything else in it.
+fn hide(archive: &Path, functions: &[String], object: &Path) -> Outcome {
+    let mut link = Command::new("ld");
+    // Groups that other Rust code has too would be taken from there, and lose what is hidden here.
+    link.args(["-r", "--gc-sections", "--strip-debug", "--force-group-allocation", "-o"]).arg(object);
+    for function in functions {
+        link.args(["-u", function]);
+    }
+    run(link.arg(archive))?;
+    // The standard library brings its bitcode along, which tools take for the object once it is joined.
+    let dropped = ["--remove-section=.llvmbc", "--remove-section=.llvmcmd"];
+    run(Command::new("objcopy").args(["--wildcard", "--keep-global-symbol=dtc_*"]).args(dropped).arg(object))
+}
+
+/// Links the shared library, with versions of its symbols, and makes the names that lead to it. It is never unloaded: a
+/// thread of its own may be compiling.
+fn link(map: &Path, object: &Path, library: &Path) -> Outcome {
+    let name = format!("libdtc.so.{VERSION}");
+    let mut version_script = OsString::from("-Wl,--version-script=");
+    version_script.push(map);
+    let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
+    let mut link = Command::new(compiler);
+    link.args(["-shared", "-o"]).arg(library.join(&name)).arg(object).arg(version_script);
+    link.arg(format!("-Wl,-soname,{SONAME},--gc-sections,-z,relro,-z,now,-z,nodelete,--no-undefined"));
+    run(link.args(SYSTEM))?;
+    for (link, target) in [(SONAME, name.as_str()), ("libdtc.so", SONAME)] {
+        let link = library.join(link);
+        match fs::remove_file(&link) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(format!("{}: {error}", link.display()));
+            }
+            _ => symlink(target, &link).map_err(|error| format!("{}: {error}", link.display()))?,
+        }
+    }
+    Ok(())
+}
+
+/// Writes the static library.
+fn pack(object: &Path, library: &Path) -> Outcome {
+    let archive = library.join("libdtc.a");
+    // `ar` adds to an archive that is there.
+    if archive.exists() {
+        fs::remove_file(&archive).map_err(|error| format!("{}: {error}", archive.display()))?;
+    }
+    run(Command::new("ar").arg("rcs").arg(archive).arg(object))
+}
+
+fn run(command: &mut Command) -> Outcome {
+    let name = command.get_program().to_string_lossy().into_owned();
+    match command.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => {
+            let arguments: Vec<&OsStr> = command.get_args().collect();
+            Err(format!("{name}: expected success, found {status} of {arguments:?}"))
+        }
+        Err(error) => Err(format!("{name}: expected a program, found {error}")),
+    }
+}
+
+fn read(path: &Path) -> Outcome<String> {
+    fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+fn write(path: &Path, text: &str) -> Outcome {
+    fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_are_found_in_the_header() {
+        let header = "#define DTC_X (1)\nint dtc_init(const dtc_config *config,\n             dtc_engine **engine);\n\
+                      const char *dtc_message(void);\ntypedef void (*dtc_log_function)(void *context);\n";
+        assert_eq!(functions(header), ["dtc_init", "dtc_message"]);
+    }
+
+    #[test]
+    fn packagers_stage_below_another_root() {
+        assert_eq!(below_destdir(Some("/stage".into()), Path::new("/usr")), Path::new("/stage/usr"));
+        assert_eq!(below_destdir(Some("".into()), Path::new("/usr")), Path::new("/usr"));
+    }
+}
