@@ -48,5 +48,5 @@ pub use error::{CudaError, Version};
 pub use event::Event;
 pub use graph::{Graph, GraphExecutable, NodeCounts};
 pub use nvrtc::Nvrtc;
-pub use pointer::MemoryKind;
+pub use pointer::{MemoryKind, device_of};
 pub use stream::{CaptureMode, CaptureStatus, Stream};

@@ -127,3 +127,23 @@ pub(crate) fn classify(pointer: *const u8) -> Result<PointerInfo, CudaError> {
     };
     Ok(PointerInfo { kind, device_address, buffer_id, range_start, range_bytes: range_bytes as u64 })
 }
+
+/// The ordinal of the device whose memory a pointer leads to; nothing for memory of the host, and for managed memory. As
+/// long as nobody in the process has initialised CUDA, all memory is the host's.
+///
+/// # Errors
+///
+/// CUDA refuses.
+///
+/// ```
+/// use dtc_runtime::cuda::device_of;
+/// let number = 7;
+/// assert_eq!(device_of((&raw const number).cast())?, None);
+/// # Ok::<(), dtc_runtime::cuda::CudaError>(())
+/// ```
+pub fn device_of(pointer: *const u8) -> Result<Option<u32>, CudaError> {
+    Ok(match classify(pointer)?.kind {
+        MemoryKind::Device(ordinal) => Some(ordinal),
+        _ => None,
+    })
+}

@@ -1,0 +1,184 @@
+//! `yaksa_ipack`, `yaksa_pack`, `yaksa_pack_stream`, and the same for unpacking.
+
+use super::InfoHandle;
+use super::infos::hints;
+use super::requests::into_handle;
+use crate::operation::of_number;
+use crate::pack::Call;
+use crate::shared::Shared;
+use crate::status::{Status, answer, write};
+
+use std::ffi::c_void;
+
+/// The call that the arguments describe.
+///
+/// # Safety
+///
+/// The type and the info are alive.
+#[inline]
+#[expect(clippy::too_many_arguments, reason = "the arguments of the interface")]
+unsafe fn call<'a>(
+    of: u64,
+    memory: *mut c_void,
+    count: u64,
+    offset: u64,
+    packed: *mut c_void,
+    max: u64,
+    info: InfoHandle,
+    operation: u64,
+) -> Result<Call<'a>, Status> {
+    let operation = of_number(operation)?;
+    // SAFETY: the caller's promise.
+    let (of, info) = unsafe { (Shared::of_handle(of), hints(info)) };
+    Ok(Call { of, memory: memory.cast(), count, offset, packed: packed.cast(), max, info, operation })
+}
+
+/// # Safety
+///
+/// The type and the info are alive, the bytes to move are there until the request is done, and the places are null or writable.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn yaksa_ipack(
+    input: *const c_void,
+    count: u64,
+    of: u64,
+    offset: u64,
+    output: *mut c_void,
+    max: u64,
+    actual: *mut u64,
+    info: InfoHandle,
+    operation: u64,
+    request: *mut u64,
+) -> i32 {
+    // SAFETY: the caller's promise.
+    answer(|| unsafe {
+        let asked = call(of, input.cast_mut(), count, offset, output, max, info, operation)?;
+        let (bytes, pending) = asked.start::<true>()?;
+        write(actual, bytes)?;
+        write(request, into_handle(pending))
+    })
+}
+
+/// # Safety
+///
+/// As for `yaksa_ipack`.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn yaksa_iunpack(
+    input: *const c_void,
+    length: u64,
+    output: *mut c_void,
+    count: u64,
+    of: u64,
+    offset: u64,
+    actual: *mut u64,
+    info: InfoHandle,
+    operation: u64,
+    request: *mut u64,
+) -> i32 {
+    // SAFETY: the caller's promise.
+    answer(|| unsafe {
+        let asked = call(of, output, count, offset, input.cast_mut(), length, info, operation)?;
+        let (bytes, pending) = asked.start::<false>()?;
+        write(actual, bytes)?;
+        write(request, into_handle(pending))
+    })
+}
+
+/// # Safety
+///
+/// As for `yaksa_ipack`, until the function returns.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn yaksa_pack(
+    input: *const c_void,
+    count: u64,
+    of: u64,
+    offset: u64,
+    output: *mut c_void,
+    max: u64,
+    actual: *mut u64,
+    info: InfoHandle,
+    operation: u64,
+) -> i32 {
+    // SAFETY: the caller's promise.
+    answer(|| unsafe {
+        let asked = call(of, input.cast_mut(), count, offset, output, max, info, operation)?;
+        write(actual, asked.finish::<true>()?)
+    })
+}
+
+/// # Safety
+///
+/// As for `yaksa_pack`.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn yaksa_unpack(
+    input: *const c_void,
+    length: u64,
+    output: *mut c_void,
+    count: u64,
+    of: u64,
+    offset: u64,
+    actual: *mut u64,
+    info: InfoHandle,
+    operation: u64,
+) -> i32 {
+    // SAFETY: the caller's promise.
+    answer(|| unsafe {
+        let asked = call(of, output, count, offset, input.cast_mut(), length, info, operation)?;
+        write(actual, asked.finish::<false>()?)
+    })
+}
+
+/// # Safety
+///
+/// As for `yaksa_ipack`, until the stream has come past the call; `stream` points to a `cudaStream_t` that is alive.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn yaksa_pack_stream(
+    input: *const c_void,
+    count: u64,
+    of: u64,
+    offset: u64,
+    output: *mut c_void,
+    max: u64,
+    actual: *mut u64,
+    info: InfoHandle,
+    operation: u64,
+    stream: *mut c_void,
+) -> i32 {
+    // SAFETY: the caller's promise.
+    answer(|| unsafe {
+        let asked = call(of, input.cast_mut(), count, offset, output, max, info, operation)?;
+        write(actual, asked.enqueue::<true>(pointed_to(stream)?)?)
+    })
+}
+
+/// # Safety
+///
+/// As for `yaksa_pack_stream`.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn yaksa_unpack_stream(
+    input: *const c_void,
+    length: u64,
+    output: *mut c_void,
+    count: u64,
+    of: u64,
+    offset: u64,
+    actual: *mut u64,
+    info: InfoHandle,
+    operation: u64,
+    stream: *mut c_void,
+) -> i32 {
+    // SAFETY: the caller's promise.
+    answer(|| unsafe {
+        let asked = call(of, output, count, offset, input.cast_mut(), length, info, operation)?;
+        write(actual, asked.enqueue::<false>(pointed_to(stream)?)?)
+    })
+}
+
+/// The stream that the argument of the stream forms points to.
+///
+/// # Safety
+///
+/// The pointer is null or readable.
+unsafe fn pointed_to(stream: *mut c_void) -> Result<*mut c_void, Status> {
+    // SAFETY: the caller's promise.
+    unsafe { stream.cast::<*mut c_void>().as_ref() }.copied().ok_or(Status::Internal)
+}

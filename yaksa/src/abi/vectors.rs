@@ -1,0 +1,81 @@
+//! `yaksa_iov*`.
+
+use crate::shared::Shared;
+use crate::status::{Status, answer, write};
+
+use libc::iovec;
+use std::ffi::c_char;
+
+/// # Safety
+///
+/// The type is alive, and the place is null or writable.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn yaksa_iov_len(count: u64, of: u64, length: *mut u64) -> i32 {
+    // SAFETY: the caller's promise.
+    answer(|| unsafe { write(length, Shared::of_handle(of).segments(count).ok_or(Status::Internal)?) })
+}
+
+/// # Safety
+///
+/// The type is alive, and the places are null or writable.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn yaksa_iov_len_max(
+    count: u64,
+    of: u64,
+    max_bytes: u64,
+    length: *mut u64,
+    actual_bytes: *mut u64,
+) -> i32 {
+    answer(|| {
+        let (mut fitting, mut bytes) = (0, 0u64);
+        // SAFETY: the caller's promise.
+        unsafe {
+            Shared::of_handle(of).each_segment(count, 0, |_, segment| {
+                let more = bytes.checked_add(segment).filter(|&more| more <= max_bytes);
+                if let Some(more) = more {
+                    (fitting, bytes) = (fitting + 1, more);
+                }
+                more.is_some()
+            })?;
+            write(length, fitting)?;
+            write(actual_bytes, bytes)
+        }
+    })
+}
+
+/// # Safety
+///
+/// The type is alive, `max_length` entries of the vector are writable, and the place is null or writable.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn yaksa_iov(
+    buffer: *const c_char,
+    count: u64,
+    of: u64,
+    skip: u64,
+    vector: *mut iovec,
+    max_length: u64,
+    actual_length: *mut u64,
+) -> i32 {
+    answer(|| {
+        let mut written = 0;
+        if max_length > 0 {
+            if vector.is_null() {
+                return Err(Status::Internal);
+            }
+            // SAFETY: the caller's promise; entries are written below `max_length`.
+            unsafe {
+                Shared::of_handle(of).each_segment(count, skip, |offset, bytes| {
+                    let room = written < max_length;
+                    if room {
+                        let base = buffer.wrapping_offset(offset as isize).cast_mut().cast();
+                        vector.add(written as usize).write(iovec { iov_base: base, iov_len: bytes as usize });
+                        written += 1;
+                    }
+                    room
+                })?;
+            }
+        }
+        // SAFETY: the caller's promise.
+        unsafe { write(actual_length, written) }
+    })
+}

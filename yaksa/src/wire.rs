@@ -1,0 +1,257 @@
+//! Flattened types: the description as bytes that another process reads back.
+//!
+//! Words of 64 bits, little endian: "dtcyaksa", version 1, the length of everything in bytes, how many types follow, and
+//! the types, children before parents, each a code with its arguments. Children are named by their place.
+//!
+//! | code | arguments |
+//! | --- | --- |
+//! | 0 builtin | handle |
+//! | 1 strided | count, blocklength, stride, child |
+//! | 2 blocks | blocklength, child, n, n displacements |
+//! | 3 listed | child, n, n blocklengths, n displacements |
+//! | 4 struct | n, n times blocklength, displacement, child |
+//! | 5 resized | child, lower bound, extent |
+
+use crate::builtin::Builtin;
+use crate::construct;
+use crate::shared::Shared;
+use crate::status::{Status, copied};
+use crate::types::{Form, Ordered, Type};
+
+const MAGIC: u64 = u64::from_le_bytes(*b"dtcyaksa");
+const VERSION: u64 = 1;
+const WORD: usize = size_of::<u64>();
+const HEADER: usize = 4 * WORD;
+
+/// Hands all words behind the header to `put`.
+fn each_word(ordered: &Ordered, mut put: impl FnMut(i64)) {
+    let place = |child: &Shared| ordered.place(child).unwrap_or(0) as i64;
+    for each in &ordered.types {
+        let mut all = |words: &[i64]| words.iter().for_each(|&word| put(word));
+        match &each.form {
+            Form::Builtin(builtin) => all(&[0, builtin.handle() as i64]),
+            Form::Strided { count, blocklength, stride, child } => {
+                all(&[1, *count as i64, *blocklength as i64, *stride, place(child)]);
+            }
+            Form::Blocks { blocklength, displacements, child } => {
+                all(&[2, *blocklength as i64, place(child), displacements.len() as i64]);
+                all(displacements);
+            }
+            Form::Listed { blocklengths, displacements, child } => {
+                all(&[3, place(child), blocklengths.len() as i64]);
+                all(blocklengths);
+                all(displacements);
+            }
+            Form::Struct { parts } => {
+                all(&[4, parts.len() as i64]);
+                for part in parts {
+                    all(&[part.blocklength, part.displacement, place(&part.child)]);
+                }
+            }
+            Form::Resized { child } | Form::Dup { child } => {
+                all(&[5, place(child), each.shape.lb, each.shape.extent()]);
+            }
+        }
+    }
+}
+
+impl Type {
+    /// Bytes of the flattened type.
+    pub(crate) fn flattened_size(&self) -> usize {
+        let mut bytes = HEADER;
+        each_word(&self.origin().ordered(), |_| bytes += WORD);
+        bytes
+    }
+
+    /// Writes the flattened type.
+    ///
+    /// # Safety
+    ///
+    /// So many bytes as [`Type::flattened_size`] says are writable.
+    pub(crate) unsafe fn flatten(&self, to: *mut u8) {
+        let ordered = self.origin().ordered();
+        let mut at = HEADER;
+        let write = |at: usize, word: u64| {
+            // SAFETY: every word lies in the flattened type.
+            unsafe { to.add(at).cast::<[u8; WORD]>().write_unaligned(word.to_le_bytes()) };
+        };
+        each_word(&ordered, |word| {
+            write(at, word as u64);
+            at += WORD;
+        });
+        for (place, word) in [MAGIC, VERSION, at as u64, ordered.types.len() as u64].into_iter().enumerate() {
+            write(place * WORD, word);
+        }
+    }
+
+    /// Reads a flattened type.
+    ///
+    /// # Errors
+    ///
+    /// The bytes are not a flattened type of this version.
+    ///
+    /// # Safety
+    ///
+    /// A header is readable, and if it is one, as many bytes as it says.
+    pub(crate) unsafe fn unflatten(from: *const u8) -> Result<Shared, Status> {
+        let word = |at: usize| {
+            // SAFETY: of the header.
+            u64::from_le_bytes(unsafe { from.add(at * WORD).cast::<[u8; WORD]>().read_unaligned() })
+        };
+        if (word(0), word(1)) != (MAGIC, VERSION) {
+            return Err(Status::Internal);
+        }
+        let length = usize::try_from(word(2)).map_err(|_| Status::Internal)?;
+        let body = length.checked_sub(HEADER).filter(|&body| body <= isize::MAX as usize).ok_or(Status::Internal)?;
+        // SAFETY: the header says so.
+        let body = unsafe { std::slice::from_raw_parts(from.add(HEADER), body) };
+        read(body, word(3))
+    }
+}
+
+/// Reads so many types from a body; the last is the type.
+fn read(body: &[u8], types: u64) -> Result<Shared, Status> {
+    let mut reader = Reader { body };
+    let mut made: Vec<Shared> = Vec::new();
+    for _ in 0..types {
+        let next = reader.next_type(&made)?;
+        made.try_reserve(1).map_err(|_| Status::OutOfMemory)?;
+        made.push(next);
+    }
+    if !reader.body.is_empty() {
+        return Err(Status::Internal);
+    }
+    made.pop().ok_or(Status::Internal)
+}
+
+struct Reader<'a> {
+    body: &'a [u8],
+}
+
+impl Reader<'_> {
+    fn word(&mut self) -> Result<i64, Status> {
+        let (word, rest) = self.body.split_first_chunk::<WORD>().ok_or(Status::Internal)?;
+        self.body = rest;
+        Ok(i64::from_le_bytes(*word))
+    }
+
+    /// A list of so many words, which must be there before memory is taken for it.
+    fn list(&mut self, length: usize) -> Result<Box<[i64]>, Status> {
+        let bytes = length.checked_mul(WORD).filter(|&bytes| bytes <= self.body.len()).ok_or(Status::Internal)?;
+        let (list, rest) = self.body.split_at(bytes);
+        self.body = rest;
+        copied(list.as_chunks::<WORD>().0.iter().map(|word| i64::from_le_bytes(*word)))
+    }
+
+    fn length(&mut self) -> Result<usize, Status> {
+        usize::try_from(self.word()?).map_err(|_| Status::Internal)
+    }
+
+    fn child(&mut self, made: &[Shared]) -> Result<Shared, Status> {
+        made.get(self.length()?).cloned().ok_or(Status::Internal)
+    }
+
+    fn next_type(&mut self, made: &[Shared]) -> Result<Shared, Status> {
+        match self.word()? {
+            0 => {
+                let handle = self.word()? as u64;
+                Builtin::of_handle(handle).ok_or(Status::Internal)?;
+                // SAFETY: the handle of a builtin.
+                Ok(unsafe { Shared::from_handle(handle) })
+            }
+            1 => {
+                let (count, blocklength, stride) = (self.word()?, self.word()?, self.word()?);
+                construct::hvector(count, blocklength, stride, self.child(made)?)
+            }
+            2 => {
+                let (blocklength, child, length) = (self.word()?, self.child(made)?, self.length()?);
+                construct::hindexed_block(blocklength, &self.list(length)?, child)
+            }
+            3 => {
+                let (child, length) = (self.child(made)?, self.length()?);
+                let (blocklengths, displacements) = (self.list(length)?, self.list(length)?);
+                construct::hindexed(&blocklengths, &displacements, child)
+            }
+            4 => {
+                let words = self.length()?.checked_mul(3).ok_or(Status::Internal)?;
+                let parts = self.list(words)?;
+                let column = |at: usize| parts.iter().skip(at).step_by(3).copied();
+                let (blocklengths, displacements) = (copied(column(0))?, copied(column(1))?);
+                let child = |place: i64| made.get(usize::try_from(place).ok()?).cloned();
+                let children: Option<Vec<_>> = column(2).map(child).collect();
+                construct::structure(&blocklengths, &displacements, children.ok_or(Status::Internal)?)
+            }
+            5 => {
+                let (child, lb, extent) = (self.child(made)?, self.word()?, self.word()?);
+                construct::resized(child, lb, extent)
+            }
+            _ => Err(Status::Internal),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::construct::{hindexed, hvector, resized, structure};
+
+    fn sample() -> Shared {
+        // SAFETY: handles of builtins.
+        let [int, pair] = [14, 55].map(|handle| unsafe { Shared::from_handle(handle) });
+        let list = hindexed(&[2, 0, 3], &[40, 0, 4], int).unwrap();
+        let rows = hvector(3, 2, 200, list.clone()).unwrap();
+        let blocks = construct::hindexed_block(2, &[0, 100, -40], pair).unwrap();
+        let parts = [rows, resized(blocks.clone(), -64, 512).unwrap(), list, blocks];
+        structure(&[1, 2, 0, 1], &[-16, 1000, 5, 9000], parts).unwrap()
+    }
+
+    fn flat(of: &Type) -> Vec<u8> {
+        let mut bytes = vec![0; of.flattened_size()];
+        // SAFETY: the vector is as long.
+        unsafe { of.flatten(bytes.as_mut_ptr()) };
+        bytes
+    }
+
+    #[test]
+    fn what_is_read_is_what_was_written() {
+        let sample = sample();
+        let bytes = flat(&sample);
+        // SAFETY: the header is right.
+        let back = unsafe { Type::unflatten(bytes.as_ptr()) }.unwrap();
+        assert_eq!(back.shape, sample.shape);
+        assert_eq!(flat(&back), bytes);
+        assert_eq!(back.ordered().types.len(), sample.ordered().types.len());
+        let int = flat(&Shared::null());
+        // SAFETY: as above.
+        assert_eq!(unsafe { Type::unflatten(int.as_ptr()) }.unwrap().into_handle(), 0);
+    }
+
+    #[test]
+    fn foreign_bytes_are_refused() {
+        let mut bytes = flat(&sample());
+        bytes[3] ^= 1;
+        // SAFETY: a header is there.
+        assert!(unsafe { Type::unflatten(bytes.as_ptr()) }.is_err());
+    }
+
+    #[test]
+    fn damaged_bodies_are_refused_or_types() {
+        let sample = sample();
+        let bytes = flat(&sample);
+        let types = sample.ordered().types.len() as u64;
+        for cut in 0..bytes.len() - HEADER {
+            assert!(read(&bytes[HEADER..HEADER + cut], types).is_err());
+        }
+        for at in HEADER..bytes.len() {
+            for bit in 0..8 {
+                let mut damaged = bytes[HEADER..].to_vec();
+                damaged[at - HEADER] ^= 1 << bit;
+                if let Ok(read) = read(&damaged, types) {
+                    assert!(i64::try_from(read.shape.size).is_ok());
+                }
+            }
+        }
+        assert!(read(&[], 0).is_err());
+        assert!(read(&bytes[HEADER..], u64::MAX).is_err());
+    }
+}
