@@ -8,7 +8,8 @@
 //! 4. [`plan`]: how the bytes are moved, by a CPU and by a GPU;
 //! 5. [`codegen`]: the machine code of the plan, and the other texts that a datatype can become.
 //!
-//! Beside them, [`operation`] says which reductions there are and what they are defined for.
+//! Beside them, [`operation`] says which reductions there are and what they are defined for, and [`external32`] how values are
+//! represented outside of memory.
 //!
 //! Everything here is pure: no device, file, thread or clock, and no unsafe code. What runs the result is the crate
 //! `dtc-runtime`.
@@ -36,6 +37,7 @@
 
 pub mod codegen;
 pub mod datatype;
+pub mod external32;
 pub mod layout;
 pub mod lower;
 pub mod operation;

@@ -254,7 +254,7 @@ impl Engine {
             Policy::Always => entry.compile(),
             _ => {}
         }
-        Committed::new(entry, *datatype.facts(), shared.clone())
+        Committed::new(entry, datatype.clone(), shared.clone())
     }
 
     /// Compiles kernels that wait, in this thread, until none is left or the time is up; returns how many still wait.

@@ -1,5 +1,6 @@
 //! What can be wrong with a call.
 
+use dtc_compiler::datatype::Predefined;
 use dtc_compiler::operation::{Element, Reduction};
 use thiserror::Error;
 
@@ -119,4 +120,38 @@ pub enum CopyError {
     /// The elements that are written.
     #[error("destination: {0}")]
     Destination(PackError),
+}
+
+/// What was wrong with a pack to `external32`.
+///
+/// ```
+/// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+/// use dtc_runtime::{Engine, ExternalError};
+/// let mut types = TypeBuilder::new();
+/// let long = types.named(Predefined::LONG);
+/// let long = Engine::new().commit(&types.finish(long));
+/// let mut packed = [0; 4];
+/// let error = long.pack_external(&(7i64 + (1 << 32)).to_ne_bytes(), 0, 1, 0, &mut packed).unwrap_err();
+/// assert_eq!(error, ExternalError::Value { element: Predefined::LONG, position: 0, found: 7 + (1 << 32) });
+/// assert_eq!(error.to_string(), "external byte 0: expected a value of MPI_LONG that fits 4 bytes, found 4294967303");
+/// assert_eq!(packed, [0, 0, 0, 7]);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum ExternalError {
+    /// A pack would be refused, too. Nothing was written.
+    #[error(transparent)]
+    Pack(#[from] PackError),
+    /// A value cannot be represented. Everything was written, the value and others of its kind without their most significant
+    /// bytes.
+    #[error("external byte {position}: expected a value of {} that fits {size} bytes, found {found}", element.name(),
+        size = if *element == Predefined::WCHAR { 2 } else { 4 })]
+    Value {
+        /// Which type narrows: `LONG`, also in a `LONG_INT`, `UNSIGNED_LONG` or `WCHAR`.
+        element: Predefined,
+        /// Where the value begins in `external32`.
+        position: u64,
+        /// The first such value.
+        found: i128,
+    },
 }

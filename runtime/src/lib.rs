@@ -36,6 +36,7 @@ pub mod cuda;
 mod engine;
 mod entry;
 mod error;
+mod external;
 mod gpu;
 mod leaves;
 mod piece;
@@ -47,7 +48,7 @@ pub use copy::Elements;
 pub use dtc_compiler::plan::Direction;
 pub use engine::{Engine, EngineBuilder, Policy};
 pub use entry::Tier;
-pub use error::{AccumulateError, CopyError, PackError};
+pub use error::{AccumulateError, CopyError, ExternalError, PackError};
 pub use gpu::{
     BatchCall, Between, Choice, Estimate, Gpu, Multiprocessors, Request, TransferCase, TransferError, TransferModel,
     Way,

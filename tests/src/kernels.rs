@@ -161,6 +161,9 @@ const LAYOUTS: &[(&str, u64, &str)] = &[
     ("rows of 130, far apart", 2, "layout lb 0 extent 1000000 {\n  %0 = dense 130 x byte\n  %1 = stream 20 x 9001 of %0\n  root -7: %1\n}"),
     ("columns in planes", 2, "layout lb 0 extent 200000 {\n  %0 = dense 8 x byte\n  %1 = stream 65 x 640 of %0\n  %2 = stream 65 x 8 of %1\n  \
      %3 = stream 3 x 50000 of %2\n  root %3\n}"),
+    ("long columns in planes", 2, "layout lb 0 extent 240000 {\n  %0 = dense 8 x byte\n  %1 = stream 160 x 640 of %0\n  %2 = stream 40 x 8 of %1\n  \
+     %3 = stream 2 x 110000 of %2\n  root %3\n}"),
+    ("long columns of 2", 2, "layout lb 0 extent 110000 {\n  %0 = dense 2 x byte\n  %1 = stream 512 x 200 of %0\n  %2 = stream 70 x 2 of %1\n  root %2\n}"),
     ("columns in listed planes", 2, "layout lb 0 extent 99996 {\n  %0 = dense 4 x byte\n  %1 = stream 65 x 400 of %0\n  %2 = stream 90 x 4 of %1\n  \
      %3 = stream 2 x 30000 of %2\n  root 12: %3\n}"),
     ("columns of 16", 2, "layout lb 0 extent 65536 {\n  %0 = dense 16 x byte\n  %1 = stream 40 x 1600 of %0\n  %2 = stream 50 x 16 of %1\n  root %2\n}"),

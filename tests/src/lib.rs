@@ -7,6 +7,7 @@
 
 pub mod conformance;
 pub mod corpus;
+pub mod external32;
 pub mod generate;
 pub mod kernels;
 pub mod memory;

@@ -4,7 +4,7 @@
 //! that the compiler derives from them. It is slow and obvious on purpose: every copy of every child is visited, arrays
 //! are enumerated index by index. It recurses once for each level of the type.
 
-use dtc_compiler::datatype::{Constructor, Datatype, Distribution, GivenBounds, Order, TypeId};
+use dtc_compiler::datatype::{Constructor, Datatype, Distribution, GivenBounds, Order, Predefined, TypeId};
 use dtc_compiler::layout::Kind;
 
 /// One entry of a type map: a basic element and where it lies.
@@ -14,6 +14,8 @@ pub struct Entry {
     pub displacement: i64,
     /// What the element is.
     pub kind: Kind,
+    /// The type that it is an element of.
+    pub predefined: Predefined,
 }
 
 /// A contiguous stretch of memory that is packed in one go.
@@ -247,7 +249,7 @@ impl<'a> TypeMap<'a> {
         }
         if let Constructor::Named(predefined) = &self.datatype.node(id).constructor {
             for field in predefined.fields() {
-                visit(Entry { displacement: displacement + field.offset, kind: field.kind });
+                visit(Entry { displacement: displacement + field.offset, kind: field.kind, predefined: *predefined });
             }
             return;
         }
@@ -335,7 +337,7 @@ fn owned_indices(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dtc_compiler::datatype::{Predefined, TypeBuilder};
+    use dtc_compiler::datatype::TypeBuilder;
 
     /// Builds a type over `MPI_SHORT` and returns the displacements of its elements and its bounds.
     fn shorts(build: impl FnOnce(&mut TypeBuilder, TypeId) -> TypeId) -> (Vec<i64>, Bounds) {
@@ -424,7 +426,10 @@ mod tests {
         let kept = types.resized(-1, 5, nothing).unwrap();
         let of = |id| types.clone().finish(id);
         assert_eq!(TypeMap::new(&of(pairs)).bytes(), [0, 1, 4, 5, 6, 7, 8, 9, 12, 13, 14, 15]);
-        assert_eq!(TypeMap::new(&of(pairs)).entries()[3], Entry { displacement: 12, kind: Kind::I32 });
+        assert_eq!(
+            TypeMap::new(&of(pairs)).entries()[3],
+            Entry { displacement: 12, kind: Kind::I32, predefined: Predefined::SHORT_INT }
+        );
         let empty = Bounds { size: 0, lb: 0, ub: 0, true_lb: 0, true_ub: 0, alignment: 1 };
         assert_eq!(TypeMap::new(&of(nothing)).bounds(), empty);
         assert_eq!(TypeMap::new(&of(kept)).bounds(), Bounds { lb: -1, ub: 4, ..empty });

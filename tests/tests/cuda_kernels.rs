@@ -164,9 +164,10 @@ impl Run {
             let unit = if total >= unit { unit } else { 1 };
             let most = (most.min(total) / unit).max(1);
             let bytes = match subject.plan.tiles().map(|tiles| tiles.rows * u64::from(tiles.word)) {
-                // Tiles serve two columns and more.
+                // Tiles serve two columns and more. Few columns cut every tile, many have whole ones.
                 Some(column) if kind < 2 && 4 * column <= WHOLE.min(total) => {
-                    rng.random_range(2 * column..3 * column) / unit * unit
+                    let most = if kind == 0 { 3 * column } else { WHOLE.min(total) };
+                    rng.random_range(2 * column..most) / unit * unit
                 }
                 _ => rng.random_range(1..=most) * unit,
             };

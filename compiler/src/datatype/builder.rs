@@ -4,6 +4,7 @@ use super::array::{AxisBlocks, axes_of_darray, axes_of_subarray, block_length};
 use super::bounds::{Facts, Union};
 use super::{Constructor, Datatype, DatatypeError, Distribution, GivenBounds, Order, Predefined, TypeNode};
 use petgraph::graph::{DiGraph, NodeIndex};
+use std::sync::Arc;
 
 /// Names a type inside one [`TypeBuilder`], or a node of the [`Datatype`] it built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -57,7 +58,7 @@ impl TypeBuilder {
 
     /// The datatype with that root. Types that it does not reach are ignored by every later stage.
     pub fn finish(self, root: TypeId) -> Datatype {
-        Datatype { graph: self.graph, root: root.0 }
+        Datatype { graph: Arc::new(self.graph), root: root.0 }
     }
 
     /// A predefined type.

@@ -40,6 +40,7 @@ pub use signature::Signature;
 
 use petgraph::Direction;
 use petgraph::graph::{DiGraph, NodeIndex};
+use std::sync::Arc;
 
 /// The constructor of one node: its MPI combiner with its arguments. Children are the edges of the graph.
 ///
@@ -232,10 +233,10 @@ pub struct GivenBounds {
     pub extent: i64,
 }
 
-/// An MPI datatype: a DAG of constructors with one root. Immutable.
+/// An MPI datatype: a DAG of constructors with one root. Immutable, and cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Datatype {
-    graph: DiGraph<TypeNode, ()>,
+    graph: Arc<DiGraph<TypeNode, ()>>,
     root: NodeIndex,
 }
 

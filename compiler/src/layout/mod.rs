@@ -261,6 +261,12 @@ impl Layout {
         Layout { root: Edge { offset: 0, ..self.root }, ..self.clone() }
     }
 
+    /// Whether another layout has the same nodes and bounds, and differs at most in where its root lies.
+    pub(crate) fn equals_without_origin(&self, other: &Layout) -> bool {
+        let bounds = |layout: &Layout| (layout.root.node, layout.lb, layout.extent);
+        bounds(self) == bounds(other) && self.nodes == other.nodes
+    }
+
     /// The same layout, known to be the canonical one.
     pub(crate) fn proved_exact(self) -> Layout {
         Layout { exact: true, ..self }

@@ -13,7 +13,7 @@
 //! | [`TileFn`] | the nest of `PlanesFn`, walked in cache tiles: a matrix sent by columns |
 //! | [`copy`] | one contiguous block |
 //!
-//! [`combine`] has the routines that combine two contiguous blocks by an operation.
+//! [`combine`] has the routines that combine two contiguous blocks by an operation, [`external32`] those that convert values.
 //!
 //! A leaf is chosen once, at commit, by a `select_*` function from the CPU's [`Level`], the block size and whether the footprint
 //! is beyond the cache ([`streaming_threshold`]). The `bytes` argument of a call must be the one that the leaf was selected for:
@@ -42,10 +42,13 @@
 mod block;
 mod bulk;
 pub mod combine;
+pub mod external32;
 #[cfg(target_arch = "x86_64")]
 mod gather;
 mod level;
 mod list;
+#[cfg(target_arch = "x86_64")]
+mod long_double;
 #[cfg(target_arch = "x86_64")]
 mod masked;
 #[cfg(target_arch = "x86_64")]

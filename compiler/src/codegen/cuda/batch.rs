@@ -8,7 +8,6 @@ use super::tables::Tables;
 use super::{CodegenError, Program, header, kernel, library, render};
 use crate::plan::gpu::{Call, GpuPlan, Variant};
 use minijinja::context;
-use std::collections::HashMap;
 
 /// Threads of a block of a batch.
 pub const BATCH_THREADS: u32 = 256;
@@ -118,17 +117,20 @@ pub struct BatchProgram {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn batch(asked: &[(&GpuPlan, Variant)]) -> Result<BatchProgram, CodegenError> {
-    let mut known: HashMap<(String, Variant), u32> = HashMap::new();
-    let mut chosen: Vec<(GpuPlan, Variant)> = Vec::new();
+    let mut known: Vec<(&GpuPlan, Variant)> = Vec::new();
     let mut kinds = Vec::with_capacity(asked.len());
-    for (plan, variant) in asked {
-        let plan = plan.without_origin();
-        let kind = *known.entry((plan.layout().to_string(), *variant)).or_insert(chosen.len() as u32);
-        if kind as usize == chosen.len() {
-            chosen.push((plan, *variant));
+    for &(plan, variant) in asked {
+        let equals =
+            |&(other, its): &(&GpuPlan, Variant)| its == variant && other.layout().equals_without_origin(plan.layout());
+        // Few kinds, most of which differ in the variant or in the first nodes.
+        let kind = known.iter().position(equals).unwrap_or(known.len());
+        if kind == known.len() {
+            known.push((plan, variant));
         }
-        kinds.push(kind);
+        kinds.push(kind as u32);
     }
+    let chosen: Vec<(GpuPlan, Variant)> =
+        known.iter().map(|(plan, variant)| (plan.without_origin(), *variant)).collect();
     let plans: Vec<&GpuPlan> = chosen.iter().map(|(plan, _)| plan).collect();
     let variants: Vec<Variant> = chosen.iter().map(|(_, variant)| *variant).collect();
     let mut tables = Tables::default();

@@ -30,6 +30,9 @@ use std::sync::OnceLock;
 use tables::Tables;
 use thiserror::Error;
 
+/// Loads of words that lie astride which a thread has under way; more of them cost registers, and so threads.
+const ASTRIDE_LOADS: u32 = 9;
+
 /// Why there is no text: always a defect of dtc.
 #[derive(Debug, Error)]
 #[error("{0}")]
@@ -105,19 +108,15 @@ pub fn program(plan: &GpuPlan, variants: &[Variant]) -> Result<Program, CodegenE
 fn loads_bytes(variant: &Variant) -> bool {
     match variant.family {
         Family::Gather | Family::Scatter | Family::Rows { .. } => true,
-        Family::Shifted { .. } | Family::Tiles { shifted: true } => variant.direction == Direction::Unpack,
+        Family::Shifted { .. } => variant.direction == Direction::Unpack,
         Family::Accumulate(chosen) => !chosen.aligned,
-        Family::Words { .. } | Family::Tiles { shifted: false } => false,
+        Family::Words { .. } | Family::Tiles { .. } => false,
     }
 }
 
 /// Whether a kernel stores parts of words.
 fn stores_bytes(variant: &Variant) -> bool {
-    match variant.family {
-        Family::Scatter => true,
-        Family::Tiles { shifted } => shifted && variant.direction == Direction::Pack,
-        _ => false,
-    }
+    matches!(variant.family, Family::Scatter)
 }
 
 /// The types and functions that kernels of these variants use.
@@ -199,10 +198,15 @@ fn kernel(
         Family::Tiles { shifted } => {
             let tiles = plan.tiles().ok_or_else(missing)?;
             places.planes(tiles);
-            let steps = (tiles.tile_rows * tiles.tile_columns).div_ceil(threads);
+            let tile_rows = tiles.rows_of_tile(shifted);
+            let words = tile_rows * tiles.tile_columns;
+            // Words that lie astride need their neighbours too.
+            let load_steps = (words + tiles.tile_columns).div_ceil(threads);
             let values = context! {
                 rows => tiles.rows, columns => tiles.columns, neighbour_stride => tiles.stride,
-                tile_rows => tiles.tile_rows, tile_columns => tiles.tile_columns, steps, shifted,
+                tile_rows, tile_columns => tiles.tile_columns, shifted, steps => words.div_ceil(threads),
+                load_steps, loads => load_steps.min(ASTRIDE_LOADS),
+                line_rows => tiles.line_rows(variant.direction, shifted), line_columns => tiles.line_columns(),
             };
             (tiles.word, values)
         }

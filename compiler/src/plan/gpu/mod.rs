@@ -272,7 +272,7 @@ impl GpuPlan {
                 let row = self.row?;
                 spread((end.div_ceil(row) - call.first / row).checked_mul(slots)?, threads)
             }
-            Family::Tiles { .. } => self.tiles.as_ref()?.blocks(call),
+            Family::Tiles { shifted } => self.tiles.as_ref()?.blocks(variant.direction, shifted, call),
             Family::Accumulate(chosen) => {
                 spread((call.bytes / u64::from(chosen.unit())).max(1), threads * u64::from(chosen.shape.unroll))
             }

@@ -1,7 +1,8 @@
 //! Transposing layouts: packed neighbours are far apart in memory, and memory neighbours far apart in the packed bytes.
 
-use super::{Call, Grain};
+use super::{Call, Grain, LINE};
 use crate::layout::{Edge, Layout, Node, NodeId};
+use crate::plan::Direction;
 
 /// Memory neighbours are at most so many bytes apart.
 const NEAR: u64 = 32;
@@ -11,6 +12,9 @@ const FEWEST_ROWS: u64 = 8;
 
 /// Columns below which tiles do not pay.
 const FEWEST_COLUMNS: u64 = 2;
+
+/// Tiles of a column from which on one more is a small price for lines that no two tiles share.
+const LONG: u64 = 4;
 
 /// How a transposing layout is cut into tiles. Words of a column are packed side by side; columns are memory neighbours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +31,7 @@ pub struct Tiles {
     pub column: Edge,
     /// Words of a column.
     pub rows: u64,
-    /// Words of a column that a tile holds.
+    /// Words of a column that a tile holds, where words do not lie astride.
     pub tile_rows: u32,
     /// Columns that a tile holds.
     pub tile_columns: u32,
@@ -40,17 +44,50 @@ impl Tiles {
         call.bytes >= FEWEST_COLUMNS * column
     }
 
+    /// Words of a column that a tile of a kernel holds: more where words lie astride the packed words, because each row
+    /// needs a word beyond its end.
+    pub(crate) fn rows_of_tile(&self, shifted: bool) -> u32 {
+        let tall = self.word == 8 && self.tile_rows == self.tile_columns && self.rows >= 2 * u64::from(self.tile_rows);
+        if shifted && tall { 2 * self.tile_rows } else { self.tile_rows }
+    }
+
+    /// Rows of a line of the packed bytes, or of the part of one at which the tiles of a pack can begin: 1 where tiles
+    /// begin with the columns, because those are short or begin at different places of a line. An unpack has nothing
+    /// to gain: lines that two tiles read are in the cache.
+    pub(crate) fn line_rows(&self, direction: Direction, shifted: bool) -> u64 {
+        let tile_rows = self.rows_of_tile(shifted);
+        let rows = common(tile_rows, self.word);
+        let fits = self.rows.is_multiple_of(rows) && self.rows >= LONG * u64::from(tile_rows);
+        if direction == Direction::Pack && fits { rows } else { 1 }
+    }
+
+    /// Columns of a line of memory, or of the part of one at which tiles can begin.
+    pub(crate) fn line_columns(&self) -> u64 {
+        common(self.tile_columns, self.word)
+    }
+
     /// Tiles that a call touches: of all columns when it touches several planes.
-    pub(super) fn blocks(&self, call: &Call) -> Option<u32> {
+    pub(super) fn blocks(&self, direction: Direction, shifted: bool, call: &Call) -> Option<u32> {
         let word = u64::from(self.word);
         let (begin, end) = (call.first / word, (call.first + call.bytes).div_ceil(word));
         let plane = self.rows.checked_mul(self.columns)?;
         let (first, last) = (begin / plane, (end - 1) / plane);
-        let columns =
-            if first == last { (end - 1) % plane / self.rows + 1 - begin % plane / self.rows } else { self.columns };
-        let tiles = self.rows.div_ceil(self.tile_rows.into()) * columns.div_ceil(self.tile_columns.into());
+        let columns = if first == last {
+            let line = self.line_columns();
+            (end - 1) % plane / self.rows + 1 - begin % plane / self.rows / line * line
+        } else {
+            self.columns
+        };
+        let ahead = call.packed.wrapping_sub(call.first) / word % self.line_rows(direction, shifted);
+        let row_tiles = (self.rows + ahead).div_ceil(self.rows_of_tile(shifted).into());
+        let tiles = row_tiles * columns.div_ceil(self.tile_columns.into());
         u32::try_from(tiles.checked_mul(last - first + 1)?).ok().filter(|&blocks| blocks < 1 << 31)
     }
+}
+
+/// Words of a line that one side of a tile is a multiple of.
+fn common(side: u32, word: u32) -> u64 {
+    (1 << side.trailing_zeros()).min(LINE / u64::from(word))
 }
 
 /// Finds the columns of a transposing layout: the stream, or the count, whose copies are nearest in memory.

@@ -1,0 +1,98 @@
+//! How a value of each predefined type is represented.
+
+use crate::datatype::{Field, Predefined};
+use crate::layout::Kind;
+
+/// How one value changes between memory and `external32`. Values are what stands for itself there: a complex number is two.
+///
+/// # Standard section
+///
+/// MPI 4.1, 14.5.2.
+///
+/// ```
+/// use dtc_compiler::external32::Conversion;
+/// assert_eq!((Conversion::Long.packed_size(), Conversion::Long.external_size()), (8, 4));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Conversion {
+    /// Bytes and characters: none.
+    Bytes,
+    /// 2 bytes, the most significant first.
+    Big16,
+    /// 4 bytes, the most significant first.
+    Big32,
+    /// 8 bytes, the most significant first.
+    Big64,
+    /// 16 bytes, the most significant first.
+    Big128,
+    /// A `long` of 8 bytes, of which the 4 least significant are kept.
+    Long,
+    /// An `unsigned long` of 8 bytes, of which the 4 least significant are kept.
+    UnsignedLong,
+    /// A `wchar_t` of 4 bytes, of which the 2 least significant are kept.
+    WideCharacter,
+    /// A `long double` of 16 bytes, which becomes a binary128.
+    LongDouble,
+}
+
+impl Conversion {
+    /// Bytes of a value in memory, and packed.
+    pub const fn packed_size(self) -> u64 {
+        match self {
+            Conversion::Bytes => 1,
+            Conversion::Big16 => 2,
+            Conversion::Big32 | Conversion::WideCharacter => 4,
+            Conversion::Big64 | Conversion::Long | Conversion::UnsignedLong => 8,
+            Conversion::Big128 | Conversion::LongDouble => 16,
+        }
+    }
+
+    /// Bytes of a value in `external32`; never more than in memory.
+    pub const fn external_size(self) -> u64 {
+        match self {
+            Conversion::Bytes => 1,
+            Conversion::Big16 | Conversion::WideCharacter => 2,
+            Conversion::Big32 | Conversion::Long | Conversion::UnsignedLong => 4,
+            Conversion::Big64 => 8,
+            Conversion::Big128 | Conversion::LongDouble => 16,
+        }
+    }
+}
+
+/// Values in a row that are converted alike.
+///
+/// ```
+/// use dtc_compiler::external32::{Conversion, Run};
+/// let complex = Run { conversion: Conversion::Big64, values: 2 };
+/// # let _ = complex;
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// How each is converted.
+    pub conversion: Conversion,
+    /// How many there are.
+    pub values: u64,
+}
+
+impl Run {
+    /// The values of a basic element. What `long` and `wchar_t` are cannot be told from the kind, which is that of a longer type.
+    pub(super) fn of(predefined: Predefined, field: Field) -> Run {
+        let (conversion, values) = match field.kind {
+            Kind::Byte | Kind::Char | Kind::I8 | Kind::U8 | Kind::B8 => (Conversion::Bytes, 1),
+            Kind::I16 | Kind::U16 | Kind::F16 | Kind::B16 => (Conversion::Big16, 1),
+            Kind::I32 if predefined == Predefined::WCHAR => (Conversion::WideCharacter, 1),
+            Kind::I32 | Kind::U32 | Kind::F32 | Kind::B32 => (Conversion::Big32, 1),
+            Kind::I64 if [Predefined::LONG, Predefined::LONG_INT].contains(&predefined) => (Conversion::Long, 1),
+            Kind::U64 if predefined == Predefined::UNSIGNED_LONG => (Conversion::UnsignedLong, 1),
+            Kind::I64 | Kind::U64 | Kind::F64 | Kind::B64 => (Conversion::Big64, 1),
+            Kind::I128 | Kind::F128 => (Conversion::Big128, 1),
+            Kind::F80 => (Conversion::LongDouble, 1),
+            Kind::C32 => (Conversion::Big16, 2),
+            Kind::C64 => (Conversion::Big32, 2),
+            Kind::C128 => (Conversion::Big64, 2),
+            Kind::C160 => (Conversion::LongDouble, 2),
+            Kind::C256 => (Conversion::Big128, 2),
+        };
+        Run { conversion, values }
+    }
+}

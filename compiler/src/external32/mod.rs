@@ -1,0 +1,219 @@
+//! The representation `external32`: which values a type has, in packed order, and where each lies in both representations.
+//!
+//! Displacements play no part: a type is packed, and its packed bytes are converted. So every constructor but the struct is a
+//! number of copies of its child, and values that are converted alike make one run, however often their type was nested.
+//!
+//! # Standard sections
+//!
+//! MPI 4.1, 5.3 (`MPI_Pack_external`), 14.5.2 (the representation).
+
+mod conversion;
+mod cursor;
+
+pub use conversion::{Conversion, Run};
+pub use cursor::{Cursor, Records};
+
+use crate::datatype::{Constructor, Datatype, TypeId};
+
+/// The values of a type in packed order. Memory and time to build it are linear in the length of the description.
+///
+/// # Example
+///
+/// ```
+/// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+/// use dtc_compiler::external32::{Conversion, External32, Run};
+/// let mut types = TypeBuilder::new();
+/// let pair = types.named(Predefined::LONG_INT);
+/// let pairs = types.vector(3, 2, 5, pair)?;
+/// let external = External32::new(&types.finish(pairs));
+/// assert_eq!(external.size(), 6 * (4 + 4));
+/// // The second byte of the int of the third pair: 2 whole pairs and a long come first.
+/// let (cursor, skipped) = external.cursor(1, 21);
+/// assert_eq!((cursor.packed(), skipped), (2 * 12 + 8, 1));
+/// assert_eq!(cursor.run(), Run { conversion: Conversion::Big32, values: 1 });
+/// # Ok::<(), dtc_compiler::datatype::DatatypeError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct External32 {
+    nodes: Vec<Node>,
+    /// None where there are no values.
+    root: Option<Part>,
+    size: Bytes,
+}
+
+/// How long something is in both representations, or where it begins.
+///
+/// ```
+/// use dtc_compiler::external32::Bytes;
+/// let long = Bytes { packed: 8, external: 4 };
+/// # let _ = long;
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Bytes {
+    /// In packed bytes, which are as in memory.
+    pub packed: u64,
+    /// In `external32`.
+    pub external: u64,
+}
+
+impl Bytes {
+    fn times(self, copies: u64) -> Bytes {
+        Bytes { packed: self.packed * copies, external: self.external * copies }
+    }
+
+    fn plus(self, other: Bytes) -> Bytes {
+        Bytes { packed: self.packed + other.packed, external: self.external + other.external }
+    }
+}
+
+/// What a node consists of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    Run(Run),
+    Node(usize),
+}
+
+#[derive(Clone, Debug)]
+enum Node {
+    /// Copies of a node; those of a run are a run.
+    Repeat { count: u64, child: Part, each: Bytes },
+    /// At least two parts, each with where it begins.
+    Sequence { parts: Box<[(Bytes, Part)]>, size: Bytes },
+    /// At least two runs, each with where it begins.
+    Record { runs: Box<[(Bytes, Run)]>, size: Bytes },
+}
+
+impl External32 {
+    /// The values of a datatype.
+    ///
+    /// ```
+    /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+    /// use dtc_compiler::external32::External32;
+    /// let mut types = TypeBuilder::new();
+    /// let wide = types.named(Predefined::WCHAR);
+    /// assert_eq!(External32::new(&types.finish(wide)).size(), 2);
+    /// ```
+    pub fn new(datatype: &Datatype) -> External32 {
+        let mut external = External32 { nodes: Vec::new(), root: None, size: Bytes::default() };
+        let mut parts = vec![None; datatype.root().index() + 1];
+        for id in datatype.nodes() {
+            parts[id.index()] = external.part(datatype, id, &parts);
+        }
+        external.root = parts[datatype.root().index()];
+        external.size = external.root.map_or(Bytes::default(), |root| external.bytes(root));
+        external
+    }
+
+    /// Bytes of one element of the type in `external32`.
+    ///
+    /// ```
+    /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+    /// use dtc_compiler::external32::External32;
+    /// let mut types = TypeBuilder::new();
+    /// let pair = types.named(Predefined::LONG_DOUBLE_INT);
+    /// assert_eq!(External32::new(&types.finish(pair)).size(), 20);
+    /// ```
+    pub fn size(&self) -> u64 {
+        self.size.external
+    }
+
+    /// Whether there is nothing to convert.
+    ///
+    /// ```
+    /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+    /// use dtc_compiler::external32::External32;
+    /// let mut types = TypeBuilder::new();
+    /// let character = types.named(Predefined::CHAR);
+    /// assert!(External32::new(&types.finish(character)).is_bytes());
+    /// ```
+    pub fn is_bytes(&self) -> bool {
+        matches!(self.root, None | Some(Part::Run(Run { conversion: Conversion::Bytes, .. })))
+    }
+
+    fn bytes(&self, part: Part) -> Bytes {
+        match part {
+            Part::Run(Run { conversion, values }) => {
+                Bytes { packed: conversion.packed_size(), external: conversion.external_size() }.times(values)
+            }
+            Part::Node(at) => match &self.nodes[at] {
+                Node::Repeat { count, each, .. } => each.times(*count),
+                Node::Sequence { size, .. } | Node::Record { size, .. } => *size,
+            },
+        }
+    }
+
+    /// What a node of a datatype becomes; `parts` has what its children became.
+    fn part(&mut self, datatype: &Datatype, id: TypeId, parts: &[Option<Part>]) -> Option<Part> {
+        let node = datatype.node(id);
+        match &node.constructor {
+            Constructor::Named(predefined) => {
+                let runs = predefined.fields().iter().map(|&field| (Part::Run(Run::of(*predefined, field)), 1));
+                self.sequence(runs)
+            }
+            Constructor::Struct { blocklengths, .. } => {
+                let children = datatype.children(id);
+                let blocks = children.iter().zip(blocklengths).filter(|&(_, &blocklength)| blocklength > 0);
+                let blocks =
+                    blocks.filter_map(|(child, &blocklength)| Some((parts[child.index()]?, blocklength as u64)));
+                self.sequence(blocks)
+            }
+            _ => {
+                let child = datatype.child(id)?;
+                let part = parts[child.index()]?;
+                let copies = node.facts.size.checked_div(datatype.node(child).facts.size)?;
+                self.sequence(std::iter::once((part, copies)))
+            }
+        }
+    }
+
+    /// Copies of parts, one after the other.
+    fn sequence(&mut self, parts: impl Iterator<Item = (Part, u64)>) -> Option<Part> {
+        let mut merged: Vec<(Part, u64)> = Vec::new();
+        for (part, copies) in parts.filter(|&(_, copies)| copies > 0) {
+            match (merged.last_mut(), part) {
+                (Some((Part::Run(last), _)), Part::Run(run)) if last.conversion == run.conversion => {
+                    last.values += run.values * copies;
+                }
+                (_, Part::Run(run)) => merged.push((Part::Run(Run { values: run.values * copies, ..run }), 1)),
+                (Some((last, known)), _) if *last == part => *known += copies,
+                _ => merged.push((part, copies)),
+            }
+        }
+        let mut size = Bytes::default();
+        let mut parts = Vec::with_capacity(merged.len());
+        for (part, copies) in merged {
+            let part = self.repeat(part, copies);
+            parts.push((size, part));
+            size = size.plus(self.bytes(part));
+        }
+        match parts[..] {
+            [] => None,
+            [(_, only)] => Some(only),
+            _ => {
+                let run =
+                    |&(start, part): &(Bytes, Part)| if let Part::Run(run) = part { Some((start, run)) } else { None };
+                let runs: Option<Box<[(Bytes, Run)]>> = parts.iter().map(run).collect();
+                Some(self.insert(match runs {
+                    Some(runs) => Node::Record { runs, size },
+                    None => Node::Sequence { parts: parts.into(), size },
+                }))
+            }
+        }
+    }
+
+    fn repeat(&mut self, part: Part, copies: u64) -> Part {
+        let Part::Node(at) = part else { return part };
+        match self.nodes[at] {
+            _ if copies == 1 => part,
+            Node::Repeat { count, child, each } => self.insert(Node::Repeat { count: count * copies, child, each }),
+            Node::Sequence { size, .. } | Node::Record { size, .. } => {
+                self.insert(Node::Repeat { count: copies, child: part, each: size })
+            }
+        }
+    }
+
+    fn insert(&mut self, node: Node) -> Part {
+        self.nodes.push(node);
+        Part::Node(self.nodes.len() - 1)
+    }
+}

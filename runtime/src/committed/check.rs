@@ -1,0 +1,73 @@
+//! What a call may do.
+
+use super::Committed;
+use crate::error::PackError;
+use dtc_compiler::operation::Element;
+use std::sync::atomic::Ordering;
+
+impl Committed {
+    /// How many bytes a raw call moves.
+    #[inline]
+    pub(crate) fn take(&self, count: u64, offset: u64, max: u64) -> u64 {
+        max.min(count.wrapping_mul(self.entry.shape.size).saturating_sub(offset))
+    }
+
+    /// Whether a safe call moves one whole element and may.
+    #[inline]
+    pub(super) fn is_one(&self, length: usize, origin: usize, count: u64, offset: u64, packed: usize) -> bool {
+        let shape = &self.entry.shape;
+        let after = length.wrapping_sub(origin) as u64;
+        let asked = count == 1 && offset == 0 && packed as u64 == shape.size;
+        asked && origin <= length && origin as u64 >= shape.before && after >= shape.after
+    }
+
+    /// Whether the signature leaves it possible that the type consists of such elements.
+    pub(crate) fn may_consist_of(&self, element: Element) -> bool {
+        let bit = 1 << element as u32;
+        let known = &self.inner.elements;
+        // Each bit is a fact of its own, so no order is needed.
+        known.load(Ordering::Relaxed) & bit != 0
+            || !element.contradicts(&self.facts().signature) && {
+                known.fetch_or(bit, Ordering::Relaxed);
+                true
+            }
+    }
+
+    /// How many bytes a safe call moves; an error if it must not.
+    pub(crate) fn check(
+        &self,
+        length: usize,
+        origin: usize,
+        count: u64,
+        offset: u64,
+        packed: usize,
+    ) -> Result<usize, PackError> {
+        let total = self.packed_size(count)?;
+        self.check_fragment(length, origin, count, total, offset, packed)
+    }
+
+    /// How many bytes of so many in total a safe call moves; an error if it must not.
+    pub(crate) fn check_fragment(
+        &self,
+        length: usize,
+        origin: usize,
+        count: u64,
+        total: u64,
+        offset: u64,
+        packed: usize,
+    ) -> Result<usize, PackError> {
+        if origin > length {
+            return Err(PackError::Origin { origin, length });
+        }
+        if let Some((low, high)) = self.span(count) {
+            let (before, after) = (origin, length - origin);
+            if -low > before as i128 || high > after as i128 {
+                return Err(PackError::Bounds { low, high, before, after });
+            }
+        }
+        match total.checked_sub(offset) {
+            Some(rest) => Ok(packed.min(usize::try_from(rest).unwrap_or(usize::MAX))),
+            None => Err(PackError::Offset { offset, total }),
+        }
+    }
+}

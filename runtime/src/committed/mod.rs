@@ -1,0 +1,246 @@
+//! Committed types.
+
+mod check;
+mod pack;
+mod parallel;
+
+use crate::engine::Shared;
+use crate::entry::{Entry, Tier};
+use crate::error::PackError;
+use dtc_compiler::datatype::{Datatype, Facts};
+use dtc_compiler::external32::External32;
+use dtc_compiler::layout::{Layout, TypeHash};
+use dtc_compiler::operation::Element;
+use dtc_compiler::passes::Report;
+use dtc_compiler::plan::Plan;
+use std::sync::atomic::AtomicU32;
+use std::sync::{Arc, OnceLock};
+
+/// A datatype that can be packed with. Cheap to clone, immutable, shared between threads freely.
+///
+/// Packing is stateless: any byte range of the packed bytes of a count of elements can be packed or unpacked at any time,
+/// in any order, by any thread.
+///
+/// # Example
+///
+/// ```
+/// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+/// use dtc_runtime::Engine;
+///
+/// let mut types = TypeBuilder::new();
+/// let short = types.named(Predefined::SHORT);
+/// let every_other = types.vector(3, 1, 2, short)?;
+/// let every_other = Engine::new().commit(&types.finish(every_other));
+///
+/// let memory = [1u8, 1, 0, 0, 2, 2, 0, 0, 3, 3];
+/// let mut middle = [0; 2];
+/// every_other.pack(&memory, 0, 1, 2, &mut middle)?; // packed bytes 2 and 3
+/// assert_eq!(middle, [2, 2]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Committed {
+    entry: Arc<Entry>,
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    datatype: Datatype,
+    engine: Arc<Shared>,
+    /// The values of the type; made when they are first converted.
+    external32: OnceLock<External32>,
+    /// One bit for each element that the signature was found not to contradict.
+    elements: AtomicU32,
+}
+
+const _: () = assert!(Element::ALL.len() <= 32, "an element needs a bit");
+
+impl Committed {
+    pub(crate) fn new(entry: Arc<Entry>, datatype: Datatype, engine: Arc<Shared>) -> Committed {
+        let inner = Inner { datatype, engine, external32: OnceLock::new(), elements: AtomicU32::new(0) };
+        Committed { entry, inner: Arc::new(inner) }
+    }
+
+    pub(crate) fn entry(&self) -> &Entry {
+        &self.entry
+    }
+
+    pub(crate) fn engine(&self) -> &Shared {
+        &self.inner.engine
+    }
+
+    /// The values of the type, which its layout does not tell.
+    pub(crate) fn external32(&self) -> &External32 {
+        self.inner.external32.get_or_init(|| External32::new(&self.inner.datatype))
+    }
+
+    /// Size, bounds and signature as described.
+    ///
+    /// ```
+    /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+    /// let mut types = TypeBuilder::new();
+    /// let int = types.named(Predefined::INT);
+    /// let every_other = types.vector(3, 1, 2, int)?;
+    /// let every_other = dtc_runtime::Engine::new().commit(&types.finish(every_other));
+    /// assert_eq!((every_other.facts().size, every_other.facts().extent()), (12, 20));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn facts(&self) -> &Facts {
+        self.inner.datatype.facts()
+    }
+
+    /// The canonical layout.
+    ///
+    /// ```
+    /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+    /// let mut types = TypeBuilder::new();
+    /// let int = types.named(Predefined::INT);
+    /// let every_other = types.vector(3, 1, 2, int)?;
+    /// let every_other = dtc_runtime::Engine::new().commit(&types.finish(every_other));
+    /// assert!(every_other.layout().to_string().contains("stream 3 x 8"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn layout(&self) -> &Layout {
+        &self.entry.layout
+    }
+
+    /// The passes that led to the canonical layout of the first of the equal types.
+    ///
+    /// ```
+    /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+    /// let mut types = TypeBuilder::new();
+    /// let int = types.named(Predefined::INT);
+    /// let every_other = types.vector(3, 1, 2, int)?;
+    /// let every_other = dtc_runtime::Engine::new().commit(&types.finish(every_other));
+    /// assert_eq!(every_other.report().fired()[0], ("erase-kinds", 1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn report(&self) -> &Report {
+        &self.entry.report
+    }
+
+    /// How the bytes are moved.
+    ///
+    /// ```
+    /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+    /// let mut types = TypeBuilder::new();
+    /// let int = types.named(Predefined::INT);
+    /// let every_other = types.vector(3, 1, 2, int)?;
+    /// let every_other = dtc_runtime::Engine::new().commit(&types.finish(every_other));
+    /// assert!(every_other.plan().to_string().contains("rows 3 x 8 of 4 bytes"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn plan(&self) -> &Plan {
+        self.entry.plan()
+    }
+
+    /// The identity that all equal types share.
+    ///
+    /// ```
+    /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+    /// let mut types = TypeBuilder::new();
+    /// let int = types.named(Predefined::INT);
+    /// let every_other = types.vector(3, 1, 2, int)?;
+    /// let every_other = dtc_runtime::Engine::new().commit(&types.finish(every_other));
+    /// assert_eq!(every_other.type_hash(), every_other.layout().type_hash());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn type_hash(&self) -> TypeHash {
+        self.entry.hash
+    }
+
+    /// Which code a pack would run now.
+    ///
+    /// ```
+    /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+    /// use dtc_runtime::{Engine, Tier};
+    /// let mut types = TypeBuilder::new();
+    /// let int = types.named(Predefined::INT);
+    /// // One leaf does it all, so there is nothing to compile.
+    /// assert_eq!(Engine::new().commit(&types.finish(int)).tier(), Tier::Generic);
+    /// ```
+    pub fn tier(&self) -> Tier {
+        self.entry.tier()
+    }
+
+    /// Compiles the kernel now, if one would pay and is not there yet; returns the tier that serves from here on.
+    ///
+    /// ```
+    /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+    /// let mut types = TypeBuilder::new();
+    /// let int = types.named(Predefined::INT);
+    /// let every_other = types.vector(3, 1, 2, int)?;
+    /// let every_other = dtc_runtime::Engine::new().commit(&types.finish(every_other));
+    /// every_other.specialise();
+    /// let mut packed = [0; 12];
+    /// assert_eq!(every_other.pack(&[7; 20], 0, 1, 0, &mut packed)?, 12);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn specialise(&self) -> Tier {
+        self.entry.specialise();
+        self.entry.tier()
+    }
+
+    /// Packed bytes of a count of elements.
+    ///
+    /// # Errors
+    ///
+    /// [`PackError::Count`] when they do not fit 64 bits.
+    ///
+    /// ```
+    /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+    /// let mut types = TypeBuilder::new();
+    /// let int = types.named(Predefined::INT);
+    /// let every_other = types.vector(3, 1, 2, int)?;
+    /// let every_other = dtc_runtime::Engine::new().commit(&types.finish(every_other));
+    /// assert_eq!(every_other.packed_size(10)?, 120);
+    /// assert!(every_other.packed_size(u64::MAX).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn packed_size(&self, count: u64) -> Result<u64, PackError> {
+        let size = self.entry.shape.size;
+        match size.checked_mul(count) {
+            Some(total) if i64::try_from(total).is_ok() => Ok(total),
+            _ => Err(PackError::Count { count, most: i64::MAX as u64 / size }),
+        }
+    }
+
+    /// The lowest displacement of a byte of `count` elements, and one past the highest; nothing if there are no bytes.
+    ///
+    /// Derived from the layout itself, whatever the description claims of its bounds.
+    ///
+    /// ```
+    /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+    /// let mut types = TypeBuilder::new();
+    /// let int = types.named(Predefined::INT);
+    /// let backwards = types.resized(0, -8, int)?;
+    /// let backwards = dtc_runtime::Engine::new().commit(&types.finish(backwards));
+    /// assert_eq!(backwards.span(3), Some((-16, 4)));
+    /// # Ok::<(), dtc_compiler::datatype::DatatypeError>(())
+    /// ```
+    #[inline]
+    pub fn span(&self, count: u64) -> Option<(i128, i128)> {
+        let shape = &self.entry.shape;
+        if count == 0 || shape.size == 0 {
+            return None;
+        }
+        let last = i128::from(count - 1) * i128::from(shape.extent);
+        Some((i128::from(shape.true_lb) + last.min(0), i128::from(shape.true_ub) + last.max(0)))
+    }
+
+    /// Counts a call where a lazy kernel may wait for it.
+    #[inline]
+    pub(crate) fn count_use(&self) {
+        if self.entry.is_lazy() {
+            self.count_lazy_use();
+        }
+    }
+
+    /// Counts a call; the one that a lazy kernel waits for asks for it.
+    #[cold]
+    fn count_lazy_use(&self) {
+        if self.entry.used() {
+            self.inner.engine.enqueue(&self.entry);
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! Packing and unpacking on the CPU.
+
+use super::Committed;
+use crate::cpu::Sides;
+use crate::error::PackError;
+
+impl Committed {
+    /// Packs a byte range of `count` elements: packed bytes `offset ..` into all of `packed`, or less at their end.
+    /// `origin` says where in `source` the address lies that the type is applied to. Returns how many bytes were written.
+    ///
+    /// # Errors
+    ///
+    /// A [`PackError`] when the elements, all of them, do not lie inside `source`, or the range begins behind the packed
+    /// bytes. Nothing is written then.
+    ///
+    /// # Standard section
+    ///
+    /// MPI 4.1, 5.2 (`MPI_Pack`).
+    ///
+    /// ```
+    /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+    /// let mut types = TypeBuilder::new();
+    /// let int = types.named(Predefined::INT);
+    /// let every_other = types.vector(3, 1, 2, int)?;
+    /// let every_other = dtc_runtime::Engine::new().commit(&types.finish(every_other));
+    /// let memory: Vec<u8> = (0..20).collect();
+    /// let mut packed = [0; 4];
+    /// // The second of the three ints: packed bytes 4 to 7.
+    /// assert_eq!(every_other.pack(&memory, 0, 1, 4, &mut packed)?, 4);
+    /// assert_eq!(packed, [8, 9, 10, 11]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub fn pack(
+        &self,
+        source: &[u8],
+        origin: usize,
+        count: u64,
+        offset: u64,
+        packed: &mut [u8],
+    ) -> Result<usize, PackError> {
+        let sides = Sides { memory: source.as_ptr().wrapping_add(origin).cast_mut(), packed: packed.as_mut_ptr() };
+        if self.is_one(source.len(), origin, count, offset, packed.len()) {
+            // SAFETY: `is_one` found every byte of the element inside `source`, which is only read, and room for it in
+            // `packed`; the slices cannot overlap.
+            unsafe { self.one::<true>(sides) };
+            return Ok(packed.len());
+        }
+        // SAFETY: the lengths are those of the slices, which cannot overlap.
+        unsafe { self.checked::<true>(sides, source.len(), origin, count, offset, packed.len()) }
+    }
+
+    /// Unpacks all of `packed`, or less at the end of the packed bytes, as bytes `offset ..` of `count` elements.
+    /// `origin` says where in `destination` the address lies that the type is applied to. Returns how many bytes were
+    /// read. Writes bytes of the type map and no others.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Committed::pack`].
+    ///
+    /// # Standard section
+    ///
+    /// MPI 4.1, 5.2 (`MPI_Unpack`).
+    ///
+    /// ```
+    /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+    /// let mut types = TypeBuilder::new();
+    /// let int = types.named(Predefined::INT);
+    /// let every_other = types.vector(3, 1, 2, int)?;
+    /// let every_other = dtc_runtime::Engine::new().commit(&types.finish(every_other));
+    /// let mut memory = [0xa5; 20];
+    /// assert_eq!(every_other.unpack(&[1; 12], 0, &mut memory, 0, 1)?, 12);
+    /// assert_eq!(memory[..12], [1, 1, 1, 1, 0xa5, 0xa5, 0xa5, 0xa5, 1, 1, 1, 1]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub fn unpack(
+        &self,
+        packed: &[u8],
+        offset: u64,
+        destination: &mut [u8],
+        origin: usize,
+        count: u64,
+    ) -> Result<usize, PackError> {
+        let sides = Sides { memory: destination.as_mut_ptr().wrapping_add(origin), packed: packed.as_ptr().cast_mut() };
+        if self.is_one(destination.len(), origin, count, offset, packed.len()) {
+            // SAFETY: as for `pack`; `packed` is only read.
+            unsafe { self.one::<false>(sides) };
+            return Ok(packed.len());
+        }
+        // SAFETY: as for `pack`.
+        unsafe { self.checked::<false>(sides, destination.len(), origin, count, offset, packed.len()) }
+    }
+
+    /// Packs a byte range of `count` elements from memory at any address: packed bytes `offset .. offset + max`, or less
+    /// at their end. Returns how many bytes were written.
+    ///
+    /// `source` is the address that the type is applied to; it may be null for absolute types.
+    ///
+    /// # Safety
+    ///
+    /// Every byte of the elements in the range is readable, `packed` is writable for the returned length, the two do not
+    /// overlap, and `count` times the size fits 63 bits. The pack may also read gaps of less than 4 KiB between bytes of
+    /// the range, and what shares an aligned 16 bytes with one.
+    ///
+    /// ```
+    /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+    /// let mut types = TypeBuilder::new();
+    /// let int = types.named(Predefined::INT);
+    /// let int = dtc_runtime::Engine::new().commit(&types.finish(int));
+    /// let (memory, mut packed) = (7i32, [0u8; 4]);
+    /// // SAFETY: both sides are as long as the type.
+    /// let written = unsafe { int.pack_raw((&raw const memory).cast(), 1, 0, packed.as_mut_ptr(), 4) };
+    /// assert_eq!((written, i32::from_ne_bytes(packed)), (4, 7));
+    /// ```
+    #[inline]
+    pub unsafe fn pack_raw(&self, source: *const u8, count: u64, offset: u64, packed: *mut u8, max: u64) -> u64 {
+        // SAFETY: the caller's promise; `memory` is only read.
+        unsafe { self.run::<true>(Sides { memory: source.cast_mut(), packed }, count, offset, max) }
+    }
+
+    /// Unpacks `length` bytes, or less at the end, as packed bytes `offset ..` of `count` elements into memory at any
+    /// address. Returns how many bytes were read.
+    ///
+    /// # Safety
+    ///
+    /// Every byte of the elements in the range is writable, `packed` is readable for the returned length, the two do not
+    /// overlap, and `count` times the size fits 63 bits.
+    ///
+    /// ```
+    /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+    /// let mut types = TypeBuilder::new();
+    /// let int = types.named(Predefined::INT);
+    /// let int = dtc_runtime::Engine::new().commit(&types.finish(int));
+    /// let (packed, mut memory) = (7i32.to_ne_bytes(), 0i32);
+    /// // SAFETY: both sides are as long as the type.
+    /// let read = unsafe { int.unpack_raw(packed.as_ptr(), 4, (&raw mut memory).cast(), 1, 0) };
+    /// assert_eq!((read, memory), (4, 7));
+    /// ```
+    #[inline]
+    pub unsafe fn unpack_raw(
+        &self,
+        packed: *const u8,
+        length: u64,
+        destination: *mut u8,
+        count: u64,
+        offset: u64,
+    ) -> u64 {
+        // SAFETY: the caller's promise; `packed` is only read.
+        unsafe { self.run::<false>(Sides { memory: destination, packed: packed.cast_mut() }, count, offset, length) }
+    }
+
+    /// # Safety
+    ///
+    /// As for [`Committed::pack_raw`] or [`Committed::unpack_raw`].
+    #[inline]
+    pub(super) unsafe fn run<const PACK: bool>(&self, sides: Sides, count: u64, offset: u64, max: u64) -> u64 {
+        let size = self.entry.shape.size;
+        if count == 1 && offset == 0 && max >= size {
+            // SAFETY: the caller's promise.
+            unsafe { self.one::<PACK>(sides) };
+            return size;
+        }
+        let take = self.take(count, offset, max);
+        // SAFETY: the caller's promise.
+        unsafe { self.some::<PACK>(sides, count, offset, take) };
+        take
+    }
+
+    /// Moves one whole element: the call whose overhead shows most, when the element is short. Apart from its callers, it
+    /// is entered and left without a stack frame.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Committed::run`].
+    #[inline(never)]
+    unsafe fn one<const PACK: bool>(&self, sides: Sides) {
+        self.count_use();
+        // SAFETY: the caller's promise.
+        unsafe { self.entry.one::<PACK>(sides) };
+    }
+
+    /// Moves what a safe call asks for, after checking that it may.
+    ///
+    /// # Safety
+    ///
+    /// The sides are buffers of these lengths that do not overlap, the memory side displaced by `origin`.
+    #[inline(never)]
+    unsafe fn checked<const PACK: bool>(
+        &self,
+        sides: Sides,
+        length: usize,
+        origin: usize,
+        count: u64,
+        offset: u64,
+        packed: usize,
+    ) -> Result<usize, PackError> {
+        let take = self.check(length, origin, count, offset, packed)?;
+        // SAFETY: `check` found every byte of the elements inside the buffer.
+        unsafe { self.some::<PACK>(sides, count, offset, take as u64) };
+        Ok(take)
+    }
+
+    /// Moves `take` bytes from packed byte `offset` on.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Committed::run`].
+    pub(crate) unsafe fn some<const PACK: bool>(&self, sides: Sides, count: u64, offset: u64, take: u64) {
+        if take > 0 {
+            self.count_use();
+            // SAFETY: the caller's promise.
+            unsafe { self.entry.run::<PACK>(sides, count, offset, take) };
+        }
+    }
+}
