@@ -1,7 +1,7 @@
 //! Background compilation: one thread, started at the first type that needs it.
 
 use crate::entry::Entry;
-use crate::gpu::{self, BatchSlot, CopySlot, GpuType};
+use crate::gpu::{self, GpuType, Pending};
 use dtc_compiler::plan::gpu::Variant;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -14,10 +14,8 @@ pub(crate) enum Job {
     Cpu(Weak<Entry>),
     /// Compile kernels of a type for a GPU. The number tells how many calls would have used them.
     Gpu(Weak<GpuType>, Vec<Variant>, Arc<AtomicU32>),
-    /// Compile the kernel of a batch. The number tells how many batches would have used it.
-    Batch(Weak<gpu::Shared>, Arc<BatchSlot>, Arc<AtomicU32>),
-    /// Compile the kernel of a copy from type to type. The number tells how many copies would have used it.
-    Copy(Weak<gpu::Shared>, Arc<CopySlot>, Arc<AtomicU32>),
+    /// Compile a kernel for several types. The number tells how many calls would have used it.
+    Joint(Weak<gpu::Shared>, Weak<dyn Pending>, Arc<AtomicU32>),
     /// Free code that no type needs any more.
     Release(Weak<gpu::Shared>),
 }
@@ -28,7 +26,7 @@ impl Job {
         match self {
             // It takes a hundredth of the time that a kernel for a GPU takes.
             Job::Cpu(_) => u32::MAX,
-            Job::Gpu(_, _, calls) | Job::Batch(_, _, calls) | Job::Copy(_, _, calls) => calls.load(Ordering::Relaxed),
+            Job::Gpu(_, _, calls) | Job::Joint(_, _, calls) => calls.load(Ordering::Relaxed),
             Job::Release(_) => 0,
         }
     }
@@ -45,14 +43,9 @@ impl Job {
                     on_device.compile(variants);
                 }
             }
-            Job::Batch(gpu, slot, _) => {
-                if let Some(gpu) = gpu.upgrade() {
-                    slot.compile(&gpu);
-                }
-            }
-            Job::Copy(gpu, slot, _) => {
-                if let Some(gpu) = gpu.upgrade() {
-                    slot.compile(&gpu);
+            Job::Joint(gpu, pending, _) => {
+                if let (Some(gpu), Some(pending)) = (gpu.upgrade(), pending.upgrade()) {
+                    pending.compile(&gpu);
                 }
             }
             Job::Release(gpu) => {

@@ -1,9 +1,5 @@
 //! Kernels of one type on one device.
 
-use super::batch::{BatchKernel, Prepared};
-use super::generic::Interpreter;
-use super::on_device::BatchProgram;
-use super::transfer::{Ring, Stage};
 use crate::cuda::DeviceBuffer;
 use crate::cuda::module::Function;
 use dtc_compiler::plan::gpu::Variant;
@@ -15,18 +11,6 @@ pub(crate) struct Kernel {
     pub(super) function: Function,
     /// Nothing for code without lists. Shared by the kernels of one program.
     pub(super) tables: Option<Arc<DeviceBuffer>>,
-}
-
-/// What a type, a batch or a transfer leaves behind.
-#[expect(dead_code, reason = "held until it is dropped")]
-pub(super) enum Retired {
-    Kernel(Arc<Kernel>),
-    Interpreter(Arc<Interpreter>),
-    Ring(Ring),
-    Stage(Stage),
-    Program(Arc<BatchProgram>),
-    Batch(Arc<Prepared>),
-    BatchKernel(Arc<BatchKernel>),
 }
 
 /// A variant that was asked for.

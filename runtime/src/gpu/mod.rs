@@ -11,6 +11,7 @@ mod compile;
 mod copies;
 mod generic;
 mod idle;
+mod joint;
 mod kernel;
 mod movers;
 mod on_device;
@@ -24,9 +25,8 @@ pub use copies::Multiprocessors;
 pub use request::{Request, TransferError};
 pub use transfer::{Between, Choice, Estimate, TransferCase, TransferModel, Way};
 
-pub(crate) use batch::BatchSlot;
+pub(crate) use joint::Pending;
 pub(crate) use on_device::GpuType;
-pub(crate) use type_to_type::CopySlot;
 
 use crate::cuda::{CudaError, Device, DeviceBuffer, Event, Stream};
 use crate::engine::Policy;
@@ -35,11 +35,12 @@ use crate::worker::{Job, Queue};
 use batch::Batches;
 use generic::Generic;
 use idle::Idle;
-use kernel::Retired;
+use joint::JointKernels;
 use passage::Landings;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use transfer::{Lanes, Ring, Stage};
+use type_to_type::Pair;
 
 /// Devices that an engine serves: ordinals from 0 on.
 pub(crate) const DEVICES: usize = 16;
@@ -78,11 +79,12 @@ pub(crate) struct Shared {
     loading_generic: Mutex<()>,
     events: Mutex<Vec<Event>>,
     batches: Batches,
-    /// Kernels for copies from type to type; most recently used ones first.
-    copies: Mutex<Vec<Arc<CopySlot>>>,
+    /// Kernels for copies from type to type.
+    copies: JointKernels<Pair>,
     landings: Landings,
     problem: Mutex<Option<CudaError>>,
-    retired: Mutex<Vec<Retired>>,
+    /// What types, batches and transfers left behind, held until it is dropped.
+    retired: Mutex<Vec<Box<dyn Send>>>,
     /// Whether a job that frees them waits: more of them would hide the jobs behind them from each other.
     release_waits: AtomicBool,
     /// What transfers cost on this machine.
@@ -127,7 +129,7 @@ impl Gpu {
             loading_generic: Mutex::default(),
             events: Mutex::default(),
             batches: Batches::default(),
-            copies: Mutex::default(),
+            copies: JointKernels::default(),
             landings: Landings::default(),
             problem: Mutex::default(),
             retired: Mutex::default(),
@@ -236,9 +238,9 @@ impl Shared {
     }
 
     /// Keeps what is no longer needed until nothing can be running it; has it freed when it is much.
-    fn retire(self: &Arc<Shared>, retired: Retired) {
+    fn retire(self: &Arc<Shared>, retired: impl Send + 'static) {
         let mut all = self.retired.lock().unwrap_or_else(PoisonError::into_inner);
-        all.push(retired);
+        all.push(Box::new(retired));
         let due = all.len() >= RELEASED_TOGETHER;
         drop(all);
         if due && !self.release_waits.swap(true, Ordering::Relaxed) {

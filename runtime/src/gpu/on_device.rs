@@ -3,7 +3,7 @@
 use super::Shared;
 use super::copies::{self, Multiprocessors};
 use super::generic::Interpreter;
-use super::kernel::{Kernel, Retired, Slot};
+use super::kernel::{Kernel, Slot};
 use crate::cuda::module::Function;
 use crate::cuda::{CudaError, DeviceBuffer, Stream, copy, graph};
 use crate::engine::Policy;
@@ -83,14 +83,14 @@ impl Drop for GpuType {
         // Launches of this type may still be running.
         for slot in self.slots.iter_mut().chain(&mut self.accumulations) {
             if let Some(Some(kernel)) = slot.take().and_then(|slot| slot.kernel.into_inner()) {
-                self.gpu.retire(Retired::Kernel(kernel));
+                self.gpu.retire(kernel);
             }
         }
         if let Some(interpreter) = self.interpreter.take().filter(|interpreter| interpreter.tables.is_some()) {
-            self.gpu.retire(Retired::Interpreter(interpreter));
+            self.gpu.retire(interpreter);
         }
         if let Some(program) = self.batch_program.take() {
-            self.gpu.retire(Retired::Program(program));
+            self.gpu.retire(program);
         }
     }
 }

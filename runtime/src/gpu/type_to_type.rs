@@ -1,7 +1,8 @@
 //! Copies from type to type, on devices.
 
 use super::copies::Multiprocessors;
-use super::kernel::{Kernel, Retired};
+use super::joint::Recipe;
+use super::kernel::Kernel;
 use super::movers::Memory;
 use super::on_device::{GpuType, Grid, Move, launch};
 use super::passage::Passage;
@@ -10,31 +11,21 @@ use super::{Gpu, Shared};
 use crate::committed::Committed;
 use crate::copy::Elements;
 use crate::cuda::{CudaError, Stream, graph};
-use crate::engine::Policy;
-use crate::worker::Job;
 use dtc_compiler::codegen::cuda::{self, COPY_ENTRY, GENERIC_COPY, Target};
 use dtc_compiler::plan::Direction;
 use dtc_compiler::plan::gpu::{Call, CopyCall, CopyVariant};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, OnceLock, PoisonError, Weak};
-
-/// Kernels that are kept for each device.
-const KERNELS: usize = 64;
+use std::sync::{Arc, Weak};
 
 /// Runs of a peer's memory from this length on, in bytes, are written over the link one by one. Shorter ones come packed, and
 /// are unpacked there.
 const LONG_RUN: u64 = 128;
 
-/// The kernel for copies between two types.
-pub(crate) struct CopySlot {
+/// Which copies a kernel serves.
+pub(super) struct Pair {
     /// The types of source and target on this device.
     types: [u64; 2],
     variant: CopyVariant,
     plans: [Weak<GpuType>; 2],
-    uses: Arc<AtomicU32>,
-    requested: AtomicBool,
-    /// The kernel, or nothing if it cannot be compiled.
-    kernel: OnceLock<Option<Arc<Kernel>>>,
 }
 
 /// A copy between elements that begin where their memory does.
@@ -306,8 +297,10 @@ impl GpuType {
         if let Some(variant) = CopyVariant::serving(&self.plan, &to.plan, &copy)
             && let Some(blocks) = variant.blocks(bytes)
         {
-            let slot = self.gpu.copy_slot(self, to, variant);
-            if let Some(kernel) = slot.serving(&self.gpu) {
+            let types = [self.id, to.id];
+            let is = |pair: &Pair| pair.types == types && pair.variant == variant;
+            let new = || Pair { types, variant, plans: [Arc::downgrade(self), Arc::downgrade(to)] };
+            if let Some(kernel) = self.gpu.copies.get(&self.gpu, is, new).serving(&self.gpu) {
                 graph::keep_in_graph(stream, kernel)?;
                 let tables = kernel.tables.as_ref().map_or(0, |tables| tables.address());
                 let last = (&raw mut last).cast();
@@ -331,77 +324,14 @@ impl GpuType {
     }
 }
 
-impl Shared {
-    /// The slot of the kernel for two types.
-    fn copy_slot(self: &Arc<Shared>, from: &Arc<GpuType>, to: &Arc<GpuType>, variant: CopyVariant) -> Arc<CopySlot> {
-        let types = [from.id, to.id];
-        let mut known = self.copies.lock().unwrap_or_else(PoisonError::into_inner);
-        let slot = match known.iter().position(|slot| slot.types == types && slot.variant == variant) {
-            Some(at) => known.remove(at),
-            None => Arc::new(CopySlot {
-                types,
-                variant,
-                plans: [Arc::downgrade(from), Arc::downgrade(to)],
-                uses: Arc::default(),
-                requested: AtomicBool::new(false),
-                kernel: OnceLock::new(),
-            }),
-        };
-        known.insert(0, slot.clone());
-        let kept = KERNELS.min(known.len());
-        let forgotten = known.split_off(kept);
-        drop(known);
-        for slot in forgotten {
-            if let Some(Some(kernel)) = slot.kernel.get() {
-                self.retire(Retired::Kernel(kernel.clone()));
-            }
-        }
-        slot
-    }
-}
+impl Recipe for Pair {
+    type Code = Kernel;
 
-impl CopySlot {
-    /// The kernel if it is there; asks for it if it should be compiled.
-    fn serving(self: &Arc<CopySlot>, gpu: &Arc<Shared>) -> Option<&Arc<Kernel>> {
-        if let Some(kernel) = self.kernel.get() {
-            return kernel.as_ref();
-        }
-        let uses = self.uses.fetch_add(1, Ordering::Relaxed);
-        match gpu.policy {
-            Policy::Off => {}
-            Policy::Lazy(due) if uses < due => {}
-            Policy::Background | Policy::Lazy(_) => {
-                if !self.requested.swap(true, Ordering::Relaxed) {
-                    let job = Job::Copy(Arc::downgrade(gpu), self.clone(), self.uses.clone());
-                    gpu.queue.push(job, gpu.background_thread);
-                }
-            }
-            Policy::Eager | Policy::Always => {
-                self.compile(gpu);
-                return self.kernel.get()?.as_ref();
-            }
-        }
-        None
-    }
-
-    /// Compiles the kernel, if that was not tried.
-    pub(crate) fn compile(&self, gpu: &Shared) {
-        if self.kernel.get().is_none() {
-            let kernel = self.load(gpu).unwrap_or_else(|error| {
-                gpu.note(error);
-                None
-            });
-            // Another thread may have been faster; its kernel is as good.
-            let _ = self.kernel.set(kernel);
-        }
-    }
-
-    /// The kernel; nothing if one of the types is gone, which then cannot come again.
-    fn load(&self, gpu: &Shared) -> Result<Option<Arc<Kernel>>, CudaError> {
+    fn load(&self, gpu: &Shared) -> Result<Option<Kernel>, CudaError> {
         let [Some(from), Some(to)] = self.plans.each_ref().map(Weak::upgrade) else { return Ok(None) };
         let program = cuda::copy(&from.plan, &to.plan, &self.variant)?;
         let mut functions = gpu.functions(&program.source, &[COPY_ENTRY])?;
         let tables = gpu.upload(&program.tables)?.map(Arc::new);
-        Ok(functions.pop().map(|function| Arc::new(Kernel { function, tables })))
+        Ok(functions.pop().map(|function| Kernel { function, tables }))
     }
 }

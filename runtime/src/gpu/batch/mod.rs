@@ -6,10 +6,10 @@
 mod kernels;
 mod prepared;
 
-pub(crate) use kernels::{BatchKernel, BatchSlot};
-pub(super) use prepared::{Batches, Prepared};
+pub(super) use prepared::Batches;
 
 use super::Gpu;
+use super::joint::Pending;
 use super::on_device::GpuType;
 use crate::committed::Committed;
 use crate::cuda::{CudaError, Stream};
@@ -117,11 +117,11 @@ impl Engine {
         for asked in &asked {
             asked.on_device.batch_program()?;
         }
-        let Some((slot, _)) = gpu.shared.batch_slot(&asked) else { return Ok(Tier::Generic) };
+        let Some((kernel, _)) = gpu.shared.batch_kernel(&asked) else { return Ok(Tier::Generic) };
         if gpu.shared.policy != Policy::Off {
-            slot.compile(&gpu.shared);
+            kernel.compile(&gpu.shared);
         }
-        Ok(if slot.ready().is_some() { Tier::Specialised } else { Tier::Generic })
+        Ok(if kernel.ready().is_some() { Tier::Specialised } else { Tier::Generic })
     }
 }
 

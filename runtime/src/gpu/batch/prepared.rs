@@ -2,10 +2,10 @@
 
 use super::super::Shared;
 use super::super::generic::Generic;
-use super::super::kernel::Retired;
+use super::super::joint::{Joint, JointKernels};
 use super::super::on_device::BatchProgram;
 use super::Asked;
-use super::kernels::{BatchKernel, BatchSlot};
+use super::kernels::{BatchKernel, Kinds};
 use crate::cuda::{CudaError, DeviceBuffer, Stream, graph};
 use dtc_compiler::codegen::cuda::{BATCH_INLINE, BATCH_THREADS, Batch, Item, generic_batch};
 use dtc_compiler::plan::Direction;
@@ -18,7 +18,7 @@ const KEPT: usize = 32;
 /// What a device knows of batches; most recently used ones first.
 #[derive(Default)]
 pub(in super::super) struct Batches {
-    pub(super) kernels: Mutex<Vec<Arc<BatchSlot>>>,
+    pub(super) kernels: JointKernels<Kinds>,
     prepared: Mutex<Vec<Arc<Prepared>>>,
 }
 
@@ -49,7 +49,7 @@ enum Code {
 pub(in super::super) struct Prepared {
     known: Vec<Known>,
     /// The kernel that may replace a generic one.
-    slot: Option<Arc<BatchSlot>>,
+    better: Option<Arc<Joint<Kinds>>>,
     code: Code,
     batch: Batch,
     /// The items, and the item of every block, where they do not fit the parameters of a launch.
@@ -87,8 +87,8 @@ impl Shared {
             all[..=at].rotate_right(1);
             let known = all[0].clone();
             drop(all);
-            let better = match (&known.code, &known.slot) {
-                (Code::Generic(..), Some(slot)) => slot.serving(self).is_some(),
+            let better = match (&known.code, &known.better) {
+                (Code::Generic(..), Some(better)) => better.serving(self).is_some(),
                 _ => false,
             };
             if !better {
@@ -105,16 +105,16 @@ impl Shared {
         *all = kept;
         drop(all);
         // Launches of them may still be under way.
-        replaced.into_iter().chain(forgotten).for_each(|prepared| self.retire(Retired::Batch(prepared)));
+        replaced.into_iter().chain(forgotten).for_each(|prepared| self.retire(prepared));
         Ok(prepared)
     }
 
     fn prepare(self: &Arc<Shared>, asked: &[Asked<'_>]) -> Result<Prepared, CudaError> {
-        let (slot, kinds) = self.batch_slot(asked).unzip();
-        let kernel = slot.as_ref().and_then(|slot| slot.serving(self));
-        let (code, items, blocks) = match (&slot, kernel, kinds) {
-            (Some(slot), Some(kernel), Some(kinds)) => {
-                let (items, blocks) = compiled_items(asked, slot, kernel, &kinds)?;
+        let (better, kinds) = self.batch_kernel(asked).unzip();
+        let kernel = better.as_ref().and_then(|better| better.serving(self));
+        let (code, items, blocks) = match (&better, kernel, kinds) {
+            (Some(joint), Some(kernel), Some(kinds)) => {
+                let (items, blocks) = compiled_items(asked, &joint.recipe, kernel, &kinds)?;
                 (Code::Compiled(kernel.clone()), items, blocks)
             }
             _ => {
@@ -134,14 +134,14 @@ impl Shared {
             None => Some(DeviceBuffer::holding(&self.uploads, &table(&items, blocks))?),
         };
         batch.items = table.as_ref().map_or(0, DeviceBuffer::address);
-        Ok(Prepared { known: asked.iter().map(Known::of).collect(), slot, code, batch, table })
+        Ok(Prepared { known: asked.iter().map(Known::of).collect(), better, code, batch, table })
     }
 }
 
 /// The items of a compiled kernel.
 fn compiled_items(
     asked: &[Asked<'_>],
-    slot: &BatchSlot,
+    made_for: &Kinds,
     kernel: &BatchKernel,
     kinds: &[u32],
 ) -> Result<(Vec<Item>, u32), CudaError> {
@@ -159,7 +159,7 @@ fn compiled_items(
             kind: kernel.cases.get(kind as usize).copied().unwrap_or(u32::MAX),
             ..Item::default()
         };
-        let (_, variant) = slot.kinds[kind as usize];
+        let (_, variant) = made_for.kinds[kind as usize];
         (item, on_device.plan.batch_blocks(&variant, call))
     };
     in_order(asked, asked.iter().zip(kinds).map(item))

@@ -2,7 +2,6 @@
 //! only the first allocates, and freed with the GPU's engine.
 
 use super::super::Shared;
-use super::super::kernel::Retired;
 use crate::cuda::{CudaError, Device, DeviceBuffer, Event, PinnedBuffer, Stream};
 use crate::worker::Job;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -134,7 +133,7 @@ impl Shared {
 
     pub(super) fn keep_ring(self: &Arc<Shared>, ring: Ring) {
         if let Some(ring) = self.rings.keep(ring) {
-            self.dismiss(Retired::Ring(ring));
+            self.dismiss(ring);
         }
     }
 
@@ -144,12 +143,12 @@ impl Shared {
 
     pub(super) fn keep_stage(self: &Arc<Shared>, stage: Stage) {
         if let Some(stage) = self.stages.keep(stage) {
-            self.dismiss(Retired::Stage(stage));
+            self.dismiss(stage);
         }
     }
 
     /// Leaves freeing to the background, since it waits for whatever runs on the device.
-    fn dismiss(self: &Arc<Shared>, lane: Retired) {
+    fn dismiss(self: &Arc<Shared>, lane: impl Send + 'static) {
         self.retire(lane);
         self.queue.push(Job::Release(Arc::downgrade(self)), self.background_thread);
     }
