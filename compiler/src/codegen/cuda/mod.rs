@@ -207,6 +207,7 @@ fn kernel(
                 tile_rows, tile_columns => tiles.tile_columns, shifted, steps => words.div_ceil(threads),
                 load_steps, loads => load_steps.min(ASTRIDE_LOADS),
                 line_rows => tiles.line_rows(variant.direction, shifted), line_columns => tiles.line_columns(),
+                pool => if entry.is_none() { batch::POOL } else { "" },
             };
             (tiles.word, values)
         }
