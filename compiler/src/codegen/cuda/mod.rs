@@ -128,6 +128,9 @@ fn library(variants: &[Variant]) -> String {
     if variants.iter().any(stores_bytes) {
         text.push_str(dtc_templates::STORE_BYTES);
     }
+    if variants.iter().any(|variant| matches!(variant.family, Family::Rows { .. })) {
+        text.push_str(dtc_templates::STORE_PART);
+    }
     let cut = variants.iter().filter_map(|variant| match variant.family {
         Family::Accumulate(chosen) => Some(chosen.cut),
         _ => None,
