@@ -2,10 +2,9 @@
 
 use super::Gpu;
 use super::copies::Multiprocessors;
-use super::movers::Memory;
 use super::on_device::{GpuType, Grid, Move};
-use super::passage::Passage;
 use super::request::TransferError;
+use super::transfer::{Memory, Passage};
 use crate::committed::Committed;
 use crate::cuda::{CudaError, Stream, copy};
 use crate::error::AccumulateError;

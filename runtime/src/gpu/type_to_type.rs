@@ -3,10 +3,9 @@
 use super::copies::Multiprocessors;
 use super::joint::Recipe;
 use super::kernel::Kernel;
-use super::movers::Memory;
 use super::on_device::{GpuType, Grid, Move, launch};
-use super::passage::Passage;
 use super::request::TransferError;
+use super::transfer::{Memory, Passage};
 use super::{Gpu, Shared};
 use crate::committed::Committed;
 use crate::copy::Elements;

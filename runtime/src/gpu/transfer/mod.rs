@@ -2,7 +2,9 @@
 //!
 //! [`place`] says where a side lies, [`fragments`] cuts calls whose elements lie in several kinds of memory, [`choice`] says which
 //! way the bytes go, by a [`model`] of the machine that [`calibrate`] measures, and [`estimate`] how long that takes. [`staged`] and [`pipeline`] are the ways that
-//! need more than one kernel; [`lanes`] are the buffers that they go through. [`between`] is what users call.
+//! need more than one kernel; [`lanes`] are the buffers that they go through. [`between`] is what users call. [`movers`] and
+//! [`passage`] serve calls with elements on one side and something else than their packed bytes in turn on the other: copies
+//! from type to type, and unpacks with an operation.
 
 mod between;
 mod calibrate;
@@ -11,6 +13,8 @@ mod estimate;
 mod fragments;
 mod lanes;
 mod model;
+mod movers;
+mod passage;
 mod pipeline;
 mod place;
 mod staged;
@@ -21,8 +25,9 @@ pub use estimate::Estimate;
 pub use model::TransferModel;
 
 pub(crate) use lanes::{Lanes, Ring, Stage};
+pub(super) use movers::Memory;
+pub(super) use passage::{Landings, Passage};
 pub(crate) use pipeline::Pipeline;
-pub(super) use place::check;
 
 use super::Gpu;
 use super::copies::Multiprocessors;
@@ -33,7 +38,7 @@ use crate::cuda::{MemoryKind, Stream};
 use dtc_compiler::plan::Direction;
 use fragments::{Fragment, Parts, Search};
 use pipeline::Packer;
-use place::Place;
+use place::{Place, check};
 use smallvec::{SmallVec, smallvec};
 
 /// What a caller says of the two sides; nothing where the driver is to be asked.

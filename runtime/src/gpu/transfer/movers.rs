@@ -1,14 +1,14 @@
 //! Who moves the bytes of calls with two sides in any memory: copies from type to type, and unpacks with an operation.
 
-use super::request::TransferError;
-use super::transfer;
+use super::super::request::TransferError;
+use super::place;
 use crate::committed::Committed;
 use crate::cuda::MemoryKind;
 use crate::cuda::pointer::classify;
 
 /// Who can move the bytes of a side.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Memory {
+pub(in crate::gpu) enum Memory {
     Host,
     /// The processor and every device.
     Managed,
@@ -17,7 +17,7 @@ pub(super) enum Memory {
 
 impl Memory {
     /// The devices that move two sides; nothing where the processor does.
-    pub(super) fn movers(one: Memory, other: Memory) -> (Option<u32>, Option<u32>) {
+    pub(in crate::gpu) fn movers(one: Memory, other: Memory) -> (Option<u32>, Option<u32>) {
         let device = |side: Memory, beside: Memory| match (side, beside) {
             (Memory::Device(ordinal), _) | (Memory::Managed, Memory::Device(ordinal)) => Some(ordinal),
             _ => None,
@@ -26,8 +26,8 @@ impl Memory {
     }
 
     /// Where the first byte of a side lies; an error if it lies nowhere.
-    pub(super) fn of(side: &'static str, first: *const u8) -> Result<Memory, TransferError> {
-        transfer::check(side, first)?;
+    pub(in crate::gpu) fn of(side: &'static str, first: *const u8) -> Result<Memory, TransferError> {
+        place::check(side, first)?;
         Ok(match classify(first)?.kind {
             MemoryKind::Pageable | MemoryKind::Pinned => Memory::Host,
             MemoryKind::Managed => Memory::Managed,
@@ -38,7 +38,7 @@ impl Memory {
 
 impl Committed {
     /// Where the elements of a side lie: the base of an absolute type lies nowhere, but its first byte lies in memory.
-    pub(super) fn memory_of(&self, side: &'static str, base: *const u8) -> Result<Memory, TransferError> {
+    pub(in crate::gpu) fn memory_of(&self, side: &'static str, base: *const u8) -> Result<Memory, TransferError> {
         let layout = self.layout();
         let begin = layout.root().offset.wrapping_add(layout.measure(layout.root().node).first);
         Memory::of(side, base.wrapping_offset(begin as isize))
