@@ -181,7 +181,17 @@ impl Committed {
             unsafe { self.on_processor(asked, fragment) };
             return Ok(None);
         };
-        let choice = self.case(asked.direction, fragment, packed, &gpu, other.as_ref()).choose(gpu.model());
+        let case = TransferCase {
+            direction: asked.direction,
+            memory: fragment.place.kind,
+            packed: packed.kind,
+            peers: other.as_ref().is_some_and(|other| gpu.shared.reaches(other.device())),
+            shares_page_tables: gpu.device().info().shares_page_tables,
+            waits: wait,
+            run_bytes: self.run_bytes(),
+            bytes: fragment.bytes,
+        };
+        let choice = case.choose(gpu.model());
         // SAFETY: the caller's promise; the way fits the kinds.
         unsafe { self.start_on(&gpu, other.as_ref(), asked, fragment, packed, choice.way, wait) }
     }
@@ -262,25 +272,6 @@ impl Committed {
             (Device(one), _) | (_, Device(one)) => (Some(gpu(one)?), None),
             _ => (None, None),
         })
-    }
-
-    fn case(
-        &self,
-        direction: Direction,
-        fragment: &Fragment,
-        packed: Place,
-        gpu: &Gpu,
-        other: Option<&Gpu>,
-    ) -> TransferCase {
-        TransferCase {
-            direction,
-            memory: fragment.place.kind,
-            packed: packed.kind,
-            peers: other.is_some_and(|other| gpu.shared.reaches(other.device())),
-            shares_page_tables: gpu.device().info().shares_page_tables,
-            run_bytes: self.run_bytes(),
-            bytes: fragment.bytes,
-        }
     }
 
     /// # Safety
