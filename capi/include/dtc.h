@@ -183,6 +183,11 @@
 #define DTC_ERROR_OPERATION 11
 
 /**
+ * A value cannot be represented in `external32`. The call was carried out.
+ */
+#define DTC_ERROR_VALUE 12
+
+/**
  * A defect of libdtc. The call may have been carried out in part.
  */
 #define DTC_ERROR_INTERNAL 10
@@ -813,6 +818,78 @@ int dtc_explain(const struct dtc_type *type,
                 char *buffer,
                 int64_t length,
                 int64_t *needed);
+
+/**
+ * Tells how many bytes `count` elements have in `external32`. (MPI 4.1, 5.3 and 14.5.2)
+ *
+ * `bytes`: receives them.
+ *
+ * `DTC_ERROR_HANDLE`, `DTC_ERROR_COMMIT`: not a committed type.
+ * `DTC_ERROR_ARGUMENT`: the count is negative, or `bytes` is null.
+ * `DTC_ERROR_RANGE`: the packed bytes do not fit 63 bits.
+ *
+ * # Safety
+ *
+ * `type` is null or a type; `bytes` is null or writable.
+ */
+int dtc_external_size(const struct dtc_type *type, int64_t count, int64_t *bytes);
+
+/**
+ * Packs a range of bytes of `count` elements in `external32`, the representation that all machines share: bytes `offset` to
+ * `offset + max` of it, or less at their end. Any range may be packed, also inside a basic element. Both sides are memory
+ * of the host. (MPI 4.1, 5.3 and 14.5.2)
+ *
+ * `source`: the address that the type is applied to.
+ * `packed`: receives the bytes.
+ * `done`: receives how many bytes were packed; may be null.
+ * `transfer`: where the bytes lie; null for the host.
+ *
+ * `DTC_ERROR_HANDLE`, `DTC_ERROR_COMMIT`: not a committed type.
+ * `DTC_ERROR_ARGUMENT`: a number is negative, `packed` is null, or a field of `transfer` unknown.
+ * `DTC_ERROR_RANGE`: the offset lies behind the bytes in `external32`, or the packed bytes do not fit 63 bits.
+ * `DTC_ERROR_VALUE`: a value does not fit: of `MPI_LONG`, `MPI_UNSIGNED_LONG` or `MPI_WCHAR`, which are shorter there.
+ * Everything was packed all the same, such values without their most significant bytes.
+ * `DTC_ERROR_MEMORY`: a side lies elsewhere.
+ *
+ * # Safety
+ *
+ * Every byte of the elements in the range is readable, and of those that it cuts; `packed` is writable for as many as the
+ * range has, and they do not overlap.
+ */
+int dtc_pack_external(const struct dtc_type *type,
+                      const void *source,
+                      int64_t count,
+                      int64_t offset,
+                      void *packed,
+                      int64_t max,
+                      int64_t *done,
+                      const struct dtc_transfer *transfer);
+
+/**
+ * Unpacks `length` bytes as bytes `offset` to `offset + length` of `count` elements in `external32`, or less at their end.
+ * Writes bytes of the type map and no others. Both sides are memory of the host. (MPI 4.1, 5.3 and 14.5.2)
+ *
+ * `packed`: the bytes.
+ * `destination`: the address that the type is applied to.
+ * `done`: receives how many bytes were unpacked; may be null.
+ * `transfer`: where the bytes lie; null for the host.
+ *
+ * Errors are those of `dtc_pack_external`, without `DTC_ERROR_VALUE`.
+ *
+ * # Safety
+ *
+ * Every byte of the elements in the range is writable, and those that it cuts are readable, too, and in no range that
+ * another thread unpacks meanwhile; no byte is in the range twice, `packed` is readable for as many as the range has, and
+ * they do not overlap.
+ */
+int dtc_unpack_external(const struct dtc_type *type,
+                        const void *packed,
+                        int64_t length,
+                        void *destination,
+                        int64_t count,
+                        int64_t offset,
+                        int64_t *done,
+                        const struct dtc_transfer *transfer);
 
 /**
  * How many bytes `dtc_flatten` writes.

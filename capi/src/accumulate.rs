@@ -3,7 +3,7 @@
 use crate::arguments;
 use crate::handle;
 use crate::status::{DTC_ERROR_ARGUMENT, DTC_ERROR_HANDLE, DTC_ERROR_OPERATION, Failure, Outcome, answer};
-use crate::transfer::{Move, dtc_transfer, first_byte, on_host};
+use crate::transfer::{Move, check_packed, dtc_transfer, first_byte, on_host};
 use crate::types::dtc_type;
 use dtc_compiler::operation::{Operation, Reduction};
 use dtc_runtime::AccumulateError;
@@ -119,7 +119,7 @@ pub unsafe extern "C" fn dtc_accumulate(
         unsafe {
             let reduction = reduction(operation, basic)?;
             let asked = Move::of(r#type, count, offset, length, std::ptr::null())?;
-            asked.check(packed)?;
+            check_packed(asked.bytes, packed)?;
             let memory = first_byte(asked.committed, destination.cast());
             on_host(transfer, [("destination", memory), ("packed", packed.cast())])?;
             let Move { committed, count, offset, bytes, .. } = asked;

@@ -163,14 +163,6 @@ impl<'a> Move<'a> {
         Ok(Move { committed, between, stream, count, offset, bytes: rest.min(max) })
     }
 
-    /// Nothing is moved, or the packed bytes lie somewhere. Elements may have a null base: it is for absolute addresses.
-    pub(crate) fn check(&self, packed: *const c_void) -> Outcome {
-        if self.bytes > 0 && packed.is_null() {
-            return Err(Failure::argument("packed", "an address", "null"));
-        }
-        Ok(())
-    }
-
     /// # Safety
     ///
     /// As for [`Committed::pack_raw`], on the host or a device.
@@ -200,6 +192,14 @@ impl<'a> Move<'a> {
         }
         Ok(())
     }
+}
+
+/// Nothing is moved, or the packed bytes lie somewhere. Elements may have a null base: it is for absolute addresses.
+pub(crate) fn check_packed(bytes: u64, packed: *const c_void) -> Outcome {
+    if bytes > 0 && packed.is_null() {
+        return Err(Failure::argument("packed", "an address", "null"));
+    }
+    Ok(())
 }
 
 /// Refuses what is not done by the CPU: a side that the caller says, or CUDA, lies on a device.
@@ -262,7 +262,7 @@ pub unsafe extern "C" fn dtc_pack(
     answer(|| {
         // SAFETY: the caller's promise, here and below.
         let asked = unsafe { Move::of(r#type, count, offset, max, transfer)? };
-        asked.check(packed)?;
+        check_packed(asked.bytes, packed)?;
         // SAFETY: as above.
         unsafe {
             asked.pack(source.cast(), packed.cast())?;
@@ -298,7 +298,7 @@ pub unsafe extern "C" fn dtc_unpack(
     answer(|| {
         // SAFETY: the caller's promise, here and below.
         let asked = unsafe { Move::of(r#type, count, offset, length, transfer)? };
-        asked.check(packed)?;
+        check_packed(asked.bytes, packed)?;
         // SAFETY: as above.
         unsafe {
             asked.unpack(packed.cast(), destination.cast())?;
@@ -334,7 +334,7 @@ pub unsafe extern "C" fn dtc_pack_start(
         arguments::check_pointer("request", request)?;
         // SAFETY: the caller's promise, here and below.
         let asked = unsafe { Move::of(r#type, count, offset, max, transfer)? };
-        asked.check(packed)?;
+        check_packed(asked.bytes, packed)?;
         // SAFETY: as above.
         unsafe {
             if asked.stream.is_some() {
@@ -377,7 +377,7 @@ pub unsafe extern "C" fn dtc_unpack_start(
         arguments::check_pointer("request", request)?;
         // SAFETY: the caller's promise, here and below.
         let asked = unsafe { Move::of(r#type, count, offset, length, transfer)? };
-        asked.check(packed)?;
+        check_packed(asked.bytes, packed)?;
         // SAFETY: as above.
         unsafe {
             if asked.stream.is_some() {
