@@ -78,6 +78,7 @@ impl From<TransferError> for Failure {
     fn from(error: TransferError) -> Failure {
         match error {
             TransferError::Call(error) => error.into(),
+            TransferError::Accumulate(error) => error.into(),
             TransferError::Cuda(error) => error.into(),
             other => Failure::new(DTC_ERROR_MEMORY, other.to_string()),
         }
