@@ -22,7 +22,7 @@ pub use model::TransferModel;
 
 pub(crate) use lanes::{Lanes, Ring, Stage};
 pub(crate) use pipeline::Pipeline;
-pub(super) use place::check;
+pub(super) use place::{Place, ask, check};
 
 use super::Gpu;
 use super::copies::Multiprocessors;
@@ -33,7 +33,6 @@ use crate::cuda::{MemoryKind, Stream};
 use dtc_compiler::plan::Direction;
 use fragments::{Fragment, Parts, Search};
 use pipeline::Packer;
-use place::Place;
 use smallvec::{SmallVec, smallvec};
 
 /// What a caller says of the two sides; nothing where the driver is to be asked.
@@ -41,6 +40,10 @@ use smallvec::{SmallVec, smallvec};
 pub(super) struct Sides {
     pub(super) memory: Option<MemoryKind>,
     pub(super) packed: Option<MemoryKind>,
+}
+
+impl Sides {
+    pub(super) const UNKNOWN: Sides = Sides { memory: None, packed: None };
 }
 
 /// One, for most calls.
@@ -118,7 +121,7 @@ impl Committed {
         };
         let packed = match sides.packed {
             Some(kind) => Place::known(kind),
-            None => place::ask(asked.packed)?.0,
+            None => ask(asked.packed)?.0,
         };
         Ok((memory, packed))
     }
@@ -136,7 +139,7 @@ impl Committed {
     ) -> Result<Request, TransferError> {
         let bytes = self.length(asked.count, asked.offset, asked.max);
         if bytes == 0 {
-            return Ok(Request::new(0, SmallVec::new()));
+            return Ok(Request::done(0));
         }
         let (memory, packed) = self.places(asked, sides, bytes)?;
         let (fragments, wait) = match memory {
@@ -217,13 +220,7 @@ impl Committed {
             Way::Kernel => {
                 // SAFETY: the caller's promise; the device reaches both sides.
                 unsafe { on_device.launch(&shared.stream, &moved)? };
-                if wait {
-                    shared.stream.synchronize()?;
-                    return Ok(None);
-                }
-                let event = shared.event()?;
-                event.record(&shared.stream)?;
-                return Ok(Some(Part::Device(event, shared.clone())));
+                return Part::enqueued(gpu, wait);
             }
             Way::Staged => {
                 let event = shared.event()?;
@@ -325,7 +322,7 @@ impl Committed {
     }
 
     /// An error if kernels of a device cannot use memory of a kind.
-    fn check_reach(&self, gpu: &Gpu, side: &'static str, kind: MemoryKind) -> Result<(), TransferError> {
+    pub(super) fn check_reach(&self, gpu: &Gpu, side: &'static str, kind: MemoryKind) -> Result<(), TransferError> {
         let info = gpu.device().info();
         let reached = match kind {
             MemoryKind::Pinned | MemoryKind::Managed => true,
