@@ -23,6 +23,7 @@ pub use copies::Multiprocessors;
 pub use request::{Request, TransferError};
 pub use transfer::{Between, Choice, Estimate, TransferCase, TransferModel, Way};
 
+pub(crate) use accumulate::combines;
 pub(crate) use joint::Pending;
 pub(crate) use on_device::GpuType;
 

@@ -1,7 +1,7 @@
 //! Calls under way, and what can be wrong with a call.
 
-use super::Shared;
 use super::transfer::Pipeline;
+use super::{Gpu, Shared};
 use crate::cuda::{CudaError, Event, MemoryKind};
 use crate::error::{AccumulateError, PackError};
 use smallvec::SmallVec;
@@ -50,7 +50,7 @@ pub enum TransferError {
     },
 }
 
-/// A pack or unpack under way. Dropping it does not end the work: where the processor takes part, as it does for pageable memory,
+/// A pack, unpack, copy or unpack with an operation under way. Dropping it does not end the work: where the processor takes part, as it does for pageable memory,
 /// dropping does the rest of it and waits.
 ///
 /// # Example
@@ -83,6 +83,18 @@ pub(super) enum Part {
 }
 
 impl Part {
+    /// What the default stream of a device was given last. Nothing is left under way if the caller waits for it.
+    pub(super) fn enqueued(gpu: &Gpu, wait: bool) -> Result<Option<Part>, TransferError> {
+        let shared = &gpu.shared;
+        if wait {
+            shared.stream.synchronize()?;
+            return Ok(None);
+        }
+        let event = shared.event()?;
+        event.record(&shared.stream)?;
+        Ok(Some(Part::Device(event, shared.clone())))
+    }
+
     fn test(&mut self) -> Result<bool, TransferError> {
         match self {
             Part::Device(event, _) => Ok(event.query()?),
@@ -105,6 +117,16 @@ impl Part {
 impl Request {
     pub(super) fn new(bytes: u64, parts: SmallVec<[Part; 1]>) -> Request {
         Request { bytes, parts }
+    }
+
+    /// A call that is done.
+    pub(super) fn done(bytes: u64) -> Request {
+        Request::new(bytes, SmallVec::new())
+    }
+
+    /// A call whose work the default stream of a device was given; done, if the caller waits for it.
+    pub(super) fn enqueued(bytes: u64, gpu: &Gpu, wait: bool) -> Result<Request, TransferError> {
+        Ok(Request::new(bytes, Part::enqueued(gpu, wait)?.into_iter().collect()))
     }
 
     /// Whether the bytes are there. Where the processor takes part, this does some of its work, as much as there is to do

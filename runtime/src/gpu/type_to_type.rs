@@ -4,8 +4,8 @@ use super::copies::Multiprocessors;
 use super::joint::Recipe;
 use super::kernel::Kernel;
 use super::on_device::{GpuType, Grid, Move, launch};
-use super::request::TransferError;
-use super::transfer::{Memory, Passage};
+use super::request::{Request, TransferError};
+use super::transfer::{Memory, Passage, Place, Sides};
 use super::{Gpu, Shared};
 use crate::committed::Committed;
 use crate::copy::Elements;
@@ -156,39 +156,89 @@ impl Committed {
         destination: Elements<*mut u8>,
         bytes: u64,
     ) -> Result<u64, TransferError> {
+        // SAFETY: the caller's promise.
+        unsafe { self.copy_between(source, to, destination, bytes, Sides::UNKNOWN, true)?.wait() }
+    }
+
+    /// Starts a copy, and ends it if the caller waits for it anyway. The destination is the second side.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Committed::copy_raw`], until the request is done, and both sides lie where the caller said.
+    pub(super) unsafe fn copy_between(
+        &self,
+        source: Elements<*const u8>,
+        to: &Committed,
+        destination: Elements<*mut u8>,
+        bytes: u64,
+        sides: Sides,
+        wait: bool,
+    ) -> Result<Request, TransferError> {
         let bytes = self.length_of_copy(&source, to, &destination, bytes);
         if bytes == 0 {
-            return Ok(0);
+            return Ok(Request::done(0));
         }
-        let read = self.memory_of("source", source.memory.wrapping_add(source.origin))?;
-        let written = to.memory_of("destination", destination.memory.wrapping_add(destination.origin))?;
         let asked = Asked::new(source, destination, bytes);
-        match Memory::movers(read, written) {
+        let (read, written) = self.places_of_copy(to, &asked, sides)?;
+        match Memory::movers(read.kind.into(), written.kind.into()) {
             (None, None) => {
                 // SAFETY: the caller's promise; both sides are the processor's to use.
-                return Ok(unsafe { self.copy_raw(source, to, destination, bytes) });
+                Ok(Request::done(unsafe { self.copy_raw(source, to, destination, bytes) }))
             }
             (Some(one), Some(other)) if one == other => {
                 let gpu = self.engine().gpu(one)?;
                 // SAFETY: the caller's promise; the device reaches both sides.
                 unsafe { self.copy_on(&gpu, &gpu.shared.stream, to, &asked)? };
-                gpu.shared.stream.synchronize()?;
+                Request::enqueued(bytes, &gpu, wait)
             }
             (from, into) => {
                 let gpu = |ordinal: Option<u32>| ordinal.map(|ordinal| self.engine().gpu(ordinal)).transpose();
                 let (from, into) = (gpu(from)?, gpu(into)?);
-                if let (Some(from), Some(into)) = (&from, &into)
-                    && from.shared.reaches(into.device())
-                {
+                let peers = from.as_ref().zip(into.as_ref());
+                if let Some((from, into)) = peers.filter(|(from, into)| from.shared.reaches(into.device())) {
                     // SAFETY: the caller's promise; the device of the source reaches that of the destination.
-                    unsafe { self.copy_to_peer(from, into, to, &asked)? };
-                } else {
-                    // SAFETY: the caller's promise.
-                    unsafe { self.copy_through(from.as_ref(), into.as_ref(), to, &asked, false)? };
+                    return unsafe { self.copy_to_peer(from, into, to, &asked, wait) };
                 }
+                // SAFETY: the caller's promise.
+                unsafe { self.copy_through(from.as_ref(), into.as_ref(), to, &asked, false)? };
+                Ok(Request::done(bytes))
             }
         }
+    }
+
+    /// Enqueues a copy on a CUDA stream, if its device reaches both sides. The destination is the second side.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Committed::copy_raw`], until the work is done, and both sides lie where the caller said.
+    pub(super) unsafe fn enqueue_copy(
+        &self,
+        stream: &Stream,
+        source: Elements<*const u8>,
+        to: &Committed,
+        destination: Elements<*mut u8>,
+        bytes: u64,
+        sides: Sides,
+    ) -> Result<u64, TransferError> {
+        let bytes = self.length_of_copy(&source, to, &destination, bytes);
+        if bytes > 0 {
+            let gpu = self.engine().gpu(stream.device().info().ordinal)?;
+            let mut asked = Asked::new(source, destination, bytes);
+            let (read, written) = self.places_of_copy(to, &asked, sides)?;
+            self.check_reach(&gpu, "source", read.kind)?;
+            self.check_reach(&gpu, "destination", written.kind)?;
+            asked.source.memory = read.on_device(asked.source.memory) as *const u8;
+            asked.target.memory = written.on_device(asked.target.memory) as *mut u8;
+            // SAFETY: the caller's promise; the device reaches both sides.
+            unsafe { self.copy_on(&gpu, stream, to, &asked)? };
+        }
         Ok(bytes)
+    }
+
+    /// Where the source lies, and where the destination does.
+    fn places_of_copy(&self, to: &Committed, asked: &Asked, sides: Sides) -> Result<(Place, Place), TransferError> {
+        let read = self.place("source", asked.source.memory, sides.memory)?;
+        Ok((read, to.place("destination", asked.target.memory, sides.packed)?))
     }
 
     fn length_of_copy(
@@ -209,12 +259,19 @@ impl Committed {
         unsafe { self.on_device(gpu).copy(stream, to.on_device(gpu), asked) }
     }
 
-    /// Copies to memory of another device, and waits.
+    /// Copies to memory of another device; short runs go through a buffer, which is waited for.
     ///
     /// # Safety
     ///
-    /// As for [`Committed::copy_any`]; the first device has the source and reaches the destination, on the second.
-    unsafe fn copy_to_peer(&self, from: &Gpu, into: &Gpu, to: &Committed, asked: &Asked) -> Result<(), CudaError> {
+    /// As for [`Committed::copy_between`]; the first device has the source and reaches the destination, on the second.
+    unsafe fn copy_to_peer(
+        &self,
+        from: &Gpu,
+        into: &Gpu,
+        to: &Committed,
+        asked: &Asked,
+        wait: bool,
+    ) -> Result<Request, TransferError> {
         // After what the other device was given, too.
         let event = into.shared.event()?;
         event.record(&into.shared.stream)?;
@@ -225,17 +282,18 @@ impl Committed {
         if run >= LONG_RUN || to.on_device(into).plan.is_contiguous() {
             // SAFETY: the caller's promise.
             unsafe { self.copy_on(from, &from.shared.stream, to, asked)? };
-            return from.shared.stream.synchronize();
+            return Request::enqueued(asked.bytes, from, wait);
         }
         // SAFETY: the caller's promise.
-        unsafe { self.copy_through(Some(from), Some(into), to, asked, true) }
+        unsafe { self.copy_through(Some(from), Some(into), to, asked, true)? };
+        Ok(Request::done(asked.bytes))
     }
 
     /// Copies through packed bytes, chunk by chunk, and waits. The processor moves what no device is given for.
     ///
     /// # Safety
     ///
-    /// As for [`Committed::copy_any`]; each mover reaches its side and the buffers.
+    /// As for [`Committed::copy_between`]; each mover reaches its side and the buffers.
     unsafe fn copy_through(
         &self,
         from: Option<&Gpu>,

@@ -25,9 +25,10 @@ pub use estimate::Estimate;
 pub use model::TransferModel;
 
 pub(crate) use lanes::{Lanes, Ring, Stage};
-pub(super) use movers::Memory;
+pub(super) use movers::{Memory, place_of};
 pub(super) use passage::{Landings, Passage};
 pub(crate) use pipeline::Pipeline;
+pub(super) use place::Place;
 
 use super::Gpu;
 use super::copies::Multiprocessors;
@@ -38,7 +39,7 @@ use crate::cuda::{MemoryKind, Stream};
 use dtc_compiler::plan::Direction;
 use fragments::{Fragment, Parts, Search};
 use pipeline::Packer;
-use place::{Place, check};
+use place::{ask, check};
 use smallvec::{SmallVec, smallvec};
 
 /// What a caller says of the two sides; nothing where the driver is to be asked.
@@ -46,6 +47,10 @@ use smallvec::{SmallVec, smallvec};
 pub(super) struct Sides {
     pub(super) memory: Option<MemoryKind>,
     pub(super) packed: Option<MemoryKind>,
+}
+
+impl Sides {
+    pub(super) const UNKNOWN: Sides = Sides { memory: None, packed: None };
 }
 
 /// One, for most calls.
@@ -123,7 +128,7 @@ impl Committed {
         };
         let packed = match sides.packed {
             Some(kind) => Place::known(kind),
-            None => place::ask(asked.packed)?.0,
+            None => ask(asked.packed)?.0,
         };
         Ok((memory, packed))
     }
@@ -141,7 +146,7 @@ impl Committed {
     ) -> Result<Request, TransferError> {
         let bytes = self.length(asked.count, asked.offset, asked.max);
         if bytes == 0 {
-            return Ok(Request::new(0, SmallVec::new()));
+            return Ok(Request::done(0));
         }
         let (memory, packed) = self.places(asked, sides, bytes)?;
         let (fragments, wait) = match memory {
@@ -232,13 +237,7 @@ impl Committed {
             Way::Kernel => {
                 // SAFETY: the caller's promise; the device reaches both sides.
                 unsafe { on_device.launch(&shared.stream, &moved)? };
-                if wait {
-                    shared.stream.synchronize()?;
-                    return Ok(None);
-                }
-                let event = shared.event()?;
-                event.record(&shared.stream)?;
-                return Ok(Some(Part::Device(event, shared.clone())));
+                return Part::enqueued(gpu, wait);
             }
             Way::Staged => {
                 let event = shared.event()?;
@@ -321,7 +320,7 @@ impl Committed {
     }
 
     /// An error if kernels of a device cannot use memory of a kind.
-    fn check_reach(&self, gpu: &Gpu, side: &'static str, kind: MemoryKind) -> Result<(), TransferError> {
+    pub(super) fn check_reach(&self, gpu: &Gpu, side: &'static str, kind: MemoryKind) -> Result<(), TransferError> {
         let info = gpu.device().info();
         let reached = match kind {
             MemoryKind::Pinned | MemoryKind::Managed => true,

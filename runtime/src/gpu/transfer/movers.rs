@@ -1,10 +1,9 @@
 //! Who moves the bytes of calls with two sides in any memory: copies from type to type, and unpacks with an operation.
 
 use super::super::request::TransferError;
-use super::place;
+use super::place::{self, Place};
 use crate::committed::Committed;
 use crate::cuda::MemoryKind;
-use crate::cuda::pointer::classify;
 
 /// Who can move the bytes of a side.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -24,23 +23,41 @@ impl Memory {
         };
         (device(one, other), device(other, one))
     }
+}
 
-    /// Where the first byte of a side lies; an error if it lies nowhere.
-    pub(in crate::gpu) fn of(side: &'static str, first: *const u8) -> Result<Memory, TransferError> {
-        place::check(side, first)?;
-        Ok(match classify(first)?.kind {
+impl From<MemoryKind> for Memory {
+    fn from(kind: MemoryKind) -> Memory {
+        match kind {
             MemoryKind::Pageable | MemoryKind::Pinned => Memory::Host,
             MemoryKind::Managed => Memory::Managed,
             MemoryKind::Device(ordinal) => Memory::Device(ordinal),
-        })
+        }
     }
+}
+
+/// Where the first byte of a side lies, of a kind that the caller knows or the driver tells; an error if it lies nowhere.
+pub(in crate::gpu) fn place_of(
+    side: &'static str,
+    first: *const u8,
+    known: Option<MemoryKind>,
+) -> Result<Place, TransferError> {
+    place::check(side, first)?;
+    Ok(match known {
+        Some(kind) => Place::known(kind),
+        None => place::ask(first)?.0,
+    })
 }
 
 impl Committed {
     /// Where the elements of a side lie: the base of an absolute type lies nowhere, but its first byte lies in memory.
-    pub(in crate::gpu) fn memory_of(&self, side: &'static str, base: *const u8) -> Result<Memory, TransferError> {
+    pub(in crate::gpu) fn place(
+        &self,
+        side: &'static str,
+        base: *const u8,
+        known: Option<MemoryKind>,
+    ) -> Result<Place, TransferError> {
         let layout = self.layout();
         let begin = layout.root().offset.wrapping_add(layout.measure(layout.root().node).first);
-        Memory::of(side, base.wrapping_offset(begin as isize))
+        place_of(side, base.wrapping_offset(begin as isize), known)
     }
 }
