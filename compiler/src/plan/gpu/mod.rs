@@ -319,6 +319,16 @@ impl GpuPlan {
 }
 
 impl Variant {
+    /// The same kernel for a grid that may have fewer blocks than the work. Its blocks move more at a time: a few of them
+    /// have to keep the memory, or the link to the host, as busy as many would.
+    pub fn capped(self) -> Variant {
+        let family = match self.family {
+            Family::Words { word, cut, .. } => Family::Words { word, shape: cost::capped_shape(word), cut },
+            family => family,
+        };
+        Variant { family, capped: true, ..self }
+    }
+
     /// Words that a thread moves.
     pub(crate) fn unroll(&self) -> u32 {
         match self.family {

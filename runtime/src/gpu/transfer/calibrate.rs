@@ -155,7 +155,7 @@ impl Bench<'_> {
                 path.way() == Way::Kernel,
             )?
         };
-        Ok(Request::new(bytes, part.into_iter().collect()))
+        Request::start(bytes, std::iter::once(Ok(part)))
     }
 
     /// Gigabytes per second of the driver's copies: to pinned and to pageable memory, and from both.

@@ -2,7 +2,6 @@
 
 use super::super::request::TransferError;
 use super::place::{self, Place};
-use crate::committed::Committed;
 use crate::cuda::MemoryKind;
 
 /// Who can move the bytes of a side.
@@ -35,29 +34,15 @@ impl From<MemoryKind> for Memory {
     }
 }
 
-/// Where the first byte of a side lies, of a kind that the caller knows or the driver tells; an error if it lies nowhere.
+/// Where packed bytes lie, of a kind that the caller knows or the driver tells; an error if they lie nowhere.
 pub(in crate::gpu) fn place_of(
     side: &'static str,
-    first: *const u8,
+    packed: *const u8,
     known: Option<MemoryKind>,
 ) -> Result<Place, TransferError> {
-    place::check(side, first)?;
+    place::check(side, packed)?;
     Ok(match known {
         Some(kind) => Place::known(kind),
-        None => place::ask(first)?.0,
+        None => place::ask(packed)?.0,
     })
-}
-
-impl Committed {
-    /// Where the elements of a side lie: the base of an absolute type lies nowhere, but its first byte lies in memory.
-    pub(in crate::gpu) fn place(
-        &self,
-        side: &'static str,
-        base: *const u8,
-        known: Option<MemoryKind>,
-    ) -> Result<Place, TransferError> {
-        let layout = self.layout();
-        let begin = layout.root().offset.wrapping_add(layout.measure(layout.root().node).first);
-        place_of(side, base.wrapping_offset(begin as isize), known)
-    }
 }
