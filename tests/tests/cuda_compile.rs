@@ -123,7 +123,7 @@ fn copies() {
 #[test]
 fn batches_of_tiles() {
     let mut texts = Vec::new();
-    for (word, packed) in [(2, 0), (4, 0), (4, 1), (8, 0), (8, 1), (16, 0)] {
+    for (word, packed) in [(4, 0), (8, 0), (8, 1)] {
         let subjects = kernels::transposes(word, 3);
         let call = |subject: &Subject| Call { packed, ..Call::whole(subject.layout.size()) };
         let asked: Vec<_> = subjects

@@ -127,7 +127,7 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    fn from_to(&mut self) -> FromTo<'_> {
+    fn sides(&mut self) -> FromTo<'_> {
         FromTo { from: &self.types[0], source: &mut self.source, to: &self.types[1], target: &mut self.target }
     }
 
@@ -150,10 +150,10 @@ impl Bench<'_> {
             let (landing, packed) = (&mut self.landing, &mut self.packed);
             Ok(match (clock, contestant) {
                 (Clock::Host, 0) => {
-                    let mut call = self.from_to();
+                    let mut call = self.sides();
                     Some(on_host(|| call.call(bytes).map(drop))?)
                 }
-                (_, 0) if self.enqueued => Some(self.from_to().time(&clocks.device, warm, bytes)?),
+                (_, 0) if self.enqueued => Some(self.sides().time(&clocks.device, warm, bytes)?),
                 (Clock::Host, 1) => Some(on_host(|| copy(&clocks.device.stream, landing, packed, bytes as usize))?),
                 (_, 1) => Some(time_of_copy(&clocks.device, warm, landing, packed, bytes as usize)?),
                 (Clock::Host, _) => Some(on_host(|| self.pack_and_unpack())?),
@@ -169,7 +169,7 @@ impl Bench<'_> {
         let mut expected = vec![0x5a; written];
         self.target.write(0, &expected)?;
         let bytes = self.bytes;
-        self.from_to().call(bytes)?;
+        self.sides().call(bytes)?;
         let mut found = vec![0; written];
         self.target.read(0, &mut found)?;
         let source = Elements { memory: &host[..], origin: 0, count: 1, offset: 0 };
