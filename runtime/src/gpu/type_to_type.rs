@@ -30,14 +30,14 @@ pub(super) struct Pair {
 }
 
 /// A copy between elements that begin where their memory does.
-struct Asked {
-    source: Elements<*const u8>,
-    target: Elements<*mut u8>,
+pub(super) struct Asked {
+    pub(super) source: Elements<*const u8>,
+    pub(super) target: Elements<*mut u8>,
     bytes: u64,
 }
 
 impl Asked {
-    fn new(source: Elements<*const u8>, target: Elements<*mut u8>, bytes: u64) -> Asked {
+    pub(super) fn new(source: Elements<*const u8>, target: Elements<*mut u8>, bytes: u64) -> Asked {
         let source = Elements { memory: source.memory.wrapping_add(source.origin), origin: 0, ..source };
         let target = Elements { memory: target.memory.wrapping_add(target.origin), origin: 0, ..target };
         Asked { source, target, bytes }
@@ -55,7 +55,7 @@ impl Asked {
     }
 
     /// Packs a part of the source to an address.
-    fn pack(&self, at: u64, bytes: u64, packed: u64) -> Move {
+    pub(super) fn pack(&self, at: u64, bytes: u64, packed: u64) -> Move {
         let Elements { memory, count, offset, .. } = self.source;
         Move {
             direction: Direction::Pack,
@@ -69,7 +69,7 @@ impl Asked {
     }
 
     /// Unpacks a part of the target from an address.
-    fn unpack(&self, at: u64, bytes: u64, packed: u64) -> Move {
+    pub(super) fn unpack(&self, at: u64, bytes: u64, packed: u64) -> Move {
         let Elements { memory, count, offset, .. } = self.target;
         Move {
             direction: Direction::Unpack,
@@ -238,12 +238,17 @@ impl Committed {
     }
 
     /// Where the source lies, and where the destination does.
-    fn places_of_copy(&self, to: &Committed, asked: &Asked, sides: Sides) -> Result<(Place, Place), TransferError> {
+    pub(super) fn places_of_copy(
+        &self,
+        to: &Committed,
+        asked: &Asked,
+        sides: Sides,
+    ) -> Result<(Place, Place), TransferError> {
         let read = self.place("source", asked.source.memory, sides.memory)?;
         Ok((read, to.place("destination", asked.target.memory, sides.packed)?))
     }
 
-    fn length_of_copy(
+    pub(super) fn length_of_copy(
         &self,
         source: &Elements<*const u8>,
         to: &Committed,
