@@ -37,7 +37,7 @@ unsafe fn side<'a, P>(name: &str, asked: *const dtc_type, memory: P, count: i64,
 }
 
 /// One copy, checked.
-struct Copy<'a> {
+struct Call<'a> {
     from: Side<'a, *const u8>,
     to: Side<'a, *mut u8>,
     between: Between<'a>,
@@ -46,7 +46,7 @@ struct Copy<'a> {
     bytes: u64,
 }
 
-impl<'a> Copy<'a> {
+impl<'a> Call<'a> {
     /// # Safety
     ///
     /// As for [`Move::of`](crate::transfer::Move::of).
@@ -55,14 +55,14 @@ impl<'a> Copy<'a> {
         to: Side<'a, *mut u8>,
         bytes: i64,
         transfer: *const dtc_transfer,
-    ) -> Outcome<Copy<'a>> {
+    ) -> Outcome<Call<'a>> {
         let bytes = arguments::length("bytes", bytes)?.min(from.left).min(to.left);
         // SAFETY: the caller's promise.
         let transfer = unsafe { uncapped(transfer)? };
         let [memory, packed] = transfer.kinds()?;
         // SAFETY: as above.
         let stream = unsafe { transfer.stream(from.engine)? };
-        Ok(Copy { between: from.committed.between(memory, packed), from, to, stream, bytes })
+        Ok(Call { between: from.committed.between(memory, packed), from, to, stream, bytes })
     }
 
     /// Enqueues it, or does it and waits.
@@ -71,7 +71,7 @@ impl<'a> Copy<'a> {
     ///
     /// As for [`Committed::copy_raw`], on the host or a device.
     unsafe fn run(&self) -> Result<u64, TransferError> {
-        let Copy { from, to, between, stream, bytes } = self;
+        let Call { from, to, between, stream, bytes } = self;
         // SAFETY: the caller's promise.
         unsafe {
             match stream {
@@ -120,7 +120,7 @@ pub unsafe extern "C" fn dtc_copy(
             let from = side("source", source_type, source.cast(), source_count, source_offset)?;
             let (count, offset) = (destination_count, destination_offset);
             let to = side("destination", destination_type, destination.cast(), count, offset)?;
-            let asked = Copy::of(from, to, bytes, transfer)?;
+            let asked = Call::of(from, to, bytes, transfer)?;
             asked.run()?;
             arguments::offer("done", done, asked.bytes as i64)
         }
@@ -160,12 +160,12 @@ pub unsafe extern "C" fn dtc_copy_start(
             let from = side("source", source_type, source.cast(), source_count, source_offset)?;
             let (count, offset) = (destination_count, destination_offset);
             let to = side("destination", destination_type, destination.cast(), count, offset)?;
-            let asked = Copy::of(from, to, bytes, transfer)?;
+            let asked = Call::of(from, to, bytes, transfer)?;
             if asked.stream.is_some() {
                 asked.run()?;
                 request.write(std::ptr::null_mut());
             } else {
-                let Copy { ref from, ref to, between, bytes, .. } = asked;
+                let Call { ref from, ref to, between, bytes, .. } = asked;
                 let started = between.start_copy(from.elements, to.committed, to.elements, bytes)?;
                 request::give(started, [Some(from.committed), Some(to.committed)], request)?;
             }

@@ -28,16 +28,9 @@ impl Handle for dtc_request {
 /// # Safety
 ///
 /// `place` is writable.
-pub(crate) unsafe fn give(
-    mut request: Request,
-    types: [Option<&Committed>; 2],
-    place: *mut *mut dtc_request,
-) -> Outcome {
-    let pending = match request.test()? {
-        true => {
-            request.wait()?;
-            std::ptr::null_mut()
-        }
+pub(crate) unsafe fn give(request: Request, types: [Option<&Committed>; 2], place: *mut *mut dtc_request) -> Outcome {
+    let pending = match request.is_done() {
+        true => std::ptr::null_mut(),
         false => handle::share(Pending { request: Mutex::new(Some(request)), _types: types.map(Option::<&_>::cloned) }),
     };
     // SAFETY: the caller's promise.

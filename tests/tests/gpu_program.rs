@@ -57,6 +57,13 @@ fn right_kernels_pass() {
         &["generic: transfers: pinned memory, packed bytes in memory of GPU 0"],
         &["generic: one type in several kinds of memory"],
         &["fragments: three of four ints"],
+        &["generic: C: packs and unpacks"],
+        &["generic: C: requests"],
+        &["generic: C: copies"],
+        &["generic: C: accumulations"],
+        &["generic: C: on a stream"],
+        &["generic: C: what is refused"],
+        &["Yaksa: "],
         &["--sanitizer", "rows of 17 bytes"],
         &["--sanitizer", "tiles of 33 x 65"],
     ] {

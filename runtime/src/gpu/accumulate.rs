@@ -269,7 +269,7 @@ pub(crate) fn combines(memory: MemoryKind, packed: MemoryKind) -> bool {
 }
 
 /// Refuses reductions that no kernel computes.
-fn check_computes(reduction: Reduction) -> Result<(), AccumulateError> {
+pub(super) fn check_computes(reduction: Reduction) -> Result<(), AccumulateError> {
     let can = reduction.operation() == Operation::Replace || computes(reduction);
     if can { Ok(()) } else { Err(AccumulateError::Unsupported(reduction)) }
 }
@@ -280,7 +280,7 @@ impl GpuType {
     /// # Safety
     ///
     /// As for [`GpuType::launch`]. The call is an unpack of whole elements, and kernels compute the reduction or it replaces.
-    unsafe fn accumulate(
+    pub(super) unsafe fn accumulate(
         self: &Arc<GpuType>,
         stream: &Stream,
         asked: &Move,

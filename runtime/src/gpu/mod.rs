@@ -7,6 +7,7 @@
 mod accumulate;
 mod batch;
 mod calls;
+mod combine;
 mod compile;
 mod copies;
 mod generic;

@@ -140,6 +140,18 @@ impl Request {
         Ok(request)
     }
 
+    /// Whether nothing was under way when the call returned: the bytes are there. Nobody is asked, so a request that a device
+    /// has finished meanwhile is not done before [`Request::test`] or [`Request::wait`] finds out.
+    ///
+    /// ```
+    /// # fn ready(request: &dtc_runtime::Request) -> bool {
+    /// request.is_done()
+    /// # }
+    /// ```
+    pub fn is_done(&self) -> bool {
+        self.parts.is_empty()
+    }
+
     /// Whether the bytes are there. Where the processor takes part, this does some of its work, as much as there is to do
     /// without waiting, and some tens of microseconds at most.
     ///

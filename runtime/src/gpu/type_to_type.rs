@@ -30,14 +30,14 @@ pub(super) struct Pair {
 
 /// A copy between elements that begin where their memory does.
 #[derive(Clone, Copy)]
-struct Asked {
-    source: Elements<*const u8>,
-    target: Elements<*mut u8>,
-    bytes: u64,
+pub(super) struct Asked {
+    pub(super) source: Elements<*const u8>,
+    pub(super) target: Elements<*mut u8>,
+    pub(super) bytes: u64,
 }
 
 impl Asked {
-    fn new(source: Elements<*const u8>, target: Elements<*mut u8>, bytes: u64) -> Asked {
+    pub(super) fn new(source: Elements<*const u8>, target: Elements<*mut u8>, bytes: u64) -> Asked {
         let source = Elements { memory: source.memory.wrapping_add(source.origin), origin: 0, ..source };
         let target = Elements { memory: target.memory.wrapping_add(target.origin), origin: 0, ..target };
         Asked { source, target, bytes }
@@ -62,7 +62,7 @@ impl Asked {
     }
 
     /// Packs a part of the source to an address.
-    fn pack(&self, at: u64, bytes: u64, packed: u64) -> Move {
+    pub(super) fn pack(&self, at: u64, bytes: u64, packed: u64) -> Move {
         let Elements { memory, count, offset, .. } = self.source;
         Move {
             direction: Direction::Pack,
@@ -76,7 +76,7 @@ impl Asked {
     }
 
     /// Unpacks a part of the target from an address.
-    fn unpack(&self, at: u64, bytes: u64, packed: u64) -> Move {
+    pub(super) fn unpack(&self, at: u64, bytes: u64, packed: u64) -> Move {
         let Elements { memory, count, offset, .. } = self.target;
         Move {
             direction: Direction::Unpack,
@@ -91,10 +91,10 @@ impl Asked {
 }
 
 /// A copy with memory of one kind on each side.
-struct PlacedCopy {
-    asked: Asked,
-    read: Place,
-    written: Place,
+pub(super) struct PlacedCopy {
+    pub(super) asked: Asked,
+    pub(super) read: Place,
+    pub(super) written: Place,
 }
 
 type Parts = SmallVec<[PlacedCopy; 1]>;
@@ -283,7 +283,7 @@ impl Committed {
     }
 
     /// The parts of a copy with memory of one kind on each side: one, for most copies.
-    fn parts_of_copy(&self, to: &Committed, asked: &Asked, sides: Sides) -> Result<Parts, TransferError> {
+    pub(super) fn parts_of_copy(&self, to: &Committed, asked: &Asked, sides: Sides) -> Result<Parts, TransferError> {
         let Asked { source, target, bytes } = asked;
         let read = self.fragments("source", source.memory, source.count, source.offset, *bytes, sides.memory)?;
         let written = to.fragments("destination", target.memory, target.count, target.offset, *bytes, sides.packed)?;
@@ -300,7 +300,7 @@ impl Committed {
         Ok(parts)
     }
 
-    fn length_of_copy(
+    pub(super) fn length_of_copy(
         &self,
         source: &Elements<*const u8>,
         to: &Committed,

@@ -405,4 +405,47 @@ impl Between<'_> {
         // SAFETY: the caller's promise.
         unsafe { self.committed.enqueue_copy(stream, source, to, destination, bytes, self.sides) }
     }
+
+    /// Starts a copy to elements of another type with an operation: each basic element of the destination becomes itself OP
+    /// the one of the source. The memory of the destination is what the caller said of the packed bytes. Where the source is
+    /// contiguous this is [`Between::start_accumulate`]; otherwise it goes through a buffer, chunk by chunk, beside whoever has
+    /// the destination, and is done when the call returns.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Committed::accumulate_any`].
+    ///
+    /// # Safety
+    ///
+    /// As for [`Between::copy`], until the request is done, with a destination that is readable, too.
+    ///
+    /// ```
+    /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+    /// use dtc_compiler::operation::{Element, Operation, Reduction};
+    /// use dtc_runtime::Elements;
+    /// let (engine, mut types) = (dtc_runtime::Engine::new(), TypeBuilder::new());
+    /// let int = types.named(Predefined::INT);
+    /// let column = types.vector(2, 1, 2, int)?;
+    /// let (int, column) = (engine.commit(&types.clone().finish(int)), engine.commit(&types.finish(column)));
+    /// let (matrix, mut sums) = ([1i32, 2, 3], [10i32, 20]);
+    /// let source = Elements { memory: matrix.as_ptr().cast::<u8>(), origin: 0, count: 1, offset: 0 };
+    /// let destination = Elements { memory: sums.as_mut_ptr().cast::<u8>(), origin: 0, count: 2, offset: 0 };
+    /// let sum = Reduction::new(Operation::Sum, Element::I32)?;
+    /// // SAFETY: both sides are as long as their types, and live until the request is done.
+    /// let request = unsafe { column.between(None, None).start_combine(sum, source, &int, destination, 8)? };
+    /// assert_eq!((request.wait()?, sums), (8, [11, 23]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub unsafe fn start_combine(
+        &self,
+        reduction: Reduction,
+        source: Elements<*const u8>,
+        to: &Committed,
+        destination: Elements<*mut u8>,
+        bytes: u64,
+    ) -> Result<Request, TransferError> {
+        let sides = self.sides;
+        // SAFETY: the caller's promise.
+        unsafe { self.committed.combine_between(reduction, source, to, destination, bytes, sides) }
+    }
 }
