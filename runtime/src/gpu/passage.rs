@@ -59,7 +59,7 @@ impl Shared {
         match known {
             Some(known) => Ok(known),
             None if on_device => DeviceBuffer::new(&self.device, bytes).map(Landing::OnDevice),
-            None => PinnedBuffer::new(&self.device, bytes).map(Landing::Pinned),
+            None => self.staging(bytes).map(Landing::Pinned),
         }
     }
 
