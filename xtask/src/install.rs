@@ -130,7 +130,7 @@ fn pack(object: &Path, library: &Path) -> Outcome {
     run(Command::new("ar").arg("rcs").arg(archive).arg(object))
 }
 
-fn run(command: &mut Command) -> Outcome {
+pub(crate) fn run(command: &mut Command) -> Outcome {
     let name = command.get_program().to_string_lossy().into_owned();
     match command.status() {
         Ok(status) if status.success() => Ok(()),

@@ -1,9 +1,10 @@
 //! Installs libyaksa and its header below lib/dtc/yaksa, a folder of its own, so that no compiler and no loader finds them
 //! unasked. MPICH is configured with `--with-yaksa=` and that folder.
 
-use crate::install::{Outcome, VERSION, below_destdir, build, point, read, root, write};
+use crate::install::{Outcome, VERSION, below_destdir, build, point, read, root, run, write};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// The name that programs ask the loader for.
 const SONAME: &str = "libyaksa.so.0";
@@ -22,7 +23,7 @@ pub fn install(prefix: &Path, library: Option<PathBuf>) -> Outcome<PathBuf> {
     write(&pkgconfig.join("yaksa.pc"), &file)?;
     // Replaced by renaming, since a program may run on it.
     let (copy, installed) = (lib.join(format!("{SONAME}.{}", std::process::id())), lib.join(SONAME));
-    fs::copy(&library, &copy).map_err(|error| format!("{}: {error}", library.display()))?;
+    run(Command::new("objcopy").arg("--strip-debug").arg(&library).arg(&copy))?;
     fs::rename(&copy, &installed).map_err(|error| format!("{}: {error}", installed.display()))?;
     point(&lib.join("libyaksa.so"), SONAME)?;
     Ok(folder)
