@@ -470,6 +470,20 @@ typedef struct dtc_expense {
 typedef void (*dtc_log_function)(void *context, int level, const char *message);
 
 /**
+ * Allocates memory of the host for transfers of a GPU: `bytes` of them, aligned to 64 at least, that nobody else uses, and
+ * that were allocated or registered with CUDA, portable and mapped. Null if there are none: the transfer fails with
+ * `DTC_ERROR_DEVICE`. Memory is kept and used again, so calls are few. Any thread may call it, also the library's own, and several
+ * at once. It must not call the library.
+ */
+typedef void *(*dtc_allocate_function)(void *context, int32_t device, int64_t bytes);
+
+/**
+ * Frees what `allocate` returned for as many bytes of the same GPU, when nothing uses it any more; with the last type of the
+ * engine at the latest. CUDA may be gone by then. It is called like `allocate`.
+ */
+typedef void (*dtc_free_function)(void *context, int32_t device, void *memory, int64_t bytes);
+
+/**
  * Settings of an engine. `DTC_CONFIG_INIT` sets `size` and `abi_version`, and every other field to 0, its default.
  */
 typedef struct dtc_config {
@@ -517,6 +531,18 @@ typedef struct dtc_config {
      * Handed to `log`.
      */
     void *log_context;
+    /**
+     * Allocates the pinned host memory that transfers go through; null for CUDA. With `free` or not at all.
+     */
+    dtc_allocate_function allocate;
+    /**
+     * Frees it.
+     */
+    dtc_free_function free;
+    /**
+     * Handed to `allocate` and `free`.
+     */
+    void *memory_context;
 } dtc_config;
 
 /**

@@ -62,6 +62,7 @@ fn right_kernels_pass() {
         &["generic: C: copies"],
         &["generic: C: accumulations"],
         &["generic: C: on a stream"],
+        &["generic: C: buffers of the caller"],
         &["generic: C: what is refused"],
         &["Yaksa: "],
         &["--sanitizer", "rows of 17 bytes"],

@@ -28,7 +28,7 @@ pub(crate) use accumulate::combines;
 pub(crate) use joint::Pending;
 pub(crate) use on_device::GpuType;
 
-use crate::cuda::{CudaError, Device, DeviceBuffer, Event, Stream};
+use crate::cuda::{CudaError, Device, DeviceBuffer, Event, PinnedBuffer, StagingAllocator, Stream};
 use crate::engine::Policy;
 use crate::store::Store;
 use crate::worker::{Job, Queue};
@@ -92,6 +92,8 @@ pub(crate) struct Shared {
     peers: [OnceLock<bool>; DEVICES],
     rings: Lanes<Ring>,
     stages: Lanes<Stage>,
+    /// Where pinned buffers come from, if not from CUDA.
+    staging: Option<Arc<dyn StagingAllocator>>,
 }
 
 impl Drop for Shared {
@@ -109,6 +111,7 @@ impl Gpu {
         background_thread: bool,
         queue: Arc<Queue>,
         store: Arc<Store>,
+        staging: Option<Arc<dyn StagingAllocator>>,
     ) -> Result<Gpu, CudaError> {
         let device = Device::get(ordinal)?;
         let stream = Stream::legacy_default(&device);
@@ -136,6 +139,7 @@ impl Gpu {
             peers: Default::default(),
             rings: Lanes::default(),
             stages: Lanes::default(),
+            staging,
         };
         let gpu = Gpu { shared: Arc::new(shared) };
         // The driver loads code only while no kernel runs, so it is better done now than under the first pack. If it fails,
@@ -225,6 +229,11 @@ impl Shared {
     fn reaches(&self, other: &Device) -> bool {
         let Some(known) = self.peers.get(other.info().ordinal as usize) else { return false };
         *known.get_or_init(|| self.device.can_access(other).unwrap_or(false) && self.device.enable_peer(other).is_ok())
+    }
+
+    /// A pinned buffer for transfers.
+    fn staging(&self, bytes: usize) -> Result<PinnedBuffer, CudaError> {
+        PinnedBuffer::staging(&self.device, self.staging.as_ref(), bytes)
     }
 
     /// Lists on the device; nothing if there are none.

@@ -29,10 +29,11 @@ pub(crate) struct Ring {
 }
 
 impl Ring {
-    fn new(device: &Device) -> Result<Ring, CudaError> {
+    fn new(gpu: &Shared) -> Result<Ring, CudaError> {
+        let device = &gpu.device;
         Ok(Ring {
             stream: Stream::new(device)?,
-            buffer: PinnedBuffer::new(device, SLOTS * RING_CHUNK as usize)?,
+            buffer: gpu.staging(SLOTS * RING_CHUNK as usize)?,
             events: events(device)?,
             begun: Event::new(device)?,
         })
@@ -121,7 +122,7 @@ impl Shared {
     }
 
     pub(super) fn ring(&self) -> Result<Ring, CudaError> {
-        self.rings.take(|| Ring::new(&self.device))
+        self.rings.take(|| Ring::new(self))
     }
 
     pub(super) fn keep_ring(&self, ring: Ring) {

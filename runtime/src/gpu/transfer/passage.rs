@@ -58,7 +58,7 @@ impl Shared {
         if on_device {
             self.landings.on_device.take(|| DeviceBuffer::new(&self.device, bytes)).map(Landing::OnDevice)
         } else {
-            self.landings.pinned.take(|| PinnedBuffer::new(&self.device, bytes)).map(Landing::Pinned)
+            self.landings.pinned.take(|| self.staging(bytes)).map(Landing::Pinned)
         }
     }
 

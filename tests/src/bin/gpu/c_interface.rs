@@ -5,9 +5,11 @@ use crate::buffers::{POISON, expect_equal, poisoned_buffer, random_bytes};
 use crate::faces::{Data, Form, RECORD, address, expect_bytes, holding, ranges};
 use crate::harness::{Outcome, Tests, expect, text};
 use dtc::*;
-use dtc_runtime::cuda::{CaptureMode, PinnedBuffer, Stream};
+use dtc_runtime::cuda::{CaptureMode, Device, PinnedBuffer, Stream};
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr::{null, null_mut};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 pub fn add(tests: &mut Tests, on: &OnTier) {
     let add = |tests: &mut Tests, name: &str, test: fn(&OnTier) -> Outcome| {
@@ -20,6 +22,7 @@ pub fn add(tests: &mut Tests, on: &OnTier) {
     add(tests, "accumulations", accumulations);
     add(tests, "on a stream", on_a_stream);
     add(tests, "in a graph", captured);
+    add(tests, "buffers of the caller", buffers_of_the_caller);
     add(tests, "what is refused", refused);
 }
 
@@ -55,10 +58,10 @@ impl Drop for Type {
 impl Engine {
     /// With a policy of the interface.
     pub fn new(policy: i32) -> Result<Engine, String> {
-        // SAFETY: integers, and pointers that may be null.
-        let mut config: dtc_config = unsafe { std::mem::zeroed() };
-        (config.size, config.abi_version) = (size_of::<dtc_config>() as i64, DTC_ABI_VERSION);
-        config.policy = policy;
+        Engine::with(dtc_config { policy, ..config() })
+    }
+
+    fn with(config: dtc_config) -> Result<Engine, String> {
         let mut engine = null_mut();
         // SAFETY: a struct with its size and a place.
         ok(unsafe { dtc_init(&config, &mut engine) })?;
@@ -121,6 +124,14 @@ impl Engine {
             }
         }
     }
+}
+
+/// Settings with every field at its default.
+fn config() -> dtc_config {
+    // SAFETY: integers, and pointers that may be null.
+    let mut config: dtc_config = unsafe { std::mem::zeroed() };
+    (config.size, config.abi_version) = (size_of::<dtc_config>() as i64, DTC_ABI_VERSION);
+    config
 }
 
 /// Everything at its default.
@@ -400,6 +411,57 @@ fn captured(on: &OnTier) -> Outcome {
         expect_bytes(&format!("launch {launch}: summed"), &summed, &expected)?;
     }
     Ok(())
+}
+
+/// What a caller allocates for transfers, and how often.
+struct Pool {
+    device: Device,
+    made: AtomicUsize,
+    buffers: Mutex<Vec<PinnedBuffer>>,
+}
+
+unsafe extern "C" fn allocate(context: *mut c_void, _device: i32, bytes: i64) -> *mut c_void {
+    // SAFETY: the context is the pool of the test, which outlives the engine.
+    let pool = unsafe { &*context.cast::<Pool>() };
+    pool.made.fetch_add(1, Ordering::Relaxed);
+    let (Ok(buffer), Ok(mut buffers)) = (PinnedBuffer::new(&pool.device, bytes as usize), pool.buffers.lock()) else {
+        return null_mut();
+    };
+    let address = buffer.as_ptr();
+    buffers.push(buffer);
+    address.cast()
+}
+
+unsafe extern "C" fn free(context: *mut c_void, _device: i32, memory: *mut c_void, _bytes: i64) {
+    // SAFETY: as above.
+    let pool = unsafe { &*context.cast::<Pool>() };
+    if let Ok(mut buffers) = pool.buffers.lock() {
+        buffers.retain(|buffer| buffer.as_ptr() != memory.cast());
+    }
+}
+
+/// Transfers with pageable memory go through what the caller allocates, and give it back.
+fn buffers_of_the_caller(on: &OnTier) -> Outcome {
+    let device = on.gpu.device().clone();
+    let pool = Pool { device, made: AtomicUsize::new(0), buffers: Mutex::default() };
+    let context = (&raw const pool).cast_mut().cast();
+    let engine =
+        Engine::with(dtc_config { allocate: Some(allocate), free: Some(free), memory_context: context, ..config() })?;
+    let form = Form::Rows { count: 60_000, ints: 6, stride: 40 };
+    let (made, data) = (engine.build(&form)?, Data::new(on, &form, 80)?);
+    for _ in 0..3 {
+        let mut packed = vec![POISON; data.packed.len()];
+        made.pack(data.source(), (0, packed.len()), packed.as_mut_ptr().cast(), null())?;
+        expect_equal("packed", &packed, &data.packed)?;
+        let mut memory = vec![POISON; data.host.len()];
+        made.copy(data.source(), &made, memory.as_mut_ptr().cast(), packed.len(), null())?;
+        expect_equal("copied", &memory, &data.unpacked(0, &data.packed))?;
+    }
+    let made_so_far = pool.made.load(Ordering::Relaxed);
+    expect(made_so_far == 2, || format!("{made_so_far} buffers were allocated, expected 2"))?;
+    drop((made, engine));
+    let left = pool.buffers.lock().map_or(0, |buffers| buffers.len());
+    Ok(expect(left == 0, || format!("{left} buffers were not given back"))?)
 }
 
 fn refused(on: &OnTier) -> Outcome {
