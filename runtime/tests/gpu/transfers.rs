@@ -383,7 +383,7 @@ in_child! {
         // The stub counts and lists without locks, so the threads take turns in the driver.
         let engine = engine();
         engine.gpu(0).unwrap();
-        let turns = std::sync::Mutex::new(());
+        let turns = Mutex::new(());
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
