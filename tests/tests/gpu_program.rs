@@ -55,7 +55,7 @@ fn right_kernels_pass() {
         &["generic: a forked child"],
         &["generic: transfers: memory of GPU 1, packed bytes in pageable memory"],
         &["generic: transfers: pinned memory, packed bytes in memory of GPU 0"],
-        &["generic: transfers: one type in several kinds of memory"],
+        &["generic: one type in several kinds of memory"],
         &["fragments: three of four ints"],
         &["generic: C: packs and unpacks"],
         &["generic: C: requests"],

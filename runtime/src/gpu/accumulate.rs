@@ -1,11 +1,9 @@
 //! Unpacking with an operation, on a device.
 
 use super::copies::Multiprocessors;
-use super::movers::{Memory, place};
 use super::on_device::{GpuType, Grid, Move};
-use super::passage::Passage;
-use super::request::{Request, TransferError};
-use super::transfer::{Place, Sides};
+use super::request::{Part, Request, TransferError};
+use super::transfer::{Fragment, Fragments, Memory, Passage, Place, Sides, place_of};
 use crate::committed::Committed;
 use crate::cuda::{CudaError, MemoryKind, Stream, copy};
 use crate::error::AccumulateError;
@@ -57,8 +55,8 @@ impl Committed {
         if bytes > 0 {
             let gpu = self.engine().gpu(stream.device().info().ordinal)?;
             let asked = Accumulation { reduction, packed, length, memory: destination, count, offset };
-            let there = Place::known(MemoryKind::Device(gpu.device().info().ordinal));
-            let asked = asked.on_device(there, there, bytes);
+            let place = Place::known(MemoryKind::Device(gpu.device().info().ordinal));
+            let asked = asked.on_device(&Fragment { first: offset, bytes, place }, place);
             // SAFETY: the caller's promise; the bytes are whole elements.
             unsafe { self.on_device(&gpu).accumulate(stream, &asked, reduction)? };
         }
@@ -117,30 +115,52 @@ impl Committed {
         sides: Sides,
         wait: bool,
     ) -> Result<Request, TransferError> {
-        let Accumulation { reduction, packed, memory, count, offset, .. } = *asked;
-        let bytes = self.length(count, offset, asked.length);
-        self.check_reduction(reduction, offset, bytes)?;
+        let bytes = self.length(asked.count, asked.offset, asked.length);
+        self.check_reduction(asked.reduction, asked.offset, bytes)?;
         if bytes == 0 {
             return Ok(Request::done(0));
         }
-        let (elements, source) = self.places_of_accumulation(asked, sides)?;
-        let (by, from) = Memory::movers(elements.kind.into(), source.kind.into());
+        let (fragments, packed) = self.places_of_accumulation(asked, bytes, sides)?;
+        // Before anything is moved.
+        if fragments.iter().any(|fragment| combines(fragment.place.kind, packed.kind)) {
+            check_computes(asked.reduction)?;
+        }
+        let wait = wait && fragments.len() == 1;
+        // SAFETY: the caller's promise, for a part of the call; what could be refused was checked.
+        let start = |fragment| unsafe { self.start_accumulation(asked, fragment, packed, wait) };
+        Request::start(bytes, fragments.iter().map(start))
+    }
+
+    /// Starts a call on elements in memory of one kind. Nothing is left under way if it is done.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Committed::accumulate_between`].
+    unsafe fn start_accumulation(
+        &self,
+        asked: &Accumulation,
+        fragment: &Fragment,
+        source: Place,
+        wait: bool,
+    ) -> Result<Option<Part>, TransferError> {
+        let whole = asked.on_device(fragment, source);
+        let Accumulation { reduction, packed, memory, count, offset, .. } = *asked;
+        let Fragment { first, bytes, place } = *fragment;
+        let packed = packed.wrapping_add((first - offset) as usize);
+        let (by, from) = Memory::movers(place.kind.into(), source.kind.into());
         if by.is_none() && from.is_none() {
             // SAFETY: the caller's promise; both sides are the processor's to use.
-            return Ok(Request::done(unsafe { self.accumulate_raw(reduction, packed, bytes, memory, count, offset)? }));
-        }
-        if by.is_some() {
-            check_computes(reduction)?;
+            unsafe { self.accumulate_raw(reduction, packed, bytes, memory, count, first)? };
+            return Ok(None);
         }
         let gpu = |ordinal: Option<u32>| ordinal.map(|ordinal| self.engine().gpu(ordinal)).transpose();
-        let whole = asked.on_device(elements, source, bytes);
         // Packed bytes are read once, and in whole lines: a kernel takes pinned ones over the link as fast as a copy does.
         if let Some(gpu) = gpu(by)?
             && (from == by || source.kind == MemoryKind::Pinned)
         {
             // SAFETY: the caller's promise; the device reaches both sides, and the bytes are whole elements.
             unsafe { self.on_device(&gpu).accumulate(&gpu.shared.stream, &whole, reduction)? };
-            return Request::enqueued(bytes, &gpu, wait);
+            return Part::enqueued(&gpu, wait);
         }
         let (by, from) = (gpu(by)?, gpu(from)?);
         let (from, to) = (from.as_ref(), by.as_ref());
@@ -159,18 +179,18 @@ impl Committed {
             },
             |at, bytes, slot| match to {
                 Some(gpu) => {
-                    let part = Move { packed: slot.address, first: offset + at, bytes, ..whole };
+                    let part = Move { packed: slot.address, first: first + at, bytes, ..whole };
                     // SAFETY: the caller's promise; the buffer holds whole elements.
                     unsafe { self.on_device(gpu).accumulate(&gpu.shared.stream, &part, reduction) }
                 }
                 None => {
                     // SAFETY: as above. What could be refused was checked.
-                    let _ = unsafe { self.accumulate_raw(reduction, slot.host, bytes, memory, count, offset + at) };
+                    let _ = unsafe { self.accumulate_raw(reduction, slot.host, bytes, memory, count, first + at) };
                     Ok(())
                 }
             },
         )?;
-        Ok(Request::done(bytes))
+        Ok(None)
     }
 
     /// Enqueues an unpack with an operation on a CUDA stream, if its device reaches both sides.
@@ -189,20 +209,27 @@ impl Committed {
         check_computes(asked.reduction)?;
         if bytes > 0 {
             let gpu = self.engine().gpu(stream.device().info().ordinal)?;
-            let (elements, source) = self.places_of_accumulation(asked, sides)?;
-            self.check_reach(&gpu, "packed bytes", source.kind)?;
-            self.check_reach(&gpu, "memory", elements.kind)?;
-            let whole = asked.on_device(elements, source, bytes);
-            // SAFETY: the caller's promise; the device reaches both sides, and the bytes are whole elements.
-            unsafe { self.on_device(&gpu).accumulate(stream, &whole, asked.reduction)? };
+            let (fragments, packed) = self.places_of_accumulation(asked, bytes, sides)?;
+            self.check_reach(&gpu, "packed bytes", packed.kind)?;
+            fragments.iter().try_for_each(|fragment| self.check_reach(&gpu, "memory", fragment.place.kind))?;
+            for fragment in &fragments {
+                let part = asked.on_device(fragment, packed);
+                // SAFETY: the caller's promise; the device reaches both sides, and the bytes are whole elements.
+                unsafe { self.on_device(&gpu).accumulate(stream, &part, asked.reduction)? };
+            }
         }
         Ok(bytes)
     }
 
     /// Where the elements lie, and where the packed bytes do.
-    fn places_of_accumulation(&self, asked: &Accumulation, sides: Sides) -> Result<(Place, Place), TransferError> {
-        let elements = self.place("memory", asked.memory, sides.memory)?;
-        Ok((elements, place("packed bytes", asked.packed, sides.packed)?))
+    fn places_of_accumulation(
+        &self,
+        asked: &Accumulation,
+        bytes: u64,
+        sides: Sides,
+    ) -> Result<(Fragments, Place), TransferError> {
+        let fragments = self.fragments("memory", asked.memory, asked.count, asked.offset, bytes, sides.memory)?;
+        Ok((fragments, place_of("packed bytes", asked.packed, sides.packed)?))
     }
 }
 
@@ -221,14 +248,15 @@ pub(super) struct Accumulation {
 }
 
 impl Accumulation {
-    /// All of it, as a device sees it.
-    fn on_device(&self, elements: Place, packed: Place, bytes: u64) -> Move {
+    /// A part of it, as a device sees it.
+    fn on_device(&self, fragment: &Fragment, packed: Place) -> Move {
+        let Fragment { first, bytes, place } = *fragment;
         Move {
             direction: Direction::Unpack,
-            memory: elements.on_device(self.memory),
-            packed: packed.on_device(self.packed),
+            memory: place.on_device(self.memory),
+            packed: packed.on_device(self.packed).wrapping_add(first - self.offset),
             count: self.count,
-            first: self.offset,
+            first,
             bytes,
             multiprocessors: Multiprocessors::All,
         }

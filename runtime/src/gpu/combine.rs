@@ -1,11 +1,9 @@
 //! Copies from type to type with an operation, between memory of any kind.
 
-use super::accumulate::{Accumulation, check_computes};
-use super::movers::Memory;
-use super::passage::Passage;
+use super::accumulate::{Accumulation, check_computes, combines};
 use super::request::{Request, TransferError};
-use super::transfer::Sides;
-use super::type_to_type::Asked;
+use super::transfer::{Memory, Passage, Sides};
+use super::type_to_type::{Asked, PlacedCopy};
 use crate::committed::Committed;
 use crate::copy::Elements;
 use crate::error::AccumulateError;
@@ -40,8 +38,8 @@ impl Committed {
         if bytes == 0 {
             return Ok(Request::done(0));
         }
-        let asked = Asked::new(source, destination, bytes);
-        let (source, target) = (asked.source, asked.target);
+        let whole = Asked::new(source, destination, bytes);
+        let (source, target) = (whole.source, whole.target);
         let run = self.entry().run_at(source.offset);
         if run.bytes >= bytes {
             // What lies one after the other is packed already.
@@ -57,11 +55,33 @@ impl Committed {
             // SAFETY: the caller's promise.
             return unsafe { to.accumulate_between(&asked, sides, false) };
         }
-        let (read, written) = self.places_of_copy(to, &asked, sides)?;
-        let (from, into) = Memory::movers(read.kind.into(), written.kind.into());
-        if into.is_some() {
+        let parts = self.parts_of_copy(to, &whole, sides)?;
+        // Before anything is moved.
+        if parts.iter().any(|part| combines(part.written.kind, part.read.kind)) {
             check_computes(reduction)?;
         }
+        for part in &parts {
+            // SAFETY: the caller's promise, for a part of the call; what could be refused was checked.
+            unsafe { self.combine_part(reduction, to, part)? };
+        }
+        Ok(Request::done(bytes))
+    }
+
+    /// Copies with an operation between memory of one kind on each side, and waits.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Committed::combine_between`]. The bytes are whole elements, which whoever has the destination can combine.
+    unsafe fn combine_part(
+        &self,
+        reduction: Reduction,
+        to: &Committed,
+        part: &PlacedCopy,
+    ) -> Result<(), TransferError> {
+        let PlacedCopy { asked, read, written } = part;
+        let Asked { source, target, bytes } = *asked;
+        let element = reduction.element();
+        let (from, into) = Memory::movers(read.kind.into(), written.kind.into());
         let combine = |at: u64, bytes: u64, packed: *const u8| {
             // SAFETY: the caller's promise. What could be refused was checked.
             let _ =
@@ -79,7 +99,7 @@ impl Committed {
                 collect(at, bytes, buffer.start());
                 combine(at, bytes, buffer.start());
             }
-            return Ok(Request::done(bytes));
+            return Ok(());
         }
         let gpu = |ordinal: Option<u32>| ordinal.map(|ordinal| self.engine().gpu(ordinal)).transpose();
         let (from, into) = (gpu(from)?, gpu(into)?);
@@ -114,6 +134,6 @@ impl Committed {
                 }
             },
         )?;
-        Ok(Request::done(bytes))
+        Ok(())
     }
 }

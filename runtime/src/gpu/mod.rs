@@ -14,9 +14,7 @@ mod generic;
 mod idle;
 mod joint;
 mod kernel;
-mod movers;
 mod on_device;
-mod passage;
 mod request;
 mod transfer;
 mod type_to_type;
@@ -38,10 +36,9 @@ use batch::Batches;
 use generic::Generic;
 use idle::Idle;
 use joint::JointKernels;
-use passage::Landings;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use transfer::{Lanes, Ring, Stage};
+use transfer::{Landings, Lanes, Ring, Stage};
 use type_to_type::Pair;
 
 /// Devices that an engine serves: ordinals from 0 on.
@@ -85,7 +82,7 @@ pub(crate) struct Shared {
     copies: JointKernels<Pair>,
     landings: Landings,
     problem: Mutex<Option<CudaError>>,
-    /// What types, batches and transfers left behind, held until it is dropped.
+    /// What types and batches left behind, held until it is dropped.
     retired: Mutex<Vec<Box<dyn Send>>>,
     /// Whether a job that frees them waits: more of them would hide the jobs behind them from each other.
     release_waits: AtomicBool,

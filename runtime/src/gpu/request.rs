@@ -50,8 +50,8 @@ pub enum TransferError {
     },
 }
 
-/// A pack, unpack, copy or unpack with an operation under way. Dropping it does not end the work: where the processor takes part, as it does for pageable memory,
-/// dropping does the rest of it and waits.
+/// A pack, unpack, copy or unpack with an operation under way. Dropping it does not end the work: where the processor takes
+/// part, as it does for pageable memory, dropping does the rest of it and waits.
 ///
 /// # Example
 ///
@@ -115,18 +115,29 @@ impl Part {
 }
 
 impl Request {
-    pub(super) fn new(bytes: u64, parts: SmallVec<[Part; 1]>) -> Request {
-        Request { bytes, parts }
-    }
-
     /// A call that is done.
     pub(super) fn done(bytes: u64) -> Request {
-        Request::new(bytes, SmallVec::new())
+        Request { bytes, parts: SmallVec::new() }
     }
 
-    /// A call whose work the default stream of a device was given; done, if the caller waits for it.
-    pub(super) fn enqueued(bytes: u64, gpu: &Gpu, wait: bool) -> Result<Request, TransferError> {
-        Ok(Request::new(bytes, Part::enqueued(gpu, wait)?.into_iter().collect()))
+    /// A call of so many bytes, whose parts are started one after another. If one cannot be started, those before it end first:
+    /// whoever is told of a failure may free the buffers.
+    pub(super) fn start(
+        bytes: u64,
+        parts: impl Iterator<Item = Result<Option<Part>, TransferError>>,
+    ) -> Result<Request, TransferError> {
+        let mut request = Request::done(bytes);
+        for part in parts {
+            match part {
+                Ok(part) => request.parts.extend(part),
+                Err(error) => {
+                    // That other parts fail too is no news.
+                    let _ = request.wait();
+                    return Err(error);
+                }
+            }
+        }
+        Ok(request)
     }
 
     /// Whether nothing was under way when the call returned: the bytes are there. Nobody is asked, so a request that a device

@@ -3,11 +3,9 @@
 use super::copies::Multiprocessors;
 use super::joint::Recipe;
 use super::kernel::Kernel;
-use super::movers::Memory;
 use super::on_device::{GpuType, Grid, Move, launch};
-use super::passage::Passage;
-use super::request::{Request, TransferError};
-use super::transfer::{Place, Sides};
+use super::request::{Part, Request, TransferError};
+use super::transfer::{Memory, Passage, Place, Sides};
 use super::{Gpu, Shared};
 use crate::committed::Committed;
 use crate::copy::Elements;
@@ -15,6 +13,7 @@ use crate::cuda::{CudaError, Stream, graph};
 use dtc_compiler::codegen::cuda::{self, COPY_ENTRY, GENERIC_COPY, Target};
 use dtc_compiler::plan::Direction;
 use dtc_compiler::plan::gpu::{Call, CopyCall, CopyVariant};
+use smallvec::SmallVec;
 use std::sync::{Arc, Weak};
 
 /// Runs of a peer's memory from this length on, in bytes, are written over the link one by one. Shorter ones come packed, and
@@ -30,16 +29,24 @@ pub(super) struct Pair {
 }
 
 /// A copy between elements that begin where their memory does.
+#[derive(Clone, Copy)]
 pub(super) struct Asked {
     pub(super) source: Elements<*const u8>,
     pub(super) target: Elements<*mut u8>,
-    bytes: u64,
+    pub(super) bytes: u64,
 }
 
 impl Asked {
     pub(super) fn new(source: Elements<*const u8>, target: Elements<*mut u8>, bytes: u64) -> Asked {
         let source = Elements { memory: source.memory.wrapping_add(source.origin), origin: 0, ..source };
         let target = Elements { memory: target.memory.wrapping_add(target.origin), origin: 0, ..target };
+        Asked { source, target, bytes }
+    }
+
+    /// So many bytes of it, from one on.
+    fn part(&self, at: u64, bytes: u64) -> Asked {
+        let source = Elements { offset: self.source.offset + at, ..self.source };
+        let target = Elements { offset: self.target.offset + at, ..self.target };
         Asked { source, target, bytes }
     }
 
@@ -80,6 +87,25 @@ impl Asked {
             bytes,
             multiprocessors: Multiprocessors::All,
         }
+    }
+}
+
+/// A copy with memory of one kind on each side.
+pub(super) struct PlacedCopy {
+    pub(super) asked: Asked,
+    pub(super) read: Place,
+    pub(super) written: Place,
+}
+
+type Parts = SmallVec<[PlacedCopy; 1]>;
+
+impl PlacedCopy {
+    /// As a device sees it.
+    fn on_device(&self) -> Asked {
+        let mut asked = self.asked;
+        asked.source.memory = self.read.on_device(asked.source.memory) as *const u8;
+        asked.target.memory = self.written.on_device(asked.target.memory) as *mut u8;
+        asked
     }
 }
 
@@ -180,18 +206,36 @@ impl Committed {
         if bytes == 0 {
             return Ok(Request::done(0));
         }
-        let asked = Asked::new(source, destination, bytes);
-        let (read, written) = self.places_of_copy(to, &asked, sides)?;
+        let parts = self.parts_of_copy(to, &Asked::new(source, destination, bytes), sides)?;
+        let wait = wait && parts.len() == 1;
+        // SAFETY: the caller's promise, for a part of the call.
+        let start = |part| unsafe { self.start_copy_part(to, part, wait) };
+        Request::start(bytes, parts.iter().map(start))
+    }
+
+    /// Starts a copy between memory of one kind on each side. Nothing is left under way if it is done.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Committed::copy_between`].
+    unsafe fn start_copy_part(
+        &self,
+        to: &Committed,
+        part: &PlacedCopy,
+        wait: bool,
+    ) -> Result<Option<Part>, TransferError> {
+        let PlacedCopy { asked, read, written } = part;
         match Memory::movers(read.kind.into(), written.kind.into()) {
             (None, None) => {
                 // SAFETY: the caller's promise; both sides are the processor's to use.
-                Ok(Request::done(unsafe { self.copy_raw(source, to, destination, bytes) }))
+                unsafe { self.copy_raw(asked.source, to, asked.target, asked.bytes) };
+                Ok(None)
             }
             (Some(one), Some(other)) if one == other => {
                 let gpu = self.engine().gpu(one)?;
                 // SAFETY: the caller's promise; the device reaches both sides.
-                unsafe { self.copy_on(&gpu, &gpu.shared.stream, to, &asked)? };
-                Request::enqueued(bytes, &gpu, wait)
+                unsafe { self.copy_on(&gpu, &gpu.shared.stream, to, asked)? };
+                Part::enqueued(&gpu, wait)
             }
             (from, into) => {
                 let gpu = |ordinal: Option<u32>| ordinal.map(|ordinal| self.engine().gpu(ordinal)).transpose();
@@ -199,11 +243,11 @@ impl Committed {
                 let peers = from.as_ref().zip(into.as_ref());
                 if let Some((from, into)) = peers.filter(|(from, into)| from.shared.reaches(into.device())) {
                     // SAFETY: the caller's promise; the device of the source reaches that of the destination.
-                    return unsafe { self.copy_to_peer(from, into, to, &asked, wait) };
+                    return unsafe { self.copy_to_peer(from, into, to, asked, wait) };
                 }
                 // SAFETY: the caller's promise.
-                unsafe { self.copy_through(from.as_ref(), into.as_ref(), to, &asked, false)? };
-                Ok(Request::done(bytes))
+                unsafe { self.copy_through(from.as_ref(), into.as_ref(), to, asked, false)? };
+                Ok(None)
             }
         }
     }
@@ -225,27 +269,35 @@ impl Committed {
         let bytes = self.length_of_copy(&source, to, &destination, bytes);
         if bytes > 0 {
             let gpu = self.engine().gpu(stream.device().info().ordinal)?;
-            let mut asked = Asked::new(source, destination, bytes);
-            let (read, written) = self.places_of_copy(to, &asked, sides)?;
-            self.check_reach(&gpu, "source", read.kind)?;
-            self.check_reach(&gpu, "destination", written.kind)?;
-            asked.source.memory = read.on_device(asked.source.memory) as *const u8;
-            asked.target.memory = written.on_device(asked.target.memory) as *mut u8;
-            // SAFETY: the caller's promise; the device reaches both sides.
-            unsafe { self.copy_on(&gpu, stream, to, &asked)? };
+            let parts = self.parts_of_copy(to, &Asked::new(source, destination, bytes), sides)?;
+            for PlacedCopy { read, written, .. } in &parts {
+                self.check_reach(&gpu, "source", read.kind)?;
+                self.check_reach(&gpu, "destination", written.kind)?;
+            }
+            for part in &parts {
+                // SAFETY: the caller's promise; the device reaches both sides.
+                unsafe { self.copy_on(&gpu, stream, to, &part.on_device())? };
+            }
         }
         Ok(bytes)
     }
 
-    /// Where the source lies, and where the destination does.
-    pub(super) fn places_of_copy(
-        &self,
-        to: &Committed,
-        asked: &Asked,
-        sides: Sides,
-    ) -> Result<(Place, Place), TransferError> {
-        let read = self.place("source", asked.source.memory, sides.memory)?;
-        Ok((read, to.place("destination", asked.target.memory, sides.packed)?))
+    /// The parts of a copy with memory of one kind on each side: one, for most copies.
+    pub(super) fn parts_of_copy(&self, to: &Committed, asked: &Asked, sides: Sides) -> Result<Parts, TransferError> {
+        let Asked { source, target, bytes } = asked;
+        let read = self.fragments("source", source.memory, source.count, source.offset, *bytes, sides.memory)?;
+        let written = to.fragments("destination", target.memory, target.count, target.offset, *bytes, sides.packed)?;
+        let (mut parts, mut at) = (Parts::new(), 0);
+        let (mut reads, mut writes) = (read.iter().peekable(), written.iter().peekable());
+        while let (Some(from), Some(into)) = (reads.peek(), writes.peek()) {
+            let ends = [from.first + from.bytes - source.offset, into.first + into.bytes - target.offset];
+            let end = ends[0].min(ends[1]);
+            parts.push(PlacedCopy { asked: asked.part(at, end - at), read: from.place, written: into.place });
+            at = end;
+            reads.next_if(|_| ends[0] == end);
+            writes.next_if(|_| ends[1] == end);
+        }
+        Ok(parts)
     }
 
     pub(super) fn length_of_copy(
@@ -278,7 +330,7 @@ impl Committed {
         to: &Committed,
         asked: &Asked,
         wait: bool,
-    ) -> Result<Request, TransferError> {
+    ) -> Result<Option<Part>, TransferError> {
         // After what the other device was given, too.
         let event = into.shared.event()?;
         event.record(&into.shared.stream)?;
@@ -289,11 +341,11 @@ impl Committed {
         if run >= LONG_RUN || to.on_device(into).plan.is_contiguous() {
             // SAFETY: the caller's promise.
             unsafe { self.copy_on(from, &from.shared.stream, to, asked)? };
-            return Request::enqueued(asked.bytes, from, wait);
+            return Part::enqueued(from, wait);
         }
         // SAFETY: the caller's promise.
         unsafe { self.copy_through(Some(from), Some(into), to, asked, true)? };
-        Ok(Request::done(asked.bytes))
+        Ok(None)
     }
 
     /// Copies through packed bytes, chunk by chunk, and waits. The processor moves what no device is given for.

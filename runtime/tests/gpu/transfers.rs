@@ -321,8 +321,10 @@ in_child! {
         let source = Elements { memory: memory.at().cast_const(), origin: 0, count: BYTES as u64, offset: 0 };
         for _ in 0..3 {
             packed.fill(0);
-            // SAFETY: both buffers are long enough.
-            unsafe { committed.pack_any(source.memory, BYTES as u64, 0, packed.as_mut_ptr(), BYTES as u64) }.unwrap();
+            let (count, target) = (BYTES as u64, packed.as_mut_ptr());
+            // SAFETY: both buffers are long enough, and live until the request is done.
+            let request = unsafe { committed.pack_start(source.memory, count, 0, target, count) };
+            request.unwrap().wait().unwrap();
             assert!(packed == bytes);
             packed.fill(0);
             let target = Elements { memory: packed.as_mut_ptr(), origin: 0, count: BYTES as u64, offset: 0 };
@@ -330,7 +332,7 @@ in_child! {
             unsafe { committed.copy_any(source, &committed, target, BYTES as u64) }.unwrap();
             assert!(packed == bytes);
         }
-        // One for packs and unpacks, one for copies; both are kept.
+        // One for requests, one for copies; both are kept.
         assert_eq!((pool.made.load(Ordering::Relaxed), pool.freed.load(Ordering::Relaxed)), (2, 0));
         drop((committed, engine));
         assert_eq!(pool.freed.load(Ordering::Relaxed), 2);
@@ -380,15 +382,14 @@ in_child! {
     }
 
     fn threads_share_buffers(driver: Built(&["STUB_ANY_CODE"]), nvrtc: Absent) {
-        // The stub counts and lists without locks, so the threads take turns in the driver.
         let engine = engine();
         engine.gpu(0).unwrap();
-        let turns = Mutex::new(());
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
-                    let _turn = turns.lock().unwrap();
-                    there_and_back(&engine, MemoryKind::Device(0), MemoryKind::Pageable, Form::Tested, true);
+                    for form in [Form::Tested, Form::Waited, Form::Blocking] {
+                        there_and_back(&engine, MemoryKind::Device(0), MemoryKind::Pageable, form, true);
+                    }
                 });
             }
         });

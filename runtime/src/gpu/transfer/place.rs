@@ -37,7 +37,7 @@ impl Place {
 }
 
 /// A side whose first byte lies at an address: refused by name where nothing can lie.
-pub(in crate::gpu) fn check(side: &'static str, address: *const u8) -> Result<(), TransferError> {
+pub(super) fn check(side: &'static str, address: *const u8) -> Result<(), TransferError> {
     // A null base of a type without absolute addresses, most often. CUDA would call it host memory.
     if address.addr() < NEVER_MAPPED {
         return Err(TransferError::Address { side, address: address.addr() });
@@ -51,7 +51,7 @@ pub(super) fn is_nowhere(base: *const u8) -> bool {
 }
 
 /// Asks the driver about an address, once.
-pub(in crate::gpu) fn ask(address: *const u8) -> Result<(Place, PointerInfo), TransferError> {
+pub(super) fn ask(address: *const u8) -> Result<(Place, PointerInfo), TransferError> {
     let info = classify(address)?;
     Ok((Place::of(address, &info), info))
 }

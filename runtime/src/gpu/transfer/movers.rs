@@ -1,13 +1,12 @@
 //! Who moves the bytes of calls with two sides in any memory: copies from type to type, and unpacks with an operation.
 
-use super::request::TransferError;
-use super::transfer::{self, Place};
-use crate::committed::Committed;
+use super::super::request::TransferError;
+use super::place::{self, Place};
 use crate::cuda::MemoryKind;
 
 /// Who can move the bytes of a side.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Memory {
+pub(in crate::gpu) enum Memory {
     Host,
     /// The processor and every device.
     Managed,
@@ -16,7 +15,7 @@ pub(super) enum Memory {
 
 impl Memory {
     /// The devices that move two sides; nothing where the processor does.
-    pub(super) fn movers(one: Memory, other: Memory) -> (Option<u32>, Option<u32>) {
+    pub(in crate::gpu) fn movers(one: Memory, other: Memory) -> (Option<u32>, Option<u32>) {
         let device = |side: Memory, beside: Memory| match (side, beside) {
             (Memory::Device(ordinal), _) | (Memory::Managed, Memory::Device(ordinal)) => Some(ordinal),
             _ => None,
@@ -35,25 +34,15 @@ impl From<MemoryKind> for Memory {
     }
 }
 
-/// Where the first byte of a side lies, of a kind that the caller knows or the driver tells; an error if it lies nowhere.
-pub(super) fn place(side: &'static str, first: *const u8, known: Option<MemoryKind>) -> Result<Place, TransferError> {
-    transfer::check(side, first)?;
+/// Where packed bytes lie, of a kind that the caller knows or the driver tells; an error if they lie nowhere.
+pub(in crate::gpu) fn place_of(
+    side: &'static str,
+    packed: *const u8,
+    known: Option<MemoryKind>,
+) -> Result<Place, TransferError> {
+    place::check(side, packed)?;
     Ok(match known {
         Some(kind) => Place::known(kind),
-        None => transfer::ask(first)?.0,
+        None => place::ask(packed)?.0,
     })
-}
-
-impl Committed {
-    /// Where the elements of a side lie: the base of an absolute type lies nowhere, but its first byte lies in memory.
-    pub(super) fn place(
-        &self,
-        side: &'static str,
-        base: *const u8,
-        known: Option<MemoryKind>,
-    ) -> Result<Place, TransferError> {
-        let layout = self.layout();
-        let begin = layout.root().offset.wrapping_add(layout.measure(layout.root().node).first);
-        place(side, base.wrapping_offset(begin as isize), known)
-    }
 }
