@@ -55,7 +55,9 @@ impl Call<'_> {
     ///
     /// As for [`Call::start`], with both sides readable.
     pub(crate) unsafe fn combine_anywhere<const PACK: bool>(&self, bytes: u64) -> Result<Pending, Status> {
-        if self.devices::<PACK>()? == (None, None) {
+        // Absolute addresses may lead to memory of several kinds, behind a first byte on the host.
+        let anywhere = self.memory.is_null() && self.plain().is_some();
+        if self.devices::<PACK>()? == (None, None) && !anywhere {
             // SAFETY: the caller's promise.
             return unsafe { self.combine::<PACK>(bytes).map(|()| None) };
         }
