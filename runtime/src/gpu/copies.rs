@@ -22,7 +22,7 @@ use dtc_compiler::plan::gpu::Copies;
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Multiprocessors {
-    /// All that are free; a quarter of them where one side is pinned memory, which fills the link.
+    /// All that are free; an eighth of them where one side is pinned memory, which fills the link.
     #[default]
     All,
     /// At most so many, at least one: the kernel has no more blocks.

@@ -75,8 +75,8 @@ impl Asked {
         let Fragment { first, bytes, place } = *fragment;
         let pinned = [place.kind, packed.kind].contains(&MemoryKind::Pinned);
         let multiprocessors = match self.multiprocessors {
-            // A quarter fills the link to the host, and kernels of the application need not wait for the others.
-            Multiprocessors::All if pinned => Multiprocessors::AtMost(gpu.device().info().multiprocessors / 4),
+            // An eighth fills the link to the host, and kernels of the application need not wait for the others.
+            Multiprocessors::All if pinned => Multiprocessors::AtMost(gpu.device().info().multiprocessors / 8),
             // Between two ranges of one device the driver's copies of rows are kernels, and slower ones.
             Multiprocessors::None if place.kind == packed.kind => Multiprocessors::All,
             asked => asked,
