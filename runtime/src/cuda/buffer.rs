@@ -370,7 +370,10 @@ impl PinnedBuffer {
         // From here on dropping the buffer gives the memory back.
         let mut buffer =
             PinnedBuffer { device: device.clone(), host, address: 0, bytes, allocator: Some(allocator.clone()) };
+        // The address for kernels is one in the current context.
+        let scope = device.scope()?;
         let info = classify(host.as_ptr())?;
+        drop(scope);
         if info.kind != MemoryKind::Pinned || info.device_address == 0 {
             return Err(failed(info.kind.to_string()));
         }

@@ -173,7 +173,8 @@ int cuPointerGetAttributes(unsigned number, const int *attributes, void **values
     for (unsigned i = 0; i < number; i++)
         switch (attributes[i]) {
         case 2: *(unsigned *)values[i] = range ? range->kind : 0; break;
-        case 3: *(char **)values[i] = range ? pointer : NULL; break;
+        /* As a device of the current context sees it. */
+        case 3: *(char **)values[i] = range && depth ? pointer : NULL; break;
         case 7: *(uint64_t *)values[i] = range ? range->id : 0; break;
         case 8: *(unsigned *)values[i] = range ? range->managed : 0; break;
         case 9: *(int *)values[i] = range ? range->device : -2; break;
