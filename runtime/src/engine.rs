@@ -95,6 +95,10 @@ impl Drop for Shared {
     fn drop(&mut self) {
         if !self.forked() {
             self.queue.stop();
+            // Kernels that are being compiled keep their GPU, and its buffers. The allocator may go when the engine is gone.
+            if self.staging.is_some() {
+                self.queue.rest();
+            }
         }
     }
 }
@@ -152,7 +156,8 @@ impl EngineBuilder {
         EngineBuilder { store: Some(config), ..self }
     }
 
-    /// Where the pinned buffers come from that transfers go through: from CUDA, unless said otherwise.
+    /// Where the pinned buffers come from that transfers go through: from CUDA, unless said otherwise. An engine with an
+    /// allocator of its own waits, when the last of it goes, for what it is compiling: nothing is given back later.
     ///
     /// See [`StagingAllocator`] for an example.
     pub fn staging(self, allocator: Arc<dyn StagingAllocator>) -> EngineBuilder {

@@ -62,6 +62,8 @@ struct State {
     pending: VecDeque<Job>,
     started: bool,
     stopping: bool,
+    /// Whether the thread does a job now.
+    busy: bool,
 }
 
 /// Waiting jobs that are looked through for the hottest.
@@ -80,6 +82,17 @@ impl State {
 pub(crate) struct Queue {
     state: Mutex<State>,
     arrived: Condvar,
+    rested: Condvar,
+}
+
+/// A job that the thread does; also a panic ends it.
+struct Busy<'a>(&'a Queue);
+
+impl Drop for Busy<'_> {
+    fn drop(&mut self) {
+        self.0.state().busy = false;
+        self.0.rested.notify_all();
+    }
 }
 
 impl Queue {
@@ -111,8 +124,11 @@ impl Queue {
         loop {
             match state.take() {
                 Some(job) => {
+                    state.busy = true;
                     drop(state);
+                    let busy = Busy(self);
                     job.run();
+                    drop(busy);
                     state = self.state();
                 }
                 None if state.stopping => return,
@@ -143,6 +159,14 @@ impl Queue {
         state.pending.clear();
         drop(state);
         self.arrived.notify_all();
+    }
+
+    /// Waits until the thread does nothing. Not for that thread.
+    pub(crate) fn rest(&self) {
+        let mut state = self.state();
+        while state.busy {
+            state = self.rested.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
     }
 }
 
