@@ -183,6 +183,11 @@
 #define DTC_ERROR_OPERATION 11
 
 /**
+ * A value cannot be represented in `external32`. The call was carried out.
+ */
+#define DTC_ERROR_VALUE 12
+
+/**
  * A defect of libdtc. The call may have been carried out in part.
  */
 #define DTC_ERROR_INTERNAL 10
@@ -364,6 +369,12 @@
 #define DTC_KIND_COMPLEX_EXTENDED 8
 
 /**
+ * A bfloat16, the upper half of a float of 32 bits; 2 bytes. It is an element of operations: in types it is an unsigned
+ * integer, and `dtc_type_query` tells it as one.
+ */
+#define DTC_KIND_BFLOAT 9
+
+/**
  * An engine: where types are made, and where equal ones meet. Any thread may use it.
  */
 typedef struct dtc_engine dtc_engine;
@@ -416,8 +427,8 @@ typedef struct dtc_transfer {
      */
     uint32_t flags;
     /**
-     * How many multiprocessors of a GPU a kernel may occupy; 0 for all that are free. -1 for none: copy engines move nests of
-     * rows, if the call moves whole elements; others still take a kernel.
+     * How many multiprocessors of a GPU the kernel of a pack or an unpack may occupy; 0 for all that are free. -1 for none:
+     * copy engines move nests of rows, if the call moves whole elements; others still take a kernel.
      */
     int32_t multiprocessors;
     /**
@@ -457,6 +468,20 @@ typedef struct dtc_expense {
  * Any thread may call it, also the library's own, and several at once. It must not call the library.
  */
 typedef void (*dtc_log_function)(void *context, int level, const char *message);
+
+/**
+ * Allocates memory of the host for transfers of a GPU: `bytes` of them, aligned to 64 at least, that nobody else uses, and
+ * that were allocated or registered with CUDA, portable and mapped. Null if there are none: the transfer fails with
+ * `DTC_ERROR_DEVICE`. Memory is kept and used again, so calls are few. Any thread may call it, also the library's own, and several
+ * at once. It must not call the library.
+ */
+typedef void *(*dtc_allocate_function)(void *context, int32_t device, int64_t bytes);
+
+/**
+ * Frees what `allocate` returned for as many bytes of the same GPU, when nothing uses it any more; with the last type of the
+ * engine at the latest. CUDA may be gone by then. It is called like `allocate`.
+ */
+typedef void (*dtc_free_function)(void *context, int32_t device, void *memory, int64_t bytes);
 
 /**
  * Settings of an engine. `DTC_CONFIG_INIT` sets `size` and `abi_version`, and every other field to 0, its default.
@@ -506,6 +531,18 @@ typedef struct dtc_config {
      * Handed to `log`.
      */
     void *log_context;
+    /**
+     * Allocates the pinned host memory that transfers go through; null for CUDA. With `free` or not at all.
+     */
+    dtc_allocate_function allocate;
+    /**
+     * Frees it.
+     */
+    dtc_free_function free;
+    /**
+     * Handed to `allocate` and `free`.
+     */
+    void *memory_context;
 } dtc_config;
 
 /**
@@ -642,26 +679,27 @@ extern "C" {
 
 /**
  * Unpacks with an operation: each basic element in memory becomes itself combined with the packed one. Writes bytes of the
- * type map and no others. Both sides are memory of the host. (MPI 4.1, 12.3.4 and 6.9.7)
+ * type map and no others. Whoever has the elements computes. (MPI 4.1, 12.3.4 and 6.9.7)
  *
  * `operation`: `DTC_OPERATION_...`.
  * `basic`: the element, as a basic type: of `dtc_type_basic`, or of `dtc_type_named` for pairs.
  * `packed`: `length` bytes.
  * `destination`: the address that the type is applied to.
  * `done`: receives how many bytes were combined; may be null.
- * `transfer`: where the bytes lie; null for the host.
+ * `transfer`: where the bytes lie; null if the library shall find out. Kernels take all multiprocessors that are free.
  *
  * `DTC_ERROR_HANDLE`, `DTC_ERROR_COMMIT`: not types, or not committed.
- * `DTC_ERROR_ARGUMENT`: an unknown operation, a number is negative, `packed` is null, or a field of `transfer` unknown.
+ * `DTC_ERROR_ARGUMENT`: an unknown operation, a number is negative, `packed` is null, or a field of `transfer` unknown or a
+ * cap on multiprocessors.
  * `DTC_ERROR_RANGE`: the offset lies behind the packed bytes, or those do not fit 63 bits.
  * `DTC_ERROR_OPERATION`: the operation is not defined for the element; the type certainly has other elements; its size,
- * the offset or the length is no multiple of theirs.
- * `DTC_ERROR_MEMORY`: a side lies elsewhere.
+ * the offset or the length is no multiple of theirs; or whoever has the elements does not compute it.
+ * `DTC_ERROR_MEMORY`, `DTC_ERROR_DEVICE`: as for `dtc_pack`.
  *
  * # Safety
  *
  * Every byte of the elements in the range is readable and writable, `packed` is readable for as many, and they do not
- * overlap.
+ * overlap; with `DTC_TRANSFER_ENQUEUE` until the work is done. The stream is one of the primary context of its device.
  */
 int dtc_accumulate(int32_t operation,
                    const struct dtc_type *basic,
@@ -675,8 +713,10 @@ int dtc_accumulate(int32_t operation,
                    const struct dtc_transfer *transfer);
 
 /**
- * Whether `dtc_accumulate` has an operation for an element where the bytes lie. (MPI 4.1, 6.9.2 and 6.9.4)
+ * Whether `dtc_accumulate` has an operation for an element where the bytes lie: devices have no long doubles. (MPI 4.1,
+ * 6.9.2 and 6.9.4)
  *
+ * `transfer`: where the bytes lie; a side of an unknown kind is taken for memory of the host. Null for the host.
  * `supported`: receives 1 or 0.
  *
  * `DTC_ERROR_HANDLE`: `basic` is not a type.
@@ -694,21 +734,22 @@ int dtc_op_supported(int32_t operation,
 /**
  * Copies elements to elements of another type: packed bytes of the source from `source_offset` on become packed bytes of
  * the destination from `destination_offset` on, `bytes` of them, or less at the end of either. The bytes are those of a
- * pack and an unpack, without a buffer between. Both sides are memory of the host.
+ * pack and an unpack, without a buffer between where one device, or the processor, reaches both sides.
  *
  * `source`, `destination`: the addresses that the types are applied to.
  * `done`: receives how many bytes were copied; may be null.
- * `transfer`: where the bytes lie; null for the host.
+ * `transfer`: where the bytes lie; null if the library shall find out. Kernels take all multiprocessors that are free.
  *
  * `DTC_ERROR_HANDLE`, `DTC_ERROR_COMMIT`: not a committed type.
- * `DTC_ERROR_ARGUMENT`: a number is negative, or a field of `transfer` unknown.
+ * `DTC_ERROR_ARGUMENT`: a number is negative, or a field of `transfer` unknown or a cap on multiprocessors.
  * `DTC_ERROR_RANGE`: an offset lies behind its packed bytes, or those do not fit 63 bits.
- * `DTC_ERROR_MEMORY`: a side lies elsewhere.
+ * `DTC_ERROR_MEMORY`, `DTC_ERROR_DEVICE`: as for `dtc_pack`.
  *
  * # Safety
  *
  * Every byte of the elements in the range is readable at the source and writable at the destination, no byte of the
- * destination is in the range twice, and the two do not overlap.
+ * destination is in the range twice, and the two do not overlap; with `DTC_TRANSFER_ENQUEUE` until the work is done. The
+ * stream is one of the primary context of its device.
  */
 int dtc_copy(const struct dtc_type *source_type,
              const void *source,
@@ -721,6 +762,32 @@ int dtc_copy(const struct dtc_type *source_type,
              int64_t bytes,
              int64_t *done,
              const struct dtc_transfer *transfer);
+
+/**
+ * Starts what `dtc_copy` does. Where one device reaches both sides, it goes on by itself; everything else is done when the
+ * call returns.
+ *
+ * `done`: receives how many bytes will be copied; may be null.
+ * `request`: receives the request to test or wait for; null in it if the call is done, or enqueued.
+ *
+ * Errors are those of `dtc_copy`, and `DTC_ERROR_ARGUMENT` if `request` is null.
+ *
+ * # Safety
+ *
+ * As for `dtc_copy`, until the request is done.
+ */
+int dtc_copy_start(const struct dtc_type *source_type,
+                   const void *source,
+                   int64_t source_count,
+                   int64_t source_offset,
+                   const struct dtc_type *destination_type,
+                   void *destination,
+                   int64_t destination_count,
+                   int64_t destination_offset,
+                   int64_t bytes,
+                   int64_t *done,
+                   const struct dtc_transfer *transfer,
+                   struct dtc_request **request);
 
 /**
  * Tells what moving `count` elements is expected to cost, for choices between eager and rendezvous, and between packing and
@@ -813,6 +880,78 @@ int dtc_explain(const struct dtc_type *type,
                 char *buffer,
                 int64_t length,
                 int64_t *needed);
+
+/**
+ * Tells how many bytes `count` elements have in `external32`. (MPI 4.1, 5.3 and 14.5.2)
+ *
+ * `bytes`: receives them.
+ *
+ * `DTC_ERROR_HANDLE`, `DTC_ERROR_COMMIT`: not a committed type.
+ * `DTC_ERROR_ARGUMENT`: the count is negative, or `bytes` is null.
+ * `DTC_ERROR_RANGE`: the packed bytes do not fit 63 bits.
+ *
+ * # Safety
+ *
+ * `type` is null or a type; `bytes` is null or writable.
+ */
+int dtc_external_size(const struct dtc_type *type, int64_t count, int64_t *bytes);
+
+/**
+ * Packs a range of bytes of `count` elements in `external32`, the representation that all machines share: bytes `offset` to
+ * `offset + max` of it, or less at their end. Any range may be packed, also inside a basic element. Both sides are memory
+ * of the host. (MPI 4.1, 5.3 and 14.5.2)
+ *
+ * `source`: the address that the type is applied to.
+ * `packed`: receives the bytes.
+ * `done`: receives how many bytes were packed; may be null.
+ * `transfer`: where the bytes lie; null for the host.
+ *
+ * `DTC_ERROR_HANDLE`, `DTC_ERROR_COMMIT`: not a committed type.
+ * `DTC_ERROR_ARGUMENT`: a number is negative, `packed` is null, or a field of `transfer` unknown.
+ * `DTC_ERROR_RANGE`: the offset lies behind the bytes in `external32`, or the packed bytes do not fit 63 bits.
+ * `DTC_ERROR_VALUE`: a value does not fit: of `MPI_LONG`, `MPI_UNSIGNED_LONG` or `MPI_WCHAR`, which are shorter there.
+ * Everything was packed all the same, such values without their most significant bytes.
+ * `DTC_ERROR_MEMORY`: a side lies elsewhere.
+ *
+ * # Safety
+ *
+ * Every byte of the elements in the range is readable, and of those that it cuts; `packed` is writable for as many as the
+ * range has, and they do not overlap.
+ */
+int dtc_pack_external(const struct dtc_type *type,
+                      const void *source,
+                      int64_t count,
+                      int64_t offset,
+                      void *packed,
+                      int64_t max,
+                      int64_t *done,
+                      const struct dtc_transfer *transfer);
+
+/**
+ * Unpacks `length` bytes as bytes `offset` to `offset + length` of `count` elements in `external32`, or less at their end.
+ * Writes bytes of the type map and no others. Both sides are memory of the host. (MPI 4.1, 5.3 and 14.5.2)
+ *
+ * `packed`: the bytes.
+ * `destination`: the address that the type is applied to.
+ * `done`: receives how many bytes were unpacked; may be null.
+ * `transfer`: where the bytes lie; null for the host.
+ *
+ * Errors are those of `dtc_pack_external`, without `DTC_ERROR_VALUE`.
+ *
+ * # Safety
+ *
+ * Every byte of the elements in the range is writable, and those that it cuts are readable, too, and in no range that
+ * another thread unpacks meanwhile; no byte is in the range twice, `packed` is readable for as many as the range has, and
+ * they do not overlap.
+ */
+int dtc_unpack_external(const struct dtc_type *type,
+                        const void *packed,
+                        int64_t length,
+                        void *destination,
+                        int64_t count,
+                        int64_t offset,
+                        int64_t *done,
+                        const struct dtc_transfer *transfer);
 
 /**
  * How many bytes `dtc_flatten` writes.

@@ -3,7 +3,7 @@
 use crate::arguments;
 use crate::handle;
 use crate::status::{DTC_ERROR_ARGUMENT, DTC_ERROR_HANDLE, DTC_ERROR_OPERATION, Failure, Outcome, answer};
-use crate::transfer::{Move, dtc_transfer, first_byte, on_host};
+use crate::transfer::{Move, check_packed, dtc_transfer, uncapped};
 use crate::types::dtc_type;
 use dtc_compiler::operation::{Operation, Reduction};
 use dtc_runtime::AccumulateError;
@@ -81,26 +81,27 @@ unsafe fn reduction(number: i32, basic: *const dtc_type) -> Outcome<Reduction> {
 }
 
 /// Unpacks with an operation: each basic element in memory becomes itself combined with the packed one. Writes bytes of the
-/// type map and no others. Both sides are memory of the host. (MPI 4.1, 12.3.4 and 6.9.7)
+/// type map and no others. Whoever has the elements computes. (MPI 4.1, 12.3.4 and 6.9.7)
 ///
 /// `operation`: `DTC_OPERATION_...`.
 /// `basic`: the element, as a basic type: of `dtc_type_basic`, or of `dtc_type_named` for pairs.
 /// `packed`: `length` bytes.
 /// `destination`: the address that the type is applied to.
 /// `done`: receives how many bytes were combined; may be null.
-/// `transfer`: where the bytes lie; null for the host.
+/// `transfer`: where the bytes lie; null if the library shall find out. Kernels take all multiprocessors that are free.
 ///
 /// `DTC_ERROR_HANDLE`, `DTC_ERROR_COMMIT`: not types, or not committed.
-/// `DTC_ERROR_ARGUMENT`: an unknown operation, a number is negative, `packed` is null, or a field of `transfer` unknown.
+/// `DTC_ERROR_ARGUMENT`: an unknown operation, a number is negative, `packed` is null, or a field of `transfer` unknown or a
+/// cap on multiprocessors.
 /// `DTC_ERROR_RANGE`: the offset lies behind the packed bytes, or those do not fit 63 bits.
 /// `DTC_ERROR_OPERATION`: the operation is not defined for the element; the type certainly has other elements; its size,
-/// the offset or the length is no multiple of theirs.
-/// `DTC_ERROR_MEMORY`: a side lies elsewhere.
+/// the offset or the length is no multiple of theirs; or whoever has the elements does not compute it.
+/// `DTC_ERROR_MEMORY`, `DTC_ERROR_DEVICE`: as for `dtc_pack`.
 ///
 /// # Safety
 ///
 /// Every byte of the elements in the range is readable and writable, `packed` is readable for as many, and they do not
-/// overlap.
+/// overlap; with `DTC_TRANSFER_ENQUEUE` until the work is done. The stream is one of the primary context of its device.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dtc_accumulate(
     operation: i32,
@@ -118,19 +119,24 @@ pub unsafe extern "C" fn dtc_accumulate(
         // SAFETY: the caller's promise, here and below.
         unsafe {
             let reduction = reduction(operation, basic)?;
-            let asked = Move::of(r#type, count, offset, length, std::ptr::null())?;
-            asked.check(packed)?;
-            let memory = first_byte(asked.committed, destination.cast());
-            on_host(transfer, [("destination", memory), ("packed", packed.cast())])?;
-            let Move { committed, count, offset, bytes, .. } = asked;
-            committed.accumulate_raw(reduction, packed.cast(), bytes, destination.cast(), count, offset)?;
+            uncapped(transfer)?;
+            let asked = Move::of(r#type, count, offset, length, transfer)?;
+            check_packed(asked.bytes, packed)?;
+            let Move { between, ref stream, count, offset, bytes, .. } = asked;
+            let (from, to) = (packed.cast(), destination.cast());
+            match stream {
+                None => between.accumulate(reduction, from, bytes, to, count, offset)?,
+                Some(stream) => between.enqueue_accumulate(stream, reduction, from, bytes, to, count, offset)?,
+            };
             arguments::offer("done", done, bytes as i64)
         }
     })
 }
 
-/// Whether `dtc_accumulate` has an operation for an element where the bytes lie. (MPI 4.1, 6.9.2 and 6.9.4)
+/// Whether `dtc_accumulate` has an operation for an element where the bytes lie: devices have no long doubles. (MPI 4.1,
+/// 6.9.2 and 6.9.4)
 ///
+/// `transfer`: where the bytes lie; a side of an unknown kind is taken for memory of the host. Null for the host.
 /// `supported`: receives 1 or 0.
 ///
 /// `DTC_ERROR_HANDLE`: `basic` is not a type.
@@ -149,12 +155,11 @@ pub unsafe extern "C" fn dtc_op_supported(
     answer(|| {
         // SAFETY: the caller's promise.
         let transfer = unsafe { arguments::read(transfer)? };
-        let device = transfer.kinds()?.iter().any(|kind| matches!(kind, Some(MemoryKind::Device(_))));
+        let [memory, packed] = transfer.kinds()?.map(|kind| kind.unwrap_or(MemoryKind::Pageable));
         // SAFETY: as above.
         let answer = match unsafe { reduction(operation, basic) } {
-            Ok(_) if device => false,
             // SAFETY: as above.
-            Ok(reduction) => unsafe { handle::borrow(basic)? }.engine.computes(reduction),
+            Ok(reduction) => unsafe { handle::borrow(basic)? }.engine.computes(reduction, memory, packed),
             Err(failure) if [DTC_ERROR_ARGUMENT, DTC_ERROR_HANDLE].contains(&failure.status) => return Err(failure),
             Err(_) => false,
         };

@@ -3,9 +3,12 @@
 use crate::arguments::{self, Context, Growing};
 use crate::handle::{self, Handle, Tag};
 use crate::status::{DTC_ERROR_VERSION, Failure, Outcome, answer};
+use dtc_runtime::cuda::StagingAllocator;
 use dtc_runtime::store::Config;
 use dtc_runtime::{Engine, Policy};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The version of this interface. Another number is another interface; functions and fields at the end of structs are
@@ -33,6 +36,44 @@ pub const DTC_LOG_WARNING: c_int = 1;
 /// Any thread may call it, also the library's own, and several at once. It must not call the library.
 pub type dtc_log_function = Option<unsafe extern "C" fn(context: *mut c_void, level: c_int, message: *const c_char)>;
 
+/// Allocates memory of the host for transfers of a GPU: `bytes` of them, aligned to 64 at least, that nobody else uses, and
+/// that were allocated or registered with CUDA, portable and mapped. Null if there are none: the transfer fails with
+/// `DTC_ERROR_DEVICE`. Memory is kept and used again, so calls are few. Any thread may call it, also the library's own, and several
+/// at once. It must not call the library.
+pub type dtc_allocate_function =
+    Option<unsafe extern "C" fn(context: *mut c_void, device: i32, bytes: i64) -> *mut c_void>;
+
+/// Frees what `allocate` returned for as many bytes of the same GPU, when nothing uses it any more; with the last type of the
+/// engine at the latest. CUDA may be gone by then. It is called like `allocate`.
+pub type dtc_free_function =
+    Option<unsafe extern "C" fn(context: *mut c_void, device: i32, memory: *mut c_void, bytes: i64)>;
+
+/// The allocator of a caller.
+struct Staging {
+    allocate: unsafe extern "C" fn(*mut c_void, i32, i64) -> *mut c_void,
+    free: unsafe extern "C" fn(*mut c_void, i32, *mut c_void, i64),
+    context: Context,
+}
+
+impl fmt::Debug for Staging {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the allocator of the caller")
+    }
+}
+
+// SAFETY: the caller's promise about its functions.
+unsafe impl StagingAllocator for Staging {
+    fn allocate(&self, device: u32, bytes: usize) -> *mut u8 {
+        // SAFETY: the caller's promise: a function that any thread may call, with its own context.
+        unsafe { (self.allocate)(self.context.0, device as i32, bytes as i64) }.cast()
+    }
+
+    unsafe fn free(&self, device: u32, memory: *mut u8, bytes: usize) {
+        // SAFETY: as above; the memory came from the other one.
+        unsafe { (self.free)(self.context.0, device as i32, memory.cast(), bytes as i64) }
+    }
+}
+
 /// Settings of an engine. `DTC_CONFIG_INIT` sets `size` and `abi_version`, and every other field to 0, its default.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -59,6 +100,12 @@ pub struct dtc_config {
     pub log: dtc_log_function,
     /// Handed to `log`.
     pub log_context: *mut c_void,
+    /// Allocates the pinned host memory that transfers go through; null for CUDA. With `free` or not at all.
+    pub allocate: dtc_allocate_function,
+    /// Frees it.
+    pub free: dtc_free_function,
+    /// Handed to `allocate` and `free`.
+    pub memory_context: *mut c_void,
 }
 
 // SAFETY: `repr(C)`, begins with an `i64`, and any bytes are a value: integers, pointers, and a function pointer that the
@@ -76,6 +123,9 @@ unsafe impl Growing for dtc_config {
         store_directory: std::ptr::null(),
         log: None,
         log_context: std::ptr::null_mut(),
+        allocate: None,
+        free: None,
+        memory_context: std::ptr::null_mut(),
     };
     const NAME: &'static str = "dtc_config";
 }
@@ -166,10 +216,21 @@ unsafe fn build(config: &dtc_config) -> Outcome<Engine> {
             unsafe { log(context.0, DTC_LOG_WARNING, message.as_ptr()) };
         });
     }
+    let staging: Option<Arc<dyn StagingAllocator>> = match (config.allocate, config.free) {
+        (Some(allocate), Some(free)) => {
+            Some(Arc::new(Staging { allocate, free, context: Context(config.memory_context) }))
+        }
+        (None, None) => None,
+        _ => return Err(Failure::argument(&place("free"), "both allocate and free, or none", "one of them")),
+    };
     let builder = Engine::builder().policy(policy).background_thread(background).store(store);
     let builder = match (types, bytes) {
         (0, 0) => builder,
         _ => builder.cache_caps(if types == 0 { 1024 } else { types }, if bytes == 0 { 64 << 20 } else { bytes }),
+    };
+    let builder = match staging {
+        Some(staging) => builder.staging(staging),
+        None => builder,
     };
     Ok(builder.build())
 }

@@ -4,7 +4,9 @@
 //! children. Committing writes the graph into one [`Datatype`], where each node is once.
 
 use crate::status::{DTC_ERROR_INTERNAL, Failure, Outcome};
-use dtc_compiler::datatype::{Constructor, Datatype, DatatypeError, Facts, GivenBounds, TypeBuilder, TypeId};
+use dtc_compiler::datatype::{
+    Constructor, Datatype, DatatypeError, Facts, GivenBounds, Predefined, TypeBuilder, TypeId,
+};
 use dtc_compiler::operation::Element;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,6 +17,8 @@ pub(crate) struct Node {
     given: Option<GivenBounds>,
     pub(crate) facts: Facts,
     children: Vec<Arc<Node>>,
+    /// The element that operations see in a basic type.
+    element: Option<Element>,
 }
 
 impl Node {
@@ -25,7 +29,16 @@ impl Node {
     ) -> Result<Arc<Node>, DatatypeError> {
         let facts: Vec<Facts> = children.iter().map(|child| child.facts).collect();
         let facts = Facts::of(&constructor, &facts, given)?;
-        Ok(Arc::new(Node { constructor, given, facts, children }))
+        let element = if let Constructor::Named(predefined) = constructor { Element::of(predefined) } else { None };
+        Ok(Arc::new(Node { constructor, given, facts, children, element }))
+    }
+
+    /// A bfloat16. MPI has no predefined type for it, so types carry it as an unsigned integer.
+    pub(crate) fn bfloat() -> Result<Arc<Node>, DatatypeError> {
+        let constructor = Constructor::Named(Predefined::UINT16_T);
+        let facts = Facts::of(&constructor, &[], None)?;
+        let element = Some(Element::Bf16);
+        Ok(Arc::new(Node { constructor, given: None, facts, children: Vec::new(), element }))
     }
 
     /// The graph of a datatype.
@@ -46,7 +59,7 @@ impl Node {
         while let (Constructor::Dup | Constructor::Resized { .. }, [child]) = (&node.constructor, &node.children[..]) {
             node = child;
         }
-        if let Constructor::Named(predefined) = node.constructor { Element::of(predefined) } else { None }
+        node.element
     }
 
     /// The graph below a node as the compiler takes it.

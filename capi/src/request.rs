@@ -14,7 +14,7 @@ pub struct dtc_request(());
 pub(crate) struct Pending {
     request: Mutex<Option<Request>>,
     /// What the device reads stays while the request does.
-    _committed: Committed,
+    _types: [Option<Committed>; 2],
 }
 
 impl Handle for dtc_request {
@@ -28,13 +28,10 @@ impl Handle for dtc_request {
 /// # Safety
 ///
 /// `place` is writable.
-pub(crate) unsafe fn give(mut request: Request, committed: &Committed, place: *mut *mut dtc_request) -> Outcome {
-    let pending = match request.test()? {
-        true => {
-            request.wait()?;
-            std::ptr::null_mut()
-        }
-        false => handle::share(Pending { request: Mutex::new(Some(request)), _committed: committed.clone() }),
+pub(crate) unsafe fn give(request: Request, types: [Option<&Committed>; 2], place: *mut *mut dtc_request) -> Outcome {
+    let pending = match request.is_done() {
+        true => std::ptr::null_mut(),
+        false => handle::share(Pending { request: Mutex::new(Some(request)), _types: types.map(Option::<&_>::cloned) }),
     };
     // SAFETY: the caller's promise.
     unsafe { arguments::give("request", place, pending) }

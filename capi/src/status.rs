@@ -31,6 +31,8 @@ pub const DTC_ERROR_ENCODING: c_int = 8;
 pub const DTC_ERROR_VERSION: c_int = 9;
 /// The operation is not defined for the element, or the type does not consist of it.
 pub const DTC_ERROR_OPERATION: c_int = 11;
+/// A value cannot be represented in `external32`. The call was carried out.
+pub const DTC_ERROR_VALUE: c_int = 12;
 /// A defect of libdtc. The call may have been carried out in part.
 pub const DTC_ERROR_INTERNAL: c_int = 10;
 
@@ -76,6 +78,7 @@ impl From<TransferError> for Failure {
     fn from(error: TransferError) -> Failure {
         match error {
             TransferError::Call(error) => error.into(),
+            TransferError::Accumulate(error) => error.into(),
             TransferError::Cuda(error) => error.into(),
             other => Failure::new(DTC_ERROR_MEMORY, other.to_string()),
         }

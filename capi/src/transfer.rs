@@ -45,8 +45,8 @@ pub struct dtc_transfer {
     pub stream_device: i32,
     /// 0 or `DTC_TRANSFER_ENQUEUE`.
     pub flags: u32,
-    /// How many multiprocessors of a GPU a kernel may occupy; 0 for all that are free. -1 for none: copy engines move nests of
-    /// rows, if the call moves whole elements; others still take a kernel.
+    /// How many multiprocessors of a GPU the kernel of a pack or an unpack may occupy; 0 for all that are free. -1 for none:
+    /// copy engines move nests of rows, if the call moves whole elements; others still take a kernel.
     pub multiprocessors: i32,
     /// 0.
     pub reserved: i32,
@@ -103,7 +103,7 @@ impl dtc_transfer {
     /// # Safety
     ///
     /// The stream is one of the device's primary context, or one of CUDA's special handles.
-    unsafe fn stream(&self, engine: &Engine) -> Outcome<Option<Stream>> {
+    pub(crate) unsafe fn stream(&self, engine: &Engine) -> Outcome<Option<Stream>> {
         match self.flags {
             0 => Ok(None),
             DTC_TRANSFER_ENQUEUE => {
@@ -119,6 +119,20 @@ impl dtc_transfer {
     }
 }
 
+/// Reads a transfer without a cap on multiprocessors, for calls whose kernels take all that are free.
+///
+/// # Safety
+///
+/// `transfer` is null or leads to its size.
+pub(crate) unsafe fn uncapped(transfer: *const dtc_transfer) -> Outcome<dtc_transfer> {
+    // SAFETY: the caller's promise.
+    let transfer = unsafe { arguments::read(transfer)? };
+    match transfer.multiprocessors {
+        0 => Ok(transfer),
+        most => Err(Failure::argument("dtc_transfer.multiprocessors", "0, but for a pack or an unpack", most)),
+    }
+}
+
 fn ordinal(place: &str, device: i32) -> Outcome<u32> {
     u32::try_from(device).map_err(|_| Failure::argument(place, "at least 0", device))
 }
@@ -126,8 +140,8 @@ fn ordinal(place: &str, device: i32) -> Outcome<u32> {
 /// One call, checked.
 pub(crate) struct Move<'a> {
     pub(crate) committed: &'a Committed,
-    between: Between<'a>,
-    stream: Option<Stream>,
+    pub(crate) between: Between<'a>,
+    pub(crate) stream: Option<Stream>,
     pub(crate) count: u64,
     pub(crate) offset: u64,
     /// How many bytes it moves.
@@ -163,14 +177,6 @@ impl<'a> Move<'a> {
         Ok(Move { committed, between, stream, count, offset, bytes: rest.min(max) })
     }
 
-    /// Nothing is moved, or the packed bytes lie somewhere. Elements may have a null base: it is for absolute addresses.
-    pub(crate) fn check(&self, packed: *const c_void) -> Outcome {
-        if self.bytes > 0 && packed.is_null() {
-            return Err(Failure::argument("packed", "an address", "null"));
-        }
-        Ok(())
-    }
-
     /// # Safety
     ///
     /// As for [`Committed::pack_raw`], on the host or a device.
@@ -200,6 +206,14 @@ impl<'a> Move<'a> {
         }
         Ok(())
     }
+}
+
+/// Nothing is moved, or the packed bytes lie somewhere. Elements may have a null base: it is for absolute addresses.
+pub(crate) fn check_packed(bytes: u64, packed: *const c_void) -> Outcome {
+    if bytes > 0 && packed.is_null() {
+        return Err(Failure::argument("packed", "an address", "null"));
+    }
+    Ok(())
 }
 
 /// Refuses what is not done by the CPU: a side that the caller says, or CUDA, lies on a device.
@@ -262,7 +276,7 @@ pub unsafe extern "C" fn dtc_pack(
     answer(|| {
         // SAFETY: the caller's promise, here and below.
         let asked = unsafe { Move::of(r#type, count, offset, max, transfer)? };
-        asked.check(packed)?;
+        check_packed(asked.bytes, packed)?;
         // SAFETY: as above.
         unsafe {
             asked.pack(source.cast(), packed.cast())?;
@@ -298,7 +312,7 @@ pub unsafe extern "C" fn dtc_unpack(
     answer(|| {
         // SAFETY: the caller's promise, here and below.
         let asked = unsafe { Move::of(r#type, count, offset, length, transfer)? };
-        asked.check(packed)?;
+        check_packed(asked.bytes, packed)?;
         // SAFETY: as above.
         unsafe {
             asked.unpack(packed.cast(), destination.cast())?;
@@ -334,7 +348,7 @@ pub unsafe extern "C" fn dtc_pack_start(
         arguments::check_pointer("request", request)?;
         // SAFETY: the caller's promise, here and below.
         let asked = unsafe { Move::of(r#type, count, offset, max, transfer)? };
-        asked.check(packed)?;
+        check_packed(asked.bytes, packed)?;
         // SAFETY: as above.
         unsafe {
             if asked.stream.is_some() {
@@ -343,7 +357,7 @@ pub unsafe extern "C" fn dtc_pack_start(
             } else {
                 let Move { committed, ref between, count, offset, bytes, .. } = asked;
                 let started = between.start_pack(source.cast(), count, offset, packed.cast(), bytes)?;
-                request::give(started, committed, request)?;
+                request::give(started, [Some(committed), None], request)?;
             }
             arguments::offer("done", done, asked.bytes as i64)
         }
@@ -377,7 +391,7 @@ pub unsafe extern "C" fn dtc_unpack_start(
         arguments::check_pointer("request", request)?;
         // SAFETY: the caller's promise, here and below.
         let asked = unsafe { Move::of(r#type, count, offset, length, transfer)? };
-        asked.check(packed)?;
+        check_packed(asked.bytes, packed)?;
         // SAFETY: as above.
         unsafe {
             if asked.stream.is_some() {
@@ -386,7 +400,7 @@ pub unsafe extern "C" fn dtc_unpack_start(
             } else {
                 let Move { committed, ref between, count, offset, bytes, .. } = asked;
                 let started = between.start_unpack(packed.cast(), bytes, destination.cast(), count, offset)?;
-                request::give(started, committed, request)?;
+                request::give(started, [Some(committed), None], request)?;
             }
             arguments::offer("done", done, asked.bytes as i64)
         }

@@ -49,9 +49,79 @@ fn copies_are_packs_and_unpacks() {
     // SAFETY: integers, and a pointer that may be null.
     let mut elsewhere: dtc_transfer = unsafe { std::mem::zeroed() };
     (elsewhere.size, elsewhere.packed) = (size_of::<dtc_transfer>() as i64, DTC_MEMORY_DEVICE);
-    fails(call(0, 0, 1, &elsewhere), DTC_ERROR_MEMORY, "destination");
-    (elsewhere.packed, elsewhere.flags) = (0, DTC_TRANSFER_ENQUEUE);
+    elsewhere.packed_device = 99;
+    fails(call(0, 0, 1, &elsewhere), DTC_ERROR_DEVICE, "GPU");
+    (elsewhere.packed, elsewhere.flags) = (0, 8);
     fails(call(0, 0, 1, &elsewhere), DTC_ERROR_ARGUMENT, "flags");
+    (elsewhere.flags, elsewhere.stream_device) = (DTC_TRANSFER_ENQUEUE, 99);
+    fails(call(0, 0, 1, &elsewhere), DTC_ERROR_DEVICE, "GPU");
+    (elsewhere.flags, elsewhere.multiprocessors) = (0, 4);
+    fails(call(0, 0, 1, &elsewhere), DTC_ERROR_ARGUMENT, "multiprocessors");
+    assert_eq!(place, [0; 40]);
+    // SAFETY: null sides are refused, unless there is nothing to move.
+    unsafe {
+        let (one, other) = (ints.0, doubles.0);
+        let (source, target) = (from.as_ptr().cast(), place.as_mut_ptr().cast());
+        fails(
+            dtc_copy(one, null(), 1, 0, other, target, 1, 0, 4, null_mut(), null()),
+            DTC_ERROR_MEMORY,
+            "source: expected the address",
+        );
+        fails(
+            dtc_copy(one, source, 1, 0, other, null_mut(), 1, 0, 4, null_mut(), null()),
+            DTC_ERROR_MEMORY,
+            "destination: expected the address",
+        );
+        ok(dtc_copy(one, null(), 1, 0, other, null_mut(), 1, 0, 0, null_mut(), null()));
+    }
+}
+
+#[test]
+fn started_copies_are_done_at_once_on_the_host() {
+    let engine = Engine::new();
+    let (ints, row) = (column(&engine, "MPI_INT"), engine.named("MPI_INT"));
+    let memory = [1i32, 2, 3, 4, 5];
+    let mut packed = [0i32; 3];
+    let (source, target) = (memory.as_ptr().cast(), packed.as_mut_ptr().cast());
+    let (mut request, mut done) = (std::ptr::dangling_mut(), 0);
+    // SAFETY: live types and buffers as long as they.
+    unsafe {
+        ok(dtc_type_commit(row.0, 0));
+        ok(dtc_copy_start(ints.0, source, 1, 0, row.0, target, 3, 0, 12, &mut done, null(), &mut request));
+        assert!(request.is_null());
+        ok(dtc_wait(&mut request));
+        let refused = dtc_copy_start(ints.0, source, 1, 0, row.0, target, 3, 0, 12, &mut done, null(), null_mut());
+        fails(refused, DTC_ERROR_ARGUMENT, "request");
+    }
+    assert_eq!((done, packed), (12, [1, 3, 5]));
+}
+
+#[test]
+fn bfloats_are_elements_of_operations() {
+    let engine = Engine::new();
+    let (mut made, mut refused) = (null_mut(), null_mut());
+    // SAFETY: an engine and places.
+    unsafe {
+        ok(dtc_type_basic(engine.0, DTC_KIND_BFLOAT, 2, &mut made));
+        fails(dtc_type_basic(engine.0, DTC_KIND_BFLOAT, 4, &mut refused), DTC_ERROR_ARGUMENT, "size");
+        fails(dtc_type_basic(engine.0, DTC_KIND_BFLOAT + 1, 2, &mut refused), DTC_ERROR_ARGUMENT, "kind");
+    }
+    let bfloat = Type(made);
+    let pair = engine.create(DTC_COMBINER_VECTOR, &[2, 1, 2], &[], &[&bfloat], None).unwrap();
+    // 1.5 and -2 lie in memory, 0.25 and 3 are added.
+    let (mut memory, packed) = ([0x3fc0u16, 7, 0xc000], [0x3e80u16, 0x4040]);
+    let mut supported = [-1; 3];
+    // SAFETY: live types, places, and buffers as long as the types.
+    unsafe {
+        ok(dtc_type_commit(pair.0, 0));
+        ok(dtc_op_supported(DTC_OPERATION_SUM, bfloat.0, null(), &mut supported[0]));
+        ok(dtc_op_supported(DTC_OPERATION_BITWISE_AND, bfloat.0, null(), &mut supported[1]));
+        ok(dtc_op_supported(DTC_OPERATION_MAX, pair.0, null(), &mut supported[2]));
+        let (from, to) = (packed.as_ptr().cast(), memory.as_mut_ptr().cast());
+        ok(dtc_accumulate(DTC_OPERATION_SUM, bfloat.0, from, 4, pair.0, to, 1, 0, null_mut(), null()));
+    }
+    assert_eq!((supported, memory), ([1, 0, 0], [0x3fe0, 7, 0x3f80]));
+    assert_eq!((pair.info().kind, pair.info().kind_size), (DTC_KIND_UNSIGNED, 2));
 }
 
 #[test]
@@ -107,6 +177,23 @@ fn operations_are_supported_as_the_standard_says() {
     assert!(!supported(DTC_OPERATION_MAXLOC, "MPI_DOUBLE"));
     assert!(!supported(DTC_OPERATION_SUM, "MPI_REAL16"));
     assert!(supported(DTC_OPERATION_REPLACE, "MPI_BYTE"));
+    // Whoever has the elements computes: a device has no long doubles.
+    // SAFETY: integers, and a pointer that may be null.
+    let mut there: dtc_transfer = unsafe { std::mem::zeroed() };
+    (there.size, there.memory) = (size_of::<dtc_transfer>() as i64, DTC_MEMORY_DEVICE);
+    let from_there = dtc_transfer { memory: DTC_MEMORY_HOST, packed: DTC_MEMORY_DEVICE, ..there };
+    let managed = dtc_transfer { memory: DTC_MEMORY_MANAGED, packed: DTC_MEMORY_DEVICE, ..there };
+    for (transfer, name, expected) in [
+        (&there, "MPI_DOUBLE", 1),
+        (&there, "MPI_LONG_DOUBLE", 0),
+        (&managed, "MPI_LONG_DOUBLE", 0),
+        (&from_there, "MPI_LONG_DOUBLE", i32::from(cfg!(target_arch = "x86_64"))),
+    ] {
+        let (basic, mut answer) = (engine.named(name), -1);
+        // SAFETY: a live type, a struct with its size and a place.
+        ok(unsafe { dtc_op_supported(DTC_OPERATION_SUM, basic.0, transfer, &mut answer) });
+        assert_eq!(answer, expected, "{name}");
+    }
     let int = engine.named("MPI_INT");
     // SAFETY: what is wrong is refused.
     unsafe {

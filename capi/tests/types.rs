@@ -9,6 +9,7 @@ use dtc_tests::corpus;
 use dtc_tests::generate::random::{Limits, datatype};
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
+use std::ffi::{c_int, c_void};
 use std::ptr::{null, null_mut};
 
 /// The type that the calls make has the bounds and the bytes of the description.
@@ -59,7 +60,7 @@ fn queries_tell_of_pieces_and_kinds() {
     assert_eq!((info.packed_size, info.blocks, info.shortest_block, info.longest_block), (0, 0, 0, 0));
 }
 
-fn unsafe_commit(asked: &Type, hints: u64) -> std::ffi::c_int {
+fn unsafe_commit(asked: &Type, hints: u64) -> c_int {
     // SAFETY: a live type.
     unsafe { dtc_type_commit(asked.0, hints) }
 }
@@ -277,6 +278,10 @@ fn settings_that_are_wrong_are_refused() {
     refused(|config| config.thread = 2, DTC_ERROR_ARGUMENT, "thread");
     refused(|config| config.cached_types = -1, DTC_ERROR_ARGUMENT, "cached_types");
     refused(|config| (config.policy, config.lazy_uses) = (DTC_POLICY_LAZY, 1 << 40), DTC_ERROR_ARGUMENT, "lazy_uses");
+    unsafe extern "C" fn allocate(_context: *mut c_void, _device: i32, _bytes: i64) -> *mut c_void {
+        null_mut()
+    }
+    refused(|config| config.allocate = Some(allocate), DTC_ERROR_ARGUMENT, "dtc_config.free");
     refused(|config| config.size = 1, DTC_ERROR_ARGUMENT, "dtc_config.size");
     // SAFETY: a null place is refused.
     fails(unsafe { dtc_init(null(), null_mut()) }, DTC_ERROR_ARGUMENT, "engine");

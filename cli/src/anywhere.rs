@@ -1,11 +1,12 @@
 //! Memory of any kind, and calls between two pieces of it: every range is held against its buffer.
 #![expect(unsafe_code, reason = "the runtime takes addresses for data outside of slices")]
 
+use crate::device_clock::DeviceClock;
 use crate::failure::Failure;
 use crate::samples::PageAligned;
 use dtc_compiler::plan::Direction;
 use dtc_runtime::cuda::{CudaError, Device, DeviceBuffer, MemoryKind, PinnedBuffer, Stream, copy};
-use dtc_runtime::{Committed, Engine, Request, TransferError};
+use dtc_runtime::{Committed, Elements, Engine, TransferError};
 
 /// A buffer in memory of a kind.
 pub enum Memory {
@@ -51,6 +52,16 @@ impl Memory {
             Memory::Pinned(buffer) => buffer.as_ptr(),
             Memory::Driver(buffer, _) => buffer.address() as *mut u8,
         }
+    }
+
+    /// The address of address 0 of a type, which lies so many bytes from the beginning, if all elements lie in bounds.
+    fn elements(&mut self, committed: &Committed, count: u64, origin: i64) -> Result<*mut u8, CudaError> {
+        if let Some((low, high)) = committed.span(count) {
+            let bytes = usize::try_from(high - low).unwrap_or(usize::MAX);
+            let first = usize::try_from(i128::from(origin) + low).unwrap_or(usize::MAX);
+            within(first, bytes, self.len())?;
+        }
+        Ok(self.address().wrapping_offset(origin as isize))
     }
 
     /// Copies bytes into it.
@@ -100,37 +111,120 @@ pub struct Between<'a> {
 impl Between<'_> {
     /// Makes a call for packed bytes `offset .. offset + max` and waits for it; returns how many there are.
     pub fn call(&mut self, direction: Direction, offset: u64, max: u64) -> Result<u64, TransferError> {
-        self.start(direction, offset, max)?.wait()
-    }
-
-    fn start(&mut self, direction: Direction, offset: u64, max: u64) -> Result<Request, TransferError> {
-        within(0, usize::try_from(max).unwrap_or(usize::MAX), self.packed.len())?;
-        if let Some((low, high)) = self.committed.span(self.count) {
-            let bytes = usize::try_from(high - low).unwrap_or(usize::MAX);
-            let first = usize::try_from(i128::from(self.origin) + low).unwrap_or(usize::MAX);
-            within(first, bytes, self.memory.len())?;
-        }
+        let (memory, packed) = self.addresses(max)?;
         let sides = self.committed.between(Some(self.memory.kind()), Some(self.packed.kind()));
-        let memory = self.memory.address().wrapping_offset(self.origin as isize);
-        let packed = self.packed.address();
-        // SAFETY: both sides lie inside their buffers, which are of these kinds and borrowed alone; every caller waits.
+        // SAFETY: both sides lie inside their buffers, which are of these kinds and borrowed alone until the call returns.
         unsafe {
             match direction {
-                Direction::Pack => sides.start_pack(memory, self.count, offset, packed, max),
-                Direction::Unpack => sides.start_unpack(packed, max, memory, self.count, offset),
+                Direction::Pack => sides.pack(memory, self.count, offset, packed, max),
+                Direction::Unpack => sides.unpack(packed, max, memory, self.count, offset),
             }
         }
+    }
+
+    /// Microseconds of a call for the first packed bytes on the clock of a device that reaches both sides.
+    pub fn time(
+        &mut self,
+        clock: &DeviceClock,
+        warm: bool,
+        direction: Direction,
+        max: u64,
+    ) -> Result<f64, TransferError> {
+        let (memory, packed) = self.addresses(max)?;
+        let sides = self.committed.between(Some(self.memory.kind()), Some(self.packed.kind()));
+        let time = clock.time(warm, || {
+            // SAFETY: both sides lie inside their buffers, which are of these kinds and borrowed alone until the clock's
+            // stream was waited for, below.
+            let enqueued = unsafe {
+                match direction {
+                    Direction::Pack => sides.enqueue_pack(&clock.stream, memory, self.count, 0, packed, max),
+                    Direction::Unpack => sides.enqueue_unpack(&clock.stream, packed, max, memory, self.count, 0),
+                }
+            };
+            enqueued.map(drop)
+        });
+        clock.stream.synchronize()?;
+        time
+    }
+
+    /// The addresses of element 0 and of the first packed byte, if all elements and so many packed bytes lie in bounds.
+    fn addresses(&mut self, max: u64) -> Result<(*mut u8, *mut u8), CudaError> {
+        within(0, usize::try_from(max).unwrap_or(usize::MAX), self.packed.len())?;
+        Ok((self.memory.elements(self.committed, self.count, self.origin)?, self.packed.address()))
+    }
+}
+
+/// An element of one type in one buffer and an element of another in another one, both at the beginning.
+pub struct FromTo<'a> {
+    /// The type that is read.
+    pub from: &'a Committed,
+    /// Where its element lies.
+    pub source: &'a mut Memory,
+    /// The type that is written.
+    pub to: &'a Committed,
+    /// Where its element lies.
+    pub target: &'a mut Memory,
+}
+
+impl FromTo<'_> {
+    /// Copies the first packed bytes of the element and waits; returns how many there are.
+    pub fn call(&mut self, bytes: u64) -> Result<u64, TransferError> {
+        let (source, target) = self.sides()?;
+        // SAFETY: both elements lie inside their buffers, which are borrowed alone until the call returns.
+        unsafe { self.from.copy_any(source, self.to, target, bytes) }
+    }
+
+    /// Microseconds of the same as one launch, on the clock of a device that reaches both sides.
+    pub fn time(&mut self, clock: &DeviceClock, warm: bool, bytes: u64) -> Result<f64, CudaError> {
+        let (source, target) = self.sides()?;
+        let time = clock.time(warm, || {
+            // SAFETY: both elements lie inside their buffers, which are borrowed alone until the clock's stream was waited
+            // for, below.
+            unsafe { self.from.copy_enqueue(&clock.stream, source, self.to, target, bytes).map(drop) }
+        });
+        clock.stream.synchronize()?;
+        time
+    }
+
+    fn sides(&mut self) -> Result<(Elements<*const u8>, Elements<*mut u8>), CudaError> {
+        let source = self.source.elements(self.from, 1, 0)?.cast_const();
+        let target = self.target.elements(self.to, 1, 0)?;
+        Ok((
+            Elements { memory: source, origin: 0, count: 1, offset: 0 },
+            Elements { memory: target, origin: 0, count: 1, offset: 0 },
+        ))
     }
 }
 
 /// Copies the first bytes of one buffer into another by the driver, and waits.
 pub fn copy(stream: &Stream, destination: &mut Memory, source: &mut Memory, bytes: usize) -> Result<(), CudaError> {
+    let (to, from) = ends(destination, source, bytes)?;
+    // SAFETY: both ranges lie in their buffers, which are borrowed alone until the stream was waited for.
+    unsafe { copy::between(stream, to, from, bytes)? };
+    stream.synchronize()
+}
+
+/// Microseconds of such a copy on the clock of a device.
+pub fn time_of_copy(
+    clock: &DeviceClock,
+    warm: bool,
+    destination: &mut Memory,
+    source: &mut Memory,
+    bytes: usize,
+) -> Result<f64, CudaError> {
+    let (to, from) = ends(destination, source, bytes)?;
+    // SAFETY: both ranges lie in their buffers, which are borrowed alone until the clock's stream was waited for, below.
+    let time = clock.time(warm, || unsafe { copy::between(&clock.stream, to, from, bytes) });
+    clock.stream.synchronize()?;
+    time
+}
+
+/// The addresses of two buffers that are both so long.
+fn ends(destination: &mut Memory, source: &mut Memory, bytes: usize) -> Result<(u64, u64), CudaError> {
     within(0, bytes, destination.len())?;
     within(0, bytes, source.len())?;
-    let (to, from) = (destination.address().expose_provenance(), source.address().expose_provenance());
-    // SAFETY: both ranges lie in their buffers, which are borrowed alone until the stream was waited for.
-    unsafe { copy::between(stream, to as u64, from as u64, bytes)? };
-    stream.synchronize()
+    let address = |memory: &mut Memory| memory.address().expose_provenance() as u64;
+    Ok((address(destination), address(source)))
 }
 
 /// Reads a kind of memory from an argument: `device`, `device:1`, `pinned`, `managed` or `pageable`.

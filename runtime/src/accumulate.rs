@@ -2,8 +2,10 @@
 
 use crate::committed::Committed;
 use crate::cpu::Sides;
+use crate::cuda::MemoryKind;
 use crate::engine::Engine;
 use crate::error::AccumulateError;
+use crate::gpu;
 use crate::leaves::combine::{CombineFn, select_combine};
 use crate::piece::{Buffer, piece_end};
 use dtc_compiler::operation::{Operation, Reduction};
@@ -12,16 +14,27 @@ use dtc_compiler::operation::{Operation, Reduction};
 const IN_PLACE: u64 = 1024;
 
 impl Engine {
-    /// Whether [`Committed::accumulate`] computes a reduction on this machine.
+    /// Whether [`Committed::accumulate`] computes a reduction on this machine, for elements and packed bytes in memory of
+    /// these kinds: devices have no long doubles.
     ///
     /// ```
     /// use dtc_compiler::operation::{Element, Operation, Reduction};
+    /// use dtc_runtime::{Engine, cuda::MemoryKind::{Device, Pageable}};
+    /// let engine = Engine::new();
     /// let sum = Reduction::new(Operation::Sum, Element::F64)?;
-    /// assert!(dtc_runtime::Engine::new().computes(sum));
+    /// assert!(engine.computes(sum, Pageable, Pageable) && engine.computes(sum, Device(0), Pageable));
+    /// let extended = Reduction::new(Operation::Sum, Element::F80)?;
+    /// assert!(!engine.computes(extended, Device(0), Pageable));
     /// # Ok::<(), dtc_compiler::operation::OperationError>(())
     /// ```
-    pub fn computes(&self, reduction: Reduction) -> bool {
-        reduction.operation() == Operation::Replace || select_combine(self.target().level, reduction).is_some()
+    pub fn computes(&self, reduction: Reduction, memory: MemoryKind, packed: MemoryKind) -> bool {
+        let by_device = gpu::combines(memory, packed);
+        reduction.operation() == Operation::Replace
+            || if by_device {
+                dtc_compiler::plan::gpu::computes(reduction)
+            } else {
+                select_combine(self.target().level, reduction).is_some()
+            }
     }
 }
 

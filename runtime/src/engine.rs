@@ -3,7 +3,7 @@
 use crate::cache::{Cache, Caps};
 use crate::committed::Committed;
 use crate::cpu;
-use crate::cuda::CudaError;
+use crate::cuda::{CudaError, StagingAllocator};
 use crate::entry::Entry;
 use crate::gpu::{DEVICES, Gpu};
 use crate::store::{Config, Store};
@@ -75,6 +75,7 @@ pub struct EngineBuilder {
     background_thread: bool,
     caps: Caps,
     store: Option<Config>,
+    staging: Option<Arc<dyn StagingAllocator>>,
 }
 
 pub(crate) struct Shared {
@@ -86,6 +87,7 @@ pub(crate) struct Shared {
     process: u32,
     store_config: Option<Config>,
     store: OnceLock<Arc<Store>>,
+    staging: Option<Arc<dyn StagingAllocator>>,
     gpus: [OnceLock<Result<Gpu, CudaError>>; DEVICES],
 }
 
@@ -150,6 +152,13 @@ impl EngineBuilder {
         EngineBuilder { store: Some(config), ..self }
     }
 
+    /// Where the pinned buffers come from that transfers go through: from CUDA, unless said otherwise.
+    ///
+    /// See [`StagingAllocator`] for an example.
+    pub fn staging(self, allocator: Arc<dyn StagingAllocator>) -> EngineBuilder {
+        EngineBuilder { staging: Some(allocator), ..self }
+    }
+
     /// The engine with these settings.
     ///
     /// ```
@@ -157,7 +166,7 @@ impl EngineBuilder {
     /// # drop(engine);
     /// ```
     pub fn build(self) -> Engine {
-        let EngineBuilder { policy, background_thread, caps, store: store_config } = self;
+        let EngineBuilder { policy, background_thread, caps, store: store_config, staging } = self;
         Engine {
             shared: Arc::new(Shared {
                 policy,
@@ -168,6 +177,7 @@ impl EngineBuilder {
                 process: std::process::id(),
                 store_config,
                 store: OnceLock::new(),
+                staging,
                 gpus: Default::default(),
             }),
         }
@@ -198,7 +208,7 @@ impl Engine {
     /// ```
     pub fn builder() -> EngineBuilder {
         let caps = Caps { entries: 1024, bytes: 64 << 20 };
-        EngineBuilder { policy: Policy::default(), background_thread: true, caps, store: None }
+        EngineBuilder { policy: Policy::default(), background_thread: true, caps, store: None, staging: None }
     }
 
     /// The CPU that plans are made for.
@@ -317,7 +327,8 @@ impl Shared {
         let opened = slot.get_or_init(|| {
             let config = || self.store_config.clone().unwrap_or_else(Config::from_environment);
             let store = self.store.get_or_init(|| Arc::new(Store::open(config())));
-            Gpu::open(ordinal, self.policy, self.background_thread, self.queue.clone(), store.clone())
+            let (queue, staging) = (self.queue.clone(), self.staging.clone());
+            Gpu::open(ordinal, self.policy, self.background_thread, queue, store.clone(), staging)
         });
         opened.clone()
     }

@@ -22,29 +22,6 @@ static __device__ __forceinline__ void move_block(
                 target[from] = packed[begin + from - first];
         return;
     }
-    u32 length = to - from;
-    u64 value = load_bytes(packed + (position - first), length);
-    target += from;
-    if (length == 8) {
-        *(u64 *)target = value;
-    } else if (column < 0 && column + 8 > {{ row }}) {
-        // A row inside one word.
-        for (; length > 0; length--, value >>= 8)
-            *target++ = (u8)value;
-    } else if (column < 0) {
-        // The first bytes of the row are the last of their word: the shortest store is aligned first.
-        if (length & 1)
-            *target++ = (u8)value, value >>= 8;
-        if (length & 2)
-            *(u16 *)target = (u16)value, target += 2, value >>= 16;
-        if (length & 4)
-            *(u32 *)target = (u32)value;
-    } else {
-        if (length & 4)
-            *(u32 *)target = (u32)value, target += 4, value >>= 32;
-        if (length & 2)
-            *(u16 *)target = (u16)value, target += 2, value >>= 16;
-        if (length & 1)
-            *target = (u8)value;
-    }
+    const u32 length = to - from;
+    store_part(target + from, load_bytes(packed + (position - first), length), length);
 }

@@ -6,7 +6,11 @@ static __device__ __forceinline__ void move_block(
     u8 *memory, u8 *packed, const u8 *tables, u64 first, u64 bytes, const {{ call }} &call, u32 block)
 {
     typedef {{ word_type }} word;
+{%- if pool %}
+    word (*const tile)[{{ tile_rows }} + 1] = (word (*)[{{ tile_rows }} + 1]){{ pool }};
+{%- else %}
     __shared__ word tile[{{ tile_columns }}][{{ tile_rows }} + 1];
+{%- endif %}
     const u64 last = first + bytes;
     const u64 begin = first / {{ word }}, end = (last + {{ word - 1 }}) / {{ word }};
     const u64 rows = {{ rows }}ull, columns = {{ columns }}ull, plane = rows * columns;

@@ -23,6 +23,9 @@ pub const LOAD_BYTES: &str = include_str!("../kernels/load_bytes.cu");
 /// A function that stores bytes at any address.
 pub const STORE_BYTES: &str = include_str!("../kernels/store_bytes.cu");
 
+/// A function that stores bytes inside one aligned word.
+pub const STORE_PART: &str = include_str!("../kernels/store_part.cu");
+
 /// Functions that combine an element of memory with a packed one. They need the names of operations and elements before them.
 pub const COMBINE: &str = include_str!("../kernels/combine.cu");
 
@@ -72,5 +75,6 @@ pub const KERNELS: &[Template] = &[
     Template { name: "accumulate", text: include_str!("../kernels/accumulate.cu") },
     Template { name: "accumulate_elements", text: include_str!("../kernels/accumulate_elements.cu") },
     Template { name: "copy_words", text: include_str!("../kernels/copy_words.cu") },
+    Template { name: "copy_rows", text: include_str!("../kernels/copy_rows.cu") },
     Template { name: "copy_bytes", text: include_str!("../kernels/copy_bytes.cu") },
 ];

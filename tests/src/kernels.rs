@@ -112,6 +112,28 @@ pub fn families() -> Vec<Subject> {
     all.map(parse).collect()
 }
 
+/// Transposes of words of so many bytes, of so many shapes: what moves them goes through shared memory.
+///
+/// # Panics
+///
+/// When one has no tiles.
+pub fn transposes(word: u64, shapes: u64) -> Vec<Subject> {
+    let subject = |shape: u64| {
+        let (rows, columns) = (40 + shape, 72);
+        let pitch = word * columns;
+        let text = format!(
+            "layout lb 0 extent {} {{\n  %0 = dense {word} x byte\n  %1 = stream {rows} x {pitch} of %0\n  \
+             %2 = stream {columns} x {word} of %1\n  root %2\n}}",
+            rows * pitch
+        );
+        let layout = Layout::parse(&text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        let subject = Subject::new(format!("{rows} x {columns} words of {word}, transposed"), layout, 3);
+        assert!(subject.plan.tiles().is_some(), "{}", subject.name);
+        subject
+    };
+    (0..shapes).map(subject).collect()
+}
+
 /// Offsets and lengths in bytes, apart and of at most 2^41 bytes together.
 fn runs(runs: impl Iterator<Item = (i64, i64)>) -> String {
     let runs: Vec<String> = runs.map(|(offset, length)| format!("({offset} {length})")).collect();

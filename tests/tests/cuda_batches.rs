@@ -198,6 +198,7 @@ fn every_item_is_moved() {
         let size = subject.layout.size();
         subject.plan.allows_in_batch() && size > 0 && size <= 1 << 20
     });
+    let tiles: Vec<Subject> = [4, 8, 16].into_iter().flat_map(|word| kernels::transposes(word, 5)).collect();
     let generic = wrapped(&cuda::generic_source().unwrap(), GENERIC_BATCH_ENTRY);
     let mut shim = Shim::new(Build::Checked);
     shim.limit_seconds(20);
@@ -213,6 +214,15 @@ fn every_item_is_moved() {
             let served = interpreted(&items, direction);
             shim.add(case(&format!("{name}, generic"), &generic, &items, served, direction, at, &mut rng));
         }
+    }
+    // Kinds that share memory, of which all together need more than there is.
+    for direction in [Direction::Pack, Direction::Unpack] {
+        let at = Placement::aligned(&mut rng, 256);
+        let items = draw(&tiles, BATCH_INLINE, &at, &mut rng);
+        let (source, served) = compiled(&items, direction);
+        assert_eq!(source.matches("__shared__").count(), 1);
+        let name = format!("{direction} of {} items in tiles", items.len());
+        shim.add(case(&name, &wrapped(&source, BATCH_ENTRY), &items, served, direction, at, &mut rng));
     }
     for outcome in shim.run().unwrap_or_else(|error| panic!("{error}")) {
         if let Err(fault) = &outcome.result {

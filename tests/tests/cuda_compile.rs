@@ -119,6 +119,27 @@ fn copies() {
     expect_accepted("copies", &texts);
 }
 
+/// More kinds of tiles than shared memory would hold side by side, whole and astride.
+#[test]
+fn batches_of_tiles() {
+    let mut texts = Vec::new();
+    for (word, packed) in [(4, 0), (8, 0), (8, 1)] {
+        let subjects = kernels::transposes(word, 3);
+        let call = |subject: &Subject| Call { packed, ..Call::whole(subject.layout.size()) };
+        let asked: Vec<_> = subjects
+            .iter()
+            .flat_map(|subject| {
+                [Direction::Pack, Direction::Unpack]
+                    .map(|direction| (&subject.plan, subject.plan.variant(direction, &call(subject))))
+            })
+            .collect();
+        assert!(asked.iter().all(|(_, variant)| matches!(variant.family, Family::Tiles { .. })), "{word}, {packed}");
+        let source = cuda::batch(&asked).unwrap().program.source;
+        texts.push((format!("tiles of {} kinds of words of {word}, packed at {packed}", asked.len()), source));
+    }
+    expect_accepted("batches_of_tiles", &texts);
+}
+
 #[test]
 fn generic_kernels() {
     let source = cuda::generic_source().unwrap();

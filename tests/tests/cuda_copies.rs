@@ -86,6 +86,7 @@ fn every_pair() {
             let variant = drawn(chosen, source, target, &call, &mut rng);
             let what = match variant.family {
                 CopyFamily::Words { word, cut, .. } => format!("words of {word}, cut {cut}"),
+                CopyFamily::Rows { .. } => "rows".to_owned(),
                 CopyFamily::Bytes => "bytes".to_owned(),
             };
             *seen.entry(what).or_default() += 1;
@@ -110,7 +111,7 @@ fn every_pair() {
     println!("{} launches, {seen:#?}", outcomes.len());
     let shown: Vec<&str> = faults.iter().take(20).map(String::as_str).collect();
     assert!(faults.is_empty(), "{} of {} launches are wrong:\n{}", faults.len(), outcomes.len(), shown.join("\n"));
-    for expected in ["bytes", "words of 1,", "words of 4,", "words of 8,", "words of 16,"] {
+    for expected in ["bytes", "rows", "words of 1,", "words of 4,", "words of 8,", "words of 16,"] {
         assert!(seen.keys().any(|found| found.starts_with(expected)), "no case has {expected}");
     }
 }

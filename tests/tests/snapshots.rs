@@ -114,6 +114,7 @@ fn operations_have_their_snapshots() {
     let rows = plan(65536, "  %0 = dense 64 x byte\n  %1 = stream 128 x 512 of %0\n  root %1");
     let pairs = plan(65536, "  %0 = dense 8 x byte\n  %1 = stream 4096 x 16 of %0\n  root %1");
     let odd = plan(4096, "  %0 = dense 17 x byte\n  %1 = stream 128 x 24 of %0\n  root %1");
+    let mixed = plan(4096, "  %0 = runs [(0 3) (11 20)] x byte\n  %1 = stream 90 x 40 of %0\n  root %1");
     let mut texts = Vec::new();
     for (name, plan, operation, element, packed) in [
         ("accumulate_sum_f64", &rows, Operation::Sum, Element::F64, 0),
@@ -125,7 +126,9 @@ fn operations_have_their_snapshots() {
         let variant = plan.accumulation(reduction, &call).unwrap();
         texts.push((name, format!("{variant}"), cuda::program(plan, &[variant]).unwrap().source));
     }
-    for (name, source, target) in [("copy_words", &rows, &pairs), ("copy_bytes", &odd, &rows)] {
+    for (name, source, target) in
+        [("copy_words", &rows, &pairs), ("copy_rows", &rows, &odd), ("copy_bytes", &odd, &mixed)]
+    {
         let call = CopyCall { source: 0, source_first: 0, target: 0, target_first: 0, bytes: 2000 };
         let variant = CopyVariant::serving(source, target, &call).unwrap();
         texts.push((name, variant.to_string(), cuda::copy(source, target, &variant).unwrap().source));

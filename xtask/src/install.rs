@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The release.
-const VERSION: &str = env!("CARGO_PKG_VERSION");
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// The name that programs are linked with; its number changes when the interface does.
 const SONAME: &str = "libdtc.so.0";
@@ -20,23 +20,19 @@ const SONAME: &str = "libdtc.so.0";
 const SYSTEM: [&str; 5] = ["-lgcc_s", "-lpthread", "-lm", "-ldl", "-lc"];
 
 /// Why nothing was installed: the place, what was expected there, what was found.
-type Outcome<T = ()> = Result<T, String>;
+pub(crate) type Outcome<T = ()> = Result<T, String>;
 
 /// Installs below `prefix`, or below `DESTDIR` and `prefix`, what an archive of cargo's holds.
 pub fn install(prefix: &Path, archive: Option<PathBuf>) -> Outcome {
-    if !prefix.is_absolute() {
-        return Err(format!("--prefix: expected an absolute path, found {}", prefix.display()));
-    }
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."));
-    let archive = archive.map_or_else(|| build(root), Ok)?;
-    let prefix = below_destdir(std::env::var_os("DESTDIR"), prefix);
+    let archive = archive.map_or_else(|| build("dtc-capi", "libdtc.a"), Ok)?;
+    let prefix = below_destdir(std::env::var_os("DESTDIR"), prefix)?;
     let library = prefix.join("lib");
     let folders = [prefix.join("include"), library.join("pkgconfig"), library.join("cmake/dtc")];
     for folder in &folders {
         fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     }
     let [include, pkgconfig, cmake] = folders;
-    let sources = root.join("capi");
+    let sources = root().join("capi");
     write(&include.join("dtc.h"), &read(&sources.join("include/dtc.h"))?)?;
     for (folder, name) in
         [(&pkgconfig, "dtc.pc.in"), (&cmake, "dtc-config.cmake"), (&cmake, "dtc-config-version.cmake.in")]
@@ -52,20 +48,29 @@ pub fn install(prefix: &Path, archive: Option<PathBuf>) -> Outcome {
     linked
 }
 
-/// The prefix, below the root that a packager stages files in.
-fn below_destdir(destdir: Option<OsString>, prefix: &Path) -> PathBuf {
-    match destdir.filter(|root| !root.is_empty()) {
-        Some(root) => Path::new(&root).join(prefix.strip_prefix("/").unwrap_or(prefix)),
-        None => prefix.to_owned(),
-    }
+/// The sources.
+pub(crate) fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."))
 }
 
-/// Builds the archive in the release profile; returns where it is.
-fn build(root: &Path) -> Outcome<PathBuf> {
+/// The prefix, below the root that a packager stages files in.
+pub(crate) fn below_destdir(destdir: Option<OsString>, prefix: &Path) -> Outcome<PathBuf> {
+    let Ok(inside) = prefix.strip_prefix("/") else {
+        return Err(format!("--prefix: expected an absolute path, found {}", prefix.display()));
+    };
+    Ok(match destdir.filter(|root| !root.is_empty()) {
+        Some(root) => Path::new(&root).join(inside),
+        None => prefix.to_owned(),
+    })
+}
+
+/// Builds a library in the release profile; returns where it is.
+pub(crate) fn build(package: &str, library: &str) -> Outcome<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    run(Command::new(cargo).current_dir(root).args(["build", "--release", "--locked", "--package", "dtc-capi"]))?;
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |target| root.join(target));
-    Ok(target.join("release/libdtc.a"))
+    run(Command::new(cargo).current_dir(root()).args(["build", "--release", "--locked", "--package", package]))?;
+    let target =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), |target| root().join(target));
+    Ok(target.join("release").join(library))
 }
 
 /// The functions of the header.
@@ -103,16 +108,16 @@ fn link(map: &Path, object: &Path, library: &Path) -> Outcome {
     link.args(["-shared", "-o"]).arg(library.join(&name)).arg(object).arg(version_script);
     link.arg(format!("-Wl,-soname,{SONAME},--gc-sections,-z,relro,-z,now,-z,nodelete,--no-undefined"));
     run(link.args(SYSTEM))?;
-    for (link, target) in [(SONAME, name.as_str()), ("libdtc.so", SONAME)] {
-        let link = library.join(link);
-        match fs::remove_file(&link) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(format!("{}: {error}", link.display()));
-            }
-            _ => symlink(target, &link).map_err(|error| format!("{}: {error}", link.display()))?,
-        }
+    point(&library.join(SONAME), &name)?;
+    point(&library.join("libdtc.so"), SONAME)
+}
+
+/// Makes a link, or changes where it leads.
+pub(crate) fn point(link: &Path, target: &str) -> Outcome {
+    match fs::remove_file(link) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(format!("{}: {error}", link.display())),
+        _ => symlink(target, link).map_err(|error| format!("{}: {error}", link.display())),
     }
-    Ok(())
 }
 
 /// Writes the static library.
@@ -125,7 +130,7 @@ fn pack(object: &Path, library: &Path) -> Outcome {
     run(Command::new("ar").arg("rcs").arg(archive).arg(object))
 }
 
-fn run(command: &mut Command) -> Outcome {
+pub(crate) fn run(command: &mut Command) -> Outcome {
     let name = command.get_program().to_string_lossy().into_owned();
     match command.status() {
         Ok(status) if status.success() => Ok(()),
@@ -137,11 +142,11 @@ fn run(command: &mut Command) -> Outcome {
     }
 }
 
-fn read(path: &Path) -> Outcome<String> {
+pub(crate) fn read(path: &Path) -> Outcome<String> {
     fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-fn write(path: &Path, text: &str) -> Outcome {
+pub(crate) fn write(path: &Path, text: &str) -> Outcome {
     fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
 }
 
@@ -158,7 +163,9 @@ mod tests {
 
     #[test]
     fn packagers_stage_below_another_root() {
-        assert_eq!(below_destdir(Some("/stage".into()), Path::new("/usr")), Path::new("/stage/usr"));
-        assert_eq!(below_destdir(Some("".into()), Path::new("/usr")), Path::new("/usr"));
+        let below = |root: &str, prefix| below_destdir(Some(root.into()), Path::new(prefix));
+        assert_eq!(below("/stage", "/usr"), Ok("/stage/usr".into()));
+        assert_eq!(below("", "/usr"), Ok("/usr".into()));
+        assert_eq!(below("", "usr"), Err("--prefix: expected an absolute path, found usr".into()));
     }
 }

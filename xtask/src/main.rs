@@ -2,36 +2,46 @@
 //!
 //! ```text
 //! cargo xtask install --prefix DIR [--archive FILE]
+//! cargo xtask install-yaksa --prefix DIR [--library FILE]
 //! ```
 //!
-//! Installs libdtc below a prefix: the shared and the static library, header, pkg-config file and CMake package. See
-//! `docs/c-abi.md`.
+//! The first installs libdtc below a prefix: the shared and the static library, header, pkg-config file and CMake package; see
+//! `docs/c-abi.md`. The second installs libyaksa, for an MPICH, and prints the folder that MPICH is configured with; see
+//! `docs/mpich.md`.
 
 mod install;
+mod yaksa;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 const USAGE: &str = "usage: cargo xtask install --prefix DIR [--archive FILE]
+       cargo xtask install-yaksa --prefix DIR [--library FILE]
     --prefix DIR      where to install; DESTDIR in the environment goes before it
-    --archive FILE    the static library that cargo built; built in the release profile unless said otherwise";
+    --archive FILE    the static library that cargo built; built in the release profile unless said otherwise
+    --library FILE    the shared library that cargo built; built in the release profile unless said otherwise";
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1);
-    let (mut prefix, mut archive) = (None, None);
     let command = arguments.next();
+    let command = command.as_ref().and_then(|command| command.to_str());
+    let (mut prefix, mut built) = (None, None);
     while let Some(flag) = arguments.next() {
-        let place = match flag.to_str() {
-            Some("--prefix") => &mut prefix,
-            Some("--archive") => &mut archive,
+        let place = match (command, flag.to_str()) {
+            (_, Some("--prefix")) => &mut prefix,
+            (Some("install"), Some("--archive")) | (Some("install-yaksa"), Some("--library")) => &mut built,
             _ => return usage(),
         };
         *place = arguments.next().map(PathBuf::from);
     }
-    let (Some(prefix), Some("install")) = (prefix, command.as_ref().and_then(|command| command.to_str())) else {
-        return usage();
+    let installed = match (command, prefix) {
+        (Some("install"), Some(prefix)) => install::install(&prefix, built),
+        (Some("install-yaksa"), Some(prefix)) => {
+            yaksa::install(&prefix, built).map(|folder| println!("{}", folder.display()))
+        }
+        _ => return usage(),
     };
-    match install::install(&prefix, archive) {
+    match installed {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
             eprintln!("xtask: {message}");

@@ -1,10 +1,13 @@
 //! Packs and unpacks that combine what arrives with what is there.
 
 use crate::builtin::Builtin;
-use crate::pack::Call;
+use crate::info::Info;
+use crate::pack::{Call, Pending, failed, pending};
 use crate::shared::Shared;
 use crate::status::Status;
 use dtc_compiler::operation::{Operation, Reduction};
+use dtc_runtime::cuda::Stream;
+use dtc_runtime::{Committed, Elements};
 
 /// Packed bytes that are combined at a time where elements cannot be combined in place.
 const PIECE: u64 = 4096;
@@ -21,12 +24,8 @@ impl Call<'_> {
     ///
     /// As for [`Call::start`], with both sides readable.
     pub(crate) unsafe fn combine<const PACK: bool>(&self, bytes: u64) -> Result<(), Status> {
-        let (begin, end) = (self.offset, self.offset + bytes);
-        if self.of.border(begin) != begin || self.of.border(end) != end {
-            return Err(Status::Internal);
-        }
-        let plain = self.of.shape.basic.filter(|basic| basic.pair().is_none());
-        match plain {
+        let (begin, end) = self.whole(bytes)?;
+        match self.plain() {
             Some(basic) if !PACK => {
                 let reduction = reduction(self.operation, basic)?;
                 // SAFETY: the caller's promise.
@@ -37,14 +36,93 @@ impl Call<'_> {
                 combined.map(|_| ()).map_err(|_| Status::NotSupported)
             }
             Some(basic) if self.of.shape.is_contiguous() => {
-                let first = self.of.shape.true_lb.wrapping_add(begin as i64);
-                let memory = self.memory.wrapping_offset(first as isize);
                 // SAFETY: the caller's promise; the elements lie one after the other.
-                unsafe { array(self.operation, basic, memory, self.packed, bytes) }
+                unsafe { array(self.operation, basic, self.first(begin), self.packed, bytes) }
             }
             // SAFETY: the caller's promise.
             _ => unsafe { self.combine_pieces::<PACK>(begin, end) },
         }
+    }
+
+    /// Combines `bytes` packed bytes wherever they lie, or begins to where a device has them. On devices that is done for types of one
+    /// basic element.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Call::combine`]; and the device has no such operation.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Call::start`], with both sides readable.
+    pub(crate) unsafe fn combine_anywhere<const PACK: bool>(&self, bytes: u64) -> Result<Pending, Status> {
+        if self.devices::<PACK>()? == (None, None) {
+            // SAFETY: the caller's promise.
+            return unsafe { self.combine::<PACK>(bytes).map(|()| None) };
+        }
+        let (begin, _) = self.whole(bytes)?;
+        let basic = self.plain().ok_or(Status::NotSupported)?;
+        let reduction = reduction(self.operation, basic)?;
+        let between = self.between::<PACK>()?;
+        // SAFETY: the caller's promise.
+        pending(unsafe {
+            if PACK {
+                let source = Elements { memory: self.memory.cast_const(), origin: 0, count: self.count, offset: begin };
+                let count = bytes / reduction.element().size();
+                let destination = Elements { memory: self.packed, origin: 0, count, offset: 0 };
+                between.start_combine(reduction, source, basic_type(basic)?, destination, bytes)
+            } else {
+                between.start_accumulate(reduction, self.packed, bytes, self.memory, self.count, begin)
+            }
+        })
+    }
+
+    /// Enqueues the combination of `bytes` packed bytes. A pack has to be one of elements that lie one after the other: others
+    /// need a buffer.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Call::combine_anywhere`].
+    ///
+    /// # Safety
+    ///
+    /// As for [`Call::enqueue`], with both sides readable.
+    pub(crate) unsafe fn enqueue_combine<const PACK: bool>(&self, stream: &Stream, bytes: u64) -> Result<(), Status> {
+        let (begin, _) = self.whole(bytes)?;
+        let basic = self.plain().ok_or(Status::NotSupported)?;
+        let reduction = reduction(self.operation, basic)?;
+        // SAFETY: the caller's promise.
+        let enqueued = unsafe {
+            if PACK {
+                if !self.of.shape.is_contiguous() {
+                    return Err(Status::NotSupported);
+                }
+                let (memory, packed) = self.info.map_or((None, None), Info::kinds);
+                let count = bytes / reduction.element().size();
+                let between = basic_type(basic)?.between(packed, memory);
+                between.enqueue_accumulate(stream, reduction, self.first(begin), bytes, self.packed, count, 0)
+            } else {
+                let between = self.between::<false>()?;
+                between.enqueue_accumulate(stream, reduction, self.packed, bytes, self.memory, self.count, begin)
+            }
+        };
+        enqueued.map(|_| ()).map_err(failed)
+    }
+
+    /// Where the range begins and ends, which are borders of elements.
+    fn whole(&self, bytes: u64) -> Result<(u64, u64), Status> {
+        let (begin, end) = (self.offset, self.offset + bytes);
+        let whole = self.of.border(begin) == begin && self.of.border(end) == end;
+        if whole { Ok((begin, end)) } else { Err(Status::Internal) }
+    }
+
+    /// The basic element that the type consists of, if it is one, and has operations.
+    fn plain(&self) -> Option<Builtin> {
+        self.of.shape.basic.filter(|basic| basic.pair().is_none())
+    }
+
+    /// Where a packed byte lies of elements that lie one after the other.
+    fn first(&self, begin: u64) -> *mut u8 {
+        self.memory.wrapping_offset(self.of.shape.true_lb.wrapping_add(begin as i64) as isize)
     }
 
     /// The same for any type: packs a piece, combines the stretches of equal elements in it, and unpacks it again where the
@@ -89,6 +167,12 @@ fn reduction(operation: Operation, basic: Builtin) -> Result<Reduction, Status> 
     Reduction::new(operation, element).map_err(|_| Status::NotSupported)
 }
 
+/// The type that is one basic element.
+fn basic_type(basic: Builtin) -> Result<&'static Committed, Status> {
+    // SAFETY: the handle of a builtin.
+    unsafe { Shared::of_handle(basic.handle()) }.committed()
+}
+
 /// Combines so many bytes of elements that lie one after the other on both sides; the result goes to the second.
 ///
 /// # Safety
@@ -96,8 +180,7 @@ fn reduction(operation: Operation, basic: Builtin) -> Result<Reduction, Status> 
 /// The bytes are readable, the second also writable, and they do not overlap.
 unsafe fn array(operation: Operation, basic: Builtin, from: *const u8, to: *mut u8, bytes: u64) -> Result<(), Status> {
     let reduction = reduction(operation, basic)?;
-    // SAFETY: the handle of a builtin.
-    let committed = unsafe { Shared::of_handle(basic.handle()) }.committed()?;
+    let committed = basic_type(basic)?;
     let count = bytes / reduction.element().size();
     // SAFETY: the caller's promise.
     let combined = unsafe { committed.accumulate_raw(reduction, from, bytes, to, count, 0) };

@@ -5,7 +5,7 @@ use crate::library::{engine, is_host_only};
 use crate::status::Status;
 use crate::types::Type;
 use dtc_compiler::operation::Operation;
-use dtc_runtime::cuda::{Stream, device_of};
+use dtc_runtime::cuda::{MemoryKind, Stream, device_of};
 use dtc_runtime::{Between, Request, TransferError};
 use std::ffi::c_void;
 
@@ -25,11 +25,17 @@ pub(crate) struct Call<'a> {
 /// What a call on a device has left to do.
 pub(crate) type Pending = Option<Box<Request>>;
 
-fn failed(error: TransferError) -> Status {
+pub(crate) fn failed(error: TransferError) -> Status {
     match error {
-        TransferError::OutOfReach { .. } => Status::NotSupported,
+        TransferError::OutOfReach { .. } | TransferError::Accumulate(_) => Status::NotSupported,
         _ => Status::Internal,
     }
+}
+
+/// What a call that was started has left to do.
+pub(crate) fn pending(started: Result<Request, TransferError>) -> Result<Pending, Status> {
+    let request = started.map_err(failed)?;
+    Ok((!request.is_done()).then(|| Box::new(request)))
 }
 
 impl Call<'_> {
@@ -54,17 +60,24 @@ impl Call<'_> {
     }
 
     /// The type between memory of the kinds that the caller said.
-    fn between<const PACK: bool>(&self) -> Result<Between<'_>, Status> {
+    pub(crate) fn between<const PACK: bool>(&self) -> Result<Between<'_>, Status> {
         let (input, output) = self.info.map_or((None, None), Info::kinds);
         let (memory, packed) = if PACK { (input, output) } else { (output, input) };
         Ok(self.of.committed()?.between(memory, packed))
     }
 
-    /// The devices on which the elements and the packed bytes lie.
-    fn devices(&self) -> Result<(Option<u32>, Option<u32>), Status> {
-        let first = self.memory.wrapping_offset(self.of.shape.first as isize);
-        let device = |pointer: *const u8| device_of(pointer).map_err(|_| Status::Internal);
-        Ok((device(first)?, device(self.packed)?))
+    /// The devices of the buffer that is read and of the one that is written, as the caller said or CUDA says.
+    pub(crate) fn devices<const PACK: bool>(&self) -> Result<(Option<u32>, Option<u32>), Status> {
+        let first: *const u8 = self.memory.wrapping_offset(self.of.shape.first as isize);
+        let packed: *const u8 = self.packed;
+        let (read, written) = if PACK { (first, packed) } else { (packed, first) };
+        let (input, output) = self.info.map_or((None, None), Info::kinds);
+        let device = |pointer, known: Option<MemoryKind>| match known {
+            Some(MemoryKind::Device(ordinal)) => Ok(Some(ordinal)),
+            Some(_) => Ok(None),
+            None => device_of(pointer).map_err(|_| Status::Internal),
+        };
+        Ok((device(read, input)?, device(written, output)?))
     }
 
     /// Moves bytes of host memory.
@@ -73,7 +86,7 @@ impl Call<'_> {
     ///
     /// As for [`Call::start`].
     #[inline]
-    unsafe fn on_host<const PACK: bool>(&self, bytes: u64) -> Result<(), Status> {
+    pub(crate) unsafe fn on_host<const PACK: bool>(&self, bytes: u64) -> Result<(), Status> {
         if self.operation != Operation::Replace {
             // SAFETY: the caller's promise.
             return unsafe { self.combine::<PACK>(bytes) };
@@ -119,11 +132,8 @@ impl Call<'_> {
     /// As for [`Call::start`].
     unsafe fn anywhere<const PACK: bool>(&self, bytes: u64) -> Result<Pending, Status> {
         if self.operation != Operation::Replace {
-            return match self.devices()? {
-                // SAFETY: the caller's promise.
-                (None, None) => unsafe { self.on_host::<PACK>(bytes).map(|()| None) },
-                _ => Err(Status::NotSupported),
-            };
+            // SAFETY: the caller's promise.
+            return unsafe { self.combine_anywhere::<PACK>(bytes) };
         }
         let between = self.between::<PACK>()?;
         // SAFETY: the caller's promise.
@@ -134,8 +144,7 @@ impl Call<'_> {
                 between.start_unpack(self.packed, bytes, self.memory, self.count, self.offset)
             }
         };
-        let mut request = request.map_err(failed)?;
-        if request.test().map_err(failed)? { Ok(None) } else { Ok(Some(Box::new(request))) }
+        pending(request)
     }
 
     /// Does what is asked and waits until it is done.
@@ -163,16 +172,22 @@ impl Call<'_> {
         if bytes == 0 {
             return Ok(0);
         }
-        let sides = if self.is_host_only() { (None, None) } else { self.devices()? };
+        let sides = if self.is_host_only() { (None, None) } else { self.devices::<PACK>()? };
         match sides {
             // SAFETY: the caller's promise.
             (None, None) => unsafe { self.on_host::<PACK>(bytes)? },
-            (Some(device), _) | (None, Some(device)) if self.operation == Operation::Replace => {
+            (Some(device), _) | (None, Some(device)) => {
                 let gpu = engine().gpu(device).map_err(|_| Status::Internal)?;
+                // SAFETY: the caller's promise.
+                let stream = unsafe { Stream::borrow(gpu.device(), stream) };
+                if self.operation != Operation::Replace {
+                    // SAFETY: as above.
+                    unsafe { self.enqueue_combine::<PACK>(&stream, bytes)? };
+                    return Ok(bytes);
+                }
                 let between = self.between::<PACK>()?;
                 // SAFETY: the caller's promise.
                 let enqueued = unsafe {
-                    let stream = Stream::borrow(gpu.device(), stream);
                     if PACK {
                         between.enqueue_pack(&stream, self.memory, self.count, self.offset, self.packed, bytes)
                     } else {
@@ -181,7 +196,6 @@ impl Call<'_> {
                 };
                 enqueued.map_err(failed)?;
             }
-            _ => return Err(Status::NotSupported),
         }
         Ok(bytes)
     }

@@ -85,6 +85,41 @@ fn the_header_is_for_c_plus_plus_too() {
 }
 
 #[test]
+fn programs_find_the_installed_library() {
+    let folder = tempfile::tempdir().unwrap();
+    let install = |prefix: &str| {
+        let mut install = Command::new(env!("CARGO"));
+        install.args(["run", "--quiet", "--locked", "--package", "xtask", "--", "install-yaksa", "--prefix", prefix]);
+        install.arg("--library").arg(library()).env("DESTDIR", folder.path().join("stage"));
+        install.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()).output().unwrap()
+    };
+    let refused = install("opt");
+    let errors = String::from_utf8_lossy(&refused.stderr);
+    assert!(!refused.status.success() && errors.contains("expected an absolute path, found opt"), "{errors}");
+    // The second time replaces what the first one installed.
+    let mut installed = PathBuf::new();
+    for _ in 0..2 {
+        let output = install("/opt");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        installed = String::from_utf8(output.stdout).unwrap().trim_end().into();
+    }
+    assert_eq!(installed, folder.path().join("stage/opt/lib/dtc/yaksa"));
+    // What is installed may be moved.
+    let moved = folder.path().join("elsewhere");
+    std::fs::rename(&installed, &moved).unwrap();
+    let files = moved.join("lib/pkgconfig");
+    let flags = Command::new("pkg-config").env("PKG_CONFIG_PATH", files).args(["--cflags", "--libs", "yaksa"]).output();
+    let flags = String::from_utf8(flags.unwrap().stdout).unwrap();
+    let program = folder.path().join("program");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/types.c");
+    let mut compiler = Command::new("cc");
+    compiler.arg("-std=gnu11").arg("-o").arg(&program).arg(source).args(flags.split_whitespace());
+    assert!(compiler.status().unwrap().success(), "{flags}");
+    let ran = Command::new(program).env("LD_LIBRARY_PATH", moved.join("lib")).status().unwrap();
+    assert!(ran.success());
+}
+
+#[test]
 fn the_library_exports_the_interface_alone() {
     let header = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("include/yaksa.h")).unwrap();
     let declared = header.split("int yaksa_").skip(1).filter_map(|rest| rest.split_once('(')).map(|(name, _)| name);

@@ -30,6 +30,9 @@ pub const DTC_KIND_LOGICAL: i32 = 6;
 pub const DTC_KIND_EXTENDED: i32 = 7;
 /// A complex number of two of those; 32 bytes.
 pub const DTC_KIND_COMPLEX_EXTENDED: i32 = 8;
+/// A bfloat16, the upper half of a float of 32 bits; 2 bytes. It is an element of operations: in types it is an unsigned
+/// integer, and `dtc_type_query` tells it as one.
+pub const DTC_KIND_BFLOAT: i32 = 9;
 
 /// The number of a kind.
 pub(super) fn number(kind: Kind) -> i32 {
@@ -48,7 +51,7 @@ pub(super) fn number(kind: Kind) -> i32 {
 
 /// The element of a kind and size, as a predefined type.
 fn predefined(kind: i32, size: u64) -> Outcome<Predefined> {
-    if !(DTC_KIND_BYTES..=DTC_KIND_COMPLEX_EXTENDED).contains(&kind) {
+    if !(DTC_KIND_BYTES..=DTC_KIND_BFLOAT).contains(&kind) {
         return Err(Failure::argument("kind", "one of DTC_KIND_", kind));
     }
     let known = |kind: Kind, size| kind.size() == size;
@@ -82,7 +85,9 @@ pub unsafe extern "C" fn dtc_type_basic(
         // SAFETY: the caller's promise.
         let engine = unsafe { handle::borrow(engine)? };
         let bytes = arguments::length("size", size)?;
-        let node = if kind == DTC_KIND_BYTES && bytes != 1 {
+        let node = if (kind, bytes) == (DTC_KIND_BFLOAT, 2) {
+            Node::bfloat()?
+        } else if kind == DTC_KIND_BYTES && bytes != 1 {
             let byte = Node::new(Constructor::Named(Predefined::BYTE), Vec::new(), None)?;
             Node::new(Constructor::Contiguous { count: size }, vec![byte], None)?
         } else {

@@ -112,7 +112,7 @@ impl Explanation {
     }
 
     /// The ways between kinds of memory that a GPU takes part in: elements, packed bytes, the choice for a pack and for an
-    /// unpack. GPUs are taken to have a link, and not to follow the page tables of the host.
+    /// unpack by calls that wait. GPUs are taken to have a link, and not to follow the page tables of the host.
     fn ways(&self, model: &TransferModel) -> Vec<(MemoryKind, MemoryKind, [Choice; 2])> {
         let layout = &self.canonical.layout;
         let choose = |direction, memory, packed| {
@@ -122,6 +122,7 @@ impl Explanation {
                 packed,
                 peers: true,
                 shares_page_tables: false,
+                waits: true,
                 run_bytes: layout.size() / self.runs().max(1),
                 bytes: layout.size().saturating_mul(self.named.description.count.max(1)),
             };
@@ -264,7 +265,7 @@ impl Explanation {
             }
         }
         let (model, source) = model();
-        writeln!(out, "transfers between kinds of memory, {source}")?;
+        writeln!(out, "transfers between kinds of memory by calls that wait, {source}")?;
         for (memory, packed, [pack, unpack]) in self.ways(&model) {
             let sides = format!("{memory}, packed bytes in {packed}");
             if pack == unpack {

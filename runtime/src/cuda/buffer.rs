@@ -3,9 +3,15 @@
 use super::abi::*;
 use super::device::Device;
 use super::error::CudaError;
+use super::pointer::{MemoryKind, classify};
+use super::staging::StagingAllocator;
 use super::stream::Stream;
 use std::ffi::c_void;
 use std::ptr::NonNull;
+use std::sync::Arc;
+
+/// What addresses of an allocator of the engine are multiples of: full lines for vector stores.
+const STAGING_ALIGNMENT: usize = 64;
 
 /// Checks that a range lies within a buffer.
 fn within(offset: usize, bytes: usize, length: usize) -> Result<(), CudaError> {
@@ -263,7 +269,7 @@ impl DeviceBuffer {
 }
 
 /// Host memory that stays where it is, so that devices copy at full speed, also beside kernels, and kernels of every
-/// device can use it in place. Freed when dropped.
+/// device can use it in place. Given back when dropped.
 ///
 /// Whoever enqueues work that writes to it must wait for that work before looking at the bytes.
 ///
@@ -287,6 +293,8 @@ pub struct PinnedBuffer {
     host: NonNull<u8>,
     address: DevicePointer,
     bytes: usize,
+    /// Where it came from, if not from CUDA.
+    allocator: Option<Arc<dyn StagingAllocator>>,
 }
 
 // SAFETY: the memory belongs to the buffer, like that of a boxed slice.
@@ -296,7 +304,10 @@ unsafe impl Sync for PinnedBuffer {}
 
 impl Drop for PinnedBuffer {
     fn drop(&mut self) {
-        if self.bytes > 0
+        if let Some(allocator) = &self.allocator {
+            // SAFETY: the memory came from there, for this value, which is the last to use it.
+            unsafe { allocator.free(self.device.info().ordinal, self.host.as_ptr(), self.bytes) };
+        } else if self.bytes > 0
             && let Ok(_scope) = self.device.scope_outside_capture()
         {
             // SAFETY: the memory was allocated by this value, which is the last to use it.
@@ -320,7 +331,8 @@ impl PinnedBuffer {
     /// # Ok::<(), dtc_runtime::cuda::CudaError>(())
     /// ```
     pub fn new(device: &Device, bytes: usize) -> Result<PinnedBuffer, CudaError> {
-        let mut buffer = PinnedBuffer { device: device.clone(), host: NonNull::dangling(), address: 0, bytes: 0 };
+        let (owner, host) = (device.clone(), NonNull::dangling());
+        let mut buffer = PinnedBuffer { device: owner, host, address: 0, bytes: 0, allocator: None };
         if bytes == 0 {
             return Ok(buffer);
         }
@@ -338,6 +350,36 @@ impl PinnedBuffer {
         unsafe { host.as_ptr().write_bytes(0, bytes) };
         // SAFETY: the memory was allocated with a mapping.
         unsafe { driver.memory_host_device_pointer(&mut buffer.address, host.as_ptr().cast(), 0)? };
+        Ok(buffer)
+    }
+
+    /// Bytes of value zero from an allocator of the engine, or from CUDA without one.
+    ///
+    /// # Errors
+    ///
+    /// [`CudaError::Staging`] when the allocator has none, or what it has is not pinned; CUDA refuses.
+    pub(crate) fn staging(
+        device: &Device,
+        allocator: Option<&Arc<dyn StagingAllocator>>,
+        bytes: usize,
+    ) -> Result<PinnedBuffer, CudaError> {
+        let Some(allocator) = allocator else { return PinnedBuffer::new(device, bytes) };
+        let failed = |found: String| CudaError::Staging { bytes, found };
+        let host = allocator.allocate(device.info().ordinal, bytes);
+        let host = NonNull::new(host).ok_or_else(|| failed("null".to_owned()))?;
+        // From here on dropping the buffer gives the memory back.
+        let mut buffer =
+            PinnedBuffer { device: device.clone(), host, address: 0, bytes, allocator: Some(allocator.clone()) };
+        let info = classify(host.as_ptr())?;
+        if info.kind != MemoryKind::Pinned || info.device_address == 0 {
+            return Err(failed(info.kind.to_string()));
+        }
+        if !host.as_ptr().addr().is_multiple_of(STAGING_ALIGNMENT) {
+            return Err(failed(format!("an address that is no multiple of {STAGING_ALIGNMENT}")));
+        }
+        // SAFETY: the memory is as long as was asked for, by the promise of the allocator.
+        unsafe { host.as_ptr().write_bytes(0, bytes) };
+        buffer.address = info.device_address;
         Ok(buffer)
     }
 

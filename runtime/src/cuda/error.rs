@@ -139,6 +139,14 @@ pub enum CudaError {
         /// Bytes of the buffer.
         length: usize,
     },
+    /// The allocator of the engine has no memory for transfers, or memory that is of no use.
+    #[error("staging memory: expected {bytes} bytes that were allocated or registered with CUDA, found {found}")]
+    Staging {
+        /// Bytes that were asked for.
+        bytes: usize,
+        /// What the allocator of the engine returned.
+        found: String,
+    },
     /// A module has no kernel of this name.
     #[error("GPU code: expected the kernel {kernel}, found none of this name")]
     KernelMissing {

@@ -36,6 +36,7 @@ pub(crate) mod module;
 mod nvrtc;
 pub(crate) mod pointer;
 mod search;
+mod staging;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -49,4 +50,5 @@ pub use event::Event;
 pub use graph::{Graph, GraphExecutable, NodeCounts};
 pub use nvrtc::Nvrtc;
 pub use pointer::{MemoryKind, device_of};
+pub use staging::StagingAllocator;
 pub use stream::{CaptureMode, CaptureStatus, Stream};

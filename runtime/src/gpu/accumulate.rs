@@ -1,13 +1,11 @@
 //! Unpacking with an operation, on a device.
 
-use super::Gpu;
 use super::copies::Multiprocessors;
-use super::movers::Memory;
 use super::on_device::{GpuType, Grid, Move};
-use super::passage::Passage;
-use super::request::TransferError;
+use super::request::{Part, Request, TransferError};
+use super::transfer::{Fragment, Fragments, Memory, Passage, Place, Sides, place_of};
 use crate::committed::Committed;
-use crate::cuda::{CudaError, Stream, copy};
+use crate::cuda::{CudaError, MemoryKind, Stream, copy};
 use crate::error::AccumulateError;
 use dtc_compiler::codegen::cuda::GENERIC_ACCUMULATE_THREADS;
 use dtc_compiler::operation::{Operation, Reduction};
@@ -56,16 +54,9 @@ impl Committed {
         check_computes(reduction)?;
         if bytes > 0 {
             let gpu = self.engine().gpu(stream.device().info().ordinal)?;
-            let (memory, packed) = (destination as u64, packed as u64);
-            let asked = Move {
-                direction: Direction::Unpack,
-                memory,
-                packed,
-                count,
-                first: offset,
-                bytes,
-                multiprocessors: Multiprocessors::All,
-            };
+            let asked = Accumulation { reduction, packed, length, memory: destination, count, offset };
+            let place = Place::known(MemoryKind::Device(gpu.device().info().ordinal));
+            let asked = asked.on_device(&Fragment { first: offset, bytes, place }, place);
             // SAFETY: the caller's promise; the bytes are whole elements.
             unsafe { self.on_device(&gpu).accumulate(stream, &asked, reduction)? };
         }
@@ -74,7 +65,8 @@ impl Committed {
 
     /// Unpacks with an operation from and to memory of any kind, asking CUDA what it is, and returns when the results are
     /// there: [`Committed::accumulate_raw`] anywhere. On a device it is ordered after what was enqueued on the legacy default
-    /// stream. Packed bytes that whoever has the elements does not reach come through pinned memory, chunk by chunk.
+    /// stream. A device takes packed bytes out of pinned memory itself; those that whoever has the elements does not reach come
+    /// through a pinned buffer, chunk by chunk.
     ///
     /// # Errors
     ///
@@ -107,45 +99,77 @@ impl Committed {
         count: u64,
         offset: u64,
     ) -> Result<u64, TransferError> {
-        let bytes = self.length(count, offset, length);
-        self.check_reduction(reduction, offset, bytes)?;
+        let asked = Accumulation { reduction, packed, length, memory: destination, count, offset };
+        // SAFETY: the caller's promise.
+        unsafe { self.accumulate_between(&asked, Sides::UNKNOWN, true)?.wait() }
+    }
+
+    /// Starts an unpack with an operation, and ends it if the caller waits for it anyway.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Committed::accumulate_raw`], until the request is done, and both sides lie where the caller said.
+    pub(super) unsafe fn accumulate_between(
+        &self,
+        asked: &Accumulation,
+        sides: Sides,
+        wait: bool,
+    ) -> Result<Request, TransferError> {
+        let bytes = self.length(asked.count, asked.offset, asked.length);
+        self.check_reduction(asked.reduction, asked.offset, bytes)?;
         if bytes == 0 {
-            return Ok(0);
+            return Ok(Request::done(0));
         }
-        let memory = self.memory_of("memory", destination)?;
-        let (by, from) = Memory::movers(memory, Memory::of("packed bytes", packed)?);
+        let (fragments, packed) = self.places_of_accumulation(asked, bytes, sides)?;
+        // Before anything is moved.
+        if fragments.iter().any(|fragment| combines(fragment.place.kind, packed.kind)) {
+            check_computes(asked.reduction)?;
+        }
+        let wait = wait && fragments.len() == 1;
+        // SAFETY: the caller's promise, for a part of the call; what could be refused was checked.
+        let start = |fragment| unsafe { self.start_accumulation(asked, fragment, packed, wait) };
+        Request::start(bytes, fragments.iter().map(start))
+    }
+
+    /// Starts a call on elements in memory of one kind. Nothing is left under way if it is done.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Committed::accumulate_between`].
+    unsafe fn start_accumulation(
+        &self,
+        asked: &Accumulation,
+        fragment: &Fragment,
+        source: Place,
+        wait: bool,
+    ) -> Result<Option<Part>, TransferError> {
+        let whole = asked.on_device(fragment, source);
+        let Accumulation { reduction, packed, memory, count, offset, .. } = *asked;
+        let Fragment { first, bytes, place } = *fragment;
+        let packed = packed.wrapping_add((first - offset) as usize);
+        let (by, from) = Memory::movers(place.kind.into(), source.kind.into());
         if by.is_none() && from.is_none() {
             // SAFETY: the caller's promise; both sides are the processor's to use.
-            return Ok(unsafe { self.accumulate_raw(reduction, packed, bytes, destination, count, offset)? });
-        }
-        if by.is_some() {
-            check_computes(reduction)?;
+            unsafe { self.accumulate_raw(reduction, packed, bytes, memory, count, first)? };
+            return Ok(None);
         }
         let gpu = |ordinal: Option<u32>| ordinal.map(|ordinal| self.engine().gpu(ordinal)).transpose();
-        let (by, from) = (gpu(by)?, gpu(from)?);
-        let asked = Move {
-            direction: Direction::Unpack,
-            memory: destination as u64,
-            packed: packed as u64,
-            count,
-            first: offset,
-            bytes,
-            multiprocessors: Multiprocessors::All,
-        };
-        let ordinal = |gpu: &Option<Gpu>| gpu.as_ref().map(|gpu| gpu.device().info().ordinal);
-        if let Some(gpu) = by.as_ref().filter(|_| ordinal(&by) == ordinal(&from)) {
+        // Packed bytes are read once, and in whole lines: a kernel takes pinned ones over the link as fast as a copy does.
+        if let Some(gpu) = gpu(by)?
+            && (from == by || source.kind == MemoryKind::Pinned)
+        {
             // SAFETY: the caller's promise; the device reaches both sides, and the bytes are whole elements.
-            unsafe { self.on_device(gpu).accumulate(&gpu.shared.stream, &asked, reduction)? };
-            gpu.shared.stream.synchronize()?;
-            return Ok(bytes);
+            unsafe { self.on_device(&gpu).accumulate(&gpu.shared.stream, &whole, reduction)? };
+            return Part::enqueued(&gpu, wait);
         }
+        let (by, from) = (gpu(by)?, gpu(from)?);
         let (from, to) = (from.as_ref(), by.as_ref());
         Passage { from, to, bytes, granule: reduction.element().size() }.run(
             false,
             |at, bytes, slot| match from {
                 // SAFETY: the caller's promise; the buffer is as long as a chunk, and free.
                 Some(gpu) => unsafe {
-                    copy::on_device(&gpu.shared.stream, slot.address, asked.packed + at, bytes as usize)
+                    copy::on_device(&gpu.shared.stream, slot.address, whole.packed + at, bytes as usize)
                 },
                 None => {
                     // SAFETY: as above.
@@ -155,24 +179,97 @@ impl Committed {
             },
             |at, bytes, slot| match to {
                 Some(gpu) => {
-                    let part = Move { packed: slot.address, first: offset + at, bytes, ..asked };
+                    let part = Move { packed: slot.address, first: first + at, bytes, ..whole };
                     // SAFETY: the caller's promise; the buffer holds whole elements.
                     unsafe { self.on_device(gpu).accumulate(&gpu.shared.stream, &part, reduction) }
                 }
                 None => {
                     // SAFETY: as above. What could be refused was checked.
-                    let _ =
-                        unsafe { self.accumulate_raw(reduction, slot.host, bytes, destination, count, offset + at) };
+                    let _ = unsafe { self.accumulate_raw(reduction, slot.host, bytes, memory, count, first + at) };
                     Ok(())
                 }
             },
         )?;
+        Ok(None)
+    }
+
+    /// Enqueues an unpack with an operation on a CUDA stream, if its device reaches both sides.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Committed::accumulate_raw`], until the work is done, and both sides lie where the caller said.
+    pub(super) unsafe fn enqueue_accumulate(
+        &self,
+        stream: &Stream,
+        asked: &Accumulation,
+        sides: Sides,
+    ) -> Result<u64, TransferError> {
+        let bytes = self.length(asked.count, asked.offset, asked.length);
+        self.check_reduction(asked.reduction, asked.offset, bytes)?;
+        check_computes(asked.reduction)?;
+        if bytes > 0 {
+            let gpu = self.engine().gpu(stream.device().info().ordinal)?;
+            let (fragments, packed) = self.places_of_accumulation(asked, bytes, sides)?;
+            self.check_reach(&gpu, "packed bytes", packed.kind)?;
+            fragments.iter().try_for_each(|fragment| self.check_reach(&gpu, "memory", fragment.place.kind))?;
+            for fragment in &fragments {
+                let part = asked.on_device(fragment, packed);
+                // SAFETY: the caller's promise; the device reaches both sides, and the bytes are whole elements.
+                unsafe { self.on_device(&gpu).accumulate(stream, &part, asked.reduction)? };
+            }
+        }
         Ok(bytes)
+    }
+
+    /// Where the elements lie, and where the packed bytes do.
+    fn places_of_accumulation(
+        &self,
+        asked: &Accumulation,
+        bytes: u64,
+        sides: Sides,
+    ) -> Result<(Fragments, Place), TransferError> {
+        let fragments = self.fragments("memory", asked.memory, asked.count, asked.offset, bytes, sides.memory)?;
+        Ok((fragments, place_of("packed bytes", asked.packed, sides.packed)?))
     }
 }
 
+/// An unpack with an operation, on addresses.
+#[derive(Clone, Copy)]
+pub(super) struct Accumulation {
+    pub(super) reduction: Reduction,
+    pub(super) packed: *const u8,
+    /// Packed bytes, at most.
+    pub(super) length: u64,
+    /// The address that the type is applied to.
+    pub(super) memory: *mut u8,
+    pub(super) count: u64,
+    /// The first packed byte.
+    pub(super) offset: u64,
+}
+
+impl Accumulation {
+    /// A part of it, as a device sees it.
+    fn on_device(&self, fragment: &Fragment, packed: Place) -> Move {
+        let Fragment { first, bytes, place } = *fragment;
+        Move {
+            direction: Direction::Unpack,
+            memory: place.on_device(self.memory),
+            packed: packed.on_device(self.packed).wrapping_add(first - self.offset),
+            count: self.count,
+            first,
+            bytes,
+            multiprocessors: Multiprocessors::All,
+        }
+    }
+}
+
+/// Whether a device combines elements in memory of a kind with packed bytes in that of another.
+pub(crate) fn combines(memory: MemoryKind, packed: MemoryKind) -> bool {
+    Memory::movers(memory.into(), packed.into()).0.is_some()
+}
+
 /// Refuses reductions that no kernel computes.
-fn check_computes(reduction: Reduction) -> Result<(), AccumulateError> {
+pub(super) fn check_computes(reduction: Reduction) -> Result<(), AccumulateError> {
     let can = reduction.operation() == Operation::Replace || computes(reduction);
     if can { Ok(()) } else { Err(AccumulateError::Unsupported(reduction)) }
 }
@@ -183,7 +280,7 @@ impl GpuType {
     /// # Safety
     ///
     /// As for [`GpuType::launch`]. The call is an unpack of whole elements, and kernels compute the reduction or it replaces.
-    unsafe fn accumulate(
+    pub(super) unsafe fn accumulate(
         self: &Arc<GpuType>,
         stream: &Stream,
         asked: &Move,

@@ -3,7 +3,8 @@
 //! Loading code and freeing memory wait until every kernel of the context has ended, and the driver holds launches of other
 //! threads back meanwhile: a kernel that waits for such a launch never ends. Unloading a module waits in the same way but
 //! lets others launch, and spoils no capture, unlike waiting for the context. (Measured with driver 580 on an H200, with lazy and
-//! with eager loading.) So a module that does nothing is kept to be unloaded.
+//! with eager loading.) So a module that does nothing is kept to be unloaded. Nothing keeps the device idle afterwards: a kernel that
+//! starts before the work is done is waited for after all.
 
 use crate::cuda::Device;
 use crate::cuda::graph;

@@ -7,15 +7,14 @@
 mod accumulate;
 mod batch;
 mod calls;
+mod combine;
 mod compile;
 mod copies;
 mod generic;
 mod idle;
 mod joint;
 mod kernel;
-mod movers;
 mod on_device;
-mod passage;
 mod request;
 mod transfer;
 mod type_to_type;
@@ -25,10 +24,11 @@ pub use copies::Multiprocessors;
 pub use request::{Request, TransferError};
 pub use transfer::{Between, Choice, Estimate, TransferCase, TransferModel, Way};
 
+pub(crate) use accumulate::combines;
 pub(crate) use joint::Pending;
 pub(crate) use on_device::GpuType;
 
-use crate::cuda::{CudaError, Device, DeviceBuffer, Event, Stream};
+use crate::cuda::{CudaError, Device, DeviceBuffer, Event, PinnedBuffer, StagingAllocator, Stream};
 use crate::engine::Policy;
 use crate::store::Store;
 use crate::worker::{Job, Queue};
@@ -36,10 +36,9 @@ use batch::Batches;
 use generic::Generic;
 use idle::Idle;
 use joint::JointKernels;
-use passage::Landings;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use transfer::{Lanes, Ring, Stage};
+use transfer::{Landings, Lanes, Ring, Stage};
 use type_to_type::Pair;
 
 /// Devices that an engine serves: ordinals from 0 on.
@@ -83,7 +82,7 @@ pub(crate) struct Shared {
     copies: JointKernels<Pair>,
     landings: Landings,
     problem: Mutex<Option<CudaError>>,
-    /// What types, batches and transfers left behind, held until it is dropped.
+    /// What types and batches left behind, held until it is dropped.
     retired: Mutex<Vec<Box<dyn Send>>>,
     /// Whether a job that frees them waits: more of them would hide the jobs behind them from each other.
     release_waits: AtomicBool,
@@ -93,6 +92,8 @@ pub(crate) struct Shared {
     peers: [OnceLock<bool>; DEVICES],
     rings: Lanes<Ring>,
     stages: Lanes<Stage>,
+    /// Where pinned buffers come from, if not from CUDA.
+    staging: Option<Arc<dyn StagingAllocator>>,
 }
 
 impl Drop for Shared {
@@ -110,6 +111,7 @@ impl Gpu {
         background_thread: bool,
         queue: Arc<Queue>,
         store: Arc<Store>,
+        staging: Option<Arc<dyn StagingAllocator>>,
     ) -> Result<Gpu, CudaError> {
         let device = Device::get(ordinal)?;
         let stream = Stream::legacy_default(&device);
@@ -137,6 +139,7 @@ impl Gpu {
             peers: Default::default(),
             rings: Lanes::default(),
             stages: Lanes::default(),
+            staging,
         };
         let gpu = Gpu { shared: Arc::new(shared) };
         // The driver loads code only while no kernel runs, so it is better done now than under the first pack. If it fails,
@@ -226,6 +229,11 @@ impl Shared {
     fn reaches(&self, other: &Device) -> bool {
         let Some(known) = self.peers.get(other.info().ordinal as usize) else { return false };
         *known.get_or_init(|| self.device.can_access(other).unwrap_or(false) && self.device.enable_peer(other).is_ok())
+    }
+
+    /// A pinned buffer for transfers.
+    fn staging(&self, bytes: usize) -> Result<PinnedBuffer, CudaError> {
+        PinnedBuffer::staging(&self.device, self.staging.as_ref(), bytes)
     }
 
     /// Lists on the device; nothing if there are none.

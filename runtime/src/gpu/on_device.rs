@@ -219,9 +219,12 @@ impl GpuType {
             Multiprocessors::All => u32::MAX,
         };
         if self.plan.allows() {
-            let variant = self.plan.variant(direction, &call);
-            let blocks = self.plan.blocks(&variant, &call);
-            let variant = Variant { capped: blocks.is_some_and(|blocks| blocks > most), ..variant };
+            let mut variant = self.plan.variant(direction, &call);
+            let mut blocks = self.plan.blocks(&variant, &call);
+            if blocks.is_some_and(|blocks| blocks > most) {
+                variant = variant.capped();
+                blocks = self.plan.blocks(&variant, &call);
+            }
             if let Some(kernel) = self.serving(&variant)
                 && let Some(blocks) = blocks
             {

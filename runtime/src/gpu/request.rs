@@ -1,7 +1,7 @@
 //! Calls under way, and what can be wrong with a call.
 
-use super::Shared;
 use super::transfer::Pipeline;
+use super::{Gpu, Shared};
 use crate::cuda::{CudaError, Event, MemoryKind};
 use crate::error::{AccumulateError, PackError};
 use smallvec::SmallVec;
@@ -50,8 +50,8 @@ pub enum TransferError {
     },
 }
 
-/// A pack or unpack under way. Dropping it does not end the work: where the processor takes part, as it does for pageable memory,
-/// dropping does the rest of it and waits.
+/// A pack, unpack, copy or unpack with an operation under way. Dropping it does not end the work: where the processor takes
+/// part, as it does for pageable memory, dropping does the rest of it and waits.
 ///
 /// # Example
 ///
@@ -83,6 +83,18 @@ pub(super) enum Part {
 }
 
 impl Part {
+    /// What the default stream of a device was given last. Nothing is left under way if the caller waits for it.
+    pub(super) fn enqueued(gpu: &Gpu, wait: bool) -> Result<Option<Part>, TransferError> {
+        let shared = &gpu.shared;
+        if wait {
+            shared.stream.synchronize()?;
+            return Ok(None);
+        }
+        let event = shared.event()?;
+        event.record(&shared.stream)?;
+        Ok(Some(Part::Device(event, shared.clone())))
+    }
+
     fn test(&mut self) -> Result<bool, TransferError> {
         match self {
             Part::Device(event, _) => Ok(event.query()?),
@@ -103,8 +115,41 @@ impl Part {
 }
 
 impl Request {
-    pub(super) fn new(bytes: u64, parts: SmallVec<[Part; 1]>) -> Request {
-        Request { bytes, parts }
+    /// A call that is done.
+    pub(super) fn done(bytes: u64) -> Request {
+        Request { bytes, parts: SmallVec::new() }
+    }
+
+    /// A call of so many bytes, whose parts are started one after another. If one cannot be started, those before it end first:
+    /// whoever is told of a failure may free the buffers.
+    pub(super) fn start(
+        bytes: u64,
+        parts: impl Iterator<Item = Result<Option<Part>, TransferError>>,
+    ) -> Result<Request, TransferError> {
+        let mut request = Request::done(bytes);
+        for part in parts {
+            match part {
+                Ok(part) => request.parts.extend(part),
+                Err(error) => {
+                    // That other parts fail too is no news.
+                    let _ = request.wait();
+                    return Err(error);
+                }
+            }
+        }
+        Ok(request)
+    }
+
+    /// Whether nothing was under way when the call returned: the bytes are there. Nobody is asked, so a request that a device
+    /// has finished meanwhile is not done before [`Request::test`] or [`Request::wait`] finds out.
+    ///
+    /// ```
+    /// # fn ready(request: &dtc_runtime::Request) -> bool {
+    /// request.is_done()
+    /// # }
+    /// ```
+    pub fn is_done(&self) -> bool {
+        self.parts.is_empty()
     }
 
     /// Whether the bytes are there. Where the processor takes part, this does some of its work, as much as there is to do

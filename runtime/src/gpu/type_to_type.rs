@@ -3,10 +3,9 @@
 use super::copies::Multiprocessors;
 use super::joint::Recipe;
 use super::kernel::Kernel;
-use super::movers::Memory;
 use super::on_device::{GpuType, Grid, Move, launch};
-use super::passage::Passage;
-use super::request::TransferError;
+use super::request::{Part, Request, TransferError};
+use super::transfer::{Memory, Passage, Place, Sides};
 use super::{Gpu, Shared};
 use crate::committed::Committed;
 use crate::copy::Elements;
@@ -14,6 +13,7 @@ use crate::cuda::{CudaError, Stream, graph};
 use dtc_compiler::codegen::cuda::{self, COPY_ENTRY, GENERIC_COPY, Target};
 use dtc_compiler::plan::Direction;
 use dtc_compiler::plan::gpu::{Call, CopyCall, CopyVariant};
+use smallvec::SmallVec;
 use std::sync::{Arc, Weak};
 
 /// Runs of a peer's memory from this length on, in bytes, are written over the link one by one. Shorter ones come packed, and
@@ -29,16 +29,24 @@ pub(super) struct Pair {
 }
 
 /// A copy between elements that begin where their memory does.
-struct Asked {
-    source: Elements<*const u8>,
-    target: Elements<*mut u8>,
-    bytes: u64,
+#[derive(Clone, Copy)]
+pub(super) struct Asked {
+    pub(super) source: Elements<*const u8>,
+    pub(super) target: Elements<*mut u8>,
+    pub(super) bytes: u64,
 }
 
 impl Asked {
-    fn new(source: Elements<*const u8>, target: Elements<*mut u8>, bytes: u64) -> Asked {
+    pub(super) fn new(source: Elements<*const u8>, target: Elements<*mut u8>, bytes: u64) -> Asked {
         let source = Elements { memory: source.memory.wrapping_add(source.origin), origin: 0, ..source };
         let target = Elements { memory: target.memory.wrapping_add(target.origin), origin: 0, ..target };
+        Asked { source, target, bytes }
+    }
+
+    /// So many bytes of it, from one on.
+    fn part(&self, at: u64, bytes: u64) -> Asked {
+        let source = Elements { offset: self.source.offset + at, ..self.source };
+        let target = Elements { offset: self.target.offset + at, ..self.target };
         Asked { source, target, bytes }
     }
 
@@ -54,7 +62,7 @@ impl Asked {
     }
 
     /// Packs a part of the source to an address.
-    fn pack(&self, at: u64, bytes: u64, packed: u64) -> Move {
+    pub(super) fn pack(&self, at: u64, bytes: u64, packed: u64) -> Move {
         let Elements { memory, count, offset, .. } = self.source;
         Move {
             direction: Direction::Pack,
@@ -68,7 +76,7 @@ impl Asked {
     }
 
     /// Unpacks a part of the target from an address.
-    fn unpack(&self, at: u64, bytes: u64, packed: u64) -> Move {
+    pub(super) fn unpack(&self, at: u64, bytes: u64, packed: u64) -> Move {
         let Elements { memory, count, offset, .. } = self.target;
         Move {
             direction: Direction::Unpack,
@@ -79,6 +87,25 @@ impl Asked {
             bytes,
             multiprocessors: Multiprocessors::All,
         }
+    }
+}
+
+/// A copy with memory of one kind on each side.
+pub(super) struct PlacedCopy {
+    pub(super) asked: Asked,
+    pub(super) read: Place,
+    pub(super) written: Place,
+}
+
+type Parts = SmallVec<[PlacedCopy; 1]>;
+
+impl PlacedCopy {
+    /// As a device sees it.
+    fn on_device(&self) -> Asked {
+        let mut asked = self.asked;
+        asked.source.memory = self.read.on_device(asked.source.memory) as *const u8;
+        asked.target.memory = self.written.on_device(asked.target.memory) as *mut u8;
+        asked
     }
 }
 
@@ -157,42 +184,123 @@ impl Committed {
         destination: Elements<*mut u8>,
         bytes: u64,
     ) -> Result<u64, TransferError> {
+        // SAFETY: the caller's promise.
+        unsafe { self.copy_between(source, to, destination, bytes, Sides::UNKNOWN, true)?.wait() }
+    }
+
+    /// Starts a copy, and ends it if the caller waits for it anyway. The destination is the second side.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Committed::copy_raw`], until the request is done, and both sides lie where the caller said.
+    pub(super) unsafe fn copy_between(
+        &self,
+        source: Elements<*const u8>,
+        to: &Committed,
+        destination: Elements<*mut u8>,
+        bytes: u64,
+        sides: Sides,
+        wait: bool,
+    ) -> Result<Request, TransferError> {
         let bytes = self.length_of_copy(&source, to, &destination, bytes);
         if bytes == 0 {
-            return Ok(0);
+            return Ok(Request::done(0));
         }
-        let read = self.memory_of("source", source.memory.wrapping_add(source.origin))?;
-        let written = to.memory_of("destination", destination.memory.wrapping_add(destination.origin))?;
-        let asked = Asked::new(source, destination, bytes);
-        match Memory::movers(read, written) {
+        let parts = self.parts_of_copy(to, &Asked::new(source, destination, bytes), sides)?;
+        let wait = wait && parts.len() == 1;
+        // SAFETY: the caller's promise, for a part of the call.
+        let start = |part| unsafe { self.start_copy_part(to, part, wait) };
+        Request::start(bytes, parts.iter().map(start))
+    }
+
+    /// Starts a copy between memory of one kind on each side. Nothing is left under way if it is done.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Committed::copy_between`].
+    unsafe fn start_copy_part(
+        &self,
+        to: &Committed,
+        part: &PlacedCopy,
+        wait: bool,
+    ) -> Result<Option<Part>, TransferError> {
+        let PlacedCopy { asked, read, written } = part;
+        match Memory::movers(read.kind.into(), written.kind.into()) {
             (None, None) => {
                 // SAFETY: the caller's promise; both sides are the processor's to use.
-                return Ok(unsafe { self.copy_raw(source, to, destination, bytes) });
+                unsafe { self.copy_raw(asked.source, to, asked.target, asked.bytes) };
+                Ok(None)
             }
             (Some(one), Some(other)) if one == other => {
                 let gpu = self.engine().gpu(one)?;
                 // SAFETY: the caller's promise; the device reaches both sides.
-                unsafe { self.copy_on(&gpu, &gpu.shared.stream, to, &asked)? };
-                gpu.shared.stream.synchronize()?;
+                unsafe { self.copy_on(&gpu, &gpu.shared.stream, to, asked)? };
+                Part::enqueued(&gpu, wait)
             }
             (from, into) => {
                 let gpu = |ordinal: Option<u32>| ordinal.map(|ordinal| self.engine().gpu(ordinal)).transpose();
                 let (from, into) = (gpu(from)?, gpu(into)?);
-                if let (Some(from), Some(into)) = (&from, &into)
-                    && from.shared.reaches(into.device())
-                {
+                let peers = from.as_ref().zip(into.as_ref());
+                if let Some((from, into)) = peers.filter(|(from, into)| from.shared.reaches(into.device())) {
                     // SAFETY: the caller's promise; the device of the source reaches that of the destination.
-                    unsafe { self.copy_to_peer(from, into, to, &asked)? };
-                } else {
-                    // SAFETY: the caller's promise.
-                    unsafe { self.copy_through(from.as_ref(), into.as_ref(), to, &asked, false)? };
+                    return unsafe { self.copy_to_peer(from, into, to, asked, wait) };
                 }
+                // SAFETY: the caller's promise.
+                unsafe { self.copy_through(from.as_ref(), into.as_ref(), to, asked, false)? };
+                Ok(None)
+            }
+        }
+    }
+
+    /// Enqueues a copy on a CUDA stream, if its device reaches both sides. The destination is the second side.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Committed::copy_raw`], until the work is done, and both sides lie where the caller said.
+    pub(super) unsafe fn enqueue_copy(
+        &self,
+        stream: &Stream,
+        source: Elements<*const u8>,
+        to: &Committed,
+        destination: Elements<*mut u8>,
+        bytes: u64,
+        sides: Sides,
+    ) -> Result<u64, TransferError> {
+        let bytes = self.length_of_copy(&source, to, &destination, bytes);
+        if bytes > 0 {
+            let gpu = self.engine().gpu(stream.device().info().ordinal)?;
+            let parts = self.parts_of_copy(to, &Asked::new(source, destination, bytes), sides)?;
+            for PlacedCopy { read, written, .. } in &parts {
+                self.check_reach(&gpu, "source", read.kind)?;
+                self.check_reach(&gpu, "destination", written.kind)?;
+            }
+            for part in &parts {
+                // SAFETY: the caller's promise; the device reaches both sides.
+                unsafe { self.copy_on(&gpu, stream, to, &part.on_device())? };
             }
         }
         Ok(bytes)
     }
 
-    fn length_of_copy(
+    /// The parts of a copy with memory of one kind on each side: one, for most copies.
+    pub(super) fn parts_of_copy(&self, to: &Committed, asked: &Asked, sides: Sides) -> Result<Parts, TransferError> {
+        let Asked { source, target, bytes } = asked;
+        let read = self.fragments("source", source.memory, source.count, source.offset, *bytes, sides.memory)?;
+        let written = to.fragments("destination", target.memory, target.count, target.offset, *bytes, sides.packed)?;
+        let (mut parts, mut at) = (Parts::new(), 0);
+        let (mut reads, mut writes) = (read.iter().peekable(), written.iter().peekable());
+        while let (Some(from), Some(into)) = (reads.peek(), writes.peek()) {
+            let ends = [from.first + from.bytes - source.offset, into.first + into.bytes - target.offset];
+            let end = ends[0].min(ends[1]);
+            parts.push(PlacedCopy { asked: asked.part(at, end - at), read: from.place, written: into.place });
+            at = end;
+            reads.next_if(|_| ends[0] == end);
+            writes.next_if(|_| ends[1] == end);
+        }
+        Ok(parts)
+    }
+
+    pub(super) fn length_of_copy(
         &self,
         source: &Elements<*const u8>,
         to: &Committed,
@@ -210,12 +318,19 @@ impl Committed {
         unsafe { self.on_device(gpu).copy(stream, to.on_device(gpu), asked) }
     }
 
-    /// Copies to memory of another device, and waits.
+    /// Copies to memory of another device; short runs go through a buffer, which is waited for.
     ///
     /// # Safety
     ///
-    /// As for [`Committed::copy_any`]; the first device has the source and reaches the destination, on the second.
-    unsafe fn copy_to_peer(&self, from: &Gpu, into: &Gpu, to: &Committed, asked: &Asked) -> Result<(), CudaError> {
+    /// As for [`Committed::copy_between`]; the first device has the source and reaches the destination, on the second.
+    unsafe fn copy_to_peer(
+        &self,
+        from: &Gpu,
+        into: &Gpu,
+        to: &Committed,
+        asked: &Asked,
+        wait: bool,
+    ) -> Result<Option<Part>, TransferError> {
         // After what the other device was given, too.
         let event = into.shared.event()?;
         event.record(&into.shared.stream)?;
@@ -226,17 +341,18 @@ impl Committed {
         if run >= LONG_RUN || to.on_device(into).plan.is_contiguous() {
             // SAFETY: the caller's promise.
             unsafe { self.copy_on(from, &from.shared.stream, to, asked)? };
-            return from.shared.stream.synchronize();
+            return Part::enqueued(from, wait);
         }
         // SAFETY: the caller's promise.
-        unsafe { self.copy_through(Some(from), Some(into), to, asked, true) }
+        unsafe { self.copy_through(Some(from), Some(into), to, asked, true)? };
+        Ok(None)
     }
 
     /// Copies through packed bytes, chunk by chunk, and waits. The processor moves what no device is given for.
     ///
     /// # Safety
     ///
-    /// As for [`Committed::copy_any`]; each mover reaches its side and the buffers.
+    /// As for [`Committed::copy_between`]; each mover reaches its side and the buffers.
     unsafe fn copy_through(
         &self,
         from: Option<&Gpu>,

@@ -4,8 +4,8 @@ use crate::child::Stub::{Absent, Built};
 use crate::child::{calls, in_child, let_launches_return};
 use crate::{Buffers, builder, listed, rows};
 use dtc_compiler::operation::{Element, Operation, Reduction};
-use dtc_runtime::cuda::CudaError;
-use dtc_runtime::{AccumulateError, Committed, Elements, Engine, Policy, TransferError};
+use dtc_runtime::cuda::{CudaError, MemoryKind, PinnedBuffer};
+use dtc_runtime::{AccumulateError, Committed, Elements, Engine, Policy, Request, TransferError};
 use std::time::Duration;
 
 fn sum(element: Element) -> Reduction {
@@ -157,6 +157,75 @@ in_child! {
         };
         for (error, side) in errors.into_iter().zip(["source", "destination", "memory", "packed bytes"]) {
             assert_eq!(error, TransferError::Address { side, address: 0 });
+        }
+    }
+
+    fn calls_between_kinds_that_the_caller_knows(driver: Built(&["STUB_ANY_CODE"]), nvrtc: Absent) {
+        let engine = builder(Policy::Off).build();
+        let gpu = engine.gpu(0).unwrap();
+        let (listed, rows, bytes) = of(&engine);
+        let int = {
+            let mut types = dtc_compiler::datatype::TypeBuilder::new();
+            let int = types.named(dtc_compiler::datatype::Predefined::INT);
+            engine.commit(&types.finish(int))
+        };
+        let buffers = Buffers::new(&gpu);
+        let (memory, packed) = (buffers.memory.address() as *mut u8, buffers.packed.address() as *mut u8);
+        let mut host = vec![0u8; 1 << 14];
+        let pinned = PinnedBuffer::new(gpu.device(), 1 << 14).unwrap();
+        let source = Elements { memory: memory.cast_const(), origin: 0, count: 1, offset: 0 };
+        let target = Elements { memory: packed, origin: 0, count: 1, offset: 0 };
+        let on_device = Some(MemoryKind::Device(0));
+        let sum = sum(Element::I32);
+        // What the driver was asked, and what it was given to run.
+        let counted = |call: &dyn Fn() -> Request, under_way: bool| {
+            let before = (calls("cuPointerGetAttributes"), calls("cuLaunchKernel"));
+            let request = call();
+            assert_eq!(request.is_done(), !under_way);
+            request.wait().unwrap();
+            (calls("cuPointerGetAttributes") - before.0, calls("cuLaunchKernel") - before.1)
+        };
+        // SAFETY: all buffers are long enough, in all of these.
+        unsafe {
+            let between = |committed: &'static Committed, packed| committed.between(on_device, packed);
+            let [listed, rows, int]: [&'static Committed; 3] = [listed, rows, int].map(|each| &*Box::leak(Box::new(each)));
+            let add = |packed: *const u8, kind| {
+                counted(&|| between(rows, kind).start_accumulate(sum, packed, 400, memory, 1, 0).unwrap(), true)
+            };
+            assert_eq!(add(packed, on_device), (0, 1));
+            assert_eq!(add(packed, None), (1, 1));
+            // A device reads pinned memory itself.
+            assert_eq!(add(pinned.as_ptr(), Some(MemoryKind::Pinned)), (0, 1));
+            let copied = counted(&|| between(listed, on_device).start_copy(source, rows, target, bytes).unwrap(), true);
+            assert_eq!(copied, (0, 1));
+            // Elements with gaps go through a buffer, those without are packed already.
+            let ints = Elements { count: 100, ..target };
+            let combined = || between(listed, on_device).start_combine(sum, source, int, ints, 400).unwrap();
+            assert_eq!(counted(&combined, false), (0, 2));
+            let direct = || between(int, on_device).start_combine(sum, Elements { count: 100, ..source }, int, ints, 400);
+            assert_eq!(counted(&|| direct().unwrap(), true), (0, 1));
+            // On a stream the device has to reach both sides.
+            let (stream, unknown) = (&buffers.stream, rows.between(None, None));
+            assert_eq!(unknown.enqueue_accumulate(stream, sum, pinned.as_ptr(), 400, memory, 1, 0), Ok(400));
+            let far = host.as_mut_ptr();
+            let refused = [
+                ("packed bytes", unknown.enqueue_accumulate(stream, sum, far, 400, memory, 1, 0)),
+                ("memory", unknown.enqueue_accumulate(stream, sum, packed, 400, far, 1, 0)),
+                ("source", unknown.enqueue_copy(stream, Elements { memory: far.cast_const(), ..source }, rows, target, 8)),
+                ("destination", unknown.enqueue_copy(stream, source, rows, Elements { memory: far, ..target }, 8)),
+            ];
+            for (side, refused) in refused {
+                let error = TransferError::OutOfReach { side, kind: MemoryKind::Pageable, device: 0 };
+                assert_eq!(refused, Err(error));
+            }
+            // Elements of another type, and a source that is cut, are refused.
+            let floats = Reduction::new(Operation::Sum, Element::F32).unwrap();
+            let refused = |source, reduction| {
+                between(listed, on_device).start_combine(reduction, source, int, ints, 40).err().unwrap()
+            };
+            assert_eq!(refused(source, floats), AccumulateError::Elements(Element::F32).into());
+            let cut = AccumulateError::Multiple { field: "offset", element: Element::I32, found: 2 };
+            assert_eq!(refused(Elements { offset: 2, ..source }, sum), cut.into());
         }
     }
 

@@ -8,6 +8,7 @@
  *   STUB_PAGE_TABLES      devices follow the page tables of the host
  *   STUB_ANY_CODE         every text is a module with every kernel, and kernels do nothing
  */
+#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -48,7 +49,12 @@ static int initialised, capturing;
 static _Thread_local uintptr_t stack[16];
 static _Thread_local int depth, mode;
 
-#define ENTER count(__func__); if (!initialised) return NOT_INITIALIZED
+/* Any thread may call the driver: calls take turns. */
+static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+static int take_turn(void) { return pthread_mutex_lock(&turn); }
+static void end_turn(int *taken) { if (!*taken) pthread_mutex_unlock(&turn); }
+
+#define ENTER __attribute__((cleanup(end_turn))) int taken = take_turn(); count(__func__); if (!initialised) return NOT_INITIALIZED
 #define CONTEXT ENTER; if (!depth) return INVALID_CONTEXT
 /* What a capture in the global mode forbids, unless the thread has been relaxed. */
 #define UNSAFE CONTEXT; if (capturing && mode != 2) return CAPTURE_UNSUPPORTED

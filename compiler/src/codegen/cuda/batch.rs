@@ -6,8 +6,9 @@
 
 use super::tables::Tables;
 use super::{CodegenError, Program, header, kernel, library, render};
-use crate::plan::gpu::{Call, GpuPlan, Variant};
+use crate::plan::gpu::{Call, Family, GpuPlan, Variant};
 use minijinja::context;
+use std::fmt::Write;
 
 /// Threads of a block of a batch.
 pub const BATCH_THREADS: u32 = 256;
@@ -23,6 +24,9 @@ pub const BATCH_ENTRY: &str = "dtc_batch";
 
 /// The name of the generic kernel. Its kinds are packs, then unpacks.
 pub const GENERIC_BATCH_ENTRY: &str = "dtc_generic_batch";
+
+/// The shared memory of a kernel. A block belongs to one item, so all kinds use the same.
+pub(super) const POOL: &str = "pool";
 
 /// One item of a batch, as the kernels read it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -137,6 +141,15 @@ pub fn batch(asked: &[(&GpuPlan, Variant)]) -> Result<BatchProgram, CodegenError
     let mut source = header("A batch", &plans);
     source.push_str(&library(&variants));
     source.push_str(&items()?);
+    let tiles = chosen.iter().filter_map(|(plan, variant)| match variant.family {
+        Family::Tiles { shifted } => plan.tiles().map(|tiles| tiles.shared_bytes(shifted)),
+        _ => None,
+    });
+    if let Some(bytes) = tiles.max() {
+        let words = bytes.div_ceil(size_of::<u128>() as u32);
+        let _ =
+            write!(source, "\n// For the tiles of whichever kind a block has.\n__shared__ uint4 {POOL}[{words}];\n");
+    }
     let mut names = Vec::with_capacity(chosen.len());
     for (number, (plan, variant)) in chosen.iter().enumerate() {
         let name = format!("{}_{number}", variant.direction);

@@ -13,6 +13,10 @@ pub const COPY_ENTRY: &str = "dtc_copy";
 /// The name of the generic kernel.
 pub const GENERIC_COPY_ENTRY: &str = "dtc_generic_copy";
 
+/// The namespaces of the place functions of both sides.
+const SOURCE: &str = "source";
+const TARGET: &str = "target";
+
 /// What the generic kernel does.
 pub const GENERIC_COPY: CopyVariant = CopyVariant { family: CopyFamily::Bytes, wide: true };
 
@@ -53,19 +57,25 @@ pub fn copy(source: &GpuPlan, target: &GpuPlan, variant: &CopyVariant) -> Result
     let mut tables = Tables::default();
     let mut text = header("A copy", &[source, target]);
     text.push_str(dtc_templates::PRELUDE);
-    if variant.family == CopyFamily::Bytes {
-        text.push_str(dtc_templates::LOAD_BYTES);
-        text.push_str(dtc_templates::STORE_BYTES);
-    }
+    text.push_str(match variant.family {
+        CopyFamily::Words { .. } => "",
+        CopyFamily::Rows { .. } | CopyFamily::Bytes => dtc_templates::LOAD_BYTES,
+    });
+    text.push_str(match variant.family {
+        CopyFamily::Words { .. } => "",
+        CopyFamily::Rows { .. } => dtc_templates::STORE_PART,
+        CopyFamily::Bytes => dtc_templates::STORE_BYTES,
+    });
     text.push_str(dtc_templates::COPY_TARGET);
     let index = if variant.wide { "u64" } else { "u32" };
     let _ = write!(text, "\ntypedef {index} index;\n\n");
-    for (name, plan) in [("source", source), ("target", target)] {
+    for (name, plan) in [(SOURCE, source), (TARGET, target)] {
         tables.next_type();
         let mut places = Places::new(plan, &mut tables);
         match variant.family {
             CopyFamily::Words { word, .. } => places.elements(word.into(), false),
-            CopyFamily::Bytes => places.elements(1, true),
+            CopyFamily::Rows { row, .. } if name == TARGET => places.elements(row, false),
+            CopyFamily::Rows { .. } | CopyFamily::Bytes => places.elements(1, true),
         }
         let _ = write!(text, "namespace {name} {{\n\n{}}}\n\n", places.into_text());
     }
@@ -76,7 +86,7 @@ pub fn copy(source: &GpuPlan, target: &GpuPlan, variant: &CopyVariant) -> Result
 /// The generic kernel, behind the interpreter.
 pub(super) fn generic() -> Result<String, CodegenError> {
     let mut text = format!("{}\n", dtc_templates::COPY_TARGET);
-    for (name, program, tables) in [("source", "source_program", "tables"), ("target", "program", "call.tables")] {
+    for (name, program, tables) in [(SOURCE, "source_program", "tables"), (TARGET, "program", "call.tables")] {
         let _ = write!(
             text,
             "namespace {name} {{\n\nstatic __device__ __forceinline__ i64 place(const Target &call, const u8 *tables, \
@@ -96,6 +106,7 @@ fn kernel(namespace: &str, entry: &str, variant: &CopyVariant, context: &str) ->
             let unroll = shape.unroll;
             render("copy_words", &context! { word, word_type => word_type(word), threads, unroll, cut })?
         }
+        CopyFamily::Rows { row, slots } => render("copy_rows", &context! { threads, row, slots })?,
         CopyFamily::Bytes => render("copy_bytes", &context! { threads, context })?,
     };
     let kernel = render("entry", &context! { entry, threads, shared => false, capped => false, call => "Target" })?;

@@ -128,6 +128,9 @@ fn library(variants: &[Variant]) -> String {
     if variants.iter().any(stores_bytes) {
         text.push_str(dtc_templates::STORE_BYTES);
     }
+    if variants.iter().any(|variant| matches!(variant.family, Family::Rows { .. })) {
+        text.push_str(dtc_templates::STORE_PART);
+    }
     let cut = variants.iter().filter_map(|variant| match variant.family {
         Family::Accumulate(chosen) => Some(chosen.cut),
         _ => None,
@@ -207,6 +210,7 @@ fn kernel(
                 tile_rows, tile_columns => tiles.tile_columns, shifted, steps => words.div_ceil(threads),
                 load_steps, loads => load_steps.min(ASTRIDE_LOADS),
                 line_rows => tiles.line_rows(variant.direction, shifted), line_columns => tiles.line_columns(),
+                pool => if entry.is_none() { batch::POOL } else { "" },
             };
             (tiles.word, values)
         }

@@ -189,6 +189,14 @@ impl GpuPlan {
         self.row
     }
 
+    /// Bytes of a row, if all runs have one length that pays, and how many aligned words of memory a row may touch. Nothing for a
+    /// call with less than a row, since a grid has the words of whole ones.
+    fn slots(&self, memory: u64, bytes: u64) -> Option<(u64, u64)> {
+        let row = self.row.filter(|row| (SLOT..LONGEST_ROW).contains(row) && *row <= bytes)?;
+        let before = SLOT - u64::from(self.grain.starts.min(grain::alignment(memory))).min(SLOT);
+        Some((row, (before + row).div_ceil(SLOT)))
+    }
+
     /// The tiles of a transposing layout.
     pub fn tiles(&self) -> Option<&Tiles> {
         self.tiles.as_ref()
@@ -303,19 +311,24 @@ impl GpuPlan {
             Direction::Pack if word >= 4 => Family::Shifted { word: preferred.min(WIDEST_SHIFT) },
             Direction::Pack => Family::Gather,
             Direction::Unpack if word >= 4 => Family::Shifted { word: preferred },
-            Direction::Unpack => match self.row {
-                // A grid has the words of whole rows, even where the call has a part of one.
-                Some(row) if (SLOT..LONGEST_ROW).contains(&row) && row <= call.bytes => {
-                    let before = SLOT - u64::from(self.grain.starts.min(aligned)).min(SLOT);
-                    Family::Rows { slots: (before + row).div_ceil(SLOT) }
-                }
-                _ => Family::Scatter,
-            },
+            Direction::Unpack => {
+                self.slots(call.memory, call.bytes).map_or(Family::Scatter, |(_, slots)| Family::Rows { slots })
+            }
         }
     }
 }
 
 impl Variant {
+    /// The same kernel for a grid that may have fewer blocks than the work. Its blocks move more at a time: a few of them
+    /// have to keep the memory, or the link to the host, as busy as many would.
+    pub fn capped(self) -> Variant {
+        let family = match self.family {
+            Family::Words { word, cut, .. } => Family::Words { word, shape: cost::capped_shape(word), cut },
+            family => family,
+        };
+        Variant { family, capped: true, ..self }
+    }
+
     /// Words that a thread moves.
     pub(crate) fn unroll(&self) -> u32 {
         match self.family {

@@ -51,6 +51,12 @@ impl Tiles {
         if shifted && tall { 2 * self.tile_rows } else { self.tile_rows }
     }
 
+    /// Bytes of shared memory that a tile takes: a column has a word more than it holds, so that neighbours of a row lie in
+    /// different banks.
+    pub(crate) fn shared_bytes(&self, shifted: bool) -> u32 {
+        self.tile_columns * (self.rows_of_tile(shifted) + 1) * self.word
+    }
+
     /// Rows of a line of the packed bytes, or of the part of one at which the tiles of a pack can begin: 1 where tiles
     /// begin with the columns, because those are short or begin at different places of a line. An unpack has nothing
     /// to gain: lines that two tiles read are in the cache.

@@ -40,6 +40,13 @@ pub enum CopyFamily {
         /// Whether the call may begin or end inside a word.
         cut: bool,
     },
+    /// Words of the target's memory that its rows of one length fill, put together from runs at any alignment.
+    Rows {
+        /// Bytes of a row.
+        row: u64,
+        /// Words of memory that a row may touch, which depends on the alignment of element 0.
+        slots: u64,
+    },
     /// Words of the target put together from runs at any alignment.
     Bytes,
 }
@@ -74,7 +81,9 @@ impl CopyVariant {
             let cut = !(call.source_first | call.bytes).is_multiple_of(preferred.into());
             CopyFamily::Words { word: preferred, shape: cost::shape(Direction::Unpack, preferred, &written), cut }
         } else {
-            CopyFamily::Bytes
+            target
+                .slots(call.target, call.bytes)
+                .map_or(CopyFamily::Bytes, |(row, slots)| CopyFamily::Rows { row, slots })
         };
         let end = call.source_first.max(call.target_first).saturating_add(call.bytes);
         let units = if let CopyFamily::Words { word, .. } = family { end / u64::from(word) } else { end };
@@ -85,17 +94,20 @@ impl CopyVariant {
     pub fn threads(&self) -> u32 {
         match self.family {
             CopyFamily::Words { shape, .. } => shape.threads,
+            CopyFamily::Rows { .. } => 2 * LINE as u32,
             CopyFamily::Bytes => LINE as u32,
         }
     }
 
     /// How many blocks the kernel is launched with for so many bytes, or `None` when no grid is that large.
     pub fn blocks(&self, bytes: u64) -> Option<u32> {
-        let each = match self.family {
-            CopyFamily::Words { word, shape, .. } => u64::from(word * shape.unroll),
-            CopyFamily::Bytes => 2 * SLOT,
+        let threads = match self.family {
+            CopyFamily::Words { word, shape, .. } => bytes.div_ceil(u64::from(word * shape.unroll)),
+            // The call may begin and end inside of rows.
+            CopyFamily::Rows { row, slots } => (bytes.div_ceil(row) + 1).checked_mul(slots)?,
+            CopyFamily::Bytes => bytes.div_ceil(2 * SLOT),
         };
-        let blocks = bytes.div_ceil(each * u64::from(self.threads()));
+        let blocks = threads.div_ceil(self.threads().into());
         u32::try_from(blocks).ok().filter(|&blocks| blocks < 1 << 31)
     }
 }
@@ -115,6 +127,12 @@ impl fmt::Display for CopyVariant {
             CopyFamily::Words { word, shape, cut } => {
                 let cut = if cut { ", for cut calls" } else { "" };
                 write!(f, "words of {word} bytes, {} a thread, {} threads a block{cut}", shape.unroll, shape.threads)?;
+            }
+            CopyFamily::Rows { row, slots } => {
+                write!(
+                    f,
+                    "{slots} words of the target for each row of {row} bytes, put together from runs at any alignment"
+                )?;
             }
             CopyFamily::Bytes => f.write_str("words of the target put together from runs at any alignment")?,
         }

@@ -1,10 +1,13 @@
 //! Calls between kinds of memory that the caller knows, or asks about.
 
+use super::super::accumulate::Accumulation;
 use super::super::copies::Multiprocessors;
 use super::super::request::{Request, TransferError};
 use super::{Asked, Sides};
 use crate::committed::Committed;
+use crate::copy::Elements;
 use crate::cuda::{MemoryKind, Stream};
+use dtc_compiler::operation::Reduction;
 use dtc_compiler::plan::Direction;
 
 /// A committed type, and where the two sides of its calls lie. Made by [`Committed::between`].
@@ -50,7 +53,7 @@ impl Committed {
 }
 
 impl Between<'_> {
-    /// The same calls with no more of the device's multiprocessors than that.
+    /// The same calls with no more of the device's multiprocessors than that; packs and unpacks keep to it.
     ///
     /// See [`Multiprocessors`] for an example.
     pub fn on(self, multiprocessors: Multiprocessors) -> Self {
@@ -223,5 +226,226 @@ impl Between<'_> {
         let asked = self.asked(Direction::Unpack, destination, packed, count, offset, length);
         // SAFETY: the caller's promise.
         unsafe { self.committed.enqueue_transfer(stream, &asked, self.sides) }
+    }
+
+    /// Unpacks with an operation, and returns when the results are there: [`Committed::accumulate_any`]. It uses all
+    /// multiprocessors that are free.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Committed::accumulate_any`].
+    ///
+    /// # Safety
+    ///
+    /// As for [`Committed::accumulate_raw`], and both sides lie where the caller said.
+    ///
+    /// See [`Between::start_accumulate`] for an example.
+    pub unsafe fn accumulate(
+        &self,
+        reduction: Reduction,
+        packed: *const u8,
+        length: u64,
+        destination: *mut u8,
+        count: u64,
+        offset: u64,
+    ) -> Result<u64, TransferError> {
+        let asked = Accumulation { reduction, packed, length, memory: destination, count, offset };
+        // SAFETY: the caller's promise.
+        unsafe { self.committed.accumulate_between(&asked, self.sides, true)?.wait() }
+    }
+
+    /// Starts an unpack with an operation. Where a device has the elements and reaches the packed bytes, it goes on by itself;
+    /// everything else is done when the call returns.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Committed::accumulate_any`].
+    ///
+    /// # Safety
+    ///
+    /// As for [`Between::accumulate`], until the request is done.
+    ///
+    /// ```
+    /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+    /// use dtc_compiler::operation::{Element, Operation, Reduction};
+    /// use dtc_runtime::cuda::MemoryKind;
+    /// let mut types = TypeBuilder::new();
+    /// let int = types.named(Predefined::INT);
+    /// let int = dtc_runtime::Engine::new().commit(&types.finish(int));
+    /// let on_host = int.between(Some(MemoryKind::Pageable), Some(MemoryKind::Pageable));
+    /// let sum = Reduction::new(Operation::Sum, Element::I32)?;
+    /// let (packed, mut memory) = (7i32.to_ne_bytes(), 3i32);
+    /// // SAFETY: both sides are as long as the type, and live until the request is done.
+    /// let request = unsafe { on_host.start_accumulate(sum, packed.as_ptr(), 4, (&raw mut memory).cast(), 1, 0)? };
+    /// assert_eq!((request.wait()?, memory), (4, 10));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub unsafe fn start_accumulate(
+        &self,
+        reduction: Reduction,
+        packed: *const u8,
+        length: u64,
+        destination: *mut u8,
+        count: u64,
+        offset: u64,
+    ) -> Result<Request, TransferError> {
+        let asked = Accumulation { reduction, packed, length, memory: destination, count, offset };
+        // SAFETY: the caller's promise.
+        unsafe { self.committed.accumulate_between(&asked, self.sides, false) }
+    }
+
+    /// Enqueues an unpack with an operation on a CUDA stream: [`Committed::accumulate_enqueue`], but either side may lie in any
+    /// memory that the device of the stream reaches, which is checked. May be captured into a graph.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Committed::accumulate_enqueue`] and [`Between::enqueue_pack`].
+    ///
+    /// # Safety
+    ///
+    /// As for [`Between::accumulate`], until the work is done.
+    ///
+    /// See [`Between::enqueue_pack`] and [`Committed::accumulate_enqueue`] for examples.
+    #[expect(clippy::too_many_arguments, reason = "the arguments of an unpack, the stream and the reduction")]
+    pub unsafe fn enqueue_accumulate(
+        &self,
+        stream: &Stream,
+        reduction: Reduction,
+        packed: *const u8,
+        length: u64,
+        destination: *mut u8,
+        count: u64,
+        offset: u64,
+    ) -> Result<u64, TransferError> {
+        let asked = Accumulation { reduction, packed, length, memory: destination, count, offset };
+        // SAFETY: the caller's promise.
+        unsafe { self.committed.enqueue_accumulate(stream, &asked, self.sides) }
+    }
+
+    /// Copies to elements of another type, and returns when the bytes are there: [`Committed::copy_any`]. The memory of the
+    /// destination is what the caller said of the packed bytes. It uses all multiprocessors that are free.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Committed::copy_any`].
+    ///
+    /// # Safety
+    ///
+    /// As for [`Committed::copy_raw`], and both sides lie where the caller said.
+    ///
+    /// See [`Between::start_copy`] for an example.
+    pub unsafe fn copy(
+        &self,
+        source: Elements<*const u8>,
+        to: &Committed,
+        destination: Elements<*mut u8>,
+        bytes: u64,
+    ) -> Result<u64, TransferError> {
+        // SAFETY: the caller's promise.
+        unsafe { self.committed.copy_between(source, to, destination, bytes, self.sides, true)?.wait() }
+    }
+
+    /// Starts a copy to elements of another type. Where one device reaches both sides, it goes on by itself; everything else is
+    /// done when the call returns.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Committed::copy_any`].
+    ///
+    /// # Safety
+    ///
+    /// As for [`Between::copy`], until the request is done.
+    ///
+    /// ```
+    /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+    /// use dtc_runtime::{Elements, cuda::MemoryKind};
+    /// let mut types = TypeBuilder::new();
+    /// let int = types.named(Predefined::INT);
+    /// let int = dtc_runtime::Engine::new().commit(&types.finish(int));
+    /// let on_host = int.between(Some(MemoryKind::Pageable), Some(MemoryKind::Pageable));
+    /// let (one, mut other) = (7i32, 0i32);
+    /// let source = Elements { memory: (&raw const one).cast::<u8>(), origin: 0, count: 1, offset: 0 };
+    /// let destination = Elements { memory: (&raw mut other).cast::<u8>(), origin: 0, count: 1, offset: 0 };
+    /// // SAFETY: both sides are as long as the type, and live until the request is done.
+    /// let request = unsafe { on_host.start_copy(source, &int, destination, 4)? };
+    /// assert_eq!((request.wait()?, other), (4, 7));
+    /// # Ok::<(), dtc_runtime::TransferError>(())
+    /// ```
+    pub unsafe fn start_copy(
+        &self,
+        source: Elements<*const u8>,
+        to: &Committed,
+        destination: Elements<*mut u8>,
+        bytes: u64,
+    ) -> Result<Request, TransferError> {
+        // SAFETY: the caller's promise.
+        unsafe { self.committed.copy_between(source, to, destination, bytes, self.sides, false) }
+    }
+
+    /// Enqueues a copy to elements of another type on a CUDA stream: [`Committed::copy_enqueue`], but either side may lie in any
+    /// memory that the device of the stream reaches, which is checked. May be captured into a graph.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Between::enqueue_pack`].
+    ///
+    /// # Safety
+    ///
+    /// As for [`Between::copy`], until the work is done.
+    ///
+    /// See [`Between::enqueue_pack`] and [`Committed::copy_enqueue`] for examples.
+    pub unsafe fn enqueue_copy(
+        &self,
+        stream: &Stream,
+        source: Elements<*const u8>,
+        to: &Committed,
+        destination: Elements<*mut u8>,
+        bytes: u64,
+    ) -> Result<u64, TransferError> {
+        // SAFETY: the caller's promise.
+        unsafe { self.committed.enqueue_copy(stream, source, to, destination, bytes, self.sides) }
+    }
+
+    /// Starts a copy to elements of another type with an operation: each basic element of the destination becomes itself OP
+    /// the one of the source. The memory of the destination is what the caller said of the packed bytes. Where the source is
+    /// contiguous this is [`Between::start_accumulate`]; otherwise it goes through a buffer, chunk by chunk, beside whoever has
+    /// the destination, and is done when the call returns.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Committed::accumulate_any`].
+    ///
+    /// # Safety
+    ///
+    /// As for [`Between::copy`], until the request is done, with a destination that is readable, too.
+    ///
+    /// ```
+    /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+    /// use dtc_compiler::operation::{Element, Operation, Reduction};
+    /// use dtc_runtime::Elements;
+    /// let (engine, mut types) = (dtc_runtime::Engine::new(), TypeBuilder::new());
+    /// let int = types.named(Predefined::INT);
+    /// let column = types.vector(2, 1, 2, int)?;
+    /// let (int, column) = (engine.commit(&types.clone().finish(int)), engine.commit(&types.finish(column)));
+    /// let (matrix, mut sums) = ([1i32, 2, 3], [10i32, 20]);
+    /// let source = Elements { memory: matrix.as_ptr().cast::<u8>(), origin: 0, count: 1, offset: 0 };
+    /// let destination = Elements { memory: sums.as_mut_ptr().cast::<u8>(), origin: 0, count: 2, offset: 0 };
+    /// let sum = Reduction::new(Operation::Sum, Element::I32)?;
+    /// // SAFETY: both sides are as long as their types, and live until the request is done.
+    /// let request = unsafe { column.between(None, None).start_combine(sum, source, &int, destination, 8)? };
+    /// assert_eq!((request.wait()?, sums), (8, [11, 23]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub unsafe fn start_combine(
+        &self,
+        reduction: Reduction,
+        source: Elements<*const u8>,
+        to: &Committed,
+        destination: Elements<*mut u8>,
+        bytes: u64,
+    ) -> Result<Request, TransferError> {
+        let sides = self.sides;
+        // SAFETY: the caller's promise.
+        unsafe { self.committed.combine_between(reduction, source, to, destination, bytes, sides) }
     }
 }

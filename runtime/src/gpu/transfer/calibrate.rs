@@ -129,7 +129,7 @@ impl Bench<'_> {
         let (device_memory, device_packed) = (self.device_memory.address(), self.device_packed.address());
         let (memory, memory_kind, packed, packed_kind) = match path {
             Path::OneShot | Path::Staged => (device_memory, device, self.pinned_packed.address(), pinned),
-            Path::Ring => (device_memory, device, self.pageable, MemoryKind::Pageable),
+            Path::Ring | Path::StagedPageable => (device_memory, device, self.pageable, MemoryKind::Pageable),
             Path::Mapped | Path::HostPacked => (self.pinned_memory.address(), pinned, device_packed, device),
         };
         let asked = Asked {
@@ -155,7 +155,7 @@ impl Bench<'_> {
                 path.way() == Way::Kernel,
             )?
         };
-        Ok(Request::new(bytes, part.into_iter().collect()))
+        Request::start(bytes, std::iter::once(Ok(part)))
     }
 
     /// Gigabytes per second of the driver's copies: to pinned and to pageable memory, and from both.

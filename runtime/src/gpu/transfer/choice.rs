@@ -50,6 +50,7 @@ impl fmt::Display for Way {
 ///     packed: MemoryKind::Pageable,
 ///     peers: false,
 ///     shares_page_tables: false,
+///     waits: false,
 ///     run_bytes: 8,
 ///     bytes: 1 << 20,
 /// };
@@ -68,6 +69,8 @@ pub struct TransferCase {
     pub peers: bool,
     /// Whether the device follows the page tables of the host, so that its kernels reach pageable memory at full speed.
     pub shares_page_tables: bool,
+    /// Whether the caller waits for the bytes: copies of the driver from and to pageable memory hold the caller up.
+    pub waits: bool,
     /// The mean length of the runs of the layout, in bytes.
     pub run_bytes: u64,
     /// Packed bytes to move.
@@ -102,10 +105,15 @@ impl TransferCase {
             (Device(one), Pageable) | (Pageable, Device(one)) if self.shares_page_tables => {
                 on(one, Way::Kernel, "the device follows the page tables of the host")
             }
-            (Device(one), Pinned) => self.faster(model, one, Path::OneShot, Path::Staged),
-            (Device(one), Pageable) => on(one, Way::Ring, "the device does not reach pageable memory"),
-            (Pinned, Device(one)) => self.faster(model, one, Path::Mapped, Path::HostPacked),
-            (Pageable, Device(one)) => on(one, Way::HostPacked, "the device does not reach pageable memory"),
+            (Device(one), Pinned) => self.faster(model, one, [(Path::OneShot, REACHED), (Path::Staged, UNREACHED)]),
+            (Device(one), Pageable) if self.waits => {
+                let copied = "the device does not reach pageable memory, and the model expects the driver's copies to be faster \
+                              than the processor's";
+                self.faster(model, one, [(Path::Ring, PAGEABLE), (Path::StagedPageable, copied)])
+            }
+            (Device(one), Pageable) => on(one, Way::Ring, PAGEABLE),
+            (Pinned, Device(one)) => self.faster(model, one, [(Path::Mapped, REACHED), (Path::HostPacked, UNREACHED)]),
+            (Pageable, Device(one)) => on(one, Way::HostPacked, PAGEABLE),
             (Pageable | Pinned | Managed, Pageable | Pinned | Managed) => {
                 Choice { way: Way::Processor, device: None, reason: "both sides are the processor's to use" }
             }
@@ -113,16 +121,16 @@ impl TransferCase {
     }
 
     /// The path for which the model expects the shorter time.
-    fn faster(&self, model: &TransferModel, device: u32, kernel: Path, other: Path) -> Choice {
-        let time = |path| model.microseconds(path, self.direction, self.run_bytes, self.bytes);
-        let (path, reason) = if time(kernel) <= time(other) {
-            (kernel, "the device reaches pinned memory, and the model expects that to be fastest")
-        } else {
-            (other, "the model expects it to be faster than a kernel that reaches over the link")
-        };
+    fn faster(&self, model: &TransferModel, device: u32, paths: [(Path, &'static str); 2]) -> Choice {
+        let [one, other] = paths.map(|(path, _)| model.microseconds(path, self.direction, self.run_bytes, self.bytes));
+        let (path, reason) = paths[usize::from(one > other)];
         Choice { way: path.way(), device: Some(device), reason }
     }
 }
+
+const REACHED: &str = "the device reaches pinned memory, and the model expects that to be fastest";
+const UNREACHED: &str = "the model expects it to be faster than a kernel that reaches over the link";
+const PAGEABLE: &str = "the device does not reach pageable memory";
 
 #[cfg(test)]
 mod tests {
@@ -130,7 +138,8 @@ mod tests {
     use MemoryKind::{Device, Managed, Pageable, Pinned};
 
     fn choose(direction: Direction, memory: MemoryKind, packed: MemoryKind, run_bytes: u64, bytes: u64) -> Choice {
-        let case = TransferCase { direction, memory, packed, peers: true, shares_page_tables: false, run_bytes, bytes };
+        let (peers, shares_page_tables, waits) = (true, false, false);
+        let case = TransferCase { direction, memory, packed, peers, shares_page_tables, waits, run_bytes, bytes };
         case.choose(&TransferModel::default())
     }
 
@@ -169,6 +178,7 @@ mod tests {
             packed: Device(1),
             peers: false,
             shares_page_tables: true,
+            waits: false,
             run_bytes: 64,
             bytes: 1 << 20,
         };
@@ -182,8 +192,15 @@ mod tests {
     fn the_model_decides_where_two_ways_are_open() {
         let one_shot = TransferModel::default();
         let mut lines = [[*one_shot.line(Path::OneShot, Direction::Pack); 2]; Path::ALL.len()];
-        for (path, rate) in [(Path::OneShot, 10.0), (Path::Staged, 20.0), (Path::Mapped, 1.0), (Path::HostPacked, 2.0)]
-        {
+        let rates = [
+            (Path::OneShot, 10.0),
+            (Path::Staged, 20.0),
+            (Path::Mapped, 1.0),
+            (Path::HostPacked, 2.0),
+            (Path::Ring, 3.0),
+            (Path::StagedPageable, 4.0),
+        ];
+        for (path, rate) in rates {
             lines[path as usize].iter_mut().for_each(|line| {
                 line.rates = [rate; 8];
                 line.latency_us = rate;
@@ -197,9 +214,14 @@ mod tests {
                 packed: Pinned,
                 peers: false,
                 shares_page_tables: false,
+                waits: true,
                 run_bytes: 8,
                 bytes: 1 << 20,
             };
+            let pageable = TransferCase { packed: Pageable, ..case };
+            assert_eq!(pageable.choose(&model).way, Way::Staged);
+            assert_eq!(TransferCase { bytes: 64, ..pageable }.choose(&model).way, Way::Ring);
+            assert_eq!(TransferCase { waits: false, ..pageable }.choose(&model).way, Way::Ring);
             let reversed = TransferCase { memory: Pinned, packed: Device(0), ..case };
             assert_eq!(case.choose(&model).way, Way::Staged);
             assert_eq!(reversed.choose(&model).way, Way::HostPacked);

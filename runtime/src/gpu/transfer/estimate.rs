@@ -82,6 +82,7 @@ impl Between<'_> {
             packed,
             peers: other.is_some_and(|other| gpu.shared.reaches(other.device())),
             shares_page_tables: gpu.device().info().shares_page_tables,
+            waits: true,
             run_bytes,
             bytes,
         };
@@ -91,6 +92,7 @@ impl Between<'_> {
             (Way::Kernel, _, Pinned | Pageable) => by(Path::OneShot),
             (Way::Kernel, Pinned | Pageable, _) => by(Path::Mapped),
             (Way::Kernel, ..) => KERNEL + bytes as f64 / rate_on_device(run_bytes),
+            (Way::Staged, _, Pageable) => by(Path::StagedPageable),
             (Way::Staged, ..) => by(Path::Staged),
             (Way::Ring, ..) => by(Path::Ring),
             (Way::HostPacked, ..) => by(Path::HostPacked),

@@ -6,6 +6,7 @@ use super::place::{self, Place};
 use crate::cuda::pointer::{self, PointerInfo};
 use dtc_compiler::layout::Layout;
 use dtc_compiler::layout::positions::Positions;
+use smallvec::{SmallVec, smallvec};
 
 /// Allocations side by side that are looked at before runs are.
 const NEIGHBOURS: usize = 16;
@@ -15,12 +16,15 @@ const PAGE: u64 = 4096;
 
 /// Packed bytes whose elements lie in memory of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Fragment {
+pub(in crate::gpu) struct Fragment {
     /// The first packed byte.
-    pub(super) first: u64,
-    pub(super) bytes: u64,
-    pub(super) place: Place,
+    pub(in crate::gpu) first: u64,
+    pub(in crate::gpu) bytes: u64,
+    pub(in crate::gpu) place: Place,
 }
+
+/// The fragments of a call, in packed order: one, for most calls.
+pub(in crate::gpu) type Fragments = SmallVec<[Fragment; 1]>;
 
 /// A range of addresses, and what lies there.
 #[derive(Clone, Copy)]
@@ -68,12 +72,6 @@ impl Known {
     }
 }
 
-/// Where the bytes of the elements of a call lie: mostly in one place.
-pub(super) enum Parts {
-    One(Place),
-    Several(Vec<Fragment>),
-}
-
 /// What the fragments of a call are found by.
 pub(super) struct Search<'a> {
     pub(super) layout: &'a Layout,
@@ -90,7 +88,7 @@ pub(super) struct Search<'a> {
 
 impl Search<'_> {
     /// Asks about the first byte. As long as its allocation holds everything, that is all.
-    pub(super) fn parts(&self) -> Result<Parts, TransferError> {
+    pub(super) fn fragments(&self) -> Result<Fragments, TransferError> {
         let (place, info) = place::ask(self.first_byte)?;
         let base = self.base.addr() as i128;
         let (low, high) = (base + self.span.0, base + self.span.1);
@@ -98,19 +96,15 @@ impl Search<'_> {
         // Elements at a base are one object of the program, and what CUDA does not know has no bounds to ask for.
         let unbounded = info.range_bytes == 0 && !(place::is_nowhere(self.base) && pointer::is_in_use());
         if unbounded || known.holds(low, high) || known.grown(low, high)?.holds(low, high) {
-            return Ok(Parts::One(place));
+            return Ok(smallvec![Fragment { first: self.first, bytes: self.bytes, place }]);
         }
-        let fragments = self.walk(known)?;
-        Ok(match fragments.as_slice() {
-            [one] => Parts::One(one.place),
-            _ => Parts::Several(fragments),
-        })
+        self.walk(known)
     }
 
     /// Goes along the runs, and asks wherever one leaves what is known.
-    fn walk(&self, first: Known) -> Result<Vec<Fragment>, TransferError> {
+    fn walk(&self, first: Known) -> Result<Fragments, TransferError> {
         let positions = Positions::new(self.layout);
-        let mut fragments: Vec<Fragment> = Vec::new();
+        let mut fragments = Fragments::new();
         // Runs often go back and forth between a few allocations.
         let mut known = vec![first];
         let (mut at, end) = (self.first, self.first + self.bytes);

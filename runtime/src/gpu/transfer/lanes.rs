@@ -1,11 +1,10 @@
 //! Buffers that transfers go through, with their streams and events. They are kept from one transfer to the next, so that
-//! only the first allocates, and freed with the GPU's engine.
+//! only the first allocates, and freed with the GPU's engine: freeing waits for kernels and holds launches back meanwhile.
 
 use super::super::Shared;
 use crate::cuda::{CudaError, Device, DeviceBuffer, Event, PinnedBuffer, Stream};
-use crate::worker::Job;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Buffers of a lane: one is filled while another is emptied, and the third absorbs what varies.
 pub(super) const SLOTS: usize = 3;
@@ -16,8 +15,8 @@ pub(super) const RING_CHUNK: u64 = 1 << 20;
 /// Packed bytes of a buffer on a device: large enough for launches not to count.
 pub(super) const STAGE_CHUNK: u64 = 4 << 20;
 
-/// Lanes of each sort that are kept. More exist only while more threads wait at a time.
-const KEPT: usize = 8;
+/// Lanes of a sort that requests make. There are more where more threads wait for transfers at a time.
+const FOR_REQUESTS: usize = 8;
 
 /// Pinned buffers for a transfer in which the processor takes part.
 pub(crate) struct Ring {
@@ -30,10 +29,11 @@ pub(crate) struct Ring {
 }
 
 impl Ring {
-    fn new(device: &Device) -> Result<Ring, CudaError> {
+    fn new(gpu: &Shared) -> Result<Ring, CudaError> {
+        let device = &gpu.device;
         Ok(Ring {
             stream: Stream::new(device)?,
-            buffer: PinnedBuffer::new(device, SLOTS * RING_CHUNK as usize)?,
+            buffer: gpu.staging(SLOTS * RING_CHUNK as usize)?,
             events: events(device)?,
             begun: Event::new(device)?,
         })
@@ -99,25 +99,19 @@ impl<T> Lanes<T> {
     }
 
     /// An idle lane, or a new one.
-    fn take(&self, make: impl FnOnce() -> Result<T, CudaError>) -> Result<T, CudaError> {
+    pub(super) fn take(&self, make: impl FnOnce() -> Result<T, CudaError>) -> Result<T, CudaError> {
         let idle = self.idle().pop();
         idle.map_or_else(|| make().inspect(|_| _ = self.alive.fetch_add(1, Ordering::Relaxed)), Ok)
     }
 
-    /// Whether there is an idle lane, or one more would be kept.
+    /// Whether there is an idle lane, or one more should be made for a request.
     fn has_room(&self) -> bool {
-        !self.idle().is_empty() || self.alive.load(Ordering::Relaxed) < KEPT
+        !self.idle().is_empty() || self.alive.load(Ordering::Relaxed) < FOR_REQUESTS
     }
 
-    /// Puts a lane back; returns it if enough are kept.
-    fn keep(&self, lane: T) -> Option<T> {
-        let mut idle = self.idle();
-        if idle.len() < KEPT {
-            idle.push(lane);
-            return None;
-        }
-        self.alive.fetch_sub(1, Ordering::Relaxed);
-        Some(lane)
+    /// Puts a lane back.
+    pub(super) fn keep(&self, lane: T) {
+        self.idle().push(lane);
     }
 }
 
@@ -128,28 +122,18 @@ impl Shared {
     }
 
     pub(super) fn ring(&self) -> Result<Ring, CudaError> {
-        self.rings.take(|| Ring::new(&self.device))
+        self.rings.take(|| Ring::new(self))
     }
 
-    pub(super) fn keep_ring(self: &Arc<Shared>, ring: Ring) {
-        if let Some(ring) = self.rings.keep(ring) {
-            self.dismiss(ring);
-        }
+    pub(super) fn keep_ring(&self, ring: Ring) {
+        self.rings.keep(ring);
     }
 
     pub(super) fn stage(&self) -> Result<Stage, CudaError> {
         self.stages.take(|| Stage::new(&self.device))
     }
 
-    pub(super) fn keep_stage(self: &Arc<Shared>, stage: Stage) {
-        if let Some(stage) = self.stages.keep(stage) {
-            self.dismiss(stage);
-        }
-    }
-
-    /// Leaves freeing to the background, since it waits for whatever runs on the device.
-    fn dismiss(self: &Arc<Shared>, lane: impl Send + 'static) {
-        self.retire(lane);
-        self.queue.push(Job::Release(Arc::downgrade(self)), self.background_thread);
+    pub(super) fn keep_stage(&self, stage: Stage) {
+        self.stages.keep(stage);
     }
 }

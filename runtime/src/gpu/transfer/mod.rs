@@ -1,8 +1,11 @@
 //! Transfers: packs and unpacks between memory of all kinds.
 //!
-//! [`place`] says where a side lies, [`fragments`] cuts calls whose elements lie in several kinds of memory, [`choice`] says which
-//! way the bytes go, by a [`model`] of the machine that [`calibrate`] measures, and [`estimate`] how long that takes. [`staged`] and [`pipeline`] are the ways that
-//! need more than one kernel; [`lanes`] are the buffers that they go through. [`between`] is what users call.
+//! [`place`] says where a side lies, [`fragments`] cuts calls whose elements lie in several kinds of memory, [`choice`] says
+//! which way the bytes go, by a [`model`] of the machine that [`calibrate`] measures, and [`estimate`] how long that takes.
+//! [`staged`] and [`pipeline`] are the ways that need more than one kernel; [`lanes`] are the buffers that they go through.
+//! [`between`] is what users call. [`movers`] and
+//! [`passage`] serve calls with elements on one side and something else than their packed bytes in turn on the other: copies
+//! from type to type, and unpacks with an operation.
 
 mod between;
 mod calibrate;
@@ -11,6 +14,8 @@ mod estimate;
 mod fragments;
 mod lanes;
 mod model;
+mod movers;
+mod passage;
 mod pipeline;
 mod place;
 mod staged;
@@ -20,9 +25,12 @@ pub use choice::{Choice, TransferCase, Way};
 pub use estimate::Estimate;
 pub use model::TransferModel;
 
+pub(super) use fragments::{Fragment, Fragments};
 pub(crate) use lanes::{Lanes, Ring, Stage};
+pub(super) use movers::{Memory, place_of};
+pub(super) use passage::{Landings, Passage};
 pub(crate) use pipeline::Pipeline;
-pub(super) use place::check;
+pub(super) use place::Place;
 
 use super::Gpu;
 use super::copies::Multiprocessors;
@@ -31,10 +39,10 @@ use super::request::{Part, Request, TransferError};
 use crate::committed::Committed;
 use crate::cuda::{MemoryKind, Stream};
 use dtc_compiler::plan::Direction;
-use fragments::{Fragment, Parts, Search};
+use fragments::Search;
 use pipeline::Packer;
-use place::Place;
-use smallvec::{SmallVec, smallvec};
+use place::check;
+use smallvec::smallvec;
 
 /// What a caller says of the two sides; nothing where the driver is to be asked.
 #[derive(Clone, Copy)]
@@ -43,8 +51,9 @@ pub(super) struct Sides {
     pub(super) packed: Option<MemoryKind>,
 }
 
-/// One, for most calls.
-type Fragments = SmallVec<[Fragment; 1]>;
+impl Sides {
+    pub(super) const UNKNOWN: Sides = Sides { memory: None, packed: None };
+}
 
 /// A call on addresses.
 #[derive(Clone, Copy)]
@@ -96,31 +105,31 @@ impl Committed {
         layout.size() / layout.measure(layout.root().node).runs.max(1)
     }
 
-    /// Where the sides of a call lie: the elements in one place, mostly.
-    fn places(&self, asked: &Asked, sides: Sides, bytes: u64) -> Result<(Parts, Place), TransferError> {
+    /// Where elements lie, of a kind that the caller knows or the driver tells.
+    pub(super) fn fragments(
+        &self,
+        side: &'static str,
+        base: *const u8,
+        count: u64,
+        first: u64,
+        bytes: u64,
+        known: Option<MemoryKind>,
+    ) -> Result<Fragments, TransferError> {
         let layout = self.layout();
         // The base of an absolute type lies nowhere; its first byte lies in memory.
         let begin = layout.root().offset.wrapping_add(layout.measure(layout.root().node).first);
-        let first_byte = asked.memory.wrapping_offset(begin as isize);
-        check("memory", first_byte)?;
-        check("packed bytes", asked.packed)?;
-        let memory = match sides.memory {
-            Some(kind) => Parts::One(Place::known(kind)),
-            None => Search {
-                layout,
-                base: asked.memory,
-                first_byte,
-                span: self.span(asked.count).unwrap_or_default(),
-                first: asked.offset,
-                bytes,
-            }
-            .parts()?,
-        };
-        let packed = match sides.packed {
-            Some(kind) => Place::known(kind),
-            None => place::ask(asked.packed)?.0,
-        };
-        Ok((memory, packed))
+        let first_byte = base.wrapping_offset(begin as isize);
+        check(side, first_byte)?;
+        if let Some(kind) = known {
+            return Ok(smallvec![Fragment { first, bytes, place: Place::known(kind) }]);
+        }
+        Search { layout, base, first_byte, span: self.span(count).unwrap_or_default(), first, bytes }.fragments()
+    }
+
+    /// Where the sides of a call lie.
+    fn places(&self, asked: &Asked, sides: Sides, bytes: u64) -> Result<(Fragments, Place), TransferError> {
+        let elements = self.fragments("memory", asked.memory, asked.count, asked.offset, bytes, sides.memory)?;
+        Ok((elements, place_of("packed bytes", asked.packed, sides.packed)?))
     }
 
     /// Starts a call, and ends it if the caller waits for it anyway and that is cheaper so.
@@ -136,26 +145,13 @@ impl Committed {
     ) -> Result<Request, TransferError> {
         let bytes = self.length(asked.count, asked.offset, asked.max);
         if bytes == 0 {
-            return Ok(Request::new(0, SmallVec::new()));
+            return Ok(Request::done(0));
         }
-        let (memory, packed) = self.places(asked, sides, bytes)?;
-        let (fragments, wait) = match memory {
-            Parts::One(place) => (smallvec![Fragment { first: asked.offset, bytes, place }], wait),
-            Parts::Several(fragments) => (Fragments::from_vec(fragments), false),
-        };
-        let mut under_way = SmallVec::new();
-        for fragment in &fragments {
-            // SAFETY: the caller's promise, for a part of the call.
-            match unsafe { self.start_part(asked, fragment, packed, wait) } {
-                Ok(part) => under_way.extend(part),
-                Err(error) => {
-                    // Whoever is told of a failure may free the buffers. That the other parts fail too is no news.
-                    let _ = Request::new(bytes, under_way).wait();
-                    return Err(error);
-                }
-            }
-        }
-        Ok(Request::new(bytes, under_way))
+        let (fragments, packed) = self.places(asked, sides, bytes)?;
+        let wait = wait && fragments.len() == 1;
+        // SAFETY: the caller's promise, for a part of the call.
+        let start = |fragment| unsafe { self.start_part(asked, fragment, packed, wait) };
+        Request::start(bytes, fragments.iter().map(start))
     }
 
     /// Starts a call on elements in memory of one kind. Nothing is left under way if it is done.
@@ -176,7 +172,17 @@ impl Committed {
             unsafe { self.on_processor(asked, fragment) };
             return Ok(None);
         };
-        let choice = self.case(asked.direction, fragment, packed, &gpu, other.as_ref()).choose(gpu.model());
+        let case = TransferCase {
+            direction: asked.direction,
+            memory: fragment.place.kind,
+            packed: packed.kind,
+            peers: other.as_ref().is_some_and(|other| gpu.shared.reaches(other.device())),
+            shares_page_tables: gpu.device().info().shares_page_tables,
+            waits: wait,
+            run_bytes: self.run_bytes(),
+            bytes: fragment.bytes,
+        };
+        let choice = case.choose(gpu.model());
         // SAFETY: the caller's promise; the way fits the kinds.
         unsafe { self.start_on(&gpu, other.as_ref(), asked, fragment, packed, choice.way, wait) }
     }
@@ -217,13 +223,7 @@ impl Committed {
             Way::Kernel => {
                 // SAFETY: the caller's promise; the device reaches both sides.
                 unsafe { on_device.launch(&shared.stream, &moved)? };
-                if wait {
-                    shared.stream.synchronize()?;
-                    return Ok(None);
-                }
-                let event = shared.event()?;
-                event.record(&shared.stream)?;
-                return Ok(Some(Part::Device(event, shared.clone())));
+                return Part::enqueued(gpu, wait);
             }
             Way::Staged => {
                 let event = shared.event()?;
@@ -259,25 +259,6 @@ impl Committed {
         })
     }
 
-    fn case(
-        &self,
-        direction: Direction,
-        fragment: &Fragment,
-        packed: Place,
-        gpu: &Gpu,
-        other: Option<&Gpu>,
-    ) -> TransferCase {
-        TransferCase {
-            direction,
-            memory: fragment.place.kind,
-            packed: packed.kind,
-            peers: other.is_some_and(|other| gpu.shared.reaches(other.device())),
-            shares_page_tables: gpu.device().info().shares_page_tables,
-            run_bytes: self.run_bytes(),
-            bytes: fragment.bytes,
-        }
-    }
-
     /// # Safety
     ///
     /// As for [`Committed::between_kinds`], and the processor may use both sides.
@@ -309,11 +290,7 @@ impl Committed {
             return Ok(0);
         }
         let gpu = self.engine().gpu(stream.device().info().ordinal)?;
-        let (memory, packed) = self.places(asked, sides, bytes)?;
-        let fragments: Fragments = match memory {
-            Parts::One(place) => smallvec![Fragment { first: asked.offset, bytes, place }],
-            Parts::Several(fragments) => Fragments::from_vec(fragments),
-        };
+        let (fragments, packed) = self.places(asked, sides, bytes)?;
         self.check_reach(&gpu, "packed bytes", packed.kind)?;
         fragments.iter().try_for_each(|fragment| self.check_reach(&gpu, "memory", fragment.place.kind))?;
         let on_device = self.on_device(&gpu);
@@ -325,7 +302,7 @@ impl Committed {
     }
 
     /// An error if kernels of a device cannot use memory of a kind.
-    fn check_reach(&self, gpu: &Gpu, side: &'static str, kind: MemoryKind) -> Result<(), TransferError> {
+    pub(super) fn check_reach(&self, gpu: &Gpu, side: &'static str, kind: MemoryKind) -> Result<(), TransferError> {
         let info = gpu.device().info();
         let reached = match kind {
             MemoryKind::Pinned | MemoryKind::Managed => true,

@@ -10,7 +10,7 @@ use std::fmt::Write;
 pub(crate) const RUNS: [u64; 8] = [1, 4, 8, 16, 64, 256, 1024, 4096];
 
 /// The first line of what is stored. Another number, and what an older dtc stored is not found.
-const HEADER: &str = "dtc transfer model 1";
+const HEADER: &str = "dtc transfer model 2";
 
 /// What a way costs between two kinds of memory, in one direction.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -48,6 +48,8 @@ pub(crate) enum Path {
     Staged,
     /// Elements on a device, packed bytes in pageable memory.
     Ring,
+    /// The same through memory of the device.
+    StagedPageable,
     /// Elements in pinned memory, packed bytes on a device, by one kernel.
     Mapped,
     /// The same by the processor, through pinned buffers.
@@ -55,13 +57,15 @@ pub(crate) enum Path {
 }
 
 impl Path {
-    pub(crate) const ALL: [Path; 5] = [Path::OneShot, Path::Staged, Path::Ring, Path::Mapped, Path::HostPacked];
+    pub(crate) const ALL: [Path; 6] =
+        [Path::OneShot, Path::Staged, Path::Ring, Path::StagedPageable, Path::Mapped, Path::HostPacked];
 
     fn name(self) -> &'static str {
         match self {
             Path::OneShot => "one-shot",
             Path::Staged => "staged",
             Path::Ring => "ring",
+            Path::StagedPageable => "staged-pageable",
             Path::Mapped => "mapped",
             Path::HostPacked => "host-packed",
         }
@@ -71,7 +75,7 @@ impl Path {
     pub(crate) fn way(self) -> Way {
         match self {
             Path::OneShot | Path::Mapped => Way::Kernel,
-            Path::Staged => Way::Staged,
+            Path::Staged | Path::StagedPageable => Way::Staged,
             Path::Ring => Way::Ring,
             Path::HostPacked => Way::HostPacked,
         }
@@ -111,7 +115,8 @@ impl Default for TransferModel {
                     line(14.1, [50.2, 50.6, 51.0, 51.2, 51.4, 51.5, 51.3, 51.5]),
                     line(14.0, [50.8, 50.7, 50.6, 51.4, 51.4, 50.9, 51.0, 51.1]),
                 ],
-                [line(11.1, [14.0; RUNS.len()]), line(13.4, [14.0; RUNS.len()])],
+                [line(11.1, [16.0; RUNS.len()]), line(13.4, [9.5; RUNS.len()])],
+                [line(22.0, [17.0; RUNS.len()]), line(22.0, [10.5; RUNS.len()])],
                 [
                     line(11.2, [24.6, 25.1, 25.1, 25.1, 37.5, 49.5, 49.6, 49.5]),
                     line(10.4, [2.0, 2.0, 4.0, 7.9, 43.9, 51.0, 50.9, 50.8]),
@@ -121,7 +126,7 @@ impl Default for TransferModel {
                     line(10.3, [6.5, 6.7, 6.8, 6.8, 7.2, 10.4, 10.5, 11.0]),
                 ],
             ],
-            copies: [53.7, 12.6, 53.7, 14.0],
+            copies: [53.7, 18.0, 53.7, 11.0],
         }
     }
 }
@@ -246,7 +251,7 @@ mod tests {
         assert_eq!(TransferModel::parse(&text), Some(TransferModel::default()));
         let broken = [
             String::new(),
-            text.replace("model 1", "model 2"),
+            text.replace("model 2", "model 1"),
             text.replace("copies", "copy"),
             text.replacen("51.100", "nan", 1),
             text.replacen("51.100", "-1", 1),

@@ -9,8 +9,8 @@ const NEVER_MAPPED: usize = 4096;
 
 /// The memory that one side lies in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
-    pub(super) kind: MemoryKind,
+pub(in crate::gpu) struct Place {
+    pub(in crate::gpu) kind: MemoryKind,
     /// What kernels add to an address of the host. Zero, except for host memory that was registered on a system whose
     /// devices have addresses of their own.
     pub(super) shift: u64,
@@ -18,7 +18,7 @@ pub(super) struct Place {
 
 impl Place {
     /// Memory of a kind that the caller knows.
-    pub(super) fn known(kind: MemoryKind) -> Place {
+    pub(in crate::gpu) fn known(kind: MemoryKind) -> Place {
         Place { kind, shift: 0 }
     }
 
@@ -31,13 +31,13 @@ impl Place {
     }
 
     /// Where kernels find what the host has at an address.
-    pub(super) fn on_device(self, address: *const u8) -> u64 {
+    pub(in crate::gpu) fn on_device(self, address: *const u8) -> u64 {
         (address.addr() as u64).wrapping_add(self.shift)
     }
 }
 
 /// A side whose first byte lies at an address: refused by name where nothing can lie.
-pub(in crate::gpu) fn check(side: &'static str, address: *const u8) -> Result<(), TransferError> {
+pub(super) fn check(side: &'static str, address: *const u8) -> Result<(), TransferError> {
     // A null base of a type without absolute addresses, most often. CUDA would call it host memory.
     if address.addr() < NEVER_MAPPED {
         return Err(TransferError::Address { side, address: address.addr() });

@@ -4,7 +4,7 @@ use crate::OnTier;
 use crate::buffers::{Buffers, expect_equal, poisoned_buffer, random_buffer, read};
 use crate::harness::{Outcome, Tests, expect, text};
 use crate::types;
-use dtc_compiler::datatype::Datatype;
+use dtc_compiler::datatype::{Datatype, text as notation};
 use dtc_runtime::cuda::{CaptureMode, Stream};
 use dtc_runtime::{BatchCall, Committed, Direction, Tier};
 use dtc_tests::conformance::Expectation;
@@ -20,6 +20,7 @@ pub fn add(tests: &mut Tests, on: &OnTier) {
     add(tests, "the corpus, packed", |on| the_corpus(on, Direction::Pack));
     add(tests, "the corpus, unpacked", |on| the_corpus(on, Direction::Unpack));
     add(tests, "both directions at once", both_directions);
+    add(tests, "transposes of many shapes", transposes);
     add(tests, "more items than a launch has room for", many);
     add(tests, "captured before its first use", captured);
     add(tests, "of nothing", nothing);
@@ -127,6 +128,30 @@ fn both_directions(on: &OnTier) -> Outcome {
         for (number, (piece, direction)) in pieces.iter().enumerate() {
             piece.check(*direction).map_err(|fault| format!("round {round}, item {number}: {fault}"))?;
         }
+    }
+    Ok(())
+}
+
+/// Tiles that would not lie side by side in shared memory.
+fn transposes(on: &OnTier) -> Outcome {
+    const COLUMNS: usize = 72;
+    let mut pieces = Vec::new();
+    for (number, (element, bytes)) in [("float", 4), ("double", 8)].into_iter().cycle().take(12).enumerate() {
+        let rows = 64 + number;
+        let notation = format!("contiguous {COLUMNS} (resized 0 {bytes} (vector {rows} 1 {COLUMNS} {element}))");
+        let committed = on.engine.commit(&notation::parse(&notation).map_err(text)?);
+        let buffers = Buffers::new(&on.gpu, &committed, 1, number as u64)?;
+        let length = buffers.expected.len();
+        pieces.push(Piece { committed, buffers, from: 0, length });
+    }
+    for direction in [Direction::Pack, Direction::Unpack] {
+        pieces.iter_mut().try_for_each(|piece| piece.prepare(direction))?;
+        let calls: Vec<_> = pieces.iter().map(|piece| piece.call(direction)).collect();
+        let tier = on.engine.prepare_batch(&on.gpu, &calls).map_err(text)?;
+        let wanted = if on.is_compiled() { Tier::Specialised } else { Tier::Generic };
+        expect(tier == wanted, || format!("served by {tier}, expected {wanted}: {:?}", on.gpu.problem()))?;
+        run(on, &calls)?;
+        pieces.iter().try_for_each(|piece| piece.check(direction))?;
     }
     Ok(())
 }

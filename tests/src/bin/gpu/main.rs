@@ -1,5 +1,6 @@
 //! The tests that need a GPU: `dtc-gpu-tests [PART OF A NAME]` runs them and prints their count; with `--sanitizer` it runs
-//! a few small ones, for compute-sanitizer; with `--contention` it measures packs beside other work.
+//! a few small ones, for compute-sanitizer; with `--contention` it measures packs beside other work, with `--interfaces` what the
+//! C interfaces cost beside the calls of Rust.
 //!
 //! It is a program of its own and no test of cargo, because machines with a GPU often have no Rust.
 #![expect(unsafe_code, reason = "the calls on device memory are on raw addresses")]
@@ -7,28 +8,34 @@
 mod accumulate;
 mod batches;
 mod buffers;
+mod c_interface;
 mod captures;
 mod conforming;
 mod contention;
 mod contexts;
 mod copies;
 mod devices;
+mod faces;
 mod forks;
 mod fragments;
 mod harness;
+mod interfaces;
 mod launches;
 mod lifetimes;
+mod memory;
 mod occupancy;
 mod places;
 mod policies;
 mod raw;
 mod requests;
 mod sanitizer;
+mod several_kinds;
 mod shapes;
 mod spinning;
 mod stores;
 mod transfers;
 mod types;
+mod yaksa_interface;
 
 use dtc_runtime::{Engine, Gpu, Policy};
 use harness::{Fault, Tests};
@@ -66,8 +73,13 @@ fn main() -> ExitCode {
     }
     let part = arguments.iter().find(|argument| !argument.starts_with("--")).cloned().unwrap_or_default();
     let given = |option: &str| arguments.iter().any(|argument| argument == option);
-    if given("--contention") {
-        return match contention::measure() {
+    let measurement = if given("--contention") {
+        Some(contention::measure())
+    } else {
+        given("--interfaces").then(interfaces::measure)
+    };
+    if let Some(measured) = measurement {
+        return match measured {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => {
                 eprintln!("{error}");
@@ -118,14 +130,17 @@ fn add_of_tier(tests: &mut Tests, on: &OnTier) {
     accumulate::add(tests, on);
     copies::add(tests, on);
     transfers::add(tests, on);
+    several_kinds::add(tests, on);
     devices::add(tests, on);
     contexts::add(tests, on);
+    c_interface::add(tests, on);
     forks::add(tests, on);
 }
 
 /// The tests of what chooses a tier.
 fn add_others(tests: &mut Tests, tiers: &[OnTier; 2]) {
-    let [_, compiled] = tiers;
+    let [generic, compiled] = tiers;
+    yaksa_interface::add(tests, generic);
     policies::add(tests, compiled);
     stores::add(tests);
 }

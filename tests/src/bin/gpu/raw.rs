@@ -95,23 +95,30 @@ pub enum StreamKind {
 }
 
 /// Ends when the first word is not zero; says in another that it runs, and in a third that it gave up, because a test that
-/// is wrong should not hold a device for ever.
+/// is wrong should not hold a device for ever. The first block alone looks at the word, which the host has, and tells the
+/// others: thousands of warps that read memory of the host leave nothing of the link to copies.
 const SPIN: &CStr = c"
 .version 7.0
 .target sm_70
 .address_size 64
+.global .align 4 .u32 released = 0;
 .visible .entry dtc_test_spin(.param .u64 words, .param .u64 nanoseconds)
 {
-    .reg .pred %p<3>;
-    .reg .b32 %r<3>;
-    .reg .b64 %rd<6>;
+    .reg .pred %p<4>;
+    .reg .b32 %r<4>;
+    .reg .b64 %rd<7>;
     ld.param.u64 %rd1, [words];
     ld.param.u64 %rd2, [nanoseconds];
     mov.u64 %rd3, %globaltimer;
     mov.u32 %r1, 1;
     st.volatile.u32 [%rd1+64], %r1;
+    mov.u32 %r3, %ctaid.x;
+    setp.eq.u32 %p3, %r3, 0;
+    mov.u64 %rd6, released;
+    cvta.global.u64 %rd6, %rd6;
 AGAIN:
-    ld.volatile.u32 %r2, [%rd1];
+    @%p3 ld.volatile.u32 %r2, [%rd1];
+    @!%p3 ld.volatile.u32 %r2, [%rd6];
     setp.ne.u32 %p1, %r2, 0;
     @%p1 bra DONE;
     mov.u64 %rd4, %globaltimer;
@@ -121,6 +128,7 @@ AGAIN:
     @%p2 bra AGAIN;
     st.volatile.u32 [%rd1+128], %r1;
 DONE:
+    st.volatile.u32 [%rd6], %r1;
     ret;
 }
 ";

@@ -4,14 +4,11 @@
 use crate::OnTier;
 use crate::buffers::{POISON, expect_equal, random_bytes};
 use crate::harness::{Fault, Outcome, Tests, expect, text};
+use crate::memory::{KINDS, Memory};
 use crate::types;
 use dtc_compiler::datatype::{Datatype, Predefined, TypeBuilder};
-use dtc_runtime::cuda::{CaptureMode, Device, DeviceBuffer, MemoryKind, PinnedBuffer, Stream};
+use dtc_runtime::cuda::{CaptureMode, Device, MemoryKind, Stream};
 use dtc_runtime::{Committed, TransferError};
-
-/// Kinds in the order of the table; the second device last, which may not be there.
-const KINDS: [MemoryKind; 5] =
-    [MemoryKind::Pageable, MemoryKind::Pinned, MemoryKind::Managed, MemoryKind::Device(0), MemoryKind::Device(1)];
 
 pub fn add(tests: &mut Tests, on: &OnTier) {
     for memory in KINDS {
@@ -30,60 +27,10 @@ pub fn add(tests: &mut Tests, on: &OnTier) {
         let on = on.clone();
         tests.add(format!("{}: transfers: {name}", on.name), move || test(&on));
     };
-    add(tests, "one type in several kinds of memory", several_kinds);
     add(tests, "from many threads", from_threads);
     add(tests, "many requests at once", many_requests);
     add(tests, "behind a blocking stream's work", ordered);
     add(tests, "captured", captured);
-}
-
-/// Memory of any kind.
-enum Memory {
-    Pageable(Vec<u8>),
-    Pinned(PinnedBuffer),
-    Driver(DeviceBuffer),
-}
-
-impl Memory {
-    fn holding(kind: MemoryKind, bytes: &[u8]) -> Result<Memory, String> {
-        let filled = |buffer: Result<DeviceBuffer, _>| {
-            let mut buffer = buffer.map_err(text)?;
-            buffer.write(0, bytes).map_err(text)?;
-            Ok(Memory::Driver(buffer))
-        };
-        let device = |ordinal| Device::get(ordinal).map_err(text);
-        match kind {
-            MemoryKind::Pageable => Ok(Memory::Pageable(bytes.to_vec())),
-            MemoryKind::Pinned => {
-                let mut buffer = PinnedBuffer::new(&device(0)?, bytes.len()).map_err(text)?;
-                buffer.as_mut_slice().copy_from_slice(bytes);
-                Ok(Memory::Pinned(buffer))
-            }
-            MemoryKind::Managed => filled(DeviceBuffer::managed(&device(0)?, bytes.len())),
-            MemoryKind::Device(ordinal) => filled(DeviceBuffer::new(&device(ordinal)?, bytes.len())),
-        }
-    }
-
-    fn at(&mut self, offset: usize) -> *mut u8 {
-        let base = match self {
-            Memory::Pageable(bytes) => bytes.as_mut_ptr(),
-            Memory::Pinned(buffer) => buffer.as_ptr(),
-            Memory::Driver(buffer) => buffer.address() as *mut u8,
-        };
-        base.wrapping_add(offset)
-    }
-
-    fn read(&self) -> Result<Vec<u8>, String> {
-        match self {
-            Memory::Pageable(bytes) => Ok(bytes.clone()),
-            Memory::Pinned(buffer) => Ok(buffer.as_slice().to_vec()),
-            Memory::Driver(buffer) => {
-                let mut bytes = vec![0; buffer.len()];
-                buffer.read(0, &mut bytes).map_err(text)?;
-                Ok(bytes)
-            }
-        }
-    }
 }
 
 /// Small layouts of every sort.
@@ -232,47 +179,6 @@ fn end(form: Form, request: Result<dtc_runtime::Request, TransferError>) -> Resu
 fn synchronize_all() -> Result<(), String> {
     for ordinal in 0..Device::count().map_err(text)? {
         Device::get(ordinal).and_then(|device| device.synchronize()).map_err(text)?;
-    }
-    Ok(())
-}
-
-/// Blocks of one type lie in memory of every kind there is, in an order that goes back and forth.
-fn several_kinds(on: &OnTier) -> Outcome {
-    let devices = Device::count().map_err(text)?;
-    let kinds: Vec<MemoryKind> =
-        KINDS.into_iter().filter(|kind| *kind != MemoryKind::Device(1) || devices > 1).collect();
-    let host = random_bytes(1 << 20, 141);
-    let mut memories = kinds.iter().map(|kind| Memory::holding(*kind, &host)).collect::<Result<Vec<_>, _>>()?;
-    let (mut lengths, mut places, mut expected) = (Vec::new(), Vec::new(), Vec::new());
-    for index in 0..200 {
-        let (at, length) = (index * 5200, (1 + index * 41).min(5000));
-        let which = index * 7 % 11 % memories.len();
-        places.push(memories[which].at(at) as i64);
-        lengths.push(length as i64);
-        expected.extend_from_slice(&host[at..at + length]);
-    }
-    let mut types = TypeBuilder::new();
-    let byte = types.named(Predefined::BYTE);
-    let absolute = types.hindexed(&lengths, &places, byte).map_err(text)?;
-    let committed = on.engine.commit(&types.finish(absolute));
-    let total = expected.len();
-    let null = std::ptr::null_mut::<u8>();
-    for kind in &kinds {
-        for (from, length) in [(0, total), (total / 3, total / 2)] {
-            let mut packed = Memory::holding(*kind, &vec![POISON; length])?;
-            // SAFETY: every displacement is an address in a live buffer, and the packed buffer is long enough.
-            let moved = unsafe { committed.pack_any(null, 1, from as u64, packed.at(0), length as u64) };
-            expect(moved.clone() == Ok(length as u64), || format!("packed bytes in {kind}: {moved:?}"))?;
-            let what = format!("packed bytes in {kind}");
-            expect_equal(&what, &packed.read()?, &expected[from..from + length])?;
-            // SAFETY: as above.
-            let request = unsafe { committed.unpack_start(packed.at(0), length as u64, null, 1, from as u64) };
-            let moved = request.map_err(text)?.wait();
-            expect(moved.clone() == Ok(length as u64), || format!("packed bytes in {kind}: {moved:?}"))?;
-        }
-    }
-    for (memory, kind) in memories.iter().zip(&kinds) {
-        expect_equal(&kind.to_string(), &memory.read()?, &host)?;
     }
     Ok(())
 }

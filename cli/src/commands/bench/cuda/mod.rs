@@ -7,6 +7,7 @@ mod contest;
 mod fragments;
 mod latency;
 mod operations;
+mod peer_copies;
 mod table;
 mod transfers;
 
@@ -34,7 +35,7 @@ pub enum Part {
     Operations,
     /// Launches, small blocking calls, commits
     Latency,
-    /// Blocking calls between kinds of memory
+    /// Calls between kinds of memory, and copies to another GPU
     Transfers,
 }
 
@@ -125,6 +126,10 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
         tell("");
         found.iter().try_for_each(|figure| figures.write(figure.to_json()))?;
         transfers::print(&found, out)?;
+        let found = peer_copies::measure(rounds, |what| tell(&what))?;
+        tell("");
+        found.iter().try_for_each(|figure| figures.write(figure.to_json()))?;
+        peer_copies::print(&found, out)?;
     }
     if let Some(line) = lines.iter().find(|line| line.wrong) {
         let error = line.times.as_ref().err().map_or("wrong bytes", String::as_str);

@@ -166,15 +166,17 @@ fn sums(
         committed.accumulate(reduction, &numbers, 0, host, 0, 1).map_err(|error| refused(&error))?;
         check(&mut arena.pattern, case, &side)?;
     }
-    let unpack =
-        || side.on_device(&side.committed, &packed).enqueue(Direction::Unpack, stream, 0, side.bytes).map(drop);
+    let plain =
+        |direction| side.on_device(&side.committed, &packed).enqueue(direction, stream, 0, side.bytes).map(drop);
+    // What a sum reads of memory, a pack reads; what it writes, an unpack writes.
+    let (pack, unpack) = (|| plain(Direction::Pack), || plain(Direction::Unpack));
     let accumulate = |committed| match side.on_device(committed, &packed).accumulate(reduction, stream, side.bytes) {
         Err(TransferError::Cuda(error)) => Err(error),
         // What else can be refused was not, above.
         _ => Ok(()),
     };
     let (compiled, interpreted) = (|| accumulate(&side.committed), || accumulate(&generic));
-    let calls: [Call<'_>; 3] = [(UNPACK, &unpack), (ACCUMULATE, &compiled), (GENERIC, &interpreted)];
+    let calls: [Call<'_>; 4] = [(PACK, &pack), (UNPACK, &unpack), (ACCUMULATE, &compiled), (GENERIC, &interpreted)];
     for (what, cold) in in_turns(arena, rounds, &calls)? {
         figures.push(Figure { case: case.to_owned(), what, bytes: side.bytes, cold });
     }
@@ -249,10 +251,11 @@ pub fn print(figures: &[Figure], out: &mut dyn Write) -> Result<(), Failure> {
         out,
         "\nunpacks with an operation: packed GB/s with the cache emptied; shares of the plain unpack's speed"
     )?;
-    let mut sums = table(&["case", "unpack", "accumulate", "share", "generic"]);
+    let mut sums = table(&["case", "pack", "unpack", "accumulate", "share", "generic"]);
     for case in cases.iter().filter(|case| of(case, ACCUMULATE).is_some()) {
-        let (unpack, accumulate) = (of(case, UNPACK), of(case, ACCUMULATE));
-        let row = [number(unpack), number(accumulate), share(accumulate, unpack), number(of(case, GENERIC))];
+        let (pack, unpack, accumulate) = (of(case, PACK), of(case, UNPACK), of(case, ACCUMULATE));
+        let shares = [share(accumulate, unpack), number(of(case, GENERIC))];
+        let row = [pack, unpack, accumulate].map(number).into_iter().chain(shares);
         sums.add_row([case[0].case.clone()].into_iter().chain(row));
     }
     writeln!(

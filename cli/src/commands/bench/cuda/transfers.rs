@@ -1,55 +1,114 @@
-//! Blocking calls between kinds of memory, beside copies of the driver of as many bytes between the same kinds.
+//! Calls between kinds of memory, beside copies of the driver of as many bytes between the same kinds.
 
-use crate::anywhere::{Between, Memory, copy};
+use crate::anywhere::{Between, Memory, copy, time_of_copy};
 use crate::commands::bench::table::table;
+use crate::device_clock::DeviceClock;
 use crate::failure::Failure;
 use crate::report;
 use crate::samples::{SEED, fill};
 use crate::timing::median;
 use dtc_compiler::datatype::text;
 use dtc_compiler::plan::Direction;
-use dtc_runtime::cuda::{Device, MemoryKind, Stream};
+use dtc_runtime::cuda::{Device, MemoryKind};
 use dtc_runtime::{Committed, Engine, Policy};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::time::Instant;
 
 /// Runs and how far apart they begin, in bytes.
-const LAYOUTS: [(u64, u64); 6] = [(8, 16), (8, 64), (32, 64), (128, 512), (1024, 2048), (4096, 4096)];
+const LAYOUTS: [(u64, u64); 4] = [(8, 16), (8, 64), (64, 512), (512, 4096)];
 
 /// Packed bytes of calls.
-const SIZES: [u64; 3] = [64 << 10, 4 << 20, 32 << 20];
+const SIZES: [u64; 3] = [256 << 10, 4 << 20, 32 << 20];
 
-/// Elements do not span more.
-const LARGEST_SPAN: u64 = 64 << 20;
+/// From so many packed bytes on there are targets.
+const LARGE: u64 = 4 << 20;
 
-/// What was measured: medians on the host's clock.
+/// Elements do not span more, on a device and on the host.
+const LARGEST_SPANS: [u64; 2] = [256 << 20, 64 << 20];
+
+/// A clock, and what the cache of the device holds when it starts.
+#[derive(Clone, Copy)]
+pub enum Clock {
+    /// The device's, nothing of the call.
+    Cold,
+    /// The device's, what the same call left.
+    Warm,
+    /// The host's, around calls that wait.
+    Host,
+}
+
+impl Clock {
+    /// All of them.
+    pub const ALL: [Clock; 3] = [Clock::Cold, Clock::Warm, Clock::Host];
+}
+
+/// What is measured.
+#[derive(Clone, Copy)]
+enum Contestant {
+    Dtc,
+    /// The driver's copy between the same kinds.
+    Copy,
+    /// The same call with both sides on one device, where the packed bytes lie on another.
+    Local,
+}
+
+/// Medians, in microseconds: with the cache emptied, right after the same call, and on the host's clock. Nothing where that
+/// was not measured.
+pub type Times = [Option<f64>; Clock::ALL.len()];
+
+/// What was measured of one direction.
 pub struct Figure {
     memory: MemoryKind,
     packed: MemoryKind,
     layout: (u64, u64),
     bytes: u64,
-    /// Gigabytes per second: packs, copies of the same way, unpacks, copies of that way.
-    rates: [f64; 4],
+    direction: Direction,
+    dtc: Times,
+    copy: Times,
+    local: Times,
 }
 
 impl Figure {
     /// One line for the file of figures.
     pub fn to_json(&self) -> Value {
-        let rounded = self.rates.map(|rate| (rate * 100.0).round() / 100.0);
         json!({
             "memory": self.memory.to_string(),
             "packed": self.packed.to_string(),
             "run_bytes": self.layout.0,
             "pitch_bytes": self.layout.1,
             "packed_bytes": self.bytes,
-            "pack_gb_s": rounded[0],
-            "copy_out_gb_s": rounded[1],
-            "unpack_gb_s": rounded[2],
-            "copy_in_gb_s": rounded[3],
-            "clock": "host",
+            "direction": self.direction.to_string(),
+            "dtc_us": microseconds(&self.dtc),
+            "copy_us": microseconds(&self.copy),
+            "local_us": microseconds(&self.local),
+            "target": self.target(),
         })
     }
+
+    /// The share of the copy that is aimed at; of the slower of the copy and the local call to another device.
+    fn target(&self) -> Option<f64> {
+        match (self.memory, self.packed, self.direction) {
+            _ if self.bytes < LARGE => None,
+            (MemoryKind::Device(one), MemoryKind::Device(other), _) if one != other => Some(0.92),
+            (MemoryKind::Device(_), MemoryKind::Pinned, Direction::Pack) => Some(0.94),
+            (MemoryKind::Device(_), MemoryKind::Pinned, Direction::Unpack) => Some(0.92),
+            (MemoryKind::Device(_), MemoryKind::Pageable, _) => Some(0.9),
+            _ => None,
+        }
+    }
+
+    /// What the time on a clock is held against.
+    fn reference(&self, clock: Clock) -> Option<f64> {
+        let (copy, local) = (self.copy[clock as usize], self.local[clock as usize]);
+        copy.map(|copy| local.map_or(copy, |local| copy.max(local)))
+    }
+}
+
+/// Times in figures, by clock.
+pub fn microseconds(times: &Times) -> Value {
+    let rounded = times.map(|time| time.map(|time| (time * 1e3).round() / 1e3));
+    json!({ "cold": rounded[0], "warm": rounded[1], "blocking": rounded[2] })
 }
 
 /// Measures all pairs that a device takes part in. Every byte is checked.
@@ -68,38 +127,47 @@ pub fn measure(rounds: usize, mut tell: impl FnMut(String)) -> Result<Vec<Figure
         engine.gpu(1)?;
         pairs.push((device, MemoryKind::Device(1)));
     }
-    let most = LAYOUTS.iter().flat_map(|&layout| SIZES.map(|bytes| span(layout, bytes)));
-    let most = most.filter(|&span| span <= LARGEST_SPAN).max().unwrap_or(0) as usize;
-    let largest = SIZES.iter().max().map_or(0, |&bytes| bytes as usize);
-    let mut host = vec![0; most];
+    let clocks = Clocks::new()?;
+    let mut host = vec![0; LARGEST_SPANS[0] as usize];
     fill(&mut host, SEED);
+    let largest = SIZES.iter().max().map_or(0, |&bytes| bytes as usize);
     let mut figures = Vec::new();
     for (memory_kind, packed_kind) in pairs {
-        let mut memory = Memory::new(memory_kind, most)?;
+        let most = LARGEST_SPANS[usize::from(memory_kind != device)];
+        let mut memory = Memory::new(memory_kind, most as usize)?;
         let mut packed = Memory::new(packed_kind, largest)?;
-        // For the copies, in place of the elements.
         let mut other = Memory::new(memory_kind, largest)?;
         for layout in LAYOUTS {
-            for bytes in SIZES.into_iter().filter(|&bytes| span(layout, bytes) <= LARGEST_SPAN) {
+            for bytes in SIZES.into_iter().filter(|&bytes| bytes / layout.0 * layout.1 <= most) {
                 tell(format!("{memory_kind}, {packed_kind}, {} of {}", layout.0, layout.1));
                 let committed = committed(&engine, layout)?;
                 let mut bench = Bench {
                     committed: &committed,
+                    clocks: &clocks,
                     host: &host,
                     memory: &mut memory,
                     packed: &mut packed,
                     other: &mut other,
+                    bytes,
                 };
-                let rates = bench.rates(bytes, rounds)?;
-                figures.push(Figure { memory: memory_kind, packed: packed_kind, layout, bytes, rates });
+                bench.check()?;
+                for direction in [Direction::Pack, Direction::Unpack] {
+                    let [dtc, copy, local] = bench.times(direction, rounds)?;
+                    figures.push(Figure {
+                        memory: memory_kind,
+                        packed: packed_kind,
+                        layout,
+                        bytes,
+                        direction,
+                        dtc,
+                        copy,
+                        local,
+                    });
+                }
             }
         }
     }
     Ok(figures)
-}
-
-fn span((run, pitch): (u64, u64), bytes: u64) -> u64 {
-    bytes / run * pitch
 }
 
 fn committed(engine: &Engine, (run, pitch): (u64, u64)) -> Result<Committed, Failure> {
@@ -108,45 +176,113 @@ fn committed(engine: &Engine, (run, pitch): (u64, u64)) -> Result<Committed, Fai
     Ok(engine.commit(&datatype))
 }
 
+/// The clock of GPU 0, and the caches of all devices whose memory is used.
+pub struct Clocks {
+    /// Of GPU 0.
+    pub device: DeviceClock,
+    others: Vec<DeviceClock>,
+}
+
+impl Clocks {
+    /// Takes some memory of the first two devices.
+    pub fn new() -> Result<Clocks, Failure> {
+        let others = (1..Device::count()?.min(2)).map(|ordinal| Ok(DeviceClock::new(&Device::get(ordinal)?)?));
+        Ok(Clocks { device: DeviceClock::new(&Device::get(0)?)?, others: others.collect::<Result<_, Failure>>()? })
+    }
+
+    /// Empties the caches of the other devices.
+    pub fn flush_others(&self) -> Result<(), Failure> {
+        for other in &self.others {
+            other.enqueue_flush()?;
+            other.stream.synchronize()?;
+        }
+        Ok(())
+    }
+}
+
+/// Medians of interleaved rounds: `sample` gives microseconds by clock and contestant, and nothing where none is measured.
+pub fn in_turns<const N: usize>(
+    rounds: usize,
+    mut sample: impl FnMut(Clock, usize) -> Result<Option<f64>, Failure>,
+) -> Result<[Times; N], Failure> {
+    let mut samples: [[Vec<f64>; Clock::ALL.len()]; N] = std::array::from_fn(|_| Default::default());
+    for _ in 0..rounds {
+        for clock in Clock::ALL {
+            for (contestant, samples) in samples.iter_mut().enumerate() {
+                samples[clock as usize].extend(sample(clock, contestant)?);
+            }
+        }
+    }
+    Ok(samples.map(|samples| samples.map(|samples| (!samples.is_empty()).then(|| median(&samples)))))
+}
+
+/// Microseconds of what is done on the clock of the host.
+pub fn on_host<E>(call: impl FnOnce() -> Result<(), E>) -> Result<f64, Failure>
+where
+    Failure: From<E>,
+{
+    let start = Instant::now();
+    call()?;
+    Ok(start.elapsed().as_secs_f64() * 1e6)
+}
+
 struct Bench<'a> {
     committed: &'a Committed,
+    clocks: &'a Clocks,
     host: &'a [u8],
     memory: &'a mut Memory,
     packed: &'a mut Memory,
+    /// As long as the packed bytes and where the elements are: the other side of copies, and packed bytes on the same device.
     other: &'a mut Memory,
+    bytes: u64,
 }
 
 impl Bench<'_> {
-    fn call(&mut self, direction: Direction, bytes: u64) -> Result<(), Failure> {
-        let count = bytes / self.committed.layout().size();
-        let mut between =
-            Between { committed: self.committed, count, memory: self.memory, origin: 0, packed: self.packed };
-        between.call(direction, 0, bytes)?;
-        Ok(())
+    fn between(&mut self, contestant: Contestant) -> Between<'_> {
+        let count = self.bytes / self.committed.layout().size();
+        let packed = if let Contestant::Local = contestant { &mut *self.other } else { &mut *self.packed };
+        Between { committed: self.committed, count, memory: self.memory, origin: 0, packed }
     }
 
-    /// Packs, copies, unpacks, copies: medians of interleaved rounds, after every byte was looked at.
-    fn rates(&mut self, bytes: u64, rounds: usize) -> Result<[f64; 4], Failure> {
-        self.check(bytes)?;
-        let gpu = Device::get(0)?;
-        let stream = Stream::new(&gpu)?;
-        let mut times: [Vec<f64>; 4] = Default::default();
-        for _ in 0..rounds {
-            for (index, times) in times.iter_mut().enumerate() {
-                let start = Instant::now();
-                match index {
-                    0 => self.call(Direction::Pack, bytes)?,
-                    1 => copy(&stream, self.packed, self.other, bytes as usize)?,
-                    2 => self.call(Direction::Unpack, bytes)?,
-                    _ => copy(&stream, self.other, self.packed, bytes as usize)?,
-                }
-                times.push(start.elapsed().as_secs_f64());
-            }
+    fn times(&mut self, direction: Direction, rounds: usize) -> Result<[Times; 3], Failure> {
+        let contestants = [Contestant::Dtc, Contestant::Copy, Contestant::Local];
+        in_turns(rounds, |clock, index| self.sample(clock, contestants[index], direction))
+    }
+
+    fn sample(&mut self, clock: Clock, contestant: Contestant, direction: Direction) -> Result<Option<f64>, Failure> {
+        let (clocks, bytes) = (self.clocks, self.bytes);
+        let (memory, packed) = (self.memory.kind(), self.packed.kind());
+        let on_devices = |kind| matches!(kind, MemoryKind::Device(_));
+        let peers = on_devices(packed) && on_devices(memory);
+        // Kernels move these, so they can be enqueued.
+        let enqueued = peers || on_devices(memory) && packed == MemoryKind::Pinned;
+        if matches!(contestant, Contestant::Local) && !peers || !matches!(clock, Clock::Host) && !enqueued {
+            return Ok(None);
         }
-        Ok(times.map(|times| bytes as f64 / median(&times) / 1e9))
+        let warm = matches!(clock, Clock::Warm);
+        if let Clock::Cold = clock {
+            clocks.flush_others()?;
+        }
+        let time = match (clock, contestant) {
+            (Clock::Host, Contestant::Copy) => {
+                let (to, from) = copied(direction, self.packed, self.other);
+                on_host(|| copy(&clocks.device.stream, to, from, bytes as usize))?
+            }
+            (_, Contestant::Copy) => {
+                let (to, from) = copied(direction, self.packed, self.other);
+                time_of_copy(&clocks.device, warm, to, from, bytes as usize)?
+            }
+            (Clock::Host, _) => {
+                let mut between = self.between(contestant);
+                on_host(|| between.call(direction, 0, bytes).map(drop))?
+            }
+            _ => self.between(contestant).time(&clocks.device, warm, direction, bytes)?,
+        };
+        Ok(Some(time))
     }
 
-    fn check(&mut self, bytes: u64) -> Result<(), Failure> {
+    fn check(&mut self) -> Result<(), Failure> {
+        let bytes = self.bytes;
         let count = bytes / self.committed.layout().size();
         let length = self.committed.span(count).map_or(0, |(_, high)| high as usize);
         let host = &self.host[..length];
@@ -154,7 +290,7 @@ impl Bench<'_> {
         let refused = |error: dtc_runtime::PackError| Failure::Data(error.to_string());
         self.committed.pack(host, 0, count, 0, &mut wanted).map_err(refused)?;
         self.memory.write(0, host)?;
-        self.call(Direction::Pack, bytes)?;
+        self.between(Contestant::Dtc).call(Direction::Pack, 0, bytes)?;
         let mut found = vec![0; bytes as usize];
         self.packed.read(0, &mut found)?;
         let wrong = |what: &str| Failure::data(what, "the bytes that the processor moves", "others");
@@ -162,7 +298,7 @@ impl Bench<'_> {
             return Err(wrong("pack"));
         }
         self.memory.write(0, &vec![0x5a; length])?;
-        self.call(Direction::Unpack, bytes)?;
+        self.between(Contestant::Dtc).call(Direction::Unpack, 0, bytes)?;
         let mut found = vec![0; length];
         self.memory.read(0, &mut found)?;
         let mut expected = vec![0x5a; length];
@@ -171,24 +307,57 @@ impl Bench<'_> {
     }
 }
 
+/// Where a copy in place of a call goes, and where it comes from.
+fn copied<'a>(direction: Direction, packed: &'a mut Memory, other: &'a mut Memory) -> (&'a mut Memory, &'a mut Memory) {
+    if direction == Direction::Pack { (packed, other) } else { (other, packed) }
+}
+
+/// Gigabytes per second and the share of a reference's speed, for each clock, as cells of a table.
+pub fn cells(bytes: u64, times: &Times, reference: impl Fn(Clock) -> Option<f64>) -> impl Iterator<Item = String> {
+    let cell =
+        |value: Option<f64>, digits: usize| value.map_or_else(|| "-".to_owned(), |value| format!("{value:.digits$}"));
+    let cells = Clock::ALL.map(|clock| {
+        let time = times[clock as usize];
+        let share = time.zip(reference(clock)).map(|(time, reference)| reference / time.max(1e-3));
+        [cell(time.map(|time| bytes as f64 / time.max(1e-3) / 1e3), 1), cell(share, 2)]
+    });
+    cells.into_iter().flatten()
+}
+
 /// Prints figures.
 pub fn print(figures: &[Figure], out: &mut dyn Write) -> Result<(), Failure> {
     writeln!(
         out,
-        "\nblocking calls between kinds of memory, GB/s on the clock of the host, and the share of a copy of the driver"
+        "\ncalls between kinds of memory, GB/s on the device's clock and of blocking calls, and shares of a copy of the \
+         driver; to another device, of the slower of that and the call within a device"
     )?;
-    let mut table = table(&["elements", "packed bytes in", "runs", "packed", "pack", "of copy", "unpack", "of copy"]);
-    for Figure { memory, packed, layout: (run, pitch), bytes, rates } in figures {
-        table.add_row([
-            memory.to_string(),
-            packed.to_string(),
+    let mut table = table(&[
+        "elements",
+        "packed bytes in",
+        "runs",
+        "packed",
+        "",
+        "cold",
+        "share",
+        "warm",
+        "share",
+        "blocking",
+        "share",
+        "target",
+    ]);
+    for figure in figures {
+        let (run, pitch) = figure.layout;
+        let what = [
+            figure.memory.to_string(),
+            figure.packed.to_string(),
             format!("{run} of {pitch}"),
-            report::bytes(*bytes),
-            format!("{:.2}", rates[0]),
-            format!("{:.2}", rates[0] / rates[1]),
-            format!("{:.2}", rates[2]),
-            format!("{:.2}", rates[2] / rates[3]),
-        ]);
+            report::bytes(figure.bytes),
+            figure.direction.to_string(),
+        ];
+        let target = figure.target().map_or_else(|| "-".to_owned(), |target| format!("{target:.2}"));
+        table.add_row(
+            what.into_iter().chain(cells(figure.bytes, &figure.dtc, |clock| figure.reference(clock))).chain([target]),
+        );
     }
     Ok(writeln!(out, "{table}")?)
 }

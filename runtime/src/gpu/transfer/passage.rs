@@ -1,43 +1,43 @@
 //! Moving bytes through two buffers in turns: one is filled while the other is emptied.
 
-use super::{Gpu, Shared};
+use super::super::{Gpu, Shared};
+use super::lanes::Lanes;
 use crate::cuda::{CudaError, DeviceBuffer, Event, PinnedBuffer};
-use std::sync::{Mutex, PoisonError};
 
 /// Bytes of a buffer, at most: large enough for launches not to count.
 const CHUNK: u64 = 4 << 20;
 
 /// Two buffers side by side.
-pub(super) enum Landing {
+enum Landing {
     /// That everybody reaches.
     Pinned(PinnedBuffer),
     /// On the device that empties them, within reach of the one that fills them.
     OnDevice(DeviceBuffer),
 }
 
-/// Buffers of both sorts that nobody uses now; more are made only while more threads wait at a time.
+/// Buffers of both sorts that nobody uses now.
 #[derive(Default)]
-pub(super) struct Landings {
-    pinned: Mutex<Vec<Landing>>,
-    on_device: Mutex<Vec<Landing>>,
+pub(in crate::gpu) struct Landings {
+    pinned: Lanes<PinnedBuffer>,
+    on_device: Lanes<DeviceBuffer>,
 }
 
 /// Where a buffer lies.
 #[derive(Clone, Copy)]
-pub(super) struct Slot {
+pub(in crate::gpu) struct Slot {
     /// For kernels and copies.
-    pub(super) address: u64,
+    pub(in crate::gpu) address: u64,
     /// For the processor; dangling where it has no access.
-    pub(super) host: *mut u8,
+    pub(in crate::gpu) host: *mut u8,
 }
 
 /// Bytes on their way from one mover to another; one that is not given is the processor.
-pub(super) struct Passage<'a> {
-    pub(super) from: Option<&'a Gpu>,
-    pub(super) to: Option<&'a Gpu>,
-    pub(super) bytes: u64,
+pub(in crate::gpu) struct Passage<'a> {
+    pub(in crate::gpu) from: Option<&'a Gpu>,
+    pub(in crate::gpu) to: Option<&'a Gpu>,
+    pub(in crate::gpu) bytes: u64,
     /// Chunks are multiples of it.
-    pub(super) granule: u64,
+    pub(in crate::gpu) granule: u64,
 }
 
 impl Landing {
@@ -54,31 +54,26 @@ impl Landing {
 
 impl Shared {
     fn landing(&self, on_device: bool) -> Result<Landing, CudaError> {
-        let known = self.landings.idle(on_device).lock().unwrap_or_else(PoisonError::into_inner).pop();
         let bytes = 2 * CHUNK as usize;
-        match known {
-            Some(known) => Ok(known),
-            None if on_device => DeviceBuffer::new(&self.device, bytes).map(Landing::OnDevice),
-            None => PinnedBuffer::new(&self.device, bytes).map(Landing::Pinned),
+        if on_device {
+            self.landings.on_device.take(|| DeviceBuffer::new(&self.device, bytes)).map(Landing::OnDevice)
+        } else {
+            self.landings.pinned.take(|| self.staging(bytes)).map(Landing::Pinned)
         }
     }
 
     fn keep_landing(&self, landing: Landing) {
-        let on_device = matches!(landing, Landing::OnDevice(_));
-        self.landings.idle(on_device).lock().unwrap_or_else(PoisonError::into_inner).push(landing);
-    }
-}
-
-impl Landings {
-    fn idle(&self, on_device: bool) -> &Mutex<Vec<Landing>> {
-        if on_device { &self.on_device } else { &self.pinned }
+        match landing {
+            Landing::Pinned(buffer) => self.landings.pinned.keep(buffer),
+            Landing::OnDevice(buffer) => self.landings.on_device.keep(buffer),
+        }
     }
 }
 
 impl Passage<'_> {
     /// Moves all bytes and waits. `fill` and `empty` get the chunk's first byte, its length and its buffer; those of devices
     /// enqueue on the legacy default stream. With `on_device` the buffers lie on the device that empties them.
-    pub(super) fn run(
+    pub(in crate::gpu) fn run(
         &self,
         on_device: bool,
         fill: impl Fn(u64, u64, Slot) -> Result<(), CudaError>,
