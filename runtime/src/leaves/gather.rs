@@ -15,12 +15,8 @@ use super::masked::low_bits;
 use super::rows;
 use super::tile::LINE;
 
-/// More listed blocks than this lie in more lines than the second-level cache holds.
+/// More blocks than this lie in more lines than the second-level cache holds.
 const MOST: usize = 1 << 14;
-
-/// More rows than this, each in a line of its own, lie in more lines than the first-level cache holds: 256 took 45 ns gathered
-/// and 47 one by one, 512 took 126 and 110.
-const MOST_ROWS: usize = 256;
 
 /// The longest stride at which the places of a vector of blocks fit 32 bits.
 const FARTHEST: usize = 1 << 26;
@@ -96,8 +92,8 @@ pub(super) unsafe fn try_planes<B: Block>(
     stride: isize,
 ) -> bool {
     let lanes = const { lanes(B::EXACT) };
-    let lines = planes.saturating_mul(rows).saturating_mul(stride.unsigned_abs().min(LINE)) / LINE;
-    let serves = lanes != 0 && rows >= lanes && stride.unsigned_abs() <= FARTHEST && lines <= MOST_ROWS;
+    let serves =
+        lanes != 0 && rows >= lanes && stride.unsigned_abs() <= FARTHEST && planes.saturating_mul(rows) <= MOST;
     // SAFETY: the caller's guarantee.
     serves && unsafe { self::planes::<B>(memory, packed, planes, plane_stride, rows, block, stride) }
 }
