@@ -3,24 +3,27 @@
  * rounds between several peers. README.md beside this file documents the protocol.
  *
  * Compiled with exactly one of
- *   -DPEER_MPI     MPI_Pack and MPI_Unpack on the type of build_type(), which a generated file defines
- *   -DPEER_LOOP    the functions pack and unpack of a file that hand-loop printed
- *   -DPEER_MEMCPY  memcpy of as many contiguous bytes; the same file gives the number
+ *   -DPEER_MPI   MPI_Pack and MPI_Unpack on the type of build_type(), which a generated file defines
+ *   -DPEER_LOOP  the functions pack and unpack of a file that hand-loop printed
  */
-#define _POSIX_C_SOURCE 200809L
+#define _GNU_SOURCE
+#include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
-#if defined(PEER_MPI) + defined(PEER_LOOP) + defined(PEER_MEMCPY) != 1
-#error "define exactly one of PEER_MPI, PEER_LOOP and PEER_MEMCPY"
+#if defined(PEER_MPI) + defined(PEER_LOOP) != 1
+#error "define exactly one of PEER_MPI and PEER_LOOP"
 #endif
 
-/* What setup has prepared. */
+/* What setup has prepared; shared_bytes is the length of the map, or 0 where the buffers are this process's own. */
 static char *memory, *packed;
-static size_t memory_bytes, packed_total;
+static size_t memory_bytes, packed_total, shared_bytes;
 static long origin, element_count;
 
 /* Written by evict, read by nobody else; volatile would slow the stores down. */
@@ -101,8 +104,6 @@ static const char *prepare(struct shape *shape)
 static const char *fits(void) { return NULL; }
 static void one_commit(void) {}
 
-#ifdef PEER_LOOP
-
 void pack(const char *memory, char *packed, long count);
 void unpack(char *memory, const char *packed, long count);
 
@@ -118,24 +119,6 @@ static int one_unpack(void)
     return 0;
 }
 
-#else
-
-/* As many bytes as the type packs, from a buffer that holds just them. */
-static char *contiguous;
-
-static int one_pack(void)
-{
-    memcpy(packed, contiguous, packed_total);
-    return 0;
-}
-
-static int one_unpack(void)
-{
-    memcpy(contiguous, packed, packed_total);
-    return 0;
-}
-
-#endif
 #endif
 
 /*
@@ -173,22 +156,55 @@ static uint64_t checksum(const char *buffer, size_t bytes)
     return hash;
 }
 
+static size_t whole_pages(size_t bytes) { return (bytes + 4095) / 4096 * 4096; }
+
 /* Page aligned and touched, so that every peer has the same alignment and no round pays for page faults. */
 static char *allocate(size_t bytes)
 {
-    size_t rounded = (bytes + 4095) / 4096 * 4096 + 4096;
+    size_t rounded = whole_pages(bytes) + 4096;
     char *buffer = aligned_alloc(4096, rounded);
     if (buffer)
         memset(buffer, 0, rounded);
     return buffer;
 }
 
-static const char *setup(size_t bytes, long origin_bytes, long count, uint64_t seed)
+static void release(void)
+{
+    if (shared_bytes) {
+        munmap(memory, shared_bytes);
+    } else {
+        free(memory);
+        free(packed);
+    }
+    memory = packed = NULL;
+    shared_bytes = 0;
+}
+
+/* Memory, then from the next page on the packed bytes, both in the driver's file: the same pages for all. */
+static const char *share(const char *path, size_t bytes)
+{
+    int file = open(path, O_RDWR);
+    if (file < 0)
+        return "the file does not open";
+    struct stat status;
+    size_t wanted = whole_pages(bytes) + packed_total;
+    char *map = MAP_FAILED;
+    int large_enough = fstat(file, &status) == 0 && (size_t)status.st_size >= wanted && wanted > 0;
+    if (large_enough)
+        map = mmap(NULL, wanted, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, file, 0);
+    close(file);
+    if (map == MAP_FAILED)
+        return large_enough ? "the file cannot be mapped" : "the file is too short";
+    memory = map;
+    packed = map + whole_pages(bytes);
+    shared_bytes = wanted;
+    return NULL;
+}
+
+static const char *setup(size_t bytes, long origin_bytes, long count, uint64_t seed, const char *path)
 {
     struct shape shape;
-    free(memory);
-    free(packed);
-    memory = packed = NULL;
+    release();
     const char *problem = prepare(&shape);
     if (problem)
         return problem;
@@ -208,18 +224,17 @@ static const char *setup(size_t bytes, long origin_bytes, long count, uint64_t s
     problem = fits();
     if (problem)
         return problem;
-    memory = allocate(bytes);
-    packed = allocate(packed_total);
-    if (!memory || !packed)
-        return "not enough memory";
-    fill(memory, bytes, seed);
-#ifdef PEER_MEMCPY
-    free(contiguous);
-    contiguous = allocate(packed_total);
-    if (!contiguous)
-        return "not enough memory";
-    fill(contiguous, packed_total, seed);
-#endif
+    if (path) {
+        problem = share(path, bytes);
+        if (problem)
+            return problem;
+    } else {
+        memory = allocate(bytes);
+        packed = allocate(packed_total);
+        if (!memory || !packed)
+            return "not enough memory";
+        fill(memory, bytes, seed);
+    }
     return one_pack() ? "MPI_Pack failed" : NULL;
 }
 
@@ -262,13 +277,13 @@ static void answer(const char *line)
     char name[32];
     long number, origin_bytes, count;
     unsigned long long bytes, seed;
+    char path[160];
 
-    if (sscanf(line, "setup %llu %ld %ld %llu", &bytes, &origin_bytes, &count, &seed) == 4) {
-        const char *problem = setup((size_t)bytes, origin_bytes, count, seed);
+    int numbers = sscanf(line, "setup %llu %ld %ld %llu %159s", &bytes, &origin_bytes, &count, &seed, path);
+    if (numbers >= 4) {
+        const char *problem = setup((size_t)bytes, origin_bytes, count, seed, numbers == 5 ? path : NULL);
         if (problem) {
-            free(memory);
-            free(packed);
-            memory = packed = NULL;
+            release();
             printf("error %s\n", problem);
         } else {
             printf("packed %zu\n", packed_total);

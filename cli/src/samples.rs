@@ -1,4 +1,4 @@
-//! Deterministic bytes for buffers, and checksums of them: the same as those of the peers in `bench/`.
+//! Deterministic bytes for buffers: the same as those of the peers in `bench/`.
 
 /// The seed of every buffer that a command fills.
 pub const SEED: u64 = 20_240_229;
@@ -17,11 +17,6 @@ pub fn fill(buffer: &mut [u8], seed: u64) {
     for (index, bytes) in buffer.chunks_mut(8).enumerate() {
         bytes.copy_from_slice(&word(seed, index as u64).to_ne_bytes()[..bytes.len()]);
     }
-}
-
-/// FNV-1a, 64 bits.
-pub fn checksum(buffer: &[u8]) -> u64 {
-    buffer.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
 }
 
 /// A buffer that begins on a page, as those of the peers do.
@@ -59,12 +54,6 @@ impl PageAligned {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn checksum_is_fnv_1a() {
-        assert_eq!(checksum(b""), 0xcbf2_9ce4_8422_2325);
-        assert_eq!(checksum(b"a"), 0xaf63_dc4c_8601_ec8c);
-    }
 
     #[test]
     fn buffers_begin_on_a_page() {

@@ -254,8 +254,8 @@ impl Engine {
         });
         let entry = known.unwrap_or_else(|| {
             let canonical = canonicalise(&lowered);
-            let due = if let Policy::Lazy(due) = shared.policy { Some(due) } else { None };
-            let entry = Arc::new(Entry::new(hash, canonical.layout, canonical.report, shared.target, due));
+            let entry = Entry::new(hash, canonical.layout, canonical.report, shared.target, shared.policy);
+            let entry = Arc::new(entry);
             if !forked {
                 self.cache().insert(&entry);
             }

@@ -1,6 +1,7 @@
 //! What equal types share: one canonical layout, one program, one kernel.
 
-use crate::cpu::{self, Kernel, Program, Run, Sides};
+use crate::cpu::{self, Both, Kernel, Program, RootShape, Run, Sides};
+use crate::engine::Policy;
 use crate::gpu::{self, DEVICES, GpuType};
 use dtc_compiler::layout::{Fingerprint, Layout, Point, TypeHash};
 use dtc_compiler::passes::Report;
@@ -43,12 +44,17 @@ pub(crate) struct Shape {
     pub(crate) after: u64,
 }
 
+/// Moves one whole element, under the contract of [`Entry::run`].
+type One = unsafe fn(&Entry, Sides);
+
 /// Everything about a byte sequence that does not depend on how it was described.
 ///
 /// Laid out as declared: what a call looks at comes first and side by side, in few cache lines of neighbouring sets.
 #[repr(C)]
 pub(crate) struct Entry {
     pub(crate) shape: Shape,
+    /// What moves one whole element, where calls are short: chosen once, so that they look at nothing.
+    one: Both<One>,
     /// The use after which a lazy kernel is due.
     due: Option<u32>,
     uses: AtomicU32,
@@ -65,8 +71,11 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    pub(crate) fn new(hash: TypeHash, layout: Layout, report: Report, target: Target, due: Option<u32>) -> Entry {
+    pub(crate) fn new(hash: TypeHash, layout: Layout, report: Report, target: Target, policy: Policy) -> Entry {
         let program = Program::new(Plan::new(&layout), &target);
+        let due = if let Policy::Lazy(due) = policy { Some(due) } else { None };
+        let compiled = policy == Policy::Always || program.plan().decision().specialise();
+        let one = Both { pack: one_of::<true>(&program, compiled), unpack: one_of::<false>(&program, compiled) };
         let (true_lb, true_ub) = (layout.true_lb(), layout.true_ub());
         let shape = Shape {
             size: layout.size(),
@@ -78,6 +87,7 @@ impl Entry {
         };
         Entry {
             shape,
+            one,
             hash,
             layout,
             report,
@@ -176,13 +186,8 @@ impl Entry {
     /// As for [`Entry::run`].
     #[inline]
     pub(crate) unsafe fn one<const PACK: bool>(&self, sides: Sides) {
-        // SAFETY: the caller's promise; the kernel belongs to the program beside it.
-        unsafe {
-            match self.kernel() {
-                Some(kernel) => kernel.run::<PACK>(sides, 1),
-                None => self.program.one::<PACK>(sides),
-            }
-        }
+        // SAFETY: the caller's promise.
+        unsafe { self.one.of::<PACK>()(self, sides) }
     }
 
     /// Moves `take` bytes from packed byte `skip` on of `count` elements.
@@ -201,4 +206,60 @@ impl Entry {
             }
         }
     }
+}
+
+/// What moves one element of a program, which a kernel may come to serve.
+fn one_of<const PACK: bool>(program: &Program, compiled: bool) -> One {
+    match program.shape() {
+        _ if compiled => one_by_kernel::<PACK>,
+        RootShape::Copy => one_copy::<PACK>,
+        RootShape::Rows => one_rows::<PACK>,
+        RootShape::Planes => one_planes::<PACK>,
+        RootShape::Other => one_of_any::<PACK>,
+    }
+}
+
+/// # Safety
+///
+/// As for [`Entry::run`].
+unsafe fn one_by_kernel<const PACK: bool>(entry: &Entry, sides: Sides) {
+    // SAFETY: the caller's promise; the kernel belongs to the program beside it.
+    unsafe {
+        match entry.kernel() {
+            Some(kernel) => kernel.run::<PACK>(sides, 1),
+            None => entry.program.one::<PACK>(sides),
+        }
+    }
+}
+
+/// # Safety
+///
+/// As for [`Entry::run`].
+unsafe fn one_copy<const PACK: bool>(entry: &Entry, sides: Sides) {
+    // SAFETY: the caller's promise.
+    unsafe { entry.program.one_copy::<PACK>(sides) }
+}
+
+/// # Safety
+///
+/// As for [`Entry::run`].
+unsafe fn one_rows<const PACK: bool>(entry: &Entry, sides: Sides) {
+    // SAFETY: the caller's promise.
+    unsafe { entry.program.one_rows::<PACK>(sides) }
+}
+
+/// # Safety
+///
+/// As for [`Entry::run`].
+unsafe fn one_planes<const PACK: bool>(entry: &Entry, sides: Sides) {
+    // SAFETY: the caller's promise.
+    unsafe { entry.program.one_planes::<PACK>(sides) }
+}
+
+/// # Safety
+///
+/// As for [`Entry::run`].
+unsafe fn one_of_any<const PACK: bool>(entry: &Entry, sides: Sides) {
+    // SAFETY: the caller's promise.
+    unsafe { entry.program.one::<PACK>(sides) }
 }

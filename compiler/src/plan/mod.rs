@@ -11,6 +11,7 @@
 mod build;
 mod cost;
 mod direction;
+mod footprint;
 pub mod gpu;
 mod print;
 mod target;
@@ -254,6 +255,19 @@ impl Plan {
     /// Whether a compiled kernel is worth having, and why.
     pub fn decision(&self) -> Decision {
         self.decision
+    }
+
+    /// Bytes of cache that moving one element takes, about: the lines that its blocks lie in, and the packed bytes.
+    ///
+    /// ```
+    /// use dtc_compiler::layout::Layout;
+    /// use dtc_compiler::plan::Plan;
+    /// let text = "layout lb 0 extent 8000 {\n  %0 = dense 8 x byte\n  %1 = stream 10 x 800 of %0\n  root %1\n}";
+    /// assert_eq!(Plan::new(&Layout::parse(text)?).footprint(), 10 * 64 + 80);
+    /// # Ok::<(), dtc_compiler::layout::ParseError>(())
+    /// ```
+    pub fn footprint(&self) -> u64 {
+        footprint::footprint(self)
     }
 
     /// The step that moves `count` elements: the element's own with a higher count where the extent continues it, the

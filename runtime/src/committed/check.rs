@@ -12,13 +12,14 @@ impl Committed {
         max.min(count.wrapping_mul(self.entry.shape.size).saturating_sub(offset))
     }
 
-    /// Whether a safe call moves one whole element and may.
+    /// Whether a safe call moves one whole element and may, and nobody counts it.
     #[inline]
     pub(super) fn is_one(&self, length: usize, origin: usize, count: u64, offset: u64, packed: usize) -> bool {
         let shape = &self.entry.shape;
         let after = length.wrapping_sub(origin) as u64;
         let asked = count == 1 && offset == 0 && packed as u64 == shape.size;
-        asked && origin <= length && origin as u64 >= shape.before && after >= shape.after
+        let inside = origin <= length && origin as u64 >= shape.before && after >= shape.after;
+        asked && inside && !self.entry.is_lazy()
     }
 
     /// Whether the signature leaves it possible that the type consists of such elements.

@@ -43,9 +43,10 @@ impl Committed {
         if self.is_one(source.len(), origin, count, offset, packed.len()) {
             // SAFETY: `is_one` found every byte of the element inside `source`, which is only read, and room for it in
             // `packed`; the slices cannot overlap.
-            unsafe { self.one::<true>(sides) };
+            unsafe { self.entry.one::<true>(sides) };
             return Ok(packed.len());
         }
+        other_call();
         // SAFETY: the lengths are those of the slices, which cannot overlap.
         unsafe { self.checked::<true>(sides, source.len(), origin, count, offset, packed.len()) }
     }
@@ -85,9 +86,10 @@ impl Committed {
         let sides = Sides { memory: destination.as_mut_ptr().wrapping_add(origin), packed: packed.as_ptr().cast_mut() };
         if self.is_one(destination.len(), origin, count, offset, packed.len()) {
             // SAFETY: as for `pack`; `packed` is only read.
-            unsafe { self.one::<false>(sides) };
+            unsafe { self.entry.one::<false>(sides) };
             return Ok(packed.len());
         }
+        other_call();
         // SAFETY: as for `pack`.
         unsafe { self.checked::<false>(sides, destination.len(), origin, count, offset, packed.len()) }
     }
@@ -156,28 +158,15 @@ impl Committed {
     #[inline]
     pub(super) unsafe fn run<const PACK: bool>(&self, sides: Sides, count: u64, offset: u64, max: u64) -> u64 {
         let size = self.entry.shape.size;
-        if count == 1 && offset == 0 && max >= size {
+        if count == 1 && offset == 0 && max >= size && !self.entry.is_lazy() {
             // SAFETY: the caller's promise.
-            unsafe { self.one::<PACK>(sides) };
+            unsafe { self.entry.one::<PACK>(sides) };
             return size;
         }
         let take = self.take(count, offset, max);
         // SAFETY: the caller's promise.
         unsafe { self.some::<PACK>(sides, count, offset, take) };
         take
-    }
-
-    /// Moves one whole element: the call whose overhead shows most, when the element is short. Apart from its callers, it
-    /// is entered and left without a stack frame.
-    ///
-    /// # Safety
-    ///
-    /// As for [`Committed::run`].
-    #[inline(never)]
-    unsafe fn one<const PACK: bool>(&self, sides: Sides) {
-        self.count_use();
-        // SAFETY: the caller's promise.
-        unsafe { self.entry.one::<PACK>(sides) };
     }
 
     /// Moves what a safe call asks for, after checking that it may.
@@ -214,3 +203,8 @@ impl Committed {
         }
     }
 }
+
+/// Where a call is not for one whole element, which may be so short that a jump shows: has it laid out elsewhere.
+#[cold]
+#[inline]
+fn other_call() {}

@@ -2,7 +2,7 @@
 
 use super::Sides;
 use super::memory::Code;
-use super::program::Program;
+use super::program::{Program, is_far};
 use crate::leaves::{self, Level};
 use dtc_compiler::codegen::cranelift::{Compiler, Leaf, MachineCode};
 use dtc_compiler::plan::Direction;
@@ -35,11 +35,11 @@ pub(crate) fn compile(program: &Program, target: &Target) -> Option<Kernel> {
     static COMPILER: OnceLock<Option<Compiler>> = OnceLock::new();
     let compiler = COMPILER.get_or_init(|| Compiler::new(target.level).ok()).as_ref()?;
     let plan = program.plan();
-    let streaming = plan.size() > target.streaming_bytes;
+    let footprint = Footprint { streaming: plan.size() > target.streaming_bytes, far: is_far(plan) };
     let mut code = Vec::new();
     let mut place = |direction: Direction| {
         let mut compiled = compiler.compile(plan, direction).ok()?;
-        relocate(&mut compiled, direction, target.level, streaming)?;
+        relocate(&mut compiled, direction, target.level, footprint)?;
         let start = code.len().next_multiple_of(compiled.alignment.max(16) as usize);
         code.resize(start, 0);
         code.extend_from_slice(&compiled.code);
@@ -58,18 +58,27 @@ pub(crate) fn compile(program: &Program, target: &Target) -> Option<Kernel> {
     Some(Kernel { code, pack, unpack })
 }
 
+/// Which caches the bytes of a plan are beyond.
+#[derive(Clone, Copy)]
+struct Footprint {
+    /// The last level.
+    streaming: bool,
+    /// The first level.
+    far: bool,
+}
+
 /// Writes the addresses of the leaves into the code.
-fn relocate(compiled: &mut MachineCode, direction: Direction, level: Level, streaming: bool) -> Option<()> {
+fn relocate(compiled: &mut MachineCode, direction: Direction, level: Level, footprint: Footprint) -> Option<()> {
     for relocation in &compiled.relocations {
         let address =
-            address(relocation.leaf, direction, level, streaming).wrapping_add_signed(relocation.addend as isize);
+            address(relocation.leaf, direction, level, footprint).wrapping_add_signed(relocation.addend as isize);
         let at = relocation.offset as usize;
         compiled.code.get_mut(at..at + 8)?.copy_from_slice(&(address as u64).to_ne_bytes());
     }
     Some(())
 }
 
-fn address(leaf: Leaf, direction: Direction, level: Level, streaming: bool) -> usize {
+fn address(leaf: Leaf, direction: Direction, level: Level, Footprint { streaming, far }: Footprint) -> usize {
     let pack = direction == Direction::Pack;
     match leaf {
         Leaf::Copy => leaves::copy as *const () as usize,
@@ -80,9 +89,9 @@ fn address(leaf: Leaf, direction: Direction, level: Level, streaming: bool) -> u
         Leaf::Tile(bytes) if pack => leaves::select_pack_tile(level, bytes) as usize,
         Leaf::Tile(bytes) => leaves::select_unpack_tile(level, bytes) as usize,
         Leaf::List32(bytes) if pack => leaves::select_pack_list32(level, bytes) as usize,
-        Leaf::List32(bytes) => leaves::select_unpack_list32(level, bytes) as usize,
+        Leaf::List32(bytes) => leaves::select_unpack_list32(level, bytes, far) as usize,
         Leaf::List64(bytes) if pack => leaves::select_pack_list64(level, bytes) as usize,
-        Leaf::List64(bytes) => leaves::select_unpack_list64(level, bytes) as usize,
+        Leaf::List64(bytes) => leaves::select_unpack_list64(level, bytes, far) as usize,
         Leaf::Runs if pack => leaves::select_pack_runs(level) as usize,
         Leaf::Runs => leaves::select_unpack_runs(level) as usize,
     }

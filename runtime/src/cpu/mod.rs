@@ -7,7 +7,7 @@ mod program;
 mod run;
 
 pub(crate) use kernel::{Kernel, compile};
-pub(crate) use program::Program;
+pub(crate) use program::{Both, Program, RootShape};
 pub(crate) use run::Run;
 
 use crate::leaves;

@@ -1,24 +1,28 @@
 //! The generic tier: a plan whose steps are bound to leaves, and its interpreter.
 
 use super::Sides;
-use crate::leaves::{self, Level, List32Fn, List64Fn, PlanesFn, RowsFn, RunsFn, TileFn};
+use crate::leaves::{self, CopyFn, Level, List32Fn, List64Fn, PlanesFn, RowsFn, RunsFn, TileFn};
 use dtc_compiler::plan::{Offsets, Part, Plan, Step, StepId, Target};
 use smallvec::SmallVec;
 
-/// From this length on the rows leaf, which aligns its stores, moves one piece faster than the C library: 4,080 bytes
-/// take 41 ns instead of 48, but 480 bytes 15 instead of 10.
-const LONG_COPY: u64 = 2048;
+/// A first-level cache holds no more: the plans of larger footprints are bound to leaves that fetch ahead.
+const NEAR_BYTES: u64 = 40 << 10;
+
+/// Whether the blocks of a plan lie beyond the first-level cache.
+pub(super) fn is_far(plan: &Plan) -> bool {
+    plan.footprint() > NEAR_BYTES
+}
 
 /// A leaf in both directions.
 #[derive(Clone, Copy)]
-pub(super) struct Both<F> {
-    pack: F,
-    unpack: F,
+pub(crate) struct Both<F> {
+    pub(crate) pack: F,
+    pub(crate) unpack: F,
 }
 
 impl<F: Copy> Both<F> {
     #[inline]
-    pub(super) fn of<const PACK: bool>(&self) -> F {
+    pub(crate) fn of<const PACK: bool>(&self) -> F {
         if PACK { self.pack } else { self.unpack }
     }
 }
@@ -26,8 +30,6 @@ impl<F: Copy> Both<F> {
 /// The leaves for rows of one length, in nests of one and two levels.
 #[derive(Clone, Copy)]
 pub(super) struct Strided {
-    /// What they were selected for.
-    bytes: u64,
     pub(super) rows: Both<RowsFn>,
     pub(super) planes: Both<PlanesFn>,
     pub(super) tile: Both<TileFn>,
@@ -36,7 +38,6 @@ pub(super) struct Strided {
 impl Strided {
     fn select(level: Level, bytes: u64, streaming: bool) -> Strided {
         Strided {
-            bytes,
             rows: Both {
                 pack: leaves::select_pack_rows(level, bytes, streaming),
                 unpack: leaves::select_unpack_rows(level, bytes),
@@ -74,9 +75,24 @@ pub(crate) struct Program {
     contiguous: bool,
 }
 
+/// What a call for one element may know before it looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RootShape {
+    /// One piece.
+    Copy,
+    /// Rows at one stride.
+    Rows,
+    /// Planes of rows.
+    Planes,
+    /// Anything else.
+    Other,
+}
+
 /// The root of a plan with its leaf.
 struct Root {
     offset: i64,
+    /// For a root that is one piece.
+    copy: CopyFn,
     step: Step,
     bound: Bound,
 }
@@ -91,18 +107,18 @@ struct Frame {
 impl Program {
     pub(crate) fn new(plan: Plan, target: &Target) -> Program {
         let streaming = plan.size() > target.streaming_bytes;
-        let level = target.level;
+        let (level, far) = (target.level, is_far(&plan));
         let bind = |step: &Step| match step {
             Step::Copy { bytes } | Step::Rows { bytes, .. } | Step::Planes { bytes, .. } | Step::Tile { bytes, .. } => {
                 Bound::Strided(Strided::select(level, *bytes, streaming))
             }
             Step::List { offsets: Offsets::Narrow(_), bytes } => Bound::List32(Both {
                 pack: leaves::select_pack_list32(level, *bytes),
-                unpack: leaves::select_unpack_list32(level, *bytes),
+                unpack: leaves::select_unpack_list32(level, *bytes, far),
             }),
             Step::List { offsets: Offsets::Wide(_), bytes } => Bound::List64(Both {
                 pack: leaves::select_pack_list64(level, *bytes),
-                unpack: leaves::select_unpack_list64(level, *bytes),
+                unpack: leaves::select_unpack_list64(level, *bytes, far),
             }),
             Step::Runs(_) => {
                 Bound::Runs(Both { pack: leaves::select_pack_runs(level), unpack: leaves::select_unpack_runs(level) })
@@ -113,7 +129,11 @@ impl Program {
         let Part { offset, step, .. } = plan.root();
         let step = plan.step(step).clone();
         let contiguous = matches!(plan.repeated(2), Some(Step::Copy { .. }));
-        Program { root: Root { offset, bound: bind(&step), step }, plan, bound, contiguous }
+        let copy = match step {
+            Step::Copy { bytes } => leaves::select_copy(level, bytes),
+            _ => leaves::copy,
+        };
+        Program { root: Root { offset, copy, bound: bind(&step), step }, plan, bound, contiguous }
     }
 
     #[inline]
@@ -129,6 +149,61 @@ impl Program {
         &self.bound[id.index()]
     }
 
+    /// What kind of step moves one whole element.
+    pub(crate) fn shape(&self) -> RootShape {
+        match (&self.root.step, &self.root.bound) {
+            (Step::Copy { .. }, _) => RootShape::Copy,
+            (Step::Rows { .. }, _) => RootShape::Rows,
+            (Step::Planes { .. }, _) => RootShape::Planes,
+            _ => RootShape::Other,
+        }
+    }
+
+    /// Moves one whole element, whose root is a copy.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Program::elements`]; the shape is [`RootShape::Copy`].
+    #[inline(always)]
+    pub(crate) unsafe fn one_copy<const PACK: bool>(&self, sides: Sides) {
+        let Sides { memory, packed } = sides.at(self.root.offset, 0);
+        let (destination, source) = if PACK { (packed, memory) } else { (memory, packed) };
+        // SAFETY: the root is a copy of the whole size, for which its leaf was selected.
+        unsafe { (self.root.copy)(destination, source, self.plan.size() as usize) }
+    }
+
+    /// Moves one whole element, whose root is rows.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Program::elements`].
+    #[inline(always)]
+    pub(crate) unsafe fn one_rows<const PACK: bool>(&self, sides: Sides) {
+        let Root { offset, step, bound, .. } = &self.root;
+        let Sides { memory, packed } = sides.at(*offset, 0);
+        if let (&Step::Rows { rows, stride, bytes }, Bound::Strided(strided)) = (step, bound) {
+            // SAFETY: the caller's promise.
+            unsafe { strided.rows.of::<PACK>()(memory, packed, rows as usize, bytes as usize, stride as isize) }
+        }
+    }
+
+    /// Moves one whole element, whose root is planes.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Program::elements`].
+    #[inline(always)]
+    pub(crate) unsafe fn one_planes<const PACK: bool>(&self, sides: Sides) {
+        let Root { offset, step, bound, .. } = &self.root;
+        let Sides { memory, packed } = sides.at(*offset, 0);
+        if let (&Step::Planes { planes, plane_stride, rows, stride, bytes }, Bound::Strided(strided)) = (step, bound) {
+            let (planes, rows, bytes) = (planes as usize, rows as usize, bytes as usize);
+            let (plane_stride, stride) = (plane_stride as isize, stride as isize);
+            // SAFETY: the caller's promise.
+            unsafe { strided.planes.of::<PACK>()(memory, packed, planes, plane_stride, rows, stride, bytes) }
+        }
+    }
+
     /// Moves one whole element.
     ///
     /// # Safety
@@ -136,13 +211,13 @@ impl Program {
     /// As for [`Program::elements`].
     #[inline]
     pub(crate) unsafe fn one<const PACK: bool>(&self, sides: Sides) {
-        let Root { offset, step, bound } = &self.root;
-        let sides = sides.at(*offset, 0);
+        let Root { offset, step, bound, .. } = &self.root;
         // SAFETY: one element, as the caller promises.
         unsafe {
-            match bound {
-                Bound::Loop => self.whole_loop::<PACK>(self.plan.root().step, sides),
-                _ => leaf::<PACK>(step, bound, sides),
+            match (step, bound) {
+                (Step::Copy { .. }, _) => self.one_copy::<PACK>(sides),
+                (_, Bound::Loop) => self.whole_loop::<PACK>(self.plan.root().step, sides.at(*offset, 0)),
+                _ => leaf::<PACK>(step, bound, sides.at(*offset, 0)),
             }
         }
     }
@@ -239,10 +314,6 @@ pub(super) unsafe fn leaf<const PACK: bool>(step: &Step, bound: &Bound, sides: S
     // and tables come from the plan.
     unsafe {
         match (step, bound) {
-            // The element itself, so its length is the one that the leaf was selected for.
-            (&Step::Copy { bytes }, Bound::Strided(strided)) if strided.bytes == bytes && bytes >= LONG_COPY => {
-                strided.rows.of::<PACK>()(memory, packed, 1, bytes as usize, 0);
-            }
             (Step::Copy { bytes }, _) => {
                 let (destination, source) = if PACK { (packed, memory) } else { (memory, packed) };
                 leaves::copy(destination, source, *bytes as usize);
@@ -265,20 +336,12 @@ pub(super) unsafe fn leaf<const PACK: bool>(step: &Step, bound: &Bound, sides: S
                 &Step::Tile { planes, plane_stride, layers, layer_stride, rows, stride, bytes },
                 Bound::Strided(strided),
             ) => {
-                for layer in 0..layers {
-                    let Sides { memory, packed } =
-                        sides.at((layer as i64).wrapping_mul(layer_stride), layer * rows * bytes);
-                    strided.tile.of::<PACK>()(
-                        memory,
-                        packed,
-                        planes as usize,
-                        plane_stride as isize,
-                        rows as usize,
-                        stride as isize,
-                        bytes as usize,
-                        (layers * rows * bytes) as usize,
-                    );
-                }
+                let tile = strided.tile.of::<PACK>();
+                let (planes, layers, rows, bytes) = (planes as usize, layers as usize, rows as usize, bytes as usize);
+                let (plane_stride, stride) = (plane_stride as isize, stride as isize);
+                layers_of_tiles(sides, layers, layer_stride, rows * bytes, &|Sides { memory, packed }| {
+                    tile(memory, packed, planes, plane_stride, rows, stride, bytes, layers * rows * bytes);
+                });
             }
             (Step::List { offsets: Offsets::Narrow(offsets), bytes }, Bound::List32(list)) => {
                 list.of::<PACK>()(memory, packed, offsets.as_ptr(), offsets.len(), *bytes as usize);
@@ -292,5 +355,13 @@ pub(super) unsafe fn leaf<const PACK: bool>(step: &Step, bound: &Bound, sides: S
             // `Program::new` binds every step to the leaf of its kind; loops do not come here.
             _ => {}
         }
+    }
+}
+
+/// Moves layer after layer. Apart from the other leaves, which need no stack frame.
+#[inline(never)]
+fn layers_of_tiles(sides: Sides, layers: usize, stride: i64, bytes: usize, tile: &dyn Fn(Sides)) {
+    for layer in 0..layers {
+        tile(sides.at((layer as i64).wrapping_mul(stride), (layer * bytes) as u64));
     }
 }

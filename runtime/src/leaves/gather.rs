@@ -4,11 +4,14 @@
 //! the first-level cache, a tenth in the second. Beyond that memory decides, and single loads are a little faster.
 
 use core::arch::x86_64::{
-    __m512i, _mm256_loadu_si256, _mm512_castsi512_si256, _mm512_i32gather_epi32, _mm512_i32gather_epi64,
-    _mm512_loadu_si512, _mm512_mullo_epi32, _mm512_set1_epi32, _mm512_setr_epi32, _mm512_storeu_si512,
+    __m512i, _mm256_loadu_si256, _mm256_maskz_loadu_epi32, _mm512_castsi512_si256, _mm512_i32gather_epi32,
+    _mm512_i32gather_epi64, _mm512_loadu_si512, _mm512_mask_i32gather_epi32, _mm512_mask_i32gather_epi64,
+    _mm512_mask_storeu_epi32, _mm512_mask_storeu_epi64, _mm512_maskz_loadu_epi32, _mm512_mullo_epi32,
+    _mm512_set1_epi32, _mm512_setr_epi32, _mm512_setzero_si512, _mm512_storeu_si512,
 };
 
 use super::block::Block;
+use super::masked::low_bits;
 use super::rows;
 use super::tile::LINE;
 
@@ -38,6 +41,7 @@ pub(super) unsafe fn list<B: Block>(memory: *mut u8, packed: *mut u8, offsets: *
     if lanes == 0 || count > MOST {
         return 0;
     }
+    // The rest is a vector under a mask, in which no offset of a block that is not there is followed.
     let mut done = 0;
     // SAFETY: the caller guarantees the offsets, the block at each of them, and `packed`.
     unsafe {
@@ -50,6 +54,23 @@ pub(super) unsafe fn list<B: Block>(memory: *mut u8, packed: *mut u8, offsets: *
             };
             _mm512_storeu_si512(packed.add(done * B::EXACT).cast(), blocks);
             done += lanes;
+        }
+        if count > done && count >= lanes {
+            let (offsets, packed) = (offsets.add(done), packed.add(done * B::EXACT));
+            let mask = low_bits(count - done);
+            let zero = _mm512_setzero_si512();
+            if B::EXACT == 4 {
+                let mask = mask as u16;
+                let places = _mm512_maskz_loadu_epi32(mask, offsets);
+                let blocks = _mm512_mask_i32gather_epi32::<1>(zero, mask, places, memory.cast());
+                _mm512_mask_storeu_epi32(packed.cast(), mask, blocks);
+            } else {
+                let mask = mask as u8;
+                let places = _mm256_maskz_loadu_epi32(mask, offsets);
+                let blocks = _mm512_mask_i32gather_epi64::<1>(zero, mask, places, memory.cast());
+                _mm512_mask_storeu_epi64(packed.cast(), mask, blocks);
+            }
+            done = count;
         }
     }
     done
@@ -96,24 +117,28 @@ unsafe fn planes<B: Block>(
     let lanes = const { lanes(B::EXACT) };
     let numbers = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
     let places: __m512i = _mm512_mullo_epi32(numbers, _mm512_set1_epi32(stride as i32));
-    for plane in 0..planes {
-        let mut memory = memory.wrapping_offset((plane as isize).wrapping_mul(plane_stride));
-        let mut left = rows;
+    let (vectors, left) = (rows / lanes, rows % lanes);
+    let step = stride.wrapping_mul(lanes as isize);
+    let mut plane = memory;
+    for _ in 0..planes {
+        let mut memory = plane;
+        plane = plane.wrapping_offset(plane_stride);
         // SAFETY: the caller guarantees each row; `memory` may step outside after the last.
         unsafe {
-            while left >= lanes {
+            for _ in 0..vectors {
                 let blocks = if B::EXACT == 4 {
                     _mm512_i32gather_epi32::<1>(places, memory.cast())
                 } else {
                     _mm512_i32gather_epi64::<1>(_mm512_castsi512_si256(places), memory.cast())
                 };
                 _mm512_storeu_si512(packed.cast(), blocks);
-                memory = memory.wrapping_offset(stride.wrapping_mul(lanes as isize));
+                memory = memory.wrapping_offset(step);
                 packed = packed.add(LINE);
-                left -= lanes;
             }
-            rows::rows::<B, true>(memory, packed, left, block, stride);
-            packed = packed.add(left * B::EXACT);
+            if left > 0 {
+                rows::rows::<B, true>(memory, packed, left, block, stride);
+                packed = packed.add(left * B::EXACT);
+            }
         }
     }
     true

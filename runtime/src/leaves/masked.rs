@@ -9,7 +9,7 @@ use core::arch::x86_64::{
 
 use core::ptr::copy_nonoverlapping;
 
-use super::block::Block;
+use super::block::{Block, lines};
 
 /// Blocks of 1 to `V` bytes, `V` being 16, 32 or 64.
 #[derive(Clone, Copy)]
@@ -80,8 +80,12 @@ impl<const V: usize, const K: usize> Block for Steps<V, K> {
     unsafe fn copy(self, destination: *mut u8, source: *const u8) {
         // SAFETY: K whole vectors and the tail are the block.
         unsafe {
-            for step in 0..K {
-                copy_nonoverlapping(source.add(step * V), destination.add(step * V), V);
+            if V == 64 {
+                lines::<K>(destination, source);
+            } else {
+                for step in 0..K {
+                    copy_nonoverlapping(source.add(step * V), destination.add(step * V), V);
+                }
             }
             self.tail.copy(destination.add(K * V), source.add(K * V));
         }
@@ -115,13 +119,11 @@ impl Block for Lines {
             }
             let mut at = head;
             while self.0 - at >= 256 {
-                for part in 0..4 {
-                    copy_nonoverlapping(source.add(at + part * 64), destination.add(at + part * 64), 64);
-                }
+                lines::<4>(destination.add(at), source.add(at));
                 at += 256;
             }
             while self.0 - at >= 64 {
-                copy_nonoverlapping(source.add(at), destination.add(at), 64);
+                lines::<1>(destination.add(at), source.add(at));
                 at += 64;
             }
             let rest = self.0 - at;

@@ -11,7 +11,7 @@
 //! | [`List32Fn`], [`List64Fn`] | equal blocks at listed offsets |
 //! | [`RunsFn`] | blocks of differing length at listed offsets |
 //! | [`TileFn`] | the nest of `PlanesFn`, walked in cache tiles: a matrix sent by columns |
-//! | [`copy`] | one contiguous block |
+//! | [`copy`], [`CopyFn`] | one contiguous block |
 //!
 //! [`combine`] has the routines that combine two contiguous blocks by an operation, [`external32`] those that convert values.
 //!
@@ -57,6 +57,7 @@ mod rows;
 mod runs;
 mod select;
 mod shortcut;
+mod single;
 #[cfg(target_arch = "x86_64")]
 mod stream;
 #[cfg(test)]
@@ -72,6 +73,7 @@ pub use dtc_compiler::layout::Run;
 pub use dtc_compiler::plan::Level;
 pub use level::{detect_level, streaming_threshold};
 pub use select::*;
+pub use single::select_copy;
 
 /// Moves `rows` rows of `bytes` bytes: row `i` is at `memory + i * stride` and at `packed + i * bytes`.
 ///

@@ -1,8 +1,9 @@
 //! Rows that lie in memory in reverse, each right before the one packed before it: vectors turned round in registers.
 
 use core::arch::x86_64::{
-    _mm256_loadu_si256, _mm256_permute4x64_epi64, _mm256_permutevar8x32_epi32, _mm256_setr_epi8, _mm256_setr_epi32,
-    _mm256_shuffle_epi8, _mm256_storeu_si256,
+    __m512i, _mm256_loadu_si256, _mm256_permute4x64_epi64, _mm256_permutevar8x32_epi32, _mm256_setr_epi8,
+    _mm256_setr_epi32, _mm256_shuffle_epi8, _mm256_storeu_si256, _mm512_castsi256_si512, _mm512_castsi512_si256,
+    _mm512_extracti64x4_epi64, _mm512_inserti64x4, _mm512_loadu_si512, _mm512_permutex_epi64, _mm512_storeu_si512,
 };
 
 use super::block::Block;
@@ -116,4 +117,113 @@ unsafe fn turn<B: Block>(destination: *mut u8, source: *const u8) {
     };
     // SAFETY: the caller's guarantee.
     unsafe { _mm256_storeu_si256(destination.cast(), rows) };
+}
+
+/// Moves planes of four reversed words of 8 bytes, two planes in a vector, and says `true` if the planes are such.
+///
+/// # Safety
+///
+/// The contract of [`PlanesFn`](super::PlanesFn), on a CPU of [`Level::Avx512`](super::Level::Avx512).
+#[inline(always)]
+pub(super) unsafe fn try_fours<B: Block, const PACK: bool>(
+    memory: *mut u8,
+    packed: *mut u8,
+    planes: usize,
+    plane_stride: isize,
+    rows: usize,
+    stride: isize,
+) -> bool {
+    // Eight planes of any stride are computed with at a time.
+    let serves = B::EXACT == 8 && stride == -8 && rows == 4 && plane_stride.unsigned_abs() < 1 << 59;
+    // SAFETY: the caller's guarantee.
+    serves && unsafe { fours::<B, PACK>(memory.wrapping_sub(VECTOR - 8), packed, planes, plane_stride) }
+}
+
+/// Moves planes of four words, of which `memory` is the lowest of the first plane.
+///
+/// # Safety
+///
+/// As for [`try_fours`].
+#[target_feature(enable = "avx512f")]
+#[inline]
+unsafe fn fours<B: Block, const PACK: bool>(
+    mut memory: *mut u8,
+    mut packed: *mut u8,
+    mut planes: usize,
+    plane_stride: isize,
+) -> bool {
+    // SAFETY: the caller guarantees every plane; `memory` may step outside after the last. All are loaded before the first is
+    // stored: see `block::lines`.
+    unsafe {
+        while planes >= 8 {
+            let places: [*mut u8; 8] =
+                [0, 1, 2, 3, 4, 5, 6, 7].map(|plane| memory.wrapping_offset(plane_stride * plane));
+            if PACK {
+                let (first, second) = (joined(places[0], places[1]), joined(places[2], places[3]));
+                let (third, last) = (joined(places[4], places[5]), joined(places[6], places[7]));
+                _mm512_storeu_si512(packed.cast(), first);
+                _mm512_storeu_si512(packed.add(2 * VECTOR).cast(), second);
+                _mm512_storeu_si512(packed.add(4 * VECTOR).cast(), third);
+                _mm512_storeu_si512(packed.add(6 * VECTOR).cast(), last);
+            } else {
+                let (first, second) = (whole(packed), whole(packed.add(2 * VECTOR)));
+                let (third, last) = (whole(packed.add(4 * VECTOR)), whole(packed.add(6 * VECTOR)));
+                part(places[0], places[1], first);
+                part(places[2], places[3], second);
+                part(places[4], places[5], third);
+                part(places[6], places[7], last);
+            }
+            memory = memory.wrapping_offset(plane_stride.wrapping_mul(8));
+            packed = packed.add(8 * VECTOR);
+            planes -= 8;
+        }
+        while planes > 0 {
+            let (destination, source) = if PACK { (packed, memory) } else { (memory, packed) };
+            turn::<B>(destination, source);
+            memory = memory.wrapping_offset(plane_stride);
+            packed = packed.add(VECTOR);
+            planes -= 1;
+        }
+    }
+    true
+}
+
+/// Two planes of four words, each in reverse.
+///
+/// # Safety
+///
+/// Both are readable, and the CPU has AVX-512.
+#[target_feature(enable = "avx512f")]
+#[inline]
+unsafe fn joined(first: *const u8, second: *const u8) -> __m512i {
+    // SAFETY: the caller's guarantee.
+    let (first, second) = unsafe { (_mm256_loadu_si256(first.cast()), _mm256_loadu_si256(second.cast())) };
+    _mm512_permutex_epi64::<0b00_01_10_11>(_mm512_inserti64x4::<1>(_mm512_castsi256_si512(first), second))
+}
+
+/// Eight packed words as two planes of four, each in reverse.
+///
+/// # Safety
+///
+/// They are readable, and the CPU has AVX-512.
+#[target_feature(enable = "avx512f")]
+#[inline]
+unsafe fn whole(packed: *const u8) -> __m512i {
+    // SAFETY: the caller's guarantee.
+    _mm512_permutex_epi64::<0b00_01_10_11>(unsafe { _mm512_loadu_si512(packed.cast()) })
+}
+
+/// Stores two planes.
+///
+/// # Safety
+///
+/// Both are writable, and the CPU has AVX-512.
+#[target_feature(enable = "avx512f")]
+#[inline]
+unsafe fn part(first: *mut u8, second: *mut u8, both: __m512i) {
+    // SAFETY: the caller's guarantee.
+    unsafe {
+        _mm256_storeu_si256(first.cast(), _mm512_castsi512_si256(both));
+        _mm256_storeu_si256(second.cast(), _mm512_extracti64x4_epi64::<1>(both));
+    }
 }

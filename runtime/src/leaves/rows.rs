@@ -1,6 +1,51 @@
 //! Rows at one stride, and planes of such rows.
 
 use super::block::{Block, transfer};
+use super::tile::LINE;
+
+/// An unpack of so many short rows and more, each in a line of its own, finds them in the second-level cache at best.
+const FAR_ROWS: usize = 512;
+
+/// So many rows ahead, an unpack fetches the lines that it will write.
+const AHEAD: usize = 16;
+
+/// Longer blocks often lie in two lines, and a fetched one alone gains nothing.
+const FAR_BYTES: usize = 16;
+
+/// Rows closer than this follow each other as the hardware expects; fetching them on top cost a fifth.
+const FAR_STRIDE: usize = 4 * LINE;
+
+/// Up to so many rows, the same row of a later plane is fetched: rows ahead would leave out the first ones of each plane.
+const SHORT_PLANE: usize = 128;
+
+/// How far ahead of each row lines are fetched, in bytes of `memory`; 0 if they are not.
+///
+/// Stores leave in order and wait for their lines one by one, where loads overtake each other: 3,000 words at random places of 72
+/// KiB took 3.6 us without and 2.2 us with fetching ahead. In the first level it would cost a quarter.
+#[inline(always)]
+fn ahead<B: Block, const PACK: bool>(planes: usize, plane_stride: isize, rows: usize, stride: isize) -> isize {
+    let apart = stride.unsigned_abs() >= FAR_STRIDE && (planes == 1 || plane_stride.unsigned_abs() >= FAR_STRIDE);
+    if PACK || B::EXACT == 0 || B::EXACT > FAR_BYTES || !apart || planes.saturating_mul(rows) < FAR_ROWS {
+        0
+    } else if planes > 1 && rows <= SHORT_PLANE {
+        plane_stride.wrapping_mul(AHEAD.div_ceil(rows.max(1)) as isize)
+    } else {
+        stride.wrapping_mul(AHEAD as isize)
+    }
+}
+
+/// Fetches the line at an address, wherever it is: a prefetch neither reads into a register nor faults.
+#[inline(always)]
+pub(super) fn fetch(address: *mut u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: as said above.
+    unsafe {
+        use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(address.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = address;
+}
 
 /// The loop of [`RowsFn`](super::RowsFn).
 ///
@@ -9,30 +54,64 @@ use super::block::{Block, transfer};
 /// The contract of [`RowsFn`](super::RowsFn).
 #[inline(always)]
 pub(super) unsafe fn rows<B: Block, const PACK: bool>(
+    memory: *mut u8,
+    packed: *mut u8,
+    rows: usize,
+    block: B,
+    stride: isize,
+) {
+    // SAFETY: the caller's guarantee.
+    unsafe {
+        if B::LONG {
+            long::<B, PACK>(memory, packed, rows, block, stride);
+            return;
+        }
+        let ahead = ahead::<B, PACK>(1, 0, rows, stride);
+        if !PACK && ahead != 0 {
+            short::<B, PACK, true>(memory, packed, rows, block, stride, ahead);
+        } else {
+            short::<B, PACK, false>(memory, packed, rows, block, stride, 0);
+        }
+    }
+}
+
+/// Rows that are not long, four at a time; where `FETCH`, with what lies `ahead` fetched.
+///
+/// # Safety
+///
+/// The contract of [`RowsFn`](super::RowsFn).
+#[inline(always)]
+unsafe fn short<B: Block, const PACK: bool, const FETCH: bool>(
     mut memory: *mut u8,
     mut packed: *mut u8,
     mut rows: usize,
     block: B,
     stride: isize,
+    ahead: isize,
 ) {
     let bytes = block.bytes();
-    if B::LONG {
-        // SAFETY: as below.
-        unsafe { long::<B, PACK>(memory, packed, rows, block, stride) };
-        return;
-    }
     // SAFETY: the caller guarantees each row; `memory` may step outside after the last row, hence the wrapping arithmetic.
     unsafe {
         while rows >= 4 {
-            transfer::<B, PACK>(block, memory, packed);
-            transfer::<B, PACK>(block, memory.wrapping_offset(stride), packed.add(bytes));
-            transfer::<B, PACK>(block, memory.wrapping_offset(stride.wrapping_mul(2)), packed.add(2 * bytes));
-            transfer::<B, PACK>(block, memory.wrapping_offset(stride.wrapping_mul(3)), packed.add(3 * bytes));
+            let four = [0, 1, 2, 3].map(|row| memory.wrapping_offset(stride.wrapping_mul(row)));
+            if FETCH {
+                fetch(four[0].wrapping_offset(ahead));
+                fetch(four[1].wrapping_offset(ahead));
+                fetch(four[2].wrapping_offset(ahead));
+                fetch(four[3].wrapping_offset(ahead));
+            }
+            transfer::<B, PACK>(block, four[0], packed);
+            transfer::<B, PACK>(block, four[1], packed.add(bytes));
+            transfer::<B, PACK>(block, four[2], packed.add(2 * bytes));
+            transfer::<B, PACK>(block, four[3], packed.add(3 * bytes));
             memory = memory.wrapping_offset(stride.wrapping_mul(4));
             packed = packed.add(4 * bytes);
             rows -= 4;
         }
         while rows > 0 {
+            if FETCH {
+                fetch(memory.wrapping_offset(ahead));
+            }
             transfer::<B, PACK>(block, memory, packed);
             memory = memory.wrapping_offset(stride);
             packed = packed.add(bytes);
@@ -60,18 +139,13 @@ const PAGE: usize = 4 << 10;
 #[inline(always)]
 unsafe fn long<B: Block, const PACK: bool>(mut memory: *mut u8, packed: *mut u8, rows: usize, block: B, stride: isize) {
     let bytes = block.bytes();
-    #[cfg(target_arch = "x86_64")]
     let crowded = stride % PAGE as isize == 0 && bytes < PAGE / 2;
-    #[cfg(target_arch = "x86_64")]
-    let fetch = !PACK && bytes <= FETCHED_ROW && FETCHED_TOTAL.contains(&(rows * bytes)) && !crowded;
+    let fetched = !PACK && bytes <= FETCHED_ROW && FETCHED_TOTAL.contains(&(rows * bytes)) && !crowded;
     for row in 0..rows {
         let next = memory.wrapping_offset(stride);
-        #[cfg(target_arch = "x86_64")]
-        if fetch {
-            use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            for part in (0..bytes).step_by(64) {
-                // SAFETY: a prefetch neither reads into a register nor faults, wherever the next row would lie.
-                unsafe { _mm_prefetch::<_MM_HINT_T0>(next.wrapping_add(part).cast()) };
+        if fetched {
+            for part in (0..bytes).step_by(LINE) {
+                fetch(next.wrapping_add(part));
             }
         }
         // SAFETY: the caller guarantees each row.
@@ -96,10 +170,17 @@ pub(super) unsafe fn planes<B: Block, const PACK: bool>(
     stride: isize,
 ) {
     let plane = rows * block.bytes();
+    let ahead = ahead::<B, PACK>(planes, plane_stride, rows, stride);
     for _ in 0..planes {
         // SAFETY: the caller guarantees each plane.
         unsafe {
-            self::rows::<B, PACK>(memory, packed, rows, block, stride);
+            if B::LONG {
+                long::<B, PACK>(memory, packed, rows, block, stride);
+            } else if !PACK && ahead != 0 {
+                short::<B, PACK, true>(memory, packed, rows, block, stride, ahead);
+            } else {
+                short::<B, PACK, false>(memory, packed, rows, block, stride, 0);
+            }
             packed = packed.add(plane);
         }
         memory = memory.wrapping_offset(plane_stride);

@@ -25,6 +25,8 @@ macro_rules! leaves {
         leaves!(@shape Planes: PlanesFn = planes_leaf);
         leaves!(@shape List32: List32Fn = list32_leaf);
         leaves!(@shape List64: List64Fn = list64_leaf);
+        leaves!(@shape FarList32: List32Fn = far_list32_leaf);
+        leaves!(@shape FarList64: List64Fn = far_list64_leaf);
         leaves!(@shape Tile: TileFn = tile_leaf);
 
         $(#[$feature])?
@@ -61,7 +63,7 @@ macro_rules! leaves {
             unsafe {
                 let done = <$shortcut>::list::<B, PACK>(memory, packed, offsets, count);
                 let packed = packed.add(done * bytes);
-                list::list::<B, i32, PACK>(memory, packed, offsets.add(done), count - done, B::new(bytes));
+                list::list::<B, i32, PACK, false>(memory, packed, offsets.add(done), count - done, B::new(bytes));
             }
         }
 
@@ -70,7 +72,23 @@ macro_rules! leaves {
             memory: *mut u8, packed: *mut u8, offsets: *const i64, count: usize, bytes: usize,
         ) {
             // SAFETY: as for rows.
-            unsafe { list::list::<B, i64, PACK>(memory, packed, offsets, count, B::new(bytes)) }
+            unsafe { list::list::<B, i64, PACK, false>(memory, packed, offsets, count, B::new(bytes)) }
+        }
+
+        $(#[$feature])?
+        unsafe extern "C" fn far_list32_leaf<B: Block, const PACK: bool>(
+            memory: *mut u8, packed: *mut u8, offsets: *const i32, count: usize, bytes: usize,
+        ) {
+            // SAFETY: as for rows.
+            unsafe { list::list::<B, i32, PACK, true>(memory, packed, offsets, count, B::new(bytes)) }
+        }
+
+        $(#[$feature])?
+        unsafe extern "C" fn far_list64_leaf<B: Block, const PACK: bool>(
+            memory: *mut u8, packed: *mut u8, offsets: *const i64, count: usize, bytes: usize,
+        ) {
+            // SAFETY: as for rows.
+            unsafe { list::list::<B, i64, PACK, true>(memory, packed, offsets, count, B::new(bytes)) }
         }
 
         $(#[$feature])?
@@ -255,6 +273,24 @@ macro_rules! selection {
 
         selection!($shape: $leaf, $what, $unpack);
     };
+    (far $shape:ident, $far:ident: $leaf:ident, $pack:ident, $unpack:ident) => {
+        #[doc = "The leaf that packs listed blocks of `bytes` bytes on a CPU of this level."]
+        #[must_use]
+        pub fn $pack(level: Level, bytes: u64) -> $leaf {
+            selection!(@choose $shape<true>, level, bytes)
+        }
+
+        #[doc = "The leaf that unpacks listed blocks of `bytes` bytes on a CPU of this level."]
+        ///
+        /// `far` says that the blocks lie beyond the first-level cache: the leaf then fetches ahead.
+        #[must_use]
+        pub fn $unpack(level: Level, bytes: u64, far: bool) -> $leaf {
+            if far {
+                return selection!(@choose $far<false>, level, bytes);
+            }
+            selection!(@choose $shape<false>, level, bytes)
+        }
+    };
     (@choose $shape:ident<$pack:literal>, $level:ident, $bytes:ident) => {
         match $level {
             #[cfg(target_arch = "x86_64")]
@@ -340,8 +376,8 @@ mod streaming {
 
 selection!(streaming Rows: RowsFn, "rows", select_pack_rows, select_unpack_rows);
 selection!(streaming Planes: PlanesFn, "planes of rows", select_pack_planes, select_unpack_planes);
-selection!(List32: List32Fn, "listed blocks", select_pack_list32, select_unpack_list32);
-selection!(List64: List64Fn, "listed blocks", select_pack_list64, select_unpack_list64);
+selection!(far List32, FarList32: List32Fn, select_pack_list32, select_unpack_list32);
+selection!(far List64, FarList64: List64Fn, select_pack_list64, select_unpack_list64);
 selection!(Tile: TileFn, "tiled elements", select_pack_tile, select_unpack_tile);
 
 /// The leaf that packs runs of differing length on a CPU of this level.

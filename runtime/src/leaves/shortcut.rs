@@ -135,6 +135,7 @@ impl Shortcut for Avx512 {
         unsafe {
             B::EXACT <= window::WIDEST
                 && window::try_planes::<PACK>(memory, packed, planes, plane_stride, rows, bytes, stride)
+                || reversed::try_fours::<B, PACK>(memory, packed, planes, plane_stride, rows, stride)
                 || reversed::try_planes::<B, PACK>(memory, packed, planes, plane_stride, rows, stride)
                 || PACK && gather::try_planes::<B>(memory, packed, planes, plane_stride, rows, block, stride)
         }

@@ -180,16 +180,19 @@ impl Bench {
         let blocks = offsets.iter().map(|&offset| (offset as isize, bytes)).collect();
         let short = offsets.iter().map(|&offset| offset as i32).collect::<Vec<_>>();
         let label = || format!("{level:?} list bytes={bytes} {offsets:?}");
-        let list64 = if pack { select_pack_list64 } else { select_unpack_list64 }(level, bytes as u64);
-        self.check(pack, &blocks, &label, &|memory, packed| {
-            // SAFETY: `check` has sized both buffers for the blocks.
-            unsafe { list64(memory, packed, offsets.as_ptr(), offsets.len(), bytes) }
-        });
-        let list32 = if pack { select_pack_list32 } else { select_unpack_list32 }(level, bytes as u64);
-        self.check(pack, &blocks, &label, &|memory, packed| {
-            // SAFETY: `check` has sized both buffers for the blocks.
-            unsafe { list32(memory, packed, short.as_ptr(), short.len(), bytes) }
-        });
+        for far in [false, true] {
+            let size = bytes as u64;
+            let list64 = if pack { select_pack_list64(level, size) } else { select_unpack_list64(level, size, far) };
+            self.check(pack, &blocks, &label, &|memory, packed| {
+                // SAFETY: `check` has sized both buffers for the blocks.
+                unsafe { list64(memory, packed, offsets.as_ptr(), offsets.len(), bytes) }
+            });
+            let list32 = if pack { select_pack_list32(level, size) } else { select_unpack_list32(level, size, far) };
+            self.check(pack, &blocks, &label, &|memory, packed| {
+                // SAFETY: `check` has sized both buffers for the blocks.
+                unsafe { list32(memory, packed, short.as_ptr(), short.len(), bytes) }
+            });
+        }
     }
 
     fn runs(&mut self, level: Level, pack: bool, runs: &[Run]) {
@@ -239,7 +242,7 @@ fn short_rows_of_every_count() {
     let mut bench = Bench::new(1 << 14, 1 << 13);
     for (level, pack, streaming) in variants() {
         for bytes in [1, 2, 3, 4, 7, 8, 12, 16, 17, 20, 24, 31, 32, 40] {
-            for stride in [bytes, bytes + 1, bytes + 2, 24, 33, 64, 112] {
+            for stride in [bytes, bytes + 1, bytes + 2, 16, 24, 33, 64, 112] {
                 if stride >= bytes {
                     for rows in 0..=70 {
                         bench.rows(level, pack, rows, bytes, stride as isize, streaming);
@@ -291,6 +294,27 @@ fn nests_in_both_orders_of_strides() {
         if pack {
             bench.nest(level, pack, (7, 0), (9, 0), 16, streaming);
             bench.nest(level, pack, (33, 3), (20, 5), 8, streaming);
+        }
+    }
+}
+
+#[test]
+fn shapes_that_have_a_way_of_their_own() {
+    let mut bench = Bench::new(1 << 20, 1 << 17);
+    for (level, pack, streaming) in variants() {
+        // Unpacks that fetch ahead.
+        for (rows, bytes, stride) in [(512, 8, 256), (601, 16, 300), (700, 4, -260), (1030, 1, 511)] {
+            bench.rows(level, pack, rows, bytes, stride, streaming);
+        }
+        for (outer, inner) in [((40, 4096), (15, 256)), ((3, 70_000), (200, 272)), ((600, 800), (1, 300))] {
+            bench.nest(level, pack, outer, inner, 8, streaming);
+            bench.nest(level, pack, (outer.0, -outer.1), inner, 16, streaming);
+        }
+        // Reversed words, and every other word.
+        for planes in 1..20 {
+            bench.nest(level, pack, (planes, 100), (4, -8), 8, streaming);
+            bench.nest(level, pack, (planes, -40), (4, -8), 8, streaming);
+            bench.nest(level, pack, (planes, 2072), (59 + 5 * planes, 16), 8, streaming);
         }
     }
 }
@@ -439,7 +463,7 @@ fn gaps_may_be_unmapped() {
                         } else {
                             select_unpack_rows(level, size)(base, dense, ROWS, bytes, far);
                             select_unpack_planes(level, size)(base, dense, 1, far, ROWS, far, bytes);
-                            select_unpack_list64(level, size)(base, dense, offsets.as_ptr(), ROWS, bytes);
+                            select_unpack_list64(level, size, streaming)(base, dense, offsets.as_ptr(), ROWS, bytes);
                             select_unpack_tile(level, size)(base, dense, 1, size as isize, ROWS, far, bytes, total);
                             select_unpack_runs(level)(base, dense, runs.as_ptr(), ROWS);
                         }

@@ -1,21 +1,22 @@
 //! One type, all contestants: checks, then interleaved rounds.
 //!
-//! dtc is called through its safe interface, as a program would: the default engine, the kernel ready. Buffers are those
-//! of the peers: page aligned, the same fill, the same placement.
+//! dtc is called through its safe interface, as a program would: the default engine, the kernel ready. All move bytes
+//! between the same two buffers: the loops in this process, MPIs in processes that map the same pages.
 
 use super::Case;
+use super::commit::{Recipe, commits, kernel_ready};
+use super::hand_loop::{HandLoop, Transfer};
 use super::peer::Peer;
-use crate::failure::Failure;
+use super::shared::Shared;
+use crate::failure::{Failure, reason};
 use crate::judge::{Judge, Placement};
-use crate::samples::{PageAligned, SEED, checksum, fill};
-use crate::timing::{median, repetitions, sample};
-use dtc_compiler::datatype::{Constructor, Datatype, GivenBounds, TypeBuilder, TypeId};
+use crate::samples::{PageAligned, SEED, fill};
+use crate::timing::{median, sample};
 use dtc_compiler::lower;
 use dtc_runtime::{Committed, Engine};
 use serde_json::{Map, Value, json};
 use std::hint::black_box;
 use std::path::Path;
-use std::time::Instant;
 
 const POISON: u8 = 0xa5;
 
@@ -24,8 +25,10 @@ const LONGEST_SAMPLE: f64 = 5e8;
 
 /// How to measure.
 pub struct Settings<'a> {
-    /// Interleaved rounds.
+    /// Interleaved rounds of each start.
     pub rounds: usize,
+    /// How often buffers are allocated and MPIs started anew, so that no figure hangs on where they happened to lie.
+    pub starts: usize,
     /// The least nanoseconds of a sample.
     pub least: f64,
     /// Where peers are built.
@@ -34,7 +37,7 @@ pub struct Settings<'a> {
 
 /// The times of one contestant, one of each round, in nanoseconds per call.
 pub struct Times {
-    /// `dtc`, `memcpy`, or a kind of peer.
+    /// `dtc`, `memcpy`, `loop`, `loop_o2`, or a kind of peer.
     pub name: &'static str,
     /// In the order of the rounds.
     pub samples: Vec<f64>,
@@ -86,6 +89,16 @@ impl Contest {
     /// memcpy of the same bytes over dtc.
     pub fn memcpy_ratio(&self) -> Option<f64> {
         Some(self.of("memcpy")?.over(self.of("dtc")?))
+    }
+
+    /// Adds the rounds of another start.
+    fn join(&mut self, other: Contest) {
+        for mut times in other.0 {
+            match self.0.iter_mut().find(|known| known.name == times.name) {
+                Some(known) => known.samples.append(&mut times.samples),
+                None => self.0.push(times),
+            }
+        }
     }
 
     fn to_json(&self) -> Value {
@@ -142,33 +155,39 @@ impl Measured {
     }
 }
 
-/// dtc's side: a committed type with its buffers.
+/// What runs in this process: dtc, memcpy and the loops, and the buffers of all.
 struct Own {
     committed: Committed,
     count: u64,
     origin: usize,
-    memory: PageAligned,
-    packed: PageAligned,
+    shared: Shared,
     contiguous: PageAligned,
+    loops: Vec<HandLoop>,
 }
 
 impl Own {
-    /// Fills the buffer anew and packs once, as the peers' `setup` does.
-    fn setup(&mut self, origin: usize) -> Result<(), Failure> {
+    /// Fills the memory anew.
+    fn place(&mut self, origin: usize) {
         self.origin = origin;
-        fill(self.memory.bytes_mut(), SEED);
-        self.packed.bytes_mut().fill(0);
-        let packed = self.packed.bytes_mut();
-        let done = self.committed.pack(self.memory.bytes(), origin, self.count, 0, packed);
-        done.map(drop).map_err(|error| Failure::Data(error.to_string()))
+        fill(self.shared.sides().0, SEED);
     }
 
-    /// Nanoseconds of one call of `memcpy` or `dtc`, of so many. Slices are at hand, as they are in a program.
-    fn sample(&mut self, name: &str, pack: bool, calls: u64) -> f64 {
-        let Own { committed, count, origin, memory, packed, contiguous } = self;
-        let (memory, packed, contiguous) = (memory.bytes_mut(), packed.bytes_mut(), contiguous.bytes_mut());
+    /// Everyone in this process.
+    fn names(&self) -> Vec<&'static str> {
+        ["dtc", "memcpy"].into_iter().chain(self.loops.iter().map(|one| one.kind)).collect()
+    }
+
+    /// Nanoseconds of one call, of so many, by someone in this process. Slices are at hand, as they are in a program.
+    fn sample(&mut self, name: &str, pack: bool, calls: u64) -> Result<f64, String> {
+        let Own { committed, count, origin, shared, contiguous, loops } = self;
+        let (memory, packed) = shared.sides();
+        let contiguous = contiguous.bytes_mut();
         let (count, origin) = (*count, *origin);
-        match (name, pack) {
+        if let Some(hand_loop) = loops.iter().find(|one| one.kind == name) {
+            return hand_loop.sample(Transfer { memory, origin, count, packed }, pack, calls);
+        }
+        let mut refused = None;
+        let time = match (name, pack) {
             // Pointers and flags alone pass through `black_box`: slices and results would be stored in halves and loaded
             // whole, a stall longer than a short pack.
             ("memcpy", true) => sample(calls, || {
@@ -179,32 +198,66 @@ impl Own {
                 contiguous.copy_from_slice(packed);
                 black_box(contiguous.as_mut_ptr());
             }),
-            // The calls have succeeded in `setup`.
-            (_, true) => sample(calls, || {
-                black_box(black_box(&*committed).pack(memory, origin, count, 0, packed).is_ok());
-            }),
-            (_, false) => sample(calls, || {
-                black_box(black_box(&*committed).unpack(packed, 0, memory, origin, count).is_ok());
-            }),
-        }
+            (_, true) => {
+                refused = committed.pack(memory, origin, count, 0, packed).err();
+                sample(calls, || {
+                    black_box(black_box(&*committed).pack(memory, origin, count, 0, packed).is_ok());
+                })
+            }
+            (_, false) => {
+                refused = committed.unpack(packed, 0, memory, origin, count).err();
+                sample(calls, || {
+                    black_box(black_box(&*committed).unpack(packed, 0, memory, origin, count).is_ok());
+                })
+            }
+        };
+        refused.map_or(Ok(time), |error| Err(error.to_string()))
     }
 
     /// The same, of as many calls as take so many nanoseconds.
-    fn speed(&mut self, name: &str, pack: bool, least: f64) -> f64 {
+    fn speed(&mut self, name: &str, pack: bool, least: f64) -> Result<f64, String> {
         let mut calls = 1;
         loop {
-            let time = self.sample(name, pack, calls);
+            let time = self.sample(name, pack, calls)?;
             if time * calls as f64 >= least {
-                return time;
+                return Ok(time);
             }
             calls *= 4;
         }
     }
+
+    /// Has someone pack the memory, or unpack the packed bytes into poison, after which the bytes are compared with the
+    /// right ones. What was wrong, if anything.
+    fn check(
+        &mut self,
+        pack: bool,
+        right: &[u8],
+        packed_bytes: &[u8],
+        act: impl FnOnce(&mut Own) -> Result<(), String>,
+    ) -> Result<Option<String>, String> {
+        let (memory, packed) = self.shared.sides();
+        if pack {
+            packed.fill(POISON);
+        } else {
+            memory.fill(POISON);
+            packed.copy_from_slice(packed_bytes);
+        }
+        act(self)?;
+        let (memory, packed) = self.shared.sides();
+        let found: &[u8] = if pack { packed } else { memory };
+        if found == right {
+            return Ok(None);
+        }
+        let what = if pack { "packed" } else { "buffer" };
+        let wrong = found.iter().zip(right).position(|(found, right)| found != right).unwrap_or(0);
+        Ok(Some(format!("{what} byte {wrong}: expected {}, found {}", right[wrong], found[wrong])))
+    }
 }
 
-/// The peers that are still in the race.
-struct Peers {
-    running: Vec<Peer>,
+/// The MPIs that are still in the race, each in a process of its own.
+pub struct Peers {
+    /// Who answers.
+    pub running: Vec<Peer>,
     notes: Vec<String>,
 }
 
@@ -212,7 +265,7 @@ impl Peers {
     fn start(case: &Case, directory: Option<&Path>) -> Peers {
         let mut peers = Peers { running: Vec::new(), notes: Vec::new() };
         let Some(directory) = directory else { return peers };
-        for kind in ["loop", "loop_o2", "mpich", "openmpi"] {
+        for kind in ["mpich", "openmpi"] {
             match Peer::start(directory, &case.name, kind) {
                 Ok(Some(peer)) => peers.running.push(peer),
                 Ok(None) => {}
@@ -223,7 +276,7 @@ impl Peers {
     }
 
     /// Asks everyone; who fails leaves the race, with a note.
-    fn each<T>(&mut self, mut ask: impl FnMut(&mut Peer) -> Result<T, String>) -> Vec<(&'static str, T)> {
+    pub fn each<T>(&mut self, mut ask: impl FnMut(&mut Peer) -> Result<T, String>) -> Vec<(&'static str, T)> {
         let mut answers = Vec::new();
         let notes = &mut self.notes;
         self.running.retain_mut(|peer| match ask(peer) {
@@ -240,6 +293,19 @@ impl Peers {
     }
 }
 
+/// The loops of a type, and remarks on those that do not open.
+fn open_loops(case: &Case, directory: Option<&Path>, notes: &mut Vec<String>) -> Vec<HandLoop> {
+    let Some(directory) = directory else { return Vec::new() };
+    let mut loops = Vec::new();
+    for kind in ["loop", "loop_o2"] {
+        match HandLoop::open(directory, &case.name, kind) {
+            Ok(found) => loops.extend(found),
+            Err(note) => notes.push(note),
+        }
+    }
+    loops
+}
+
 /// Measures one type.
 pub fn measure(case: &Case, settings: &Settings) -> Result<Measured, Failure> {
     let name = &case.name;
@@ -247,77 +313,121 @@ pub fn measure(case: &Case, settings: &Settings) -> Result<Measured, Failure> {
         Failure::Data(text) => Failure::Data(format!("{name}: {text}")),
         other => other,
     };
+    let failed = |text: String| Failure::Data(format!("{name}: {text}"));
     let committed = Engine::new().commit(&case.datatype);
     let tier = committed.specialise().to_string();
     let total = committed.packed_size(case.count).map_err(|error| Failure::Description(format!("{name}: {error}")))?;
     let place = |origin| Placement::of(&committed, case.count, origin, case.buffer).map_err(named);
     let (packing, unpacking) = (place(case.pack_origin)?, place(case.unpack_origin)?);
-    // One buffer for both placements, so that no peer has to allocate again.
+    // One buffer for both placements, so that no peer has to map another.
     let buffer = packing.buffer.max(unpacking.buffer);
     let bytes = usize::try_from(total).unwrap_or(usize::MAX);
-    let mut own = Own {
-        committed: committed.clone(),
-        count: case.count,
-        origin: packing.origin,
-        memory: PageAligned::new(buffer),
-        packed: PageAligned::new(bytes),
-        contiguous: PageAligned::new(bytes),
-    };
-    fill(own.contiguous.bytes_mut(), SEED);
-    let mut peers = Peers::start(case, settings.peers);
-    let mut mismatches = Vec::new();
     let lowered = lower(&case.datatype);
+    let (mut pack, mut unpack) = (Contest(Vec::new()), Contest(Vec::new()));
+    let (mut mismatches, mut notes) = (Vec::new(), Vec::new());
+    let mut last = Peers { running: Vec::new(), notes: Vec::new() };
+    for start in 0..settings.starts {
+        let shared = Shared::new(buffer, bytes).map_err(|error| {
+            failed(format!("buffers: expected {buffer} and {bytes} bytes to share, found {}", reason(&error)))
+        })?;
+        let path = shared.path().to_owned();
+        let setup = |peer: &mut Peer, origin| peer.setup(buffer, origin, case.count, &path);
+        let mut peers = Peers::start(case, settings.peers);
+        let mut own = Own {
+            committed: committed.clone(),
+            count: case.count,
+            origin: packing.origin,
+            shared,
+            contiguous: PageAligned::new(bytes),
+            loops: open_loops(case, settings.peers, &mut peers.notes),
+        };
+        fill(own.contiguous.bytes_mut(), SEED);
 
-    own.setup(packing.origin).map_err(named)?;
-    peers.each(|peer| peer.setup(buffer, packing.origin, case.count, SEED));
-    let judge = Judge::new(&lowered, packing.origin, case.count);
-    if let Err(Failure::Data(text)) = judge.check_packed("dtc pack", own.memory.bytes(), own.packed.bytes()) {
-        mismatches.push(format!("{name}: {text}"));
-    }
-    let right = checksum(own.packed.bytes());
-    compare(name, "packed bytes", right, peers.each(|peer| peer.checksum("packed")), &mut mismatches);
-    let pack = rounds(&mut own, &mut peers, true, settings);
+        own.place(packing.origin);
+        peers.each(|peer| setup(peer, packing.origin));
+        own.shared.sides().1.fill(POISON);
+        own.sample("dtc", true, 1).map_err(failed)?;
+        let (memory, packed) = own.shared.sides();
+        let packed_bytes = packed.to_vec();
+        if start == 0 {
+            let judge = Judge::new(&lowered, packing.origin, case.count);
+            if let Err(Failure::Data(text)) = judge.check_packed("dtc pack", memory, packed) {
+                mismatches.push(format!("{name}: {text}"));
+            }
+            agree(&mut own, &mut peers, true, &packed_bytes, &packed_bytes, &mut mismatches, name);
+        }
+        pack.join(rounds(&mut own, &mut peers, true, settings).map_err(failed)?);
 
-    // The memcpy of the rounds before has overwritten the packed bytes.
-    own.setup(unpacking.origin).map_err(named)?;
-    if unpacking.origin != packing.origin {
-        peers.each(|peer| peer.setup(buffer, unpacking.origin, case.count, SEED));
+        own.origin = unpacking.origin;
+        if unpacking.origin != packing.origin {
+            peers.each(|peer| setup(peer, unpacking.origin));
+        }
+        if start == 0 {
+            let (memory, packed) = own.shared.sides();
+            memory.fill(POISON);
+            packed.copy_from_slice(&packed_bytes);
+            own.sample("dtc", false, 1).map_err(failed)?;
+            let (memory, packed) = own.shared.sides();
+            let judge = Judge::new(&lowered, unpacking.origin, case.count);
+            if let Err(Failure::Data(text)) = judge.check_memory("dtc unpack", memory, packed, POISON) {
+                mismatches.push(format!("{name}: {text}"));
+            }
+            let right = memory.to_vec();
+            agree(&mut own, &mut peers, false, &right, &packed_bytes, &mut mismatches, name);
+        }
+        unpack.join(rounds(&mut own, &mut peers, false, settings).map_err(failed)?);
+        notes.append(&mut peers.notes);
+        last = peers;
     }
-    own.memory.bytes_mut().fill(POISON);
-    own.sample("dtc", false, 1);
-    peers.each(|peer| peer.poison(POISON).and_then(|()| peer.time("unpack", 1)));
-    let judge = Judge::new(&lowered, unpacking.origin, case.count);
-    let checked = judge.check_memory("dtc unpack", own.memory.bytes(), own.packed.bytes(), POISON);
-    if let Err(Failure::Data(text)) = checked {
-        mismatches.push(format!("{name}: {text}"));
+    // Who has left the race has no figure.
+    for contest in [&mut pack, &mut unpack] {
+        contest.0.retain(|times| times.samples.len() == settings.rounds * settings.starts);
     }
-    let right = checksum(own.memory.bytes());
-    compare(name, "memory", right, peers.each(|peer| peer.checksum("memory")), &mut mismatches);
-    let unpack = rounds(&mut own, &mut peers, false, settings);
 
-    let commit = commits(&case.datatype, &mut peers, settings);
+    let commit = commits(&case.datatype, &mut last, settings);
     let recipe = Recipe::of(&case.datatype);
     let kernel_ready = median(&(0..settings.rounds).map(|_| kernel_ready(&recipe)).collect::<Vec<_>>());
-    let notes = peers.notes.iter().map(|note| format!("{name}: {note}")).collect();
+    notes.append(&mut last.notes);
+    let notes = notes.iter().map(|note| format!("{name}: {note}")).collect();
     let name = name.clone();
     Ok(Measured { name, packed_bytes: total, tier, pack, unpack, commit, kernel_ready, notes, mismatches })
 }
 
-fn compare(name: &str, what: &str, right: u64, answers: Vec<(&'static str, u64)>, mismatches: &mut Vec<String>) {
-    for (kind, found) in answers {
-        if found != right {
-            mismatches.push(format!("{name}: {what} of {kind}: expected checksum {right:016x}, found {found:016x}"));
+/// Has every peer move the bytes once and compares all of them with those of dtc. Who fails leaves the race, with a note.
+fn agree(
+    own: &mut Own,
+    peers: &mut Peers,
+    pack: bool,
+    right: &[u8],
+    packed_bytes: &[u8],
+    mismatches: &mut Vec<String>,
+    name: &str,
+) {
+    let what = if pack { "pack" } else { "unpack" };
+    let loops: Vec<&'static str> = own.loops.iter().map(|one| one.kind).collect();
+    let mut found: Vec<(&'static str, Option<String>)> = Vec::new();
+    for kind in loops {
+        match own.check(pack, right, packed_bytes, |own| own.sample(kind, pack, 1).map(drop)) {
+            Ok(wrong) => found.push((kind, wrong)),
+            Err(note) => {
+                own.loops.retain(|one| one.kind != kind);
+                peers.notes.push(note);
+            }
         }
     }
+    found.extend(peers.each(|peer| own.check(pack, right, packed_bytes, |_| peer.time(what, 1).map(drop))));
+    let wrong = found.into_iter().filter_map(|(kind, wrong)| Some((kind, wrong?)));
+    mismatches.extend(wrong.map(|(kind, wrong)| format!("{name}: {kind} {what}, {wrong}")));
 }
 
 /// One direction: everyone once a round.
-fn rounds(own: &mut Own, peers: &mut Peers, pack: bool, settings: &Settings) -> Contest {
+fn rounds(own: &mut Own, peers: &mut Peers, pack: bool, settings: &Settings) -> Result<Contest, String> {
     let what = if pack { "pack" } else { "unpack" };
     let mut contest = Contest(Vec::new());
     let mut speeds: Vec<(&'static str, f64)> = Vec::new();
-    for name in ["dtc", "memcpy"] {
-        speeds.push((name, own.speed(name, pack, settings.least)));
+    let names = own.names();
+    for &name in &names {
+        speeds.push((name, own.speed(name, pack, settings.least)?));
     }
     speeds.extend(peers.each(|peer| peer.time(what, 1)));
     // As many calls for all, so that the fastest is still long enough; fewer for peers that are very slow.
@@ -326,99 +436,17 @@ fn rounds(own: &mut Own, peers: &mut Peers, pack: bool, settings: &Settings) -> 
         let speed = speeds.iter().find(|(other, _)| *other == name).map_or(fastest, |(_, time)| *time).max(0.1);
         (settings.least / fastest).min(LONGEST_SAMPLE / speed).ceil().max(1.0) as u64
     };
-    contest.0.extend(["dtc", "memcpy"].map(|name| Times { name, samples: Vec::new() }));
+    contest.0.extend(names.iter().map(|&name| Times { name, samples: Vec::new() }));
     contest.0.extend(peers.running.iter().map(|peer| Times { name: peer.kind, samples: Vec::new() }));
     for _ in 0..settings.rounds {
         let mut times: Vec<(&str, f64)> = Vec::new();
-        for name in ["dtc", "memcpy"] {
-            times.push((name, own.sample(name, pack, calls(name))));
+        for &name in &names {
+            times.push((name, own.sample(name, pack, calls(name))?));
         }
         times.extend(peers.each(|peer| peer.time(what, calls(peer.kind))));
         for (name, time) in times {
             contest.0.iter_mut().filter(|other| other.name == name).for_each(|other| other.samples.push(time));
         }
     }
-    // Who has left the race has no figure.
-    contest.0.retain(|times| times.samples.len() == settings.rounds);
-    contest
-}
-
-/// The calls of constructors that make a type: what a program writes down.
-struct Recipe(Vec<Call>);
-
-/// One call: the constructor, its children as places of earlier calls, and bounds given as facts.
-struct Call {
-    constructor: Constructor,
-    children: Vec<usize>,
-    given: Option<GivenBounds>,
-}
-
-impl Recipe {
-    fn of(datatype: &Datatype) -> Recipe {
-        let nodes = datatype.nodes();
-        let place = |child: &TypeId| nodes.iter().position(|node| node == child).unwrap_or(0);
-        let call = |id: &TypeId| {
-            let node = datatype.node(*id);
-            let children = datatype.children(*id).iter().map(place).collect();
-            Call { constructor: node.constructor.clone(), children, given: node.given }
-        };
-        Recipe(nodes.iter().map(call).collect())
-    }
-
-    /// Calls the constructors.
-    fn build(&self) -> Option<Datatype> {
-        let mut types = TypeBuilder::new();
-        let mut built = Vec::with_capacity(self.0.len());
-        for Call { constructor, children, given } in &self.0 {
-            let children: Vec<TypeId> = children.iter().map(|&child| built[child]).collect();
-            let made = types.construct(constructor, &children).ok()?;
-            if let Some(given) = *given {
-                types.give_bounds(made, given).ok()?;
-            }
-            built.push(made);
-        }
-        built.last().map(|&root| types.finish(root))
-    }
-}
-
-/// A commit by an engine that has never seen the type: nanoseconds of building, committing and dropping it. Creating
-/// the engine is not counted, and no thread is started.
-fn first_commit(recipe: &Recipe) -> f64 {
-    let engine = Engine::builder().background_thread(false).build();
-    let start = Instant::now();
-    drop(black_box(recipe.build().map(|datatype| engine.commit(&datatype))));
-    start.elapsed().as_nanos() as f64
-}
-
-/// The same until the kernel is there, if the type wants one.
-fn kernel_ready(recipe: &Recipe) -> f64 {
-    let engine = Engine::builder().background_thread(false).build();
-    let start = Instant::now();
-    black_box(recipe.build().map(|datatype| engine.commit(&datatype).specialise()));
-    start.elapsed().as_nanos() as f64
-}
-
-/// Interleaved rounds of building, committing and freeing the type.
-fn commits(datatype: &Datatype, peers: &mut Peers, settings: &Settings) -> Contest {
-    let recipe = Recipe::of(datatype);
-    let known = Engine::new();
-    let _held = known.commit(datatype);
-    let again = || drop(black_box(recipe.build().map(|datatype| known.commit(&datatype))));
-    let calls = repetitions(settings.least, again);
-    let mut contest = Contest(["dtc", "dtc_known"].map(|name| Times { name, samples: Vec::new() }).into());
-    peers.running.retain(|peer| !peer.kind.starts_with("loop"));
-    contest.0.extend(peers.running.iter().map(|peer| Times { name: peer.kind, samples: Vec::new() }));
-    for _ in 0..settings.rounds {
-        let first: Vec<f64> = (0..5).map(|_| first_commit(&recipe)).collect();
-        let mut times = vec![("dtc", median(&first)), ("dtc_known", sample(calls, again))];
-        times.extend(peers.each(|peer| {
-            let one = peer.time("commit", 1)?;
-            peer.time("commit", (settings.least / one.max(1.0)).ceil().max(1.0) as u64)
-        }));
-        for (name, time) in times {
-            contest.0.iter_mut().filter(|other| other.name == name).for_each(|other| other.samples.push(time));
-        }
-    }
-    contest.0.retain(|times| times.samples.len() == settings.rounds);
-    contest
+    Ok(contest)
 }

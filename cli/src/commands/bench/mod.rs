@@ -1,10 +1,13 @@
 //! `dtc bench`: side by side with memcpy, hand-written loops and MPIs, in one run on this machine.
 
 mod case;
+mod commit;
 mod cuda;
+mod hand_loop;
 mod measure;
 mod peer;
 mod prepare;
+mod shared;
 mod table;
 
 use crate::commands::doctor::processor;
@@ -54,6 +57,9 @@ pub struct Arguments {
     /// Interleaved rounds [default: 5, with --backend cuda 9]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
     rounds: Option<u16>,
+    /// How often buffers are allocated and MPIs started anew, each time for as many rounds
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=100))]
+    starts: u16,
     /// The least milliseconds of a sample
     #[arg(long, value_name = "MS", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=1000))]
     min_time: u16,
@@ -95,6 +101,7 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     }
     let settings = Settings {
         rounds: arguments.rounds.unwrap_or(ROUNDS).into(),
+        starts: arguments.starts.into(),
         least: f64::from(arguments.min_time) * 1e6,
         peers: arguments.peers.as_deref(),
     };
@@ -141,6 +148,7 @@ fn to_json(arguments: &Arguments, results: &[Measured], notes: &[String]) -> ser
         "vectors": dtc_runtime::Engine::new().target().level.to_string(),
         "command": command,
         "rounds": arguments.rounds.unwrap_or(ROUNDS),
+        "starts": arguments.starts,
         "min_time_ms": arguments.min_time,
         "peer_versions": versions,
         "units": "nanoseconds per call; ratios are peer over dtc, so above 1 dtc is faster",

@@ -12,7 +12,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A running peer.
 pub struct Peer {
-    /// What it is: `mpich`, `openmpi`, `loop` or `loop_o2`.
+    /// What it is: `mpich` or `openmpi`.
     pub kind: &'static str,
     child: Child,
     questions: ChildStdin,
@@ -67,9 +67,9 @@ impl Peer {
         }
     }
 
-    /// Prepares buffers, and packs once; the packed bytes.
-    pub fn setup(&mut self, buffer: usize, origin: usize, count: u64, seed: u64) -> Result<u64, String> {
-        let answer = self.ask(&format!("setup {buffer} {origin} {count} {seed}"), "packed ")?;
+    /// Maps the buffers of a file, and packs once; the packed bytes.
+    pub fn setup(&mut self, buffer: usize, origin: usize, count: u64, file: &str) -> Result<u64, String> {
+        let answer = self.ask(&format!("setup {buffer} {origin} {count} 0 {file}"), "packed ")?;
         answer.parse().map_err(|_| format!("{} answers \"{answer}\" to setup", self.kind))
     }
 
@@ -77,17 +77,6 @@ impl Peer {
     pub fn time(&mut self, what: &str, repetitions: u64) -> Result<f64, String> {
         let answer = self.ask(&format!("{what} {repetitions}"), "nanoseconds ")?;
         answer.parse().map_err(|_| format!("{} answers \"{answer}\" to {what}", self.kind))
-    }
-
-    /// Sets the whole memory buffer to a byte.
-    pub fn poison(&mut self, byte: u8) -> Result<(), String> {
-        self.ask(&format!("poison {byte}"), "ok").map(drop)
-    }
-
-    /// The checksum of `packed` or `memory`.
-    pub fn checksum(&mut self, what: &str) -> Result<u64, String> {
-        let answer = self.ask(&format!("checksum {what}"), "checksum ")?;
-        u64::from_str_radix(&answer, 16).map_err(|_| format!("{} answers \"{answer}\" to checksum", self.kind))
     }
 }
 

@@ -70,7 +70,7 @@ pub fn prepare(directory: &Path, cases: &[Case], programs: &Programs) -> Result<
         if printed.status.success() {
             let source = String::from_utf8_lossy(&printed.stdout);
             stale |= update(directory, &format!("{name}.loop.c"), &source).map_err(unwritable)?;
-            stale |= ["loop", "loop_o2"].iter().any(|kind| !directory.join(format!("{name}.{kind}")).exists());
+            stale |= ["loop", "loop_o2"].iter().any(|kind| !directory.join(format!("{name}.{kind}.so")).exists());
         } else {
             notes.push(format!("{name}: no loop: {}", String::from_utf8_lossy(&printed.stderr).trim()));
         }

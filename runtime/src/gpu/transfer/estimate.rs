@@ -47,8 +47,8 @@ impl Between<'_> {
     /// What a call that moves so many packed bytes is expected to cost. A side that was not given is taken for pageable host
     /// memory, since there is no address to ask about.
     ///
-    /// The constants for the processor fit 43 of the 52 packs of `bench/results/2026-11-20-cpu.md` within a factor of 2; those for
-    /// transfers are the model's, which `dtc calibrate` measures.
+    /// The constants for the processor fit 43 of the 52 packs of the examples on a Xeon with AVX-512 (20 November 2026) within a factor
+    /// of 2; those for transfers are the model's, which `dtc calibrate` measures.
     ///
     /// # Errors
     ///

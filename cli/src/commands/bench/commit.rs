@@ -1,0 +1,88 @@
+//! How long committing a type takes.
+
+use super::measure::{Contest, Peers, Settings, Times};
+use crate::timing::{median, repetitions, sample};
+use dtc_compiler::datatype::{Constructor, Datatype, GivenBounds, TypeBuilder, TypeId};
+use dtc_runtime::Engine;
+use std::hint::black_box;
+use std::time::Instant;
+
+/// The calls of constructors that make a type: what a program writes down.
+pub struct Recipe(Vec<Call>);
+
+/// One call: the constructor, its children as places of earlier calls, and bounds given as facts.
+struct Call {
+    constructor: Constructor,
+    children: Vec<usize>,
+    given: Option<GivenBounds>,
+}
+
+impl Recipe {
+    /// What makes a datatype.
+    pub fn of(datatype: &Datatype) -> Recipe {
+        let nodes = datatype.nodes();
+        let place = |child: &TypeId| nodes.iter().position(|node| node == child).unwrap_or(0);
+        let call = |id: &TypeId| {
+            let node = datatype.node(*id);
+            let children = datatype.children(*id).iter().map(place).collect();
+            Call { constructor: node.constructor.clone(), children, given: node.given }
+        };
+        Recipe(nodes.iter().map(call).collect())
+    }
+
+    /// Calls the constructors.
+    fn build(&self) -> Option<Datatype> {
+        let mut types = TypeBuilder::new();
+        let mut built = Vec::with_capacity(self.0.len());
+        for Call { constructor, children, given } in &self.0 {
+            let children: Vec<TypeId> = children.iter().map(|&child| built[child]).collect();
+            let made = types.construct(constructor, &children).ok()?;
+            if let Some(given) = *given {
+                types.give_bounds(made, given).ok()?;
+            }
+            built.push(made);
+        }
+        built.last().map(|&root| types.finish(root))
+    }
+}
+
+/// A commit by an engine that has never seen the type: nanoseconds of building, committing and dropping it. Creating
+/// the engine is not counted, and no thread is started.
+fn first_commit(recipe: &Recipe) -> f64 {
+    let engine = Engine::builder().background_thread(false).build();
+    let start = Instant::now();
+    drop(black_box(recipe.build().map(|datatype| engine.commit(&datatype))));
+    start.elapsed().as_nanos() as f64
+}
+
+/// The same until the kernel is there, if the type wants one.
+pub fn kernel_ready(recipe: &Recipe) -> f64 {
+    let engine = Engine::builder().background_thread(false).build();
+    let start = Instant::now();
+    black_box(recipe.build().map(|datatype| engine.commit(&datatype).specialise()));
+    start.elapsed().as_nanos() as f64
+}
+
+/// Interleaved rounds of building, committing and freeing the type.
+pub fn commits(datatype: &Datatype, peers: &mut Peers, settings: &Settings) -> Contest {
+    let recipe = Recipe::of(datatype);
+    let known = Engine::new();
+    let _held = known.commit(datatype);
+    let again = || drop(black_box(recipe.build().map(|datatype| known.commit(&datatype))));
+    let calls = repetitions(settings.least, again);
+    let mut contest = Contest(["dtc", "dtc_known"].map(|name| Times { name, samples: Vec::new() }).into());
+    contest.0.extend(peers.running.iter().map(|peer| Times { name: peer.kind, samples: Vec::new() }));
+    for _ in 0..settings.rounds {
+        let first: Vec<f64> = (0..5).map(|_| first_commit(&recipe)).collect();
+        let mut times = vec![("dtc", median(&first)), ("dtc_known", sample(calls, again))];
+        times.extend(peers.each(|peer| {
+            let one = peer.time("commit", 1)?;
+            peer.time("commit", (settings.least / one.max(1.0)).ceil().max(1.0) as u64)
+        }));
+        for (name, time) in times {
+            contest.0.iter_mut().filter(|other| other.name == name).for_each(|other| other.samples.push(time));
+        }
+    }
+    contest.0.retain(|times| times.samples.len() == settings.rounds);
+    contest
+}
