@@ -34,7 +34,7 @@ static __device__ __forceinline__ void move_block(
     const i64 offset = place({{ context }}tables, (index)position, left, start);
     u32 filled = (u32)min((index)8, left);
     u64 value = load(offset, filled);
-    while (filled < 8) {
+    {% if crosses_once %}if{% else %}while{% endif %} (filled < 8) {
         const i64 next = place({{ context }}tables, (index)(position + filled), left, start);
         const u32 length = (u32)min((index)(8 - filled), left);
         value = (value & (1ull << 8 * filled) - 1) | load(next, length) << 8 * filled;

@@ -195,7 +195,7 @@ fn interpreting(
         name,
         &context! {
             word, word_type => word_type(word), pack => variant.direction == Direction::Pack,
-            threads, unroll => variant.unroll(), cut => true, call, context => "call, ",
+            threads, unroll => variant.unroll(), cut => true, crosses_once => false, call, context => "call, ",
         },
     )?;
     Ok(format!("\nnamespace {namespace} {{\n\n{place}{body}\n{kernel}}}\n"))

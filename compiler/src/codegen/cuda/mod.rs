@@ -21,6 +21,7 @@ pub use interpreter::{
     GENERIC_KERNELS, GenericKernel, Interpreted, InterpreterProgram, Parameter, generic_batch, generic_source,
 };
 
+use crate::layout::{Layout, Node};
 use crate::plan::Direction;
 use crate::plan::gpu::{Family, GpuPlan, Variant};
 use minijinja::{Environment, Value, context};
@@ -141,6 +142,16 @@ fn library(variants: &[Variant]) -> String {
     text
 }
 
+/// The length of the shortest run that a layout is written with, in bytes.
+fn shortest_run(layout: &Layout) -> u64 {
+    let runs = layout.nodes().filter_map(|(_, node)| match node {
+        Node::Dense { count, kind } => Some(count * kind.size()),
+        Node::Runs { runs, kind } => runs.iter().map(|run| run.count * kind.size()).min(),
+        _ => None,
+    });
+    runs.min().unwrap_or(0)
+}
+
 /// The layouts, as a comment.
 fn header(what: &str, plans: &[&GpuPlan]) -> String {
     const LONGEST: usize = 140;
@@ -185,7 +196,12 @@ fn kernel(
             places.elements(word.into(), false);
             (word, context! { unroll => variant.unroll() })
         }
-        Family::Gather | Family::Scatter => {
+        Family::Gather => {
+            places.elements(1, true);
+            // After its first byte at least, a run of seven fills a word.
+            (1, context! { crosses_once => shortest_run(plan.layout()) >= 7 })
+        }
+        Family::Scatter => {
             places.elements(1, true);
             (1, Value::UNDEFINED)
         }
