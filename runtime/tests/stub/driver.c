@@ -49,9 +49,16 @@ static int initialised, capturing;
 static _Thread_local uintptr_t stack[16];
 static _Thread_local int depth, mode;
 
-/* Any thread may call the driver: calls take turns. */
-static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
-static int take_turn(void) { return pthread_mutex_lock(&turn); }
+/* Any thread may call the driver: calls take turns. Some call each other. */
+static pthread_mutex_t turn;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static void make_turn(void) {
+    pthread_mutexattr_t attributes;
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&turn, &attributes);
+}
+static int take_turn(void) { pthread_once(&once, make_turn); return pthread_mutex_lock(&turn); }
 static void end_turn(int *taken) { if (!*taken) pthread_mutex_unlock(&turn); }
 
 #define ENTER __attribute__((cleanup(end_turn))) int taken = take_turn(); count(__func__); if (!initialised) return NOT_INITIALIZED
