@@ -44,6 +44,8 @@ pub(super) fn pointers(device: &Device) {
     let memory = DeviceBuffer::new(device, 100).unwrap();
     let managed = DeviceBuffer::managed(device, 100).unwrap();
     let pinned = PinnedBuffer::new(device, 100).unwrap();
+    // Where kernels find a byte is told for the current context alone.
+    let _scope = device.scope().unwrap();
     let at = |address: u64| pointer::classify(std::ptr::without_provenance(address as usize)).unwrap();
     let info = at(memory.address() + 99);
     assert_eq!(info.kind, MemoryKind::Device(device.info().ordinal));
