@@ -58,7 +58,8 @@ impl fmt::Display for MemoryKind {
 pub(crate) struct PointerInfo {
     /// The kind of memory.
     pub(crate) kind: MemoryKind,
-    /// Where kernels find the byte; zero if they cannot, or if CUDA does not know the memory.
+    /// Where kernels of the current context find the byte; zero if they cannot, if no context is current, or if CUDA does not
+    /// know the memory.
     pub(crate) device_address: u64,
     /// A number that no other allocation of the process has or will have; zero if CUDA does not know the memory.
     pub(crate) buffer_id: u64,

@@ -5,7 +5,9 @@ mod child;
 mod kernels;
 mod lacking;
 mod lifetimes;
+mod memory;
 mod operations;
+mod staging;
 mod transfers;
 
 use dtc_compiler::datatype::{Datatype, Predefined, TypeBuilder};

@@ -4,125 +4,11 @@
 use crate::builder;
 use crate::child::Stub::{Absent, Built};
 use crate::child::{alive, calls, in_child, let_allocate, let_copies_return, let_launches_return, let_peers_be};
+use crate::memory::{BYTES, KINDS, Memory, contiguous, noise};
 use dtc_compiler::datatype::{Datatype, Predefined, TypeBuilder};
-use dtc_runtime::cuda::{
-    CaptureMode, CudaError, Device, DeviceBuffer, MemoryKind, PinnedBuffer, StagingAllocator, Stream,
-};
-use dtc_runtime::{Committed, Elements, Engine, Policy, Request, TransferError};
-use std::alloc::Layout;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use dtc_runtime::cuda::{CaptureMode, CudaError, Device, MemoryKind, Stream};
+use dtc_runtime::{Committed, Engine, Policy, Request, TransferError};
 use std::time::Duration;
-
-/// Enough for several rounds of the buffers that transfers go through.
-const BYTES: usize = (13 << 20) + 12345;
-
-/// Memory of any kind, filled with one value or another.
-enum Memory {
-    Pageable(Vec<u8>),
-    Pinned(PinnedBuffer),
-    Driver(DeviceBuffer),
-}
-
-impl Memory {
-    fn new(kind: MemoryKind, bytes: &[u8]) -> Memory {
-        let device = |ordinal| Device::get(ordinal).unwrap();
-        let filled = |mut buffer: DeviceBuffer| {
-            buffer.write(0, bytes).unwrap();
-            Memory::Driver(buffer)
-        };
-        match kind {
-            MemoryKind::Pageable => Memory::Pageable(bytes.to_vec()),
-            MemoryKind::Pinned => {
-                let mut buffer = PinnedBuffer::new(&device(0), bytes.len()).unwrap();
-                buffer.as_mut_slice().copy_from_slice(bytes);
-                Memory::Pinned(buffer)
-            }
-            MemoryKind::Managed => filled(DeviceBuffer::managed(&device(0), bytes.len()).unwrap()),
-            MemoryKind::Device(ordinal) => filled(DeviceBuffer::new(&device(ordinal), bytes.len()).unwrap()),
-        }
-    }
-
-    fn at(&mut self) -> *mut u8 {
-        match self {
-            Memory::Pageable(bytes) => bytes.as_mut_ptr(),
-            Memory::Pinned(buffer) => buffer.as_ptr(),
-            Memory::Driver(buffer) => buffer.address() as *mut u8,
-        }
-    }
-
-    fn read(&self, length: usize) -> Vec<u8> {
-        match self {
-            Memory::Pageable(bytes) => bytes.clone(),
-            Memory::Pinned(buffer) => buffer.as_slice().to_vec(),
-            Memory::Driver(buffer) => {
-                let mut bytes = vec![0; length];
-                buffer.read(0, &mut bytes).unwrap();
-                bytes
-            }
-        }
-    }
-}
-
-/// What an allocator hands out.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-enum Give {
-    #[default]
-    Pinned,
-    Pageable,
-    Nothing,
-}
-
-/// An allocator for an engine, which counts.
-#[derive(Debug, Default)]
-struct Pool {
-    give: Give,
-    made: AtomicUsize,
-    freed: AtomicUsize,
-    buffers: Mutex<Vec<PinnedBuffer>>,
-}
-
-const ALIGNED: usize = 64;
-
-// SAFETY: each buffer is handed out once, and lives until it is freed.
-unsafe impl StagingAllocator for Pool {
-    fn allocate(&self, device: u32, bytes: usize) -> *mut u8 {
-        if self.give == Give::Nothing {
-            return std::ptr::null_mut();
-        }
-        self.made.fetch_add(1, Ordering::Relaxed);
-        if self.give == Give::Pageable {
-            // SAFETY: the size is not zero.
-            return unsafe { std::alloc::alloc(Layout::from_size_align(bytes, ALIGNED).unwrap()) };
-        }
-        let buffer = PinnedBuffer::new(&Device::get(device).unwrap(), bytes).unwrap();
-        let address = buffer.as_ptr();
-        self.buffers.lock().unwrap().push(buffer);
-        address
-    }
-
-    unsafe fn free(&self, _device: u32, memory: *mut u8, bytes: usize) {
-        self.freed.fetch_add(1, Ordering::Relaxed);
-        if self.give == Give::Pageable {
-            // SAFETY: it was allocated so.
-            return unsafe { std::alloc::dealloc(memory, Layout::from_size_align(bytes, ALIGNED).unwrap()) };
-        }
-        self.buffers.lock().unwrap().retain(|buffer| buffer.as_ptr() != memory);
-    }
-}
-
-const KINDS: [MemoryKind; 5] =
-    [MemoryKind::Pageable, MemoryKind::Pinned, MemoryKind::Managed, MemoryKind::Device(0), MemoryKind::Device(1)];
-
-fn noise(bytes: usize) -> Vec<u8> {
-    (0..bytes).map(|at| ((at * 7 / 3) ^ (at >> 11)) as u8).collect()
-}
-
-fn contiguous() -> Datatype {
-    let mut types = TypeBuilder::new();
-    let byte = types.named(Predefined::BYTE);
-    types.finish(byte)
-}
 
 /// Three of every four ints.
 fn strided() -> Datatype {
@@ -310,48 +196,6 @@ in_child! {
         }
         assert_eq!(counts(), before);
         assert_eq!(packed, [1; 4096]);
-    }
-
-    fn buffers_come_from_the_allocator_of_the_engine(driver: Built(&["STUB_ANY_CODE"]), nvrtc: Absent) {
-        let pool = Arc::new(Pool::default());
-        let engine = Engine::builder().policy(Policy::Off).staging(pool.clone()).build();
-        let (committed, bytes) = (engine.commit(&contiguous()), noise(BYTES));
-        let mut memory = Memory::new(MemoryKind::Device(0), &bytes);
-        let mut packed = vec![0u8; BYTES];
-        let source = Elements { memory: memory.at().cast_const(), origin: 0, count: BYTES as u64, offset: 0 };
-        for _ in 0..3 {
-            packed.fill(0);
-            let (count, target) = (BYTES as u64, packed.as_mut_ptr());
-            // SAFETY: both buffers are long enough, and live until the request is done.
-            let request = unsafe { committed.pack_start(source.memory, count, 0, target, count) };
-            request.unwrap().wait().unwrap();
-            assert!(packed == bytes);
-            packed.fill(0);
-            let target = Elements { memory: packed.as_mut_ptr(), origin: 0, count: BYTES as u64, offset: 0 };
-            // SAFETY: as above.
-            unsafe { committed.copy_any(source, &committed, target, BYTES as u64) }.unwrap();
-            assert!(packed == bytes);
-        }
-        // One for requests, one for copies; both are kept.
-        assert_eq!((pool.made.load(Ordering::Relaxed), pool.freed.load(Ordering::Relaxed)), (2, 0));
-        drop((committed, engine));
-        assert_eq!(pool.freed.load(Ordering::Relaxed), 2);
-    }
-
-    fn allocators_without_pinned_memory_fail_by_name(driver: Built(&["STUB_ANY_CODE"]), nvrtc: Absent) {
-        for (give, expected) in [(Give::Nothing, "found null"), (Give::Pageable, "found pageable memory")] {
-            let pool = Arc::new(Pool { give, ..Pool::default() });
-            let engine = Engine::builder().policy(Policy::Off).staging(pool.clone()).build();
-            let committed = engine.commit(&contiguous());
-            let mut memory = Memory::new(MemoryKind::Device(0), &[1; 4096]);
-            let mut packed = [0; 4096];
-            // SAFETY: both buffers are long enough.
-            let error = unsafe { committed.pack_any(memory.at(), 4096, 0, packed.as_mut_ptr(), 4096) }.unwrap_err();
-            assert!(error.to_string().contains(expected), "{error}");
-            assert_eq!(packed, [0; 4096]);
-            let given = usize::from(give == Give::Pageable);
-            assert_eq!((pool.made.load(Ordering::Relaxed), pool.freed.load(Ordering::Relaxed)), (given, given));
-        }
     }
 
     fn many_requests_share_few_buffers(driver: Built(&["STUB_ANY_CODE"]), nvrtc: Absent) {

@@ -27,10 +27,10 @@ pub use model::TransferModel;
 
 pub(super) use fragments::{Fragment, Fragments};
 pub(crate) use lanes::{Lanes, Ring, Stage};
-pub(super) use movers::{Memory, place_of};
+pub(super) use movers::Memory;
 pub(super) use passage::{Landings, Passage};
 pub(crate) use pipeline::Pipeline;
-pub(super) use place::Place;
+pub(super) use place::{Place, place_of};
 
 use super::Gpu;
 use super::copies::Multiprocessors;

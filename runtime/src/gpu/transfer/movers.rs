@@ -1,7 +1,5 @@
 //! Who moves the bytes of calls with two sides in any memory: copies from type to type, and unpacks with an operation.
 
-use super::super::request::TransferError;
-use super::place::{self, Place};
 use crate::cuda::MemoryKind;
 
 /// Who can move the bytes of a side.
@@ -32,17 +30,4 @@ impl From<MemoryKind> for Memory {
             MemoryKind::Device(ordinal) => Memory::Device(ordinal),
         }
     }
-}
-
-/// Where packed bytes lie, of a kind that the caller knows or the driver tells; an error if they lie nowhere.
-pub(in crate::gpu) fn place_of(
-    side: &'static str,
-    packed: *const u8,
-    known: Option<MemoryKind>,
-) -> Result<Place, TransferError> {
-    place::check(side, packed)?;
-    Ok(match known {
-        Some(kind) => Place::known(kind),
-        None => place::ask(packed)?.0,
-    })
 }

@@ -55,3 +55,16 @@ pub(super) fn ask(address: *const u8) -> Result<(Place, PointerInfo), TransferEr
     let info = classify(address)?;
     Ok((Place::of(address, &info), info))
 }
+
+/// Where packed bytes lie, of a kind that the caller knows or the driver tells; an error if they lie nowhere.
+pub(in crate::gpu) fn place_of(
+    side: &'static str,
+    packed: *const u8,
+    known: Option<MemoryKind>,
+) -> Result<Place, TransferError> {
+    check(side, packed)?;
+    Ok(match known {
+        Some(kind) => Place::known(kind),
+        None => ask(packed)?.0,
+    })
+}
