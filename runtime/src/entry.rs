@@ -3,6 +3,7 @@
 use crate::cpu::{self, Both, Kernel, Program, RootShape, Run, Sides};
 use crate::engine::Policy;
 use crate::gpu::{self, DEVICES, GpuType};
+use crate::leaves::{Single, SingleFn, select_single};
 use dtc_compiler::layout::{Fingerprint, Layout, Point, TypeHash};
 use dtc_compiler::passes::Report;
 use dtc_compiler::plan::{Level, Plan, Target};
@@ -36,16 +37,18 @@ impl fmt::Display for Tier {
 #[derive(Clone, Copy)]
 pub(crate) struct Shape {
     pub(crate) size: u64,
+    /// Packed bytes of a call for one whole element that nobody counts; more than any slice has if uses are counted.
+    pub(crate) one: u64,
+    /// Bytes that one element needs of a buffer before its origin, and in all.
+    pub(crate) before: u64,
+    pub(crate) span: u64,
     pub(crate) extent: i64,
     pub(crate) true_lb: i64,
     pub(crate) true_ub: i64,
-    /// Bytes that one element needs of a buffer before and from its origin on.
-    pub(crate) before: u64,
-    pub(crate) after: u64,
 }
 
 /// Moves one whole element, under the contract of [`Entry::run`].
-type One = unsafe fn(&Entry, Sides);
+type One = SingleFn<Entry>;
 
 /// Everything about a byte sequence that does not depend on how it was described.
 ///
@@ -75,19 +78,21 @@ impl Entry {
         let program = Program::new(Plan::new(&layout), &target);
         let due = if let Policy::Lazy(due) = policy { Some(due) } else { None };
         let compiled = policy == Policy::Always || program.plan().decision().specialise();
-        let one = Both { pack: one_of::<true>(&program, compiled), unpack: one_of::<false>(&program, compiled) };
+        let level = target.level;
+        let (pack, unpack) = (one_of::<true>(&program, compiled, level), one_of::<false>(&program, compiled, level));
         let (true_lb, true_ub) = (layout.true_lb(), layout.true_ub());
         let shape = Shape {
             size: layout.size(),
             extent: layout.extent(),
             true_lb,
             true_ub,
+            one: if due.is_none() { layout.size() } else { u64::MAX },
             before: true_lb.min(0).unsigned_abs(),
-            after: true_ub.max(0) as u64,
+            span: true_lb.min(0).abs_diff(true_ub.max(0)),
         };
         Entry {
             shape,
-            one,
+            one: Both { pack, unpack },
             hash,
             layout,
             report,
@@ -187,7 +192,7 @@ impl Entry {
     #[inline]
     pub(crate) unsafe fn one<const PACK: bool>(&self, sides: Sides) {
         // SAFETY: the caller's promise.
-        unsafe { self.one.of::<PACK>()(self, sides) }
+        unsafe { self.one.of::<PACK>()(self, sides.memory, sides.packed) }
     }
 
     /// Moves `take` bytes from packed byte `skip` on of `count` elements.
@@ -209,20 +214,29 @@ impl Entry {
 }
 
 /// What moves one element of a program, which a kernel may come to serve.
-fn one_of<const PACK: bool>(program: &Program, compiled: bool) -> One {
+fn one_of<const PACK: bool>(program: &Program, compiled: bool, level: Level) -> One {
     match program.shape() {
         _ if compiled => one_by_kernel::<PACK>,
-        RootShape::Copy => one_copy::<PACK>,
+        RootShape::Copy => select_single::<Entry, PACK>(level, program.plan().size()),
         RootShape::Rows => one_rows::<PACK>,
         RootShape::Planes => one_planes::<PACK>,
         RootShape::Other => one_of_any::<PACK>,
     }
 }
 
+/// A root that is one piece.
+impl Single for Entry {
+    #[inline(always)]
+    fn block(&self) -> (isize, usize) {
+        (self.program.offset() as isize, self.shape.size as usize)
+    }
+}
+
 /// # Safety
 ///
 /// As for [`Entry::run`].
-unsafe fn one_by_kernel<const PACK: bool>(entry: &Entry, sides: Sides) {
+unsafe fn one_by_kernel<const PACK: bool>(entry: &Entry, memory: *mut u8, packed: *mut u8) {
+    let sides = Sides { memory, packed };
     // SAFETY: the caller's promise; the kernel belongs to the program beside it.
     unsafe {
         match entry.kernel() {
@@ -235,31 +249,23 @@ unsafe fn one_by_kernel<const PACK: bool>(entry: &Entry, sides: Sides) {
 /// # Safety
 ///
 /// As for [`Entry::run`].
-unsafe fn one_copy<const PACK: bool>(entry: &Entry, sides: Sides) {
+unsafe fn one_rows<const PACK: bool>(entry: &Entry, memory: *mut u8, packed: *mut u8) {
     // SAFETY: the caller's promise.
-    unsafe { entry.program.one_copy::<PACK>(sides) }
+    unsafe { entry.program.one_rows::<PACK>(Sides { memory, packed }) }
 }
 
 /// # Safety
 ///
 /// As for [`Entry::run`].
-unsafe fn one_rows<const PACK: bool>(entry: &Entry, sides: Sides) {
+unsafe fn one_planes<const PACK: bool>(entry: &Entry, memory: *mut u8, packed: *mut u8) {
     // SAFETY: the caller's promise.
-    unsafe { entry.program.one_rows::<PACK>(sides) }
+    unsafe { entry.program.one_planes::<PACK>(Sides { memory, packed }) }
 }
 
 /// # Safety
 ///
 /// As for [`Entry::run`].
-unsafe fn one_planes<const PACK: bool>(entry: &Entry, sides: Sides) {
+unsafe fn one_of_any<const PACK: bool>(entry: &Entry, memory: *mut u8, packed: *mut u8) {
     // SAFETY: the caller's promise.
-    unsafe { entry.program.one_planes::<PACK>(sides) }
-}
-
-/// # Safety
-///
-/// As for [`Entry::run`].
-unsafe fn one_of_any<const PACK: bool>(entry: &Entry, sides: Sides) {
-    // SAFETY: the caller's promise.
-    unsafe { entry.program.one::<PACK>(sides) }
+    unsafe { entry.program.one::<PACK>(Sides { memory, packed }) }
 }

@@ -16,10 +16,10 @@ impl Committed {
     #[inline]
     pub(super) fn is_one(&self, length: usize, origin: usize, count: u64, offset: u64, packed: usize) -> bool {
         let shape = &self.entry.shape;
-        let after = length.wrapping_sub(origin) as u64;
-        let asked = count == 1 && offset == 0 && packed as u64 == shape.size;
-        let inside = origin <= length && origin as u64 >= shape.before && after >= shape.after;
-        asked && inside && !self.entry.is_lazy()
+        let asked = count == 1 && offset == 0 && packed as u64 == shape.one;
+        // The first byte has as many places as the buffer is longer than the element.
+        let (length, origin) = (length as u64, origin as u64);
+        asked && length >= shape.span && origin.wrapping_sub(shape.before) <= length - shape.span
     }
 
     /// Whether the signature leaves it possible that the type consists of such elements.

@@ -1,7 +1,7 @@
 //! The generic tier: a plan whose steps are bound to leaves, and its interpreter.
 
 use super::Sides;
-use crate::leaves::{self, CopyFn, Level, List32Fn, List64Fn, PlanesFn, RowsFn, RunsFn, TileFn};
+use crate::leaves::{self, Level, List32Fn, List64Fn, Nest, PlanesFn, RowsFn, RunsFn, TileFn};
 use dtc_compiler::plan::{Offsets, Part, Plan, Step, StepId, Target};
 use smallvec::SmallVec;
 
@@ -91,10 +91,41 @@ pub(crate) enum RootShape {
 /// The root of a plan with its leaf.
 struct Root {
     offset: i64,
-    /// For a root that is one piece.
-    copy: CopyFn,
+    rows: RootRows,
     step: Step,
     bound: Bound,
+}
+
+/// A root of rows or planes, ready to be called.
+struct RootRows {
+    nest: Nest,
+    rows: Both<RowsFn>,
+    planes: Both<PlanesFn>,
+    /// Whether the leaves for planes are to be called, for a single plane, too.
+    is_planes: bool,
+}
+
+impl RootRows {
+    fn new(step: &Step, level: Level, streaming: bool) -> RootRows {
+        let (planes, plane_stride, rows, stride, bytes) = match *step {
+            Step::Rows { rows, stride, bytes } => (1, 0, rows, stride, bytes),
+            Step::Planes { planes, plane_stride, rows, stride, bytes } => (planes, plane_stride, rows, stride, bytes),
+            _ => (0, 0, 0, 0, 0),
+        };
+        let nest = Nest {
+            planes: planes as usize,
+            plane_stride: plane_stride as isize,
+            rows: rows as usize,
+            stride: stride as isize,
+            bytes: bytes as usize,
+        };
+        let Strided { rows, mut planes, .. } = Strided::select(level, bytes, streaming);
+        let direct = (leaves::select_nest::<true>(level, &nest), leaves::select_nest::<false>(level, &nest));
+        let is_planes = direct != (None, None) || matches!(step, Step::Planes { .. });
+        planes.pack = direct.0.unwrap_or(planes.pack);
+        planes.unpack = direct.1.unwrap_or(planes.unpack);
+        RootRows { nest, rows, planes, is_planes }
+    }
 }
 
 /// A loop that the interpreter is inside of.
@@ -129,11 +160,8 @@ impl Program {
         let Part { offset, step, .. } = plan.root();
         let step = plan.step(step).clone();
         let contiguous = matches!(plan.repeated(2), Some(Step::Copy { .. }));
-        let copy = match step {
-            Step::Copy { bytes } => leaves::select_copy(level, bytes),
-            _ => leaves::copy,
-        };
-        Program { root: Root { offset, copy, bound: bind(&step), step }, plan, bound, contiguous }
+        let rows = RootRows::new(&step, level, streaming);
+        Program { root: Root { offset, rows, bound: bind(&step), step }, plan, bound, contiguous }
     }
 
     #[inline]
@@ -153,23 +181,16 @@ impl Program {
     pub(crate) fn shape(&self) -> RootShape {
         match (&self.root.step, &self.root.bound) {
             (Step::Copy { .. }, _) => RootShape::Copy,
+            (Step::Rows { .. } | Step::Planes { .. }, _) if self.root.rows.is_planes => RootShape::Planes,
             (Step::Rows { .. }, _) => RootShape::Rows,
-            (Step::Planes { .. }, _) => RootShape::Planes,
             _ => RootShape::Other,
         }
     }
 
-    /// Moves one whole element, whose root is a copy.
-    ///
-    /// # Safety
-    ///
-    /// As for [`Program::elements`]; the shape is [`RootShape::Copy`].
+    /// Where one whole element begins in memory, in bytes.
     #[inline(always)]
-    pub(crate) unsafe fn one_copy<const PACK: bool>(&self, sides: Sides) {
-        let Sides { memory, packed } = sides.at(self.root.offset, 0);
-        let (destination, source) = if PACK { (packed, memory) } else { (memory, packed) };
-        // SAFETY: the root is a copy of the whole size, for which its leaf was selected.
-        unsafe { (self.root.copy)(destination, source, self.plan.size() as usize) }
+    pub(crate) fn offset(&self) -> i64 {
+        self.root.offset
     }
 
     /// Moves one whole element, whose root is rows.
@@ -179,12 +200,10 @@ impl Program {
     /// As for [`Program::elements`].
     #[inline(always)]
     pub(crate) unsafe fn one_rows<const PACK: bool>(&self, sides: Sides) {
-        let Root { offset, step, bound, .. } = &self.root;
-        let Sides { memory, packed } = sides.at(*offset, 0);
-        if let (&Step::Rows { rows, stride, bytes }, Bound::Strided(strided)) = (step, bound) {
-            // SAFETY: the caller's promise.
-            unsafe { strided.rows.of::<PACK>()(memory, packed, rows as usize, bytes as usize, stride as isize) }
-        }
+        let RootRows { nest, rows: leaf, .. } = &self.root.rows;
+        let Sides { memory, packed } = sides.at(self.root.offset, 0);
+        // SAFETY: the caller's promise; of a root that is something else there are no rows.
+        unsafe { leaf.of::<PACK>()(memory, packed, nest.rows, nest.bytes, nest.stride) }
     }
 
     /// Moves one whole element, whose root is planes.
@@ -194,14 +213,11 @@ impl Program {
     /// As for [`Program::elements`].
     #[inline(always)]
     pub(crate) unsafe fn one_planes<const PACK: bool>(&self, sides: Sides) {
-        let Root { offset, step, bound, .. } = &self.root;
-        let Sides { memory, packed } = sides.at(*offset, 0);
-        if let (&Step::Planes { planes, plane_stride, rows, stride, bytes }, Bound::Strided(strided)) = (step, bound) {
-            let (planes, rows, bytes) = (planes as usize, rows as usize, bytes as usize);
-            let (plane_stride, stride) = (plane_stride as isize, stride as isize);
-            // SAFETY: the caller's promise.
-            unsafe { strided.planes.of::<PACK>()(memory, packed, planes, plane_stride, rows, stride, bytes) }
-        }
+        let RootRows { nest, planes: leaf, .. } = &self.root.rows;
+        let Nest { planes, plane_stride, rows, stride, bytes } = *nest;
+        let Sides { memory, packed } = sides.at(self.root.offset, 0);
+        // SAFETY: as for rows.
+        unsafe { leaf.of::<PACK>()(memory, packed, planes, plane_stride, rows, stride, bytes) }
     }
 
     /// Moves one whole element.
@@ -215,7 +231,6 @@ impl Program {
         // SAFETY: one element, as the caller promises.
         unsafe {
             match (step, bound) {
-                (Step::Copy { .. }, _) => self.one_copy::<PACK>(sides),
                 (_, Bound::Loop) => self.whole_loop::<PACK>(self.plan.root().step, sides.at(*offset, 0)),
                 _ => leaf::<PACK>(step, bound, sides.at(*offset, 0)),
             }

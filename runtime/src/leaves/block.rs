@@ -5,6 +5,7 @@
 //! enough: the compiler turns them into the widest moves of the level.
 
 use core::ptr::copy_nonoverlapping;
+use core::sync::atomic::{Ordering, compiler_fence};
 
 /// Bytes of a cache line.
 const LINE: usize = 64;
@@ -48,6 +49,25 @@ pub(super) unsafe fn transfer<B: Block, const PACK: bool>(block: B, memory: *mut
     unsafe { if PACK { block.copy(packed, memory) } else { block.copy(memory, packed) } }
 }
 
+/// Keeps the stores before it before those after it, for the compiler alone. It likes to reverse them, and stores that each lie
+/// in two lines then take a twentieth longer.
+#[inline(always)]
+pub(super) fn in_order() {
+    compiler_fence(Ordering::Release);
+}
+
+/// The same number, of which the compiler does not know how it came about. It likes to turn addresses that are a multiple of a
+/// stride apart into a chain of additions, each of which waits for the one before.
+#[inline(always)]
+pub(super) fn opaque(mut number: isize) -> isize {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: no instruction at all.
+    unsafe {
+        core::arch::asm!("/* {} */", inout(reg) number, options(pure, nomem, nostack, preserves_flags));
+    }
+    number
+}
+
 /// Copies `K` times 64 bytes, all of which are loaded before the first are stored.
 ///
 /// A load right behind a store to the same place within a page waits for it, until the addresses are known to differ. Buffers
@@ -70,6 +90,7 @@ pub(super) unsafe fn lines<const K: usize>(destination: *mut u8, source: *const 
         place = 0;
         while place < K {
             destination.add(place * LINE).cast::<Line>().write_unaligned(values[place].assume_init());
+            in_order();
             place += 1;
         }
     }

@@ -1,13 +1,14 @@
-//! Packs of blocks of 4 and 8 bytes far apart, a vector at a time.
+//! Packs of listed blocks of 4 and 8 bytes, and of rows of 4 bytes far apart, a vector at a time.
 //!
 //! Moved one by one, such blocks are bound by their stores. A gather loads a whole vector of them, for one store: a third faster in
-//! the first-level cache, a tenth in the second. Beyond that memory decides, and single loads are a little faster.
+//! the first-level cache, a tenth in the second. Beyond that memory decides, and single loads are a little faster. Rows of 8 bytes
+//! are faster in [`pairs`](super::pairs).
 
 use core::arch::x86_64::{
-    __m512i, _mm256_loadu_si256, _mm256_maskz_loadu_epi32, _mm512_castsi512_si256, _mm512_i32gather_epi32,
-    _mm512_i32gather_epi64, _mm512_loadu_si512, _mm512_mask_i32gather_epi32, _mm512_mask_i32gather_epi64,
-    _mm512_mask_storeu_epi32, _mm512_mask_storeu_epi64, _mm512_maskz_loadu_epi32, _mm512_mullo_epi32,
-    _mm512_set1_epi32, _mm512_setr_epi32, _mm512_setzero_si512, _mm512_storeu_si512,
+    __m512i, _mm256_loadu_si256, _mm256_maskz_loadu_epi32, _mm512_i32gather_epi32, _mm512_i32gather_epi64,
+    _mm512_loadu_si512, _mm512_mask_i32gather_epi32, _mm512_mask_i32gather_epi64, _mm512_mask_storeu_epi32,
+    _mm512_mask_storeu_epi64, _mm512_maskz_loadu_epi32, _mm512_mullo_epi32, _mm512_set1_epi32, _mm512_setr_epi32,
+    _mm512_setzero_si512, _mm512_storeu_si512,
 };
 
 use super::block::Block;
@@ -76,7 +77,7 @@ pub(super) unsafe fn list<B: Block>(memory: *mut u8, packed: *mut u8, offsets: *
     done
 }
 
-/// Packs planes of rows and says `true` if there are enough of a length that gathers serve.
+/// Packs planes of rows of 4 bytes and says `true` if there are enough that gathers serve.
 ///
 /// # Safety
 ///
@@ -91,14 +92,15 @@ pub(super) unsafe fn try_planes<B: Block>(
     block: B,
     stride: isize,
 ) -> bool {
-    let lanes = const { lanes(B::EXACT) };
-    let serves =
-        lanes != 0 && rows >= lanes && stride.unsigned_abs() <= FARTHEST && planes.saturating_mul(rows) <= MOST;
+    let serves = B::EXACT == 4
+        && rows >= const { lanes(4) }
+        && stride.unsigned_abs() <= FARTHEST
+        && planes.saturating_mul(rows) <= MOST;
     // SAFETY: the caller's guarantee.
     serves && unsafe { self::planes::<B>(memory, packed, planes, plane_stride, rows, block, stride) }
 }
 
-/// Packs planes of at least a vector of rows.
+/// Packs planes of at least a vector of rows of 4 bytes.
 ///
 /// # Safety
 ///
@@ -114,7 +116,7 @@ unsafe fn planes<B: Block>(
     block: B,
     stride: isize,
 ) -> bool {
-    let lanes = const { lanes(B::EXACT) };
+    let lanes = const { lanes(4) };
     let numbers = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
     let places: __m512i = _mm512_mullo_epi32(numbers, _mm512_set1_epi32(stride as i32));
     let (vectors, left) = (rows / lanes, rows % lanes);
@@ -126,12 +128,7 @@ unsafe fn planes<B: Block>(
         // SAFETY: the caller guarantees each row; `memory` may step outside after the last.
         unsafe {
             for _ in 0..vectors {
-                let blocks = if B::EXACT == 4 {
-                    _mm512_i32gather_epi32::<1>(places, memory.cast())
-                } else {
-                    _mm512_i32gather_epi64::<1>(_mm512_castsi512_si256(places), memory.cast())
-                };
-                _mm512_storeu_si512(packed.cast(), blocks);
+                _mm512_storeu_si512(packed.cast(), _mm512_i32gather_epi32::<1>(places, memory.cast()));
                 memory = memory.wrapping_offset(step);
                 packed = packed.add(LINE);
             }

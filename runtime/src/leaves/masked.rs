@@ -55,17 +55,18 @@ pub(super) fn low_bits(count: usize) -> u64 {
     if count == 0 { 0 } else { u64::MAX >> (64 - count) }
 }
 
-/// Blocks of `K * V + 1` to `(K + 1) * V` bytes: `K` whole vectors and a masked tail.
+/// Blocks of `K * V + 1` to `K * V + T` bytes: `K` whole vectors of `V` bytes and a masked tail.
 ///
-/// In rising order and without overlap: stores that go back a little, or that rewrite bytes of the one before, cost up to half
-/// of the bandwidth once the destination is not in the first-level cache.
+/// In rising order, without overlap, and as few as possible: beyond the first-level cache the number of stores decides. 975 rows of
+/// 92 bytes, 128 apart, took 5.5 us in three vectors of 32 bytes and 3.0 us in one of 64 and one of 32; the tail in a vector that
+/// overlaps the one before by 20 bytes cost a third.
 #[derive(Clone, Copy)]
-pub(super) struct Steps<const V: usize, const K: usize> {
+pub(super) struct Steps<const V: usize, const K: usize, const T: usize> {
     bytes: usize,
-    tail: Masked<V>,
+    tail: Masked<T>,
 }
 
-impl<const V: usize, const K: usize> Block for Steps<V, K> {
+impl<const V: usize, const K: usize, const T: usize> Block for Steps<V, K, T> {
     #[inline(always)]
     fn new(bytes: usize) -> Self {
         Self { bytes, tail: Masked::new(bytes - K * V) }

@@ -11,7 +11,7 @@
 //! | [`List32Fn`], [`List64Fn`] | equal blocks at listed offsets |
 //! | [`RunsFn`] | blocks of differing length at listed offsets |
 //! | [`TileFn`] | the nest of `PlanesFn`, walked in cache tiles: a matrix sent by columns |
-//! | [`copy`], [`CopyFn`] | one contiguous block |
+//! | [`SingleFn`], [`CopyFn`], [`copy`] | one contiguous block |
 //!
 //! [`combine`] has the routines that combine two contiguous blocks by an operation, [`external32`] those that convert values.
 //!
@@ -42,6 +42,7 @@
 mod block;
 mod bulk;
 pub mod combine;
+mod direct;
 pub mod external32;
 #[cfg(target_arch = "x86_64")]
 mod gather;
@@ -51,6 +52,8 @@ mod list;
 mod long_double;
 #[cfg(target_arch = "x86_64")]
 mod masked;
+#[cfg(target_arch = "x86_64")]
+mod pairs;
 #[cfg(target_arch = "x86_64")]
 mod reversed;
 mod rows;
@@ -69,11 +72,12 @@ mod transpose;
 mod window;
 
 pub use bulk::{CopyFn, select_bulk_copy};
+pub use direct::{Nest, select_nest};
 pub use dtc_compiler::layout::Run;
 pub use dtc_compiler::plan::Level;
 pub use level::{detect_level, streaming_threshold};
 pub use select::*;
-pub use single::select_copy;
+pub use single::{Single, SingleFn, select_single};
 
 /// Moves `rows` rows of `bytes` bytes: row `i` is at `memory + i * stride` and at `packed + i * bytes`.
 ///

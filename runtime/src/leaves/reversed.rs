@@ -6,7 +6,8 @@ use core::arch::x86_64::{
     _mm512_extracti64x4_epi64, _mm512_inserti64x4, _mm512_loadu_si512, _mm512_permutex_epi64, _mm512_storeu_si512,
 };
 
-use super::block::Block;
+use super::Nest;
+use super::block::{Block, Exact, opaque};
 
 /// Bytes of a vector.
 const VECTOR: usize = 32;
@@ -119,45 +120,33 @@ unsafe fn turn<B: Block>(destination: *mut u8, source: *const u8) {
     unsafe { _mm256_storeu_si256(destination.cast(), rows) };
 }
 
-/// Moves planes of four reversed words of 8 bytes, two planes in a vector, and says `true` if the planes are such.
-///
-/// # Safety
-///
-/// The contract of [`PlanesFn`](super::PlanesFn), on a CPU of [`Level::Avx512`](super::Level::Avx512).
-#[inline(always)]
-pub(super) unsafe fn try_fours<B: Block, const PACK: bool>(
-    memory: *mut u8,
-    packed: *mut u8,
-    planes: usize,
-    plane_stride: isize,
-    rows: usize,
-    stride: isize,
-) -> bool {
+/// Whether a nest is planes of four reversed words of 8 bytes.
+pub(super) fn are_fours(nest: &Nest) -> bool {
     // Eight planes of any stride are computed with at a time.
-    let serves = B::EXACT == 8 && stride == -8 && rows == 4 && plane_stride.unsigned_abs() < 1 << 59;
-    // SAFETY: the caller's guarantee.
-    serves && unsafe { fours::<B, PACK>(memory.wrapping_sub(VECTOR - 8), packed, planes, plane_stride) }
+    nest.bytes == 8 && nest.stride == -8 && nest.rows == 4 && nest.plane_stride.unsigned_abs() < 1 << 59
 }
 
-/// Moves planes of four words, of which `memory` is the lowest of the first plane.
+/// Moves planes of four reversed words, two planes in a vector.
 ///
 /// # Safety
 ///
-/// As for [`try_fours`].
+/// The contract of [`PlanesFn`](super::PlanesFn) for a nest of fours, on a CPU of [`Level::Avx512`](super::Level::Avx512).
 #[target_feature(enable = "avx512f")]
 #[inline]
-unsafe fn fours<B: Block, const PACK: bool>(
-    mut memory: *mut u8,
+pub(super) unsafe fn fours<const PACK: bool>(
+    memory: *mut u8,
     mut packed: *mut u8,
     mut planes: usize,
     plane_stride: isize,
-) -> bool {
+) {
+    let [third, fifth, seventh] = [3, 5, 7].map(|planes| opaque(plane_stride * planes));
+    let mut memory = memory.wrapping_sub(VECTOR - 8);
     // SAFETY: the caller guarantees every plane; `memory` may step outside after the last. All are loaded before the first is
     // stored: see `block::lines`.
     unsafe {
         while planes >= 8 {
-            let places: [*mut u8; 8] =
-                [0, 1, 2, 3, 4, 5, 6, 7].map(|plane| memory.wrapping_offset(plane_stride * plane));
+            let offsets = [0, plane_stride, 2 * plane_stride, third, 4 * plane_stride, fifth, 2 * third, seventh];
+            let places: [*mut u8; 8] = offsets.map(|offset| memory.wrapping_offset(offset));
             if PACK {
                 let (first, second) = (joined(places[0], places[1]), joined(places[2], places[3]));
                 let (third, last) = (joined(places[4], places[5]), joined(places[6], places[7]));
@@ -179,13 +168,12 @@ unsafe fn fours<B: Block, const PACK: bool>(
         }
         while planes > 0 {
             let (destination, source) = if PACK { (packed, memory) } else { (memory, packed) };
-            turn::<B>(destination, source);
+            turn::<Exact<8>>(destination, source);
             memory = memory.wrapping_offset(plane_stride);
             packed = packed.add(VECTOR);
             planes -= 1;
         }
     }
-    true
 }
 
 /// Two planes of four words, each in reverse.

@@ -129,14 +129,14 @@ impl Shortcut for Avx512 {
         block: B,
         stride: isize,
     ) -> bool {
-        use super::{gather, reversed, window};
+        use super::{gather, pairs, reversed, window};
         let bytes = block.bytes();
         // SAFETY: the caller's guarantee.
         unsafe {
             B::EXACT <= window::WIDEST
                 && window::try_planes::<PACK>(memory, packed, planes, plane_stride, rows, bytes, stride)
-                || reversed::try_fours::<B, PACK>(memory, packed, planes, plane_stride, rows, stride)
                 || reversed::try_planes::<B, PACK>(memory, packed, planes, plane_stride, rows, stride)
+                || PACK && pairs::try_planes::<B>(memory, packed, planes, plane_stride, rows, block, stride)
                 || PACK && gather::try_planes::<B>(memory, packed, planes, plane_stride, rows, block, stride)
         }
     }

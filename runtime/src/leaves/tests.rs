@@ -169,6 +169,13 @@ impl Bench {
             // SAFETY: `check` has sized both buffers for the blocks.
             unsafe { planes(memory, packed, outer.0, outer.1, inner.0, inner.1, bytes) }
         });
+        let numbers = Nest { planes: outer.0, plane_stride: outer.1, rows: inner.0, stride: inner.1, bytes };
+        if let Some(direct) = if pack { select_nest::<true> } else { select_nest::<false> }(level, &numbers) {
+            self.check(pack, &blocks, &label("direct"), &|memory, packed| {
+                // SAFETY: `check` has sized both buffers for the blocks.
+                unsafe { direct(memory, packed, outer.0, outer.1, inner.0, inner.1, bytes) }
+            });
+        }
         let tile = if pack { select_pack_tile } else { select_unpack_tile }(level, size);
         self.check(pack, &blocks, &label("tile"), &|memory, packed| {
             // SAFETY: `check` has sized both buffers for the blocks.
@@ -309,6 +316,13 @@ fn shapes_that_have_a_way_of_their_own() {
         for (outer, inner) in [((40, 4096), (15, 256)), ((3, 70_000), (200, 272)), ((600, 800), (1, 300))] {
             bench.nest(level, pack, outer, inner, 8, streaming);
             bench.nest(level, pack, (outer.0, -outer.1), inner, 16, streaming);
+        }
+        // Words far apart, in multiples of sixteen and other counts.
+        for rows in [1, 3, 4, 15, 16, 17, 32, 48, 66] {
+            bench.nest(level, pack, (1, 0), (rows, 72), 8, streaming);
+            bench.nest(level, pack, (7, 72 * rows as isize), (rows, 72), 8, streaming);
+            bench.nest(level, pack, (5, -100), (rows, 1000), 8, streaming);
+            bench.nest(level, pack, (0, 8), (rows, -200), 8, streaming);
         }
         // Reversed words, and every other word.
         for planes in 1..20 {

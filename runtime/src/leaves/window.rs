@@ -25,7 +25,7 @@ const MOST: usize = 4;
 pub(super) const WIDEST: usize = 31;
 
 /// The longest stride at which a span may hold two rows for each vector.
-const FARTHEST: usize = 64;
+pub(super) const FARTHEST: usize = 64;
 
 /// One vector of bytes.
 #[derive(Clone, Copy)]

@@ -14,6 +14,9 @@ use crate::samples::{PageAligned, SEED, fill};
 use crate::timing::{median, sample};
 use dtc_compiler::lower;
 use dtc_runtime::{Committed, Engine};
+use rand::SeedableRng;
+use rand::rngs::SmallRng;
+use rand::seq::SliceRandom;
 use serde_json::{Map, Value, json};
 use std::hint::black_box;
 use std::path::Path;
@@ -187,9 +190,8 @@ impl Own {
             return hand_loop.sample(Transfer { memory, origin, count, packed }, pack, calls);
         }
         let mut refused = None;
+        // What the call before the clock answered, the others answer, too.
         let time = match (name, pack) {
-            // Pointers and flags alone pass through `black_box`: slices and results would be stored in halves and loaded
-            // whole, a stall longer than a short pack.
             ("memcpy", true) => sample(calls, || {
                 packed.copy_from_slice(contiguous);
                 black_box(packed.as_mut_ptr());
@@ -200,15 +202,11 @@ impl Own {
             }),
             (_, true) => {
                 refused = committed.pack(memory, origin, count, 0, packed).err();
-                sample(calls, || {
-                    black_box(black_box(&*committed).pack(memory, origin, count, 0, packed).is_ok());
-                })
+                sample(calls, move || _ = committed.pack(memory, origin, count, 0, packed))
             }
             (_, false) => {
                 refused = committed.unpack(packed, 0, memory, origin, count).err();
-                sample(calls, || {
-                    black_box(black_box(&*committed).unpack(packed, 0, memory, origin, count).is_ok());
-                })
+                sample(calls, move || _ = committed.unpack(packed, 0, memory, origin, count))
             }
         };
         refused.map_or(Ok(time), |error| Err(error.to_string()))
@@ -276,17 +274,31 @@ impl Peers {
     }
 
     /// Asks everyone; who fails leaves the race, with a note.
-    pub fn each<T>(&mut self, mut ask: impl FnMut(&mut Peer) -> Result<T, String>) -> Vec<(&'static str, T)> {
+    pub fn each<T>(&mut self, ask: impl FnMut(&mut Peer) -> Result<T, String>) -> Vec<(&'static str, T)> {
+        self.those(|_| true, ask)
+    }
+
+    /// Asks some of them in the same way.
+    fn those<T>(
+        &mut self,
+        meant: impl Fn(&Peer) -> bool,
+        mut ask: impl FnMut(&mut Peer) -> Result<T, String>,
+    ) -> Vec<(&'static str, T)> {
         let mut answers = Vec::new();
         let notes = &mut self.notes;
-        self.running.retain_mut(|peer| match ask(peer) {
-            Ok(answer) => {
-                answers.push((peer.kind, answer));
-                true
+        self.running.retain_mut(|peer| {
+            if !meant(peer) {
+                return true;
             }
-            Err(note) => {
-                notes.push(note);
-                false
+            match ask(peer) {
+                Ok(answer) => {
+                    answers.push((peer.kind, answer));
+                    true
+                }
+                Err(note) => {
+                    notes.push(note);
+                    false
+                }
             }
         });
         answers
@@ -356,7 +368,7 @@ pub fn measure(case: &Case, settings: &Settings) -> Result<Measured, Failure> {
             }
             agree(&mut own, &mut peers, true, &packed_bytes, &packed_bytes, &mut mismatches, name);
         }
-        pack.join(rounds(&mut own, &mut peers, true, settings).map_err(failed)?);
+        pack.join(rounds(&mut own, &mut peers, true, settings, start).map_err(failed)?);
 
         own.origin = unpacking.origin;
         if unpacking.origin != packing.origin {
@@ -375,7 +387,7 @@ pub fn measure(case: &Case, settings: &Settings) -> Result<Measured, Failure> {
             let right = memory.to_vec();
             agree(&mut own, &mut peers, false, &right, &packed_bytes, &mut mismatches, name);
         }
-        unpack.join(rounds(&mut own, &mut peers, false, settings).map_err(failed)?);
+        unpack.join(rounds(&mut own, &mut peers, false, settings, start).map_err(failed)?);
         notes.append(&mut peers.notes);
         last = peers;
     }
@@ -421,7 +433,7 @@ fn agree(
 }
 
 /// One direction: everyone once a round.
-fn rounds(own: &mut Own, peers: &mut Peers, pack: bool, settings: &Settings) -> Result<Contest, String> {
+fn rounds(own: &mut Own, peers: &mut Peers, pack: bool, settings: &Settings, start: usize) -> Result<Contest, String> {
     let what = if pack { "pack" } else { "unpack" };
     let mut contest = Contest(Vec::new());
     let mut speeds: Vec<(&'static str, f64)> = Vec::new();
@@ -438,14 +450,19 @@ fn rounds(own: &mut Own, peers: &mut Peers, pack: bool, settings: &Settings) -> 
     };
     contest.0.extend(names.iter().map(|&name| Times { name, samples: Vec::new() }));
     contest.0.extend(peers.running.iter().map(|peer| Times { name: peer.kind, samples: Vec::new() }));
+    let mut order: Vec<&'static str> = contest.0.iter().map(|times| times.name).collect();
+    let mut random = SmallRng::seed_from_u64(SEED.wrapping_add(start as u64));
     for _ in 0..settings.rounds {
-        let mut times: Vec<(&str, f64)> = Vec::new();
-        for &name in &names {
-            times.push((name, own.sample(name, pack, calls(name))?));
-        }
-        times.extend(peers.each(|peer| peer.time(what, calls(peer.kind))));
-        for (name, time) in times {
-            contest.0.iter_mut().filter(|other| other.name == name).for_each(|other| other.samples.push(time));
+        // Each finds the caches as another has left them, which one call before the clock does not make good.
+        order.shuffle(&mut random);
+        for &name in &order {
+            let time = if names.contains(&name) {
+                Some(own.sample(name, pack, calls(name))?)
+            } else {
+                let asked = peers.those(|peer| peer.kind == name, |peer| peer.time(what, calls(name)));
+                asked.first().map(|(_, time)| *time)
+            };
+            contest.0.iter_mut().filter(|other| other.name == name).for_each(|other| other.samples.extend(time));
         }
     }
     Ok(contest)
