@@ -20,6 +20,9 @@ const SMALL_WIDE_WORDS: u64 = 16;
 /// of four runs, as the difference to a kernel that calls the same leaf.
 const INTERPRETED_STEP: u64 = 7;
 
+/// Nanoseconds that the interpreter spends on entering and leaving a loop over other steps.
+const INTERPRETED_LOOP: u64 = 10;
+
 /// Nanoseconds that straight code saves of each short run: a body of 4 to 10 of them took 2.5 to 6 ns instead of 20 to 38.
 const UNROLLED_RUN: u64 = 2;
 
@@ -113,20 +116,20 @@ pub(super) fn decide(plan: &Plan) -> Decision {
         let of = |id: &StepId, table: &[u64]| table[id.index()];
         (interpreted[index], expanded[index], depth[index]) = match step {
             Step::Repeat { count, body, .. } => (
-                count.saturating_mul(of(body, &interpreted)),
+                count.saturating_mul(of(body, &interpreted)).saturating_add(INTERPRETED_LOOP),
                 of(body, &expanded).saturating_add(1),
                 1 + depth[body.index()],
             ),
             Step::Scatter { offsets, body } => {
                 let count = offsets.len() as u64;
                 (
-                    count.saturating_mul(of(body, &interpreted)),
+                    count.saturating_mul(of(body, &interpreted)).saturating_add(INTERPRETED_LOOP),
                     of(body, &expanded).saturating_add(1),
                     1 + depth[body.index()],
                 )
             }
             Step::Sequence { parts } => (
-                parts.iter().fold(0u64, |sum, part| sum.saturating_add(of(&part.step, &interpreted))),
+                parts.iter().fold(INTERPRETED_LOOP, |sum, part| sum.saturating_add(of(&part.step, &interpreted))),
                 parts.iter().fold(1, |sum: u64, part| sum.saturating_add(of(&part.step, &expanded))),
                 1 + parts.iter().map(|part| depth[part.step.index()]).max().unwrap_or(0),
             ),

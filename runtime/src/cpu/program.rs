@@ -36,6 +36,27 @@ pub(super) struct Strided {
 }
 
 impl Strided {
+    /// The leaves for a step of such rows.
+    fn of(step: &Step, level: Level, bytes: u64, streaming: bool) -> Strided {
+        let mut leaves = Strided::select(level, bytes, streaming);
+        if let &Step::Planes { planes, plane_stride, rows, stride, bytes } = step {
+            let (planes, rows, bytes) = (planes as usize, rows as usize, bytes as usize);
+            let (plane_stride, stride) = (plane_stride as isize, stride as isize);
+            leaves.planes =
+                leaves.direct(level, &Nest { planes, plane_stride, rows, stride, bytes }).unwrap_or(leaves.planes);
+        }
+        leaves
+    }
+
+    /// The leaves for planes of one nest, if there are better ones than for any.
+    fn direct(&self, level: Level, nest: &Nest) -> Option<Both<PlanesFn>> {
+        let (pack, unpack) = (leaves::select_nest::<true>(level, nest), leaves::select_nest::<false>(level, nest));
+        if pack.is_none() && unpack.is_none() {
+            return None;
+        }
+        Some(Both { pack: pack.unwrap_or(self.planes.pack), unpack: unpack.unwrap_or(self.planes.unpack) })
+    }
+
     fn select(level: Level, bytes: u64, streaming: bool) -> Strided {
         Strided {
             rows: Both {
@@ -119,12 +140,10 @@ impl RootRows {
             stride: stride as isize,
             bytes: bytes as usize,
         };
-        let Strided { rows, mut planes, .. } = Strided::select(level, bytes, streaming);
-        let direct = (leaves::select_nest::<true>(level, &nest), leaves::select_nest::<false>(level, &nest));
-        let is_planes = direct != (None, None) || matches!(step, Step::Planes { .. });
-        planes.pack = direct.0.unwrap_or(planes.pack);
-        planes.unpack = direct.1.unwrap_or(planes.unpack);
-        RootRows { nest, rows, planes, is_planes }
+        let leaves = Strided::select(level, bytes, streaming);
+        let direct = leaves.direct(level, &nest);
+        let is_planes = direct.is_some() || matches!(step, Step::Planes { .. });
+        RootRows { nest, rows: leaves.rows, planes: direct.unwrap_or(leaves.planes), is_planes }
     }
 }
 
@@ -141,7 +160,7 @@ impl Program {
         let (level, far) = (target.level, is_far(&plan));
         let bind = |step: &Step| match step {
             Step::Copy { bytes } | Step::Rows { bytes, .. } | Step::Planes { bytes, .. } | Step::Tile { bytes, .. } => {
-                Bound::Strided(Strided::select(level, *bytes, streaming))
+                Bound::Strided(Strided::of(step, level, *bytes, streaming))
             }
             Step::List { offsets: Offsets::Narrow(_), bytes } => Bound::List32(Both {
                 pack: leaves::select_pack_list32(level, *bytes),

@@ -3,6 +3,8 @@
 //! The other leaves are chosen by the length of a row alone, so that one serves the parts of a plan and of its fragments, and look
 //! at strides and counts in each call. A type that is one nest is often so short that this would take as long as its bytes.
 
+#[cfg(target_arch = "x86_64")]
+use super::block::Exact;
 use super::{Level, PlanesFn};
 
 /// Planes of rows: the arguments of a [`PlanesFn`] that are known at commit.
@@ -21,7 +23,7 @@ pub struct Nest {
 }
 
 /// The leaf that moves just this nest faster than those that any nest of such rows can be moved by, if there is one. It must be
-/// called with these numbers.
+/// called with these numbers, but for the number of planes.
 #[must_use]
 pub fn select_nest<const PACK: bool>(level: Level, nest: &Nest) -> Option<PlanesFn> {
     #[cfg(target_arch = "x86_64")]
@@ -29,7 +31,9 @@ pub fn select_nest<const PACK: bool>(level: Level, nest: &Nest) -> Option<Planes
         let apart = nest.stride.unsigned_abs() > super::window::FARTHEST;
         return match (nest.bytes, PACK) {
             (8, _) if super::reversed::are_fours(nest) => Some(avx512::fours::<PACK>),
-            (8, true) if apart && nest.rows.is_multiple_of(16) => Some(avx512::pairs),
+            (8, true) if apart && nest.rows.is_multiple_of(16) => Some(avx512::sixteens),
+            (8, true) if apart => Some(avx512::pairs::<Exact<8>>),
+            (16, true) if apart => Some(avx512::pairs::<Exact<16>>),
             (8, false) if apart => Some(avx512::words),
             _ => None,
         };
@@ -40,7 +44,7 @@ pub fn select_nest<const PACK: bool>(level: Level, nest: &Nest) -> Option<Planes
 
 #[cfg(target_arch = "x86_64")]
 mod avx512 {
-    use super::super::block::Exact;
+    use super::super::block::{Block, Exact};
     use super::super::{pairs, reversed, rows};
 
     /// Planes of four reversed words.
@@ -68,7 +72,7 @@ mod avx512 {
     ///
     /// As for [`PlanesFn`](super::PlanesFn).
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,bmi2")]
-    pub(super) unsafe extern "C" fn pairs(
+    pub(super) unsafe extern "C" fn sixteens(
         memory: *mut u8,
         packed: *mut u8,
         planes: usize,
@@ -79,6 +83,25 @@ mod avx512 {
     ) {
         // SAFETY: the caller's guarantee.
         unsafe { pairs::sixteens(memory, packed, planes, plane_stride, rows, stride) }
+    }
+
+    /// Packs planes of rows of 8 or 16 bytes.
+    ///
+    /// # Safety
+    ///
+    /// As for [`PlanesFn`](super::PlanesFn).
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,bmi2")]
+    pub(super) unsafe extern "C" fn pairs<B: Block>(
+        memory: *mut u8,
+        packed: *mut u8,
+        planes: usize,
+        plane_stride: isize,
+        rows: usize,
+        stride: isize,
+        bytes: usize,
+    ) {
+        // SAFETY: the caller's guarantee.
+        unsafe { pairs::planes(memory, packed, planes, plane_stride, rows, B::new(bytes), stride) }
     }
 
     /// Unpacks planes of words.

@@ -7,12 +7,13 @@
 use core::arch::x86_64::{
     __m512i, _mm512_add_epi8, _mm512_and_si512, _mm512_cmpeq_epi8_mask, _mm512_cmpge_epu8_mask, _mm512_cmplt_epu8_mask,
     _mm512_load_si512, _mm512_loadu_si512, _mm512_mask_add_epi8, _mm512_mask_permutexvar_epi8, _mm512_mask_storeu_epi8,
-    _mm512_mask_storeu_epi64, _mm512_mask_sub_epi8, _mm512_maskz_loadu_epi8, _mm512_maskz_loadu_epi64,
-    _mm512_mullo_epi16, _mm512_or_si512, _mm512_permutex2var_epi32, _mm512_permutex2var_epi64, _mm512_permutexvar_epi8,
-    _mm512_set1_epi8, _mm512_set1_epi16, _mm512_set1_epi32, _mm512_setr_epi64, _mm512_setzero_si512, _mm512_slli_epi16,
-    _mm512_srli_epi16, _mm512_srli_epi32, _mm512_storeu_si512,
+    _mm512_mask_sub_epi8, _mm512_maskz_loadu_epi8, _mm512_mullo_epi16, _mm512_or_si512, _mm512_permutex2var_epi32,
+    _mm512_permutex2var_epi64, _mm512_permutexvar_epi8, _mm512_set1_epi8, _mm512_set1_epi16, _mm512_set1_epi32,
+    _mm512_setr_epi64, _mm512_setzero_si512, _mm512_slli_epi16, _mm512_srli_epi16, _mm512_srli_epi32,
+    _mm512_storeu_si512,
 };
 
+use super::block::in_order;
 use super::masked::low_bits;
 
 /// Bytes of a vector.
@@ -154,38 +155,24 @@ pub(super) unsafe fn try_planes<const PACK: bool>(
 unsafe fn every_other_word(nest: &Nest) {
     const WORDS: usize = VECTOR / 8;
     let index = _mm512_setr_epi64(0, 2, 4, 6, 8, 10, 12, 14);
-    for (mut memory, mut packed) in nest.each() {
-        let mut rows = nest.rows;
+    // The last eight words end with the second of their two vectors, which shares a word with the first.
+    let last_index = _mm512_setr_epi64(0, 2, 4, 6, 9, 11, 13, 15);
+    let (before, last) = ((nest.rows - 1) / WORDS, nest.rows - WORDS);
+    for (memory, packed) in nest.each() {
         // SAFETY: two vectors hold eight rows and the gap behind the last, which belongs to the call while a row follows it;
-        // the last vectors are read and written under masks.
+        // there are at least eight rows, so that the last eight, which may overlap those before, have no gap behind them.
         unsafe {
-            while rows > 2 * WORDS {
-                let low = _mm512_loadu_si512(memory.cast());
-                let high = _mm512_loadu_si512(memory.add(VECTOR).cast());
-                let next_low = _mm512_loadu_si512(memory.add(2 * VECTOR).cast());
-                let next_high = _mm512_loadu_si512(memory.add(3 * VECTOR).cast());
-                _mm512_storeu_si512(packed.cast(), _mm512_permutex2var_epi64(low, index, high));
-                let next = _mm512_permutex2var_epi64(next_low, index, next_high);
-                _mm512_storeu_si512(packed.add(VECTOR).cast(), next);
-                memory = memory.add(4 * VECTOR);
-                packed = packed.add(2 * VECTOR);
-                rows -= 2 * WORDS;
-            }
-            while rows > WORDS {
+            for vector in 0..before {
+                let memory = memory.add(vector * 2 * VECTOR);
                 let (low, high) = (_mm512_loadu_si512(memory.cast()), _mm512_loadu_si512(memory.add(VECTOR).cast()));
-                _mm512_storeu_si512(packed.cast(), _mm512_permutex2var_epi64(low, index, high));
-                memory = memory.add(2 * VECTOR);
-                packed = packed.add(VECTOR);
-                rows -= WORDS;
-            }
-            if rows > 0 {
-                let held = rows;
-                let there = low_bits(2 * held - 1);
-                let low = _mm512_maskz_loadu_epi64(there as u8, memory.cast());
-                let high = _mm512_maskz_loadu_epi64((there >> WORDS) as u8, memory.wrapping_add(VECTOR).cast());
                 let words = _mm512_permutex2var_epi64(low, index, high);
-                _mm512_mask_storeu_epi64(packed.cast(), low_bits(held) as u8, words);
+                _mm512_storeu_si512(packed.add(vector * VECTOR).cast(), words);
+                in_order();
             }
+            let memory = memory.add(last * 16);
+            let (low, high) = (_mm512_loadu_si512(memory.cast()), _mm512_loadu_si512(memory.add(VECTOR - 8).cast()));
+            let words = _mm512_permutex2var_epi64(low, last_index, high);
+            _mm512_storeu_si512(packed.add(last * 8).cast(), words);
         }
     }
 }
