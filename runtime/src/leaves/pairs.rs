@@ -139,8 +139,24 @@ unsafe fn pair<B: Block>(packed: *mut u8, first: *const u8, second: *const u8) {
             let first = _mm_loadl_pd(_mm_setzero_pd(), first.cast());
             _mm_storeu_pd(packed.cast(), _mm_loadh_pd(first, second.cast()));
         } else {
-            let (first, second) = (_mm_loadu_si128(first.cast()), _mm_loadu_si128(second.cast()));
-            _mm256_storeu_si256(packed.cast(), _mm256_set_m128i(second, first));
+            wide_pair(packed, first, second);
         }
+    }
+}
+
+/// Packs two rows of 16 bytes.
+///
+/// # Safety
+///
+/// As for [`pair`], on a CPU with AVX.
+#[target_feature(enable = "avx")]
+#[inline]
+unsafe fn wide_pair(packed: *mut u8, first: *const u8, second: *const u8) {
+    // SAFETY: the caller's guarantee.
+    unsafe {
+        let mut both = _mm256_set_m128i(_mm_loadu_si128(second.cast()), _mm_loadu_si128(first.cast()));
+        // No instruction: the compiler would store the halves one by one, which is what pairs avoid.
+        core::arch::asm!("/* {} */", inout(ymm_reg) both, options(pure, nomem, nostack, preserves_flags));
+        _mm256_storeu_si256(packed.cast(), both);
     }
 }

@@ -15,6 +15,7 @@ use core::arch::x86_64::{
 
 use super::block::in_order;
 use super::masked::low_bits;
+use super::rows::fetch;
 
 /// Bytes of a vector.
 const VECTOR: usize = 64;
@@ -154,6 +155,8 @@ pub(super) unsafe fn try_planes<const PACK: bool>(
 #[inline(never)]
 unsafe fn every_other_word(nest: &Nest) {
     const WORDS: usize = VECTOR / 8;
+    // How far ahead lines are fetched on the memory side, in bytes: a tenth faster in the second-level cache.
+    const AHEAD: usize = 2048;
     let index = _mm512_setr_epi64(0, 2, 4, 6, 8, 10, 12, 14);
     // The last eight words end with the second of their two vectors, which shares a word with the first.
     let last_index = _mm512_setr_epi64(0, 2, 4, 6, 9, 11, 13, 15);
@@ -164,6 +167,9 @@ unsafe fn every_other_word(nest: &Nest) {
         unsafe {
             for vector in 0..before {
                 let memory = memory.add(vector * 2 * VECTOR);
+                fetch(memory.wrapping_add(AHEAD));
+                fetch(memory.wrapping_add(AHEAD + VECTOR));
+                fetch(packed.wrapping_add(vector * VECTOR + AHEAD / 2));
                 let (low, high) = (_mm512_loadu_si512(memory.cast()), _mm512_loadu_si512(memory.add(VECTOR).cast()));
                 let words = _mm512_permutex2var_epi64(low, index, high);
                 _mm512_storeu_si512(packed.add(vector * VECTOR).cast(), words);
