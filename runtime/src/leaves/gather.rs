@@ -5,14 +5,11 @@
 //! Rows of 8 bytes are faster in [`pairs`](super::pairs).
 
 use core::arch::x86_64::{
-    __m512i, _mm256_i32gather_epi32, _mm256_loadu_si256, _mm256_maskz_loadu_epi32, _mm256_storeu_si256,
-    _mm512_i32gather_epi32, _mm512_i32gather_epi64, _mm512_mask_i32gather_epi32, _mm512_mask_i32gather_epi64,
-    _mm512_mask_storeu_epi32, _mm512_mask_storeu_epi64, _mm512_maskz_loadu_epi32, _mm512_mullo_epi32,
-    _mm512_set1_epi32, _mm512_setr_epi32, _mm512_setzero_si512, _mm512_storeu_si512,
+    __m512i, _mm256_i32gather_epi32, _mm256_loadu_si256, _mm256_storeu_si256, _mm512_i32gather_epi32,
+    _mm512_i32gather_epi64, _mm512_mullo_epi32, _mm512_set1_epi32, _mm512_setr_epi32, _mm512_storeu_si512,
 };
 
 use super::block::Block;
-use super::masked::low_bits;
 use super::rows;
 use super::tile::LINE;
 
@@ -33,7 +30,7 @@ const fn lanes(bytes: usize) -> usize {
     }
 }
 
-/// Packs blocks at listed offsets, whole vectors of them, and says how many it has packed.
+/// Packs blocks at listed offsets and says how many: all of them, or none if they do not fill a vector.
 ///
 /// # Safety
 ///
@@ -42,16 +39,15 @@ const fn lanes(bytes: usize) -> usize {
 #[inline]
 pub(super) unsafe fn list<B: Block>(memory: *mut u8, packed: *mut u8, offsets: *const i32, count: usize) -> usize {
     let lanes = const { lanes(B::EXACT) };
-    if lanes == 0 || count > MOST_LISTED {
+    if lanes == 0 || count < lanes || count > MOST_LISTED {
         return 0;
     }
-    // The rest is a vector under a mask, in which no offset of a block that is not there is followed.
     let mut done = 0;
-    // SAFETY: the caller guarantees the offsets, the block at each of them, and `packed`.
+    // SAFETY: the caller guarantees the offsets, the block at each of them, and `packed`. The last vector may pack blocks again
+    // that the one before has packed.
     unsafe {
-        while count - done >= lanes {
-            let offsets = offsets.add(done);
-            let packed = packed.add(done * B::EXACT);
+        loop {
+            let (offsets, packed) = (offsets.add(done), packed.add(done * B::EXACT));
             if B::EXACT == 4 {
                 // Halves: up to a tenth faster than a whole vector.
                 let low = _mm256_i32gather_epi32::<1>(memory.cast(), _mm256_loadu_si256(offsets.cast()));
@@ -62,27 +58,12 @@ pub(super) unsafe fn list<B: Block>(memory: *mut u8, packed: *mut u8, offsets: *
                 let blocks = _mm512_i32gather_epi64::<1>(_mm256_loadu_si256(offsets.cast()), memory.cast());
                 _mm512_storeu_si512(packed.cast(), blocks);
             }
-            done += lanes;
-        }
-        if count > done && count >= lanes {
-            let (offsets, packed) = (offsets.add(done), packed.add(done * B::EXACT));
-            let mask = low_bits(count - done);
-            let zero = _mm512_setzero_si512();
-            if B::EXACT == 4 {
-                let mask = mask as u16;
-                let places = _mm512_maskz_loadu_epi32(mask, offsets);
-                let blocks = _mm512_mask_i32gather_epi32::<1>(zero, mask, places, memory.cast());
-                _mm512_mask_storeu_epi32(packed.cast(), mask, blocks);
-            } else {
-                let mask = mask as u8;
-                let places = _mm256_maskz_loadu_epi32(mask, offsets);
-                let blocks = _mm512_mask_i32gather_epi64::<1>(zero, mask, places, memory.cast());
-                _mm512_mask_storeu_epi64(packed.cast(), mask, blocks);
+            if done == count - lanes {
+                return count;
             }
-            done = count;
+            done = (done + lanes).min(count - lanes);
         }
     }
-    done
 }
 
 /// Packs planes of rows of 4 bytes and says `true` if there are enough that gathers serve.
