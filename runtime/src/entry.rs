@@ -33,18 +33,25 @@ impl fmt::Display for Tier {
     }
 }
 
-/// What every call needs of a layout, side by side.
+/// What calls need of a layout, side by side.
 #[derive(Clone, Copy)]
 pub(crate) struct Shape {
     pub(crate) size: u64,
-    /// Packed bytes of a call for one whole element that nobody counts; more than any slice has if uses are counted.
-    pub(crate) one: u64,
-    /// Bytes that one element needs of a buffer before its origin, and in all.
-    pub(crate) before: u64,
-    pub(crate) span: u64,
     pub(crate) extent: i64,
     pub(crate) true_lb: i64,
     pub(crate) true_ub: i64,
+}
+
+/// What a safe call for one whole element looks at. Laid out as declared.
+#[repr(C)]
+pub(crate) struct Whole {
+    /// Its size in bytes.
+    size: u64,
+    /// Packed bytes of such a call, if nobody counts it; more than any slice has if uses are counted.
+    pub(crate) packed: u64,
+    /// Bytes that it needs of a buffer before its origin, and in all.
+    pub(crate) before: u64,
+    pub(crate) span: u64,
 }
 
 /// Moves one whole element, under the contract of [`Entry::run`].
@@ -52,18 +59,20 @@ type One = SingleFn<Entry>;
 
 /// Everything about a byte sequence that does not depend on how it was described.
 ///
-/// Laid out as declared: what a call looks at comes first and side by side, in few cache lines of neighbouring sets.
-#[repr(C)]
+/// Laid out as declared: what a call for one element of rows looks at comes first, in two cache lines. The packed bytes of a short
+/// type and its rows may fill whole sets of the first-level cache, of which each line more pushes others out.
+#[repr(C, align(64))]
 pub(crate) struct Entry {
-    pub(crate) shape: Shape,
+    pub(crate) whole: Whole,
     /// What moves one whole element, where calls are short: chosen once, so that they look at nothing.
     one: Both<One>,
+    program: Program,
+    pub(crate) shape: Shape,
     /// The use after which a lazy kernel is due.
     due: Option<u32>,
     uses: AtomicU32,
-    // The kernel reads lists of the program, so it is declared, and dropped, first.
+    /// Reads lists of the program.
     kernel: OnceLock<Option<Kernel>>,
-    program: Program,
     pub(crate) hash: TypeHash,
     pub(crate) layout: Layout,
     pub(crate) report: Report,
@@ -81,16 +90,15 @@ impl Entry {
         let level = target.level;
         let (pack, unpack) = (one_of::<true>(&program, compiled, level), one_of::<false>(&program, compiled, level));
         let (true_lb, true_ub) = (layout.true_lb(), layout.true_ub());
-        let shape = Shape {
+        let shape = Shape { size: layout.size(), extent: layout.extent(), true_lb, true_ub };
+        let whole = Whole {
             size: layout.size(),
-            extent: layout.extent(),
-            true_lb,
-            true_ub,
-            one: if due.is_none() { layout.size() } else { u64::MAX },
+            packed: if due.is_none() { layout.size() } else { u64::MAX },
             before: true_lb.min(0).unsigned_abs(),
             span: true_lb.min(0).abs_diff(true_ub.max(0)),
         };
         Entry {
+            whole,
             shape,
             one: Both { pack, unpack },
             hash,
@@ -228,7 +236,7 @@ fn one_of<const PACK: bool>(program: &Program, compiled: bool, level: Level) -> 
 impl Single for Entry {
     #[inline(always)]
     fn block(&self) -> (isize, usize) {
-        (self.program.offset() as isize, self.shape.size as usize)
+        (self.program.offset() as isize, self.whole.size as usize)
     }
 }
 

@@ -15,11 +15,11 @@ impl Committed {
     /// Whether a safe call moves one whole element and may, and nobody counts it.
     #[inline]
     pub(super) fn is_one(&self, length: usize, origin: usize, count: u64, offset: u64, packed: usize) -> bool {
-        let shape = &self.entry.shape;
-        let asked = count == 1 && offset == 0 && packed as u64 == shape.one;
+        let whole = &self.entry.whole;
+        let asked = count == 1 && offset == 0 && packed as u64 == whole.packed;
         // The first byte has as many places as the buffer is longer than the element.
         let (length, origin) = (length as u64, origin as u64);
-        asked && length >= shape.span && origin.wrapping_sub(shape.before) <= length - shape.span
+        asked && length >= whole.span && origin.wrapping_sub(whole.before) <= length - whole.span
     }
 
     /// Whether the signature leaves it possible that the type consists of such elements.

@@ -15,6 +15,7 @@ pub(super) fn is_far(plan: &Plan) -> bool {
 
 /// A leaf in both directions.
 #[derive(Clone, Copy)]
+#[repr(C)]
 pub(crate) struct Both<F> {
     pub(crate) pack: F,
     pub(crate) unpack: F,
@@ -109,7 +110,8 @@ pub(crate) enum RootShape {
     Other,
 }
 
-/// The root of a plan with its leaf.
+/// The root of a plan with its leaf. Laid out as declared, as is what it holds.
+#[repr(C)]
 struct Root {
     offset: i64,
     rows: RootRows,
@@ -118,6 +120,7 @@ struct Root {
 }
 
 /// A root of rows or planes, ready to be called.
+#[repr(C)]
 struct RootRows {
     nest: Nest,
     rows: Both<RowsFn>,
