@@ -82,6 +82,8 @@ pub(crate) struct Entry {
     devices: OnceLock<Box<[OnceLock<Arc<GpuType>>; DEVICES]>>,
 }
 
+const _: () = assert!(std::mem::offset_of!(Entry, program) + Program::CALLED_BYTES <= 128, "two cache lines");
+
 impl Entry {
     pub(crate) fn new(hash: TypeHash, layout: Layout, report: Report, target: Target, policy: Policy) -> Entry {
         let program = Program::new(Plan::new(&layout), &target);

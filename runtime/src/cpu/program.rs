@@ -40,11 +40,8 @@ impl Strided {
     /// The leaves for a step of such rows.
     fn of(step: &Step, level: Level, bytes: u64, streaming: bool) -> Strided {
         let mut leaves = Strided::select(level, bytes, streaming);
-        if let &Step::Planes { planes, plane_stride, rows, stride, bytes } = step {
-            let (planes, rows, bytes) = (planes as usize, rows as usize, bytes as usize);
-            let (plane_stride, stride) = (plane_stride as isize, stride as isize);
-            leaves.planes =
-                leaves.direct(level, &Nest { planes, plane_stride, rows, stride, bytes }).unwrap_or(leaves.planes);
+        if matches!(step, Step::Planes { .. }) {
+            leaves.planes = leaves.direct(level, &nest_of(step)).unwrap_or(leaves.planes);
         }
         leaves
     }
@@ -131,22 +128,27 @@ struct RootRows {
 
 impl RootRows {
     fn new(step: &Step, level: Level, streaming: bool) -> RootRows {
-        let (planes, plane_stride, rows, stride, bytes) = match *step {
-            Step::Rows { rows, stride, bytes } => (1, 0, rows, stride, bytes),
-            Step::Planes { planes, plane_stride, rows, stride, bytes } => (planes, plane_stride, rows, stride, bytes),
-            _ => (0, 0, 0, 0, 0),
-        };
-        let nest = Nest {
-            planes: planes as usize,
-            plane_stride: plane_stride as isize,
-            rows: rows as usize,
-            stride: stride as isize,
-            bytes: bytes as usize,
-        };
-        let leaves = Strided::select(level, bytes, streaming);
+        let nest = nest_of(step);
+        let leaves = Strided::select(level, nest.bytes as u64, streaming);
         let direct = leaves.direct(level, &nest);
         let is_planes = direct.is_some() || matches!(step, Step::Planes { .. });
         RootRows { nest, rows: leaves.rows, planes: direct.unwrap_or(leaves.planes), is_planes }
+    }
+}
+
+/// The numbers of rows or planes; zeros for another step, which moves nothing.
+fn nest_of(step: &Step) -> Nest {
+    let (planes, plane_stride, rows, stride, bytes) = match *step {
+        Step::Rows { rows, stride, bytes } => (1, 0, rows, stride, bytes),
+        Step::Planes { planes, plane_stride, rows, stride, bytes } => (planes, plane_stride, rows, stride, bytes),
+        _ => (0, 0, 0, 0, 0),
+    };
+    Nest {
+        planes: planes as usize,
+        plane_stride: plane_stride as isize,
+        rows: rows as usize,
+        stride: stride as isize,
+        bytes: bytes as usize,
     }
 }
 
@@ -158,6 +160,9 @@ struct Frame {
 }
 
 impl Program {
+    /// How many of its first bytes a call for one element of rows or planes looks at.
+    pub(crate) const CALLED_BYTES: usize = std::mem::offset_of!(Program, root.rows.is_planes);
+
     pub(crate) fn new(plan: Plan, target: &Target) -> Program {
         let streaming = plan.size() > target.streaming_bytes;
         let (level, far) = (target.level, is_far(&plan));
