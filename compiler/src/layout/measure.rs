@@ -115,15 +115,16 @@ impl Measure {
     /// [`Node`].
     pub(super) fn of(node: &Node, child_of: impl Fn(Edge) -> Measure) -> Option<Measure> {
         let edge = |edge: Edge| child_of(edge).shifted(edge.offset);
+        let repeatable = |child: Edge| edge(child).filter(|measure| measure.size > 0);
         let measure = match node {
             Node::Dense { count, kind } => Measure::dense(count.checked_mul(kind.size())?)?,
             Node::Stream { count, stride, child } => {
                 if *count == 0 {
                     return None;
                 }
-                edge(*child)?.repeated(*count, *stride)?
+                repeatable(*child)?.repeated(*count, *stride)?
             }
-            Node::Indexed { offsets, child } => edge(*child)?.listed(offsets)?,
+            Node::Indexed { offsets, child } => repeatable(*child)?.listed(offsets)?,
             Node::Runs { runs, kind } => Measure::of_runs(runs, kind.size())?,
             Node::Record { parts } => {
                 let mut all = Measure::EMPTY;

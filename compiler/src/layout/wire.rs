@@ -208,6 +208,11 @@ mod tests {
                 }
             }
         }
+        // A record of nothing, 46 times and twice in a list.
+        for repeated in [&[0, 0, 2, 4, 0, 1, 46, 0, 4, 0, 0, 0][..], &[0, 0, 2, 4, 0, 2, 2, 0, 0, 0, 0, 0, 0][..]] {
+            let error = Layout::from_bytes(&sealed(repeated)).unwrap_err();
+            assert!(error.to_string().contains("breaks the rules"), "{error}");
+        }
         // A list that claims 2^60 entries must not be believed.
         assert!(
             Layout::from_bytes(&sealed(&[0, 0, 1, 2, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x0f])).is_err()
