@@ -19,10 +19,13 @@ pub(crate) fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a s
         .into_iter()
         .take(COMPARED)
         .filter(|candidate| candidate.len() <= LONGEST)
-        .map(|candidate| (distance(&word, candidate), candidate))
-        .filter(|&(distance, candidate)| distance * 3 <= candidate.chars().count().max(3))
-        .min_by_key(|&(distance, _)| distance)
-        .map(|(_, candidate)| candidate)
+        .map(|candidate| (candidate, candidate.chars().count()))
+        // No two words are closer than their lengths.
+        .filter(|&(_, letters)| word.len().abs_diff(letters) <= letters.max(3) / 3)
+        .map(|(candidate, letters)| (distance(&word, candidate), letters, candidate))
+        .filter(|&(distance, letters, _)| distance <= letters.max(3) / 3)
+        .min_by_key(|&(distance, ..)| distance)
+        .map(|(.., candidate)| candidate)
 }
 
 /// How many letters are missing, superfluous, wrong or swapped with their neighbour, ignoring case.
