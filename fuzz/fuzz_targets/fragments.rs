@@ -25,7 +25,8 @@ fuzz_target!(|input: (u8, u16, u16, &str)| {
             return;
         }
         let origin = (-low).max(0) as usize;
-        let memory: Vec<u8> = (0..(origin as i128 + high.max(0)) as usize).map(|at| (at * 31 + at / 251) as u8).collect();
+        let memory: Vec<u8> =
+            (0..(origin as i128 + high.max(0)) as usize).map(|at| (at * 31 + at / 251) as u8).collect();
         let layout = lower(&datatype);
         let extent = datatype.facts().extent();
         let map: Vec<usize> = (0..count as i64)
