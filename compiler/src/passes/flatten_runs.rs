@@ -79,7 +79,8 @@ impl List {
             match builder.node(node) {
                 Node::Dense { count, kind } => self.extend([(base, count * kind.size())].into_iter()),
                 Node::Runs { runs, kind } => {
-                    self.extend(runs.iter().map(|run| (base + run.offset, run.count * kind.size())));
+                    let size = kind.size();
+                    self.extend(runs.iter().map(|run| (base + run.offset, run.count * size)));
                 }
                 Node::Stream { count, stride, child } => match dense(*child) {
                     Some((base, bytes)) => self.extend((0..*count as i64).map(|copy| (base + copy * stride, bytes))),

@@ -5,7 +5,7 @@
 
 use super::rewriter::Rewriter;
 use super::{Pass, detect_period};
-use crate::layout::{Edge, Kind, Node, NodeId};
+use crate::layout::{Edge, Kind, Node, NodeId, Run};
 
 pub(super) const PASS: Pass = Pass {
     name: "split-lengths",
@@ -19,12 +19,14 @@ const MEAN: usize = 16;
 fn rewrite(rewriter: &mut Rewriter, id: NodeId) -> Option<Edge> {
     let Node::Runs { runs, kind: Kind::Byte } = rewriter.builder.node(id) else { return None };
     let runs = runs.clone();
-    let borders = runs.windows(2).filter(|pair| pair[0].count != pair[1].count).count();
-    if (borders + 1) * MEAN > runs.len() {
+    let most = runs.len() / MEAN;
+    let stretches = runs.chunk_by(|run, next| run.count == next.count);
+    let stretches: Vec<&[Run]> = stretches.take(most + 1).collect();
+    if stretches.len() > most {
         return None;
     }
-    let mut parts = Vec::with_capacity(borders + 1);
-    for stretch in runs.chunk_by(|run, next| run.count == next.count) {
+    let mut parts = Vec::with_capacity(stretches.len());
+    for stretch in stretches {
         let child = rewriter.builder.bytes(0, stretch[0].count)?;
         let first = stretch[0].offset;
         let offsets = stretch.iter().map(|run| run.offset - first).collect();

@@ -44,17 +44,23 @@ fn rewrite(rewriter: &mut Rewriter, id: NodeId) -> Option<Edge> {
     Some(Edge { offset: 0, node })
 }
 
-/// Whether a list of offsets and lengths falls into few enough stretches for a closer look: half as many as entries.
+/// Whether a list of offsets and lengths falls into few enough stretches for a closer look. Three entries that do not
+/// go on regularly are a break: there are at most half as many as entries. An entry of three breaks is in no stretch and
+/// stays as it is: at most an eighth may.
 fn worthwhile<T>(list: &[T], entry: impl Fn(&T) -> (i64, u64)) -> bool {
     if list.len() < SHRINKS {
         return false;
     }
-    let breaks = |entries: &&[T]| {
-        let [first, second, third] = [0, 1, 2].map(|at| entry(&entries[at]));
-        third.0.wrapping_sub(second.0) != second.0.wrapping_sub(first.0) || third.1 != second.1
-    };
+    let (mut breaks, mut in_a_row, mut alone) = (0, 0, 0);
     // An irregular list is given up as soon as it has too many.
-    list.windows(3).filter(breaks).nth(list.len() / 2).is_none()
+    list.windows(3).all(|entries| {
+        let [first, second, third] = [0, 1, 2].map(|at| entry(&entries[at]));
+        let goes_on = third.0.wrapping_sub(second.0) == second.0.wrapping_sub(first.0) && third.1 == second.1;
+        in_a_row = if goes_on { 0 } else { in_a_row + 1 };
+        breaks += usize::from(!goes_on);
+        alone += usize::from(in_a_row >= 3);
+        breaks <= list.len() / 2 && alone <= list.len() / SHRINKS
+    })
 }
 
 /// Replaces every stretch of equal parts at equal steps by a stream.
