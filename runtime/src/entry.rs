@@ -3,7 +3,7 @@
 use crate::cpu::{self, Both, Kernel, Program, RootShape, Run, Sides};
 use crate::engine::Policy;
 use crate::gpu::{self, DEVICES, GpuType};
-use crate::leaves::{Single, SingleFn, select_single};
+use crate::leaves::{Nest, Single, SingleFn, select_single};
 use dtc_compiler::layout::{Fingerprint, Layout, Point, TypeHash};
 use dtc_compiler::passes::Report;
 use dtc_compiler::plan::{Level, Plan, Target};
@@ -225,20 +225,27 @@ impl Entry {
 
 /// What moves one element of a program, which a kernel may come to serve.
 fn one_of<const PACK: bool>(program: &Program, compiled: bool, level: Level) -> One {
-    match program.shape() {
-        _ if compiled => one_by_kernel::<PACK>,
-        RootShape::Copy => select_single::<Entry, PACK>(level, program.plan().size()),
+    if compiled {
+        return one_by_kernel::<PACK>;
+    }
+    let single = select_single::<Entry, PACK>(level, program.nest(), program.is_streaming());
+    single.unwrap_or(match program.shape() {
         RootShape::Rows => one_rows::<PACK>,
         RootShape::Planes => one_planes::<PACK>,
         RootShape::Other => one_of_any::<PACK>,
-    }
+    })
 }
 
-/// A root that is one piece.
+/// The root of its program.
 impl Single for Entry {
     #[inline(always)]
-    fn block(&self) -> (isize, usize) {
-        (self.program.offset() as isize, self.whole.size as usize)
+    fn offset(&self) -> isize {
+        self.program.offset() as isize
+    }
+
+    #[inline(always)]
+    fn nest(&self) -> &Nest {
+        self.program.nest()
     }
 }
 

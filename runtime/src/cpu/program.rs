@@ -92,13 +92,13 @@ pub(crate) struct Program {
     bound: Vec<Bound>,
     /// Whether any count of elements is one piece of memory.
     contiguous: bool,
+    /// Whether packed bytes are written around the cache, where a leaf can.
+    streaming: bool,
 }
 
 /// What a call for one element may know before it looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RootShape {
-    /// One piece.
-    Copy,
     /// Rows at one stride.
     Rows,
     /// Planes of rows.
@@ -136,9 +136,10 @@ impl RootRows {
     }
 }
 
-/// The numbers of rows or planes; zeros for another step, which moves nothing.
+/// The numbers of a block, rows or planes; zeros for another step, which moves nothing.
 fn nest_of(step: &Step) -> Nest {
     let (planes, plane_stride, rows, stride, bytes) = match *step {
+        Step::Copy { bytes } => (1, 0, 1, 0, bytes),
         Step::Rows { rows, stride, bytes } => (1, 0, rows, stride, bytes),
         Step::Planes { planes, plane_stride, rows, stride, bytes } => (planes, plane_stride, rows, stride, bytes),
         _ => (0, 0, 0, 0, 0),
@@ -188,7 +189,7 @@ impl Program {
         let step = plan.step(step).clone();
         let contiguous = matches!(plan.repeated(2), Some(Step::Copy { .. }));
         let rows = RootRows::new(&step, level, streaming);
-        Program { root: Root { offset, rows, bound: bind(&step), step }, plan, bound, contiguous }
+        Program { root: Root { offset, rows, bound: bind(&step), step }, plan, bound, contiguous, streaming }
     }
 
     #[inline]
@@ -207,7 +208,6 @@ impl Program {
     /// What kind of step moves one whole element.
     pub(crate) fn shape(&self) -> RootShape {
         match (&self.root.step, &self.root.bound) {
-            (Step::Copy { .. }, _) => RootShape::Copy,
             (Step::Rows { .. } | Step::Planes { .. }, _) if self.root.rows.is_planes => RootShape::Planes,
             (Step::Rows { .. }, _) => RootShape::Rows,
             _ => RootShape::Other,
@@ -218,6 +218,17 @@ impl Program {
     #[inline(always)]
     pub(crate) fn offset(&self) -> i64 {
         self.root.offset
+    }
+
+    /// Its numbers, if it is a block, rows or planes; else there are no rows.
+    #[inline(always)]
+    pub(crate) fn nest(&self) -> &Nest {
+        &self.root.rows.nest
+    }
+
+    /// Whether its packed bytes are written around the cache.
+    pub(crate) fn is_streaming(&self) -> bool {
+        self.streaming
     }
 
     /// Moves one whole element, whose root is rows.

@@ -11,7 +11,8 @@
 //! | [`List32Fn`], [`List64Fn`] | equal blocks at listed offsets |
 //! | [`RunsFn`] | blocks of differing length at listed offsets |
 //! | [`TileFn`] | the nest of `PlanesFn`, walked in cache tiles: a matrix sent by columns |
-//! | [`SingleFn`], [`CopyFn`], [`copy`] | one contiguous block |
+//! | [`CopyFn`], [`copy`] | one contiguous block |
+//! | [`SingleFn`] | one element, a block or rows, whose numbers an object holds |
 //!
 //! [`combine`] has the routines that combine two contiguous blocks by an operation, [`external32`] those that convert values.
 //!

@@ -18,7 +18,8 @@ const FAR_STRIDE: usize = 4 * LINE;
 /// Up to so many rows, the same row of a later plane is fetched: rows ahead would leave out the first ones of each plane.
 const SHORT_PLANE: usize = 128;
 
-/// Pages that the processor knows the addresses of. Fetching beyond waits for them just as a store does, and cost a fifth.
+/// Pages that the processor knows the addresses of. Fetching beyond waits for them just as a store does, and cost a fifth; a pack
+/// in pairs cost a twentieth.
 const KNOWN_PAGES: usize = 2048;
 
 /// Beyond the known pages, rows this close still gain by being fetched.
@@ -38,7 +39,7 @@ fn ahead<B: Block, const PACK: bool>(planes: usize, plane_stride: isize, rows: u
     }
     let (step, lines) = (stride.unsigned_abs(), planes.saturating_mul(rows));
     let apart = step >= FAR_STRIDE && (planes == 1 || plane_stride.unsigned_abs() >= FAR_STRIDE);
-    let unknown = step > CLOSE_STRIDE && lines.saturating_mul(step.min(PAGE)) > KNOWN_PAGES * PAGE;
+    let unknown = are_unknown(lines, step);
     let crowded = step.is_multiple_of(PAGE / 2) && lines > CROWDED_ROWS;
     if !apart || lines < FAR_ROWS || unknown && !crowded {
         0
@@ -47,6 +48,11 @@ fn ahead<B: Block, const PACK: bool>(planes: usize, plane_stride: isize, rows: u
     } else {
         stride.wrapping_mul(AHEAD as isize)
     }
+}
+
+/// Whether rows at a stride, in bytes, lie in more pages than the processor knows the addresses of, and not close together.
+pub(super) fn are_unknown(rows: usize, stride: usize) -> bool {
+    stride > CLOSE_STRIDE && rows.saturating_mul(stride.min(PAGE)) > KNOWN_PAGES * PAGE
 }
 
 /// Fetches the line at an address, wherever it is: a prefetch neither reads into a register nor faults.

@@ -1,29 +1,46 @@
-//! One contiguous block whose length is known at commit.
+//! One element whose numbers are known at commit: a block, or a nest of rows.
 
-use super::Level;
+use super::direct::{Nest, select_single_nest};
+use super::{Level, select};
 
-/// What holds the description of a block, and hands itself to the function that moves it. Between the call of a user and the moves
-/// lies nothing else: a copy of 480 bytes takes as long as twenty instructions.
+/// What holds the description of an element, and hands itself to the function that moves it. Between the call of a user and the
+/// moves lies nothing else: a copy of 480 bytes takes as long as twenty instructions.
 pub trait Single {
-    /// Where the block begins in memory, in bytes from the address of the type, and its length in bytes.
-    fn block(&self) -> (isize, usize);
+    /// Where the element begins in memory, in bytes from the address of the type.
+    fn offset(&self) -> isize;
+
+    /// Its rows; a block is one of them.
+    fn nest(&self) -> &Nest;
 }
 
-/// Moves the block that an object holds between memory, at the address of the type, and the packed bytes.
+/// Moves the element that an object holds between memory, at the address of the type, and the packed bytes.
 ///
 /// # Safety
 ///
-/// See the [safety contract](super#safety-contract-of-every-leaf); the object's block has the length that the function was selected
+/// See the [safety contract](super#safety-contract-of-every-leaf); the object's nest is the one that the function was selected
 /// for.
 pub type SingleFn<T> = unsafe fn(holder: &T, memory: *mut u8, packed: *mut u8);
 
-/// The function that moves one block of `bytes` bytes on a CPU of this level.
+/// The function that moves one element on a CPU of this level, if there is one: for blocks always, for rows with AVX-512 unless they
+/// are `streaming` (see [`select_pack_rows`](super::select_pack_rows)), for planes where
+/// [`select_nest`](super::select_nest) knows a leaf.
+#[must_use]
+pub fn select_single<T: Single, const PACK: bool>(level: Level, nest: &Nest, streaming: bool) -> Option<SingleFn<T>> {
+    if (nest.planes, nest.rows) == (1, 1) {
+        return Some(select_block::<T, PACK>(level, nest.bytes));
+    }
+    select_single_nest::<T, PACK>(level, nest).or_else(|| {
+        let rows = nest.planes == 1 && !streaming;
+        if rows { select::select_single_rows::<T, PACK>(level, nest.bytes as u64) } else { None }
+    })
+}
+
+/// The function that moves one block of `bytes` bytes.
 ///
 /// With AVX-512, up to 512 bytes are as few vectors as hold them, without a branch. Above, stores are to whole lines of the
 /// destination but for the ends: 1,320 bytes take 10.6 ns packing and 11.0 unpacking, where the C library's `memcpy` takes 11.5 and
 /// 13.2. Long ones are left to the C library.
-#[must_use]
-pub fn select_single<T: Single, const PACK: bool>(level: Level, bytes: u64) -> SingleFn<T> {
+fn select_block<T: Single, const PACK: bool>(level: Level, bytes: usize) -> SingleFn<T> {
     #[cfg(target_arch = "x86_64")]
     if level == Level::Avx512 {
         use avx512::{lines, masked, vectors};
@@ -55,8 +72,7 @@ pub fn select_single<T: Single, const PACK: bool>(level: Level, bytes: u64) -> S
 /// Destination, source and length.
 #[inline(always)]
 fn ends<T: Single, const PACK: bool>(holder: &T, memory: *mut u8, packed: *mut u8) -> (*mut u8, *const u8, usize) {
-    let (offset, bytes) = holder.block();
-    let memory = memory.wrapping_offset(offset);
+    let (memory, bytes) = (memory.wrapping_offset(holder.offset()), holder.nest().bytes);
     if PACK { (packed, memory, bytes) } else { (memory, packed, bytes) }
 }
 
@@ -157,16 +173,8 @@ mod avx512 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::At;
     use super::*;
-
-    /// A block at an offset.
-    struct At(isize, usize);
-
-    impl Single for At {
-        fn block(&self) -> (isize, usize) {
-            (self.0, self.1)
-        }
-    }
 
     #[test]
     fn every_length_is_copied_and_nothing_else() {
@@ -178,12 +186,13 @@ mod tests {
                     wanted[to..to + length].copy_from_slice(&source[from..from + length]);
                     let mut packed = vec![0x5a; 20_000];
                     let mut memory = packed.clone();
+                    let nest = Nest { bytes: length, rows: 1, stride: 0, planes: 1, plane_stride: 0 };
                     // SAFETY: both blocks lie in their buffers, whose other sides are only read.
                     unsafe {
-                        let pack = select_single::<At, true>(level, length as u64);
-                        pack(&At(from as isize, length), source.as_ptr().cast_mut(), packed.as_mut_ptr().add(to));
-                        let unpack = select_single::<At, false>(level, length as u64);
-                        let block = At(to as isize - 100, length);
+                        let pack = select_single::<At, true>(level, &nest, false).unwrap();
+                        pack(&At(from as isize, nest), source.as_ptr().cast_mut(), packed.as_mut_ptr().add(to));
+                        let unpack = select_single::<At, false>(level, &nest, false).unwrap();
+                        let block = At(to as isize - 100, nest);
                         unpack(&block, memory.as_mut_ptr().wrapping_add(100), source.as_ptr().add(from).cast_mut());
                     }
                     assert!(packed == wanted, "{level:?}, pack of {length} bytes, {to} from {from}");

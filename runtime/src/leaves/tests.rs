@@ -75,6 +75,19 @@ impl Random {
     }
 }
 
+/// A nest at an offset.
+pub(super) struct At(pub(super) isize, pub(super) Nest);
+
+impl Single for At {
+    fn offset(&self) -> isize {
+        self.0
+    }
+
+    fn nest(&self) -> &Nest {
+        &self.1
+    }
+}
+
 /// Blocks of `memory` in packed order: offset and length.
 type Blocks = Vec<(isize, usize)>;
 
@@ -147,6 +160,19 @@ impl Bench {
             // SAFETY: `check` has sized both buffers for the blocks.
             unsafe { leaf(memory, packed, rows, bytes, stride) }
         });
+        let nest = Nest { planes: 1, plane_stride: 0, rows, stride, bytes };
+        self.single(level, pack, nest, streaming, &blocks);
+    }
+
+    /// Calls what moves the nest of an object, if there is such a function.
+    fn single(&mut self, level: Level, pack: bool, nest: Nest, streaming: bool, blocks: &Blocks) {
+        let select = if pack { select_single::<At, true> } else { select_single::<At, false> };
+        let Some(single) = select(level, &nest, streaming) else { return };
+        let label = || format!("{level:?} single {nest:?} streaming={streaming}");
+        self.check(pack, blocks, &label, &|memory, packed| {
+            // SAFETY: `check` has sized both buffers for the blocks.
+            unsafe { single(&At(-100, nest), memory.wrapping_add(100), packed) }
+        });
     }
 
     fn nest(
@@ -176,6 +202,7 @@ impl Bench {
                 unsafe { direct(memory, packed, outer.0, outer.1, inner.0, inner.1, bytes) }
             });
         }
+        self.single(level, pack, numbers, streaming, &blocks);
         let tile = if pack { select_pack_tile } else { select_unpack_tile }(level, size);
         self.check(pack, &blocks, &label("tile"), &|memory, packed| {
             // SAFETY: `check` has sized both buffers for the blocks.
