@@ -37,22 +37,17 @@ pub(super) struct Strided {
 }
 
 impl Strided {
-    /// The leaves for a step of such rows.
+    /// The leaves for a step of such rows; for planes those of its very nest, where they are better.
     fn of(step: &Step, level: Level, bytes: u64, streaming: bool) -> Strided {
         let mut leaves = Strided::select(level, bytes, streaming);
         if matches!(step, Step::Planes { .. }) {
-            leaves.planes = leaves.direct(level, &nest_of(step)).unwrap_or(leaves.planes);
+            let (nest, Both { pack, unpack }) = (nest_of(step), leaves.planes);
+            leaves.planes = Both {
+                pack: leaves::select_nest::<true>(level, &nest).unwrap_or(pack),
+                unpack: leaves::select_nest::<false>(level, &nest).unwrap_or(unpack),
+            };
         }
         leaves
-    }
-
-    /// The leaves for planes of one nest, if there are better ones than for any.
-    fn direct(&self, level: Level, nest: &Nest) -> Option<Both<PlanesFn>> {
-        let (pack, unpack) = (leaves::select_nest::<true>(level, nest), leaves::select_nest::<false>(level, nest));
-        if pack.is_none() && unpack.is_none() {
-            return None;
-        }
-        Some(Both { pack: pack.unwrap_or(self.planes.pack), unpack: unpack.unwrap_or(self.planes.unpack) })
     }
 
     fn select(level: Level, bytes: u64, streaming: bool) -> Strided {
@@ -122,17 +117,13 @@ struct RootRows {
     nest: Nest,
     rows: Both<RowsFn>,
     planes: Both<PlanesFn>,
-    /// Whether the leaves for planes are to be called, for a single plane, too.
-    is_planes: bool,
 }
 
 impl RootRows {
     fn new(step: &Step, level: Level, streaming: bool) -> RootRows {
         let nest = nest_of(step);
-        let leaves = Strided::select(level, nest.bytes as u64, streaming);
-        let direct = leaves.direct(level, &nest);
-        let is_planes = direct.is_some() || matches!(step, Step::Planes { .. });
-        RootRows { nest, rows: leaves.rows, planes: direct.unwrap_or(leaves.planes), is_planes }
+        let Strided { rows, planes, .. } = Strided::select(level, nest.bytes as u64, streaming);
+        RootRows { nest, rows, planes }
     }
 }
 
@@ -162,7 +153,7 @@ struct Frame {
 
 impl Program {
     /// How many of its first bytes a call for one element of rows or planes looks at.
-    pub(crate) const CALLED_BYTES: usize = std::mem::offset_of!(Program, root.rows.is_planes);
+    pub(crate) const CALLED_BYTES: usize = std::mem::offset_of!(Program, root.rows) + size_of::<RootRows>();
 
     pub(crate) fn new(plan: Plan, target: &Target) -> Program {
         let streaming = plan.size() > target.streaming_bytes;
@@ -207,9 +198,9 @@ impl Program {
 
     /// What kind of step moves one whole element.
     pub(crate) fn shape(&self) -> RootShape {
-        match (&self.root.step, &self.root.bound) {
-            (Step::Rows { .. } | Step::Planes { .. }, _) if self.root.rows.is_planes => RootShape::Planes,
-            (Step::Rows { .. }, _) => RootShape::Rows,
+        match self.root.step {
+            Step::Rows { .. } => RootShape::Rows,
+            Step::Planes { .. } => RootShape::Planes,
             _ => RootShape::Other,
         }
     }
