@@ -17,8 +17,9 @@
 //! [`combine`] has the routines that combine two contiguous blocks by an operation, [`external32`] those that convert values.
 //!
 //! A leaf is chosen once, at commit, by a `select_*` function from the CPU's [`Level`], the block size and whether the footprint
-//! is beyond the cache ([`streaming_threshold`]); for a nest of rows that is known as a whole, [`select_nest`] may know a better one. The `bytes` argument of a call must be the one that the leaf was selected for:
-//! the common sizes are compiled in and their code never looks at the argument.
+//! is beyond the cache ([`streaming_threshold`]); for a nest of rows that is known as a whole, [`select_nest`] may know a better
+//! one. The `bytes` argument of a call must be the one that the leaf was selected for: the common sizes are compiled in and their
+//! code never looks at the argument.
 //!
 //! # Safety contract of every leaf
 //!
