@@ -31,6 +31,9 @@ impl References {
 }
 
 /// Where a step is applied: two pointers, and constants to be added to them.
+///
+/// Whatever emits a step returns the place again, by the pointers that are at hand behind the step: those of a loop have moved on.
+/// So nested loops share two pointers and keep a count each, and no register holds where an outer one began.
 #[derive(Clone, Copy)]
 struct Place {
     memory: Value,
@@ -44,6 +47,15 @@ impl Place {
         Place {
             offset: self.offset.wrapping_add(offset),
             position: self.position.wrapping_add(position as i64),
+            ..self
+        }
+    }
+
+    /// The place from which [`Place::further`] leads here.
+    fn back(self, offset: i64, position: u64) -> Place {
+        Place {
+            offset: self.offset.wrapping_sub(offset),
+            position: self.position.wrapping_sub(position as i64),
             ..self
         }
     }
@@ -73,7 +85,7 @@ pub(super) fn kernel(
     let Part { offset, step, .. } = plan.root();
     let place = Place { memory, offset: 0, packed, position: 0 };
     emitter.repeated(place, count, plan.extent(), plan.size(), |emitter, place| {
-        emitter.step(step, place.further(offset, 0));
+        emitter.step(step, place.further(offset, 0)).back(offset, 0)
     });
     emitter.builder.ins().return_(&[]);
     emitter.builder.seal_all_blocks();
@@ -108,8 +120,15 @@ impl Emitter<'_, '_> {
         place
     }
 
-    /// A loop that runs at least once, with the pointers moving by constants.
-    fn repeated(&mut self, place: Place, count: Value, stride: i64, size: u64, body: impl FnOnce(&mut Self, Place)) {
+    /// A loop that runs at least once, with the pointers moving by constants. They are returned as they are behind it.
+    fn repeated(
+        &mut self,
+        place: Place,
+        count: Value,
+        stride: i64,
+        size: u64,
+        body: impl FnOnce(&mut Self, Place) -> Place,
+    ) -> Place {
         let (memory, packed) = self.pointers(place);
         let (header, exit) = (self.builder.create_block(), self.builder.create_block());
         let memory_in = self.builder.append_block_param(header, types::I64);
@@ -117,22 +136,37 @@ impl Emitter<'_, '_> {
         let left = self.builder.append_block_param(header, types::I64);
         self.builder.ins().jump(header, &[memory, packed, count].map(BlockArg::from));
         self.builder.switch_to_block(header);
-        body(self, Place { memory: memory_in, offset: 0, packed: packed_in, position: 0 });
-        let memory = self.plus(memory_in, stride);
-        let packed = self.plus(packed_in, size as i64);
+        let place = body(self, Place { memory: memory_in, offset: 0, packed: packed_in, position: 0 });
+        let (memory, packed) = self.pointers(place.further(stride, size));
         let left = self.builder.ins().iadd_imm_s(left, -1);
         let next = [memory, packed, left].map(BlockArg::from);
         self.builder.ins().brif(left, header, &next, exit, &[]);
         self.builder.switch_to_block(exit);
+        Place { memory, offset: 0, packed, position: 0 }
     }
 
-    fn counted(&mut self, place: Place, count: u64, stride: i64, size: u64, body: impl FnOnce(&mut Self, Place)) {
-        let count = self.constant(count as i64);
-        self.repeated(place, count, stride, size, body);
+    fn counted(
+        &mut self,
+        place: Place,
+        count: u64,
+        stride: i64,
+        size: u64,
+        body: impl FnOnce(&mut Self, Place) -> Place,
+    ) -> Place {
+        let turns = self.constant(count as i64);
+        let behind = self.repeated(place, turns, stride, size, body);
+        behind.back((count as i64).wrapping_mul(stride), count.wrapping_mul(size))
     }
 
     /// A loop over a list of offsets.
-    fn listed(&mut self, id: StepId, offsets: &Offsets, place: Place, size: u64, body: impl FnOnce(&mut Self, Place)) {
+    fn listed(
+        &mut self,
+        id: StepId,
+        offsets: &Offsets,
+        place: Place,
+        size: u64,
+        body: impl FnOnce(&mut Self, Place) -> Place,
+    ) -> Place {
         let (memory, packed) = self.pointers(place);
         let table = self.table(id);
         let count = self.constant(offsets.len() as i64);
@@ -147,14 +181,16 @@ impl Emitter<'_, '_> {
             Offsets::Narrow(_) => (self.builder.ins().sload32(flags, table_in, 0), 4),
             Offsets::Wide(_) => (self.builder.ins().load(types::I64, flags, table_in, 0), 8),
         };
-        let memory = self.builder.ins().iadd(memory, offset);
-        body(self, Place { memory, offset: 0, packed: packed_in, position: 0 });
+        let entry = self.builder.ins().iadd(memory, offset);
+        let Place { packed, position, .. } =
+            body(self, Place { memory: entry, offset: 0, packed: packed_in, position: 0 });
         let table = self.plus(table_in, width);
-        let packed = self.plus(packed_in, size as i64);
+        let packed = self.plus(packed, position.wrapping_add(size as i64));
         let left = self.builder.ins().iadd_imm_s(left, -1);
         let next = [table, packed, left].map(BlockArg::from);
         self.builder.ins().brif(left, header, &next, exit, &[]);
         self.builder.switch_to_block(exit);
+        Place { memory, offset: 0, packed, position: 0 }.back(0, (offsets.len() as u64).wrapping_mul(size))
     }
 
     /// The address of the list of a step.
@@ -212,19 +248,23 @@ impl Emitter<'_, '_> {
         }
     }
 
-    fn rows(&mut self, rows: u64, stride: i64, bytes: u64, place: Place) {
+    fn rows(&mut self, rows: u64, stride: i64, bytes: u64, place: Place) -> Place {
         if (rows >= LEAF_ROWS && !self.small()) || bytes > INLINE_BYTES {
             let (memory, packed) = self.pointers(place);
             let [rows, length, stride] = [rows as i64, bytes as i64, stride].map(|value| self.constant(value));
-            return self.call(Leaf::Rows(bytes), &[memory, packed, rows, length, stride]);
+            self.call(Leaf::Rows(bytes), &[memory, packed, rows, length, stride]);
+            return place;
         }
         if self.small() || rows * chunks(bytes).len() as u64 <= UNROLLED_WORDS {
             for row in 0..rows {
                 self.copy(bytes, place.further((row as i64).wrapping_mul(stride), row * bytes));
             }
-            return;
+            return place;
         }
-        self.counted(place, rows, stride, bytes, |emitter, place| emitter.copy(bytes, place));
+        self.counted(place, rows, stride, bytes, |emitter, place| {
+            emitter.copy(bytes, place);
+            place
+        })
     }
 
     /// Whether the whole element is straight code.
@@ -248,48 +288,45 @@ impl Emitter<'_, '_> {
         }
     }
 
-    fn step(&mut self, id: StepId, place: Place) {
+    /// A step, and the place again.
+    fn step(&mut self, id: StepId, place: Place) -> Place {
         let plan = self.plan;
         match *plan.step(id) {
-            Step::Nothing => {}
-            Step::Copy { bytes } => self.copy(bytes, place),
+            Step::Nothing => place,
+            Step::Copy { bytes } => {
+                self.copy(bytes, place);
+                place
+            }
             Step::Rows { rows, stride, bytes } => self.rows(rows, stride, bytes, place),
             Step::Planes { planes, plane_stride, rows, stride, bytes } => {
                 if self.small() || (self.words(id) <= UNROLLED_WORDS && rows < LEAF_ROWS) {
-                    for plane in 0..planes {
-                        let shift = (plane as i64).wrapping_mul(plane_stride);
-                        self.rows(rows, stride, bytes, place.further(shift, plane * rows * bytes));
-                    }
-                } else {
-                    let numbers = [planes as i64, plane_stride, rows as i64, stride, bytes as i64];
-                    self.nest(Leaf::Planes(bytes), &numbers, place);
+                    return self.unrolled(planes, plane_stride, rows * bytes, place, |emitter, place| {
+                        emitter.rows(rows, stride, bytes, place)
+                    });
                 }
+                let numbers = [planes as i64, plane_stride, rows as i64, stride, bytes as i64];
+                self.nest(Leaf::Planes(bytes), &numbers, place)
             }
             Step::Tile { planes, plane_stride, layers, layer_stride, rows, stride, bytes } if self.small() => {
-                for plane in 0..planes {
-                    for layer in 0..layers {
-                        let shift = (plane as i64).wrapping_mul(plane_stride);
-                        let shift = shift.wrapping_add((layer as i64).wrapping_mul(layer_stride));
-                        self.rows(rows, stride, bytes, place.further(shift, (plane * layers + layer) * rows * bytes));
-                    }
-                }
+                let layer = rows * bytes;
+                self.unrolled(planes, plane_stride, layers * layer, place, |emitter, place| {
+                    emitter.unrolled(layers, layer_stride, layer, place, |emitter, place| {
+                        emitter.rows(rows, stride, bytes, place)
+                    })
+                })
             }
             Step::Tile { planes, plane_stride, layers, layer_stride, rows, stride, bytes } => {
                 let (layer, pitch) = (rows * bytes, layers * rows * bytes);
                 let numbers = [planes as i64, plane_stride, rows as i64, stride, bytes as i64, pitch as i64];
                 let tile = |emitter: &mut Self, place| emitter.nest(Leaf::Tile(bytes), &numbers, place);
-                if layers == 1 {
-                    tile(self, place);
-                } else {
-                    self.counted(place, layers, layer_stride, layer, tile);
-                }
+                if layers == 1 { tile(self, place) } else { self.counted(place, layers, layer_stride, layer, tile) }
             }
             Step::List { ref offsets, bytes } => {
                 if self.small() || ((offsets.len() as u64) < LEAF_ROWS && bytes <= INLINE_BYTES) {
                     for index in 0..offsets.len() {
                         self.copy(bytes, place.further(offsets.get(index), index as u64 * bytes));
                     }
-                    return;
+                    return place;
                 }
                 let (memory, packed) = self.pointers(place);
                 let table = self.table(id);
@@ -299,50 +336,65 @@ impl Emitter<'_, '_> {
                     Offsets::Wide(_) => Leaf::List64(bytes),
                 };
                 self.call(leaf, &[memory, packed, table, count, length]);
+                place
             }
             Step::Runs(ref table) => {
                 if table.is_unrolled() {
                     for (run, &position) in table.runs.iter().zip(table.positions.iter()) {
                         self.copy(run.count, place.further(run.offset, position));
                     }
-                    return;
+                    return place;
                 }
                 let (memory, packed) = self.pointers(place);
                 let (runs, count) = (self.table(id), self.constant(table.runs.len() as i64));
                 self.call(Leaf::Runs, &[memory, packed, runs, count]);
+                place
             }
             Step::Repeat { count, stride, body } => {
                 let size = plan.size_of(body);
+                let turn = |emitter: &mut Self, place| emitter.step(body, place);
                 if self.small() || self.words(id) <= UNROLLED_WORDS {
-                    for turn in 0..count {
-                        self.step(body, place.further((turn as i64).wrapping_mul(stride), turn * size));
-                    }
-                    return;
+                    return self.unrolled(count, stride, size, place, turn);
                 }
-                self.counted(place, count, stride, size, |emitter, place| emitter.step(body, place));
+                self.counted(place, count, stride, size, turn)
             }
             Step::Scatter { ref offsets, body } if self.small() => {
                 let size = plan.size_of(body);
-                for turn in 0..offsets.len() {
-                    self.step(body, place.further(offsets.get(turn), turn as u64 * size));
-                }
+                (0..offsets.len()).fold(place, |place, turn| {
+                    let (offset, position) = (offsets.get(turn), turn as u64 * size);
+                    self.step(body, place.further(offset, position)).back(offset, position)
+                })
             }
             Step::Scatter { ref offsets, body } => {
-                self.listed(id, offsets, place, plan.size_of(body), |emitter, place| emitter.step(body, place));
+                self.listed(id, offsets, place, plan.size_of(body), |emitter, place| emitter.step(body, place))
             }
-            Step::Sequence { ref parts } => {
-                for part in parts.iter() {
-                    self.step(part.step, place.further(part.offset, part.position));
-                }
-            }
+            Step::Sequence { ref parts } => parts.iter().fold(place, |place, part| {
+                self.step(part.step, place.further(part.offset, part.position)).back(part.offset, part.position)
+            }),
         }
     }
 
+    /// A loop written out.
+    fn unrolled(
+        &mut self,
+        count: u64,
+        stride: i64,
+        size: u64,
+        place: Place,
+        mut body: impl FnMut(&mut Self, Place) -> Place,
+    ) -> Place {
+        (0..count).fold(place, |place, turn| {
+            let (offset, position) = ((turn as i64).wrapping_mul(stride), turn * size);
+            body(self, place.further(offset, position)).back(offset, position)
+        })
+    }
+
     /// A call with constants after the pointers.
-    fn nest(&mut self, leaf: Leaf, numbers: &[i64], place: Place) {
+    fn nest(&mut self, leaf: Leaf, numbers: &[i64], place: Place) -> Place {
         let (memory, packed) = self.pointers(place);
         let numbers = numbers.iter().map(|&value| self.constant(value));
         let arguments: Vec<Value> = [memory, packed].into_iter().chain(numbers).collect();
         self.call(leaf, &arguments);
+        place
     }
 }
