@@ -45,8 +45,6 @@ pub(crate) struct Shape {
 /// What a safe call for one whole element looks at. Laid out as declared.
 #[repr(C)]
 pub(crate) struct Whole {
-    /// Its size in bytes.
-    size: u64,
     /// Packed bytes of such a call, if nobody counts it; more than any slice has if uses are counted.
     pub(crate) packed: u64,
     /// Bytes that it needs of a buffer before its origin, and in all.
@@ -89,12 +87,11 @@ impl Entry {
         let program = Program::new(Plan::new(&layout), &target);
         let due = if let Policy::Lazy(due) = policy { Some(due) } else { None };
         let compiled = policy == Policy::Always || program.plan().decision().specialise();
-        let level = target.level;
-        let (pack, unpack) = (one_of::<true>(&program, compiled, level), one_of::<false>(&program, compiled, level));
+        let (pack, unpack) =
+            (one_of::<true>(&program, compiled, &target), one_of::<false>(&program, compiled, &target));
         let (true_lb, true_ub) = (layout.true_lb(), layout.true_ub());
         let shape = Shape { size: layout.size(), extent: layout.extent(), true_lb, true_ub };
         let whole = Whole {
-            size: layout.size(),
             packed: if due.is_none() { layout.size() } else { u64::MAX },
             before: true_lb.min(0).unsigned_abs(),
             span: true_lb.min(0).abs_diff(true_ub.max(0)),
@@ -224,11 +221,12 @@ impl Entry {
 }
 
 /// What moves one element of a program, which a kernel may come to serve.
-fn one_of<const PACK: bool>(program: &Program, compiled: bool, level: Level) -> One {
+fn one_of<const PACK: bool>(program: &Program, compiled: bool, target: &Target) -> One {
     if compiled {
         return one_by_kernel::<PACK>;
     }
-    let single = select_single::<Entry, PACK>(level, program.nest(), program.is_streaming());
+    let streaming = cpu::is_streaming(program.plan(), target);
+    let single = select_single::<Entry, PACK>(target.level, program.nest(), streaming);
     single.unwrap_or(match program.shape() {
         RootShape::Rows => one_rows::<PACK>,
         RootShape::Planes => one_planes::<PACK>,

@@ -2,7 +2,7 @@
 
 use super::Sides;
 use super::memory::Code;
-use super::program::{Program, is_far};
+use super::program::{Program, is_far, is_streaming};
 use crate::leaves::{self, Level};
 use dtc_compiler::codegen::cranelift::{Compiler, Leaf, MachineCode};
 use dtc_compiler::plan::Direction;
@@ -35,7 +35,7 @@ pub(crate) fn compile(program: &Program, target: &Target) -> Option<Kernel> {
     static COMPILER: OnceLock<Option<Compiler>> = OnceLock::new();
     let compiler = COMPILER.get_or_init(|| Compiler::new(target.level).ok()).as_ref()?;
     let plan = program.plan();
-    let footprint = Footprint { streaming: plan.size() > target.streaming_bytes, far: is_far(plan) };
+    let footprint = Footprint { streaming: is_streaming(plan, target), far: is_far(plan) };
     let mut code = Vec::new();
     let mut place = |direction: Direction| {
         let mut compiled = compiler.compile(plan, direction).ok()?;

@@ -7,7 +7,7 @@ mod program;
 mod run;
 
 pub(crate) use kernel::{Kernel, compile};
-pub(crate) use program::{Both, Program, RootShape};
+pub(crate) use program::{Both, Program, RootShape, is_streaming};
 pub(crate) use run::Run;
 
 use crate::leaves;

@@ -13,6 +13,11 @@ pub(super) fn is_far(plan: &Plan) -> bool {
     plan.footprint() > NEAR_BYTES
 }
 
+/// Whether the packed bytes of a plan are written around the cache, where a leaf can.
+pub(crate) fn is_streaming(plan: &Plan, target: &Target) -> bool {
+    plan.size() > target.streaming_bytes
+}
+
 /// A leaf in both directions.
 #[derive(Clone, Copy)]
 #[repr(C)]
@@ -87,8 +92,6 @@ pub(crate) struct Program {
     bound: Vec<Bound>,
     /// Whether any count of elements is one piece of memory.
     contiguous: bool,
-    /// Whether packed bytes are written around the cache, where a leaf can.
-    streaming: bool,
 }
 
 /// What a call for one element may know before it looks.
@@ -111,7 +114,7 @@ struct Root {
     bound: Bound,
 }
 
-/// A root of rows or planes, ready to be called.
+/// The numbers of a root that is a block, rows or planes, and the leaves for rows and planes.
 #[repr(C)]
 struct RootRows {
     nest: Nest,
@@ -152,11 +155,11 @@ struct Frame {
 }
 
 impl Program {
-    /// How many of its first bytes a call for one element of rows or planes looks at.
+    /// How many of its first bytes a call for one element of a block, rows or planes looks at.
     pub(crate) const CALLED_BYTES: usize = std::mem::offset_of!(Program, root.rows) + size_of::<RootRows>();
 
     pub(crate) fn new(plan: Plan, target: &Target) -> Program {
-        let streaming = plan.size() > target.streaming_bytes;
+        let streaming = is_streaming(&plan, target);
         let (level, far) = (target.level, is_far(&plan));
         let bind = |step: &Step| match step {
             Step::Copy { bytes } | Step::Rows { bytes, .. } | Step::Planes { bytes, .. } | Step::Tile { bytes, .. } => {
@@ -180,7 +183,7 @@ impl Program {
         let step = plan.step(step).clone();
         let contiguous = matches!(plan.repeated(2), Some(Step::Copy { .. }));
         let rows = RootRows::new(&step, level, streaming);
-        Program { root: Root { offset, rows, bound: bind(&step), step }, plan, bound, contiguous, streaming }
+        Program { root: Root { offset, rows, bound: bind(&step), step }, plan, bound, contiguous }
     }
 
     #[inline]
@@ -215,11 +218,6 @@ impl Program {
     #[inline(always)]
     pub(crate) fn nest(&self) -> &Nest {
         &self.root.rows.nest
-    }
-
-    /// Whether its packed bytes are written around the cache.
-    pub(crate) fn is_streaming(&self) -> bool {
-        self.streaming
     }
 
     /// Moves one whole element, whose root is rows.
