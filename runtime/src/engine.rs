@@ -16,7 +16,8 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-/// When a kernel is compiled, for types that would gain by one.
+/// When machine code is made for a type: a kernel, if it would gain by one, and thunks, which call the kernel, or the routine that
+/// moves the type, with the numbers of the type in their instructions.
 ///
 /// ```
 /// use dtc_runtime::{Engine, Policy};
@@ -26,12 +27,13 @@ use std::time::Duration;
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Policy {
-    /// In the background, from commit on.
+    /// A kernel in the background, from commit on. Thunks with the kernel; for types without one, after 1,024 packs or unpacks of
+    /// one element, by the call that comes next.
     #[default]
     Background,
     /// At commit, which waits.
     Eager,
-    /// In the background, after so many packs and unpacks.
+    /// In the background, after so many packs and unpacks. Calls are counted on, so thunks are not used.
     Lazy(u32),
     /// At commit, for every type whose plan is not too large, whether it gains or not: for tests of compiled code.
     Always,

@@ -1,14 +1,13 @@
 //! What equal types share: one canonical layout, one program, one kernel.
 
-use crate::cpu::{self, Both, Kernel, Program, RootShape, Run, Sides};
+use crate::cpu::{self, Kernel, Program, Run, Sides, Thunks};
 use crate::engine::Policy;
 use crate::gpu::{self, DEVICES, GpuType};
-use crate::leaves::{Nest, Single, SingleFn, select_single};
 use dtc_compiler::layout::{Fingerprint, Layout, Point, TypeHash};
 use dtc_compiler::passes::Report;
 use dtc_compiler::plan::{Level, Plan, Target};
 use std::fmt;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// Which code moves the bytes of a type.
@@ -42,8 +41,7 @@ pub(crate) struct Shape {
     pub(crate) true_ub: i64,
 }
 
-/// What a safe call for one whole element looks at. Laid out as declared.
-#[repr(C)]
+/// What a safe call for one whole element looks at.
 pub(crate) struct Whole {
     /// Packed bytes of such a call, if nobody counts it; more than any slice has if uses are counted.
     pub(crate) packed: u64,
@@ -52,25 +50,50 @@ pub(crate) struct Whole {
     pub(crate) span: u64,
 }
 
-/// Moves one whole element, under the contract of [`Entry::run`].
-type One = SingleFn<Entry>;
+/// Moves one whole element, under the contract of [`Entry::run`]. Thunks have the last argument from nobody.
+type OneFn = unsafe extern "C" fn(memory: *mut u8, packed: *mut u8, entry: &Entry);
+
+/// The function that moves one whole element now, in each direction: an [`OneFn`].
+struct One {
+    pack: AtomicPtr<()>,
+    unpack: AtomicPtr<()>,
+}
+
+impl One {
+    fn new(pack: OneFn, unpack: OneFn) -> One {
+        One { pack: AtomicPtr::new(pack as *mut ()), unpack: AtomicPtr::new(unpack as *mut ()) }
+    }
+
+    #[inline]
+    fn of<const PACK: bool>(&self) -> OneFn {
+        // Acquired, so that whoever has the address of a thunk sees its instructions.
+        let address = if PACK { &self.pack } else { &self.unpack }.load(Ordering::Acquire);
+        // SAFETY: every address that was put there is that of such a function.
+        unsafe { std::mem::transmute::<*mut (), OneFn>(address) }
+    }
+}
+
+/// Calls for one element until thunks are made: by then they have cost what making thunks costs, 8 us.
+const CALLS_BEFORE_THUNKS: u32 = 1024;
 
 /// Everything about a byte sequence that does not depend on how it was described.
 ///
-/// Laid out as declared: what a call for one element of rows looks at comes first, in two cache lines. The packed bytes of a short
-/// type and its rows may fill whole sets of the first-level cache, of which each line more pushes others out.
+/// Laid out as declared: what a call for one element looks at comes first, in one cache line. The packed bytes of a short type and
+/// its rows may fill whole sets of the first-level cache, of which each line more pushes others out.
 #[repr(C, align(64))]
 pub(crate) struct Entry {
     pub(crate) whole: Whole,
-    /// What moves one whole element, where calls are short: chosen once, so that they look at nothing.
-    one: Both<One>,
+    one: One,
     program: Program,
     pub(crate) shape: Shape,
     /// The use after which a lazy kernel is due.
     due: Option<u32>,
+    /// Uses of a lazy type; of another, calls for one element that were not made by thunks.
     uses: AtomicU32,
     /// Reads lists of the program.
     kernel: OnceLock<Option<Kernel>>,
+    /// What `one` calls in the end: they call the kernel, or a leaf with lists of the program.
+    thunks: OnceLock<Option<Thunks>>,
     pub(crate) hash: TypeHash,
     pub(crate) layout: Layout,
     pub(crate) report: Report,
@@ -80,15 +103,16 @@ pub(crate) struct Entry {
     devices: OnceLock<Box<[OnceLock<Arc<GpuType>>; DEVICES]>>,
 }
 
-const _: () = assert!(std::mem::offset_of!(Entry, program) + Program::CALLED_BYTES <= 128, "two cache lines");
+const _: () = assert!(std::mem::offset_of!(Entry, one) + size_of::<One>() <= 64, "one cache line");
 
 impl Entry {
     pub(crate) fn new(hash: TypeHash, layout: Layout, report: Report, target: Target, policy: Policy) -> Entry {
         let program = Program::new(Plan::new(&layout), &target);
         let due = if let Policy::Lazy(due) = policy { Some(due) } else { None };
-        let compiled = policy == Policy::Always || program.plan().decision().specialise();
-        let (pack, unpack) =
-            (one_of::<true>(&program, compiled, &target), one_of::<false>(&program, compiled, &target));
+        let one = match policy {
+            Policy::Background => One::new(one_counted::<true>, one_counted::<false>),
+            _ => One::new(one_by_program::<true>, one_by_program::<false>),
+        };
         let (true_lb, true_ub) = (layout.true_lb(), layout.true_ub());
         let shape = Shape { size: layout.size(), extent: layout.extent(), true_lb, true_ub };
         let whole = Whole {
@@ -99,11 +123,12 @@ impl Entry {
         Entry {
             whole,
             shape,
-            one: Both { pack, unpack },
+            one,
             hash,
             layout,
             report,
             kernel: OnceLock::new(),
+            thunks: OnceLock::new(),
             program,
             target,
             confirmation: OnceLock::new(),
@@ -132,17 +157,43 @@ impl Entry {
         self.program.run_at(position)
     }
 
-    /// Compiles the kernel, if it pays and has not been tried.
+    /// Compiles the kernel, if it pays, and makes the thunks, if neither has been tried.
     pub(crate) fn specialise(&self) {
         if self.wants_kernel() {
             self.compile();
+        } else {
+            self.make_thunks();
         }
     }
 
-    /// Compiles the kernel, if the plan is not too large and it has not been tried.
+    /// Compiles the kernel, if the plan is not too large, and makes the thunks, if neither has been tried.
     pub(crate) fn compile(&self) {
         if self.plan().decision().allows() {
             self.kernel.get_or_init(|| cpu::compile(&self.program, &self.target));
+        }
+        self.make_thunks();
+    }
+
+    /// Has one element moved by thunks from here on, where there can be any, and once no kernel is to come.
+    fn make_thunks(&self) {
+        let level = self.target.level;
+        let made = self.thunks.get_or_init(|| match self.kernel() {
+            Some(kernel) => Thunks::new(&kernel.call::<true>(), &kernel.call::<false>()),
+            None => Thunks::new(&self.program.call::<true>(level)?, &self.program.call::<false>(level)?),
+        });
+        let (pack, unpack) = match made {
+            Some(thunks) => (thunks.address::<true>().cast_mut().cast(), thunks.address::<false>().cast_mut().cast()),
+            None => (one_by_program::<true> as *mut (), one_by_program::<false> as *mut ()),
+        };
+        self.one.pack.store(pack, Ordering::Release);
+        self.one.unpack.store(unpack, Ordering::Release);
+    }
+
+    /// Counts a call for one element that was not made by a thunk.
+    #[inline]
+    fn count_one(&self) {
+        if self.uses.fetch_add(1, Ordering::Relaxed) == CALLS_BEFORE_THUNKS && !self.wants_kernel() {
+            self.make_thunks();
         }
     }
 
@@ -188,7 +239,8 @@ impl Entry {
     /// Memory that the entry holds, in bytes: lists dominate.
     pub(crate) fn bytes(&self) -> usize {
         let list_entries = self.layout.entries() as usize;
-        size_of::<Entry>() + list_entries * 32 + self.kernel().map_or(0, Kernel::code_bytes)
+        let thunks = if let Some(Some(_)) = self.thunks.get() { Thunks::BYTES } else { 0 };
+        size_of::<Entry>() + list_entries * 32 + self.kernel().map_or(0, Kernel::code_bytes) + thunks
     }
 
     /// Moves one whole element.
@@ -199,7 +251,7 @@ impl Entry {
     #[inline]
     pub(crate) unsafe fn one<const PACK: bool>(&self, sides: Sides) {
         // SAFETY: the caller's promise.
-        unsafe { self.one.of::<PACK>()(self, sides.memory, sides.packed) }
+        unsafe { self.one.of::<PACK>()(sides.memory, sides.packed, self) }
     }
 
     /// Moves `take` bytes from packed byte `skip` on of `count` elements.
@@ -220,37 +272,10 @@ impl Entry {
     }
 }
 
-/// What moves one element of a program, which a kernel may come to serve.
-fn one_of<const PACK: bool>(program: &Program, compiled: bool, target: &Target) -> One {
-    if compiled {
-        return one_by_kernel::<PACK>;
-    }
-    let streaming = cpu::is_streaming(program.plan(), target);
-    let single = select_single::<Entry, PACK>(target.level, program.nest(), streaming);
-    single.unwrap_or(match program.shape() {
-        RootShape::Rows => one_rows::<PACK>,
-        RootShape::Planes => one_planes::<PACK>,
-        RootShape::Other => one_of_any::<PACK>,
-    })
-}
-
-/// The root of its program.
-impl Single for Entry {
-    #[inline(always)]
-    fn offset(&self) -> isize {
-        self.program.offset() as isize
-    }
-
-    #[inline(always)]
-    fn nest(&self) -> &Nest {
-        self.program.nest()
-    }
-}
-
 /// # Safety
 ///
 /// As for [`Entry::run`].
-unsafe fn one_by_kernel<const PACK: bool>(entry: &Entry, memory: *mut u8, packed: *mut u8) {
+unsafe extern "C" fn one_by_program<const PACK: bool>(memory: *mut u8, packed: *mut u8, entry: &Entry) {
     let sides = Sides { memory, packed };
     // SAFETY: the caller's promise; the kernel belongs to the program beside it.
     unsafe {
@@ -264,23 +289,71 @@ unsafe fn one_by_kernel<const PACK: bool>(entry: &Entry, memory: *mut u8, packed
 /// # Safety
 ///
 /// As for [`Entry::run`].
-unsafe fn one_rows<const PACK: bool>(entry: &Entry, memory: *mut u8, packed: *mut u8) {
+unsafe extern "C" fn one_counted<const PACK: bool>(memory: *mut u8, packed: *mut u8, entry: &Entry) {
+    entry.count_one();
     // SAFETY: the caller's promise.
-    unsafe { entry.program.one_rows::<PACK>(Sides { memory, packed }) }
+    unsafe { one_by_program::<PACK>(memory, packed, entry) }
 }
 
-/// # Safety
-///
-/// As for [`Entry::run`].
-unsafe fn one_planes<const PACK: bool>(entry: &Entry, memory: *mut u8, packed: *mut u8) {
-    // SAFETY: the caller's promise.
-    unsafe { entry.program.one_planes::<PACK>(Sides { memory, packed }) }
-}
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use super::*;
+    use crate::engine::Engine;
+    use dtc_compiler::datatype::{Predefined, TypeBuilder};
 
-/// # Safety
-///
-/// As for [`Entry::run`].
-unsafe fn one_of_any<const PACK: bool>(entry: &Entry, memory: *mut u8, packed: *mut u8) {
-    // SAFETY: the caller's promise.
-    unsafe { entry.program.one::<PACK>(Sides { memory, packed }) }
+    fn has_thunks(entry: &Entry) -> bool {
+        matches!(entry.thunks.get(), Some(Some(_)))
+    }
+
+    /// Calls for one element of rows on an engine, and whether thunks were there before each.
+    fn rows(policy: Policy, calls: usize) -> Vec<bool> {
+        let mut types = TypeBuilder::new();
+        let double = types.named(Predefined::DOUBLE);
+        let rows = types.vector(12, 5, 9, double).unwrap();
+        let engine = Engine::builder().policy(policy).background_thread(false).build();
+        let committed = engine.commit(&types.finish(rows));
+        let (source, mut packed) = (vec![1; 1000], vec![0; 480]);
+        let call = |_| {
+            let there = has_thunks(committed.entry());
+            assert_eq!(committed.pack(&source, 0, 1, 0, &mut packed), Ok(480));
+            there
+        };
+        (0..calls).map(call).collect()
+    }
+
+    #[test]
+    fn thunks_are_made_when_a_type_is_used_often() {
+        let there = rows(Policy::Background, 2000);
+        assert_eq!(there.iter().position(|&there| there), Some(CALLS_BEFORE_THUNKS as usize + 1));
+    }
+
+    #[test]
+    fn policies_decide_over_thunks_as_over_kernels() {
+        assert_eq!(rows(Policy::Eager, 1), [true]);
+        assert_eq!(rows(Policy::Always, 1), [true]);
+        assert!(!rows(Policy::Off, 2000).contains(&true));
+        assert!(!rows(Policy::Lazy(5), 2000).contains(&true));
+    }
+
+    #[test]
+    fn thunks_wait_for_the_kernel() {
+        let mut types = TypeBuilder::new();
+        let double = types.named(Predefined::DOUBLE);
+        let record = types.structure(&[1, 1], &[0, 12], &[double, double]).unwrap();
+        let record = types.resized(0, 64, record).unwrap();
+        let records = types.contiguous(20, record).unwrap();
+        let engine = Engine::builder().background_thread(false).build();
+        let committed = engine.commit(&types.finish(records));
+        assert!(committed.entry().wants_kernel());
+        let (source, mut packed) = (vec![1; 1280], vec![0; 320]);
+        for _ in 0..2000 {
+            committed.pack(&source, 0, 1, 0, &mut packed).unwrap();
+        }
+        assert!(!has_thunks(committed.entry()));
+        engine.compile_pending(std::time::Duration::MAX);
+        assert!(has_thunks(committed.entry()));
+        packed.fill(0);
+        committed.pack(&source, 0, 1, 0, &mut packed).unwrap();
+        assert_eq!(packed, [1; 320]);
+    }
 }

@@ -1,6 +1,6 @@
 //! Engines over time: policies, caches, threads, forks.
 
-use dtc_compiler::datatype::{Datatype, Predefined, TypeBuilder};
+use dtc_compiler::datatype::{Datatype, DatatypeError, Predefined, TypeBuilder, TypeId};
 use dtc_runtime::{Engine, PackError, Policy, Tier};
 use std::time::{Duration, Instant};
 
@@ -82,6 +82,48 @@ fn equal_types_share_one_kernel() {
     assert_eq!(engine.cached_types(), 1);
     assert_eq!(first.specialise(), Tier::Specialised);
     assert_eq!(second.tier(), Tier::Specialised);
+}
+
+#[test]
+fn short_calls_stay_right_while_thunks_are_made() {
+    type Build = fn(&mut TypeBuilder, TypeId) -> Result<TypeId, DatatypeError>;
+    let builds: [Build; 7] = [
+        |types, double| types.contiguous(7, double),
+        |types, double| types.vector(6, 5, 9, double),
+        |types, double| types.hvector(3, 2, -200, double),
+        |types, double| types.vector(6, 5, 9, double).and_then(|rows| types.hvector(4, 1, 800, rows)),
+        |types, double| types.vector(4, 1, -1, double).and_then(|row| types.hvector(37, 1, 200, row)),
+        |types, double| types.indexed_block(2, &[0, 9, 3, 40, 31, 17], double),
+        |types, double| types.indexed(&[1, 5, 2], &[30, 3, 12], double),
+    ];
+    let engine = Engine::builder().background_thread(false).build();
+    for build in builds {
+        let mut types = TypeBuilder::new();
+        let double = types.named(Predefined::DOUBLE);
+        let built = build(&mut types, double).unwrap();
+        let committed = engine.commit(&types.finish(built));
+        let (low, high) = committed.span(1).unwrap();
+        let (origin, length) = (-low.min(0) as usize, (high - low.min(0)) as usize);
+        let source = memory(length);
+        let displacements: Vec<usize> =
+            committed.layout().displacements().map(|at| (at + origin as i64) as usize).collect();
+        let wanted: Vec<u8> = displacements.iter().map(|&at| source[at]).collect();
+        let mut unpacked = vec![0x5a; length];
+        displacements.iter().for_each(|&at| unpacked[at] = source[at]);
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    for _ in 0..1000 {
+                        let (mut packed, mut image) = (vec![0; wanted.len()], vec![0x5a; length]);
+                        committed.pack(&source, origin, 1, 0, &mut packed).unwrap();
+                        assert_eq!(packed, wanted);
+                        committed.unpack(&packed, 0, &mut image, origin, 1).unwrap();
+                        assert_eq!(image, unpacked);
+                    }
+                });
+            }
+        });
+    }
 }
 
 #[test]

@@ -163,7 +163,8 @@ impl Committed {
         self.entry.tier()
     }
 
-    /// Compiles the kernel now, if one would pay and is not there yet; returns the tier that serves from here on.
+    /// Compiles the kernel now, if one would pay, and makes the thunks (see [`Policy`](crate::Policy)), if they are not there yet;
+    /// returns the tier that serves from here on.
     ///
     /// ```
     /// use dtc_compiler::datatype::{Predefined, TypeBuilder};

@@ -3,6 +3,7 @@
 use super::Sides;
 use super::memory::Code;
 use super::program::{Program, is_far, is_streaming};
+use super::thunk::Call;
 use crate::leaves::{self, Level};
 use dtc_compiler::codegen::cranelift::{Compiler, Leaf, MachineCode};
 use dtc_compiler::plan::Direction;
@@ -109,6 +110,12 @@ fn table(step: &Step) -> Option<*const u8> {
 }
 
 impl Kernel {
+    /// The call that moves one whole element.
+    pub(crate) fn call<const PACK: bool>(&self) -> Call {
+        let half = if PACK { &self.pack } else { &self.unpack };
+        Call::new(half.entry as usize, 0, [1, half.tables.as_ptr() as u64])
+    }
+
     /// Moves `count` whole elements, at least one.
     ///
     /// # Safety

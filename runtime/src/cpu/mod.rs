@@ -5,10 +5,12 @@ mod kernel;
 mod memory;
 mod program;
 mod run;
+mod thunk;
 
 pub(crate) use kernel::{Kernel, compile};
-pub(crate) use program::{Both, Program, RootShape, is_streaming};
+pub(crate) use program::Program;
 pub(crate) use run::Run;
+pub(crate) use thunk::Thunks;
 
 use crate::leaves;
 use dtc_compiler::plan::Target;

@@ -1,7 +1,8 @@
 //! The generic tier: a plan whose steps are bound to leaves, and its interpreter.
 
 use super::Sides;
-use crate::leaves::{self, Level, List32Fn, List64Fn, Nest, PlanesFn, RowsFn, RunsFn, TileFn};
+use super::thunk::Call;
+use crate::leaves::{self, Level, List32Fn, List64Fn, Nest, NestFn, PlanesFn, RowsFn, RunsFn, TileFn};
 use dtc_compiler::plan::{Offsets, Part, Plan, Step, StepId, Target};
 use smallvec::SmallVec;
 
@@ -14,21 +15,20 @@ pub(super) fn is_far(plan: &Plan) -> bool {
 }
 
 /// Whether the packed bytes of a plan are written around the cache, where a leaf can.
-pub(crate) fn is_streaming(plan: &Plan, target: &Target) -> bool {
+pub(super) fn is_streaming(plan: &Plan, target: &Target) -> bool {
     plan.size() > target.streaming_bytes
 }
 
 /// A leaf in both directions.
 #[derive(Clone, Copy)]
-#[repr(C)]
-pub(crate) struct Both<F> {
-    pub(crate) pack: F,
-    pub(crate) unpack: F,
+pub(super) struct Both<F> {
+    pub(super) pack: F,
+    pub(super) unpack: F,
 }
 
 impl<F: Copy> Both<F> {
     #[inline]
-    pub(crate) fn of<const PACK: bool>(&self) -> F {
+    pub(super) fn of<const PACK: bool>(&self) -> F {
         if PACK { self.pack } else { self.unpack }
     }
 }
@@ -39,23 +39,13 @@ pub(super) struct Strided {
     pub(super) rows: Both<RowsFn>,
     pub(super) planes: Both<PlanesFn>,
     pub(super) tile: Both<TileFn>,
+    /// The leaves for just the nest of the step, where there are any.
+    nest: Both<Option<NestFn>>,
 }
 
 impl Strided {
-    /// The leaves for a step of such rows; for planes those of its very nest, where they are better.
-    fn of(step: &Step, level: Level, bytes: u64, streaming: bool) -> Strided {
-        let mut leaves = Strided::select(level, bytes, streaming);
-        if matches!(step, Step::Planes { .. }) {
-            let (nest, Both { pack, unpack }) = (nest_of(step), leaves.planes);
-            leaves.planes = Both {
-                pack: leaves::select_nest::<true>(level, &nest).unwrap_or(pack),
-                unpack: leaves::select_nest::<false>(level, &nest).unwrap_or(unpack),
-            };
-        }
-        leaves
-    }
-
-    fn select(level: Level, bytes: u64, streaming: bool) -> Strided {
+    fn new(step: &Step, level: Level, bytes: u64, streaming: bool) -> Strided {
+        let nest = nest_of(step);
         Strided {
             rows: Both {
                 pack: leaves::select_pack_rows(level, bytes, streaming),
@@ -68,6 +58,10 @@ impl Strided {
             tile: Both {
                 pack: leaves::select_pack_tile(level, bytes),
                 unpack: leaves::select_unpack_tile(level, bytes),
+            },
+            nest: Both {
+                pack: leaves::select_nest::<true>(level, &nest),
+                unpack: leaves::select_nest::<false>(level, &nest),
             },
         }
     }
@@ -83,10 +77,8 @@ pub(super) enum Bound {
     Runs(Both<RunsFn>),
 }
 
-/// A plan bound to the leaves of this CPU. Laid out as declared.
-#[repr(C)]
+/// A plan bound to the leaves of this CPU.
 pub(crate) struct Program {
-    /// One element, at hand for calls so short that following pointers would show.
     root: Root,
     plan: Plan,
     bound: Vec<Bound>,
@@ -94,46 +86,16 @@ pub(crate) struct Program {
     contiguous: bool,
 }
 
-/// What a call for one element may know before it looks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RootShape {
-    /// Rows at one stride.
-    Rows,
-    /// Planes of rows.
-    Planes,
-    /// Anything else.
-    Other,
-}
-
-/// The root of a plan with its leaf. Laid out as declared, as is what it holds.
-#[repr(C)]
+/// The root of a plan with its leaf: one element.
 struct Root {
     offset: i64,
-    rows: RootRows,
     step: Step,
     bound: Bound,
 }
 
-/// The numbers of a root that is a block, rows or planes, and the leaves for rows and planes.
-#[repr(C)]
-struct RootRows {
-    nest: Nest,
-    rows: Both<RowsFn>,
-    planes: Both<PlanesFn>,
-}
-
-impl RootRows {
-    fn new(step: &Step, level: Level, streaming: bool) -> RootRows {
-        let nest = nest_of(step);
-        let Strided { rows, planes, .. } = Strided::select(level, nest.bytes as u64, streaming);
-        RootRows { nest, rows, planes }
-    }
-}
-
-/// The numbers of a block, rows or planes; zeros for another step, which moves nothing.
+/// The numbers of rows or planes; zeros for another step.
 fn nest_of(step: &Step) -> Nest {
     let (planes, plane_stride, rows, stride, bytes) = match *step {
-        Step::Copy { bytes } => (1, 0, 1, 0, bytes),
         Step::Rows { rows, stride, bytes } => (1, 0, rows, stride, bytes),
         Step::Planes { planes, plane_stride, rows, stride, bytes } => (planes, plane_stride, rows, stride, bytes),
         _ => (0, 0, 0, 0, 0),
@@ -155,15 +117,12 @@ struct Frame {
 }
 
 impl Program {
-    /// How many of its first bytes a call for one element of a block, rows or planes looks at.
-    pub(crate) const CALLED_BYTES: usize = std::mem::offset_of!(Program, root.rows) + size_of::<RootRows>();
-
     pub(crate) fn new(plan: Plan, target: &Target) -> Program {
         let streaming = is_streaming(&plan, target);
         let (level, far) = (target.level, is_far(&plan));
         let bind = |step: &Step| match step {
             Step::Copy { bytes } | Step::Rows { bytes, .. } | Step::Planes { bytes, .. } | Step::Tile { bytes, .. } => {
-                Bound::Strided(Strided::of(step, level, *bytes, streaming))
+                Bound::Strided(Strided::new(step, level, *bytes, streaming))
             }
             Step::List { offsets: Offsets::Narrow(_), bytes } => Bound::List32(Both {
                 pack: leaves::select_pack_list32(level, *bytes),
@@ -182,8 +141,7 @@ impl Program {
         let Part { offset, step, .. } = plan.root();
         let step = plan.step(step).clone();
         let contiguous = matches!(plan.repeated(2), Some(Step::Copy { .. }));
-        let rows = RootRows::new(&step, level, streaming);
-        Program { root: Root { offset, rows, bound: bind(&step), step }, plan, bound, contiguous }
+        Program { root: Root { offset, bound: bind(&step), step }, plan, bound, contiguous }
     }
 
     #[inline]
@@ -199,52 +157,43 @@ impl Program {
         &self.bound[id.index()]
     }
 
-    /// What kind of step moves one whole element.
-    pub(crate) fn shape(&self) -> RootShape {
-        match self.root.step {
-            Step::Rows { .. } => RootShape::Rows,
-            Step::Planes { .. } => RootShape::Planes,
-            _ => RootShape::Other,
-        }
-    }
-
-    /// Where one whole element begins in memory, in bytes.
-    #[inline(always)]
-    pub(crate) fn offset(&self) -> i64 {
-        self.root.offset
-    }
-
-    /// Its numbers, if it is a block, rows or planes; else there are no rows.
-    #[inline(always)]
-    pub(crate) fn nest(&self) -> &Nest {
-        &self.root.rows.nest
-    }
-
-    /// Moves one whole element, whose root is rows.
+    /// The call that moves one whole element, if one leaf does, on a CPU of the level that the program was made for.
     ///
-    /// # Safety
-    ///
-    /// As for [`Program::elements`].
-    #[inline(always)]
-    pub(crate) unsafe fn one_rows<const PACK: bool>(&self, sides: Sides) {
-        let RootRows { nest, rows: leaf, .. } = &self.root.rows;
-        let Sides { memory, packed } = sides.at(self.root.offset, 0);
-        // SAFETY: the caller's promise; of a root that is something else there are no rows.
-        unsafe { leaf.of::<PACK>()(memory, packed, nest.rows, nest.bytes, nest.stride) }
-    }
-
-    /// Moves one whole element, whose root is planes.
-    ///
-    /// # Safety
-    ///
-    /// As for [`Program::elements`].
-    #[inline(always)]
-    pub(crate) unsafe fn one_planes<const PACK: bool>(&self, sides: Sides) {
-        let RootRows { nest, planes: leaf, .. } = &self.root.rows;
-        let Nest { planes, plane_stride, rows, stride, bytes } = *nest;
-        let Sides { memory, packed } = sides.at(self.root.offset, 0);
-        // SAFETY: as for rows.
-        unsafe { leaf.of::<PACK>()(memory, packed, planes, plane_stride, rows, stride, bytes) }
+    /// Tiles are left out: they are not short, and their leaf takes more arguments than the others.
+    pub(crate) fn call<const PACK: bool>(&self, level: Level) -> Option<Call> {
+        let Root { offset, step, bound } = &self.root;
+        Some(match (step, bound) {
+            (&Step::Copy { bytes }, _) => {
+                Call::copy::<PACK>(leaves::select_copy(level, bytes) as usize, *offset, bytes)
+            }
+            (&Step::Rows { rows, stride, bytes }, Bound::Strided(strided)) => match strided.nest.of::<PACK>() {
+                Some(leaf) => Call::new(leaf as usize, *offset, [1, 0, rows, stride.cast_unsigned()]),
+                None => Call::new(strided.rows.of::<PACK>() as usize, *offset, [rows, bytes, stride.cast_unsigned()]),
+            },
+            (&Step::Planes { planes, plane_stride, rows, stride, bytes }, Bound::Strided(strided)) => {
+                let [plane_stride, stride] = [plane_stride, stride].map(i64::cast_unsigned);
+                match strided.nest.of::<PACK>() {
+                    Some(leaf) => Call::new(leaf as usize, *offset, [planes, plane_stride, rows, stride]),
+                    None => {
+                        let leaf = strided.planes.of::<PACK>() as usize;
+                        Call::new(leaf, *offset, [planes, plane_stride, rows, stride, bytes])
+                    }
+                }
+            }
+            (Step::List { offsets: Offsets::Narrow(offsets), bytes }, Bound::List32(list)) => {
+                let table = [offsets.as_ptr() as u64, offsets.len() as u64, *bytes];
+                Call::new(list.of::<PACK>() as usize, *offset, table)
+            }
+            (Step::List { offsets: Offsets::Wide(offsets), bytes }, Bound::List64(list)) => {
+                let table = [offsets.as_ptr() as u64, offsets.len() as u64, *bytes];
+                Call::new(list.of::<PACK>() as usize, *offset, table)
+            }
+            (Step::Runs(table), Bound::Runs(runs)) => {
+                let table = [table.runs.as_ptr() as u64, table.runs.len() as u64];
+                Call::new(runs.of::<PACK>() as usize, *offset, table)
+            }
+            _ => return None,
+        })
     }
 
     /// Moves one whole element.
@@ -364,15 +313,12 @@ pub(super) unsafe fn leaf<const PACK: bool>(step: &Step, bound: &Bound, sides: S
                 strided.rows.of::<PACK>()(memory, packed, rows as usize, bytes as usize, stride as isize);
             }
             (&Step::Planes { planes, plane_stride, rows, stride, bytes }, Bound::Strided(strided)) => {
-                strided.planes.of::<PACK>()(
-                    memory,
-                    packed,
-                    planes as usize,
-                    plane_stride as isize,
-                    rows as usize,
-                    stride as isize,
-                    bytes as usize,
-                );
+                let (planes, rows, bytes) = (planes as usize, rows as usize, bytes as usize);
+                let (plane_stride, stride) = (plane_stride as isize, stride as isize);
+                match strided.nest.of::<PACK>() {
+                    Some(nest) => nest(memory, packed, planes, plane_stride, rows, stride),
+                    None => strided.planes.of::<PACK>()(memory, packed, planes, plane_stride, rows, stride, bytes),
+                }
             }
             (
                 &Step::Tile { planes, plane_stride, layers, layer_stride, rows, stride, bytes },

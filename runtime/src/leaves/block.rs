@@ -4,7 +4,7 @@
 //! the level that instantiates it. That is why everything here is `inline(always)`, and why plain copies of constant size are
 //! enough: the compiler turns them into the widest moves of the level.
 
-use core::ptr::copy_nonoverlapping;
+use core::ptr::{copy_nonoverlapping, with_exposed_provenance_mut};
 use core::sync::atomic::{Ordering, compiler_fence};
 
 /// Bytes of a cache line.
@@ -66,6 +66,12 @@ pub(super) fn opaque(mut number: isize) -> isize {
         core::arch::asm!("/* {} */", inout(reg) number, options(pure, nomem, nostack, preserves_flags));
     }
     number
+}
+
+/// The same address, in a register of its own.
+#[inline(always)]
+pub(super) fn computed(address: *mut u8) -> *mut u8 {
+    with_exposed_provenance_mut(opaque(address.expose_provenance() as isize) as usize)
 }
 
 /// Copies `K` times 64 bytes, all of which are loaded before the first are stored.

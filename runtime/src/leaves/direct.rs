@@ -3,11 +3,24 @@
 //! The other leaves are chosen by the length of a row alone, so that one serves the parts of a plan and of its fragments, and look
 //! at strides and counts in each call. A type that is one nest is often so short that this would take as long as its bytes.
 
-use super::{Level, PlanesFn, Single, SingleFn};
+use super::Level;
 
-/// Planes of rows: the arguments of a [`PlanesFn`] that are known at commit.
+/// Moves a nest: a [`PlanesFn`](super::PlanesFn) for rows of one length.
+///
+/// # Safety
+///
+/// See the [safety contract](super#safety-contract-of-every-leaf).
+pub type NestFn = unsafe extern "C" fn(
+    memory: *mut u8,
+    packed: *mut u8,
+    planes: usize,
+    plane_stride: isize,
+    rows: usize,
+    stride: isize,
+);
+
+/// Planes of rows: the numbers of a [`NestFn`].
 #[derive(Clone, Copy, Debug)]
-#[repr(C)]
 pub struct Nest {
     /// Bytes of a row.
     pub bytes: usize,
@@ -24,20 +37,9 @@ pub struct Nest {
 /// The leaf that moves just this nest faster than those that any nest of such rows can be moved by, if there is one. It must be
 /// called with these numbers, but for the number of planes.
 #[must_use]
-pub fn select_nest<const PACK: bool>(level: Level, nest: &Nest) -> Option<PlanesFn> {
+pub fn select_nest<const PACK: bool>(level: Level, nest: &Nest) -> Option<NestFn> {
     #[cfg(target_arch = "x86_64")]
-    return x86_64::select::<PACK, x86_64::Leaf>(level, nest);
-    #[cfg(not(target_arch = "x86_64"))]
-    {
-        let _ = (level, nest);
-        None
-    }
-}
-
-/// The same for the nest of an object.
-pub(super) fn select_single_nest<T: Single, const PACK: bool>(level: Level, nest: &Nest) -> Option<SingleFn<T>> {
-    #[cfg(target_arch = "x86_64")]
-    return x86_64::select::<PACK, x86_64::Held<T>>(level, nest);
+    return x86_64::select::<PACK>(level, nest);
     #[cfg(not(target_arch = "x86_64"))]
     {
         let _ = (level, nest);
@@ -47,181 +49,119 @@ pub(super) fn select_single_nest<T: Single, const PACK: bool>(level: Level, nest
 
 #[cfg(target_arch = "x86_64")]
 mod x86_64 {
-    use super::super::block::{Block, Exact};
+    use super::super::block::Exact;
     use super::super::{pairs, reversed, rows, window};
-    use super::{Level, Nest, PlanesFn, Single, SingleFn};
-    use std::marker::PhantomData;
+    use super::{Level, Nest, NestFn};
 
-    /// A way of moving some nests.
-    pub(super) trait Way {
-        /// Moves a nest.
-        ///
-        /// # Safety
-        ///
-        /// As for [`PlanesFn`], with a nest that [`select`] chose the way for.
-        unsafe fn planes(memory: *mut u8, packed: *mut u8, nest: &Nest);
-    }
-
-    /// What a way is compiled into.
-    pub(super) trait Form {
-        type Function;
-
-        /// With AVX-512.
-        fn avx512<W: Way>() -> Self::Function;
-
-        /// In the encoding without AVX: see [`pairs`].
-        fn without_avx<W: Way>() -> Self::Function;
-    }
-
-    /// The best way for a nest, in some form.
-    pub(super) fn select<const PACK: bool, F: Form>(level: Level, nest: &Nest) -> Option<F::Function> {
+    /// The best leaf for a nest.
+    pub(super) fn select<const PACK: bool>(level: Level, nest: &Nest) -> Option<NestFn> {
         let stride = nest.stride.unsigned_abs();
         if level != Level::Avx512 || !matches!(nest.bytes, 8 | 16) {
             return None;
         }
         if reversed::are_fours(nest) {
-            return Some(F::avx512::<Fours<PACK>>());
+            return Some(fours::<PACK>);
         }
         if stride <= window::FARTHEST {
             return None;
         }
         let unknown = rows::are_unknown(nest.planes.saturating_mul(nest.rows), stride);
+        let fetched = rows::ahead::<Exact<8>, PACK>(nest.planes, nest.plane_stride, nest.rows, nest.stride) != 0;
         match (nest.bytes, PACK) {
-            (8, true) if unknown => Some(F::avx512::<Words<true>>()),
-            (8, true) if nest.rows.is_multiple_of(16) => Some(F::without_avx::<Sixteens>()),
-            (8, true) => Some(F::without_avx::<Pairs<Exact<8>>>()),
-            (8, false) => Some(F::avx512::<Words<false>>()),
-            (16, true) => Some(F::avx512::<Pairs<Exact<16>>>()),
+            (8, true) if unknown => Some(words::<true>),
+            (8, _) if nest.rows.is_multiple_of(16) && !fetched => Some(sixteens::<PACK>),
+            (8, true) => Some(pairs_of_8),
+            (8, false) => Some(words::<false>),
+            (16, true) => Some(pairs_of_16),
             _ => None,
         }
     }
 
     /// Planes of four reversed words.
-    struct Fours<const PACK: bool>;
-
-    impl<const PACK: bool> Way for Fours<PACK> {
-        #[inline(always)]
-        unsafe fn planes(memory: *mut u8, packed: *mut u8, nest: &Nest) {
-            // SAFETY: the caller's guarantee.
-            unsafe { reversed::fours::<PACK>(memory, packed, nest.planes, nest.plane_stride) }
-        }
+    ///
+    /// # Safety
+    ///
+    /// As for [`NestFn`], with the numbers that [`select`] chose it for.
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,bmi2")]
+    unsafe extern "C" fn fours<const PACK: bool>(
+        memory: *mut u8,
+        packed: *mut u8,
+        planes: usize,
+        plane_stride: isize,
+        _: usize,
+        _: isize,
+    ) {
+        // SAFETY: the caller's guarantee.
+        unsafe { reversed::fours::<PACK>(memory, packed, planes, plane_stride) }
     }
 
-    /// A pack of planes of a multiple of sixteen words.
-    struct Sixteens;
-
-    impl Way for Sixteens {
-        #[inline(always)]
-        unsafe fn planes(memory: *mut u8, packed: *mut u8, nest: &Nest) {
-            let &Nest { planes, plane_stride, rows, stride, .. } = nest;
-            // SAFETY: the caller's guarantee.
-            unsafe { pairs::sixteens(memory, packed, planes, plane_stride, rows, stride) }
-        }
+    /// Planes of a multiple of sixteen words, in the encoding without AVX: see [`pairs`].
+    ///
+    /// # Safety
+    ///
+    /// As for [`NestFn`], with the numbers that [`select`] chose it for.
+    unsafe extern "C" fn sixteens<const PACK: bool>(
+        memory: *mut u8,
+        packed: *mut u8,
+        planes: usize,
+        plane_stride: isize,
+        rows: usize,
+        stride: isize,
+    ) {
+        // SAFETY: the caller's guarantee.
+        unsafe { pairs::sixteens::<PACK>(memory, packed, planes, plane_stride, rows, stride) }
     }
 
-    /// A pack of rows of 8 or 16 bytes.
-    struct Pairs<B>(PhantomData<B>);
+    /// A pack of rows of 8 bytes, in the encoding without AVX: see [`pairs`].
+    ///
+    /// # Safety
+    ///
+    /// As for [`NestFn`], with the numbers that [`select`] chose it for.
+    unsafe extern "C" fn pairs_of_8(
+        memory: *mut u8,
+        packed: *mut u8,
+        planes: usize,
+        plane_stride: isize,
+        rows: usize,
+        stride: isize,
+    ) {
+        // SAFETY: the caller's guarantee.
+        unsafe { pairs::planes(memory, packed, planes, plane_stride, rows, Exact::<8>, stride) }
+    }
 
-    impl<B: Block> Way for Pairs<B> {
-        #[inline(always)]
-        unsafe fn planes(memory: *mut u8, packed: *mut u8, nest: &Nest) {
-            let &Nest { planes, plane_stride, rows, stride, bytes } = nest;
-            // SAFETY: the caller's guarantee.
-            unsafe { pairs::planes(memory, packed, planes, plane_stride, rows, B::new(bytes), stride) }
-        }
+    /// A pack of rows of 16 bytes.
+    ///
+    /// # Safety
+    ///
+    /// As for [`NestFn`], with the numbers that [`select`] chose it for.
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,bmi2")]
+    unsafe extern "C" fn pairs_of_16(
+        memory: *mut u8,
+        packed: *mut u8,
+        planes: usize,
+        plane_stride: isize,
+        rows: usize,
+        stride: isize,
+    ) {
+        // SAFETY: the caller's guarantee.
+        unsafe { pairs::planes(memory, packed, planes, plane_stride, rows, Exact::<16>, stride) }
     }
 
     /// Words, one by one.
-    struct Words<const PACK: bool>;
-
-    impl<const PACK: bool> Way for Words<PACK> {
-        #[inline(always)]
-        unsafe fn planes(memory: *mut u8, packed: *mut u8, nest: &Nest) {
-            let &Nest { planes, plane_stride, rows, stride, .. } = nest;
-            // SAFETY: the caller's guarantee.
-            unsafe { rows::planes::<Exact<8>, PACK>(memory, packed, planes, plane_stride, rows, Exact, stride) }
-        }
-    }
-
-    /// A leaf.
-    pub(super) struct Leaf;
-
-    impl Form for Leaf {
-        type Function = PlanesFn;
-
-        fn avx512<W: Way>() -> PlanesFn {
-            avx512_leaf::<W>
-        }
-
-        fn without_avx<W: Way>() -> PlanesFn {
-            leaf::<W>
-        }
-    }
-
+    ///
     /// # Safety
     ///
-    /// As for [`Way::planes`].
-    #[inline(always)]
-    unsafe extern "C" fn leaf<W: Way>(
+    /// As for [`NestFn`], with the numbers that [`select`] chose it for.
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,bmi2")]
+    unsafe extern "C" fn words<const PACK: bool>(
         memory: *mut u8,
         packed: *mut u8,
         planes: usize,
         plane_stride: isize,
         rows: usize,
         stride: isize,
-        bytes: usize,
     ) {
         // SAFETY: the caller's guarantee.
-        unsafe { W::planes(memory, packed, &Nest { bytes, rows, stride, planes, plane_stride }) }
-    }
-
-    /// # Safety
-    ///
-    /// As for [`Way::planes`].
-    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,bmi2")]
-    unsafe extern "C" fn avx512_leaf<W: Way>(
-        memory: *mut u8,
-        packed: *mut u8,
-        planes: usize,
-        plane_stride: isize,
-        rows: usize,
-        stride: isize,
-        bytes: usize,
-    ) {
-        // SAFETY: the caller's guarantee.
-        unsafe { leaf::<W>(memory, packed, planes, plane_stride, rows, stride, bytes) }
-    }
-
-    /// A function for an object that holds the nest.
-    pub(super) struct Held<T>(PhantomData<T>);
-
-    impl<T: Single> Form for Held<T> {
-        type Function = SingleFn<T>;
-
-        fn avx512<W: Way>() -> SingleFn<T> {
-            avx512_held::<T, W>
-        }
-
-        fn without_avx<W: Way>() -> SingleFn<T> {
-            held::<T, W>
-        }
-    }
-
-    /// # Safety
-    ///
-    /// As for [`SingleFn`].
-    #[inline(always)]
-    unsafe fn held<T: Single, W: Way>(holder: &T, memory: *mut u8, packed: *mut u8) {
-        // SAFETY: the caller's guarantee.
-        unsafe { W::planes(memory.wrapping_offset(holder.offset()), packed, holder.nest()) }
-    }
-
-    /// # Safety
-    ///
-    /// As for [`SingleFn`].
-    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,bmi2")]
-    unsafe fn avx512_held<T: Single, W: Way>(holder: &T, memory: *mut u8, packed: *mut u8) {
-        // SAFETY: the caller's guarantee.
-        unsafe { held::<T, W>(holder, memory, packed) }
+        unsafe { rows::planes::<Exact<8>, PACK>(memory, packed, planes, plane_stride, rows, Exact, stride) }
     }
 }

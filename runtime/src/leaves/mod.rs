@@ -8,11 +8,11 @@
 //! |---|---|
 //! | [`RowsFn`] | equal rows at one stride |
 //! | [`PlanesFn`] | rows at one stride, repeated at another |
+//! | [`NestFn`] | the nest of `PlanesFn`, for all of whose numbers there is a leaf |
 //! | [`List32Fn`], [`List64Fn`] | equal blocks at listed offsets |
 //! | [`RunsFn`] | blocks of differing length at listed offsets |
 //! | [`TileFn`] | the nest of `PlanesFn`, walked in cache tiles: a matrix sent by columns |
 //! | [`CopyFn`], [`copy`] | one contiguous block |
-//! | [`SingleFn`] | one element, a block or rows, whose numbers an object holds |
 //!
 //! [`combine`] has the routines that combine two contiguous blocks by an operation, [`external32`] those that convert values.
 //!
@@ -44,6 +44,7 @@
 mod block;
 mod bulk;
 pub mod combine;
+mod contiguous;
 mod direct;
 pub mod external32;
 #[cfg(target_arch = "x86_64")]
@@ -62,7 +63,6 @@ mod rows;
 mod runs;
 mod select;
 mod shortcut;
-mod single;
 #[cfg(target_arch = "x86_64")]
 mod stream;
 #[cfg(test)]
@@ -74,12 +74,12 @@ mod transpose;
 mod window;
 
 pub use bulk::{CopyFn, select_bulk_copy};
-pub use direct::{Nest, select_nest};
+pub use contiguous::select_copy;
+pub use direct::{Nest, NestFn, select_nest};
 pub use dtc_compiler::layout::Run;
 pub use dtc_compiler::plan::Level;
 pub use level::{detect_level, streaming_threshold};
 pub use select::*;
-pub use single::{Single, SingleFn, select_single};
 
 /// Moves `rows` rows of `bytes` bytes: row `i` is at `memory + i * stride` and at `packed + i * bytes`.
 ///

@@ -3,11 +3,12 @@
 use core::arch::x86_64::{
     __m512i, _mm256_loadu_si256, _mm256_permute4x64_epi64, _mm256_permutevar8x32_epi32, _mm256_setr_epi8,
     _mm256_setr_epi32, _mm256_shuffle_epi8, _mm256_storeu_si256, _mm512_castsi256_si512, _mm512_castsi512_si256,
-    _mm512_extracti64x4_epi64, _mm512_inserti64x4, _mm512_loadu_si512, _mm512_permutex_epi64, _mm512_storeu_si512,
+    _mm512_extracti64x4_epi64, _mm512_inserti64x4, _mm512_loadu_si512, _mm512_permutex_epi64, _mm512_setzero_si512,
+    _mm512_storeu_si512,
 };
 
 use super::Nest;
-use super::block::{Block, Exact, opaque};
+use super::block::{Block, Exact, computed, opaque};
 
 /// Bytes of a vector.
 const VECTOR: usize = 32;
@@ -139,41 +140,77 @@ pub(super) unsafe fn fours<const PACK: bool>(
     mut planes: usize,
     plane_stride: isize,
 ) {
-    let [third, fifth, seventh] = [3, 5, 7].map(|planes| opaque(plane_stride * planes));
     let mut memory = memory.wrapping_sub(VECTOR - 8);
-    // SAFETY: the caller guarantees every plane; `memory` may step outside after the last. All are loaded before the first is
-    // stored: see `block::lines`.
-    unsafe {
+    if PACK {
+        let [third, fifth, seventh] = [3, 5, 7].map(|planes| opaque(plane_stride * planes));
         while planes >= 8 {
             let offsets = [0, plane_stride, 2 * plane_stride, third, 4 * plane_stride, fifth, 2 * third, seventh];
             let places: [*mut u8; 8] = offsets.map(|offset| memory.wrapping_offset(offset));
-            if PACK {
+            // SAFETY: the caller guarantees every plane. All are loaded before the first is stored: see `block::lines`.
+            unsafe {
                 let (first, second) = (joined(places[0], places[1]), joined(places[2], places[3]));
                 let (third, last) = (joined(places[4], places[5]), joined(places[6], places[7]));
                 _mm512_storeu_si512(packed.cast(), first);
                 _mm512_storeu_si512(packed.add(2 * VECTOR).cast(), second);
                 _mm512_storeu_si512(packed.add(4 * VECTOR).cast(), third);
                 _mm512_storeu_si512(packed.add(6 * VECTOR).cast(), last);
-            } else {
-                let (first, second) = (whole(packed), whole(packed.add(2 * VECTOR)));
-                let (third, last) = (whole(packed.add(4 * VECTOR)), whole(packed.add(6 * VECTOR)));
-                part(places[0], places[1], first);
-                part(places[2], places[3], second);
-                part(places[4], places[5], third);
-                part(places[6], places[7], last);
+                packed = packed.add(8 * VECTOR);
             }
             memory = memory.wrapping_offset(plane_stride.wrapping_mul(8));
-            packed = packed.add(8 * VECTOR);
             planes -= 8;
         }
-        while planes > 0 {
-            let (destination, source) = if PACK { (packed, memory) } else { (memory, packed) };
-            turn::<Exact<8>>(destination, source);
-            memory = memory.wrapping_offset(plane_stride);
-            packed = packed.add(VECTOR);
-            planes -= 1;
+    } else {
+        while planes >= 16 {
+            // SAFETY: the caller guarantees every plane.
+            unsafe {
+                memory = turn_planes::<8>(memory, packed, plane_stride);
+                packed = packed.add(16 * VECTOR);
+            }
+            planes -= 16;
+        }
+        while planes >= 2 {
+            // SAFETY: as above.
+            unsafe {
+                memory = turn_planes::<1>(memory, packed, plane_stride);
+                packed = packed.add(2 * VECTOR);
+            }
+            planes -= 2;
         }
     }
+    while planes > 0 {
+        let (destination, source) = if PACK { (packed, memory) } else { (memory, packed) };
+        // SAFETY: as above.
+        unsafe {
+            turn::<Exact<8>>(destination, source);
+            packed = packed.add(VECTOR);
+        }
+        memory = memory.wrapping_offset(plane_stride);
+        planes -= 1;
+    }
+}
+
+/// Unpacks `2 * N` planes of four words, and says where the next one begins. All are loaded before the first is stored.
+///
+/// Stores to an address that is computed for each took 76 ns for 200 planes, and 79 to multiples of a stride from one address.
+///
+/// # Safety
+///
+/// The packed bytes are readable and the planes writable, and the CPU has AVX-512.
+#[target_feature(enable = "avx512f")]
+#[inline]
+unsafe fn turn_planes<const N: usize>(mut memory: *mut u8, packed: *const u8, plane_stride: isize) -> *mut u8 {
+    let mut planes = [_mm512_setzero_si512(); N];
+    for (place, pair) in planes.iter_mut().enumerate() {
+        // SAFETY: the caller's guarantee.
+        *pair = unsafe { whole(packed.add(place * 2 * VECTOR)) };
+    }
+    for pair in planes {
+        let second = computed(memory.wrapping_offset(plane_stride));
+        // SAFETY: the caller's guarantee.
+        unsafe { part(memory, second, pair) };
+        memory = computed(second.wrapping_offset(plane_stride));
+    }
+    memory
 }
 
 /// Two planes of four words, each in reverse.

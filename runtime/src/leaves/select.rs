@@ -3,7 +3,7 @@
 use super::block::{Block, Exact, Library, Pair, Quad};
 #[cfg(target_arch = "x86_64")]
 use super::stream;
-use super::{Level, List32Fn, List64Fn, PlanesFn, RowsFn, RunsFn, Single, SingleFn, TileFn};
+use super::{Level, List32Fn, List64Fn, PlanesFn, RowsFn, RunsFn, TileFn};
 
 /// A shape of leaf in one direction, to be instantiated for a class of blocks.
 trait Shape {
@@ -371,47 +371,6 @@ mod streaming {
             }
         }
     }
-}
-
-#[cfg(target_arch = "x86_64")]
-mod single {
-    use super::super::shortcut::{Avx512, Shortcut};
-    use super::super::{block::Block, rows};
-    use super::{Shape, Single, SingleFn};
-    use std::marker::PhantomData;
-
-    /// The rows of an object that holds their numbers.
-    pub struct Rows<T, const PACK: bool>(PhantomData<T>);
-
-    impl<T: Single, const PACK: bool> Shape for Rows<T, PACK> {
-        type Leaf = SingleFn<T>;
-
-        fn leaf<B: Block>() -> SingleFn<T> {
-            held_rows::<T, B, PACK>
-        }
-    }
-
-    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,bmi2")]
-    unsafe fn held_rows<T: Single, B: Block, const PACK: bool>(holder: &T, memory: *mut u8, packed: *mut u8) {
-        let (memory, nest) = (memory.wrapping_offset(holder.offset()), holder.nest());
-        let block = B::new(nest.bytes);
-        // SAFETY: the caller keeps the contract of the leaf, and the features are those of the level.
-        unsafe {
-            if !Avx512::rows::<B, PACK>(memory, packed, nest.rows, block, nest.stride) {
-                rows::rows::<B, PACK>(memory, packed, nest.rows, block, nest.stride);
-            }
-        }
-    }
-}
-
-/// The function that moves the rows of an object, of `bytes` bytes each, on a CPU of this level, if there is one.
-pub(super) fn select_single_rows<T: Single, const PACK: bool>(level: Level, bytes: u64) -> Option<SingleFn<T>> {
-    #[cfg(target_arch = "x86_64")]
-    if level == Level::Avx512 {
-        return Some(avx512_class::<single::Rows<T, PACK>>(bytes));
-    }
-    let _ = (level, bytes);
-    None
 }
 
 selection!(streaming Rows: RowsFn, "rows", select_pack_rows, select_unpack_rows);

@@ -75,19 +75,6 @@ impl Random {
     }
 }
 
-/// A nest at an offset.
-pub(super) struct At(pub(super) isize, pub(super) Nest);
-
-impl Single for At {
-    fn offset(&self) -> isize {
-        self.0
-    }
-
-    fn nest(&self) -> &Nest {
-        &self.1
-    }
-}
-
 /// Blocks of `memory` in packed order: offset and length.
 type Blocks = Vec<(isize, usize)>;
 
@@ -161,17 +148,16 @@ impl Bench {
             unsafe { leaf(memory, packed, rows, bytes, stride) }
         });
         let nest = Nest { planes: 1, plane_stride: 0, rows, stride, bytes };
-        self.single(level, pack, nest, streaming, &blocks);
+        self.direct(level, pack, nest, &blocks);
     }
 
-    /// Calls what moves the nest of an object, if there is such a function.
-    fn single(&mut self, level: Level, pack: bool, nest: Nest, streaming: bool, blocks: &Blocks) {
-        let select = if pack { select_single::<At, true> } else { select_single::<At, false> };
-        let Some(single) = select(level, &nest, streaming) else { return };
-        let label = || format!("{level:?} single {nest:?} streaming={streaming}");
-        self.check(pack, blocks, &label, &|memory, packed| {
+    /// Calls the leaf of this very nest, if there is one.
+    fn direct(&mut self, level: Level, pack: bool, nest: Nest, blocks: &Blocks) {
+        let select = if pack { select_nest::<true> } else { select_nest::<false> };
+        let Some(direct) = select(level, &nest) else { return };
+        self.check(pack, blocks, &|| format!("{level:?} direct {nest:?}"), &|memory, packed| {
             // SAFETY: `check` has sized both buffers for the blocks.
-            unsafe { single(&At(-100, nest), memory.wrapping_add(100), packed) }
+            unsafe { direct(memory, packed, nest.planes, nest.plane_stride, nest.rows, nest.stride) }
         });
     }
 
@@ -196,13 +182,7 @@ impl Bench {
             unsafe { planes(memory, packed, outer.0, outer.1, inner.0, inner.1, bytes) }
         });
         let numbers = Nest { planes: outer.0, plane_stride: outer.1, rows: inner.0, stride: inner.1, bytes };
-        if let Some(direct) = if pack { select_nest::<true> } else { select_nest::<false> }(level, &numbers) {
-            self.check(pack, &blocks, &label("direct"), &|memory, packed| {
-                // SAFETY: `check` has sized both buffers for the blocks.
-                unsafe { direct(memory, packed, outer.0, outer.1, inner.0, inner.1, bytes) }
-            });
-        }
-        self.single(level, pack, numbers, streaming, &blocks);
+        self.direct(level, pack, numbers, &blocks);
         let tile = if pack { select_pack_tile } else { select_unpack_tile }(level, size);
         self.check(pack, &blocks, &label("tile"), &|memory, packed| {
             // SAFETY: `check` has sized both buffers for the blocks.

@@ -21,12 +21,11 @@ impl EngineSubject {
     }
 }
 
-/// The engines that every type runs on: generic code alone, and kernels compiled at commit.
-pub fn engines() -> [(&'static str, Engine); 2] {
-    [Policy::Off, Policy::Always].map(|policy| {
-        let name = if policy == Policy::Off { "generic" } else { "compiled" };
-        (name, Engine::builder().policy(policy).build())
-    })
+/// The engines that every type runs on: generic code alone; kernels for all; and kernels for those that gain, with thunks that
+/// call leaves for the others.
+pub fn engines() -> [(&'static str, Engine); 3] {
+    [("generic", Policy::Off), ("compiled", Policy::Always), ("bound", Policy::Eager)]
+        .map(|(name, policy)| (name, Engine::builder().policy(policy).build()))
 }
 
 impl Subject for EngineSubject {
