@@ -132,6 +132,41 @@ impl Residue {
     }
 }
 
+/// A sum of up to 2^64 products, which is reduced at the end.
+#[derive(Clone, Copy)]
+pub(crate) struct Sum {
+    low: u128,
+    high: u128,
+    /// How many times 2^256 was carried.
+    carries: u64,
+}
+
+impl Sum {
+    pub(crate) const ZERO: Sum = Sum { low: 0, high: 0, carries: 0 };
+
+    #[inline]
+    pub(crate) fn add_product(&mut self, one: Residue, other: Residue) {
+        let (high, low) = one.product(other);
+        let (low, carry) = self.low.overflowing_add(low);
+        // The upper part of a product is below 2^126.
+        let (high, carries) = self.high.overflowing_add(high + u128::from(carry));
+        *self = Sum { low, high, carries: self.carries + u64::from(carries) };
+    }
+
+    /// Whether nothing has been added but zeros.
+    #[inline]
+    pub(crate) fn is_zero(&self) -> bool {
+        self.low | self.high == 0 && self.carries == 0
+    }
+
+    /// The sum.
+    pub(crate) fn residue(self) -> Residue {
+        // 2^128 is 2, and 2^256 is 4.
+        let high = Residue::new(self.high);
+        Residue::new(self.low) + (high + high) + Residue::new(u128::from(self.carries) << 2)
+    }
+}
+
 impl Mul for Residue {
     type Output = Residue;
     #[inline]
@@ -149,7 +184,7 @@ impl Add for Residue {
 }
 
 /// Bits of the lowest digit of an exponent.
-const LOWEST_DIGIT: u32 = 12;
+pub(crate) const LOWEST_DIGIT: u32 = 12;
 
 /// Bits of the other digits. Two digits hold the displacements of 2 MiB, which then cost one product.
 const DIGIT: u32 = 9;
@@ -216,6 +251,18 @@ impl Powers {
         if others == 0 { two_digits } else { self.extended(two_digits, others) }
     }
 
+    /// The base to the lowest digit of an exponent, and the rest of it.
+    #[inline(always)]
+    pub(crate) fn lowest(&self, exponent: u64) -> (Residue, u64) {
+        (self.lowest[Powers::place(exponent)], exponent >> LOWEST_DIGIT)
+    }
+
+    /// The base to what [`Powers::lowest`] left, where that is one digit.
+    #[inline(always)]
+    pub(crate) fn second(&self, digit: usize) -> Residue {
+        self.digits[0][digit]
+    }
+
     /// A power of two digits with the other ones.
     #[inline(never)]
     fn extended(&self, two_digits: Residue, mut others: u64) -> Residue {
@@ -235,6 +282,12 @@ impl SignedPowers {
     /// Tables for a base that is not 0.
     pub(crate) fn new(base: Residue) -> SignedPowers {
         SignedPowers { positive: Powers::new(base), negative: Powers::new(base.inverse()) }
+    }
+
+    /// The powers with exponents that are not negative.
+    #[inline]
+    pub(crate) fn positive(&self) -> &Powers {
+        &self.positive
     }
 
     /// The base to an exponent.
@@ -275,6 +328,13 @@ mod tests {
         let sum = Residue::sum_of_products([(a, b), (c, d), (a, d), (most, c)]);
         assert_eq!(sum, a * b + c * d + a * d);
         assert_eq!(a.times_plus(b, c), a * b + c);
+        let (mut many, mut wanted) = (Sum::ZERO, Residue::ZERO);
+        for _ in 0..100 {
+            many.add_product(most, Residue(MODULUS - 1));
+            many.add_product(c, d);
+            wanted = wanted + c * d;
+        }
+        assert_eq!(many.residue(), wanted);
         assert_eq!(most.times_plus(most, most), Residue::ZERO);
         assert_eq!(Residue::new(MODULUS), Residue::ZERO);
         assert_eq!(Residue::new(u128::MAX), Residue::new(1));

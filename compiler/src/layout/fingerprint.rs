@@ -5,8 +5,8 @@
 //! sequence `A` contributes `y^|A| * F(B)`, and streams are geometric sums. So it depends on the sequence alone, not on
 //! how it is written down, and costs time linear in the nodes and list entries of the layout.
 
-use super::field::{Powers, Residue, SignedPowers};
-use super::{Edge, Layout, Node, Run};
+use super::field::{LOWEST_DIGIT, Powers, Residue, SignedPowers, Sum};
+use super::{Edge, Layout, Measure, Node, Run};
 use std::fmt;
 use std::sync::LazyLock;
 
@@ -138,8 +138,8 @@ impl Layout {
     /// The fingerprint of one element at a point.
     pub fn fingerprint(&self, point: &Point) -> Fingerprint {
         let mut values: Vec<Residue> = Vec::with_capacity(self.nodes.len());
-        for node in &self.nodes {
-            values.push(value(node, point, |edge| values[edge.node.index()], |edge| self.measure(edge.node).size));
+        for (node, own) in self.nodes.iter().zip(&self.measures) {
+            values.push(value(node, own, point, |edge| values[edge.node.index()], |edge| self.measure(edge.node)));
         }
         let root = point.x.of(self.root.offset) * values[self.root.node.index()];
         Fingerprint(root.value())
@@ -167,30 +167,33 @@ impl Layout {
 }
 
 /// The fingerprint of a node at its origin, from those of its children.
-fn value(node: &Node, point: &Point, of: impl Fn(Edge) -> Residue, size: impl Fn(Edge) -> u64) -> Residue {
+fn value<'a>(
+    node: &Node,
+    own: &Measure,
+    point: &Point,
+    of: impl Fn(Edge) -> Residue,
+    measure: impl Fn(Edge) -> &'a Measure,
+) -> Residue {
     let displaced = |edge: Edge| point.x.of(edge.offset) * of(edge);
+    let size = |edge: Edge| measure(edge).size;
     match node {
         Node::Dense { count, kind } => point.run(count * kind.size()).sum,
         Node::Stream { count, stride, child } => {
             let step = point.x.of(*stride) * point.y.of(size(*child));
             displaced(*child) * step.geometric_sum(*count)
         }
-        // Lists are polynomials in y, evaluated from the last entry to the first. Four entries at a time, so that a
-        // product need not wait for the one before.
         Node::Indexed { offsets, child } => {
-            let packed = point.y.of(size(*child));
-            let (square, cube) = (packed * packed, packed * packed * packed);
-            let fourth = square * square;
-            let power = |offset: i64| point.x.of(offset);
-            let groups = offsets.chunks_exact(4);
-            let rest = groups.remainder().iter().rev();
-            let rest = rest.fold(Residue::ZERO, |sum, &offset| sum * packed + power(offset));
-            let sum = groups.rev().fold(rest, |sum, group| {
-                let (first, second) = (power(group[0]), power(group[1]));
-                let (third, last) = (power(group[2]), power(group[3]));
-                first + Residue::sum_of_products([(second, packed), (third, square), (last, cube), (sum, fourth)])
-            });
-            displaced(*child) * sum
+            let (block, packed) = (measure(*child), point.y.of(size(*child)));
+            // Measured together, they fit 63 bits.
+            let lowest = own.low.wrapping_sub(block.low).wrapping_sub(child.offset);
+            let span = own.high.wrapping_sub(own.low).wrapping_sub(block.high.wrapping_sub(block.low)) as u64;
+            let near = span < NEAR && offsets.len() >= 4 * BLOCK;
+            let list = if near {
+                point.x.of(lowest) * near_list_value(offsets, lowest, packed, point.x.positive())
+            } else {
+                list_value(offsets, packed, point)
+            };
+            displaced(*child) * list
         }
         Node::Runs { runs, kind } => runs_value(runs, kind.size(), point),
         Node::Record { parts } => {
@@ -199,6 +202,52 @@ fn value(node: &Node, point: &Point, of: impl Fn(Edge) -> Residue, size: impl Fn
             parts.iter().rev().fold(Residue::ZERO, |sum, &part| sum * packed.of(size(part)) + displaced(part))
         }
     }
+}
+
+/// The value of blocks at listed offsets, whose value at offset 0 is one and for whose packed bytes `packed` stands.
+fn list_value(offsets: &[i64], packed: Residue, point: &Point) -> Residue {
+    // A polynomial in y, evaluated from the last entry to the first. Four entries at a time, so that a product need not wait for
+    // the one before.
+    let (square, cube) = (packed * packed, packed * packed * packed);
+    let fourth = square * square;
+    let power = |offset: i64| point.x.of(offset);
+    let groups = offsets.chunks_exact(4);
+    let rest = groups.remainder().iter().rev();
+    let rest = rest.fold(Residue::ZERO, |sum, &offset| sum * packed + power(offset));
+    groups.rev().fold(rest, |sum, group| {
+        let (first, second) = (power(group[0]), power(group[1]));
+        let (third, last) = (power(group[2]), power(group[3]));
+        first + Residue::sum_of_products([(second, packed), (third, square), (last, cube), (sum, fourth)])
+    })
+}
+
+/// Entries of a list that are summed by the upper digit of their offset before that is multiplied with.
+const BLOCK: usize = 256;
+
+/// Upper digits that such a list may have.
+const UPPER_DIGITS: usize = 128;
+
+/// The span of such a list is less, in bytes.
+const NEAR: u64 = (UPPER_DIGITS as u64) << LOWEST_DIGIT;
+
+/// The value of a long list whose offsets, less the lowest, have two digits: about one product an entry and not two.
+fn near_list_value(offsets: &[i64], low: i64, packed: Residue, x: &Powers) -> Residue {
+    let mut powers = [Residue::ONE; BLOCK];
+    for at in 1..BLOCK {
+        powers[at] = powers[at - 1] * packed;
+    }
+    let whole = powers[BLOCK - 1] * packed;
+    offsets.chunks(BLOCK).rev().fold(Residue::ZERO, |later, block| {
+        let mut sums = [Sum::ZERO; UPPER_DIGITS];
+        for (&offset, &power) in block.iter().zip(&powers) {
+            let (lowest, upper) = x.lowest(offset.wrapping_sub(low) as u64);
+            sums[upper as usize % UPPER_DIGITS].add_product(lowest, power);
+        }
+        let used = sums.iter().enumerate().filter(|(_, sum)| !sum.is_zero());
+        let mut value = Sum::ZERO;
+        used.for_each(|(upper, sum)| value.add_product(sum.residue(), x.second(upper)));
+        later.times_plus(whole, value.residue())
+    })
 }
 
 /// The value of a list of runs of elements of `size` bytes, from the last to the first. Steps from run to run are short where
@@ -258,6 +307,24 @@ mod tests {
             let node = builder.intern(Node::Runs { runs, kind: Kind::I32 }).unwrap();
             let layout = builder.finish(Edge { offset: 24, node }, 0, 0);
             assert_eq!(layout.fingerprint(&point), direct(&layout, &point), "{length}");
+        }
+    }
+
+    #[test]
+    fn long_lists_agree_with_the_definition() {
+        let point = Point::new(u128::MAX / 13, u128::MAX / 17);
+        for (length, span) in [(1023, 4000), (1024, 4000), (1300, NEAR), (1500, NEAR - 1), (1100, 1 << 30)] {
+            for low in [0, -777, 1 << 40] {
+                let mut offsets: Vec<i64> = (0..length).map(|at| low + (at * 7919 * 8 % span) as i64).collect();
+                offsets[17] = low;
+                offsets[18] = low + span as i64;
+                let mut builder = LayoutBuilder::new();
+                let child = builder.intern(Node::Dense { count: 3, kind: Kind::I16 }).unwrap();
+                let child = Edge { offset: 5, node: child };
+                let node = builder.intern(Node::Indexed { offsets: offsets.into(), child }).unwrap();
+                let layout = builder.finish(Edge { offset: 24, node }, 0, 0);
+                assert_eq!(layout.fingerprint(&point), direct(&layout, &point), "{length} {span} {low}");
+            }
         }
     }
 

@@ -28,17 +28,24 @@ pub(super) fn rewrite(rewriter: &mut Rewriter, id: NodeId) -> Option<Edge> {
         },
         _ => return None,
     };
-    let block = rewriter.builder.runs(period.block)?;
-    let child = rewriter.settle(block);
-    let node = rewriter.builder.intern(Node::Stream { count: period.copies, stride: period.stride, child })?;
-    Some(Edge { offset: 0, node })
+    period.write(rewriter)
 }
 
 /// A list of runs as copies of its first part.
-struct Period {
+pub(super) struct Period {
     copies: u64,
     stride: i64,
     block: Vec<Run>,
+}
+
+impl Period {
+    /// The list as a stream.
+    pub(super) fn write(self, rewriter: &mut Rewriter) -> Option<Edge> {
+        let block = rewriter.builder.runs(self.block)?;
+        let child = rewriter.settle(block);
+        let node = rewriter.builder.intern(Node::Stream { count: self.copies, stride: self.stride, child })?;
+        Some(Edge { offset: 0, node })
+    }
 }
 
 /// For every shift, how far a sequence agrees with itself shifted: the Z function.
@@ -59,7 +66,7 @@ fn agreement(length: usize, equal: impl Fn(usize, usize) -> bool) -> Vec<u32> {
 }
 
 /// The smallest period of maximal runs, if it is shorter than the whole.
-fn find(length: usize, run: impl Fn(usize) -> Run) -> Option<Period> {
+pub(super) fn find(length: usize, run: impl Fn(usize) -> Run) -> Option<Period> {
     if length < 2 || u32::try_from(length).is_err() {
         return None;
     }

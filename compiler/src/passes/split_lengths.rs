@@ -27,11 +27,17 @@ fn rewrite(rewriter: &mut Rewriter, id: NodeId) -> Option<Edge> {
     }
     let mut parts = Vec::with_capacity(stretches.len());
     for stretch in stretches {
-        let child = rewriter.builder.bytes(0, stretch[0].count)?;
-        let first = stretch[0].offset;
-        let offsets = stretch.iter().map(|run| run.offset - first).collect();
-        let list = rewriter.builder.intern(Node::Indexed { offsets, child })?;
-        let list = detect_period::rewrite(rewriter, list).unwrap_or(Edge { offset: 0, node: list });
+        let Run { offset: first, count: bytes } = stretch[0];
+        let run = |at: usize| Run { offset: stretch[at].offset - first, count: bytes };
+        let repeated = detect_period::find(stretch.len(), run).and_then(|period| period.write(rewriter));
+        let list = match repeated {
+            Some(stream) => stream,
+            None => {
+                let child = rewriter.builder.bytes(0, bytes)?;
+                let offsets = stretch.iter().map(|run| run.offset - first).collect();
+                Edge { offset: 0, node: rewriter.builder.intern(Node::Indexed { offsets, child })? }
+            }
+        };
         let list = rewriter.settle(list);
         parts.push(Edge { offset: first + list.offset, ..list });
     }
