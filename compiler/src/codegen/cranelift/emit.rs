@@ -21,6 +21,8 @@ const LEAF_ROWS: u64 = 8;
 pub(super) struct References {
     leaves: Vec<(Leaf, UserExternalNameRef, FuncRef)>,
     pub(super) tables: Vec<StepId>,
+    /// Whether the kernel calls leaves and moves nothing itself.
+    pub(super) only_calls: bool,
 }
 
 impl References {
@@ -81,7 +83,8 @@ pub(super) fn kernel(
     builder.switch_to_block(entry);
     let (memory, packed) = (builder.block_params(entry)[0], builder.block_params(entry)[1]);
     let (count, tables) = (builder.block_params(entry)[2], builder.block_params(entry)[3]);
-    let mut emitter = Emitter { plan, direction, builder, tables, references: References::default() };
+    let references = References { only_calls: true, ..References::default() };
+    let mut emitter = Emitter { plan, direction, builder, tables, references };
     let Part { offset, step, .. } = plan.root();
     let place = Place { memory, offset: 0, packed, position: 0 };
     emitter.repeated(place, count, plan.extent(), plan.size(), |emitter, place| {
@@ -231,6 +234,7 @@ impl Emitter<'_, '_> {
             let bytes = self.constant(bytes as i64);
             return self.call(Leaf::Copy, &[destination, source, bytes]);
         }
+        self.references.only_calls = false;
         let Place { memory, offset, packed, position } = self.near(place, bytes);
         let flags = MemFlagsData::new().with_notrap();
         for chunk in chunks(bytes) {
