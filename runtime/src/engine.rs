@@ -6,6 +6,7 @@ use crate::cpu;
 use crate::cuda::{CudaError, StagingAllocator};
 use crate::entry::Entry;
 use crate::gpu::{DEVICES, Gpu};
+use crate::policy::Policy;
 use crate::store::{Config, Store};
 use crate::worker::{Job, Queue};
 use dtc_compiler::datatype::Datatype;
@@ -15,31 +16,6 @@ use dtc_compiler::{canonicalise, lower};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
-
-/// When machine code is made for a type: a kernel, if it would gain by one, and thunks, which call the kernel, or the routine that
-/// moves the type, with the numbers of the type in their instructions.
-///
-/// ```
-/// use dtc_runtime::{Engine, Policy};
-/// // Kernels for types that are used often, none for the others.
-/// let engine = Engine::builder().policy(Policy::Lazy(100)).build();
-/// # drop(engine);
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Policy {
-    /// A kernel in the background, from commit on. Thunks with the kernel; for types without one, after 1,024 packs or unpacks of
-    /// one element, by the call that comes next.
-    #[default]
-    Background,
-    /// At commit, which waits.
-    Eager,
-    /// In the background, after so many packs and unpacks. Calls are counted on, so thunks are not used.
-    Lazy(u32),
-    /// At commit, for every type whose plan is not too large, whether it gains or not: for tests of compiled code.
-    Always,
-    /// Never.
-    Off,
-}
 
 /// Commits datatypes. Cheap to clone; clones share everything.
 ///

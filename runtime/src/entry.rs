@@ -1,36 +1,13 @@
 //! What equal types share: one canonical layout, one program, one kernel.
 
 use crate::cpu::{self, Kernel, Program, Run, Sides, Thunks};
-use crate::engine::Policy;
 use crate::gpu::{self, DEVICES, GpuType};
+use crate::policy::{Policy, Tier};
 use dtc_compiler::layout::{Fingerprint, Layout, Point, TypeHash};
 use dtc_compiler::passes::Report;
 use dtc_compiler::plan::{Level, Plan, Target};
-use std::fmt;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
-
-/// Which code moves the bytes of a type.
-///
-/// ```
-/// assert_eq!(dtc_runtime::Tier::Specialised.to_string(), "specialised");
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Tier {
-    /// Leaves driven by the plan.
-    Generic,
-    /// A kernel compiled for the type.
-    Specialised,
-}
-
-impl fmt::Display for Tier {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Tier::Generic => "generic",
-            Tier::Specialised => "specialised",
-        })
-    }
-}
 
 /// What calls need of a layout, side by side.
 #[derive(Clone, Copy)]

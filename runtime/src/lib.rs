@@ -40,16 +40,17 @@ mod external;
 mod gpu;
 mod leaves;
 mod piece;
+mod policy;
 pub mod store;
 mod worker;
 
 pub use committed::Committed;
 pub use copy::Elements;
 pub use dtc_compiler::plan::Direction;
-pub use engine::{Engine, EngineBuilder, Policy};
-pub use entry::Tier;
+pub use engine::{Engine, EngineBuilder};
 pub use error::{AccumulateError, CopyError, ExternalError, PackError};
 pub use gpu::{
     BatchCall, Between, Choice, Estimate, Gpu, Multiprocessors, Request, TransferCase, TransferError, TransferModel,
     Way,
 };
+pub use policy::{Policy, Tier};

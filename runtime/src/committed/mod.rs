@@ -5,8 +5,9 @@ mod pack;
 mod parallel;
 
 use crate::engine::Shared;
-use crate::entry::{Entry, Tier};
+use crate::entry::Entry;
 use crate::error::PackError;
+use crate::policy::Tier;
 use dtc_compiler::datatype::{Datatype, Facts};
 use dtc_compiler::external32::External32;
 use dtc_compiler::layout::{Layout, TypeHash};

@@ -6,7 +6,7 @@ use super::request::{Request, TransferError};
 use super::{DEVICES, Gpu};
 use crate::committed::Committed;
 use crate::cuda::{CudaError, Stream};
-use crate::entry::Tier;
+use crate::policy::Tier;
 use dtc_compiler::plan::Direction;
 use std::sync::Arc;
 

@@ -2,7 +2,7 @@
 
 use super::Shared;
 use crate::cuda::CudaError;
-use crate::engine::Policy;
+use crate::policy::Policy;
 use crate::worker::Job;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};

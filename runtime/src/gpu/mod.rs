@@ -29,7 +29,7 @@ pub(crate) use joint::Pending;
 pub(crate) use on_device::GpuType;
 
 use crate::cuda::{CudaError, Device, DeviceBuffer, Event, PinnedBuffer, StagingAllocator, Stream};
-use crate::engine::Policy;
+use crate::policy::Policy;
 use crate::store::Store;
 use crate::worker::{Job, Queue};
 use batch::Batches;

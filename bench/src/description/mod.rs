@@ -2,6 +2,11 @@
 //!
 //! Nothing here is shared with dtc. A peer that were printed from the same facts would share the same mistakes.
 
+mod axes;
+mod predefined;
+
+use axes::{darray, subarray};
+use predefined::predefined;
 use serde_json::Value;
 use std::collections::HashMap;
 
@@ -485,81 +490,6 @@ fn product(numbers: &[i64]) -> i64 {
     numbers.iter().product()
 }
 
-/// The bytes between neighbours along each dimension, and the dimensions from the slowest to the fastest.
-fn strides(sizes: &[i64], order: &str, extent: Bytes) -> (Vec<Bytes>, Vec<usize>) {
-    let mut slowest_first: Vec<usize> = (0..sizes.len()).collect();
-    if order == "Fortran" {
-        slowest_first.reverse();
-    }
-    let mut strides = vec![0; sizes.len()];
-    let mut stride = extent;
-    for &dimension in slowest_first.iter().rev() {
-        strides[dimension] = stride;
-        stride *= sizes[dimension];
-    }
-    (strides, slowest_first)
-}
-
-fn subarray(tree: &Value, extent: Bytes, path: &str) -> Result<Vec<Axis>, String> {
-    let sizes = numbers(tree, "sizes", path)?;
-    let subsizes = numbers(tree, "subsizes", path)?;
-    let starts = numbers(tree, "starts", path)?;
-    if subsizes.len() != sizes.len() || starts.len() != sizes.len() {
-        return Err(format!("{path}: sizes, subsizes and starts differ in length"));
-    }
-    let (strides, slowest_first) = strides(&sizes, text(tree, "order", path)?, extent);
-    Ok(slowest_first
-        .into_iter()
-        .map(|dimension| Axis {
-            first: starts[dimension],
-            limit: starts[dimension] + subsizes[dimension],
-            block: subsizes[dimension],
-            cycle: subsizes[dimension],
-            stride_bytes: strides[dimension],
-        })
-        .collect())
-}
-
-fn darray(tree: &Value, extent: Bytes, path: &str) -> Result<Vec<Axis>, String> {
-    let sizes = numbers(tree, "gsizes", path)?;
-    let processes = numbers(tree, "psizes", path)?;
-    let distributions = tree
-        .get("distributions")
-        .and_then(Value::as_array)
-        .filter(|list| list.len() == sizes.len() && processes.len() == sizes.len())
-        .ok_or_else(|| format!("{path}: gsizes, psizes and distributions differ in length"))?;
-    let (strides, slowest_first) = strides(&sizes, text(tree, "order", path)?, extent);
-    // The grid of processes is always numbered with its last dimension fastest, whatever the order of the array.
-    let mut rank = number(tree, "rank", path)?;
-    let mut coordinates = vec![0; sizes.len()];
-    for dimension in (0..sizes.len()).rev() {
-        coordinates[dimension] = rank % processes[dimension];
-        rank /= processes[dimension];
-    }
-    let mut axes = Vec::new();
-    for dimension in slowest_first {
-        let (size, along) = (sizes[dimension], processes[dimension]);
-        let distribution = &distributions[dimension];
-        let given = |name: &str| distribution.get(name).and_then(Value::as_i64);
-        let (block, cycle) = match distribution.as_str() {
-            Some("none") => (size, size),
-            Some("block") => ((size + along - 1) / along, size),
-            Some("cyclic") => (1, along),
-            _ => match (given("block"), given("cyclic")) {
-                (Some(block), None) => (block, size),
-                (None, Some(block)) => (block, block * along),
-                _ => {
-                    return Err(format!("{path}.distributions[{dimension}]: expected block, cyclic or none"));
-                }
-            },
-        };
-        let first = (coordinates[dimension] * block).min(size);
-        let stride_bytes = strides[dimension];
-        axes.push(Axis { first, limit: size, block, cycle: cycle.max(block), stride_bytes });
-    }
-    Ok(axes)
-}
-
 fn text<'tree>(tree: &'tree Value, field: &str, path: &str) -> Result<&'tree str, String> {
     tree.get(field).and_then(Value::as_str).ok_or_else(|| format!("{path}.{field}: expected text"))
 }
@@ -573,45 +503,4 @@ fn numbers(tree: &Value, field: &str, path: &str) -> Result<Vec<i64>, String> {
         .and_then(Value::as_array)
         .and_then(|list| list.iter().map(Value::as_i64).collect())
         .ok_or_else(|| format!("{path}.{field}: expected a list of whole numbers"))
-}
-
-/// The parts of a predefined type: displacement, element, number of elements.
-fn predefined(name: &str) -> Option<Vec<(Bytes, Element, i64)>> {
-    const fn element(c_type: &'static str, bytes: Bytes) -> Element {
-        Element { c_type, bytes, by_value: true }
-    }
-    const BYTE: Element = element("char", 1);
-    const SHORT: Element = element("short", 2);
-    const INT: Element = element("int", 4);
-    const LONG: Element = element("long", 8);
-    const FLOAT: Element = element("float", 4);
-    const DOUBLE: Element = element("double", 8);
-    const LONG_DOUBLE: Element = Element { c_type: "long double", bytes: 16, by_value: false };
-    let one = |element| Some(vec![(0, element, 1)]);
-    let two = |element| Some(vec![(0, element, 2)]);
-    let pair = |first, displacement| Some(vec![(0, first, 1), (displacement, INT, 1)]);
-    match name.strip_prefix("MPI_")? {
-        "BYTE" | "CHAR" | "SIGNED_CHAR" | "UNSIGNED_CHAR" | "INT8_T" | "UINT8_T" | "PACKED" | "C_BOOL" | "CXX_BOOL"
-        | "CHARACTER" | "INTEGER1" | "LOGICAL1" => one(BYTE),
-        "SHORT" | "UNSIGNED_SHORT" | "INT16_T" | "UINT16_T" | "INTEGER2" | "LOGICAL2" => one(SHORT),
-        "INT" | "UNSIGNED" | "INT32_T" | "UINT32_T" | "WCHAR" | "INTEGER" | "INTEGER4" | "LOGICAL" | "LOGICAL4" => {
-            one(INT)
-        }
-        "LONG" | "UNSIGNED_LONG" | "LONG_LONG" | "LONG_LONG_INT" | "UNSIGNED_LONG_LONG" | "INT64_T" | "UINT64_T"
-        | "AINT" | "COUNT" | "OFFSET" | "INTEGER8" | "LOGICAL8" => one(LONG),
-        "FLOAT" | "REAL" | "REAL4" => one(FLOAT),
-        "DOUBLE" | "DOUBLE_PRECISION" | "REAL8" => one(DOUBLE),
-        "LONG_DOUBLE" => one(LONG_DOUBLE),
-        // Complex numbers are two components: that is how C code without complex.h copies them.
-        "C_COMPLEX" | "C_FLOAT_COMPLEX" | "CXX_FLOAT_COMPLEX" | "COMPLEX" | "COMPLEX8" | "2REAL" => two(FLOAT),
-        "C_DOUBLE_COMPLEX" | "CXX_DOUBLE_COMPLEX" | "DOUBLE_COMPLEX" | "COMPLEX16" | "2DOUBLE_PRECISION" => two(DOUBLE),
-        "C_LONG_DOUBLE_COMPLEX" | "CXX_LONG_DOUBLE_COMPLEX" => two(LONG_DOUBLE),
-        "2INT" | "2INTEGER" => two(INT),
-        "FLOAT_INT" => pair(FLOAT, 4),
-        "DOUBLE_INT" => pair(DOUBLE, 8),
-        "LONG_INT" => pair(LONG, 8),
-        "SHORT_INT" => pair(SHORT, 4),
-        "LONG_DOUBLE_INT" => pair(LONG_DOUBLE, 16),
-        _ => None,
-    }
 }

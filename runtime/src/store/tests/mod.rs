@@ -1,6 +1,8 @@
-//! Every cause for which the store does without a file, and races for one entry.
+//! Every cause for which the store does without a file.
 //!
 //! Tests that need the rights of root, or a mount of their own, say on standard error that they are skipped.
+
+mod races;
 
 use super::{Cause, Claim, Config, Finding, Key, Store, record, system};
 use std::ffi::OsString;
@@ -514,118 +516,4 @@ fn network_file_systems_are_never_locked() {
     if let Ok(kernel) = File::open("/proc") {
         assert!(!system::is_node_local(&kernel));
     }
-}
-
-#[test]
-fn one_of_many_threads_compiles() {
-    for _ in 0..20 {
-        let watched = local();
-        let key = key("entry");
-        let (compiled, start) = (AtomicUsize::new(0), Barrier::new(8));
-        thread::scope(|scope| {
-            for _ in 0..8 {
-                scope.spawn(|| {
-                    start.wait();
-                    compile_once(&watched.store, &key, || {
-                        compiled.fetch_add(1, Ordering::Relaxed);
-                    });
-                });
-            }
-        });
-        assert_eq!(compiled.into_inner(), 1);
-        assert_eq!(fs::read_dir(watched.kernels()).unwrap().count(), 1);
-        assert_eq!(watched.causes(), []);
-    }
-}
-
-/// What a rank does for each kernel.
-fn compile_once(store: &Store, key: &Key, compile: impl FnOnce()) {
-    let code = vec![3; 200_000];
-    match store.claim_within(key, Duration::from_secs(60)) {
-        Claim::Found(found) => assert_eq!(found, code),
-        Claim::Granted(_guard) => {
-            compile();
-            thread::sleep(Duration::from_millis(5));
-            assert!(store.put(key, &code));
-        }
-        Claim::Held => panic!("60 s were not enough"),
-    }
-    assert_eq!(store.get(key), Some(code));
-}
-
-const CHILD: &str = "DTC_STORE_TEST_FOLDER";
-
-/// This test once more, in a process of its own.
-fn child(test: &str, folder: &Path) -> Command {
-    let mut command = Command::new(std::env::current_exe().expect("this program"));
-    command.args(["--exact", &format!("store::tests::{test}")]).env(CHILD, folder).stdout(Stdio::null());
-    command
-}
-
-#[test]
-fn one_of_many_processes_compiles() {
-    if let Some(folder) = std::env::var_os(CHILD) {
-        let folder = PathBuf::from(folder);
-        let store = Store::open(Config::none().directory(folder.join("kernels")));
-        for number in 0..20 {
-            let note = || {
-                let count = folder.join(format!("count-{number}"));
-                let mut count = OpenOptions::new().append(true).create(true).open(count).unwrap();
-                count.write_all(b"x").unwrap();
-            };
-            compile_once(&store, &key(&number.to_string()), note);
-        }
-        return;
-    }
-    let folder = tempfile::tempdir().expect("a folder");
-    let children: Vec<_> =
-        (0..8).map(|_| child("one_of_many_processes_compiles", folder.path()).spawn().expect("a process")).collect();
-    for mut child in children {
-        assert!(child.wait().unwrap().success());
-    }
-    for number in 0..20 {
-        assert_eq!(fs::read(folder.path().join(format!("count-{number}"))).unwrap(), b"x", "kernel {number}");
-    }
-}
-
-#[test]
-fn claims_of_killed_processes_are_void() {
-    let key = key("entry");
-    if let Some(folder) = std::env::var_os(CHILD) {
-        let store = Store::open(Config::none().directory(PathBuf::from(&folder).join("kernels")));
-        let Claim::Granted(_guard) = store.claim(&key) else { panic!("nobody else is here") };
-        fs::write(Path::new(&folder).join("claimed"), "").unwrap();
-        thread::sleep(Duration::from_secs(60));
-        return;
-    }
-    let watched = local();
-    let mut killed = child("claims_of_killed_processes_are_void", watched.folder.path()).spawn().expect("a process");
-    while !watched.folder.path().join("claimed").exists() {
-        assert!(killed.try_wait().unwrap().is_none(), "it waits to be killed");
-        thread::sleep(Duration::from_millis(2));
-    }
-    assert!(matches!(watched.store.claim(&key), Claim::Held));
-    killed.kill().unwrap();
-    killed.wait().unwrap();
-    assert!(matches!(watched.store.claim_within(&key, Duration::from_secs(60)), Claim::Granted(_)));
-}
-
-#[test]
-fn racing_writers_never_show_a_part() {
-    let watched = local();
-    let key = key("entry");
-    let payloads: Vec<Vec<u8>> = (0..4u8).map(|value| vec![value; 50_000 + usize::from(value)]).collect();
-    thread::scope(|scope| {
-        for payload in &payloads {
-            let (store, payloads) = (&watched.store, &payloads);
-            scope.spawn(move || {
-                for _ in 0..100 {
-                    assert!(store.put(&key, payload));
-                    assert!(store.get(&key).is_some_and(|found| payloads.contains(&found)));
-                }
-            });
-        }
-    });
-    assert_eq!(watched.causes(), []);
-    assert_eq!(fs::read_dir(watched.kernels()).unwrap().count(), 1);
 }
