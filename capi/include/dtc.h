@@ -496,7 +496,7 @@ typedef struct dtc_config {
      */
     int32_t abi_version;
     /**
-     * When kernels are compiled: `DTC_POLICY_...`.
+     * When machine code is made: `DTC_POLICY_...`.
      */
     int32_t policy;
     /**

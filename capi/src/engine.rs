@@ -82,7 +82,7 @@ pub struct dtc_config {
     pub size: i64,
     /// `DTC_ABI_VERSION`.
     pub abi_version: i32,
-    /// When kernels are compiled: `DTC_POLICY_...`.
+    /// When machine code is made: `DTC_POLICY_...`.
     pub policy: i32,
     /// Uses of a type before its kernel is compiled, with `DTC_POLICY_LAZY`.
     pub lazy_uses: i64,

@@ -90,7 +90,7 @@ static CONFIRMATION: LazyLock<Point> = LazyLock::new(|| {
 });
 
 impl EngineBuilder {
-    /// When kernels are compiled. [`Policy::Background`] unless said otherwise.
+    /// When machine code is made. [`Policy::Background`] unless said otherwise.
     ///
     /// ```
     /// use dtc_runtime::{Engine, Policy};

@@ -6,7 +6,7 @@ use crate::policy::{Policy, Tier};
 use dtc_compiler::layout::{Fingerprint, Layout, Point, TypeHash};
 use dtc_compiler::passes::Report;
 use dtc_compiler::plan::{Level, Plan, Target};
-use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// What calls need of a layout, side by side.
@@ -20,14 +20,14 @@ pub(crate) struct Shape {
 
 /// What a safe call for one whole element looks at.
 pub(crate) struct Whole {
-    /// Packed bytes of such a call, if nobody counts it; more than any slice has if uses are counted.
+    /// Packed bytes of such a call; more than any slice has for a lazy type, each of whose uses is counted.
     pub(crate) packed: u64,
     /// Bytes that it needs of a buffer before its origin, and in all.
     pub(crate) before: u64,
     pub(crate) span: u64,
 }
 
-/// Moves one whole element, under the contract of [`Entry::run`]. Thunks have the last argument from nobody.
+/// Moves one whole element, under the contract of [`Entry::run`]. Thunks do not look at the last argument.
 type OneFn = unsafe extern "C" fn(memory: *mut u8, packed: *mut u8, entry: &Entry);
 
 /// The function that moves one whole element now, in each direction: an [`OneFn`].
@@ -71,6 +71,8 @@ pub(crate) struct Entry {
     kernel: OnceLock<Option<Kernel>>,
     /// What `one` calls in the end: they call the kernel, or a leaf with lists of the program.
     thunks: OnceLock<Option<Thunks>>,
+    /// Whether somebody has made the thunks, or is about to. Nobody waits for them: a forked child might forever.
+    thunks_claimed: AtomicBool,
     pub(crate) hash: TypeHash,
     pub(crate) layout: Layout,
     pub(crate) report: Report,
@@ -106,6 +108,7 @@ impl Entry {
             report,
             kernel: OnceLock::new(),
             thunks: OnceLock::new(),
+            thunks_claimed: AtomicBool::new(false),
             program,
             target,
             confirmation: OnceLock::new(),
@@ -153,11 +156,16 @@ impl Entry {
 
     /// Has one element moved by thunks from here on, where there can be any, and once no kernel is to come.
     fn make_thunks(&self) {
+        // The calls of a lazy type are counted, which thunks do not do.
+        if self.is_lazy() || self.thunks_claimed.swap(true, Ordering::Relaxed) {
+            return;
+        }
         let level = self.target.level;
-        let made = self.thunks.get_or_init(|| match self.kernel() {
+        let make = || match self.kernel() {
             Some(kernel) => Thunks::new(&kernel.call::<true>(), &kernel.call::<false>()),
             None => Thunks::new(&self.program.call::<true>(level)?, &self.program.call::<false>(level)?),
-        });
+        };
+        let made = self.thunks.get_or_init(make);
         let (pack, unpack) = match made {
             Some(thunks) => (thunks.address::<true>().cast_mut().cast(), thunks.address::<false>().cast_mut().cast()),
             None => (one_by_program::<true> as *mut (), one_by_program::<false> as *mut ()),
@@ -169,7 +177,10 @@ impl Entry {
     /// Counts a call for one element that was not made by a thunk.
     #[inline]
     fn count_one(&self) {
-        if self.uses.fetch_add(1, Ordering::Relaxed) == CALLS_BEFORE_THUNKS && !self.wants_kernel() {
+        // Once that is enough, the counter rests: while a kernel is awaited, calls only read it.
+        let counted = self.uses.load(Ordering::Relaxed) <= CALLS_BEFORE_THUNKS
+            && self.uses.fetch_add(1, Ordering::Relaxed) == CALLS_BEFORE_THUNKS;
+        if counted && !self.wants_kernel() {
             self.make_thunks();
         }
     }
@@ -213,11 +224,11 @@ impl Entry {
         })
     }
 
-    /// Memory that the entry holds, in bytes: lists dominate.
+    /// Memory that the entry comes to hold, in bytes: lists dominate.
     pub(crate) fn bytes(&self) -> usize {
-        let list_entries = self.layout.entries() as usize;
-        let thunks = if let Some(Some(_)) = self.thunks.get() { Thunks::BYTES } else { 0 };
-        size_of::<Entry>() + list_entries * 32 + self.kernel().map_or(0, Kernel::code_bytes) + thunks
+        /// A page for thunks, and one for the kernel.
+        const CODE: usize = 8 << 10;
+        size_of::<Entry>() + self.layout.entries() as usize * 32 + CODE
     }
 
     /// Moves one whole element.
@@ -275,62 +286,102 @@ unsafe extern "C" fn one_counted<const PACK: bool>(memory: *mut u8, packed: *mut
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests {
     use super::*;
+    use crate::committed::Committed;
     use crate::engine::Engine;
-    use dtc_compiler::datatype::{Predefined, TypeBuilder};
+    use dtc_compiler::datatype::{DatatypeError, Predefined, TypeBuilder, TypeId};
 
-    fn has_thunks(entry: &Entry) -> bool {
-        matches!(entry.thunks.get(), Some(Some(_)))
-    }
+    type Build = fn(&mut TypeBuilder, TypeId) -> Result<TypeId, DatatypeError>;
 
-    /// Calls for one element of rows on an engine, and whether thunks were there before each.
-    fn rows(policy: Policy, calls: usize) -> Vec<bool> {
+    const ROWS: Build = |types, double| types.vector(12, 5, 9, double);
+
+    /// A type that gains by a kernel.
+    const RECORDS: Build = |types, double| {
+        let record = types.structure(&[1, 1], &[0, 12], &[double, double])?;
+        let record = types.resized(0, 64, record)?;
+        types.contiguous(20, record)
+    };
+
+    fn commit(engine: &Engine, build: Build) -> Committed {
         let mut types = TypeBuilder::new();
         let double = types.named(Predefined::DOUBLE);
-        let rows = types.vector(12, 5, 9, double).unwrap();
-        let engine = Engine::builder().policy(policy).background_thread(false).build();
-        let committed = engine.commit(&types.finish(rows));
-        let (source, mut packed) = (vec![1; 1000], vec![0; 480]);
-        let call = |_| {
-            let there = has_thunks(committed.entry());
-            assert_eq!(committed.pack(&source, 0, 1, 0, &mut packed), Ok(480));
-            there
-        };
-        (0..calls).map(call).collect()
+        let built = build(&mut types, double).unwrap();
+        engine.commit(&types.finish(built))
+    }
+
+    fn engine(policy: Policy) -> Engine {
+        Engine::builder().policy(policy).background_thread(false).build()
+    }
+
+    fn has_thunks(committed: &Committed) -> bool {
+        matches!(committed.entry().thunks.get(), Some(Some(_)))
+    }
+
+    /// Packs one element so often, and says after how many calls there were thunks.
+    fn pack(committed: &Committed, calls: usize) -> Option<usize> {
+        let source = vec![1; committed.span(1).unwrap().1 as usize];
+        let mut packed = vec![0; committed.facts().size as usize];
+        let mut since = None;
+        for call in 0..calls {
+            if has_thunks(committed) {
+                since = since.or(Some(call));
+            }
+            packed.fill(0);
+            assert_eq!(committed.pack(&source, 0, 1, 0, &mut packed), Ok(packed.len()));
+            assert!(packed.iter().all(|&byte| byte == 1));
+        }
+        since
     }
 
     #[test]
     fn thunks_are_made_when_a_type_is_used_often() {
-        let there = rows(Policy::Background, 2000);
-        assert_eq!(there.iter().position(|&there| there), Some(CALLS_BEFORE_THUNKS as usize + 1));
+        let rows = commit(&engine(Policy::Background), ROWS);
+        assert_eq!(pack(&rows, 2000), Some(CALLS_BEFORE_THUNKS as usize + 1));
     }
 
     #[test]
     fn policies_decide_over_thunks_as_over_kernels() {
-        assert_eq!(rows(Policy::Eager, 1), [true]);
-        assert_eq!(rows(Policy::Always, 1), [true]);
-        assert!(!rows(Policy::Off, 2000).contains(&true));
-        assert!(!rows(Policy::Lazy(5), 2000).contains(&true));
+        for build in [ROWS, RECORDS] {
+            assert_eq!(pack(&commit(&engine(Policy::Eager), build), 1), Some(0));
+            assert_eq!(pack(&commit(&engine(Policy::Always), build), 1), Some(0));
+            assert_eq!(pack(&commit(&engine(Policy::Off), build), 2000), None);
+            let lazy = engine(Policy::Lazy(5));
+            let committed = commit(&lazy, build);
+            assert_eq!(pack(&committed, 2000), None);
+            lazy.compile_pending(std::time::Duration::MAX);
+            assert_eq!(pack(&committed, 2000), None);
+        }
+    }
+
+    #[test]
+    fn whatever_one_leaf_moves_has_thunks() {
+        let builds: [Build; 9] = [
+            |types, double| types.contiguous(70, double),
+            ROWS,
+            |types, double| types.vector(96, 1, 9, double),
+            |types, double| types.vector(6, 5, 9, double).and_then(|rows| types.hvector(40, 1, 800, rows)),
+            |types, double| types.vector(16, 1, 40, double).and_then(|rows| types.hvector(16, 1, 8000, rows)),
+            |types, double| types.vector(4, 1, -1, double).and_then(|row| types.hvector(37, 1, 200, row)),
+            |types, double| types.indexed_block(2, &(0..90).map(|at| at * at).collect::<Vec<_>>(), double),
+            |types, double| types.indexed_block(2, &(0..90).map(|at| (at * at) << 20).collect::<Vec<_>>(), double),
+            |types, double| {
+                let lengths: Vec<i64> = (0..90).map(|at| 1 + at * at % 7).collect();
+                types.indexed(&lengths, &(0..90).map(|at| at * 9 + at % 2).collect::<Vec<_>>(), double)
+            },
+        ];
+        for (at, build) in builds.into_iter().enumerate() {
+            let committed = commit(&engine(Policy::Eager), build);
+            assert!(committed.entry().kernel().is_none(), "type {at}:\n{}", committed.plan());
+            assert!(has_thunks(&committed), "type {at}:\n{}", committed.plan());
+        }
     }
 
     #[test]
     fn thunks_wait_for_the_kernel() {
-        let mut types = TypeBuilder::new();
-        let double = types.named(Predefined::DOUBLE);
-        let record = types.structure(&[1, 1], &[0, 12], &[double, double]).unwrap();
-        let record = types.resized(0, 64, record).unwrap();
-        let records = types.contiguous(20, record).unwrap();
-        let engine = Engine::builder().background_thread(false).build();
-        let committed = engine.commit(&types.finish(records));
+        let engine = engine(Policy::Background);
+        let committed = commit(&engine, RECORDS);
         assert!(committed.entry().wants_kernel());
-        let (source, mut packed) = (vec![1; 1280], vec![0; 320]);
-        for _ in 0..2000 {
-            committed.pack(&source, 0, 1, 0, &mut packed).unwrap();
-        }
-        assert!(!has_thunks(committed.entry()));
+        assert_eq!(pack(&committed, 2000), None);
         engine.compile_pending(std::time::Duration::MAX);
-        assert!(has_thunks(committed.entry()));
-        packed.fill(0);
-        committed.pack(&source, 0, 1, 0, &mut packed).unwrap();
-        assert_eq!(packed, [1; 320]);
+        assert_eq!(pack(&committed, 1), Some(0));
     }
 }

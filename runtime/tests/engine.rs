@@ -90,11 +90,14 @@ fn short_calls_stay_right_while_thunks_are_made() {
     let builds: [Build; 7] = [
         |types, double| types.contiguous(7, double),
         |types, double| types.vector(6, 5, 9, double),
-        |types, double| types.hvector(3, 2, -200, double),
+        |types, double| types.hvector(40, 2, -200, double),
         |types, double| types.vector(6, 5, 9, double).and_then(|rows| types.hvector(4, 1, 800, rows)),
         |types, double| types.vector(4, 1, -1, double).and_then(|row| types.hvector(37, 1, 200, row)),
-        |types, double| types.indexed_block(2, &[0, 9, 3, 40, 31, 17], double),
-        |types, double| types.indexed(&[1, 5, 2], &[30, 3, 12], double),
+        |types, double| types.indexed_block(2, &(0..90).map(|at| at * (200 - at)).collect::<Vec<_>>(), double),
+        |types, double| {
+            let lengths: Vec<i64> = (0..90).map(|at| 1 + at * at % 7).collect();
+            types.indexed(&lengths, &(0..90).map(|at| at * 9 + at % 2).collect::<Vec<_>>(), double)
+        },
     ];
     let engine = Engine::builder().background_thread(false).build();
     for build in builds {
@@ -163,11 +166,17 @@ fn a_forked_child_packs_without_the_engine() {
     let engine = Engine::new();
     let before = engine.commit(&records(4));
     check(&before, 1);
+    let mut types = TypeBuilder::new();
+    let double = types.named(Predefined::DOUBLE);
+    let rows = types.vector(12, 5, 14, double).unwrap();
+    let rows = engine.commit(&types.finish(rows));
     // SAFETY: the child calls only what this test is about, and leaves by `_exit`.
     let child = unsafe { libc::fork() };
     if child == 0 {
         let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             check(&before, 2);
+            // So often that thunks are made.
+            (0..2000).for_each(|_| check(&rows, 1));
             check(&engine.commit(&records(4)), 2);
             let new = engine.commit(&records(5));
             check(&new, 2);

@@ -319,7 +319,7 @@ fn case_19_deep_nests_and_long_lists() {
 
 #[test]
 fn case_20_many_types() {
-    let (_, engine) = engines().into_iter().nth(1).expect("two engines");
+    let (_, engine) = engines().into_iter().nth(1).expect("an engine that compiles");
     for at in 0..100_000i64 {
         // The same few shapes again and again, and ever new ones.
         let count = if at % 10 == 0 { 1 + at } else { 1 + at % 7 };

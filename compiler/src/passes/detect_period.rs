@@ -17,7 +17,7 @@ pub(super) const PASS: Pass = Pass {
     rewrite,
 };
 
-pub(super) fn rewrite(rewriter: &mut Rewriter, id: NodeId) -> Option<Edge> {
+fn rewrite(rewriter: &mut Rewriter, id: NodeId) -> Option<Edge> {
     let period = match rewriter.builder.node(id) {
         Node::Runs { runs, kind: Kind::Byte } => find(runs.len(), |index| runs[index])?,
         Node::Indexed { offsets, child } => match *rewriter.builder.node(child.node) {

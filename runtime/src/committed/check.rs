@@ -12,7 +12,7 @@ impl Committed {
         max.min(count.wrapping_mul(self.entry.shape.size).saturating_sub(offset))
     }
 
-    /// Whether a safe call moves one whole element and may, and nobody counts it.
+    /// Whether a safe call moves one whole element and may, of a type that is not lazy.
     #[inline]
     pub(super) fn is_one(&self, length: usize, origin: usize, count: u64, offset: u64, packed: usize) -> bool {
         let whole = &self.entry.whole;

@@ -15,7 +15,8 @@ type Entry = unsafe extern "C" fn(*mut u8, *mut u8, u64, *const *const u8);
 
 /// The kernels of one type, in both directions.
 pub(crate) struct Kernel {
-    code: Code,
+    /// Keeps the instructions in memory.
+    _code: Code,
     pack: Half,
     unpack: Half,
 }
@@ -56,7 +57,7 @@ pub(crate) fn compile(program: &Program, target: &Target) -> Option<Kernel> {
         Half { entry, tables }
     };
     let (pack, unpack) = (half(pack, pack_tables), half(unpack, unpack_tables));
-    Some(Kernel { code, pack, unpack })
+    Some(Kernel { _code: code, pack, unpack })
 }
 
 /// Which caches the bytes of a plan are beyond.
@@ -127,10 +128,5 @@ impl Kernel {
         let half = if PACK { &self.pack } else { &self.unpack };
         // SAFETY: the caller's promise is the contract of the compiled function.
         unsafe { (half.entry)(memory, packed, count, half.tables.as_ptr()) }
-    }
-
-    /// Bytes of machine code.
-    pub(crate) fn code_bytes(&self) -> usize {
-        self.code.length()
     }
 }

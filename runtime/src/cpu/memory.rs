@@ -46,11 +46,6 @@ impl Code {
     pub(crate) fn start(&self) -> *const u8 {
         self.start.as_ptr()
     }
-
-    /// Bytes of memory in use.
-    pub(crate) fn length(&self) -> usize {
-        self.length
-    }
 }
 
 impl Drop for Code {

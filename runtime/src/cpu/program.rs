@@ -39,13 +39,13 @@ pub(super) struct Strided {
     pub(super) rows: Both<RowsFn>,
     pub(super) planes: Both<PlanesFn>,
     pub(super) tile: Both<TileFn>,
-    /// The leaves for just the nest of the step, where there are any.
+    /// The leaves for just the planes of the step, where there are any.
     nest: Both<Option<NestFn>>,
 }
 
 impl Strided {
     fn new(step: &Step, level: Level, bytes: u64, streaming: bool) -> Strided {
-        let nest = nest_of(step);
+        let planes = matches!(step, Step::Planes { .. });
         Strided {
             rows: Both {
                 pack: leaves::select_pack_rows(level, bytes, streaming),
@@ -60,10 +60,15 @@ impl Strided {
                 unpack: leaves::select_unpack_tile(level, bytes),
             },
             nest: Both {
-                pack: leaves::select_nest::<true>(level, &nest),
-                unpack: leaves::select_nest::<false>(level, &nest),
+                pack: if planes { nest_leaf::<true>(step, level) } else { None },
+                unpack: if planes { nest_leaf::<false>(step, level) } else { None },
             },
         }
+    }
+
+    /// The leaves for any nest of such rows.
+    fn for_any(self) -> Strided {
+        Strided { nest: Both { pack: None, unpack: None }, ..self }
     }
 }
 
@@ -93,20 +98,21 @@ struct Root {
     bound: Bound,
 }
 
-/// The numbers of rows or planes; zeros for another step.
-fn nest_of(step: &Step) -> Nest {
+/// The leaf for just the nest that a step of rows or planes is, if there is one.
+fn nest_leaf<const PACK: bool>(step: &Step, level: Level) -> Option<NestFn> {
     let (planes, plane_stride, rows, stride, bytes) = match *step {
         Step::Rows { rows, stride, bytes } => (1, 0, rows, stride, bytes),
         Step::Planes { planes, plane_stride, rows, stride, bytes } => (planes, plane_stride, rows, stride, bytes),
-        _ => (0, 0, 0, 0, 0),
+        _ => return None,
     };
-    Nest {
+    let nest = Nest {
         planes: planes as usize,
         plane_stride: plane_stride as isize,
         rows: rows as usize,
         stride: stride as isize,
         bytes: bytes as usize,
-    }
+    };
+    leaves::select_nest::<PACK>(level, &nest)
 }
 
 /// A loop that the interpreter is inside of.
@@ -166,7 +172,7 @@ impl Program {
             (&Step::Copy { bytes }, _) => {
                 Call::copy::<PACK>(leaves::select_copy(level, bytes) as usize, *offset, bytes)
             }
-            (&Step::Rows { rows, stride, bytes }, Bound::Strided(strided)) => match strided.nest.of::<PACK>() {
+            (&Step::Rows { rows, stride, bytes }, Bound::Strided(strided)) => match nest_leaf::<PACK>(step, level) {
                 Some(leaf) => Call::new(leaf as usize, *offset, [1, 0, rows, stride.cast_unsigned()]),
                 None => Call::new(strided.rows.of::<PACK>() as usize, *offset, [rows, bytes, stride.cast_unsigned()]),
             },
@@ -223,7 +229,11 @@ impl Program {
         // SAFETY: `repeated` addresses the same bytes as a loop over the elements.
         unsafe {
             match (repeated, &self.root.bound) {
-                (Some(step), bound @ Bound::Strided(_)) => leaf::<PACK>(&step, bound, sides.at(self.root.offset, 0)),
+                (Some(step), &Bound::Strided(strided)) => {
+                    // More elements are another nest.
+                    let bound = Bound::Strided(if count == 1 { strided } else { strided.for_any() });
+                    leaf::<PACK>(&step, &bound, sides.at(self.root.offset, 0));
+                }
                 _ => {
                     for element in 0..count {
                         let offset = (element as i64).wrapping_mul(self.plan.extent());

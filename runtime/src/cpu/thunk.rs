@@ -11,10 +11,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Types beyond so many that live at a time have no thunks, each of which takes a page: 16 MiB.
 const MOST: usize = 4096;
 
+/// Bytes of a page.
+const PAGE: usize = 4096;
+
 /// How many types have thunks.
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 
 /// A call of a function for one element, of which only the two sides are missing.
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "there are no thunks"))]
 pub(crate) struct Call {
     /// The address of a function of the C calling convention.
     function: usize,
@@ -46,14 +50,11 @@ pub(crate) struct Thunks {
 }
 
 impl Thunks {
-    /// Memory that they take, in bytes.
-    pub(crate) const BYTES: usize = 4096;
-
     /// Makes thunks of calls; `None` where this machine or its policy does not allow it.
     pub(crate) fn new(pack: &Call, unpack: &Call) -> Option<Thunks> {
-        /// Thunks begin with a line, and the thunks of different types in different sets of the instruction cache.
+        /// Thunks begin with a line, and those of different types are spread over the sets of the instruction cache.
         const LINE: usize = 64;
-        const LINES: usize = Thunks::BYTES / LINE;
+        const LINES: usize = PAGE / LINE;
         // Two thunks are four lines at most.
         let place = LIVE.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |live| (live < MOST).then_some(live + 1));
         let first = place.ok()? * 4 % LINES * LINE;

@@ -4,7 +4,7 @@
 //! the level that instantiates it. That is why everything here is `inline(always)`, and why plain copies of constant size are
 //! enough: the compiler turns them into the widest moves of the level.
 
-use core::ptr::{copy_nonoverlapping, with_exposed_provenance_mut};
+use core::ptr::copy_nonoverlapping;
 use core::sync::atomic::{Ordering, compiler_fence};
 
 /// Bytes of a cache line.
@@ -58,9 +58,9 @@ pub(super) fn in_order() {
 
 /// The same number, of which the compiler does not know how it came about. It likes to turn addresses that are a multiple of a
 /// stride apart into a chain of additions, each of which waits for the one before.
+#[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub(super) fn opaque(mut number: isize) -> isize {
-    #[cfg(target_arch = "x86_64")]
     // SAFETY: no instruction at all.
     unsafe {
         core::arch::asm!("/* {} */", inout(reg) number, options(pure, nomem, nostack, preserves_flags));
@@ -69,9 +69,10 @@ pub(super) fn opaque(mut number: isize) -> isize {
 }
 
 /// The same address, in a register of its own.
+#[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub(super) fn computed(address: *mut u8) -> *mut u8 {
-    with_exposed_provenance_mut(opaque(address.expose_provenance() as isize) as usize)
+    core::ptr::with_exposed_provenance_mut(opaque(address.expose_provenance() as isize) as usize)
 }
 
 /// Copies `K` times 64 bytes, all of which are loaded before the first are stored.

@@ -161,7 +161,7 @@ pub(super) unsafe fn fours<const PACK: bool>(
         }
     } else {
         while planes >= 16 {
-            // SAFETY: the caller guarantees every plane.
+            // SAFETY: the caller guarantees every plane; `memory` may step outside after the last.
             unsafe {
                 memory = turn_planes::<8>(memory, packed, plane_stride);
                 packed = packed.add(16 * VECTOR);
