@@ -36,7 +36,7 @@ pub struct Nest {
 }
 
 /// The leaf that moves just this nest faster than those that any nest of such rows can be moved by, if there is one. It must be
-/// called with these numbers, but for the number of planes.
+/// called with these numbers, or for fewer planes.
 #[must_use]
 pub fn select_nest<const PACK: bool>(level: Level, nest: &Nest) -> Option<NestFn> {
     #[cfg(target_arch = "x86_64")]
