@@ -70,7 +70,7 @@ impl TypeBuilder {
     pub fn contiguous(&mut self, count: i64, child: TypeId) -> Built {
         let constructor = Constructor::Contiguous { count };
         check_count(&constructor, "count", count)?;
-        let facts = self.blocks(&constructor, child, count, std::iter::once(0))?;
+        let facts = self.blocks(&constructor, child, count, &[0], 1)?;
         Ok(self.insert(constructor, facts, &[child]))
     }
 
@@ -97,18 +97,13 @@ impl TypeBuilder {
     ) -> Built {
         check_count(&constructor, "count", count)?;
         check_count(&constructor, "blocklength", blocklength)?;
-        let facts = self.facts(child);
-        let mut union = Union::new();
         let copies = i128::from(count) * i128::from(blocklength);
-        if copies > 0 {
-            // The corners of the nest bound it.
-            let outer = (i128::from(count) - 1).checked_mul(stride).and_then(narrow);
-            let outer = outer.ok_or_else(|| overflow(&constructor))?;
-            let inner = (i128::from(blocklength) - 1) * i128::from(facts.extent());
-            union.spread(facts, copies, outer.min(0) + inner.min(0), outer.max(0) + inner.max(0));
-            union.sign(facts, u64::try_from(copies).map_err(|_| overflow(&constructor))?);
-        }
-        let facts = union.finish().ok_or_else(|| overflow(&constructor))?;
+        // The corners of the nest bound it.
+        let outer = if copies > 0 { (i128::from(count) - 1).checked_mul(stride).and_then(narrow) } else { Some(0) };
+        let outer = outer.ok_or_else(|| overflow(&constructor))?;
+        let inner = (i128::from(blocklength) - 1) * i128::from(self.facts(child).extent());
+        let facts =
+            self.spread(&constructor, child, copies, outer.min(0) + inner.min(0), outer.max(0) + inner.max(0))?;
         Ok(self.insert(constructor, facts, &[child]))
     }
 
@@ -140,15 +135,17 @@ impl TypeBuilder {
         child: TypeId,
     ) -> Built {
         check_counts(&constructor, "blocklengths", blocklengths)?;
-        let facts = self.facts(child);
-        let mut union = Union::new();
-        let mut copies = 0i128;
+        let extent = i128::from(self.facts(child).extent());
+        let (mut copies, mut low, mut high) = (0i128, i128::MAX, i128::MIN);
         for (&blocklength, &displacement) in blocklengths.iter().zip(displacements) {
-            union.block(facts, blocklength, i128::from(displacement) * i128::from(unit));
-            copies += i128::from(blocklength);
+            if blocklength > 0 {
+                let first = i128::from(displacement) * i128::from(unit);
+                let last = first + i128::from(blocklength - 1) * extent;
+                copies += i128::from(blocklength);
+                (low, high) = (low.min(first.min(last)), high.max(first.max(last)));
+            }
         }
-        union.sign(facts, u64::try_from(copies).map_err(|_| overflow(&constructor))?);
-        let facts = union.finish().ok_or_else(|| overflow(&constructor))?;
+        let facts = self.spread(&constructor, child, copies, low, high)?;
         Ok(self.insert(constructor, facts, &[child]))
     }
 
@@ -156,13 +153,8 @@ impl TypeBuilder {
     pub fn indexed_block(&mut self, blocklength: i64, displacements: &[i64], child: TypeId) -> Built {
         let constructor = Constructor::IndexedBlock { blocklength, displacements: displacements.to_vec() };
         check_count(&constructor, "blocklength", blocklength)?;
-        let unit = i128::from(self.facts(child).extent());
-        let facts = self.blocks(
-            &constructor,
-            child,
-            blocklength,
-            displacements.iter().map(|&displacement| i128::from(displacement) * unit),
-        )?;
+        let unit = self.facts(child).extent();
+        let facts = self.blocks(&constructor, child, blocklength, displacements, unit)?;
         Ok(self.insert(constructor, facts, &[child]))
     }
 
@@ -170,32 +162,42 @@ impl TypeBuilder {
     pub fn hindexed_block(&mut self, blocklength: i64, displacements_bytes: &[i64], child: TypeId) -> Built {
         let constructor = Constructor::HindexedBlock { blocklength, displacements_bytes: displacements_bytes.to_vec() };
         check_count(&constructor, "blocklength", blocklength)?;
-        let facts = self.blocks(
-            &constructor,
-            child,
-            blocklength,
-            displacements_bytes.iter().map(|&displacement| displacement.into()),
-        )?;
+        let facts = self.blocks(&constructor, child, blocklength, displacements_bytes, 1)?;
         Ok(self.insert(constructor, facts, &[child]))
     }
 
-    /// The facts of blocks of one length at byte displacements.
+    /// The facts of blocks of one length, at displacements in units of so many bytes.
     fn blocks(
         &self,
         constructor: &Constructor,
         child: TypeId,
         blocklength: i64,
-        displacements: impl Iterator<Item = i128>,
+        displacements: &[i64],
+        unit: i64,
+    ) -> Result<Facts, DatatypeError> {
+        let copies = displacements.len() as i128 * i128::from(blocklength);
+        let bounds = |(low, high): (i64, i64), &next: &i64| (low.min(next), high.max(next));
+        let (low, high) = displacements.iter().fold((i64::MAX, i64::MIN), bounds);
+        let [low, high] = [low, high].map(|end| i128::from(end) * i128::from(unit));
+        let block = (i128::from(blocklength) - 1) * i128::from(self.facts(child).extent());
+        self.spread(constructor, child, copies, low.min(high) + block.min(0), low.max(high) + block.max(0))
+    }
+
+    /// The facts of copies of a child whose origins reach from `low` to `high`; of none, if there are no copies.
+    fn spread(
+        &self,
+        constructor: &Constructor,
+        child: TypeId,
+        copies: i128,
+        low: i128,
+        high: i128,
     ) -> Result<Facts, DatatypeError> {
         let facts = self.facts(child);
         let mut union = Union::new();
-        let mut blocks = 0i128;
-        for displacement in displacements {
-            union.block(facts, blocklength, displacement);
-            blocks += 1;
+        if copies > 0 {
+            union.spread(facts, copies, low, high);
+            union.sign(facts, u64::try_from(copies).map_err(|_| overflow(constructor))?);
         }
-        let copies = blocks * i128::from(blocklength);
-        union.sign(facts, u64::try_from(copies).map_err(|_| overflow(constructor))?);
         union.finish().ok_or_else(|| overflow(constructor))
     }
 
@@ -300,29 +302,23 @@ impl TypeBuilder {
     }
 
     fn array(&mut self, constructor: Constructor, sizes: &[i64], axes: &[AxisBlocks], child: TypeId) -> Built {
-        let facts = self.facts(child);
-        let extent = i128::from(facts.extent());
+        let extent = i128::from(self.facts(child).extent());
         let fail = || overflow(&constructor);
         let copies = product(axes.iter().map(AxisBlocks::selected)).ok_or_else(fail)?;
         let elements = product(sizes.iter().copied()).ok_or_else(fail)?;
-        let mut union = Union::new();
+        let (mut first, mut last) = (0, 0);
         if copies > 0 {
             let corner = |index: fn(&AxisBlocks) -> i64| {
-                axes.iter().try_fold(0i128, |sum, axis| sum.checked_add(axis.step.checked_mul(index(axis).into())?))
+                let index = axes
+                    .iter()
+                    .try_fold(0i128, |sum, axis| sum.checked_add(axis.step.checked_mul(index(axis).into())?));
+                index.and_then(|index| narrow(index.checked_mul(extent)?)).ok_or_else(fail)
             };
-            let displacement = |index: i128| index.checked_mul(extent).and_then(narrow);
-            let first = corner(|axis| axis.first).and_then(displacement);
-            let last = corner(|axis| axis.last().unwrap_or(0)).and_then(displacement);
-            let (first, last) = first.zip(last).ok_or_else(fail)?;
-            union.spread(facts, copies, first, last);
-            union.sign(facts, u64::try_from(copies).map_err(|_| fail())?);
+            (first, last) = (corner(|axis| axis.first)?, corner(|axis| axis.last().unwrap_or(0))?);
         }
+        let facts = self.spread(&constructor, child, copies, first.min(last), first.max(last))?;
         let whole = elements.checked_mul(extent).and_then(|bytes| i64::try_from(bytes).ok());
-        let facts = union
-            .finish()
-            .zip(whole)
-            .and_then(|(facts, extent)| facts.with_bounds(GivenBounds { lb: 0, extent }))
-            .ok_or_else(fail)?;
+        let facts = whole.and_then(|extent| facts.with_bounds(GivenBounds { lb: 0, extent })).ok_or_else(fail)?;
         Ok(self.insert(constructor, facts, &[child]))
     }
 
