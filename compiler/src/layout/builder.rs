@@ -6,7 +6,7 @@ use std::hash::BuildHasher;
 use std::sync::Arc;
 
 /// Fewer nodes than this are compared one by one; more are found through a table.
-const SMALL: usize = 24;
+const SMALL: usize = 40;
 
 /// Builds a layout from the leaves up; a node that exists already is found again.
 ///

@@ -1,4 +1,4 @@
-//! The smallest period of a list of runs: a list that repeats is a stream of its first part.
+//! The smallest period of a list: a list that repeats is a stream of its first part.
 //!
 //! In bytes, the period is the smallest divisor `p` of `n` with `D_(i+p) - D_i` constant: a period of the sequence of
 //! differences. That sequence is run-length coded here. With lengths `L_1 .. L_m` and gaps `g_1 .. g_(m-1)` between
@@ -6,29 +6,45 @@
 //! it cuts runs, because the last run of each copy touches the first of the next, and then the gaps repeat after `c`
 //! runs where `c` divides `m - 1`, the inner lengths too, and every run at a cut is as long as the first and the last
 //! together. Both are string matching, in time linear in `m`.
+//!
+//! Copies of any child at listed offsets are looked at as runs of one length that do not touch: a period of the offsets is one of
+//! the bytes, and if it is not their smallest one, that is a period of the child.
 
 use super::Pass;
-use super::rewriter::Rewriter;
+use super::rewriter::{Rewriter, displaced};
 use crate::layout::{Edge, Kind, Node, NodeId, Run};
 
 pub(super) const PASS: Pass = Pass {
     name: "detect-period",
-    summary: "a list of runs that repeats after some bytes becomes a stream of its first part",
+    summary: "a list that repeats after some entries becomes a stream of its first part",
     rewrite,
 };
 
 fn rewrite(rewriter: &mut Rewriter, id: NodeId) -> Option<Edge> {
-    let period = match rewriter.builder.node(id) {
-        Node::Runs { runs, kind: Kind::Byte } => find(runs.len(), |index| runs[index])?,
-        Node::Indexed { offsets, child } => match *rewriter.builder.node(child.node) {
-            Node::Dense { count, kind: Kind::Byte } if child.offset == 0 => {
-                find(offsets.len(), |index| Run { offset: offsets[index], count })?
-            }
-            _ => return None,
-        },
-        _ => return None,
-    };
-    period.write(rewriter)
+    match rewriter.builder.node(id) {
+        Node::Runs { runs, kind: Kind::Byte } => find(runs.len(), |index| runs[index])?.write(rewriter),
+        Node::Indexed { offsets, child } => {
+            let child = *child;
+            let Period { copies, stride, block } =
+                find(offsets.len(), |index| Run { offset: offsets[index], count: 1 })?;
+            let block = match block[..] {
+                [only] => displaced(child, only.offset),
+                _ => {
+                    let offsets = block.iter().map(|run| run.offset).collect();
+                    let node = rewriter.builder.intern(Node::Indexed { offsets, child })?;
+                    rewriter.settle(Edge { offset: 0, node })
+                }
+            };
+            stream(rewriter, copies, stride, block)
+        }
+        _ => None,
+    }
+}
+
+/// Copies of a settled block, displaced as a whole.
+fn stream(rewriter: &mut Rewriter, count: u64, stride: i64, block: Edge) -> Option<Edge> {
+    let node = Node::Stream { count, stride, child: Edge { offset: 0, ..block } };
+    Some(Edge { offset: block.offset, node: rewriter.builder.intern(node)? })
 }
 
 /// A list of runs as copies of its first part.
@@ -42,9 +58,8 @@ impl Period {
     /// The list as a stream.
     pub(super) fn write(self, rewriter: &mut Rewriter) -> Option<Edge> {
         let block = rewriter.builder.runs(self.block)?;
-        let child = rewriter.settle(block);
-        let node = rewriter.builder.intern(Node::Stream { count: self.copies, stride: self.stride, child })?;
-        Some(Edge { offset: 0, node })
+        let block = rewriter.settle(block);
+        stream(rewriter, self.copies, self.stride, block)
     }
 }
 

@@ -19,12 +19,12 @@ fn rewrite(rewriter: &mut Rewriter, id: NodeId) -> Option<Edge> {
             let parts = parts.clone();
             merge_parts(rewriter, &parts)
         }
-        Node::Runs { runs, kind: Kind::Byte } if maximal < runs.len() as u64 => {
+        Node::Runs { runs, kind: Kind::Byte } if worthwhile(rewriter, id, runs.len()) => {
             let mut merged = List::new(0, measure.first, maximal);
             merged.extend(runs.iter().map(|run| (run.offset, run.count)));
             rewriter.builder.runs_measured(merged.finish(), measure)
         }
-        Node::Indexed { offsets, child } if maximal < offsets.len() as u64 => {
+        Node::Indexed { offsets, child } if worthwhile(rewriter, id, offsets.len()) => {
             let &Node::Dense { count, kind: Kind::Byte } = rewriter.builder.node(child.node) else { return None };
             let base = child.offset;
             let mut merged = List::new(0, measure.first, maximal);
@@ -33,6 +33,13 @@ fn rewrite(rewriter: &mut Rewriter, id: NodeId) -> Option<Edge> {
         }
         _ => None,
     }
+}
+
+/// A list that will be written out as its maximal runs is merged then, at the latest; before, only where that makes writing out
+/// what it is part of much shorter.
+fn worthwhile(rewriter: &Rewriter, id: NodeId, length: usize) -> bool {
+    let (maximal, length) = (rewriter.builder.measure(id).runs, length as u64);
+    if rewriter.will_be_written_out(id) { maximal <= length / 2 } else { maximal < length }
 }
 
 fn merge_parts(rewriter: &mut Rewriter, parts: &[Edge]) -> Option<Edge> {

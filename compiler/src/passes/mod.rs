@@ -17,7 +17,6 @@
 //! A concatenation of more than `4 * entries + 1024` maximal runs is not written out; its structure is kept, and
 //! [`Layout::exact`] says so.
 
-mod arithmetic_offsets;
 mod detect_period;
 mod elide_singles;
 mod equal_children;
@@ -62,6 +61,9 @@ pub const SIMPLIFY: &[&Pass] = &[
     &erase_kinds::PASS,
     &remove_empty::PASS,
     &elide_singles::PASS,
+    // A stream of a canonical child is canonical after the local rewrites below, and is never written out.
+    &equal_children::PASS,
+    &detect_period::PASS,
     &hoist_offsets::STREAMS,
     &fold_dense::PASS,
     &flatten_streams::PASS,
@@ -83,7 +85,6 @@ pub const NORMALISE: &[&Pass] = &[
     &hoist_offsets::LISTS,
     &merge_adjacent::PASS,
     &equal_children::PASS,
-    &arithmetic_offsets::PASS,
     &roll_repeats::PASS,
 ];
 
@@ -189,8 +190,11 @@ impl fmt::Display for Report {
 pub fn canonicalise(layout: &Layout) -> Canonical {
     let limit = layout.entries().saturating_mul(4).saturating_add(1024);
     let mut rewriter = Rewriter::new(limit);
-    let root = rewriter.sweep_up(SIMPLIFY, layout);
-    let root = rewriter.sweep_down(NORMALISE, root);
+    let mut root = rewriter.sweep_up(SIMPLIFY, layout);
+    // Streams are settled by now.
+    if !rewriter.is_regular(root) {
+        root = rewriter.sweep_down(NORMALISE, root);
+    }
     let exact = rewriter.is_exact(root);
     let canonical = rewriter.finish(root, layout);
     if exact { Canonical { layout: canonical.layout.proved_exact(), ..canonical } } else { canonical }

@@ -102,15 +102,26 @@ impl Rewriter {
 
     /// Whether the canonical form was reached below an edge: lists are of bytes, and concatenations were written out.
     pub(super) fn is_exact(&self, root: Edge) -> bool {
-        let mut edge = root;
-        loop {
-            match self.builder.node(edge.node) {
-                Node::Dense { .. } | Node::Runs { .. } => return true,
-                Node::Stream { child, .. } => edge = *child,
-                Node::Indexed { child, .. } => return matches!(self.builder.node(child.node), Node::Dense { .. }),
-                Node::Record { parts } => return parts.is_empty(),
-            }
+        match self.below_streams(root) {
+            Node::Dense { .. } | Node::Runs { .. } => true,
+            Node::Indexed { child, .. } => matches!(self.builder.node(child.node), Node::Dense { .. }),
+            Node::Record { parts } => parts.is_empty(),
+            Node::Stream { .. } => false,
         }
+    }
+
+    /// Whether there are streams and nothing else around one dense node.
+    pub(super) fn is_regular(&self, root: Edge) -> bool {
+        matches!(self.below_streams(root), Node::Dense { .. })
+    }
+
+    /// The first node from the root down that is no stream.
+    fn below_streams(&self, root: Edge) -> &Node {
+        let mut node = self.builder.node(root.node);
+        while let Node::Stream { child, .. } = node {
+            node = self.builder.node(child.node);
+        }
+        node
     }
 
     pub(super) fn finish(self, root: Edge, source: &Layout) -> Canonical {

@@ -1,6 +1,6 @@
 //! From canonical layouts to steps.
 
-use super::cost::decide;
+use super::cost::{INLINE_BYTES, decide};
 use super::{Offsets, Part, Plan, RunTable, Step, StepId};
 use crate::layout::{Kind, Layout, Node, NodeId, Run};
 use crate::passes;
@@ -9,6 +9,12 @@ use std::collections::HashMap;
 /// Planes closer than a cache line share lines that rows further apart than this would fetch again and again.
 const FAR: u64 = 256;
 const LINE: u64 = 64;
+
+/// A loop around a nest of at most so many blocks costs as much as the nest.
+const SHORT_NEST: u64 = 64;
+
+/// So many blocks at most are listed instead: the list stays in the first-level cache.
+const LISTED_BLOCKS: u64 = 1024;
 
 pub(super) fn plan(layout: &Layout) -> Plan {
     let regular = passes::regularise(layout);
@@ -20,14 +26,9 @@ pub(super) fn plan(layout: &Layout) -> Plan {
     }
     let root = regular.root();
     let root = Part { offset: root.offset, position: 0, step: planned[root.node.index()] };
-    let mut plan = Plan {
-        steps: builder.steps,
-        sizes: builder.sizes,
-        root,
-        size: layout.size(),
-        extent: layout.extent(),
-        decision: super::Decision::GENERIC,
-    };
+    let (steps, sizes, root) = builder.reached_from(root);
+    let mut plan =
+        Plan { steps, sizes, root, size: layout.size(), extent: layout.extent(), decision: super::Decision::GENERIC };
     plan.decision = decide(&plan);
     plan
 }
@@ -47,16 +48,39 @@ impl Builder<'_> {
         id
     }
 
+    /// The steps without bodies that have become part of those around them.
+    fn reached_from(self, root: Part) -> (Vec<Step>, Vec<u64>, Part) {
+        let mut reached = vec![false; self.steps.len()];
+        reached[root.step.index()] = true;
+        for index in (0..self.steps.len()).rev() {
+            if reached[index] {
+                self.steps[index].bodies().iter().for_each(|body| reached[body.index()] = true);
+            }
+        }
+        let mut renamed = Vec::with_capacity(self.steps.len());
+        let (mut steps, mut sizes) = (Vec::new(), Vec::new());
+        for ((mut step, size), reached) in self.steps.into_iter().zip(self.sizes).zip(reached) {
+            renamed.push(StepId(steps.len() as u32));
+            if reached {
+                step.rename_bodies(&renamed);
+                steps.push(step);
+                sizes.push(size);
+            }
+        }
+        (steps, sizes, Part { step: renamed[root.step.index()], ..root })
+    }
+
     fn step(&mut self, node: &Node, planned: &[StepId]) -> Step {
         match node {
             Node::Dense { count, kind } => Step::Copy { bytes: count * kind.size() },
             Node::Stream { count, stride, child } => {
+                let (count, stride) = (*count, *stride);
                 let body = self.at_origin(child.node, child.offset, planned);
-                repeat(&self.steps[body.index()], *count, *stride).unwrap_or(Step::Repeat {
-                    count: *count,
-                    stride: *stride,
-                    body,
-                })
+                let step = &self.steps[body.index()];
+                // A list that repeats was found as such: its offsets are read once.
+                let in_loop = matches!(self.layout.node(child.node), Node::Stream { .. });
+                let one_list = || in_loop.then(|| listed(step, count, stride))?;
+                repeat(step, count, stride).or_else(one_list).unwrap_or(Step::Repeat { count, stride, body })
             }
             Node::Indexed { offsets, child } => {
                 let (offsets, body) = (Offsets::new(offsets, child.offset), planned[child.node.index()]);
@@ -152,6 +176,30 @@ pub(super) fn repeat(body: &Step, count: u64, stride: i64) -> Option<Step> {
         }
         _ => None,
     }
+}
+
+/// A loop around a short nest, or around such a loop, as the list of its blocks.
+fn listed(body: &Step, count: u64, stride: i64) -> Option<Step> {
+    let (blocks, bytes) = match *body {
+        Step::Planes { planes, plane_stride, rows, stride, bytes } if planes.checked_mul(rows)? <= SHORT_NEST => {
+            (copies(planes, plane_stride, &copies(rows, stride, &[0])), bytes)
+        }
+        Step::List { ref offsets, bytes } => ((0..offsets.len()).map(|block| offsets.get(block)).collect(), bytes),
+        _ => return None,
+    };
+    if bytes > INLINE_BYTES || count.checked_mul(blocks.len() as u64)? > LISTED_BLOCKS {
+        return None;
+    }
+    Some(Step::List { offsets: Offsets::new(&copies(count, stride, &blocks), 0), bytes })
+}
+
+/// Offsets repeated at a stride.
+fn copies(count: u64, stride: i64, offsets: &[i64]) -> Vec<i64> {
+    let mut copies = Vec::with_capacity(count as usize * offsets.len());
+    for copy in 0..count as i64 {
+        copies.extend(offsets.iter().map(|offset| copy * stride + offset));
+    }
+    copies
 }
 
 /// Two levels of rows, in tiles where that is better.

@@ -59,7 +59,9 @@ pub enum Offsets {
 impl Offsets {
     fn new(offsets: &[i64], shift: i64) -> Offsets {
         let shifted = offsets.iter().map(|offset| offset + shift);
-        if shifted.clone().all(|offset| i32::try_from(offset).is_ok()) {
+        // Without a way out: a few entries at a time.
+        let upper = shifted.clone().fold(0, |upper, offset| upper | (offset.wrapping_add(1 << 31) as u64 >> 32));
+        if upper == 0 {
             Offsets::Narrow(shifted.map(|offset| offset as i32).collect())
         } else {
             Offsets::Wide(shifted.collect())
@@ -186,6 +188,16 @@ impl Step {
             Step::Repeat { body, .. } | Step::Scatter { body, .. } => vec![*body],
             Step::Sequence { parts } => parts.iter().map(|part| part.step).collect(),
             _ => Vec::new(),
+        }
+    }
+
+    fn rename_bodies(&mut self, names: &[StepId]) {
+        match self {
+            Step::Repeat { body, .. } | Step::Scatter { body, .. } => *body = names[body.index()],
+            Step::Sequence { parts } => {
+                *parts = parts.iter().map(|part| Part { step: names[part.step.index()], ..*part }).collect();
+            }
+            _ => {}
         }
     }
 }
