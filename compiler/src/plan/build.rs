@@ -13,8 +13,8 @@ const LINE: u64 = 64;
 /// A loop around a nest of at most so many blocks costs as much as the nest.
 const SHORT_NEST: u64 = 64;
 
-/// So many blocks at most are listed instead: the list stays in the first-level cache.
-const LISTED_BLOCKS: u64 = 1024;
+/// So many blocks at most are listed instead: list and lines stay in the first-level cache, even where another load shares it.
+const LISTED_BLOCKS: u64 = 512;
 
 pub(super) fn plan(layout: &Layout) -> Plan {
     let regular = passes::regularise(layout);

@@ -269,6 +269,20 @@ impl Program {
         let mut stack: SmallVec<[Frame; 16]> = SmallVec::new();
         stack.push(Frame { step: id, sides, next: 0 });
         while let Some(frame) = stack.last_mut() {
+            if let &Step::Repeat { count, stride, body } = self.plan.step(frame.step)
+                && let bound = &self.bound[body.index()]
+                && !matches!(bound, Bound::Loop)
+            {
+                // All turns at once: of short nests, they would take longer than their bytes otherwise.
+                let (step, size, first) = (self.plan.step(body), self.plan.size_of(body), frame.sides);
+                for turn in 0..count {
+                    let sides = first.at((turn as i64).wrapping_mul(stride), turn * size);
+                    // SAFETY: a body's bytes are among those of the step.
+                    unsafe { leaf::<PACK>(step, bound, sides) };
+                }
+                stack.pop();
+                continue;
+            }
             let at = frame.next;
             frame.next += 1;
             let Some((body, sides)) = self.body(frame.step, at, frame.sides) else {
