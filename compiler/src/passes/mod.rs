@@ -2,8 +2,9 @@
 //!
 //! A [`Pass`] looks at one node whose children are settled and may replace it by something that means the same bytes in
 //! the same order. The driver applies the passes at every node, children first, until none fires; shared nodes are
-//! settled once. [`canonicalise`] runs two sweeps: [`SIMPLIFY`] with the cheap local rewrites, then [`NORMALISE`], from
-//! the root down, which writes concatenations out as their maximal runs and finds the period of those.
+//! settled once. [`canonicalise`] runs two sweeps: [`SIMPLIFY`] with the cheap local rewrites, which already makes streams of
+//! lists that repeat; then, unless only streams of one dense node are left, [`NORMALISE`], from the root down, which writes
+//! concatenations out as their maximal runs and finds the period of those.
 //!
 //! # The canonical form
 //!
