@@ -3,13 +3,15 @@
 //! ```text
 //! cargo xtask install --prefix DIR [--archive FILE]
 //! cargo xtask install-yaksa --prefix DIR [--library FILE]
+//! cargo xtask notices [--check]
 //! ```
 //!
 //! The first installs libdtc below a prefix: the shared and the static library, header, pkg-config file and CMake package; see
 //! `docs/c-abi.md`. The second installs libyaksa, for an MPICH, and prints the folder that MPICH is configured with; see
-//! `docs/mpich.md`.
+//! `docs/mpich.md`. The third writes `THIRD-PARTY-NOTICES`, the licences of what both libraries contain.
 
 mod install;
+mod notices;
 mod yaksa;
 
 use std::path::PathBuf;
@@ -17,24 +19,31 @@ use std::process::ExitCode;
 
 const USAGE: &str = "usage: cargo xtask install --prefix DIR [--archive FILE]
        cargo xtask install-yaksa --prefix DIR [--library FILE]
+       cargo xtask notices [--check]
     --prefix DIR      where to install; DESTDIR in the environment goes before it
     --archive FILE    the static library that cargo built; built in the release profile unless said otherwise
-    --library FILE    the shared library that cargo built; built in the release profile unless said otherwise";
+    --library FILE    the shared library that cargo built; built in the release profile unless said otherwise
+    --check           write nothing; fail if THIRD-PARTY-NOTICES is not what would be written";
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1);
     let command = arguments.next();
     let command = command.as_ref().and_then(|command| command.to_str());
-    let (mut prefix, mut built) = (None, None);
+    let (mut prefix, mut built, mut check) = (None, None, false);
     while let Some(flag) = arguments.next() {
         let place = match (command, flag.to_str()) {
-            (_, Some("--prefix")) => &mut prefix,
+            (Some("notices"), Some("--check")) => {
+                check = true;
+                continue;
+            }
+            (Some("install" | "install-yaksa"), Some("--prefix")) => &mut prefix,
             (Some("install"), Some("--archive")) | (Some("install-yaksa"), Some("--library")) => &mut built,
             _ => return usage(),
         };
         *place = arguments.next().map(PathBuf::from);
     }
     let installed = match (command, prefix) {
+        (Some("notices"), None) => notices::notices(check),
         (Some("install"), Some(prefix)) => install::install(&prefix, built),
         (Some("install-yaksa"), Some(prefix)) => {
             yaksa::install(&prefix, built).map(|folder| println!("{}", folder.display()))

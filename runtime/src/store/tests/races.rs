@@ -115,3 +115,75 @@ fn racing_writers_never_show_a_part() {
     assert_eq!(watched.causes(), []);
     assert_eq!(fs::read_dir(watched.kernels()).unwrap().count(), 1);
 }
+
+/// Two processes read, write, claim and trim one store, and either is killed at any moment. Every entry that they find is whole,
+/// they have no warning, and a later process has every kernel. Unfinished files are at most as many as processes were killed.
+#[test]
+fn killed_processes_leave_whole_entries() {
+    const KERNELS: usize = 12;
+    let payload = |number: usize| vec![number as u8; 40_000 + number];
+    if let Some(folder) = std::env::var_os(CHILD) {
+        let folder = PathBuf::from(folder);
+        let started = std::process::id();
+        let warned = folder.join(format!("warned-{started}"));
+        let config = Config::none().directory(folder.join("kernels")).capacity(300_000);
+        let store = Store::open(config.on_finding(move |finding| fs::write(&warned, finding.to_string()).unwrap()));
+        fs::write(folder.join(format!("started-{started}")), "").unwrap();
+        let begun = Instant::now();
+        // Not for ever, should the process that kills it be killed.
+        for number in
+            (0..KERNELS).cycle().skip(started as usize).take_while(|_| begun.elapsed() < Duration::from_secs(60))
+        {
+            let key = key(&number.to_string());
+            match store.claim_within(&key, Duration::from_secs(60)) {
+                Claim::Found(found) if found == payload(number) => {}
+                Claim::Found(_) => fs::write(folder.join("wrong"), number.to_string()).unwrap(),
+                Claim::Granted(_guard) => drop(store.put(&key, &payload(number))),
+                Claim::Held => fs::write(folder.join("held"), number.to_string()).unwrap(),
+            }
+        }
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let start = || child("killed_processes_leave_whole_entries", folder.path()).spawn().expect("a process");
+    let mut running = [start(), start()];
+    for kill in 0..40 {
+        let victim = &mut running[kill % 2];
+        while !folder.path().join(format!("started-{}", victim.id())).exists() {
+            assert!(victim.try_wait().unwrap().is_none(), "it runs until it is killed");
+            thread::sleep(Duration::from_millis(1));
+        }
+        // At differing points of what it does.
+        thread::sleep(Duration::from_micros(kill as u64 * 7_919 % 20_000));
+        victim.kill().unwrap();
+        victim.wait().unwrap();
+        *victim = start();
+    }
+    for mut last in running {
+        last.kill().unwrap();
+        last.wait().unwrap();
+    }
+    let names = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let told: Vec<String> = names.filter(|name| !name.starts_with("started-") && name != "kernels").collect();
+    assert_eq!(
+        told,
+        [""; 0],
+        "{:?}",
+        told.iter().map(|name| fs::read_to_string(folder.path().join(name))).collect::<Vec<_>>()
+    );
+
+    let store = Store::open(Config::none().directory(folder.path().join("kernels")));
+    assert_eq!(store.verify().findings, []);
+    for number in 0..KERNELS {
+        let key = key(&number.to_string());
+        match store.claim_within(&key, Duration::from_secs(60)) {
+            Claim::Found(found) => assert_eq!(found, payload(number)),
+            Claim::Granted(_guard) => assert!(store.put(&key, &payload(number))),
+            Claim::Held => panic!("its holder was killed"),
+        }
+        assert_eq!(store.get(&key), Some(payload(number)));
+    }
+    let kernels = fs::read_dir(folder.path().join("kernels")).unwrap().map(|entry| entry.unwrap().path());
+    let unfinished = kernels.filter(|path| path.extension().is_some_and(|kind| kind == "tmp")).count();
+    assert!(unfinished <= 42, "one file for each process that was killed, found {unfinished}");
+}
