@@ -19,7 +19,9 @@ pub fn notices(check: bool) -> Outcome {
         .map_err(|error| format!("cargo: {error}"))?;
     if !generated.status.success() {
         let said = String::from_utf8_lossy(&generated.stderr);
-        return Err(format!("cargo about: expected the licences of {MANIFEST} (cargo install cargo-about), found: {said}"));
+        return Err(format!(
+            "cargo about: expected the licences of {MANIFEST} (cargo install cargo-about), found: {said}"
+        ));
     }
     let text = String::from_utf8(generated.stdout).map_err(|error| format!("cargo about: {error}"))?;
     if !check {
