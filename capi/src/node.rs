@@ -45,8 +45,8 @@ impl Node {
     pub(crate) fn of(datatype: &Datatype) -> Outcome<Arc<Node>> {
         let mut made: HashMap<TypeId, Arc<Node>> = HashMap::new();
         for id in datatype.nodes() {
-            let node = datatype.node(id);
-            let children: Option<_> = datatype.children(id).iter().map(|child| made.get(child).cloned()).collect();
+            let node = datatype.node(id)?;
+            let children: Option<_> = datatype.children(id)?.iter().map(|child| made.get(child).cloned()).collect();
             let children = children.ok_or_else(disordered)?;
             made.insert(id, Node::new(node.constructor.clone(), children, node.given)?);
         }
@@ -87,7 +87,7 @@ impl Node {
             made.insert(Arc::as_ptr(node), id);
         }
         let root = made.get(&Arc::as_ptr(self)).copied().ok_or_else(disordered)?;
-        Ok(types.finish(root))
+        Ok(types.finish(root)?)
     }
 }
 

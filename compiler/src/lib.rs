@@ -27,8 +27,8 @@
 //! let vector = types.vector(8, 1, 8, double)?;
 //! let list = types.indexed_block(1, &[0, 8, 16, 24, 32, 40, 48, 56], double)?;
 //!
-//! let from_vector = canonicalise(&lower(&types.clone().finish(vector)));
-//! let from_list = canonicalise(&lower(&types.finish(list)));
+//! let from_vector = canonicalise(&lower(&types.finish(vector)?));
+//! let from_list = canonicalise(&lower(&types.finish(list)?));
 //! assert_eq!(from_vector.layout.to_string(), from_list.layout.to_string());
 //! assert_eq!(from_vector.layout.type_hash(), from_list.layout.type_hash());
 //! # Ok::<(), dtc_compiler::datatype::DatatypeError>(())

@@ -19,7 +19,7 @@ use crate::layout::{Edge, Layout, LayoutBuilder, Node, Run};
 /// let mut types = TypeBuilder::new();
 /// let double = types.named(Predefined::DOUBLE);
 /// let vector = types.vector(3, 2, 4, double)?;
-/// let layout = dtc_compiler::lower(&types.finish(vector));
+/// let layout = dtc_compiler::lower(&types.finish(vector)?);
 /// let text = "layout lb 0 extent 80 {
 ///   %0 = dense 1 x f64
 ///   %1 = stream 2 x 8 of %0
@@ -58,7 +58,7 @@ struct Child {
 impl Lowering<'_> {
     fn child(&self, id: TypeId) -> Option<Child> {
         let edge = self.lowered[id.index()]?;
-        Some(Child { edge, extent: self.datatype.node(id).facts.extent() })
+        Some(Child { edge, extent: self.datatype.own(id).facts.extent() })
     }
 
     fn only_child(&self, id: TypeId) -> Option<Child> {
@@ -94,7 +94,7 @@ impl Lowering<'_> {
 
     fn node(&mut self, id: TypeId) -> Option<Edge> {
         let datatype = self.datatype;
-        match &datatype.node(id).constructor {
+        match &datatype.own(id).constructor {
             Constructor::Named(predefined) => self.named(*predefined),
             Constructor::Contiguous { count } => {
                 let child = self.only_child(id)?;
@@ -128,7 +128,7 @@ impl Lowering<'_> {
                 self.equal_blocks(*blocklength, displacements_bytes.iter().copied(), child)
             }
             Constructor::Struct { blocklengths, displacements_bytes } => {
-                let children = datatype.children(id);
+                let children = datatype.own_children(id);
                 let blocks = blocklengths.iter().zip(displacements_bytes).zip(children);
                 let parts = blocks.filter_map(|((&blocklength, &displacement), child)| {
                     let child = self.child(child)?;

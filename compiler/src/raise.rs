@@ -17,7 +17,7 @@ use crate::layout::{Edge, Kind, Layout, Node, NodeId};
 /// let mut types = TypeBuilder::new();
 /// let double = types.named(Predefined::DOUBLE);
 /// let column = types.vector(3, 2, 4, double)?;
-/// let column = types.finish(column);
+/// let column = types.finish(column)?;
 /// let raised = raise(&lower(&column))?;
 /// assert_eq!(raised.facts().extent(), column.facts().extent());
 /// assert_eq!(lower(&raised).type_hash(), lower(&column).type_hash());
@@ -32,7 +32,7 @@ pub fn raise(layout: &Layout) -> Result<Datatype, DatatypeError> {
     let root = raising.displaced(layout.root())?;
     let mut types = raising.types;
     types.give_bounds(root, GivenBounds { lb: layout.lb(), extent: layout.extent() })?;
-    Ok(types.finish(root))
+    types.finish(root)
 }
 
 struct Raising {

@@ -212,7 +212,7 @@ fn datatype() -> impl Strategy<Value = Datatype> {
             }
         }
         let root = built[built.len() - 1];
-        types.finish(root)
+        types.finish(root).unwrap()
     })
 }
 

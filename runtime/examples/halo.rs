@@ -28,7 +28,7 @@ fn piece(engine: &Engine, start: [i64; 3], size: [i64; 3]) -> Result<Committed, 
     let double = types.named(Predefined::DOUBLE);
     let [[x, y, z], [x_size, y_size, z_size]] = [start, size];
     let piece = types.subarray(&[STORED; 3], &[z_size, y_size, x_size], &[z, y, x], Order::C, double)?;
-    Ok(engine.commit(&types.finish(piece)))
+    Ok(engine.commit(&types.finish(piece)?))
 }
 
 /// Along one axis, for a neighbour below, beside or above: where what it needs begins, where its layers arrive, and how

@@ -64,7 +64,7 @@ impl Committed {
     /// let mut types = TypeBuilder::new();
     /// let byte = types.named(Predefined::UINT8_T);
     /// let every_other = types.vector(3, 1, 2, byte)?;
-    /// let every_other = dtc_runtime::Engine::new().commit(&types.finish(every_other));
+    /// let every_other = dtc_runtime::Engine::new().commit(&types.finish(every_other)?);
     /// let sum = Reduction::new(Operation::Sum, Element::U8)?;
     /// let mut memory = [1; 5];
     /// assert_eq!(every_other.accumulate(sum, &[10, 20, 30], 0, &mut memory, 0, 1)?, 3);
@@ -107,7 +107,7 @@ impl Committed {
     /// use dtc_compiler::operation::{Element, Operation, Reduction};
     /// let mut types = TypeBuilder::new();
     /// let int = types.named(Predefined::INT);
-    /// let int = dtc_runtime::Engine::new().commit(&types.finish(int));
+    /// let int = dtc_runtime::Engine::new().commit(&types.finish(int)?);
     /// let largest = Reduction::new(Operation::Max, Element::I32)?;
     /// let (packed, mut memory) = (7i32.to_ne_bytes(), 3i32);
     /// // SAFETY: both sides are as long as the type.

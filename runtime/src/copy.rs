@@ -53,7 +53,7 @@ impl Committed {
     /// let column = types.vector(3, 1, 4, byte)?;
     /// let row = types.contiguous(3, byte)?;
     /// let engine = Engine::new();
-    /// let (column, row) = (engine.commit(&types.clone().finish(column)), engine.commit(&types.finish(row)));
+    /// let (column, row) = (engine.commit(&types.finish(column)?), engine.commit(&types.finish(row)?));
     ///
     /// let (matrix, mut other) = (*b"abcdefghijkl", [b'.'; 5]);
     /// let source = Elements { memory: &matrix[..], origin: 1, count: 1, offset: 0 };
@@ -93,13 +93,14 @@ impl Committed {
     /// use dtc_runtime::Elements;
     /// let mut types = TypeBuilder::new();
     /// let int = types.named(Predefined::INT);
-    /// let int = dtc_runtime::Engine::new().commit(&types.finish(int));
+    /// let int = dtc_runtime::Engine::new().commit(&types.finish(int)?);
     /// let (one, mut other) = (7i32, 0i32);
     /// let source = Elements { memory: (&raw const one).cast::<u8>(), origin: 0, count: 1, offset: 0 };
     /// let destination = Elements { memory: (&raw mut other).cast::<u8>(), origin: 0, count: 1, offset: 0 };
     /// // SAFETY: both sides are as long as the type.
     /// let moved = unsafe { int.copy_raw(source, &int, destination, 4) };
     /// assert_eq!((moved, other), (4, 7));
+    /// # Ok::<(), dtc_compiler::datatype::DatatypeError>(())
     /// ```
     pub unsafe fn copy_raw(
         &self,

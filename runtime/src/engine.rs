@@ -29,7 +29,7 @@ use std::time::Duration;
 /// let mut types = TypeBuilder::new();
 /// let int = types.named(Predefined::INT);
 /// let pair = types.contiguous(2, int)?;
-/// let pair = types.finish(pair);
+/// let pair = types.finish(pair)?;
 /// let (once, again) = (engine.commit(&pair), engine.commit(&pair));
 /// assert_eq!(once.type_hash(), again.type_hash());
 /// assert_eq!(engine.cached_types(), 1);
@@ -214,8 +214,9 @@ impl Engine {
     /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
     /// let mut types = TypeBuilder::new();
     /// let double = types.named(Predefined::DOUBLE);
-    /// let committed = dtc_runtime::Engine::new().commit(&types.finish(double));
+    /// let committed = dtc_runtime::Engine::new().commit(&types.finish(double)?);
     /// assert_eq!(committed.facts().size, 8);
+    /// # Ok::<(), dtc_compiler::datatype::DatatypeError>(())
     /// ```
     pub fn commit(&self, datatype: &Datatype) -> Committed {
         // The hash is a property of the bytes, so a known type needs no passes.

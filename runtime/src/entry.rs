@@ -305,7 +305,7 @@ mod tests {
         let mut types = TypeBuilder::new();
         let double = types.named(Predefined::DOUBLE);
         let built = build(&mut types, double).unwrap();
-        engine.commit(&types.finish(built))
+        engine.commit(&types.finish(built).unwrap())
     }
 
     fn engine(policy: Policy) -> Engine {

@@ -11,9 +11,10 @@ use thiserror::Error;
 /// use dtc_runtime::{Engine, PackError};
 /// let mut types = TypeBuilder::new();
 /// let int = types.named(Predefined::INT);
-/// let int = Engine::new().commit(&types.finish(int));
+/// let int = Engine::new().commit(&types.finish(int)?);
 /// let error = int.pack(&[0; 3], 0, 1, 0, &mut [0; 4]).unwrap_err();
 /// assert_eq!(error, PackError::Bounds { low: 0, high: 4, before: 0, after: 3 });
+/// # Ok::<(), dtc_compiler::datatype::DatatypeError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
@@ -67,7 +68,7 @@ pub enum PackError {
 /// use dtc_runtime::{AccumulateError, Engine};
 /// let mut types = TypeBuilder::new();
 /// let double = types.named(Predefined::DOUBLE);
-/// let double = Engine::new().commit(&types.finish(double));
+/// let double = Engine::new().commit(&types.finish(double)?);
 /// let sum = Reduction::new(Operation::Sum, Element::F64)?;
 /// let error = double.accumulate(sum, &[0; 7], 0, &mut [0; 8], 0, 1).unwrap_err();
 /// assert_eq!(error, AccumulateError::Multiple { field: "length", element: Element::F64, found: 7 });
@@ -105,11 +106,12 @@ pub enum AccumulateError {
 /// use dtc_runtime::{Elements, Engine};
 /// let mut types = TypeBuilder::new();
 /// let int = types.named(Predefined::INT);
-/// let int = Engine::new().commit(&types.finish(int));
+/// let int = Engine::new().commit(&types.finish(int)?);
 /// let source = Elements { memory: &[0; 4][..], origin: 0, count: 1, offset: 5 };
 /// let destination = Elements { memory: &mut [0; 4][..], origin: 0, count: 1, offset: 0 };
 /// let error = int.copy(source, &int, destination, 4).unwrap_err();
 /// assert_eq!(error.to_string(), "source: offset: expected at most 4, found 5");
+/// # Ok::<(), dtc_compiler::datatype::DatatypeError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
@@ -129,12 +131,13 @@ pub enum CopyError {
 /// use dtc_runtime::{Engine, ExternalError};
 /// let mut types = TypeBuilder::new();
 /// let long = types.named(Predefined::LONG);
-/// let long = Engine::new().commit(&types.finish(long));
+/// let long = Engine::new().commit(&types.finish(long)?);
 /// let mut packed = [0; 4];
 /// let error = long.pack_external(&(7i64 + (1 << 32)).to_ne_bytes(), 0, 1, 0, &mut packed).unwrap_err();
 /// assert_eq!(error, ExternalError::Value { element: Predefined::LONG, position: 0, found: 7 + (1 << 32) });
 /// assert_eq!(error.to_string(), "external byte 0: expected a value of MPI_LONG that fits 4 bytes, found 4294967303");
 /// assert_eq!(packed, [0, 0, 0, 7]);
+/// # Ok::<(), dtc_compiler::datatype::DatatypeError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]

@@ -27,7 +27,7 @@ impl Committed {
     /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
     /// let mut types = TypeBuilder::new();
     /// let long = types.named(Predefined::LONG);
-    /// let long = dtc_runtime::Engine::new().commit(&types.finish(long));
+    /// let long = dtc_runtime::Engine::new().commit(&types.finish(long)?);
     /// assert_eq!((long.packed_size(3)?, long.packed_external_size(3)?), (24, 12));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -56,7 +56,7 @@ impl Committed {
     /// let mut types = TypeBuilder::new();
     /// let int = types.named(Predefined::INT);
     /// let every_other = types.vector(2, 1, 2, int)?;
-    /// let every_other = dtc_runtime::Engine::new().commit(&types.finish(every_other));
+    /// let every_other = dtc_runtime::Engine::new().commit(&types.finish(every_other)?);
     /// let memory: Vec<u8> = [0x0102_0304i32, 0, 5].iter().flat_map(|int| int.to_ne_bytes()).collect();
     /// let mut packed = [0; 6];
     /// assert_eq!(every_other.pack_external(&memory, 0, 1, 2, &mut packed)?, 6);
@@ -99,7 +99,7 @@ impl Committed {
     /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
     /// let mut types = TypeBuilder::new();
     /// let long = types.named(Predefined::LONG);
-    /// let long = dtc_runtime::Engine::new().commit(&types.finish(long));
+    /// let long = dtc_runtime::Engine::new().commit(&types.finish(long)?);
     /// let mut memory = [0; 8];
     /// assert_eq!(long.unpack_external(&[0xff, 0xff, 0xff, 0xfe], 0, &mut memory, 0, 1)?, 4);
     /// assert_eq!(i64::from_ne_bytes(memory), -2);
@@ -137,12 +137,12 @@ impl Committed {
     /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
     /// let mut types = TypeBuilder::new();
     /// let int = types.named(Predefined::INT);
-    /// let int = dtc_runtime::Engine::new().commit(&types.finish(int));
+    /// let int = dtc_runtime::Engine::new().commit(&types.finish(int)?);
     /// let (memory, mut packed) = (7i32, [0u8; 4]);
     /// // SAFETY: both sides are as long as the type.
     /// let written = unsafe { int.pack_external_raw((&raw const memory).cast(), 1, 0, packed.as_mut_ptr(), 4)? };
     /// assert_eq!((written, packed), (4, [0, 0, 0, 7]));
-    /// # Ok::<(), dtc_runtime::ExternalError>(())
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub unsafe fn pack_external_raw(
         &self,
@@ -169,11 +169,12 @@ impl Committed {
     /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
     /// let mut types = TypeBuilder::new();
     /// let int = types.named(Predefined::INT);
-    /// let int = dtc_runtime::Engine::new().commit(&types.finish(int));
+    /// let int = dtc_runtime::Engine::new().commit(&types.finish(int)?);
     /// let (packed, mut memory) = ([0u8, 0, 0, 7], 0i32);
     /// // SAFETY: both sides are as long as the type.
     /// let read = unsafe { int.unpack_external_raw(packed.as_ptr(), 4, (&raw mut memory).cast(), 1, 0) };
     /// assert_eq!((read, memory), (4, 7));
+    /// # Ok::<(), dtc_compiler::datatype::DatatypeError>(())
     /// ```
     pub unsafe fn unpack_external_raw(
         &self,

@@ -14,7 +14,7 @@
 //! let mut types = TypeBuilder::new();
 //! let byte = types.named(Predefined::BYTE);
 //! let column = types.vector(3, 1, 4, byte)?;
-//! let column = Engine::new().commit(&types.finish(column));
+//! let column = Engine::new().commit(&types.finish(column)?);
 //!
 //! let matrix = *b"abcdefghijkl";
 //! let mut packed = [0; 3];

@@ -13,7 +13,7 @@ fn records(variant: i64) -> Datatype {
     let record = types.structure(&[1, 1, 1], &[0, 12, 20 + variant], &[double, int, character]).unwrap();
     let record = types.resized(0, 64 + variant, record).unwrap();
     let records = types.contiguous(20, record).unwrap();
-    types.finish(records)
+    types.finish(records).unwrap()
 }
 
 fn memory(bytes: usize) -> Vec<u8> {
@@ -104,7 +104,7 @@ fn short_calls_stay_right_while_thunks_are_made() {
         let mut types = TypeBuilder::new();
         let double = types.named(Predefined::DOUBLE);
         let built = build(&mut types, double).unwrap();
-        let committed = engine.commit(&types.finish(built));
+        let committed = engine.commit(&types.finish(built).unwrap());
         let (low, high) = committed.span(1).unwrap();
         let (origin, length) = (-low.min(0) as usize, (high - low.min(0)) as usize);
         let source = memory(length);
@@ -144,7 +144,7 @@ fn several_threads_share_a_pack_when_asked() {
     let mut types = TypeBuilder::new();
     let double = types.named(Predefined::DOUBLE);
     let vector = types.vector(30_000, 3, 4, double).unwrap();
-    let committed = engine.commit(&types.finish(vector));
+    let committed = engine.commit(&types.finish(vector).unwrap());
     let source = memory(committed.span(2).unwrap().1 as usize);
     let total = committed.packed_size(2).unwrap() as usize;
     let mut expected = vec![0; total];
@@ -169,7 +169,7 @@ fn a_forked_child_packs_without_the_engine() {
     let mut types = TypeBuilder::new();
     let double = types.named(Predefined::DOUBLE);
     let rows = types.vector(12, 5, 14, double).unwrap();
-    let rows = engine.commit(&types.finish(rows));
+    let rows = engine.commit(&types.finish(rows).unwrap());
     // SAFETY: the child calls only what this test is about, and leaves by `_exit`.
     let child = unsafe { libc::fork() };
     if child == 0 {
@@ -197,7 +197,7 @@ fn calls_that_do_not_fit_are_refused_and_do_nothing() {
     let mut types = TypeBuilder::new();
     let int = types.named(Predefined::INT);
     let backwards = types.vector(3, 1, -2, int).unwrap();
-    let committed = Engine::new().commit(&types.finish(backwards));
+    let committed = Engine::new().commit(&types.finish(backwards).unwrap());
     let (source, mut packed) = (memory(20), [0xa5; 12]);
     let refused = |result: Result<usize, PackError>, text: &str| assert_eq!(result.unwrap_err().to_string(), text);
     refused(

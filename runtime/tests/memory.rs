@@ -8,7 +8,7 @@ fn vector(variant: i64) -> Datatype {
     let mut types = TypeBuilder::new();
     let double = types.named(Predefined::DOUBLE);
     let vector = types.vector(30 + variant, 3, 5, double).unwrap();
-    types.finish(vector)
+    types.finish(vector).unwrap()
 }
 
 /// A record with holes, which gets a kernel.
@@ -17,7 +17,7 @@ fn record(variant: i64) -> Datatype {
     let double = types.named(Predefined::DOUBLE);
     let int = types.named(Predefined::INT);
     let record = types.structure(&[1, 1], &[0, 12 + variant], &[double, int]).unwrap();
-    types.finish(record)
+    types.finish(record).unwrap()
 }
 
 fn resident_bytes() -> usize {

@@ -61,7 +61,7 @@ impl Bounds {
 /// let mut types = TypeBuilder::new();
 /// let short = types.named(Predefined::SHORT);
 /// let pick = types.indexed_block(1, &[4, 0], short)?;
-/// let pick = types.finish(pick);
+/// let pick = types.finish(pick)?;
 /// assert_eq!(TypeMap::new(&pick).bytes(), [8, 9, 0, 1]);
 /// # Ok::<(), dtc_compiler::datatype::DatatypeError>(())
 /// ```
@@ -120,7 +120,7 @@ impl<'a> TypeMap<'a> {
 
     fn summarise(&self, id: TypeId) -> Summary {
         let mut summary = Summary::EMPTY;
-        let node = self.datatype.node(id);
+        let node = self.datatype.node(id).unwrap();
         if let Constructor::Named(predefined) = &node.constructor {
             for field in predefined.fields() {
                 let span = Some((field.offset, field.offset + field.kind.size() as i64));
@@ -137,7 +137,7 @@ impl<'a> TypeMap<'a> {
             summary.add(&self.summaries[child.index()], displacement);
         });
         // These replace whatever markers the children brought along.
-        let whole = |sizes: &[i64]| sizes.iter().product::<i64>() * self.extent(self.datatype.children(id)[0]);
+        let whole = |sizes: &[i64]| sizes.iter().product::<i64>() * self.extent(self.datatype.children(id).unwrap()[0]);
         match &node.constructor {
             Constructor::Subarray { sizes, .. } => summary.markers = Some((0, whole(sizes))),
             Constructor::Darray { gsizes, .. } => summary.markers = Some((0, whole(gsizes))),
@@ -156,8 +156,8 @@ impl<'a> TypeMap<'a> {
 
     /// Calls back with the displacement of every copy of every child, in type-map order.
     fn for_each_placement(&self, id: TypeId, visit: &mut dyn FnMut(i64, TypeId)) {
-        let children = self.datatype.children(id);
-        let constructor = &self.datatype.node(id).constructor;
+        let children = self.datatype.children(id).unwrap();
+        let constructor = &self.datatype.node(id).unwrap().constructor;
         if let Constructor::Named(_) = constructor {
             return;
         }
@@ -247,7 +247,7 @@ impl<'a> TypeMap<'a> {
         if self.summaries[id.index()].size == 0 {
             return;
         }
-        if let Constructor::Named(predefined) = &self.datatype.node(id).constructor {
+        if let Constructor::Named(predefined) = &self.datatype.node(id).unwrap().constructor {
             for field in predefined.fields() {
                 visit(Entry { displacement: displacement + field.offset, kind: field.kind, predefined: *predefined });
             }
@@ -344,7 +344,7 @@ mod tests {
         let mut types = TypeBuilder::new();
         let short = types.named(Predefined::SHORT);
         let root = build(&mut types, short);
-        let datatype = types.finish(root);
+        let datatype = types.finish(root).unwrap();
         let map = TypeMap::new(&datatype);
         (map.entries().iter().map(|entry| entry.displacement).collect(), map.bounds())
     }
@@ -409,7 +409,7 @@ mod tests {
         let resized = types.resized(-3, 7, padded).unwrap();
         let sticky = types.structure(&[2, 1], &[10, 100], &[resized, double]).unwrap();
         let again = types.resized(1, 2, sticky).unwrap();
-        let of = |id| TypeMap::new(&types.clone().finish(id)).bounds();
+        let of = |id| TypeMap::new(&types.finish(id).unwrap()).bounds();
         assert_eq!((of(padded).lb, of(padded).ub, of(padded).true_ub), (0, 16, 9));
         assert_eq!((of(resized).lb, of(resized).ub), (-3, 4));
         // Copies at 10 and 17; the double at 100 has no say.
@@ -424,7 +424,7 @@ mod tests {
         let pairs = types.contiguous(2, pair).unwrap();
         let nothing = types.contiguous(0, pairs).unwrap();
         let kept = types.resized(-1, 5, nothing).unwrap();
-        let of = |id| types.clone().finish(id);
+        let of = |id| types.finish(id).unwrap();
         assert_eq!(TypeMap::new(&of(pairs)).bytes(), [0, 1, 4, 5, 6, 7, 8, 9, 12, 13, 14, 15]);
         assert_eq!(
             TypeMap::new(&of(pairs)).entries()[3],
@@ -440,7 +440,7 @@ mod tests {
         let mut types = TypeBuilder::new();
         let int = types.named(Predefined::INT);
         let swapped = types.indexed_block(1, &[1, 0, 1, 2], int).unwrap();
-        let datatype = types.finish(swapped);
+        let datatype = types.finish(swapped).unwrap();
         let mut runs = Vec::new();
         TypeMap::new(&datatype).for_each_run(|run| runs.push((run.displacement, run.length)));
         assert_eq!(runs, [(4, 4), (0, 12)]);

@@ -83,7 +83,7 @@ fn shapes(types: &mut TypeBuilder, predefined: Predefined) -> Vec<Datatype> {
     let displacements = [0, 3 * extent + 1, 700 * extent + 9];
     all.push(types.structure(&parts.map(|part| part.1), &displacements, &parts.map(|part| part.0)).unwrap());
     all.push(types.resized(-7, 2 * extent + 5, named).unwrap());
-    all.into_iter().map(|root| types.clone().finish(root)).collect()
+    all.into_iter().map(|root| types.finish(root).unwrap()).collect()
 }
 
 /// A predefined type of the element.
@@ -186,7 +186,7 @@ fn what_is_refused() {
     let mut types = TypeBuilder::new();
     let double = types.named(Predefined::DOUBLE);
     let doubles = types.vector(2, 1, 2, double).unwrap();
-    let committed = Engine::new().commit(&types.finish(doubles));
+    let committed = Engine::new().commit(&types.finish(doubles).unwrap());
     let sum = |element| Reduction::new(Operation::Sum, element).unwrap();
     let mut memory = [0xa5; 24];
     let mut accumulate = |element, packed: &[u8], offset, count| {
@@ -209,7 +209,7 @@ fn ties_zeros_and_what_is_no_number() {
     let mut types = TypeBuilder::new();
     let float = types.named(Predefined::FLOAT);
     let floats = types.contiguous(5, float).unwrap();
-    let floats = Engine::new().commit(&types.finish(floats));
+    let floats = Engine::new().commit(&types.finish(floats).unwrap());
     let bytes = |values: [f32; 5]| values.iter().flat_map(|value| value.to_ne_bytes()).collect::<Vec<u8>>();
     let packed = bytes([0.0, -0.0, f32::NAN, 1.0, -2.0]);
     for (operation, expected) in [(Operation::Min, -2.0), (Operation::Max, 3.0)] {
@@ -221,7 +221,7 @@ fn ties_zeros_and_what_is_no_number() {
     let mut types = TypeBuilder::new();
     let pair = types.named(Predefined::SHORT_INT);
     let pairs = types.contiguous(3, pair).unwrap();
-    let pairs = Engine::new().commit(&types.finish(pairs));
+    let pairs = Engine::new().commit(&types.finish(pairs).unwrap());
     let pair = |value: i16, index: i32| [value.to_ne_bytes().to_vec(), index.to_ne_bytes().to_vec()].concat();
     let packed = [pair(5, 1), pair(4, 9), pair(6, 0)].concat();
     let mut memory = [0xee; 24];
@@ -242,7 +242,7 @@ fn absolute_addresses() {
     let mut types = TypeBuilder::new();
     let int = types.named(Predefined::INT);
     let both = types.hindexed(&[1, 699, 2], &[second + 8, first + 4, second], int).unwrap();
-    let both = Engine::new().commit(&types.finish(both));
+    let both = Engine::new().commit(&types.finish(both).unwrap());
     let packed: Vec<u8> = (0..702i32).flat_map(i32::to_ne_bytes).collect();
     let product = Reduction::new(Operation::Product, Element::I32).unwrap();
     // SAFETY: every displacement is the address of an int of the arrays, which nobody else uses meanwhile.

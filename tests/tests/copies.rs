@@ -114,7 +114,7 @@ fn any_type_to_any_type() {
 fn what_is_refused() {
     let mut types = TypeBuilder::new();
     let int = types.named(Predefined::INT);
-    let int = Engine::new().commit(&types.finish(int));
+    let int = Engine::new().commit(&types.finish(int).unwrap());
     let mut memory = [0xa5; 4];
     let mut copy = |source: (&[u8], u64), destination: (u64, u64)| {
         let (count, offset) = destination;

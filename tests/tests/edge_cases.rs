@@ -279,7 +279,7 @@ fn case_18_dup_means_the_same_and_children_may_go() {
     let vector = of(INT, |t, int| t.vector(3, 2, 4, int));
     let copy = of(INT, |t, int| {
         let vector = t.vector(3, 2, 4, int)?;
-        Ok(t.dup(vector))
+        t.dup(vector)
     });
     let original = engine.commit(&vector);
     let duplicate = engine.commit(&copy);

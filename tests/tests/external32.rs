@@ -91,7 +91,7 @@ fn check(what: &str, datatype: &Datatype, committed: &Committed, count: u64, see
 
 /// Types around one: long runs, short ones, and ones that are mixed with others.
 fn shapes(types: &mut TypeBuilder, named: TypeId) -> Vec<TypeId> {
-    let extent = types.facts(named).extent();
+    let extent = types.facts(named).unwrap().extent();
     let [character, long] = [Predefined::CHAR, Predefined::LONG].map(|each| types.named(each));
     let record = types.structure(&[1, 3, 2], &[0, extent, 4 * extent + 1], &[character, named, long]).unwrap();
     vec![
@@ -113,7 +113,7 @@ fn every_predefined_type() {
         let mut types = TypeBuilder::new();
         let named = types.named(predefined);
         for (shape, root) in shapes(&mut types, named).into_iter().enumerate() {
-            let datatype = types.clone().finish(root);
+            let datatype = types.finish(root).unwrap();
             let what = format!("{} in shape {shape}", predefined.name());
             // Each shape meets both engines, with other types.
             let committed = engines[(seed as usize + shape) % 2].1.commit(&datatype);
@@ -146,7 +146,7 @@ fn the_corpus_and_random_types() {
 fn committed(build: impl FnOnce(&mut TypeBuilder) -> TypeId) -> Committed {
     let mut types = TypeBuilder::new();
     let root = build(&mut types);
-    Engine::new().commit(&types.finish(root))
+    Engine::new().commit(&types.finish(root).unwrap())
 }
 
 #[test]

@@ -184,7 +184,7 @@ fn long(list: List, entries: usize) -> Stages {
         let start = Instant::now();
         let mut types = TypeBuilder::new();
         let root = list(&mut types, &mut SmallRng::seed_from_u64(entries as u64), entries as i64);
-        let datatype = types.finish(root);
+        let datatype = types.finish(root).unwrap();
         stages(datatype, start.elapsed())
     })
 }
@@ -216,7 +216,7 @@ fn long_lists_are_read_from_descriptions() {
     for (name, list) in LISTS {
         let mut types = TypeBuilder::new();
         let root = list(&mut types, &mut SmallRng::seed_from_u64(1), ENTRIES as i64);
-        let text = json::write(&types.finish(root));
+        let text = json::write(&types.finish(root).unwrap());
         let bytes = text.len();
         let elapsed = on_a_small_stack(move || {
             let start = Instant::now();
@@ -239,7 +239,7 @@ fn doubled(leaf_extent: i64, order: impl Fn(u32, i64) -> [i64; 2]) -> Stages {
         let pair = types.structure(&[1, 1], &order(level, half), &[id, id]).unwrap();
         id = types.resized(0, 2 * half, pair).unwrap();
     }
-    let datatype = types.finish(id);
+    let datatype = types.finish(id).unwrap();
     let stages = stages(datatype, start.elapsed());
     println!("60 levels: {}", stages.shown);
     assert!(stages.total < Duration::from_millis(100), "{}", stages.shown);

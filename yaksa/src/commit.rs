@@ -62,7 +62,7 @@ fn describe(ordered: &Ordered) -> Result<Option<Datatype>, DatatypeError> {
         }
         ids.push(id);
     }
-    Ok(ids.pop().flatten().map(|root| types.finish(root)))
+    ids.pop().flatten().map(|root| types.finish(root)).transpose()
 }
 
 /// A type with one child.

@@ -79,8 +79,8 @@ impl Engine {
     pub fn describe(&self, datatype: &Datatype) -> Type {
         let mut made: HashMap<_, Type> = HashMap::new();
         for id in datatype.nodes() {
-            let node = datatype.node(id);
-            let children = datatype.children(id);
+            let node = datatype.node(id).unwrap();
+            let children = datatype.children(id).unwrap();
             let children: Vec<&Type> = children.iter().map(|child| &made[child]).collect();
             let facts = node.given.map(|given| dtc_facts {
                 size: size_of::<dtc_facts>() as i64,

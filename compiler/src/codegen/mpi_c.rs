@@ -50,7 +50,7 @@ pub fn emit(datatype: &Datatype) -> String {
     let mut names = vec![String::new(); datatype.root().index() + 1];
     for id in datatype.nodes() {
         let children: Vec<&str> =
-            datatype.children(id).into_iter().map(|child| names[child.index()].as_str()).collect();
+            datatype.own_children(id).into_iter().map(|child| names[child.index()].as_str()).collect();
         let name = emitter.node(datatype, id, &children);
         names[id.index()] = name;
     }
@@ -102,7 +102,7 @@ fn fit(numbers: &[i64]) -> bool {
 impl Emitter {
     /// Emits what builds a node, and returns its name in C.
     fn node(&mut self, datatype: &Datatype, id: TypeId, children: &[&str]) -> String {
-        let node = datatype.node(id);
+        let node = datatype.own(id);
         let mut name = match &node.constructor {
             Constructor::Named(predefined) => predefined.name().to_owned(),
             Constructor::Struct { blocklengths, displacements_bytes } => {
@@ -117,7 +117,7 @@ impl Emitter {
     }
 
     fn with_child(&mut self, constructor: &Constructor, datatype: &Datatype, id: TypeId, child: &str) -> String {
-        let extent = datatype.child(id).map_or(0, |child| datatype.node(child).facts.extent());
+        let extent = datatype.child(id).map_or(0, |child| datatype.own(child).facts.extent());
         match constructor {
             Constructor::Contiguous { count } => {
                 let call = self.sized("MPI_Type_contiguous", fit(&[*count]));
@@ -213,7 +213,7 @@ impl Emitter {
     /// A type without elements with the bounds of a node, for arrays that MPI does not admit.
     fn empty_array(&mut self, datatype: &Datatype, id: TypeId, child: &str) -> String {
         let empty = self.call("MPI_Type_contiguous", format_args!("0, {child}"));
-        let facts = &datatype.node(id).facts;
+        let facts = &datatype.own(id).facts;
         self.resized(&empty, facts.lb, facts.extent())
     }
 

@@ -19,7 +19,7 @@ use super::{GivenBounds, Predefined, Signature};
 /// let mut types = TypeBuilder::new();
 /// let int = types.named(Predefined::INT);
 /// let reversed = types.vector(3, 1, -2, int)?;
-/// let facts = types.facts(reversed);
+/// let facts = types.facts(reversed)?;
 /// assert_eq!((facts.lb, facts.extent()), (-16, 20));
 /// # Ok::<(), dtc_compiler::datatype::DatatypeError>(())
 /// ```

@@ -10,7 +10,7 @@ impl TypeBuilder {
     /// let mut types = TypeBuilder::new();
     /// let int = types.construct(&Constructor::Named(Predefined::INT), &[])?;
     /// let three = types.construct(&Constructor::Contiguous { count: 3 }, &[int])?;
-    /// assert_eq!(types.facts(three).size, 12);
+    /// assert_eq!(types.facts(three)?.size, 12);
     /// # Ok::<(), dtc_compiler::datatype::DatatypeError>(())
     /// ```
     pub fn construct(&mut self, constructor: &Constructor, children: &[TypeId]) -> Result<TypeId, DatatypeError> {
@@ -49,7 +49,7 @@ impl TypeBuilder {
                 self.darray(*size, *rank, gsizes, distributions, psizes, *order, child)
             }
             Constructor::Resized { lb, extent } => self.resized(*lb, *extent, child),
-            Constructor::Dup => Ok(self.dup(child)),
+            Constructor::Dup => self.dup(child),
             Constructor::Named(_) | Constructor::Struct { .. } => unreachable!("handled above"),
         }
     }
@@ -83,6 +83,6 @@ impl Facts {
         if let Some(given) = given {
             types.give_bounds(made, given)?;
         }
-        Ok(*types.facts(made))
+        types.facts(made).copied()
     }
 }

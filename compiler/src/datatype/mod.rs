@@ -14,7 +14,7 @@
 //! let int = types.named(Predefined::INT);
 //! let character = types.named(Predefined::CHAR);
 //! let particle = types.structure(&[1, 2, 1], &[0, 8, 16], &[double, int, character])?;
-//! let particle = types.finish(particle);
+//! let particle = types.finish(particle)?;
 //! assert_eq!(particle.facts().size, 17);
 //! assert_eq!(particle.facts().extent(), 24);
 //! # Ok::<(), dtc_compiler::datatype::DatatypeError>(())
@@ -29,6 +29,8 @@ pub mod json;
 mod predefined;
 mod signature;
 mod suggest;
+#[cfg(test)]
+mod tests;
 pub mod text;
 
 pub use array::{AxisBlocks, axes_of_darray, axes_of_subarray};
@@ -237,26 +239,42 @@ pub struct GivenBounds {
 #[derive(Clone, Debug)]
 pub struct Datatype {
     graph: Arc<DiGraph<TypeNode, ()>>,
-    root: NodeIndex,
+    root: TypeId,
 }
 
 impl Datatype {
     /// What MPI defines for the whole type.
     pub fn facts(&self) -> &Facts {
-        &self.graph[self.root].facts
+        &self.own(self.root).facts
     }
 
     /// The root of the graph.
     pub fn root(&self) -> TypeId {
-        TypeId(self.root)
+        self.root
     }
 
     /// The node behind an id of this datatype.
-    pub fn node(&self, id: TypeId) -> &TypeNode {
-        &self.graph[id.0]
+    ///
+    /// # Errors
+    ///
+    /// The id is of another datatype.
+    pub fn node(&self, id: TypeId) -> Result<&TypeNode, DatatypeError> {
+        match self.graph.node_weight(id.node) {
+            Some(node) if id.builder == self.root.builder => Ok(node),
+            _ => Err(DatatypeError::new("id", "an id of this datatype", "an id of another one")),
+        }
+    }
+
+    /// The node behind an id that this datatype handed out.
+    pub(crate) fn own(&self, id: TypeId) -> &TypeNode {
+        &self.graph[id.node]
     }
 
     /// The children of a node in the order of its arguments; a child used twice appears twice.
+    ///
+    /// # Errors
+    ///
+    /// The id is of another datatype.
     ///
     /// ```
     /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
@@ -264,20 +282,31 @@ impl Datatype {
     /// let int = types.named(Predefined::INT);
     /// let float = types.named(Predefined::FLOAT);
     /// let pair = types.structure(&[1, 1, 1], &[0, 4, 8], &[int, float, int])?;
-    /// let pair = types.finish(pair);
-    /// assert_eq!(pair.children(pair.root()), [int, float, int]);
+    /// let pair = types.finish(pair)?;
+    /// assert_eq!(pair.children(pair.root())?, [int, float, int]);
     /// # Ok::<(), dtc_compiler::datatype::DatatypeError>(())
     /// ```
-    pub fn children(&self, id: TypeId) -> Vec<TypeId> {
+    pub fn children(&self, id: TypeId) -> Result<Vec<TypeId>, DatatypeError> {
+        self.node(id)?;
+        Ok(self.own_children(id))
+    }
+
+    /// The children of a node that this datatype handed out, in the order of its arguments.
+    pub(crate) fn own_children(&self, id: TypeId) -> Vec<TypeId> {
         // petgraph lists edges newest first.
-        let mut children: Vec<TypeId> = self.graph.neighbors_directed(id.0, Direction::Outgoing).map(TypeId).collect();
+        let mut children: Vec<TypeId> = self.newest_first(id).collect();
         children.reverse();
         children
     }
 
+    fn newest_first(&self, id: TypeId) -> impl Iterator<Item = TypeId> {
+        let builder = id.builder;
+        self.graph.neighbors_directed(id.node, Direction::Outgoing).map(move |node| TypeId { node, builder })
+    }
+
     /// The only child of a constructor that has one.
     pub(crate) fn child(&self, id: TypeId) -> Option<TypeId> {
-        self.graph.neighbors_directed(id.0, Direction::Outgoing).next().map(TypeId)
+        self.newest_first(id).next()
     }
 
     /// The nodes reachable from the root, each once, children before parents.
@@ -288,7 +317,7 @@ impl Datatype {
     /// let int = types.named(Predefined::INT);
     /// let unused = types.contiguous(7, int)?;
     /// let pair = types.contiguous(2, int)?;
-    /// let pair = types.finish(pair);
+    /// let pair = types.finish(pair)?;
     /// assert_eq!(pair.nodes().len(), 2);
     /// # Ok::<(), dtc_compiler::datatype::DatatypeError>(())
     /// ```
@@ -297,10 +326,11 @@ impl Datatype {
         let mut reached = vec![false; self.root.index() + 1];
         reached[self.root.index()] = true;
         let mut nodes = Vec::new();
-        for index in (0..=self.root.index()).rev().map(NodeIndex::new) {
-            if reached[index.index()] {
-                nodes.push(TypeId(index));
-                for child in self.graph.neighbors_directed(index, Direction::Outgoing) {
+        for index in (0..=self.root.index()).rev() {
+            if reached[index] {
+                let id = TypeId { node: NodeIndex::new(index), ..self.root };
+                nodes.push(id);
+                for child in self.newest_first(id) {
                     reached[child.index()] = true;
                 }
             }
@@ -315,11 +345,11 @@ impl Datatype {
         let nodes = self.nodes();
         let mut uses = vec![0u8; self.root.index() + 1];
         for &id in &nodes {
-            for child in self.graph.neighbors_directed(id.0, Direction::Outgoing) {
+            for child in self.newest_first(id) {
                 uses[child.index()] = uses[child.index()].saturating_add(1);
             }
         }
-        let named = |id: &TypeId| matches!(self.node(*id).constructor, Constructor::Named(_));
+        let named = |id: &TypeId| matches!(self.own(*id).constructor, Constructor::Named(_));
         nodes.into_iter().filter(|id| uses[id.index()] > 1 && !named(id)).collect()
     }
 
@@ -327,6 +357,6 @@ impl Datatype {
     ///
     /// The canonical form of a layout is exact as long as its runs are few compared with this number.
     pub fn entries(&self) -> u64 {
-        self.nodes().into_iter().map(|id| 1 + self.graph[id.0].constructor.entries()).sum()
+        self.nodes().into_iter().map(|id| 1 + self.own(id).constructor.entries()).sum()
     }
 }

@@ -21,8 +21,8 @@ use std::sync::LazyLock;
 /// let int = types.named(Predefined::INT);
 /// let strided = types.vector(3, 2, 5, int)?;
 /// let dense = types.contiguous(6, int)?;
-/// let strided = types.facts(strided).signature;
-/// assert_eq!(strided, types.facts(dense).signature);
+/// let strided = types.facts(strided)?.signature;
+/// assert_eq!(strided, types.facts(dense)?.signature);
 /// assert_eq!(strided.elements(), 6);
 /// # Ok::<(), dtc_compiler::datatype::DatatypeError>(())
 /// ```
@@ -55,7 +55,7 @@ impl Signature {
     /// let mut types = TypeBuilder::new();
     /// let pair = types.named(Predefined::DOUBLE_INT);
     /// let pairs = types.contiguous(5, pair)?;
-    /// let signature = types.facts(pairs).signature;
+    /// let signature = types.facts(pairs)?.signature;
     /// assert!(signature.repeats(&[Kind::F64, Kind::I32]));
     /// assert!(!signature.repeats(&[Kind::F64]));
     /// # Ok::<(), dtc_compiler::datatype::DatatypeError>(())

@@ -10,12 +10,13 @@ use super::{Bytes, Conversion, External32, Node, Part, Run};
 /// use dtc_compiler::external32::{Conversion, External32, Run};
 /// let mut types = TypeBuilder::new();
 /// let pair = types.named(Predefined::SHORT_INT);
-/// let external = External32::new(&types.finish(pair));
+/// let external = External32::new(&types.finish(pair)?);
 /// let (mut cursor, _) = external.cursor(2, 0);
 /// cursor.advance(1);
 /// assert_eq!((cursor.run(), cursor.packed()), (Run { conversion: Conversion::Big32, values: 1 }, 2));
 /// cursor.advance(1);
 /// assert_eq!((cursor.run(), cursor.packed()), (Run { conversion: Conversion::Big16, values: 1 }, 6));
+/// # Ok::<(), dtc_compiler::datatype::DatatypeError>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Cursor<'a> {
@@ -37,10 +38,11 @@ impl External32 {
     /// use dtc_compiler::external32::External32;
     /// let mut types = TypeBuilder::new();
     /// let long = types.named(Predefined::LONG);
-    /// let external = External32::new(&types.finish(long));
+    /// let external = External32::new(&types.finish(long)?);
     /// let (cursor, skipped) = external.cursor(10, 15);
     /// assert_eq!((cursor.packed(), cursor.run().values, skipped), (24, 7, 3));
     /// assert_eq!(external.cursor(10, 40).0.run().values, 0);
+    /// # Ok::<(), dtc_compiler::datatype::DatatypeError>(())
     /// ```
     pub fn cursor(&self, count: u64, position: u64) -> (Cursor<'_>, u64) {
         let run = Run { conversion: Conversion::Bytes, values: 0 };
@@ -71,7 +73,7 @@ impl External32 {
 /// let mut types = TypeBuilder::new();
 /// let pair = types.named(Predefined::DOUBLE_INT);
 /// let pairs = types.contiguous(5, pair)?;
-/// let external = External32::new(&types.finish(pairs));
+/// let external = External32::new(&types.finish(pairs)?);
 /// let (cursor, _) = external.cursor(1, 12);
 /// let records = cursor.records().unwrap();
 /// assert_eq!((records.count, records.runs.len(), records.size.packed), (4, 2, 12));

@@ -25,7 +25,7 @@ use crate::datatype::{Constructor, Datatype, TypeId};
 /// let mut types = TypeBuilder::new();
 /// let pair = types.named(Predefined::LONG_INT);
 /// let pairs = types.vector(3, 2, 5, pair)?;
-/// let external = External32::new(&types.finish(pairs));
+/// let external = External32::new(&types.finish(pairs)?);
 /// assert_eq!(external.size(), 6 * (4 + 4));
 /// // The second byte of the int of the third pair: 2 whole pairs and a long come first.
 /// let (cursor, skipped) = external.cursor(1, 21);
@@ -91,7 +91,8 @@ impl External32 {
     /// use dtc_compiler::external32::External32;
     /// let mut types = TypeBuilder::new();
     /// let wide = types.named(Predefined::WCHAR);
-    /// assert_eq!(External32::new(&types.finish(wide)).size(), 2);
+    /// assert_eq!(External32::new(&types.finish(wide)?).size(), 2);
+    /// # Ok::<(), dtc_compiler::datatype::DatatypeError>(())
     /// ```
     pub fn new(datatype: &Datatype) -> External32 {
         let mut external = External32 { nodes: Vec::new(), root: None, size: Bytes::default() };
@@ -111,7 +112,8 @@ impl External32 {
     /// use dtc_compiler::external32::External32;
     /// let mut types = TypeBuilder::new();
     /// let pair = types.named(Predefined::LONG_DOUBLE_INT);
-    /// assert_eq!(External32::new(&types.finish(pair)).size(), 20);
+    /// assert_eq!(External32::new(&types.finish(pair)?).size(), 20);
+    /// # Ok::<(), dtc_compiler::datatype::DatatypeError>(())
     /// ```
     pub fn size(&self) -> u64 {
         self.size.external
@@ -124,7 +126,8 @@ impl External32 {
     /// use dtc_compiler::external32::External32;
     /// let mut types = TypeBuilder::new();
     /// let character = types.named(Predefined::CHAR);
-    /// assert!(External32::new(&types.finish(character)).is_bytes());
+    /// assert!(External32::new(&types.finish(character)?).is_bytes());
+    /// # Ok::<(), dtc_compiler::datatype::DatatypeError>(())
     /// ```
     pub fn is_bytes(&self) -> bool {
         matches!(self.root, None | Some(Part::Run(Run { conversion: Conversion::Bytes, .. })))
@@ -144,14 +147,14 @@ impl External32 {
 
     /// What a node of a datatype becomes; `parts` has what its children became.
     fn part(&mut self, datatype: &Datatype, id: TypeId, parts: &[Option<Part>]) -> Option<Part> {
-        let node = datatype.node(id);
+        let node = datatype.own(id);
         match &node.constructor {
             Constructor::Named(predefined) => {
                 let runs = predefined.fields().iter().map(|&field| (Part::Run(Run::of(*predefined, field)), 1));
                 self.sequence(runs)
             }
             Constructor::Struct { blocklengths, .. } => {
-                let children = datatype.children(id);
+                let children = datatype.own_children(id);
                 let blocks = children.iter().zip(blocklengths).filter(|&(_, &blocklength)| blocklength > 0);
                 let blocks =
                     blocks.filter_map(|(child, &blocklength)| Some((parts[child.index()]?, blocklength as u64)));
@@ -160,7 +163,7 @@ impl External32 {
             _ => {
                 let child = datatype.child(id)?;
                 let part = parts[child.index()]?;
-                let copies = node.facts.size.checked_div(datatype.node(child).facts.size)?;
+                let copies = node.facts.size.checked_div(datatype.own(child).facts.size)?;
                 self.sequence(std::iter::once((part, copies)))
             }
         }

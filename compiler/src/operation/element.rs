@@ -130,7 +130,7 @@ impl Element {
     /// let mut types = TypeBuilder::new();
     /// let double = types.named(Predefined::DOUBLE);
     /// let doubles = types.contiguous(6, double)?;
-    /// let signature = types.facts(doubles).signature;
+    /// let signature = types.facts(doubles)?.signature;
     /// assert!(Element::I32.contradicts(&signature));
     /// assert!(!Element::F64.contradicts(&signature));
     /// # Ok::<(), dtc_compiler::datatype::DatatypeError>(())

@@ -19,14 +19,14 @@ pub fn shape(datatype: &Datatype) -> Shape {
             steps.pop();
             continue;
         }
-        let children = datatype.children(id);
+        let children = datatype.children(id).unwrap();
         let waiting: Vec<TypeId> = children.iter().copied().filter(|child| !numbers.contains_key(child)).collect();
         if !waiting.is_empty() {
             steps.extend(waiting.into_iter().rev());
             continue;
         }
         steps.pop();
-        let node = datatype.node(id);
+        let node = datatype.node(id).unwrap();
         let entry = (node.constructor.clone(), node.given, children.iter().map(|child| numbers[child]).collect());
         let leaf = matches!(entry.0, Constructor::Named(_));
         let known = if leaf { shape.iter().position(|other| *other == entry) } else { None };
@@ -47,13 +47,13 @@ pub fn nest(levels: usize) -> Datatype {
     let mut id = types.named(dtc_compiler::datatype::Predefined::INT);
     for level in 0..levels {
         id = match level % 4 {
-            0 => types.dup(id),
+            0 => types.dup(id).unwrap(),
             1 => types.contiguous(1, id).unwrap(),
             2 => types.structure(&[1], &[0], &[id]).unwrap(),
             _ => types.resized(0, 8, id).unwrap(),
         };
     }
-    types.finish(id)
+    types.finish(id).unwrap()
 }
 
 /// Runs on a stack that any recursion over a deep type would leave.

@@ -31,7 +31,7 @@ use std::sync::{Arc, OnceLock};
 /// let mut types = TypeBuilder::new();
 /// let short = types.named(Predefined::SHORT);
 /// let every_other = types.vector(3, 1, 2, short)?;
-/// let every_other = Engine::new().commit(&types.finish(every_other));
+/// let every_other = Engine::new().commit(&types.finish(every_other)?);
 ///
 /// let memory = [1u8, 1, 0, 0, 2, 2, 0, 0, 3, 3];
 /// let mut middle = [0; 2];
@@ -82,7 +82,7 @@ impl Committed {
     /// let mut types = TypeBuilder::new();
     /// let int = types.named(Predefined::INT);
     /// let every_other = types.vector(3, 1, 2, int)?;
-    /// let every_other = dtc_runtime::Engine::new().commit(&types.finish(every_other));
+    /// let every_other = dtc_runtime::Engine::new().commit(&types.finish(every_other)?);
     /// assert_eq!((every_other.facts().size, every_other.facts().extent()), (12, 20));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -97,7 +97,7 @@ impl Committed {
     /// let mut types = TypeBuilder::new();
     /// let int = types.named(Predefined::INT);
     /// let every_other = types.vector(3, 1, 2, int)?;
-    /// let every_other = dtc_runtime::Engine::new().commit(&types.finish(every_other));
+    /// let every_other = dtc_runtime::Engine::new().commit(&types.finish(every_other)?);
     /// assert!(every_other.layout().to_string().contains("stream 3 x 8"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -112,7 +112,7 @@ impl Committed {
     /// let mut types = TypeBuilder::new();
     /// let int = types.named(Predefined::INT);
     /// let every_other = types.vector(3, 1, 2, int)?;
-    /// let every_other = dtc_runtime::Engine::new().commit(&types.finish(every_other));
+    /// let every_other = dtc_runtime::Engine::new().commit(&types.finish(every_other)?);
     /// assert_eq!(every_other.report().fired()[0], ("erase-kinds", 1));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -127,7 +127,7 @@ impl Committed {
     /// let mut types = TypeBuilder::new();
     /// let int = types.named(Predefined::INT);
     /// let every_other = types.vector(3, 1, 2, int)?;
-    /// let every_other = dtc_runtime::Engine::new().commit(&types.finish(every_other));
+    /// let every_other = dtc_runtime::Engine::new().commit(&types.finish(every_other)?);
     /// assert!(every_other.plan().to_string().contains("rows 3 x 8 of 4 bytes"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -142,7 +142,7 @@ impl Committed {
     /// let mut types = TypeBuilder::new();
     /// let int = types.named(Predefined::INT);
     /// let every_other = types.vector(3, 1, 2, int)?;
-    /// let every_other = dtc_runtime::Engine::new().commit(&types.finish(every_other));
+    /// let every_other = dtc_runtime::Engine::new().commit(&types.finish(every_other)?);
     /// assert_eq!(every_other.type_hash(), every_other.layout().type_hash());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -158,7 +158,8 @@ impl Committed {
     /// let mut types = TypeBuilder::new();
     /// let int = types.named(Predefined::INT);
     /// // One leaf does it all, so there is nothing to compile.
-    /// assert_eq!(Engine::new().commit(&types.finish(int)).tier(), Tier::Generic);
+    /// assert_eq!(Engine::new().commit(&types.finish(int)?).tier(), Tier::Generic);
+    /// # Ok::<(), dtc_compiler::datatype::DatatypeError>(())
     /// ```
     pub fn tier(&self) -> Tier {
         self.entry.tier()
@@ -172,7 +173,7 @@ impl Committed {
     /// let mut types = TypeBuilder::new();
     /// let int = types.named(Predefined::INT);
     /// let every_other = types.vector(3, 1, 2, int)?;
-    /// let every_other = dtc_runtime::Engine::new().commit(&types.finish(every_other));
+    /// let every_other = dtc_runtime::Engine::new().commit(&types.finish(every_other)?);
     /// every_other.specialise();
     /// let mut packed = [0; 12];
     /// assert_eq!(every_other.pack(&[7; 20], 0, 1, 0, &mut packed)?, 12);
@@ -194,7 +195,7 @@ impl Committed {
     /// let mut types = TypeBuilder::new();
     /// let int = types.named(Predefined::INT);
     /// let every_other = types.vector(3, 1, 2, int)?;
-    /// let every_other = dtc_runtime::Engine::new().commit(&types.finish(every_other));
+    /// let every_other = dtc_runtime::Engine::new().commit(&types.finish(every_other)?);
     /// assert_eq!(every_other.packed_size(10)?, 120);
     /// assert!(every_other.packed_size(u64::MAX).is_err());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -216,7 +217,7 @@ impl Committed {
     /// let mut types = TypeBuilder::new();
     /// let int = types.named(Predefined::INT);
     /// let backwards = types.resized(0, -8, int)?;
-    /// let backwards = dtc_runtime::Engine::new().commit(&types.finish(backwards));
+    /// let backwards = dtc_runtime::Engine::new().commit(&types.finish(backwards)?);
     /// assert_eq!(backwards.span(3), Some((-16, 4)));
     /// # Ok::<(), dtc_compiler::datatype::DatatypeError>(())
     /// ```

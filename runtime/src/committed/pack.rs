@@ -22,7 +22,7 @@ impl Committed {
     /// let mut types = TypeBuilder::new();
     /// let int = types.named(Predefined::INT);
     /// let every_other = types.vector(3, 1, 2, int)?;
-    /// let every_other = dtc_runtime::Engine::new().commit(&types.finish(every_other));
+    /// let every_other = dtc_runtime::Engine::new().commit(&types.finish(every_other)?);
     /// let memory: Vec<u8> = (0..20).collect();
     /// let mut packed = [0; 4];
     /// // The second of the three ints: packed bytes 4 to 7.
@@ -68,7 +68,7 @@ impl Committed {
     /// let mut types = TypeBuilder::new();
     /// let int = types.named(Predefined::INT);
     /// let every_other = types.vector(3, 1, 2, int)?;
-    /// let every_other = dtc_runtime::Engine::new().commit(&types.finish(every_other));
+    /// let every_other = dtc_runtime::Engine::new().commit(&types.finish(every_other)?);
     /// let mut memory = [0xa5; 20];
     /// assert_eq!(every_other.unpack(&[1; 12], 0, &mut memory, 0, 1)?, 12);
     /// assert_eq!(memory[..12], [1, 1, 1, 1, 0xa5, 0xa5, 0xa5, 0xa5, 1, 1, 1, 1]);
@@ -109,11 +109,12 @@ impl Committed {
     /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
     /// let mut types = TypeBuilder::new();
     /// let int = types.named(Predefined::INT);
-    /// let int = dtc_runtime::Engine::new().commit(&types.finish(int));
+    /// let int = dtc_runtime::Engine::new().commit(&types.finish(int)?);
     /// let (memory, mut packed) = (7i32, [0u8; 4]);
     /// // SAFETY: both sides are as long as the type.
     /// let written = unsafe { int.pack_raw((&raw const memory).cast(), 1, 0, packed.as_mut_ptr(), 4) };
     /// assert_eq!((written, i32::from_ne_bytes(packed)), (4, 7));
+    /// # Ok::<(), dtc_compiler::datatype::DatatypeError>(())
     /// ```
     #[inline]
     pub unsafe fn pack_raw(&self, source: *const u8, count: u64, offset: u64, packed: *mut u8, max: u64) -> u64 {
@@ -133,11 +134,12 @@ impl Committed {
     /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
     /// let mut types = TypeBuilder::new();
     /// let int = types.named(Predefined::INT);
-    /// let int = dtc_runtime::Engine::new().commit(&types.finish(int));
+    /// let int = dtc_runtime::Engine::new().commit(&types.finish(int)?);
     /// let (packed, mut memory) = (7i32.to_ne_bytes(), 0i32);
     /// // SAFETY: both sides are as long as the type.
     /// let read = unsafe { int.unpack_raw(packed.as_ptr(), 4, (&raw mut memory).cast(), 1, 0) };
     /// assert_eq!((read, memory), (4, 7));
+    /// # Ok::<(), dtc_compiler::datatype::DatatypeError>(())
     /// ```
     #[inline]
     pub unsafe fn unpack_raw(

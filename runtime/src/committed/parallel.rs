@@ -31,7 +31,7 @@ impl Committed {
     /// let mut types = TypeBuilder::new();
     /// let byte = types.named(Predefined::BYTE);
     /// let every_other = types.vector(1 << 20, 1, 2, byte)?;
-    /// let every_other = dtc_runtime::Engine::new().commit(&types.finish(every_other));
+    /// let every_other = dtc_runtime::Engine::new().commit(&types.finish(every_other)?);
     /// let memory: Vec<u8> = (0..2u32 << 20).map(|index| index as u8).collect();
     /// let mut packed = vec![0; 1 << 20];
     /// every_other.pack_parallel(&memory, 0, 1, &mut packed, 4)?;
@@ -64,7 +64,7 @@ impl Committed {
     /// let mut types = TypeBuilder::new();
     /// let int = types.named(Predefined::INT);
     /// let every_other = types.vector(3, 1, 2, int)?;
-    /// let every_other = dtc_runtime::Engine::new().commit(&types.finish(every_other));
+    /// let every_other = dtc_runtime::Engine::new().commit(&types.finish(every_other)?);
     /// let mut memory = [0xa5; 20];
     /// assert_eq!(every_other.unpack_parallel(&[1; 12], &mut memory, 0, 1, 2)?, 12);
     /// assert_eq!(memory[12..], [0xa5, 0xa5, 0xa5, 0xa5, 1, 1, 1, 1]);

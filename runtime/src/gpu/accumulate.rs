@@ -82,7 +82,7 @@ impl Committed {
     /// use dtc_compiler::operation::{Element, Operation, Reduction};
     /// let mut types = TypeBuilder::new();
     /// let int = types.named(Predefined::INT);
-    /// let int = dtc_runtime::Engine::new().commit(&types.finish(int));
+    /// let int = dtc_runtime::Engine::new().commit(&types.finish(int)?);
     /// let sum = Reduction::new(Operation::Sum, Element::I32)?;
     /// let (packed, mut memory) = (7i32.to_ne_bytes(), 3i32);
     /// // SAFETY: both sides are as long as the type.

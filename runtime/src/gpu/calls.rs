@@ -90,12 +90,12 @@ impl Committed {
     /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
     /// let mut types = TypeBuilder::new();
     /// let int = types.named(Predefined::INT);
-    /// let int = dtc_runtime::Engine::new().commit(&types.finish(int));
+    /// let int = dtc_runtime::Engine::new().commit(&types.finish(int)?);
     /// let (memory, mut packed) = (7i32, [0u8; 4]);
     /// // SAFETY: both sides are as long as the type.
     /// let written = unsafe { int.pack_any((&raw const memory).cast(), 1, 0, packed.as_mut_ptr(), 4)? };
     /// assert_eq!((written, i32::from_ne_bytes(packed)), (4, 7));
-    /// # Ok::<(), dtc_runtime::TransferError>(())
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub unsafe fn pack_any(
         &self,
@@ -123,12 +123,12 @@ impl Committed {
     /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
     /// let mut types = TypeBuilder::new();
     /// let int = types.named(Predefined::INT);
-    /// let int = dtc_runtime::Engine::new().commit(&types.finish(int));
+    /// let int = dtc_runtime::Engine::new().commit(&types.finish(int)?);
     /// let (packed, mut memory) = (7i32.to_ne_bytes(), 0i32);
     /// // SAFETY: both sides are as long as the type.
     /// let read = unsafe { int.unpack_any(packed.as_ptr(), 4, (&raw mut memory).cast(), 1, 0)? };
     /// assert_eq!((read, memory), (4, 7));
-    /// # Ok::<(), dtc_runtime::TransferError>(())
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub unsafe fn unpack_any(
         &self,
@@ -216,7 +216,7 @@ impl Committed {
     /// let mut types = TypeBuilder::new();
     /// let int = types.named(Predefined::INT);
     /// let every_other = types.vector(3, 1, 2, int)?;
-    /// let every_other = engine.commit(&types.finish(every_other));
+    /// let every_other = engine.commit(&types.finish(every_other)?);
     /// if let Ok(gpu) = engine.gpu(0) {
     ///     println!("{}", every_other.prepare(&gpu)?);
     /// }

@@ -59,13 +59,13 @@ pub enum TransferError {
 /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
 /// let mut types = TypeBuilder::new();
 /// let int = types.named(Predefined::INT);
-/// let int = dtc_runtime::Engine::new().commit(&types.finish(int));
+/// let int = dtc_runtime::Engine::new().commit(&types.finish(int)?);
 /// let (memory, mut packed) = (7i32, [0u8; 4]);
 /// // SAFETY: both sides are as long as the type, and live until the request is done.
 /// let request = unsafe { int.pack_start((&raw const memory).cast(), 1, 0, packed.as_mut_ptr(), 4)? };
 /// assert_eq!(request.wait()?, 4);
 /// assert_eq!(i32::from_ne_bytes(packed), 7);
-/// # Ok::<(), dtc_runtime::TransferError>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[must_use = "the bytes are there when the request is done"]
 pub struct Request {

@@ -168,14 +168,14 @@ impl Committed {
     /// use dtc_runtime::Elements;
     /// let mut types = TypeBuilder::new();
     /// let int = types.named(Predefined::INT);
-    /// let int = dtc_runtime::Engine::new().commit(&types.finish(int));
+    /// let int = dtc_runtime::Engine::new().commit(&types.finish(int)?);
     /// let (one, mut other) = (7i32, 0i32);
     /// let source = Elements { memory: (&raw const one).cast::<u8>(), origin: 0, count: 1, offset: 0 };
     /// let destination = Elements { memory: (&raw mut other).cast::<u8>(), origin: 0, count: 1, offset: 0 };
     /// // SAFETY: both sides are as long as the type.
     /// let moved = unsafe { int.copy_any(source, &int, destination, 4)? };
     /// assert_eq!((moved, other), (4, 7));
-    /// # Ok::<(), dtc_runtime::TransferError>(())
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub unsafe fn copy_any(
         &self,

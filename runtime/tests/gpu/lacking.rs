@@ -169,7 +169,7 @@ in_child! {
         let byte = types.named(Predefined::BYTE);
         let places = [buffers.memory.address() as i64 + 100, buffers.memory.address() as i64 + 7];
         let absolute = types.hindexed(&[5, 6], &places, byte).unwrap();
-        let committed = engine.commit(&types.finish(absolute));
+        let committed = engine.commit(&types.finish(absolute).unwrap());
         let packed = buffers.packed.address() as *mut u8;
         // SAFETY: the bytes lie in the buffers.
         let moved = unsafe { committed.pack_any(std::ptr::null(), 1, 0, packed, 11) };

@@ -27,7 +27,7 @@ fn listed(number: i64) -> Datatype {
     let places: Vec<i64> = (0..50).map(|at| at * 5 + at * at % 3 + at / 49 * number).collect();
     let lengths: Vec<i64> = (0..50).map(|at| 1 + at % 2).collect();
     let list = types.indexed(&lengths, &places, int).unwrap();
-    types.finish(list)
+    types.finish(list).unwrap()
 }
 
 /// A type that needs none.
@@ -35,7 +35,7 @@ fn rows() -> Datatype {
     let mut types = TypeBuilder::new();
     let int = types.named(Predefined::INT);
     let rows = types.vector(50, 2, 3, int).unwrap();
-    types.finish(rows)
+    types.finish(rows).unwrap()
 }
 
 /// Elements and packed bytes on a device, and a stream.

@@ -63,5 +63,5 @@ pub fn noise(bytes: usize) -> Vec<u8> {
 pub fn contiguous() -> Datatype {
     let mut types = TypeBuilder::new();
     let byte = types.named(Predefined::BYTE);
-    types.finish(byte)
+    types.finish(byte).unwrap()
 }

@@ -101,7 +101,7 @@ in_child! {
         assert_eq!(refused(sum(Element::F32), 8), AccumulateError::Elements(Element::F32));
         let mut types = dtc_compiler::datatype::TypeBuilder::new();
         let long = types.named(dtc_compiler::datatype::Predefined::LONG_DOUBLE);
-        let long = engine.commit(&types.finish(long));
+        let long = engine.commit(&types.finish(long).unwrap());
         let error = accumulate(&buffers, &long, sum(Element::F80), 16).unwrap_err();
         assert_eq!(error, AccumulateError::Unsupported(sum(Element::F80)).into());
         assert_eq!(accumulate(&buffers, &long, Reduction::new(Operation::Replace, Element::F80).unwrap(), 16), Ok(16));
@@ -167,7 +167,7 @@ in_child! {
         let int = {
             let mut types = dtc_compiler::datatype::TypeBuilder::new();
             let int = types.named(dtc_compiler::datatype::Predefined::INT);
-            engine.commit(&types.finish(int))
+            engine.commit(&types.finish(int).unwrap())
         };
         let buffers = Buffers::new(&gpu);
         let (memory, packed) = (buffers.memory.address() as *mut u8, buffers.packed.address() as *mut u8);
@@ -252,7 +252,7 @@ in_child! {
         let mut types = dtc_compiler::datatype::TypeBuilder::new();
         let byte = types.named(dtc_compiler::datatype::Predefined::BYTE);
         let long = types.vector(3, 200, 300, byte).unwrap();
-        let long = engine.commit(&types.finish(long));
+        let long = engine.commit(&types.finish(long).unwrap());
         // SAFETY: both buffers are long enough.
         let direct = || unsafe { listed.copy_any(source, &long, target, bytes) };
         assert_eq!(launches(&direct), 1);

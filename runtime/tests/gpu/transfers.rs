@@ -16,7 +16,7 @@ fn strided() -> Datatype {
     let int = types.named(Predefined::INT);
     let vector = types.vector(1000, 3, 4, int).unwrap();
     let vector = types.resized(0, 16_000, vector).unwrap();
-    types.finish(vector)
+    types.finish(vector).unwrap()
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -256,7 +256,7 @@ in_child! {
         let mut types = TypeBuilder::new();
         let byte = types.named(Predefined::BYTE);
         let absolute = types.hindexed(&lengths, &places, byte).unwrap();
-        let committed = engine.commit(&types.finish(absolute));
+        let committed = engine.commit(&types.finish(absolute).unwrap());
         let total = expected.len();
         let null = std::ptr::null_mut::<u8>();
         for kind in [MemoryKind::Pageable, MemoryKind::Pinned] {
@@ -295,7 +295,7 @@ in_child! {
         let byte = types.named(Predefined::BYTE);
         let places = [on_device.at() as i64 + 100, pageable.at() as i64 + 200];
         let absolute = types.hindexed(&[300, 400], &places, byte).unwrap();
-        let committed = engine.commit(&types.finish(absolute));
+        let committed = engine.commit(&types.finish(absolute).unwrap());
         let mut packed = [0; 400];
         // Only the part on the host is asked for, so no kernel runs.
         // SAFETY: the bytes lie in live buffers.
@@ -310,7 +310,7 @@ in_child! {
         let mut types = TypeBuilder::new();
         let byte = types.named(Predefined::BYTE);
         let absolute = types.hindexed(&[10, 10], &[on_device.at() as i64, 16], byte).unwrap();
-        let committed = engine.commit(&types.finish(absolute));
+        let committed = engine.commit(&types.finish(absolute).unwrap());
         let mut packed = [0; 20];
         // SAFETY: nothing is touched, since a run lies nowhere.
         let moved = unsafe { committed.pack_any(std::ptr::null(), 1, 0, packed.as_mut_ptr(), 20) };
@@ -425,7 +425,7 @@ in_child! {
         let byte = types.named(Predefined::BYTE);
         let places = [pageable.at() as i64, on_device.at() as i64];
         let absolute = types.hindexed(&[300, 400], &places, byte).unwrap();
-        let committed: Committed = engine.commit(&types.finish(absolute));
+        let committed: Committed = engine.commit(&types.finish(absolute).unwrap());
         let mut packed = [0; 700];
         let_launches_return(719);
         // SAFETY: the bytes lie in live buffers.

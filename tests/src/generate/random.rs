@@ -2,7 +2,7 @@
 
 use crate::type_map::TypeMap;
 use dtc_compiler::datatype::{
-    Datatype, DatatypeError, Distribution, GivenBounds, Order, Predefined, TypeBuilder, TypeId,
+    Datatype, DatatypeError, Distribution, Facts, GivenBounds, Order, Predefined, TypeBuilder, TypeId,
 };
 use rand::Rng;
 use rand::rngs::SmallRng;
@@ -47,29 +47,39 @@ pub fn datatype(rng: &mut SmallRng, limits: &Limits) -> Datatype {
         if pool.len() >= wanted {
             break;
         }
-        let before = types.clone();
-        match node(rng, &mut types, &pool, limits) {
+        // Types that are too large, overlap or leave 64 bits stay outside the pool.
+        if let Ok(id) = node(rng, &mut types, &pool, limits)
             // Empty types are wanted, but would soon leave nothing else.
-            Ok(id) if admits(limits, &types, id) && (types.facts(id).size > 0 || rng.random_bool(0.3)) => pool.push(id),
-            // Too large, overlapping or out of 64 bits: as if it had never been drawn.
-            _ => types = before,
+            && admits(limits, &types, id)
+            && (facts(&types, id).size > 0 || rng.random_bool(0.3))
+        {
+            pool.push(id);
         }
     }
     // The newest that is not empty, but for a few.
-    let full = |id: &&TypeId| types.facts(**id).size > 0;
+    let full = |id: &&TypeId| facts(&types, **id).size > 0;
     let newest = pool[pool.len() - 1];
     let root = if rng.random_bool(0.15) { newest } else { *pool.iter().rev().find(full).unwrap_or(&newest) };
-    types.finish(root)
+    finished(&types, root)
+}
+
+/// The facts of a type of the pool.
+fn facts(types: &TypeBuilder, id: TypeId) -> Facts {
+    *types.facts(id).expect("the builder made every type of the pool")
+}
+
+fn finished(types: &TypeBuilder, id: TypeId) -> Datatype {
+    types.finish(id).expect("the builder made every type of the pool")
 }
 
 fn admits(limits: &Limits, types: &TypeBuilder, id: TypeId) -> bool {
-    let facts = types.facts(id);
+    let facts = facts(types, id);
     let within = |bound: i64| bound.unsigned_abs() <= limits.span as u64;
     if facts.size > limits.size || ![facts.lb, facts.ub, facts.true_lb, facts.true_ub].into_iter().all(within) {
         return false;
     }
     limits.overlap || {
-        let datatype = types.clone().finish(id);
+        let datatype = finished(types, id);
         let mut bytes = TypeMap::new(&datatype).bytes();
         bytes.sort_unstable();
         bytes.windows(2).all(|pair| pair[0] != pair[1])
@@ -113,7 +123,7 @@ fn node(
         if rng.random_bool(0.6) { pool[pool.len() - 1] } else { pool[rng.random_range(0..pool.len())] }
     };
     let child = pick(rng);
-    let extent = types.facts(child).extent();
+    let extent = facts(types, child).extent();
     // In bytes: a multiple of the extent, or a little off.
     let scaled = |rng: &mut SmallRng, firsts: &[i64]| -> Vec<i64> {
         let unit = if rng.random_bool(0.7) { extent } else { extent.wrapping_add(rng.random_range(-3..9)) };
@@ -154,7 +164,7 @@ fn node(
             let mut position = rng.random_range(-16..16i64);
             for _ in 0..rng.random_range(0..5) {
                 let child = pick(rng);
-                let facts = *types.facts(child);
+                let facts = facts(types, child);
                 let length = [0, 1, 1, 1, 2, 3][rng.random_range(0..6)];
                 lengths.push(length);
                 displacements.push(position.wrapping_sub(facts.true_lb));
@@ -194,7 +204,7 @@ fn node(
             types.darray(size, rng.random_range(0..size), &gsizes, &distributions, &psizes, order(rng), child)?
         }
         11 => {
-            let facts = *types.facts(child);
+            let facts = facts(types, child);
             let (lb, extent) = match rng.random_range(0..5) {
                 0 => (facts.true_lb, facts.true_extent()),
                 1 => (rng.random_range(-50..50), 0),
@@ -204,7 +214,7 @@ fn node(
             };
             types.resized(lb, extent, child)?
         }
-        _ => types.dup(child),
+        _ => types.dup(child)?,
     };
     if rng.random_bool(0.05) {
         let given = GivenBounds { lb: rng.random_range(-20..20), extent: rng.random_range(-10..100) };

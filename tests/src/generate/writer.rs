@@ -1,7 +1,7 @@
 //! Writing runs, repetitions and concatenations with constructors drawn at random.
 
 use super::arrays;
-use dtc_compiler::datatype::{Datatype, DatatypeError, Predefined, TypeBuilder, TypeId};
+use dtc_compiler::datatype::{Datatype, DatatypeError, Facts, Predefined, TypeBuilder, TypeId};
 use rand::Rng;
 use rand::rngs::SmallRng;
 use std::collections::BTreeMap;
@@ -84,12 +84,12 @@ impl<'r> Writer<'r> {
 
     /// The child with that extent, or the child itself if that is its extent.
     pub fn with_extent(&mut self, child: TypeId, extent: i64) -> TypeId {
-        if self.types.facts(child).extent() == extent && !self.one_in(8) {
+        if self.facts(child).extent() == extent && !self.one_in(8) {
             return child;
         }
         let lb = match self.rng.random_range(0..3) {
             0 => 0,
-            1 => self.types.facts(child).true_lb,
+            1 => self.facts(child).true_lb,
             _ => self.rng.random_range(-40..40),
         };
         sound(self.types.resized(lb, extent, child))
@@ -291,7 +291,7 @@ impl<'r> Writer<'r> {
         let by = self.rng.random_range(-100..100);
         let any = self.rng.random_range(-9..9);
         let (id, shift) = match self.rng.random_range(0..12) {
-            0 => (self.types.dup(id), shift),
+            0 => (sound(self.types.dup(id)), shift),
             1 => (sound(self.types.contiguous(1, id)), shift),
             2 => (sound(self.types.vector(1, 1, any, id)), shift),
             3 => (sound(self.types.hvector(1, 1, any, id)), shift),
@@ -315,14 +315,14 @@ impl<'r> Writer<'r> {
     /// The finished datatype with exactly the wanted displacements and bounds.
     pub fn finish(mut self, placed: Placed, lb: i64, extent: i64) -> Datatype {
         let Placed { mut id, shift } = placed;
-        let explicit = self.types.facts(id).explicit;
+        let explicit = self.facts(id).explicit;
         match self.rng.random_range(0..4) {
             0 if !explicit => {
                 // Bounds as markers: an empty resized type beside the content.
                 let empty = self.nothing();
                 let markers = sound(self.types.resized(lb, extent, empty));
                 id = sound(self.types.structure(&[1, 1], &[0, shift], &[markers, id]));
-                return self.types.finish(id);
+                return self.finished(id);
             }
             1 => id = sound(self.types.structure(&[1], &[shift], &[id])),
             2 => id = sound(self.types.hindexed(&[1], &[shift], id)),
@@ -331,15 +331,24 @@ impl<'r> Writer<'r> {
         }
         id = sound(self.types.resized(lb, extent, id));
         if self.one_in(4) {
-            id = self.types.dup(id);
+            id = sound(self.types.dup(id));
         }
-        self.types.finish(id)
+        self.finished(id)
+    }
+
+    fn finished(&self, root: TypeId) -> Datatype {
+        self.types.finish(root).expect("the writer made the root")
+    }
+
+    fn facts(&self, id: TypeId) -> &Facts {
+        self.types.facts(id).expect("the writer made the type")
     }
 }
 
 /// Counts the constructors that a datatype is made of.
 pub fn count_constructors(datatype: &Datatype, counts: &mut BTreeMap<&'static str, u64>) {
     for id in datatype.nodes() {
-        *counts.entry(datatype.node(id).constructor.name()).or_default() += 1;
+        let node = datatype.node(id).expect("a node of the datatype");
+        *counts.entry(node.constructor.name()).or_default() += 1;
     }
 }

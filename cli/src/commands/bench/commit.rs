@@ -2,7 +2,7 @@
 
 use super::measure::{Contest, Peers, Settings, Times};
 use crate::timing::{median, repetitions, sample};
-use dtc_compiler::datatype::{Constructor, Datatype, GivenBounds, TypeBuilder, TypeId};
+use dtc_compiler::datatype::{Constructor, Datatype, DatatypeError, GivenBounds, TypeBuilder, TypeId};
 use dtc_runtime::Engine;
 use std::hint::black_box;
 use std::time::Instant;
@@ -19,15 +19,15 @@ struct Call {
 
 impl Recipe {
     /// What makes a datatype.
-    pub fn of(datatype: &Datatype) -> Recipe {
+    pub fn of(datatype: &Datatype) -> Result<Recipe, DatatypeError> {
         let nodes = datatype.nodes();
         let place = |child: &TypeId| nodes.iter().position(|node| node == child).unwrap_or(0);
         let call = |id: &TypeId| {
-            let node = datatype.node(*id);
-            let children = datatype.children(*id).iter().map(place).collect();
-            Call { constructor: node.constructor.clone(), children, given: node.given }
+            let node = datatype.node(*id)?;
+            let children = datatype.children(*id)?.iter().map(place).collect();
+            Ok(Call { constructor: node.constructor.clone(), children, given: node.given })
         };
-        Recipe(nodes.iter().map(call).collect())
+        nodes.iter().map(call).collect::<Result<_, _>>().map(Recipe)
     }
 
     /// Calls the constructors.
@@ -42,7 +42,7 @@ impl Recipe {
             }
             built.push(made);
         }
-        built.last().map(|&root| types.finish(root))
+        types.finish(*built.last()?).ok()
     }
 }
 
@@ -64,8 +64,7 @@ pub fn kernel_ready(recipe: &Recipe) -> f64 {
 }
 
 /// Interleaved rounds of building, committing and freeing the type.
-pub fn commits(datatype: &Datatype, peers: &mut Peers, settings: &Settings) -> Contest {
-    let recipe = Recipe::of(datatype);
+pub fn commits(recipe: &Recipe, datatype: &Datatype, peers: &mut Peers, settings: &Settings) -> Contest {
     let known = Engine::new();
     let _held = known.commit(datatype);
     let again = || drop(black_box(recipe.build().map(|datatype| known.commit(&datatype))));
@@ -73,7 +72,7 @@ pub fn commits(datatype: &Datatype, peers: &mut Peers, settings: &Settings) -> C
     let mut contest = Contest(["dtc", "dtc_known"].map(|name| Times { name, samples: Vec::new() }).into());
     contest.0.extend(peers.running.iter().map(|peer| Times { name: peer.kind, samples: Vec::new() }));
     for _ in 0..settings.rounds {
-        let first: Vec<f64> = (0..5).map(|_| first_commit(&recipe)).collect();
+        let first: Vec<f64> = (0..5).map(|_| first_commit(recipe)).collect();
         let mut times = vec![("dtc", median(&first)), ("dtc_known", sample(calls, again))];
         times.extend(peers.each(|peer| {
             let one = peer.time("commit", 1)?;

@@ -396,8 +396,8 @@ pub fn measure(case: &Case, settings: &Settings) -> Result<Measured, Failure> {
         contest.0.retain(|times| times.samples.len() == settings.rounds * settings.starts);
     }
 
-    let commit = commits(&case.datatype, &mut last, settings);
-    let recipe = Recipe::of(&case.datatype);
+    let recipe = Recipe::of(&case.datatype).map_err(|error| Failure::Description(error.to_string()))?;
+    let commit = commits(&recipe, &case.datatype, &mut last, settings);
     let kernel_ready = median(&(0..settings.rounds).map(|_| kernel_ready(&recipe)).collect::<Vec<_>>());
     notes.append(&mut last.notes);
     let notes = notes.iter().map(|note| format!("{name}: {note}")).collect();

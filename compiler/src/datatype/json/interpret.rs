@@ -250,7 +250,7 @@ impl Remarks {
         let mut types = TypeBuilder::new();
         let root = trees.build(&mut types, root)?;
         Ok(Description {
-            datatype: types.finish(root),
+            datatype: types.rooted(root),
             story: self.story,
             source: self.source,
             count: self.count.unwrap_or(1),

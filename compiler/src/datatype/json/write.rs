@@ -12,7 +12,7 @@ use std::fmt::Write;
 /// let mut types = TypeBuilder::new();
 /// let double = types.named(Predefined::DOUBLE);
 /// let row = types.contiguous(5, double)?;
-/// let face = types.finish(row);
+/// let face = types.finish(row)?;
 /// let text = r#"{"kind": "contiguous", "count": 5, "child": {"kind": "named", "name": "MPI_DOUBLE"}}"#;
 /// assert_eq!(json::write(&face), text);
 /// # Ok::<(), dtc_compiler::datatype::DatatypeError>(())
@@ -58,7 +58,7 @@ fn tree(text: &mut String, datatype: &Datatype, root: TypeId, names: &[Option<us
                 continue;
             }
             Step::Close(id) => {
-                if let Some(given) = datatype.node(id).given {
+                if let Some(given) = datatype.own(id).given {
                     put(text, format_args!(", \"facts\": {{\"lb\": {}, \"extent\": {}}}", given.lb, given.extent));
                 }
                 text.push('}');
@@ -70,11 +70,11 @@ fn tree(text: &mut String, datatype: &Datatype, root: TypeId, names: &[Option<us
             put(text, format_args!("{{\"ref\": \"t{name}\"}}"));
             continue;
         }
-        let constructor = &datatype.node(id).constructor;
+        let constructor = &datatype.own(id).constructor;
         put(text, format_args!("{{\"kind\": \"{}\"", constructor.name()));
         arguments(text, constructor);
         steps.push(Step::Close(id));
-        let children = datatype.children(id);
+        let children = datatype.own_children(id);
         match constructor {
             Constructor::Named(_) => {}
             Constructor::Struct { .. } => {

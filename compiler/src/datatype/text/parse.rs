@@ -74,7 +74,7 @@ pub fn parse(text: &str) -> Result<Datatype, TextError> {
         names: HashMap::new(),
     };
     let root = parser.document()?;
-    Ok(parser.types.finish(root))
+    Ok(parser.types.rooted(root))
 }
 
 const WORDS: [&str; 21] = [

@@ -11,7 +11,7 @@ use std::fmt::{self, Write};
 /// let double = types.named(Predefined::DOUBLE);
 /// let row = types.contiguous(5, double)?;
 /// let face = types.vector(12, 1, 14, row)?;
-/// assert_eq!(text::print(&types.finish(face)), "vector 12 1 14 (contiguous 5 double)");
+/// assert_eq!(text::print(&types.finish(face)?), "vector 12 1 14 (contiguous 5 double)");
 /// # Ok::<(), dtc_compiler::datatype::DatatypeError>(())
 /// ```
 pub fn print(datatype: &Datatype) -> String {
@@ -75,7 +75,7 @@ fn tree(text: &mut String, datatype: &Datatype, root: TypeId, names: &[Option<us
             put(text, format_args!("t{name}"));
             continue;
         }
-        let node = datatype.node(id);
+        let node = datatype.own(id);
         let plain = matches!(node.constructor, Constructor::Named(_)) && node.given.is_none();
         if id != root && !plain {
             text.push('(');
@@ -84,7 +84,7 @@ fn tree(text: &mut String, datatype: &Datatype, root: TypeId, names: &[Option<us
         if let Some(GivenBounds { lb, extent }) = node.given {
             put(text, format_args!("given {lb} {extent} "));
         }
-        let children = datatype.children(id);
+        let children = datatype.own_children(id);
         match &node.constructor {
             Constructor::Named(predefined) => text.push_str(&lower(*predefined)),
             Constructor::Struct { blocklengths, displacements_bytes } => {

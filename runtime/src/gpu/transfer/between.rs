@@ -19,13 +19,13 @@ use dtc_compiler::plan::Direction;
 /// use dtc_runtime::cuda::MemoryKind;
 /// let mut types = TypeBuilder::new();
 /// let int = types.named(Predefined::INT);
-/// let int = dtc_runtime::Engine::new().commit(&types.finish(int));
+/// let int = dtc_runtime::Engine::new().commit(&types.finish(int)?);
 /// let on_host = int.between(Some(MemoryKind::Pageable), Some(MemoryKind::Pageable));
 /// let (memory, mut packed) = (7i32, [0u8; 4]);
 /// // SAFETY: both sides are as long as the type, and on the host as promised.
 /// let written = unsafe { on_host.pack((&raw const memory).cast(), 1, 0, packed.as_mut_ptr(), 4)? };
 /// assert_eq!((written, i32::from_ne_bytes(packed)), (4, 7));
-/// # Ok::<(), dtc_runtime::TransferError>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy)]
 pub struct Between<'a> {
@@ -271,7 +271,7 @@ impl Between<'_> {
     /// use dtc_runtime::cuda::MemoryKind;
     /// let mut types = TypeBuilder::new();
     /// let int = types.named(Predefined::INT);
-    /// let int = dtc_runtime::Engine::new().commit(&types.finish(int));
+    /// let int = dtc_runtime::Engine::new().commit(&types.finish(int)?);
     /// let on_host = int.between(Some(MemoryKind::Pageable), Some(MemoryKind::Pageable));
     /// let sum = Reduction::new(Operation::Sum, Element::I32)?;
     /// let (packed, mut memory) = (7i32.to_ne_bytes(), 3i32);
@@ -361,7 +361,7 @@ impl Between<'_> {
     /// use dtc_runtime::{Elements, cuda::MemoryKind};
     /// let mut types = TypeBuilder::new();
     /// let int = types.named(Predefined::INT);
-    /// let int = dtc_runtime::Engine::new().commit(&types.finish(int));
+    /// let int = dtc_runtime::Engine::new().commit(&types.finish(int)?);
     /// let on_host = int.between(Some(MemoryKind::Pageable), Some(MemoryKind::Pageable));
     /// let (one, mut other) = (7i32, 0i32);
     /// let source = Elements { memory: (&raw const one).cast::<u8>(), origin: 0, count: 1, offset: 0 };
@@ -369,7 +369,7 @@ impl Between<'_> {
     /// // SAFETY: both sides are as long as the type, and live until the request is done.
     /// let request = unsafe { on_host.start_copy(source, &int, destination, 4)? };
     /// assert_eq!((request.wait()?, other), (4, 7));
-    /// # Ok::<(), dtc_runtime::TransferError>(())
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub unsafe fn start_copy(
         &self,
@@ -426,7 +426,7 @@ impl Between<'_> {
     /// let (engine, mut types) = (dtc_runtime::Engine::new(), TypeBuilder::new());
     /// let int = types.named(Predefined::INT);
     /// let column = types.vector(2, 1, 2, int)?;
-    /// let (int, column) = (engine.commit(&types.clone().finish(int)), engine.commit(&types.finish(column)));
+    /// let (int, column) = (engine.commit(&types.finish(int)?), engine.commit(&types.finish(column)?));
     /// let (matrix, mut sums) = ([1i32, 2, 3], [10i32, 20]);
     /// let source = Elements { memory: matrix.as_ptr().cast::<u8>(), origin: 0, count: 1, offset: 0 };
     /// let destination = Elements { memory: sums.as_mut_ptr().cast::<u8>(), origin: 0, count: 2, offset: 0 };

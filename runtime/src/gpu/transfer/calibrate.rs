@@ -192,5 +192,5 @@ fn rows(run: u64) -> Result<dtc_compiler::datatype::Datatype, DatatypeError> {
     let (run, pitch) = (run as i64, (run * SPREAD) as i64);
     let rows = types.vector(number, run, pitch, byte)?;
     let rows = types.resized(0, number * pitch, rows)?;
-    Ok(types.finish(rows))
+    types.finish(rows)
 }

@@ -60,7 +60,7 @@ impl Between<'_> {
     /// let mut types = TypeBuilder::new();
     /// let double = types.named(Predefined::DOUBLE);
     /// let column = types.vector(1000, 1, 64, double)?;
-    /// let column = dtc_runtime::Engine::new().commit(&types.finish(column));
+    /// let column = dtc_runtime::Engine::new().commit(&types.finish(column)?);
     /// let between = column.between(None, None);
     /// let (some, all) = (between.estimate(Direction::Pack, 800)?, between.estimate(Direction::Pack, 8000)?);
     /// assert_eq!(all.way, Way::Processor);

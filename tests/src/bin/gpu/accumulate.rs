@@ -31,7 +31,7 @@ fn shapes(size: i64) -> Result<Vec<Datatype>, String> {
     ) -> Result<dtc_compiler::datatype::TypeId, dtc_compiler::datatype::DatatypeError>| {
         let mut types = TypeBuilder::new();
         let root = make(&mut types).map_err(text)?;
-        Ok::<_, String>(types.finish(root))
+        types.finish(root).map_err(|error| error.to_string())
     };
     let places: Vec<i64> = (0..300).map(|at| at * (3 * size + 40) + at * at % 5 * 8).collect();
     Ok(vec![
@@ -194,7 +194,7 @@ fn kinds(on: &OnTier) -> Outcome {
     let mut types = TypeBuilder::new();
     let int = types.named(Predefined::INT);
     let rows = types.vector(1 << 20, 3, 5, int).map_err(text)?;
-    let committed = on.engine.commit(&types.finish(rows));
+    let committed = on.engine.commit(&types.finish(rows).unwrap());
     let device = on.gpu.device();
     let mut rng = SmallRng::seed_from_u64(63);
     let Data { memory, packed, .. } = draw(&committed, reduction, &mut rng)?;

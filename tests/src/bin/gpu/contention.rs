@@ -70,7 +70,7 @@ fn rows(block: i64, stride: i64) -> Result<Datatype, String> {
     let mut types = TypeBuilder::new();
     let byte = types.named(Predefined::BYTE);
     let rows = types.vector(PACKED / block, block, stride, byte).map_err(text)?;
-    Ok(types.finish(rows))
+    types.finish(rows).map_err(|error| error.to_string())
 }
 
 /// Waits for a stream; the time since `start`, or nothing after the limit.
@@ -111,7 +111,7 @@ impl Others {
         let mut types = TypeBuilder::new();
         let double = types.named(Predefined::DOUBLE);
         let scattered = types.vector(COPY as i64 / 8, 1, 8, double).map_err(text)?;
-        let scattered = engine.commit(&types.finish(scattered));
+        let scattered = engine.commit(&types.finish(scattered).unwrap());
         scattered.prepare(gpu).map_err(text)?;
         Ok(Others {
             stream: Stream::new(gpu.device()).map_err(text)?,

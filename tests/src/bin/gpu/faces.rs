@@ -44,7 +44,7 @@ impl Form {
                 types.contiguous(*count, record)?
             }
         };
-        Ok(types.finish(root))
+        types.finish(root)
     }
 }
 

@@ -52,7 +52,7 @@ fn copied(on: &OnTier) -> Outcome {
         for (&count, &stride) in counts.iter().zip(strides) {
             nest = types.hvector(count, 1, stride, nest).map_err(text)?;
         }
-        Ok(types.finish(nest))
+        types.finish(nest).map_err(|error| error.to_string())
     };
     let cases = [
         ("rows", nest(&[100], &[64])?, true),

@@ -52,7 +52,7 @@ fn inside(on: &OnTier) -> Outcome {
     let mut types = TypeBuilder::new();
     let short = types.named(Predefined::SHORT);
     let backwards = types.vector(3000, 2, -5, short).map_err(text)?;
-    let committed = on.engine.commit(&types.finish(backwards));
+    let committed = on.engine.commit(&types.finish(backwards).unwrap());
     let (low, high) = committed.span(1).ok_or("no bytes")?;
     let (low, high) = (low as i64, high as i64);
     let total = committed.packed_size(1).map_err(text)? as usize;
@@ -88,7 +88,7 @@ fn absolute(on: &OnTier) -> Outcome {
     let mut types = TypeBuilder::new();
     let byte = types.named(Predefined::BYTE);
     let type_id = types.hindexed(&lengths, &places, byte).map_err(text)?;
-    let committed = on.engine.commit(&types.finish(type_id));
+    let committed = on.engine.commit(&types.finish(type_id).unwrap());
     absolute_there_and_back(on, &committed, &expected)?;
     // The unpack brought back what was there.
     Ok(expect_equal("memory", &read(&memory, 0, 1 << 20)?, &host)?)
@@ -116,7 +116,7 @@ fn two_allocations(on: &OnTier) -> Outcome {
     let lengths = [first.len() as i64, second.len() as i64];
     let places = [one.0.address() as i64 + first.start as i64, other.0.address() as i64 + second.start as i64];
     let type_id = types.hindexed(&lengths, &places, byte).map_err(text)?;
-    let committed = on.engine.commit(&types.finish(type_id));
+    let committed = on.engine.commit(&types.finish(type_id).unwrap());
     let expected = [&one.1[first], &other.1[second]].concat();
     absolute_there_and_back(on, &committed, &expected)?;
     expect_equal("the first allocation", &read(&one.0, 0, 10_000)?, &one.1)?;

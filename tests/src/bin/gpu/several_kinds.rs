@@ -61,7 +61,7 @@ impl Scattered {
         let mut types = TypeBuilder::new();
         let int = types.named(Predefined::INT);
         let absolute = types.hindexed(&lengths, &places, int).map_err(text)?;
-        let committed = on.engine.commit(&types.finish(absolute));
+        let committed = on.engine.commit(&types.finish(absolute).unwrap());
         let total = blocks.iter().map(|block| block.2).sum();
         Ok(Scattered { memories, kinds, host, blocks, committed, total })
     }

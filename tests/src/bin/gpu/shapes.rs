@@ -33,7 +33,7 @@ fn tiles(on: &OnTier) -> Outcome {
         let column = types.resized(0, size as i64, column).map_err(text)?;
         let matrix = types.contiguous(columns, column).map_err(text)?;
         let matrix = types.resized(0, rows * columns * size as i64, matrix).map_err(text)?;
-        let committed = on.engine.commit(&types.finish(matrix));
+        let committed = on.engine.commit(&types.finish(matrix).unwrap());
         let buffers = Buffers::new(&on.gpu, &committed, 3, 3)?;
         let total = buffers.expected.len();
         let mut rng = SmallRng::seed_from_u64(4);
@@ -53,7 +53,7 @@ fn far_apart(on: &OnTier) -> Outcome {
     let mut types = TypeBuilder::new();
     let double = types.named(Predefined::DOUBLE);
     let vector = types.vector(1 << 12, 3, 1 << 18, double).map_err(text)?;
-    let committed = on.engine.commit(&types.finish(vector));
+    let committed = on.engine.commit(&types.finish(vector).unwrap());
     let span = committed.span(1).map_or(0, |(_, high)| high) as usize;
     let memory = poisoned_buffer(gpu, span)?;
     let total = committed.packed_size(1).map_err(text)? as usize;
@@ -87,7 +87,7 @@ fn many_words(on: &OnTier) -> Outcome {
     // Three ints of every four.
     let vector = types.vector(1 << 20, 3, 4, int).map_err(text)?;
     let vector = types.resized(0, 16 << 20, vector).map_err(text)?;
-    let committed = on.engine.commit(&types.finish(vector));
+    let committed = on.engine.commit(&types.finish(vector).unwrap());
     let count = 820; // 9.6 GiB packed: 2.4 * 2^30 words
     let total = committed.packed_size(count).map_err(text)? as usize;
     let memory = poisoned_buffer(gpu, (16 << 20) * count as usize)?;

@@ -45,11 +45,11 @@ fn large_layouts() -> Result<[(&'static str, Datatype); 2], String> {
     let mut types = TypeBuilder::new();
     let int = types.named(Predefined::INT);
     let vector = types.vector(1_000_003, 1, 2, int).map_err(text)?;
-    let ints = types.finish(vector);
+    let ints = types.finish(vector).unwrap();
     let mut types = TypeBuilder::new();
     let byte = types.named(Predefined::BYTE);
     let contiguous = types.contiguous(13_000_001, byte).map_err(text)?;
-    Ok([("four megabytes of ints", ints), ("contiguous", types.finish(contiguous))])
+    Ok([("four megabytes of ints", ints), ("contiguous", types.finish(contiguous).unwrap())])
 }
 
 const FORMS: [Form; 5] = [Form::Blocking, Form::Waited, Form::Tested, Form::Dropped, Form::Known];

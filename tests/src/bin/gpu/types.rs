@@ -20,7 +20,7 @@ pub fn listed(seed: u64, runs: usize) -> Result<Datatype, String> {
         at += length + rng.random_range(1..=32);
     }
     let list = types.indexed(&lengths, &places, int).map_err(text)?;
-    Ok(types.finish(list))
+    types.finish(list).map_err(|error| error.to_string())
 }
 
 /// Rows of doubles with gaps: no lists. Another number makes another type.
@@ -28,7 +28,7 @@ pub fn rows(number: i64) -> Result<Datatype, String> {
     let mut types = TypeBuilder::new();
     let double = types.named(Predefined::DOUBLE);
     let rows = types.vector(100 + number, 3, 5, double).map_err(text)?;
-    Ok(types.finish(rows))
+    types.finish(rows).map_err(|error| error.to_string())
 }
 
 /// A matrix of doubles sent by columns.
@@ -39,7 +39,7 @@ pub fn columns(rows: i64, columns: i64) -> Result<Datatype, String> {
     let column = types.resized(0, 8, column).map_err(text)?;
     let matrix = types.contiguous(columns, column).map_err(text)?;
     let matrix = types.resized(0, rows * columns * 8, matrix).map_err(text)?;
-    Ok(types.finish(matrix))
+    types.finish(matrix).map_err(|error| error.to_string())
 }
 
 /// One type for every way in which bytes may lie, of about so many packed bytes.
@@ -49,7 +49,7 @@ pub fn families(bytes: i64) -> Result<Vec<(&'static str, Datatype)>, String> {
         let mut types = TypeBuilder::new();
         let element = types.named(kind);
         let vector = types.vector(bytes / (blocklength * size), blocklength, stride, element).map_err(text)?;
-        Ok::<_, String>(types.finish(vector))
+        types.finish(vector).map_err(|error| error.to_string())
     };
     Ok(vec![
         ("columns of doubles", columns(side, side)?),
@@ -81,7 +81,7 @@ fn odd_runs(bytes: i64) -> Result<Datatype, String> {
         total += length;
     }
     let runs = types.indexed(&lengths, &places, byte).map_err(text)?;
-    Ok(types.finish(runs))
+    types.finish(runs).map_err(|error| error.to_string())
 }
 
 /// Blocks of two doubles in any order.
@@ -92,7 +92,7 @@ fn shuffled_blocks(bytes: i64) -> Result<Datatype, String> {
     let mut places: Vec<i64> = (0..bytes / 16).map(|block| block * 3).collect();
     places.shuffle(&mut SmallRng::seed_from_u64(3));
     let blocks = types.indexed_block(2, &places, double).map_err(text)?;
-    Ok(types.finish(blocks))
+    types.finish(blocks).map_err(|error| error.to_string())
 }
 
 /// Records of a double, an int and a character, with holes.
@@ -102,7 +102,7 @@ fn records(bytes: i64) -> Result<Datatype, String> {
     let record = types.structure(&[1, 1, 1], &[0, 12, 21], &fields).map_err(text)?;
     let record = types.resized(0, 40, record).map_err(text)?;
     let records = types.contiguous(bytes / 13, record).map_err(text)?;
-    Ok(types.finish(records))
+    types.finish(records).map_err(|error| error.to_string())
 }
 
 /// A part of an array of three dimensions.
@@ -112,5 +112,5 @@ fn box_of_floats(bytes: i64) -> Result<Datatype, String> {
     let side = ((bytes / 4) as f64).cbrt() as i64;
     let sizes = [side + 3, side + 5, side + 2];
     let part = types.subarray(&sizes, &[side; 3], &[1, 2, 1], Order::C, float).map_err(text)?;
-    Ok(types.finish(part))
+    types.finish(part).map_err(|error| error.to_string())
 }

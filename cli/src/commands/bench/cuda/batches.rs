@@ -70,7 +70,7 @@ fn pieces(width: i64) -> Result<Vec<Datatype>, DatatypeError> {
         let mut types = TypeBuilder::new();
         let double = types.named(Predefined::DOUBLE);
         let piece = types.subarray(&[EDGE; 3], &[z_size, y_size, x_size], &[z, y, x], Order::C, double)?;
-        pieces.push(types.finish(piece));
+        pieces.push(types.finish(piece)?);
     }
     Ok(pieces)
 }
@@ -80,7 +80,7 @@ fn strided(bytes: u64) -> Result<Datatype, DatatypeError> {
     let mut types = TypeBuilder::new();
     let double = types.named(Predefined::DOUBLE);
     let vector = types.vector((bytes / 8).max(1) as i64, 1, 8, double)?;
-    Ok(types.finish(vector))
+    types.finish(vector)
 }
 
 /// Measures halos of two widths, and items of equal and of very different sizes.

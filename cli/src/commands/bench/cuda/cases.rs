@@ -154,7 +154,7 @@ fn drawn(place: &str, shape: &Value) -> Result<Datatype, Failure> {
         let mut types = TypeBuilder::new();
         let int = types.named(Predefined::INT);
         let root = types.indexed_block(width, &displacements, int).map_err(refused)?;
-        types.finish(root)
+        types.finish(root).map_err(refused)?
     };
     let (expected, found) = (shape.get("checksum").and_then(Value::as_str).unwrap_or("none"), format!("{sum:016x}"));
     if expected != found {
@@ -189,7 +189,7 @@ pub fn runs(
     let mut types = TypeBuilder::new();
     let unit = types.named(if unit == 8 { Predefined::DOUBLE } else { Predefined::INT });
     let root = types.indexed(&lengths, &displacements, unit)?;
-    Ok(types.finish(root))
+    types.finish(root)
 }
 
 #[cfg(test)]
