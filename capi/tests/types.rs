@@ -165,7 +165,11 @@ fn contents_that_are_wrong_are_refused_by_name() {
         fails(found.unwrap_err(), status, named);
     };
     refused(77, &[], &[], DTC_ERROR_ARGUMENT, "combiner");
-    refused(DTC_COMBINER_VECTOR, &[3, 1], &[], DTC_ERROR_ARGUMENT, "vector.integers");
+    refused(DTC_COMBINER_VECTOR, &[3, 1], &[], DTC_ERROR_ARGUMENT, "vector.integers: expected 1 more for stride");
+    let no_starts = "subarray.integers: expected 2 more for starts, found 1";
+    refused(DTC_COMBINER_SUBARRAY, &[2, 4, 4, 2, 2, 0], &[], DTC_ERROR_ARGUMENT, no_starts);
+    let no_order = "subarray.integers: expected 1 more for order, found 0";
+    refused(DTC_COMBINER_SUBARRAY, &[1, 4, 2, 0], &[], DTC_ERROR_ARGUMENT, no_order);
     refused(DTC_COMBINER_VECTOR, &[3, 1, 2, 9], &[], DTC_ERROR_ARGUMENT, "vector.integers");
     refused(DTC_COMBINER_VECTOR, &[3, 1, 2], &[9], DTC_ERROR_ARGUMENT, "vector.addresses");
     refused(DTC_COMBINER_VECTOR, &[-3, 1, 2], &[], DTC_ERROR_TYPE, "vector.count");

@@ -85,8 +85,13 @@ impl Failure {
     }
 }
 
-/// What the system says, without its error number.
+/// What the system says, without its error number, as a thing that was found.
 pub fn reason(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::IsADirectory => return "a directory".to_owned(),
+        io::ErrorKind::NotADirectory => return "a path through something that is no directory".to_owned(),
+        _ => {}
+    }
     let text = error.to_string();
     match text.find(" (os error") {
         Some(end) => text[..end].to_lowercase(),

@@ -49,6 +49,8 @@ fn faulty_descriptions_are_named() {
     write(folder.path(), "short.dtc", "vector 12 1\n (contiguous 5 double)");
     dtc(folder.path(), &["lower", "short.dtc"]).fails(2, &["short.dtc", "line 2, column 2"]);
     dtc(folder.path(), &["lower", "absent.json"]).fails(2, &["absent.json", "no such file"]);
+    dtc(folder.path(), &["lower", "."]).fails(2, &[".: expected a type description, found a directory"]);
+    dtc(folder.path(), &["lower", "short.dtc/t.json"]).fails(2, &["found a path through something"]);
 }
 
 #[test]

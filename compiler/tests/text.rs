@@ -3,6 +3,7 @@
 mod common;
 
 use common::{nest, on_a_small_stack, shape};
+use dtc_compiler::datatype::json;
 use dtc_compiler::datatype::text::{parse, print};
 
 #[test]
@@ -46,12 +47,58 @@ fn blanks_remarks_and_parentheses_are_free() {
 }
 
 #[test]
+fn the_names_of_mpi_are_read() {
+    for (notation, own) in [
+        ("MPI_DOUBLE", "double"),
+        ("contiguous 2 MPI_2INT", "contiguous 2 2int"),
+        ("subarray C [3@1 of 10] MPI_LONG_DOUBLE_INT", "subarray c [3@1 of 10] long_double_int"),
+        ("subarray Fortran [3@1 of 10] int", "subarray fortran [3@1 of 10] int"),
+        (
+            "darray MPI_ORDER_FORTRAN 5 of 6 [MPI_DISTRIBUTE_BLOCK 10 over 2, MPI_DISTRIBUTE_CYCLIC(3) 20 over 3, \
+             MPI_DISTRIBUTE_NONE 7 over 1] MPI_FLOAT",
+            "darray fortran 5 of 6 [block 10 over 2, cyclic(3) 20 over 3, none 7 over 1] float",
+        ),
+        ("subarray MPI_ORDER_C [1@0 of 2] int", "subarray c [1@0 of 2] int"),
+    ] {
+        let datatype = parse(notation).unwrap_or_else(|error| panic!("{notation}: {error}"));
+        assert_eq!(print(&datatype), own);
+    }
+}
+
+/// Blocks between fences that are marked with a word.
+fn fenced<'a>(document: &'a str, mark: &str) -> Vec<&'a str> {
+    let start = format!("```{mark}\n");
+    document.split(&start).skip(1).filter_map(|rest| rest.split("```").next()).collect()
+}
+
+#[test]
+fn the_guide_shows_what_is_read() {
+    let guide = include_str!("../../docs/type-descriptions.md");
+    let (notations, documents) = (fenced(guide, "dtc"), fenced(guide, "json"));
+    assert!(notations.len() >= 4 && documents.len() >= 2);
+    for notation in notations {
+        // A block holds one type, or one to a line with what it is.
+        let whole = parse(notation).map(drop);
+        let lines = || notation.lines().filter(|line| !line.is_empty()).try_for_each(|line| parse(line).map(drop));
+        whole.or_else(|_| lines()).unwrap_or_else(|error| panic!("{notation}: {error}"));
+    }
+    for document in documents {
+        json::read(document).unwrap_or_else(|error| panic!("{document}: {error}"));
+    }
+}
+
+#[test]
 fn errors_say_where_and_what() {
     let cases = [
         ("", (1, 1), "a type", "the end"),
         ("dup", (1, 4), "a type", "the end"),
         ("duble", (1, 1), "a type (perhaps double)", "duble"),
-        ("MPI_INT", (1, 1), "a type", "MPI_INT"),
+        ("DOUBLE", (1, 1), "a type (perhaps double)", "DOUBLE"),
+        ("mpi_double", (1, 1), "a type (perhaps double)", "mpi_double"),
+        ("MPI_INTT", (1, 1), "a type (perhaps int)", "MPI_INTT"),
+        ("MPI_Type_vector 3 1 2 int", (1, 1), "a type (perhaps vector)", "MPI_Type_vector"),
+        ("MPI_Type_create_struct [1@0 int]", (1, 1), "a type (perhaps struct)", "MPI_Type_create_struct"),
+        ("let MPI_INT = dup int; MPI_INT", (1, 5), "a new name", "MPI_INT"),
         ("dup int int", (1, 9), "the end", "int"),
         ("dup (int", (1, 9), ")", "the end"),
         ("contiguous 1.5 int", (1, 13), "a type", "."),
@@ -61,7 +108,7 @@ fn errors_say_where_and_what() {
         ("indexed [1@2,] int", (1, 14), "an integer (length)", "]"),
         ("indexed [1@2 3@4] int", (1, 14), ", or ]", "3"),
         ("struct [1@0 int, -1@8 int]", (1, 1), "struct.blocklengths[1]: a count", "-1"),
-        ("subarray C [] int", (1, 10), "c or fortran", "C"),
+        ("subarray row [] int", (1, 10), "c or fortran", "row"),
         ("darray c 0 of 1 [blocks 3 over 1] int", (1, 18), "block, cyclic or none", "blocks"),
         ("let int = dup int; int", (1, 5), "a new name", "int"),
         ("let a = int; let a = int; a", (1, 18), "a new name", "a"),

@@ -77,32 +77,34 @@ struct Contents<'a> {
 }
 
 impl<'a> Contents<'a> {
-    fn missing(&self, what: &str, needed: u64, found: usize) -> Failure {
-        Failure::argument(&format!("{}.{what}", self.combiner), format_args!("at least {needed} more"), found)
+    /// The failure of a list that ends before an argument of the constructor, or within it.
+    fn missing(&self, list: &str, argument: &str, needed: u64, found: usize) -> Failure {
+        let expected = format_args!("{needed} more for {argument}");
+        Failure::argument(&format!("{}.{list}", self.combiner), expected, found)
     }
 
-    fn integer(&mut self) -> Outcome<i64> {
-        Ok(self.integers(1)?[0])
+    fn integer(&mut self, argument: &str) -> Outcome<i64> {
+        Ok(self.integers(argument, 1)?[0])
     }
 
-    fn integers(&mut self, count: i64) -> Outcome<&'a [i64]> {
+    fn integers(&mut self, argument: &str, count: i64) -> Outcome<&'a [i64]> {
         let (found, count) = (self.integers.len(), arguments::length(self.combiner, count)?);
         let split = usize::try_from(count).ok().and_then(|count| self.integers.split_at_checked(count));
-        let (taken, rest) = split.ok_or_else(|| self.missing("integers", count, found))?;
+        let (taken, rest) = split.ok_or_else(|| self.missing("integers", argument, count, found))?;
         self.integers = rest;
         Ok(taken)
     }
 
-    fn addresses(&mut self, count: i64) -> Outcome<&'a [i64]> {
+    fn addresses(&mut self, argument: &str, count: i64) -> Outcome<&'a [i64]> {
         let (found, count) = (self.addresses.len(), arguments::length(self.combiner, count)?);
         let split = usize::try_from(count).ok().and_then(|count| self.addresses.split_at_checked(count));
-        let (taken, rest) = split.ok_or_else(|| self.missing("addresses", count, found))?;
+        let (taken, rest) = split.ok_or_else(|| self.missing("addresses", argument, count, found))?;
         self.addresses = rest;
         Ok(taken)
     }
 
     fn order(&mut self) -> Outcome<Order> {
-        match self.integer()? {
+        match self.integer("order")? {
             DTC_ORDER_C => Ok(Order::C),
             DTC_ORDER_FORTRAN => Ok(Order::Fortran),
             found => Err(Failure::argument(&format!("{}.order", self.combiner), "one of DTC_ORDER_", found)),
@@ -153,55 +155,64 @@ fn constructor(combiner: i32, integers: &[i64], addresses: &[i64]) -> Outcome<Co
     let mut contents = Contents { integers, addresses, combiner: name };
     let constructor = match combiner {
         DTC_COMBINER_DUP => Constructor::Dup,
-        DTC_COMBINER_CONTIGUOUS => Constructor::Contiguous { count: contents.integer()? },
+        DTC_COMBINER_CONTIGUOUS => Constructor::Contiguous { count: contents.integer("count")? },
         DTC_COMBINER_VECTOR => {
-            let (count, blocklength, stride) = (contents.integer()?, contents.integer()?, contents.integer()?);
+            let (count, blocklength) = (contents.integer("count")?, contents.integer("blocklength")?);
+            let stride = contents.integer("stride")?;
             Constructor::Vector { count, blocklength, stride }
         }
         DTC_COMBINER_HVECTOR => {
-            let (count, blocklength) = (contents.integer()?, contents.integer()?);
-            Constructor::Hvector { count, blocklength, stride_bytes: contents.addresses(1)?[0] }
+            let (count, blocklength) = (contents.integer("count")?, contents.integer("blocklength")?);
+            Constructor::Hvector { count, blocklength, stride_bytes: contents.addresses("stride", 1)?[0] }
         }
         DTC_COMBINER_INDEXED => {
-            let count = contents.integer()?;
-            let blocklengths = contents.integers(count)?.to_vec();
-            Constructor::Indexed { blocklengths, displacements: contents.integers(count)?.to_vec() }
+            let count = contents.integer("count")?;
+            let blocklengths = contents.integers("blocklengths", count)?.to_vec();
+            Constructor::Indexed { blocklengths, displacements: contents.integers("displacements", count)?.to_vec() }
         }
         DTC_COMBINER_HINDEXED | DTC_COMBINER_STRUCT => {
-            let count = contents.integer()?;
-            let blocklengths = contents.integers(count)?.to_vec();
-            let displacements_bytes = contents.addresses(count)?.to_vec();
+            let count = contents.integer("count")?;
+            let blocklengths = contents.integers("blocklengths", count)?.to_vec();
+            let displacements_bytes = contents.addresses("displacements", count)?.to_vec();
             match combiner {
                 DTC_COMBINER_STRUCT => Constructor::Struct { blocklengths, displacements_bytes },
                 _ => Constructor::Hindexed { blocklengths, displacements_bytes },
             }
         }
         DTC_COMBINER_INDEXED_BLOCK => {
-            let (count, blocklength) = (contents.integer()?, contents.integer()?);
-            Constructor::IndexedBlock { blocklength, displacements: contents.integers(count)?.to_vec() }
+            let (count, blocklength) = (contents.integer("count")?, contents.integer("blocklength")?);
+            Constructor::IndexedBlock {
+                blocklength,
+                displacements: contents.integers("displacements", count)?.to_vec(),
+            }
         }
         DTC_COMBINER_HINDEXED_BLOCK => {
-            let (count, blocklength) = (contents.integer()?, contents.integer()?);
-            Constructor::HindexedBlock { blocklength, displacements_bytes: contents.addresses(count)?.to_vec() }
+            let (count, blocklength) = (contents.integer("count")?, contents.integer("blocklength")?);
+            Constructor::HindexedBlock {
+                blocklength,
+                displacements_bytes: contents.addresses("displacements", count)?.to_vec(),
+            }
         }
         DTC_COMBINER_SUBARRAY => {
-            let axes = contents.integer()?;
+            let axes = contents.integer("ndims")?;
             Constructor::Subarray {
-                sizes: contents.integers(axes)?.to_vec(),
-                subsizes: contents.integers(axes)?.to_vec(),
-                starts: contents.integers(axes)?.to_vec(),
+                sizes: contents.integers("sizes", axes)?.to_vec(),
+                subsizes: contents.integers("sizes", axes)?.to_vec(),
+                starts: contents.integers("starts", axes)?.to_vec(),
                 order: contents.order()?,
             }
         }
         DTC_COMBINER_DARRAY => {
-            let (size, rank, axes) = (contents.integer()?, contents.integer()?, contents.integer()?);
-            let gsizes = contents.integers(axes)?.to_vec();
-            let distributions = distributions(contents.integers(axes)?, contents.integers(axes)?)?;
-            let psizes = contents.integers(axes)?.to_vec();
+            let (size, rank) = (contents.integer("size")?, contents.integer("rank")?);
+            let axes = contents.integer("ndims")?;
+            let gsizes = contents.integers("gsizes", axes)?.to_vec();
+            let (kinds, lengths) = (contents.integers("distribs", axes)?, contents.integers("dargs", axes)?);
+            let distributions = distributions(kinds, lengths)?;
+            let psizes = contents.integers("psizes", axes)?.to_vec();
             Constructor::Darray { size, rank, gsizes, distributions, psizes, order: contents.order()? }
         }
         _ => {
-            let bounds = contents.addresses(2)?;
+            let bounds = contents.addresses("lb and extent", 2)?;
             Constructor::Resized { lb: bounds[0], extent: bounds[1] }
         }
     };

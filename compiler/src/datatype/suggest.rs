@@ -28,6 +28,21 @@ pub(crate) fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a s
         .map(|(.., candidate)| candidate)
 }
 
+/// A name without MPI's prefix, in lower case: `MPI_DISTRIBUTE_BLOCK` is `block`.
+pub(crate) fn plain_name(name: &str, prefix: &str) -> String {
+    let stripped = name.get(..prefix.len()).filter(|start| start.eq_ignore_ascii_case(prefix));
+    let rest = if stripped.is_some() { &name[prefix.len()..] } else { name };
+    rest.to_ascii_lowercase()
+}
+
+/// What dtc calls the constructor that MPI calls `MPI_Type_vector`, `MPI_Type_create_struct` or `MPI_COMBINER_VECTOR`.
+pub(crate) fn plain_constructor(name: &str) -> String {
+    // MPI's functions and combiners name the constructors as dtc does, behind one of these prefixes.
+    let prefixes = ["MPI_Type_create_", "MPI_Type_", "MPI_COMBINER_"];
+    let plain = prefixes.map(|prefix| plain_name(name, prefix));
+    plain.into_iter().min_by_key(String::len).unwrap_or_default()
+}
+
 /// How many letters are missing, superfluous, wrong or swapped with their neighbour, ignoring case.
 fn distance(word: &[char], candidate: &str) -> usize {
     let candidate: Vec<char> = candidate.chars().flat_map(char::to_lowercase).collect();
@@ -63,15 +78,20 @@ pub(crate) fn one_of<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
 
 /// The beginning of a long text, on one line.
 pub(crate) fn shorten(text: &str) -> String {
+    shorten_to(text, LONGEST)
+}
+
+/// At most so many characters of a text, on one line.
+pub(crate) fn shorten_to(text: &str, longest: usize) -> String {
     let mut short = String::new();
-    for letter in text.chars().take(LONGEST) {
+    for letter in text.chars().take(longest) {
         if letter.is_control() {
             short.extend(letter.escape_default());
         } else {
             short.push(letter);
         }
     }
-    if text.chars().nth(LONGEST).is_some() {
+    if text.chars().nth(longest).is_some() {
         short.push_str("...");
     }
     short
@@ -88,6 +108,15 @@ mod tests {
         assert_eq!(closest("stroy", ["source", "story"]), Some("story"));
         assert_eq!(closest("quaternion", ["count", "stride"]), None);
         assert_eq!(closest("", ["count"]), None);
+    }
+
+    #[test]
+    fn names_of_mpi_are_recognised() {
+        assert_eq!(plain_constructor("MPI_Type_vector"), "vector");
+        assert_eq!(plain_constructor("MPI_Type_create_struct"), "struct");
+        assert_eq!(plain_constructor("MPI_COMBINER_HINDEXED"), "hindexed");
+        assert_eq!(plain_name("MPI_DISTRIBUTE_CYCLIC", "MPI_DISTRIBUTE_"), "cyclic");
+        assert_eq!(plain_name("é", "MPI_"), "é");
     }
 
     #[test]

@@ -35,6 +35,10 @@ pub const ACCEPTED: &[&str] = &[
     r#"{"types": {"a": @, "unused": {"kind": "dup", "child": {"ref": "a"}}}, "root": "a", "count": 2}"#,
     r#"{"name": "case", "app": 1, "params": {"x": [1.5, null]}, "tree": @, "count": 7, "size_bytes": 4, "lb": 0}"#,
     "\u{feff} \r\n{\"\\u006bind\": \"named\", \"name\": \"MPI_\\u0049NT\"}\n",
+    r#"{"$schema": "https://json-schema.org/x", "kind": "dup", "child": @}"#,
+    r#"{"type": @, "$schema": "./type-description.schema.json"}"#,
+    r#"{"$schema": "urn:dtc:type-description", "types": {"a": @}, "root": "a"}"#,
+    r#"{"$schema": "urn:dtc:type-description", "tree": @}"#,
 ];
 
 /// Documents that are not: text, place, a part of what was expected, a part of what was found.
@@ -52,6 +56,35 @@ pub const REFUSED: &[(&str, &str, &str, &str)] = &[
     (r#"{"kind": "named", "name": "MPI_DUOBLE"}"#, "$.name", "perhaps MPI_DOUBLE", "MPI_DUOBLE"),
     (r#"{"kind": "named", "name": ["MPI_INT"]}"#, "$.name", "the name of a predefined type", "a list"),
     (r#"{"kind": "named"}"#, "$", "the key name", "only kind"),
+    (r#"{"kind": "named", "name": "double"}"#, "$.name", "perhaps MPI_DOUBLE", "the text \"double\""),
+    (r#"{"kind": "MPI_Type_create_hvector"}"#, "$.kind", "perhaps hvector", "MPI_Type_create_hvector"),
+    (r#"{"$schema": 7, "type": @}"#, "$[\"$schema\"]", "a text", "7"),
+    (r#"{"$schema": "a", "type": @, "$schema": "b"}"#, "$[\"$schema\"]", "every key once", "it again"),
+    (
+        r#"{"kind": "dup", "child": {"$schema": "a", "kind": "dup", "child": @}}"#,
+        "$.child[\"$schema\"]",
+        "one of kind, child, facts",
+        "the key $schema",
+    ),
+    (
+        r#"{"kind": "subarray", "sizes": [9], "subsizes": [3], "starts": [1], "order": "fortran", "child": @}"#,
+        "$.order",
+        "perhaps \"Fortran\"",
+        "fortran",
+    ),
+    (
+        r#"{"kind": "darray", "size": 1, "rank": 0, "gsizes": [1], "psizes": [1], "order": "C", "child": @,
+            "distributions": ["MPI_DISTRIBUTE_BLOCK"]}"#,
+        "$.distributions[0]",
+        "perhaps \"block\"",
+        "MPI_DISTRIBUTE_BLOCK",
+    ),
+    (
+        r#"{"kind": "dup" "child": @}"#,
+        "$",
+        "well-formed JSON",
+        "Object values must be followed by a comma to add a new value or a curly bracket to end the object",
+    ),
     (r#"{"kind": "dup", "child": 4}"#, "$.child", "an object that describes a type", "4"),
     (r#"{"kind": "dup", "child": {}}"#, "$.child", "the key kind or ref", "an empty object"),
     (r#"{"kind": "dup", "children": [@]}"#, "$.children", "one of kind, child, facts", "the key children"),

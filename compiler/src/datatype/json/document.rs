@@ -1,9 +1,12 @@
 //! A JSON document as a flat list of its values in the order of the text: nothing nests, so nothing recurses.
 
 use super::DescriptionError;
-use crate::datatype::suggest::shorten;
+use crate::datatype::suggest::{shorten, shorten_to};
 use json_event_parser::{JsonEvent, LowLevelJsonParser};
 use std::borrow::Cow;
+
+/// Characters of the parser's message that are shown: all of its own words, and the beginning of what it quotes.
+const LONGEST_MESSAGE: usize = 200;
 
 /// A parsed document. Values are named by their index; the root is 0.
 pub(super) struct Document<'a> {
@@ -55,7 +58,7 @@ impl<'a> Document<'a> {
                 Some(Err(error)) => {
                     let position = position(text, skipped + error.location().start.offset as usize);
                     let place = document.path_of_opened(&open);
-                    let found = format!("a syntax error: {}", shorten(error.message()));
+                    let found = format!("a syntax error: {}", shorten_to(error.message(), LONGEST_MESSAGE));
                     return Err(DescriptionError::new(place, "well-formed JSON", found, Some(position)));
                 }
                 Some(Ok(JsonEvent::EndArray | JsonEvent::EndObject)) => {

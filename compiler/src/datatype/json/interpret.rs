@@ -2,7 +2,7 @@
 
 use super::document::{Document, Value};
 use super::{Description, DescriptionError};
-use crate::datatype::suggest::{closest, one_of, shorten};
+use crate::datatype::suggest::{closest, one_of, plain_constructor, plain_name, shorten};
 use crate::datatype::{Constructor, DatatypeError, Distribution, GivenBounds, Order, Predefined, TypeBuilder, TypeId};
 use petgraph::algo::toposort;
 use petgraph::graph::{DiGraph, NodeIndex};
@@ -13,6 +13,9 @@ use std::ops::Range;
 const TYPE: &[&str] = &["type", "story", "source", "count", "origin_bytes", "buffer_bytes"];
 const TYPES: &[&str] = &["types", "root", "story", "source", "count", "origin_bytes", "buffer_bytes"];
 const CASE: &[&str] = &["tree", "story", "source", "count", "origin_bytes", "buffer_bytes"];
+
+/// Names the schema of the document for editors; any document may have it, at its root.
+const SCHEMA: &str = "$schema";
 
 /// No object of the vocabulary has more members.
 const MOST_MEMBERS: usize = 9;
@@ -42,6 +45,7 @@ pub(super) fn description(document: &Document) -> Read<Description> {
         return Err(document.unexpected(0, TREE));
     }
     let has = |key: &str| document.members(0).any(|(name, ..)| name == key);
+    check_schema(document)?;
     if has("kind") {
         let mut trees = Trees::new(document);
         trees.collect(0)?;
@@ -79,6 +83,18 @@ pub(super) fn description(document: &Document) -> Read<Description> {
     Err(document.error(0, "one of the keys kind, type, types, tree", keys_of(document, 0)))
 }
 
+/// The value of `$schema` is not followed, but it is a text, and there is one.
+fn check_schema(document: &Document) -> Read<()> {
+    let mut named = document.members(0).filter(|&(name, ..)| name == SCHEMA);
+    match (named.next(), named.next()) {
+        (_, Some((_, key, _))) => Err(doubled(document, key)),
+        (Some((.., value)), None) if !matches!(document.value(value), Value::String(_)) => {
+            Err(document.unexpected(value, "the address of a schema, a text"))
+        }
+        _ => Ok(()),
+    }
+}
+
 fn doubled(document: &Document, key: usize) -> DescriptionError {
     document.error(key, "every key once", "it again")
 }
@@ -103,7 +119,8 @@ impl<'d, 'k> Members<'d, 'k> {
     /// Reads an object that has no other keys.
     fn read(document: &'d Document<'d>, object: usize, keys: &'k [&'static str]) -> Read<Self> {
         let members = Members::select(document, object, keys)?;
-        match document.members(object).find(|(name, ..)| !keys.contains(name)) {
+        let known = |name: &str| keys.contains(&name) || object == 0 && name == SCHEMA;
+        match document.members(object).find(|&(name, ..)| !known(name)) {
             None => Ok(members),
             Some((name, key, _)) => {
                 let expected = match closest(name, keys.iter().copied()) {
@@ -157,6 +174,13 @@ impl<'d, 'k> Members<'d, 'k> {
         match self.document.value(value) {
             Value::String(order) if order == "C" => Ok(Order::C),
             Value::String(order) if order == "Fortran" => Ok(Order::Fortran),
+            Value::String(order) => {
+                let hint = match ORDERS.iter().find(|(_, others)| others.contains(&order.as_ref())) {
+                    Some((meant, _)) => format!(" (perhaps \"{meant}\")"),
+                    None => String::new(),
+                };
+                Err(self.document.unexpected(value, format!("\"C\" or \"Fortran\"{hint}")))
+            }
             _ => Err(self.document.unexpected(value, "\"C\" or \"Fortran\"")),
         }
     }
@@ -190,6 +214,10 @@ fn items<'d>(
     }
 }
 
+/// The orders, and what others call them: the short notation, MPI.
+const ORDERS: [(&str, &[&str]); 2] =
+    [("C", &["c", "MPI_ORDER_C"]), ("Fortran", &["fortran", "FORTRAN", "F", "f", "MPI_ORDER_FORTRAN"])];
+
 const DISTRIBUTION: &str = "\"block\", \"cyclic\", \"none\", {\"block\": length} or {\"cyclic\": length}";
 
 const TREE: &str = "an object that describes a type";
@@ -199,6 +227,14 @@ fn distribution(document: &Document, index: usize) -> Read<Distribution> {
         Value::String(name) if name == "block" => Ok(Distribution::Block(None)),
         Value::String(name) if name == "cyclic" => Ok(Distribution::Cyclic(None)),
         Value::String(name) if name == "none" => Ok(Distribution::None),
+        Value::String(name) => {
+            let plain = plain_name(name, "MPI_DISTRIBUTE_");
+            let hint = match closest(&plain, ["block", "cyclic", "none"]) {
+                Some(meant) => format!(" (perhaps \"{meant}\")"),
+                None => String::new(),
+            };
+            Err(document.unexpected(index, format!("{DISTRIBUTION}{hint}")))
+        }
         Value::Object => {
             let members = Members::read(document, index, &["block", "cyclic"])?;
             match (members.optional("block"), members.optional("cyclic")) {
@@ -358,7 +394,7 @@ impl<'d> Trees<'d> {
         };
         let Some(&(kind_name, keys)) = keys else {
             let meant = match document.value(kind) {
-                Value::String(name) => closest(name, names()),
+                Value::String(name) => closest(&plain_constructor(name), names()),
                 _ => None,
             };
             let expected = match meant {
@@ -554,7 +590,10 @@ fn predefined(members: &Members) -> Read<Predefined> {
         return Err(members.document.unexpected(name, "the name of a predefined type"));
     };
     Predefined::by_name(text).ok_or_else(|| {
-        let expected = match closest(text, Predefined::all().map(Predefined::name)) {
+        let all = || Predefined::all().map(Predefined::name);
+        // The short notation has the same names without MPI's prefix.
+        let meant = closest(text, all()).or_else(|| closest(&format!("MPI_{text}"), all()));
+        let expected = match meant {
             Some(meant) => format!("the name of a predefined type (perhaps {meant})"),
             None => "the name of a predefined type, such as MPI_DOUBLE".to_owned(),
         };

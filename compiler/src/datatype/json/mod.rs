@@ -28,7 +28,8 @@
 //! An entry of `distributions` is `"block"`, `"cyclic"`, `"none"`, `{"block": k}` or `{"cyclic": k}`. Every node may have
 //! `"facts": {"lb": ..., "extent": ...}`, the bounds its MPI reports
 //! ([`give_bounds`](super::TypeBuilder::give_bounds)). Numbers are integers of 64 bits, written without fraction or
-//! exponent. A member that is unknown, doubled or missing is an error.
+//! exponent. A member that is unknown, doubled or missing is an error. The outermost object may have `"$schema"`, a text for
+//! editors, which is not followed.
 //!
 //! # Example
 //!

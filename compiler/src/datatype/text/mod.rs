@@ -20,8 +20,9 @@
 //! ```
 //!
 //! `darray ORDER RANK of SIZE` lists for each axis its distribution, its elements and its processes. Predefined types are
-//! MPI's names in lower case without `MPI_`. Parentheses may stand around any type. `#` begins a remark. What is used
-//! more than once is named first: `let face = vector 12 1 14 double; struct [1@0 face, 1@4096 face]`.
+//! MPI's names in lower case without `MPI_`; MPI's own spelling is read, too: `MPI_DOUBLE`, `C`, `Fortran`, `MPI_ORDER_C`,
+//! `MPI_DISTRIBUTE_BLOCK`. Parentheses may stand around any type. `#` begins a remark. What is used more than once is named
+//! first: `let face = vector 12 1 14 double; struct [1@0 face, 1@4096 face]`.
 //!
 //! # Grammar
 //!
@@ -40,8 +41,8 @@
 //! block        = integer "@" integer
 //! box          = integer "@" integer "of" integer
 //! axis         = distribution integer "over" integer
-//! distribution = "none" | ("block" | "cyclic") [ "(" integer ")" ]
-//! order        = "c" | "fortran"
+//! distribution = "none" | ("block" | "cyclic") [ "(" integer ")" ]    # or MPI_DISTRIBUTE_NONE and so on
+//! order        = "c" | "C" | "MPI_ORDER_C" | "fortran" | "Fortran" | "MPI_ORDER_FORTRAN"
 //! ```
 //!
 //! # Example

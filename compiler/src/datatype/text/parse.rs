@@ -1,7 +1,7 @@
 //! Reading the notation.
 
 use super::print::lower;
-use crate::datatype::suggest::{closest, shorten};
+use crate::datatype::suggest::{closest, plain_constructor, plain_name, shorten};
 use crate::datatype::{
     Constructor, Datatype, DatatypeError, Distribution, GivenBounds, Order, Predefined, TypeBuilder, TypeId,
 };
@@ -232,8 +232,8 @@ impl<'a> Tokens<'a> {
     fn order(&mut self) -> Result<Order, TextError> {
         let token = self.next();
         match token.text {
-            "c" => Ok(Order::C),
-            "fortran" => Ok(Order::Fortran),
+            "c" | "C" | "MPI_ORDER_C" => Ok(Order::C),
+            "fortran" | "Fortran" | "MPI_ORDER_FORTRAN" => Ok(Order::Fortran),
             _ => Err(self.unexpected(token, "c or fortran")),
         }
     }
@@ -241,9 +241,9 @@ impl<'a> Tokens<'a> {
     fn distribution(&mut self) -> Result<Distribution, TextError> {
         let token = self.next();
         let distribution = match token.text {
-            "none" => return Ok(Distribution::None),
-            "block" => Distribution::Block,
-            "cyclic" => Distribution::Cyclic,
+            "none" | "MPI_DISTRIBUTE_NONE" => return Ok(Distribution::None),
+            "block" | "MPI_DISTRIBUTE_BLOCK" => Distribution::Block,
+            "cyclic" | "MPI_DISTRIBUTE_CYCLIC" => Distribution::Cyclic,
             _ => return Err(self.unexpected(token, "block, cyclic or none")),
         };
         if !self.take("(") {
@@ -405,7 +405,11 @@ impl<'a> Parser<'a> {
                 }
                 let names: Vec<String> = Predefined::all().map(lower).collect();
                 let known = names.iter().map(String::as_str).chain(WORDS).chain(self.names.keys().copied());
-                let expected = match closest(word, known).filter(|_| !word.is_empty()) {
+                // MPI writes types and constructors in other ways, which lead to the notation's own words.
+                let meant = closest(&plain_constructor(word), WORDS)
+                    .filter(|_| word.starts_with("MPI_"))
+                    .or_else(|| closest(&plain_name(word, "MPI_"), known));
+                let expected = match meant.filter(|_| !word.is_empty()) {
                     Some(meant) => format!("a type (perhaps {meant})"),
                     None => "a type".to_owned(),
                 };
@@ -491,7 +495,11 @@ impl<'a> Parser<'a> {
     }
 }
 
+/// The predefined type of a name: MPI's own, or the same in lower case without `MPI_`.
 fn predefined(word: &str) -> Option<Predefined> {
+    if word.starts_with("MPI_") {
+        return Predefined::by_name(word);
+    }
     if word.is_empty() || word.bytes().any(|byte| byte.is_ascii_uppercase()) {
         return None;
     }
