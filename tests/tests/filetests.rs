@@ -17,7 +17,8 @@
 //! - the name of a pass: the pass alone, at every node until it no longer fires. Prints how often it fired, and the
 //!   layout if it did;
 //! - `canonicalise`: both sweeps. Prints which passes fired, and the layout;
-//! - `regularise`: the canonical form of the input as plans are made from it;
+//! - `regularise`: the canonical form of the input as plans for a GPU are made from it;
+//! - `regularise-for-cpu`: the same for a CPU;
 //! - `lower`: the layout of a datatype, its bounds and its size, which are compared with the type map;
 //! - `plan`: the plan of the canonical form of the input, for one fixed target;
 //! - `cat`: the layout as it was read;
@@ -42,7 +43,7 @@ const CHECK: &str = "; check";
 const BETWEEN: &str = "---";
 
 /// The stages that are no pass.
-const STAGES: &[&str] = &["canonicalise", "regularise", "lower", "plan", "cat", "error"];
+const STAGES: &[&str] = &["canonicalise", "regularise", "regularise-for-cpu", "lower", "plan", "cat", "error"];
 
 struct Case {
     /// Where the case begins, from 1.
@@ -159,6 +160,7 @@ fn run(stage: &str, input: &str) -> Result<String, String> {
             Ok(format!("{}\n{printed}", canonical.report))
         }
         "regularise" => checked(&layout, &passes::regularise(&canonicalise(&layout).layout)),
+        "regularise-for-cpu" => checked(&layout, &passes::regularise_for_cpu(&canonicalise(&layout).layout)),
         "plan" => {
             let plan = Plan::new(&canonicalise(&layout).layout);
             if moved(&plan) != bytes(&layout) {

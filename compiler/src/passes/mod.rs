@@ -19,6 +19,7 @@
 //! [`Layout::exact`] says so.
 
 mod detect_period;
+mod divide_runs;
 mod elide_singles;
 mod equal_children;
 mod equal_runs;
@@ -35,6 +36,7 @@ mod split_lengths;
 mod split_stretches;
 
 use crate::layout::Layout;
+pub(crate) use divide_runs::UNROLLED_RUNS;
 use rewriter::Rewriter;
 use std::fmt;
 
@@ -92,6 +94,10 @@ pub const NORMALISE: &[&Pass] = &[
 /// The planner's rewrites, which undo the canonical form where a machine prefers loops and shorter lists.
 pub const REGULARISE: &[&Pass] = &[&split_stretches::PASS, &split_lengths::PASS, &elide_singles::PASS];
 
+/// [`REGULARISE`] for a CPU, whose microkernels prefer lists of short blocks to runs. A GPU moves words either way.
+pub const REGULARISE_FOR_CPU: &[&Pass] =
+    &[&split_stretches::PASS, &divide_runs::PASS, &split_lengths::PASS, &elide_singles::PASS];
+
 /// The planner writes short concatenations out that the canonical form keeps.
 const WRITE_OUT: &[&Pass] = &[&flatten_runs::PASS, &equal_runs::PASS, &elide_singles::PASS];
 
@@ -107,7 +113,7 @@ const WRITTEN_OUT_RUNS: u64 = 512;
 /// ```
 pub fn all() -> impl Iterator<Item = &'static Pass> {
     let mut seen = Vec::new();
-    SIMPLIFY.iter().chain(NORMALISE).chain(REGULARISE).copied().filter(move |pass| {
+    SIMPLIFY.iter().chain(NORMALISE).chain(REGULARISE_FOR_CPU).copied().filter(move |pass| {
         let new = !seen.contains(&pass.name);
         seen.push(pass.name);
         new
@@ -219,7 +225,7 @@ pub fn apply(passes: &[&'static Pass], layout: &Layout) -> Canonical {
     rewriter.finish(root, layout)
 }
 
-/// Gives a canonical layout the form that plans are made from: the same bytes in the same order.
+/// Gives a canonical layout the form that plans for a GPU are made from: the same bytes in the same order.
 ///
 /// ```
 /// use dtc_compiler::layout::Layout;
@@ -231,11 +237,36 @@ pub fn apply(passes: &[&'static Pass], layout: &Layout) -> Canonical {
 /// # Ok::<(), dtc_compiler::layout::ParseError>(())
 /// ```
 pub fn regularise(layout: &Layout) -> Layout {
+    regularise_by(REGULARISE, layout)
+}
+
+/// Gives a canonical layout the form that plans for a CPU are made from: the same bytes in the same order.
+///
+/// ```
+/// use dtc_compiler::layout::Layout;
+/// // 100 elements of 4 bytes, every tenth of which touches the one before.
+/// let mut runs = String::new();
+/// let mut at = 0;
+/// for run in 0..90 {
+///     let bytes = if run % 9 == 4 { 8 } else { 4 };
+///     runs += &format!("({at} {bytes}) ");
+///     at += bytes + 4 * (1 + run * run % 7);
+/// }
+/// let text = format!("layout lb 0 extent 3000 {{\n  %0 = runs [{}] x byte\n  root %0\n}}", runs.trim_end());
+/// let regular = dtc_compiler::passes::regularise_for_cpu(&Layout::parse(&text)?);
+/// assert!(regular.to_string().contains("%0 = dense 4 x byte\n  %1 = indexed"));
+/// # Ok::<(), dtc_compiler::layout::ParseError>(())
+/// ```
+pub fn regularise_for_cpu(layout: &Layout) -> Layout {
+    regularise_by(REGULARISE_FOR_CPU, layout)
+}
+
+fn regularise_by(passes: &[&'static Pass], layout: &Layout) -> Layout {
     if layout.exact() {
-        return apply(REGULARISE, layout).layout;
+        return apply(passes, layout).layout;
     }
     let mut rewriter = Rewriter::new(WRITTEN_OUT_RUNS);
     let root = rewriter.sweep_up(&[], layout);
     let root = rewriter.sweep_down(WRITE_OUT, root);
-    apply(REGULARISE, &rewriter.finish(root, layout).layout).layout
+    apply(passes, &rewriter.finish(root, layout).layout).layout
 }

@@ -19,12 +19,7 @@ const MEAN: usize = 16;
 fn rewrite(rewriter: &mut Rewriter, id: NodeId) -> Option<Edge> {
     let Node::Runs { runs, kind: Kind::Byte } = rewriter.builder.node(id) else { return None };
     let runs = runs.clone();
-    let most = runs.len() / MEAN;
-    let stretches = runs.chunk_by(|run, next| run.count == next.count);
-    let stretches: Vec<&[Run]> = stretches.take(most + 1).collect();
-    if stretches.len() > most {
-        return None;
-    }
+    let stretches = stretches(&runs)?;
     let mut parts = Vec::with_capacity(stretches.len());
     for stretch in stretches {
         let Run { offset: first, count: bytes } = stretch[0];
@@ -43,4 +38,11 @@ fn rewrite(rewriter: &mut Rewriter, id: NodeId) -> Option<Edge> {
     }
     let node = rewriter.builder.intern(Node::Record { parts: parts.into() })?;
     Some(Edge { offset: 0, node })
+}
+
+/// The stretches of equal length, if there are few.
+pub(super) fn stretches(runs: &[Run]) -> Option<Vec<&[Run]>> {
+    let most = runs.len() / MEAN;
+    let stretches: Vec<&[Run]> = runs.chunk_by(|run, next| run.count == next.count).take(most + 1).collect();
+    (stretches.len() <= most).then_some(stretches)
 }

@@ -17,7 +17,7 @@ const SHORT_NEST: u64 = 64;
 const LISTED_BLOCKS: u64 = 512;
 
 pub(super) fn plan(layout: &Layout) -> Plan {
-    let regular = passes::regularise(layout);
+    let regular = passes::regularise_for_cpu(layout);
     let mut builder = Builder { layout: &regular, steps: Vec::new(), sizes: Vec::new(), known: HashMap::new() };
     let mut planned: Vec<StepId> = Vec::with_capacity(regular.nodes().len());
     for (id, node) in regular.nodes() {

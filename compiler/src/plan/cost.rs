@@ -1,6 +1,7 @@
 //! Whether a compiled kernel pays.
 
 use super::{Plan, RunTable, Step, StepId};
+use crate::passes::UNROLLED_RUNS;
 use std::fmt;
 
 /// Plans with more steps than this, shared bodies counted once for every use, stay on the generic tier.
@@ -25,9 +26,6 @@ const INTERPRETED_LOOP: u64 = 10;
 
 /// Nanoseconds that straight code saves of each short run: a body of 4 to 10 of them took 2.5 to 6 ns instead of 20 to 38.
 const UNROLLED_RUN: u64 = 2;
-
-/// Lists of short runs up to this length become constants of a kernel.
-const UNROLLED_RUNS: usize = 64;
 
 /// Pieces of up to so many bytes are moved by straight code; longer ones by a leaf.
 pub(crate) const INLINE_BYTES: u64 = 64;
