@@ -92,7 +92,7 @@ pub struct dtc_config {
     pub cached_bytes: i64,
     /// Whether the library may start a thread: `DTC_THREAD_...`.
     pub thread: i32,
-    /// 0.
+    /// 0; anything else is refused, so that a later library can give it a meaning.
     pub reserved: i32,
     /// The directory for compiled GPU code; null for what the environment says (`DTC_CACHE_DIR`), "off" for none.
     pub store_directory: *const c_char,
@@ -193,6 +193,9 @@ unsafe fn build(config: &dtc_config) -> Outcome<Engine> {
         DTC_THREAD_NONE => false,
         unknown => return Err(Failure::argument(&place("thread"), "one of DTC_THREAD_", unknown)),
     };
+    if config.reserved != 0 {
+        return Err(Failure::argument(&place("reserved"), 0, config.reserved));
+    }
     let most = isize::MAX as u64;
     let types = at_most("cached_types", config.cached_types, most)? as usize;
     let bytes = at_most("cached_bytes", config.cached_bytes, most)? as usize;

@@ -48,7 +48,7 @@ pub struct dtc_transfer {
     /// How many multiprocessors of a GPU the kernel of a pack or an unpack may occupy; 0 for all that are free. -1 for none:
     /// copy engines move nests of rows, if the call moves whole elements; others still take a kernel.
     pub multiprocessors: i32,
-    /// 0.
+    /// 0; anything else is refused, so that a later library can give it a meaning.
     pub reserved: i32,
 }
 
@@ -70,8 +70,11 @@ unsafe impl Growing for dtc_transfer {
 }
 
 impl dtc_transfer {
-    /// What the caller says of the two sides.
+    /// What the caller says of the two sides. Every call asks this, so it also refuses what no version has given a meaning.
     pub(crate) fn kinds(&self) -> Outcome<[Option<MemoryKind>; 2]> {
+        if self.reserved != 0 {
+            return Err(Failure::argument("dtc_transfer.reserved", 0, self.reserved));
+        }
         let known = |field: &str, kind: i32, device: i32| {
             let place = |suffix: &str| format!("dtc_transfer.{field}{suffix}");
             Ok(match kind {

@@ -53,7 +53,9 @@ fn copies_are_packs_and_unpacks() {
     fails(call(0, 0, 1, &elsewhere), DTC_ERROR_DEVICE, "GPU");
     (elsewhere.packed, elsewhere.flags) = (0, 8);
     fails(call(0, 0, 1, &elsewhere), DTC_ERROR_ARGUMENT, "flags");
-    (elsewhere.flags, elsewhere.stream_device) = (DTC_TRANSFER_ENQUEUE, 99);
+    (elsewhere.flags, elsewhere.reserved) = (0, 5);
+    fails(call(0, 0, 1, &elsewhere), DTC_ERROR_ARGUMENT, "dtc_transfer.reserved: expected 0, found 5");
+    (elsewhere.reserved, elsewhere.flags, elsewhere.stream_device) = (0, DTC_TRANSFER_ENQUEUE, 99);
     fails(call(0, 0, 1, &elsewhere), DTC_ERROR_DEVICE, "GPU");
     (elsewhere.flags, elsewhere.multiprocessors) = (0, 4);
     fails(call(0, 0, 1, &elsewhere), DTC_ERROR_ARGUMENT, "multiprocessors");

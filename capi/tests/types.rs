@@ -280,6 +280,8 @@ fn settings_that_are_wrong_are_refused() {
     refused(|config| config.abi_version = 77, DTC_ERROR_VERSION, "abi_version");
     refused(|config| config.policy = 9, DTC_ERROR_ARGUMENT, "policy");
     refused(|config| config.thread = 2, DTC_ERROR_ARGUMENT, "thread");
+    refused(|config| config.reserved = 1, DTC_ERROR_ARGUMENT, "dtc_config.reserved: expected 0, found 1");
+    refused(|config| config.reserved = i32::MIN, DTC_ERROR_ARGUMENT, "dtc_config.reserved");
     refused(|config| config.cached_types = -1, DTC_ERROR_ARGUMENT, "cached_types");
     refused(|config| (config.policy, config.lazy_uses) = (DTC_POLICY_LAZY, 1 << 40), DTC_ERROR_ARGUMENT, "lazy_uses");
     unsafe extern "C" fn allocate(_context: *mut c_void, _device: i32, _bytes: i64) -> *mut c_void {

@@ -41,6 +41,7 @@ mod gpu;
 mod leaves;
 mod piece;
 mod policy;
+mod signals;
 pub mod store;
 mod worker;
 

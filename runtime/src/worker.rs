@@ -2,6 +2,7 @@
 
 use crate::entry::Entry;
 use crate::gpu::{self, GpuType, Pending};
+use crate::signals::{self, Blocked};
 use dtc_compiler::plan::gpu::Variant;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -66,6 +67,9 @@ struct State {
     busy: bool,
 }
 
+/// Bytes of stack of the thread: what threads of Rust have. NVRTC compiles the largest kernels of the corpus on it.
+const STACK: usize = 2 << 20;
+
 /// Waiting jobs that are looked through for the hottest.
 const COMPARED: usize = 64;
 
@@ -110,9 +114,10 @@ impl Queue {
         state.pending.push_back(job);
         if threaded && !state.started {
             let queue = self.clone();
-            let thread = std::thread::Builder::new().name("dtc-compile".to_owned());
+            // The size is given, since the standard library looks into the environment for it otherwise, under a lock.
+            let thread = std::thread::Builder::new().name("dtc-compile".to_owned()).stack_size(STACK);
             // Without a thread the jobs wait for `compile_pending`.
-            state.started = thread.spawn(move || queue.serve()).is_ok();
+            state.started = signals::spawn_with(Blocked::All, || thread.spawn(move || queue.serve())).is_ok();
         }
         drop(state);
         self.arrived.notify_one();

@@ -193,6 +193,33 @@ fn a_forked_child_packs_without_the_engine() {
 }
 
 #[test]
+fn the_background_leaves_signals_to_the_application() {
+    // SAFETY: the child leaves by `_exit`.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        // A thread of the engine is there, and idle.
+        let committed = Engine::new().commit(&records(6));
+        while committed.tier() == Tier::Generic {
+            std::thread::yield_now();
+        }
+        // SAFETY: the set is initialised before it is read, and the signal is for this process.
+        unsafe {
+            let (mut set, mut taken) = (std::mem::zeroed(), 0);
+            libc::sigemptyset(&mut set);
+            libc::sigaddset(&mut set, libc::SIGUSR1);
+            libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut());
+            libc::kill(libc::getpid(), libc::SIGUSR1);
+            libc::sigwait(&set, &mut taken);
+            libc::_exit(i32::from(taken != libc::SIGUSR1));
+        }
+    }
+    let mut status = 0;
+    // SAFETY: waits for the child that was just made.
+    assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+    assert_eq!(status, 0, "the signal was taken by a thread of the engine");
+}
+
+#[test]
 fn calls_that_do_not_fit_are_refused_and_do_nothing() {
     let mut types = TypeBuilder::new();
     let int = types.named(Predefined::INT);

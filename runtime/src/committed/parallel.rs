@@ -3,6 +3,7 @@
 use super::Committed;
 use crate::cpu::Sides;
 use crate::error::PackError;
+use crate::signals::{self, Blocked};
 
 /// A pointer that threads may carry: each moves other bytes.
 #[derive(Clone, Copy)]
@@ -103,7 +104,9 @@ impl Committed {
         };
         std::thread::scope(|scope| {
             for start in (0..take).step_by(piece as usize).skip(1) {
-                let spawned = std::thread::Builder::new().spawn_scoped(scope, move || range(start));
+                let thread = std::thread::Builder::new();
+                let spawned =
+                    signals::spawn_with(Blocked::AllButFaults, || thread.spawn_scoped(scope, move || range(start)));
                 if spawned.is_err() {
                     range(start);
                 }
