@@ -432,7 +432,7 @@ typedef struct dtc_transfer {
      */
     int32_t multiprocessors;
     /**
-     * 0.
+     * 0; anything else is refused, so that a later library can give it a meaning.
      */
     int32_t reserved;
 } dtc_transfer;
@@ -516,7 +516,7 @@ typedef struct dtc_config {
      */
     int32_t thread;
     /**
-     * 0.
+     * 0; anything else is refused, so that a later library can give it a meaning.
      */
     int32_t reserved;
     /**
@@ -844,11 +844,11 @@ int dtc_init(const struct dtc_config *config,
 int dtc_finalize(struct dtc_engine *engine);
 
 /**
- * Compiles kernels that wait, in this thread, until none is left or the time is up: for hosts that forbid threads
- * (`DTC_THREAD_NONE`).
+ * Compiles kernels that wait, until none is left or the time is up: for hosts that forbid threads (`DTC_THREAD_NONE`), in this
+ * thread, which needs 256 KiB of stack then.
  *
  * `microseconds`: the time. The kernel under way is finished.
- * `waiting`: receives how many still wait; may be null.
+ * `waiting`: receives how many still wait, 0 in a forked child; may be null.
  *
  * `DTC_ERROR_HANDLE`: not an engine.
  * `DTC_ERROR_ARGUMENT`: the time is negative.
@@ -1123,7 +1123,7 @@ int dtc_element_border(const struct dtc_type *type,
  * `request`: the request; null in it stands for a call that is done.
  * `done`: receives 1 if it is done, 0 if not.
  *
- * `DTC_ERROR_HANDLE`: not a request.
+ * `DTC_ERROR_HANDLE`: not a request, or another thread uses it.
  * `DTC_ERROR_ARGUMENT`: a pointer is null.
  * `DTC_ERROR_DEVICE`: the device failed.
  *
@@ -1138,7 +1138,7 @@ int dtc_test(struct dtc_request **request, int *done);
  *
  * `request`: the request; null in it stands for a call that is done.
  *
- * `DTC_ERROR_HANDLE`: not a request.
+ * `DTC_ERROR_HANDLE`: not a request, or another thread uses it.
  * `DTC_ERROR_ARGUMENT`: `request` is null.
  * `DTC_ERROR_DEVICE`: the device failed; the request is freed.
  *

@@ -252,11 +252,11 @@ pub unsafe extern "C" fn dtc_finalize(engine: *mut dtc_engine) -> c_int {
     answer(|| unsafe { handle::release(engine) })
 }
 
-/// Compiles kernels that wait, in this thread, until none is left or the time is up: for hosts that forbid threads
-/// (`DTC_THREAD_NONE`).
+/// Compiles kernels that wait, until none is left or the time is up: for hosts that forbid threads (`DTC_THREAD_NONE`), in this
+/// thread, which needs 256 KiB of stack then.
 ///
 /// `microseconds`: the time. The kernel under way is finished.
-/// `waiting`: receives how many still wait; may be null.
+/// `waiting`: receives how many still wait, 0 in a forked child; may be null.
 ///
 /// `DTC_ERROR_HANDLE`: not an engine.
 /// `DTC_ERROR_ARGUMENT`: the time is negative.

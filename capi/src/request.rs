@@ -2,10 +2,10 @@
 
 use crate::arguments;
 use crate::handle::{self, Handle, Tag};
-use crate::status::{Outcome, answer};
+use crate::status::{DTC_ERROR_HANDLE, Failure, Outcome, answer};
 use dtc_runtime::{Committed, Request};
 use std::ffi::c_int;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard, TryLockError};
 
 /// A call under way. It belongs to one thread at a time.
 pub struct dtc_request(());
@@ -37,6 +37,21 @@ pub(crate) unsafe fn give(request: Request, types: [Option<&Committed>; 2], plac
     unsafe { arguments::give("request", place, pending) }
 }
 
+impl Pending {
+    /// What waits. The lock is never waited for: another thread has it only where two use a request at a time, and in a child that
+    /// was forked while a thread of its parent had it, for ever.
+    fn waiting(&self) -> Outcome<MutexGuard<'_, Option<Request>>> {
+        match self.request.try_lock() {
+            Ok(waiting) => Ok(waiting),
+            Err(TryLockError::Poisoned(waiting)) => Ok(waiting.into_inner()),
+            Err(TryLockError::WouldBlock) => {
+                let message = "dtc_request: expected one thread at a time, found another one inside";
+                Err(Failure::new(DTC_ERROR_HANDLE, message))
+            }
+        }
+    }
+}
+
 /// Takes what waits behind a handle, and frees the handle.
 ///
 /// # Safety
@@ -46,7 +61,7 @@ unsafe fn finish(place: *mut *mut dtc_request) -> Outcome {
     // SAFETY: the caller's promise.
     let pending = unsafe { place.read() };
     // SAFETY: as above.
-    let waiting = unsafe { handle::borrow(pending)? }.request.lock().map_or(None, |mut request| request.take());
+    let waiting = unsafe { handle::borrow(pending)? }.waiting()?.take();
     let result = waiting.map_or(Ok(0), Request::wait);
     // SAFETY: as above; the caller finds null from here on.
     unsafe {
@@ -62,7 +77,7 @@ unsafe fn finish(place: *mut *mut dtc_request) -> Outcome {
 /// `request`: the request; null in it stands for a call that is done.
 /// `done`: receives 1 if it is done, 0 if not.
 ///
-/// `DTC_ERROR_HANDLE`: not a request.
+/// `DTC_ERROR_HANDLE`: not a request, or another thread uses it.
 /// `DTC_ERROR_ARGUMENT`: a pointer is null.
 /// `DTC_ERROR_DEVICE`: the device failed.
 ///
@@ -81,10 +96,8 @@ pub unsafe extern "C" fn dtc_test(request: *mut *mut dtc_request, done: *mut c_i
             false => {
                 // SAFETY: as above.
                 let asked = unsafe { handle::borrow(pending)? };
-                let waiting = asked.request.lock();
                 // One that failed is done, and waiting for it tells why.
-                waiting
-                    .map_or(true, |mut waiting| waiting.as_mut().is_none_or(|request| request.test().unwrap_or(true)))
+                asked.waiting()?.as_mut().is_none_or(|request| request.test().unwrap_or(true))
             }
         };
         // SAFETY: as above.
@@ -98,7 +111,7 @@ pub unsafe extern "C" fn dtc_test(request: *mut *mut dtc_request, done: *mut c_i
 ///
 /// `request`: the request; null in it stands for a call that is done.
 ///
-/// `DTC_ERROR_HANDLE`: not a request.
+/// `DTC_ERROR_HANDLE`: not a request, or another thread uses it.
 /// `DTC_ERROR_ARGUMENT`: `request` is null.
 /// `DTC_ERROR_DEVICE`: the device failed; the request is freed.
 ///

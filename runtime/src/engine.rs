@@ -5,16 +5,18 @@ use crate::committed::Committed;
 use crate::cpu;
 use crate::cuda::{CudaError, StagingAllocator};
 use crate::entry::Entry;
+use crate::fork::Process;
 use crate::gpu::{DEVICES, Gpu};
 use crate::policy::Policy;
 use crate::store::{Config, Store};
-use crate::worker::{Job, Queue};
+use crate::worker::{self, Job, Queue};
 use dtc_compiler::datatype::Datatype;
 use dtc_compiler::layout::Point;
 use dtc_compiler::plan::Target;
 use dtc_compiler::{canonicalise, lower};
+use once_cell::race::OnceBox;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// Commits datatypes. Cheap to clone; clones share everything.
@@ -62,7 +64,7 @@ pub(crate) struct Shared {
     pub(crate) target: Target,
     cache: Mutex<Cache>,
     queue: Arc<Queue>,
-    process: u32,
+    process: Process,
     store_config: Option<Config>,
     store: OnceLock<Arc<Store>>,
     staging: Option<Arc<dyn StagingAllocator>>,
@@ -82,12 +84,15 @@ impl Drop for Shared {
 }
 
 /// The point at which hits of the cache are confirmed: drawn once per process, so that nobody can prepare a collision.
-static CONFIRMATION: LazyLock<Point> = LazyLock::new(|| {
-    // The standard library's hasher keys are the operating system's randomness.
-    let random = RandomState::new();
-    let word = |index: u8| u128::from(random.hash_one(index));
-    Point::new(word(0) << 64 | word(1), word(2) << 64 | word(3))
-});
+fn confirmation_point() -> &'static Point {
+    static CONFIRMATION: OnceBox<Point> = OnceBox::new();
+    CONFIRMATION.get_or_init(|| {
+        // The standard library's hasher keys are the operating system's randomness.
+        let random = RandomState::new();
+        let word = |index: u8| u128::from(random.hash_one(index));
+        Box::new(Point::new(word(0) << 64 | word(1), word(2) << 64 | word(3)))
+    })
+}
 
 impl EngineBuilder {
     /// When machine code is made. [`Policy::Background`] unless said otherwise.
@@ -157,7 +162,7 @@ impl EngineBuilder {
                 target: cpu::host(),
                 cache: Mutex::new(Cache::new(caps)),
                 queue: Arc::default(),
-                process: std::process::id(),
+                process: Process::current(),
                 store_config,
                 store: OnceLock::new(),
                 staging,
@@ -229,7 +234,7 @@ impl Engine {
             let known = &entry.layout;
             (known.size(), known.extent(), known.true_lb(), known.true_ub())
                 == (lowered.size(), lowered.extent(), lowered.true_lb(), lowered.true_ub())
-                && entry.confirmation(&CONFIRMATION) == lowered.fingerprint(&CONFIRMATION)
+                && entry.confirmation(confirmation_point()) == lowered.fingerprint(confirmation_point())
         });
         let entry = known.unwrap_or_else(|| {
             let canonical = canonicalise(&lowered);
@@ -244,32 +249,41 @@ impl Engine {
             entry
         });
         match shared.policy {
-            Policy::Eager => entry.specialise(),
-            Policy::Always => entry.compile(),
+            Policy::Eager | Policy::Always => shared.compile_now(&entry),
             _ => {}
         }
         Committed::new(entry, datatype.clone(), shared.clone())
     }
 
-    /// Compiles kernels that wait, in this thread, until none is left or the time is up; returns how many still wait.
+    /// Compiles kernels that wait, and waits for that, until none is left or the time is up; returns how many still wait.
     ///
-    /// For hosts that forbid threads: see [`EngineBuilder::background_thread`].
+    /// For hosts that forbid threads: see [`EngineBuilder::background_thread`]. In a forked child nothing waits.
     ///
     /// ```
     /// use std::time::Duration;
     /// assert_eq!(dtc_runtime::Engine::new().compile_pending(Duration::ZERO), 0);
     /// ```
     pub fn compile_pending(&self, budget: Duration) -> usize {
-        self.shared.queue.compile_pending(budget)
+        let Shared { queue, background_thread, .. } = &*self.shared;
+        if self.shared.forked() {
+            return 0;
+        }
+        let mut waiting = queue.waiting();
+        if *background_thread && waiting > 0 {
+            // As in `compile_now`.
+            worker::run_in_thread(|| waiting = queue.compile_pending(budget));
+            return waiting;
+        }
+        queue.compile_pending(budget)
     }
 
-    /// How many different types the cache holds, in use or not.
+    /// How many different types the cache holds, in use or not; none in a forked child, which does without the cache.
     ///
     /// ```
     /// assert_eq!(dtc_runtime::Engine::new().cached_types(), 0);
     /// ```
     pub fn cached_types(&self) -> usize {
-        self.cache().len()
+        if self.shared.forked() { 0 } else { self.cache().len() }
     }
 
     /// A GPU, by its ordinal in CUDA. Opened at the first use and kept. A type is prepared for it at its first use there, or
@@ -299,7 +313,7 @@ impl Shared {
     /// Whether this is a child of the process that made the engine. It must not wait for a lock that a thread of its
     /// parent may have held, and it has no background thread.
     fn forked(&self) -> bool {
-        self.process != std::process::id()
+        !self.process.is_current()
     }
 
     /// A GPU, opened at the first use.
@@ -315,6 +329,14 @@ impl Shared {
             Gpu::open(ordinal, self.policy, self.background_thread, queue, store.clone(), staging)
         });
         opened.clone()
+    }
+
+    /// Compiles a type under the policy, and waits. Cranelift needs more stack than callers must have, so it runs in a thread of
+    /// its own if the engine may start one; if that fails, the generic tier keeps serving.
+    pub(crate) fn compile_now(&self, entry: &Entry) {
+        let compile = || if self.policy == Policy::Always { entry.compile() } else { entry.specialise() };
+        let compiles = entry.wants_kernel() || self.policy == Policy::Always;
+        if compiles && self.background_thread { worker::run_in_thread(compile) } else { compile() }
     }
 
     /// Hands an entry to the background, if a kernel would pay.

@@ -6,6 +6,7 @@ use crate::policy::{Policy, Tier};
 use dtc_compiler::layout::{Fingerprint, Layout, Point, TypeHash};
 use dtc_compiler::passes::Report;
 use dtc_compiler::plan::{Level, Plan, Target};
+use once_cell::race::OnceBox;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -67,8 +68,8 @@ pub(crate) struct Entry {
     due: Option<u32>,
     /// Uses of a lazy type; of another, calls for one element that were not made by thunks.
     uses: AtomicU32,
-    /// Reads lists of the program.
-    kernel: OnceLock<Option<Kernel>>,
+    /// Reads lists of the program. Nothing inside says that there can be none. Nobody waits for it: a forked child might for ever.
+    kernel: OnceBox<Option<Kernel>>,
     /// What `one` calls in the end: they call the kernel, or a leaf with lists of the program.
     thunks: OnceLock<Option<Thunks>>,
     /// Whether somebody has made the thunks, or is about to. Nobody waits for them: a forked child might forever.
@@ -77,7 +78,7 @@ pub(crate) struct Entry {
     pub(crate) layout: Layout,
     pub(crate) report: Report,
     target: Target,
-    confirmation: OnceLock<Fingerprint>,
+    confirmation: OnceBox<Fingerprint>,
     /// The type on every device that it was used on; made at the first.
     devices: OnceLock<Box<[OnceLock<Arc<GpuType>>; DEVICES]>>,
 }
@@ -106,12 +107,12 @@ impl Entry {
             hash,
             layout,
             report,
-            kernel: OnceLock::new(),
+            kernel: OnceBox::new(),
             thunks: OnceLock::new(),
             thunks_claimed: AtomicBool::new(false),
             program,
             target,
-            confirmation: OnceLock::new(),
+            confirmation: OnceBox::new(),
             due,
             uses: AtomicU32::new(0),
             devices: OnceLock::new(),
@@ -120,7 +121,7 @@ impl Entry {
 
     /// The fingerprint at this process's own point, which no one outside can aim at.
     pub(crate) fn confirmation(&self, point: &Point) -> Fingerprint {
-        *self.confirmation.get_or_init(|| self.layout.fingerprint(point))
+        *self.confirmation.get_or_init(|| Box::new(self.layout.fingerprint(point)))
     }
 
     pub(crate) fn plan(&self) -> &Plan {
@@ -149,7 +150,7 @@ impl Entry {
     /// Compiles the kernel, if the plan is not too large, and makes the thunks, if neither has been tried.
     pub(crate) fn compile(&self) {
         if self.plan().decision().allows() {
-            self.kernel.get_or_init(|| cpu::compile(&self.program, &self.target));
+            self.kernel.get_or_init(|| Box::new(cpu::compile(&self.program, &self.target)));
         }
         self.make_thunks();
     }
@@ -165,6 +166,7 @@ impl Entry {
             Some(kernel) => Thunks::new(&kernel.call::<true>(), &kernel.call::<false>()),
             None => Thunks::new(&self.program.call::<true>(level)?, &self.program.call::<false>(level)?),
         };
+        // The one thread that claimed them gets here, so nobody waits in this call.
         let made = self.thunks.get_or_init(make);
         let (pack, unpack) = match made {
             Some(thunks) => (thunks.address::<true>().cast_mut().cast(), thunks.address::<false>().cast_mut().cast()),

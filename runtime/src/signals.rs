@@ -7,8 +7,7 @@ use std::mem::MaybeUninit;
 
 /// Signals that the processor raises in the thread that caused them. Where one is blocked, the system kills the process
 /// instead of calling the application's handler.
-const FAULTS: [libc::c_int; 6] =
-    [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP, libc::SIGSYS];
+const FAULTS: [libc::c_int; 6] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP, libc::SIGSYS];
 
 /// What a new thread blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -67,7 +67,7 @@ struct State {
     busy: bool,
 }
 
-/// Bytes of stack of the thread: what threads of Rust have. NVRTC compiles the largest kernels of the corpus on it.
+/// Bytes of stack of a thread that compiles: what threads of Rust have. NVRTC compiles the largest kernels of the corpus on it.
 const STACK: usize = 2 << 20;
 
 /// Waiting jobs that are looked through for the hottest.
@@ -142,6 +142,11 @@ impl Queue {
         }
     }
 
+    /// How many jobs wait.
+    pub(crate) fn waiting(&self) -> usize {
+        self.state().pending.len()
+    }
+
     /// Does waiting jobs in this thread until none is left or the time is up; returns how many still wait.
     pub(crate) fn compile_pending(&self, budget: Duration) -> usize {
         let start = Instant::now();
@@ -152,7 +157,7 @@ impl Queue {
                 None => return 0,
             }
             if start.elapsed() >= budget {
-                return self.state().pending.len();
+                return self.waiting();
             }
         }
     }
@@ -173,6 +178,17 @@ impl Queue {
             state = self.rested.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
+}
+
+/// Does work in a thread with more stack than the caller may have, and waits for it; drops the work if no thread can be started.
+pub(crate) fn run_in_thread(work: impl FnOnce() + Send) {
+    let thread = std::thread::Builder::new().name("dtc-compile".to_owned()).stack_size(STACK);
+    std::thread::scope(|scope| {
+        if let Ok(thread) = signals::spawn_with(Blocked::All, || thread.spawn_scoped(scope, work)) {
+            // What it did is found where it was put; nothing was, if it panicked.
+            let _ = thread.join();
+        }
+    });
 }
 
 /// Lets application threads go first.

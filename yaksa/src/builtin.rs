@@ -4,7 +4,7 @@ use crate::shape::Shape;
 use dtc_compiler::datatype::Predefined;
 use dtc_compiler::layout::Kind;
 use dtc_compiler::operation::Element;
-use std::sync::LazyLock;
+use once_cell::race::OnceBox;
 
 /// A builtin type, by the number of its handle. 0 is the type without bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,8 +92,10 @@ const MEANINGS: [Option<Predefined>; BUILTINS] = {
 };
 
 /// What operations compute with.
-static ELEMENTS: LazyLock<[Option<Element>; BUILTINS]> =
-    LazyLock::new(|| MEANINGS.map(|meaning| meaning.and_then(Element::of)));
+fn elements() -> &'static [Option<Element>; BUILTINS] {
+    static ELEMENTS: OnceBox<[Option<Element>; BUILTINS]> = OnceBox::new();
+    ELEMENTS.get_or_init(|| Box::new(MEANINGS.map(|meaning| meaning.and_then(Element::of))))
+}
 
 impl Builtin {
     /// The type without bytes.
@@ -121,7 +123,7 @@ impl Builtin {
 
     /// What operations compute with; nothing for a type that none is defined for.
     pub(crate) fn element(self) -> Option<Element> {
-        ELEMENTS[self.0 as usize]
+        elements()[self.0 as usize]
     }
 
     /// The two parts of a pair.

@@ -25,16 +25,18 @@ impl Type {
 
     #[cold]
     fn commit(&self) -> &Option<Committed> {
-        self.committed.get_or_init(|| match &self.form {
-            Form::Dup { child } => child.committed().ok().cloned(),
-            _ => {
-                let recipe = Recipe::of(self);
-                recipe.as_ref().and_then(Recipe::find).or_else(|| {
-                    let committed = engine().commit(&describe(&self.ordered()).ok()??);
-                    recipe.into_iter().for_each(|recipe| recipe.keep(committed.clone()));
-                    Some(committed)
-                })
-            }
+        self.committed.get_or_init(|| {
+            Box::new(match &self.form {
+                Form::Dup { child } => child.committed().ok().cloned(),
+                _ => {
+                    let recipe = Recipe::of(self);
+                    recipe.as_ref().and_then(Recipe::find).or_else(|| {
+                        let committed = engine().commit(&describe(&self.ordered()).ok()??);
+                        recipe.into_iter().for_each(|recipe| recipe.keep(committed.clone()));
+                        Some(committed)
+                    })
+                }
+            })
         })
     }
 }

@@ -5,7 +5,7 @@
 
 use crate::types::{Form, Type};
 use dtc_runtime::Committed;
-use std::sync::{LazyLock, Mutex, TryLockError};
+use std::sync::{Mutex, TryLockError};
 
 /// How many types are kept.
 const SLOTS: usize = 256;
@@ -25,7 +25,8 @@ struct Slot {
     committed: Committed,
 }
 
-static KNOWN: LazyLock<[Mutex<Option<Box<Slot>>>; SLOTS]> = LazyLock::new(|| std::array::from_fn(|_| Mutex::new(None)));
+/// Nobody waits for a slot: in a forked child one may be locked for ever.
+static KNOWN: [Mutex<Option<Box<Slot>>>; SLOTS] = [const { Mutex::new(None) }; SLOTS];
 
 impl Recipe {
     /// How a type was made; nothing if that takes too many words.

@@ -3,9 +3,10 @@
 
 use crate::builtin::{BUILTINS, Builtin};
 use crate::types::{Form, Type};
+use once_cell::race::OnceBox;
 use std::ops::Deref;
 use std::ptr::NonNull;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 /// A reference to a type. Of a builtin type it is the address of a static, of another one it came from [`Arc::into_raw`].
 pub(crate) struct Shared(NonNull<Type>);
@@ -20,14 +21,23 @@ const _: fn() = || {
     threads_may_share::<Type>();
 };
 
-static BUILTIN_TYPES: LazyLock<[Type; BUILTINS]> = LazyLock::new(|| {
+/// All builtin types, by their handles. Threads that need them first make them side by side.
+#[inline]
+fn builtin_types() -> &'static [Type; BUILTINS] {
+    static TYPES: OnceBox<[Type; BUILTINS]> = OnceBox::new();
+    TYPES.get_or_init(make_builtin_types)
+}
+
+#[cold]
+#[inline(never)]
+fn make_builtin_types() -> Box<[Type; BUILTINS]> {
     let mut all = Builtin::all();
-    std::array::from_fn(|_| {
+    Box::new(std::array::from_fn(|_| {
         // There are as many as the array has places.
         let builtin = all.next().unwrap_or(Builtin::NULL);
         Type::new(Form::Builtin(builtin), builtin.shape())
-    })
-});
+    }))
+}
 
 impl Shared {
     /// A new type.
@@ -41,7 +51,7 @@ impl Shared {
 
     /// A builtin type.
     pub(crate) fn builtin(builtin: Builtin) -> Shared {
-        Shared(NonNull::from(&BUILTIN_TYPES[builtin.handle() as usize]))
+        Shared(NonNull::from(&builtin_types()[builtin.handle() as usize]))
     }
 
     /// The type without bytes.
@@ -81,7 +91,7 @@ impl Shared {
     /// The handle is a builtin's, or came from [`Shared::into_handle`] and was not released since.
     #[inline]
     pub(crate) unsafe fn of_handle<'a>(handle: u64) -> &'a Type {
-        match BUILTIN_TYPES.get(handle as usize) {
+        match builtin_types().get(handle as usize) {
             Some(builtin) => builtin,
             // SAFETY: the caller's promise; the handle holds a reference.
             None => unsafe { &*(handle as usize as *const Type) },

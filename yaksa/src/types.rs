@@ -5,20 +5,21 @@ use crate::iov::Segmented;
 use crate::shape::Shape;
 use crate::shared::Shared;
 use dtc_runtime::Committed;
+use once_cell::race::OnceBox;
 use std::collections::HashMap;
-use std::sync::OnceLock;
 
 /// A type. Displacements and strides are in bytes.
 ///
-/// Laid out as declared: what a pack looks at comes first.
+/// Laid out as declared: what a pack looks at comes first. Threads that need something first make it side by side, and none
+/// waits for another: a forked child might wait for ever.
 #[repr(C)]
 pub(crate) struct Type {
     /// The type as the engine knows it, from the first pack on; nothing if it refused the type.
-    pub(crate) committed: OnceLock<Option<Committed>>,
+    pub(crate) committed: OnceBox<Option<Committed>>,
     pub(crate) shape: Shape,
     pub(crate) form: Form,
     /// For I/O vectors, from the first on.
-    pub(crate) segmented: OnceLock<Box<Segmented>>,
+    pub(crate) segmented: OnceBox<Segmented>,
 }
 
 /// How a type was made of others.
@@ -114,7 +115,7 @@ impl Ordered<'_> {
 
 impl Type {
     pub(crate) fn new(form: Form, shape: Shape) -> Type {
-        Type { committed: OnceLock::new(), shape, form, segmented: OnceLock::new() }
+        Type { committed: OnceBox::new(), shape, form, segmented: OnceBox::new() }
     }
 
     /// The type that a handle of its own was made for, or the type itself.

@@ -69,6 +69,16 @@ fn threads_share_types() {
 }
 
 #[test]
+fn forked_children_wait_for_nothing() {
+    assert_eq!(run("process.c", "forks"), "");
+}
+
+#[test]
+fn calls_run_on_a_small_stack() {
+    assert_eq!(run("process.c", "stack"), "");
+}
+
+#[test]
 fn ten_million_types_come_and_go() {
     let nanoseconds: f64 = run("churn.c", "10000000").trim().parse().unwrap();
     println!("{nanoseconds} ns to create and free a type");

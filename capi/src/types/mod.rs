@@ -17,8 +17,9 @@ use dtc_compiler::layout::positions::Positions;
 use dtc_compiler::layout::segments::SegmentIndex;
 use dtc_compiler::lower;
 use dtc_runtime::{Committed, Engine};
+use once_cell::race::OnceBox;
 use std::ffi::c_int;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 /// `dtc_type_commit`: wait until the kernel for host memory is compiled, whatever the policy.
 pub const DTC_COMMIT_EAGER: u64 = 1;
@@ -36,25 +37,26 @@ impl Handle for dtc_type {
 pub(crate) struct Type {
     pub(crate) engine: Engine,
     pub(crate) node: Arc<Node>,
-    ready: OnceLock<Ready>,
+    ready: OnceBox<Ready>,
 }
 
-/// What a committed type has.
+/// What a committed type has. Threads that ask first make it side by side, and none waits for another: a forked child might
+/// wait for ever.
 pub(crate) struct Ready {
     pub(crate) committed: Committed,
     /// Where packed bytes lie; made by the first call that asks.
-    positions: OnceLock<Positions<'static>>,
+    positions: OnceBox<Positions<'static>>,
     /// The pieces of memory by number.
-    segments: OnceLock<SegmentIndex>,
+    segments: OnceBox<SegmentIndex>,
     /// The positions with the elements told apart.
-    elements: OnceLock<Positions<'static>>,
+    elements: OnceBox<Positions<'static>>,
     /// What a query tells, but for what changes.
-    info: OnceLock<dtc_info>,
+    info: OnceBox<dtc_info>,
 }
 
 impl Type {
     pub(crate) fn new(engine: &Engine, node: Arc<Node>) -> Type {
-        Type { engine: engine.clone(), node, ready: OnceLock::new() }
+        Type { engine: engine.clone(), node, ready: OnceBox::new() }
     }
 
     /// What it has since it was committed.
@@ -67,12 +69,14 @@ impl Type {
     pub(crate) fn commit(&self) -> Outcome<&Ready> {
         if self.ready.get().is_none() {
             let committed = self.engine.commit(&self.node.datatype()?);
-            self.ready.get_or_init(|| Ready {
-                committed,
-                positions: OnceLock::new(),
-                segments: OnceLock::new(),
-                elements: OnceLock::new(),
-                info: OnceLock::new(),
+            self.ready.get_or_init(|| {
+                Box::new(Ready {
+                    committed,
+                    positions: OnceBox::new(),
+                    segments: OnceBox::new(),
+                    elements: OnceBox::new(),
+                    info: OnceBox::new(),
+                })
             });
         }
         self.ready()
@@ -85,7 +89,7 @@ impl Type {
             Some(elements) => Ok(elements),
             None => {
                 let layout = lower(&self.node.datatype()?);
-                Ok(ready.elements.get_or_init(|| Positions::owning(layout)))
+                Ok(ready.elements.get_or_init(|| Box::new(Positions::owning(layout))))
             }
         }
     }
@@ -94,12 +98,12 @@ impl Type {
 impl Ready {
     /// Where packed bytes lie.
     pub(crate) fn positions(&self) -> &Positions<'static> {
-        self.positions.get_or_init(|| Positions::owning(self.committed.layout().clone()))
+        self.positions.get_or_init(|| Box::new(Positions::owning(self.committed.layout().clone())))
     }
 
     /// The pieces of memory by number.
     pub(crate) fn segments(&self) -> &SegmentIndex {
-        self.segments.get_or_init(|| SegmentIndex::new(self.committed.layout()))
+        self.segments.get_or_init(|| Box::new(SegmentIndex::new(self.committed.layout())))
     }
 }
 

@@ -94,23 +94,25 @@ fn info(asked: &Type) -> Outcome<dtc_info> {
     let kind = uniform_kind(asked.elements()?.layout());
     let lengths = layout.run_lengths();
     let narrow = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
-    let known = ready.info.get_or_init(|| dtc_info {
-        packed_size: narrow(facts.size),
-        lb: facts.lb,
-        extent: facts.extent(),
-        true_lb: facts.true_lb,
-        true_extent: facts.true_extent(),
-        alignment: narrow(facts.alignment),
-        basic_elements: narrow(facts.signature.elements()),
-        blocks: narrow(layout.measure(layout.root().node).runs),
-        shortest_block: narrow(lengths.shortest),
-        longest_block: narrow(lengths.longest),
-        contiguous: layout.contiguous().is_some().into(),
-        kind: kind.map_or(DTC_KIND_MIXED, number),
-        kind_size: kind.map_or(0, |kind| narrow(kind.size())),
-        canonical: layout.exact().into(),
-        hash: *committed.type_hash().as_bytes(),
-        ..dtc_info::DEFAULT
+    let known = ready.info.get_or_init(|| {
+        Box::new(dtc_info {
+            packed_size: narrow(facts.size),
+            lb: facts.lb,
+            extent: facts.extent(),
+            true_lb: facts.true_lb,
+            true_extent: facts.true_extent(),
+            alignment: narrow(facts.alignment),
+            basic_elements: narrow(facts.signature.elements()),
+            blocks: narrow(layout.measure(layout.root().node).runs),
+            shortest_block: narrow(lengths.shortest),
+            longest_block: narrow(lengths.longest),
+            contiguous: layout.contiguous().is_some().into(),
+            kind: kind.map_or(DTC_KIND_MIXED, number),
+            kind_size: kind.map_or(0, |kind| narrow(kind.size())),
+            canonical: layout.exact().into(),
+            hash: *committed.type_hash().as_bytes(),
+            ..dtc_info::DEFAULT
+        })
     });
     Ok(dtc_info { compiled, ..*known })
 }

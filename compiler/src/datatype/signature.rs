@@ -2,7 +2,7 @@
 
 use crate::layout::Kind;
 use crate::layout::field::{Powers, Residue};
-use std::sync::LazyLock;
+use once_cell::race::OnceBox;
 
 /// The signature of a type: how many basic elements, and a hash of their kinds in order.
 ///
@@ -32,7 +32,11 @@ pub struct Signature {
     hash: Residue,
 }
 
-static BASE: LazyLock<Powers> = LazyLock::new(|| Powers::new(Residue::new(0x2545_f491_4f6c_dd1d_9e6c_63d0_876a_9a47)));
+/// Powers of the base of the hash.
+fn base() -> &'static Powers {
+    static BASE: OnceBox<Powers> = OnceBox::new();
+    BASE.get_or_init(|| Box::new(Powers::new(Residue::new(0x2545_f491_4f6c_dd1d_9e6c_63d0_876a_9a47))))
+}
 
 impl Signature {
     /// Of a type without elements.
@@ -74,7 +78,7 @@ impl Signature {
         }
         Some(Signature {
             elements: self.elements.checked_add(next.elements)?,
-            hash: self.hash + BASE.of(self.elements) * next.hash,
+            hash: self.hash + base().of(self.elements) * next.hash,
         })
     }
 
@@ -85,7 +89,7 @@ impl Signature {
         }
         Some(Signature {
             elements: self.elements.checked_mul(copies)?,
-            hash: self.hash * BASE.of(self.elements).geometric_sum(copies),
+            hash: self.hash * base().of(self.elements).geometric_sum(copies),
         })
     }
 }

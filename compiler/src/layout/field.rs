@@ -208,13 +208,25 @@ pub(crate) struct SignedPowers {
     negative: Powers,
 }
 
+/// A table on the heap. `Box::new` of an array may build it on the stack first, and callers have stacks of 32 KiB.
+pub(crate) fn on_heap<T: Clone, const N: usize>(value: T) -> Box<[T; N]> {
+    /// Not reached, since the vector has `N` values. A function of its own, so that its frame is not part of the caller's.
+    #[cold]
+    #[inline(never)]
+    fn by_stack<T: Clone, const N: usize>(values: Box<[T]>, value: T) -> Box<[T; N]> {
+        drop(values);
+        Box::new(std::array::from_fn(|_| value.clone()))
+    }
+    match vec![value.clone(); N].into_boxed_slice().try_into() {
+        Ok(table) => table,
+        Err(values) => by_stack(values, value),
+    }
+}
+
 impl Powers {
     /// Tables for a base that is not 0.
     pub(crate) fn new(base: Residue) -> Powers {
-        let mut tables = Powers {
-            lowest: Box::new([Residue::ONE; 1 << LOWEST_DIGIT]),
-            digits: Box::new([[Residue::ONE; 1 << DIGIT]; DIGITS]),
-        };
+        let mut tables = Powers { lowest: on_heap(Residue::ONE), digits: on_heap([Residue::ONE; 1 << DIGIT]) };
         // The powers of one step, and the next digit's step.
         let mut step = Residue::ONE;
         for exponent in 0..1 << LOWEST_DIGIT {

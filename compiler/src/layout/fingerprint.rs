@@ -5,10 +5,10 @@
 //! sequence `A` contributes `y^|A| * F(B)`, and streams are geometric sums. So it depends on the sequence alone, not on
 //! how it is written down, and costs time linear in the nodes and list entries of the layout.
 
-use super::field::{LOWEST_DIGIT, Powers, Residue, SignedPowers, Sum};
+use super::field::{LOWEST_DIGIT, Powers, Residue, SignedPowers, Sum, on_heap};
 use super::{Edge, Layout, Measure, Node, Run};
+use once_cell::race::OnceBox;
 use std::fmt;
-use std::sync::LazyLock;
 
 /// A point at which fingerprints are taken.
 ///
@@ -55,7 +55,7 @@ impl Point {
         };
         let (x, y) = (coordinate(x, 3), coordinate(y, 5));
         let step = x * y;
-        let mut short_runs = Box::new([RunValue { sum: Residue::ZERO, step: Residue::ONE }; SHORT_RUN]);
+        let mut short_runs = on_heap(RunValue { sum: Residue::ZERO, step: Residue::ONE });
         for bytes in 1..SHORT_RUN {
             let RunValue { sum, step: steps } = short_runs[bytes - 1];
             short_runs[bytes] = RunValue { sum: sum + steps, step: steps * step };
@@ -65,10 +65,12 @@ impl Point {
 
     /// The point of printed hashes, caches and bundles: the first digits of the square roots of 2 and 3.
     pub fn published() -> &'static Point {
-        static PUBLISHED: LazyLock<Point> = LazyLock::new(|| {
-            Point::new(0x6a09_e667_f3bc_c908_b2fb_1366_ea95_7d3e, 0x3b67_ae85_84ca_a73b_2574_2d70_78b8_3b89)
-        });
-        &PUBLISHED
+        // Nobody waits for another thread to fill it: in a forked child that thread would never come.
+        static PUBLISHED: OnceBox<Point> = OnceBox::new();
+        PUBLISHED.get_or_init(|| {
+            let (x, y) = (0x6a09_e667_f3bc_c908_b2fb_1366_ea95_7d3e, 0x3b67_ae85_84ca_a73b_2574_2d70_78b8_3b89);
+            Box::new(Point::new(x, y))
+        })
     }
 
     #[inline]

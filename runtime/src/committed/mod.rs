@@ -14,8 +14,9 @@ use dtc_compiler::layout::{Layout, TypeHash};
 use dtc_compiler::operation::Element;
 use dtc_compiler::passes::Report;
 use dtc_compiler::plan::Plan;
+use once_cell::race::OnceBox;
+use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
-use std::sync::{Arc, OnceLock};
 
 /// A datatype that can be packed with. Cheap to clone, immutable, shared between threads freely.
 ///
@@ -49,7 +50,7 @@ struct Inner {
     datatype: Datatype,
     engine: Arc<Shared>,
     /// The values of the type; made when they are first converted.
-    external32: OnceLock<External32>,
+    external32: OnceBox<External32>,
     /// One bit for each element that the signature was found not to contradict.
     elements: AtomicU32,
 }
@@ -58,7 +59,7 @@ const _: () = assert!(Element::ALL.len() <= 32, "an element needs a bit");
 
 impl Committed {
     pub(crate) fn new(entry: Arc<Entry>, datatype: Datatype, engine: Arc<Shared>) -> Committed {
-        let inner = Inner { datatype, engine, external32: OnceLock::new(), elements: AtomicU32::new(0) };
+        let inner = Inner { datatype, engine, external32: OnceBox::new(), elements: AtomicU32::new(0) };
         Committed { entry, inner: Arc::new(inner) }
     }
 
@@ -72,7 +73,7 @@ impl Committed {
 
     /// The values of the type, which its layout does not tell.
     pub(crate) fn external32(&self) -> &External32 {
-        self.inner.external32.get_or_init(|| External32::new(&self.inner.datatype))
+        self.inner.external32.get_or_init(|| Box::new(External32::new(&self.inner.datatype)))
     }
 
     /// Size, bounds and signature as described.
@@ -180,7 +181,7 @@ impl Committed {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn specialise(&self) -> Tier {
-        self.entry.specialise();
+        self.engine().compile_now(&self.entry);
         self.entry.tier()
     }
 

@@ -8,7 +8,7 @@ use crate::leaves::{self, Level};
 use dtc_compiler::codegen::cranelift::{Compiler, Leaf, MachineCode};
 use dtc_compiler::plan::Direction;
 use dtc_compiler::plan::{Offsets, Step, Target};
-use std::sync::OnceLock;
+use once_cell::race::OnceBox;
 
 /// `fn(memory, packed, count, tables)`: see [`dtc_compiler::codegen::cranelift`].
 type Entry = unsafe extern "C" fn(*mut u8, *mut u8, u64, *const *const u8);
@@ -34,8 +34,8 @@ unsafe impl Sync for Kernel {}
 /// Compiles the kernels of a program; `None` when this machine or its policy does not allow it.
 pub(crate) fn compile(program: &Program, target: &Target) -> Option<Kernel> {
     // One process runs on one CPU, so the first target is the only one.
-    static COMPILER: OnceLock<Option<Compiler>> = OnceLock::new();
-    let compiler = COMPILER.get_or_init(|| Compiler::new(target.level).ok()).as_ref()?;
+    static COMPILER: OnceBox<Option<Compiler>> = OnceBox::new();
+    let compiler = COMPILER.get_or_init(|| Box::new(Compiler::new(target.level).ok())).as_ref()?;
     let plan = program.plan();
     let footprint = Footprint { streaming: is_streaming(plan, target), far: is_far(plan) };
     let mut code = Vec::new();

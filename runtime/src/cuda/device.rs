@@ -3,7 +3,7 @@
 use super::abi::*;
 use super::driver::Driver;
 use super::error::{CudaError, Version};
-use super::fork;
+use crate::fork;
 use std::ffi::{CStr, c_char, c_int};
 use std::marker::PhantomData;
 use std::sync::Arc;

@@ -2,8 +2,9 @@
 
 use super::abi::*;
 use super::error::{CudaError, Version};
-use super::fork;
-use super::library::{self, Kind, Library};
+use super::library::{self, Candidate, Kind, Library};
+use crate::environment;
+use crate::fork;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -14,7 +15,7 @@ const NEEDED: Version = Version { major: 11, minor: 4 };
 
 static KIND: Kind = Kind {
     name: "CUDA driver",
-    variable: "DTC_CUDA_DRIVER",
+    variable: c"DTC_CUDA_DRIVER",
     hint: "install the NVIDIA driver, or name the path of its libcuda.so.1 in DTC_CUDA_DRIVER",
 };
 
@@ -205,10 +206,12 @@ impl Driver {
     /// ```
     pub fn get() -> Result<&'static Driver, CudaError> {
         fork::DRIVER.check()?;
-        match DRIVER.get_or_init(|| fork::DRIVER.during(Driver::load)) {
-            Ok(driver) => Ok(driver),
-            Err(error) => Err(error.clone()),
-        }
+        // The watch begins before a thread can wait for another one that loads, and ends after it.
+        let loaded = match DRIVER.get() {
+            Some(loaded) => loaded,
+            None => fork::DRIVER.during(|| DRIVER.get_or_init(Driver::load)),
+        };
+        loaded.as_ref().map_err(CudaError::clone)
     }
 
     /// The driver, if it can be used and is in the process already, whoever loaded it. Loads no library.
@@ -223,7 +226,7 @@ impl Driver {
                 if loads != 0 && loads == ABSENT_AT.load(Ordering::Relaxed) {
                     return None;
                 }
-                let named = library::from_environment(KIND.variable);
+                let named = environment::path(KIND.variable);
                 if named.into_iter().chain(CANDIDATES.map(PathBuf::from)).any(|path| library::is_open(&path)) {
                     return Driver::get().ok();
                 }
@@ -236,18 +239,24 @@ impl Driver {
     /// The driver after cuInit, which is called once.
     pub(super) fn initialised() -> Result<&'static Driver, CudaError> {
         let driver = Driver::get()?;
-        let result = INITIALISED.get_or_init(|| {
-            fork::DRIVER.enter();
-            // SAFETY: cuInit may be called at any time, also by several parts of a program.
-            let code = unsafe { (driver.functions.init)(0) };
-            if code != SUCCESS {
-                fork::DRIVER.leave();
-            }
-            match code {
-                NO_DEVICE => Err(CudaError::NoDevice { reason: driver.describe(code) }),
-                _ => driver.check("cuInit", code),
-            }
-        });
+        let result = match INITIALISED.get() {
+            Some(result) => result,
+            // As in `get`.
+            None => fork::DRIVER.during(|| {
+                INITIALISED.get_or_init(|| {
+                    // SAFETY: cuInit may be called at any time, also by several parts of a program.
+                    let code = unsafe { (driver.functions.init)(0) };
+                    if code == SUCCESS {
+                        // For good: no child can use a driver that its parent has initialised.
+                        fork::DRIVER.enter();
+                    }
+                    match code {
+                        NO_DEVICE => Err(CudaError::NoDevice { reason: driver.describe(code) }),
+                        _ => driver.check("cuInit", code),
+                    }
+                })
+            }),
+        };
         result.clone().map(|()| driver)
     }
 
@@ -276,7 +285,7 @@ impl Driver {
     }
 
     fn load() -> Result<Driver, CudaError> {
-        let mut library = Library::open(&KIND, CANDIDATES.map(PathBuf::from))?;
+        let mut library = Library::open(&KIND, CANDIDATES.map(|name| Candidate::System(PathBuf::from(name))))?;
         // The version comes first, so that an old driver is called old and not incomplete.
         // SAFETY: the types are those of the declarations in `cuda.h`.
         let (get_version, error_name, error_text) = unsafe {

@@ -1,20 +1,56 @@
 //! Opening shared libraries by name or path. Nothing is linked, so that dtc starts on machines that have none of them.
 
 use super::error::CudaError;
+use crate::environment;
+#[cfg(target_os = "linux")]
+use crate::fork;
+use crate::store::Cause;
 use libloading::os::unix::{Library as Opened, RTLD_LOCAL, RTLD_NOW};
 use std::error::Error;
 use std::ffi::{CStr, OsStr, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+/// What the loader says after the path of a file that is not there.
+const ABSENT: &str = ": cannot open shared object file: No such file or directory";
+
 /// What a library is called in messages, and how to get it.
 pub(super) struct Kind {
     /// The name in messages.
     pub(super) name: &'static str,
     /// The environment variable that names a path, which is then the only one tried.
-    pub(super) variable: &'static str,
+    pub(super) variable: &'static CStr,
     /// How to get it.
     pub(super) hint: &'static str,
+}
+
+/// A name or a path to try.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Candidate {
+    /// A name that the loader looks up, or a path of the system's.
+    System(PathBuf),
+    /// A path that comes from the environment, which may have been written by anybody.
+    Environment(PathBuf),
+}
+
+impl Candidate {
+    /// The name or path.
+    pub(super) fn path(&self) -> &Path {
+        let (Candidate::System(path) | Candidate::Environment(path)) = self;
+        path
+    }
+
+    /// Opens it, unless another user could have put there what is there.
+    fn open(&self) -> Result<Opened, String> {
+        if let Candidate::Environment(path) = self {
+            environment::check_file(path).map_err(|finding| match finding.cause {
+                // As the loader says it, though nothing is opened: another user may put a file there now.
+                Cause::Absent => format!("{}{ABSENT}", path.display()),
+                _ => finding.to_string(),
+            })?;
+        }
+        open_path(self.path())
+    }
 }
 
 /// An open library. It is never closed: the driver and NVRTC start threads and register handlers of their own.
@@ -22,25 +58,29 @@ pub(super) struct Library {
     opened: Opened,
     kind: &'static Kind,
     path: Option<PathBuf>,
+    /// Whether its path came from the environment.
+    named: bool,
 }
 
 impl Library {
     /// Opens the path of the environment variable, or else the first of the candidates that opens.
     pub(super) fn open(
         kind: &'static Kind,
-        candidates: impl IntoIterator<Item = PathBuf>,
+        candidates: impl IntoIterator<Item = Candidate>,
     ) -> Result<Library, CudaError> {
         let mut tried = Vec::new();
-        let open = |path: PathBuf, tried: &mut Vec<String>| match open_path(&path) {
-            Ok(opened) => Some(Library { opened, kind, path: None }),
+        let open = |candidate: Candidate, tried: &mut Vec<String>| match candidate.open() {
+            Ok(opened) => {
+                Some(Library { opened, kind, path: None, named: matches!(candidate, Candidate::Environment(_)) })
+            }
             Err(reason) => {
-                tried.push(complaint(&path.display().to_string(), &reason));
+                tried.push(complaint(&candidate.path().display().to_string(), &reason));
                 None
             }
         };
-        let found = match from_environment(kind.variable) {
-            Some(path) => open(path, &mut tried),
-            None => candidates.into_iter().find_map(|path| open(path, &mut tried)),
+        let found = match environment::path(kind.variable) {
+            Some(path) => open(Candidate::Environment(path), &mut tried),
+            None => candidates.into_iter().find_map(|candidate| open(candidate, &mut tried)),
         };
         found.ok_or(CudaError::LibraryMissing { library: kind.name, tried, hint: kind.hint })
     }
@@ -75,16 +115,22 @@ impl Library {
         self.path.as_deref()
     }
 
+    /// Opens a library beside this one that it will look up by its bare name, and keeps it. Whether that worked shows later.
+    pub(super) fn preload_beside(&self, name: &str) {
+        let Some(path) = self.path().and_then(Path::parent).map(|folder| folder.join(name)) else { return };
+        let beside = if self.named { Candidate::Environment(path) } else { Candidate::System(path) };
+        if beside.path().is_file()
+            && let Ok(opened) = beside.open()
+        {
+            std::mem::forget(opened);
+        }
+    }
+
     /// Keeps the library open for the rest of the process.
     pub(super) fn keep(self) -> Option<PathBuf> {
         std::mem::forget(self.opened);
         self.path
     }
-}
-
-/// A path from the environment. An empty one counts as none.
-pub(super) fn from_environment(variable: &str) -> Option<PathBuf> {
-    std::env::var_os(variable).filter(|path| !path.is_empty()).map(PathBuf::from)
 }
 
 fn open_path(path: &Path) -> Result<Opened, String> {
@@ -99,16 +145,9 @@ fn open_path(path: &Path) -> Result<Opened, String> {
 /// A path and why it does not open. The loader repeats the path, and that nothing is there goes without saying.
 fn complaint(path: &str, reason: &str) -> String {
     match reason.strip_prefix(path).and_then(|rest| rest.strip_prefix(": ")) {
-        Some("cannot open shared object file: No such file or directory") => path.to_owned(),
+        Some(_) if reason.ends_with(ABSENT) => path.to_owned(),
         Some(_) => reason.to_owned(),
         None => format!("{path}: {reason}"),
-    }
-}
-
-/// Opens a library that another one will look up by its bare name, and keeps it. Whether that worked shows later.
-pub(super) fn preload(path: &Path) {
-    if let Ok(opened) = open_path(path) {
-        std::mem::forget(opened);
     }
 }
 
@@ -118,8 +157,9 @@ pub(super) fn is_open(path: &Path) -> bool {
     unsafe { Opened::open(Some(path), RTLD_NOW | libc::RTLD_NOLOAD) }.is_ok()
 }
 
-/// How often this process has loaded a library, counted from 1; zero where the system does not count. Much cheaper than
-/// [`is_open`], which looks into files.
+/// How often this process has loaded a library, counted from 1; zero where the system does not count, and in a child that was
+/// forked while a thread counted: that thread holds the loader's lock for ever. Much cheaper than [`is_open`], which looks into
+/// files.
 pub(super) fn loads() -> u64 {
     #[cfg(target_os = "linux")]
     {
@@ -130,9 +170,12 @@ pub(super) fn loads() -> u64 {
             }
             1
         }
+        if fork::LIBRARIES.check().is_err() {
+            return 0;
+        }
         let mut count = 0_u64;
         // SAFETY: the callback keeps nothing and runs before the call returns.
-        unsafe { libc::dl_iterate_phdr(Some(first), (&raw mut count).cast()) };
+        fork::LIBRARIES.during(|| unsafe { libc::dl_iterate_phdr(Some(first), (&raw mut count).cast()) });
         count
     }
     #[cfg(not(target_os = "linux"))]

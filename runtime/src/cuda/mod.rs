@@ -29,7 +29,6 @@ mod device;
 mod driver;
 mod error;
 mod event;
-mod fork;
 pub(crate) mod graph;
 mod library;
 pub(crate) mod module;

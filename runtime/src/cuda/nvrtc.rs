@@ -3,9 +3,9 @@
 use super::binary::{Architecture, Binary};
 use super::driver::Driver;
 use super::error::{CudaError, Version};
-use super::fork;
-use super::library::{self, Kind, Library};
+use super::library::{Kind, Library};
 use super::search;
+use crate::fork;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 static KIND: Kind = Kind {
     name: "NVRTC",
-    variable: "DTC_NVRTC",
+    variable: c"DTC_NVRTC",
     hint: "pip install nvidia-cuda-nvrtc, or install the CUDA toolkit, or name the path of libnvrtc.so in DTC_NVRTC",
 };
 
@@ -87,10 +87,12 @@ impl Nvrtc {
     /// ```
     pub fn get() -> Result<&'static Nvrtc, CudaError> {
         fork::NVRTC.check()?;
-        match NVRTC.get_or_init(|| fork::NVRTC.during(Nvrtc::load)) {
-            Ok(nvrtc) => Ok(nvrtc),
-            Err(error) => Err(error.clone()),
-        }
+        // The watch begins before a thread can wait for another one that loads, and ends after it.
+        let loaded = match NVRTC.get() {
+            Some(loaded) => loaded,
+            None => fork::NVRTC.during(|| NVRTC.get_or_init(Nvrtc::load)),
+        };
+        loaded.as_ref().map_err(CudaError::clone)
     }
 
     /// Its version, which is that of the CUDA toolkit it comes from.
@@ -276,12 +278,7 @@ impl Nvrtc {
         nvrtc.architectures = architectures.into_iter().map(c_int::unsigned_abs).collect();
         nvrtc.architectures.sort_unstable();
         // NVRTC looks its builtins up by their bare name, which finds them only on the loader's path or in the process.
-        if let Some(folder) = library.path().and_then(Path::parent) {
-            let builtins = folder.join(format!("libnvrtc-builtins.so.{}", nvrtc.version));
-            if builtins.is_file() {
-                library::preload(&builtins);
-            }
-        }
+        library.preload_beside(&format!("libnvrtc-builtins.so.{}", nvrtc.version));
         library.keep();
         Ok(nvrtc)
     }

@@ -98,8 +98,11 @@ pub(crate) struct Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        // The generic kernels and what was retired go next, and may be running.
-        self.idle.wait();
+        // A thread of the parent may hold what this would wait for, and nothing can be freed in a child.
+        if self.device.check_process().is_ok() {
+            // The generic kernels and what was retired go next, and may be running.
+            self.idle.wait();
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! What the CPU at hand can do.
 
 use dtc_compiler::plan::Level;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The highest level that this CPU and its operating system support.
 #[must_use]
@@ -28,8 +29,16 @@ pub fn detect_level() -> Level {
 /// Reads the cache size once; where the system does not tell it, 16 MiB is assumed.
 #[must_use]
 pub fn streaming_threshold() -> usize {
-    static THRESHOLD: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
-    *THRESHOLD.get_or_init(|| last_level_cache().unwrap_or(32 << 20) / 2)
+    // Zero before the first call. Threads that find it so ask the system side by side, and none waits for another.
+    static THRESHOLD: AtomicUsize = AtomicUsize::new(0);
+    match THRESHOLD.load(Ordering::Relaxed) {
+        0 => {
+            let threshold = last_level_cache().unwrap_or(32 << 20) / 2;
+            THRESHOLD.store(threshold, Ordering::Relaxed);
+            threshold
+        }
+        known => known,
+    }
 }
 
 /// The size of the last-level cache in bytes.

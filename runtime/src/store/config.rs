@@ -2,6 +2,7 @@
 
 use super::finding::Finding;
 use super::system;
+use crate::environment;
 use std::env;
 use std::ffi::OsString;
 use std::fmt;
@@ -48,7 +49,7 @@ impl Config {
         Config { sites: Vec::new(), directory: None, capacity: 256 << 20, hook: Arc::new(|_| {}), no_locks: false }
     }
 
-    /// What the environment says. `DTC_CACHE_SITE` lists directories that are only read, separated by colons;
+    /// What the environment says; nothing in a program with more rights than its user. `DTC_CACHE_SITE` lists directories that are only read, separated by colons;
     /// `DTC_CACHE_DIR` is the one that is written, and `off` stands for no store at all. Where it says nothing, a
     /// directory for this user alone under the system's directory for temporary files.
     ///
@@ -58,7 +59,7 @@ impl Config {
     /// # drop(store);
     /// ```
     pub fn from_environment() -> Config {
-        Config::from_variables(env::var_os("DTC_CACHE_SITE"), env::var_os("DTC_CACHE_DIR"))
+        Config::from_variables(environment::variable(c"DTC_CACHE_SITE"), environment::variable(c"DTC_CACHE_DIR"))
     }
 
     pub(super) fn from_variables(site: Option<OsString>, directory: Option<OsString>) -> Config {
@@ -124,6 +125,7 @@ impl Config {
 /// `/var/tmp` outlives a restart; `TMPDIR` may not outlive a job.
 fn default_directory() -> PathBuf {
     let lasting = Path::new("/var/tmp");
-    let parent = if lasting.is_dir() { lasting.to_owned() } else { env::temp_dir() };
+    let temporary = || environment::path(c"TMPDIR").unwrap_or_else(|| PathBuf::from("/tmp"));
+    let parent = if lasting.is_dir() { lasting.to_owned() } else { temporary() };
     parent.join(format!("dtc-{}", system::user()))
 }

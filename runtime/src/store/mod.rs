@@ -26,7 +26,7 @@ mod record;
 mod system;
 #[cfg(test)]
 mod tests;
-mod trust;
+pub(crate) mod trust;
 
 pub use claim::{Claim, ClaimGuard};
 pub use config::Config;

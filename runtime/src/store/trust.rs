@@ -1,4 +1,4 @@
-//! Which directories and files may be believed.
+//! Which directories and files may be believed: those of the store, and libraries that the environment names.
 //!
 //! From the root on, every component of a path must belong to this user or root, and no other user may write the
 //! directory that holds it, unless the sticky bit keeps others from replacing it. Then nobody else can change what the
@@ -34,6 +34,26 @@ pub(super) fn check(metadata: &Metadata, sticky_suffices: bool) -> Result<(), Ca
 
 /// The directory that a path leads to, without links; makes it, and missing parents, for this user alone if asked.
 pub(super) fn directory(path: &Path, create: bool) -> Result<PathBuf, Finding> {
+    let (here, metadata) = follow(path, create)?;
+    if !metadata.is_dir() {
+        return Err(Cause::NotDirectory.at(&here));
+    }
+    // Nobody else puts entries there, sticky or not.
+    check(&metadata, false).map_err(|cause| cause.at(&here))?;
+    Ok(here)
+}
+
+/// Refuses a path that leads to anything but a file that this user or root owns and no other user may write.
+pub(crate) fn file(path: &Path) -> Result<(), Finding> {
+    let (here, metadata) = follow(path, false)?;
+    if !metadata.is_file() {
+        return Err(Cause::NotRegular.at(&here));
+    }
+    check(&metadata, false).map_err(|cause| cause.at(&here))
+}
+
+/// What a path leads to, without links. Every directory and link on the way is checked, what it leads to is not.
+fn follow(path: &Path, create: bool) -> Result<(PathBuf, Metadata), Finding> {
     let whole = std::path::absolute(path).map_err(|error| Cause::of_read(&error).at(path))?;
     let mut pending = Vec::new();
     push(&mut pending, &whole);
@@ -41,6 +61,9 @@ pub(super) fn directory(path: &Path, create: bool) -> Result<PathBuf, Finding> {
     let mut metadata = fs::symlink_metadata(&here).map_err(|error| Cause::of_read(&error).at(&here))?;
     let mut links = 0;
     while let Some(name) = pending.pop() {
+        if !metadata.is_dir() {
+            return Err(Cause::NotDirectory.at(&here));
+        }
         check(&metadata, true).map_err(|cause| cause.at(&here))?;
         if name == ".." {
             here.pop();
@@ -61,16 +84,12 @@ pub(super) fn directory(path: &Path, create: bool) -> Result<PathBuf, Finding> {
                 metadata = fs::symlink_metadata(&here).map_err(|error| Cause::of_read(&error).at(&here))?;
             }
             push(&mut pending, &target);
-        } else if found.is_dir() {
+        } else {
             here = next;
             metadata = found;
-        } else {
-            return Err(Cause::NotDirectory.at(&next));
         }
     }
-    // Nobody else puts entries there, sticky or not.
-    check(&metadata, false).map_err(|cause| cause.at(&here))?;
-    Ok(here)
+    Ok((here, metadata))
 }
 
 /// Adds the components of a path to those that are still to be followed, the first one last.

@@ -420,7 +420,8 @@ in_child! {
         let engine = engine();
         engine.gpu(0).unwrap();
         let mut on_device = Memory::new(MemoryKind::Device(0), &[7; 1000]);
-        let mut pageable = Memory::new(MemoryKind::Pageable, &[9; 1000]);
+        // So large that the two share no page, as memory of a device and of the host never does.
+        let mut pageable = Memory::new(MemoryKind::Pageable, &vec![9; 1 << 20]);
         let mut types = TypeBuilder::new();
         let byte = types.named(Predefined::BYTE);
         let places = [pageable.at() as i64, on_device.at() as i64];

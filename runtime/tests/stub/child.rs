@@ -1,5 +1,6 @@
 //! Runs a test in a process of its own, since libraries are loaded once per process.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -38,7 +39,8 @@ pub(crate) fn passes_in_child(test: &str, driver: Stub, nvrtc: Stub) -> bool {
     true
 }
 
-fn build(folder: &Path, name: &str, stub: Stub) -> PathBuf {
+/// Builds a library, or names the place where it is missing.
+pub(crate) fn build(folder: &Path, name: &str, stub: Stub) -> PathBuf {
     let library = folder.join(format!("lib{name}.so"));
     if let Stub::Built(definitions) = stub {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/stub").join(name).with_extension("c");
@@ -46,6 +48,8 @@ fn build(folder: &Path, name: &str, stub: Stub) -> PathBuf {
         compiler.args(["-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", "-o"]).arg(&library).arg(source);
         compiler.args(definitions.iter().map(|definition| format!("-D{definition}")));
         assert!(compiler.status().expect("the C compiler cc").success());
+        // The engine opens no library that a group may write, whatever the mask of this process.
+        std::fs::set_permissions(&library, std::fs::Permissions::from_mode(0o755)).unwrap();
     }
     library
 }

@@ -25,9 +25,9 @@ use crate::layout::{Layout, Node};
 use crate::plan::Direction;
 use crate::plan::gpu::{Family, GpuPlan, Variant};
 use minijinja::{Environment, Value, context};
+use once_cell::race::OnceBox;
 use place::Places;
 use std::fmt::Write;
-use std::sync::OnceLock;
 use tables::Tables;
 use thiserror::Error;
 
@@ -259,7 +259,7 @@ fn word_type(bytes: u32) -> &'static str {
 
 /// Fills in a template.
 fn render(name: &str, values: &Value) -> Result<String, CodegenError> {
-    static ENVIRONMENT: OnceLock<Environment<'static>> = OnceLock::new();
+    static ENVIRONMENT: OnceBox<Environment<'static>> = OnceBox::new();
     let environment = ENVIRONMENT.get_or_init(|| {
         let mut environment = Environment::new();
         environment.set_undefined_behavior(minijinja::UndefinedBehavior::Strict);
@@ -267,7 +267,7 @@ fn render(name: &str, values: &Value) -> Result<String, CodegenError> {
             // A template that does not parse is missing when it is asked for, and an error then.
             let _ = environment.add_template(template.name, template.text);
         }
-        environment
+        Box::new(environment)
     });
     Ok(environment.get_template(name)?.render(values)?)
 }

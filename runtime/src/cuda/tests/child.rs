@@ -3,7 +3,7 @@
 #[path = "../../../tests/stub/child.rs"]
 mod process;
 
-pub(super) use process::{Stub, passes_in_child};
+pub(super) use process::{Stub, build, passes_in_child};
 
 /// Declares a test that runs in a child.
 macro_rules! in_child {

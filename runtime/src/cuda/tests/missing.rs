@@ -110,6 +110,7 @@ in_child! {
         unsafe { std::env::set_var("VIRTUAL_ENV", environment.path()) };
         let order = |driver: Option<u32>| {
             let paths = search::nvrtc(driver.map(|major| Version { major, minor: 0 }));
+            let paths: Vec<PathBuf> = paths.iter().map(|candidate| candidate.path().to_owned()).collect();
             // What else this machine has does not matter here.
             let ours = |path: &PathBuf| path.is_relative() || path.starts_with(&folder);
             let name = |path: &PathBuf| path.file_name().unwrap().to_str().unwrap().replace("libnvrtc.so", "");

@@ -5,4 +5,5 @@ mod child;
 mod device;
 mod exercise;
 mod missing;
+mod privileges;
 mod working;

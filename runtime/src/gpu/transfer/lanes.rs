@@ -126,7 +126,10 @@ impl Shared {
     }
 
     pub(super) fn keep_ring(&self, ring: Ring) {
-        self.rings.keep(ring);
+        // A thread of the parent may hold the lock in a child.
+        if self.device.check_process().is_ok() {
+            self.rings.keep(ring);
+        }
     }
 
     pub(super) fn stage(&self) -> Result<Stage, CudaError> {
@@ -134,6 +137,8 @@ impl Shared {
     }
 
     pub(super) fn keep_stage(&self, stage: Stage) {
-        self.stages.keep(stage);
+        if self.device.check_process().is_ok() {
+            self.stages.keep(stage);
+        }
     }
 }
