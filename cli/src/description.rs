@@ -1,8 +1,10 @@
 //! Reading the file that describes a type.
 
 use crate::failure::{Failure, reason};
+use crate::input::{STANDARD, shown};
 use dtc_compiler::datatype::json::{self, Description};
 use dtc_compiler::datatype::text;
+use std::io::{self, Read};
 use std::path::Path;
 
 /// A description and the name that reports give it.
@@ -13,23 +15,36 @@ pub struct Named {
     pub description: Description,
 }
 
-/// Reads JSON, or the short notation from files that end in `.dtc` or `.txt`.
+/// Reads JSON, or the short notation from files that end in `.dtc` or `.txt`. On standard input, which is `-`, the short
+/// notation is what does not begin as JSON does.
 pub fn read(path: &Path) -> Result<Named, Failure> {
-    let text = std::fs::read(path)
-        .map_err(|error| Failure::description(path.display(), "a type description", reason(&error)))?;
+    let place = shown(path);
+    let standard = path == Path::new(STANDARD);
+    let text = if standard { read_standard() } else { std::fs::read(path) };
+    let text = text.map_err(|error| Failure::description(&place, "a type description", reason(&error)))?;
     let text = String::from_utf8(text).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
-        Failure::description(path.display(), "UTF-8 text", format_args!("another byte at offset {at}"))
+        Failure::description(&place, "UTF-8 text", format_args!("another byte at offset {at}"))
     })?;
-    let name = path.file_stem().map_or_else(|| "type".to_owned(), |stem| stem.to_string_lossy().into_owned());
+    let stem = path.file_stem().filter(|_| !standard);
+    let name = stem.map_or_else(|| "type".to_owned(), |stem| stem.to_string_lossy().into_owned());
     let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
-    let description = match extension.as_deref() {
-        Some("dtc" | "txt") => {
-            let datatype =
-                text::parse(&text).map_err(|error| Failure::Description(format!("{}: {error}", path.display())))?;
-            Description { datatype, story: None, source: None, count: 1, origin_bytes: 0, buffer_bytes: None }
-        }
-        _ => json::read(&text).map_err(|error| Failure::Description(format!("{}: {error}", path.display())))?,
+    let short = match extension.as_deref() {
+        _ if standard => !text.trim_start().starts_with(['{', '[']),
+        Some("dtc" | "txt") => true,
+        _ => false,
+    };
+    let description = if short {
+        let datatype = text::parse(&text).map_err(|error| Failure::Description(format!("{place}: {error}")))?;
+        Description { datatype, story: None, source: None, count: 1, origin_bytes: 0, buffer_bytes: None }
+    } else {
+        json::read(&text).map_err(|error| Failure::Description(format!("{place}: {error}")))?
     };
     Ok(Named { name, description })
+}
+
+fn read_standard() -> io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    io::stdin().lock().read_to_end(&mut text)?;
+    Ok(text)
 }

@@ -1,5 +1,6 @@
 //! Why a command ends early, and with which status.
 
+use crate::input::shown;
 use dtc_runtime::TransferError;
 use dtc_runtime::cuda::CudaError;
 use std::fmt::Display;
@@ -65,7 +66,7 @@ impl Failure {
 
     /// A data file that the system does not let us use.
     pub fn file(path: &Path, expected: impl Display, error: &io::Error) -> Failure {
-        Failure::data(path.display(), expected, reason(error))
+        Failure::data(shown(path), expected, reason(error))
     }
 
     /// The exit status.
@@ -83,6 +84,26 @@ impl Failure {
     pub fn is_silent(&self) -> bool {
         self.status() == 0
     }
+}
+
+/// Bytes of a message that are shown.
+const LONGEST_MESSAGE: usize = 3000;
+
+/// A message as it is told: without control characters, which would reach the terminal, and without the end of a long one.
+pub fn told(message: &str) -> String {
+    let end = message.floor_char_boundary(LONGEST_MESSAGE);
+    let mut text = String::new();
+    for character in message[..end].chars() {
+        if character.is_control() && character != '\n' {
+            text.extend(character.escape_default());
+        } else {
+            text.push(character);
+        }
+    }
+    if end < message.len() {
+        text.push_str(&format!("... ({} more bytes)", message.len() - end));
+    }
+    text
 }
 
 /// What the system says, without its error number, as a thing that was found.

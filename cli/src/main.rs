@@ -10,9 +10,13 @@ mod commands;
 mod description;
 mod device;
 mod device_clock;
+mod elements;
 mod failure;
+mod input;
 mod judge;
 mod mapped;
+mod npy;
+mod output;
 mod report;
 mod samples;
 mod timing;
@@ -48,8 +52,13 @@ fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {
-            // Whoever closed the pipe does not want the help either.
-            let _ = error.print();
+            // A closed pipe is no reason to fail otherwise.
+            let text = error.render().to_string();
+            let _ = if error.use_stderr() && failure::told(&text) != text {
+                writeln!(io::stderr(), "{}", failure::told(&text).trim_end())
+            } else {
+                error.print()
+            };
             return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
         }
     };
@@ -62,7 +71,7 @@ fn main() -> ExitCode {
         Err(failure) => {
             if !failure.is_silent() {
                 // Nobody is left to be told that standard error is closed.
-                let _ = writeln!(io::stderr(), "dtc: {failure}");
+                let _ = writeln!(io::stderr(), "dtc: {}", failure::told(&failure.to_string()));
             }
             ExitCode::from(failure.status())
         }

@@ -1,6 +1,11 @@
 //! Packing and unpacking files.
 
 mod common;
+#[path = "files/mistakes.rs"]
+mod mistakes;
+#[cfg(unix)]
+#[path = "files/streams.rs"]
+mod streams;
 
 use common::{data, dtc, npy, write};
 use std::fs::read;
@@ -55,7 +60,14 @@ fn arrays_make_the_round_trip() {
     dtc(folder, &["pack", "box.dtc", "--in", "a.npy", "--out", "b.npy"]).fine();
     let packed = read(folder.join("b.npy")).unwrap();
     assert_eq!((&packed[..8], &packed[packed.len() - 96..]), (b"\x93NUMPY\x01\x00" as &[u8], &right[..]));
-    assert!(String::from_utf8_lossy(&packed).contains("'shape': (96,)"));
+    let text = String::from_utf8_lossy(&packed);
+    assert!(text.contains("'shape': (12,)") && text.contains("f8'"), "{text}");
+    // What cuts elements is bytes.
+    dtc(folder, &["pack", "box.dtc", "--in", "a.npy", "--out", "b.npy", "--raw"]).fine();
+    assert!(String::from_utf8_lossy(&read(folder.join("b.npy")).unwrap()).contains("'descr': '|u1'"));
+    dtc(folder, &["pack", "box.dtc", "--in", "a.npy", "--out", "b.npy", "--offset", "4"]).fine();
+    assert!(String::from_utf8_lossy(&read(folder.join("b.npy")).unwrap()).contains("'shape': (92,)"));
+    write(folder, "b.npy", &packed);
     let mut expected = npy(header, &[0xee; 384]);
     places().for_each(|place| expected[start + place] = memory[place]);
     for packed in ["b.bin", "b.npy"] {
@@ -128,7 +140,7 @@ fn bad_data_changes_nothing() {
     let kept = |folder: &Path| assert_eq!(read(folder.join("kept")).unwrap(), b"precious");
     dtc(folder, &["pack", "box.dtc", "--in", "small", "--out", "kept"]).fails(3, &["small"]);
     dtc(folder, &["pack", "box.dtc", "--in", "absent", "--out", "kept"]).fails(3, &["absent"]);
-    dtc(folder, &["pack", "box.dtc", "--in", ".", "--out", "kept"]).fails(3, &["regular file"]);
+    dtc(folder, &["pack", "box.dtc", "--in", ".", "--out", "kept"]).fails(3, &["a directory"]);
     kept(folder);
     dtc(folder, &["unpack", "box.dtc", "--in", "packed", "--out", "small"]).fails(3, &["small"]);
     dtc(folder, &["unpack", "box.dtc", "--in", "packed", "--out", "absent"]).fails(3, &["absent"]);
@@ -165,4 +177,67 @@ fn empty_types_make_empty_files() {
     dtc(folder, &["pack", "none.dtc", "--in", "memory", "--out", "packed"]).fine();
     assert_eq!(read(folder.join("packed")).unwrap(), b"");
     dtc(folder, &["unpack", "none.dtc", "--in", "packed", "--out", "memory"]).fine();
+}
+
+#[test]
+fn arrays_of_other_elements_are_refused() {
+    let folder = tempdir().expect("a folder");
+    let folder = folder.path();
+    write(folder, "box.dtc", BOX);
+    let memory = data(384);
+    let (here, there) = if cfg!(target_endian = "little") { ('<', '>') } else { ('>', '<') };
+    write(folder, "packed", data(96));
+    for descr in [format!("{there}f8"), format!("{here}i8"), "|u1".to_owned()] {
+        let shape = if descr == "|u1" { 384 } else { 48 };
+        let header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({shape},), }}\n");
+        write(folder, "a.npy", npy(&header, &memory));
+        let parts = ["a.npy", "descr", &descr, "--raw"];
+        dtc(folder, &["pack", "box.dtc", "--in", "a.npy", "--out", "b"]).fails(3, &parts);
+        dtc(folder, &["unpack", "box.dtc", "--in", "packed", "--out", "a.npy"]).fails(3, &parts);
+        assert_eq!(read(folder.join("a.npy")).unwrap(), npy(&header, &memory));
+        assert!(!folder.join("b").exists());
+        dtc(folder, &["pack", "box.dtc", "--in", "a.npy", "--out", "b", "--raw"]).fine();
+        std::fs::remove_file(folder.join("b")).unwrap();
+    }
+}
+
+#[test]
+fn one_file_on_both_sides_is_refused() {
+    let folder = tempdir().expect("a folder");
+    let folder = folder.path();
+    write(folder, "box.dtc", BOX);
+    write(folder, "a.npy", npy("{'descr': '<f8', 'fortran_order': False, 'shape': (48,), }\n", &data(384)));
+    write(folder, "a", data(384));
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink("a", folder.join("link")).unwrap();
+        std::os::unix::fs::symlink("link", folder.join("far")).unwrap();
+        std::os::unix::fs::symlink("a.npy", folder.join("link.npy")).unwrap();
+    }
+    std::fs::hard_link(folder.join("a"), folder.join("twin")).unwrap();
+    let pairs = [("a", "a"), ("a", "twin"), ("a.npy", "a.npy"), ("a", "link"), ("far", "a"), ("link.npy", "a.npy")];
+    for (input, output) in pairs.iter().take(if cfg!(unix) { 6 } else { 3 }) {
+        for command in ["pack", "unpack"] {
+            dtc(folder, &[command, "box.dtc", "--in", input, "--out", output]).fails(2, &["--out", "--in"]);
+        }
+    }
+    dtc(folder, &["emit", "box.dtc", "--as", "layout", "-o", "box.dtc"]).fails(2, &["-o", "TYPE.json"]);
+    assert_eq!(read(folder.join("a")).unwrap(), data(384));
+    assert!(read(folder.join("a.npy")).unwrap().ends_with(&data(384)));
+    assert_eq!(read(folder.join("box.dtc")).unwrap(), BOX.as_bytes());
+}
+
+#[test]
+fn long_names_are_written() {
+    let folder = tempdir().expect("a folder");
+    let folder = folder.path();
+    write(folder, "box.dtc", BOX);
+    write(folder, "a", data(384));
+    for name in ["n".repeat(254), "n".repeat(255)] {
+        for _ in 0..2 {
+            dtc(folder, &["pack", "box.dtc", "--in", "a", "--out", &name]).fine();
+        }
+        dtc(folder, &["emit", "box.dtc", "--as", "layout", "-o", &name]).fine();
+    }
+    assert_eq!(std::fs::read_dir(folder).unwrap().count(), 4);
 }

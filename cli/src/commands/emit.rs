@@ -1,7 +1,9 @@
 //! `dtc emit`: one of the texts, or the machine code, that a datatype can become.
 
 use crate::description;
-use crate::failure::{Failure, reason};
+use crate::failure::Failure;
+use crate::input::STANDARD;
+use crate::output;
 use clap::ValueEnum;
 use dtc_compiler::codegen::cranelift::{CodegenError, Compiler};
 use dtc_compiler::codegen::{cuda, mpi_c};
@@ -12,14 +14,14 @@ use dtc_compiler::{canonicalise, lower};
 use dtc_runtime::Engine;
 use dtc_runtime::cuda::{Architecture, Device, Nvrtc};
 use std::fmt;
-use std::io::{IsTerminal, Write};
-use std::path::PathBuf;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 /// Prints the layout, the kernels or MPI source of a type
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// A type description: JSON, or the short notation in a file that ends in .dtc or .txt
+    /// A type description: JSON, or the short notation in a file that ends in .dtc or .txt; - for standard input
     #[arg(value_name = "TYPE.json")]
     file: PathBuf,
     /// What to print
@@ -32,7 +34,7 @@ pub struct Arguments {
     /// cubin the first GPU, or sm_90 where there is none]
     #[arg(long, value_name = "TARGET")]
     target: Option<Machine>,
-    /// Writes to a file instead of standard output
+    /// Writes to a file, which appears when it is whole, instead of standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -99,6 +101,9 @@ const DEFAULT_ARCHITECTURE: u32 = 90;
 
 /// Runs the command.
 pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
+    if let Some(output) = &arguments.output {
+        output::distinct("-o", output, &[("TYPE.json", &arguments.file)])?;
+    }
     let datatype = description::read(&arguments.file)?.description.datatype;
     let direction = match arguments.direction {
         Some(Way::Pack) => Some(Direction::Pack),
@@ -114,7 +119,7 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     let text = match arguments.form {
         Form::Layout => layout().to_string(),
         Form::Dot => layout().to_dot(),
-        Form::Clif => compiler()?.intermediate(&plan(), on_cpu),
+        Form::Clif => compiler()?.intermediate(&plan(), on_cpu).map_err(|error| unavailable(&error))?,
         Form::Asm => compiler()?.assembly(&plan(), on_cpu).map_err(|error| unavailable(&error))?,
         Form::MpiC => mpi_c::emit(&datatype),
         Form::Cuda => match cuda_source(&layout(), direction)? {
@@ -133,14 +138,11 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
 }
 
 fn write(arguments: &Arguments, bytes: &[u8], out: &mut dyn Write) -> Result<(), Failure> {
-    match &arguments.output {
-        None if arguments.form == Form::Cubin && std::io::stdout().is_terminal() => {
-            Err(Failure::description("-o", "a file for machine code", "a terminal"))
-        }
-        None => Ok(out.write_all(bytes)?),
-        Some(path) => std::fs::write(path, bytes)
-            .map_err(|error| Failure::description(path.display(), "a file to write", reason(&error))),
+    let path = arguments.output.as_deref().unwrap_or(Path::new(STANDARD));
+    if arguments.form == Form::Cubin {
+        output::not_a_terminal("-o", path)?;
     }
+    if path == Path::new(STANDARD) { Ok(out.write_all(bytes)?) } else { output::write(path, bytes) }
 }
 
 /// CUDA C++, or why there is none.
@@ -188,5 +190,10 @@ pub fn compiler() -> Result<Compiler, Failure> {
 }
 
 fn unavailable(error: &CodegenError) -> Failure {
-    Failure::Missing(format!("kernel: {error}; pack and unpack work without one"))
+    let text = format!("kernel: {error}; pack and unpack work without one");
+    match error {
+        // The type has none on any machine.
+        CodegenError::Size { .. } => Failure::Description(text),
+        _ => Failure::Missing(text),
+    }
 }

@@ -2,14 +2,18 @@
 
 use super::through_gpu::Passage;
 use super::transfer::{Arguments as Transferred, FRAGMENT_BYTES, Progress, Transfer, refused};
-use crate::array_file::{Source, is_npy, npy_header};
+use crate::array_file::{Asked, Source, is_npy};
+use crate::elements;
 use crate::failure::{Failure, reason};
-use crate::report;
-use std::fs::File;
+use crate::output::{self, Output};
+use crate::{npy, report};
 use std::io::Write;
-use std::path::{Path, PathBuf};
 
 /// Packs a file: writes the bytes of a type, in packed order
+///
+/// The output appears when it is whole; a run that fails or is interrupted leaves what was there before. An output that
+/// ends in .npy has the type's elements, or bytes (|u1) where the type has several kinds of elements, where --offset or --max
+/// cuts one, or with --raw. An input that is no regular file is read into memory, as far as the elements reach.
 #[derive(clap::Args)]
 pub struct Arguments {
     #[command(flatten)]
@@ -19,8 +23,11 @@ pub struct Arguments {
 /// Runs the command.
 pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     let arguments = &arguments.transfer;
+    arguments.check_files()?;
+    output::not_a_terminal("--out", &arguments.output)?;
     let transfer = Transfer::prepare(arguments)?;
-    let source = Source::open(&arguments.input)?;
+    let asked = transfer.elements.as_ref().map_or(Asked::Bytes, Asked::InMemory);
+    let source = Source::open(&arguments.input, transfer.reach(arguments), asked)?;
     // Asks for no bytes, to learn whether all lie inside the data before anything is written.
     let checked = transfer.committed.pack(source.bytes(), arguments.origin, transfer.count, arguments.offset, &mut []);
     checked.map_err(|error| refused(&arguments.input, error))?;
@@ -30,7 +37,9 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     let mut passage = passage.transpose()?;
     let mut output = Output::create(&arguments.output)?;
     if is_npy(&arguments.output) {
-        output.write(&npy_header(wanted))?;
+        let array = transfer.elements.as_ref().map(|elements| elements.packed_array(arguments.offset, wanted));
+        let (descr, count) = array.unwrap_or((elements::BYTES, wanted));
+        output.write(&npy::header(descr, count))?;
     }
     match &mut passage {
         Some(passage) => passage.pack(source.bytes(), |fragment| output.write(fragment))?,
@@ -49,7 +58,7 @@ fn pack_all(
     source: &Source,
     arguments: &Transferred,
     wanted: u64,
-    output: &mut Output,
+    output: &mut Output<'_>,
 ) -> Result<(), Failure> {
     let mut fragment = vec![0; usize::try_from(wanted.min(FRAGMENT_BYTES)).unwrap_or(usize::MAX)];
     let mut progress = Progress::new(wanted);
@@ -96,65 +105,4 @@ fn pack(
             .into_iter()
             .try_for_each(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     })
-}
-
-/// A file that appears whole or not at all: it is written beside its place and renamed. What is there but no regular
-/// file, such as a pipe, is written directly.
-struct Output<'a> {
-    path: &'a Path,
-    file: File,
-    temporary: Option<Temporary>,
-}
-
-/// Removes the unfinished file, unless it was renamed.
-struct Temporary {
-    path: PathBuf,
-    target: PathBuf,
-    renamed: bool,
-}
-
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        if !self.renamed {
-            // A file that cannot be removed is left behind; the failure that led here is what counts.
-            let _ = std::fs::remove_file(&self.path);
-        }
-    }
-}
-
-impl Output<'_> {
-    fn create(path: &Path) -> Result<Output<'_>, Failure> {
-        let failed = |error| Failure::file(path, "a file to write", &error);
-        // A symbolic link stays one: what it leads to is replaced.
-        let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        let existing = std::fs::metadata(&target).ok();
-        if existing.as_ref().is_some_and(|metadata| !metadata.is_file()) {
-            let file = File::options().write(true).open(&target).map_err(failed)?;
-            return Ok(Output { path, file, temporary: None });
-        }
-        let Some(name) = target.file_name() else {
-            return Err(Failure::data(path.display(), "the name of a file", "none"));
-        };
-        let hidden = target.with_file_name(format!(".{}.{}.part", name.to_string_lossy(), std::process::id()));
-        let file = File::options().write(true).create_new(true).open(&hidden).map_err(failed)?;
-        let temporary = Temporary { path: hidden, target, renamed: false };
-        if let Some(existing) = existing {
-            file.set_permissions(existing.permissions()).map_err(failed)?;
-        }
-        Ok(Output { path, file, temporary: Some(temporary) })
-    }
-
-    fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
-        self.file.write_all(bytes).map_err(|error| Failure::file(self.path, "room for the packed bytes", &error))
-    }
-
-    /// Puts the file in its place; says whether it is a regular one.
-    fn finish(mut self) -> Result<bool, Failure> {
-        let failed = |error| Failure::file(self.path, "a file to write", &error);
-        let Some(temporary) = &mut self.temporary else { return Ok(false) };
-        self.file.sync_all().map_err(failed)?;
-        std::fs::rename(&temporary.path, &temporary.target).map_err(failed)?;
-        temporary.renamed = true;
-        Ok(true)
-    }
 }

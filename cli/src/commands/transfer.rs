@@ -1,8 +1,12 @@
 //! What `dtc pack` and `dtc unpack` share: arguments, fragments, progress.
 
 use crate::anywhere;
+use crate::array_file::is_npy;
 use crate::description;
+use crate::elements::Elements;
 use crate::failure::Failure;
+use crate::input::{STANDARD, shown};
+use crate::output;
 use clap::ValueEnum;
 use dtc_runtime::cuda::MemoryKind;
 use dtc_runtime::{Committed, Engine, PackError, Policy, Tier};
@@ -17,15 +21,19 @@ pub const FRAGMENT_BYTES: u64 = 64 << 20;
 #[derive(clap::Args)]
 #[group(skip)]
 pub struct Arguments {
-    /// A type description: JSON, or the short notation in a file that ends in .dtc or .txt
+    /// A type description: JSON, or the short notation in a file that ends in .dtc or .txt; - for standard input
     #[arg(value_name = "TYPE.json")]
     file: PathBuf,
-    /// The file to read: raw bytes, or a NumPy array if it ends in .npy
+    /// The file to read: raw bytes, or a NumPy array if it ends in .npy; - for standard input
     #[arg(long = "in", value_name = "FILE")]
     pub input: PathBuf,
-    /// The file to write: raw bytes, or a NumPy array if it ends in .npy
+    /// The file to write: raw bytes, or a NumPy array if it ends in .npy; for pack also - for standard output
     #[arg(long = "out", value_name = "FILE")]
     pub output: PathBuf,
+    /// Takes NumPy arrays as bytes, whatever their elements are: otherwise these must be of the type's kinds, in the byte
+    /// order of this machine
+    #[arg(long)]
+    raw: bool,
     /// Elements of the type [default: the description's count]
     #[arg(long, value_name = "N")]
     count: Option<u64>,
@@ -64,6 +72,20 @@ enum Backend {
     Cuda,
 }
 
+impl Arguments {
+    /// Refuses files that would be read and written at once.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Description`], before anything is opened.
+    pub fn check_files(&self) -> Result<(), Failure> {
+        if [&self.file, &self.input].iter().all(|path| path.as_path() == Path::new(STANDARD)) {
+            return Err(Failure::description("--in", "a file, as standard input has the type description", "-"));
+        }
+        output::distinct("--out", &self.output, &[("--in", &self.input), ("TYPE.json", &self.file)])
+    }
+}
+
 /// A committed type with the counts of one call.
 pub struct Transfer {
     /// The type.
@@ -74,6 +96,8 @@ pub struct Transfer {
     pub total: u64,
     /// Where elements and packed bytes lie on their way, if GPUs should move them.
     pub kinds: Option<[MemoryKind; 2]>,
+    /// What the elements of NumPy arrays must be, if there are arrays and --raw is not given.
+    pub elements: Option<Elements>,
 }
 
 impl Transfer {
@@ -119,7 +143,15 @@ impl Transfer {
                 arguments.offset,
             ));
         }
-        Ok(Transfer { committed, count, total, kinds })
+        let arrays = is_npy(&arguments.input) || is_npy(&arguments.output);
+        let elements = (arrays && !arguments.raw).then(|| Elements::of(&description.datatype));
+        Ok(Transfer { committed, count, total, kinds, elements })
+    }
+
+    /// How many bytes of the data lie up to the end of the last element.
+    pub fn reach(&self, arguments: &Arguments) -> u64 {
+        let end = self.committed.span(self.count).map_or(0, |(_, high)| high);
+        u64::try_from((arguments.origin as i128 + end.max(0)).max(0)).unwrap_or(u64::MAX)
     }
 
     /// Packed bytes from the offset on, as far as the arguments want them.
@@ -130,7 +162,7 @@ impl Transfer {
 
 /// A call that the runtime refused, said of the file whose data is too small.
 pub fn refused(file: &Path, error: PackError) -> Failure {
-    let file = file.display();
+    let file = shown(file);
     match error {
         PackError::Bounds { low, high, before, after } => Failure::data(
             file,

@@ -2,15 +2,18 @@
 
 use super::through_gpu::Passage;
 use super::transfer::{Arguments as Transferred, FRAGMENT_BYTES, Progress, Transfer, refused};
-use crate::array_file::{Destination, Source};
+use crate::array_file::{Asked, Destination, Source};
 use crate::failure::Failure;
+use crate::input::{STANDARD, shown};
 use crate::report;
 use std::io::Write;
 use std::path::Path;
 
 /// Unpacks a file into an existing one: writes the bytes of a type and no others
 ///
-/// Without --offset and --max, the packed file holds exactly the bytes of all elements. With several threads, what
+/// The output is an existing regular file, which is changed in place: only the bytes of the type are written, so a run that is
+/// interrupted has changed a part of them. Everything is checked before the first byte is written. An input that is no
+/// regular file is read into memory first, so that one that ends early changes nothing. Without --offset and --max, the packed file holds exactly the bytes of all elements. With several threads, what
 /// begins at offset 0 is moved in one go, without a progress bar; what begins elsewhere is moved by one thread. With
 /// --backend cuda the bytes between those of the type are read and written back as they were.
 #[derive(clap::Args)]
@@ -22,13 +25,18 @@ pub struct Arguments {
 /// Runs the command.
 pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     let arguments = &arguments.transfer;
-    let transfer = Transfer::prepare(arguments)?;
-    if same_file(&arguments.input, &arguments.output) {
-        return Err(Failure::description("--out", "another file than --in", arguments.output.display()));
+    arguments.check_files()?;
+    if arguments.output == Path::new(STANDARD) {
+        let expected = "an existing file to write into, which keeps the bytes that the type has not";
+        return Err(Failure::description("--out", expected, "standard output"));
     }
-    let source = Source::open(&arguments.input)?;
+    let transfer = Transfer::prepare(arguments)?;
+    let elements = transfer.elements.as_ref();
+    // One more byte tells that there are too many.
+    let most = transfer.wanted(arguments).saturating_add(1);
+    let source = Source::open(&arguments.input, most, elements.map_or(Asked::Bytes, Asked::Packed))?;
     let packed = packed_bytes(&source, arguments, &transfer)?;
-    let mut destination = Destination::open(&arguments.output)?;
+    let mut destination = Destination::open(&arguments.output, elements.map_or(Asked::Bytes, Asked::InMemory))?;
     let (origin, count) = (arguments.origin, transfer.count);
     let failed = |error| refused(&arguments.output, error);
     // Hands over no bytes, to learn whether all lie inside the data before anything is changed.
@@ -71,22 +79,7 @@ fn packed_bytes<'a>(source: &'a Source, arguments: &Transferred, transfer: &Tran
             None => "",
         };
         let expected = format!("{quantity}{wanted} packed bytes");
-        return Err(Failure::data(arguments.input.display(), expected, format_args!("{found} bytes")));
+        return Err(Failure::data(shown(&arguments.input), expected, format_args!("{found} bytes")));
     }
     Ok(&packed[..found.min(wanted) as usize])
-}
-
-/// Whether two names lead to one file.
-fn same_file(one: &Path, other: &Path) -> bool {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::MetadataExt;
-        let identity = |path: &Path| std::fs::metadata(path).ok().map(|metadata| (metadata.dev(), metadata.ino()));
-        identity(one).is_some() && identity(one) == identity(other)
-    }
-    #[cfg(not(unix))]
-    {
-        let place = |path: &Path| std::fs::canonicalize(path).ok();
-        place(one).is_some() && place(one) == place(other)
-    }
 }

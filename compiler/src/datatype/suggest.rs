@@ -97,6 +97,19 @@ pub(crate) fn shorten_to(text: &str, longest: usize) -> String {
     short
 }
 
+/// Bytes of a path, or of either end of it, that messages show.
+const LONGEST_PATH: usize = 400;
+
+/// A path without its middle, if it is long.
+pub(crate) fn shorten_path(path: String) -> String {
+    if path.len() <= LONGEST_PATH {
+        return path;
+    }
+    let (first, last) = (LONGEST_PATH / 2, path.len() - LONGEST_PATH / 2);
+    let (first, last) = (path.floor_char_boundary(first), path.ceil_char_boundary(last));
+    format!("{}...{}", &path[..first], &path[last..])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -125,5 +138,7 @@ mod tests {
         assert_eq!(one_of(["a", "b"]), "one of a, b");
         assert!(one_of(std::iter::repeat_n("a", 100)).ends_with("(88 more)"));
         assert_eq!(shorten(&"x".repeat(65)).len(), 67);
+        assert_eq!(shorten_path("$.type".to_owned()), "$.type");
+        assert!(shorten_path(format!("${}.a", ".é".repeat(1_000_000))).len() < 410);
     }
 }

@@ -11,12 +11,13 @@ mod shared;
 mod table;
 
 use crate::commands::doctor::processor;
-use crate::failure::{Failure, reason};
+use crate::failure::Failure;
+use crate::output;
 use case::Case;
 use measure::{Measured, Settings, measure};
 use serde_json::json;
 use std::io::{IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Measures packs and unpacks side by side with memcpy and, with --peers, hand-written loops and MPIs
@@ -84,6 +85,12 @@ const ROUNDS: u16 = 5;
 
 /// Runs the command.
 pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
+    if let Some(path) = &arguments.json {
+        let mut inputs: Vec<(&str, &Path)> = arguments.files.iter().map(|file| ("TYPE.json", file.as_path())).collect();
+        inputs.extend(arguments.cases.iter().map(|file| ("--cases", file.as_path())));
+        inputs.extend(arguments.gpu_cases.iter().map(|file| ("--gpu-cases", file.as_path())));
+        output::distinct("--json", path, &inputs)?;
+    }
     if arguments.backend == Backend::Cuda {
         return cuda::run(arguments, out);
     }
@@ -118,8 +125,7 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     }
     if let Some(path) = &arguments.json {
         let text = format!("{:#}\n", to_json(arguments, &results, &notes));
-        std::fs::write(path, text)
-            .map_err(|error| Failure::description(path.display(), "a file to write", reason(&error)))?;
+        output::write(path, text.as_bytes())?;
     }
     table::print(&results, arguments.peers.is_some(), out)?;
     for note in notes.iter().chain(results.iter().flat_map(|result| &result.notes)) {

@@ -1,5 +1,6 @@
 //! What can be wrong with a description.
 
+use crate::datatype::suggest;
 use std::fmt;
 
 /// Why a text is not the description of a datatype: the place, what was expected there, and what was found.
@@ -29,10 +30,12 @@ impl DescriptionError {
         found: impl Into<String>,
         position: Option<(usize, usize)>,
     ) -> Self {
+        let place = suggest::shorten_path(place);
         DescriptionError { place, expected: expected.into(), found: found.into(), position }
     }
 
-    /// The path of the faulty value from the root of the document, such as `$.types.face.child.blocklengths[3]`.
+    /// The path of the faulty value from the root of the document, such as `$.types.face.child.blocklengths[3]`. Of a path of
+    /// hundreds of steps the middle is left out.
     pub fn place(&self) -> &str {
         &self.place
     }
