@@ -14,37 +14,88 @@ pub struct Judge<'a> {
 /// Where the elements of a transfer lie.
 #[derive(Clone, Copy, Debug)]
 pub struct Placement {
+    /// How many elements there are: fewer than asked for where those would take too large a buffer.
+    pub count: u64,
     /// Length of the buffer.
     pub buffer: usize,
     /// Where in it address 0 of the type lies.
     pub origin: usize,
 }
 
-/// The largest buffer that commands fill with data of their own.
+/// The largest buffer that commands fill with data of their own, in bytes.
 const LARGEST_BUFFER: u64 = 4 << 30;
 
+/// The same where less than one byte in [`SPARSE`] belongs to the type: filling and checking the others would be all that is
+/// waited for.
+const LARGEST_SPARSE_BUFFER: u64 = 128 << 20;
+const SPARSE: i128 = 64;
+
 impl Placement {
-    /// The description's own placement if it holds all elements, else the smallest that does, at a multiple of a line.
+    /// The description's own placement if it holds all elements, else the smallest that does, at a multiple of a line. Of
+    /// elements that span or pack to more bytes than commands fill, there are as many as they do fill.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Data`] where one element is too large.
     pub fn of(committed: &Committed, count: u64, origin: u64, buffer: Option<u64>) -> Result<Placement, Failure> {
+        if let Some(placement) = Placement::exactly(committed, count, origin, buffer) {
+            return Ok(placement);
+        }
+        // `fits` elements do, `too_many` do not.
+        let (mut fits, mut too_many) = (0, count);
+        while too_many - fits > 1 {
+            let middle = fits + (too_many - fits) / 2;
+            if Placement::exactly(committed, middle, origin, None).is_some() {
+                fits = middle;
+            } else {
+                too_many = middle;
+            }
+        }
+        let found = || {
+            let (low, high) = committed.span(1).unwrap_or((0, 0));
+            format!("{} bytes spanned, {} packed", high - low, committed.packed_size(1).unwrap_or(u64::MAX))
+        };
+        let placement = Placement::exactly(committed, fits, origin, None).filter(|_| fits > 0);
+        placement.ok_or_else(|| {
+            let expected = format!(
+                "an element that spans and packs to at most {LARGEST_BUFFER} bytes, to be filled with data, or \
+                 {LARGEST_SPARSE_BUFFER} where less than one in {SPARSE} is the type's"
+            );
+            Failure::data("buffer", expected, found())
+        })
+    }
+
+    /// The placement of this many elements, if commands fill such a buffer.
+    fn exactly(committed: &Committed, count: u64, origin: u64, buffer: Option<u64>) -> Option<Placement> {
         let (low, high) = committed.span(count).unwrap_or((0, 0));
-        let fits =
-            |origin: u64, buffer: u64| low + i128::from(origin) >= 0 && high + i128::from(origin) <= i128::from(buffer);
+        let packed = i128::from(committed.packed_size(count).ok()?);
+        let is_filled = |buffer: i128| {
+            let sparse = buffer > i128::from(LARGEST_SPARSE_BUFFER) && packed < buffer / SPARSE;
+            !sparse && buffer.max(packed) <= i128::from(LARGEST_BUFFER)
+        };
+        let holds = |buffer: u64| {
+            low + i128::from(origin) >= 0 && high + i128::from(origin) <= i128::from(buffer) && is_filled(buffer.into())
+        };
         let (origin, buffer) = match buffer {
-            Some(buffer) if fits(origin, buffer) => (origin.into(), buffer.into()),
+            Some(buffer) if holds(buffer) => (origin.into(), buffer.into()),
             _ => {
                 let line = |bytes: i128| (bytes + 63) / 64 * 64;
-                let origin = line((-low).max(0)).max(if low + i128::from(origin) >= 0 { origin.into() } else { 0 });
+                let least = line((-low).max(0));
+                // The description's own origin, unless it makes the buffer too large.
+                let own = i128::from(origin).max(least);
+                let origin = if low + i128::from(origin) >= 0 && is_filled(line(own + high)) { own } else { least };
                 (origin, line((origin + high).max(origin)))
             }
         };
-        let packed = committed.packed_size(count).unwrap_or(u64::MAX);
-        if buffer.max(packed.into()) > i128::from(LARGEST_BUFFER) {
-            let expected =
-                format!("elements that span and pack to at most {LARGEST_BUFFER} bytes, to be filled with data");
-            return Err(Failure::data("buffer", expected, format_args!("{buffer} bytes, {packed} packed")));
-        }
         // Below the bound above.
-        Ok(Placement { buffer: buffer as usize, origin: origin as usize })
+        is_filled(buffer).then_some(Placement { count, buffer: buffer as usize, origin: origin as usize })
+    }
+
+    /// What to say where there are fewer elements than asked for.
+    pub fn remark(&self, asked: u64) -> Option<String> {
+        (self.count < asked).then(|| {
+            format!("{} elements instead of {asked}, which would span or pack to too many bytes to fill", self.count)
+        })
     }
 }
 

@@ -57,6 +57,37 @@ fn every_form_is_emitted() {
     }
 }
 
+/// A DAG of so many levels, each of three parts that share what is below.
+fn deep(levels: usize) -> String {
+    let mut types =
+        r#""t0": {"kind": "named", "name": "MPI_INT"}, "t1": {"kind": "vector", "count": 3, "blocklength": 1,
+        "stride": 2, "child": {"ref": "t0"}}"#
+            .to_owned();
+    for level in 2..levels {
+        let step = 8 * 3i64.pow(level as u32);
+        let (below, further) = (level - 1, level - 2);
+        types += &format!(
+            r#", "t{level}": {{"kind": "struct", "blocklengths": [1, 1, 1],
+            "displacements_bytes": [0, {step}, {}], "children": [{{"ref": "t{below}"}}, {{"ref": "t{further}"}},
+            {{"ref": "t{below}"}}]}}"#,
+            2 * step + 4 * level as i64
+        );
+    }
+    format!(r#"{{"types": {{{types}}}, "root": "t{}"}}"#, levels - 1)
+}
+
+#[test]
+fn kernels_of_huge_plans_are_refused_at_once() {
+    let folder = tempdir().expect("a folder");
+    write(folder.path(), "deep.json", deep(35));
+    for form in ["clif", "asm"] {
+        let arguments = ["emit", "deep.json", "--as", form, "-o", "out"];
+        dtc(folder.path(), &arguments).fails(2, &["kernel", "256 steps in 16 levels", "levels; pack and unpack work"]);
+        assert!(!folder.path().join("out").exists());
+    }
+    assert!(dtc(folder.path(), &["emit", "deep.json", "--as", "layout"]).fine().contains("record"));
+}
+
 #[test]
 fn demos_check_every_byte() {
     let folder = tempdir().expect("a folder");
@@ -78,6 +109,20 @@ fn demos_check_every_byte() {
         dtc(folder.path(), &["demo", name]).fails(3, &["buffer"]);
         dtc(folder.path(), &["bench", name]).fails(3, &["buffer"]);
     }
+    // Eight bytes in three gigabytes; and elements of which there are too many for a buffer.
+    write(folder.path(), "sparse.dtc", "hvector 2 1 3000000000 int");
+    dtc(folder.path(), &["demo", "sparse.dtc"]).fails(3, &["buffer", "3000000004 bytes spanned, 8 packed"]);
+    dtc(folder.path(), &["bench", "sparse.dtc"]).fails(3, &["buffer"]);
+    write(
+        folder.path(),
+        "many.json",
+        r#"{"type": {"kind": "resized", "lb": 0, "extent": 30000000, "child": {"kind": "named", "name": "MPI_INT"}},
+            "count": 1000, "buffer_bytes": 30000000000}"#,
+    );
+    let text = dtc(folder.path(), &["demo", "many.json", "--backend", "cpu"]).fine();
+    assert!(text.contains("5 elements instead of 1000"), "{text}");
+    let text = dtc(folder.path(), &["bench", "many.json", "--rounds", "1", "--min-time", "1"]).fine();
+    assert!(text.contains("5 elements instead of 1000"), "{text}");
 }
 
 #[test]

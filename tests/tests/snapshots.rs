@@ -26,7 +26,7 @@ const KERNEL_LINES: usize = 150;
 
 /// The intermediate form of a kernel, without what depends on the machine that runs the tests, and the leaves it calls.
 fn kernel(compiler: &Compiler, plan: &Plan, direction: Direction) -> String {
-    let text = compiler.intermediate(plan, direction);
+    let text = compiler.intermediate(plan, direction).unwrap();
     // Calling conventions are the only trace of the machine.
     let conventions = ["system_v", "apple_aarch64", "windows_fastcall", "tail", "fast"];
     let neutral = conventions.iter().fold(text, |text, convention| text.replace(&format!(" {convention}"), ""));

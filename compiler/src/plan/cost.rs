@@ -39,6 +39,8 @@ pub struct Decision {
     worth: Worth,
     interpreted: u64,
     moving: u64,
+    steps: u64,
+    levels: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +53,8 @@ enum Worth {
 }
 
 impl Decision {
-    pub(super) const GENERIC: Decision = Decision { worth: Worth::OneLeaf, interpreted: 0, moving: 0 };
+    pub(super) const GENERIC: Decision =
+        Decision { worth: Worth::OneLeaf, interpreted: 0, moving: 0, steps: 1, levels: 0 };
 
     /// Whether a kernel should be compiled.
     ///
@@ -82,6 +85,11 @@ impl Decision {
     /// ```
     pub fn allows(&self) -> bool {
         self.worth != Worth::TooLarge
+    }
+
+    /// Steps of the plan, shared bodies counted once for every use, and its levels of nesting.
+    pub(crate) fn extent(&self) -> (u64, u32) {
+        (self.steps, self.levels)
     }
 }
 
@@ -169,7 +177,7 @@ pub(super) fn decide(plan: &Plan) -> Decision {
     } else {
         Worth::Compiled
     };
-    Decision { worth, interpreted: interpreted[root], moving }
+    Decision { worth, interpreted: interpreted[root], moving, steps: expanded[root], levels: depth[root] }
 }
 
 impl RunTable {

@@ -328,26 +328,29 @@ pub fn measure(case: &Case, settings: &Settings) -> Result<Measured, Failure> {
     let failed = |text: String| Failure::Data(format!("{name}: {text}"));
     let committed = Engine::new().commit(&case.datatype);
     let tier = committed.specialise().to_string();
-    let total = committed.packed_size(case.count).map_err(|error| Failure::Description(format!("{name}: {error}")))?;
-    let place = |origin| Placement::of(&committed, case.count, origin, case.buffer).map_err(named);
-    let (packing, unpacking) = (place(case.pack_origin)?, place(case.unpack_origin)?);
+    let place = |count, origin| Placement::of(&committed, count, origin, case.buffer).map_err(named);
+    let most = place(case.count, case.pack_origin)?.count.min(place(case.count, case.unpack_origin)?.count);
+    let (packing, unpacking) = (place(most, case.pack_origin)?, place(most, case.unpack_origin)?);
+    let count = packing.count;
+    let total = committed.packed_size(count).map_err(|error| Failure::Description(format!("{name}: {error}")))?;
     // One buffer for both placements, so that no peer has to map another.
     let buffer = packing.buffer.max(unpacking.buffer);
     let bytes = usize::try_from(total).unwrap_or(usize::MAX);
     let lowered = lower(&case.datatype);
     let (mut pack, mut unpack) = (Contest(Vec::new()), Contest(Vec::new()));
-    let (mut mismatches, mut notes) = (Vec::new(), Vec::new());
+    let mut mismatches = Vec::new();
+    let mut notes: Vec<String> = packing.remark(case.count).into_iter().collect();
     let mut last = Peers { running: Vec::new(), notes: Vec::new() };
     for start in 0..settings.starts {
         let shared = Shared::new(buffer, bytes).map_err(|error| {
             failed(format!("buffers: expected {buffer} and {bytes} bytes to share, found {}", reason(&error)))
         })?;
         let path = shared.path().to_owned();
-        let setup = |peer: &mut Peer, origin| peer.setup(buffer, origin, case.count, &path);
+        let setup = |peer: &mut Peer, origin| peer.setup(buffer, origin, count, &path);
         let mut peers = Peers::start(case, settings.peers);
         let mut own = Own {
             committed: committed.clone(),
-            count: case.count,
+            count,
             origin: packing.origin,
             shared,
             contiguous: PageAligned::new(bytes),
@@ -362,7 +365,7 @@ pub fn measure(case: &Case, settings: &Settings) -> Result<Measured, Failure> {
         let (memory, packed) = own.shared.sides();
         let packed_bytes = packed.to_vec();
         if start == 0 {
-            let judge = Judge::new(&lowered, packing.origin, case.count);
+            let judge = Judge::new(&lowered, packing.origin, count);
             if let Err(Failure::Data(text)) = judge.check_packed("dtc pack", memory, packed) {
                 mismatches.push(format!("{name}: {text}"));
             }
@@ -380,7 +383,7 @@ pub fn measure(case: &Case, settings: &Settings) -> Result<Measured, Failure> {
             packed.copy_from_slice(&packed_bytes);
             own.sample("dtc", false, 1).map_err(failed)?;
             let (memory, packed) = own.shared.sides();
-            let judge = Judge::new(&lowered, unpacking.origin, case.count);
+            let judge = Judge::new(&lowered, unpacking.origin, count);
             if let Err(Failure::Data(text)) = judge.check_memory("dtc unpack", memory, packed, POISON) {
                 mismatches.push(format!("{name}: {text}"));
             }

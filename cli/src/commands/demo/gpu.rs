@@ -95,8 +95,10 @@ fn check_and_measure(
 ) -> Result<(), Failure> {
     let description = &named.description;
     let Some((_, first)) = tiers.first() else { return Ok(()) };
+    let placement = Placement::of(first, count, description.origin_bytes, description.buffer_bytes)?;
+    let remark = placement.remark(count);
+    let Placement { count, buffer, origin } = placement;
     let total = first.packed_size(count).map_err(|error| Failure::Description(error.to_string()))?;
-    let Placement { buffer, origin } = Placement::of(first, count, description.origin_bytes, description.buffer_bytes)?;
     let judge = Judge::new(lowered, origin, count);
     let allocate = |bytes| DeviceBuffer::new(gpu.device(), bytes);
     // Placement allows a few gigabytes only.
@@ -105,6 +107,9 @@ fn check_and_measure(
     let (mut host, mut host_packed) = (vec![0; buffer], vec![0; bytes]);
 
     writeln!(out, "data: {count} elements, {} in a buffer of {}", report::bytes(total), report::bytes(buffer as u64))?;
+    if let Some(remark) = remark {
+        writeln!(out, "    {remark}")?;
+    }
     for (name, committed) in tiers {
         fill(&mut host, SEED);
         memory.write(0, &host)?;

@@ -179,11 +179,10 @@ fn check_and_measure(
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
     let description = &named.description;
-    let count = description.count;
     let Some((_, first)) = tiers.first() else { return Ok(()) };
+    let placement = Placement::of(first, description.count, description.origin_bytes, description.buffer_bytes)?;
+    let Placement { count, buffer, origin } = placement;
     let total = first.packed_size(count).map_err(|error| Failure::Description(error.to_string()))?;
-    let placement = Placement::of(first, count, description.origin_bytes, description.buffer_bytes)?;
-    let Placement { buffer, origin } = placement;
     let judge = Judge::new(lowered, origin, count);
     let mut memory = PageAligned::new(buffer);
     fill(memory.bytes_mut(), SEED);
@@ -192,6 +191,9 @@ fn check_and_measure(
     let call = |error| Failure::Data(format!("demo: {error}"));
 
     writeln!(out, "data: {count} elements, {} in a buffer of {}", report::bytes(total), report::bytes(buffer as u64))?;
+    if let Some(remark) = placement.remark(description.count) {
+        writeln!(out, "    {remark}")?;
+    }
     for (name, committed) in tiers {
         packed.bytes_mut().fill(POISON);
         fill(memory.bytes_mut(), SEED);

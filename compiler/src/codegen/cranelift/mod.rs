@@ -15,7 +15,7 @@
 mod copy;
 mod emit;
 
-use crate::plan::{Direction, Level, Plan, StepId};
+use crate::plan::{Direction, Level, Plan, SPECIALISED_DEPTH, SPECIALISED_STEPS, StepId};
 use cranelift_codegen::control::ControlPlane;
 use cranelift_codegen::ir::{AbiParam, Function, Signature, UserFuncName, types};
 use cranelift_codegen::isa::OwnedTargetIsa;
@@ -81,6 +81,18 @@ pub enum CodegenError {
     /// Cranelift refused the function, which is a fault of this crate.
     #[error("expected a function that Cranelift compiles, found {0}")]
     Function(String),
+    /// The plan is too large for a kernel, which has straight code for every step.
+    #[error(
+        "expected a plan of at most {} steps in {} levels, found {steps} steps in {levels} levels",
+        SPECIALISED_STEPS,
+        SPECIALISED_DEPTH
+    )]
+    Size {
+        /// Steps, shared bodies counted once for every use.
+        steps: u64,
+        /// Levels of nesting.
+        levels: u32,
+    },
 }
 
 /// Compiles kernels for the architecture of this process.
@@ -95,7 +107,7 @@ pub enum CodegenError {
 /// let plan = Plan::new(&Layout::parse(text)?);
 /// let compiler = Compiler::new(Level::Portable)?;
 /// assert!(!compiler.compile(&plan, Direction::Pack)?.code.is_empty());
-/// assert!(compiler.intermediate(&plan, Direction::Pack).contains("load.i64"));
+/// assert!(compiler.intermediate(&plan, Direction::Pack)?.contains("load.i64"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Compiler {
@@ -119,6 +131,7 @@ impl Compiler {
     ///
     /// # Errors
     ///
+    /// [`CodegenError::Size`] when the plan is too large, as [`Decision::allows`](crate::plan::Decision::allows) says;
     /// [`CodegenError::Function`] when Cranelift refuses the function.
     pub fn compile(&self, plan: &Plan, direction: Direction) -> Result<MachineCode, CodegenError> {
         self.compile_with(plan, direction, false)
@@ -135,22 +148,30 @@ impl Compiler {
     }
 
     /// The kernel in Cranelift's textual intermediate form, before optimisation.
-    pub fn intermediate(&self, plan: &Plan, direction: Direction) -> String {
-        self.function(plan, direction).0.display().to_string()
+    ///
+    /// # Errors
+    ///
+    /// [`CodegenError::Size`], as for [`Compiler::compile`].
+    pub fn intermediate(&self, plan: &Plan, direction: Direction) -> Result<String, CodegenError> {
+        Ok(self.function(plan, direction)?.0.display().to_string())
     }
 
-    fn function(&self, plan: &Plan, direction: Direction) -> (Function, emit::References) {
+    fn function(&self, plan: &Plan, direction: Direction) -> Result<(Function, emit::References), CodegenError> {
+        if !plan.decision().allows() {
+            let (steps, levels) = plan.decision().extent();
+            return Err(CodegenError::Size { steps, levels });
+        }
         let mut signature = Signature::new(self.isa.default_call_conv());
         signature.params.extend([AbiParam::new(types::I64); 4]);
         let mut function = Function::with_name_signature(UserFuncName::user(0, 0), signature);
         let mut context = FunctionBuilderContext::new();
         let builder = FunctionBuilder::new(&mut function, &mut context);
         let references = emit::kernel(builder, plan, direction, self.isa.frontend_config());
-        (function, references)
+        Ok((function, references))
     }
 
     fn compile_with(&self, plan: &Plan, direction: Direction, text: bool) -> Result<MachineCode, CodegenError> {
-        let (function, references) = self.function(plan, direction);
+        let (function, references) = self.function(plan, direction)?;
         let mut context = Context::for_function(function);
         context.set_disasm(text);
         let isa = if references.only_calls { &self.single_pass } else { &self.isa };
