@@ -1,4 +1,5 @@
 //! Calls under way.
+#![expect(clippy::disallowed_types, reason = "the lock is only tried")]
 
 use crate::arguments;
 use crate::handle::{self, Handle, Tag};

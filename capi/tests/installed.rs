@@ -1,4 +1,5 @@
 //! libdtc as it is installed: what it exports, and C and C++ programs that are built against it with the system's tools.
+#![expect(clippy::disallowed_types, reason = "tests that lock fork no child")]
 
 use dtc_tests::skip::skip;
 use std::ffi::OsStr;

@@ -1,4 +1,8 @@
 //! Engines: where types are committed, and where equal ones meet.
+#![expect(
+    clippy::disallowed_types,
+    reason = "cache, store and GPUs of an engine are used only in the process that made it"
+)]
 
 use crate::cache::{Cache, Caps};
 use crate::committed::Committed;

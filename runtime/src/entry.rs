@@ -1,4 +1,8 @@
 //! What equal types share: one canonical layout, one program, one kernel.
+#![expect(
+    clippy::disallowed_types,
+    reason = "thunks are made by the thread that claimed them alone, and nothing is on a device in a child"
+)]
 
 use crate::cpu::{self, Kernel, Program, Run, Sides, Thunks};
 use crate::gpu::{self, DEVICES, GpuType};

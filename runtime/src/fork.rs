@@ -6,6 +6,7 @@
 //! - What is computed once is a [`OnceBox`](once_cell::race::OnceBox): threads that find it empty compute it side by side, and
 //!   the first to end publishes it. Nobody waits.
 //! - A lock of an engine is taken only in the process that made the engine: [`Process::is_current`].
+//!   A lint refuses other locks: `clippy.toml`.
 //! - A library with locks of its own is called in a child only if no thread was inside at the fork: [`ForkWatch`].
 //!
 //! `fork` runs the handler below. Children made by `_Fork`, `vfork` or `clone` may call nothing but async-signal-safe functions, by

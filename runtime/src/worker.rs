@@ -1,4 +1,5 @@
 //! Background compilation: one thread, started at the first type that needs it.
+#![expect(clippy::disallowed_types, reason = "a queue is used only in the process that made its engine")]
 
 use crate::entry::Entry;
 use crate::gpu::{self, GpuType, Pending};

@@ -2,11 +2,12 @@
 //!
 //! Segments are joined where they touch inside one element, and never across elements, so that a count of elements has a
 //! whole multiple of the segments of one: MPICH divides. An array without gaps is one segment.
+#![allow(clippy::disallowed_types, reason = "the lock is only tried")]
 
 use crate::status::Status;
 use crate::types::Type;
 use dtc_compiler::layout::positions::Positions;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 /// What a type needs to find its segments.
 pub(crate) struct Segmented {
@@ -48,7 +49,8 @@ impl Type {
         let segmented = self.segmented()?;
         let (element, skip_inside) = (skip / self.shape.segments, skip % self.shape.segments);
         let (known, inside) = {
-            let reached = *segmented.reached.lock().unwrap_or_else(PoisonError::into_inner);
+            // Only tried: in a forked child it may be locked for ever.
+            let reached = segmented.reached.try_lock().map_or((0, 0), |reached| *reached);
             if reached.0 <= skip_inside { reached } else { (0, 0) }
         };
         let begin = element.checked_mul(self.shape.size).ok_or(Status::Internal)?;
@@ -66,7 +68,9 @@ impl Type {
             position += segment.bytes;
         }
         let reached = (at % self.shape.segments, position % self.shape.size);
-        *segmented.reached.lock().unwrap_or_else(PoisonError::into_inner) = reached;
+        if let Ok(mut place) = segmented.reached.try_lock() {
+            *place = reached;
+        }
         Ok(())
     }
 }

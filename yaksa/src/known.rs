@@ -2,6 +2,7 @@
 //!
 //! Applications create, use and free the same small types again and again. The engine knows equal layouts by their bytes,
 //! which takes a microsecond to find out; that two types were made in the same way is found out in a tenth of it.
+#![expect(clippy::disallowed_types, reason = "locks are only tried")]
 
 use crate::types::{Form, Type};
 use dtc_runtime::Committed;

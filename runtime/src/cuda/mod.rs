@@ -20,6 +20,7 @@
 //!     Err(error) => println!("{error}"),
 //! }
 //! ```
+#![expect(clippy::disallowed_types, reason = "a fork watch is asked before any of these is waited for")]
 
 mod abi;
 mod binary;

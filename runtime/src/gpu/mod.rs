@@ -3,6 +3,10 @@
 //! The generic kernels serve every type at once. Kernels made for a type are compiled by NVRTC in the background, or found
 //! in the store of compiled code, and take over when they are ready. A [`Gpu`] is one device as an engine uses it;
 //! [`on_device`] is one type there; [`calls`] are the ways to ask, and [`transfer`] moves bytes between memory of all kinds.
+#![expect(
+    clippy::disallowed_types,
+    reason = "CUDA is refused in a child of a process that used it, before any of these locks"
+)]
 
 mod accumulate;
 mod batch;

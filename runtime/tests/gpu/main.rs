@@ -1,5 +1,6 @@
 //! Engines and GPUs on machines that lack something: on stubs of the driver and of NVRTC, whose kernels do nothing. Each test
 //! has a process of its own, since libraries are loaded once per process.
+#![expect(clippy::disallowed_types, reason = "tests that lock fork no child")]
 
 mod child;
 mod kernels;

@@ -1,6 +1,7 @@
 //! Every cause for which the store does without a file.
 //!
 //! Tests that need the rights of root, or a mount of their own, say on standard error that they are skipped.
+#![expect(clippy::disallowed_types, reason = "tests fork no children among threads")]
 
 mod races;
 
