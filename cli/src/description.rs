@@ -20,12 +20,7 @@ pub struct Named {
 pub fn read(path: &Path) -> Result<Named, Failure> {
     let place = shown(path);
     let standard = path == Path::new(STANDARD);
-    let text = if standard { read_standard() } else { std::fs::read(path) };
-    let text = text.map_err(|error| Failure::description(&place, "a type description", reason(&error)))?;
-    let text = String::from_utf8(text).map_err(|error| {
-        let at = error.utf8_error().valid_up_to();
-        Failure::description(&place, "UTF-8 text", format_args!("another byte at offset {at}"))
-    })?;
+    let text = text_of(path, "a type description")?;
     let stem = path.file_stem().filter(|_| !standard);
     let name = stem.map_or_else(|| "type".to_owned(), |stem| stem.to_string_lossy().into_owned());
     let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
@@ -41,6 +36,16 @@ pub fn read(path: &Path) -> Result<Named, Failure> {
         json::read(&text).map_err(|error| Failure::Description(format!("{place}: {error}")))?
     };
     Ok(Named { name, description })
+}
+
+/// The text of a file, or of standard input for `-`.
+pub fn text_of(path: &Path, expected: &str) -> Result<String, Failure> {
+    let text = if path == Path::new(STANDARD) { read_standard() } else { std::fs::read(path) };
+    let text = text.map_err(|error| Failure::description(shown(path), expected, reason(&error)))?;
+    String::from_utf8(text).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        Failure::description(shown(path), "UTF-8 text", format_args!("another byte at offset {at}"))
+    })
 }
 
 fn read_standard() -> io::Result<Vec<u8>> {

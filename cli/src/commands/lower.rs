@@ -9,7 +9,7 @@ use std::path::PathBuf;
 /// Prints the lowered layout, the passes that fired, and the canonical layout
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// A type description: JSON, or the short notation in a file that ends in .dtc or .txt
+    /// A type description: JSON, or the short notation in a file that ends in .dtc or .txt; - for standard input
     #[arg(value_name = "TYPE.json")]
     file: PathBuf,
 }

@@ -5,7 +5,7 @@
 //! file that nobody holds locked is abandoned.
 
 use super::signals::Removal;
-use std::fs::{File, Permissions};
+use std::fs::{File, Permissions, TryLockError};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -53,12 +53,9 @@ impl Unfinished {
         let create = |path: &Path| File::options().write(true).create_new(true).open(path);
         let (path, file) = under_a_free_name(target, |path| {
             let file = create(path)?;
-            // Another run may have taken it for abandoned in between.
-            if file.try_lock().is_ok() && is_the_same(&file, path) {
-                Ok(file)
-            } else {
-                Err(io::ErrorKind::AlreadyExists.into())
-            }
+            // Another run may have taken it for abandoned in between. Where files cannot be locked, none is.
+            let taken = matches!(file.try_lock(), Err(TryLockError::WouldBlock));
+            if !taken && is_the_same(&file, path) { Ok(file) } else { Err(io::ErrorKind::AlreadyExists.into()) }
         })?;
         let removal = Removal::on_signals(&path);
         let temporary = Temporary { path, renamed: false, _removal: removal };
@@ -78,8 +75,9 @@ impl Unfinished {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 linked => return linked,
             }
-            // Only a name can replace a name. Locked, so that no other run takes it for abandoned.
-            self.file.try_lock()?;
+            // Only a name can replace a name. Locked, so that no other run takes it for abandoned; where files cannot be locked,
+            // none is taken for that.
+            let _ = self.file.try_lock();
             let (path, ()) = under_a_free_name(&self.target, |path| link(&self.file, path))?;
             let removal = Removal::on_signals(&path);
             self.temporary = Some(Temporary { path, renamed: false, _removal: removal });

@@ -3,6 +3,7 @@
 use crate::commands::bench::prepare::checkout_file;
 use crate::description;
 use crate::failure::{Failure, reason};
+use crate::input::shown;
 use dtc_compiler::datatype::{Datatype, json};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -88,9 +89,8 @@ fn from_file(file: &Path) -> Result<Case, Failure> {
 }
 
 fn from_list(file: &Path) -> Result<Vec<Case>, Failure> {
-    let place = file.display();
-    let text = std::fs::read_to_string(file)
-        .map_err(|error| Failure::description(place.to_string(), "a list of cases", reason(&error)))?;
+    let place = shown(file);
+    let text = description::text_of(file, "a list of cases")?;
     let document: Value = serde_json::from_str(&text)
         .map_err(|error| Failure::description(place.to_string(), "a list of cases in JSON", error))?;
     let Some(list) = document.get("cases").and_then(Value::as_array) else {

@@ -12,11 +12,12 @@ mod table;
 
 use crate::commands::doctor::processor;
 use crate::failure::Failure;
-use crate::output;
+use crate::input::STANDARD;
+use crate::output::{self, Output};
 use case::Case;
 use measure::{Measured, Settings, measure};
 use serde_json::json;
-use std::io::{IsTerminal, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -64,7 +65,8 @@ pub struct Arguments {
     /// The least milliseconds of a sample
     #[arg(long, value_name = "MS", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=1000))]
     min_time: u16,
-    /// Writes all figures to a file; with --backend cuda one object to a line, as the programs in bench/gpu do
+    /// Writes all figures to a file, or with - to standard output instead of the table; with --backend cuda one object to a
+    /// line, as the programs in bench/gpu do
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     /// The date that the figures bear [default: today]
@@ -91,6 +93,9 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
         inputs.extend(arguments.gpu_cases.iter().map(|file| ("--gpu-cases", file.as_path())));
         output::distinct("--json", path, &inputs)?;
     }
+    let mut nowhere = io::sink();
+    let only_figures = arguments.json.as_deref() == Some(Path::new(STANDARD));
+    let out = if only_figures { &mut nowhere } else { out };
     if arguments.backend == Backend::Cuda {
         return cuda::run(arguments, out);
     }
@@ -112,20 +117,23 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
         least: f64::from(arguments.min_time) * 1e6,
         peers: arguments.peers.as_deref(),
     };
+    // Before hours of measuring, not behind them.
+    let figures = arguments.json.as_deref().map(Output::create).transpose()?;
     let mut results = Vec::new();
-    let terminal = std::io::stderr().is_terminal();
+    let terminal = io::stderr().is_terminal();
     for (index, case) in cases.iter().enumerate() {
         if terminal {
-            let _ = write!(std::io::stderr(), "\r\x1b[Kmeasuring {} ({} of {})", case.name, index + 1, cases.len());
+            let _ = write!(io::stderr(), "\r\x1b[Kmeasuring {} ({} of {})", case.name, index + 1, cases.len());
         }
         results.push(measure(case, &settings)?);
     }
     if terminal {
-        let _ = write!(std::io::stderr(), "\r\x1b[K");
+        let _ = write!(io::stderr(), "\r\x1b[K");
     }
-    if let Some(path) = &arguments.json {
+    if let Some(mut figures) = figures {
         let text = format!("{:#}\n", to_json(arguments, &results, &notes));
-        output::write(path, text.as_bytes())?;
+        figures.write(text.as_bytes())?;
+        figures.finish()?;
     }
     table::print(&results, arguments.peers.is_some(), out)?;
     for note in notes.iter().chain(results.iter().flat_map(|result| &result.notes)) {

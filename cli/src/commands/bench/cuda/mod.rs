@@ -12,11 +12,11 @@ mod table;
 mod transfers;
 
 use super::Arguments;
-use crate::failure::{Failure, reason};
+use crate::failure::Failure;
+use crate::output::Output;
 use crate::report;
 use contest::{Arena, Line};
 use serde_json::Value;
-use std::fs::File;
 use std::io::{IsTerminal, Write};
 
 /// Rounds unless said otherwise.
@@ -75,6 +75,21 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
         writeln!(out, "a debug build: times on the device are those of any build, times on the host are not")?;
     }
     let mut figures = Figures::create(arguments)?;
+    let measured = measure(&mut arena, &references, rounds, &wants, &mut figures, out);
+    // What was measured before a failure is kept.
+    let kept = figures.finish();
+    measured.and(kept)
+}
+
+/// Measures the parts that are wanted.
+fn measure(
+    arena: &mut Arena,
+    references: &[cases::Reference],
+    rounds: usize,
+    wants: &dyn Fn(Part) -> bool,
+    figures: &mut Figures<'_>,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
     let mut lines: Vec<Line> = Vec::new();
     for (index, reference) in references.iter().enumerate() {
         tell(&format!("{} ({} of {})", reference.name(), index + 1, references.len()));
@@ -88,7 +103,7 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     }
     if wants(Part::Fragments) {
         tell("fragments");
-        let found = fragments::measure(&mut arena, rounds)?;
+        let found = fragments::measure(arena, rounds)?;
         tell("");
         found.iter().try_for_each(|line| figures.write(line.to_json()))?;
         fragments::print(&found, out)?;
@@ -101,21 +116,21 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     }
     if wants(Part::Operations) {
         tell("operations");
-        let found = operations::measure(&mut arena, rounds)?;
+        let found = operations::measure(arena, rounds)?;
         tell("");
         found.iter().try_for_each(|figure| figures.write(figure.to_json()))?;
         operations::print(&found, out)?;
     }
     if wants(Part::Batches) {
         tell("batches");
-        let found = batches::measure(&arena, rounds)?;
+        let found = batches::measure(arena, rounds)?;
         tell("");
         found.iter().try_for_each(|figure| figures.write(figure.to_json()))?;
         batches::print(&found, out)?;
     }
     if wants(Part::Latency) {
         tell("latency");
-        let (calls, commits) = (latency::calls(&mut arena)?, latency::commits(&arena, rounds)?);
+        let (calls, commits) = (latency::calls(arena)?, latency::commits(arena, rounds)?);
         tell("");
         calls.iter().chain(&commits).try_for_each(|figure| figures.write(figure.to_json()))?;
         latency::print("calls on the clock of the host: medians, with the cache emptied and not", &calls, out)?;
@@ -150,21 +165,20 @@ fn tell(what: &str) {
     }
 }
 
-/// The file of figures. Every line is written at once, so that what was measured is kept.
-struct Figures(Option<(File, String)>);
+/// The file of figures.
+struct Figures<'a>(Option<Output<'a>>);
 
-impl Figures {
-    fn create(arguments: &Arguments) -> Result<Figures, Failure> {
-        let Some(path) = &arguments.json else { return Ok(Figures(None)) };
-        let name = path.display().to_string();
-        let file =
-            File::create(path).map_err(|error| Failure::description(&name, "a file to write", reason(&error)))?;
-        Ok(Figures(Some((file, name))))
+impl Figures<'_> {
+    fn create(arguments: &Arguments) -> Result<Figures<'_>, Failure> {
+        arguments.json.as_deref().map(Output::create).transpose().map(Figures)
     }
 
     fn write(&mut self, line: Value) -> Result<(), Failure> {
-        let Some((file, name)) = &mut self.0 else { return Ok(()) };
-        let text = format!("{line}\n");
-        file.write_all(text.as_bytes()).map_err(|error| Failure::description(name, "room for figures", reason(&error)))
+        let Some(output) = &mut self.0 else { return Ok(()) };
+        output.write(format!("{line}\n").as_bytes())
+    }
+
+    fn finish(self) -> Result<(), Failure> {
+        self.0.map_or(Ok(()), |output| output.finish().map(drop))
     }
 }
