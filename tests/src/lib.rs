@@ -11,6 +11,7 @@ pub mod external32;
 pub mod generate;
 pub mod kernels;
 pub mod memory;
+pub mod mpi;
 pub mod nvrtc;
 pub mod reduce;
 pub mod shim;

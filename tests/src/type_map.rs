@@ -27,7 +27,7 @@ pub struct Run {
     pub length: u64,
 }
 
-/// What MPI derives from a type map. The numbers of an empty map without markers are all 0, its alignment is 1.
+/// What MPI derives from a type. The numbers of a type without bytes and without bounds of its own are all 0, its alignment is 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
     /// Bytes of all entries.
@@ -67,36 +67,44 @@ impl Bounds {
 /// ```
 pub struct TypeMap<'a> {
     datatype: &'a Datatype,
-    /// Of each node, by its index; nodes that the root does not reach stay empty.
-    summaries: Vec<Summary>,
+    /// Of each node, by its index; those of nodes that the root does not reach say nothing.
+    bounds: Vec<Bounds>,
 }
 
-/// What the entries and the markers of a map amount to. Each span is empty at first.
+/// What the entries, the parts and the markers of a type amount to. Each span is empty at first.
 #[derive(Clone, Copy, Debug)]
 struct Summary {
     size: u64,
     alignment: u64,
     elements: Option<(i64, i64)>,
+    /// From the lowest lower bound to the highest upper bound of the parts.
+    parts: Option<(i64, i64)>,
+    /// The same of those parts alone whose bounds were set by a marker.
     markers: Option<(i64, i64)>,
 }
 
 impl Summary {
-    const EMPTY: Summary = Summary { size: 0, alignment: 1, elements: None, markers: None };
+    const EMPTY: Summary = Summary { size: 0, alignment: 1, elements: None, parts: None, markers: None };
 
     /// Adds a copy of a child at a displacement.
     fn add(&mut self, child: &Summary, displacement: i64) {
         self.size += child.size;
         self.alignment = self.alignment.max(child.alignment);
+        let Bounds { lb, ub, .. } = child.bounds();
         widen(&mut self.elements, child.elements, displacement);
+        widen(&mut self.parts, Some((lb, ub)), displacement);
         widen(&mut self.markers, child.markers, displacement);
     }
 
-    /// MPI 4.1, 5.1: markers decide where there are some; else the extent is padded to the strictest alignment.
+    /// Markers decide where there are some (MPI 4.1, 5.1.7). Otherwise the extent is padded to the strictest alignment (5.1),
+    /// from the bounds of the parts on, as MPICH and Open MPI do.
     fn bounds(&self) -> Bounds {
         let (true_lb, true_ub) = self.elements.unwrap_or((0, 0));
         let alignment = self.alignment as i64;
-        let padded = (true_ub - true_lb + alignment - 1) / alignment * alignment;
-        let (lb, ub) = self.markers.unwrap_or((true_lb, true_lb + padded));
+        let (lb, ub) = self.markers.unwrap_or_else(|| {
+            let (lb, ub) = self.parts.unwrap_or((0, 0));
+            (lb, lb + (ub - lb + alignment - 1) / alignment * alignment)
+        });
         Bounds { size: self.size, lb, ub, true_lb, true_ub, alignment: self.alignment }
     }
 }
@@ -111,14 +119,22 @@ fn widen(span: &mut Option<(i64, i64)>, other: Option<(i64, i64)>, displacement:
 impl<'a> TypeMap<'a> {
     /// Of a datatype. Visits every placement of every node once.
     pub fn new(datatype: &'a Datatype) -> TypeMap<'a> {
-        let mut map = TypeMap { datatype, summaries: vec![Summary::EMPTY; datatype.root().index() + 1] };
+        let mut summaries = vec![Summary::EMPTY; datatype.root().index() + 1];
+        let bounds = summaries.iter().map(Summary::bounds).collect();
+        let mut map = TypeMap { datatype, bounds };
         for id in datatype.nodes() {
-            map.summaries[id.index()] = map.summarise(id);
+            summaries[id.index()] = map.summarise(id, &summaries);
+            map.bounds[id.index()] = summaries[id.index()].bounds();
         }
         map
     }
 
-    fn summarise(&self, id: TypeId) -> Summary {
+    /// Of a datatype whose nodes have these bounds, by their indices, because an MPI says so.
+    pub fn with_bounds(datatype: &'a Datatype, bounds: Vec<Bounds>) -> TypeMap<'a> {
+        TypeMap { datatype, bounds }
+    }
+
+    fn summarise(&self, id: TypeId, summaries: &[Summary]) -> Summary {
         let mut summary = Summary::EMPTY;
         let node = self.datatype.node(id).unwrap();
         if let Constructor::Named(predefined) = &node.constructor {
@@ -128,14 +144,19 @@ impl<'a> TypeMap<'a> {
                     size: field.kind.size(),
                     alignment: field.kind.alignment(),
                     elements: span,
+                    parts: span,
                     markers: None,
                 };
                 summary.add(&element, 0);
             }
         }
         self.for_each_placement(id, &mut |displacement, child| {
-            summary.add(&self.summaries[child.index()], displacement);
+            summary.add(&summaries[child.index()], displacement);
         });
+        // A type without bytes keeps no bounds of its parts.
+        if summary.size == 0 && !matches!(node.constructor, Constructor::Dup) {
+            summary = Summary::EMPTY;
+        }
         // These replace whatever markers the children brought along.
         let whole = |sizes: &[i64]| sizes.iter().product::<i64>() * self.extent(self.datatype.children(id).unwrap()[0]);
         match &node.constructor {
@@ -151,11 +172,11 @@ impl<'a> TypeMap<'a> {
     }
 
     fn extent(&self, id: TypeId) -> i64 {
-        self.summaries[id.index()].bounds().extent()
+        self.bounds[id.index()].extent()
     }
 
     /// Calls back with the displacement of every copy of every child, in type-map order.
-    fn for_each_placement(&self, id: TypeId, visit: &mut dyn FnMut(i64, TypeId)) {
+    pub(crate) fn for_each_placement(&self, id: TypeId, visit: &mut dyn FnMut(i64, TypeId)) {
         let children = self.datatype.children(id).unwrap();
         let constructor = &self.datatype.node(id).unwrap().constructor;
         if let Constructor::Named(_) = constructor {
@@ -235,7 +256,7 @@ impl<'a> TypeMap<'a> {
 
     /// What MPI derives from the map.
     pub fn bounds(&self) -> Bounds {
-        self.summaries[self.datatype.root().index()].bounds()
+        self.bounds[self.datatype.root().index()]
     }
 
     /// Calls back with every entry, in type-map order.
@@ -244,7 +265,7 @@ impl<'a> TypeMap<'a> {
     }
 
     fn walk(&self, id: TypeId, displacement: i64, visit: &mut dyn FnMut(Entry)) {
-        if self.summaries[id.index()].size == 0 {
+        if self.bounds[id.index()].size == 0 {
             return;
         }
         if let Constructor::Named(predefined) = &self.datatype.node(id).unwrap().constructor {

@@ -124,11 +124,11 @@ pub struct Facts {
     pub size: Bytes,
     /// Lower bound.
     pub lower: Bytes,
-    /// Upper bound before padding.
+    /// Upper bound before padding; parents see it with the padding.
     pub upper: Bytes,
     /// Whether the bounds were set by resized, subarray or darray; such bounds outrank computed ones.
     pub bounds_are_set: bool,
-    /// Whether there is neither an element nor a set bound.
+    /// Whether there is neither a part nor a set bound.
     pub is_empty: bool,
     /// Strictest alignment of its elements.
     pub alignment: Bytes,
@@ -176,7 +176,7 @@ impl Facts {
 
     /// Takes in copies of a child whose displacements run from `first` to `last`.
     fn place(&mut self, child: &Self, first: Bytes, last: Bytes, copies: i64) {
-        if child.is_empty || copies == 0 {
+        if copies == 0 {
             return;
         }
         if child.size > 0 {
@@ -194,7 +194,7 @@ impl Facts {
         self.size += child.size * copies;
         self.alignment = self.alignment.max(child.alignment);
         self.step = common_divisor(self.step, child.step);
-        let (lower, upper) = (first + child.lower, last + child.upper);
+        let (lower, upper) = (first + child.lower, last + child.lower + child.extent());
         if self.is_empty || (child.bounds_are_set && !self.bounds_are_set) {
             (self.lower, self.upper) = (lower, upper);
         } else if child.bounds_are_set || !self.bounds_are_set {
@@ -203,6 +203,11 @@ impl Facts {
         }
         self.bounds_are_set |= child.bounds_are_set;
         self.is_empty = false;
+    }
+
+    /// Drops the bounds of the parts of a type that has no bytes.
+    fn without_bounds_if_empty(self) -> Self {
+        if self.size == 0 { Self::nothing() } else { self }
     }
 }
 
@@ -369,7 +374,7 @@ impl Reader<'_> {
             }
             fields.push((length, displacement, child));
         }
-        Ok(self.add(Form::Struct(fields), facts))
+        Ok(self.add(Form::Struct(fields), facts.without_bounds_if_empty()))
     }
 
     fn with_one_child(&mut self, kind: &str, tree: &Value, child: NodeId, path: &str) -> Result<NodeId, String> {
@@ -476,7 +481,7 @@ impl Reader<'_> {
             }
         }
         facts.step = common_divisor(facts.step, facts.own_step);
-        facts
+        facts.without_bounds_if_empty()
     }
 }
 

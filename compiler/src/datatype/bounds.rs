@@ -8,8 +8,15 @@ use super::{GivenBounds, Predefined, Signature};
 ///
 /// MPI 4.1, 5.1 (type map, size, extent), 5.1.7 (lower and upper bound markers), 5.1.8 (true extent).
 ///
-/// Markers are sticky, as the standard defines them: the bounds of a type with resized, subarray or darray parts come
-/// from those parts alone. MPICH takes all parts instead; a caller that follows it supplies bounds as facts
+/// The bounds are those that MPICH and Open MPI compute, wherever the two agree. Elsewhere they follow the standard.
+///
+/// - A part takes part with its own bounds, padding included, and not with its elements alone.
+/// - Markers are sticky: the bounds of a type with resized, subarray or darray parts come from those parts alone.
+/// - Without markers, the upper bound is raised until the extent is a multiple of the strictest alignment.
+/// - A type without bytes has the bounds 0 and 0, unless it is itself resized, a subarray, a darray or a duplicate of one.
+/// - A part without bytes takes part in the bounds of a struct that has some.
+///
+/// `docs/bounds.md` lists the types on which MPICH or Open MPI differs. A caller that follows such an MPI supplies its bounds
 /// ([`super::TypeBuilder::give_bounds`]).
 ///
 /// # Example
@@ -17,10 +24,11 @@ use super::{GivenBounds, Predefined, Signature};
 /// ```
 /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
 /// let mut types = TypeBuilder::new();
-/// let int = types.named(Predefined::INT);
-/// let reversed = types.vector(3, 1, -2, int)?;
-/// let facts = types.facts(reversed)?;
-/// assert_eq!((facts.lb, facts.extent()), (-16, 20));
+/// let (char, double) = (types.named(Predefined::CHAR), types.named(Predefined::DOUBLE));
+/// let padded = types.structure(&[1, 1], &[0, 8], &[double, char])?;
+/// let outer = types.structure(&[1, 1], &[4, 8], &[char, padded])?;
+/// let facts = types.facts(outer)?;
+/// assert_eq!((facts.lb, facts.ub, facts.true_ub), (4, 28, 17));
 /// # Ok::<(), dtc_compiler::datatype::DatatypeError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +39,7 @@ pub struct Facts {
     pub lb: i64,
     /// Upper bound.
     pub ub: i64,
-    /// Whether the bounds were set by a marker or by the caller, not computed from the elements.
+    /// Whether the bounds were set by a marker or by the caller, not computed from the parts.
     pub explicit: bool,
     /// Lowest displacement of a byte; 0 for an empty type.
     pub true_lb: i64,
@@ -88,6 +96,9 @@ pub(crate) struct Union {
     signature: Option<Signature>,
     alignment: u64,
     elements: Span,
+    /// The bounds of all children.
+    parts: Span,
+    /// The bounds of the children whose bounds are explicit.
     markers: Span,
     /// Where children are placed, which must fit 64 bits even where their bytes lie far from their origin.
     origins: Span,
@@ -121,6 +132,7 @@ impl Union {
             signature: Some(Signature::EMPTY),
             alignment: 1,
             elements: Span::EMPTY,
+            parts: Span::EMPTY,
             markers: Span::EMPTY,
             origins: Span::EMPTY,
         }
@@ -136,8 +148,10 @@ impl Union {
         if child.size > 0 {
             self.elements.include(low + i128::from(child.true_lb), high + i128::from(child.true_ub));
         }
+        let (lb, ub) = (low + i128::from(child.lb), high + i128::from(child.ub));
+        self.parts.include(lb, ub);
         if child.explicit {
-            self.markers.include(low + i128::from(child.lb), high + i128::from(child.ub));
+            self.markers.include(lb, ub);
         }
         self.alignment = self.alignment.max(child.alignment);
         self.size = self.size.saturating_add(copies.saturating_mul(child.size.into()));
@@ -168,21 +182,25 @@ impl Union {
         };
         narrow(self.origins)?;
         let (true_lb, true_ub) = narrow(self.elements)?;
-        let (lb, ub) = if self.markers.is_empty() {
-            let extent = (true_ub - true_lb) as u64;
-            let padded = i64::try_from(extent.checked_next_multiple_of(self.alignment)?).ok()?;
-            (true_lb, true_lb.checked_add(padded)?)
-        } else {
+        let explicit = size > 0 && !self.markers.is_empty();
+        let (lb, ub) = if size == 0 {
+            (0, 0)
+        } else if explicit {
             let (lb, _) = narrow(Span { low: self.markers.low, high: self.markers.low })?;
             let (ub, _) = narrow(Span { low: self.markers.high, high: self.markers.high })?;
             ub.checked_sub(lb)?;
             (lb, ub)
+        } else {
+            let (lb, ub) = narrow(self.parts)?;
+            let extent = (ub - lb) as u64;
+            let padded = i64::try_from(extent.checked_next_multiple_of(self.alignment)?).ok()?;
+            (lb, lb.checked_add(padded)?)
         };
         Some(Facts {
             size,
             lb,
             ub,
-            explicit: !self.markers.is_empty(),
+            explicit,
             true_lb,
             true_ub,
             alignment: if size == 0 { 1 } else { self.alignment },

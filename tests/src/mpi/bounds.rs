@@ -1,0 +1,145 @@
+//! The bounds that each MPI gives to every node of a type.
+
+use super::{Mpi, mpich, open_mpi};
+use crate::type_map::{Bounds, TypeMap};
+use dtc_compiler::datatype::{Constructor, Datatype, Distribution, GivenBounds, TypeId};
+use dtc_compiler::layout::Kind;
+use std::collections::HashSet;
+
+/// The bounds of every node of a type, by its index, as a model of that MPI computes them. What is said of nodes that the root
+/// does not reach has no meaning. `true_lb` and `true_ub` of types without bytes have none either.
+///
+/// # Example
+///
+/// ```
+/// use dtc_compiler::datatype::text;
+/// use dtc_tests::mpi::{Mpi, bounds};
+/// let rows = text::parse("hvector 2 1 5 int")?;
+/// let extent = |mpi| bounds::of(mpi, &rows)[rows.root().index()].extent();
+/// assert_eq!((extent(Mpi::Mpich), extent(Mpi::OpenMpi)), (9, 12));
+/// # Ok::<(), text::TextError>(())
+/// ```
+pub fn of(mpi: Mpi, datatype: &Datatype) -> Vec<Bounds> {
+    match mpi {
+        Mpi::Mpich => mpich::bounds(datatype),
+        Mpi::OpenMpi => open_mpi::bounds(datatype),
+    }
+}
+
+/// Whether an MPI can be asked about the type: it has every predefined type and admits every argument.
+///
+/// Arrays without axes or elements are no arguments of MPI. Open MPI takes a stride of -1 byte for one extent, and refuses some
+/// darrays of types without bytes. Types that occur as two equal nodes are left out, since MPICH tells types apart by their
+/// handles, and such nodes may share one.
+pub fn can_be_asked(datatype: &Datatype) -> bool {
+    let (mut seen, bounds) = (HashSet::new(), of(Mpi::OpenMpi, datatype));
+    datatype.nodes().into_iter().all(|id| {
+        let node = datatype.node(id).unwrap();
+        let extent = datatype.children(id).unwrap().first().map_or(0, |child| bounds[child.index()].extent());
+        let has_bytes = |id| datatype.children(id).unwrap().iter().all(|child| bounds[child.index()].size > 0);
+        let arguments = match &node.constructor {
+            Constructor::Vector { stride, .. } => stride * extent != -1,
+            Constructor::Hvector { stride_bytes, .. } => *stride_bytes != -1,
+            Constructor::Named(predefined) => return !UNAVAILABLE.contains(&predefined.name()),
+            Constructor::Subarray { sizes, subsizes, .. } => !sizes.is_empty() && !subsizes.contains(&0),
+            Constructor::Darray { gsizes, .. } => !gsizes.is_empty() && !gsizes.contains(&0) && has_bytes(id),
+            _ => true,
+        };
+        arguments
+            && seen.insert(format!("{:?} {:?} {:?}", node.constructor, node.given, datatype.children(id).unwrap()))
+    })
+}
+
+/// Predefined types that one of the two lacks, or aligns otherwise than C: MPICH aligns the 16-byte floats of Fortran to 1.
+const UNAVAILABLE: [&str; 9] = [
+    "MPI_INTEGER16",
+    "MPI_REAL2",
+    "MPI_REAL16",
+    "MPI_COMPLEX4",
+    "MPI_COMPLEX32",
+    "MPI_LOGICAL1",
+    "MPI_LOGICAL2",
+    "MPI_LOGICAL4",
+    "MPI_LOGICAL8",
+];
+
+/// Whether the MPI packs the bytes of the type map.
+///
+/// MPICH moves `long double` by value, without its 6 bytes of padding, and places elements wrongly whose blocks are of a type with
+/// a negative extent. Of structs that have bytes and a part without, MPICH divides by zero for some, and Open MPI places the
+/// elements of some wrongly.
+pub fn packs_the_type_map(mpi: Mpi, datatype: &Datatype) -> bool {
+    let bounds = of(mpi, datatype);
+    datatype.nodes().into_iter().all(|id| match &datatype.node(id).unwrap().constructor {
+        Constructor::Named(predefined) => {
+            let is_long_double = |kind| matches!(kind, Kind::F80 | Kind::C160);
+            mpi != Mpi::Mpich || !predefined.fields().iter().any(|field| is_long_double(field.kind))
+        }
+        Constructor::Struct { blocklengths, .. } => {
+            let has_bytes = |(child, length): (TypeId, &i64)| *length == 0 || bounds[child.index()].size > 0;
+            bounds[id.index()].size == 0 || datatype.children(id).unwrap().into_iter().zip(blocklengths).all(has_bytes)
+        }
+        Constructor::Resized { .. } | Constructor::Dup => true,
+        _ => {
+            mpi != Mpi::Mpich || datatype.children(id).unwrap().iter().all(|child| bounds[child.index()].extent() >= 0)
+        }
+    })
+}
+
+/// Whether the MPI answers with the true bounds of the type map. Open MPI does not set those of types without bytes; MPICH counts
+/// the place of a block without elements in cyclic arrays.
+pub fn has_true_bounds(mpi: Mpi, datatype: &Datatype) -> bool {
+    let is_cyclic = |id: TypeId| match &datatype.node(id).unwrap().constructor {
+        Constructor::Darray { distributions, .. } => {
+            distributions.iter().any(|distribution| matches!(distribution, Distribution::Cyclic(_)))
+        }
+        _ => false,
+    };
+    datatype.facts().size > 0 && (mpi != Mpi::Mpich || !datatype.nodes().into_iter().any(is_cyclic))
+}
+
+/// The lowest and highest displacement of a copy of the child of an array, given the extent of the child.
+pub(super) fn reach(datatype: &Datatype, id: TypeId, bounds: &[Bounds]) -> Option<(i64, i64)> {
+    let mut reach: Option<(i64, i64)> = None;
+    TypeMap::with_bounds(datatype, bounds.to_vec()).for_each_placement(id, &mut |at, _| {
+        reach = Some(reach.map_or((at, at), |(low, high)| (low.min(at), high.max(at))));
+    });
+    reach
+}
+
+/// The size of a node that is no predefined type, from the sizes of its children.
+pub(super) fn size(datatype: &Datatype, id: TypeId, bounds: &[Bounds]) -> u64 {
+    let mut size = 0;
+    let mut add = |_, child: TypeId| size += bounds[child.index()].size;
+    TypeMap::with_bounds(datatype, bounds.to_vec()).for_each_placement(id, &mut add);
+    size
+}
+
+/// The copies of the only child of a list, as `(copies, displacement in bytes)`, for the lists among the constructors.
+pub(super) fn blocks(constructor: &Constructor, extent: i64) -> Option<Vec<(i64, i64)>> {
+    let pairs = |lengths: &[i64], displacements: &[i64], unit: i64| {
+        lengths.iter().zip(displacements).map(|(&length, &at)| (length, at * unit)).collect()
+    };
+    let equal =
+        |length: i64, displacements: &[i64], unit: i64| displacements.iter().map(|&at| (length, at * unit)).collect();
+    Some(match constructor {
+        Constructor::Indexed { blocklengths, displacements } => pairs(blocklengths, displacements, extent),
+        Constructor::Hindexed { blocklengths, displacements_bytes } => pairs(blocklengths, displacements_bytes, 1),
+        Constructor::IndexedBlock { blocklength, displacements } => equal(*blocklength, displacements, extent),
+        Constructor::HindexedBlock { blocklength, displacements_bytes } => equal(*blocklength, displacements_bytes, 1),
+        _ => return None,
+    })
+}
+
+/// The bounds that a node has without regard to its parts.
+pub(super) fn own(constructor: &Constructor, given: Option<GivenBounds>, extent: i64) -> Option<(i64, i64)> {
+    if let Some(GivenBounds { lb, extent }) = given {
+        return Some((lb, lb + extent));
+    }
+    match constructor {
+        Constructor::Resized { lb, extent } => Some((*lb, lb + extent)),
+        Constructor::Subarray { sizes, .. } => Some((0, sizes.iter().product::<i64>() * extent)),
+        Constructor::Darray { gsizes, .. } => Some((0, gsizes.iter().product::<i64>() * extent)),
+        _ => None,
+    }
+}

@@ -1,0 +1,31 @@
+//! What MPICH 4.0 and Open MPI 4.1 compute: as they do it, and as models say that they do.
+//!
+//! [`bounds`] has a model of each; [`program`] asks the libraries. `docs/bounds.md` describes where the two differ from each
+//! other and from dtc.
+
+pub mod bounds;
+mod mpich;
+mod open_mpi;
+pub mod program;
+
+/// An implementation of MPI.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mpi {
+    /// MPICH 4.0, with Yaksa.
+    Mpich,
+    /// Open MPI 4.1.
+    OpenMpi,
+}
+
+impl Mpi {
+    /// Both of them.
+    pub const ALL: [Mpi; 2] = [Mpi::Mpich, Mpi::OpenMpi];
+
+    /// Its compiler for C, as Debian names it.
+    pub fn compiler(self) -> &'static str {
+        match self {
+            Mpi::Mpich => "mpicc.mpich",
+            Mpi::OpenMpi => "mpicc.openmpi",
+        }
+    }
+}
