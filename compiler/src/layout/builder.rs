@@ -1,8 +1,8 @@
 //! The hash-consing builder of layouts.
 
 use super::{Edge, Kind, Layout, Measure, Node, NodeId, Run};
-use hashbrown::{DefaultHashBuilder, HashTable};
-use std::hash::BuildHasher;
+use hashbrown::HashTable;
+use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
 /// Fewer nodes than this are compared one by one; more are found through a table.
@@ -27,8 +27,17 @@ const SMALL: usize = 40;
 pub struct LayoutBuilder {
     nodes: Vec<Node>,
     measures: Vec<Measure>,
-    table: HashTable<u32>,
-    hasher: DefaultHashBuilder,
+    /// Empty below [`SMALL`] nodes.
+    table: HashTable<Known>,
+    /// Drawn when the table is first filled.
+    hasher: Option<RandomState>,
+}
+
+/// A node in the table, with the hash of all its entries: growing the table reads no list again.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    hash: u64,
+    index: u32,
 }
 
 impl LayoutBuilder {
@@ -43,43 +52,46 @@ impl LayoutBuilder {
         if node.edges().iter().any(|edge| edge.node.index() >= self.nodes.len()) {
             return None;
         }
-        if let Some(found) = self.find(&node) {
-            return Some(found);
-        }
+        let hash = match self.find(&node) {
+            Ok(found) => return Some(found),
+            Err(hash) => hash,
+        };
         let measure = Measure::of(&node, |edge| self.measures[edge.node.index()])?;
-        self.push(node, measure)
+        self.push(node, measure, hash)
     }
 
     /// The id of a node with a known measure: it means the same bytes as a node that was measured.
     pub(crate) fn intern_measured(&mut self, node: Node, measure: Measure) -> Option<NodeId> {
         debug_assert_eq!(Measure::of(&node, |edge| self.measures[edge.node.index()]), Some(measure));
         match self.find(&node) {
-            Some(found) => Some(found),
-            None => self.push(node, measure),
+            Ok(found) => Some(found),
+            Err(hash) => self.push(node, measure, hash),
         }
     }
 
-    fn find(&self, node: &Node) -> Option<NodeId> {
-        if self.nodes.len() < SMALL {
-            return self.nodes.iter().position(|known| known == node).map(|found| NodeId(found as u32));
-        }
-        let found = self.table.find(self.hasher.hash_one(node), |&index| self.nodes[index as usize] == *node);
-        found.map(|&found| NodeId(found))
+    /// The id of a known node, or the hash of a new one if there is a table.
+    fn find(&self, node: &Node) -> Result<NodeId, Option<u64>> {
+        let Some(hasher) = &self.hasher else {
+            return self.nodes.iter().position(|known| known == node).map(|found| NodeId(found as u32)).ok_or(None);
+        };
+        let hash = hasher.hash_one(node);
+        let same = |known: &Known| known.hash == hash && self.nodes[known.index as usize] == *node;
+        self.table.find(hash, same).map(|known| NodeId(known.index)).ok_or(Some(hash))
     }
 
-    fn push(&mut self, node: Node, measure: Measure) -> Option<NodeId> {
+    /// Adds a node that is not known, with the hash that [`LayoutBuilder::find`] gave.
+    fn push(&mut self, node: Node, measure: Measure, hash: Option<u64>) -> Option<NodeId> {
         let index = u32::try_from(self.nodes.len()).ok()?;
         self.nodes.push(node);
         self.measures.push(measure);
-        let (nodes, hasher) = (&self.nodes, &self.hasher);
-        let hash_of = |&index: &u32| hasher.hash_one(&nodes[index as usize]);
-        match nodes.len() {
-            0..SMALL => {}
-            SMALL => (0..=index).for_each(|index| {
-                self.table.insert_unique(hash_of(&index), index, hash_of);
-            }),
-            _ => {
-                self.table.insert_unique(hash_of(&index), index, hash_of);
+        if let Some(hash) = hash {
+            self.table.insert_unique(hash, Known { hash, index }, |known| known.hash);
+        } else if self.nodes.len() == SMALL {
+            // Keyed by the operating system's randomness, and over all entries: nobody can prepare nodes that collide.
+            let hasher = self.hasher.insert(RandomState::new());
+            for (node, index) in self.nodes.iter().zip(0..) {
+                let hash = hasher.hash_one(node);
+                self.table.insert_unique(hash, Known { hash, index }, |known| known.hash);
             }
         }
         Some(NodeId(index))

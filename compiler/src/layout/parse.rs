@@ -82,6 +82,11 @@ impl<'a> Tokens<'a> {
         }
     }
 
+    /// The error at an earlier place. Only a text that is refused pays for finding line and column.
+    fn error_at(&self, at: usize, expected: impl Into<String>) -> ParseError {
+        Tokens { text: self.text, at }.error(expected)
+    }
+
     fn take(&mut self) -> &'a str {
         let (start, end) = self.peek_range();
         self.at = end;
@@ -119,9 +124,10 @@ impl<'a> Tokens<'a> {
     /// `%N`, which must exist already.
     fn node(&mut self, nodes: &[NodeId]) -> Result<NodeId, ParseError> {
         self.expect("%")?;
-        let fail = self.error(format!("the number of an earlier node (below {})", nodes.len()));
+        let place = self.at;
         let number: usize = self.number("the number of a node")?;
-        nodes.get(number).copied().ok_or(fail)
+        let expected = || format!("the number of an earlier node (below {})", nodes.len());
+        nodes.get(number).copied().ok_or_else(|| self.error_at(place, expected()))
     }
 
     /// `%N`, or `OFFSET: %N`.
@@ -152,7 +158,7 @@ impl<'a> Tokens<'a> {
     }
 
     fn definition(&mut self, nodes: &[NodeId]) -> Result<Node, ParseError> {
-        let fail = self.error("`dense`, `stream`, `indexed`, `runs` or `record`");
+        let place = self.at;
         Ok(match self.take() {
             "dense" => {
                 let count = self.count()?;
@@ -182,7 +188,7 @@ impl<'a> Tokens<'a> {
                 Node::Runs { runs: runs.into(), kind: self.kind()? }
             }
             "record" => Node::Record { parts: self.list(Some(","), |tokens| tokens.edge(nodes))?.into() },
-            _ => return Err(fail),
+            _ => return Err(self.error_at(place, "`dense`, `stream`, `indexed`, `runs` or `record`")),
         })
     }
 }
@@ -205,9 +211,9 @@ impl Layout {
         tokens.expect("lb")?;
         let lb = tokens.offset()?;
         tokens.expect("extent")?;
-        let fail = tokens.error("an extent whose upper bound fits 64 bits");
+        let place = tokens.at;
         let extent = tokens.offset()?;
-        lb.checked_add(extent).ok_or(fail)?;
+        lb.checked_add(extent).ok_or_else(|| tokens.error_at(place, "an extent whose upper bound fits 64 bits"))?;
         tokens.expect("{")?;
         while tokens.peek() == "%" {
             tokens.take();
@@ -217,16 +223,19 @@ impl Layout {
             }
             tokens.take();
             tokens.expect("=")?;
-            let fail = tokens.error("a node with counts of at least 1, no empty child, and sizes that fit 64 bits");
+            let place = tokens.at;
             let node = tokens.definition(&nodes)?;
-            nodes.push(builder.intern(node).ok_or(fail)?);
+            let expected = "a node with counts of at least 1, no empty child, and sizes that fit 64 bits";
+            nodes.push(builder.intern(node).ok_or_else(|| tokens.error_at(place, expected))?);
         }
         tokens.expect("root")?;
-        let fail = tokens.error("a root whose bounds fit 64 bits");
+        let place = tokens.at;
         let root = tokens.edge(&nodes)?;
         let measure = builder.measure(root.node);
-        measure.low.checked_add(root.offset).ok_or(fail.clone())?;
-        measure.high.checked_add(root.offset).ok_or(fail)?;
+        let fits = |bound: i64| bound.checked_add(root.offset).is_some();
+        if !fits(measure.low) || !fits(measure.high) {
+            return Err(tokens.error_at(place, "a root whose bounds fit 64 bits"));
+        }
         tokens.expect("}")?;
         if !tokens.peek().is_empty() {
             return Err(tokens.error("the end of the text"));
