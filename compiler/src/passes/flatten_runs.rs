@@ -15,6 +15,7 @@ fn rewrite(rewriter: &mut Rewriter, id: NodeId) -> Option<Edge> {
     let measure = *rewriter.builder.measure(id);
     let mut list = List::new(measure.first, measure.first, measure.runs);
     list.write_out(&rewriter.builder, id);
+    rewriter.wrote_out(measure.runs);
     let runs = rewriter.builder.runs_measured(list.finish(), measure.shifted(measure.first.checked_neg()?)?)?;
     Some(Edge { offset: measure.first, ..runs })
 }
@@ -101,7 +102,7 @@ impl List {
 }
 
 /// Whether a node is a list of maximal runs of bytes already, beginning at 0.
-fn is_flat(rewriter: &Rewriter, id: NodeId) -> bool {
+pub(super) fn is_flat(rewriter: &Rewriter, id: NodeId) -> bool {
     let maximal = rewriter.builder.measure(id).runs;
     match rewriter.builder.node(id) {
         Node::Runs { runs, kind: Kind::Byte } => runs[0].offset == 0 && runs.len() as u64 == maximal,

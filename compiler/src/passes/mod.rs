@@ -16,7 +16,8 @@
 //! reach it without looking at bytes.
 //!
 //! A concatenation of more than `4 * entries + 1024` maximal runs is not written out; its structure is kept, and
-//! [`Layout::exact`] says so.
+//! [`Layout::exact`] says so. Its parts are written out, up to `entries + 2048` runs in all: so the passes, and
+//! what they make, are linear in the description of any DAG.
 
 mod detect_period;
 mod divide_runs;
@@ -104,6 +105,9 @@ const WRITE_OUT: &[&Pass] = &[&flatten_runs::PASS, &equal_runs::PASS, &elide_sin
 /// Concatenations of more runs than this keep their structure in a plan. It bounds the tables of a DAG whose parts
 /// overlap, and makes interpreting a part cheap beside moving its bytes.
 const WRITTEN_OUT_RUNS: u64 = 512;
+
+/// Runs that a plan writes out in all, for each entry of the description, beside those of four concatenations.
+const WRITTEN_OUT_FACTOR: u64 = 1;
 
 /// Every pass, once each, for reports and file tests.
 ///
@@ -200,6 +204,9 @@ pub fn canonicalise(layout: &Layout) -> Canonical {
     let mut root = rewriter.sweep_up(SIMPLIFY, layout);
     // Streams are settled by now.
     if !rewriter.is_regular(root) {
+        if !rewriter.will_be_written_out(rewriter.concatenation(root)) {
+            rewriter.write_out_parts(layout.entries().saturating_add(2048));
+        }
         root = rewriter.sweep_down(NORMALISE, root);
     }
     let exact = rewriter.is_exact(root);
@@ -265,7 +272,8 @@ fn regularise_by(passes: &[&'static Pass], layout: &Layout) -> Layout {
     if layout.exact() {
         return apply(passes, layout).layout;
     }
-    let mut rewriter = Rewriter::new(WRITTEN_OUT_RUNS);
+    let budget = layout.entries().saturating_mul(WRITTEN_OUT_FACTOR).saturating_add(4 * WRITTEN_OUT_RUNS);
+    let mut rewriter = Rewriter::with_budget(WRITTEN_OUT_RUNS, budget);
     let root = rewriter.sweep_up(&[], layout);
     let root = rewriter.sweep_down(WRITE_OUT, root);
     apply(passes, &rewriter.finish(root, layout).layout).layout

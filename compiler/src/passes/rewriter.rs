@@ -1,5 +1,6 @@
 //! The driver of the passes.
 
+use super::flatten_runs::is_flat;
 use super::{Canonical, Pass, Report};
 use crate::layout::{Edge, Layout, LayoutBuilder, Measure, Node, NodeId};
 
@@ -9,8 +10,11 @@ pub(super) type Rewrite = fn(&mut Rewriter, NodeId) -> Option<Edge>;
 /// The layout under construction, and what the passes may need to know.
 pub(super) struct Rewriter {
     pub(super) builder: LayoutBuilder,
-    /// Concatenations of at most so many maximal runs are written out.
-    pub(super) limit: u64,
+    /// Concatenations of at most this many maximal runs are written out.
+    limit: u64,
+    /// Maximal runs that may still be written out. It bounds the parts of a DAG that overlap: each is within the limit, and
+    /// all of them would not be linear in the description.
+    budget: u64,
     /// Those of the current sweep.
     passes: Vec<&'static Pass>,
     report: Report,
@@ -18,7 +22,12 @@ pub(super) struct Rewriter {
 
 impl Rewriter {
     pub(super) fn new(limit: u64) -> Rewriter {
-        Rewriter { builder: LayoutBuilder::new(), limit, passes: Vec::new(), report: Report::default() }
+        Rewriter::with_budget(limit, limit.saturating_mul(2))
+    }
+
+    /// A rewriter that writes out concatenations of at most `limit` runs, and `budget` runs in all.
+    pub(super) fn with_budget(limit: u64, budget: u64) -> Rewriter {
+        Rewriter { builder: LayoutBuilder::new(), limit, budget, passes: Vec::new(), report: Report::default() }
     }
 
     /// Copies a layout into the builder, children first, and settles every node on the way.
@@ -65,12 +74,23 @@ impl Rewriter {
         settled[root.node.index()].map_or(root, |settled| displaced(settled, root.offset))
     }
 
-    /// Whether a node is a concatenation short enough to become a list of runs.
+    /// Whether a node is a concatenation short enough to become a list of runs, or to stay one.
     pub(super) fn will_be_written_out(&self, id: NodeId) -> bool {
         let concatenation =
             matches!(self.builder.node(id), Node::Record { .. } | Node::Indexed { .. } | Node::Runs { .. });
         let measure = self.builder.measure(id);
-        concatenation && measure.size > 0 && measure.runs <= self.limit
+        let short = concatenation && measure.size > 0 && measure.runs <= self.limit;
+        short && (measure.runs <= self.budget || is_flat(self, id))
+    }
+
+    /// Prepares for a layout whose root will not be written out: its parts have a budget of their own.
+    pub(super) fn write_out_parts(&mut self, budget: u64) {
+        self.budget = budget;
+    }
+
+    /// Counts maximal runs that were written out.
+    pub(super) fn wrote_out(&mut self, runs: u64) {
+        self.budget = self.budget.saturating_sub(runs);
     }
 
     /// Applies the passes of the current sweep to a node until none fires.
@@ -117,11 +137,16 @@ impl Rewriter {
 
     /// The first node from the root down that is no stream.
     fn below_streams(&self, root: Edge) -> &Node {
-        let mut node = self.builder.node(root.node);
-        while let Node::Stream { child, .. } = node {
-            node = self.builder.node(child.node);
+        self.builder.node(self.concatenation(root))
+    }
+
+    /// The id of that node.
+    pub(super) fn concatenation(&self, root: Edge) -> NodeId {
+        let mut id = root.node;
+        while let Node::Stream { child, .. } = self.builder.node(id) {
+            id = child.node;
         }
-        node
+        id
     }
 
     pub(super) fn finish(self, root: Edge, source: &Layout) -> Canonical {

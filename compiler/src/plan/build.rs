@@ -18,7 +18,7 @@ const LISTED_BLOCKS: u64 = 512;
 
 pub(super) fn plan(layout: &Layout) -> Plan {
     let regular = passes::regularise_for_cpu(layout);
-    let mut builder = Builder { layout: &regular, steps: Vec::new(), sizes: Vec::new(), known: HashMap::new() };
+    let mut builder = Builder { layout: &regular, steps: Vec::new(), sizes: Vec::new(), displaced: HashMap::new() };
     let mut planned: Vec<StepId> = Vec::with_capacity(regular.nodes().len());
     for (id, node) in regular.nodes() {
         let step = builder.step(node, &planned);
@@ -37,7 +37,7 @@ struct Builder<'a> {
     layout: &'a Layout,
     steps: Vec<Step>,
     sizes: Vec<u64>,
-    known: HashMap<NodeId, StepId>,
+    displaced: HashMap<(NodeId, i64), StepId>,
 }
 
 impl Builder<'_> {
@@ -116,12 +116,12 @@ impl Builder<'_> {
         if offset == 0 {
             return step;
         }
-        if let Some(&known) = self.known.get(&node) {
+        if let Some(&known) = self.displaced.get(&(node, offset)) {
             return known;
         }
         let size = self.sizes[step.index()];
         let displaced = self.add(Step::Sequence { parts: [Part { offset, position: 0, step }].into() }, size);
-        self.known.insert(node, displaced);
+        self.displaced.insert((node, offset), displaced);
         displaced
     }
 }
