@@ -1,4 +1,4 @@
-//! The cache of entries by type hash: least recently used, over reference counts.
+//! The cache of entries by type hash: recently used ones, over reference counts.
 
 use crate::entry::Entry;
 use dtc_compiler::layout::TypeHash;
@@ -12,66 +12,95 @@ pub(crate) struct Caps {
     pub(crate) bytes: usize,
 }
 
+/// Slots that the hand visits at each insertion.
+const VISITS: usize = 8;
+
 struct Slot {
     entry: Arc<Entry>,
-    used: u64,
     bytes: usize,
+    /// Found again since the hand was last here.
+    found: bool,
+    /// Held by somebody else when the hand was last here.
+    in_use: bool,
 }
 
-/// Entries that are in use, and the most recently used ones that are not.
+/// Entries that are in use, and recently used ones that are not.
+///
+/// A hand goes round the slots, eight at each insertion: so every insertion costs the same, however many types are alive. It
+/// notes which entries are in use. While the others are beyond the caps, it drops those that were not found again since its
+/// last visit. What it does not know yet is at most an eighth of all slots.
 pub(crate) struct Cache {
-    slots: HashMap<TypeHash, Slot>,
+    places: HashMap<TypeHash, usize>,
+    slots: Vec<Slot>,
+    /// The slot that the hand visits next.
+    hand: usize,
     caps: Caps,
-    bytes: usize,
-    clock: u64,
-    /// Evict when the table has grown to this: twice what the last eviction left, so that its cost is amortised.
-    next_eviction: usize,
+    /// Entries that nobody else held when the hand was last there, and their bytes.
+    idle: Caps,
 }
 
 impl Cache {
     pub(crate) fn new(caps: Caps) -> Cache {
-        Cache { slots: HashMap::new(), caps, bytes: 0, clock: 0, next_eviction: caps.entries.max(1) }
+        let idle = Caps { entries: 0, bytes: 0 };
+        Cache { places: HashMap::new(), slots: Vec::new(), hand: 0, caps, idle }
     }
 
     pub(crate) fn get(&mut self, hash: &TypeHash) -> Option<Arc<Entry>> {
-        self.clock += 1;
-        let slot = self.slots.get_mut(hash)?;
-        slot.used = self.clock;
+        let slot = &mut self.slots[*self.places.get(hash)?];
+        slot.found = true;
         Some(slot.entry.clone())
     }
 
     pub(crate) fn insert(&mut self, entry: &Arc<Entry>) {
-        self.clock += 1;
-        let bytes = entry.bytes();
-        let slot = Slot { entry: entry.clone(), used: self.clock, bytes };
-        self.bytes += bytes;
-        if let Some(old) = self.slots.insert(entry.hash, slot) {
-            self.bytes -= old.bytes;
+        let slot = Slot { entry: entry.clone(), bytes: entry.bytes(), found: false, in_use: true };
+        match self.places.get(&entry.hash) {
+            // Another type with the hash: it is known as in use, whatever the hand has noted of the one before.
+            Some(&place) => {
+                self.note(place, true);
+                self.slots[place] = slot;
+            }
+            None => {
+                self.places.insert(entry.hash, self.slots.len());
+                self.slots.push(slot);
+            }
         }
-        if self.slots.len() > self.next_eviction || self.bytes > self.caps.bytes {
-            self.evict();
+        for _ in 0..VISITS.min(self.slots.len()) {
+            self.visit();
         }
     }
 
-    /// Drops the least recently used entries that nobody holds, down to half of the caps.
-    fn evict(&mut self) {
-        let mut idle: Vec<(u64, TypeHash, usize)> = self
-            .slots
-            .iter()
-            .filter(|(_, slot)| Arc::strong_count(&slot.entry) == 1)
-            .map(|(hash, slot)| (slot.used, *hash, slot.bytes))
-            .collect();
-        idle.sort_unstable_by_key(|&(used, ..)| std::cmp::Reverse(used));
-        let (mut kept, mut kept_bytes) = (0, 0);
-        for (_, hash, bytes) in idle {
-            if kept < self.caps.entries / 2 && kept_bytes + bytes <= self.caps.bytes / 2 {
-                kept += 1;
-                kept_bytes += bytes;
-            } else if let Some(slot) = self.slots.remove(&hash) {
-                self.bytes -= slot.bytes;
+    /// Notes whether an entry is in use, drops it if it is idle, was not found again, and too many are idle, and goes on.
+    fn visit(&mut self) {
+        let place = if self.hand < self.slots.len() { self.hand } else { 0 };
+        let Some(slot) = self.slots.get(place) else { return };
+        let in_use = Arc::strong_count(&slot.entry) > 1;
+        self.note(place, in_use);
+        self.hand = place + 1;
+        let full = self.idle.entries > self.caps.entries || self.idle.bytes > self.caps.bytes;
+        if full && !in_use && !std::mem::take(&mut self.slots[place].found) {
+            // As if it were in use, it counts no more as idle.
+            self.note(place, true);
+            let dropped = self.slots.swap_remove(place);
+            self.places.remove(&dropped.entry.hash);
+            if let Some(moved) = self.slots.get(place) {
+                self.places.insert(moved.entry.hash, place);
             }
+            self.hand = place;
         }
-        self.next_eviction = self.caps.entries.max(self.slots.len() * 2);
+    }
+
+    fn note(&mut self, place: usize, in_use: bool) {
+        let slot = &mut self.slots[place];
+        let bytes = slot.bytes;
+        match (std::mem::replace(&mut slot.in_use, in_use), in_use) {
+            (true, false) => {
+                self.idle = Caps { entries: self.idle.entries + 1, bytes: self.idle.bytes + bytes };
+            }
+            (false, true) => {
+                self.idle = Caps { entries: self.idle.entries - 1, bytes: self.idle.bytes - bytes };
+            }
+            _ => {}
+        }
     }
 
     pub(crate) fn len(&self) -> usize {
