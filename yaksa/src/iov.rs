@@ -7,13 +7,19 @@
 use crate::status::Status;
 use crate::types::Type;
 use dtc_compiler::layout::positions::Positions;
-use std::sync::Mutex;
+use dtc_compiler::layout::segments::SegmentIndex;
 
 /// What a type needs to find its segments.
 pub(crate) struct Segmented {
     positions: Positions<'static>,
-    /// A segment of an element and its packed position: where the last vector ended, since the next goes on there.
-    reached: Mutex<(u64, u64)>,
+    index: SegmentIndex,
+}
+
+impl Segmented {
+    /// The packed position where a segment begins, over a whole array.
+    fn start_of(&self, segment: u64) -> Result<u64, Status> {
+        self.index.start_of(&self.positions, segment).ok_or(Status::Internal)
+    }
 }
 
 impl Type {
@@ -25,13 +31,30 @@ impl Type {
     fn segmented(&self) -> Result<&Segmented, Status> {
         let committed = self.committed()?;
         Ok(self.segmented.get_or_init(|| {
-            let positions = Positions::owning(committed.layout().clone());
-            Box::new(Segmented { positions, reached: Mutex::new((0, 0)) })
+            let layout = committed.layout();
+            debug_assert_eq!(layout.measure(layout.root().node).runs, self.shape.segments);
+            Box::new(Segmented { positions: Positions::owning(layout.clone()), index: SegmentIndex::new(layout) })
         }))
     }
 
+    /// How many leading segments of `count` elements have at most `max_bytes` bytes in all, and how many bytes those are.
+    /// O(depth) for strided types, and O(log n) for lists.
+    pub(crate) fn segments_within(&self, count: u64, max_bytes: u64) -> Result<(u64, u64), Status> {
+        let segments = self.segments(count).ok_or(Status::Internal)?;
+        let bytes = count.checked_mul(self.shape.size).ok_or(Status::Internal)?;
+        if bytes <= max_bytes {
+            return Ok((segments, bytes));
+        }
+        if self.shape.is_contiguous() {
+            return Ok((0, 0));
+        }
+        let segmented = self.segmented()?;
+        let within = segmented.index.segment_at(&segmented.positions, max_bytes).ok_or(Status::Internal)?;
+        Ok((within, segmented.start_of(within)?))
+    }
+
     /// Hands the segments of `count` elements to `take`, from number `skip` on, as their offset and length in bytes, until it
-    /// refuses one.
+    /// refuses one. The first is found in O(depth) for strided types, and in O(log n) for lists.
     pub(crate) fn each_segment(
         &self,
         count: u64,
@@ -47,29 +70,11 @@ impl Type {
             return Ok(());
         }
         let segmented = self.segmented()?;
-        let (element, skip_inside) = (skip / self.shape.segments, skip % self.shape.segments);
-        let (known, inside) = {
-            // Only tried: in a forked child it may be locked for ever.
-            let reached = segmented.reached.try_lock().map_or((0, 0), |reached| *reached);
-            if reached.0 <= skip_inside { reached } else { (0, 0) }
-        };
-        let begin = element.checked_mul(self.shape.size).ok_or(Status::Internal)?;
-        let mut position = begin.checked_add(inside).ok_or(Status::Internal)?;
-        let mut segments = segmented.positions.segments(position);
-        for segment in segments.by_ref().take((skip_inside - known) as usize) {
-            position += segment.bytes;
-        }
-        let mut at = skip;
+        let segments = segmented.positions.segments(segmented.start_of(skip)?);
         for segment in segments.take((total - skip) as usize) {
             if !take(segment.offset, segment.bytes) {
                 break;
             }
-            at += 1;
-            position += segment.bytes;
-        }
-        let reached = (at % self.shape.segments, position % self.shape.size);
-        if let Ok(mut place) = segmented.reached.try_lock() {
-            *place = reached;
         }
         Ok(())
     }
@@ -118,6 +123,27 @@ mod tests {
         // In any order, too.
         for skip in (0..whole.len()).rev() {
             assert_eq!(vector(&pairs, 3, skip as u64, 2), whole[skip..whole.len().min(skip + 2)]);
+        }
+    }
+
+    #[test]
+    fn segments_are_counted_up_to_any_byte() {
+        let list = hindexed(&[2, 1, 3, 1], &[40, 0, 4, 99], builtin(14)).unwrap();
+        let rows = hvector(3, 1, 200, list).unwrap();
+        let pairs = structure(&[1, 2], &[-16, 1000], [builtin(55), rows]).unwrap();
+        let flush = hvector(2, 1, 4, builtin(14)).unwrap();
+        for (of, count) in [(pairs, 3), (flush, 5), (resized(builtin(14), 0, 8).unwrap(), 7), (builtin(14), 0)] {
+            let whole = vector(&of, count, 0, usize::MAX);
+            for max_bytes in 0..=count * of.shape.size + 1 {
+                let mut within = (0, 0);
+                for &(_, bytes) in &whole {
+                    if within.1 + bytes > max_bytes {
+                        break;
+                    }
+                    within = (within.0 + 1, within.1 + bytes);
+                }
+                assert_eq!(of.segments_within(count, max_bytes).unwrap(), within, "{max_bytes} bytes");
+            }
         }
     }
 

@@ -149,29 +149,15 @@ impl SegmentIndex {
     /// An entry of a list.
     fn entry(&self, layout: &Layout, edge: Edge, at: u64) -> Part {
         let before = &self.before[edge.node.index()];
-        let end = |at: usize| match layout.node(edge.node) {
-            Node::Indexed { offsets, child } => layout.measure(child.node).shifted(child.offset + offsets[at]),
-            Node::Record { parts } => layout.measure(parts[at].node).shifted(parts[at].offset),
-            Node::Runs { runs, kind } => {
-                let run = runs.get(at)?;
-                let last = run.offset.wrapping_add((run.count * kind.size()) as i64);
-                Some(Measure { first: run.offset, last, ..Measure::EMPTY })
-            }
-            _ => None,
-        };
         let index = at as usize;
-        let child = match layout.node(edge.node) {
-            Node::Indexed { child, .. } => *child,
-            Node::Record { parts } => parts[index],
-            _ => edge,
+        let (child, runs) = match layout.node(edge.node) {
+            Node::Indexed { child, .. } => (*child, layout.measure(child.node).runs),
+            Node::Record { parts } => (parts[index], layout.measure(parts[index].node).runs),
+            _ => (edge, 1),
         };
-        // Parts without bytes have no place in the chain.
-        let sized = |at: &usize| match layout.node(edge.node) {
-            Node::Record { parts } => layout.measure(parts[*at].node).size > 0,
-            _ => true,
-        };
-        let previous = (0..index).rev().find(sized).and_then(end);
-        let continues = previous.zip(end(index)).is_some_and(|(previous, this)| previous.last == this.first);
+        // Of the segments of the entry, all begin in it but one that continues.
+        let begun_behind = before.get(index + 1).copied().unwrap_or(layout.measure(edge.node).runs);
+        let continues = begun_behind.saturating_sub(before[index]) < runs;
         Part { at, edge: child, before: before[index], continues }
     }
 }

@@ -27,16 +27,9 @@ unsafe extern "C" fn yaksa_iov_len_max(
     actual_bytes: *mut u64,
 ) -> i32 {
     answer(|| {
-        let (mut fitting, mut bytes) = (0, 0u64);
         // SAFETY: the caller's promise.
         unsafe {
-            Shared::of_handle(of).each_segment(count, 0, |_, segment| {
-                let more = bytes.checked_add(segment).filter(|&more| more <= max_bytes);
-                if let Some(more) = more {
-                    (fitting, bytes) = (fitting + 1, more);
-                }
-                more.is_some()
-            })?;
+            let (fitting, bytes) = Shared::of_handle(of).segments_within(count, max_bytes)?;
             write(length, fitting)?;
             write(actual_bytes, bytes)
         }
