@@ -960,6 +960,7 @@ int dtc_unpack_external(const struct dtc_type *type,
  *
  * `DTC_ERROR_HANDLE`, `DTC_ERROR_COMMIT`: not a committed type.
  * `DTC_ERROR_ARGUMENT`: `bytes` is null.
+ * `DTC_ERROR_ENCODING`: more than `dtc_unflatten` reads.
  *
  * # Safety
  *
@@ -976,6 +977,7 @@ int dtc_flatten_size(const struct dtc_type *type, int64_t *bytes);
  *
  * `DTC_ERROR_HANDLE`, `DTC_ERROR_COMMIT`: not a committed type.
  * `DTC_ERROR_ARGUMENT`: the buffer is null or too short; nothing is written.
+ * `DTC_ERROR_ENCODING`: more than `dtc_unflatten` reads.
  *
  * # Safety
  *
@@ -988,14 +990,15 @@ int dtc_flatten(const struct dtc_type *type,
 /**
  * Makes a type of what `dtc_flatten` wrote, here or elsewhere. The type is committed, has the bounds of the original and
  * moves the same bytes. The bytes need not be trusted: whatever they are, they are refused or are a valid type, and take
- * memory in proportion to their length.
+ * memory in proportion to their length. More than 256 MiB, and more than 4,194,304 nodes (constructors and shared blocks),
+ * are refused.
  *
  * `bytes`: `length` bytes.
  * `type`: receives the type.
  *
  * `DTC_ERROR_HANDLE`: not an engine.
  * `DTC_ERROR_ARGUMENT`: a pointer is null, or the length negative.
- * `DTC_ERROR_ENCODING`: the bytes are not a flattened type, damaged, or of another version.
+ * `DTC_ERROR_ENCODING`: the bytes are not a flattened type, damaged, too many, or of another version.
  *
  * # Safety
  *

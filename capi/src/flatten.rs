@@ -17,7 +17,7 @@ unsafe fn encoded(asked: *const dtc_type) -> Outcome<Vec<u8>> {
     // SAFETY: the caller's promise.
     let asked = unsafe { handle::borrow(asked)? };
     asked.ready()?;
-    Ok(asked.elements()?.layout().to_bytes())
+    Ok(asked.elements()?.layout().to_readable_bytes()?)
 }
 
 /// How many bytes `dtc_flatten` writes.
@@ -26,6 +26,7 @@ unsafe fn encoded(asked: *const dtc_type) -> Outcome<Vec<u8>> {
 ///
 /// `DTC_ERROR_HANDLE`, `DTC_ERROR_COMMIT`: not a committed type.
 /// `DTC_ERROR_ARGUMENT`: `bytes` is null.
+/// `DTC_ERROR_ENCODING`: more than `dtc_unflatten` reads.
 ///
 /// # Safety
 ///
@@ -44,6 +45,7 @@ pub unsafe extern "C" fn dtc_flatten_size(r#type: *const dtc_type, bytes: *mut i
 ///
 /// `DTC_ERROR_HANDLE`, `DTC_ERROR_COMMIT`: not a committed type.
 /// `DTC_ERROR_ARGUMENT`: the buffer is null or too short; nothing is written.
+/// `DTC_ERROR_ENCODING`: more than `dtc_unflatten` reads.
 ///
 /// # Safety
 ///
@@ -65,14 +67,15 @@ pub unsafe extern "C" fn dtc_flatten(r#type: *const dtc_type, buffer: *mut c_voi
 
 /// Makes a type of what `dtc_flatten` wrote, here or elsewhere. The type is committed, has the bounds of the original and
 /// moves the same bytes. The bytes need not be trusted: whatever they are, they are refused or are a valid type, and take
-/// memory in proportion to their length.
+/// memory in proportion to their length. More than 256 MiB, and more than 4,194,304 nodes (constructors and shared blocks),
+/// are refused.
 ///
 /// `bytes`: `length` bytes.
 /// `type`: receives the type.
 ///
 /// `DTC_ERROR_HANDLE`: not an engine.
 /// `DTC_ERROR_ARGUMENT`: a pointer is null, or the length negative.
-/// `DTC_ERROR_ENCODING`: the bytes are not a flattened type, damaged, or of another version.
+/// `DTC_ERROR_ENCODING`: the bytes are not a flattened type, damaged, too many, or of another version.
 ///
 /// # Safety
 ///

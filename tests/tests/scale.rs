@@ -1,5 +1,8 @@
 //! Descriptions of extreme depth and length cost time in proportion and no stack.
 
+#[path = "scale/hostile.rs"]
+mod hostile;
+
 use dtc_compiler::datatype::{Datatype, Predefined, TypeBuilder, TypeId, json};
 use dtc_compiler::layout::Layout;
 use dtc_compiler::plan::Plan;

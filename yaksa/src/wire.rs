@@ -1,7 +1,12 @@
 //! Flattened types: the description as bytes that another process reads back.
 //!
-//! Words of 64 bits, little endian: "dtcyaksa", version 1, the length of everything in bytes, how many types follow, and
-//! the types, children before parents, each a code with its arguments. Children are named by their place.
+//! Words of 64 bits, little endian: "dtcyaksa", version 2, the length of everything in bytes, how many types follow, a checksum
+//! of the types, a checksum of the header before it, and the types, children before parents, each a code with its arguments.
+//! Children are named by their place.
+//!
+//! `yaksa_unflatten` has no argument for the length of its input. So nothing behind the header is read before the header's
+//! own checksum is right and its length within [`LONGEST`]; the types must fill that length exactly. Checksums are no
+//! protection against bytes that were forged: whoever may forge them may make the length a lie.
 //!
 //! | code | arguments |
 //! | --- | --- |
@@ -19,9 +24,33 @@ use crate::status::{Status, copied};
 use crate::types::{Form, Ordered, Type};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"dtcyaksa");
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 const WORD: usize = size_of::<u64>();
-const HEADER: usize = 4 * WORD;
+const HEADER: usize = 6 * WORD;
+
+/// Bytes of the longest flattened type that is read: 2^27 displacements.
+const LONGEST: u64 = 1 << 30;
+
+/// The fewest words of a type.
+const FEWEST_WORDS: u64 = 2;
+
+/// A checksum of words, in order. It finds damage, not forgery.
+#[derive(Clone, Copy)]
+struct Checksum(u64);
+
+impl Checksum {
+    const EMPTY: Checksum = Checksum(0x6474_6379_616b_7361);
+
+    /// Every step is a bijection of the sum and of the word, so any one word that is changed changes the result.
+    fn add(self, word: u64) -> Checksum {
+        let mixed = (self.0 ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        Checksum(mixed ^ (mixed >> 29))
+    }
+
+    fn of(words: impl IntoIterator<Item = u64>) -> u64 {
+        words.into_iter().fold(Checksum::EMPTY, Checksum::add).0
+    }
+}
 
 /// Hands all words behind the header to `put`.
 fn each_word(ordered: &Ordered, mut put: impl FnMut(i64)) {
@@ -56,11 +85,11 @@ fn each_word(ordered: &Ordered, mut put: impl FnMut(i64)) {
 }
 
 impl Type {
-    /// Bytes of the flattened type.
-    pub(crate) fn flattened_size(&self) -> usize {
+    /// Bytes of the flattened type; an error if they are more than any reader takes.
+    pub(crate) fn flattened_size(&self) -> Result<usize, Status> {
         let mut bytes = HEADER;
         each_word(&self.origin().ordered(), |_| bytes += WORD);
-        bytes
+        if bytes as u64 <= LONGEST { Ok(bytes) } else { Err(Status::Internal) }
     }
 
     /// Writes the flattened type.
@@ -70,16 +99,18 @@ impl Type {
     /// So many bytes as [`Type::flattened_size`] says are writable.
     pub(crate) unsafe fn flatten(&self, to: *mut u8) {
         let ordered = self.origin().ordered();
-        let mut at = HEADER;
+        let (mut at, mut sum) = (HEADER, Checksum::EMPTY);
         let write = |at: usize, word: u64| {
             // SAFETY: every word lies in the flattened type.
             unsafe { to.add(at).cast::<[u8; WORD]>().write_unaligned(word.to_le_bytes()) };
         };
         each_word(&ordered, |word| {
             write(at, word as u64);
+            sum = sum.add(word as u64);
             at += WORD;
         });
-        for (place, word) in [MAGIC, VERSION, at as u64, ordered.types.len() as u64].into_iter().enumerate() {
+        let header = [MAGIC, VERSION, at as u64, ordered.types.len() as u64, sum.0];
+        for (place, word) in header.into_iter().chain([Checksum::of(header)]).enumerate() {
             write(place * WORD, word);
         }
     }
@@ -88,7 +119,7 @@ impl Type {
     ///
     /// # Errors
     ///
-    /// The bytes are not a flattened type of this version.
+    /// The bytes are not a flattened type of this version, are damaged, or longer than [`LONGEST`].
     ///
     /// # Safety
     ///
@@ -98,14 +129,24 @@ impl Type {
             // SAFETY: of the header.
             u64::from_le_bytes(unsafe { from.add(at * WORD).cast::<[u8; WORD]>().read_unaligned() })
         };
-        if (word(0), word(1)) != (MAGIC, VERSION) {
+        if (word(0), word(1)) != (MAGIC, VERSION) || word(5) != Checksum::of((0..5).map(word)) {
             return Err(Status::Internal);
         }
-        let length = usize::try_from(word(2)).map_err(|_| Status::Internal)?;
-        let body = length.checked_sub(HEADER).filter(|&body| body <= isize::MAX as usize).ok_or(Status::Internal)?;
-        // SAFETY: the header says so.
+        let (length, types) = (word(2), word(3));
+        if length > LONGEST || length % WORD as u64 != 0 {
+            return Err(Status::Internal);
+        }
+        let body = (length as usize).checked_sub(HEADER).ok_or(Status::Internal)?;
+        if types > body as u64 / WORD as u64 / FEWEST_WORDS {
+            return Err(Status::Internal);
+        }
+        // SAFETY: the header says so, and its checksum that it is the header that was written.
         let body = unsafe { std::slice::from_raw_parts(from.add(HEADER), body) };
-        read(body, word(3))
+        let words = body.as_chunks::<WORD>().0.iter().map(|word| u64::from_le_bytes(*word));
+        if Checksum::of(words) != word(4) {
+            return Err(Status::Internal);
+        }
+        read(body, types)
     }
 }
 
@@ -206,7 +247,7 @@ mod tests {
     }
 
     fn flat(of: &Type) -> Vec<u8> {
-        let mut bytes = vec![0; of.flattened_size()];
+        let mut bytes = vec![0; of.flattened_size().unwrap()];
         // SAFETY: the vector is as long.
         unsafe { of.flatten(bytes.as_mut_ptr()) };
         bytes
@@ -228,10 +269,29 @@ mod tests {
 
     #[test]
     fn foreign_bytes_are_refused() {
-        let mut bytes = flat(&sample());
-        bytes[3] ^= 1;
-        // SAFETY: a header is there.
-        assert!(unsafe { Type::unflatten(bytes.as_ptr()) }.is_err());
+        let bytes = flat(&sample());
+        for at in 0..bytes.len() {
+            for bit in 0..8 {
+                let mut damaged = bytes.clone();
+                damaged[at] ^= 1 << bit;
+                // SAFETY: a header is there, and no length behind it is believed before it was checked.
+                assert!(unsafe { Type::unflatten(damaged.as_ptr()) }.is_err(), "bit {bit} of byte {at}");
+            }
+        }
+    }
+
+    #[test]
+    fn lengths_beyond_the_limit_are_refused() {
+        let bytes = flat(&sample());
+        let word = |at: usize| u64::from_le_bytes(bytes[at * WORD..][..WORD].try_into().unwrap());
+        for (length, types) in
+            [(LONGEST + 8, word(3)), (u64::MAX, word(3)), (8, 1), (word(2) + 1, word(3)), (word(2), 1 << 40)]
+        {
+            let header = [MAGIC, VERSION, length, types, word(4)];
+            let sealed: Vec<u64> = header.into_iter().chain([Checksum::of(header)]).collect();
+            // SAFETY: a header is there and nothing else, which is found out before anything else is read.
+            assert!(unsafe { Type::unflatten(sealed.as_ptr().cast()) }.is_err(), "{length} {types}");
+        }
     }
 
     #[test]

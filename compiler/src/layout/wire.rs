@@ -9,6 +9,8 @@
 //! 36      ...    body: the postcard encoding of lb, extent, nodes and root
 //! ```
 //!
+//! A body of more than [`MAX_BYTES`], and one of more than [`MAX_NODES`], is refused before memory is taken for it.
+//!
 //! The reader accepts nothing that [`Layout::verify`] would refuse, whatever the bytes: a layout that was read may be
 //! packed with. The claim that a layout is canonical does not travel; the reader's owner canonicalises again.
 
@@ -19,6 +21,12 @@ use thiserror::Error;
 const MAGIC: &[u8; 8] = b"dtclayou";
 const VERSION: u32 = 1;
 const HEADER: usize = 36;
+
+/// Bytes of the longest body that is read: 256 MiB. An entry of a list has at least one, and takes at most 16 in memory.
+pub const MAX_BYTES: u64 = 256 << 20;
+
+/// Nodes of the largest layout that is read.
+pub const MAX_NODES: u64 = 1 << 22;
 
 /// Why bytes are not a layout.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -36,6 +44,16 @@ pub enum WireError {
         /// What the header announces.
         expected: u64,
         /// What there is.
+        found: u64,
+    },
+    /// More bytes than [`MAX_BYTES`], or more nodes than [`MAX_NODES`].
+    #[error("expected at most {limit} {what}, found {found}")]
+    TooLarge {
+        /// What there is too much of.
+        what: &'static str,
+        /// How many there may be.
+        limit: u64,
+        /// How many there are.
         found: u64,
     },
     /// The body is not what was written.
@@ -60,6 +78,11 @@ struct Body {
     extent: i64,
     nodes: Vec<Node>,
     root: Edge,
+}
+
+/// Refuses what is beyond a limit.
+fn within(what: &'static str, limit: u64, found: u64) -> Result<(), WireError> {
+    if found > limit { Err(WireError::TooLarge { what, limit, found }) } else { Ok(()) }
 }
 
 fn checksum(body: &[u8]) -> [u8; 16] {
@@ -92,6 +115,25 @@ impl Layout {
         bytes
     }
 
+    /// [`Layout::to_bytes`] within the limits of the reader.
+    ///
+    /// # Errors
+    ///
+    /// [`WireError::TooLarge`]: no reader would take the bytes.
+    ///
+    /// ```
+    /// use dtc_compiler::layout::Layout;
+    /// let layout = Layout::parse("layout lb 0 extent 9 {\n  %0 = dense 1 x byte\n  root 3: %0\n}")?;
+    /// assert_eq!(layout.to_readable_bytes(), Ok(layout.to_bytes()));
+    /// # Ok::<(), dtc_compiler::layout::ParseError>(())
+    /// ```
+    pub fn to_readable_bytes(&self) -> Result<Vec<u8>, WireError> {
+        within("nodes", MAX_NODES, self.nodes.len() as u64)?;
+        let bytes = self.to_bytes();
+        within("bytes", MAX_BYTES, (bytes.len() - HEADER) as u64)?;
+        Ok(bytes)
+    }
+
     /// Reads what [`Layout::to_bytes`] wrote, or hostile data.
     ///
     /// # Errors
@@ -112,6 +154,7 @@ impl Layout {
         if expected != body.len() as u64 {
             return Err(WireError::Length { expected, found: body.len() as u64 });
         }
+        within("bytes", MAX_BYTES, expected)?;
         if header[20..] != checksum(body) {
             return Err(WireError::Checksum);
         }
@@ -122,9 +165,13 @@ impl Layout {
     ///
     /// # Errors
     ///
-    /// [`WireError::Malformed`].
+    /// [`WireError::Malformed`] and [`WireError::TooLarge`].
     #[doc(hidden)]
     pub fn from_body(body: &[u8]) -> Result<Layout, WireError> {
+        // The number of nodes comes before the nodes.
+        if let Ok(((_, _, nodes), _)) = postcard::take_from_bytes::<(i64, i64, u64)>(body) {
+            within("nodes", MAX_NODES, nodes)?;
+        }
         let (body, rest) =
             postcard::take_from_bytes::<Body>(body).map_err(|error| WireError::Malformed(error.to_string()))?;
         if !rest.is_empty() {
@@ -197,6 +244,15 @@ mod tests {
     }
 
     #[test]
+    fn bodies_beyond_the_limit_are_refused_unread() {
+        let mut bytes = sample().to_bytes();
+        bytes.resize(HEADER + MAX_BYTES as usize + 1, 0);
+        bytes[12..20].copy_from_slice(&(MAX_BYTES + 1).to_le_bytes());
+        let error = Layout::from_bytes(&bytes).unwrap_err();
+        assert_eq!(error.to_string(), "expected at most 268435456 bytes, found 268435457");
+    }
+
+    #[test]
     fn hostile_bodies_with_right_checksums_are_refused_or_valid() {
         let body = sample().to_bytes()[HEADER..].to_vec();
         for at in 0..body.len() {
@@ -213,6 +269,9 @@ mod tests {
             let error = Layout::from_bytes(&sealed(repeated)).unwrap_err();
             assert!(error.to_string().contains("breaks the rules"), "{error}");
         }
+        // More nodes than any layout may have are refused before one is read.
+        let error = Layout::from_bytes(&sealed(&[0, 0, 0x81, 0x80, 0x80, 2, 0])).unwrap_err();
+        assert_eq!(error, WireError::TooLarge { what: "nodes", limit: MAX_NODES, found: MAX_NODES + 1 });
         // A list that claims 2^60 entries must not be believed.
         assert!(
             Layout::from_bytes(&sealed(&[0, 0, 1, 2, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x0f])).is_err()

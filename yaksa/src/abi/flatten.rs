@@ -12,7 +12,7 @@ use std::ffi::c_void;
 #[unsafe(no_mangle)]
 unsafe extern "C" fn yaksa_flatten_size(of: u64, size: *mut u64) -> i32 {
     // SAFETY: the caller's promise.
-    answer(|| unsafe { write(size, Shared::of_handle(of).flattened_size() as u64) })
+    answer(|| unsafe { write(size, Shared::of_handle(of).flattened_size()? as u64) })
 }
 
 /// # Safety
