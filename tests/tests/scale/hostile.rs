@@ -82,7 +82,7 @@ fn equal_hashes_cannot_be_prepared() {
         let list = |list: &Vec<i64>| types.hindexed_block(1, list, double).unwrap();
         let children: Vec<TypeId> = lists(3000, hostile).iter().map(list).collect();
         let root = types.structure(&[1; 3000], &[0; 3000], &children).unwrap();
-        json::write(&types.finish(root))
+        json::write(&types.finish(root).unwrap())
     });
     let read = |text: &str| drop(black_box(lower(&json::read(text).unwrap().datatype)));
     let described = compared("JSON", &mut || read(&harmless), &mut || read(&hostile));
@@ -102,7 +102,7 @@ fn a_hundred_thousand_live_types_cost_the_same_each() {
             let mut types = TypeBuilder::new();
             let double = types.named(Predefined::DOUBLE);
             let vector = types.vector(2 + variant, 1, 2, double).unwrap();
-            held.push(engine.commit(&types.finish(vector)));
+            held.push(engine.commit(&types.finish(vector).unwrap()));
         }
         computed() - start
     };
@@ -156,7 +156,7 @@ fn towers(level: Level, towers: i64, levels: i64) -> Datatype {
     let children: Vec<TypeId> = (0..towers).map(tower).collect();
     let places: Vec<i64> = (0..towers).map(|tower| tower << 45).collect();
     let root = types.structure(&vec![1; children.len()], &places, &children).unwrap();
-    types.finish(root)
+    types.finish(root).unwrap()
 }
 
 /// Every stage of a description, by name.
@@ -240,7 +240,7 @@ fn queries_by_position_cost_the_depth_and_the_logarithm_of_lists() {
         let int = types.named(Predefined::INT);
         let row = types.vector(rows, 1, 2, int).unwrap();
         let rows = types.hindexed(&[1, 2, 1], &[0, 1 << 40, 7 << 40], row).unwrap();
-        canonical(&types.finish(rows))
+        canonical(&types.finish(rows).unwrap())
     };
     let list = |entries: i64| {
         let mut types = TypeBuilder::new();
@@ -248,7 +248,7 @@ fn queries_by_position_cost_the_depth_and_the_logarithm_of_lists() {
         let lengths: Vec<i64> = (0..entries).map(|at| 1 + at % 3).collect();
         let places: Vec<i64> = (0..entries).map(|at| at * 5 + at * at % 2).collect();
         let list = types.indexed(&lengths, &places, int).unwrap();
-        canonical(&types.finish(list))
+        canonical(&types.finish(list).unwrap())
     };
     let deep = |levels: i64| canonical(&towers(EXPANDING[0].1, 1, levels));
     for (name, mut fewer, mut more) in [
