@@ -159,8 +159,11 @@ fn towers(level: Level, towers: i64, levels: i64) -> Datatype {
     types.finish(root).unwrap()
 }
 
-/// Every stage of a description, by name.
-fn stages(datatype: Datatype) -> Vec<(&'static str, Box<dyn FnMut()>)> {
+/// Work to measure, by its name.
+type Named = (&'static str, Box<dyn FnMut()>);
+
+/// Every stage of a description.
+fn stages(datatype: Datatype) -> Vec<Named> {
     let lowered = lower(&datatype);
     let canonical = canonicalise(&lowered).layout;
     let again = json::write(&datatype);
