@@ -159,6 +159,9 @@ impl EngineBuilder {
     /// ```
     pub fn build(self) -> Engine {
         let EngineBuilder { policy, background_thread, caps, store: store_config, staging } = self;
+        if !background_thread {
+            worker::forbid_threads();
+        }
         Engine {
             shared: Arc::new(Shared {
                 policy,

@@ -12,7 +12,7 @@
 //! `fork` runs the handler below. Children made by `_Fork`, `vfork` or `clone` may call nothing but async-signal-safe functions, by
 //! the rules of the system.
 
-use crate::cuda::CudaError;
+use crate::cuda::{CudaError, library};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 /// How many forks lie between this process and the first one that used the engine.
@@ -24,13 +24,12 @@ static ARMED: AtomicBool = AtomicBool::new(false);
 pub(crate) static DRIVER: ForkWatch = ForkWatch::new();
 /// NVRTC: not if it was compiling at the time of the fork.
 pub(crate) static NVRTC: ForkWatch = ForkWatch::new();
-/// The loader's list of libraries, whose lock the C library does not release in a child.
-pub(crate) static LIBRARIES: ForkWatch = ForkWatch::new();
 
 /// Runs in every forked child. Only atomics: a child of a process with threads may do nothing else.
 extern "C" fn in_child() {
     GENERATION.fetch_add(1, Ordering::Relaxed);
-    for watch in [&DRIVER, &NVRTC, &LIBRARIES] {
+    library::doubt_lock();
+    for watch in [&DRIVER, &NVRTC] {
         if watch.reasons.load(Ordering::Relaxed) > 0 {
             watch.forked.store(true, Ordering::Relaxed);
         }
@@ -38,7 +37,8 @@ extern "C" fn in_child() {
 }
 
 /// Has forks noticed from here on.
-fn arm() {
+#[inline]
+pub(crate) fn arm() {
     if !ARMED.load(Ordering::Relaxed) {
         // Two threads may register the handler twice, which does no harm.
         // SAFETY: the handler is a function without state that touches only atomics.
@@ -85,21 +85,18 @@ impl ForkWatch {
     }
 
     /// Bars children forked from now on.
-    #[inline]
     pub(crate) fn enter(&self) {
         arm();
-        // Before the locks of the library in every order that a child can see.
+        // Before the locks of the library, in whatever order a child sees both.
         self.reasons.fetch_add(1, Ordering::SeqCst);
     }
 
     /// Takes one [`ForkWatch::enter`] back.
-    #[inline]
     pub(crate) fn leave(&self) {
         self.reasons.fetch_sub(1, Ordering::SeqCst);
     }
 
     /// Bars the children that are forked while `work` runs.
-    #[inline]
     pub(crate) fn during<T>(&self, work: impl FnOnce() -> T) -> T {
         self.enter();
         let result = work();

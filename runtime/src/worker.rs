@@ -6,7 +6,7 @@ use crate::gpu::{self, GpuType, Pending};
 use crate::signals::{self, Blocked};
 use dtc_compiler::plan::gpu::Variant;
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
@@ -70,6 +70,9 @@ struct State {
 
 /// Bytes of stack of a thread that compiles: what threads of Rust have. NVRTC compiles the largest kernels of the corpus on it.
 const STACK: usize = 2 << 20;
+
+/// Bytes of stack of a thread that makes one call of the system.
+const SMALL_STACK: usize = 64 << 10;
 
 /// Waiting jobs that are looked through for the hottest.
 const COMPARED: usize = 64;
@@ -179,6 +182,25 @@ impl Queue {
             state = self.rested.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
+}
+
+/// Whether an engine of this process was made that may start no thread. The hosts of such engines allow none at all.
+static FORBIDDEN: AtomicBool = AtomicBool::new(false);
+
+/// Starts no thread any more but for engines that may.
+pub(crate) fn forbid_threads() {
+    FORBIDDEN.store(true, Ordering::Relaxed);
+}
+
+/// Whether a thread may be started that belongs to no engine.
+pub(crate) fn may_start_threads() -> bool {
+    !FORBIDDEN.load(Ordering::Relaxed)
+}
+
+/// Starts a thread that nobody waits for; drops the work if none can be started.
+pub(crate) fn start(work: impl FnOnce() + Send + 'static) {
+    let thread = std::thread::Builder::new().name("dtc-lock".to_owned()).stack_size(SMALL_STACK);
+    let _ = signals::spawn_with(Blocked::All, || thread.spawn(work));
 }
 
 /// Does work in a thread with more stack than the caller may have, and waits for it; drops the work if no thread can be started.

@@ -192,6 +192,47 @@ fn a_forked_child_packs_without_the_engine() {
     assert_eq!(status, 0);
 }
 
+/// Whoever holds the lock of the loader's list at a fork holds it for ever in the child: the C library does not release it.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_forked_child_packs_while_the_loader_is_locked() {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    static INSIDE: AtomicBool = AtomicBool::new(false);
+    static DONE: AtomicBool = AtomicBool::new(false);
+    unsafe extern "C" fn stay(_: *mut libc::dl_phdr_info, _: usize, _: *mut std::ffi::c_void) -> std::ffi::c_int {
+        INSIDE.store(true, Ordering::SeqCst);
+        while !DONE.load(Ordering::SeqCst) {
+            std::thread::yield_now();
+        }
+        1
+    }
+    let committed = Engine::new().commit(&records(7));
+    let (source, mut packed) = (memory(71 * 20), [0; 13 * 20]);
+    // SAFETY: both sides are as long as the type, and the child leaves by `_exit` or a signal.
+    let pack = |packed: &mut [u8]| unsafe { committed.pack_any(source.as_ptr(), 1, 0, packed.as_mut_ptr(), 260) };
+    // SAFETY: the callback touches two atomics.
+    let holder = std::thread::spawn(|| unsafe { libc::dl_iterate_phdr(Some(stay), std::ptr::null_mut()) });
+    while !INSIDE.load(Ordering::SeqCst) {
+        std::thread::yield_now();
+    }
+    // SAFETY: as above.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        // SAFETY: ends the child if it waits for ever.
+        unsafe { libc::alarm(20) };
+        let moved = pack(&mut packed);
+        // SAFETY: ends the child at once.
+        unsafe { libc::_exit(i32::from(!matches!(moved, Ok(260)) || pack(&mut packed).is_err())) };
+    }
+    let mut status = 0;
+    // SAFETY: waits for the child that was just made.
+    assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+    DONE.store(true, Ordering::SeqCst);
+    holder.join().unwrap();
+    assert_eq!(status, 0, "the child waited for the loader");
+    assert_eq!(pack(&mut packed).unwrap(), 260);
+}
+
 #[test]
 fn the_background_leaves_signals_to_the_application() {
     // SAFETY: the child leaves by `_exit`.

@@ -2,14 +2,16 @@
 
 use super::error::CudaError;
 use crate::environment;
-#[cfg(target_os = "linux")]
 use crate::fork;
 use crate::store::Cause;
+use crate::worker;
 use libloading::os::unix::{Library as Opened, RTLD_LOCAL, RTLD_NOW};
 use std::error::Error;
 use std::ffi::{CStr, OsStr, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::{Duration, Instant};
 
 /// What the loader says after the path of a file that is not there.
 const ABSENT: &str = ": cannot open shared object file: No such file or directory";
@@ -157,28 +159,71 @@ pub(super) fn is_open(path: &Path) -> bool {
     unsafe { Opened::open(Some(path), RTLD_NOW | libc::RTLD_NOLOAD) }.is_ok()
 }
 
-/// How often this process has loaded a library, counted from 1; zero where the system does not count, and in a child that was
-/// forked while a thread counted: that thread holds the loader's lock for ever. Much cheaper than [`is_open`], which looks into
-/// files.
+/// What is known of the lock under which the loader counts.
+static LOCK: AtomicU8 = AtomicU8::new(WORKS);
+
+/// Whoever has it gives it back.
+const WORKS: u8 = 0;
+/// This is a child, and a thread that it does not have may have held it at the fork: the C library does not release it.
+const DOUBTED: u8 = 1;
+/// A thread tries it, and may wait for ever.
+const TRIED: u8 = 2;
+
+/// Time that a thread has to show that the lock works before the slow way is taken.
+const PATIENCE: Duration = Duration::from_millis(2);
+
+/// Doubts the lock. For the handler that runs in forked children: one store.
+pub(crate) fn doubt_lock() {
+    LOCK.store(DOUBTED, Ordering::Relaxed);
+}
+
+/// How often this process has loaded a library, counted from 1. Zero where the system does not count, and in a child where a
+/// thread of the parent holds the lock for ever. Much cheaper than [`is_open`], which looks into files.
 pub(super) fn loads() -> u64 {
-    #[cfg(target_os = "linux")]
-    {
-        unsafe extern "C" fn first(information: *mut libc::dl_phdr_info, size: usize, count: *mut c_void) -> c_int {
-            if size >= std::mem::offset_of!(libc::dl_phdr_info, dlpi_subs) {
-                // SAFETY: the structure is long enough to hold the field, and `count` is the integer below.
-                unsafe { *count.cast::<u64>() = (*information).dlpi_adds + 1 };
-            }
-            1
-        }
-        if fork::LIBRARIES.check().is_err() {
-            return 0;
-        }
-        let mut count = 0_u64;
-        // SAFETY: the callback keeps nothing and runs before the call returns.
-        fork::LIBRARIES.during(|| unsafe { libc::dl_iterate_phdr(Some(first), (&raw mut count).cast()) });
-        count
+    fork::arm();
+    match LOCK.load(Ordering::Acquire) {
+        WORKS => counted(),
+        _ if lock_works() => counted(),
+        _ => 0,
     }
-    #[cfg(not(target_os = "linux"))]
+}
+
+/// Has a thread take the lock in a child, since it may wait for ever; no later call starts another one.
+#[cold]
+fn lock_works() -> bool {
+    let doubted = LOCK.compare_exchange(DOUBTED, TRIED, Ordering::Relaxed, Ordering::Relaxed).is_ok();
+    if doubted && worker::may_start_threads() {
+        let caller = std::thread::current();
+        worker::start(move || {
+            counted();
+            LOCK.store(WORKS, Ordering::Release);
+            caller.unpark();
+        });
+        let start = Instant::now();
+        while LOCK.load(Ordering::Acquire) != WORKS && start.elapsed() < PATIENCE {
+            std::thread::park_timeout(PATIENCE);
+        }
+    }
+    LOCK.load(Ordering::Acquire) == WORKS
+}
+
+#[cfg(target_os = "linux")]
+fn counted() -> u64 {
+    unsafe extern "C" fn first(information: *mut libc::dl_phdr_info, size: usize, count: *mut c_void) -> c_int {
+        if size >= std::mem::offset_of!(libc::dl_phdr_info, dlpi_subs) {
+            // SAFETY: the structure is long enough to hold the field, and `count` is the integer below.
+            unsafe { *count.cast::<u64>() = (*information).dlpi_adds + 1 };
+        }
+        1
+    }
+    let mut count = 0_u64;
+    // SAFETY: the callback keeps nothing and runs before the call returns.
+    unsafe { libc::dl_iterate_phdr(Some(first), (&raw mut count).cast()) };
+    count
+}
+
+#[cfg(not(target_os = "linux"))]
+fn counted() -> u64 {
     0
 }
 

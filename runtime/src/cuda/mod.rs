@@ -31,7 +31,7 @@ mod driver;
 mod error;
 mod event;
 pub(crate) mod graph;
-mod library;
+pub(crate) mod library;
 pub(crate) mod module;
 mod nvrtc;
 pub(crate) mod pointer;
