@@ -105,7 +105,10 @@ fn depth_costs_no_stack() {
             assert!(read(&hostile).is_err());
         }
         let deep_error = format!("{}1{}", "{\"kind\":\"dup\",\"child\":".repeat(10_000), "}".repeat(10_000));
-        assert_eq!(read(&deep_error).unwrap_err().place(), format!("${}", ".child".repeat(10_000)));
+        let error = read(&deep_error).unwrap_err();
+        assert_eq!(error.column(), Some(10_000 * "{\"kind\":\"dup\",\"child\":".len() + 1));
+        let ends = error.place().starts_with("$.child.child.") && error.place().ends_with(".child.child");
+        assert!(ends && error.place().len() < 500, "a path of 10,000 steps is cut in the middle: {error}");
     });
 }
 
