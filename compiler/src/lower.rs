@@ -3,6 +3,7 @@
 
 use crate::datatype::{AxisBlocks, Constructor, Datatype, Predefined, TypeId, axes_of_darray, axes_of_subarray};
 use crate::layout::{Edge, Layout, LayoutBuilder, Node, Run};
+use smallvec::SmallVec;
 
 /// The layout of a datatype, with its element kinds.
 ///
@@ -30,39 +31,58 @@ use crate::layout::{Edge, Layout, LayoutBuilder, Node, Run};
 /// # Ok::<(), dtc_compiler::datatype::DatatypeError>(())
 /// ```
 pub fn lower(datatype: &Datatype) -> Layout {
-    let mut lowering = Lowering { datatype, layout: LayoutBuilder::new(), lowered: Vec::new() };
-    lowering.lowered.resize(datatype.root().index() + 1, None);
+    let mut lowering = Lowering::new();
+    let mut lowered: Vec<Option<Child>> = vec![None; datatype.root().index() + 1];
+    let mut entries = 0;
     for id in datatype.nodes() {
-        lowering.lowered[id.index()] = lowering.node(id);
+        let node = datatype.own(id);
+        let edge = lowering.node(datatype, id, &lowered);
+        lowered[id.index()] = edge.map(|edge| Child { edge, extent: node.facts.extent() });
+        entries += 1 + node.constructor.entries();
     }
     let facts = datatype.facts();
-    let root = lowering.lowered[datatype.root().index()];
-    let root = root.unwrap_or_else(|| lowering.layout.empty());
-    lowering.layout.finish(root, facts.lb, facts.extent()).with_entries(datatype.entries())
+    lowering.finish(lowered[datatype.root().index()], facts.lb, facts.extent()).with_entries(entries)
 }
 
-/// What becomes of the nodes of a datatype. `None` is a type without bytes.
-struct Lowering<'a> {
-    datatype: &'a Datatype,
+/// Makes the layouts of types one after the other, children first, for callers that keep the graph of their types themselves.
+///
+/// `None` is a type without bytes. Sizes, displacements and bounds must fit 64 bits; a type whose do not is taken for one without
+/// bytes.
+///
+/// # Example
+///
+/// ```
+/// use dtc_compiler::datatype::Predefined;
+/// use dtc_compiler::lower::{Child, Lowering};
+/// let mut lowering = Lowering::new();
+/// let double = lowering.named(Predefined::DOUBLE).map(|edge| Child { edge, extent: 8 });
+/// let vector = double.and_then(|double| lowering.strided(3, 2, 32, double)).map(|edge| Child { edge, extent: 80 });
+/// assert_eq!(lowering.finish(vector, 0, 80).size(), 48);
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Lowering {
     layout: LayoutBuilder,
-    lowered: Vec<Option<Edge>>,
 }
 
-/// A child as its parents see it: where its bytes are, and the distance from one copy to the next.
-#[derive(Clone, Copy)]
-struct Child {
-    edge: Edge,
-    extent: i64,
+/// A type as its parents see it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Child {
+    /// Where its bytes are.
+    pub edge: Edge,
+    /// The distance from one copy to the next, in bytes.
+    pub extent: i64,
 }
 
-impl Lowering<'_> {
-    fn child(&self, id: TypeId) -> Option<Child> {
-        let edge = self.lowered[id.index()]?;
-        Some(Child { edge, extent: self.datatype.own(id).facts.extent() })
+impl Lowering {
+    /// Without any type.
+    pub fn new() -> Lowering {
+        Lowering::default()
     }
 
-    fn only_child(&self, id: TypeId) -> Option<Child> {
-        self.child(self.datatype.child(id)?)
+    /// The layout of a type, with its bounds in bytes.
+    pub fn finish(mut self, root: Option<Child>, lb: i64, extent: i64) -> Layout {
+        let root = root.map_or_else(|| self.layout.empty(), |root| root.edge);
+        self.layout.finish(root, lb, extent)
     }
 
     // The builder of datatypes has checked that every displacement and bound fits 64 bits, so a node that cannot be
@@ -83,92 +103,100 @@ impl Lowering<'_> {
         self.stream(length, child.extent.into(), child.edge)
     }
 
-    fn strided(&mut self, count: i64, blocklength: i64, stride: i128, child: Child) -> Option<Edge> {
+    /// `count` blocks of `blocklength` copies, `stride` bytes apart.
+    pub fn strided(&mut self, count: i64, blocklength: i64, stride: i128, child: Child) -> Option<Edge> {
         let block = self.block(blocklength, child)?;
         self.stream(count, stride, block)
     }
 
-    fn record(&mut self, parts: Vec<Edge>) -> Option<Edge> {
+    fn record(&mut self, parts: &[Edge]) -> Option<Edge> {
         if parts.is_empty() { None } else { self.intern(Node::Record { parts: parts.into() }) }
     }
 
-    fn node(&mut self, id: TypeId) -> Option<Edge> {
-        let datatype = self.datatype;
+    /// Blocks of differing children: copies of each child, at a displacement in bytes.
+    pub fn structure(&mut self, blocks: impl Iterator<Item = (i64, i64, Option<Child>)>) -> Option<Edge> {
+        let mut parts: SmallVec<[Edge; 8]> = SmallVec::new();
+        for (blocklength, offset, child) in blocks {
+            let block = child.filter(|_| blocklength > 0).and_then(|child| self.block(blocklength, child));
+            parts.extend(block.map(|block| Edge { offset, ..block }));
+        }
+        self.record(&parts)
+    }
+
+    fn node(&mut self, datatype: &Datatype, id: TypeId, lowered: &[Option<Child>]) -> Option<Edge> {
+        let child_of = |id: TypeId| lowered[id.index()];
+        let only_child = || child_of(datatype.child(id)?);
         match &datatype.own(id).constructor {
             Constructor::Named(predefined) => self.named(*predefined),
             Constructor::Contiguous { count } => {
-                let child = self.only_child(id)?;
+                let child = only_child()?;
                 self.block(*count, child)
             }
             Constructor::Vector { count, blocklength, stride } => {
-                let child = self.only_child(id)?;
+                let child = only_child()?;
                 let stride = i128::from(*stride) * i128::from(child.extent);
                 self.strided(*count, *blocklength, stride, child)
             }
             Constructor::Hvector { count, blocklength, stride_bytes } => {
-                let child = self.only_child(id)?;
+                let child = only_child()?;
                 self.strided(*count, *blocklength, i128::from(*stride_bytes), child)
             }
             Constructor::Indexed { blocklengths, displacements } => {
-                let child = self.only_child(id)?;
+                let child = only_child()?;
                 let displaced = displacements.iter().map(|displacement| displacement.wrapping_mul(child.extent));
                 self.listed(blocklengths, displaced, child)
             }
             Constructor::Hindexed { blocklengths, displacements_bytes } => {
-                let child = self.only_child(id)?;
+                let child = only_child()?;
                 self.listed(blocklengths, displacements_bytes.iter().copied(), child)
             }
             Constructor::IndexedBlock { blocklength, displacements } => {
-                let child = self.only_child(id)?;
+                let child = only_child()?;
                 let displaced = displacements.iter().map(|displacement| displacement.wrapping_mul(child.extent));
                 self.equal_blocks(*blocklength, displaced, child)
             }
             Constructor::HindexedBlock { blocklength, displacements_bytes } => {
-                let child = self.only_child(id)?;
+                let child = only_child()?;
                 self.equal_blocks(*blocklength, displacements_bytes.iter().copied(), child)
             }
             Constructor::Struct { blocklengths, displacements_bytes } => {
-                let children = datatype.own_children(id);
+                let children = datatype.own_children(id).into_iter().map(child_of);
                 let blocks = blocklengths.iter().zip(displacements_bytes).zip(children);
-                let parts = blocks.filter_map(|((&blocklength, &displacement), child)| {
-                    let child = self.child(child)?;
-                    let block = self.block(blocklength, child)?;
-                    Some(Edge { offset: displacement, ..block })
-                });
-                let parts = parts.collect();
-                self.record(parts)
+                self.structure(blocks.map(|((&length, &displacement), child)| (length, displacement, child)))
             }
             Constructor::Subarray { sizes, subsizes, starts, order } => {
-                let child = self.only_child(id)?;
+                let child = only_child()?;
                 self.array(&axes_of_subarray(sizes, subsizes, starts, *order), child)
             }
             Constructor::Darray { rank, gsizes, distributions, psizes, order, .. } => {
-                let child = self.only_child(id)?;
+                let child = only_child()?;
                 self.array(&axes_of_darray(*rank, gsizes, distributions, psizes, *order), child)
             }
-            Constructor::Resized { .. } | Constructor::Dup => Some(self.only_child(id)?.edge),
+            Constructor::Resized { .. } | Constructor::Dup => Some(only_child()?.edge),
         }
     }
 
-    fn named(&mut self, predefined: Predefined) -> Option<Edge> {
-        let mut fields = Vec::new();
+    /// A predefined type.
+    pub fn named(&mut self, predefined: Predefined) -> Option<Edge> {
+        let mut fields: SmallVec<[Edge; 2]> = SmallVec::new();
         for field in predefined.fields() {
             let element = self.intern(Node::Dense { count: 1, kind: field.kind })?;
             fields.push(Edge { offset: field.offset, ..element });
         }
         match fields[..] {
             [only] => Some(only),
-            _ => self.record(fields),
+            _ => self.record(&fields),
         }
     }
 
-    fn equal_blocks(&mut self, length: i64, offsets: impl Iterator<Item = i64>, child: Child) -> Option<Edge> {
+    /// Blocks of one length, at offsets in bytes.
+    pub fn equal_blocks(&mut self, length: i64, offsets: impl Iterator<Item = i64>, child: Child) -> Option<Edge> {
         let child = self.block(length, child)?;
         self.intern(Node::Indexed { offsets: offsets.collect(), child })
     }
 
-    /// Blocks of differing lengths: runs if the child is a single element without padding, else a record.
-    fn listed(&mut self, lengths: &[i64], offsets: impl Iterator<Item = i64>, child: Child) -> Option<Edge> {
+    /// Blocks of differing lengths, at offsets in bytes: runs if the child is a single element without padding, else a record.
+    pub fn listed(&mut self, lengths: &[i64], offsets: impl Iterator<Item = i64>, child: Child) -> Option<Edge> {
         let blocks = lengths.iter().copied().zip(offsets);
         if let Node::Dense { count: 1, kind } = *self.layout.node(child.edge.node)
             && child.extent == kind.size() as i64
@@ -179,12 +207,7 @@ impl Lowering<'_> {
             let runs = if lengths.contains(&0) { runs.filter(|run| run.count > 0).collect() } else { runs.collect() };
             return self.intern(Node::Runs { runs, kind });
         }
-        let mut parts = Vec::new();
-        for (length, offset) in blocks.filter(|&(length, _)| length > 0) {
-            let block = self.block(length, child)?;
-            parts.push(Edge { offset, ..block });
-        }
-        self.record(parts)
+        self.structure(blocks.map(|(length, offset)| (length, offset, Some(child))))
     }
 
     /// The axes of an array around an element, the fastest first.
@@ -193,7 +216,7 @@ impl Lowering<'_> {
         for axis in axes.iter().rev() {
             let step = axis.step.checked_mul(child.extent.into())?;
             let offset_of = |index: i64| step.checked_mul(index.into()).and_then(|bytes| i64::try_from(bytes).ok());
-            let mut parts = Vec::new();
+            let mut parts: SmallVec<[Edge; 2]> = SmallVec::new();
             if axis.blocks > 0 && axis.length > 0 {
                 let block = self.stream(axis.length, step, inner)?;
                 let stride = step.saturating_mul(axis.stride.into());
@@ -207,7 +230,7 @@ impl Lowering<'_> {
             }
             inner = match parts[..] {
                 [only] => only,
-                _ => self.record(parts)?,
+                _ => self.record(&parts)?,
             };
         }
         Some(inner)

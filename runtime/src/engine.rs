@@ -20,7 +20,7 @@ use dtc_compiler::plan::Target;
 use dtc_compiler::{canonicalise, lower};
 use once_cell::race::OnceBox;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// Commits datatypes. Cheap to clone; clones share everything.
@@ -166,7 +166,7 @@ impl EngineBuilder {
             shared: Arc::new(Shared {
                 policy,
                 background_thread,
-                target: cpu::host(),
+                target: *cpu::host(),
                 cache: Mutex::new(Cache::new(caps)),
                 queue: Arc::default(),
                 process: Process::current(),
@@ -206,6 +206,16 @@ impl Engine {
         EngineBuilder { policy: Policy::default(), background_thread: true, caps, store: None, staging: None }
     }
 
+    /// When machine code is made.
+    ///
+    /// ```
+    /// use dtc_runtime::{Engine, Policy};
+    /// assert_eq!(Engine::new().policy(), Policy::Background);
+    /// ```
+    pub fn policy(&self) -> Policy {
+        self.shared.policy
+    }
+
     /// The CPU that plans are made for.
     ///
     /// ```
@@ -217,6 +227,10 @@ impl Engine {
 
     /// Makes a datatype usable. Equal types share one entry, however they were described. Never waits for a compiler
     /// unless the policy is [`Policy::Eager`].
+    ///
+    /// With [`Policy::Background`] this does no work: the first packs and unpacks move the type as it was described
+    /// ([`Described`](crate::Described)). Its canonical form, hash and plan are made when its calls have cost as much as making them
+    /// takes, or when one of them is asked for. The other policies make them here.
     ///
     /// # Standard section
     ///
@@ -231,35 +245,15 @@ impl Engine {
     /// # Ok::<(), dtc_compiler::datatype::DatatypeError>(())
     /// ```
     pub fn commit(&self, datatype: &Datatype) -> Committed {
-        // The hash is a property of the bytes, so a known type needs no passes.
-        let lowered = lower(datatype);
-        let hash = lowered.type_hash();
-        let shared = &self.shared;
-        let forked = shared.forked();
-        let known = if forked { None } else { self.cache().get(&hash) };
-        let known = known.filter(|entry| {
-            let known = &entry.layout;
-            (known.size(), known.extent(), known.true_lb(), known.true_ub())
-                == (lowered.size(), lowered.extent(), lowered.true_lb(), lowered.true_ub())
-                && entry.confirmation(confirmation_point()) == lowered.fingerprint(confirmation_point())
-        });
-        let entry = known.unwrap_or_else(|| {
-            let canonical = canonicalise(&lowered);
-            let entry = Entry::new(hash, canonical.layout, canonical.report, shared.target, shared.policy);
-            let entry = Arc::new(entry);
-            if !forked {
-                self.cache().insert(&entry);
+        let committed = Committed::new(datatype.clone(), self.shared.clone());
+        match self.shared.policy {
+            Policy::Background => {}
+            Policy::Eager | Policy::Always => self.shared.compile_now(committed.shared()),
+            Policy::Lazy(_) | Policy::Off => {
+                committed.shared();
             }
-            if shared.policy == Policy::Background {
-                shared.enqueue(&entry);
-            }
-            entry
-        });
-        match shared.policy {
-            Policy::Eager | Policy::Always => shared.compile_now(&entry),
-            _ => {}
         }
-        Committed::new(entry, datatype.clone(), shared.clone())
+        committed
     }
 
     /// Compiles kernels that wait, and waits for that, until none is left or the time is up; returns how many still wait.
@@ -310,13 +304,43 @@ impl Engine {
         self.shared.gpu(ordinal)
     }
 
-    fn cache(&self) -> std::sync::MutexGuard<'_, Cache> {
-        // Whatever was interrupted, the cache only forgets.
-        self.shared.cache.lock().unwrap_or_else(PoisonError::into_inner)
+    fn cache(&self) -> MutexGuard<'_, Cache> {
+        self.shared.cache()
     }
 }
 
 impl Shared {
+    fn cache(&self) -> MutexGuard<'_, Cache> {
+        // Whatever was interrupted, the cache only forgets.
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What a datatype shares with its equals. Makes the canonical form and the plan, unless they are in the cache.
+    pub(crate) fn entry_of(&self, datatype: &Datatype) -> Arc<Entry> {
+        // The hash is a property of the bytes, so a known type needs no passes.
+        let lowered = lower(datatype);
+        let hash = lowered.type_hash();
+        let forked = self.forked();
+        let known = if forked { None } else { self.cache().get(&hash) };
+        let known = known.filter(|entry| {
+            let known = &entry.layout;
+            (known.size(), known.extent(), known.true_lb(), known.true_ub())
+                == (lowered.size(), lowered.extent(), lowered.true_lb(), lowered.true_ub())
+                && entry.confirmation(confirmation_point()) == lowered.fingerprint(confirmation_point())
+        });
+        known.unwrap_or_else(|| {
+            let canonical = canonicalise(&lowered);
+            let entry = Arc::new(Entry::new(hash, canonical.layout, canonical.report, self.target, self.policy));
+            if !forked {
+                self.cache().insert(&entry);
+            }
+            if self.policy == Policy::Background {
+                self.enqueue(&entry);
+            }
+            entry
+        })
+    }
+
     /// Whether this is a child of the process that made the engine. It must not wait for a lock that a thread of its
     /// parent may have held, and it has no background thread.
     fn forked(&self) -> bool {

@@ -33,6 +33,7 @@ mod committed;
 mod copy;
 mod cpu;
 pub mod cuda;
+mod described;
 mod engine;
 mod entry;
 mod environment;
@@ -49,6 +50,7 @@ mod worker;
 
 pub use committed::Committed;
 pub use copy::Elements;
+pub use described::Described;
 pub use dtc_compiler::plan::Direction;
 pub use engine::{Engine, EngineBuilder};
 pub use error::{AccumulateError, CopyError, ExternalError, PackError};

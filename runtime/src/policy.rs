@@ -13,8 +13,9 @@ use std::fmt;
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Policy {
-    /// A kernel in the background, from commit on. Thunks with the kernel; for types without one, after 1,024 packs or unpacks of
-    /// one element, by the call that comes next.
+    /// A kernel in the background, once the type has been used for about 8 us: until then it is moved as it was described, and costs
+    /// no more than that. Thunks with the kernel; for types without one, after 1,024 packs or unpacks of one element, by the call
+    /// that comes next.
     #[default]
     Background,
     /// At commit, which waits.

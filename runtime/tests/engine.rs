@@ -44,6 +44,45 @@ fn the_background_delivers_a_kernel() {
 }
 
 #[test]
+fn a_type_that_is_used_a_few_times_is_not_brought_into_its_canonical_form() {
+    let engine = Engine::builder().background_thread(false).build();
+    let committed = engine.commit(&records(0));
+    let other = committed.clone();
+    let (_, high) = committed.span(2).unwrap();
+    let source = memory(high as usize);
+    let size = committed.packed_size(2).unwrap() as usize;
+    let (mut first, mut later) = (vec![0; size], vec![0; size]);
+    for offset in [0, 1, 300] {
+        committed.pack(&source, 0, 2, offset, &mut first[offset as usize..]).unwrap();
+    }
+    assert_eq!(engine.cached_types(), 0);
+    // Used on, by another handle of the same type, it is committed, and moves the same bytes.
+    for _ in 0..100 {
+        later.fill(0);
+        other.pack(&source, 0, 2, 0, &mut later).unwrap();
+        assert_eq!(first, later);
+    }
+    assert_eq!(engine.cached_types(), 1);
+    assert_eq!(committed.type_hash(), other.type_hash());
+    // A type that takes long as described is committed by its first pack.
+    let mut types = TypeBuilder::new();
+    let double = types.named(Predefined::DOUBLE);
+    let long = types.vector(100_000, 1, 2, double).unwrap();
+    let long = engine.commit(&types.finish(long).unwrap());
+    long.pack(&memory(1_600_000), 0, 1, 0, &mut [0; 800_000]).unwrap();
+    assert_eq!(engine.cached_types(), 2);
+}
+
+#[test]
+fn other_policies_commit_at_once() {
+    for policy in [Policy::Eager, Policy::Off, Policy::Lazy(3), Policy::Always] {
+        let engine = Engine::builder().policy(policy).background_thread(false).build();
+        let _committed = engine.commit(&records(0));
+        assert_eq!(engine.cached_types(), 1, "{policy:?}");
+    }
+}
+
+#[test]
 fn a_lazy_kernel_comes_after_its_uses() {
     let engine = Engine::builder().policy(Policy::Lazy(3)).background_thread(false).build();
     let committed = engine.commit(&records(1));
@@ -62,6 +101,10 @@ fn a_lazy_kernel_comes_after_its_uses() {
 fn hosts_without_threads_compile_when_they_like() {
     let engine = Engine::builder().background_thread(false).build();
     let types: Vec<_> = (0..5).map(|variant| engine.commit(&records(variant))).collect();
+    assert_eq!(engine.compile_pending(Duration::ZERO), 0);
+    types.iter().for_each(|committed| {
+        committed.plan();
+    });
     assert!(types.iter().all(|committed| committed.tier() == Tier::Generic));
     assert_eq!(engine.compile_pending(Duration::ZERO), 4);
     assert_eq!(engine.compile_pending(Duration::MAX), 0);

@@ -1,8 +1,9 @@
 //! Every type on every engine, by the conformance run.
 
 use dtc_compiler::datatype::Datatype;
+use dtc_compiler::lower;
 use dtc_runtime::Tier;
-use dtc_tests::conformance::{EngineSubject, engines, run};
+use dtc_tests::conformance::{DescribedSubject, EngineSubject, engines, run};
 use dtc_tests::corpus;
 use dtc_tests::generate::random::{self, Limits};
 use dtc_tests::generate::sequence::Sequence;
@@ -14,6 +15,7 @@ use rand::rngs::SmallRng;
 fn run_all(types: impl Iterator<Item = (String, Datatype)>) {
     let engines = engines();
     let (mut runs, mut specialised) = (0, 0);
+    let (mut calls, mut canonical) = (0, 0);
     for (at, (what, datatype)) in types.enumerate() {
         for (name, engine) in &engines {
             let subject = EngineSubject::new(engine, &format!("{what} on engine {name}"), &datatype);
@@ -22,8 +24,16 @@ fn run_all(types: impl Iterator<Item = (String, Datatype)>) {
             runs += 1;
             specialised += u32::from(subject.committed.tier() == Tier::Specialised);
         }
+        // Every 30 calls or fewer prepare the lists of a type again. The calls are many, so half of the types do.
+        if at % 2 == 0 && datatype.entries() < 4096 {
+            let subject = DescribedSubject::new(&what, &datatype);
+            assert_eq!(run(&subject, &datatype, at as u64), Ok(()), "{what}:\n{}", lower(&datatype));
+            (calls, canonical) = (calls + subject.calls().0, canonical + subject.calls().1);
+        }
     }
     println!("{runs} runs, {specialised} of them by kernels made for the type");
+    println!("{calls} calls on types as described, {canonical} of them after a commit");
+    assert!(canonical < calls / 5, "{canonical} of {calls} calls did not test the description");
 }
 
 #[test]

@@ -1,6 +1,6 @@
-//! Types as the engine knows them: made at the first pack, since MPICH gives no commit event.
+//! Types as the engine knows them. MPICH gives no commit event, so they are made when a type has been packed often enough.
 
-use crate::known::Recipe;
+use crate::known::{Known, Recipe};
 use crate::library::engine;
 use crate::shared::Shared;
 use crate::status::Status;
@@ -25,19 +25,24 @@ impl Type {
 
     #[cold]
     fn commit(&self) -> &Option<Committed> {
-        self.committed.get_or_init(|| {
-            Box::new(match &self.form {
-                Form::Dup { child } => child.committed().ok().cloned(),
-                _ => {
-                    let recipe = Recipe::of(self);
-                    recipe.as_ref().and_then(Recipe::find).or_else(|| {
-                        let committed = engine().commit(&describe(&self.ordered()).ok()??);
-                        recipe.into_iter().for_each(|recipe| recipe.keep(committed.clone()));
-                        Some(committed)
-                    })
-                }
-            })
-        })
+        self.committed.get_or_init(|| Box::new(self.commit_now()))
+    }
+
+    fn commit_now(&self) -> Option<Committed> {
+        if let Form::Dup { child } = &self.form {
+            return child.committed().ok().cloned();
+        }
+        let recipe = Recipe::of(self);
+        if let Some(Known::Committed(known)) = recipe.as_ref().and_then(Recipe::find) {
+            return Some(known);
+        }
+        let committed = engine().commit(&describe(&self.ordered()).ok()??);
+        // Its first calls are behind it, so the canonical form is made now.
+        committed.plan();
+        if let Some(recipe) = recipe {
+            recipe.keep(Known::Committed(committed.clone()));
+        }
+        Some(committed)
     }
 }
 

@@ -5,7 +5,8 @@
 //! implementation of that interface, and not affiliated with the Yaksa project.
 //!
 //! Types are cheap to create: a node of the tree, with its size, bounds and number of segments, and no more. MPICH creates
-//! a type for every intermediate step and gives no commit event, so a type is handed to the compiler at its first pack.
+//! a type for every intermediate step and gives no commit event, so its first packs move it as it was
+//! made, and it is handed to the compiler once they have cost as much as that takes.
 //!
 //! # Handles
 //!
@@ -23,6 +24,7 @@ mod builtin;
 mod combine;
 mod commit;
 mod construct;
+mod described;
 mod info;
 mod iov;
 mod known;

@@ -5,7 +5,7 @@ use crate::library::{engine, is_host_only};
 use crate::status::Status;
 use crate::types::Type;
 use dtc_compiler::operation::Operation;
-use dtc_runtime::cuda::{MemoryKind, Stream, device_of};
+use dtc_runtime::cuda::{MemoryKind, Stream, device_of, is_in_use};
 use dtc_runtime::{Between, Request, TransferError};
 use std::ffi::c_void;
 
@@ -53,10 +53,10 @@ impl Call<'_> {
         Ok(self.of.border(self.offset + self.max).saturating_sub(self.offset))
     }
 
-    /// Whether all bytes are the host's, as far as the caller has said.
+    /// Whether all bytes are the host's: because the caller says so, or because nobody in the process uses CUDA.
     #[inline]
     fn is_host_only(&self) -> bool {
-        is_host_only() || self.info.is_some_and(Info::is_host_only)
+        is_host_only() || self.info.map_or_else(|| !is_in_use(), Info::is_host_only)
     }
 
     /// The type between memory of the kinds that the caller said.
@@ -91,8 +91,24 @@ impl Call<'_> {
             // SAFETY: the caller's promise.
             return unsafe { self.combine::<PACK>(bytes) };
         }
+        let of = self.of.origin();
+        if of.committed.get().is_none()
+            && let Some(described) = of.described()
+        {
+            // SAFETY: the caller's promise; the length is that of a part of the elements.
+            let moved = unsafe {
+                if PACK {
+                    described.pack_raw(self.memory, self.count, self.offset, self.packed, bytes)
+                } else {
+                    described.unpack_raw(self.packed, bytes, self.memory, self.count, self.offset)
+                }
+            };
+            if moved.is_some() {
+                return Ok(());
+            }
+        }
         let committed = self.of.committed()?;
-        // SAFETY: the caller's promise; the length is that of a part of the elements.
+        // SAFETY: as above.
         unsafe {
             if PACK {
                 committed.pack_raw(self.memory, self.count, self.offset, self.packed, bytes);

@@ -4,9 +4,10 @@ use crate::builtin::Builtin;
 use crate::iov::Segmented;
 use crate::shape::Shape;
 use crate::shared::Shared;
-use dtc_runtime::Committed;
+use dtc_runtime::{Committed, Described};
 use once_cell::race::OnceBox;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// A type. Displacements and strides are in bytes.
 ///
@@ -14,8 +15,10 @@ use std::collections::HashMap;
 /// waits for another: a forked child might wait for ever.
 #[repr(C)]
 pub(crate) struct Type {
-    /// The type as the engine knows it, from the first pack on; nothing if it refused the type.
+    /// The type as the engine knows it, once it has been packed often enough; nothing if it refused the type.
     pub(crate) committed: OnceBox<Option<Committed>>,
+    /// The type as it was made, for its first packs.
+    pub(crate) described: OnceBox<Arc<Described>>,
     pub(crate) shape: Shape,
     pub(crate) form: Form,
     /// For I/O vectors, from the first on.
@@ -115,7 +118,7 @@ impl Ordered<'_> {
 
 impl Type {
     pub(crate) fn new(form: Form, shape: Shape) -> Type {
-        Type { committed: OnceBox::new(), shape, form, segmented: OnceBox::new() }
+        Type { committed: OnceBox::new(), described: OnceBox::new(), shape, form, segmented: OnceBox::new() }
     }
 
     /// The type that a handle of its own was made for, or the type itself.

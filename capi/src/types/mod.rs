@@ -16,10 +16,11 @@ use crate::status::{DTC_ERROR_COMMIT, Failure, Outcome, answer};
 use dtc_compiler::layout::positions::Positions;
 use dtc_compiler::layout::segments::SegmentIndex;
 use dtc_compiler::lower;
-use dtc_runtime::{Committed, Engine};
+use dtc_runtime::{Committed, Engine, Policy};
 use once_cell::race::OnceBox;
 use std::ffi::c_int;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// `dtc_type_commit`: wait until the kernel for host memory is compiled, whatever the policy.
 pub const DTC_COMMIT_EAGER: u64 = 1;
@@ -37,6 +38,9 @@ impl Handle for dtc_type {
 pub(crate) struct Type {
     pub(crate) engine: Engine,
     pub(crate) node: Arc<Node>,
+    /// Whether the caller has committed the type.
+    committed: AtomicBool,
+    /// Made by the first call that needs it, since many types are committed and never used.
     ready: OnceBox<Ready>,
 }
 
@@ -56,30 +60,44 @@ pub(crate) struct Ready {
 
 impl Type {
     pub(crate) fn new(engine: &Engine, node: Arc<Node>) -> Type {
-        Type { engine: engine.clone(), node, ready: OnceBox::new() }
+        Type { engine: engine.clone(), node, committed: AtomicBool::new(false), ready: OnceBox::new() }
     }
 
     /// What it has since it was committed.
     #[inline]
     pub(crate) fn ready(&self) -> Outcome<&Ready> {
-        let fail = || Failure::new(DTC_ERROR_COMMIT, "dtc_type: expected a committed type, found one that is not");
-        self.ready.get().ok_or_else(fail)
+        match self.ready.get() {
+            Some(ready) => Ok(ready),
+            // The flag says no more than that, so no order is needed.
+            None if self.committed.load(Ordering::Relaxed) => self.prepare(),
+            None => {
+                let message = "dtc_type: expected a committed type, found one that is not";
+                Err(Failure::new(DTC_ERROR_COMMIT, message))
+            }
+        }
     }
 
-    pub(crate) fn commit(&self) -> Outcome<&Ready> {
-        if self.ready.get().is_none() {
-            let committed = self.engine.commit(&self.node.datatype()?);
-            self.ready.get_or_init(|| {
-                Box::new(Ready {
-                    committed,
-                    positions: OnceBox::new(),
-                    segments: OnceBox::new(),
-                    elements: OnceBox::new(),
-                    info: OnceBox::new(),
-                })
-            });
+    /// Commits the type. What that takes is done here only where the policy of the engine says so.
+    pub(crate) fn commit(&self) -> Outcome {
+        if self.engine.policy() != Policy::Background {
+            self.prepare()?;
         }
-        self.ready()
+        self.committed.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
+    #[cold]
+    fn prepare(&self) -> Outcome<&Ready> {
+        let committed = self.engine.commit(&self.node.datatype()?);
+        Ok(self.ready.get_or_init(|| {
+            Box::new(Ready {
+                committed,
+                positions: OnceBox::new(),
+                segments: OnceBox::new(),
+                elements: OnceBox::new(),
+                info: OnceBox::new(),
+            })
+        }))
     }
 
     /// Where the packed bytes of the layout as described lie, which knows its elements.
@@ -118,7 +136,8 @@ unsafe fn give(engine: &Engine, node: Arc<Node>, place: *mut *mut dtc_type) -> O
     unsafe { crate::arguments::give("type", place, handle::share(Type::new(engine, node))) }
 }
 
-/// Makes a type usable for moving bytes: brings it into its canonical form and plans. Never waits for a compiler, unless
+/// Makes a type usable for moving bytes. With `DTC_POLICY_BACKGROUND` its canonical form and its plan are made once its use has
+/// repaid them, or when a call asks for them; otherwise they are made here. Never waits for a compiler, unless
 /// the policy of the engine or `hints` say so. A type that is committed already stays as it is; a child of another type
 /// need not be committed. (MPI 4.1, 5.1.9)
 ///
@@ -138,9 +157,9 @@ pub unsafe extern "C" fn dtc_type_commit(r#type: *mut dtc_type, hints: u64) -> c
         if hints & !DTC_COMMIT_EAGER != 0 {
             return Err(Failure::argument("hints", "0 or DTC_COMMIT_EAGER", hints));
         }
-        let ready = asked.commit()?;
+        asked.commit()?;
         if hints == DTC_COMMIT_EAGER {
-            ready.committed.specialise();
+            asked.ready()?.committed.specialise();
         }
         Ok(())
     })

@@ -176,7 +176,7 @@ impl Constructor {
     }
 
     /// How many numbers of list arguments the constructor writes down: the length of its description.
-    fn entries(&self) -> u64 {
+    pub(crate) fn entries(&self) -> u64 {
         (match self {
             Constructor::Indexed { blocklengths, .. } | Constructor::Hindexed { blocklengths, .. } => {
                 blocklengths.len()

@@ -2,6 +2,7 @@
 
 use super::{Edge, Kind, Layout, Measure, Node, NodeId, Run};
 use hashbrown::HashTable;
+use smallvec::{SmallVec, smallvec};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
@@ -139,7 +140,7 @@ impl LayoutBuilder {
 
     /// The layout with that root. Nodes that it does not reach are left out; the others keep their order.
     pub fn finish(self, root: Edge, lb: i64, extent: i64) -> Layout {
-        let mut keep = vec![false; self.nodes.len()];
+        let mut keep: SmallVec<[bool; 32]> = smallvec![false; self.nodes.len()];
         if let Some(kept) = keep.get_mut(root.node.index()) {
             *kept = true;
         }

@@ -2,9 +2,9 @@
 
 use super::cost::{INLINE_BYTES, decide};
 use super::{Offsets, Part, Plan, RunTable, Step, StepId};
-use crate::layout::{Kind, Layout, Node, NodeId, Run};
+use crate::layout::{Edge, Kind, Layout, Node, Run};
 use crate::passes;
-use std::collections::HashMap;
+use smallvec::{SmallVec, smallvec};
 
 /// Planes closer than a cache line share lines that rows further apart than this would fetch again and again.
 const FAR: u64 = 256;
@@ -17,15 +17,21 @@ const SHORT_NEST: u64 = 64;
 const LISTED_BLOCKS: u64 = 512;
 
 pub(super) fn plan(layout: &Layout) -> Plan {
-    let regular = passes::regularise_for_cpu(layout);
-    let mut builder = Builder { layout: &regular, steps: Vec::new(), sizes: Vec::new(), displaced: HashMap::new() };
-    let mut planned: Vec<StepId> = Vec::with_capacity(regular.nodes().len());
-    for (id, node) in regular.nodes() {
-        let step = builder.step(node, &planned);
-        planned.push(builder.add(step, regular.measure(id).size));
+    as_described(&passes::regularise_for_cpu(layout))
+}
+
+/// Plans a layout node by node, without rewriting it first.
+pub(super) fn as_described(layout: &Layout) -> Plan {
+    let nodes = layout.nodes().len();
+    let mut builder = Builder { layout, steps: Vec::with_capacity(nodes), sizes: Vec::with_capacity(nodes) };
+    let mut planned: Planned = SmallVec::with_capacity(nodes);
+    for (id, node) in layout.nodes() {
+        let placed = builder.place(node, layout.measure(id).size, &planned);
+        planned.push(placed);
     }
-    let root = regular.root();
-    let root = Part { offset: root.offset, position: 0, step: planned[root.node.index()] };
+    let root = layout.root();
+    let place = planned[root.node.index()];
+    let root = Part { offset: root.offset.wrapping_add(place.offset), position: 0, step: place.step };
     let (steps, sizes, root) = builder.reached_from(root);
     let mut plan =
         Plan { steps, sizes, root, size: layout.size(), extent: layout.extent(), decision: super::Decision::GENERIC };
@@ -33,11 +39,22 @@ pub(super) fn plan(layout: &Layout) -> Plan {
     plan
 }
 
+/// The step of a node, and where it lies from the origin of the node.
+///
+/// Offsets move outwards this way, so no loop has a displaced body.
+#[derive(Clone, Copy)]
+struct Place {
+    offset: i64,
+    step: StepId,
+}
+
+/// The places of the nodes so far. Few enough for most types that they need no allocation.
+type Planned = SmallVec<[Place; 12]>;
+
 struct Builder<'a> {
     layout: &'a Layout,
     steps: Vec<Step>,
     sizes: Vec<u64>,
-    displaced: HashMap<(NodeId, i64), StepId>,
 }
 
 impl Builder<'_> {
@@ -50,43 +67,67 @@ impl Builder<'_> {
 
     /// The steps without bodies that have become part of those around them.
     fn reached_from(self, root: Part) -> (Vec<Step>, Vec<u64>, Part) {
-        let mut reached = vec![false; self.steps.len()];
+        let mut reached: SmallVec<[bool; 32]> = smallvec![false; self.steps.len()];
         reached[root.step.index()] = true;
         for index in (0..self.steps.len()).rev() {
             if reached[index] {
-                self.steps[index].bodies().iter().for_each(|body| reached[body.index()] = true);
+                self.steps[index].each_body(|body| reached[body.index()] = true);
             }
         }
-        let mut renamed = Vec::with_capacity(self.steps.len());
-        let (mut steps, mut sizes) = (Vec::new(), Vec::new());
-        for ((mut step, size), reached) in self.steps.into_iter().zip(self.sizes).zip(reached) {
-            renamed.push(StepId(steps.len() as u32));
-            if reached {
-                step.rename_bodies(&renamed);
-                steps.push(step);
-                sizes.push(size);
+        let Builder { mut steps, mut sizes, .. } = self;
+        let mut names: SmallVec<[StepId; 32]> = SmallVec::with_capacity(steps.len());
+        let mut kept = 0;
+        for index in 0..steps.len() {
+            names.push(StepId(kept as u32));
+            if reached[index] {
+                // Up to the first step that goes, all keep their names.
+                if kept < index {
+                    steps[index].rename_bodies(&names);
+                    steps.swap(kept, index);
+                    sizes.swap(kept, index);
+                }
+                kept += 1;
             }
         }
-        (steps, sizes, Part { step: renamed[root.step.index()], ..root })
+        steps.truncate(kept);
+        sizes.truncate(kept);
+        (steps, sizes, Part { step: names[root.step.index()], ..root })
     }
 
-    fn step(&mut self, node: &Node, planned: &[StepId]) -> Step {
-        match node {
-            Node::Dense { count, kind } => Step::Copy { bytes: count * kind.size() },
+    /// The place of a node of so many bytes.
+    fn place(&mut self, node: &Node, size: u64, planned: &[Place]) -> Place {
+        // Displacements of bytes fit 64 bits, sums of the offsets on the way to them need not.
+        let alone = match node {
+            Node::Stream { count: 1, child, .. } => Some(*child),
+            Node::Indexed { offsets, child } if offsets.len() == 1 => {
+                Some(Edge { offset: child.offset.wrapping_add(offsets[0]), ..*child })
+            }
+            Node::Record { parts } if parts.len() == 1 => Some(parts[0]),
+            _ => None,
+        };
+        if let Some(only) = alone {
+            let place = planned[only.node.index()];
+            return Place { offset: only.offset.wrapping_add(place.offset), ..place };
+        }
+        let (offset, step) = match node {
+            Node::Dense { count, kind } => (0, Step::Copy { bytes: count * kind.size() }),
             Node::Stream { count, stride, child } => {
                 let (count, stride) = (*count, *stride);
-                let body = self.at_origin(child.node, child.offset, planned);
-                let step = &self.steps[body.index()];
+                let body = planned[child.node.index()];
+                let step = &self.steps[body.step.index()];
                 // A list that repeats was found as such: its offsets are read once.
                 let in_loop = matches!(self.layout.node(child.node), Node::Stream { .. });
                 let one_list = || in_loop.then(|| listed(step, count, stride))?;
-                repeat(step, count, stride).or_else(one_list).unwrap_or(Step::Repeat { count, stride, body })
+                let step = repeat(step, count, stride).or_else(one_list);
+                let step = step.unwrap_or(Step::Repeat { count, stride, body: body.step });
+                (child.offset.wrapping_add(body.offset), step)
             }
             Node::Indexed { offsets, child } => {
-                let (offsets, body) = (Offsets::new(offsets, child.offset), planned[child.node.index()]);
-                match self.steps[body.index()] {
-                    Step::Copy { bytes } => Step::List { offsets, bytes },
-                    _ => Step::Scatter { offsets, body },
+                let body = planned[child.node.index()];
+                let offsets = Offsets::new(offsets, child.offset.wrapping_add(body.offset));
+                match self.steps[body.step.index()] {
+                    Step::Copy { bytes } => (0, Step::List { offsets, bytes }),
+                    _ => (0, Step::Scatter { offsets, body: body.step }),
                 }
             }
             Node::Runs { runs, kind } => {
@@ -94,35 +135,28 @@ impl Builder<'_> {
                 // Canonical layouts count in bytes: the list is theirs.
                 let runs = if *kind == Kind::Byte { runs.clone() } else { runs.iter().map(in_bytes).collect() };
                 let positions = prefix_sums(runs.iter().map(|run| run.count));
-                Step::Runs(RunTable { runs, positions })
+                (0, Step::Runs(RunTable { runs, positions }))
             }
-            Node::Record { parts } if parts.is_empty() => Step::Nothing,
+            Node::Record { parts } if parts.is_empty() => (0, Step::Nothing),
             Node::Record { parts } => {
                 let positions = prefix_sums(parts.iter().map(|part| self.layout.measure(part.node).size));
-                let parts = parts.iter().zip(positions.iter()).map(|(part, &position)| Part {
-                    offset: part.offset,
-                    position,
-                    step: planned[part.node.index()],
+                let places = parts.iter().map(|part| {
+                    let place = planned[part.node.index()];
+                    Place { offset: part.offset.wrapping_add(place.offset), ..place }
                 });
-                Step::Sequence { parts: parts.collect() }
+                if places.clone().all(|place| matches!(self.steps[place.step.index()], Step::Copy { .. })) {
+                    let run = |place: Place| Run { offset: place.offset, count: self.sizes[place.step.index()] };
+                    let runs = places.map(run).collect();
+                    (0, Step::Runs(RunTable { runs, positions }))
+                } else {
+                    let part =
+                        |(place, &position): (Place, _)| Part { offset: place.offset, position, step: place.step };
+                    let parts = places.zip(positions.iter()).map(part).collect();
+                    (0, Step::Sequence { parts })
+                }
             }
-        }
-    }
-
-    /// The step of a child that is displaced inside a stream: canonical layouts have none, others become a sequence of
-    /// one.
-    fn at_origin(&mut self, node: NodeId, offset: i64, planned: &[StepId]) -> StepId {
-        let step = planned[node.index()];
-        if offset == 0 {
-            return step;
-        }
-        if let Some(&known) = self.displaced.get(&(node, offset)) {
-            return known;
-        }
-        let size = self.sizes[step.index()];
-        let displaced = self.add(Step::Sequence { parts: [Part { offset, position: 0, step }].into() }, size);
-        self.displaced.insert((node, offset), displaced);
-        displaced
+        };
+        Place { offset, step: self.add(step, size) }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::{Plan, RunTable, Step, StepId};
 use crate::passes::UNROLLED_RUNS;
+use smallvec::SmallVec;
 use std::fmt;
 
 /// Plans with more steps than this, shared bodies counted once for every use, stay on the generic tier.
@@ -69,6 +70,19 @@ impl Decision {
         matches!(self.worth, Worth::Compiled | Worth::Small)
     }
 
+    /// Estimate of the time that the generic tier takes for one element in cache, in nanoseconds.
+    ///
+    /// ```
+    /// use dtc_compiler::layout::Layout;
+    /// use dtc_compiler::plan::Plan;
+    /// let row = Layout::parse("layout lb 0 extent 1600 {\n  %0 = dense 1600 x byte\n  root %0\n}")?;
+    /// assert!((100..120).contains(&Plan::new(&row).decision().generic_nanoseconds()));
+    /// # Ok::<(), dtc_compiler::layout::ParseError>(())
+    /// ```
+    pub fn generic_nanoseconds(&self) -> u64 {
+        self.interpreted.saturating_add(self.moving)
+    }
+
     /// Whether the element is so small that its kernel is straight code.
     pub(crate) fn is_small(&self) -> bool {
         self.worth == Worth::Small
@@ -112,72 +126,96 @@ impl fmt::Display for Decision {
     }
 }
 
+/// What is estimated of a step, with the steps inside it.
+#[derive(Clone, Copy)]
+struct Estimate {
+    /// Nanoseconds that the interpreter spends around the leaves.
+    interpreted: u64,
+    /// Steps, shared bodies counted once for every use.
+    expanded: u64,
+    /// Loops around the innermost steps.
+    depth: u32,
+    /// Loads that move the bytes, with vectors of 16 bytes.
+    words: u64,
+}
+
+impl Estimate {
+    /// Of a loop over a body.
+    fn repeated(count: u64, body: Estimate) -> Estimate {
+        Estimate {
+            interpreted: count.saturating_mul(body.interpreted).saturating_add(INTERPRETED_LOOP),
+            expanded: body.expanded.saturating_add(1),
+            depth: 1 + body.depth,
+            words: count.saturating_mul(body.words),
+        }
+    }
+
+    /// Of a step that one leaf performs.
+    fn leaf(words: u64) -> Estimate {
+        Estimate { interpreted: INTERPRETED_STEP, expanded: 1, depth: 0, words }
+    }
+
+    /// Of a step whose bodies are known.
+    fn of(step: &Step, known: &[Estimate]) -> Estimate {
+        let body = |id: &StepId| known[id.index()];
+        match step {
+            Step::Repeat { count, body: id, .. } => Estimate::repeated(*count, body(id)),
+            Step::Scatter { offsets, body: id } => Estimate::repeated(offsets.len() as u64, body(id)),
+            Step::Sequence { parts } => {
+                let empty = Estimate { interpreted: INTERPRETED_LOOP, expanded: 1, depth: 1, words: 0 };
+                parts.iter().map(|part| body(&part.step)).fold(empty, |all, part| Estimate {
+                    interpreted: all.interpreted.saturating_add(part.interpreted),
+                    expanded: all.expanded.saturating_add(part.expanded),
+                    depth: all.depth.max(1 + part.depth),
+                    words: all.words.saturating_add(part.words),
+                })
+            }
+            Step::Runs(table) => {
+                let words = table.runs.iter().fold(0, |sum: u64, run| sum.saturating_add(words_of(run.count)));
+                if !table.is_unrolled() {
+                    return Estimate::leaf(words);
+                }
+                // The leaf looks every length up that straight code knows.
+                let runs = table.runs.len() as u64;
+                Estimate { interpreted: INTERPRETED_STEP + runs * UNROLLED_RUN, expanded: runs, depth: 0, words }
+            }
+            Step::Nothing => Estimate::leaf(0),
+            Step::Copy { bytes } => Estimate::leaf(words_of(*bytes)),
+            Step::Rows { rows, bytes, .. } => Estimate::leaf(words_of(*bytes).saturating_mul(*rows)),
+            Step::Planes { planes, rows, bytes, .. } => {
+                Estimate::leaf(words_of(*bytes).saturating_mul(*rows).saturating_mul(*planes))
+            }
+            Step::Tile { planes, layers, rows, bytes, .. } => {
+                let words = words_of(*bytes).saturating_mul(*rows).saturating_mul(*layers);
+                Estimate::leaf(words.saturating_mul(*planes))
+            }
+            Step::List { offsets, bytes } => Estimate::leaf(words_of(*bytes).saturating_mul(offsets.len() as u64)),
+        }
+    }
+}
+
 /// Estimates the cost of a plan on the generic tier and whether compiled code would save more than a twentieth.
 pub(super) fn decide(plan: &Plan) -> Decision {
-    let mut interpreted = vec![0u64; plan.steps.len()];
-    let mut expanded = vec![0u64; plan.steps.len()];
-    let mut depth = vec![0u32; plan.steps.len()];
-    let mut words = vec![0u64; plan.steps.len()];
-    for (index, step) in plan.steps.iter().enumerate() {
-        let of = |id: &StepId, table: &[u64]| table[id.index()];
-        (interpreted[index], expanded[index], depth[index]) = match step {
-            Step::Repeat { count, body, .. } => (
-                count.saturating_mul(of(body, &interpreted)).saturating_add(INTERPRETED_LOOP),
-                of(body, &expanded).saturating_add(1),
-                1 + depth[body.index()],
-            ),
-            Step::Scatter { offsets, body } => {
-                let count = offsets.len() as u64;
-                (
-                    count.saturating_mul(of(body, &interpreted)).saturating_add(INTERPRETED_LOOP),
-                    of(body, &expanded).saturating_add(1),
-                    1 + depth[body.index()],
-                )
-            }
-            Step::Sequence { parts } => (
-                parts.iter().fold(INTERPRETED_LOOP, |sum, part| sum.saturating_add(of(&part.step, &interpreted))),
-                parts.iter().fold(1, |sum: u64, part| sum.saturating_add(of(&part.step, &expanded))),
-                1 + parts.iter().map(|part| depth[part.step.index()]).max().unwrap_or(0),
-            ),
-            // The leaf looks every length up that straight code knows.
-            Step::Runs(table) if table.is_unrolled() => {
-                let runs = table.runs.len() as u64;
-                (INTERPRETED_STEP + runs * UNROLLED_RUN, runs, 0)
-            }
-            _ => (INTERPRETED_STEP, 1, 0),
-        };
-    }
-    for (index, step) in plan.steps.iter().enumerate() {
-        let of = |id: &StepId| words[id.index()];
-        words[index] = match step {
-            Step::Nothing => 0,
-            Step::Copy { bytes } => words_of(*bytes),
-            Step::Rows { rows, bytes, .. } => words_of(*bytes).saturating_mul(*rows),
-            Step::Planes { planes, rows, bytes, .. } => words_of(*bytes).saturating_mul(*rows).saturating_mul(*planes),
-            Step::Tile { planes, layers, rows, bytes, .. } => {
-                words_of(*bytes).saturating_mul(*rows).saturating_mul(*layers).saturating_mul(*planes)
-            }
-            Step::List { offsets, bytes } => words_of(*bytes).saturating_mul(offsets.len() as u64),
-            Step::Runs(table) => table.runs.iter().fold(0, |sum: u64, run| sum.saturating_add(words_of(run.count))),
-            Step::Repeat { count, body, .. } => count.saturating_mul(of(body)),
-            Step::Scatter { offsets, body } => of(body).saturating_mul(offsets.len() as u64),
-            Step::Sequence { parts } => parts.iter().fold(0, |sum: u64, part| sum.saturating_add(of(&part.step))),
-        };
+    let mut estimates: SmallVec<[Estimate; 12]> = SmallVec::with_capacity(plan.steps.len());
+    for step in &plan.steps {
+        let estimate = Estimate::of(step, &estimates);
+        estimates.push(estimate);
     }
     let root = plan.root.step.index();
+    let Estimate { interpreted, expanded, depth, words } = estimates[root];
     let moving = plan.size / LEAF_BYTES;
-    let worth = if expanded[root] > SPECIALISED_STEPS || depth[root] > SPECIALISED_DEPTH {
+    let worth = if expanded > SPECIALISED_STEPS || depth > SPECIALISED_DEPTH {
         Worth::TooLarge
-    } else if (1..=small_words(&plan.steps[root])).contains(&words[root]) {
+    } else if (1..=small_words(&plan.steps[root])).contains(&words) {
         Worth::Small
-    } else if interpreted[root] <= INTERPRETED_STEP {
+    } else if interpreted <= INTERPRETED_STEP {
         Worth::OneLeaf
-    } else if interpreted[root].saturating_mul(20) < moving {
+    } else if interpreted.saturating_mul(20) < moving {
         Worth::LittleOverhead
     } else {
         Worth::Compiled
     };
-    Decision { worth, interpreted: interpreted[root], moving, steps: expanded[root], levels: depth[root] }
+    Decision { worth, interpreted, moving, steps: expanded, levels: depth }
 }
 
 impl RunTable {

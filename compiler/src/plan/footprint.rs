@@ -1,15 +1,16 @@
 //! How much of a cache a transfer takes.
 
 use super::{Offsets, Plan, Step};
+use smallvec::SmallVec;
 
 /// Bytes of a cache line.
 const LINE: u64 = 64;
 
 /// Bytes of cache that moving one element takes, about: the lines that its blocks lie in, and the packed bytes.
 pub(super) fn footprint(plan: &Plan) -> u64 {
-    let mut lines: Vec<u64> = Vec::with_capacity(plan.steps.len());
+    let mut lines: SmallVec<[u64; 32]> = SmallVec::with_capacity(plan.steps.len());
     for step in &plan.steps {
-        lines.push(match step {
+        let of_step = match step {
             Step::Nothing => 0,
             Step::Copy { bytes } => block(*bytes),
             Step::Rows { rows, stride, bytes } => strided(*rows, *stride, block(*bytes)),
@@ -27,7 +28,8 @@ pub(super) fn footprint(plan: &Plan) -> u64 {
             Step::Sequence { parts } => {
                 parts.iter().fold(0, |sum: u64, part| sum.saturating_add(lines[part.step.index()]))
             }
-        });
+        };
+        lines.push(of_step);
     }
     lines[plan.root.step.index()].saturating_mul(LINE).saturating_add(plan.size)
 }

@@ -1,6 +1,7 @@
 //! What a call may do.
 
 use super::Committed;
+use crate::entry::Entry;
 use crate::error::PackError;
 use dtc_compiler::operation::Element;
 use std::sync::atomic::Ordering;
@@ -9,17 +10,19 @@ impl Committed {
     /// How many bytes a raw call moves.
     #[inline]
     pub(crate) fn take(&self, count: u64, offset: u64, max: u64) -> u64 {
-        max.min(count.wrapping_mul(self.entry.shape.size).saturating_sub(offset))
+        max.min(count.wrapping_mul(self.facts().size).saturating_sub(offset))
     }
 
-    /// Whether a safe call moves one whole element and may, of a type that is not lazy.
+    /// The entry, if it is there, and if a safe call moves one whole element and may, of a type that is not lazy.
     #[inline]
-    pub(super) fn is_one(&self, length: usize, origin: usize, count: u64, offset: u64, packed: usize) -> bool {
-        let whole = &self.entry.whole;
+    pub(super) fn one(&self, length: usize, origin: usize, count: u64, offset: u64, packed: usize) -> Option<&Entry> {
+        let entry = self.known()?;
+        let whole = &entry.whole;
         let asked = count == 1 && offset == 0 && packed as u64 == whole.packed;
         // The first byte has as many places as the buffer is longer than the element.
         let (length, origin) = (length as u64, origin as u64);
-        asked && length >= whole.span && origin.wrapping_sub(whole.before) <= length - whole.span
+        let fits = asked && length >= whole.span && origin.wrapping_sub(whole.before) <= length - whole.span;
+        fits.then_some(entry)
     }
 
     /// Whether the signature leaves it possible that the type consists of such elements.

@@ -4,19 +4,21 @@ mod check;
 mod pack;
 mod parallel;
 
+use crate::described::Described;
 use crate::engine::Shared;
-use crate::entry::Entry;
+use crate::entry::{Entry, Shape};
 use crate::error::PackError;
 use crate::policy::Tier;
 use dtc_compiler::datatype::{Datatype, Facts};
 use dtc_compiler::external32::External32;
 use dtc_compiler::layout::{Layout, TypeHash};
+use dtc_compiler::lower;
 use dtc_compiler::operation::Element;
 use dtc_compiler::passes::Report;
 use dtc_compiler::plan::Plan;
 use once_cell::race::OnceBox;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 /// A datatype that can be packed with. Cheap to clone, immutable, shared between threads freely.
 ///
@@ -40,14 +42,26 @@ use std::sync::atomic::AtomicU32;
 /// assert_eq!(middle, [2, 2]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone)]
 pub struct Committed {
-    entry: Arc<Entry>,
+    /// What [`Inner::entry`] holds, once this handle has seen it; null before. Beside `inner`, so that a call for one element
+    /// reads no further cache line on its way to the entry.
+    entry: AtomicPtr<Entry>,
     inner: Arc<Inner>,
+}
+
+impl Clone for Committed {
+    fn clone(&self) -> Committed {
+        Committed { entry: AtomicPtr::new(self.entry.load(Ordering::Acquire)), inner: self.inner.clone() }
+    }
 }
 
 struct Inner {
     datatype: Datatype,
+    /// What equal types share; made when the description does not serve any more. Nobody waits for it: threads that need it at
+    /// once make it side by side.
+    entry: OnceBox<Arc<Entry>>,
+    /// The type as described, for its first calls.
+    described: OnceBox<Described>,
     engine: Arc<Shared>,
     /// The values of the type; made when they are first converted.
     external32: OnceBox<External32>,
@@ -58,13 +72,77 @@ struct Inner {
 const _: () = assert!(Element::ALL.len() <= 32, "an element needs a bit");
 
 impl Committed {
-    pub(crate) fn new(entry: Arc<Entry>, datatype: Datatype, engine: Arc<Shared>) -> Committed {
-        let inner = Inner { datatype, engine, external32: OnceBox::new(), elements: AtomicU32::new(0) };
-        Committed { entry, inner: Arc::new(inner) }
+    pub(crate) fn new(datatype: Datatype, engine: Arc<Shared>) -> Committed {
+        let inner = Inner {
+            datatype,
+            entry: OnceBox::new(),
+            described: OnceBox::new(),
+            engine,
+            external32: OnceBox::new(),
+            elements: AtomicU32::new(0),
+        };
+        Committed { entry: AtomicPtr::new(std::ptr::null_mut()), inner: Arc::new(inner) }
     }
 
+    /// What equal types share, if this handle has seen it.
+    #[inline]
+    fn known(&self) -> Option<&Entry> {
+        // SAFETY: the pointer is null, or came from the `Arc` in `inner.entry`, which is never replaced and lives as long as
+        // `inner`, which `self` holds. Acquired, so that the entry is seen as it was made.
+        unsafe { self.entry.load(Ordering::Acquire).as_ref() }
+    }
+
+    /// What equal types share. Made now if it is not there yet.
+    #[inline]
     pub(crate) fn entry(&self) -> &Entry {
-        &self.entry
+        match self.known() {
+            Some(entry) => entry,
+            None => self.shared(),
+        }
+    }
+
+    #[cold]
+    pub(crate) fn shared(&self) -> &Arc<Entry> {
+        let Inner { entry, engine, datatype, .. } = &*self.inner;
+        let entry = entry.get_or_init(|| Box::new(engine.entry_of(datatype)));
+        self.entry.store(Arc::as_ptr(entry).cast_mut(), Ordering::Release);
+        entry
+    }
+
+    /// What equal types share, if any handle of the type has asked for it.
+    fn found(&self) -> Option<&Entry> {
+        self.known().or_else(|| self.inner.entry.get().map(|_| &**self.shared()))
+    }
+
+    /// The type as it was described.
+    fn described(&self) -> &Described {
+        self.inner.described.get_or_init(|| Box::new(Described::new(lower(&self.inner.datatype))))
+    }
+
+    /// The entry, if there is one, or the description, if it serves a call that moves `take` bytes; otherwise the entry, made now.
+    #[cold]
+    fn first(&self, take: u64) -> First<'_> {
+        match self.found() {
+            Some(entry) => First::Entry(entry),
+            None if self.described().admits(take) => First::Described(self.described()),
+            None => First::Entry(self.shared()),
+        }
+    }
+
+    /// A layout of the type: the canonical one if it is there, otherwise the one as described. Both mean the same bytes.
+    pub(crate) fn any_layout(&self) -> &Layout {
+        match self.found() {
+            Some(entry) => &entry.layout,
+            None => self.described().layout(),
+        }
+    }
+
+    /// Size, extent and bounds of the bytes, from a layout of the type.
+    fn shape(&self) -> &Shape {
+        match self.found() {
+            Some(entry) => &entry.shape,
+            None => self.described().shape(),
+        }
     }
 
     pub(crate) fn engine(&self) -> &Shared {
@@ -103,7 +181,7 @@ impl Committed {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn layout(&self) -> &Layout {
-        &self.entry.layout
+        &self.entry().layout
     }
 
     /// The passes that led to the canonical layout of the first of the equal types.
@@ -118,7 +196,7 @@ impl Committed {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn report(&self) -> &Report {
-        &self.entry.report
+        &self.entry().report
     }
 
     /// How the bytes are moved.
@@ -133,7 +211,7 @@ impl Committed {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn plan(&self) -> &Plan {
-        self.entry.plan()
+        self.entry().plan()
     }
 
     /// The identity that all equal types share.
@@ -148,7 +226,7 @@ impl Committed {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn type_hash(&self) -> TypeHash {
-        self.entry.hash
+        self.entry().hash
     }
 
     /// Which code a pack would run now.
@@ -163,7 +241,7 @@ impl Committed {
     /// # Ok::<(), dtc_compiler::datatype::DatatypeError>(())
     /// ```
     pub fn tier(&self) -> Tier {
-        self.entry.tier()
+        self.found().map_or(Tier::Generic, Entry::tier)
     }
 
     /// Compiles the kernel now, if one would pay, and makes the thunks (see [`Policy`](crate::Policy)), if they are not there yet;
@@ -181,8 +259,8 @@ impl Committed {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn specialise(&self) -> Tier {
-        self.engine().compile_now(&self.entry);
-        self.entry.tier()
+        self.engine().compile_now(self.shared());
+        self.entry().tier()
     }
 
     /// Packed bytes of a count of elements.
@@ -202,7 +280,7 @@ impl Committed {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn packed_size(&self, count: u64) -> Result<u64, PackError> {
-        let size = self.entry.shape.size;
+        let size = self.facts().size;
         match size.checked_mul(count) {
             Some(total) if i64::try_from(total).is_ok() => Ok(total),
             _ => Err(PackError::Count { count, most: i64::MAX as u64 / size }),
@@ -224,7 +302,7 @@ impl Committed {
     /// ```
     #[inline]
     pub fn span(&self, count: u64) -> Option<(i128, i128)> {
-        let shape = &self.entry.shape;
+        let shape = self.shape();
         if count == 0 || shape.size == 0 {
             return None;
         }
@@ -235,7 +313,7 @@ impl Committed {
     /// Counts a call where a lazy kernel may wait for it.
     #[inline]
     pub(crate) fn count_use(&self) {
-        if self.entry.is_lazy() {
+        if self.entry().is_lazy() {
             self.count_lazy_use();
         }
     }
@@ -243,8 +321,14 @@ impl Committed {
     /// Counts a call; the one that a lazy kernel waits for asks for it.
     #[cold]
     fn count_lazy_use(&self) {
-        if self.entry.used() {
-            self.inner.engine.enqueue(&self.entry);
+        if self.entry().used() {
+            self.inner.engine.enqueue(self.shared());
         }
     }
+}
+
+/// What moves the bytes of a call.
+enum First<'a> {
+    Entry(&'a Entry),
+    Described(&'a Described),
 }

@@ -1,6 +1,6 @@
 //! Packing and unpacking on the CPU.
 
-use super::Committed;
+use super::{Committed, First};
 use crate::cpu::Sides;
 use crate::error::PackError;
 
@@ -40,10 +40,10 @@ impl Committed {
         packed: &mut [u8],
     ) -> Result<usize, PackError> {
         let sides = Sides { memory: source.as_ptr().wrapping_add(origin).cast_mut(), packed: packed.as_mut_ptr() };
-        if self.is_one(source.len(), origin, count, offset, packed.len()) {
-            // SAFETY: `is_one` found every byte of the element inside `source`, which is only read, and room for it in
+        if let Some(entry) = self.one(source.len(), origin, count, offset, packed.len()) {
+            // SAFETY: `one` found every byte of the element inside `source`, which is only read, and room for it in
             // `packed`; the slices cannot overlap.
-            unsafe { self.entry.one::<true>(sides) };
+            unsafe { entry.one::<true>(sides) };
             return Ok(packed.len());
         }
         other_call();
@@ -84,9 +84,9 @@ impl Committed {
         count: u64,
     ) -> Result<usize, PackError> {
         let sides = Sides { memory: destination.as_mut_ptr().wrapping_add(origin), packed: packed.as_ptr().cast_mut() };
-        if self.is_one(destination.len(), origin, count, offset, packed.len()) {
+        if let Some(entry) = self.one(destination.len(), origin, count, offset, packed.len()) {
             // SAFETY: as for `pack`; `packed` is only read.
-            unsafe { self.entry.one::<false>(sides) };
+            unsafe { entry.one::<false>(sides) };
             return Ok(packed.len());
         }
         other_call();
@@ -159,11 +159,15 @@ impl Committed {
     /// As for [`Committed::pack_raw`] or [`Committed::unpack_raw`].
     #[inline]
     pub(super) unsafe fn run<const PACK: bool>(&self, sides: Sides, count: u64, offset: u64, max: u64) -> u64 {
-        let size = self.entry.shape.size;
-        if count == 1 && offset == 0 && max >= size && !self.entry.is_lazy() {
+        if let Some(entry) = self.known()
+            && count == 1
+            && offset == 0
+            && max >= entry.shape.size
+            && !entry.is_lazy()
+        {
             // SAFETY: the caller's promise.
-            unsafe { self.entry.one::<PACK>(sides) };
-            return size;
+            unsafe { entry.one::<PACK>(sides) };
+            return entry.shape.size;
         }
         let take = self.take(count, offset, max);
         // SAFETY: the caller's promise.
@@ -198,11 +202,20 @@ impl Committed {
     ///
     /// As for [`Committed::run`].
     pub(crate) unsafe fn some<const PACK: bool>(&self, sides: Sides, count: u64, offset: u64, take: u64) {
-        if take > 0 {
-            self.count_use();
-            // SAFETY: the caller's promise.
-            unsafe { self.entry.run::<PACK>(sides, count, offset, take) };
+        if take == 0 {
+            return;
         }
+        let entry = match self.known() {
+            Some(entry) => entry,
+            None => match self.first(take) {
+                First::Entry(entry) => entry,
+                // SAFETY: the caller's promise.
+                First::Described(described) => return unsafe { described.run::<PACK>(sides, count, offset, take) },
+            },
+        };
+        self.count_use();
+        // SAFETY: the caller's promise.
+        unsafe { entry.run::<PACK>(sides, count, offset, take) };
     }
 }
 

@@ -14,10 +14,14 @@ pub(crate) use thunk::Thunks;
 
 use crate::leaves;
 use dtc_compiler::plan::Target;
+use once_cell::race::OnceBox;
 
 /// The CPU that this process runs on.
-pub(crate) fn host() -> Target {
-    Target { level: leaves::detect_level(), streaming_bytes: leaves::streaming_threshold() as u64 }
+pub(crate) fn host() -> &'static Target {
+    static HOST: OnceBox<Target> = OnceBox::new();
+    HOST.get_or_init(|| {
+        Box::new(Target { level: leaves::detect_level(), streaming_bytes: leaves::streaming_threshold() as u64 })
+    })
 }
 
 /// The two sides of a move: the strided memory and the packed bytes. Which is read depends on the direction.

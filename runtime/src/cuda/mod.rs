@@ -49,6 +49,6 @@ pub use error::{CudaError, Version};
 pub use event::Event;
 pub use graph::{Graph, GraphExecutable, NodeCounts};
 pub use nvrtc::Nvrtc;
-pub use pointer::{MemoryKind, device_of};
+pub use pointer::{MemoryKind, device_of, is_in_use};
 pub use staging::StagingAllocator;
 pub use stream::{CaptureMode, CaptureStatus, Stream};

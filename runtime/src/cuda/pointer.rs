@@ -69,8 +69,17 @@ pub(crate) struct PointerInfo {
     pub(crate) range_bytes: u64,
 }
 
-/// Whether anybody in this process uses CUDA. If not, all memory is pageable.
-pub(crate) fn is_in_use() -> bool {
+/// Whether anybody in this process uses CUDA. If not, all memory is pageable. CUDA is neither loaded nor initialised for the
+/// question.
+///
+/// ```
+/// use dtc_runtime::cuda::{MemoryKind, is_in_use};
+/// if !is_in_use() {
+///     assert_eq!(MemoryKind::of([0u8; 4].as_ptr())?, MemoryKind::Pageable);
+/// }
+/// # Ok::<(), dtc_runtime::cuda::CudaError>(())
+/// ```
+pub fn is_in_use() -> bool {
     Driver::if_loaded().is_some()
 }
 

@@ -282,6 +282,6 @@ impl Committed {
 
     /// Bytes that a call moves.
     pub(super) fn length(&self, count: u64, offset: u64, max: u64) -> u64 {
-        max.min(count.wrapping_mul(self.layout().size()).saturating_sub(offset))
+        max.min(count.wrapping_mul(self.facts().size).saturating_sub(offset))
     }
 }

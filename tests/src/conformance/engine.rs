@@ -4,6 +4,7 @@
 use super::Subject;
 use dtc_compiler::datatype::Datatype;
 use dtc_runtime::{Committed, Engine, Policy};
+use std::cell::{Cell, RefCell};
 
 /// A type committed to the runtime.
 #[derive(Clone)]
@@ -26,6 +27,88 @@ impl EngineSubject {
 pub fn engines() -> [(&'static str, Engine); 3] {
     [("generic", Policy::Off), ("compiled", Policy::Always), ("bound", Policy::Eager)]
         .map(|(name, policy)| (name, Engine::builder().policy(policy).build()))
+}
+
+/// A type that is moved as it was described: committed anew whenever its engine has brought it into its canonical form.
+pub struct DescribedSubject {
+    name: String,
+    datatype: Datatype,
+    current: RefCell<(Engine, EngineSubject)>,
+    /// Calls so far, and those of them that a canonical form served.
+    calls: Cell<(u64, u64)>,
+}
+
+impl DescribedSubject {
+    /// A type under a name for messages.
+    pub fn new(name: &str, datatype: &Datatype) -> DescribedSubject {
+        DescribedSubject {
+            name: format!("{name}, described"),
+            datatype: datatype.clone(),
+            current: RefCell::new(DescribedSubject::fresh(name, datatype)),
+            calls: Cell::default(),
+        }
+    }
+
+    /// Calls so far, and those of them that a canonical form served.
+    pub fn calls(&self) -> (u64, u64) {
+        self.calls.get()
+    }
+
+    fn fresh(name: &str, datatype: &Datatype) -> (Engine, EngineSubject) {
+        let engine = Engine::builder().policy(Policy::Background).background_thread(false).build();
+        let subject = EngineSubject { name: name.to_owned(), committed: engine.commit(datatype) };
+        (engine, subject)
+    }
+
+    fn call<T>(&self, call: impl FnOnce(&EngineSubject) -> T) -> T {
+        let mut current = self.current.borrow_mut();
+        let result = call(&current.1);
+        let (calls, canonical) = self.calls.get();
+        let committed = current.0.cached_types() > 0;
+        self.calls.set((calls + 1, canonical + u64::from(committed)));
+        if committed {
+            *current = DescribedSubject::fresh(&self.name, &self.datatype);
+        }
+        result
+    }
+}
+
+impl Subject for DescribedSubject {
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+
+    fn pack(&self, source: &[u8], origin: usize, count: u64, offset: u64, packed: &mut [u8]) -> Result<usize, String> {
+        self.call(|subject| subject.pack(source, origin, count, offset, packed))
+    }
+
+    fn unpack(
+        &self,
+        packed: &[u8],
+        offset: u64,
+        destination: &mut [u8],
+        origin: usize,
+        count: u64,
+    ) -> Result<usize, String> {
+        self.call(|subject| subject.unpack(packed, offset, destination, origin, count))
+    }
+
+    unsafe fn pack_raw(&self, source: *const u8, count: u64, offset: u64, packed: *mut u8, most: usize) -> usize {
+        // SAFETY: the caller's promise is the one asked for.
+        self.call(|subject| unsafe { subject.pack_raw(source, count, offset, packed, most) })
+    }
+
+    unsafe fn unpack_raw(
+        &self,
+        packed: *const u8,
+        most: usize,
+        offset: u64,
+        destination: *mut u8,
+        count: u64,
+    ) -> usize {
+        // SAFETY: as for `pack_raw`.
+        self.call(|subject| unsafe { subject.unpack_raw(packed, most, offset, destination, count) })
+    }
 }
 
 impl Subject for EngineSubject {

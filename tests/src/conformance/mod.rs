@@ -7,7 +7,7 @@ mod oracle;
 mod protected;
 mod subject;
 
-pub use engine::{EngineSubject, engines};
+pub use engine::{DescribedSubject, EngineSubject, engines};
 pub use gpu::GpuSubject;
 pub use oracle::{Mistake, OracleSubject};
 pub use subject::{Place, Subject, pack_sparse, unpack_sparse};

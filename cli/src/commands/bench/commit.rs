@@ -1,9 +1,10 @@
-//! How long committing a type takes.
+//! How long committing a type takes, with everything that a commit may leave to later calls: canonical form, hash and plan.
+//! What a type costs that is packed once is measured by `bench/first_pack.c`.
 
 use super::measure::{Contest, Peers, Settings, Times};
 use crate::timing::{median, repetitions, sample};
 use dtc_compiler::datatype::{Constructor, Datatype, DatatypeError, GivenBounds, TypeBuilder, TypeId};
-use dtc_runtime::Engine;
+use dtc_runtime::{Committed, Engine};
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -46,12 +47,19 @@ impl Recipe {
     }
 }
 
+/// A committed type with its plan.
+fn committed(engine: &Engine, datatype: &Datatype) -> Committed {
+    let committed = engine.commit(datatype);
+    committed.plan();
+    committed
+}
+
 /// A commit by an engine that has never seen the type: nanoseconds of building, committing and dropping it. Creating
 /// the engine is not counted, and no thread is started.
 fn first_commit(recipe: &Recipe) -> f64 {
     let engine = Engine::builder().background_thread(false).build();
     let start = Instant::now();
-    drop(black_box(recipe.build().map(|datatype| engine.commit(&datatype))));
+    drop(black_box(recipe.build().map(|datatype| committed(&engine, &datatype))));
     start.elapsed().as_nanos() as f64
 }
 
@@ -66,8 +74,8 @@ pub fn kernel_ready(recipe: &Recipe) -> f64 {
 /// Interleaved rounds of building, committing and freeing the type.
 pub fn commits(recipe: &Recipe, datatype: &Datatype, peers: &mut Peers, settings: &Settings) -> Contest {
     let known = Engine::new();
-    let _held = known.commit(datatype);
-    let again = || drop(black_box(recipe.build().map(|datatype| known.commit(&datatype))));
+    let _held = committed(&known, datatype);
+    let again = || drop(black_box(recipe.build().map(|datatype| committed(&known, &datatype))));
     let calls = repetitions(settings.least, again);
     let mut contest = Contest(["dtc", "dtc_known"].map(|name| Times { name, samples: Vec::new() }).into());
     contest.0.extend(peers.running.iter().map(|peer| Times { name: peer.kind, samples: Vec::new() }));

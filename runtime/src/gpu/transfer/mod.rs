@@ -115,7 +115,7 @@ impl Committed {
         bytes: u64,
         known: Option<MemoryKind>,
     ) -> Result<Fragments, TransferError> {
-        let layout = self.layout();
+        let layout = self.any_layout();
         // The base of an absolute type lies nowhere; its first byte lies in memory.
         let begin = layout.root().offset.wrapping_add(layout.measure(layout.root().node).first);
         let first_byte = base.wrapping_offset(begin as isize);
