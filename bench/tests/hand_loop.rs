@@ -202,7 +202,18 @@ fn corners_of_the_semantics() {
         "list_of_records": {"kind": "hindexed_block", "blocklength": 2, "displacements_bytes": [160, 0, 64],
             "child": record}
     });
-    for (name, tree) in corners.as_object().unwrap() {
+    let parts = json!({
+        "parts_end_with_their_padding": {"kind": "struct", "blocklengths": [1, 1], "displacements_bytes": [4, 8],
+            "children": [char, record]},
+        "pairs_end_with_their_padding": {"kind": "struct", "blocklengths": [2, 1], "displacements_bytes": [4, 24],
+            "children": [named("MPI_SHORT_INT"), named("MPI_DOUBLE_INT")]},
+        "part_without_bytes": {"kind": "struct", "blocklengths": [1, 1], "displacements_bytes": [100, 0],
+            "children": [{"kind": "contiguous", "count": 0, "child": double}, int]},
+        "copies_without_bytes": {"kind": "struct", "blocklengths": [1, 1], "displacements_bytes": [0, 40],
+            "children": [int, {"kind": "contiguous", "count": 3, "child": {"kind": "resized", "lb": -4, "extent": 16,
+                "child": {"kind": "contiguous", "count": 0, "child": double}}}]}
+    });
+    for (name, tree) in corners.as_object().unwrap().iter().chain(parts.as_object().unwrap()) {
         let document = json!({"type": tree, "count": 3, "origin_bytes": 256});
         check(name, &document, &directory, &driver);
     }

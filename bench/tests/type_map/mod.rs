@@ -1,7 +1,7 @@
 //! The slow and obvious expansion of a datatype: its type map, entry by entry, as the MPI standard writes it down.
 //!
-//! Bounds are entries too (the standard's lb_marker and ub_marker), so that sticky bounds follow from the definition and
-//! not from a rule. It shares nothing with the program under test but the JSON library.
+//! Bounds are entries too (the standard's lb_marker and ub_marker, and the ends of parts), so that sticky bounds follow from the
+//! definition and not from a rule. It shares nothing with the program under test but the JSON library.
 
 use serde_json::Value;
 use std::collections::HashMap;
@@ -20,6 +20,10 @@ pub enum Entry {
     LowerMarker,
     /// An upper bound set explicitly.
     UpperMarker,
+    /// Where a part begins.
+    Begin,
+    /// Where a part ends, padding included.
+    End,
 }
 
 /// A type map: entries and their displacements, in order.
@@ -41,9 +45,13 @@ impl TypeMap {
         }
         let (mut upper, mut strictest) = (self.lower(), 1);
         for (at, entry) in &self.0 {
-            if let Entry::Element { bytes, alignment } = entry {
-                upper = upper.max(at + bytes);
-                strictest = strictest.max(*alignment);
+            match entry {
+                Entry::Element { bytes, alignment } => {
+                    upper = upper.max(at + bytes);
+                    strictest = strictest.max(*alignment);
+                }
+                Entry::End => upper = upper.max(*at),
+                _ => {}
             }
         }
         while (upper - self.lower()) % strictest != 0 {
@@ -55,6 +63,17 @@ impl TypeMap {
     /// Bytes from one copy to the next.
     pub fn extent(&self) -> i64 {
         self.upper() - self.lower()
+    }
+
+    /// As a part of other types: its own parts are forgotten, its bounds are not. Without elements, all bounds are forgotten.
+    fn as_part(mut self) -> Self {
+        if !self.0.iter().any(|(_, entry)| matches!(entry, Entry::Element { .. })) {
+            return Self(vec![(0, Entry::Begin), (0, Entry::End)]);
+        }
+        let (lower, upper) = (self.lower(), self.upper());
+        self.0.retain(|(_, entry)| !matches!(entry, Entry::Begin | Entry::End));
+        self.0.extend([(lower, Entry::Begin), (upper, Entry::End)]);
+        self
     }
 
     /// Appends a copy of `other`, moved.
@@ -122,14 +141,14 @@ fn tree_map(tree: &Value, document: &Value, named: &mut HashMap<String, TypeMap>
     let kind = tree["kind"].as_str().unwrap();
     let mut map = TypeMap::default();
     match kind {
-        "named" => return predefined(tree["name"].as_str().unwrap()),
+        "named" => return predefined(tree["name"].as_str().unwrap()).as_part(),
         "struct" => {
             let (lengths, displacements) = (list(&tree["blocklengths"]), list(&tree["displacements_bytes"]));
             for (index, child) in tree["children"].as_array().unwrap().iter().enumerate() {
                 let child = tree_map(child, document, named);
                 map.append_block(&child, lengths[index], displacements[index], child.extent());
             }
-            return map;
+            return map.as_part();
         }
         _ => {}
     }
@@ -194,7 +213,7 @@ fn tree_map(tree: &Value, document: &Value, named: &mut HashMap<String, TypeMap>
         "dup" => return child,
         _ => panic!("there is no kind {kind}"),
     }
-    map
+    map.as_part()
 }
 
 /// The wanted indices of each dimension, visited like an odometer whose fastest wheel depends on the order.
