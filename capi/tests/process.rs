@@ -38,7 +38,7 @@ fn ok(status: c_int) {
 }
 
 /// Bytes of every buffer: no type here is larger.
-const ROOM: usize = 256 << 10;
+const ROOM: usize = 1 << 20;
 
 /// Steps with their names, in the order in which they run.
 type Steps<'a> = Vec<(&'static str, Box<dyn Fn() + 'a>)>;
@@ -79,7 +79,11 @@ fn on_host() -> dtc_transfer {
     transfer
 }
 
-/// A type that no other seed gives: records, which gain by a kernel; an irregular list; rows; a subarray; blocks.
+/// Kinds of types that [`make`] tells apart by their seeds.
+const KINDS: i64 = 7;
+
+/// A type that no other seed gives: records, which gain by a kernel; an irregular list; rows; a subarray; blocks; a long chain; a
+/// long list.
 fn make(engine: *mut dtc_engine, seed: i64) -> *mut dtc_type {
     let (mut double, mut record, mut made) = (null_mut(), null_mut(), null_mut());
     let create = |combiner, integers: &[i64], addresses: &[i64], children: &[*const dtc_type], made| {
@@ -105,7 +109,7 @@ fn make(engine: *mut dtc_engine, seed: i64) -> *mut dtc_type {
     unsafe {
         ok(dtc_type_named(engine, c"MPI_DOUBLE".as_ptr(), &mut double));
         let element = [double.cast_const(); 2];
-        match seed % 5 {
+        match seed % KINDS {
             0 => {
                 create(DTC_COMBINER_STRUCT, &[2, 1, 1], &[0, 12], &element, &mut record);
                 create(DTC_COMBINER_RESIZED, &[], &[0, 32 + seed % 4096], &[record.cast_const()], &mut made);
@@ -114,8 +118,8 @@ fn make(engine: *mut dtc_engine, seed: i64) -> *mut dtc_type {
                 create(DTC_COMBINER_CONTIGUOUS, &[20], &[], &[record.cast_const()], &mut made);
                 ok(dtc_type_release(record));
             }
-            1 => {
-                let many = 300;
+            1 | 6 => {
+                let many = if seed % KINDS == 1 { 300 } else { 5000 };
                 let mut integers = vec![many];
                 integers.extend((0..many).map(|at| 1 + (at * at + seed) % 4));
                 integers.extend((0..many).map(|at| at * 9 + (at + seed) % 5));
@@ -125,6 +129,24 @@ fn make(engine: *mut dtc_engine, seed: i64) -> *mut dtc_type {
             3 => {
                 let integers = [3, 8, 9, 20 + seed % 64, 4, 4, 5, 1, 2, 3, DTC_ORDER_C];
                 create(DTC_COMBINER_SUBARRAY, &integers, &[], &element[..1], &mut made);
+            }
+            4 => {
+                create(DTC_COMBINER_VECTOR, &[3, 2, 5 + seed % 64], &[], &element[..1], &mut made);
+                for level in 0..500 {
+                    record = made;
+                    match level % 3 {
+                        0 => create(DTC_COMBINER_HVECTOR, &[1, 1], &[seed], &[record.cast_const()], &mut made),
+                        1 => create(DTC_COMBINER_RESIZED, &[], &[-level, 2048], &[record.cast_const()], &mut made),
+                        _ => create(
+                            DTC_COMBINER_STRUCT,
+                            &[2, 1, 1],
+                            &[0, 2048],
+                            &[record.cast_const(), double],
+                            &mut made,
+                        ),
+                    }
+                    ok(dtc_type_release(record));
+                }
             }
             _ => {
                 let blocks = [8, 64, 200 + seed % 1024].map(|displacement| dtc_block {
@@ -305,6 +327,11 @@ fn a_forked_child_waits_for_nothing() {
                 let (engine, buffers) = (address as *mut dtc_engine, Buffers::new());
                 let mut seed = number as i64;
                 while !STOP.load(Ordering::Relaxed) {
+                    seed += THREADS as i64;
+                    // Long chains and lists would only make children fewer.
+                    if [4, 6].contains(&(seed % KINDS)) {
+                        continue;
+                    }
                     let made = make(engine, seed);
                     SLOTS[number].store(made, Ordering::SeqCst);
                     uses(engine, made, &buffers).iter().for_each(|(_, step)| step());
@@ -312,13 +339,12 @@ fn a_forked_child_waits_for_nothing() {
                     SLOTS[number].store(null_mut(), Ordering::SeqCst);
                     // SAFETY: nobody in this process uses it any more.
                     ok(unsafe { dtc_type_release(made) });
-                    seed += THREADS as i64;
                 }
             })
         })
         .collect();
     let (start, mut children, mut hung) = (Instant::now(), 0, Vec::new());
-    while children < 200 && (start.elapsed() < Duration::from_secs(5) || children < 40) {
+    while children < 200 && (start.elapsed() < Duration::from_secs(3) || children < 40) {
         std::thread::sleep(Duration::from_micros(500 + children * 37 % 1000));
         // SAFETY: the child leaves by `_exit`, or by a signal.
         let child = unsafe { libc::fork() };
@@ -341,7 +367,7 @@ fn a_forked_child_waits_for_nothing() {
                 }
             }
             // New types of the parent's engine, known to it or not, and an engine of the child's own.
-            for seed in [5, 1_000_005, 1_000_006] {
+            for seed in [7, 700_000, 700_001] {
                 let made = make(engine, seed);
                 run(uses(engine, made, &buffers));
                 // SAFETY: nobody uses it any more.
@@ -412,7 +438,7 @@ fn every_call_fits_a_stack_of_32_kib() {
     let buffers = Buffers::new();
     let mut worst = Vec::new();
     // Threads are allowed, then not; a child of each engine is the first of its kind of type.
-    for (thread, seeds) in [(DTC_THREAD_BACKGROUND, 0..5), (DTC_THREAD_NONE, 5..10)] {
+    for (thread, seeds) in [(DTC_THREAD_BACKGROUND, 0..KINDS), (DTC_THREAD_NONE, KINDS..2 * KINDS)] {
         for seed in seeds {
             let config = dtc_config { thread, ..common::config() };
             let (engine, made) = (Cell::new(null_mut()), Cell::new(null_mut()));

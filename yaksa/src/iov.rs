@@ -2,7 +2,6 @@
 //!
 //! Segments are joined where they touch inside one element, and never across elements, so that a count of elements has a
 //! whole multiple of the segments of one: MPICH divides. An array without gaps is one segment.
-#![allow(clippy::disallowed_types, reason = "the lock is only tried")]
 
 use crate::status::Status;
 use crate::types::Type;
