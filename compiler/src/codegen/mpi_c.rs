@@ -2,6 +2,8 @@
 //! that want the type without a description.
 
 use crate::datatype::{Constructor, Datatype, Distribution, GivenBounds, Order, TypeId};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fmt::{self, Write};
 
 /// Numbers in one line of an array.
@@ -15,7 +17,7 @@ const LONGEST_REMARK: usize = 100;
 
 /// A C file with a function `MPI_Datatype build_type(void)` that returns the datatype, committed.
 ///
-/// Every node is one call, shared nodes included; all types but the returned one are freed. Given bounds become
+/// Every node is one call, and nodes that are equal share it; all types but the returned one are freed. Given bounds become
 /// `MPI_Type_create_resized`. Arguments that do not fit `int` go through the large-count calls of MPI 4, with an
 /// `#error` for older versions. The caller frees the type, so a predefined one is returned as a duplicate. Arrays with
 /// no axes or no elements, which MPI does not admit, become an empty or unchanged child with the same bounds.
@@ -48,13 +50,23 @@ const LONGEST_REMARK: usize = 100;
 pub fn emit(datatype: &Datatype) -> String {
     let mut emitter = Emitter { body: String::new(), built: 0, large: false, inexpressible: false };
     let mut names = vec![String::new(); datatype.root().index() + 1];
+    // Equal nodes are built by one call: descriptions often write the same subtype out at each of its places.
+    let mut first_equal: Vec<usize> = vec![0; names.len()];
+    let mut known = HashMap::new();
     for id in datatype.nodes() {
-        let children: Vec<&str> =
-            datatype.own_children(id).into_iter().map(|child| names[child.index()].as_str()).collect();
-        let name = emitter.node(datatype, id, &children);
-        names[id.index()] = name;
+        let children: Vec<usize> =
+            datatype.own_children(id).into_iter().map(|child| first_equal[child.index()]).collect();
+        let node = datatype.own(id);
+        let arguments: Vec<&str> = children.iter().map(|&child| names[child].as_str()).collect();
+        first_equal[id.index()] = match known.entry((&node.constructor, node.given, children.clone())) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(new) => {
+                names[id.index()] = emitter.node(datatype, id, &arguments);
+                *new.insert(id.index())
+            }
+        };
     }
-    let mut root = std::mem::take(&mut names[datatype.root().index()]);
+    let mut root = std::mem::take(&mut names[first_equal[datatype.root().index()]]);
     if emitter.built == 0 {
         // The caller frees what it gets, and predefined types must not be freed.
         root = emitter.call("MPI_Type_dup", &root);
@@ -365,6 +377,18 @@ mod tests {
         let source = emit(&parse(notation).unwrap());
         let (_, body) = source.split_once("{\n").unwrap();
         body.trim_end_matches("}\n").to_owned()
+    }
+
+    #[test]
+    fn equal_types_are_built_once() {
+        let row = "(resized 0 64 (contiguous 5 double))";
+        let written_out = body(&format!("struct [1@0 {row}, 2@512 (vector 3 1 2 {row}), 1@4096 (vector 3 1 2 {row})]"));
+        let shared = format!("let a = {row}; let b = vector 3 1 2 a; struct [1@0 a, 2@512 b, 1@4096 b]");
+        assert_eq!(written_out, body(&shared));
+        assert_eq!(written_out.matches("MPI_Type_vector").count(), 1);
+        // Bounds that are given make a difference.
+        let given = body("struct [1@0 (dup int), 1@8 (given 0 12 (dup int))]");
+        assert_eq!(given.matches("MPI_Type_dup").count(), 2);
     }
 
     #[test]

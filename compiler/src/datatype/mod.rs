@@ -51,7 +51,7 @@ use std::sync::Arc;
 /// # Standard sections
 ///
 /// MPI 4.1, 5.1.2 (constructors), 5.1.3 (subarray), 5.1.4 (darray), 5.1.7 (resized), 5.1.10 (dup).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Constructor {
     /// A predefined type; no children.
     Named(Predefined),
@@ -192,7 +192,7 @@ impl Constructor {
 }
 
 /// Which axis of an array is contiguous.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Order {
     /// The last axis is contiguous (`MPI_ORDER_C`).
     C,
@@ -205,7 +205,7 @@ pub enum Order {
 /// # Standard section
 ///
 /// MPI 4.1, 5.1.4.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Distribution {
     /// One block for each process; `None` is `MPI_DISTRIBUTE_DFLT_DARG`: the smallest block that covers the axis.
     Block(Option<i64>),
@@ -227,7 +227,7 @@ pub struct TypeNode {
 }
 
 /// Bounds that a caller supplies as facts, because MPIs disagree on how bounds follow from children.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct GivenBounds {
     /// Lower bound in bytes.
     pub lb: i64,
