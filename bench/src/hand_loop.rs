@@ -1,18 +1,6 @@
-//! Prints the loop that an application programmer would write by hand for a datatype, as C.
-//!
-//! The loop is a peer in measurements, so it has to be honest in both directions. It is typed by the basic element
-//! (`const double *`), has one loop per level of blocks with constant bounds, keeps index lists as constant arrays, and
-//! goes through a struct field by field, in packed order. What a compiler makes of such loops is its gain: contiguous
-//! stretches are left to it to turn into calls of memcpy. What is not there is what nobody writes by hand: sorting,
-//! blocking, merging across fields, prefetching, vector intrinsics.
-//!
-//! The program shares no code with dtc, on purpose: it reads descriptions, computes bounds as the MPI standard defines
-//! them and prints loops on its own, and its tests compare it with a third expansion of the type.
+//! Prints the hand-written loop of a datatype: the command beside the library.
 
 #![forbid(unsafe_code)]
-
-mod description;
-mod print;
 
 use serde_json::Value;
 use std::process::ExitCode;
@@ -58,6 +46,5 @@ fn load(file: &str, case: Option<&str>) -> Result<String, String> {
             .and_then(|cases| cases.iter().find(|case| case.get("name").and_then(Value::as_str) == Some(name)))
             .ok_or_else(|| format!("{file}: there is no case named {name}"))?,
     };
-    let description = description::read(document).map_err(|error| format!("{file}: {error}"))?;
-    Ok(print::print(&description))
+    dtc_bench::hand_loop(document).map_err(|error| format!("{file}: {error}"))
 }

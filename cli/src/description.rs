@@ -30,10 +30,21 @@ pub fn read(path: &Path) -> Result<Named, Failure> {
         _ => false,
     };
     let description = if short {
-        let datatype = text::parse(&text).map_err(|error| Failure::Description(format!("{place}: {error}")))?;
+        let hint = match text.trim_start().starts_with('{') {
+            true => "; this looks like JSON, which is read from files that end in neither .dtc nor .txt",
+            false => "",
+        };
+        let failed = |error| Failure::Description(format!("{place}: {error}{hint}"));
+        let datatype = text::parse(&text).map_err(failed)?;
         Description { datatype, story: None, source: None, count: 1, origin_bytes: 0, buffer_bytes: None }
     } else {
-        json::read(&text).map_err(|error| Failure::Description(format!("{place}: {error}")))?
+        json::read(&text).map_err(|error| {
+            let hint = match text::parse(&text) {
+                Ok(_) => "; this is the short notation, which is read from files that end in .dtc or .txt",
+                Err(_) => "",
+            };
+            Failure::Description(format!("{place}: {error}{hint}"))
+        })?
     };
     Ok(Named { name, description })
 }

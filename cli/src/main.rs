@@ -10,6 +10,7 @@ mod commands;
 mod description;
 mod device;
 mod device_clock;
+mod disassembly;
 mod elements;
 mod failure;
 mod input;
@@ -21,7 +22,7 @@ mod report;
 mod samples;
 mod timing;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use failure::Failure;
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
@@ -46,6 +47,8 @@ enum Command {
     Cache(commands::cache::Arguments),
     Calibrate(commands::calibrate::Arguments),
     Doctor(commands::doctor::Arguments),
+    Completions(commands::pages::Completions),
+    Man(commands::pages::Man),
 }
 
 fn main() -> ExitCode {
@@ -90,5 +93,7 @@ fn run(command: &Command, out: &mut dyn Write) -> Result<(), Failure> {
         Command::Cache(arguments) => commands::cache::run(arguments, out),
         Command::Calibrate(arguments) => commands::calibrate::run(arguments, out),
         Command::Doctor(arguments) => commands::doctor::run(arguments, out),
+        Command::Completions(arguments) => commands::pages::completions(arguments, Arguments::command(), out),
+        Command::Man(arguments) => commands::pages::man(arguments, Arguments::command(), out),
     }
 }

@@ -2,19 +2,23 @@
 
 use std::fmt::Write;
 
-/// The first lines of a text, each cut to a width, and how much is left out.
+/// The first lines of a text, indented and each cut to a width in columns, and how much is left out.
 pub fn shortened(text: &str, lines: usize, width: usize) -> String {
+    const INDENT: usize = 4;
+    // Columns for the longest remark on what is left out.
+    const REMARK: usize = 30;
     let total = text.lines().count();
     let shown = if total > lines { lines.saturating_sub(1) } else { total };
     let mut short = String::new();
     for line in text.lines().take(shown) {
         short.push_str("    ");
-        match line.char_indices().nth(width) {
-            None => short.push_str(line),
-            Some((end, _)) => {
+        let longer = line.char_indices().nth(width.saturating_sub(INDENT)).is_some();
+        match line.char_indices().nth(width.saturating_sub(INDENT + REMARK)) {
+            Some((end, _)) if longer => {
                 // Writing to a string cannot fail.
                 let _ = write!(short, "{} ... {} more characters", &line[..end], line[end..].chars().count());
             }
+            _ => short.push_str(line),
         }
         short.push('\n');
     }
@@ -22,6 +26,39 @@ pub fn shortened(text: &str, lines: usize, width: usize) -> String {
         let _ = writeln!(short, "    ... {} more lines", total - shown);
     }
     short
+}
+
+/// At most so many characters of a text.
+pub fn cut(text: &str, characters: usize) -> String {
+    match text.char_indices().nth(characters) {
+        None => text.to_owned(),
+        Some((end, _)) => format!("{}...", &text[..end]),
+    }
+}
+
+/// A text in lines of at most so many columns, broken at blanks; words that are longer are cut.
+pub fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    let mut used = 0;
+    for word in text.split_whitespace() {
+        let letters: Vec<char> = word.chars().collect();
+        for piece in letters.chunks(width.max(1)) {
+            let needed = piece.len() + usize::from(used > 0);
+            if used + needed > width && used > 0 {
+                lines.push(String::new());
+                used = 0;
+            }
+            if let Some(line) = lines.last_mut() {
+                if used > 0 {
+                    line.push(' ');
+                    used += 1;
+                }
+                line.extend(piece);
+                used += piece.len();
+            }
+        }
+    }
+    lines
 }
 
 /// A number of bytes that people can read.
@@ -68,9 +105,17 @@ mod tests {
 
     #[test]
     fn long_texts_are_cut_and_say_so() {
-        let short = shortened("one\ntwo two\nthree\nfour", 3, 3);
-        assert_eq!(short, "    one\n    two ... 4 more characters\n    ... 2 more lines\n");
+        let long = format!("one\n{}\nthree\nfour", "two ".repeat(20));
+        let short = shortened(&long, 3, 40);
+        assert_eq!(short, "    one\n    two tw ... 74 more characters\n    ... 2 more lines\n");
         assert_eq!(shortened("one\ntwo", 2, 9), "    one\n    two\n");
+    }
+
+    #[test]
+    fn texts_are_wrapped() {
+        assert_eq!(wrapped("one two  three", 7), ["one two", "three"]);
+        assert_eq!(wrapped("abcdefgh ij", 3), ["abc", "def", "gh", "ij"]);
+        assert_eq!(wrapped("", 3), [""]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Measuring calls: as the peers in `bench/` do it.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Nanoseconds per call, of so many calls in a row. One call before the clock starts brings back what others evicted.
 pub fn sample(repetitions: u64, mut call: impl FnMut()) -> f64 {
@@ -36,6 +36,49 @@ pub fn median(samples: &[f64]) -> f64 {
     }
 }
 
+/// The shortest; 0 of none. On a machine where other programs run, what others did not disturb.
+pub fn least(samples: &[f64]) -> f64 {
+    samples.iter().copied().reduce(f64::min).unwrap_or(0.0)
+}
+
+/// By which share of the shortest sample the median is longer: 0 on a machine that does nothing else.
+pub fn spread(samples: &[f64]) -> f64 {
+    match least(samples) {
+        least if least > 0.0 => median(samples) / least - 1.0,
+        _ => 0.0,
+    }
+}
+
+/// A spread beyond this share says that something else ran on the machine.
+pub const NOISY: f64 = 0.15;
+
+/// Interleaved rounds: as many as have a good chance to be undisturbed, fewer of calls that take long.
+pub struct Rounds {
+    start: Instant,
+    done: usize,
+}
+
+impl Rounds {
+    const LEAST: usize = 5;
+    const MOST: usize = 40;
+    const TIME: Duration = Duration::from_millis(500);
+
+    /// Starts the clock.
+    pub fn start() -> Rounds {
+        Rounds { start: Instant::now(), done: 0 }
+    }
+}
+
+impl Iterator for Rounds {
+    type Item = usize;
+
+    fn next(&mut self) -> Option<usize> {
+        let more = self.done < Self::LEAST || self.done < Self::MOST && self.start.elapsed() < Self::TIME;
+        self.done += usize::from(more);
+        more.then_some(self.done)
+    }
+}
+
 /// The geometric mean; 1 of nothing.
 pub fn geometric_mean(values: &[f64]) -> f64 {
     (values.iter().map(|value| value.ln()).sum::<f64>() / values.len().max(1) as f64).exp()
@@ -44,6 +87,14 @@ pub fn geometric_mean(values: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn spreads_are_shares_of_the_shortest() {
+        assert_eq!(least(&[3.0, 2.0, 4.0]), 2.0);
+        assert_eq!(spread(&[3.0, 2.0, 4.0]), 0.5);
+        assert_eq!((least(&[]), spread(&[])), (0.0, 0.0));
+        assert!((Rounds::LEAST..=Rounds::MOST).contains(&Rounds::start().count()));
+    }
 
     #[test]
     fn middles() {

@@ -50,6 +50,11 @@ fn faulty_descriptions_are_named() {
     dtc(folder.path(), &["lower", "short.dtc"]).fails(2, &["short.dtc", "line 2, column 2"]);
     dtc(folder.path(), &["lower", "absent.json"]).fails(2, &["absent.json", "no such file"]);
     dtc(folder.path(), &["lower", "."]).fails(2, &[".: expected a type description, found a directory"]);
+    write(folder.path(), "notation.json", "vector 3 1 2 MPI_INT");
+    dtc(folder.path(), &["lower", "notation.json"])
+        .fails(2, &["short notation, which is read from files that end in .dtc"]);
+    write(folder.path(), "document.dtc", r#"{"kind": "named", "name": "MPI_INT"}"#);
+    dtc(folder.path(), &["lower", "document.dtc"]).fails(2, &["looks like JSON"]);
     dtc(folder.path(), &["lower", "short.dtc/t.json"]).fails(2, &["found a path through something"]);
 }
 
@@ -68,6 +73,15 @@ fn faulty_arguments_are_status_2() {
     ] {
         assert_eq!(dtc(folder.path(), arguments).status, 2, "{arguments:?}");
     }
+    for option in ["--count", "--origin", "--offset", "--max"] {
+        let run = dtc(folder.path(), &["pack", "t.dtc", "--in", "in", "--out", "out", option, "-1"]);
+        assert_eq!(run.status, 2, "{run:?}");
+        for part in [option, "expected an integer from 0", "found -1"] {
+            assert!(run.err.contains(part), "{part} in {run:?}");
+        }
+    }
+    let short = ["pack", "t.dtc", "--in", "in", "--out", "out", "--count", "1000000"];
+    dtc(folder.path(), &short).fails(3, &["in: expected at least 16,000,000 bytes", "found 64 bytes"]);
     let most = u64::MAX.to_string();
     dtc(folder.path(), &["pack", "t.dtc", "--in", "in", "--out", "out", "--count", &most]).fails(2, &["--count"]);
     dtc(folder.path(), &["pack", "t.dtc", "--in", "in", "--out", "out", "--offset", "17"]).fails(2, &["--offset"]);

@@ -218,18 +218,23 @@ fn demos_run_on_the_gpu_if_there_is_one() {
     write(folder.path(), "rows.json", ROWS);
     write(folder.path(), "back.dtc", "vector 4 1 -3 int");
     write(folder.path(), "none.dtc", "contiguous 0 int");
-    for arguments in [&["demo", "rows.json"] as &[&str], &["demo", "back.dtc", "--backend", "cuda"]] {
+    for arguments in [&["demo", "rows.json", "-v"] as &[&str], &["demo", "back.dtc", "-v", "--backend", "cuda"]] {
         let text = emulated(folder.path(), arguments, &[]).fine();
-        for part in ["GPU 0", "plan for the GPU", "move_block(", "specialised", "device copy", "every byte checked\n"] {
+        let parts = ["GPU 0", "plan for the GPU", "move_block(", "specialised", "x device copy", "every byte equals"];
+        for part in parts {
             assert!(text.contains(part), "{part} in {text}");
         }
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     }
     assert!(emulated(folder.path(), &["demo", "none.dtc"], &[]).fine().contains("no kernel"));
     let text = emulated(folder.path(), &["demo", "rows.json"], &[("DTC_NVRTC", "/missing/nvrtc.so")]).fine();
-    assert!(text.contains("no kernel: NVRTC") && text.contains("every byte checked"), "{text}");
+    assert!(text.contains("no kernel: NVRTC") && text.contains("every byte equals"), "{text}");
     emulated(folder.path(), &["demo", "rows.json"], &[("EMULATOR_WRONG", "1")]).fails(3, &["generic pack", "byte 0"]);
     assert!(!emulated(folder.path(), &["demo", "rows.json", "--backend", "cpu"], &[]).fine().contains("GPU"));
-    let text = without(folder.path(), &["demo", "rows.json"]).fine();
+    let failed = without(folder.path(), &["demo", "rows.json", "--backend", "cuda"]);
+    failed.fails(4, &["CUDA driver"]);
+    assert_eq!(failed.out, "", "a missing GPU is told before anything else");
+    let text = without(folder.path(), &["demo", "rows.json", "--verbose"]).fine();
     assert!(text.contains("plan for this processor") && text.contains("memcpy"), "{text}");
 }
 
@@ -290,6 +295,9 @@ fn plans_for_a_gpu_need_none() {
     write(folder, "rows.json", ROWS);
     write(folder, "piece.dtc", "contiguous 7 int");
     let text = without(folder, &["explain", "rows.json"]).fine();
+    assert!(!text.contains("GPU") && text.contains("words of the layouts"), "{text}");
+    assert!(emulated(folder, &["explain", "rows.json"], &[]).fine().contains("plan for a GPU"));
+    let text = without(folder, &["explain", "rows.json", "--gpu"]).fine();
     for part in ["plan for a GPU", "pack: words of 4 bytes", "odd address", "until it is compiled"] {
         assert!(text.contains(part), "{part} in {text}");
     }

@@ -23,6 +23,13 @@ fn explain_tells_the_facts() {
     for part in ["unlike rows", "lb, ub, extent", "passes", "plan of", "hash"] {
         assert!(text.contains(part), "{part} in {text}");
     }
+    // The legend explains every word that introduces a node or a step, and no other.
+    let (shown, legend) = text.split_once("words of the layouts").unwrap();
+    let used = shown.lines().filter_map(|line| line.trim().split_once(" = ")?.1.split(' ').next());
+    for word in used {
+        assert!(legend.contains(&format!("\n    {word:<10}")), "{word} in {legend}");
+    }
+    assert!(!legend.contains("scatter"), "{legend}");
     let object: Value = serde_json::from_str(&dtc(folder.path(), &["explain", "t.json", "--json"]).fine()).unwrap();
     assert_eq!(object["size"], 8 + 2 * 9 * 12 + 10);
     assert_eq!((&object["lb"], &object["true_lb"], &object["count"]), (&0.into(), &0.into(), &3.into()));
@@ -89,21 +96,57 @@ fn kernels_of_huge_plans_are_refused_at_once() {
 }
 
 #[test]
+fn assembly_names_its_loops() {
+    let folder = tempdir().expect("a folder");
+    write(folder.path(), "t.json", TYPE);
+    write(folder.path(), "rows.dtc", "vector 1000 3 7 int");
+    let text = dtc(folder.path(), &["emit", "t.json", "--as", "asm"]).fine();
+    if cfg!(target_arch = "x86_64") {
+        for part in ["bytes for x86-64: memory rdi", "loop over the elements", "    ; #", "; the next element"] {
+            assert!(text.contains(part), "{part} in {text}");
+        }
+        // Every line of code has its address, in order.
+        let addresses = text.lines().filter(|line| line.starts_with("    ") && !line.starts_with("    ;"));
+        let addresses: Vec<u32> =
+            addresses.map(|line| u32::from_str_radix(line[4..].split(' ').next().unwrap(), 16).unwrap()).collect();
+        assert!(addresses.len() > 10 && addresses.is_sorted() && addresses[0] == 0, "{text}");
+        assert!(!text.contains("(bad)") && !text.contains('%'), "{text}");
+    }
+    for form in ["clif", "asm"] {
+        let text = dtc(folder.path(), &["emit", "rows.dtc", "--as", form]).fine();
+        assert!(text.starts_with("; this kernel is never compiled: the type stays generic: one leaf"), "{text}");
+        assert!(!dtc(folder.path(), &["emit", "t.json", "--as", form]).fine().contains("stays generic"));
+    }
+}
+
+#[test]
 fn demos_check_every_byte() {
     let folder = tempdir().expect("a folder");
     write(folder.path(), "t.json", TYPE);
     write(folder.path(), "back.dtc", "vector 4 1 -3 int");
     write(folder.path(), "none.dtc", "contiguous 0 int");
-    for arguments in [&["demo"] as &[&str], &["demo", "t.json"], &["demo", "back.dtc"], &["demo", "none.dtc"]] {
+    let long = format!("{}.dtc", "long".repeat(40));
+    let list: Vec<String> = (0..100u64).map(|index| format!("{}@{}", index % 7 + 1, index * index)).collect();
+    write(folder.path(), &long, format!("hvector 3 1 123457 (indexed [{}] double)", list.join(", ")));
+    for arguments in
+        [&["demo"] as &[&str], &["demo", "t.json"], &["demo", "back.dtc"], &["demo", "none.dtc"], &["demo", &long]]
+    {
         let text = dtc(folder.path(), &[arguments, &["--backend", "cpu"]].concat()).fine();
-        assert!(text.ends_with("every byte checked\n"), "{text}");
-        assert!(text.contains("memcpy"), "{text}");
+        let labels = text.lines().filter_map(|line| line.split(' ').next());
+        let labels: Vec<&str> = labels.filter(|label| !label.is_empty()).collect();
+        assert!(labels.starts_with(&["type", "passes"]) && labels.contains(&"speed"), "{text}");
+        assert!(text.contains("every byte equals the reference walker's"), "{text}");
+        assert!(text.contains("memcpy") != text.contains("nothing is moved"), "{text}");
+        let verbose = dtc(folder.path(), &[arguments, &["--backend", "cpu", "--verbose"]].concat()).fine();
+        assert!(verbose.contains("layout before the passes") && verbose.contains("hash"), "{verbose}");
+        for line in text.lines().chain(verbose.lines()) {
+            assert!(line.chars().count() <= 80, "{line}");
+        }
     }
     let text = dtc(folder.path(), &["demo", "--backend", "cpu"]).fine();
-    assert!(
-        text.contains("hand-written loop") && (text.contains("kernels for both") || text.contains("no kernel")),
-        "{text}"
-    );
+    let verdict: Vec<&str> = text.lines().take(4).filter_map(|line| line.split(' ').next()).collect();
+    assert_eq!(verdict, ["type", "passes", "speed", "check"], "{text}");
+    assert!(text.contains("x loop") && (text.contains("kernels compiled") || text.contains("generic:")), "{text}");
     for (name, large) in [("far.dtc", "vector 2 1 1000000000000 int"), ("same.dtc", "vector 1000000000000 1 0 int")] {
         write(folder.path(), name, large);
         dtc(folder.path(), &["demo", name]).fails(3, &["buffer"]);
@@ -150,7 +193,7 @@ fn a_bench_without_peers_compares_with_memcpy() {
         "2001-02-03",
     ];
     let text = dtc(folder.path(), &arguments).fine();
-    assert!(text.contains("one_case") && text.contains("memcpy/dtc"), "{text}");
+    assert!(text.contains("one_case") && text.contains("median of the rounds"), "{text}");
     let figures = std::fs::read_to_string(folder.path().join("figures")).unwrap();
     let figures: Value = serde_json::from_str(&figures).unwrap();
     assert_eq!((&figures["date"], &figures["rounds"]), (&"2001-02-03".into(), &2.into()));
@@ -159,11 +202,18 @@ fn a_bench_without_peers_compares_with_memcpy() {
         for direction in ["pack", "unpack"] {
             assert!(case[direction]["medians"]["dtc"].as_f64() > Some(0.0), "{case}");
             assert!(case[direction]["memcpy_over_dtc"].as_f64() > Some(0.0), "{case}");
+            assert!(case[direction]["loop_over_dtc"].as_f64() > Some(0.0), "the loop is built: {case}");
+            assert!(case[direction]["spread"].as_f64() >= Some(0.0), "{case}");
         }
         assert_eq!(case["mismatches"], Value::Array(Vec::new()));
     }
-    let missing = ["bench", "t.json", "--peers", "peers", "--hand-loop", "absent"];
-    dtc(folder.path(), &missing).fails(4, &["hand-loop", "cargo build"]);
+    let mut alone = Command::new(env!("CARGO_BIN_EXE_dtc"));
+    alone.args(["bench", "t.json", "--rounds", "1", "--min-time", "1", "--markdown"]).current_dir(folder.path());
+    let text = common::Run::of(alone.env("PATH", "").env_remove("CC")).fine();
+    assert!(text.starts_with("| type ") || text.contains("\n| type "), "{text}");
+    assert!(text.contains("note: no hand loops: no C compiler"), "{text}");
+    let missing = ["bench", "t.json", "--peers", "peers", "--peers-script", "absent"];
+    dtc(folder.path(), &missing).fails(4, &["bench/peers", "--peers-script"]);
 }
 
 #[test]
@@ -215,6 +265,45 @@ fn the_doctor_lists_devices() {
     }
     assert!(doctor(&library("driver", "STUB_VERSION=11040"), &nvrtc).contains("the driver is older"));
     assert!(doctor(&library("driver", "STUB_NO_DEVICE"), &nvrtc).contains("nvidia-smi"));
+}
+
+#[test]
+fn the_command_is_installed_with_its_pages() {
+    let folder = tempdir().expect("a folder");
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let mut install = Command::new(env!("CARGO"));
+    install.args([
+        "run",
+        "--quiet",
+        "--locked",
+        "--package",
+        "xtask",
+        "--",
+        "install",
+        "--prefix",
+        "/usr",
+        "--command",
+    ]);
+    install.arg(env!("CARGO_BIN_EXE_dtc")).current_dir(workspace).env("DESTDIR", folder.path());
+    let output = install.output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let installed = |path: &str| std::fs::read(folder.path().join("usr").join(path)).unwrap();
+    let text = |path: &str| String::from_utf8(installed(path)).unwrap();
+    assert_eq!(installed("bin/dtc"), std::fs::read(env!("CARGO_BIN_EXE_dtc")).unwrap());
+    for (path, part) in [
+        ("share/man/man1/dtc.1", "dtc\\-pack(1)"),
+        ("share/man/man1/dtc-pack.1", "\\-\\-origin"),
+        ("share/man/man1/dtc-cache-verify.1", "exits 3"),
+        ("share/bash-completion/completions/dtc", "--backend"),
+        ("share/zsh/site-functions/_dtc", "#compdef dtc"),
+        ("share/fish/vendor_completions.d/dtc.fish", "complete -c dtc"),
+        ("share/dtc/type-description.schema.json", "$id"),
+    ] {
+        assert!(text(path).contains(part), "{part} in {path}: {}", text(path));
+    }
+    let script = folder.path().join("usr/share/bash-completion/completions/dtc");
+    assert!(Command::new("bash").arg("-n").arg(script).status().expect("bash").success());
+    dtc(folder.path(), &["man", "--folder", "absent"]).fails(2, &["absent/dtc.1", "a file to write"]);
 }
 
 #[test]

@@ -1,15 +1,16 @@
 //! Tasks of dtc's own build that cargo has no command for.
 //!
 //! ```text
-//! cargo xtask install --prefix DIR [--archive FILE]
+//! cargo xtask install --prefix DIR [--archive FILE] [--command FILE]
 //! cargo xtask install-yaksa --prefix DIR [--library FILE]
 //! cargo xtask notices [--check]
 //! ```
 //!
 //! The first installs libdtc below a prefix: the shared and the static library, header, pkg-config file and CMake package; see
-//! `docs/c-abi.md`. The second installs libyaksa, for an MPICH, and prints the folder that MPICH is configured with; see
+//! `docs/c-abi.md`; and the command dtc with its man pages and completions. The second installs libyaksa, for an MPICH, and prints the folder that MPICH is configured with; see
 //! `docs/mpich.md`. The third writes `THIRD-PARTY-NOTICES`, the licences of what both libraries contain.
 
+mod command;
 mod install;
 mod notices;
 mod yaksa;
@@ -17,11 +18,13 @@ mod yaksa;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask install --prefix DIR [--archive FILE]
+const USAGE: &str = "usage: cargo xtask install --prefix DIR [--archive FILE] [--command FILE]
        cargo xtask install-yaksa --prefix DIR [--library FILE]
        cargo xtask notices [--check]
     --prefix DIR      where to install; DESTDIR in the environment goes before it
-    --archive FILE    the static library that cargo built; built in the release profile unless said otherwise
+    --archive FILE    installs the library alone, of the static one that cargo built
+    --command FILE    installs the command dtc alone, which cargo built; without --archive and --command, both are built in
+                      the release profile and installed
     --library FILE    the shared library that cargo built; built in the release profile unless said otherwise
     --check           write nothing; fail if THIRD-PARTY-NOTICES is not what would be written";
 
@@ -29,7 +32,7 @@ fn main() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1);
     let command = arguments.next();
     let command = command.as_ref().and_then(|command| command.to_str());
-    let (mut prefix, mut built, mut check) = (None, None, false);
+    let (mut prefix, mut built, mut program, mut check) = (None, None, None, false);
     while let Some(flag) = arguments.next() {
         let place = match (command, flag.to_str()) {
             (Some("notices"), Some("--check")) => {
@@ -38,13 +41,19 @@ fn main() -> ExitCode {
             }
             (Some("install" | "install-yaksa"), Some("--prefix")) => &mut prefix,
             (Some("install"), Some("--archive")) | (Some("install-yaksa"), Some("--library")) => &mut built,
+            (Some("install"), Some("--command")) => &mut program,
             _ => return usage(),
         };
         *place = arguments.next().map(PathBuf::from);
     }
     let installed = match (command, prefix) {
         (Some("notices"), None) => notices::notices(check),
-        (Some("install"), Some(prefix)) => install::install(&prefix, built),
+        (Some("install"), Some(prefix)) => {
+            let both = built.is_none() && program.is_none();
+            let library = if both || built.is_some() { install::install(&prefix, built) } else { Ok(()) };
+            let command = |()| if both || program.is_some() { command::install(&prefix, program) } else { Ok(()) };
+            library.and_then(command)
+        }
         (Some("install-yaksa"), Some(prefix)) => {
             yaksa::install(&prefix, built).map(|folder| println!("{}", folder.display()))
         }

@@ -1,6 +1,7 @@
 //! `dtc emit`: one of the texts, or the machine code, that a datatype can become.
 
 use crate::description;
+use crate::disassembly;
 use crate::failure::Failure;
 use crate::input::STANDARD;
 use crate::output;
@@ -47,7 +48,7 @@ enum Form {
     Dot,
     /// The kernel in Cranelift's intermediate form
     Clif,
-    /// The kernel's instructions
+    /// The kernel's instructions, with addresses, and what each stretch is for
     Asm,
     /// CUDA C++ of the kernels for a GPU
     Cuda,
@@ -119,8 +120,14 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     let text = match arguments.form {
         Form::Layout => layout().to_string(),
         Form::Dot => layout().to_dot(),
-        Form::Clif => compiler()?.intermediate(&plan(), on_cpu).map_err(|error| unavailable(&error))?,
-        Form::Asm => compiler()?.assembly(&plan(), on_cpu).map_err(|error| unavailable(&error))?,
+        Form::Clif => {
+            let plan = plan();
+            stays_generic(&plan) + &compiler()?.intermediate(&plan, on_cpu).map_err(|error| unavailable(&error))?
+        }
+        Form::Asm => {
+            let plan = plan();
+            stays_generic(&plan) + &assembly(&plan, on_cpu)?
+        }
         Form::MpiC => mpi_c::emit(&datatype),
         Form::Cuda => match cuda_source(&layout(), direction)? {
             Source::Text(text) => text,
@@ -182,6 +189,23 @@ fn compiled(arguments: &Arguments, source: &str) -> Result<Vec<u8>, Failure> {
         _ => Architecture::Cubin(number),
     };
     Ok(Nvrtc::get()?.compile(source, "dtc.cu", architecture, &[])?.bytes)
+}
+
+/// A remark above a kernel that the engine would not compile.
+fn stays_generic(plan: &Plan) -> String {
+    match plan.decision().specialise() {
+        true => String::new(),
+        false => format!("; this kernel is never compiled: the type stays {}\n", plan.decision()),
+    }
+}
+
+/// The kernel's instructions.
+fn assembly(plan: &Plan, direction: Direction) -> Result<String, Failure> {
+    let code = compiler()?.compile(plan, direction).map_err(|error| unavailable(&error))?;
+    disassembly::listing(&code, plan, direction).ok_or_else(|| {
+        let found = std::env::consts::ARCH;
+        Failure::missing("--as asm", "x86-64 or AArch64", found, "--as clif prints the kernel on any machine")
+    })
 }
 
 /// Cranelift for this machine.

@@ -30,11 +30,48 @@ pub struct Arguments {
     /// Prints long parts in full
     #[arg(long)]
     full: bool,
+    /// Tells of kernels and transfers on a GPU also where there is none; --json always does
+    #[arg(long)]
+    gpu: bool,
 }
 
 /// Kinds of memory that transfers are explained between: those of the host, and of two GPUs.
 const KINDS: [MemoryKind; 5] =
     [MemoryKind::Device(0), MemoryKind::Device(1), MemoryKind::Managed, MemoryKind::Pinned, MemoryKind::Pageable];
+
+/// The words of layouts, as `= word` introduces them, and what they mean.
+const LAYOUT_WORDS: [(&str, &str); 7] = [
+    ("layout", "lb and extent in bytes; exact: equal for every type with the same bytes in the same order"),
+    ("dense", "N x KIND: N consecutive elements"),
+    ("stream", "N x S of P: %K: N copies of %K, S bytes apart, the first at P"),
+    ("indexed", "[A B ...] of P: %K: a copy of %K at each offset A, B ..., all moved by P"),
+    ("runs", "[(A N) ...] x KIND: N consecutive elements at offset A, and so on"),
+    ("record", "[A: %K, ...]: %K at offset A, and so on"),
+    ("root", "P: %K: the whole is %K at P; P is left out where it is 0"),
+];
+
+/// The words of plans.
+const PLAN_WORDS: [(&str, &str); 10] = [
+    ("copy", "one contiguous piece"),
+    ("rows", "N x S of B bytes: N rows of B bytes, S bytes apart"),
+    ("planes", "N x S of rows: N planes of rows, S bytes apart"),
+    ("tile", "planes of rows in tiles, as a transpose is moved: planes are neighbours, rows far apart"),
+    ("list", "pieces of one length at listed offsets"),
+    ("runs", "pieces of differing lengths: (offset bytes)"),
+    ("repeat", "N x S of #K: step #K N times, S bytes apart"),
+    ("scatter", "#K at listed offsets"),
+    ("sequence", "[A: #K ...]: step #K at offset A, and so on"),
+    ("root", "P: #K: the whole is step #K at P"),
+];
+
+/// The words that occur in a text, behind a blank, as those of layouts and plans do.
+fn print_words(words: &[(&str, &str)], text: &str, out: &mut dyn Write) -> Result<(), Failure> {
+    let occurs = |word: &str| text.split([' ', '\n']).any(|other| other == word);
+    for (word, meaning) in words.iter().filter(|(word, _)| occurs(word)) {
+        writeln!(out, "    {word:<10}{meaning}")?;
+    }
+    Ok(())
+}
 
 /// The model of the first GPU, as it was measured, or the default; and what to call it.
 fn model() -> (TransferModel, &'static str) {
@@ -217,7 +254,7 @@ impl Explanation {
         })
     }
 
-    fn print(&self, out: &mut dyn Write, lines: usize, width: usize) -> Result<(), Failure> {
+    fn print(&self, out: &mut dyn Write, lines: usize, width: usize, gpu: bool) -> Result<(), Failure> {
         let description = &self.named.description;
         let facts = description.datatype.facts();
         writeln!(out, "{}", self.named.name)?;
@@ -252,6 +289,15 @@ impl Explanation {
         for Kernel { direction, code_bytes, nanoseconds } in &self.kernels {
             writeln!(out, "    {direction:<7}{code_bytes} bytes of code, compiled in {}", report::time(*nanoseconds))?;
         }
+        if gpu {
+            self.print_gpu(out, lines, width)?;
+        }
+        writeln!(out, "hash\n    {}", self.hash)?;
+        self.print_legend(out)
+    }
+
+    /// Kernels and transfers on a GPU.
+    fn print_gpu(&self, out: &mut dyn Write, lines: usize, width: usize) -> Result<(), Failure> {
         writeln!(out, "plan for a GPU")?;
         write!(out, "{}", report::shortened(&self.gpu.to_string(), lines, width))?;
         let variants = self.variants();
@@ -275,8 +321,16 @@ impl Explanation {
                 writeln!(out, "    {:<52}unpack {}: {}", "", unpack.way, unpack.reason)?;
             }
         }
-        writeln!(out, "hash\n    {}", self.hash)?;
         Ok(())
+    }
+
+    /// What the words of the layouts and of the plan mean, those alone that occur.
+    fn print_legend(&self, out: &mut dyn Write) -> Result<(), Failure> {
+        let layouts = [self.lowered.to_string(), self.canonical.layout.to_string()].join("\n");
+        writeln!(out, "words of the layouts")?;
+        print_words(&LAYOUT_WORDS, &layouts, out)?;
+        writeln!(out, "words of the plan")?;
+        print_words(&PLAN_WORDS, &self.plan.to_string(), out)
     }
 }
 
@@ -288,5 +342,6 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
         return Ok(());
     }
     let (lines, width) = if arguments.full { (usize::MAX, usize::MAX) } else { (16, 200) };
-    explanation.print(out, lines, width)
+    let gpu = arguments.gpu || Device::count().is_ok_and(|devices| devices > 0);
+    explanation.print(out, lines, width, gpu)
 }

@@ -9,6 +9,7 @@ pub mod emit;
 pub mod explain;
 pub mod lower;
 pub mod pack;
+pub mod pages;
 mod through_gpu;
 mod transfer;
 pub mod unpack;

@@ -7,11 +7,13 @@ use crate::elements::Elements;
 use crate::failure::Failure;
 use crate::input::{STANDARD, shown};
 use crate::output;
+use crate::report;
 use clap::ValueEnum;
 use dtc_runtime::cuda::MemoryKind;
 use dtc_runtime::{Committed, Engine, PackError, Policy, Tier};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::time::{Duration, Instant};
 
 /// Packed bytes that are moved between two looks at the clock.
@@ -35,16 +37,16 @@ pub struct Arguments {
     #[arg(long)]
     raw: bool,
     /// Elements of the type [default: the description's count]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number::<u64>)]
     count: Option<u64>,
     /// Where in the data, behind the header of a NumPy array, address 0 of the type lies
-    #[arg(long, value_name = "BYTES", default_value_t = 0)]
+    #[arg(long, value_name = "BYTES", default_value_t = 0, allow_negative_numbers = true, value_parser = number::<usize>)]
     pub origin: usize,
     /// The first packed byte to move
-    #[arg(long, value_name = "BYTES", default_value_t = 0)]
+    #[arg(long, value_name = "BYTES", default_value_t = 0, allow_negative_numbers = true, value_parser = number::<u64>)]
     pub offset: u64,
     /// The most packed bytes to move [default: all]
-    #[arg(long = "max", value_name = "BYTES")]
+    #[arg(long = "max", value_name = "BYTES", allow_negative_numbers = true, value_parser = number::<u64>)]
     pub most: Option<u64>,
     /// Threads that move bytes
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
@@ -58,6 +60,11 @@ pub struct Arguments {
     /// With --backend cuda: where the packed bytes lie, device:N, pinned, managed or pageable
     #[arg(long, value_name = "KIND", default_value = "device:0", value_parser = anywhere::parse_kind)]
     packed: MemoryKind,
+}
+
+/// Reads a number that is not negative.
+fn number<T: FromStr>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|_| format!("expected an integer from 0 to {}, found {text}", u64::MAX))
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -164,6 +171,16 @@ impl Transfer {
 pub fn refused(file: &Path, error: PackError) -> Failure {
     let file = shown(file);
     match error {
+        PackError::Bounds { low, high, before, after } if low + before as i128 >= 0 => {
+            let needed = u64::try_from(high + before as i128).unwrap_or(u64::MAX);
+            let found = report::grouped(before.saturating_add(after) as u64);
+            let origin = match before {
+                0 => String::new(),
+                _ => format!(", {} of them from the origin on", report::grouped(after as u64)),
+            };
+            let expected = format_args!("at least {} bytes, to the end of the last element", report::grouped(needed));
+            Failure::data(file, expected, format_args!("{found} bytes{origin}"))
+        }
         PackError::Bounds { low, high, before, after } => Failure::data(
             file,
             format_args!("bytes {low} to {high} from the origin to lie inside the data"),

@@ -29,6 +29,11 @@ use std::sync::Arc;
 pub struct StepId(u32);
 
 impl StepId {
+    /// The step at a position.
+    pub(crate) fn new(index: usize) -> StepId {
+        StepId(index as u32)
+    }
+
     /// The position of the step in [`Plan::steps`].
     #[inline]
     pub fn index(self) -> usize {

@@ -11,7 +11,7 @@ use super::shared::Shared;
 use crate::failure::{Failure, reason};
 use crate::judge::{Judge, Placement};
 use crate::samples::{PageAligned, SEED, fill};
-use crate::timing::{median, sample};
+use crate::timing::{median, sample, spread};
 use dtc_compiler::lower;
 use dtc_runtime::{Committed, Engine};
 use rand::SeedableRng;
@@ -34,7 +34,7 @@ pub struct Settings<'a> {
     pub starts: usize,
     /// The least nanoseconds of a sample.
     pub least: f64,
-    /// Where peers are built.
+    /// Where peers, or the loops alone, are built.
     pub peers: Option<&'a Path>,
 }
 
@@ -89,6 +89,11 @@ impl Contest {
         Some(self.fastest(&["mpich", "openmpi", "loop", "loop_o2"])?.over(self.of("dtc")?))
     }
 
+    /// The hand-written loop over dtc.
+    pub fn loop_ratio(&self) -> Option<f64> {
+        Some(self.hand_loop()?.over(self.of("dtc")?))
+    }
+
     /// memcpy of the same bytes over dtc.
     pub fn memcpy_ratio(&self) -> Option<f64> {
         Some(self.of("memcpy")?.over(self.of("dtc")?))
@@ -114,6 +119,8 @@ impl Contest {
             "peer_over_dtc": self.peer_ratio(),
             "mpi_over_dtc": self.mpi_ratio(),
             "memcpy_over_dtc": self.memcpy_ratio(),
+            "loop_over_dtc": self.loop_ratio(),
+            "spread": self.of("dtc").map(|times| spread(&times.samples)),
             "rounds": samples,
         })
     }

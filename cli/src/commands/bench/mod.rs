@@ -11,7 +11,7 @@ mod shared;
 mod table;
 
 use crate::commands::doctor::processor;
-use crate::failure::Failure;
+use crate::failure::{Failure, reason};
 use crate::input::STANDARD;
 use crate::output::{self, Output};
 use case::Case;
@@ -21,7 +21,9 @@ use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Measures packs and unpacks side by side with memcpy and, with --peers, hand-written loops and MPIs
+/// Measures packs and unpacks side by side with memcpy, hand-written loops and, with --peers, MPIs
+///
+/// The loops are written for the types and compiled by gcc, or what CC names; without a C compiler they are left out.
 ///
 /// With --backend cuda: kernels made for types, generic kernels, and a copy of as many bytes, on the first GPU.
 #[derive(clap::Args)]
@@ -38,9 +40,6 @@ pub struct Arguments {
     /// Builds peers in this directory and measures them too
     #[arg(long, value_name = "DIR")]
     peers: Option<PathBuf>,
-    /// The program that prints hand-written loops [default: hand-loop beside dtc]
-    #[arg(long, value_name = "PATH")]
-    hand_loop: Option<PathBuf>,
     /// The script that builds peers [default: bench/peers of the checkout]
     #[arg(long, value_name = "PATH")]
     peers_script: Option<PathBuf>,
@@ -65,6 +64,9 @@ pub struct Arguments {
     /// The least milliseconds of a sample
     #[arg(long, value_name = "MS", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=1000))]
     min_time: u16,
+    /// Prints tables in Markdown
+    #[arg(long)]
+    markdown: bool,
     /// Writes all figures to a file, or with - to standard output instead of the table; with --backend cuda one object to a
     /// line, as the programs in bench/gpu do
     #[arg(long, value_name = "FILE")]
@@ -108,14 +110,22 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     }
     let mut notes = Vec::new();
     if let Some(directory) = &arguments.peers {
-        let programs = prepare::Programs::find(arguments.hand_loop.as_deref(), arguments.peers_script.as_deref())?;
-        notes = prepare::prepare(directory, &cases, &programs)?;
+        let script = prepare::find_script(arguments.peers_script.as_deref())?;
+        notes = prepare::prepare(directory, &cases, &script)?;
+    }
+    // Without --peers, the loops live as long as the command.
+    let mut loops = None;
+    if arguments.peers.is_none() {
+        let folder = tempfile::tempdir();
+        let folder = folder.map_err(|error| Failure::data("a temporary folder", "room for loops", reason(&error)))?;
+        notes = prepare::prepare_loops(folder.path(), &cases);
+        loops = Some(folder);
     }
     let settings = Settings {
         rounds: arguments.rounds.unwrap_or(ROUNDS).into(),
         starts: arguments.starts.into(),
         least: f64::from(arguments.min_time) * 1e6,
-        peers: arguments.peers.as_deref(),
+        peers: arguments.peers.as_deref().or(loops.as_ref().map(tempfile::TempDir::path)),
     };
     // Before hours of measuring, not behind them.
     let figures = arguments.json.as_deref().map(Output::create).transpose()?;
@@ -135,7 +145,8 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
         figures.write(text.as_bytes())?;
         figures.finish()?;
     }
-    table::print(&results, arguments.peers.is_some(), out)?;
+    let style = if arguments.markdown { table::Style::Markdown } else { table::Style::Lines };
+    table::print(&results, arguments.peers.is_some(), style, out)?;
     for note in notes.iter().chain(results.iter().flat_map(|result| &result.notes)) {
         writeln!(out, "note: {note}")?;
     }

@@ -1,9 +1,11 @@
 //! Building the peers: their sources, then the checkout's script.
 
 use super::Case;
+use crate::commands::doctor::find;
 use crate::failure::{Failure, reason};
 use dtc_compiler::codegen::mpi_c;
 use serde_json::{Map, Value};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -18,37 +20,70 @@ pub fn checkout_file(name: &str) -> Option<PathBuf> {
         .find(|path| path.exists())
 }
 
-/// The programs that make peers.
-pub struct Programs {
-    hand_loop: PathBuf,
-    script: PathBuf,
+/// The script that builds peers: the one given, or that of the checkout.
+pub fn find_script(given: Option<&Path>) -> Result<PathBuf, Failure> {
+    let script = given.map(Path::to_owned).or_else(|| checkout_file("bench/peers"));
+    let script = script.filter(|path| path.is_file()).ok_or_else(|| {
+        let remedy = "run dtc in a checkout of its source, or say --peers-script PATH";
+        Failure::missing("bench/peers", "the script that builds peers", "none", remedy)
+    })?;
+    // A bare name would be looked for on the search path.
+    Ok(std::path::absolute(&script).unwrap_or(script))
 }
 
-impl Programs {
-    /// Finds them where nothing is given.
-    pub fn find(hand_loop: Option<&Path>, script: Option<&Path>) -> Result<Programs, Failure> {
-        let beside = std::env::current_exe().ok().map(|program| program.with_file_name("hand-loop"));
-        let hand_loop = match hand_loop {
-            Some(path) => Some(path.to_owned()),
-            None => beside.filter(|path| path.is_file()),
-        };
-        let hand_loop = hand_loop.filter(|path| path.is_file()).ok_or_else(|| {
-            let remedy = "build it with cargo build --release -p dtc-bench, or say --hand-loop PATH";
-            Failure::missing("hand-loop", "the program that prints loops, beside dtc", "none", remedy)
-        })?;
-        let script = script.map(Path::to_owned).or_else(|| checkout_file("bench/peers"));
-        let script = script.filter(|path| path.is_file()).ok_or_else(|| {
-            let remedy = "run dtc in a checkout of its source, or say --peers-script PATH";
-            Failure::missing("bench/peers", "the script that builds peers", "none", remedy)
-        })?;
-        // A bare name would be looked for on the search path.
-        let absolute = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
-        Ok(Programs { hand_loop: absolute(hand_loop), script: absolute(script) })
+/// Nodes of a type up to which there is a hand-written loop: nobody writes more, and the printer recurses.
+const MOST_NODES: usize = 256;
+
+/// The hand-written loop of a case, or why there is none.
+fn source_of_loop(case: &Case) -> Result<String, String> {
+    let nodes = case.datatype.nodes().len();
+    if nodes > MOST_NODES {
+        return Err(format!("expected a type of at most {MOST_NODES} nodes, found {nodes}"));
     }
+    let document = serde_json::from_str(&case.text).map_err(|error| error.to_string())?;
+    dtc_bench::hand_loop(&document)
+}
+
+/// Flags of the two compilations of a loop, as in `bench/peers`.
+const LOOPS: [(&str, &[&str]); 2] = [("loop", &["-O3"]), ("loop_o2", &["-O3", "-O2"])];
+
+/// Writes and compiles the loops alone. Returns remarks on those that cannot be.
+pub fn prepare_loops(directory: &Path, cases: &[Case]) -> Vec<String> {
+    let compiler = std::env::var_os("CC").or_else(|| {
+        let known = ["gcc", "cc", "clang"].into_iter().find(|name| find(name).is_some());
+        known.map(Into::into)
+    });
+    let Some(compiler) = compiler else {
+        return vec!["no hand loops: no C compiler is there (Debian: apt-get install gcc libc6-dev)".to_owned()];
+    };
+    let mut notes = Vec::new();
+    for case in cases {
+        if let Err(note) = compile_loops(directory, case, &compiler) {
+            notes.push(format!("{}: no hand loop: {note}", case.name));
+        }
+    }
+    notes
+}
+
+fn compile_loops(directory: &Path, case: &Case, compiler: &OsStr) -> Result<(), String> {
+    let source = directory.join(format!("{}.loop.c", case.name));
+    std::fs::write(&source, source_of_loop(case)?).map_err(|error| reason(&error))?;
+    for (kind, flags) in LOOPS {
+        let library = directory.join(format!("{}.{kind}.so", case.name));
+        let mut command = Command::new(compiler);
+        command.args(flags).args(["-march=native", "-std=gnu11", "-shared", "-fPIC", "-o"]).arg(library).arg(&source);
+        let output = command.stdin(Stdio::null()).output();
+        let output = output.map_err(|error| format!("{}: {}", compiler.display(), reason(&error)))?;
+        if !output.status.success() {
+            let messages = String::from_utf8_lossy(&output.stderr);
+            return Err(format!("{}: {}", compiler.display(), messages.lines().next().unwrap_or("no message")));
+        }
+    }
+    Ok(())
 }
 
 /// Writes the sources of all cases and builds what is not built yet. Returns remarks on peers that cannot be.
-pub fn prepare(directory: &Path, cases: &[Case], programs: &Programs) -> Result<Vec<String>, Failure> {
+pub fn prepare(directory: &Path, cases: &[Case], script: &Path) -> Result<Vec<String>, Failure> {
     let unwritable = |error| Failure::description(directory.display(), "a directory to build peers in", reason(&error));
     std::fs::create_dir_all(directory).map_err(unwritable)?;
     let mut notes = Vec::new();
@@ -62,21 +97,16 @@ pub fn prepare(directory: &Path, cases: &[Case], programs: &Programs) -> Result<
             stale |= update(directory, &format!("{name}.mpi.c"), &source).map_err(unwritable)?;
             stale |= ["mpich", "openmpi"].iter().any(|kind| !directory.join(format!("{name}.{kind}")).exists());
         }
-        let description = directory.join(format!("{name}.json"));
-        std::fs::write(&description, &case.text).map_err(unwritable)?;
-        let printed = Command::new(&programs.hand_loop).arg(&description).output().map_err(|error| {
-            Failure::missing(programs.hand_loop.display(), "a program to run", reason(&error), "say --hand-loop PATH")
-        })?;
-        if printed.status.success() {
-            let source = String::from_utf8_lossy(&printed.stdout);
-            stale |= update(directory, &format!("{name}.loop.c"), &source).map_err(unwritable)?;
-            stale |= ["loop", "loop_o2"].iter().any(|kind| !directory.join(format!("{name}.{kind}.so")).exists());
-        } else {
-            notes.push(format!("{name}: no loop: {}", String::from_utf8_lossy(&printed.stderr).trim()));
+        match source_of_loop(case) {
+            Ok(source) => {
+                stale |= update(directory, &format!("{name}.loop.c"), &source).map_err(unwritable)?;
+                stale |= LOOPS.iter().any(|(kind, _)| !directory.join(format!("{name}.{kind}.so")).exists());
+            }
+            Err(error) => notes.push(format!("{name}: no loop: {error}")),
         }
     }
     if stale {
-        build(directory, &programs.script)?;
+        build(directory, script)?;
     }
     Ok(notes)
 }

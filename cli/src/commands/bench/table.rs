@@ -3,7 +3,7 @@
 use super::measure::{Contest, Measured};
 use crate::failure::Failure;
 use crate::report;
-use crate::timing::geometric_mean;
+use crate::timing::{NOISY, geometric_mean, spread};
 use comfy_table::{CellAlignment, Table, presets};
 use serde_json::{Value, json};
 use std::io::Write;
@@ -12,28 +12,34 @@ use std::io::Write;
 const LOST: f64 = 0.95;
 
 /// Prints everything.
-pub fn print(results: &[Measured], peers: bool, out: &mut dyn Write) -> Result<(), Failure> {
+pub fn print(results: &[Measured], peers: bool, style: Style, out: &mut dyn Write) -> Result<(), Failure> {
     if cfg!(debug_assertions) {
         writeln!(out, "a debug build: the times below say little")?;
     }
     let ratio = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| format!("{value:.2}"));
-    let mut table = table(&["type", "packed", "tier", "pack", "memcpy/dtc", "unpack", "memcpy/dtc"]);
+    let header = ["type", "packed", "tier", "pack", "+", "memcpy", "loop", "unpack", "+", "memcpy", "loop"];
+    let mut table = styled(&header, style);
     for result in results {
         table.add_row([
             result.name.clone(),
             report::bytes(result.packed_bytes),
             result.tier.clone(),
             time_of(&result.pack, "dtc"),
+            spread_of(&result.pack),
             ratio(result.pack.memcpy_ratio()),
+            ratio(result.pack.loop_ratio()),
             time_of(&result.unpack, "dtc"),
+            spread_of(&result.unpack),
             ratio(result.unpack.memcpy_ratio()),
+            ratio(result.unpack.loop_ratio()),
         ]);
     }
     writeln!(out, "{table}")?;
+    legend(results, out)?;
     if peers {
         for (direction, contest) in DIRECTIONS {
             writeln!(out, "\n{direction}: the loop is the faster of -O3 and -O2; ratios above 1 are dtc's gain")?;
-            let mut table = self::table(&["type", "dtc", "loop", "mpich", "openmpi", "fastest/dtc", "MPI/dtc"]);
+            let mut table = styled(&["type", "dtc", "loop", "mpich", "openmpi", "fastest/dtc", "MPI/dtc"], style);
             for result in results {
                 let contest = contest(result);
                 table.add_row([
@@ -50,7 +56,7 @@ pub fn print(results: &[Measured], peers: bool, out: &mut dyn Write) -> Result<(
         }
     }
     writeln!(out, "\ncommit: build, commit and free; the kernel is ready after")?;
-    let mut table = self::table(&["type", "dtc, new", "dtc, known", "kernel", "mpich", "openmpi"]);
+    let mut table = styled(&["type", "dtc, new", "dtc, known", "kernel", "mpich", "openmpi"], style);
     for result in results {
         table.add_row([
             result.name.clone(),
@@ -74,10 +80,53 @@ const DIRECTIONS: [(&str, Pick); 2] = [("pack", |result| &result.pack), ("unpack
 type Ratio = fn(&Contest) -> Option<f64>;
 const RATIOS: [(&str, Ratio); 2] = [("fastest peer/dtc", Contest::peer_ratio), ("better MPI/dtc", Contest::mpi_ratio)];
 
-/// An empty table; all columns but the first are numbers.
+/// How tables are drawn.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Style {
+    /// For terminals.
+    Lines,
+    /// For documents.
+    Markdown,
+}
+
+/// What the columns of the first table mean, and whether the machine was quiet.
+fn legend(results: &[Measured], out: &mut dyn Write) -> Result<(), Failure> {
+    writeln!(out, "pack, unpack   time of dtc for one transfer, median of the rounds")?;
+    writeln!(out, "+              by how much the median is above the fastest round")?;
+    writeln!(
+        out,
+        "memcpy, loop   time of a copy of as many bytes, and of the hand-written loop (the faster of -O3 and"
+    )?;
+    writeln!(out, "               -O2), as multiples of dtc's: above 1, dtc is faster")?;
+    let contests = results.iter().flat_map(|result| [&result.pack, &result.unpack]);
+    let contests: Vec<f64> = contests.filter_map(|contest| Some(spread(&contest.of("dtc")?.samples))).collect();
+    let noisy = contests.iter().filter(|spread| **spread > NOISY).count();
+    if noisy > 0 {
+        let (all, limit) = (contests.len(), NOISY * 100.0);
+        writeln!(
+            out,
+            "warning: the machine is busy: {noisy} of {all} figures have a spread above {limit:.0} %; measure again"
+        )?;
+    }
+    Ok(())
+}
+
+fn spread_of(contest: &Contest) -> String {
+    contest.of("dtc").map_or_else(|| "-".to_owned(), |times| format!("{:.0} %", spread(&times.samples) * 100.0))
+}
+
+/// An empty table for terminals; all columns but the first are numbers.
 pub fn table(header: &[&str]) -> Table {
+    styled(header, Style::Lines)
+}
+
+fn styled(header: &[&str], style: Style) -> Table {
     let mut table = Table::new();
-    table.load_style(presets::UTF8_HORIZONTAL_ONLY).set_header(header.iter().copied());
+    match style {
+        Style::Lines => table.load_style(presets::UTF8_HORIZONTAL_ONLY),
+        Style::Markdown => table.load_style(presets::ASCII_MARKDOWN),
+    };
+    table.set_header(header.iter().copied());
     for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);
     }

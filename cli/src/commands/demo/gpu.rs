@@ -1,6 +1,7 @@
 //! The demo on a GPU: its plan, its kernel, every byte checked, and its speed beside that of a device's copy.
 
-use super::POISON;
+use super::verdict::{self, COLUMNS, Race};
+use super::{POISON, Report};
 use crate::description::Named;
 use crate::device::{OnDevice, copy};
 use crate::device_clock::DeviceClock;
@@ -8,7 +9,7 @@ use crate::failure::Failure;
 use crate::judge::{Judge, Placement};
 use crate::report;
 use crate::samples::{SEED, fill};
-use crate::timing::median;
+use crate::timing::Rounds;
 use dtc_compiler::codegen::cuda;
 use dtc_compiler::layout::Layout;
 use dtc_compiler::plan::Direction;
@@ -21,9 +22,6 @@ use std::time::Instant;
 /// Elements of the built-in type: one would be over before a launch is.
 const MATRICES: u64 = 128;
 
-/// Rounds of the measurement.
-const ROUNDS: usize = 7;
-
 /// Runs the demo on a device.
 pub fn run(
     named: &Named,
@@ -31,10 +29,12 @@ pub fn run(
     built_in: bool,
     engine: &Engine,
     gpu: &Gpu,
-    out: &mut dyn Write,
+    report: &mut Report,
 ) -> Result<(), Failure> {
     let datatype = &named.description.datatype;
     let info = gpu.device().info();
+    report.device = Some(format!("GPU {}", info.ordinal));
+    let out = &mut report.details;
     writeln!(out, "GPU {}: {}, sm_{}", info.ordinal, info.name, info.architecture())?;
     // The context is there, so that opening the GPU in another engine is loading the generic kernels.
     let generic_engine = Engine::builder().policy(Policy::Off).build();
@@ -55,30 +55,34 @@ pub fn run(
     writeln!(out, "commit")?;
     writeln!(out, "    hash {}", committed.type_hash())?;
     writeln!(out, "    usable after {}", report::time(commit.as_nanos() as f64))?;
-    match gpu.problem() {
+    let kernel = match gpu.problem() {
         _ if tier == Tier::Specialised => {
             let time = report::time(prepare.as_nanos() as f64);
-            writeln!(out, "    kernels for both directions after another {time}, compiled or from the store")?;
+            format!("kernels ready in {time}")
         }
-        Some(problem) => writeln!(out, "    no kernel: {problem}")?,
-        None => writeln!(out, "    no kernel is made for it")?,
+        Some(problem) => format!("no kernel: {problem}"),
+        None => "no kernel is made for it".to_owned(),
+    };
+    for line in report::wrapped(&kernel, COLUMNS - 4) {
+        writeln!(out, "    {line}")?;
     }
+    report.passes = format!("{}; {kernel}", report.passes);
     writeln!(out, "plan for the GPU")?;
-    write!(out, "{}", report::shortened(&plan.to_string(), 16, 110))?;
+    write!(out, "{}", report::shortened(&plan.to_string(), 16, COLUMNS))?;
     if plan.allows() {
         writeln!(out, "kernel that packs, without what all kernels begin with")?;
-        write!(out, "{}", report::shortened(&kernel(&plan)?, 40, 140))?;
+        write!(out, "{}", report::shortened(&source(&plan)?, 40, COLUMNS))?;
     }
     let mut tiers = vec![("generic", generic)];
     if tier == Tier::Specialised {
         tiers.push(("specialised", committed));
     }
     let count = if built_in { MATRICES } else { named.description.count };
-    check_and_measure(named, lowered, &tiers, count, gpu, out)
+    check_and_measure(named, lowered, &tiers, count, gpu, report)
 }
 
 /// The text of the kernel that packs, from its namespace on.
-fn kernel(plan: &GpuPlan) -> Result<String, Failure> {
+fn source(plan: &GpuPlan) -> Result<String, Failure> {
     let program = cuda::program(plan, &[plan.usual(Direction::Pack)]);
     let source = program.map_err(|error| Failure::Missing(error.to_string()))?.source;
     let start = source.rfind("\nnamespace ").map_or(0, |at| at + 1);
@@ -91,7 +95,7 @@ fn check_and_measure(
     tiers: &[(&str, Committed)],
     count: u64,
     gpu: &Gpu,
-    out: &mut dyn Write,
+    report: &mut Report,
 ) -> Result<(), Failure> {
     let description = &named.description;
     let Some((_, first)) = tiers.first() else { return Ok(()) };
@@ -106,10 +110,7 @@ fn check_and_measure(
     let (mut memory, mut packed, other) = (allocate(buffer)?, allocate(bytes)?, allocate(bytes)?);
     let (mut host, mut host_packed) = (vec![0; buffer], vec![0; bytes]);
 
-    writeln!(out, "data: {count} elements, {} in a buffer of {}", report::bytes(total), report::bytes(buffer as u64))?;
-    if let Some(remark) = remark {
-        writeln!(out, "    {remark}")?;
-    }
+    report.data(count, total, buffer, remark)?;
     for (name, committed) in tiers {
         fill(&mut host, SEED);
         memory.write(0, &host)?;
@@ -121,17 +122,19 @@ fn check_and_measure(
         on_device(committed, count, &memory, origin, &packed).call(Direction::Unpack, 0, total)?;
         memory.read(0, &mut host)?;
         let (restored, untouched) = judge.check_memory(&format!("{name} unpack"), &host, &host_packed, POISON)?;
-        super::tell_checked(name, checked, restored, untouched, out)?;
+        report.checked(name, checked, restored, untouched)?;
     }
     drop((host, host_packed));
 
-    writeln!(out, "speed on the device, its cache emptied before each call")?;
+    if total == 0 {
+        return Ok(());
+    }
     let clock = DeviceClock::new(gpu.device())?;
     for direction in [Direction::Pack, Direction::Unpack] {
-        let names: Vec<&str> = tiers.iter().map(|(name, _)| *name).chain(["device copy"]).collect();
-        let mut samples = vec![Vec::new(); names.len()];
-        for _ in 0..ROUNDS {
-            for (index, samples) in samples.iter_mut().enumerate() {
+        let names = tiers.iter().map(|(name, _)| *name).chain([COPY]);
+        let mut samples: Vec<(String, Vec<f64>)> = names.map(|name| (name.to_owned(), Vec::new())).collect();
+        for _ in Rounds::start() {
+            for (index, (_, samples)) in samples.iter_mut().enumerate() {
                 let time = clock.time(false, || match tiers.get(index) {
                     Some((_, committed)) => {
                         let call = on_device(committed, count, &memory, origin, &packed);
@@ -139,20 +142,19 @@ fn check_and_measure(
                     }
                     None => copy(&clock.stream, &other, 0, &packed, 0, total),
                 });
-                samples.push(time?);
+                // The clock of the device counts microseconds.
+                samples.push(time? * 1e3);
             }
         }
-        let reference = samples.last().map_or(0.0, |samples| median(samples));
-        for (name, samples) in names.iter().zip(&samples) {
-            let time = median(samples).max(1e-3);
-            let (rate, share) = (total as f64 / time / 1e3, reference / time);
-            let (way, time) = (direction.to_string(), report::time(time * 1e3));
-            writeln!(out, "    {way:<8}{name:<18}{time:>11}{rate:>9.2} GB/s{share:>8.2} of the copy's speed")?;
-        }
+        let direction = if direction == Direction::Pack { "pack" } else { "unpack" };
+        report.races.push(Race { direction, samples, tiers: tiers.len() });
     }
-    writeln!(out, "every byte checked")?;
-    Ok(())
+    writeln!(report.details, "speed on the device, its cache emptied before each call; spread")?;
+    Ok(verdict::table(&report.races, total as f64, COPY, &mut report.details)?)
 }
+
+/// What kernels are compared with on a device.
+const COPY: &str = "device copy";
 
 fn on_device<'a>(
     committed: &'a Committed,

@@ -4,8 +4,8 @@ use super::Leaf;
 use super::copy::chunks;
 use crate::plan::{Direction, INLINE_BYTES, Offsets, Part, Plan, Step, StepId};
 use cranelift_codegen::ir::{
-    AbiParam, BlockArg, ExtFuncData, ExternalName, FuncRef, InstBuilder, MemFlagsData, Signature, UserExternalName,
-    UserExternalNameRef, Value, types,
+    AbiParam, BlockArg, ExtFuncData, ExternalName, FuncRef, InstBuilder, MemFlagsData, Signature, SourceLoc,
+    UserExternalName, UserExternalNameRef, Value, types,
 };
 use cranelift_codegen::isa::TargetFrontendConfig;
 use cranelift_frontend::FunctionBuilder;
@@ -63,6 +63,17 @@ impl Place {
     }
 }
 
+/// How instructions are marked with a step: 0 marks the loop over the elements.
+fn location(step: StepId) -> SourceLoc {
+    SourceLoc::new(u32::try_from(step.index() + 1).unwrap_or(0))
+}
+
+/// The step that an instruction is marked with.
+pub(super) fn step_of(location: SourceLoc) -> Option<StepId> {
+    let marked = location.bits().checked_sub(1).filter(|_| !location.is_default())?;
+    Some(StepId::new(marked as usize))
+}
+
 struct Emitter<'a, 'b> {
     plan: &'a Plan,
     direction: Direction,
@@ -87,6 +98,7 @@ pub(super) fn kernel(
     let mut emitter = Emitter { plan, direction, builder, tables, references };
     let Part { offset, step, .. } = plan.root();
     let place = Place { memory, offset: 0, packed, position: 0 };
+    emitter.builder.set_srcloc(SourceLoc::new(0));
     emitter.repeated(place, count, plan.extent(), plan.size(), |emitter, place| {
         emitter.step(step, place.further(offset, 0)).back(offset, 0)
     });
@@ -292,8 +304,16 @@ impl Emitter<'_, '_> {
         }
     }
 
-    /// A step, and the place again.
+    /// A step, and the place again. Its instructions are marked with it, but for those of the steps inside.
     fn step(&mut self, id: StepId, place: Place) -> Place {
+        let outer = self.builder.srcloc();
+        self.builder.set_srcloc(location(id));
+        let place = self.unmarked(id, place);
+        self.builder.set_srcloc(outer);
+        place
+    }
+
+    fn unmarked(&mut self, id: StepId, place: Place) -> Place {
         let plan = self.plan;
         match *plan.step(id) {
             Step::Nothing => place,

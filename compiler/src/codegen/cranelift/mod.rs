@@ -23,6 +23,7 @@ use cranelift_codegen::settings::{self, Configurable};
 use cranelift_codegen::{Context, FinalizedRelocTarget, binemit::Reloc, isa};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use std::fmt;
+use std::ops::Range;
 use thiserror::Error;
 
 /// An ahead-of-time routine of the runtime that a kernel calls, in the kernel's direction.
@@ -67,8 +68,17 @@ pub struct MachineCode {
     pub relocations: Vec<Relocation>,
     /// The steps whose lists it reads, in the order of its table of pointers.
     pub tables: Vec<StepId>,
-    /// The instructions as text, when asked for.
-    pub assembly: Option<String>,
+    /// What the instructions are for, in the order of the code.
+    pub sources: Vec<Source>,
+}
+
+/// A stretch of a kernel's code, and the step that it carries out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// Bytes of the code.
+    pub range: Range<u32>,
+    /// The innermost step; none for the loop over the elements.
+    pub step: Option<StepId>,
 }
 
 /// Why there is no kernel. The generic tier serves instead.
@@ -134,17 +144,32 @@ impl Compiler {
     /// [`CodegenError::Size`] when the plan is too large, as [`Decision::allows`](crate::plan::Decision::allows) says;
     /// [`CodegenError::Function`] when Cranelift refuses the function.
     pub fn compile(&self, plan: &Plan, direction: Direction) -> Result<MachineCode, CodegenError> {
-        self.compile_with(plan, direction, false)
-    }
-
-    /// Compiles the kernel of a plan and keeps its instructions as text.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Compiler::compile`].
-    pub fn assembly(&self, plan: &Plan, direction: Direction) -> Result<String, CodegenError> {
-        let code = self.compile_with(plan, direction, true)?;
-        Ok(code.assembly.unwrap_or_default())
+        let (function, references) = self.function(plan, direction)?;
+        let mut context = Context::for_function(function);
+        let isa = if references.only_calls { &self.single_pass } else { &self.isa };
+        let compiled = context
+            .compile(&**isa, &mut ControlPlane::default())
+            .map_err(|error| CodegenError::Function(error.inner.to_string()))?;
+        let mut relocations = Vec::new();
+        for relocation in compiled.buffer.relocs() {
+            let leaf = match &relocation.target {
+                FinalizedRelocTarget::ExternalName(name) => references.leaf(name),
+                FinalizedRelocTarget::Func(_) => None,
+            };
+            let (Some(leaf), Reloc::Abs8) = (leaf, relocation.kind) else {
+                return Err(CodegenError::Function(format!("a relocation of kind {}", relocation.kind)));
+            };
+            relocations.push(Relocation { offset: relocation.offset, leaf, addend: relocation.addend });
+        }
+        let located = compiled.buffer.get_srclocs_sorted().iter();
+        let sources = located.map(|source| Source { range: source.start..source.end, step: emit::step_of(source.loc) });
+        Ok(MachineCode {
+            code: compiled.code_buffer().to_vec(),
+            alignment: u64::from(compiled.buffer.alignment),
+            relocations,
+            sources: sources.collect(),
+            tables: references.tables,
+        })
     }
 
     /// The kernel in Cranelift's textual intermediate form, before optimisation.
@@ -168,34 +193,6 @@ impl Compiler {
         let builder = FunctionBuilder::new(&mut function, &mut context);
         let references = emit::kernel(builder, plan, direction, self.isa.frontend_config());
         Ok((function, references))
-    }
-
-    fn compile_with(&self, plan: &Plan, direction: Direction, text: bool) -> Result<MachineCode, CodegenError> {
-        let (function, references) = self.function(plan, direction)?;
-        let mut context = Context::for_function(function);
-        context.set_disasm(text);
-        let isa = if references.only_calls { &self.single_pass } else { &self.isa };
-        let compiled = context
-            .compile(&**isa, &mut ControlPlane::default())
-            .map_err(|error| CodegenError::Function(error.inner.to_string()))?;
-        let mut relocations = Vec::new();
-        for relocation in compiled.buffer.relocs() {
-            let leaf = match &relocation.target {
-                FinalizedRelocTarget::ExternalName(name) => references.leaf(name),
-                FinalizedRelocTarget::Func(_) => None,
-            };
-            let (Some(leaf), Reloc::Abs8) = (leaf, relocation.kind) else {
-                return Err(CodegenError::Function(format!("a relocation of kind {}", relocation.kind)));
-            };
-            relocations.push(Relocation { offset: relocation.offset, leaf, addend: relocation.addend });
-        }
-        Ok(MachineCode {
-            code: compiled.code_buffer().to_vec(),
-            alignment: u64::from(compiled.buffer.alignment),
-            relocations,
-            tables: references.tables,
-            assembly: compiled.vcode.clone(),
-        })
     }
 }
 
