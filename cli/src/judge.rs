@@ -22,13 +22,16 @@ pub struct Placement {
     pub origin: usize,
 }
 
-/// The largest buffer that commands fill with data of their own, in bytes.
-const LARGEST_BUFFER: u64 = 4 << 30;
+/// The largest buffer that commands fill with data of their own, in bytes. Checking takes up to five times as much memory.
+const LARGEST_BUFFER: u64 = 1 << 30;
 
-/// The same where less than one byte in [`SPARSE`] belongs to the type: filling and checking the others would be all that is
-/// waited for.
+/// The largest buffer of the elements that are taken where a larger one was described, in bytes.
+const LARGEST_REDUCED_BUFFER: u64 = 256 << 20;
+
+/// The largest buffer of which less than one byte in [`SPARSE`] belongs to the type, in bytes: filling and checking the others
+/// would be all that is waited for. An edge of a box of 1 GiB has 4 KiB.
 const LARGEST_SPARSE_BUFFER: u64 = 128 << 20;
-const SPARSE: i128 = 64;
+const SPARSE: i128 = 1 << 18;
 
 impl Placement {
     /// The description's own placement if it holds all elements, else the smallest that does, at a multiple of a line. Of
@@ -38,14 +41,15 @@ impl Placement {
     ///
     /// [`Failure::Data`] where one element is too large.
     pub fn of(committed: &Committed, count: u64, origin: u64, buffer: Option<u64>) -> Result<Placement, Failure> {
-        if let Some(placement) = Placement::exactly(committed, count, origin, buffer) {
+        if let Some(placement) = Placement::exactly(committed, count, origin, buffer, LARGEST_BUFFER) {
             return Ok(placement);
         }
+        let fewer = |count| Placement::exactly(committed, count, origin, None, LARGEST_REDUCED_BUFFER);
         // `fits` elements do, `too_many` do not.
         let (mut fits, mut too_many) = (0, count);
         while too_many - fits > 1 {
             let middle = fits + (too_many - fits) / 2;
-            if Placement::exactly(committed, middle, origin, None).is_some() {
+            if fewer(middle).is_some() {
                 fits = middle;
             } else {
                 too_many = middle;
@@ -55,8 +59,8 @@ impl Placement {
             let (low, high) = committed.span(1).unwrap_or((0, 0));
             format!("{} bytes spanned, {} packed", high - low, committed.packed_size(1).unwrap_or(u64::MAX))
         };
-        let placement = Placement::exactly(committed, fits, origin, None).filter(|_| fits > 0);
-        placement.ok_or_else(|| {
+        let one = || Placement::exactly(committed, 1, origin, None, LARGEST_BUFFER).filter(|_| count > 0);
+        fewer(fits).filter(|_| fits > 0).or_else(one).ok_or_else(|| {
             let expected = format!(
                 "an element that spans and packs to at most {LARGEST_BUFFER} bytes, to be filled with data, or \
                  {LARGEST_SPARSE_BUFFER} where less than one in {SPARSE} is the type's"
@@ -65,13 +69,13 @@ impl Placement {
         })
     }
 
-    /// The placement of this many elements, if commands fill such a buffer.
-    fn exactly(committed: &Committed, count: u64, origin: u64, buffer: Option<u64>) -> Option<Placement> {
+    /// The placement of this many elements, if commands fill such a buffer and it has at most `largest` bytes.
+    fn exactly(committed: &Committed, count: u64, origin: u64, buffer: Option<u64>, largest: u64) -> Option<Placement> {
         let (low, high) = committed.span(count).unwrap_or((0, 0));
         let packed = i128::from(committed.packed_size(count).ok()?);
         let is_filled = |buffer: i128| {
             let sparse = buffer > i128::from(LARGEST_SPARSE_BUFFER) && packed < buffer / SPARSE;
-            !sparse && buffer.max(packed) <= i128::from(LARGEST_BUFFER)
+            !sparse && buffer.max(packed) <= i128::from(largest)
         };
         let holds = |buffer: u64| {
             low + i128::from(origin) >= 0 && high + i128::from(origin) <= i128::from(buffer) && is_filled(buffer.into())
@@ -158,5 +162,48 @@ impl Judge<'_> {
             *(if uses[at] > 0 { &mut restored } else { &mut untouched }) += 1;
         }
         Ok((restored, untouched))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dtc_compiler::datatype::{json, text};
+    use dtc_runtime::Engine;
+
+    #[test]
+    fn buffers_have_bounds() {
+        let engine = Engine::builder().background_thread(false).build();
+        let of = |datatype: &str, count, buffer| {
+            let committed = engine.commit(&text::parse(datatype).unwrap());
+            Placement::of(&committed, count, 0, buffer).ok().map(|placement| (placement.count, placement.buffer))
+        };
+        assert_eq!(of("double", 1000, Some(9000)), Some((1000, 9000)));
+        assert_eq!(of("double", 1000, Some(900)), Some((1000, 8000)));
+        assert_eq!(of("double", 0, None), Some((0, 0)));
+        assert_eq!(of("double", 1 << 27, None), Some((1 << 27, 1 << 30)));
+        assert_eq!(of("double", 1_000_000_000, Some(8_000_000_000)), Some((1 << 25, 1 << 28)));
+        assert_eq!(of("contiguous 80000000 double", 9, None), Some((1, 640_000_000)));
+        // More than one byte in SPARSE, and fewer.
+        assert!(of("hvector 500 1 2000000 double", 1, None).is_some());
+        assert_eq!(of("hvector 400 1 2500000 double", 1, None), None);
+        assert_eq!(of("hvector 2 1 3000000000 int", 1, None), None);
+        assert_eq!(of("vector 1000000000000 1 0 int", 1, None), None);
+        // A buffer that is far larger than what lies in it.
+        assert_eq!(of("double", 8, Some(3_000_000_000)), Some((8, 64)));
+    }
+
+    #[test]
+    fn every_example_is_filled() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../ir-examples");
+        let engine = Engine::builder().background_thread(false).build();
+        let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        for file in files.filter(|file| file.extension().is_some_and(|extension| extension == "json")) {
+            let description = json::read(&std::fs::read_to_string(&file).unwrap()).unwrap();
+            let committed = engine.commit(&description.datatype);
+            let placement =
+                Placement::of(&committed, description.count, description.origin_bytes, description.buffer_bytes);
+            assert_eq!(placement.unwrap().count, description.count, "{}", file.display());
+        }
     }
 }
