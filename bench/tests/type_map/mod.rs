@@ -66,7 +66,7 @@ impl TypeMap {
     }
 
     /// As a part of other types: its own parts are forgotten, its bounds are not. Without elements, all bounds are forgotten.
-    fn as_part(mut self) -> Self {
+    fn into_part(mut self) -> Self {
         if !self.0.iter().any(|(_, entry)| matches!(entry, Entry::Element { .. })) {
             return Self(vec![(0, Entry::Begin), (0, Entry::End)]);
         }
@@ -141,14 +141,14 @@ fn tree_map(tree: &Value, document: &Value, named: &mut HashMap<String, TypeMap>
     let kind = tree["kind"].as_str().unwrap();
     let mut map = TypeMap::default();
     match kind {
-        "named" => return predefined(tree["name"].as_str().unwrap()).as_part(),
+        "named" => return predefined(tree["name"].as_str().unwrap()).into_part(),
         "struct" => {
             let (lengths, displacements) = (list(&tree["blocklengths"]), list(&tree["displacements_bytes"]));
             for (index, child) in tree["children"].as_array().unwrap().iter().enumerate() {
                 let child = tree_map(child, document, named);
                 map.append_block(&child, lengths[index], displacements[index], child.extent());
             }
-            return map.as_part();
+            return map.into_part();
         }
         _ => {}
     }
@@ -213,7 +213,7 @@ fn tree_map(tree: &Value, document: &Value, named: &mut HashMap<String, TypeMap>
         "dup" => return child,
         _ => panic!("there is no kind {kind}"),
     }
-    map.as_part()
+    map.into_part()
 }
 
 /// The wanted indices of each dimension, visited like an odometer whose fastest wheel depends on the order.
