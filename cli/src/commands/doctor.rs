@@ -170,6 +170,14 @@ pub fn find(command: &str) -> Option<PathBuf> {
 /// What the system calls its processor.
 pub fn processor() -> String {
     let information = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model = information.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
-    model.map_or_else(|| std::env::consts::ARCH.to_owned(), |(_, model)| model.trim().to_owned())
+    let find = |field: &str| {
+        let mut values = information.lines().filter_map(|line| line.split_once(':'));
+        values.find(|(name, _)| name.trim() == field).map(|(_, value)| value.trim())
+    };
+    let name = find("model name").unwrap_or(std::env::consts::ARCH);
+    // Names are often those of a product line: family and model say which microarchitecture it is.
+    match (find("cpu family"), find("model")) {
+        (Some(family), Some(model)) => format!("{name}, family {family} model {model}"),
+        _ => name.to_owned(),
+    }
 }

@@ -26,8 +26,8 @@ const RUN: u64 = 110;
 /// Cost of every further 64 bytes of a run, in hundredths of a nanosecond.
 const RUN_LINE: u64 = 50;
 
-/// Cost of a mispredicted branch between runs of up to 64 bytes and longer ones, in hundredths of a nanosecond.
-const MISPREDICTION: u64 = 600;
+/// Cost of mispredicted branches where runs of up to 64 bytes and longer ones alternate, in hundredths of a nanosecond.
+const MISPREDICTION: u64 = 1500;
 
 /// Runs whose lengths the branch predictor learns: it had learned 5,000 and not 6,600.
 const LEARNED_RUNS: usize = 4096;

@@ -21,7 +21,10 @@ const SHRINKS: usize = 8;
 
 fn rewrite(rewriter: &mut Rewriter, id: NodeId) -> Option<Edge> {
     let mut parts: Vec<Edge> = match rewriter.builder.node(id).clone() {
-        Node::Indexed { offsets, child } if worthwhile(&offsets, |&offset| (offset, 0)) => {
+        Node::Indexed { offsets, child }
+            if !are_divided(&offsets, rewriter.builder.measure(child.node).size)
+                && worthwhile(&offsets, |&offset| (offset, 0)) =>
+        {
             offsets.iter().map(|&offset| Edge { offset: offset + child.offset, ..child }).collect()
         }
         Node::Runs { runs, kind: Kind::Byte } if worthwhile(&runs, |run| (run.offset, run.count)) => {
@@ -42,6 +45,12 @@ fn rewrite(rewriter: &mut Rewriter, id: NodeId) -> Option<Edge> {
     }
     let node = rewriter.builder.intern(Node::Record { parts: parts.into() })?;
     Some(Edge { offset: 0, node })
+}
+
+/// Whether some blocks of a list touch. Canonical lists have none: `divide-runs` has made this one of runs, which this pass has
+/// seen, and would only merge them again.
+fn are_divided(offsets: &[i64], block: u64) -> bool {
+    offsets.windows(2).any(|pair| i128::from(pair[1]) - i128::from(pair[0]) == i128::from(block))
 }
 
 /// Whether a list of offsets and lengths falls into few enough stretches for a closer look. Three entries that do not

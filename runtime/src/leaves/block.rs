@@ -24,6 +24,9 @@ pub(super) trait Block: Copy {
     /// Whether a block is so long that it is copied by a loop or a call.
     const LONG: bool = false;
 
+    /// Whether an unpack of blocks that are far apart prefetches the lines that it will write.
+    const FETCHED: bool = true;
+
     /// Prepares copies of `bytes` bytes.
     fn new(bytes: usize) -> Self;
 
@@ -150,6 +153,34 @@ impl<const N: usize> Block for Exact<N> {
             return;
         }
         pieces!(32 16 8 4 2 1);
+    }
+}
+
+/// The same blocks without prefetches.
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy)]
+pub(super) struct Unfetched<B>(B);
+
+#[cfg(target_arch = "x86_64")]
+impl<B: Block> Block for Unfetched<B> {
+    const EXACT: usize = B::EXACT;
+    const LONG: bool = B::LONG;
+    const FETCHED: bool = false;
+
+    #[inline(always)]
+    fn new(bytes: usize) -> Self {
+        Self(B::new(bytes))
+    }
+
+    #[inline(always)]
+    fn bytes(self) -> usize {
+        self.0.bytes()
+    }
+
+    #[inline(always)]
+    unsafe fn copy(self, destination: *mut u8, source: *const u8) {
+        // SAFETY: the caller's guarantee.
+        unsafe { self.0.copy(destination, source) }
     }
 }
 

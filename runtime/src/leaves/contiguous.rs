@@ -10,11 +10,18 @@ use super::{CopyFn, Level, copy};
 #[must_use]
 pub fn select_copy(level: Level, bytes: u64) -> CopyFn {
     #[cfg(target_arch = "x86_64")]
-    if level == Level::Avx512 {
-        use avx512::{lines, masked, vectors};
+    if level >= Level::Avx512 {
+        use super::block::{Exact, Pair};
+        use avx512::{block, lines, masked, vectors};
         // Vectors of 64 bytes and one more of 32 or 64 bytes.
         return match bytes {
-            1..=64 => masked,
+            1..=64 if level != Level::Zen4 => masked,
+            1 => block::<Exact<1>>,
+            2..=3 => block::<Pair<2>>,
+            4..=7 => block::<Pair<4>>,
+            8..=15 => block::<Pair<8>>,
+            16..=32 => block::<Pair<16>>,
+            33..=64 => block::<Pair<32>>,
             65..=96 => vectors::<1, 32>,
             97..=128 => vectors::<1, 64>,
             129..=160 => vectors::<2, 32>,
@@ -58,6 +65,17 @@ mod avx512 {
     pub(super) unsafe extern "C" fn masked(destination: *mut u8, source: *const u8, bytes: usize) {
         // SAFETY: the caller's guarantee.
         unsafe { Masked::<64>::new(bytes).copy(destination, source) }
+    }
+
+    /// Moves a block of a class without masks.
+    ///
+    /// # Safety
+    ///
+    /// As for [`masked`], with a length of the class.
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,bmi2")]
+    pub(super) unsafe extern "C" fn block<B: Block>(destination: *mut u8, source: *const u8, bytes: usize) {
+        // SAFETY: the caller's guarantee.
+        unsafe { B::new(bytes).copy(destination, source) }
     }
 
     /// Moves `N` vectors and a last one of `TAIL` bytes, which may overlap them; all are loaded before the first is stored.
@@ -121,13 +139,13 @@ mod avx512 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::detect_level;
+    use super::super::tests::levels;
     use super::*;
 
     #[test]
     fn every_length_is_copied_and_nothing_else() {
         let source: Vec<u8> = (0..20_000).map(|at| (at * 7 / 3) as u8).collect();
-        for level in [Level::Portable, detect_level()] {
+        for level in levels() {
             for length in (1..=700).chain([1023, 2047, 2048, 2049, 4080, 16_384, 16_385]) {
                 let copy = select_copy(level, length as u64);
                 for (to, from) in [(0, 0), (1, 0), (63, 5), (7, 64)] {

@@ -51,13 +51,14 @@ pub fn select_nest<const PACK: bool>(level: Level, nest: &Nest) -> Option<NestFn
 #[cfg(target_arch = "x86_64")]
 mod x86_64 {
     use super::super::block::Exact;
+    use super::super::select::prefetches;
     use super::super::{pairs, reversed, rows, window};
     use super::{Level, Nest, NestFn};
 
     /// The best leaf for a nest.
     pub(super) fn select<const PACK: bool>(level: Level, nest: &Nest) -> Option<NestFn> {
         let stride = nest.stride.unsigned_abs();
-        if level != Level::Avx512 || !matches!(nest.bytes, 8 | 16) {
+        if level < Level::Avx512 || !matches!(nest.bytes, 8 | 16) {
             return None;
         }
         if reversed::are_fours(nest) {
@@ -67,7 +68,8 @@ mod x86_64 {
             return None;
         }
         let unknown = rows::are_unknown(nest.planes.saturating_mul(nest.rows), stride);
-        let fetched = rows::ahead::<Exact<8>, PACK>(nest.planes, nest.plane_stride, nest.rows, nest.stride) != 0;
+        let fetched = prefetches(level)
+            && rows::ahead::<Exact<8>, PACK>(nest.planes, nest.plane_stride, nest.rows, nest.stride) != 0;
         match (nest.bytes, PACK) {
             (8, true) if unknown => Some(words::<true>),
             (8, _) if nest.rows.is_multiple_of(16) && !fetched => Some(sixteens::<PACK>),

@@ -30,7 +30,7 @@ pub type ConvertFn = unsafe fn(conversion: Conversion, from: *const u8, to: *mut
 pub fn select_convert<const TO: bool>(level: Level) -> ConvertFn {
     match level {
         #[cfg(target_arch = "x86_64")]
-        Level::Avx512 => avx512::<TO>,
+        Level::Avx512 | Level::Zen4 | Level::Zen5 => avx512::<TO>,
         #[cfg(target_arch = "x86_64")]
         Level::Avx2 => avx2::<TO>,
         _ => portable::<TO>,

@@ -1,11 +1,23 @@
 //! What the CPU at hand can do.
 
+use super::processor;
 use dtc_compiler::plan::Level;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The highest level that this CPU and its operating system support.
+/// Names a level that is used instead of the best one, so that levels can be compared on one CPU. A name that is unknown or
+/// that the CPU lacks instructions for changes nothing.
+const FORCED: &str = "DTC_CPU";
+
+/// The best level for this CPU and its operating system, or the one that `DTC_CPU` names.
 #[must_use]
 pub fn detect_level() -> Level {
+    let best = processor::level(detect_instructions());
+    let forced = std::env::var(FORCED).ok().and_then(|name| Level::named(&name));
+    forced.filter(|level| level.instructions() <= best.instructions()).unwrap_or(best)
+}
+
+/// The highest instruction set that this CPU and its operating system support.
+fn detect_instructions() -> Level {
     #[cfg(target_arch = "x86_64")]
     {
         if std::is_x86_feature_detected!("avx512f")

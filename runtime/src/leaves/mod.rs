@@ -56,7 +56,10 @@ mod long_double;
 #[cfg(target_arch = "x86_64")]
 mod masked;
 #[cfg(target_arch = "x86_64")]
+mod overlapped;
+#[cfg(target_arch = "x86_64")]
 mod pairs;
+mod processor;
 #[cfg(target_arch = "x86_64")]
 mod reversed;
 mod rows;

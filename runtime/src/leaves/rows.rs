@@ -39,7 +39,7 @@ pub(super) fn ahead<B: Block, const PACK: bool>(
     rows: usize,
     stride: isize,
 ) -> isize {
-    if PACK || B::EXACT == 0 || B::EXACT > FAR_BYTES {
+    if PACK || !B::FETCHED || B::EXACT == 0 || B::EXACT > FAR_BYTES {
         return 0;
     }
     let (step, lines) = (stride.unsigned_abs(), planes.saturating_mul(rows));
@@ -101,6 +101,10 @@ pub(super) unsafe fn rows<B: Block, const PACK: bool>(
     }
 }
 
+/// Rows of at most this many bytes are moved four at a time by every level.
+#[cfg(target_arch = "x86_64")]
+const ALONE: usize = 32;
+
 /// Rows that are not long, four at a time; where `FETCH`, with what lies `ahead` fetched.
 ///
 /// # Safety
@@ -118,6 +122,18 @@ unsafe fn short<B: Block, const PACK: bool, const FETCH: bool>(
     let bytes = block.bytes();
     // SAFETY: the caller guarantees each row; `memory` may step outside after the last row, hence the wrapping arithmetic.
     unsafe {
+        #[cfg(target_arch = "x86_64")]
+        if !B::FETCHED && bytes > ALONE {
+            // Zen's prefetcher follows the stride of one load: 987 rows of 64 bytes in the second-level cache take 0.89 us one at
+            // a time and 1.04 us by four. The compiler unrolls loops whose number of iterations it knows.
+            while rows > 0 {
+                transfer::<B, PACK>(block, memory, packed);
+                memory = memory.wrapping_offset(stride);
+                packed = packed.add(bytes);
+                rows = super::block::opaque(rows as isize - 1) as usize;
+            }
+            return;
+        }
         while rows >= 4 {
             let four = [0, 1, 2, 3].map(|row| memory.wrapping_offset(stride.wrapping_mul(row)));
             if FETCH {
@@ -188,7 +204,7 @@ unsafe fn long<B: Block, const PACK: bool>(
         return;
     }
     let crowded = stride % PAGE as isize == 0 && bytes < PAGE / 2;
-    let fetched = !PACK && bytes <= FETCHED_ROW && FETCHED_TOTAL.contains(&(rows * bytes)) && !crowded;
+    let fetched = B::FETCHED && !PACK && bytes <= FETCHED_ROW && FETCHED_TOTAL.contains(&(rows * bytes)) && !crowded;
     for row in 0..rows {
         let next = memory.wrapping_offset(stride);
         if fetched {

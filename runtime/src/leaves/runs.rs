@@ -38,20 +38,37 @@ impl<const V: usize> AnySize for Stepped<V> {
     }
 }
 
-/// One masked move for up to 64 bytes.
+/// One masked move for up to 64 bytes, two or four vectors for up to 256.
 #[cfg(target_arch = "x86_64")]
 pub(super) struct OneMask;
+
+/// Bytes of a page.
+#[cfg(target_arch = "x86_64")]
+const PAGE: usize = 4 << 10;
 
 #[cfg(target_arch = "x86_64")]
 impl AnySize for OneMask {
     #[inline(always)]
     unsafe fn transfer<const PACK: bool>(memory: *mut u8, packed: *mut u8, bytes: usize) {
-        use super::block::Library;
+        use super::block::{Library, lines};
         use super::masked::{Lines, Masked};
+        use super::overlapped::Overlapped;
+        let (destination, source) = if PACK { (packed, memory) } else { (memory, packed) };
         // SAFETY: each class is entered with the sizes that it is made for.
         unsafe {
             if bytes <= 64 {
-                transfer::<_, PACK>(Masked::<64>::new(bytes), memory, packed);
+                // A masked store that reaches into a page without write access is microcoded, even where the mask leaves that
+                // page out: 0.5 us on Zen 5.
+                if destination as usize % PAGE <= PAGE - 64 {
+                    Masked::<64>::new(bytes).copy(destination, source);
+                } else {
+                    Stepped::<32>::transfer::<PACK>(memory, packed, bytes);
+                }
+            } else if bytes <= 128 {
+                Overlapped::<64, 1, 64>::new(bytes).copy(destination, source);
+            } else if bytes <= 256 {
+                lines::<2>(destination, source);
+                lines::<2>(destination.add(bytes - 128), source.add(bytes - 128));
             } else if bytes <= 16384 {
                 transfer::<_, PACK>(Lines::new(bytes), memory, packed);
             } else {

@@ -144,6 +144,29 @@ mod avx512 {
     );
 }
 
+#[cfg(target_arch = "x86_64")]
+mod zen4 {
+    leaves!(
+        #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,bmi2")]
+        runs::Stepped<32>,
+        super::super::shortcut::Zen<false>
+    );
+}
+
+#[cfg(target_arch = "x86_64")]
+mod zen5 {
+    leaves!(
+        #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,bmi2")]
+        runs::OneMask,
+        super::super::shortcut::Zen<true>
+    );
+}
+
+/// Whether the leaves of a level prefetch the lines that an unpack will write.
+pub(super) fn prefetches(level: Level) -> bool {
+    level <= Level::Avx512
+}
+
 /// The classes with vectors of up to 16 bytes.
 fn portable_class<S: Shape>(bytes: u64) -> S::Leaf {
     match bytes {
@@ -222,6 +245,49 @@ fn avx512_class<S: Shape>(bytes: u64) -> S::Leaf {
     }
 }
 
+/// The classes with vectors of up to 64 bytes that overlap; shorter ones with masks where `MASKS`.
+#[cfg(target_arch = "x86_64")]
+fn zen_class<S: Shape, const MASKS: bool>(bytes: u64) -> S::Leaf {
+    use super::block::Unfetched;
+    use super::masked::Masked;
+    use super::overlapped::{Overlapped, OverlappedLines};
+    match bytes {
+        0 => S::leaf::<Unfetched<Exact<0>>>(),
+        1 => S::leaf::<Unfetched<Exact<1>>>(),
+        2 => S::leaf::<Unfetched<Exact<2>>>(),
+        4 => S::leaf::<Unfetched<Exact<4>>>(),
+        8 => S::leaf::<Unfetched<Exact<8>>>(),
+        16 => S::leaf::<Unfetched<Exact<16>>>(),
+        // Three words: the store of a mask of 32 bytes often lies in two lines.
+        24 => S::leaf::<Unfetched<Exact<24>>>(),
+        32 => S::leaf::<Unfetched<Exact<32>>>(),
+        40 => S::leaf::<Unfetched<Exact<40>>>(),
+        48 => S::leaf::<Unfetched<Exact<48>>>(),
+        64 => S::leaf::<Unfetched<Exact<64>>>(),
+        128 => S::leaf::<Unfetched<Exact<128>>>(),
+        192 => S::leaf::<Unfetched<Exact<192>>>(),
+        256 => S::leaf::<Unfetched<Exact<256>>>(),
+        512 => S::leaf::<Unfetched<Exact<512>>>(),
+        768 => S::leaf::<Unfetched<Exact<768>>>(),
+        3..16 if MASKS => S::leaf::<Unfetched<Masked<16>>>(),
+        17..32 if MASKS => S::leaf::<Unfetched<Masked<32>>>(),
+        3 => S::leaf::<Unfetched<Exact<3>>>(),
+        12 => S::leaf::<Unfetched<Exact<12>>>(),
+        5..8 => S::leaf::<Unfetched<Pair<4>>>(),
+        9..16 => S::leaf::<Unfetched<Pair<8>>>(),
+        17..32 => S::leaf::<Unfetched<Pair<16>>>(),
+        33..=48 => S::leaf::<Unfetched<Overlapped<32, 1, 16>>>(),
+        49..64 => S::leaf::<Unfetched<Pair<32>>>(),
+        65..=80 => S::leaf::<Unfetched<Overlapped<64, 1, 16>>>(),
+        81..=96 => S::leaf::<Unfetched<Overlapped<64, 1, 32>>>(),
+        97..128 => S::leaf::<Unfetched<Overlapped<64, 1, 64>>>(),
+        129..192 => S::leaf::<Unfetched<Overlapped<64, 2, 64>>>(),
+        193..256 => S::leaf::<Unfetched<Overlapped<64, 3, 64>>>(),
+        257..=16384 => S::leaf::<Unfetched<OverlappedLines>>(),
+        _ => S::leaf::<Unfetched<Library>>(),
+    }
+}
+
 /// The classes below 16 bytes without masks.
 fn short_class<S: Shape>(bytes: u64) -> S::Leaf {
     match bytes {
@@ -263,7 +329,7 @@ macro_rules! selection {
         #[must_use]
         pub fn $pack(level: Level, bytes: u64, streaming: bool) -> $leaf {
             #[cfg(target_arch = "x86_64")]
-            if streaming && level == Level::Avx512 && stream::LENGTHS.contains(&bytes) {
+            if streaming && level >= Level::Avx512 && stream::LENGTHS.contains(&bytes) {
                 return avx512_class::<streaming::$shape>(bytes);
             }
             let _ = streaming;
@@ -284,7 +350,7 @@ macro_rules! selection {
         /// `far` says that the blocks lie beyond the first-level cache: the leaf then fetches ahead.
         #[must_use]
         pub fn $unpack(level: Level, bytes: u64, far: bool) -> $leaf {
-            if far {
+            if far && prefetches(level) {
                 return selection!(@choose $far<false>, level, bytes);
             }
             selection!(@choose $shape<false>, level, bytes)
@@ -292,6 +358,10 @@ macro_rules! selection {
     };
     (@choose $shape:ident<$pack:literal>, $level:ident, $bytes:ident) => {
         match $level {
+            #[cfg(target_arch = "x86_64")]
+            Level::Zen5 => zen_class::<zen5::$shape<$pack>, true>($bytes),
+            #[cfg(target_arch = "x86_64")]
+            Level::Zen4 => zen_class::<zen4::$shape<$pack>, false>($bytes),
             #[cfg(target_arch = "x86_64")]
             Level::Avx512 => avx512_class::<avx512::$shape<$pack>>($bytes),
             #[cfg(target_arch = "x86_64")]
@@ -384,6 +454,10 @@ selection!(Tile: TileFn, "tiled elements", select_pack_tile, select_unpack_tile)
 pub fn select_pack_runs(level: Level) -> RunsFn {
     match level {
         #[cfg(target_arch = "x86_64")]
+        Level::Zen5 => zen5::runs_leaf::<true>,
+        #[cfg(target_arch = "x86_64")]
+        Level::Zen4 => zen4::runs_leaf::<true>,
+        #[cfg(target_arch = "x86_64")]
         Level::Avx512 => avx512::runs_leaf::<true>,
         #[cfg(target_arch = "x86_64")]
         Level::Avx2 => avx2::runs_leaf::<true>,
@@ -395,6 +469,10 @@ pub fn select_pack_runs(level: Level) -> RunsFn {
 #[must_use]
 pub fn select_unpack_runs(level: Level) -> RunsFn {
     match level {
+        #[cfg(target_arch = "x86_64")]
+        Level::Zen5 => zen5::runs_leaf::<false>,
+        #[cfg(target_arch = "x86_64")]
+        Level::Zen4 => zen4::runs_leaf::<false>,
         #[cfg(target_arch = "x86_64")]
         Level::Avx512 => avx512::runs_leaf::<false>,
         #[cfg(target_arch = "x86_64")]

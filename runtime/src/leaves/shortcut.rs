@@ -183,3 +183,59 @@ impl Shortcut for Avx512 {
         true
     }
 }
+
+/// The shortcuts of [`Avx512`] without gathers, and with masked stores where `MASKS`.
+#[cfg(target_arch = "x86_64")]
+pub(super) struct Zen<const MASKS: bool>;
+
+#[cfg(target_arch = "x86_64")]
+impl<const MASKS: bool> Shortcut for Zen<MASKS> {
+    #[inline(always)]
+    unsafe fn rows<B: Block, const PACK: bool>(
+        memory: *mut u8,
+        packed: *mut u8,
+        rows: usize,
+        block: B,
+        stride: isize,
+    ) -> bool {
+        // SAFETY: the caller's guarantee.
+        unsafe { Self::planes::<B, PACK>(memory, packed, 1, 0, rows, block, stride) }
+    }
+
+    #[inline(always)]
+    unsafe fn planes<B: Block, const PACK: bool>(
+        memory: *mut u8,
+        packed: *mut u8,
+        planes: usize,
+        plane_stride: isize,
+        rows: usize,
+        block: B,
+        stride: isize,
+    ) -> bool {
+        use super::{pairs, reversed, window};
+        let bytes = block.bytes();
+        // SAFETY: the caller's guarantee.
+        unsafe {
+            B::EXACT <= window::WIDEST
+                && (PACK || MASKS)
+                && window::try_planes::<PACK>(memory, packed, planes, plane_stride, rows, bytes, stride)
+                || reversed::try_planes::<B, PACK>(memory, packed, planes, plane_stride, rows, stride)
+                || PACK && pairs::try_planes::<B>(memory, packed, planes, plane_stride, rows, block, stride)
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn tile<B: Block, const PACK: bool>(
+        memory: *mut u8,
+        packed: *mut u8,
+        outer: usize,
+        outer_stride: isize,
+        inner: usize,
+        inner_stride: isize,
+        block: B,
+        pitch: usize,
+    ) -> bool {
+        // SAFETY: the caller's guarantee.
+        unsafe { Avx512::tile::<B, PACK>(memory, packed, outer, outer_stride, inner, inner_stride, block, pitch) }
+    }
+}

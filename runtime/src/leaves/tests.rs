@@ -219,10 +219,15 @@ impl Bench {
     }
 }
 
+/// The levels whose instructions this CPU has.
+pub(super) fn levels() -> impl Iterator<Item = Level> {
+    let best = detect_level().instructions();
+    Level::ALL.into_iter().filter(move |level| level.instructions() <= best)
+}
+
 /// Each level of this CPU in each direction, and packs that stream.
 fn variants() -> impl Iterator<Item = (Level, bool, bool)> {
-    let levels = Level::ALL.into_iter().filter(|&level| level <= detect_level());
-    levels.flat_map(|level| [(level, true, false), (level, false, false), (level, true, true)])
+    levels().flat_map(|level| [(level, true, false), (level, false, false), (level, true, true)])
 }
 
 /// Sizes in which a class begins, ends or is compiled in.

@@ -97,7 +97,7 @@ fn avx512<C: Combine>(memory: &mut [u8], packed: &[u8]) {
 fn at<C: Combine>(level: Level) -> Option<CombineFn> {
     match level {
         #[cfg(target_arch = "x86_64")]
-        Level::Avx512 => Some(avx512::<C>),
+        Level::Avx512 | Level::Zen4 | Level::Zen5 => Some(avx512::<C>),
         #[cfg(target_arch = "x86_64")]
         Level::Avx2 => Some(avx2::<C>),
         _ => Some(portable::<C>),
