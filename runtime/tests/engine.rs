@@ -283,6 +283,7 @@ fn the_background_leaves_signals_to_the_application() {
     if child == 0 {
         // A thread of the engine is there, and idle.
         let committed = Engine::new().commit(&records(6));
+        committed.plan();
         while committed.tier() == Tier::Generic {
             std::thread::yield_now();
         }
