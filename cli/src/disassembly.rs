@@ -91,9 +91,10 @@ pub fn listing(code: &MachineCode, plan: &Plan, direction: Direction) -> Option<
 }
 
 fn write_lines(lines: &[Line], code: &MachineCode, plan: &Plan, text: &mut String) {
+    // Cranelift marks no jumps that it adds at the ends of loops: they belong to what is before them.
     let step_at = |address: u64| {
-        let covers = |range: &std::ops::Range<u32>| (u64::from(range.start)..range.end.into()).contains(&address);
-        code.sources.iter().find(|source| covers(&source.range)).map(|source| source.step)
+        let before = code.sources.partition_point(|source| u64::from(source.range.start) <= address);
+        code.sources[..before].last().map(|source| source.step)
     };
     let labels: BTreeSet<u64> = lines.iter().filter_map(|line| line.target).collect();
     let label = |target: u64| format!(".L{}", labels.range(..target).count() + 1);

@@ -111,6 +111,12 @@ fn assembly_names_its_loops() {
             addresses.map(|line| u32::from_str_radix(line[4..].split(' ').next().unwrap(), 16).unwrap()).collect();
         assert!(addresses.len() > 10 && addresses.is_sorted() && addresses[0] == 0, "{text}");
         assert!(!text.contains("(bad)") && !text.contains('%'), "{text}");
+        // Blocks in a loop of columns, in a loop of blocks of columns.
+        let matrix = concat!(env!("CARGO_MANIFEST_DIR"), "/../ir-examples/darray_block_cyclic.json");
+        let text = dtc(folder.path(), &["emit", matrix, "--as", "asm"]).fine();
+        for part in ["; loop over the elements", "; loop of #2", "; loop of #1", "; again, until #1 is done"] {
+            assert_eq!(text.matches(part).count(), 1, "{part} in {text}");
+        }
     }
     for form in ["clif", "asm"] {
         let text = dtc(folder.path(), &["emit", "rows.dtc", "--as", form]).fine();

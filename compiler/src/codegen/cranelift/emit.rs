@@ -70,8 +70,7 @@ fn location(step: StepId) -> SourceLoc {
 
 /// The step that an instruction is marked with.
 pub(super) fn step_of(location: SourceLoc) -> Option<StepId> {
-    let marked = location.bits().checked_sub(1).filter(|_| !location.is_default())?;
-    Some(StepId::new(marked as usize))
+    location.bits().checked_sub(1).map(|marked| StepId::new(marked as usize))
 }
 
 struct Emitter<'a, 'b> {

@@ -161,7 +161,8 @@ impl Compiler {
             };
             relocations.push(Relocation { offset: relocation.offset, leaf, addend: relocation.addend });
         }
-        let located = compiled.buffer.get_srclocs_sorted().iter();
+        // Cranelift adds instructions without a location.
+        let located = compiled.buffer.get_srclocs_sorted().iter().filter(|source| !source.loc.is_default());
         let sources = located.map(|source| Source { range: source.start..source.end, step: emit::step_of(source.loc) });
         Ok(MachineCode {
             code: compiled.code_buffer().to_vec(),
