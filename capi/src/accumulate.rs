@@ -6,8 +6,8 @@ use crate::status::{DTC_ERROR_ARGUMENT, DTC_ERROR_HANDLE, DTC_ERROR_OPERATION, F
 use crate::transfer::{Move, check_packed, dtc_transfer, uncapped};
 use crate::types::dtc_type;
 use dtc_compiler::operation::{Operation, Reduction};
-use dtc_runtime::AccumulateError;
 use dtc_runtime::cuda::MemoryKind;
+use dtc_runtime::{AccumulateError, Range};
 use std::ffi::{c_int, c_void};
 
 /// `MPI_SUM`.
@@ -125,8 +125,14 @@ pub unsafe extern "C" fn dtc_accumulate(
             let Move { between, ref stream, count, offset, bytes, .. } = asked;
             let (from, to) = (packed.cast(), destination.cast());
             match stream {
-                None => between.accumulate(reduction, from, bytes, to, count, offset)?,
-                Some(stream) => between.enqueue_accumulate(stream, reduction, from, bytes, to, count, offset)?,
+                None => between.accumulate(reduction, from, Range::elements(count).fragment(offset, bytes), to)?,
+                Some(stream) => between.enqueue_accumulate(
+                    stream,
+                    reduction,
+                    from,
+                    Range::elements(count).fragment(offset, bytes),
+                    to,
+                )?,
             };
             arguments::offer("done", done, bytes as i64)
         }

@@ -5,7 +5,7 @@ use crate::handle;
 use crate::status::{DTC_ERROR_RANGE, DTC_ERROR_VALUE, Failure, Outcome, answer};
 use crate::transfer::{check_packed, dtc_transfer, first_byte, on_host};
 use crate::types::dtc_type;
-use dtc_runtime::{Committed, ExternalError};
+use dtc_runtime::{Committed, ExternalError, Range};
 use std::ffi::{c_int, c_void};
 
 impl From<ExternalError> for Failure {
@@ -116,7 +116,11 @@ pub unsafe extern "C" fn dtc_pack_external(
         unsafe {
             let asked = Asked::of(r#type, source.cast(), count, offset, packed, ("max", max), transfer)?;
             let Asked { committed, count, offset, bytes } = asked;
-            let result = committed.pack_external_raw(source.cast(), count, offset, packed.cast(), bytes);
+            let result = committed.pack_external_raw(
+                source.cast(),
+                Range::elements(count).fragment(offset, bytes),
+                packed.cast(),
+            );
             arguments::offer("done", done, bytes as i64)?;
             Ok(result.map(|_| ())?)
         }
@@ -154,7 +158,11 @@ pub unsafe extern "C" fn dtc_unpack_external(
         unsafe {
             let asked = Asked::of(r#type, destination.cast(), count, offset, packed, ("length", length), transfer)?;
             let Asked { committed, count, offset, bytes } = asked;
-            committed.unpack_external_raw(packed.cast(), bytes, destination.cast(), count, offset);
+            committed.unpack_external_raw(
+                packed.cast(),
+                Range::elements(count).fragment(offset, bytes),
+                destination.cast(),
+            );
             arguments::offer("done", done, bytes as i64)
         }
     })

@@ -6,7 +6,7 @@ use crate::request::{self, dtc_request};
 use crate::status::{DTC_ERROR_MEMORY, DTC_ERROR_RANGE, Failure, Outcome, answer};
 use crate::types::dtc_type;
 use dtc_runtime::cuda::{MemoryKind, Stream};
-use dtc_runtime::{Between, Committed, Engine, Multiprocessors};
+use dtc_runtime::{Between, Committed, Engine, Multiprocessors, Range};
 use std::ffi::{c_int, c_void};
 
 /// The library asks CUDA, if the process uses it, where the bytes lie.
@@ -188,8 +188,10 @@ impl<'a> Move<'a> {
         // SAFETY: the caller's promise.
         unsafe {
             match stream {
-                None => between.pack(memory, count, offset, packed, bytes)?,
-                Some(stream) => between.enqueue_pack(stream, memory, count, offset, packed, bytes)?,
+                None => between.pack(memory, Range::elements(count).fragment(offset, bytes), packed)?,
+                Some(stream) => {
+                    between.enqueue_pack(stream, memory, Range::elements(count).fragment(offset, bytes), packed)?
+                }
             };
         }
         Ok(())
@@ -203,8 +205,10 @@ impl<'a> Move<'a> {
         // SAFETY: the caller's promise.
         unsafe {
             match stream {
-                None => between.unpack(packed, bytes, memory, count, offset)?,
-                Some(stream) => between.enqueue_unpack(stream, packed, bytes, memory, count, offset)?,
+                None => between.unpack(packed, Range::elements(count).fragment(offset, bytes), memory)?,
+                Some(stream) => {
+                    between.enqueue_unpack(stream, packed, Range::elements(count).fragment(offset, bytes), memory)?
+                }
             };
         }
         Ok(())
@@ -359,7 +363,8 @@ pub unsafe extern "C" fn dtc_pack_start(
                 request.write(std::ptr::null_mut());
             } else {
                 let Move { committed, ref between, count, offset, bytes, .. } = asked;
-                let started = between.start_pack(source.cast(), count, offset, packed.cast(), bytes)?;
+                let started =
+                    between.start_pack(source.cast(), Range::elements(count).fragment(offset, bytes), packed.cast())?;
                 request::give(started, [Some(committed), None], request)?;
             }
             arguments::offer("done", done, asked.bytes as i64)
@@ -402,7 +407,11 @@ pub unsafe extern "C" fn dtc_unpack_start(
                 request.write(std::ptr::null_mut());
             } else {
                 let Move { committed, ref between, count, offset, bytes, .. } = asked;
-                let started = between.start_unpack(packed.cast(), bytes, destination.cast(), count, offset)?;
+                let started = between.start_unpack(
+                    packed.cast(),
+                    Range::elements(count).fragment(offset, bytes),
+                    destination.cast(),
+                )?;
                 request::give(started, [Some(committed), None], request)?;
             }
             arguments::offer("done", done, asked.bytes as i64)

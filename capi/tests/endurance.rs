@@ -55,15 +55,15 @@ fn threads_share_a_type() {
     let info = record.info();
     let count = 1000;
     let memory: Vec<u8> = (0..count * info.extent).map(|at| (at * 7 + at / 255) as u8).collect();
-    let mut whole = vec![0; (count * info.packed_size) as usize];
+    let mut whole = vec![0u8; (count * info.packed_size) as usize];
     record.pack(&memory, 0, count, 0, &mut whole);
     let end = Instant::now() + Duration::from_secs(if long_form().is_some() { 60 } else { 2 });
     let (record, memory, whole) = (&record, &memory, &whole);
     std::thread::scope(|scope| {
         for thread in 0..4i64 {
             scope.spawn(move || {
-                let mut packed = vec![0; 997];
-                let mut restored = vec![0; memory.len()];
+                let mut packed = vec![0u8; 997];
+                let mut restored = vec![0u8; memory.len()];
                 let mut offset = thread * 1234;
                 while Instant::now() < end {
                     offset = (offset + 991) % whole.len() as i64;

@@ -6,6 +6,7 @@ use common::{Engine, Type, fails, message, ok};
 use dtc::*;
 use dtc_compiler::lower;
 use dtc_runtime::ExternalError;
+use dtc_runtime::{Memory, MemoryMut, Range};
 use dtc_tests::generate::random::{Limits, datatype};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
@@ -56,7 +57,8 @@ fn fragments_are_those_of_the_runtime() {
             let offset = rng.random_range(0..=total as u64);
             let length = rng.random_range(0..=total as usize + 3);
             let (mut packed, mut wanted) = (vec![0xa5; length], vec![0xa5; length]);
-            let result = judge.pack_external(&memory, origin, 1, offset, &mut wanted);
+            let result =
+                judge.pack_external(Memory::at(&memory, origin), Range::elements(1).bytes(offset..), &mut wanted);
             let (status, done) = pack(&made, &memory, origin, offset, &mut packed);
             match result {
                 Ok(bytes) => assert_eq!((status, done), (DTC_OK, bytes as i64)),
@@ -67,7 +69,11 @@ fn fragments_are_those_of_the_runtime() {
                 }
             }
             assert_eq!(packed, wanted);
-            let read = judge.unpack_external(&wanted, offset, &mut expected, origin, 1);
+            let read = judge.unpack_external(
+                &wanted,
+                Range::elements(1).bytes(offset..),
+                MemoryMut::at(&mut expected, origin),
+            );
             assert_eq!(Ok(unpack(&made, &wanted, offset, &mut restored, origin) as usize), read);
             assert_eq!(restored, expected);
             converted += done;

@@ -29,7 +29,7 @@ fn copies_are_packs_and_unpacks() {
             ok(unsafe {
                 dtc_copy(ints.0, source, 1, reading, doubles.0, target, 1, writing, bytes as i64, &mut done, null())
             });
-            let mut packed = vec![0; bytes];
+            let mut packed = vec![0u8; bytes];
             let length = ints.pack(&from, 0, 1, reading, &mut packed);
             let mut expected = vec![0xa5u8; 40];
             doubles.unpack(&packed[..length], &mut expected, 0, 1, writing);

@@ -45,14 +45,14 @@ fn fragments_in_any_order_are_those_of_the_map() {
         borders.sort_unstable();
         let mut fragments: Vec<(usize, usize)> = borders.windows(2).map(|pair| (pair[0], pair[1])).collect();
         fragments.reverse();
-        let mut restored = vec![0x5a; memory.len()];
+        let mut restored = vec![0x5a_u8; memory.len()];
         for (begin, end) in fragments {
-            let mut packed = vec![0; end - begin];
+            let mut packed = vec![0u8; end - begin];
             assert_eq!(made.pack(&memory, origin, count, begin as i64, &mut packed), end - begin);
             assert_eq!(packed, expected[begin..end]);
             assert_eq!(made.unpack(&packed, &mut restored, origin, count, begin as i64), end - begin);
         }
-        let mut wanted = vec![0x5a; memory.len()];
+        let mut wanted = vec![0x5a_u8; memory.len()];
         map.iter().map(|&at| (at + origin as i64) as usize).for_each(|at| wanted[at] = memory[at]);
         assert_eq!(restored, wanted);
     }

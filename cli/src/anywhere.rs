@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::samples::PageAligned;
 use dtc_compiler::plan::Direction;
 use dtc_runtime::cuda::{CudaError, Device, DeviceBuffer, MemoryKind, PinnedBuffer, Stream, copy};
-use dtc_runtime::{Committed, Elements, Engine, TransferError};
+use dtc_runtime::{Committed, Elements, Engine, Range, TransferError};
 
 /// A buffer in memory of a kind.
 pub enum Memory {
@@ -116,8 +116,8 @@ impl Between<'_> {
         // SAFETY: both sides lie inside their buffers, which are of these kinds and borrowed alone until the call returns.
         unsafe {
             match direction {
-                Direction::Pack => sides.pack(memory, self.count, offset, packed, max),
-                Direction::Unpack => sides.unpack(packed, max, memory, self.count, offset),
+                Direction::Pack => sides.pack(memory, Range::elements(self.count).fragment(offset, max), packed),
+                Direction::Unpack => sides.unpack(packed, Range::elements(self.count).fragment(offset, max), memory),
             }
         }
     }
@@ -137,8 +137,12 @@ impl Between<'_> {
             // stream was waited for, below.
             let enqueued = unsafe {
                 match direction {
-                    Direction::Pack => sides.enqueue_pack(&clock.stream, memory, self.count, 0, packed, max),
-                    Direction::Unpack => sides.enqueue_unpack(&clock.stream, packed, max, memory, self.count, 0),
+                    Direction::Pack => {
+                        sides.enqueue_pack(&clock.stream, memory, Range::elements(self.count).bytes(..max), packed)
+                    }
+                    Direction::Unpack => {
+                        sides.enqueue_unpack(&clock.stream, packed, Range::elements(self.count).bytes(..max), memory)
+                    }
                 }
             };
             enqueued.map(drop)

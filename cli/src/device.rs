@@ -4,8 +4,7 @@
 use dtc_compiler::operation::Reduction;
 use dtc_compiler::plan::Direction;
 use dtc_runtime::cuda::{CudaError, DeviceBuffer, Stream, copy};
-use dtc_runtime::{BatchCall, Committed, Elements, Engine, Gpu, Tier, TransferError};
-use std::ops::Range;
+use dtc_runtime::{BatchCall, Committed, Elements, Engine, Gpu, Range, Tier, TransferError};
 
 /// Elements in one buffer and their packed bytes in another, both on one device.
 #[derive(Clone, Copy)]
@@ -32,8 +31,18 @@ impl OnDevice<'_> {
         // the device has done its work.
         unsafe {
             match direction {
-                Direction::Pack => self.committed.pack_enqueue(stream, memory, self.count, offset, packed, max),
-                Direction::Unpack => self.committed.unpack_enqueue(stream, packed, max, memory, self.count, offset),
+                Direction::Pack => self.committed.pack_enqueue(
+                    stream,
+                    memory,
+                    Range::elements(self.count).fragment(offset, max),
+                    packed,
+                ),
+                Direction::Unpack => self.committed.unpack_enqueue(
+                    stream,
+                    packed,
+                    Range::elements(self.count).fragment(offset, max),
+                    memory,
+                ),
             }
         }
     }
@@ -42,7 +51,15 @@ impl OnDevice<'_> {
     pub fn accumulate(&self, reduction: Reduction, stream: &Stream, max: u64) -> Result<u64, TransferError> {
         let (memory, packed) = self.addresses(max)?;
         // SAFETY: as in `enqueue`.
-        unsafe { self.committed.accumulate_enqueue(stream, reduction, packed, max, memory, self.count, 0) }
+        unsafe {
+            self.committed.accumulate_enqueue(
+                stream,
+                reduction,
+                packed,
+                Range::elements(self.count).bytes(..max),
+                memory,
+            )
+        }
     }
 
     /// Makes the same call and waits for it.
@@ -51,8 +68,12 @@ impl OnDevice<'_> {
         // SAFETY: as in `enqueue`.
         unsafe {
             match direction {
-                Direction::Pack => self.committed.pack_any(memory, self.count, offset, packed, max),
-                Direction::Unpack => self.committed.unpack_any(packed, max, memory, self.count, offset),
+                Direction::Pack => {
+                    self.committed.pack_any(memory, Range::elements(self.count).fragment(offset, max), packed)
+                }
+                Direction::Unpack => {
+                    self.committed.unpack_any(packed, Range::elements(self.count).fragment(offset, max), memory)
+                }
             }
         }
     }
@@ -98,7 +119,13 @@ fn batch<'a>(direction: Direction, calls: &[OnDevice<'a>]) -> Result<Vec<BatchCa
     let call = |call: &OnDevice<'a>| {
         let max = call.committed.layout().size().saturating_mul(call.count);
         let (memory, packed) = call.addresses(max)?;
-        Ok(BatchCall { datatype: call.committed, direction, memory, count: call.count, offset: 0, packed, max })
+        Ok(BatchCall {
+            datatype: call.committed,
+            direction,
+            memory,
+            range: Range::elements(call.count).bytes(..max),
+            packed,
+        })
     };
     calls.iter().map(call).collect()
 }
@@ -141,7 +168,7 @@ pub fn copy(
 }
 
 /// Enqueues setting a range of a buffer to one value.
-pub fn fill(stream: &Stream, buffer: &DeviceBuffer, range: Range<u64>, value: u8) -> Result<(), CudaError> {
+pub fn fill(stream: &Stream, buffer: &DeviceBuffer, range: std::ops::Range<u64>, value: u8) -> Result<(), CudaError> {
     let bytes = range.end.saturating_sub(range.start);
     within(buffer, range.start, bytes)?;
     if bytes == 0 {

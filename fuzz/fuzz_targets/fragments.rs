@@ -3,7 +3,7 @@
 
 use dtc_compiler::datatype::text;
 use dtc_compiler::lower;
-use dtc_runtime::{Engine, Policy};
+use dtc_runtime::{Engine, Memory, MemoryMut, Policy, Range};
 use libfuzzer_sys::fuzz_target;
 use std::sync::LazyLock;
 
@@ -33,16 +33,20 @@ fuzz_target!(|input: (u8, u16, u16, &str)| {
             .flat_map(|element| layout.displacements().map(move |at| at + element * extent))
             .map(|at| (at + origin as i64) as usize)
             .collect();
-        let (offset, mut packed) = (u64::from(offset), vec![0xa5; length as usize]);
-        let Ok(written) = committed.pack(&memory, origin, count, offset, &mut packed) else {
+        let (offset, mut packed) = (u64::from(offset), vec![0xa5_u8; length as usize]);
+        let Ok(written) =
+            committed.pack(Memory::at(&memory, origin), Range::elements(count).bytes(offset..), &mut packed)
+        else {
             assert!(offset > total);
             continue;
         };
         let expected = map.iter().skip(offset as usize).take(packed.len()).map(|&at| memory[at]);
         assert!(expected.eq(packed[..written].iter().copied()));
         assert!(packed[written..].iter().all(|&byte| byte == 0xa5));
-        let mut restored = vec![0x5a; memory.len()];
-        committed.unpack(&packed[..written], offset, &mut restored, origin, count).expect("the same range");
+        let mut restored = vec![0x5a_u8; memory.len()];
+        committed
+            .unpack(&packed[..written], Range::elements(count).bytes(offset..), MemoryMut::at(&mut restored, origin))
+            .expect("the same range");
         let mut touched = vec![false; memory.len()];
         map.iter().skip(offset as usize).take(written).for_each(|&at| touched[at] = true);
         for (at, &byte) in restored.iter().enumerate() {

@@ -12,7 +12,7 @@
 
 use dtc_compiler::datatype::{DatatypeError, Order, Predefined, TypeBuilder};
 use dtc_runtime::cuda::{DeviceBuffer, Stream};
-use dtc_runtime::{BatchCall, Committed, Direction, Engine};
+use dtc_runtime::{BatchCall, Committed, Direction, Engine, Range};
 use std::error::Error;
 
 /// Doubles along an edge of the box, without ghosts, and layers that neighbours need.
@@ -52,10 +52,8 @@ fn calls<'a>(
         datatype,
         direction,
         memory: grid.address() as *mut u8,
-        count: 1,
-        offset: 0,
+        range: Range::elements(1),
         packed: message.address() as *mut u8,
-        max: message.len() as u64,
     };
     pieces.iter().zip(messages).map(call).collect()
 }

@@ -7,7 +7,10 @@ use crate::engine::Engine;
 use crate::error::AccumulateError;
 use crate::gpu;
 use crate::leaves::combine::{CombineFn, select_combine};
+use crate::memory::MemoryMut;
 use crate::piece::{Buffer, piece_end};
+use crate::range::Range;
+use bytemuck::NoUninit;
 use dtc_compiler::operation::{Operation, Reduction};
 
 /// Runs of at least so many bytes are combined where they lie. Shorter ones are collected first, which is one call for many.
@@ -39,9 +42,8 @@ impl Engine {
 }
 
 impl Committed {
-    /// Combines all of `packed`, or less at the end of the packed bytes, with bytes `offset ..` of `count` elements: each
-    /// basic element in memory becomes itself OP the packed one. `origin` says where in `destination` the address lies that
-    /// the type is applied to. Returns how many bytes were read. Writes bytes of the type map and no others.
+    /// Combines `packed` with the bytes of a range, until `packed` or the range ends: each basic element in memory becomes
+    /// itself OP the packed one. Returns how many bytes were read. Writes bytes of the type map and no others.
     ///
     /// The offset, the length and the size of the type are multiples of the packed size of an element. Where the type map
     /// has a byte twice, its new value is not defined.
@@ -61,36 +63,37 @@ impl Committed {
     /// ```
     /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
     /// use dtc_compiler::operation::{Element, Operation, Reduction};
+    /// use dtc_runtime::Range;
     /// let mut types = TypeBuilder::new();
     /// let byte = types.named(Predefined::UINT8_T);
     /// let every_other = types.vector(3, 1, 2, byte)?;
     /// let every_other = dtc_runtime::Engine::new().commit(&types.finish(every_other)?);
     /// let sum = Reduction::new(Operation::Sum, Element::U8)?;
-    /// let mut memory = [1; 5];
-    /// assert_eq!(every_other.accumulate(sum, &[10, 20, 30], 0, &mut memory, 0, 1)?, 3);
+    /// let mut memory = [1u8; 5];
+    /// assert_eq!(every_other.accumulate(sum, &[10u8, 20, 30], Range::elements(1), &mut memory)?, 3);
     /// assert_eq!(memory, [11, 1, 21, 1, 31]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn accumulate(
+    pub fn accumulate<'m, U: NoUninit>(
         &self,
         reduction: Reduction,
-        packed: &[u8],
-        offset: u64,
-        destination: &mut [u8],
-        origin: usize,
-        count: u64,
+        packed: &[U],
+        range: Range,
+        destination: impl Into<MemoryMut<'m>>,
     ) -> Result<usize, AccumulateError> {
-        let take = self.check(destination.len(), origin, count, offset, packed.len())?;
+        let (mut destination, packed): (MemoryMut<'m>, &[u8]) = (destination.into(), bytemuck::cast_slice(packed));
+        let take = self.check(destination.bytes.len(), destination.origin, range, packed.len())?;
+        let (count, offset) = (range.count(), range.offset());
         let combine = self.check_reduction(reduction, offset, take as u64)?;
-        let sides = Sides { memory: destination.as_mut_ptr().wrapping_add(origin), packed: packed.as_ptr().cast_mut() };
+        let sides = Sides { memory: destination.address(), packed: packed.as_ptr().cast_mut() };
         // SAFETY: `check` found every byte of the elements inside the slice, which cannot overlap `packed`; `packed` is only
         // read.
         unsafe { self.combine(combine, reduction, sides, count, offset, take as u64) };
         Ok(take)
     }
 
-    /// Combines `length` bytes, or less at the end, with packed bytes `offset ..` of `count` elements in memory at any
-    /// address: [`Committed::accumulate`] on pointers. Returns how many bytes were read.
+    /// Combines packed bytes with a range of those of elements in memory at any address: [`Committed::accumulate`] on
+    /// pointers. Returns how many bytes were read.
     ///
     /// # Errors
     ///
@@ -105,13 +108,14 @@ impl Committed {
     /// ```
     /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
     /// use dtc_compiler::operation::{Element, Operation, Reduction};
+    /// use dtc_runtime::Range;
     /// let mut types = TypeBuilder::new();
     /// let int = types.named(Predefined::INT);
     /// let int = dtc_runtime::Engine::new().commit(&types.finish(int)?);
     /// let largest = Reduction::new(Operation::Max, Element::I32)?;
     /// let (packed, mut memory) = (7i32.to_ne_bytes(), 3i32);
     /// // SAFETY: both sides are as long as the type.
-    /// let read = unsafe { int.accumulate_raw(largest, packed.as_ptr(), 4, (&raw mut memory).cast(), 1, 0)? };
+    /// let read = unsafe { int.accumulate_raw(largest, packed.as_ptr(), Range::elements(1).bytes(..4), (&raw mut memory).cast())? };
     /// assert_eq!((read, memory), (4, 7));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -119,12 +123,10 @@ impl Committed {
         &self,
         reduction: Reduction,
         packed: *const u8,
-        length: u64,
+        range: Range,
         destination: *mut u8,
-        count: u64,
-        offset: u64,
     ) -> Result<u64, AccumulateError> {
-        let take = self.take(count, offset, length);
+        let (count, offset, take) = (range.count(), range.offset(), self.take(range));
         let combine = self.check_reduction(reduction, offset, take)?;
         let sides = Sides { memory: destination, packed: packed.cast_mut() };
         // SAFETY: the caller's promise; `packed` is only read.

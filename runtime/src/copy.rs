@@ -4,6 +4,7 @@ use crate::committed::Committed;
 use crate::cpu::Sides;
 use crate::error::CopyError;
 use crate::piece::{Buffer, PIECE, piece_end};
+use crate::range::Range;
 
 /// Runs of at least so many bytes are one side of a pack or an unpack. Shorter ones go through a piece, which is one call for
 /// many.
@@ -69,11 +70,12 @@ impl Committed {
         destination: Elements<&mut [u8]>,
         bytes: usize,
     ) -> Result<usize, CopyError> {
+        let range = |count, offset| Range::elements(count).bytes(offset..);
         let Elements { memory, origin, count, offset } = source;
-        let take = self.check(memory.len(), origin, count, offset, bytes).map_err(CopyError::Source)?;
+        let take = self.check(memory.len(), origin, range(count, offset), bytes).map_err(CopyError::Source)?;
         let from = Elements { memory: memory.as_ptr(), origin, count, offset };
         let Elements { memory, origin, count, offset } = destination;
-        let take = to.check(memory.len(), origin, count, offset, take).map_err(CopyError::Destination)?;
+        let take = to.check(memory.len(), origin, range(count, offset), take).map_err(CopyError::Destination)?;
         let destination = Elements { memory: memory.as_mut_ptr(), origin, count, offset };
         // SAFETY: both checks found every byte of the elements inside the slices, which cannot overlap.
         unsafe { self.transfer(from, to, destination, take as u64) };
@@ -109,8 +111,8 @@ impl Committed {
         destination: Elements<*mut u8>,
         bytes: u64,
     ) -> u64 {
-        let take = self.take(source.count, source.offset, bytes);
-        let take = to.take(destination.count, destination.offset, take);
+        let take = self.take(Range::elements(source.count).fragment(source.offset, bytes));
+        let take = to.take(Range::elements(destination.count).fragment(destination.offset, take));
         // SAFETY: the caller's promise.
         unsafe { self.transfer(source, to, destination, take) };
         take

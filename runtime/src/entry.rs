@@ -294,6 +294,7 @@ mod tests {
     use super::*;
     use crate::committed::Committed;
     use crate::engine::Engine;
+    use crate::range::Range;
     use dtc_compiler::datatype::{DatatypeError, Predefined, TypeBuilder, TypeId};
 
     type Build = fn(&mut TypeBuilder, TypeId) -> Result<TypeId, DatatypeError>;
@@ -324,15 +325,15 @@ mod tests {
 
     /// Packs one element so often, and says after how many calls there were thunks.
     fn pack(committed: &Committed, calls: usize) -> Option<usize> {
-        let source = vec![1; committed.span(1).unwrap().1 as usize];
-        let mut packed = vec![0; committed.facts().size as usize];
+        let source = vec![1u8; committed.span(1).unwrap().1 as usize];
+        let mut packed = vec![0u8; committed.facts().size as usize];
         let mut since = None;
         for call in 0..calls {
             if has_thunks(committed) {
                 since = since.or(Some(call));
             }
             packed.fill(0);
-            assert_eq!(committed.pack(&source, 0, 1, 0, &mut packed), Ok(packed.len()));
+            assert_eq!(committed.pack(&source, Range::elements(1), &mut packed), Ok(packed.len()));
             assert!(packed.iter().all(|&byte| byte == 1));
         }
         since

@@ -8,11 +8,11 @@ use thiserror::Error;
 ///
 /// ```
 /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
-/// use dtc_runtime::{Engine, PackError};
+/// use dtc_runtime::{Engine, PackError, Range};
 /// let mut types = TypeBuilder::new();
 /// let int = types.named(Predefined::INT);
 /// let int = Engine::new().commit(&types.finish(int)?);
-/// let error = int.pack(&[0; 3], 0, 1, 0, &mut [0; 4]).unwrap_err();
+/// let error = int.pack(&[0u8; 3], Range::elements(1), &mut [0u8; 4]).unwrap_err();
 /// assert_eq!(error, PackError::Bounds { low: 0, high: 4, before: 0, after: 3 });
 /// # Ok::<(), dtc_compiler::datatype::DatatypeError>(())
 /// ```
@@ -65,12 +65,12 @@ pub enum PackError {
 /// ```
 /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
 /// use dtc_compiler::operation::{Element, Operation, Reduction};
-/// use dtc_runtime::{AccumulateError, Engine};
+/// use dtc_runtime::{AccumulateError, Engine, Range};
 /// let mut types = TypeBuilder::new();
 /// let double = types.named(Predefined::DOUBLE);
 /// let double = Engine::new().commit(&types.finish(double)?);
 /// let sum = Reduction::new(Operation::Sum, Element::F64)?;
-/// let error = double.accumulate(sum, &[0; 7], 0, &mut [0; 8], 0, 1).unwrap_err();
+/// let error = double.accumulate(sum, &[0u8; 7], Range::elements(1), &mut [0u8; 8]).unwrap_err();
 /// assert_eq!(error, AccumulateError::Multiple { field: "length", element: Element::F64, found: 7 });
 /// assert_eq!(error.to_string(), "length: expected a multiple of the 8 bytes of f64, found 7");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -128,12 +128,12 @@ pub enum CopyError {
 ///
 /// ```
 /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
-/// use dtc_runtime::{Engine, ExternalError};
+/// use dtc_runtime::{Engine, ExternalError, Range};
 /// let mut types = TypeBuilder::new();
 /// let long = types.named(Predefined::LONG);
 /// let long = Engine::new().commit(&types.finish(long)?);
 /// let mut packed = [0; 4];
-/// let error = long.pack_external(&(7i64 + (1 << 32)).to_ne_bytes(), 0, 1, 0, &mut packed).unwrap_err();
+/// let error = long.pack_external(&(7i64 + (1 << 32)).to_ne_bytes(), Range::elements(1), &mut packed).unwrap_err();
 /// assert_eq!(error, ExternalError::Value { element: Predefined::LONG, position: 0, found: 7 + (1 << 32) });
 /// assert_eq!(error.to_string(), "external byte 0: expected a value of MPI_LONG that fits 4 bytes, found 4294967303");
 /// assert_eq!(packed, [0, 0, 0, 7]);

@@ -4,10 +4,11 @@ use crate::committed::Committed;
 use crate::cpu::Sides;
 use crate::error::{ExternalError, PackError};
 use crate::leaves::external32::{Blocks, ConvertFn, drop_excess, first_misfit, select_convert};
+use crate::memory::{Memory, MemoryMut};
 use crate::piece::{Buffer, piece_end};
+use crate::range::Range;
 use dtc_compiler::datatype::Predefined;
 use dtc_compiler::external32::{Bytes, Conversion, Cursor, Run};
-use std::ops::Range;
 
 /// Runs of at least so many bytes are converted where they lie. Shorter ones are packed first, which is one call for many.
 const IN_PLACE: u64 = 1024;
@@ -36,8 +37,8 @@ impl Committed {
         Ok(self.external32().size() * count)
     }
 
-    /// Packs a byte range of `count` elements in `external32`: bytes `offset ..` of them into all of `packed`, or less at their
-    /// end. `origin` says where in `source` the address lies that the type is applied to. Returns how many bytes were written.
+    /// Packs the bytes of a range in `external32`, until `packed` is full or the range ends. Returns how many bytes were
+    /// written. The bytes of the range are those of `external32`.
     ///
     /// The range may cut values anywhere. Integers and floats become big-endian; `LONG`, `UNSIGNED_LONG` and `WCHAR` become
     /// shorter, and a `LONG_DOUBLE` becomes a binary128.
@@ -53,35 +54,35 @@ impl Committed {
     ///
     /// ```
     /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+    /// use dtc_runtime::Range;
     /// let mut types = TypeBuilder::new();
     /// let int = types.named(Predefined::INT);
     /// let every_other = types.vector(2, 1, 2, int)?;
     /// let every_other = dtc_runtime::Engine::new().commit(&types.finish(every_other)?);
     /// let memory: Vec<u8> = [0x0102_0304i32, 0, 5].iter().flat_map(|int| int.to_ne_bytes()).collect();
     /// let mut packed = [0; 6];
-    /// assert_eq!(every_other.pack_external(&memory, 0, 1, 2, &mut packed)?, 6);
+    /// assert_eq!(every_other.pack_external(&memory, Range::elements(1).bytes(2..), &mut packed)?, 6);
     /// assert_eq!(packed, [3, 4, 0, 0, 0, 5]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn pack_external(
+    pub fn pack_external<'m>(
         &self,
-        source: &[u8],
-        origin: usize,
-        count: u64,
-        offset: u64,
+        source: impl Into<Memory<'m>>,
+        range: Range,
         packed: &mut [u8],
     ) -> Result<usize, ExternalError> {
+        let source: Memory<'m> = source.into();
+        let (count, offset) = (range.count(), range.offset());
         let total = self.packed_external_size(count)?;
-        let take = self.check_fragment(source.len(), origin, count, total, offset, packed.len())?;
-        let sides = Sides { memory: source.as_ptr().wrapping_add(origin).cast_mut(), packed: packed.as_mut_ptr() };
+        let take = self.check_fragment(source.bytes.len(), source.origin, range, total, packed.len())?;
+        let sides = Sides { memory: source.address().cast_mut(), packed: packed.as_mut_ptr() };
         // SAFETY: the check found every byte of the elements inside the slice, which cannot overlap `packed`, and is only read.
         unsafe { self.convert::<true>(sides, count, offset, take as u64)? };
         Ok(take)
     }
 
-    /// Unpacks all of `packed`, or less at the end, as bytes `offset ..` of `count` elements in `external32`. `origin` says where
-    /// in `destination` the address lies that the type is applied to. Returns how many bytes were read. Writes bytes of the
-    /// type map and no others.
+    /// Unpacks `packed` as the bytes of a range in `external32`, until `packed` or the range ends. Returns how many bytes were
+    /// read. Writes bytes of the type map and no others.
     ///
     /// The range may cut values anywhere: of such a value the bytes outside the range are as they would be packed from memory,
     /// so ranges may come in any order, but those that share a value not at the same time. A `LONG_DOUBLE` of more bits than
@@ -97,33 +98,34 @@ impl Committed {
     ///
     /// ```
     /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+    /// use dtc_runtime::Range;
     /// let mut types = TypeBuilder::new();
     /// let long = types.named(Predefined::LONG);
     /// let long = dtc_runtime::Engine::new().commit(&types.finish(long)?);
     /// let mut memory = [0; 8];
-    /// assert_eq!(long.unpack_external(&[0xff, 0xff, 0xff, 0xfe], 0, &mut memory, 0, 1)?, 4);
+    /// assert_eq!(long.unpack_external(&[0xff, 0xff, 0xff, 0xfe], Range::elements(1), &mut memory)?, 4);
     /// assert_eq!(i64::from_ne_bytes(memory), -2);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn unpack_external(
+    pub fn unpack_external<'m>(
         &self,
         packed: &[u8],
-        offset: u64,
-        destination: &mut [u8],
-        origin: usize,
-        count: u64,
+        range: Range,
+        destination: impl Into<MemoryMut<'m>>,
     ) -> Result<usize, PackError> {
+        let mut destination: MemoryMut<'m> = destination.into();
+        let (count, offset) = (range.count(), range.offset());
         let total = self.packed_external_size(count)?;
-        let take = self.check_fragment(destination.len(), origin, count, total, offset, packed.len())?;
-        let sides = Sides { memory: destination.as_mut_ptr().wrapping_add(origin), packed: packed.as_ptr().cast_mut() };
+        let take = self.check_fragment(destination.bytes.len(), destination.origin, range, total, packed.len())?;
+        let sides = Sides { memory: destination.address(), packed: packed.as_ptr().cast_mut() };
         // SAFETY: as for `pack_external`; `packed` is only read.
         let converted = unsafe { self.convert::<false>(sides, count, offset, take as u64) };
         debug_assert_eq!(converted, Ok(()), "memory represents every value");
         Ok(take)
     }
 
-    /// Packs a byte range of `count` elements in memory at any address in `external32`: bytes `offset .. offset + max`, or less at
-    /// their end. Returns how many bytes were written: [`Committed::pack_external`] on pointers.
+    /// Packs the bytes of a range in `external32` from memory at any address: [`Committed::pack_external`] on pointers. Returns
+    /// how many bytes were written.
     ///
     /// # Errors
     ///
@@ -135,31 +137,30 @@ impl Committed {
     ///
     /// ```
     /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+    /// use dtc_runtime::Range;
     /// let mut types = TypeBuilder::new();
     /// let int = types.named(Predefined::INT);
     /// let int = dtc_runtime::Engine::new().commit(&types.finish(int)?);
     /// let (memory, mut packed) = (7i32, [0u8; 4]);
     /// // SAFETY: both sides are as long as the type.
-    /// let written = unsafe { int.pack_external_raw((&raw const memory).cast(), 1, 0, packed.as_mut_ptr(), 4)? };
+    /// let written = unsafe { int.pack_external_raw((&raw const memory).cast(), Range::elements(1).bytes(..4), packed.as_mut_ptr())? };
     /// assert_eq!((written, packed), (4, [0, 0, 0, 7]));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub unsafe fn pack_external_raw(
         &self,
         source: *const u8,
-        count: u64,
-        offset: u64,
+        range: Range,
         packed: *mut u8,
-        max: u64,
     ) -> Result<u64, ExternalError> {
-        let take = self.external_take(count, offset, max);
+        let (count, offset, take) = (range.count(), range.offset(), self.external_take(range));
         // SAFETY: the caller's promise; `source` is only read.
         unsafe { self.convert::<true>(Sides { memory: source.cast_mut(), packed }, count, offset, take)? };
         Ok(take)
     }
 
-    /// Unpacks `length` bytes, or less at the end, as bytes `offset ..` of `count` elements in `external32` into memory at any
-    /// address. Returns how many bytes were read: [`Committed::unpack_external`] on pointers.
+    /// Unpacks the bytes of a range in `external32` into memory at any address: [`Committed::unpack_external`] on pointers.
+    /// Returns how many bytes were read.
     ///
     /// # Safety
     ///
@@ -167,24 +168,18 @@ impl Committed {
     ///
     /// ```
     /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+    /// use dtc_runtime::Range;
     /// let mut types = TypeBuilder::new();
     /// let int = types.named(Predefined::INT);
     /// let int = dtc_runtime::Engine::new().commit(&types.finish(int)?);
     /// let (packed, mut memory) = ([0u8, 0, 0, 7], 0i32);
     /// // SAFETY: both sides are as long as the type.
-    /// let read = unsafe { int.unpack_external_raw(packed.as_ptr(), 4, (&raw mut memory).cast(), 1, 0) };
+    /// let read = unsafe { int.unpack_external_raw(packed.as_ptr(), Range::elements(1).bytes(..4), (&raw mut memory).cast()) };
     /// assert_eq!((read, memory), (4, 7));
     /// # Ok::<(), dtc_compiler::datatype::DatatypeError>(())
     /// ```
-    pub unsafe fn unpack_external_raw(
-        &self,
-        packed: *const u8,
-        length: u64,
-        destination: *mut u8,
-        count: u64,
-        offset: u64,
-    ) -> u64 {
-        let take = self.external_take(count, offset, length);
+    pub unsafe fn unpack_external_raw(&self, packed: *const u8, range: Range, destination: *mut u8) -> u64 {
+        let (count, offset, take) = (range.count(), range.offset(), self.external_take(range));
         let sides = Sides { memory: destination, packed: packed.cast_mut() };
         // SAFETY: the caller's promise; `packed` is only read.
         let converted = unsafe { self.convert::<false>(sides, count, offset, take) };
@@ -193,8 +188,8 @@ impl Committed {
     }
 
     /// How many bytes a raw call moves.
-    fn external_take(&self, count: u64, offset: u64, max: u64) -> u64 {
-        max.min(count.wrapping_mul(self.external32().size()).saturating_sub(offset))
+    fn external_take(&self, range: Range) -> u64 {
+        range.length().min(range.count().wrapping_mul(self.external32().size()).saturating_sub(range.offset()))
     }
 
     /// Converts `take` bytes from byte `offset` of `external32` on. An error names the first value that does not fit.
@@ -380,7 +375,7 @@ impl<const PACK: bool> Call<'_, PACK> {
         let conversion = self.cursor.run().conversion;
         let (at, size) = (self.cursor.packed(), conversion.packed_size());
         let bytes = (conversion.external_size() - skipped).min(end - self.position);
-        let within: Range<usize> = skipped as usize..(skipped + bytes) as usize;
+        let within: std::ops::Range<usize> = skipped as usize..(skipped + bytes) as usize;
         let (entry, mut external) = (self.committed.entry(), [0; 16]);
         let mut buffer = Buffer::new();
         let sides = Sides { packed: buffer.start(), ..self.sides };

@@ -8,7 +8,7 @@
 //!
 //! ```
 //! use dtc_compiler::datatype::{Predefined, TypeBuilder};
-//! use dtc_runtime::Engine;
+//! use dtc_runtime::{Engine, Memory, MemoryMut, Range};
 //!
 //! // The second column of a 3 x 4 matrix of bytes.
 //! let mut types = TypeBuilder::new();
@@ -18,11 +18,11 @@
 //!
 //! let matrix = *b"abcdefghijkl";
 //! let mut packed = [0; 3];
-//! column.pack(&matrix, 1, 1, 0, &mut packed)?;
+//! column.pack(Memory::at(&matrix, 1), Range::elements(1), &mut packed)?;
 //! assert_eq!(&packed, b"bfj");
 //!
 //! let mut other = [b'.'; 12];
-//! column.unpack(&packed, 0, &mut other, 1, 1)?;
+//! column.unpack(&packed, Range::elements(1), MemoryMut::at(&mut other, 1))?;
 //! assert_eq!(&other, b".b...f...j..");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -42,8 +42,10 @@ mod external;
 mod fork;
 mod gpu;
 mod leaves;
+mod memory;
 mod piece;
 mod policy;
+mod range;
 mod signals;
 pub mod store;
 mod worker;
@@ -52,10 +54,18 @@ pub use committed::Committed;
 pub use copy::Elements;
 pub use described::Described;
 pub use dtc_compiler::plan::Direction;
+pub use dtc_compiler::{datatype, operation};
 pub use engine::{Engine, EngineBuilder};
 pub use error::{AccumulateError, CopyError, ExternalError, PackError};
 pub use gpu::{
     BatchCall, Between, Choice, Estimate, Gpu, Multiprocessors, Request, TransferCase, TransferError, TransferModel,
     Way,
 };
+pub use memory::{Memory, MemoryMut};
 pub use policy::{Policy, Tier};
+pub use range::Range;
+
+/// The examples of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;

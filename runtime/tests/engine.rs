@@ -1,7 +1,7 @@
 //! Engines over time: policies, caches, threads, forks.
 
 use dtc_compiler::datatype::{Datatype, DatatypeError, Predefined, TypeBuilder, TypeId};
-use dtc_runtime::{Engine, PackError, Policy, Tier};
+use dtc_runtime::{Engine, Memory, MemoryMut, PackError, Policy, Range, Tier};
 use std::time::{Duration, Instant};
 
 /// A record with holes, repeated: a type that gains by a kernel. `variant` makes it another type.
@@ -24,8 +24,8 @@ fn memory(bytes: usize) -> Vec<u8> {
 fn check(committed: &dtc_runtime::Committed, count: u64) {
     let (_, high) = committed.span(count).unwrap();
     let source = memory(high as usize);
-    let mut packed = vec![0; committed.packed_size(count).unwrap() as usize];
-    committed.pack(&source, 0, count, 0, &mut packed).unwrap();
+    let mut packed = vec![0u8; committed.packed_size(count).unwrap() as usize];
+    committed.pack(&source, Range::elements(count), &mut packed).unwrap();
     let extent = committed.facts().extent();
     let layout = committed.layout();
     let map = (0..count as i64).flat_map(|element| layout.displacements().map(move |at| at + element * extent));
@@ -51,15 +51,15 @@ fn a_type_that_is_used_a_few_times_is_not_brought_into_its_canonical_form() {
     let (_, high) = committed.span(2).unwrap();
     let source = memory(high as usize);
     let size = committed.packed_size(2).unwrap() as usize;
-    let (mut first, mut later) = (vec![0; size], vec![0; size]);
+    let (mut first, mut later) = (vec![0u8; size], vec![0u8; size]);
     for offset in [0, 1, 300] {
-        committed.pack(&source, 0, 2, offset, &mut first[offset as usize..]).unwrap();
+        committed.pack(&source, Range::elements(2).bytes(offset..), &mut first[offset as usize..]).unwrap();
     }
     assert_eq!(engine.cached_types(), 0);
     // Used on, by another handle of the same type, it is committed, and moves the same bytes.
     for _ in 0..100 {
         later.fill(0);
-        other.pack(&source, 0, 2, 0, &mut later).unwrap();
+        other.pack(&source, Range::elements(2), &mut later).unwrap();
         assert_eq!(first, later);
     }
     assert_eq!(engine.cached_types(), 1);
@@ -69,7 +69,7 @@ fn a_type_that_is_used_a_few_times_is_not_brought_into_its_canonical_form() {
     let double = types.named(Predefined::DOUBLE);
     let long = types.vector(100_000, 1, 2, double).unwrap();
     let long = engine.commit(&types.finish(long).unwrap());
-    long.pack(&memory(1_600_000), 0, 1, 0, &mut [0; 800_000]).unwrap();
+    long.pack(&memory(1_600_000), Range::elements(1), &mut [0u8; 800_000]).unwrap();
     assert_eq!(engine.cached_types(), 2);
 }
 
@@ -154,16 +154,16 @@ fn short_calls_stay_right_while_thunks_are_made() {
         let displacements: Vec<usize> =
             committed.layout().displacements().map(|at| (at + origin as i64) as usize).collect();
         let wanted: Vec<u8> = displacements.iter().map(|&at| source[at]).collect();
-        let mut unpacked = vec![0x5a; length];
+        let mut unpacked = vec![0x5a_u8; length];
         displacements.iter().for_each(|&at| unpacked[at] = source[at]);
         std::thread::scope(|scope| {
             for _ in 0..3 {
                 scope.spawn(|| {
                     for _ in 0..1000 {
-                        let (mut packed, mut image) = (vec![0; wanted.len()], vec![0x5a; length]);
-                        committed.pack(&source, origin, 1, 0, &mut packed).unwrap();
+                        let (mut packed, mut image) = (vec![0u8; wanted.len()], vec![0x5a_u8; length]);
+                        committed.pack(Memory::at(&source, origin), Range::elements(1), &mut packed).unwrap();
                         assert_eq!(packed, wanted);
-                        committed.unpack(&packed, 0, &mut image, origin, 1).unwrap();
+                        committed.unpack(&packed, Range::elements(1), MemoryMut::at(&mut image, origin)).unwrap();
                         assert_eq!(image, unpacked);
                     }
                 });
@@ -190,16 +190,16 @@ fn several_threads_share_a_pack_when_asked() {
     let committed = engine.commit(&types.finish(vector).unwrap());
     let source = memory(committed.span(2).unwrap().1 as usize);
     let total = committed.packed_size(2).unwrap() as usize;
-    let mut expected = vec![0; total];
-    committed.pack(&source, 0, 2, 0, &mut expected).unwrap();
+    let mut expected = vec![0u8; total];
+    committed.pack(&source, Range::elements(2), &mut expected).unwrap();
     for threads in [0, 1, 2, 3, 7, 64] {
-        let mut packed = vec![0xa5; total + 3];
-        assert_eq!(committed.pack_parallel(&source, 0, 2, &mut packed, threads), Ok(total));
+        let mut packed = vec![0xa5_u8; total + 3];
+        assert_eq!(committed.pack_parallel(&source, Range::elements(2), &mut packed, threads), Ok(total));
         assert_eq!(packed[..total], expected);
         assert_eq!(packed[total..], [0xa5; 3]);
-        let (mut restored, mut alone) = (vec![0x5a; source.len()], vec![0x5a; source.len()]);
-        assert_eq!(committed.unpack_parallel(&packed, &mut restored, 0, 2, threads), Ok(total));
-        committed.unpack(&packed, 0, &mut alone, 0, 2).unwrap();
+        let (mut restored, mut alone) = (vec![0x5a_u8; source.len()], vec![0x5a_u8; source.len()]);
+        assert_eq!(committed.unpack_parallel(&packed, Range::elements(2), &mut restored, threads), Ok(total));
+        committed.unpack(&packed, Range::elements(2), &mut alone).unwrap();
         assert_eq!(restored, alone);
     }
 }
@@ -252,7 +252,9 @@ fn a_forked_child_packs_while_the_loader_is_locked() {
     let committed = Engine::new().commit(&records(7));
     let (source, mut packed) = (memory(71 * 20), [0; 13 * 20]);
     // SAFETY: both sides are as long as the type, and the child leaves by `_exit` or a signal.
-    let pack = |packed: &mut [u8]| unsafe { committed.pack_any(source.as_ptr(), 1, 0, packed.as_mut_ptr(), 260) };
+    let pack = |packed: &mut [u8]| unsafe {
+        committed.pack_any(source.as_ptr(), Range::elements(1).bytes(..260), packed.as_mut_ptr())
+    };
     // SAFETY: the callback touches two atomics.
     let holder = std::thread::spawn(|| unsafe { libc::dl_iterate_phdr(Some(stay), std::ptr::null_mut()) });
     while !INSIDE.load(Ordering::SeqCst) {
@@ -310,22 +312,57 @@ fn calls_that_do_not_fit_are_refused_and_do_nothing() {
     let int = types.named(Predefined::INT);
     let backwards = types.vector(3, 1, -2, int).unwrap();
     let committed = Engine::new().commit(&types.finish(backwards).unwrap());
-    let (source, mut packed) = (memory(20), [0xa5; 12]);
+    let (source, mut packed) = (memory(20), [0xa5_u8; 12]);
     let refused = |result: Result<usize, PackError>, text: &str| assert_eq!(result.unwrap_err().to_string(), text);
     refused(
-        committed.pack(&source, 15, 1, 0, &mut packed),
+        committed.pack(Memory::at(&source, 15), Range::elements(1), &mut packed),
         "buffer: expected -16 to 4 bytes from the origin to lie inside, found 15 bytes before it and 5 bytes after it",
     );
-    refused(committed.pack(&source, 21, 1, 0, &mut packed), "origin: expected at most 20, found 21");
-    refused(committed.pack(&source, 16, 1, 13, &mut packed), "offset: expected at most 12, found 13");
+    refused(
+        committed.pack(Memory::at(&source, 21), Range::elements(1), &mut packed),
+        "origin: expected at most 20, found 21",
+    );
+    refused(
+        committed.pack(Memory::at(&source, 16), Range::elements(1).bytes(13..), &mut packed),
+        "offset: expected at most 12, found 13",
+    );
     let most = i64::MAX as u64 / 12;
     refused(
-        committed.pack(&source, 16, u64::MAX, 0, &mut packed),
+        committed.pack(Memory::at(&source, 16), Range::elements(u64::MAX), &mut packed),
         &format!("count: expected at most {most} elements, found {}", u64::MAX),
     );
-    assert!(committed.pack(&source, 16, 2, 0, &mut packed).is_err());
+    assert!(committed.pack(Memory::at(&source, 16), Range::elements(2), &mut packed).is_err());
     assert_eq!(packed, [0xa5; 12]);
-    assert_eq!(committed.pack(&source, 16, 1, 12, &mut packed), Ok(0));
-    assert_eq!(committed.pack(&source, 16, 1, 0, &mut packed), Ok(12));
-    assert_eq!(committed.pack(&[], 0, 0, 0, &mut packed), Ok(0));
+    assert_eq!(committed.pack(Memory::at(&source, 16), Range::elements(1).bytes(12..), &mut packed), Ok(0));
+    assert_eq!(committed.pack(Memory::at(&source, 16), Range::elements(1), &mut packed), Ok(12));
+    assert_eq!(committed.pack(&[0u8; 0], Range::elements(0), &mut packed), Ok(0));
+}
+
+#[test]
+fn memory_and_packed_bytes_are_typed_slices() {
+    let mut types = TypeBuilder::new();
+    let double = types.named(Predefined::DOUBLE);
+    let column = types.vector(3, 1, 4, double).unwrap();
+    let column = Engine::new().commit(&types.finish(column).unwrap());
+    let matrix: [[f64; 4]; 3] = std::array::from_fn(|row| std::array::from_fn(|at| (10 * row + at) as f64));
+
+    // Origins count elements of the slice, bytes of the range count packed bytes.
+    let mut packed = [0.0; 3];
+    assert_eq!(column.pack(&matrix, Range::elements(1), &mut packed), Ok(24));
+    assert_eq!(packed, [0.0, 10.0, 20.0]);
+    let flat = matrix.as_flattened();
+    assert_eq!(column.pack(Memory::at(flat, 3), Range::elements(1).bytes(8..), &mut packed), Ok(16));
+    assert_eq!(packed, [13.0, 23.0, 20.0]);
+    let origin = PackError::Origin { origin: 13 * 8, length: 12 * 8 };
+    assert_eq!(column.pack(Memory::at(flat, 13), Range::elements(1), &mut packed), Err(origin));
+
+    // A range ends where it says, though there were room for more.
+    let mut restored = vec![-1.0; 12];
+    let second = Range::elements(1).bytes(8..16);
+    assert_eq!(column.unpack(&packed, second, MemoryMut::at(&mut restored, 1)), Ok(8));
+    assert_eq!(restored.iter().position(|&double| double == 13.0), Some(5));
+    assert_eq!(restored.iter().filter(|&&double| double == -1.0).count(), 11);
+    assert_eq!(column.pack(&matrix, second.fragment(16, 0), &mut packed), Ok(0));
+    let backwards = std::ops::Bound::Excluded(8);
+    assert_eq!(column.pack(&matrix, second.bytes((std::ops::Bound::Included(16), backwards)), &mut packed), Ok(0));
 }

@@ -2,7 +2,7 @@
 
 use dtc_compiler::datatype::{Datatype, Predefined, TypeBuilder};
 use dtc_compiler::operation::{Element, Operation, Reduction};
-use dtc_runtime::{AccumulateError, Committed, Engine, PackError};
+use dtc_runtime::{AccumulateError, Committed, Engine, MemoryMut, PackError, Range};
 use dtc_tests::conformance::{Expectation, engines};
 use dtc_tests::corpus;
 use dtc_tests::generate::random::{self, Limits};
@@ -40,10 +40,15 @@ fn check(what: &str, datatype: &Datatype, committed: &Committed, reduction: Redu
         let drawn: Vec<u8> = (from..to).flat_map(|_| reduce::draw(reduction, &mut rng)).collect();
         // At any alignment.
         let skew = rng.random_range(0..16);
-        let packed = [vec![0; skew], drawn].concat();
+        let packed = [vec![0u8; skew], drawn].concat();
         let packed = &packed[skew..];
         let before = memory.clone();
-        let read = committed.accumulate(reduction, packed, (from * unit) as u64, &mut memory, origin, count);
+        let read = committed.accumulate(
+            reduction,
+            packed,
+            Range::elements(count).bytes((from * unit) as u64..),
+            MemoryMut::at(&mut memory, origin),
+        );
         let what = || format!("{what}: {reduction}, count {count}, elements {from}..{to}\n{}", committed.layout());
         assert_eq!(read, Ok(packed.len()), "{}", what());
         let mut after = memory.clone();
@@ -134,8 +139,8 @@ fn every_reduction_on_any_sequence_of_bytes() {
         let datatype = split::datatype_of(&sequence, &mut rng);
         let committed = engines[seed as usize % 2].1.commit(&datatype);
         if reduction.element().contradicts(&datatype.facts().signature) {
-            let packed = vec![0; unit];
-            let error = committed.accumulate(reduction, &packed, 0, &mut [], 0, 0);
+            let packed = vec![0u8; unit];
+            let error = committed.accumulate(reduction, &packed, Range::elements(0), &mut [0u8; 0]);
             assert_eq!(error, Err(AccumulateError::Elements(reduction.element())));
             continue;
         }
@@ -171,7 +176,7 @@ fn the_corpus_and_random_types() {
                 checked += u32::from(check(&what, &datatype, &committed, reduction, 2, seed));
             } else {
                 refused += 1;
-                let error = committed.accumulate(reduction, &[], 0, &mut [], 0, 0).unwrap_err();
+                let error = committed.accumulate(reduction, &[0u8; 0], Range::elements(0), &mut [0u8; 0]).unwrap_err();
                 let size =
                     AccumulateError::Multiple { field: "size of the type", element, found: datatype.facts().size };
                 assert_eq!(error, if fits { AccumulateError::Elements(element) } else { size }, "{what}");
@@ -188,9 +193,9 @@ fn what_is_refused() {
     let doubles = types.vector(2, 1, 2, double).unwrap();
     let committed = Engine::new().commit(&types.finish(doubles).unwrap());
     let sum = |element| Reduction::new(Operation::Sum, element).unwrap();
-    let mut memory = [0xa5; 24];
+    let mut memory = [0xa5_u8; 24];
     let mut accumulate = |element, packed: &[u8], offset, count| {
-        committed.accumulate(sum(element), packed, offset, &mut memory, 0, count).unwrap_err()
+        committed.accumulate(sum(element), packed, Range::elements(count).bytes(offset..), &mut memory).unwrap_err()
     };
     let multiple = |field, found| AccumulateError::Multiple { field, element: Element::F64, found };
     assert_eq!(accumulate(Element::F64, &[0; 8], 4, 1), multiple("offset", 4));
@@ -201,7 +206,10 @@ fn what_is_refused() {
     assert_eq!(accumulate(Element::F64, &[0; 8], 24, 1), PackError::Offset { offset: 24, total: 16 }.into());
     assert_eq!(memory, [0xa5; 24]);
     // A packed buffer that is too long is used as far as there are elements.
-    assert_eq!(committed.accumulate(sum(Element::F64), &[0; 99], 8, &mut [0; 24], 0, 1), Ok(8));
+    assert_eq!(
+        committed.accumulate(sum(Element::F64), &[0u8; 99], Range::elements(1).bytes(8..), &mut [0u8; 24]),
+        Ok(8)
+    );
 }
 
 #[test]
@@ -215,7 +223,7 @@ fn ties_zeros_and_what_is_no_number() {
     for (operation, expected) in [(Operation::Min, -2.0), (Operation::Max, 3.0)] {
         let mut memory = bytes([-0.0, 0.0, 1.0, f32::NAN, 3.0]);
         let reduction = Reduction::new(operation, Element::F32).unwrap();
-        assert_eq!(floats.accumulate(reduction, &packed, 0, &mut memory, 0, 1), Ok(20));
+        assert_eq!(floats.accumulate(reduction, &packed, Range::elements(1), &mut memory), Ok(20));
         assert_eq!(memory, bytes([-0.0, 0.0, 1.0, f32::NAN, expected]), "{reduction}");
     }
     let mut types = TypeBuilder::new();
@@ -224,12 +232,12 @@ fn ties_zeros_and_what_is_no_number() {
     let pairs = Engine::new().commit(&types.finish(pairs).unwrap());
     let pair = |value: i16, index: i32| [value.to_ne_bytes().to_vec(), index.to_ne_bytes().to_vec()].concat();
     let packed = [pair(5, 1), pair(4, 9), pair(6, 0)].concat();
-    let mut memory = [0xee; 24];
-    pairs.unpack(&[pair(5, 2), pair(5, 2), pair(5, 2)].concat(), 0, &mut memory, 0, 1).unwrap();
+    let mut memory = [0xee_u8; 24];
+    pairs.unpack(&[pair(5, 2), pair(5, 2), pair(5, 2)].concat(), Range::elements(1), &mut memory).unwrap();
     let lowest = Reduction::new(Operation::MinLoc, Element::ShortInt).unwrap();
-    assert_eq!(pairs.accumulate(lowest, &packed, 0, &mut memory, 0, 1), Ok(18));
-    let mut result = [0; 18];
-    pairs.pack(&memory, 0, 1, 0, &mut result).unwrap();
+    assert_eq!(pairs.accumulate(lowest, &packed, Range::elements(1), &mut memory), Ok(18));
+    let mut result = [0u8; 18];
+    pairs.pack(&memory, Range::elements(1), &mut result).unwrap();
     assert_eq!(result[..], [pair(5, 1), pair(4, 9), pair(5, 2)].concat());
     assert!(memory.chunks(8).all(|pair| pair[2..4] == [0xee; 2]), "padding was written");
 }
@@ -246,11 +254,14 @@ fn absolute_addresses() {
     let packed: Vec<u8> = (0..702i32).flat_map(i32::to_ne_bytes).collect();
     let product = Reduction::new(Operation::Product, Element::I32).unwrap();
     // SAFETY: every displacement is the address of an int of the arrays, which nobody else uses meanwhile.
-    let read = unsafe { both.accumulate_raw(product, packed.as_ptr(), 2808, std::ptr::null_mut(), 1, 0) };
+    let read = unsafe {
+        both.accumulate_raw(product, packed.as_ptr(), Range::elements(1).bytes(..2808), std::ptr::null_mut())
+    };
     assert_eq!(read, Ok(2808));
     assert!(one.iter().skip(1).eq(&(1..700).collect::<Vec<i32>>()));
     assert_eq!((one[0], other), (1, [1400, 1402, 0]));
     // SAFETY: there is nothing to read or write.
-    let nothing = unsafe { both.accumulate_raw(product, std::ptr::null(), 0, std::ptr::null_mut(), 1, 0) };
+    let nothing =
+        unsafe { both.accumulate_raw(product, std::ptr::null(), Range::elements(1).bytes(..0), std::ptr::null_mut()) };
     assert_eq!(nothing, Ok(0));
 }

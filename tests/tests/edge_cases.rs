@@ -4,7 +4,7 @@
 
 use dtc_compiler::datatype::{Datatype, DatatypeError, Distribution, Order, Predefined, TypeBuilder, TypeId};
 use dtc_compiler::{canonicalise, lower};
-use dtc_runtime::{Committed, Engine, PackError};
+use dtc_runtime::{Committed, Engine, Memory, MemoryMut, PackError, Range};
 use dtc_tests::conformance::{EngineSubject, engines, run};
 use dtc_tests::corpus::{self, datatype};
 use dtc_tests::type_map::TypeMap;
@@ -29,8 +29,9 @@ fn ints(values: impl IntoIterator<Item = i32>) -> Vec<u8> {
 
 /// Packs one element of a memory of integers that begins at an index, and reads the result as integers.
 fn pack_ints(committed: &Committed, memory: &[i32], origin: usize, count: u64) -> Vec<i32> {
-    let mut packed = vec![0; (committed.facts().size * count) as usize];
-    let written = committed.pack(&ints(memory.iter().copied()), 4 * origin, count, 0, &mut packed);
+    let mut packed = vec![0u8; (committed.facts().size * count) as usize];
+    let written =
+        committed.pack(Memory::at(&ints(memory.iter().copied()), 4 * origin), Range::elements(count), &mut packed);
     assert_eq!(written, Ok(packed.len()));
     packed.chunks(4).map(|bytes| i32::from_ne_bytes(bytes.try_into().expect("4 bytes"))).collect()
 }
@@ -114,8 +115,8 @@ fn case_06_zero_counts_and_blocklengths() {
     let nothing = of(INT, |t, int| t.vector(3, 0, 9, int));
     assert_eq!((nothing.facts().size, nothing.facts().extent()), (0, 0));
     on_engines(&nothing, |committed| {
-        assert_eq!(committed.pack(&[], 0, 5, 0, &mut [0; 3]), Ok(0));
-        assert_eq!(committed.unpack(&[1, 2], 0, &mut [], 0, 5), Ok(0));
+        assert_eq!(committed.pack(&[0u8; 0], Range::elements(5), &mut [0; 3]), Ok(0));
+        assert_eq!(committed.unpack(&[1u8, 2], Range::elements(5), &mut [0u8; 0]), Ok(0));
     });
     let far_block_is_empty = of(INT, |t, int| t.indexed(&[0, 1], &[1000, 2], int));
     assert_eq!((far_block_is_empty.facts().lb, far_block_is_empty.facts().ub), (8, 12));
@@ -140,8 +141,8 @@ fn case_08_no_bytes_a_billion_times() {
     });
     on_engines(&resized, |committed| {
         let start = Instant::now();
-        assert_eq!(committed.pack(&[], 0, 1_000_000_000, 0, &mut [0; 9]), Ok(0));
-        assert_eq!(committed.unpack(&[0; 9], 0, &mut [], 0, 1_000_000_000), Ok(0));
+        assert_eq!(committed.pack(&[0u8; 0], Range::elements(1_000_000_000), &mut [0; 9]), Ok(0));
+        assert_eq!(committed.unpack(&[0u8; 9], Range::elements(1_000_000_000), &mut [0u8; 0]), Ok(0));
         assert!(start.elapsed() < Duration::from_secs(1), "a loop over the count");
     });
     run_corpus(8);
@@ -229,10 +230,13 @@ fn case_15_unpack_writes_only_bytes_of_the_map() {
         let low = bytes.iter().copied().min().unwrap_or(0).min(0);
         let high = bytes.iter().copied().max().map_or(0, |last| last + 1).max(0);
         on_engines(&case.datatype, |committed| {
-            let mut memory = vec![0xa5; (high - low) as usize];
-            let packed = vec![0x11; bytes.len()];
-            assert_eq!(committed.unpack(&packed, 0, &mut memory, -low as usize, 1), Ok(bytes.len()));
-            let mut expected = vec![0xa5; memory.len()];
+            let mut memory = vec![0xa5_u8; (high - low) as usize];
+            let packed = vec![0x11_u8; bytes.len()];
+            assert_eq!(
+                committed.unpack(&packed, Range::elements(1), MemoryMut::at(&mut memory, -low as usize)),
+                Ok(bytes.len())
+            );
+            let mut expected = vec![0xa5_u8; memory.len()];
             bytes.iter().for_each(|byte| expected[(byte - low) as usize] = 0x11);
             assert_eq!(memory, expected, "{}", case.name);
         });
@@ -339,8 +343,8 @@ fn case_21_misaligned_bases_and_displacements() {
     on_engines(&floats, |committed| {
         let memory: Vec<u8> = (0..1400u32).map(|index| (index * 7) as u8).collect();
         for skew in 0..17 {
-            let mut packed = vec![0; 64 * 12 + skew];
-            assert_eq!(committed.pack(&memory, skew, 1, 0, &mut packed[skew..]), Ok(64 * 12));
+            let mut packed = vec![0u8; 64 * 12 + skew];
+            assert_eq!(committed.pack(Memory::at(&memory, skew), Range::elements(1), &mut packed[skew..]), Ok(64 * 12));
             let expected = (0..64).flat_map(|row| memory[skew + row * 20..][..12].to_vec());
             assert!(packed[skew..].iter().copied().eq(expected), "base and packed bytes skewed by {skew}");
         }
@@ -398,15 +402,15 @@ fn case_24_counts() {
     let byte = of(Predefined::BYTE, |_, byte| Ok(byte));
     let count = i32::MAX as u64;
     on_engines(&byte, |committed| {
-        assert_eq!(committed.pack(&[], 0, 0, 0, &mut [1]), Ok(0));
+        assert_eq!(committed.pack(&[0u8; 0], Range::elements(0), &mut [1]), Ok(0));
         assert_eq!(committed.packed_size(count), Ok(count));
         assert!(matches!(committed.packed_size(u64::MAX), Err(PackError::Count { .. })));
     });
     // A tiny type of extent 0, so that the count needs no memory.
     let still = of(Predefined::BYTE, |t, byte| t.resized(0, 0, byte));
     on_engines(&still, |committed| {
-        let mut tail = [0; 8];
-        assert_eq!(committed.pack(&[9], 0, count, count - 5, &mut tail), Ok(5));
+        let mut tail = [0u8; 8];
+        assert_eq!(committed.pack(&[9u8], Range::elements(count).bytes(count - 5..), &mut tail), Ok(5));
         assert_eq!(tail, [9, 9, 9, 9, 9, 0, 0, 0]);
     });
     run_corpus(24);
@@ -423,9 +427,9 @@ fn case_25_sizes_beyond_31_bits() {
     assert_eq!(large.facts().size, 1 << 32);
     let memory: Vec<u8> = (0..(1u32 << 20) + 4096).map(|index| (index ^ (index >> 8)) as u8).collect();
     on_engines(&large, |committed| {
-        let mut packed = [0; 10_000];
+        let mut packed = [0u8; 10_000];
         let offset = (1 << 32) - 9_999;
-        assert_eq!(committed.pack(&memory, 0, 1, offset, &mut packed), Ok(9_999));
+        assert_eq!(committed.pack(&memory, Range::elements(1).bytes(offset..), &mut packed), Ok(9_999));
         for at in 0..9_999u64 {
             let position = offset + at;
             assert_eq!(packed[at as usize], memory[(position / 4096 + position % 4096) as usize]);
@@ -441,13 +445,14 @@ fn case_27_several_packs_in_one_buffer() {
     let memory = ints(0..12);
     for (_, engine) in engines() {
         let (column, row, dense) = (engine.commit(&column), engine.commit(&row), engine.commit(&dense));
-        let mut packed = vec![0; 32];
-        let position = column.pack(&memory, 0, 1, 0, &mut packed).expect("room");
-        let end = position + row.pack(&memory, 4, 1, 0, &mut packed[position..]).expect("room");
+        let mut packed = vec![0u8; 32];
+        let position = column.pack(&memory, Range::elements(1), &mut packed).expect("room");
+        let end =
+            position + row.pack(Memory::at(&memory, 4), Range::elements(1), &mut packed[position..]).expect("room");
         assert_eq!((position, end), (12, 32));
         assert_eq!(packed, ints([0, 4, 8, 1, 2, 3, 4, 5]));
-        let mut other = vec![0; 12];
-        assert_eq!(dense.unpack(&packed, 0, &mut other, 0, 1), Ok(12));
+        let mut other = vec![0u8; 12];
+        assert_eq!(dense.unpack(&packed, Range::elements(1), &mut other), Ok(12));
         assert_eq!(other, ints([0, 4, 8]));
     }
 }
@@ -456,17 +461,23 @@ fn case_27_several_packs_in_one_buffer() {
 fn case_28_buffers_that_are_too_small() {
     let column = of(INT, |t, int| t.vector(3, 1, 4, int));
     on_engines(&column, |committed| {
-        let mut packed = [0x5a; 12];
-        let outside = committed.pack(&ints(0..8), 0, 1, 0, &mut packed);
+        let mut packed = [0x5a_u8; 12];
+        let outside = committed.pack(&ints(0..8), Range::elements(1), &mut packed);
         assert!(matches!(outside, Err(PackError::Bounds { .. })), "{outside:?}");
         assert_eq!(packed, [0x5a; 12], "a refused pack wrote something");
         let mut memory = ints([7; 8]);
-        assert!(committed.unpack(&packed, 0, &mut memory, 0, 1).is_err());
+        assert!(committed.unpack(&packed, Range::elements(1), &mut memory).is_err());
         assert_eq!(memory, ints([7; 8]), "a refused unpack wrote something");
-        assert!(matches!(committed.pack(&ints(0..12), 0, 1, 13, &mut packed), Err(PackError::Offset { .. })));
-        assert!(matches!(committed.pack(&ints(0..12), 49, 1, 0, &mut packed), Err(PackError::Origin { .. })));
+        assert!(matches!(
+            committed.pack(&ints(0..12), Range::elements(1).bytes(13..), &mut packed),
+            Err(PackError::Offset { .. })
+        ));
+        assert!(matches!(
+            committed.pack(Memory::at(&ints(0..12), 49), Range::elements(1), &mut packed),
+            Err(PackError::Origin { .. })
+        ));
         // A packed buffer that is too small holds what fits; the next call goes on from there.
-        assert_eq!(committed.pack(&ints(0..12), 0, 1, 0, &mut packed[..5]), Ok(5));
+        assert_eq!(committed.pack(&ints(0..12), Range::elements(1), &mut packed[..5]), Ok(5));
         assert_eq!(committed.packed_size(1), Ok(12));
     });
 }
@@ -476,13 +487,15 @@ fn case_31_pieces_cut_anywhere() {
     let column = of(DOUBLE, |t, double| t.vector(700, 1, 3, double));
     let memory: Vec<u8> = (0..700 * 24u32).map(|index| ((index * 31) >> 3) as u8).collect();
     on_engines(&column, |committed| {
-        let mut whole = vec![0; 5600];
-        assert_eq!(committed.pack(&memory, 0, 1, 0, &mut whole), Ok(5600));
+        let mut whole = vec![0u8; 5600];
+        assert_eq!(committed.pack(&memory, Range::elements(1), &mut whole), Ok(5600));
         for piece in [1, 7, 4096] {
             let mut packed = Vec::new();
             while packed.len() < 5600 {
-                let mut buffer = vec![0; piece];
-                let written = committed.pack(&memory, 0, 1, packed.len() as u64, &mut buffer).expect("inside");
+                let mut buffer = vec![0u8; piece];
+                let written = committed
+                    .pack(&memory, Range::elements(1).bytes(packed.len() as u64..), &mut buffer)
+                    .expect("inside");
                 packed.extend_from_slice(&buffer[..written]);
             }
             assert_eq!(packed, whole, "in pieces of {piece}");
@@ -495,14 +508,17 @@ fn case_32_pieces_in_any_order() {
     let column = of(DOUBLE, |t, double| t.vector(100, 1, 2, double));
     let packed: Vec<u8> = (0..800u32).map(|index| (index * 13) as u8).collect();
     on_engines(&column, |committed| {
-        let (mut once, mut pieces) = (vec![0; 1600], vec![0; 1600]);
-        assert_eq!(committed.unpack(&packed, 0, &mut once, 0, 1), Ok(800));
+        let (mut once, mut pieces) = (vec![0u8; 1600], vec![0u8; 1600]);
+        assert_eq!(committed.unpack(&packed, Range::elements(1), &mut once), Ok(800));
         // 113 is prime to the number of pieces, so every piece comes up, out of order.
         for step in 0..115usize {
             let from = step * 113 % 115 * 7;
             let to = (from + 7).min(800);
             if from < 800 {
-                assert_eq!(committed.unpack(&packed[from..to], from as u64, &mut pieces, 0, 1), Ok(to - from));
+                assert_eq!(
+                    committed.unpack(&packed[from..to], Range::elements(1).bytes(from as u64..), &mut pieces),
+                    Ok(to - from)
+                );
             }
         }
         assert_eq!(pieces, once);

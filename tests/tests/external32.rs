@@ -1,7 +1,7 @@
 //! `external32` on types of every shape, element by element against the oracle.
 
 use dtc_compiler::datatype::{Datatype, Order, Predefined, TypeBuilder, TypeId};
-use dtc_runtime::{Committed, Engine, ExternalError, PackError};
+use dtc_runtime::{Committed, Engine, ExternalError, Memory, MemoryMut, PackError, Range};
 use dtc_tests::conformance::{Expectation, engines};
 use dtc_tests::corpus;
 use dtc_tests::external32;
@@ -51,8 +51,12 @@ fn check(what: &str, datatype: &Datatype, committed: &Committed, count: u64, see
     borders.sort_unstable();
     let mut ranges: Vec<(usize, usize)> = borders.windows(2).map(|pair| (pair[0], pair[1])).collect();
     for &(from, to) in ranges.iter().chain(&[(0, stream.len())]) {
-        let mut written = vec![0xa5; to - from + 32];
-        let result = committed.pack_external(&memory, origin, count, from as u64, &mut written[16..][..to - from]);
+        let mut written = vec![0xa5_u8; to - from + 32];
+        let result = committed.pack_external(
+            Memory::at(&memory, origin),
+            Range::elements(count).bytes(from as u64..),
+            &mut written[16..][..to - from],
+        );
         assert_eq!(result, Ok(to - from), "{}", what(from, to));
         let guards = (&written[..16], &written[16 + to - from..]);
         assert_eq!(guards, (&[0xa5; 16][..], &[0xa5; 16][..]), "{}", what(from, to));
@@ -63,7 +67,11 @@ fn check(what: &str, datatype: &Datatype, committed: &Committed, count: u64, see
     let mut target = poisoned.clone();
     for &(from, to) in &ranges {
         let before = target.clone();
-        let result = committed.unpack_external(&stream[from..to], from as u64, &mut target, origin, count);
+        let result = committed.unpack_external(
+            &stream[from..to],
+            Range::elements(count).bytes(from as u64..),
+            MemoryMut::at(&mut target, origin),
+        );
         assert_eq!(result, Ok(to - from), "{}", what(from, to));
         // Whole elements are as they should be; those that are cut may be anything yet.
         let mut after = before.clone();
@@ -183,18 +191,23 @@ fn known_values() {
     ];
     for &(predefined, memory, external) in known {
         let type_ = committed(|types| types.named(predefined));
-        let mut packed = vec![0xa5; external.len()];
-        assert_eq!(type_.pack_external(memory, 0, 1, 0, &mut packed), Ok(external.len()), "{}", predefined.name());
+        let mut packed = vec![0xa5_u8; external.len()];
+        assert_eq!(
+            type_.pack_external(memory, Range::elements(1), &mut packed),
+            Ok(external.len()),
+            "{}",
+            predefined.name()
+        );
         assert_eq!(packed, external, "{}", predefined.name());
-        let mut unpacked = vec![0xa5; memory.len()];
-        assert_eq!(type_.unpack_external(external, 0, &mut unpacked, 0, 1), Ok(external.len()));
+        let mut unpacked = vec![0xa5_u8; memory.len()];
+        assert_eq!(type_.unpack_external(external, Range::elements(1), &mut unpacked), Ok(external.len()));
         assert_eq!(unpacked, memory, "{}", predefined.name());
     }
     // A pair has no padding.
     let pair = committed(|types| types.named(Predefined::SHORT_INT));
     let memory = [&1i16.to_ne_bytes()[..], &[0xee; 2], &2i32.to_ne_bytes()].concat();
-    let mut packed = [0; 6];
-    assert_eq!(pair.pack_external(&memory, 0, 1, 0, &mut packed), Ok(6));
+    let mut packed = [0u8; 6];
+    assert_eq!(pair.pack_external(&memory, Range::elements(1), &mut packed), Ok(6));
     assert_eq!(packed, [0, 1, 0, 0, 0, 2]);
 }
 
@@ -203,9 +216,9 @@ fn known_values() {
 #[cfg(target_arch = "x86_64")]
 fn long_doubles() {
     let type_ = committed(|types| types.named(Predefined::LONG_DOUBLE));
-    let third = [0xab, 0xaa, 0xaa, 0xaa, 0xaa, 0xaa, 0xaa, 0xaa, 0xfd, 0x3f, 0xee, 0xee, 0xee, 0xee, 0xee, 0xee];
-    let mut packed = [0; 16];
-    assert_eq!(type_.pack_external(&third, 0, 1, 0, &mut packed), Ok(16));
+    let third = [0xab_u8, 0xaa, 0xaa, 0xaa, 0xaa, 0xaa, 0xaa, 0xaa, 0xfd, 0x3f, 0xee, 0xee, 0xee, 0xee, 0xee, 0xee];
+    let mut packed = [0u8; 16];
+    assert_eq!(type_.pack_external(&third, Range::elements(1), &mut packed), Ok(16));
     assert_eq!(packed, [0x3f, 0xfd, 0x55, 0x55, 0x55, 0x55, 0x55, 0x55, 0x55, 0x56, 0, 0, 0, 0, 0, 0]);
     let mut rng = SmallRng::seed_from_u64(1);
     let entry = Entry { displacement: 0, kind: dtc_compiler::layout::Kind::F80, predefined: Predefined::LONG_DOUBLE };
@@ -222,8 +235,8 @@ fn long_doubles() {
         if round % 5 == 0 {
             (external[0], external[1]) = (external[0] & 0x80, 0);
         }
-        let mut memory = [0xa5; 16];
-        assert_eq!(type_.unpack_external(&external, 0, &mut memory, 0, 1), Ok(16));
+        let mut memory = [0xa5_u8; 16];
+        assert_eq!(type_.unpack_external(&external, Range::elements(1), &mut memory), Ok(16));
         assert_eq!(memory[..], external32::memory(&entry, &external), "{external:02x?}");
         // In two parts, in both orders, it is the one towards zero.
         let cut = rng.random_range(1..16);
@@ -234,7 +247,7 @@ fn long_doubles() {
         for order in [[0, 1], [1, 0]] {
             let mut memory: [u8; 16] = rng.random();
             for part in order.map(|part| parts[part]) {
-                type_.unpack_external(part.1, part.0 as u64, &mut memory, 0, 1).unwrap();
+                type_.unpack_external(part.1, Range::elements(1).bytes(part.0 as u64..), &mut memory).unwrap();
             }
             assert_eq!(memory[..], external32::memory(&entry, &kept), "{external:02x?} cut at {cut}");
         }
@@ -245,16 +258,19 @@ fn long_doubles() {
 fn what_does_not_fit_is_named_and_cut() {
     let long = committed(|types| types.named(Predefined::LONG));
     let memory: Vec<u8> = [-1i64, 1 << 31, i64::MIN, 5].iter().flat_map(|value| value.to_ne_bytes()).collect();
-    let mut packed = [0xa5; 16];
+    let mut packed = [0xa5_u8; 16];
     let error = ExternalError::Value { element: Predefined::LONG, position: 4, found: 1 << 31 };
-    assert_eq!(long.pack_external(&memory, 0, 4, 0, &mut packed), Err(error));
+    assert_eq!(long.pack_external(&memory, Range::elements(4), &mut packed), Err(error));
     assert_eq!(packed, [0xff, 0xff, 0xff, 0xff, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 5]);
-    assert_eq!(long.pack_external(&memory, 0, 4, 12, &mut packed), Ok(4));
+    assert_eq!(long.pack_external(&memory, Range::elements(4).bytes(12..), &mut packed), Ok(4));
     // A value that the range cuts at either end.
     let error = |position, found| ExternalError::Value { element: Predefined::LONG, position, found };
-    assert_eq!(long.pack_external(&memory, 0, 4, 6, &mut packed[..2]), Err(error(4, 1 << 31)));
-    assert_eq!(long.pack_external(&memory, 0, 4, 7, &mut packed[..1]), Err(error(4, 1 << 31)));
-    assert_eq!(long.pack_external(&memory, 0, 4, 8, &mut packed[..1]), Err(error(8, i64::MIN.into())));
+    assert_eq!(long.pack_external(&memory, Range::elements(4).bytes(6..), &mut packed[..2]), Err(error(4, 1 << 31)));
+    assert_eq!(long.pack_external(&memory, Range::elements(4).bytes(7..), &mut packed[..1]), Err(error(4, 1 << 31)));
+    assert_eq!(
+        long.pack_external(&memory, Range::elements(4).bytes(8..), &mut packed[..1]),
+        Err(error(8, i64::MIN.into()))
+    );
 
     let mixed = committed(|types| {
         let elements = [Predefined::INT, Predefined::UNSIGNED_LONG, Predefined::WCHAR].map(|each| types.named(each));
@@ -264,7 +280,7 @@ fn what_does_not_fit_is_named_and_cut() {
     let record = |long: u64, wide: u32| [&[0; 8][..], &long.to_ne_bytes(), &wide.to_ne_bytes(), &[0; 4]].concat();
     let pack = |first: (u64, u32), second: (u64, u32)| {
         let memory = [record(first.0, first.1), record(second.0, second.1)].concat();
-        mixed.pack_external(&memory, 0, 1, 0, &mut [0; 20])
+        mixed.pack_external(&memory, Range::elements(1), &mut [0; 20])
     };
     let (long, wide) = (u64::from(u32::MAX), 0xffff);
     assert_eq!(pack((long, wide), (long, wide)), Ok(20));
@@ -279,21 +295,25 @@ fn what_is_refused() {
         let long = types.named(Predefined::LONG);
         types.vector(2, 1, 2, long).unwrap()
     });
-    let mut packed = [0xa5; 8];
-    let mut pack =
-        |memory: &[u8], origin, count, offset| longs.pack_external(memory, origin, count, offset, &mut packed);
+    let mut packed = [0xa5_u8; 8];
+    let mut pack = |memory: &[u8], origin, count, offset| {
+        longs.pack_external(Memory::at(memory, origin), Range::elements(count).bytes(offset..), &mut packed)
+    };
     let bounds = PackError::Bounds { low: 0, high: 24, before: 0, after: 23 };
     assert_eq!(pack(&[0; 23], 0, 1, 0), Err(bounds.into()));
     assert_eq!(pack(&[0; 24], 0, 1, 9), Err(PackError::Offset { offset: 9, total: 8 }.into()));
     assert_eq!(pack(&[0; 24], 25, 1, 0), Err(PackError::Origin { origin: 25, length: 24 }.into()));
     assert_eq!(pack(&[0; 24], 0, 1, 8), Ok(0));
     assert_eq!(packed, [0xa5; 8]);
-    let mut memory = [0xa5; 23];
-    assert_eq!(longs.unpack_external(&[0; 8], 0, &mut memory, 0, 1), Err(bounds));
-    assert_eq!(longs.unpack_external(&[0; 8], 9, &mut [0; 24], 0, 1), Err(PackError::Offset { offset: 9, total: 8 }));
+    let mut memory = [0xa5_u8; 23];
+    assert_eq!(longs.unpack_external(&[0; 8], Range::elements(1), &mut memory), Err(bounds));
+    assert_eq!(
+        longs.unpack_external(&[0; 8], Range::elements(1).bytes(9..), &mut [0u8; 24]),
+        Err(PackError::Offset { offset: 9, total: 8 })
+    );
     assert_eq!(memory, [0xa5; 23]);
     // What is too long is used as far as there are elements.
-    assert_eq!(longs.unpack_external(&[0; 99], 3, &mut [0; 24], 0, 1), Ok(5));
+    assert_eq!(longs.unpack_external(&[0u8; 99], Range::elements(1).bytes(3..), &mut [0u8; 24]), Ok(5));
 }
 
 /// Ten to the thirteen values, and ten thousand levels, from any byte on at once.
@@ -308,8 +328,8 @@ fn huge_counts_and_depths() {
     });
     assert_eq!(many.packed_external_size(1), Ok(5 << 43));
     let memory = [&0x0102_0304i64.to_ne_bytes()[..], b"!"].concat();
-    let mut packed = [0; 12];
-    assert_eq!(many.pack_external(&memory, 0, 1, (5 << 42) + 1, &mut packed), Ok(12));
+    let mut packed = [0u8; 12];
+    assert_eq!(many.pack_external(&memory, Range::elements(1).bytes((5 << 42) + 1..), &mut packed), Ok(12));
     assert_eq!(&packed, b"\x02\x03\x04!\x01\x02\x03\x04!\x01\x02\x03");
 
     let deep = committed(|types| {
@@ -319,13 +339,13 @@ fn huge_counts_and_depths() {
         })
     });
     let memory: Vec<u8> = (0..30_002).map(|at| at as u8).collect();
-    let (mut native, mut packed) = (vec![0; 30_002], vec![0; 30_002]);
-    assert_eq!(deep.pack(&memory, 0, 1, 0, &mut native), Ok(30_002));
-    assert_eq!(deep.pack_external(&memory, 0, 1, 0, &mut packed), Ok(30_002));
+    let (mut native, mut packed) = (vec![0u8; 30_002], vec![0u8; 30_002]);
+    assert_eq!(deep.pack(&memory, Range::elements(1), &mut native), Ok(30_002));
+    assert_eq!(deep.pack_external(&memory, Range::elements(1), &mut packed), Ok(30_002));
     native[..20_002].chunks_exact_mut(2).for_each(<[u8]>::reverse);
     assert!(native == packed);
-    let mut middle = [0; 100];
-    assert_eq!(deep.pack_external(&memory, 0, 1, 19_951, &mut middle), Ok(100));
+    let mut middle = [0u8; 100];
+    assert_eq!(deep.pack_external(&memory, Range::elements(1).bytes(19_951..), &mut middle), Ok(100));
     assert_eq!(middle, packed[19_951..][..100]);
 }
 
@@ -340,12 +360,13 @@ fn absolute_addresses() {
     });
     let packed: Vec<u8> = (0..702i32).flat_map(i32::to_be_bytes).collect();
     // SAFETY: every displacement is the address of an int of the arrays, which nobody else uses meanwhile.
-    let read = unsafe { both.unpack_external_raw(packed.as_ptr(), u64::MAX, std::ptr::null_mut(), 1, 0) };
+    let read = unsafe { both.unpack_external_raw(packed.as_ptr(), Range::elements(1), std::ptr::null_mut()) };
     assert_eq!(read, 2808);
     assert!(one.iter().skip(1).copied().eq(1..700));
     assert_eq!((one[0], other), (1, [700, 701, 0]));
-    let mut middle = [0; 6];
+    let mut middle = [0u8; 6];
     // SAFETY: as above; the ints are only read, and there is room for 6 bytes.
-    let written = unsafe { both.pack_external_raw(std::ptr::null(), 1, 5, middle.as_mut_ptr(), 6) };
+    let written =
+        unsafe { both.pack_external_raw(std::ptr::null(), Range::elements(1).fragment(5, 6), middle.as_mut_ptr()) };
     assert_eq!((written, middle), (Ok(6), [0, 0, 1, 0, 0, 0]));
 }

@@ -7,7 +7,7 @@ use crate::shared::Shared;
 use crate::status::Status;
 use dtc_compiler::operation::{Operation, Reduction};
 use dtc_runtime::cuda::Stream;
-use dtc_runtime::{Committed, Elements};
+use dtc_runtime::{Committed, Elements, Range};
 
 /// Packed bytes that are combined at a time where elements cannot be combined in place.
 const PIECE: u64 = 4096;
@@ -31,7 +31,12 @@ impl Call<'_> {
                 // SAFETY: the caller's promise.
                 let combined = unsafe {
                     let committed = self.of.committed()?;
-                    committed.accumulate_raw(reduction, self.packed, bytes, self.memory, self.count, begin)
+                    committed.accumulate_raw(
+                        reduction,
+                        self.packed,
+                        Range::elements(self.count).fragment(begin, bytes),
+                        self.memory,
+                    )
                 };
                 combined.map(|_| ()).map_err(|_| Status::NotSupported)
             }
@@ -73,7 +78,12 @@ impl Call<'_> {
                 let destination = Elements { memory: self.packed, origin: 0, count, offset: 0 };
                 between.start_combine(reduction, source, basic_type(basic)?, destination, bytes)
             } else {
-                between.start_accumulate(reduction, self.packed, bytes, self.memory, self.count, begin)
+                between.start_accumulate(
+                    reduction,
+                    self.packed,
+                    Range::elements(self.count).fragment(begin, bytes),
+                    self.memory,
+                )
             }
         })
     }
@@ -101,10 +111,22 @@ impl Call<'_> {
                 let (memory, packed) = self.info.map_or((None, None), Info::kinds);
                 let count = bytes / reduction.element().size();
                 let between = basic_type(basic)?.between(packed, memory);
-                between.enqueue_accumulate(stream, reduction, self.first(begin), bytes, self.packed, count, 0)
+                between.enqueue_accumulate(
+                    stream,
+                    reduction,
+                    self.first(begin),
+                    Range::elements(count).bytes(..bytes),
+                    self.packed,
+                )
             } else {
                 let between = self.between::<false>()?;
-                between.enqueue_accumulate(stream, reduction, self.packed, bytes, self.memory, self.count, begin)
+                between.enqueue_accumulate(
+                    stream,
+                    reduction,
+                    self.packed,
+                    Range::elements(self.count).fragment(begin, bytes),
+                    self.memory,
+                )
             }
         };
         enqueued.map(|_| ()).map_err(failed)
@@ -143,7 +165,7 @@ impl Call<'_> {
             let packed = self.packed.wrapping_add((position - begin) as usize);
             // SAFETY: the caller's promise, for these bytes; a piece has room for them.
             unsafe {
-                committed.pack_raw(self.memory, self.count, position, piece, next - position);
+                committed.pack_raw(self.memory, Range::elements(self.count).fragment(position, next - position), piece);
                 let mut at = position;
                 while at < next {
                     let (basic, length) = self.of.stretch(at);
@@ -155,7 +177,11 @@ impl Call<'_> {
                     at += length;
                 }
                 if !PACK {
-                    committed.unpack_raw(piece, next - position, self.memory, self.count, position);
+                    committed.unpack_raw(
+                        piece,
+                        Range::elements(self.count).fragment(position, next - position),
+                        self.memory,
+                    );
                 }
             }
             position = next;
@@ -185,6 +211,6 @@ unsafe fn array(operation: Operation, basic: Builtin, from: *const u8, to: *mut 
     let committed = basic_type(basic)?;
     let count = bytes / reduction.element().size();
     // SAFETY: the caller's promise.
-    let combined = unsafe { committed.accumulate_raw(reduction, from, bytes, to, count, 0) };
+    let combined = unsafe { committed.accumulate_raw(reduction, from, Range::elements(count).bytes(..bytes), to) };
     combined.map(|_| ()).map_err(|_| Status::NotSupported)
 }

@@ -6,7 +6,7 @@ use crate::status::Status;
 use crate::types::Type;
 use dtc_compiler::operation::Operation;
 use dtc_runtime::cuda::{MemoryKind, Stream, device_of, is_in_use};
-use dtc_runtime::{Between, Request, TransferError};
+use dtc_runtime::{Between, Range, Request, TransferError};
 use std::ffi::c_void;
 
 /// What is asked: packed bytes from `offset` on, `max` at most, of `count` elements at `memory`.
@@ -111,9 +111,13 @@ impl Call<'_> {
         // SAFETY: as above.
         unsafe {
             if PACK {
-                committed.pack_raw(self.memory, self.count, self.offset, self.packed, bytes);
+                committed.pack_raw(self.memory, Range::elements(self.count).fragment(self.offset, bytes), self.packed);
             } else {
-                committed.unpack_raw(self.packed, bytes, self.memory, self.count, self.offset);
+                committed.unpack_raw(
+                    self.packed,
+                    Range::elements(self.count).fragment(self.offset, bytes),
+                    self.memory,
+                );
             }
         }
         Ok(())
@@ -155,9 +159,9 @@ impl Call<'_> {
         // SAFETY: the caller's promise.
         let request = unsafe {
             if PACK {
-                between.start_pack(self.memory, self.count, self.offset, self.packed, bytes)
+                between.start_pack(self.memory, Range::elements(self.count).fragment(self.offset, bytes), self.packed)
             } else {
-                between.start_unpack(self.packed, bytes, self.memory, self.count, self.offset)
+                between.start_unpack(self.packed, Range::elements(self.count).fragment(self.offset, bytes), self.memory)
             }
         };
         pending(request)
@@ -205,9 +209,19 @@ impl Call<'_> {
                 // SAFETY: the caller's promise.
                 let enqueued = unsafe {
                     if PACK {
-                        between.enqueue_pack(&stream, self.memory, self.count, self.offset, self.packed, bytes)
+                        between.enqueue_pack(
+                            &stream,
+                            self.memory,
+                            Range::elements(self.count).fragment(self.offset, bytes),
+                            self.packed,
+                        )
                     } else {
-                        between.enqueue_unpack(&stream, self.packed, bytes, self.memory, self.count, self.offset)
+                        between.enqueue_unpack(
+                            &stream,
+                            self.packed,
+                            Range::elements(self.count).fragment(self.offset, bytes),
+                            self.memory,
+                        )
                     }
                 };
                 enqueued.map_err(failed)?;

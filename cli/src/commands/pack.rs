@@ -7,6 +7,7 @@ use crate::elements;
 use crate::failure::{Failure, reason};
 use crate::output::{self, Output};
 use crate::{npy, report};
+use dtc_runtime::{Memory, Range};
 use std::io::Write;
 
 /// Packs a file: writes the bytes of a type, in packed order
@@ -29,7 +30,11 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     let asked = transfer.elements.as_ref().map_or(Asked::Bytes, Asked::InMemory);
     let source = Source::open(&arguments.input, transfer.reach(arguments), asked)?;
     // Asks for no bytes, to learn whether all lie inside the data before anything is written.
-    let checked = transfer.committed.pack(source.bytes(), arguments.origin, transfer.count, arguments.offset, &mut []);
+    let checked = transfer.committed.pack(
+        Memory::at(source.bytes(), arguments.origin),
+        Range::elements(transfer.count).bytes(arguments.offset..),
+        &mut [0u8; 0],
+    );
     checked.map_err(|error| refused(&arguments.input, error))?;
 
     let wanted = transfer.wanted(arguments);
@@ -60,7 +65,7 @@ fn pack_all(
     wanted: u64,
     output: &mut Output<'_>,
 ) -> Result<(), Failure> {
-    let mut fragment = vec![0; usize::try_from(wanted.min(FRAGMENT_BYTES)).unwrap_or(usize::MAX)];
+    let mut fragment = vec![0u8; usize::try_from(wanted.min(FRAGMENT_BYTES)).unwrap_or(usize::MAX)];
     let mut progress = Progress::new(wanted);
     let mut done = 0;
     while done < wanted {
@@ -82,8 +87,11 @@ fn pack(
     fragment: &mut [u8],
 ) -> Result<(), Failure> {
     let Transfer { committed, count, .. } = transfer;
-    let range = |offset, piece: &mut [u8]| match committed.pack(source.bytes(), arguments.origin, *count, offset, piece)
-    {
+    let range = |offset, piece: &mut [u8]| match committed.pack(
+        Memory::at(source.bytes(), arguments.origin),
+        Range::elements(*count).bytes(offset..),
+        piece,
+    ) {
         Ok(_) => Ok(()),
         Err(error) => Err(refused(&arguments.input, error)),
     };

@@ -6,6 +6,7 @@ use crate::array_file::{Asked, Destination, Source};
 use crate::failure::Failure;
 use crate::input::{STANDARD, shown};
 use crate::report;
+use dtc_runtime::{MemoryMut, Range};
 use std::io::Write;
 use std::path::Path;
 
@@ -40,20 +41,37 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     let (origin, count) = (arguments.origin, transfer.count);
     let failed = |error| refused(&arguments.output, error);
     // Hands over no bytes, to learn whether all lie inside the data before anything is changed.
-    transfer.committed.unpack(&[], arguments.offset, destination.bytes_mut(), origin, count).map_err(failed)?;
+    transfer
+        .committed
+        .unpack(
+            &[0u8; 0],
+            Range::elements(count).bytes(arguments.offset..),
+            MemoryMut::at(destination.bytes_mut(), origin),
+        )
+        .map_err(failed)?;
 
     if let Some(kinds) = transfer.kinds {
         let mut passage = Passage::new(kinds, &transfer, arguments, packed.len() as u64)?;
         passage.unpack(packed, destination.bytes_mut())?;
     } else if arguments.threads > 1 && arguments.offset == 0 {
         let threads = arguments.threads.into();
-        transfer.committed.unpack_parallel(packed, destination.bytes_mut(), origin, count, threads).map_err(failed)?;
+        transfer
+            .committed
+            .unpack_parallel(packed, Range::elements(count), MemoryMut::at(destination.bytes_mut(), origin), threads)
+            .map_err(failed)?;
     } else {
         let mut progress = Progress::new(packed.len() as u64);
         let mut done = 0;
         for fragment in packed.chunks(FRAGMENT_BYTES as usize) {
             let offset = arguments.offset + done;
-            transfer.committed.unpack(fragment, offset, destination.bytes_mut(), origin, count).map_err(failed)?;
+            transfer
+                .committed
+                .unpack(
+                    fragment,
+                    Range::elements(count).bytes(offset..),
+                    MemoryMut::at(destination.bytes_mut(), origin),
+                )
+                .map_err(failed)?;
             done += fragment.len() as u64;
             progress.reached(done);
         }

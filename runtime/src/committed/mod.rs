@@ -29,7 +29,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 ///
 /// ```
 /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
-/// use dtc_runtime::Engine;
+/// use dtc_runtime::{Engine, Range};
 ///
 /// let mut types = TypeBuilder::new();
 /// let short = types.named(Predefined::SHORT);
@@ -37,8 +37,8 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 /// let every_other = Engine::new().commit(&types.finish(every_other)?);
 ///
 /// let memory = [1u8, 1, 0, 0, 2, 2, 0, 0, 3, 3];
-/// let mut middle = [0; 2];
-/// every_other.pack(&memory, 0, 1, 2, &mut middle)?; // packed bytes 2 and 3
+/// let mut middle = [0u8; 2];
+/// every_other.pack(&memory, Range::elements(1).bytes(2..), &mut middle)?; // packed bytes 2 and 3
 /// assert_eq!(middle, [2, 2]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -249,13 +249,14 @@ impl Committed {
     ///
     /// ```
     /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+    /// use dtc_runtime::Range;
     /// let mut types = TypeBuilder::new();
     /// let int = types.named(Predefined::INT);
     /// let every_other = types.vector(3, 1, 2, int)?;
     /// let every_other = dtc_runtime::Engine::new().commit(&types.finish(every_other)?);
     /// every_other.specialise();
     /// let mut packed = [0; 12];
-    /// assert_eq!(every_other.pack(&[7; 20], 0, 1, 0, &mut packed)?, 12);
+    /// assert_eq!(every_other.pack(&[7; 20], Range::elements(1), &mut packed)?, 12);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn specialise(&self) -> Tier {

@@ -7,6 +7,7 @@ use super::transfer::{Fragment, Fragments, Memory, Passage, Place, Sides, place_
 use crate::committed::Committed;
 use crate::cuda::{CudaError, MemoryKind, Stream, copy};
 use crate::error::AccumulateError;
+use crate::range::Range;
 use dtc_compiler::codegen::cuda::GENERIC_ACCUMULATE_THREADS;
 use dtc_compiler::operation::{Operation, Reduction};
 use dtc_compiler::plan::Direction;
@@ -14,9 +15,8 @@ use dtc_compiler::plan::gpu::{Call, computes};
 use std::sync::Arc;
 
 impl Committed {
-    /// Enqueues an unpack with an operation on a CUDA stream, and returns at once: each basic element of bytes `offset ..` of
-    /// `count` elements in memory becomes itself OP the packed one, for `length` packed bytes or less at the end. Returns how
-    /// many packed bytes will be read. May be captured into a graph, which then keeps what the kernel needs. The results are
+    /// Enqueues an unpack with an operation on a CUDA stream, and returns at once: each basic element of the
+    /// range in memory becomes itself OP the packed one. Returns how many packed bytes will be read. May be captured into a graph, which then keeps what the kernel needs. The results are
     /// those of [`Committed::accumulate`]; which bits a NaN has that was computed is the machine's matter.
     ///
     /// # Errors
@@ -31,30 +31,28 @@ impl Committed {
     /// ```
     /// # use dtc_runtime::{Committed, TransferError, cuda::{DeviceBuffer, Stream}};
     /// use dtc_compiler::operation::{Element, Operation, Reduction};
+    /// use dtc_runtime::Range;
     /// # fn add(ghosts: &Committed, packed: &DeviceBuffer, grid: &DeviceBuffer, stream: &Stream) -> Result<u64, Box<dyn std::error::Error>> {
     /// let sum = Reduction::new(Operation::Sum, Element::F64)?;
     /// let (source, target) = (packed.address() as *const u8, grid.address() as *mut u8);
     /// // SAFETY: the buffers are on the device of the stream, large enough, and live until the stream was waited for.
-    /// Ok(unsafe { ghosts.accumulate_enqueue(stream, sum, source, packed.len() as u64, target, 1, 0)? })
+    /// Ok(unsafe { ghosts.accumulate_enqueue(stream, sum, source, Range::elements(1).bytes(..packed.len() as u64), target)? })
     /// # }
     /// ```
-    #[expect(clippy::too_many_arguments, reason = "the arguments of an unpack, and the reduction")]
     pub unsafe fn accumulate_enqueue(
         &self,
         stream: &Stream,
         reduction: Reduction,
         packed: *const u8,
-        length: u64,
+        range: Range,
         destination: *mut u8,
-        count: u64,
-        offset: u64,
     ) -> Result<u64, TransferError> {
-        let bytes = self.length(count, offset, length);
+        let (offset, bytes) = (range.offset(), self.take(range));
         self.check_reduction(reduction, offset, bytes)?;
         check_computes(reduction)?;
         if bytes > 0 {
             let gpu = self.engine().gpu(stream.device().info().ordinal)?;
-            let asked = Accumulation { reduction, packed, length, memory: destination, count, offset };
+            let asked = Accumulation { reduction, packed, range, memory: destination };
             let place = Place::known(MemoryKind::Device(gpu.device().info().ordinal));
             let asked = asked.on_device(&Fragment { first: offset, bytes, place }, place);
             // SAFETY: the caller's promise; the bytes are whole elements.
@@ -80,13 +78,14 @@ impl Committed {
     /// ```
     /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
     /// use dtc_compiler::operation::{Element, Operation, Reduction};
+    /// use dtc_runtime::Range;
     /// let mut types = TypeBuilder::new();
     /// let int = types.named(Predefined::INT);
     /// let int = dtc_runtime::Engine::new().commit(&types.finish(int)?);
     /// let sum = Reduction::new(Operation::Sum, Element::I32)?;
     /// let (packed, mut memory) = (7i32.to_ne_bytes(), 3i32);
     /// // SAFETY: both sides are as long as the type.
-    /// let read = unsafe { int.accumulate_any(sum, packed.as_ptr(), 4, (&raw mut memory).cast(), 1, 0)? };
+    /// let read = unsafe { int.accumulate_any(sum, packed.as_ptr(), Range::elements(1).bytes(..4), (&raw mut memory).cast())? };
     /// assert_eq!((read, memory), (4, 10));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -94,12 +93,10 @@ impl Committed {
         &self,
         reduction: Reduction,
         packed: *const u8,
-        length: u64,
+        range: Range,
         destination: *mut u8,
-        count: u64,
-        offset: u64,
     ) -> Result<u64, TransferError> {
-        let asked = Accumulation { reduction, packed, length, memory: destination, count, offset };
+        let asked = Accumulation { reduction, packed, range, memory: destination };
         // SAFETY: the caller's promise.
         unsafe { self.accumulate_between(&asked, Sides::UNKNOWN, true)?.wait() }
     }
@@ -115,8 +112,8 @@ impl Committed {
         sides: Sides,
         wait: bool,
     ) -> Result<Request, TransferError> {
-        let bytes = self.length(asked.count, asked.offset, asked.length);
-        self.check_reduction(asked.reduction, asked.offset, bytes)?;
+        let bytes = self.take(asked.range);
+        self.check_reduction(asked.reduction, asked.range.offset(), bytes)?;
         if bytes == 0 {
             return Ok(Request::done(0));
         }
@@ -144,13 +141,13 @@ impl Committed {
         wait: bool,
     ) -> Result<Option<Part>, TransferError> {
         let whole = asked.on_device(fragment, source);
-        let Accumulation { reduction, packed, memory, count, offset, .. } = *asked;
+        let Accumulation { reduction, packed, memory, range } = *asked;
         let Fragment { first, bytes, place } = *fragment;
-        let packed = packed.wrapping_add((first - offset) as usize);
+        let packed = packed.wrapping_add((first - range.offset()) as usize);
         let (by, from) = Memory::movers(place.kind.into(), source.kind.into());
         if by.is_none() && from.is_none() {
             // SAFETY: the caller's promise; both sides are the processor's to use.
-            unsafe { self.accumulate_raw(reduction, packed, bytes, memory, count, first)? };
+            unsafe { self.accumulate_raw(reduction, packed, range.fragment(first, bytes), memory)? };
             return Ok(None);
         }
         let gpu = |ordinal: Option<u32>| ordinal.map(|ordinal| self.engine().gpu(ordinal)).transpose();
@@ -185,7 +182,8 @@ impl Committed {
                 }
                 None => {
                     // SAFETY: as above. What could be refused was checked.
-                    let _ = unsafe { self.accumulate_raw(reduction, slot.host, bytes, memory, count, first + at) };
+                    let _ =
+                        unsafe { self.accumulate_raw(reduction, slot.host, range.fragment(first + at, bytes), memory) };
                     Ok(())
                 }
             },
@@ -204,8 +202,8 @@ impl Committed {
         asked: &Accumulation,
         sides: Sides,
     ) -> Result<u64, TransferError> {
-        let bytes = self.length(asked.count, asked.offset, asked.length);
-        self.check_reduction(asked.reduction, asked.offset, bytes)?;
+        let bytes = self.take(asked.range);
+        self.check_reduction(asked.reduction, asked.range.offset(), bytes)?;
         check_computes(asked.reduction)?;
         if bytes > 0 {
             let gpu = self.engine().gpu(stream.device().info().ordinal)?;
@@ -228,7 +226,7 @@ impl Committed {
         bytes: u64,
         sides: Sides,
     ) -> Result<(Fragments, Place), TransferError> {
-        let fragments = self.fragments("memory", asked.memory, asked.count, asked.offset, bytes, sides.memory)?;
+        let fragments = self.fragments("memory", asked.memory, asked.range, bytes, sides.memory)?;
         Ok((fragments, place_of("packed bytes", asked.packed, sides.packed)?))
     }
 }
@@ -238,13 +236,9 @@ impl Committed {
 pub(super) struct Accumulation {
     pub(super) reduction: Reduction,
     pub(super) packed: *const u8,
-    /// Packed bytes, at most.
-    pub(super) length: u64,
+    pub(super) range: Range,
     /// The address that the type is applied to.
     pub(super) memory: *mut u8,
-    pub(super) count: u64,
-    /// The first packed byte.
-    pub(super) offset: u64,
 }
 
 impl Accumulation {
@@ -254,8 +248,8 @@ impl Accumulation {
         Move {
             direction: Direction::Unpack,
             memory: place.on_device(self.memory),
-            packed: packed.on_device(self.packed).wrapping_add(first - self.offset),
-            count: self.count,
+            packed: packed.on_device(self.packed).wrapping_add(first - self.range.offset()),
+            count: self.range.count(),
             first,
             bytes,
             multiprocessors: Multiprocessors::All,

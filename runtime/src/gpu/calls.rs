@@ -7,13 +7,13 @@ use super::{DEVICES, Gpu};
 use crate::committed::Committed;
 use crate::cuda::{CudaError, Stream};
 use crate::policy::Tier;
+use crate::range::Range;
 use dtc_compiler::plan::Direction;
 use std::sync::Arc;
 
 impl Committed {
-    /// Enqueues a pack on a CUDA stream and returns at once: packed bytes `offset .. offset + max` of `count` elements, or
-    /// less at their end. Returns how many bytes will be written. May be captured into a graph, which then keeps what the
-    /// kernel needs.
+    /// Enqueues a pack of the bytes of a range on a CUDA stream and returns at once. Returns how many bytes will be written.
+    /// May be captured into a graph, which then keeps what the kernel needs.
     ///
     /// # Errors
     ///
@@ -24,24 +24,23 @@ impl Committed {
     /// As for [`Committed::pack_raw`], for the device of the stream and until the work is done.
     ///
     /// ```
+    /// use dtc_runtime::Range;
     /// # use dtc_runtime::cuda::{CudaError, DeviceBuffer, Stream};
     /// # fn pack(column: &dtc_runtime::Committed, matrix: &DeviceBuffer, packed: &DeviceBuffer, stream: &Stream) -> Result<u64, CudaError> {
     /// let (source, target) = (matrix.address() as *const u8, packed.address() as *mut u8);
     /// // SAFETY: the buffers are on the device of the stream, large enough, and live until the stream was waited for.
-    /// unsafe { column.pack_enqueue(stream, source, 1, 0, target, packed.len() as u64) }
+    /// unsafe { column.pack_enqueue(stream, source, Range::elements(1).bytes(..packed.len() as u64), target) }
     /// # }
     /// ```
     pub unsafe fn pack_enqueue(
         &self,
         stream: &Stream,
         source: *const u8,
-        count: u64,
-        offset: u64,
+        range: Range,
         packed: *mut u8,
-        max: u64,
     ) -> Result<u64, CudaError> {
         // SAFETY: the caller's promise.
-        unsafe { self.enqueue(Direction::Pack, stream, source, packed, count, offset, max) }
+        unsafe { self.enqueue(Direction::Pack, stream, source, packed, range) }
     }
 
     /// Enqueues an unpack on a CUDA stream and returns at once; the counterpart of [`Committed::pack_enqueue`].
@@ -55,24 +54,23 @@ impl Committed {
     /// As for [`Committed::unpack_raw`], for the device of the stream and until the work is done.
     ///
     /// ```
+    /// use dtc_runtime::Range;
     /// # use dtc_runtime::cuda::{CudaError, DeviceBuffer, Stream};
     /// # fn unpack(column: &dtc_runtime::Committed, packed: &DeviceBuffer, matrix: &DeviceBuffer, stream: &Stream) -> Result<u64, CudaError> {
     /// let (source, target) = (packed.address() as *const u8, matrix.address() as *mut u8);
     /// // SAFETY: the buffers are on the device of the stream, large enough, and live until the stream was waited for.
-    /// unsafe { column.unpack_enqueue(stream, source, packed.len() as u64, target, 1, 0) }
+    /// unsafe { column.unpack_enqueue(stream, source, Range::elements(1).bytes(..packed.len() as u64), target) }
     /// # }
     /// ```
     pub unsafe fn unpack_enqueue(
         &self,
         stream: &Stream,
         packed: *const u8,
-        length: u64,
+        range: Range,
         destination: *mut u8,
-        count: u64,
-        offset: u64,
     ) -> Result<u64, CudaError> {
         // SAFETY: the caller's promise.
-        unsafe { self.enqueue(Direction::Unpack, stream, destination, packed, count, offset, length) }
+        unsafe { self.enqueue(Direction::Unpack, stream, destination, packed, range) }
     }
 
     /// Packs from and to memory of any kind, asking CUDA what it is, and returns when the bytes are there. On a device it is
@@ -88,25 +86,19 @@ impl Committed {
     ///
     /// ```
     /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+    /// use dtc_runtime::Range;
     /// let mut types = TypeBuilder::new();
     /// let int = types.named(Predefined::INT);
     /// let int = dtc_runtime::Engine::new().commit(&types.finish(int)?);
     /// let (memory, mut packed) = (7i32, [0u8; 4]);
     /// // SAFETY: both sides are as long as the type.
-    /// let written = unsafe { int.pack_any((&raw const memory).cast(), 1, 0, packed.as_mut_ptr(), 4)? };
+    /// let written = unsafe { int.pack_any((&raw const memory).cast(), Range::elements(1).bytes(..4), packed.as_mut_ptr())? };
     /// assert_eq!((written, i32::from_ne_bytes(packed)), (4, 7));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub unsafe fn pack_any(
-        &self,
-        source: *const u8,
-        count: u64,
-        offset: u64,
-        packed: *mut u8,
-        max: u64,
-    ) -> Result<u64, TransferError> {
+    pub unsafe fn pack_any(&self, source: *const u8, range: Range, packed: *mut u8) -> Result<u64, TransferError> {
         // SAFETY: the caller's promise.
-        unsafe { self.between(None, None).pack(source, count, offset, packed, max) }
+        unsafe { self.between(None, None).pack(source, range, packed) }
     }
 
     /// Unpacks from and to memory of any kind; the counterpart of [`Committed::pack_any`].
@@ -121,25 +113,24 @@ impl Committed {
     ///
     /// ```
     /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+    /// use dtc_runtime::Range;
     /// let mut types = TypeBuilder::new();
     /// let int = types.named(Predefined::INT);
     /// let int = dtc_runtime::Engine::new().commit(&types.finish(int)?);
     /// let (packed, mut memory) = (7i32.to_ne_bytes(), 0i32);
     /// // SAFETY: both sides are as long as the type.
-    /// let read = unsafe { int.unpack_any(packed.as_ptr(), 4, (&raw mut memory).cast(), 1, 0)? };
+    /// let read = unsafe { int.unpack_any(packed.as_ptr(), Range::elements(1).bytes(..4), (&raw mut memory).cast())? };
     /// assert_eq!((read, memory), (4, 7));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub unsafe fn unpack_any(
         &self,
         packed: *const u8,
-        length: u64,
+        range: Range,
         destination: *mut u8,
-        count: u64,
-        offset: u64,
     ) -> Result<u64, TransferError> {
         // SAFETY: the caller's promise.
-        unsafe { self.between(None, None).unpack(packed, length, destination, count, offset) }
+        unsafe { self.between(None, None).unpack(packed, range, destination) }
     }
 
     /// Starts what [`Committed::pack_any`] does, and returns at once where a device does the work.
@@ -153,23 +144,22 @@ impl Committed {
     /// As for [`Committed::pack_raw`], until the request is done.
     ///
     /// ```
+    /// use dtc_runtime::Range;
     /// # use dtc_runtime::{Committed, TransferError};
     /// # fn pack(column: &Committed, matrix: *const u8, packed: *mut u8) -> Result<u64, TransferError> {
     /// // SAFETY: the caller answers for both buffers.
-    /// let request = unsafe { column.pack_start(matrix, 1, 0, packed, 4096)? };
+    /// let request = unsafe { column.pack_start(matrix, Range::elements(1).bytes(..4096), packed)? };
     /// request.wait()
     /// # }
     /// ```
     pub unsafe fn pack_start(
         &self,
         source: *const u8,
-        count: u64,
-        offset: u64,
+        range: Range,
         packed: *mut u8,
-        max: u64,
     ) -> Result<Request, TransferError> {
         // SAFETY: the caller's promise.
-        unsafe { self.between(None, None).start_pack(source, count, offset, packed, max) }
+        unsafe { self.between(None, None).start_pack(source, range, packed) }
     }
 
     /// Starts what [`Committed::unpack_any`] does, and returns at once where a device does the work.
@@ -183,23 +173,22 @@ impl Committed {
     /// As for [`Committed::unpack_raw`], until the request is done.
     ///
     /// ```
+    /// use dtc_runtime::Range;
     /// # use dtc_runtime::{Committed, TransferError};
     /// # fn unpack(column: &Committed, packed: *const u8, matrix: *mut u8) -> Result<u64, TransferError> {
     /// // SAFETY: the caller answers for both buffers.
-    /// let request = unsafe { column.unpack_start(packed, 4096, matrix, 1, 0)? };
+    /// let request = unsafe { column.unpack_start(packed, Range::elements(1).bytes(..4096), matrix)? };
     /// request.wait()
     /// # }
     /// ```
     pub unsafe fn unpack_start(
         &self,
         packed: *const u8,
-        length: u64,
+        range: Range,
         destination: *mut u8,
-        count: u64,
-        offset: u64,
     ) -> Result<Request, TransferError> {
         // SAFETY: the caller's promise.
-        unsafe { self.between(None, None).start_unpack(packed, length, destination, count, offset) }
+        unsafe { self.between(None, None).start_unpack(packed, range, destination) }
     }
 
     /// Does at once what the first calls on a device would do: loads the generic kernels, brings lists to the device, and,
@@ -257,31 +246,24 @@ impl Committed {
     /// # Safety
     ///
     /// As for [`Committed::pack_enqueue`] or [`Committed::unpack_enqueue`].
-    #[expect(clippy::too_many_arguments, reason = "the arguments of the standard, and the stream")]
     unsafe fn enqueue(
         &self,
         direction: Direction,
         stream: &Stream,
         memory: *const u8,
         packed: *const u8,
-        count: u64,
-        offset: u64,
-        max: u64,
+        range: Range,
     ) -> Result<u64, CudaError> {
-        let bytes = self.length(count, offset, max);
+        let bytes = self.take(range);
         if bytes > 0 {
             let gpu = self.engine().gpu(stream.device().info().ordinal)?;
             let (memory, packed) = (memory as u64, packed as u64);
             let multiprocessors = Multiprocessors::All;
-            let asked = Move { direction, memory, packed, count, first: offset, bytes, multiprocessors };
+            let (count, first) = (range.count(), range.offset());
+            let asked = Move { direction, memory, packed, count, first, bytes, multiprocessors };
             // SAFETY: the caller's promise.
             unsafe { self.on_device(&gpu).launch(stream, &asked)? };
         }
         Ok(bytes)
-    }
-
-    /// Bytes that a call moves.
-    pub(super) fn length(&self, count: u64, offset: u64, max: u64) -> u64 {
-        max.min(count.wrapping_mul(self.facts().size).saturating_sub(offset))
     }
 }

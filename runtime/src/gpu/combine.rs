@@ -8,6 +8,7 @@ use crate::committed::Committed;
 use crate::copy::Elements;
 use crate::error::AccumulateError;
 use crate::piece::{Buffer, PIECE};
+use crate::range::Range;
 use dtc_compiler::operation::Reduction;
 
 impl Committed {
@@ -46,10 +47,8 @@ impl Committed {
             let asked = Accumulation {
                 reduction,
                 packed: source.memory.wrapping_offset(run.offset as isize),
-                length: bytes,
+                range: Range::elements(target.count).fragment(target.offset, bytes),
                 memory: target.memory,
-                count: target.count,
-                offset: target.offset,
             };
             let sides = Sides { memory: sides.packed, packed: sides.memory };
             // SAFETY: the caller's promise.
@@ -84,12 +83,20 @@ impl Committed {
         let (from, into) = Memory::movers(read.kind.into(), written.kind.into());
         let combine = |at: u64, bytes: u64, packed: *const u8| {
             // SAFETY: the caller's promise. What could be refused was checked.
-            let _ =
-                unsafe { to.accumulate_raw(reduction, packed, bytes, target.memory, target.count, target.offset + at) };
+            let _ = unsafe {
+                to.accumulate_raw(
+                    reduction,
+                    packed,
+                    Range::elements(target.count).fragment(target.offset + at, bytes),
+                    target.memory,
+                )
+            };
         };
         let collect = |at: u64, bytes: u64, packed: *mut u8| {
             // SAFETY: the caller's promise; a buffer of ours is the other side.
-            unsafe { self.pack_raw(source.memory, source.count, source.offset + at, packed, bytes) };
+            unsafe {
+                self.pack_raw(source.memory, Range::elements(source.count).fragment(source.offset + at, bytes), packed)
+            };
         };
         if from.is_none() && into.is_none() {
             let mut buffer = Buffer::new();

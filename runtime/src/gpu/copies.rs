@@ -12,12 +12,12 @@ use dtc_compiler::plan::gpu::Copies;
 /// multiprocessors do. Within a device there is no such way: the driver's copies of rows are kernels.
 ///
 /// ```
-/// use dtc_runtime::{Committed, Multiprocessors, TransferError, cuda::MemoryKind};
+/// use dtc_runtime::{Committed, Multiprocessors, Range, TransferError, cuda::MemoryKind};
 /// /// Packs while a solver holds the GPU.
 /// fn send(plane: &Committed, grid: *const u8, packed: &mut [u8]) -> Result<u64, TransferError> {
 ///     let sides = plane.between(Some(MemoryKind::Device(0)), Some(MemoryKind::Pinned)).on(Multiprocessors::None);
 ///     // SAFETY: the caller answers for the grid and for the kinds.
-///     unsafe { sides.pack(grid, 1, 0, packed.as_mut_ptr(), packed.len() as u64) }
+///     unsafe { sides.pack(grid, Range::elements(1).bytes(..packed.len() as u64), packed.as_mut_ptr()) }
 /// }
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -57,12 +57,13 @@ pub enum TransferError {
 ///
 /// ```
 /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+/// use dtc_runtime::Range;
 /// let mut types = TypeBuilder::new();
 /// let int = types.named(Predefined::INT);
 /// let int = dtc_runtime::Engine::new().commit(&types.finish(int)?);
 /// let (memory, mut packed) = (7i32, [0u8; 4]);
 /// // SAFETY: both sides are as long as the type, and live until the request is done.
-/// let request = unsafe { int.pack_start((&raw const memory).cast(), 1, 0, packed.as_mut_ptr(), 4)? };
+/// let request = unsafe { int.pack_start((&raw const memory).cast(), Range::elements(1).bytes(..4), packed.as_mut_ptr())? };
 /// assert_eq!(request.wait()?, 4);
 /// assert_eq!(i32::from_ne_bytes(packed), 7);
 /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -10,6 +10,7 @@ use super::{Gpu, Shared};
 use crate::committed::Committed;
 use crate::copy::Elements;
 use crate::cuda::{CudaError, Stream, graph};
+use crate::range::Range;
 use dtc_compiler::codegen::cuda::{self, COPY_ENTRY, GENERIC_COPY, Target};
 use dtc_compiler::plan::Direction;
 use dtc_compiler::plan::gpu::{Call, CopyCall, CopyVariant};
@@ -285,8 +286,10 @@ impl Committed {
     /// The parts of a copy with memory of one kind on each side: one, for most copies.
     pub(super) fn parts_of_copy(&self, to: &Committed, asked: &Asked, sides: Sides) -> Result<Parts, TransferError> {
         let Asked { source, target, bytes } = asked;
-        let read = self.fragments("source", source.memory, source.count, source.offset, *bytes, sides.memory)?;
-        let written = to.fragments("destination", target.memory, target.count, target.offset, *bytes, sides.packed)?;
+        let range = |count, offset| Range::elements(count).bytes(offset..);
+        let read = self.fragments("source", source.memory, range(source.count, source.offset), *bytes, sides.memory)?;
+        let written =
+            to.fragments("destination", target.memory, range(target.count, target.offset), *bytes, sides.packed)?;
         let (mut parts, mut at) = (Parts::new(), 0);
         let (mut reads, mut writes) = (read.iter().peekable(), written.iter().peekable());
         while let (Some(from), Some(into)) = (reads.peek(), writes.peek()) {
@@ -307,7 +310,8 @@ impl Committed {
         destination: &Elements<*mut u8>,
         bytes: u64,
     ) -> u64 {
-        to.length(destination.count, destination.offset, self.length(source.count, source.offset, bytes))
+        let readable = self.take(Range::elements(source.count).fragment(source.offset, bytes));
+        to.take(Range::elements(destination.count).fragment(destination.offset, readable))
     }
 
     /// # Safety
@@ -368,7 +372,7 @@ impl Committed {
                 let Some(gpu) = from else {
                     let Elements { memory, count, offset, .. } = asked.source;
                     // SAFETY: the caller's promise; the buffer is as long as a chunk, and free.
-                    unsafe { self.pack_raw(memory, count, offset + at, slot.host, bytes) };
+                    unsafe { self.pack_raw(memory, Range::elements(count).fragment(offset + at, bytes), slot.host) };
                     return Ok(());
                 };
                 // SAFETY: as above.
@@ -378,7 +382,7 @@ impl Committed {
                 let Some(gpu) = into else {
                     let Elements { memory, count, offset, .. } = asked.target;
                     // SAFETY: the caller's promise; the buffer holds the chunk.
-                    unsafe { to.unpack_raw(slot.host, bytes, memory, count, offset + at) };
+                    unsafe { to.unpack_raw(slot.host, Range::elements(count).fragment(offset + at, bytes), memory) };
                     return Ok(());
                 };
                 // SAFETY: as above.

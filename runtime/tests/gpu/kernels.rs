@@ -3,7 +3,7 @@
 use crate::child::Stub::{Absent, Built};
 use crate::child::{calls, compiling, in_child, let_compilations_end};
 use crate::{Buffers, builder, listed, rows};
-use dtc_runtime::{Policy, Tier};
+use dtc_runtime::{Policy, Range, Tier};
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ in_child! {
             buffers.enqueue(&committed).unwrap();
             let (packed, memory) = (buffers.packed.address() as *const u8, buffers.memory.address() as *mut u8);
             // SAFETY: both buffers are long enough.
-            unsafe { committed.unpack_enqueue(&buffers.stream, packed, 4096, memory, 1, 0) }.unwrap();
+            unsafe { committed.unpack_enqueue(&buffers.stream, packed, Range::elements(1).bytes(..4096), memory) }.unwrap();
             engine.compile_pending(Duration::MAX);
         };
         for _ in 0..3 {

@@ -4,7 +4,7 @@ use crate::child::Stub::{Absent, Built};
 use crate::child::{in_child, let_allocate, let_launches_return};
 use crate::{Buffers, builder, listed, packs_on_the_host, rows};
 use dtc_runtime::cuda::{CudaError, Stream};
-use dtc_runtime::{Engine, Policy, Tier, TransferError};
+use dtc_runtime::{Engine, Policy, Range, Tier, TransferError};
 
 /// Opening a GPU fails in the same way each time, and the engine goes on without one.
 fn has_no_gpu(is_right: impl Fn(&CudaError) -> bool) {
@@ -80,7 +80,7 @@ in_child! {
             assert!(buffers.enqueue(&committed).is_err_and(|error| refused(&error)));
             let (memory, packed) = (buffers.memory.address() as *const u8, buffers.packed.address() as *mut u8);
             // SAFETY: both buffers are long enough.
-            let moved = unsafe { committed.pack_any(memory, 1, 0, packed, 4096) };
+            let moved = unsafe { committed.pack_any(memory, Range::elements(1).bytes(..4096), packed) };
             assert!(matches!(&moved, Err(TransferError::Cuda(error)) if refused(error)), "{moved:?}");
         }
         packs_on_the_host(&engine);
@@ -126,7 +126,7 @@ in_child! {
             assert!(matches!(error, CudaError::Call { call: "cuLaunchKernel", code: 719, .. }), "{error:?}");
             let (memory, packed) = (buffers.memory.address() as *const u8, buffers.packed.address() as *mut u8);
             // SAFETY: both buffers are long enough.
-            let started = unsafe { committed.pack_start(memory, 1, 0, packed, 4096) };
+            let started = unsafe { committed.pack_start(memory, Range::elements(1).bytes(..4096), packed) };
             assert!(matches!(started.err(), Some(TransferError::Cuda(error)) if error.code() == Some(719)));
             let_launches_return(0);
             buffers.enqueue(&committed).unwrap();
@@ -144,9 +144,9 @@ in_child! {
             // SAFETY: nothing is read or written.
             let results = unsafe {
                 [
-                    committed.pack_any(memory, 1, 0, packed, 4096),
-                    committed.unpack_any(packed, 4096, memory, 1, 0),
-                    committed.pack_start(memory, 1, 0, packed, 4096).map(|_| 0),
+                    committed.pack_any(memory, Range::elements(1).bytes(..4096), packed),
+                    committed.unpack_any(packed, Range::elements(1).bytes(..4096), memory),
+                    committed.pack_start(memory, Range::elements(1).bytes(..4096), packed).map(|_| 0),
                 ]
             };
             for result in results {
@@ -157,7 +157,7 @@ in_child! {
         }
         // No byte is moved, so no address is looked at.
         // SAFETY: as above.
-        assert_eq!(unsafe { committed.pack_any(null, 0, 0, null, 4096) }, Ok(0));
+        assert_eq!(unsafe { committed.pack_any(null, Range::elements(0).bytes(..4096), null) }, Ok(0));
     }
 
     fn absolute_addresses_need_no_base(driver: Built(&["STUB_ANY_CODE"]), nvrtc: Absent) {
@@ -172,7 +172,7 @@ in_child! {
         let committed = engine.commit(&types.finish(absolute).unwrap());
         let packed = buffers.packed.address() as *mut u8;
         // SAFETY: the bytes lie in the buffers.
-        let moved = unsafe { committed.pack_any(std::ptr::null(), 1, 0, packed, 11) };
+        let moved = unsafe { committed.pack_any(std::ptr::null(), Range::elements(1).bytes(..11), packed) };
         // On the host the kernel, which does nothing here, would not have been asked.
         assert_eq!((moved, crate::child::calls("cuLaunchKernel")), (Ok(11), 1));
         drop(Stream::legacy_default(gpu.device()));

@@ -14,7 +14,7 @@ mod transfers;
 use dtc_compiler::datatype::{Datatype, Predefined, TypeBuilder};
 use dtc_runtime::cuda::{CudaError, DeviceBuffer, Stream};
 use dtc_runtime::store::Config;
-use dtc_runtime::{Committed, Engine, EngineBuilder, Gpu, Policy};
+use dtc_runtime::{Committed, Engine, EngineBuilder, Gpu, Policy, Range};
 
 /// An engine without a store, and without a thread so that a test says when something is compiled.
 fn builder(policy: Policy) -> EngineBuilder {
@@ -57,7 +57,7 @@ impl Buffers {
         assert!(committed.span(1).is_some_and(|(low, high)| low >= 0 && high <= 1 << 14));
         let (memory, packed) = (self.memory.address() as *const u8, self.packed.address() as *mut u8);
         // SAFETY: both buffers are long enough.
-        unsafe { committed.pack_enqueue(&self.stream, memory, 1, 0, packed, 4096) }
+        unsafe { committed.pack_enqueue(&self.stream, memory, Range::elements(1).bytes(..4096), packed) }
     }
 }
 
@@ -66,10 +66,11 @@ fn packs_on_the_host(engine: &Engine) {
     let committed = engine.commit(&listed(0));
     let memory: Vec<u8> = (0..4096).map(|at| (at * 7 / 3) as u8).collect();
     let total = committed.packed_size(1).unwrap() as usize;
-    let (mut packed, mut any) = (vec![0; total], vec![0; total]);
-    assert_eq!(committed.pack(&memory, 0, 1, 0, &mut packed), Ok(total));
+    let (mut packed, mut any) = (vec![0u8; total], vec![0u8; total]);
+    assert_eq!(committed.pack(&memory, Range::elements(1), &mut packed), Ok(total));
     // SAFETY: both sides are long enough.
-    let moved = unsafe { committed.pack_any(memory.as_ptr(), 1, 0, any.as_mut_ptr(), total as u64) };
+    let moved =
+        unsafe { committed.pack_any(memory.as_ptr(), Range::elements(1).bytes(..total as u64), any.as_mut_ptr()) };
     assert_eq!(moved, Ok(total as u64));
     assert_eq!(packed, any);
 }

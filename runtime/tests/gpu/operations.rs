@@ -5,7 +5,7 @@ use crate::child::{calls, in_child, let_launches_return};
 use crate::{Buffers, builder, listed, rows};
 use dtc_compiler::operation::{Element, Operation, Reduction};
 use dtc_runtime::cuda::{CudaError, MemoryKind, PinnedBuffer};
-use dtc_runtime::{AccumulateError, Committed, Elements, Engine, Policy, Request, TransferError};
+use dtc_runtime::{AccumulateError, Committed, Elements, Engine, Policy, Range, Request, TransferError};
 use std::time::Duration;
 
 fn sum(element: Element) -> Reduction {
@@ -21,7 +21,9 @@ fn accumulate(
 ) -> Result<u64, TransferError> {
     let (packed, memory) = (buffers.packed.address() as *const u8, buffers.memory.address() as *mut u8);
     // SAFETY: both buffers are long enough.
-    unsafe { committed.accumulate_enqueue(&buffers.stream, reduction, packed, bytes, memory, 1, 0) }
+    unsafe {
+        committed.accumulate_enqueue(&buffers.stream, reduction, packed, Range::elements(1).bytes(..bytes), memory)
+    }
 }
 
 /// Enqueues a copy of one element.
@@ -124,8 +126,8 @@ in_child! {
                     listed.copy_any(source(memory), &rows, elements(packed), u64::MAX),
                     listed.copy_any(source(memory), &rows, elements(host as u64), u64::MAX),
                     listed.copy_any(source(host as u64), &rows, elements(packed), u64::MAX),
-                    rows.accumulate_any(sum(Element::I32), host, 40, memory as *mut u8, 1, 0).map(|read| read + bytes - 40),
-                    rows.accumulate_any(sum(Element::I32), packed as *const u8, 40, memory as *mut u8, 1, 0).map(|read| read + bytes - 40),
+                    rows.accumulate_any(sum(Element::I32), host, Range::elements(1).bytes(..40), memory as *mut u8).map(|read| read + bytes - 40),
+                    rows.accumulate_any(sum(Element::I32), packed as *const u8, Range::elements(1).bytes(..40), memory as *mut u8).map(|read| read + bytes - 40),
                 ]
             };
             assert!(any().iter().all(|moved| *moved == Ok(bytes)));
@@ -151,8 +153,8 @@ in_child! {
             [
                 rows.copy_any(source(null), &rows, elements(there), 8).unwrap_err(),
                 rows.copy_any(source(there), &rows, elements(null), 8).unwrap_err(),
-                rows.accumulate_any(sum(Element::I32), there, 8, null, 1, 0).unwrap_err(),
-                rows.accumulate_any(sum(Element::I32), null, 8, there, 1, 0).unwrap_err(),
+                rows.accumulate_any(sum(Element::I32), there, Range::elements(1).bytes(..8), null).unwrap_err(),
+                rows.accumulate_any(sum(Element::I32), null, Range::elements(1).bytes(..8), there).unwrap_err(),
             ]
         };
         for (error, side) in errors.into_iter().zip(["source", "destination", "memory", "packed bytes"]) {
@@ -190,7 +192,7 @@ in_child! {
             let between = |committed: &'static Committed, packed| committed.between(on_device, packed);
             let [listed, rows, int]: [&'static Committed; 3] = [listed, rows, int].map(|each| &*Box::leak(Box::new(each)));
             let add = |packed: *const u8, kind| {
-                counted(&|| between(rows, kind).start_accumulate(sum, packed, 400, memory, 1, 0).unwrap(), true)
+                counted(&|| between(rows, kind).start_accumulate(sum, packed, Range::elements(1).bytes(..400), memory).unwrap(), true)
             };
             assert_eq!(add(packed, on_device), (0, 1));
             assert_eq!(add(packed, None), (1, 1));
@@ -206,11 +208,11 @@ in_child! {
             assert_eq!(counted(&|| direct().unwrap(), true), (0, 1));
             // On a stream the device has to reach both sides.
             let (stream, unknown) = (&buffers.stream, rows.between(None, None));
-            assert_eq!(unknown.enqueue_accumulate(stream, sum, pinned.as_ptr(), 400, memory, 1, 0), Ok(400));
+            assert_eq!(unknown.enqueue_accumulate(stream, sum, pinned.as_ptr(), Range::elements(1).bytes(..400), memory), Ok(400));
             let far = host.as_mut_ptr();
             let refused = [
-                ("packed bytes", unknown.enqueue_accumulate(stream, sum, far, 400, memory, 1, 0)),
-                ("memory", unknown.enqueue_accumulate(stream, sum, packed, 400, far, 1, 0)),
+                ("packed bytes", unknown.enqueue_accumulate(stream, sum, far, Range::elements(1).bytes(..400), memory)),
+                ("memory", unknown.enqueue_accumulate(stream, sum, packed, Range::elements(1).bytes(..400), far)),
                 ("source", unknown.enqueue_copy(stream, Elements { memory: far.cast_const(), ..source }, rows, target, 8)),
                 ("destination", unknown.enqueue_copy(stream, source, rows, Elements { memory: far, ..target }, 8)),
             ];

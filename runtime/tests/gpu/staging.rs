@@ -4,7 +4,7 @@ use crate::child::Stub::{Absent, Built};
 use crate::child::in_child;
 use crate::memory::{BYTES, Memory, contiguous, noise};
 use dtc_runtime::cuda::{Device, MemoryKind, PinnedBuffer, StagingAllocator};
-use dtc_runtime::{Elements, Engine, Policy};
+use dtc_runtime::{Elements, Engine, Policy, Range};
 use std::alloc::Layout;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -68,7 +68,7 @@ in_child! {
             packed.fill(0);
             let (count, target) = (BYTES as u64, packed.as_mut_ptr());
             // SAFETY: both buffers are long enough, and live until the request is done.
-            let request = unsafe { committed.pack_start(source.memory, count, 0, target, count) };
+            let request = unsafe { committed.pack_start(source.memory, Range::elements(count).bytes(..count), target) };
             request.unwrap().wait().unwrap();
             assert!(packed == bytes);
             packed.fill(0);
@@ -91,7 +91,7 @@ in_child! {
             let mut memory = Memory::new(MemoryKind::Device(0), &[1; 4096]);
             let mut packed = [0; 4096];
             // SAFETY: both buffers are long enough.
-            let error = unsafe { committed.pack_any(memory.at(), 4096, 0, packed.as_mut_ptr(), 4096) }.unwrap_err();
+            let error = unsafe { committed.pack_any(memory.at(), Range::elements(4096).bytes(..4096), packed.as_mut_ptr()) }.unwrap_err();
             assert!(error.to_string().contains(expected), "{error}");
             assert_eq!(packed, [0; 4096]);
             let given = usize::from(give == Give::Pageable);

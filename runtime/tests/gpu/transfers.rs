@@ -7,7 +7,7 @@ use crate::child::{alive, calls, in_child, let_allocate, let_copies_return, let_
 use crate::memory::{BYTES, KINDS, Memory, contiguous, noise};
 use dtc_compiler::datatype::{Datatype, Predefined, TypeBuilder};
 use dtc_runtime::cuda::{CaptureMode, CudaError, Device, MemoryKind, Stream};
-use dtc_runtime::{Committed, Engine, Policy, Request, TransferError};
+use dtc_runtime::{Committed, Engine, Policy, Range, Request, TransferError};
 use std::time::Duration;
 
 /// Three of every four ints.
@@ -43,32 +43,36 @@ fn there_and_back(engine: &Engine, memory_kind: MemoryKind, packed_kind: MemoryK
     let (from, to) = (5, BYTES - 7);
     let host = noise(BYTES);
     let mut memory = Memory::new(memory_kind, &host);
-    let mut packed = Memory::new(packed_kind, &vec![0xa5; BYTES]);
+    let mut packed = Memory::new(packed_kind, &vec![0xa5_u8; BYTES]);
     let (base, target) = (memory.at(), packed.at());
     let sides = committed.between(known.then_some(memory_kind), known.then_some(packed_kind));
     let (count, offset, length) = (BYTES as u64, from as u64, (to - from) as u64);
     // SAFETY: the range lies in both buffers, which are of these kinds and outlive the call.
     let moved = unsafe {
         match form {
-            Form::Blocking => sides.pack(base, count, offset, target.add(from), length).unwrap(),
-            _ => end(form, sides.start_pack(base, count, offset, target.add(from), length)),
+            Form::Blocking => {
+                sides.pack(base, Range::elements(count).fragment(offset, length), target.add(from)).unwrap()
+            }
+            _ => end(form, sides.start_pack(base, Range::elements(count).fragment(offset, length), target.add(from))),
         }
     };
     assert!(moved == length || matches!(form, Form::Dropped));
-    let mut expected = vec![0xa5; BYTES];
+    let mut expected = vec![0xa5_u8; BYTES];
     expected[from..to].copy_from_slice(&host[from..to]);
     assert!(packed.read(BYTES) == expected, "pack {memory_kind}, {packed_kind}, {form:?}");
-    let mut back = Memory::new(memory_kind, &vec![0x5a; BYTES]);
+    let mut back = Memory::new(memory_kind, &vec![0x5a_u8; BYTES]);
     let base = back.at();
     // SAFETY: as above.
     let moved = unsafe {
         match form {
-            Form::Blocking => sides.unpack(target.add(from), length, base, count, offset).unwrap(),
-            _ => end(form, sides.start_unpack(target.add(from), length, base, count, offset)),
+            Form::Blocking => {
+                sides.unpack(target.add(from), Range::elements(count).fragment(offset, length), base).unwrap()
+            }
+            _ => end(form, sides.start_unpack(target.add(from), Range::elements(count).fragment(offset, length), base)),
         }
     };
     assert!(moved == length || matches!(form, Form::Dropped));
-    let mut expected = vec![0x5a; BYTES];
+    let mut expected = vec![0x5a_u8; BYTES];
     expected[from..to].copy_from_slice(&host[from..to]);
     assert!(back.read(BYTES) == expected, "unpack {memory_kind}, {packed_kind}, {form:?}");
 }
@@ -108,7 +112,7 @@ in_child! {
             let stream = Stream::new(&Device::get(0).unwrap()).unwrap();
             let sides = committed.between(None, None);
             // SAFETY: both buffers are long enough.
-            let enqueued = unsafe { sides.enqueue_pack(&stream, memory.at(), 64, 0, packed.at(), 64) };
+            let enqueued = unsafe { sides.enqueue_pack(&stream, memory.at(), Range::elements(64).bytes(..64), packed.at()) };
             let kind = MemoryKind::Device(1);
             assert_eq!(enqueued, Err(TransferError::OutOfReach { side: "packed bytes", kind, device: 0 }));
         }
@@ -128,22 +132,22 @@ in_child! {
         let count = 600;
         let host = noise(16_000 * count);
         let total = committed.packed_size(count as u64).unwrap() as usize;
-        let mut expected = vec![0; total];
-        committed.pack(&host, 0, count as u64, 0, &mut expected).unwrap();
-        let mut packed = Memory::new(MemoryKind::Device(0), &vec![0; total]);
+        let mut expected = vec![0u8; total];
+        committed.pack(&host, Range::elements(count as u64), &mut expected).unwrap();
+        let mut packed = Memory::new(MemoryKind::Device(0), &vec![0u8; total]);
         // SAFETY: both buffers are long enough.
-        let moved = unsafe { committed.pack_any(host.as_ptr(), count as u64, 0, packed.at(), total as u64) };
+        let moved = unsafe { committed.pack_any(host.as_ptr(), Range::elements(count as u64).bytes(..total as u64), packed.at()) };
         assert_eq!(moved, Ok(total as u64));
         assert!(packed.read(total) == expected);
-        let mut back = vec![0x5a; host.len()];
+        let mut back = vec![0x5a_u8; host.len()];
         let (from, length) = (1_234_567, 3_456_789);
         // SAFETY: as above.
         let moved = unsafe {
-            committed.unpack_any(packed.at().add(from), length, back.as_mut_ptr(), count as u64, from as u64)
+            committed.unpack_any(packed.at().add(from), Range::elements(count as u64).fragment(from as u64, length), back.as_mut_ptr())
         };
         assert_eq!(moved, Ok(length));
-        let mut wanted = vec![0x5a; host.len()];
-        committed.unpack(&expected[from..from + length as usize], from as u64, &mut wanted, 0, count as u64).unwrap();
+        let mut wanted = vec![0x5a_u8; host.len()];
+        committed.unpack(&expected[from..from + length as usize], Range::elements(count as u64).bytes(from as u64..), &mut wanted).unwrap();
         assert!(back == wanted);
         // No kernel took part.
         assert_eq!(calls("cuLaunchKernel"), 0);
@@ -154,16 +158,16 @@ in_child! {
         let committed = engine.commit(&strided());
         engine.gpu(1).unwrap();
         for kind in KINDS {
-            let mut memory = Memory::new(MemoryKind::Device(0), &vec![0; 16_000]);
-            let mut packed = Memory::new(kind, &vec![0; 12_000]);
+            let mut memory = Memory::new(MemoryKind::Device(0), &vec![0u8; 16_000]);
+            let mut packed = Memory::new(kind, &vec![0u8; 12_000]);
             let before = calls("cuLaunchKernel");
             // SAFETY: both buffers are long enough.
-            unsafe { committed.pack_any(memory.at(), 1, 0, packed.at(), 12_000) }.unwrap();
+            unsafe { committed.pack_any(memory.at(), Range::elements(1).bytes(..12_000), packed.at()) }.unwrap();
             // SAFETY: as above.
-            unsafe { committed.unpack_start(packed.at(), 12_000, memory.at(), 1, 0) }.unwrap().wait().unwrap();
+            unsafe { committed.unpack_start(packed.at(), Range::elements(1).bytes(..12_000), memory.at()) }.unwrap().wait().unwrap();
             let stream = Stream::new(&Device::get(0).unwrap()).unwrap();
             // SAFETY: as above.
-            unsafe { committed.between(None, None).enqueue_pack(&stream, memory.at(), 1, 0, packed.at(), 12_000) }.unwrap();
+            unsafe { committed.between(None, None).enqueue_pack(&stream, memory.at(), Range::elements(1).bytes(..12_000), packed.at()) }.unwrap();
             assert_eq!(calls("cuLaunchKernel") - before, 3, "{kind}");
         }
     }
@@ -187,12 +191,12 @@ in_child! {
         }
         let committed = engine.commit(&contiguous());
         let mut memory = Memory::new(MemoryKind::Device(0), &[1; 4096]);
-        let mut packed = [0; 4096];
+        let mut packed = [0u8; 4096];
         let counts = || (calls("cuMemHostAlloc"), calls("cuStreamCreateWithPriority"), calls("cuEventCreate"));
         let before = counts();
         for _ in 0..10 {
             // SAFETY: both buffers are long enough.
-            unsafe { committed.pack_any(memory.at(), 4096, 0, packed.as_mut_ptr(), 4096) }.unwrap();
+            unsafe { committed.pack_any(memory.at(), Range::elements(4096).bytes(..4096), packed.as_mut_ptr()) }.unwrap();
         }
         assert_eq!(counts(), before);
         assert_eq!(packed, [1; 4096]);
@@ -205,10 +209,10 @@ in_child! {
         let base = memory.at();
         let pinned = calls("cuMemHostAlloc");
         for backwards in [false, true] {
-            let mut packed = vec![vec![0; 1000]; 100];
+            let mut packed = vec![vec![0u8; 1000]; 100];
             let start = |(index, target): (usize, &mut Vec<u8>)| {
                 // SAFETY: both buffers are long enough, and live until the request is done.
-                unsafe { committed.pack_start(base, 100_000, index as u64 * 1000, target.as_mut_ptr(), 1000) }.unwrap()
+                unsafe { committed.pack_start(base, Range::elements(100_000).fragment(index as u64 * 1000, 1000), target.as_mut_ptr()) }.unwrap()
             };
             let mut requests: Vec<Request> = packed.iter_mut().enumerate().map(start).collect();
             if backwards {
@@ -260,11 +264,11 @@ in_child! {
         let total = expected.len();
         let null = std::ptr::null_mut::<u8>();
         for kind in [MemoryKind::Pageable, MemoryKind::Pinned] {
-            let mut packed = Memory::new(kind, &vec![0; total]);
+            let mut packed = Memory::new(kind, &vec![0u8; total]);
             // Blocks on a device move by kernels, which do nothing here: only how many there are is seen.
             let before = calls("cuLaunchKernel");
             // SAFETY: every displacement is an address in a live buffer, and the packed buffer is long enough.
-            let moved = unsafe { committed.pack_any(null, 1, 0, packed.at(), total as u64) };
+            let moved = unsafe { committed.pack_any(null, Range::elements(1).bytes(..total as u64), packed.at()) };
             assert_eq!(moved, Ok(total as u64));
             // Blocks 1, 4, and 6 with 7: on device 0 and on device 1.
             assert_eq!(calls("cuLaunchKernel") - before, 3);
@@ -278,7 +282,7 @@ in_child! {
                 }
             }
             // SAFETY: as above.
-            let request = unsafe { committed.unpack_start(packed.at(), total as u64, null, 1, 0) };
+            let request = unsafe { committed.unpack_start(packed.at(), Range::elements(1).bytes(..total as u64), null) };
             assert_eq!(request.unwrap().wait(), Ok(total as u64));
         }
         for memory in &memories[..3] {
@@ -296,10 +300,10 @@ in_child! {
         let places = [on_device.at() as i64 + 100, pageable.at() as i64 + 200];
         let absolute = types.hindexed(&[300, 400], &places, byte).unwrap();
         let committed = engine.commit(&types.finish(absolute).unwrap());
-        let mut packed = [0; 400];
+        let mut packed = [0u8; 400];
         // Only the part on the host is asked for, so no kernel runs.
         // SAFETY: the bytes lie in live buffers.
-        let moved = unsafe { committed.pack_any(std::ptr::null(), 1, 300, packed.as_mut_ptr(), 1000) };
+        let moved = unsafe { committed.pack_any(std::ptr::null(), Range::elements(1).fragment(300, 1000), packed.as_mut_ptr()) };
         assert_eq!((moved, packed, calls("cuLaunchKernel")), (Ok(400), [9; 400], 0));
     }
 
@@ -311,9 +315,9 @@ in_child! {
         let byte = types.named(Predefined::BYTE);
         let absolute = types.hindexed(&[10, 10], &[on_device.at() as i64, 16], byte).unwrap();
         let committed = engine.commit(&types.finish(absolute).unwrap());
-        let mut packed = [0; 20];
+        let mut packed = [0u8; 20];
         // SAFETY: nothing is touched, since a run lies nowhere.
-        let moved = unsafe { committed.pack_any(std::ptr::null(), 1, 0, packed.as_mut_ptr(), 20) };
+        let moved = unsafe { committed.pack_any(std::ptr::null(), Range::elements(1).bytes(..20), packed.as_mut_ptr()) };
         assert_eq!(moved, Err(TransferError::Address { side: "a run of the memory", address: 16 }));
         assert_eq!(packed, [0; 20]);
     }
@@ -321,17 +325,17 @@ in_child! {
     fn pageable_memory_is_not_enqueued(driver: Built(&["STUB_ANY_CODE"]), nvrtc: Absent) {
         let engine = engine();
         let committed = engine.commit(&strided());
-        let mut memory = Memory::new(MemoryKind::Device(0), &vec![0; 16_000]);
-        let mut host = vec![0; 16_000];
+        let mut memory = Memory::new(MemoryKind::Device(0), &vec![0u8; 16_000]);
+        let mut host = vec![0u8; 16_000];
         let stream = Stream::new(&Device::get(0).unwrap()).unwrap();
         let sides = committed.between(None, None);
         let kind = MemoryKind::Pageable;
         // SAFETY: all buffers are long enough.
         unsafe {
-            let error = sides.enqueue_pack(&stream, memory.at(), 1, 0, host.as_mut_ptr(), 12_000).unwrap_err();
+            let error = sides.enqueue_pack(&stream, memory.at(), Range::elements(1).bytes(..12_000), host.as_mut_ptr()).unwrap_err();
             assert_eq!(error, TransferError::OutOfReach { side: "packed bytes", kind, device: 0 });
             assert!(error.to_string().contains("pinned") && error.to_string().contains("request"), "{error}");
-            let error = sides.enqueue_unpack(&stream, memory.at(), 12_000, host.as_mut_ptr(), 1, 0).unwrap_err();
+            let error = sides.enqueue_unpack(&stream, memory.at(), Range::elements(1).bytes(..12_000), host.as_mut_ptr()).unwrap_err();
             assert_eq!(error, TransferError::OutOfReach { side: "memory", kind, device: 0 });
         }
         assert_eq!(calls("cuLaunchKernel"), 0);
@@ -342,7 +346,7 @@ in_child! {
         let committed = engine.commit(&strided());
         committed.prepare(&engine.gpu(0).unwrap()).unwrap();
         engine.gpu(1).unwrap();
-        let mut memory = Memory::new(MemoryKind::Device(0), &vec![0; 16_000]);
+        let mut memory = Memory::new(MemoryKind::Device(0), &vec![0u8; 16_000]);
         let mut packed = [MemoryKind::Pinned, MemoryKind::Managed, MemoryKind::Device(1)].map(|kind| Memory::new(kind, &[0; 12_000]));
         let stream = Stream::new(&Device::get(0).unwrap()).unwrap();
         stream.begin_capture(CaptureMode::Global).unwrap();
@@ -351,8 +355,8 @@ in_child! {
             let sides = committed.between(None, None);
             // SAFETY: all buffers are long enough, and the graph is not launched.
             unsafe {
-                sides.enqueue_pack(&stream, memory.at(), 1, 0, packed.at(), 12_000).unwrap();
-                sides.enqueue_unpack(&stream, packed.at(), 12_000, memory.at(), 1, 0).unwrap();
+                sides.enqueue_pack(&stream, memory.at(), Range::elements(1).bytes(..12_000), packed.at()).unwrap();
+                sides.enqueue_unpack(&stream, packed.at(), Range::elements(1).bytes(..12_000), memory.at()).unwrap();
             }
         }
         assert_eq!((calls("cuMemAlloc_v2"), calls("cuMemHostAlloc")), allocations);
@@ -375,16 +379,16 @@ in_child! {
             (MemoryKind::Pageable, MemoryKind::Device(0)),
         ];
         for (memory_kind, packed_kind) in pairs {
-            let mut memory = Memory::new(memory_kind, &vec![0; 16_000]);
-            let mut packed = Memory::new(packed_kind, &vec![0; 12_000]);
+            let mut memory = Memory::new(memory_kind, &vec![0u8; 16_000]);
+            let mut packed = Memory::new(packed_kind, &vec![0u8; 12_000]);
             let sides = committed.between(Some(memory_kind), Some(packed_kind));
             let (base, target) = (memory.at(), packed.at());
             // SAFETY: both buffers are long enough.
-            let pack = || unsafe { sides.pack(base, 1, 0, target, 12_000) };
+            let pack = || unsafe { sides.pack(base, Range::elements(1).bytes(..12_000), target) };
             // SAFETY: as above.
-            let unpack = || unsafe { sides.unpack(target, 12_000, base, 1, 0) };
+            let unpack = || unsafe { sides.unpack(target, Range::elements(1).bytes(..12_000), base) };
             // SAFETY: as above.
-            let start = || unsafe { sides.start_pack(base, 1, 0, target, 12_000) }.and_then(Request::wait);
+            let start = || unsafe { sides.start_pack(base, Range::elements(1).bytes(..12_000), target) }.and_then(Request::wait);
             let all = |code: i32| {
                 failed(pack(), code);
                 failed(unpack(), code);
@@ -427,10 +431,10 @@ in_child! {
         let places = [pageable.at() as i64, on_device.at() as i64];
         let absolute = types.hindexed(&[300, 400], &places, byte).unwrap();
         let committed: Committed = engine.commit(&types.finish(absolute).unwrap());
-        let mut packed = [0; 700];
+        let mut packed = [0u8; 700];
         let_launches_return(719);
         // SAFETY: the bytes lie in live buffers.
-        let moved = unsafe { committed.pack_any(std::ptr::null(), 1, 0, packed.as_mut_ptr(), 700) };
+        let moved = unsafe { committed.pack_any(std::ptr::null(), Range::elements(1).bytes(..700), packed.as_mut_ptr()) };
         assert!(matches!(&moved, Err(TransferError::Cuda(error)) if error.code() == Some(719)), "{moved:?}");
     }
 
@@ -440,7 +444,7 @@ in_child! {
         let (memory, mut packed) = ([1u8; 8], [0u8; 8]);
         let sides = committed.between(Some(MemoryKind::Device(2)), None);
         // SAFETY: nothing is touched.
-        let moved = unsafe { sides.pack(memory.as_ptr(), 8, 0, packed.as_mut_ptr(), 8) };
+        let moved = unsafe { sides.pack(memory.as_ptr(), Range::elements(8).bytes(..8), packed.as_mut_ptr()) };
         assert_eq!(moved, Err(TransferError::Cuda(CudaError::Ordinal { ordinal: 2, count: 2 })));
     }
 

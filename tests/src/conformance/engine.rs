@@ -3,7 +3,7 @@
 
 use super::Subject;
 use dtc_compiler::datatype::Datatype;
-use dtc_runtime::{Committed, Engine, Policy};
+use dtc_runtime::{Committed, Engine, Memory, MemoryMut, Policy, Range};
 use std::cell::{Cell, RefCell};
 
 /// A type committed to the runtime.
@@ -117,7 +117,9 @@ impl Subject for EngineSubject {
     }
 
     fn pack(&self, source: &[u8], origin: usize, count: u64, offset: u64, packed: &mut [u8]) -> Result<usize, String> {
-        self.committed.pack(source, origin, count, offset, packed).map_err(|error| error.to_string())
+        self.committed
+            .pack(Memory::at(source, origin), Range::elements(count).bytes(offset..), packed)
+            .map_err(|error| error.to_string())
     }
 
     fn unpack(
@@ -128,12 +130,16 @@ impl Subject for EngineSubject {
         origin: usize,
         count: u64,
     ) -> Result<usize, String> {
-        self.committed.unpack(packed, offset, destination, origin, count).map_err(|error| error.to_string())
+        self.committed
+            .unpack(packed, Range::elements(count).bytes(offset..), MemoryMut::at(destination, origin))
+            .map_err(|error| error.to_string())
     }
 
     unsafe fn pack_raw(&self, source: *const u8, count: u64, offset: u64, packed: *mut u8, most: usize) -> usize {
         // SAFETY: the caller's promise is the one asked for.
-        unsafe { self.committed.pack_raw(source, count, offset, packed, most as u64) as usize }
+        unsafe {
+            self.committed.pack_raw(source, Range::elements(count).fragment(offset, most as u64), packed) as usize
+        }
     }
 
     unsafe fn unpack_raw(
@@ -145,6 +151,9 @@ impl Subject for EngineSubject {
         count: u64,
     ) -> usize {
         // SAFETY: as for `pack_raw`.
-        unsafe { self.committed.unpack_raw(packed, most as u64, destination, count, offset) as usize }
+        unsafe {
+            self.committed.unpack_raw(packed, Range::elements(count).fragment(offset, most as u64), destination)
+                as usize
+        }
     }
 }

@@ -4,7 +4,7 @@
 use super::Subject;
 use dtc_compiler::datatype::Datatype;
 use dtc_runtime::cuda::{CudaError, DeviceBuffer};
-use dtc_runtime::{Committed, Engine, Gpu};
+use dtc_runtime::{Committed, Engine, Gpu, Range};
 use std::sync::{Mutex, PoisonError};
 
 /// Bytes around a buffer on the device that a call must leave alone; also the range of alignments.
@@ -78,7 +78,8 @@ impl Subject for GpuSubject {
         let (from, to) = ((from + origin as u64) as *const u8, to as *mut u8);
         // SAFETY: both buffers are on the device and hold what the slices hold; what a kernel does wrong is what the test
         // wants to see.
-        let moved = unsafe { self.committed.pack_any(from, count, offset, to, packed.len() as u64) };
+        let moved =
+            unsafe { self.committed.pack_any(from, Range::elements(count).fragment(offset, packed.len() as u64), to) };
         let moved = moved.map_err(|error| text(&error))?;
         if Self::back(memory, from_at, source.len())? != source {
             return Err("a pack wrote to its source".to_owned());
@@ -102,7 +103,9 @@ impl Subject for GpuSubject {
         let (to, to_at) = self.on_device(memory, destination).map_err(|error| text(&error))?;
         let (from, to) = (from as *const u8, (to + origin as u64) as *mut u8);
         // SAFETY: as for `pack`.
-        let moved = unsafe { self.committed.unpack_any(from, packed.len() as u64, to, count, offset) };
+        let moved = unsafe {
+            self.committed.unpack_any(from, Range::elements(count).fragment(offset, packed.len() as u64), to)
+        };
         let moved = moved.map_err(|error| text(&error))?;
         if Self::back(source, from_at, packed.len())? != packed {
             return Err("an unpack wrote to its source".to_owned());
@@ -118,7 +121,8 @@ impl Subject for GpuSubject {
 
     unsafe fn pack_raw(&self, source: *const u8, count: u64, offset: u64, packed: *mut u8, most: usize) -> usize {
         // SAFETY: the caller's promise.
-        unsafe { self.committed.pack_any(source, count, offset, packed, most as u64) }.map_or(0, |moved| moved as usize)
+        unsafe { self.committed.pack_any(source, Range::elements(count).fragment(offset, most as u64), packed) }
+            .map_or(0, |moved| moved as usize)
     }
 
     unsafe fn unpack_raw(
@@ -130,7 +134,9 @@ impl Subject for GpuSubject {
         count: u64,
     ) -> usize {
         // SAFETY: the caller's promise.
-        let moved = unsafe { self.committed.unpack_any(packed, most as u64, destination, count, offset) };
+        let moved = unsafe {
+            self.committed.unpack_any(packed, Range::elements(count).fragment(offset, most as u64), destination)
+        };
         moved.map_or(0, |moved| moved as usize)
     }
 }

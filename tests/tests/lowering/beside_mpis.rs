@@ -1,7 +1,7 @@
 //! Bounds and packed bytes beside MPICH and Open MPI, type by type. `./test mpi` installs both and runs this.
 
 use dtc_compiler::datatype::{Datatype, Predefined, TypeBuilder, TypeId, text};
-use dtc_runtime::Engine;
+use dtc_runtime::{Engine, Memory, Range};
 use dtc_tests::generate::random::{self, Limits};
 use dtc_tests::mpi::program::{Answer, ask, fill, hash, is_installed};
 use dtc_tests::mpi::{Mpi, bounds};
@@ -144,9 +144,9 @@ fn dtc_packs_what_both_pack_where_their_bounds_agree() {
         let high = (answer.true_lb + answer.true_extent + answer.extent.max(0)).max(0);
         let memory: Vec<u8> = (low..high).map(fill).collect();
         let committed = engine.commit(&datatype);
-        let mut packed = vec![0; answer.packed as usize];
+        let mut packed = vec![0u8; answer.packed as usize];
         if answer.packed > 0 {
-            committed.pack(&memory, low.unsigned_abs() as usize, 2, 0, &mut packed).unwrap();
+            committed.pack(Memory::at(&memory, low.unsigned_abs() as usize), Range::elements(2), &mut packed).unwrap();
             assert_eq!(hash(packed.into_iter()), answer.hash, "{datatype}");
             agreed += 1;
         }

@@ -13,7 +13,7 @@ use crate::judge::{Judge, Placement};
 use crate::samples::{PageAligned, SEED, fill};
 use crate::timing::{median, sample, spread};
 use dtc_compiler::lower;
-use dtc_runtime::{Committed, Engine};
+use dtc_runtime::{Committed, Engine, Memory, MemoryMut, Range};
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
@@ -208,12 +208,14 @@ impl Own {
                 black_box(contiguous.as_mut_ptr());
             }),
             (_, true) => {
-                refused = committed.pack(memory, origin, count, 0, packed).err();
-                sample(calls, move || _ = committed.pack(memory, origin, count, 0, packed))
+                refused = committed.pack(Memory::at(memory, origin), Range::elements(count), packed).err();
+                sample(calls, move || _ = committed.pack(Memory::at(memory, origin), Range::elements(count), packed))
             }
             (_, false) => {
-                refused = committed.unpack(packed, 0, memory, origin, count).err();
-                sample(calls, move || _ = committed.unpack(packed, 0, memory, origin, count))
+                refused = committed.unpack(packed, Range::elements(count), MemoryMut::at(memory, origin)).err();
+                sample(calls, move || {
+                    _ = committed.unpack(packed, Range::elements(count), MemoryMut::at(memory, origin))
+                })
             }
         };
         refused.map_or(Ok(time), |error| Err(error.to_string()))

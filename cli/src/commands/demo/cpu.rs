@@ -11,7 +11,7 @@ use crate::samples::{PageAligned, SEED, fill};
 use crate::timing::{Rounds, repetitions, sample};
 use dtc_compiler::layout::Layout;
 use dtc_compiler::plan::Plan;
-use dtc_runtime::{Committed, Engine, Policy, Tier};
+use dtc_runtime::{Committed, Engine, Memory, MemoryMut, Policy, Range, Tier};
 use std::hint::black_box;
 use std::io::Write;
 use std::time::Instant;
@@ -79,10 +79,14 @@ fn check_and_measure(
     for (name, committed) in tiers {
         packed.bytes_mut().fill(POISON);
         fill(memory.bytes_mut(), SEED);
-        committed.pack(memory.bytes(), origin, count, 0, packed.bytes_mut()).map_err(call_failed)?;
+        committed
+            .pack(Memory::at(memory.bytes(), origin), Range::elements(count), packed.bytes_mut())
+            .map_err(call_failed)?;
         let checked = judge.check_packed(&format!("{name} pack"), memory.bytes(), packed.bytes())?;
         memory.bytes_mut().fill(POISON);
-        committed.unpack(packed.bytes(), 0, memory.bytes_mut(), origin, count).map_err(call_failed)?;
+        committed
+            .unpack(packed.bytes(), Range::elements(count), MemoryMut::at(memory.bytes_mut(), origin))
+            .map_err(call_failed)?;
         let what = format!("{name} unpack");
         let (restored, untouched) = judge.check_memory(&what, memory.bytes(), packed.bytes(), POISON)?;
         report.checked(name, checked, restored, untouched)?;
@@ -128,10 +132,18 @@ impl Contest<'_> {
         match tiers.get(index) {
             // These calls have succeeded before.
             Some((_, committed)) if pack => {
-                let _ = black_box(committed.pack(black_box(memory.bytes()), *origin, *count, 0, packed.bytes_mut()));
+                let _ = black_box(committed.pack(
+                    Memory::at(black_box(memory.bytes()), *origin),
+                    Range::elements(*count),
+                    packed.bytes_mut(),
+                ));
             }
             Some((_, committed)) => {
-                let _ = black_box(committed.unpack(black_box(packed.bytes()), 0, memory.bytes_mut(), *origin, *count));
+                let _ = black_box(committed.unpack(
+                    black_box(packed.bytes()),
+                    Range::elements(*count),
+                    MemoryMut::at(memory.bytes_mut(), *origin),
+                ));
             }
             None if index == tiers.len() && pack => packed.bytes_mut().copy_from_slice(black_box(other.bytes())),
             None if index == tiers.len() => other.bytes_mut().copy_from_slice(black_box(packed.bytes())),

@@ -15,6 +15,7 @@ use crate::committed::Committed;
 use crate::cuda::{CudaError, Stream};
 use crate::engine::Engine;
 use crate::policy::{Policy, Tier};
+use crate::range::Range;
 use dtc_compiler::plan::Direction;
 use dtc_compiler::plan::gpu::Call;
 use std::sync::Arc;
@@ -22,9 +23,9 @@ use std::sync::Arc;
 /// One pack or unpack of a batch.
 ///
 /// ```
-/// use dtc_runtime::{BatchCall, Committed, Direction};
+/// use dtc_runtime::{BatchCall, Committed, Direction, Range};
 /// fn face<'a>(face: &'a Committed, memory: *mut u8, packed: *mut u8, bytes: u64) -> BatchCall<'a> {
-///     BatchCall { datatype: face, direction: Direction::Pack, memory, count: 1, offset: 0, packed, max: bytes }
+///     BatchCall { datatype: face, direction: Direction::Pack, memory, range: Range::elements(1).bytes(..bytes), packed }
 /// }
 /// ```
 #[derive(Clone, Copy)]
@@ -35,14 +36,10 @@ pub struct BatchCall<'a> {
     pub direction: Direction,
     /// The address of element 0; only read by packs.
     pub memory: *mut u8,
-    /// How many elements there are.
-    pub count: u64,
-    /// The first packed byte to move.
-    pub offset: u64,
-    /// Where it lies; only read by unpacks.
+    /// The packed bytes to move.
+    pub range: Range,
+    /// Where the first of them lies; only read by unpacks.
     pub packed: *mut u8,
-    /// How many packed bytes to move; less at the end of the elements.
-    pub max: u64,
 }
 
 /// A call, and the type on its device.
@@ -72,16 +69,14 @@ impl Engine {
     ///
     /// ```
     /// # use dtc_runtime::cuda::{CudaError, DeviceBuffer, Stream};
-    /// use dtc_runtime::{BatchCall, Committed, Direction, Engine};
+    /// use dtc_runtime::{BatchCall, Committed, Direction, Engine, Range};
     /// # fn pack(engine: &Engine, faces: &[Committed], grid: &DeviceBuffer, packed: &[DeviceBuffer], stream: &Stream) -> Result<u64, CudaError> {
     /// let calls: Vec<BatchCall> = faces.iter().zip(packed).map(|(face, packed)| BatchCall {
     ///     datatype: face,
     ///     direction: Direction::Pack,
     ///     memory: grid.address() as *mut u8,
-    ///     count: 1,
-    ///     offset: 0,
+    ///     range: Range::elements(1),
     ///     packed: packed.address() as *mut u8,
-    ///     max: packed.len() as u64,
     /// }).collect();
     /// // SAFETY: the buffers are on the device of the stream, large enough, and live until the stream was waited for.
     /// unsafe { engine.enqueue_batch(stream, &calls) }
@@ -127,10 +122,10 @@ impl Engine {
 
 /// What a batch moves, without calls that move nothing.
 fn asked<'a>(gpu: &Gpu, calls: &[BatchCall<'a>]) -> Vec<Asked<'a>> {
-    let asked = |&BatchCall { datatype, direction, memory, count, offset, packed, max }: &BatchCall<'a>| {
-        let bytes = datatype.length(count, offset, max);
-        let call = Call { memory: memory as u64, packed: packed as u64, first: offset, bytes };
-        (bytes > 0).then(|| Asked { on_device: datatype.on_device(gpu), direction, count, call })
+    let asked = |&BatchCall { datatype, direction, memory, range, packed }: &BatchCall<'a>| {
+        let bytes = datatype.take(range);
+        let call = Call { memory: memory as u64, packed: packed as u64, first: range.offset(), bytes };
+        (bytes > 0).then(|| Asked { on_device: datatype.on_device(gpu), direction, count: range.count(), call })
     };
     calls.iter().filter_map(asked).collect()
 }

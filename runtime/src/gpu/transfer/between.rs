@@ -7,6 +7,7 @@ use super::{Asked, Sides};
 use crate::committed::Committed;
 use crate::copy::Elements;
 use crate::cuda::{MemoryKind, Stream};
+use crate::range::Range;
 use dtc_compiler::operation::Reduction;
 use dtc_compiler::plan::Direction;
 
@@ -17,13 +18,14 @@ use dtc_compiler::plan::Direction;
 /// ```
 /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
 /// use dtc_runtime::cuda::MemoryKind;
+/// use dtc_runtime::Range;
 /// let mut types = TypeBuilder::new();
 /// let int = types.named(Predefined::INT);
 /// let int = dtc_runtime::Engine::new().commit(&types.finish(int)?);
 /// let on_host = int.between(Some(MemoryKind::Pageable), Some(MemoryKind::Pageable));
 /// let (memory, mut packed) = (7i32, [0u8; 4]);
 /// // SAFETY: both sides are as long as the type, and on the host as promised.
-/// let written = unsafe { on_host.pack((&raw const memory).cast(), 1, 0, packed.as_mut_ptr(), 4)? };
+/// let written = unsafe { on_host.pack((&raw const memory).cast(), Range::elements(1).bytes(..4), packed.as_mut_ptr())? };
 /// assert_eq!((written, i32::from_ne_bytes(packed)), (4, 7));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -39,12 +41,12 @@ impl Committed {
     /// that is not given the driver is asked, once a call.
     ///
     /// ```
-    /// use dtc_runtime::{Committed, TransferError, cuda::MemoryKind};
+    /// use dtc_runtime::{Committed, Range, TransferError, cuda::MemoryKind};
     /// /// Packs what lies on GPU 0 into memory that was registered with CUDA.
     /// fn send(column: &Committed, matrix: *const u8, packed: &mut [u8]) -> Result<u64, TransferError> {
     ///     let sides = column.between(Some(MemoryKind::Device(0)), Some(MemoryKind::Pinned));
     ///     // SAFETY: the caller answers for the matrix and for the kinds.
-    ///     unsafe { sides.pack(matrix, 1, 0, packed.as_mut_ptr(), packed.len() as u64) }
+    ///     unsafe { sides.pack(matrix, Range::elements(1).bytes(..packed.len() as u64), packed.as_mut_ptr()) }
     /// }
     /// ```
     pub fn between(&self, memory: Option<MemoryKind>, packed: Option<MemoryKind>) -> Between<'_> {
@@ -60,16 +62,8 @@ impl Between<'_> {
         Between { multiprocessors, ..self }
     }
 
-    fn asked(
-        &self,
-        direction: Direction,
-        memory: *const u8,
-        packed: *const u8,
-        count: u64,
-        offset: u64,
-        max: u64,
-    ) -> Asked {
-        Asked { direction, memory, packed, count, offset, max, multiprocessors: self.multiprocessors }
+    fn asked(&self, direction: Direction, memory: *const u8, packed: *const u8, range: Range) -> Asked {
+        Asked { direction, memory, packed, range, multiprocessors: self.multiprocessors }
     }
 
     /// Packs, and returns when the bytes are there: [`Committed::pack_any`].
@@ -83,15 +77,8 @@ impl Between<'_> {
     /// As for [`Committed::pack_raw`], and both sides lie where the caller said.
     ///
     /// See [`Between`] for an example.
-    pub unsafe fn pack(
-        &self,
-        source: *const u8,
-        count: u64,
-        offset: u64,
-        packed: *mut u8,
-        max: u64,
-    ) -> Result<u64, TransferError> {
-        let asked = self.asked(Direction::Pack, source, packed, count, offset, max);
+    pub unsafe fn pack(&self, source: *const u8, range: Range, packed: *mut u8) -> Result<u64, TransferError> {
+        let asked = self.asked(Direction::Pack, source, packed, range);
         // SAFETY: the caller's promise.
         unsafe { self.committed.between_kinds(&asked, self.sides, true)?.wait() }
     }
@@ -107,15 +94,8 @@ impl Between<'_> {
     /// As for [`Committed::unpack_raw`], and both sides lie where the caller said.
     ///
     /// See [`Between`] for an example.
-    pub unsafe fn unpack(
-        &self,
-        packed: *const u8,
-        length: u64,
-        destination: *mut u8,
-        count: u64,
-        offset: u64,
-    ) -> Result<u64, TransferError> {
-        let asked = self.asked(Direction::Unpack, destination, packed, count, offset, length);
+    pub unsafe fn unpack(&self, packed: *const u8, range: Range, destination: *mut u8) -> Result<u64, TransferError> {
+        let asked = self.asked(Direction::Unpack, destination, packed, range);
         // SAFETY: the caller's promise.
         unsafe { self.committed.between_kinds(&asked, self.sides, true)?.wait() }
     }
@@ -134,12 +114,10 @@ impl Between<'_> {
     pub unsafe fn start_pack(
         &self,
         source: *const u8,
-        count: u64,
-        offset: u64,
+        range: Range,
         packed: *mut u8,
-        max: u64,
     ) -> Result<Request, TransferError> {
-        let asked = self.asked(Direction::Pack, source, packed, count, offset, max);
+        let asked = self.asked(Direction::Pack, source, packed, range);
         // SAFETY: the caller's promise.
         unsafe { self.committed.between_kinds(&asked, self.sides, false) }
     }
@@ -158,12 +136,10 @@ impl Between<'_> {
     pub unsafe fn start_unpack(
         &self,
         packed: *const u8,
-        length: u64,
+        range: Range,
         destination: *mut u8,
-        count: u64,
-        offset: u64,
     ) -> Result<Request, TransferError> {
-        let asked = self.asked(Direction::Unpack, destination, packed, count, offset, length);
+        let asked = self.asked(Direction::Unpack, destination, packed, range);
         // SAFETY: the caller's promise.
         unsafe { self.committed.between_kinds(&asked, self.sides, false) }
     }
@@ -183,22 +159,21 @@ impl Between<'_> {
     ///
     /// ```
     /// use dtc_runtime::{Committed, TransferError, cuda::{MemoryKind, PinnedBuffer, Stream}};
+    /// use dtc_runtime::Range;
     /// fn send(column: &Committed, matrix: *const u8, packed: &PinnedBuffer, stream: &Stream) -> Result<u64, TransferError> {
     ///     let sides = column.between(Some(MemoryKind::Device(0)), Some(MemoryKind::Pinned));
     ///     // SAFETY: the caller answers for the matrix, and keeps the buffer until the stream was waited for.
-    ///     unsafe { sides.enqueue_pack(stream, matrix, 1, 0, packed.as_ptr(), packed.as_slice().len() as u64) }
+    ///     unsafe { sides.enqueue_pack(stream, matrix, Range::elements(1).bytes(..packed.as_slice().len() as u64), packed.as_ptr()) }
     /// }
     /// ```
     pub unsafe fn enqueue_pack(
         &self,
         stream: &Stream,
         source: *const u8,
-        count: u64,
-        offset: u64,
+        range: Range,
         packed: *mut u8,
-        max: u64,
     ) -> Result<u64, TransferError> {
-        let asked = self.asked(Direction::Pack, source, packed, count, offset, max);
+        let asked = self.asked(Direction::Pack, source, packed, range);
         // SAFETY: the caller's promise.
         unsafe { self.committed.enqueue_transfer(stream, &asked, self.sides) }
     }
@@ -218,12 +193,10 @@ impl Between<'_> {
         &self,
         stream: &Stream,
         packed: *const u8,
-        length: u64,
+        range: Range,
         destination: *mut u8,
-        count: u64,
-        offset: u64,
     ) -> Result<u64, TransferError> {
-        let asked = self.asked(Direction::Unpack, destination, packed, count, offset, length);
+        let asked = self.asked(Direction::Unpack, destination, packed, range);
         // SAFETY: the caller's promise.
         unsafe { self.committed.enqueue_transfer(stream, &asked, self.sides) }
     }
@@ -244,12 +217,10 @@ impl Between<'_> {
         &self,
         reduction: Reduction,
         packed: *const u8,
-        length: u64,
+        range: Range,
         destination: *mut u8,
-        count: u64,
-        offset: u64,
     ) -> Result<u64, TransferError> {
-        let asked = Accumulation { reduction, packed, length, memory: destination, count, offset };
+        let asked = Accumulation { reduction, packed, range, memory: destination };
         // SAFETY: the caller's promise.
         unsafe { self.committed.accumulate_between(&asked, self.sides, true)?.wait() }
     }
@@ -269,6 +240,7 @@ impl Between<'_> {
     /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
     /// use dtc_compiler::operation::{Element, Operation, Reduction};
     /// use dtc_runtime::cuda::MemoryKind;
+    /// use dtc_runtime::Range;
     /// let mut types = TypeBuilder::new();
     /// let int = types.named(Predefined::INT);
     /// let int = dtc_runtime::Engine::new().commit(&types.finish(int)?);
@@ -276,7 +248,7 @@ impl Between<'_> {
     /// let sum = Reduction::new(Operation::Sum, Element::I32)?;
     /// let (packed, mut memory) = (7i32.to_ne_bytes(), 3i32);
     /// // SAFETY: both sides are as long as the type, and live until the request is done.
-    /// let request = unsafe { on_host.start_accumulate(sum, packed.as_ptr(), 4, (&raw mut memory).cast(), 1, 0)? };
+    /// let request = unsafe { on_host.start_accumulate(sum, packed.as_ptr(), Range::elements(1).bytes(..4), (&raw mut memory).cast())? };
     /// assert_eq!((request.wait()?, memory), (4, 10));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -284,12 +256,10 @@ impl Between<'_> {
         &self,
         reduction: Reduction,
         packed: *const u8,
-        length: u64,
+        range: Range,
         destination: *mut u8,
-        count: u64,
-        offset: u64,
     ) -> Result<Request, TransferError> {
-        let asked = Accumulation { reduction, packed, length, memory: destination, count, offset };
+        let asked = Accumulation { reduction, packed, range, memory: destination };
         // SAFETY: the caller's promise.
         unsafe { self.committed.accumulate_between(&asked, self.sides, false) }
     }
@@ -306,18 +276,15 @@ impl Between<'_> {
     /// As for [`Between::accumulate`], until the work is done.
     ///
     /// See [`Between::enqueue_pack`] and [`Committed::accumulate_enqueue`] for examples.
-    #[expect(clippy::too_many_arguments, reason = "the arguments of an unpack, the stream and the reduction")]
     pub unsafe fn enqueue_accumulate(
         &self,
         stream: &Stream,
         reduction: Reduction,
         packed: *const u8,
-        length: u64,
+        range: Range,
         destination: *mut u8,
-        count: u64,
-        offset: u64,
     ) -> Result<u64, TransferError> {
-        let asked = Accumulation { reduction, packed, length, memory: destination, count, offset };
+        let asked = Accumulation { reduction, packed, range, memory: destination };
         // SAFETY: the caller's promise.
         unsafe { self.committed.enqueue_accumulate(stream, &asked, self.sides) }
     }

@@ -11,6 +11,7 @@ use crate::committed::Committed;
 use crate::cuda::{CudaError, DeviceBuffer, MemoryKind, PinnedBuffer, Stream, copy};
 use crate::engine::Engine;
 use crate::policy::Policy;
+use crate::range::Range;
 use dtc_compiler::datatype::{DatatypeError, Predefined, TypeBuilder};
 use dtc_compiler::plan::Direction;
 use std::time::Instant;
@@ -137,9 +138,7 @@ impl Bench<'_> {
             direction,
             memory: std::ptr::with_exposed_provenance(memory as usize),
             packed: std::ptr::with_exposed_provenance(packed as usize),
-            count: LARGE / committed.layout().size(),
-            offset: 0,
-            max: bytes,
+            range: Range::elements(LARGE / committed.layout().size()).bytes(..bytes),
             multiprocessors: Multiprocessors::All,
         };
         let fragment = Fragment { first: 0, bytes, place: Place::known(memory_kind) };

@@ -38,6 +38,7 @@ use super::on_device::Move;
 use super::request::{Part, Request, TransferError};
 use crate::committed::Committed;
 use crate::cuda::{MemoryKind, Stream};
+use crate::range::Range;
 use dtc_compiler::plan::Direction;
 use fragments::Search;
 use pipeline::Packer;
@@ -62,10 +63,7 @@ pub(super) struct Asked {
     /// The address that the type is applied to.
     pub(super) memory: *const u8,
     pub(super) packed: *const u8,
-    pub(super) count: u64,
-    /// The first packed byte.
-    pub(super) offset: u64,
-    pub(super) max: u64,
+    pub(super) range: Range,
     pub(super) multiprocessors: Multiprocessors,
 }
 
@@ -84,8 +82,8 @@ impl Asked {
         Move {
             direction: self.direction,
             memory: place.on_device(self.memory),
-            packed: packed.on_device(self.packed).wrapping_add(first - self.offset),
-            count: self.count,
+            packed: packed.on_device(self.packed).wrapping_add(first - self.range.offset()),
+            count: self.range.count(),
             first,
             bytes,
             multiprocessors,
@@ -94,7 +92,7 @@ impl Asked {
 
     /// A part of the call, as the processor sees it.
     fn on_host(&self, fragment: &Fragment) -> (*mut u8, *mut u8) {
-        (self.memory.cast_mut(), self.packed.wrapping_add((fragment.first - self.offset) as usize).cast_mut())
+        (self.memory.cast_mut(), self.packed.wrapping_add((fragment.first - self.range.offset()) as usize).cast_mut())
     }
 }
 
@@ -110,12 +108,11 @@ impl Committed {
         &self,
         side: &'static str,
         base: *const u8,
-        count: u64,
-        first: u64,
+        range: Range,
         bytes: u64,
         known: Option<MemoryKind>,
     ) -> Result<Fragments, TransferError> {
-        let layout = self.any_layout();
+        let (layout, first) = (self.any_layout(), range.offset());
         // The base of an absolute type lies nowhere; its first byte lies in memory.
         let begin = layout.root().offset.wrapping_add(layout.measure(layout.root().node).first);
         let first_byte = base.wrapping_offset(begin as isize);
@@ -123,12 +120,13 @@ impl Committed {
         if let Some(kind) = known {
             return Ok(smallvec![Fragment { first, bytes, place: Place::known(kind) }]);
         }
-        Search { layout, base, first_byte, span: self.span(count).unwrap_or_default(), first, bytes }.fragments()
+        Search { layout, base, first_byte, span: self.span(range.count()).unwrap_or_default(), first, bytes }
+            .fragments()
     }
 
     /// Where the sides of a call lie.
     fn places(&self, asked: &Asked, sides: Sides, bytes: u64) -> Result<(Fragments, Place), TransferError> {
-        let elements = self.fragments("memory", asked.memory, asked.count, asked.offset, bytes, sides.memory)?;
+        let elements = self.fragments("memory", asked.memory, asked.range, bytes, sides.memory)?;
         Ok((elements, place_of("packed bytes", asked.packed, sides.packed)?))
     }
 
@@ -143,7 +141,7 @@ impl Committed {
         sides: Sides,
         wait: bool,
     ) -> Result<Request, TransferError> {
-        let bytes = self.length(asked.count, asked.offset, asked.max);
+        let bytes = self.take(asked.range);
         if bytes == 0 {
             return Ok(Request::done(0));
         }
@@ -268,8 +266,8 @@ impl Committed {
         // SAFETY: the caller's promise.
         unsafe {
             match asked.direction {
-                Direction::Pack => self.pack_raw(memory, asked.count, first, packed, bytes),
-                Direction::Unpack => self.unpack_raw(packed, bytes, memory, asked.count, first),
+                Direction::Pack => self.pack_raw(memory, asked.range.fragment(first, bytes), packed),
+                Direction::Unpack => self.unpack_raw(packed, asked.range.fragment(first, bytes), memory),
             };
         }
     }
@@ -285,7 +283,7 @@ impl Committed {
         asked: &Asked,
         sides: Sides,
     ) -> Result<u64, TransferError> {
-        let bytes = self.length(asked.count, asked.offset, asked.max);
+        let bytes = self.take(asked.range);
         if bytes == 0 {
             return Ok(0);
         }

@@ -8,6 +8,7 @@ use super::lanes::{RING_CHUNK, Ring, SLOTS};
 use crate::committed::Committed;
 use crate::cuda::{CudaError, copy};
 use crate::leaves::{CopyFn, select_bulk_copy};
+use crate::range::Range;
 use dtc_compiler::plan::Direction;
 use std::sync::Arc;
 
@@ -225,10 +226,10 @@ impl Pipeline {
                 (Packer::Device, Direction::Pack) => (self.copy)(packed, buffer, bytes as usize),
                 (Packer::Device, Direction::Unpack) => (self.copy)(buffer, packed, bytes as usize),
                 (Packer::Processor, Direction::Pack) => {
-                    self.committed.pack_raw(memory, count, first, buffer, bytes);
+                    self.committed.pack_raw(memory, Range::elements(count).fragment(first, bytes), buffer);
                 }
                 (Packer::Processor, Direction::Unpack) => {
-                    self.committed.unpack_raw(buffer, bytes, memory, count, first);
+                    self.committed.unpack_raw(buffer, Range::elements(count).fragment(first, bytes), memory);
                 }
             }
         }

@@ -8,7 +8,7 @@ use dtc_compiler::datatype::{Datatype, Predefined, TypeBuilder};
 use dtc_compiler::operation::{Element, Operation, Reduction};
 use dtc_compiler::plan::gpu::computes;
 use dtc_runtime::cuda::{CaptureMode, DeviceBuffer, PinnedBuffer, Stream};
-use dtc_runtime::{AccumulateError, Committed, TransferError};
+use dtc_runtime::{AccumulateError, Committed, MemoryMut, Range, TransferError};
 use dtc_tests::reduce;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
@@ -73,7 +73,7 @@ fn draw(committed: &Committed, reduction: Reduction, rng: &mut SmallRng) -> Resu
         mine.extend(one);
         packed.extend(other);
     }
-    committed.unpack(&mine, 0, &mut memory, origin, 1).map_err(text)?;
+    committed.unpack(&mine, Range::elements(1), MemoryMut::at(&mut memory, origin)).map_err(text)?;
     Ok(Data { memory, origin, packed })
 }
 
@@ -89,7 +89,9 @@ fn check(
     let Data { memory, origin, packed } = data;
     let mut wanted = memory.clone();
     let part = &packed[from..from + length];
-    committed.accumulate(reduction, part, from as u64, &mut wanted, *origin, 1).map_err(text)?;
+    committed
+        .accumulate(reduction, part, Range::elements(1).bytes(from as u64..), MemoryMut::at(&mut wanted, *origin))
+        .map_err(text)?;
     let device = on.gpu.device();
     let (mut there, mut source) = (
         DeviceBuffer::new(device, memory.len()).map_err(text)?,
@@ -101,12 +103,18 @@ fn check(
     let (at, to) = (source.address() + skew as u64, there.address() + *origin as u64);
     // SAFETY: both buffers hold the elements of the range.
     let read = unsafe {
-        committed.accumulate_enqueue(stream, reduction, at as *const u8, length as u64, to as *mut u8, 1, from as u64)
+        committed.accumulate_enqueue(
+            stream,
+            reduction,
+            at as *const u8,
+            Range::elements(1).fragment(from as u64, length as u64),
+            to as *mut u8,
+        )
     };
     let read = read.map_err(text)?;
     expect(read == length as u64, || format!("{read} bytes were read, expected {length}"))?;
     stream.synchronize().map_err(text)?;
-    let mut found = vec![0; memory.len()];
+    let mut found = vec![0u8; memory.len()];
     there.read(0, &mut found).map_err(text)?;
     let wrong = found.iter().zip(&wanted).position(|(found, wanted)| found != wanted);
     match wrong {
@@ -135,10 +143,8 @@ fn every_reduction(on: &OnTier) -> Outcome {
                         &stream,
                         reduction,
                         4096 as *const u8,
-                        size as u64,
+                        Range::elements(1).bytes(..size as u64),
                         4096 as *mut u8,
-                        1,
-                        0,
                     )
                 };
                 let expected = matches!(refused, Err(TransferError::Accumulate(AccumulateError::Unsupported(_))));
@@ -199,7 +205,7 @@ fn kinds(on: &OnTier) -> Outcome {
     let mut rng = SmallRng::seed_from_u64(63);
     let Data { memory, packed, .. } = draw(&committed, reduction, &mut rng)?;
     let mut wanted = memory.clone();
-    committed.accumulate(reduction, &packed, 0, &mut wanted, 0, 1).map_err(text)?;
+    committed.accumulate(reduction, &packed, Range::elements(1), &mut wanted).map_err(text)?;
     let mut on_device = DeviceBuffer::new(device, packed.len()).map_err(text)?;
     on_device.write(0, &packed).map_err(text)?;
     let mut pinned = PinnedBuffer::new(device, packed.len()).map_err(text)?;
@@ -213,7 +219,9 @@ fn kinds(on: &OnTier) -> Outcome {
             let mut found = memory.clone();
             let to = if target == "host" { found.as_mut_ptr() } else { there.address() as *mut u8 };
             // SAFETY: both sides hold all elements.
-            let read = unsafe { committed.accumulate_any(reduction, from, packed.len() as u64, to, 1, 0) };
+            let read = unsafe {
+                committed.accumulate_any(reduction, from, Range::elements(1).bytes(..packed.len() as u64), to)
+            };
             expect(read == Ok(packed.len() as u64), || format!("from {source} to {target}: {read:?}"))?;
             if target == "device" {
                 there.read(0, &mut found).map_err(text)?;
@@ -233,7 +241,7 @@ fn captured(on: &OnTier) -> Outcome {
     let Data { memory, packed, .. } = draw(&committed, reduction, &mut rng)?;
     let mut wanted = memory.clone();
     for _ in 0..3 {
-        committed.accumulate(reduction, &packed, 0, &mut wanted, 0, 1).map_err(text)?;
+        committed.accumulate(reduction, &packed, Range::elements(1), &mut wanted).map_err(text)?;
     }
     let device = on.gpu.device();
     let (mut there, mut source) = (
@@ -247,7 +255,10 @@ fn captured(on: &OnTier) -> Outcome {
     stream.begin_capture(CaptureMode::Relaxed).map_err(text)?;
     let (from, to) = (source.address() as *const u8, there.address() as *mut u8);
     // SAFETY: both buffers hold all elements, and live until the stream was waited for.
-    unsafe { committed.accumulate_enqueue(&stream, reduction, from, packed.len() as u64, to, 1, 0) }.map_err(text)?;
+    unsafe {
+        committed.accumulate_enqueue(&stream, reduction, from, Range::elements(1).bytes(..packed.len() as u64), to)
+    }
+    .map_err(text)?;
     let graph = stream.end_capture().map_err(text)?;
     let nodes = graph.nodes().map_err(text)?;
     expect(nodes.all == 1, || format!("{} nodes, expected 1", nodes.all))?;
@@ -257,7 +268,7 @@ fn captured(on: &OnTier) -> Outcome {
         executable.launch(&stream).map_err(text)?;
     }
     stream.synchronize().map_err(text)?;
-    let mut found = vec![0; memory.len()];
+    let mut found = vec![0u8; memory.len()];
     there.read(0, &mut found).map_err(text)?;
     Ok(expect(found == wanted, || "wrong bytes after three launches".to_owned())?)
 }

@@ -6,7 +6,7 @@ use crate::harness::{Outcome, Tests, expect, text};
 use crate::types;
 use dtc_compiler::datatype::{Datatype, text as notation};
 use dtc_runtime::cuda::{CaptureMode, Stream};
-use dtc_runtime::{BatchCall, Committed, Direction, Tier};
+use dtc_runtime::{BatchCall, Committed, Direction, Range, Tier};
 use dtc_tests::conformance::Expectation;
 use dtc_tests::corpus;
 use rand::rngs::SmallRng;
@@ -89,7 +89,7 @@ fn run(on: &OnTier, calls: &[BatchCall]) -> Result<(), String> {
     // SAFETY: the buffers hold all elements, and live until the stream was waited for.
     let moved = unsafe { on.engine.enqueue_batch(&stream, calls) }.map_err(text)?;
     stream.synchronize().map_err(text)?;
-    let wanted: u64 = calls.iter().map(|call| call.max).sum();
+    let wanted: u64 = calls.iter().map(|call| call.range.length()).sum();
     expect(moved == wanted, || format!("{moved} bytes were moved, expected {wanted}"))
 }
 
@@ -171,8 +171,8 @@ fn many(on: &OnTier) -> Outcome {
         let total = committed.packed_size(1).map_err(text)?;
         let from = rng.random_range(0..total);
         let length = if number % 100 == 0 { total - from } else { rng.random_range(1..=(total - from).min(40)) };
-        let mut packed = vec![0; length as usize];
-        committed.pack(&host, 0, 1, from, &mut packed).map_err(text)?;
+        let mut packed = vec![0u8; length as usize];
+        committed.pack(&host, Range::elements(1).bytes(from..), &mut packed).map_err(text)?;
         asked.push((committed, from, wanted.len(), length));
         wanted.extend_from_slice(&packed);
     }
@@ -190,10 +190,8 @@ fn many(on: &OnTier) -> Outcome {
                 datatype,
                 direction: Direction::Pack,
                 memory: memory.address() as *mut u8,
-                count: 1,
-                offset,
+                range: Range::elements(1).fragment(offset, max),
                 packed: (packed.address() + at as u64) as *mut u8,
-                max,
             })
             .collect();
         run(on, &calls)?;

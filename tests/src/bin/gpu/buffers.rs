@@ -3,7 +3,7 @@
 use crate::harness::{expect, text};
 use dtc_runtime::cuda::{Device, DeviceBuffer, Stream};
 use dtc_runtime::cuda::{MemoryKind, PinnedBuffer};
-use dtc_runtime::{BatchCall, Committed, Direction, Gpu, Multiprocessors, Request};
+use dtc_runtime::{BatchCall, Committed, Direction, Gpu, Memory, MemoryMut, Multiprocessors, Range, Request};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 pub const POISON: u8 = 0x5a;
 
 pub fn random_bytes(bytes: usize, seed: u64) -> Vec<u8> {
-    let mut host = vec![0; bytes];
+    let mut host = vec![0u8; bytes];
     SmallRng::seed_from_u64(seed).fill(&mut host[..]);
     host
 }
@@ -31,7 +31,7 @@ pub fn poisoned_buffer(gpu: &Gpu, bytes: usize) -> Result<DeviceBuffer, String> 
 }
 
 pub fn read(buffer: &DeviceBuffer, at: usize, bytes: usize) -> Result<Vec<u8>, String> {
-    let mut host = vec![0; bytes];
+    let mut host = vec![0u8; bytes];
     buffer.read(at, &mut host).map_err(text)?;
     Ok(host)
 }
@@ -90,8 +90,8 @@ impl Buffers {
         let origin = usize::try_from(-low.min(0)).map_err(text)?;
         let before = usize::try_from(low.max(0)).map_err(text)?;
         let host = random_bytes(origin + usize::try_from(high.max(0)).map_err(text)?, seed);
-        let mut expected = vec![0; committed.packed_size(count).map_err(text)? as usize];
-        committed.pack(&host, origin, count, 0, &mut expected).map_err(text)?;
+        let mut expected = vec![0u8; committed.packed_size(count).map_err(text)? as usize];
+        committed.pack(Memory::at(&host, origin), Range::elements(count), &mut expected).map_err(text)?;
         let mut memory = allocate(device, host.len() - before).map_err(text)?;
         memory.write(0, &host[before..]).map_err(text)?;
         let packed = allocate(device, expected.len()).map_err(text)?;
@@ -126,8 +126,13 @@ impl Buffers {
     /// Packs everything and waits.
     pub fn pack(&self, committed: &Committed) -> Result<(), String> {
         // SAFETY: both buffers hold all elements.
-        let moved =
-            unsafe { committed.pack_any(self.source(), self.count, 0, self.target(), self.packed.len() as u64) };
+        let moved = unsafe {
+            committed.pack_any(
+                self.source(),
+                Range::elements(self.count).bytes(..self.packed.len() as u64),
+                self.target(),
+            )
+        };
         self.moved_all(moved.map_err(text)?)
     }
 
@@ -135,7 +140,9 @@ impl Buffers {
     pub fn enqueue(&self, committed: &Committed, stream: &Stream) -> Result<(), String> {
         let length = self.packed.len() as u64;
         // SAFETY: both buffers hold all elements.
-        let moved = unsafe { committed.pack_enqueue(stream, self.source(), self.count, 0, self.target(), length) };
+        let moved = unsafe {
+            committed.pack_enqueue(stream, self.source(), Range::elements(self.count).bytes(..length), self.target())
+        };
         self.moved_all(moved.map_err(text)?)
     }
 
@@ -143,7 +150,8 @@ impl Buffers {
     pub fn enqueue_unpack(&self, committed: &Committed, stream: &Stream) -> Result<(), String> {
         let (packed, memory, length) = (self.target().cast_const(), self.source().cast_mut(), self.packed.len() as u64);
         // SAFETY: both buffers hold all elements.
-        let moved = unsafe { committed.unpack_enqueue(stream, packed, length, memory, self.count, 0) };
+        let moved =
+            unsafe { committed.unpack_enqueue(stream, packed, Range::elements(self.count).bytes(..length), memory) };
         self.moved_all(moved.map_err(text)?)
     }
 
@@ -159,10 +167,8 @@ impl Buffers {
             datatype,
             direction,
             memory: self.source().cast_mut(),
-            count: self.count,
-            offset: from as u64,
+            range: Range::elements(self.count).fragment(from as u64, length as u64),
             packed: (self.packed.address() + from as u64) as *mut u8,
-            max: length as u64,
         }
     }
 
@@ -170,7 +176,9 @@ impl Buffers {
     fn restored(&self, committed: &Committed, from: usize, length: usize) -> Result<Vec<u8>, String> {
         let mut wanted = vec![POISON; self.host.len()];
         let fragment = &self.expected[from..from + length];
-        committed.unpack(fragment, from as u64, &mut wanted, self.origin, self.count).map_err(text)?;
+        committed
+            .unpack(fragment, Range::elements(self.count).bytes(from as u64..), MemoryMut::at(&mut wanted, self.origin))
+            .map_err(text)?;
         Ok(wanted)
     }
 
@@ -197,7 +205,13 @@ impl Buffers {
     pub fn start(&self, committed: &Committed, from: usize, length: usize) -> Result<Request, String> {
         let target = (self.packed.address() + from as u64) as *mut u8;
         // SAFETY: both buffers hold all elements; the tests wait before they free them.
-        let request = unsafe { committed.pack_start(self.source(), self.count, from as u64, target, length as u64) };
+        let request = unsafe {
+            committed.pack_start(
+                self.source(),
+                Range::elements(self.count).fragment(from as u64, length as u64),
+                target,
+            )
+        };
         request.map_err(text)
     }
 
@@ -216,8 +230,12 @@ impl Buffers {
         // SAFETY: both buffers hold all elements.
         let moved = unsafe {
             match direction {
-                Direction::Pack => sides.pack(memory, self.count, from as u64, packed, length as u64),
-                Direction::Unpack => sides.unpack(packed, length as u64, memory, self.count, from as u64),
+                Direction::Pack => {
+                    sides.pack(memory, Range::elements(self.count).fragment(from as u64, length as u64), packed)
+                }
+                Direction::Unpack => {
+                    sides.unpack(packed, Range::elements(self.count).fragment(from as u64, length as u64), memory)
+                }
             }
         };
         let moved = moved.map_err(text)?;
@@ -229,7 +247,9 @@ impl Buffers {
         let device = Some(MemoryKind::Device(self.packed.device().info().ordinal));
         let (sides, length) = (committed.between(device, device).on(most), self.packed.len() as u64);
         // SAFETY: both buffers hold all elements.
-        let moved = unsafe { sides.enqueue_pack(stream, self.source(), self.count, 0, self.target(), length) };
+        let moved = unsafe {
+            sides.enqueue_pack(stream, self.source(), Range::elements(self.count).bytes(..length), self.target())
+        };
         self.moved_all(moved.map_err(text)?)
     }
 
@@ -245,7 +265,9 @@ impl Buffers {
         let sides = committed.between(Some(device), Some(MemoryKind::Pinned)).on(most);
         let length = pinned.as_slice().len() as u64;
         // SAFETY: both buffers hold all elements.
-        let moved = unsafe { sides.enqueue_pack(stream, self.source(), self.count, 0, pinned.as_ptr(), length) };
+        let moved = unsafe {
+            sides.enqueue_pack(stream, self.source(), Range::elements(self.count).bytes(..length), pinned.as_ptr())
+        };
         self.moved_all(moved.map_err(text)?)
     }
 
@@ -286,7 +308,9 @@ impl Buffers {
         packed.fill(POISON).map_err(text)?;
         let target = (packed.address() + skew as u64) as *mut u8;
         // SAFETY: both buffers are long enough.
-        let moved = unsafe { committed.pack_any(self.source(), self.count, from as u64, target, length as u64) };
+        let moved = unsafe {
+            committed.pack_any(self.source(), Range::elements(self.count).fragment(from as u64, length as u64), target)
+        };
         let moved = moved.map_err(|error| format!("{}: {error}", what()))?;
         expect(moved == length as u64, || format!("{}: {moved} bytes were moved", what()))?;
         let wanted = [&vec![POISON; skew], &self.expected[from..from + length]].concat();
@@ -307,7 +331,9 @@ impl Buffers {
         restored.fill(POISON).map_err(text)?;
         let (source, memory) = ((packed.address() + skew as u64) as *const u8, self.element(&restored));
         // SAFETY: both buffers are long enough.
-        let moved = unsafe { committed.unpack_any(source, length as u64, memory, self.count, from as u64) };
+        let moved = unsafe {
+            committed.unpack_any(source, Range::elements(self.count).fragment(from as u64, length as u64), memory)
+        };
         let moved = moved.map_err(|error| format!("{}: {error}", what()))?;
         expect(moved == length as u64, || format!("{}: {moved} bytes were moved", what()))?;
         let wanted = self.restored(committed, from, length)?;

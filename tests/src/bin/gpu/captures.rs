@@ -5,7 +5,7 @@ use crate::buffers::{Buffers, random_bytes};
 use crate::harness::{Fault, Outcome, Tests, expect, text};
 use crate::types;
 use dtc_runtime::cuda::{CaptureMode, CaptureStatus, GraphExecutable, Stream};
-use dtc_runtime::{Engine, Tier};
+use dtc_runtime::{Engine, Range, Tier};
 use std::time::Duration;
 
 pub fn add(tests: &mut Tests, on: &OnTier) {
@@ -38,8 +38,8 @@ fn replay(executable: &GraphExecutable, stream: &Stream, buffers: &mut Buffers, 
 /// What the CPU packs of the data of [`replay`].
 fn expectations(committed: &dtc_runtime::Committed, buffers: &Buffers) -> Result<Vec<Vec<u8>>, String> {
     let pack = |seed| {
-        let mut packed = vec![0; buffers.expected.len()];
-        committed.pack(&random_bytes(buffers.host.len(), seed), 0, 1, 0, &mut packed).map_err(text)?;
+        let mut packed = vec![0u8; buffers.expected.len()];
+        committed.pack(&random_bytes(buffers.host.len(), seed), Range::elements(1), &mut packed).map_err(text)?;
         Ok(packed)
     };
     (0..3).map(pack).collect()

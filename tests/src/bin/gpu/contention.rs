@@ -6,7 +6,7 @@ use crate::harness::{expect, text};
 use crate::raw::{Spinner, StreamKind};
 use dtc_compiler::datatype::{Datatype, Predefined, TypeBuilder};
 use dtc_runtime::cuda::{DeviceBuffer, PinnedBuffer, Stream, copy};
-use dtc_runtime::{Committed, Engine, Gpu, Multiprocessors, Policy};
+use dtc_runtime::{Committed, Engine, Gpu, Multiprocessors, Policy, Range};
 use std::time::{Duration, Instant};
 
 /// Rounds of a figure.
@@ -132,7 +132,10 @@ impl Others {
                 Other::ToHost => copy::between(&self.stream, host, device, COPY).map_err(text),
                 Other::Kernel => {
                     let (from, to) = (self.memory.address() as *const u8, device as *mut u8);
-                    self.scattered.pack_enqueue(&self.stream, from, 1, 0, to, COPY as u64).map_err(text).map(drop)
+                    self.scattered
+                        .pack_enqueue(&self.stream, from, Range::elements(1).bytes(..COPY as u64), to)
+                        .map_err(text)
+                        .map(drop)
                 }
             }
         }

@@ -5,6 +5,7 @@ use crate::buffers::Buffers;
 use crate::harness::{Outcome, Tests, expect, text};
 use crate::raw::Raw;
 use crate::types;
+use dtc_runtime::Range;
 use dtc_runtime::cuda::{CaptureMode, Device, DeviceBuffer, Event, PinnedBuffer, Stream};
 
 pub fn add(tests: &mut Tests, on: &OnTier) {
@@ -111,10 +112,12 @@ fn all_calls(on: &OnTier, seed: u64) -> Result<(), String> {
     drop(PinnedBuffer::new(gpu.device(), 100).map_err(text)?);
     drop(DeviceBuffer::managed(gpu.device(), 100).map_err(text)?);
     unchanged("pinned and managed buffers")?;
-    let mut host = vec![0; total];
-    committed.pack(&buffers.host, 0, 1, 0, &mut host).map_err(text)?;
+    let mut host = vec![0u8; total];
+    committed.pack(&buffers.host, Range::elements(1), &mut host).map_err(text)?;
     // SAFETY: both sides are host memory and long enough.
-    let moved = unsafe { committed.pack_any(buffers.host.as_ptr(), 1, 0, host.as_mut_ptr(), total as u64) };
+    let moved = unsafe {
+        committed.pack_any(buffers.host.as_ptr(), Range::elements(1).bytes(..total as u64), host.as_mut_ptr())
+    };
     moved.map_err(text)?;
     unchanged("a pack of host memory")?;
     buffers.check()?;

@@ -5,7 +5,7 @@ use crate::buffers::{Buffers, POISON};
 use crate::harness::{Outcome, Tests, expect, text};
 use crate::types;
 use dtc_runtime::cuda::{CudaError, Device, DeviceBuffer, Stream};
-use dtc_runtime::{Committed, Tier};
+use dtc_runtime::{Committed, Range, Tier};
 use std::time::{Duration, Instant};
 
 /// How long a child may take.
@@ -87,21 +87,24 @@ fn in_child(
 ) -> i32 {
     let total = buffers.expected.len();
     let mut packed = vec![POISON; total];
-    let host = committed.pack(&buffers.host, 0, 1, 0, &mut packed) == Ok(total) && packed == buffers.expected;
+    let host =
+        committed.pack(&buffers.host, Range::elements(1), &mut packed) == Ok(total) && packed == buffers.expected;
     packed.fill(POISON);
     // SAFETY: both sides are host memory and long enough.
-    let any = unsafe { committed.pack_any(buffers.host.as_ptr(), 1, 0, packed.as_mut_ptr(), total as u64) };
+    let any = unsafe {
+        committed.pack_any(buffers.host.as_ptr(), Range::elements(1).bytes(..total as u64), packed.as_mut_ptr())
+    };
     let any = any == Ok(total as u64) && packed == buffers.expected;
     let new = on.engine.commit(other);
     let span = new.span(1).map_or(0, |(_, high)| high as usize);
     let mut some = vec![POISON; new.facts().size as usize];
-    let new = new.pack(&vec![7; span], 0, 1, 0, &mut some).is_ok() && some.iter().all(|&byte| byte == 7);
+    let new = new.pack(&vec![7u8; span], Range::elements(1), &mut some).is_ok() && some.iter().all(|&byte| byte == 7);
     let forked = Err(CudaError::Forked);
     let (memory, target) = (buffers.memory.address() as *mut u8, buffers.packed.address() as *mut u8);
     // SAFETY: nothing is enqueued in a forked child.
-    let enqueued = unsafe { committed.pack_enqueue(stream, memory, 1, 0, target, total as u64) };
+    let enqueued = unsafe { committed.pack_enqueue(stream, memory, Range::elements(1).bytes(..total as u64), target) };
     // SAFETY: as above.
-    let unpack = unsafe { committed.unpack_enqueue(stream, target, total as u64, memory, 1, 0) };
+    let unpack = unsafe { committed.unpack_enqueue(stream, target, Range::elements(1).bytes(..total as u64), memory) };
     let checks = [
         host,
         any,

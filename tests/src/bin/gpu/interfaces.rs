@@ -8,7 +8,7 @@ use crate::faces::{Data, Form, address, expect_bytes};
 use crate::harness::text;
 use crate::yaksa_interface::{self, Info};
 use dtc_runtime::cuda::{DeviceBuffer, MemoryKind};
-use dtc_runtime::{Committed, Policy};
+use dtc_runtime::{Committed, Policy, Range};
 use std::ffi::c_void;
 use std::time::{Duration, Instant};
 
@@ -45,10 +45,10 @@ impl Case {
         // SAFETY: both buffers hold all elements.
         let moved = unsafe {
             match number {
-                0 => self.committed.pack_any(from, 1, 0, to, length as u64).map_err(text)?,
+                0 => self.committed.pack_any(from, Range::elements(1).bytes(..length as u64), to).map_err(text)?,
                 1 => {
                     let between = self.committed.between(self.device, self.device);
-                    between.pack(from, 1, 0, to, length as u64).map_err(text)?
+                    between.pack(from, Range::elements(1).bytes(..length as u64), to).map_err(text)?
                 }
                 2 | 3 => {
                     let transfer = if number == 3 { &raw const known } else { std::ptr::null() };

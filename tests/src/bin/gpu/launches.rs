@@ -4,6 +4,7 @@ use crate::OnTier;
 use crate::buffers::{Buffers, expect_equal, poisoned_buffer, read};
 use crate::harness::{Outcome, Tests, expect, text};
 use crate::types;
+use dtc_runtime::Range;
 use dtc_runtime::cuda::{CaptureMode, Stream};
 use dtc_tests::corpus;
 
@@ -36,7 +37,9 @@ fn one_launch(on: &OnTier) -> Outcome {
             // SAFETY: both buffers are on the device and large enough; the graph is never launched.
             unsafe {
                 let target = packed.address() as *mut u8;
-                committed.pack_enqueue(&stream, middle as *const u8, 2, from, target, length).map_err(text)?;
+                committed
+                    .pack_enqueue(&stream, middle as *const u8, Range::elements(2).fragment(from, length), target)
+                    .map_err(text)?;
             }
             let nodes = stream.end_capture().map_err(text)?.nodes().map_err(text)?;
             expect(nodes.all == 1, || format!("{}: {} launches, expected 1", case.name, nodes.all))?;
@@ -57,7 +60,9 @@ fn threads(on: &OnTier) -> Outcome {
             // SAFETY: both buffers hold all elements.
             unsafe {
                 let (source, target) = (memory.address() as *const u8, packed.address() as *mut u8);
-                committed.pack_enqueue(&stream, source, 1, from as u64, target, length as u64).map_err(text)?;
+                committed
+                    .pack_enqueue(&stream, source, Range::elements(1).fragment(from as u64, length as u64), target)
+                    .map_err(text)?;
             }
             stream.synchronize().map_err(text)?;
             expect_equal(&format!("thread {seed}, from {from}"), &read(&packed, 0, length)?, &expected[from..])?;

@@ -5,7 +5,7 @@ use crate::buffers::{POISON, expect_equal, poisoned_buffer, random_buffer, read}
 use crate::harness::{Outcome, Tests, expect, text};
 use crate::types;
 use dtc_runtime::cuda::Stream;
-use dtc_runtime::{Engine, Gpu};
+use dtc_runtime::{Engine, Gpu, Range};
 
 /// Each type packs into a slot of its own.
 const SLOT: usize = 64 << 10;
@@ -47,11 +47,16 @@ fn come_and_go(on: &OnTier, number: u64) -> Outcome {
         // SAFETY: the elements lie in the memory, and the packed bytes in their slot; both outlive the work.
         let moved = unsafe {
             let target = (packed.address() as usize + slot * SLOT) as *mut u8;
-            committed.pack_enqueue(stream, memory.address() as *const u8, 1, 0, target, total as u64)
+            committed.pack_enqueue(
+                stream,
+                memory.address() as *const u8,
+                Range::elements(1).bytes(..total as u64),
+                target,
+            )
         };
         expect(moved == Ok(total as u64), || format!("type {seed}: {moved:?}, expected {total} bytes"))?;
-        let mut bytes = vec![0; total];
-        committed.pack(&host, 0, 1, 0, &mut bytes).map_err(text)?;
+        let mut bytes = vec![0u8; total];
+        committed.pack(&host, Range::elements(1), &mut bytes).map_err(text)?;
         expected.push(bytes);
         drop(committed);
         if seed + 1 == number || slot + 1 == SLOTS as usize {

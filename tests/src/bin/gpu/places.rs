@@ -5,8 +5,8 @@ use crate::buffers::{Buffers, POISON, expect_equal, poisoned_buffer, random_buff
 use crate::harness::{Outcome, Tests, expect, text};
 use crate::types;
 use dtc_compiler::datatype::{Predefined, TypeBuilder};
-use dtc_runtime::TransferError;
 use dtc_runtime::cuda::DeviceBuffer;
+use dtc_runtime::{Memory, Range, TransferError};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
@@ -62,11 +62,13 @@ fn inside(on: &OnTier) -> Outcome {
     for _ in 0..50 {
         let origin = rng.random_range(-low..(1 << 20) - high) as usize;
         let at = rng.random_range(0..(1 << 20) - total);
-        let mut expected = vec![0; total];
-        committed.pack(&host, origin, 1, 0, &mut expected).map_err(text)?;
+        let mut expected = vec![0u8; total];
+        committed.pack(Memory::at(&host, origin), Range::elements(1), &mut expected).map_err(text)?;
         let (source, target) = (memory.address() + origin as u64, packed.address() + at as u64);
         // SAFETY: both ranges lie in their buffers.
-        let moved = unsafe { committed.pack_any(source as *const u8, 1, 0, target as *mut u8, total as u64) };
+        let moved = unsafe {
+            committed.pack_any(source as *const u8, Range::elements(1).bytes(..total as u64), target as *mut u8)
+        };
         expect(moved.clone() == Ok(total as u64), || format!("{moved:?}, expected {total} bytes"))?;
         expect_equal(&format!("origin {origin}, packed at {at}"), &read(&packed, at, total)?, &expected)?;
     }
@@ -99,11 +101,11 @@ fn absolute_there_and_back(on: &OnTier, committed: &dtc_runtime::Committed, expe
     let packed = poisoned_buffer(&on.gpu, total)?;
     let (base, target) = (std::ptr::null_mut::<u8>(), packed.address() as *mut u8);
     // SAFETY: every displacement is an address in a live buffer, and the packed buffer is long enough.
-    let moved = unsafe { committed.pack_any(base, 1, 0, target, total as u64) };
+    let moved = unsafe { committed.pack_any(base, Range::elements(1).bytes(..total as u64), target) };
     expect(moved.clone() == Ok(total as u64), || format!("{moved:?}, expected {total} bytes"))?;
     expect_equal("packed", &read(&packed, 0, total)?, expected)?;
     // SAFETY: as above.
-    let moved = unsafe { committed.unpack_any(target, total as u64, base, 1, 0) };
+    let moved = unsafe { committed.unpack_any(target, Range::elements(1).bytes(..total as u64), base) };
     expect(moved.clone() == Ok(total as u64), || format!("{moved:?}, expected {total} bytes"))
 }
 
@@ -131,7 +133,7 @@ fn refused(on: &OnTier) -> Outcome {
     let total = buffers.expected.len();
     let target = buffers.packed.address() as *mut u8;
     // SAFETY: no byte of either side is touched, since the base is null.
-    let moved = unsafe { committed.pack_any(std::ptr::null(), 1, 0, target, total as u64) };
+    let moved = unsafe { committed.pack_any(std::ptr::null(), Range::elements(1).bytes(..total as u64), target) };
     expect(matches!(moved, Err(TransferError::Address { .. })), || format!("a null base: {moved:?}"))?;
     expect_equal("packed bytes of a refused call", &read(&buffers.packed, 0, total)?, &vec![POISON; total])?;
     Ok(buffers.pack_and_check(&committed)?)

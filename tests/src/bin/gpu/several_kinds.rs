@@ -7,7 +7,7 @@ use crate::memory::{KINDS, Memory};
 use dtc_compiler::datatype::{Predefined, TypeBuilder};
 use dtc_compiler::operation::{Element, Operation, Reduction};
 use dtc_runtime::cuda::{Device, MemoryKind};
-use dtc_runtime::{Committed, Elements};
+use dtc_runtime::{Committed, Elements, Range};
 
 pub fn add(tests: &mut Tests, on: &OnTier) {
     let add = |tests: &mut Tests, name: &str, test: fn(&OnTier) -> Outcome| {
@@ -99,11 +99,15 @@ fn packs(on: &OnTier) -> Outcome {
             let mut packed = Memory::holding(*kind, &vec![POISON; length])?;
             let what = format!("packed bytes in {kind}");
             // SAFETY: every displacement is an address in a live buffer, and the packed buffer is long enough.
-            let moved = unsafe { committed.pack_any(null, 1, from as u64, packed.at(0), length as u64) };
+            let moved = unsafe {
+                committed.pack_any(null, Range::elements(1).fragment(from as u64, length as u64), packed.at(0))
+            };
             expect(moved.clone() == Ok(length as u64), || format!("{what}: {moved:?}"))?;
             expect_equal(&what, &packed.read()?, &expected[from..from + length])?;
             // SAFETY: as above.
-            let request = unsafe { committed.unpack_start(packed.at(0), length as u64, null, 1, from as u64) };
+            let request = unsafe {
+                committed.unpack_start(packed.at(0), Range::elements(1).fragment(from as u64, length as u64), null)
+            };
             let moved = request.map_err(text)?.wait();
             expect(moved.clone() == Ok(length as u64), || format!("{what}: {moved:?}"))?;
         }
@@ -137,7 +141,12 @@ fn sums(on: &OnTier) -> Outcome {
         // SAFETY: every displacement is an address in a live buffer, and the packed buffer is as long.
         let read = unsafe {
             let null = std::ptr::null_mut();
-            scattered.committed.accumulate_any(sum, packed.at(0), length as u64, null, 1, from as u64)
+            scattered.committed.accumulate_any(
+                sum,
+                packed.at(0),
+                Range::elements(1).fragment(from as u64, length as u64),
+                null,
+            )
         };
         expect(read.clone() == Ok(length as u64), || format!("packed bytes in {kind}: {read:?}"))?;
         let int = |bytes: &[u8]| i32::from_ne_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);

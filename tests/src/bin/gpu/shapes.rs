@@ -5,6 +5,7 @@ use crate::buffers::{Buffers, POISON, expect_equal, poisoned_buffer, random_buff
 use crate::harness::{Outcome, Tests, text};
 use crate::types;
 use dtc_compiler::datatype::{Predefined, TypeBuilder};
+use dtc_runtime::Range;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
@@ -62,10 +63,18 @@ fn far_apart(on: &OnTier) -> Outcome {
     // SAFETY: all buffers are on the device and large enough.
     unsafe {
         committed
-            .unpack_any(packed.address() as *const u8, total as u64, memory.address() as *mut u8, 1, 0)
+            .unpack_any(
+                packed.address() as *const u8,
+                Range::elements(1).bytes(..total as u64),
+                memory.address() as *mut u8,
+            )
             .map_err(text)?;
         committed
-            .pack_any(memory.address() as *const u8, 1, 0, back.address() as *mut u8, total as u64)
+            .pack_any(
+                memory.address() as *const u8,
+                Range::elements(1).bytes(..total as u64),
+                back.address() as *mut u8,
+            )
             .map_err(text)?;
     }
     expect_equal("there and back", &read(&back, 0, total)?, &host)?;
@@ -103,9 +112,9 @@ fn many_words(on: &OnTier) -> Outcome {
     // SAFETY: all buffers are on the device and large enough.
     unsafe {
         let (source, target) = (packed.address() as *const u8, memory.address() as *mut u8);
-        committed.unpack_any(source, total as u64, target, count, 0).map_err(text)?;
+        committed.unpack_any(source, Range::elements(count).bytes(..total as u64), target).map_err(text)?;
         let (source, target) = (memory.address() as *const u8, back.address() as *mut u8);
-        committed.pack_any(source, count, 0, target, total as u64).map_err(text)?;
+        committed.pack_any(source, Range::elements(count).bytes(..total as u64), target).map_err(text)?;
     }
     for (place, mark) in places.iter().zip(&marks) {
         expect_equal("there and back", &read(&back, *place, 24)?, mark)?;

@@ -211,7 +211,7 @@ fn engine_dropped(on: &OnTier) -> Outcome {
         spinner.finish()?;
         buffers.check()?;
         for (buffer, host) in &others {
-            let mut now = vec![0; DeviceBuffer::len(buffer)];
+            let mut now = vec![0u8; DeviceBuffer::len(buffer)];
             buffer.read(0, &mut now).map_err(text)?;
             expect_equal("memory of others", &now, host)?;
         }

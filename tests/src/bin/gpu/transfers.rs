@@ -8,7 +8,7 @@ use crate::memory::{KINDS, Memory};
 use crate::types;
 use dtc_compiler::datatype::{Datatype, Predefined, TypeBuilder};
 use dtc_runtime::cuda::{CaptureMode, Device, MemoryKind, Stream};
-use dtc_runtime::{Committed, TransferError};
+use dtc_runtime::{Committed, MemoryMut, Range, TransferError};
 
 pub fn add(tests: &mut Tests, on: &OnTier) {
     for memory in KINDS {
@@ -104,8 +104,8 @@ impl Case {
         let (low, high) = committed.span(1).ok_or("the type has no bytes")?;
         let origin = usize::try_from(-low.min(0)).map_err(text)?;
         let host = random_bytes(origin + usize::try_from(high.max(0)).map_err(text)?, seed);
-        let mut expected = vec![0; committed.packed_size(1).map_err(text)? as usize];
-        committed.pack(&host, origin, 1, 0, &mut expected).map_err(text)?;
+        let mut expected = vec![0u8; committed.packed_size(1).map_err(text)? as usize];
+        committed.pack(dtc_runtime::Memory::at(&host, origin), Range::elements(1), &mut expected).map_err(text)?;
         Ok(Case { host, origin, expected })
     }
 
@@ -130,8 +130,8 @@ impl Case {
         // SAFETY: both buffers are long enough, of these kinds, and live until the work is done.
         let moved = unsafe {
             match form {
-                Form::Blocking | Form::Known => sides.pack(base, 1, offset, target, max),
-                _ => end(form, sides.start_pack(base, 1, offset, target, max)),
+                Form::Blocking | Form::Known => sides.pack(base, Range::elements(1).fragment(offset, max), target),
+                _ => end(form, sides.start_pack(base, Range::elements(1).fragment(offset, max), target)),
             }
         };
         let moved = moved.map_err(|error| format!("{}: {error}", what("pack")))?;
@@ -149,8 +149,8 @@ impl Case {
         // SAFETY: as above.
         let moved = unsafe {
             match form {
-                Form::Blocking | Form::Known => sides.unpack(target, max, base, 1, offset),
-                _ => end(form, sides.start_unpack(target, max, base, 1, offset)),
+                Form::Blocking | Form::Known => sides.unpack(target, Range::elements(1).fragment(offset, max), base),
+                _ => end(form, sides.start_unpack(target, Range::elements(1).fragment(offset, max), base)),
             }
         };
         let moved = moved.map_err(|error| format!("{}: {error}", what("unpack")))?;
@@ -161,7 +161,9 @@ impl Case {
         }
         let mut wanted = vec![POISON; self.host.len()];
         let fragment = &self.expected[from..from + length];
-        committed.unpack(fragment, offset, &mut wanted, self.origin, 1).map_err(text)?;
+        committed
+            .unpack(fragment, Range::elements(1).bytes(offset..), MemoryMut::at(&mut wanted, self.origin))
+            .map_err(text)?;
         expect_equal(&what("unpack"), &back.read()?, &wanted)
     }
 }
@@ -220,8 +222,13 @@ fn many_requests(on: &OnTier) -> Outcome {
     let mut requests = Vec::new();
     for (index, target) in packed.chunks_mut(piece).enumerate() {
         // SAFETY: the pieces are apart, and live until their requests are done.
-        let request =
-            unsafe { committed.pack_start(base, 1, (index * piece) as u64, target.as_mut_ptr(), target.len() as u64) };
+        let request = unsafe {
+            committed.pack_start(
+                base,
+                Range::elements(1).fragment((index * piece) as u64, target.len() as u64),
+                target.as_mut_ptr(),
+            )
+        };
         requests.push(request.map_err(text)?);
     }
     // Those at the end have no buffers yet.
@@ -247,7 +254,8 @@ fn ordered(on: &OnTier) -> Outcome {
     let mut packed = Memory::holding(MemoryKind::Pageable, &vec![POISON; total as usize])?;
     let spinner = Spinner::start(&on.gpu, 1, StreamKind::Blocking)?;
     // SAFETY: both buffers are long enough, and live until the request is done.
-    let request = unsafe { committed.pack_start(memory.at(case.origin), 1, 0, packed.at(0), total) };
+    let request =
+        unsafe { committed.pack_start(memory.at(case.origin), Range::elements(1).bytes(..total), packed.at(0)) };
     let mut request = request.map_err(text)?;
     for _ in 0..100 {
         let done = request.test().map_err(text)?;
@@ -275,9 +283,10 @@ fn captured(on: &OnTier) -> Outcome {
     stream.begin_capture(CaptureMode::Global).map_err(text)?;
     // SAFETY: the buffers are long enough, and live until the graph has run.
     let (enqueued, refused) = unsafe {
-        let enqueued = sides.enqueue_pack(&stream, base, 1, 0, packed.at(0), total);
+        let enqueued = sides.enqueue_pack(&stream, base, Range::elements(1).bytes(..total), packed.at(0));
         let reached = on.gpu.device().info().reads_pageable_memory;
-        let refused = (!reached).then(|| sides.enqueue_pack(&stream, base, 1, 0, pageable.as_mut_ptr(), total));
+        let refused = (!reached)
+            .then(|| sides.enqueue_pack(&stream, base, Range::elements(1).bytes(..total), pageable.as_mut_ptr()));
         (enqueued, refused)
     };
     let graph = stream.end_capture().map_err(text)?;

@@ -10,7 +10,7 @@ use crate::timing::median;
 use dtc_compiler::datatype::{Datatype, DatatypeError, Order, Predefined, TypeBuilder};
 use dtc_compiler::plan::Direction;
 use dtc_runtime::cuda::{CaptureMode, CudaError, DeviceBuffer};
-use dtc_runtime::{Committed, Engine, Tier};
+use dtc_runtime::{Committed, Engine, Memory, MemoryMut, Range, Tier};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -184,13 +184,15 @@ impl Batch<'_> {
     fn measure(&self, rounds: usize, alone: bool, figures: &mut Vec<Figure>) -> Result<(), Failure> {
         let (buffer, packed) = (self.memory.len(), self.packed.len());
         let stream = &self.arena.clock.stream;
-        let mut image = vec![0; buffer];
+        let mut image = vec![0u8; buffer];
         self.arena.pattern.fill(&mut image, 0);
         let mut packed_image = vec![POISON; packed];
         let refused = |error| Failure::Data(format!("{}: {error}", self.name));
         for ((committed, &origin), &at) in self.committed.iter().zip(&self.origins).zip(&self.places) {
             let range = at as usize..(at + committed[0].layout().size()) as usize;
-            committed[0].pack(&image, origin as usize, 1, 0, &mut packed_image[range]).map_err(refused)?;
+            committed[0]
+                .pack(Memory::at(&image, origin as usize), Range::elements(1), &mut packed_image[range])
+                .map_err(refused)?;
         }
         for direction in [Direction::Pack, Direction::Unpack] {
             let mut samples: Vec<(&'static str, [Vec<f64>; 2])> = Vec::new();
@@ -279,7 +281,7 @@ impl Batch<'_> {
 
     /// Every byte of the side that was written.
     fn check(&self, direction: Direction, image: &[u8], packed_image: &[u8]) -> Result<(), Failure> {
-        let mut found = vec![0; if direction == Direction::Pack { self.packed.len() } else { self.memory.len() }];
+        let mut found = vec![0u8; if direction == Direction::Pack { self.packed.len() } else { self.memory.len() }];
         let mut expected = packed_image.to_vec();
         match direction {
             Direction::Pack => self.packed.read(0, &mut found)?,
@@ -290,7 +292,9 @@ impl Batch<'_> {
                 for ((committed, &origin), &at) in self.committed.iter().zip(&self.origins).zip(&self.places) {
                     let range = at as usize..(at + committed[0].layout().size()) as usize;
                     let packed = &packed_image[range];
-                    committed[0].unpack(packed, 0, &mut expected, origin as usize, 1).map_err(refused)?;
+                    committed[0]
+                        .unpack(packed, Range::elements(1), MemoryMut::at(&mut expected, origin as usize))
+                        .map_err(refused)?;
                 }
             }
         }

@@ -10,7 +10,7 @@ use dtc_compiler::codegen::cuda::GenericKernel;
 use dtc_compiler::plan::Direction;
 use dtc_compiler::plan::gpu::{Call, GpuPlan};
 use dtc_runtime::cuda::{CudaError, Device, DeviceBuffer};
-use dtc_runtime::{Committed, Engine, Gpu, Policy, Tier};
+use dtc_runtime::{Committed, Engine, Gpu, Memory, MemoryMut, Policy, Range, Tier};
 use serde_json::{Value, json};
 use std::time::Instant;
 
@@ -276,8 +276,12 @@ impl Contest<'_> {
                 packed_image[range.end..][..GUARD as usize].fill(POISON);
                 let packed = &mut packed_image[range];
                 match whole {
-                    true => committed.pack_parallel(image, origin, case.count, packed, threads),
-                    false => committed.pack(image, origin, case.count, offset, packed),
+                    true => {
+                        committed.pack_parallel(Memory::at(image, origin), Range::elements(case.count), packed, threads)
+                    }
+                    false => {
+                        committed.pack(Memory::at(image, origin), Range::elements(case.count).bytes(offset..), packed)
+                    }
                 }
             }
             Direction::Unpack => {
@@ -287,8 +291,17 @@ impl Contest<'_> {
                 in_parallel(image, |_, part| part.fill(POISON));
                 let packed = &packed_image[range];
                 match whole {
-                    true => committed.unpack_parallel(packed, image, origin, case.count, threads),
-                    false => committed.unpack(packed, offset, image, origin, case.count),
+                    true => committed.unpack_parallel(
+                        packed,
+                        Range::elements(case.count),
+                        MemoryMut::at(image, origin),
+                        threads,
+                    ),
+                    false => committed.unpack(
+                        packed,
+                        Range::elements(case.count).bytes(offset..),
+                        MemoryMut::at(image, origin),
+                    ),
                 }
             }
         }

@@ -13,7 +13,7 @@ use dtc_compiler::datatype::{Datatype, text};
 use dtc_compiler::plan::Direction;
 use dtc_runtime::cuda::{DeviceBuffer, Stream};
 use dtc_runtime::store::Config;
-use dtc_runtime::{Committed, Engine, Policy};
+use dtc_runtime::{Committed, Engine, Policy, Range};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::Path;
@@ -133,13 +133,13 @@ impl Bench<'_> {
     fn check(&mut self, name: &str, committed: &Committed) -> Result<(), Failure> {
         let refused = |error| Failure::Data(format!("{name}: {error}"));
         let bytes = committed.layout().size();
-        let mut source = vec![0; BUFFER_BYTES];
+        let mut source = vec![0u8; BUFFER_BYTES];
         fill(&mut source, SEED);
         self.memory.write(0, &source)?;
         self.packed.fill(POISON)?;
         self.call(committed).call(Direction::Pack, 0, bytes)?;
-        let (mut expected, mut found) = (vec![POISON; BUFFER_BYTES], vec![0; BUFFER_BYTES]);
-        committed.pack(&source, 0, 1, 0, &mut expected[..bytes as usize]).map_err(refused)?;
+        let (mut expected, mut found) = (vec![POISON; BUFFER_BYTES], vec![0u8; BUFFER_BYTES]);
+        committed.pack(&source, Range::elements(1), &mut expected[..bytes as usize]).map_err(refused)?;
         self.packed.read(0, &mut found)?;
         if expected != found {
             return Err(Failure::data(format_args!("{name}, blocking pack"), "the bytes of the CPU", "others"));
@@ -147,7 +147,7 @@ impl Bench<'_> {
         self.memory.fill(POISON)?;
         self.call(committed).call(Direction::Unpack, 0, bytes)?;
         let packed = std::mem::replace(&mut expected, vec![POISON; BUFFER_BYTES]);
-        committed.unpack(&packed[..bytes as usize], 0, &mut expected, 0, 1).map_err(refused)?;
+        committed.unpack(&packed[..bytes as usize], Range::elements(1), &mut expected).map_err(refused)?;
         self.memory.read(0, &mut found)?;
         if expected != found {
             return Err(Failure::data(format_args!("{name}, blocking unpack"), "the bytes of the CPU", "others"));

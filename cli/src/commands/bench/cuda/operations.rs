@@ -10,7 +10,7 @@ use dtc_compiler::datatype::{Datatype, text};
 use dtc_compiler::operation::{Element, Operation, Reduction};
 use dtc_compiler::plan::Direction;
 use dtc_runtime::cuda::{CudaError, DeviceBuffer};
-use dtc_runtime::{Committed, Elements, Engine, TransferError};
+use dtc_runtime::{Committed, Elements, Engine, Range, TransferError};
 use serde_json::{Value, json};
 use std::io::Write;
 
@@ -162,8 +162,8 @@ fn sums(
         call.accumulate(reduction, stream, side.bytes)?;
         stream.synchronize()?;
         let Side { committed, host, .. } = &mut side;
-        committed.unpack(&numbers, 0, host, 0, 1).map_err(|error| refused(&error))?;
-        committed.accumulate(reduction, &numbers, 0, host, 0, 1).map_err(|error| refused(&error))?;
+        committed.unpack(&numbers, Range::elements(1), &mut **host).map_err(|error| refused(&error))?;
+        committed.accumulate(reduction, &numbers, Range::elements(1), host).map_err(|error| refused(&error))?;
         check(&mut arena.pattern, case, &side)?;
     }
     let plain =

@@ -10,7 +10,7 @@ use crate::timing::median;
 use dtc_compiler::datatype::text;
 use dtc_compiler::plan::Direction;
 use dtc_runtime::cuda::{Device, MemoryKind};
-use dtc_runtime::{Committed, Engine, Policy};
+use dtc_runtime::{Committed, Engine, Policy, Range};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::time::Instant;
@@ -128,7 +128,7 @@ pub fn measure(rounds: usize, mut tell: impl FnMut(String)) -> Result<Vec<Figure
         pairs.push((device, MemoryKind::Device(1)));
     }
     let clocks = Clocks::new()?;
-    let mut host = vec![0; LARGEST_SPANS[0] as usize];
+    let mut host = vec![0u8; LARGEST_SPANS[0] as usize];
     fill(&mut host, SEED);
     let largest = SIZES.iter().max().map_or(0, |&bytes| bytes as usize);
     let mut figures = Vec::new();
@@ -286,12 +286,12 @@ impl Bench<'_> {
         let count = bytes / self.committed.layout().size();
         let length = self.committed.span(count).map_or(0, |(_, high)| high as usize);
         let host = &self.host[..length];
-        let mut wanted = vec![0; bytes as usize];
+        let mut wanted = vec![0u8; bytes as usize];
         let refused = |error: dtc_runtime::PackError| Failure::Data(error.to_string());
-        self.committed.pack(host, 0, count, 0, &mut wanted).map_err(refused)?;
+        self.committed.pack(host, Range::elements(count), &mut wanted).map_err(refused)?;
         self.memory.write(0, host)?;
         self.between(Contestant::Dtc).call(Direction::Pack, 0, bytes)?;
-        let mut found = vec![0; bytes as usize];
+        let mut found = vec![0u8; bytes as usize];
         self.packed.read(0, &mut found)?;
         let wrong = |what: &str| Failure::data(what, "the bytes that the processor moves", "others");
         if found != wanted {
@@ -299,10 +299,10 @@ impl Bench<'_> {
         }
         self.memory.write(0, &vec![0x5a; length])?;
         self.between(Contestant::Dtc).call(Direction::Unpack, 0, bytes)?;
-        let mut found = vec![0; length];
+        let mut found = vec![0u8; length];
         self.memory.read(0, &mut found)?;
-        let mut expected = vec![0x5a; length];
-        self.committed.unpack(&wanted, 0, &mut expected, 0, count).map_err(refused)?;
+        let mut expected = vec![0x5a_u8; length];
+        self.committed.unpack(&wanted, Range::elements(count), &mut expected).map_err(refused)?;
         if found == expected { Ok(()) } else { Err(wrong("unpack")) }
     }
 }

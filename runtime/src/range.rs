@@ -1,0 +1,91 @@
+//! Which packed bytes a call moves.
+
+use std::ops::{Bound, RangeBounds};
+
+/// A range of the packed bytes of a number of elements.
+///
+/// A range that ends behind the packed bytes ends with them.
+///
+/// # Example
+///
+/// ```
+/// use dtc_runtime::Range;
+/// // All packed bytes of ten elements, those from byte 40 on, and the four bytes there.
+/// let all = Range::elements(10);
+/// let rest = Range::elements(10).bytes(40..);
+/// let four = Range::elements(10).bytes(40..44);
+/// assert_eq!(four, rest.fragment(40, 4));
+/// # let _ = all;
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Range {
+    count: u64,
+    start: u64,
+    end: u64,
+}
+
+impl Range {
+    /// All packed bytes of `count` elements.
+    ///
+    /// See [`Range`] for an example.
+    #[inline]
+    pub const fn elements(count: u64) -> Range {
+        Range { count, start: 0, end: u64::MAX }
+    }
+
+    /// These of the packed bytes of the same elements. A range that ends before it begins is empty.
+    ///
+    /// See [`Range`] for an example.
+    #[inline]
+    pub fn bytes(self, bytes: impl RangeBounds<u64>) -> Range {
+        let start = match bytes.start_bound() {
+            Bound::Included(&start) => start,
+            Bound::Excluded(&before) => before.saturating_add(1),
+            Bound::Unbounded => 0,
+        };
+        let end = match bytes.end_bound() {
+            Bound::Included(&last) => last.saturating_add(1),
+            Bound::Excluded(&end) => end,
+            Bound::Unbounded => u64::MAX,
+        };
+        Range { start, end, ..self }
+    }
+
+    /// `length` of the packed bytes of the same elements, from byte `offset` on.
+    ///
+    /// See [`Range`] for an example.
+    #[inline]
+    pub const fn fragment(self, offset: u64, length: u64) -> Range {
+        Range { count: self.count, start: offset, end: offset.saturating_add(length) }
+    }
+
+    /// How many elements the packed bytes belong to.
+    ///
+    /// ```
+    /// assert_eq!(dtc_runtime::Range::elements(10).bytes(40..).count(), 10);
+    /// ```
+    #[inline]
+    pub const fn count(self) -> u64 {
+        self.count
+    }
+
+    /// The packed byte that the range begins with.
+    ///
+    /// ```
+    /// assert_eq!(dtc_runtime::Range::elements(10).bytes(40..).offset(), 40);
+    /// ```
+    #[inline]
+    pub const fn offset(self) -> u64 {
+        self.start
+    }
+
+    /// Bytes from the beginning to the end, which may lie behind the packed bytes.
+    ///
+    /// ```
+    /// assert_eq!(dtc_runtime::Range::elements(10).bytes(40..44).length(), 4);
+    /// ```
+    #[inline]
+    pub const fn length(self) -> u64 {
+        self.end.saturating_sub(self.start)
+    }
+}
