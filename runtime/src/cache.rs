@@ -18,8 +18,8 @@ const VISITS: usize = 8;
 struct Slot {
     entry: Arc<Entry>,
     bytes: usize,
-    /// Found again since the hand was last here.
-    found: bool,
+    /// Insertions into the cache before it was last asked for.
+    used: u64,
     /// Held by somebody else when the hand was last here.
     in_use: bool,
 }
@@ -27,13 +27,14 @@ struct Slot {
 /// Entries that are in use, and recently used ones that are not.
 ///
 /// A hand goes round the slots, eight at each insertion: so every insertion costs the same, however many types are alive. It
-/// notes which entries are in use. While the others are beyond the caps, it drops those that were not found again since its
-/// last visit. What it does not know yet is at most an eighth of all slots.
+/// notes which entries are in use. While the others are beyond the caps, it drops those of them that were not asked for during as
+/// many insertions as the caps have entries. What it does not know yet is at most an eighth of all slots.
 pub(crate) struct Cache {
     places: HashMap<TypeHash, usize>,
     slots: Vec<Slot>,
     /// The slot that the hand visits next.
     hand: usize,
+    insertions: u64,
     caps: Caps,
     /// Entries that nobody else held when the hand was last there, and their bytes.
     idle: Caps,
@@ -42,17 +43,18 @@ pub(crate) struct Cache {
 impl Cache {
     pub(crate) fn new(caps: Caps) -> Cache {
         let idle = Caps { entries: 0, bytes: 0 };
-        Cache { places: HashMap::new(), slots: Vec::new(), hand: 0, caps, idle }
+        Cache { places: HashMap::new(), slots: Vec::new(), hand: 0, insertions: 0, caps, idle }
     }
 
     pub(crate) fn get(&mut self, hash: &TypeHash) -> Option<Arc<Entry>> {
         let slot = &mut self.slots[*self.places.get(hash)?];
-        slot.found = true;
+        slot.used = self.insertions;
         Some(slot.entry.clone())
     }
 
     pub(crate) fn insert(&mut self, entry: &Arc<Entry>) {
-        let slot = Slot { entry: entry.clone(), bytes: entry.bytes(), found: false, in_use: true };
+        self.insertions += 1;
+        let slot = Slot { entry: entry.clone(), bytes: entry.bytes(), used: self.insertions, in_use: true };
         match self.places.get(&entry.hash) {
             // Another type with the hash: it is known as in use, whatever the hand has noted of the one before.
             Some(&place) => {
@@ -69,7 +71,17 @@ impl Cache {
         }
     }
 
-    /// Notes whether an entry is in use, drops it if it is idle, was not found again, and too many are idle, and goes on.
+    /// How many insertions ago an idle entry was last asked for at most, if it is kept.
+    fn longest_idle(&self) -> u64 {
+        let Caps { entries, bytes } = self.idle;
+        let fitting = match bytes > self.caps.bytes {
+            true => (entries as u128 * self.caps.bytes as u128 / bytes as u128) as usize,
+            false => usize::MAX,
+        };
+        fitting.min(self.caps.entries) as u64
+    }
+
+    /// Notes whether an entry is in use, drops it if it is not, was idle for long, and too many are idle, and goes on.
     fn visit(&mut self) {
         let place = if self.hand < self.slots.len() { self.hand } else { 0 };
         let Some(slot) = self.slots.get(place) else { return };
@@ -77,7 +89,8 @@ impl Cache {
         self.note(place, in_use);
         self.hand = place + 1;
         let full = self.idle.entries > self.caps.entries || self.idle.bytes > self.caps.bytes;
-        if full && !in_use && !std::mem::take(&mut self.slots[place].found) {
+        let age = self.insertions - self.slots[place].used;
+        if full && !in_use && age > self.longest_idle() {
             // As if it were in use, it counts no more as idle.
             self.note(place, true);
             let dropped = self.slots.swap_remove(place);
