@@ -188,6 +188,11 @@
 #define DTC_ERROR_VALUE 12
 
 /**
+ * There is no memory for what the call needs at most. Nothing has changed.
+ */
+#define DTC_ERROR_OUT_OF_MEMORY 13
+
+/**
  * A defect of libdtc. The call may have been carried out in part.
  */
 #define DTC_ERROR_INTERNAL 10

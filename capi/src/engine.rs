@@ -2,6 +2,7 @@
 
 use crate::arguments::{self, Context, Growing};
 use crate::handle::{self, Handle, Tag};
+use crate::memory;
 use crate::status::{DTC_ERROR_VERSION, Failure, Outcome, answer};
 use dtc_runtime::cuda::StagingAllocator;
 use dtc_runtime::store::Config;
@@ -160,6 +161,7 @@ pub extern "C" fn dtc_abi_version() -> c_int {
 pub unsafe extern "C" fn dtc_init(config: *const dtc_config, engine: *mut *mut dtc_engine) -> c_int {
     answer(|| {
         arguments::check_pointer("engine", engine)?;
+        let _claim = memory::for_a_call()?;
         // SAFETY: the caller's promise.
         let made = unsafe { build(&arguments::read(config)?)? };
         // SAFETY: the caller's promise.
@@ -270,6 +272,7 @@ pub unsafe extern "C" fn dtc_compile_pending(engine: *const dtc_engine, microsec
         // SAFETY: the caller's promise.
         let engine = unsafe { handle::borrow(engine)? };
         let budget = Duration::from_micros(arguments::length("microseconds", microseconds)?);
+        let _claim = memory::for_a_kernel(0)?;
         let left = engine.compile_pending(budget);
         // SAFETY: the caller's promise.
         unsafe { arguments::offer("waiting", waiting, left as i64) }

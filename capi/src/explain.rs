@@ -2,6 +2,7 @@
 
 use crate::arguments;
 use crate::handle;
+use crate::memory;
 use crate::status::{Outcome, answer};
 use crate::types::{Type, dtc_type};
 use serde_json::{Map, Value, json};
@@ -9,6 +10,8 @@ use std::ffi::{c_char, c_int};
 
 fn explanation(asked: &Type) -> Outcome<String> {
     let committed = &asked.ready()?.committed;
+    // The text exists in parts, in the object, and whole.
+    let _claim = memory::for_entries(asked.node.entries())?;
     let (facts, layout) = (committed.facts(), committed.layout());
     let datatype = asked.node.datatype()?;
     let passes: Map<String, Value> =

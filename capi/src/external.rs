@@ -2,6 +2,7 @@
 
 use crate::arguments;
 use crate::handle;
+use crate::memory;
 use crate::status::{DTC_ERROR_RANGE, DTC_ERROR_VALUE, Failure, Outcome, answer};
 use crate::transfer::{check_packed, dtc_transfer, first_byte, on_host};
 use crate::types::dtc_type;
@@ -40,7 +41,10 @@ impl<'a> Asked<'a> {
         transfer: *const dtc_transfer,
     ) -> Outcome<Asked<'a>> {
         // SAFETY: the caller's promise.
-        let committed = &unsafe { handle::borrow(asked)? }.ready()?.committed;
+        let asked = unsafe { handle::borrow(asked)? };
+        let committed = &asked.ready()?.committed;
+        // The first call makes a table.
+        let _claim = memory::for_entries(asked.node.entries())?;
         let count = arguments::length("count", count)?;
         let (offset, max) = (arguments::length("offset", offset)?, arguments::length(place, max)?);
         let total = committed.packed_external_size(count)?;
@@ -73,7 +77,9 @@ impl<'a> Asked<'a> {
 pub unsafe extern "C" fn dtc_external_size(r#type: *const dtc_type, count: i64, bytes: *mut i64) -> c_int {
     answer(|| {
         // SAFETY: the caller's promise, here and below.
-        let committed = &unsafe { handle::borrow(r#type)? }.ready()?.committed;
+        let asked = unsafe { handle::borrow(r#type)? };
+        let committed = &asked.ready()?.committed;
+        let _claim = memory::for_entries(asked.node.entries())?;
         let total = committed.packed_external_size(arguments::length("count", count)?)?;
         // SAFETY: as above.
         unsafe { arguments::give("bytes", bytes, total as i64) }

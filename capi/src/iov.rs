@@ -30,6 +30,7 @@ impl<'a> Elements<'a> {
     unsafe fn of(asked: *const dtc_type, count: i64) -> Outcome<Elements<'a>> {
         // SAFETY: the caller's promise.
         let ready = unsafe { handle::borrow(asked)? }.ready()?;
+        ready.prepare()?;
         let count = arguments::length("count", count)?;
         Ok(Elements { ready, count, total: ready.committed.packed_size(count)? })
     }

@@ -19,6 +19,7 @@ mod external;
 mod flatten;
 mod handle;
 mod iov;
+mod memory;
 mod node;
 mod request;
 mod status;

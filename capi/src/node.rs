@@ -10,6 +10,7 @@ use dtc_compiler::datatype::{
 use dtc_compiler::operation::Element;
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// One type: its constructor, and what MPI defines for it.
 pub(crate) struct Node {
@@ -19,6 +20,27 @@ pub(crate) struct Node {
     children: Vec<Arc<Node>>,
     /// The element that operations see in a basic type.
     element: Option<Element>,
+    /// Nodes of the tree below it, and the entries of their lists. What is shared counts each time.
+    entries: u64,
+}
+
+/// Nodes that exist, and the entries of their lists: no graph has more.
+static EXISTING: AtomicU64 = AtomicU64::new(0);
+
+/// The length of the numbers of a constructor.
+fn own_entries(constructor: &Constructor) -> u64 {
+    let entries = match constructor {
+        Constructor::Indexed { displacements, .. } | Constructor::IndexedBlock { displacements, .. } => {
+            displacements.len()
+        }
+        Constructor::Hindexed { displacements_bytes, .. }
+        | Constructor::HindexedBlock { displacements_bytes, .. }
+        | Constructor::Struct { displacements_bytes, .. } => displacements_bytes.len(),
+        Constructor::Subarray { sizes, .. } => sizes.len(),
+        Constructor::Darray { gsizes, .. } => gsizes.len(),
+        _ => 0,
+    };
+    1 + entries as u64
 }
 
 impl Node {
@@ -30,7 +52,25 @@ impl Node {
         let facts: Vec<Facts> = children.iter().map(|child| child.facts).collect();
         let facts = Facts::of(&constructor, &facts, given)?;
         let element = if let Constructor::Named(predefined) = constructor { Element::of(predefined) } else { None };
-        Ok(Arc::new(Node { constructor, given, facts, children, element }))
+        Ok(Arc::new(Node::counted(constructor, given, facts, children, element)))
+    }
+
+    fn counted(
+        constructor: Constructor,
+        given: Option<GivenBounds>,
+        facts: Facts,
+        children: Vec<Arc<Node>>,
+        element: Option<Element>,
+    ) -> Node {
+        let own = own_entries(&constructor);
+        let entries = children.iter().fold(own, |sum, child| sum.saturating_add(child.entries));
+        EXISTING.fetch_add(own, Ordering::Relaxed);
+        Node { constructor, given, facts, children, element, entries }
+    }
+
+    /// At most how many nodes and entries the graph has: exact for a tree.
+    pub(crate) fn entries(&self) -> u64 {
+        self.entries.min(EXISTING.load(Ordering::Relaxed))
     }
 
     /// A bfloat16. MPI has no predefined type for it, so types carry it as an unsigned integer.
@@ -38,7 +78,7 @@ impl Node {
         let constructor = Constructor::Named(Predefined::UINT16_T);
         let facts = Facts::of(&constructor, &[], None)?;
         let element = Some(Element::Bf16);
-        Ok(Arc::new(Node { constructor, given: None, facts, children: Vec::new(), element }))
+        Ok(Arc::new(Node::counted(constructor, None, facts, Vec::new(), element)))
     }
 
     /// The graph of a datatype.
@@ -94,6 +134,7 @@ impl Node {
 impl Drop for Node {
     /// Without recursion: chains of types may be long.
     fn drop(&mut self) {
+        EXISTING.fetch_sub(own_entries(&self.constructor), Ordering::Relaxed);
         let mut orphans = std::mem::take(&mut self.children);
         while let Some(orphan) = orphans.pop() {
             if let Some(mut orphan) = Arc::into_inner(orphan) {

@@ -5,7 +5,7 @@ use dtc_compiler::layout::wire::WireError;
 use dtc_runtime::cuda::CudaError;
 use dtc_runtime::{PackError, TransferError};
 use std::cell::RefCell;
-use std::ffi::{CString, c_char, c_int};
+use std::ffi::{c_char, c_int};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -33,6 +33,8 @@ pub const DTC_ERROR_VERSION: c_int = 9;
 pub const DTC_ERROR_OPERATION: c_int = 11;
 /// A value cannot be represented in `external32`. The call was carried out.
 pub const DTC_ERROR_VALUE: c_int = 12;
+/// There is no memory for what the call needs at most. Nothing has changed.
+pub const DTC_ERROR_OUT_OF_MEMORY: c_int = 13;
 /// A defect of libdtc. The call may have been carried out in part.
 pub const DTC_ERROR_INTERNAL: c_int = 10;
 
@@ -92,9 +94,13 @@ impl From<WireError> for Failure {
 }
 
 thread_local! {
-    /// The message of the last call of this thread that failed.
-    static MESSAGE: RefCell<CString> = RefCell::default();
+    /// The message of the last call of this thread that failed, and a byte 0. It has a fixed length and no destructor: the
+    /// system ends the process if there is no memory to register one.
+    static MESSAGE: RefCell<[u8; LONGEST_MESSAGE]> = const { RefCell::new([0; LONGEST_MESSAGE]) };
 }
+
+/// Longer messages are cut, in bytes with the 0 at the end.
+const LONGEST_MESSAGE: usize = 2048;
 
 /// The message of the last call of this thread that failed: the place, what was expected there, and what was found.
 ///
@@ -103,13 +109,19 @@ thread_local! {
 #[unsafe(no_mangle)]
 pub extern "C" fn dtc_message() -> *const c_char {
     // A thread that is ending has no message any more.
-    MESSAGE.try_with(|message| message.borrow().as_ptr()).unwrap_or(c"".as_ptr())
+    MESSAGE.try_with(|message| message.borrow().as_ptr().cast()).unwrap_or(c"".as_ptr())
 }
 
-fn remember(message: String) {
-    // A byte 0 inside, from a name that someone gave, would end the message early.
-    let message = CString::new(message.replace('\0', " ")).unwrap_or_default();
-    let _ = MESSAGE.try_with(|place| *place.borrow_mut() = message);
+fn remember(message: &str) {
+    let length = message.floor_char_boundary(LONGEST_MESSAGE - 1);
+    let _ = MESSAGE.try_with(|place| {
+        let mut place = place.borrow_mut();
+        // A byte 0 inside, from a name that someone gave, would end the message early.
+        for (to, &from) in place.iter_mut().zip(&message.as_bytes()[..length]) {
+            *to = if from == 0 { b' ' } else { from };
+        }
+        place[length] = 0;
+    });
 }
 
 /// Runs the body of a call, and turns what it returns into a status.
@@ -120,11 +132,11 @@ pub(crate) fn answer(body: impl FnOnce() -> Outcome) -> c_int {
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => DTC_OK,
         Ok(Err(Failure { status, message })) => {
-            remember(message);
+            remember(&message);
             status
         }
         Err(_) => {
-            remember("libdtc: expected no panic, found one: please report it".to_owned());
+            remember("libdtc: expected no panic, found one: please report it");
             DTC_ERROR_INTERNAL
         }
     }

@@ -69,7 +69,8 @@ fn build(name: &str, compiler: &str, standard: &str, source: &str, more: &[&str]
     let program = INSTALLED.prefix.join(name);
     let mut command = Command::new(compiler);
     command.args([standard, "-D_GNU_SOURCE", "-O1", "-Wall", "-Wextra", "-Werror", "-o"]).arg(&program);
-    command.arg(root().join("capi/examples").join(source)).args(pkg_config(&["--cflags"]));
+    let folder = root().join("capi").join(if source.contains('/') { "" } else { "examples" });
+    command.arg(folder.join(source)).args(pkg_config(&["--cflags"]));
     succeed(command.args(link).args(more));
     program
 }
@@ -165,6 +166,13 @@ fn convertor() {
 #[test]
 fn copy() {
     shared("copy.c", &[]);
+}
+
+/// Allocations fail from the n-th on, and one in n.
+#[test]
+fn calls_without_memory_return_a_status() {
+    let program = build("memory", "cc", "-std=c11", "tests/c/memory.c", &[], &pkg_config(&["--libs"]));
+    run("memory", &program);
 }
 
 #[test]

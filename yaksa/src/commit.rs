@@ -2,6 +2,7 @@
 
 use crate::known::{Known, Recipe};
 use crate::library::engine;
+use crate::memory;
 use crate::shared::Shared;
 use crate::status::Status;
 use crate::types::{Form, Ordered, Part, Type};
@@ -18,7 +19,11 @@ impl Type {
     pub(crate) fn committed(&self) -> Result<&Committed, Status> {
         let known = match self.committed.get() {
             Some(known) => known,
-            None => self.commit(),
+            None => {
+                // A refusal is not kept: there may be memory later.
+                let _claim = memory::for_type(self)?;
+                self.commit()
+            }
         };
         known.as_ref().ok_or(Status::Internal)
     }

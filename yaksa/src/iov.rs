@@ -3,6 +3,7 @@
 //! Segments are joined where they touch inside one element, and never across elements, so that a count of elements has a
 //! whole multiple of the segments of one: MPICH divides. An array without gaps is one segment.
 
+use crate::memory;
 use crate::status::Status;
 use crate::types::Type;
 use dtc_compiler::layout::positions::Positions;
@@ -29,6 +30,7 @@ impl Type {
 
     fn segmented(&self) -> Result<&Segmented, Status> {
         let committed = self.committed()?;
+        let _claim = if self.segmented.get().is_none() { Some(memory::for_type(self)?) } else { None };
         Ok(self.segmented.get_or_init(|| {
             let layout = committed.layout();
             debug_assert_eq!(layout.measure(layout.root().node).runs, self.shape.segments);

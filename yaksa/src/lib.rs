@@ -29,6 +29,7 @@ mod info;
 mod iov;
 mod known;
 mod library;
+mod memory;
 mod operation;
 mod pack;
 mod shape;

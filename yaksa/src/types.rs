@@ -8,6 +8,7 @@ use dtc_runtime::{Committed, Described};
 use once_cell::race::OnceBox;
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A type. Displacements and strides are in bytes.
 ///
@@ -23,7 +24,14 @@ pub(crate) struct Type {
     pub(crate) form: Form,
     /// For I/O vectors, from the first on.
     pub(crate) segmented: OnceBox<Segmented>,
+    /// Types of the tree below it, itself, and the entries of their lists. What is shared counts each time.
+    entries: u64,
+    /// Itself, and the entries of its own lists.
+    own_entries: u64,
 }
+
+/// Types that exist, and the entries of their lists: none is made of more.
+static EXISTING: AtomicU64 = AtomicU64::new(0);
 
 /// How a type was made of others.
 pub(crate) enum Form {
@@ -66,6 +74,16 @@ impl Form {
         }
     }
 
+    /// The type, and the entries of its lists.
+    fn own_entries(&self) -> u64 {
+        let entries = match self {
+            Form::Blocks { displacements, .. } | Form::Listed { displacements, .. } => displacements.len(),
+            Form::Struct { parts } => parts.len(),
+            Form::Builtin(_) | Form::Strided { .. } | Form::Resized { .. } | Form::Dup { .. } => 0,
+        };
+        1 + entries as u64
+    }
+
     /// Takes the children out, and leaves a form without any.
     fn take(&mut self) -> Form {
         std::mem::replace(self, Form::Builtin(Builtin::NULL))
@@ -74,6 +92,7 @@ impl Form {
 
 impl Drop for Type {
     fn drop(&mut self) {
+        EXISTING.fetch_sub(self.own_entries, Ordering::Relaxed);
         // A chain of types may be long, so it is taken apart in a loop: a child that nobody else holds gives its own
         // children up before it goes.
         let mut waiting: Vec<std::vec::IntoIter<Part>> = Vec::new();
@@ -118,7 +137,23 @@ impl Ordered<'_> {
 
 impl Type {
     pub(crate) fn new(form: Form, shape: Shape) -> Type {
-        Type { committed: OnceBox::new(), described: OnceBox::new(), shape, form, segmented: OnceBox::new() }
+        let own = form.own_entries();
+        let below = (0..).map_while(|at| form.child(at)).fold(own, |sum, child| sum.saturating_add(child.entries));
+        EXISTING.fetch_add(own, Ordering::Relaxed);
+        Type {
+            committed: OnceBox::new(),
+            described: OnceBox::new(),
+            shape,
+            form,
+            segmented: OnceBox::new(),
+            entries: below,
+            own_entries: own,
+        }
+    }
+
+    /// At most how many types it is made of, with the entries of their lists: exact for a tree.
+    pub(crate) fn entries(&self) -> u64 {
+        self.entries.min(EXISTING.load(Ordering::Relaxed))
     }
 
     /// The type that a handle of its own was made for, or the type itself.

@@ -19,6 +19,7 @@
 
 use crate::builtin::Builtin;
 use crate::construct;
+use crate::memory;
 use crate::shared::Shared;
 use crate::status::{Status, copied};
 use crate::types::{Form, Ordered, Type};
@@ -87,6 +88,7 @@ fn each_word(ordered: &Ordered, mut put: impl FnMut(i64)) {
 impl Type {
     /// Bytes of the flattened type; an error if they are more than any reader takes.
     pub(crate) fn flattened_size(&self) -> Result<usize, Status> {
+        let _claim = memory::for_type(self)?;
         let mut bytes = HEADER;
         each_word(&self.origin().ordered(), |_| bytes += WORD);
         if bytes as u64 <= LONGEST { Ok(bytes) } else { Err(Status::Internal) }
@@ -94,10 +96,15 @@ impl Type {
 
     /// Writes the flattened type.
     ///
+    /// # Errors
+    ///
+    /// There is no memory.
+    ///
     /// # Safety
     ///
     /// So many bytes as [`Type::flattened_size`] says are writable.
-    pub(crate) unsafe fn flatten(&self, to: *mut u8) {
+    pub(crate) unsafe fn flatten(&self, to: *mut u8) -> Result<(), Status> {
+        let _claim = memory::for_type(self)?;
         let ordered = self.origin().ordered();
         let (mut at, mut sum) = (HEADER, Checksum::EMPTY);
         let write = |at: usize, word: u64| {
@@ -113,6 +120,7 @@ impl Type {
         for (place, word) in header.into_iter().chain([Checksum::of(header)]).enumerate() {
             write(place * WORD, word);
         }
+        Ok(())
     }
 
     /// Reads a flattened type.
@@ -140,6 +148,7 @@ impl Type {
         if types > body as u64 / WORD as u64 / FEWEST_WORDS {
             return Err(Status::Internal);
         }
+        let _claim = memory::for_flattened(length)?;
         // SAFETY: the header says so, and its checksum that it is the header that was written.
         let body = unsafe { std::slice::from_raw_parts(from.add(HEADER), body) };
         let words = body.as_chunks::<WORD>().0.iter().map(|word| u64::from_le_bytes(*word));
@@ -249,7 +258,7 @@ mod tests {
     fn flat(of: &Type) -> Vec<u8> {
         let mut bytes = vec![0; of.flattened_size().unwrap()];
         // SAFETY: the vector is as long.
-        unsafe { of.flatten(bytes.as_mut_ptr()) };
+        unsafe { of.flatten(bytes.as_mut_ptr()) }.unwrap();
         bytes
     }
 

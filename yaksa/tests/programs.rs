@@ -84,6 +84,12 @@ fn ten_million_types_come_and_go() {
     println!("{nanoseconds} ns to create and free a type");
 }
 
+/// Allocations fail from the n-th on, and one in n.
+#[test]
+fn calls_without_memory_return_a_status() {
+    assert_eq!(run("memory.c", ""), "");
+}
+
 #[test]
 fn the_header_is_for_c_plus_plus_too() {
     let prefix = prefix();

@@ -4,6 +4,7 @@ use super::{dtc_type, give};
 use crate::arguments;
 use crate::engine::dtc_engine;
 use crate::handle;
+use crate::memory;
 use crate::node::Node;
 use crate::status::answer;
 use dtc_compiler::datatype::{Constructor, GivenBounds, Predefined};
@@ -49,6 +50,7 @@ pub unsafe extern "C" fn dtc_type_from_blocks(
         let engine = unsafe { handle::borrow(engine)? };
         // SAFETY: as above.
         let blocks = unsafe { arguments::list("blocks", blocks, n_blocks)? };
+        let _claim = memory::for_numbers(4 * blocks.len() as u64)?;
         let byte = Node::new(Constructor::Named(Predefined::BYTE), Vec::new(), None)?;
         let mut elements = Vec::with_capacity(blocks.len());
         for block in blocks {

@@ -4,6 +4,7 @@ use super::{dtc_type, give};
 use crate::arguments::{self, Growing};
 use crate::engine::dtc_engine;
 use crate::handle;
+use crate::memory;
 use crate::node::Node;
 use crate::status::{DTC_ERROR_TYPE, Failure, Outcome, answer};
 use dtc_compiler::datatype::{Constructor, Distribution, GivenBounds, Order};
@@ -258,6 +259,9 @@ pub unsafe extern "C" fn dtc_type_create(
         let integers = unsafe { arguments::list("integers", integers, n_integers)? };
         // SAFETY: as above.
         let addresses = unsafe { arguments::list("addresses", addresses, n_addresses)? };
+        let numbers =
+            [n_integers, n_addresses, n_types].iter().fold(0u64, |sum, &each| sum.saturating_add(each.max(0) as u64));
+        let _claim = memory::for_numbers(numbers)?;
         let constructor = constructor(combiner, integers, addresses)?;
         // SAFETY: as above.
         let types = unsafe { arguments::list("types", types, n_types)? };

@@ -4,6 +4,7 @@ use super::{dtc_type, give};
 use crate::arguments;
 use crate::engine::dtc_engine;
 use crate::handle;
+use crate::memory;
 use crate::node::Node;
 use crate::status::{Failure, Outcome, answer};
 use dtc_compiler::datatype::{Constructor, Predefined};
@@ -84,6 +85,7 @@ pub unsafe extern "C" fn dtc_type_basic(
     answer(|| {
         // SAFETY: the caller's promise.
         let engine = unsafe { handle::borrow(engine)? };
+        let _claim = memory::for_a_call()?;
         let bytes = arguments::length("size", size)?;
         let node = if (kind, bytes) == (DTC_KIND_BFLOAT, 2) {
             Node::bfloat()?
@@ -119,6 +121,7 @@ pub unsafe extern "C" fn dtc_type_named(
     answer(|| {
         // SAFETY: the caller's promise.
         let engine = unsafe { handle::borrow(engine)? };
+        let _claim = memory::for_a_call()?;
         arguments::check_pointer("name", name)?;
         // SAFETY: the caller's promise.
         let name = unsafe { CStr::from_ptr(name) }.to_string_lossy();

@@ -11,6 +11,7 @@ pub use element::*;
 pub use query::{dtc_info, dtc_type_query};
 
 use crate::handle::{self, Handle, Tag};
+use crate::memory;
 use crate::node::Node;
 use crate::status::{DTC_ERROR_COMMIT, Failure, Outcome, answer};
 use dtc_compiler::layout::positions::Positions;
@@ -88,6 +89,7 @@ impl Type {
 
     #[cold]
     fn prepare(&self) -> Outcome<&Ready> {
+        let _claim = memory::for_entries(self.node.entries())?;
         let committed = self.engine.commit(&self.node.datatype()?);
         Ok(self.ready.get_or_init(|| {
             Box::new(Ready {
@@ -106,6 +108,7 @@ impl Type {
         match ready.elements.get() {
             Some(elements) => Ok(elements),
             None => {
+                let _claim = memory::for_entries(self.node.entries())?;
                 let layout = lower(&self.node.datatype()?);
                 Ok(ready.elements.get_or_init(|| Box::new(Positions::owning(layout))))
             }
@@ -114,6 +117,16 @@ impl Type {
 }
 
 impl Ready {
+    /// Makes what look-ups need, if none has asked for it.
+    pub(crate) fn prepare(&self) -> Outcome {
+        if self.positions.get().is_none() || self.segments.get().is_none() {
+            // The canonical layout has at most a few entries for each one of the description.
+            let _claim = memory::for_entries(self.committed.layout().entries())?;
+            let _ = (self.positions(), self.segments());
+        }
+        Ok(())
+    }
+
     /// Where packed bytes lie.
     pub(crate) fn positions(&self) -> &Positions<'static> {
         self.positions.get_or_init(|| Box::new(Positions::owning(self.committed.layout().clone())))
@@ -159,6 +172,7 @@ pub unsafe extern "C" fn dtc_type_commit(r#type: *mut dtc_type, hints: u64) -> c
         }
         asked.commit()?;
         if hints == DTC_COMMIT_EAGER {
+            let _claim = memory::for_a_kernel(0)?;
             asked.ready()?.committed.specialise();
         }
         Ok(())

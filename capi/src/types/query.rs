@@ -4,6 +4,7 @@ use super::element::{DTC_KIND_MIXED, number};
 use super::{Type, dtc_type};
 use crate::arguments::{self, Growing};
 use crate::handle;
+use crate::memory;
 use crate::status::{Outcome, answer};
 use dtc_compiler::layout::{Kind, Layout, Node};
 use dtc_runtime::Tier;
@@ -89,6 +90,7 @@ fn info(asked: &Type) -> Outcome<dtc_info> {
     if let Some(known) = ready.info.get() {
         return Ok(dtc_info { compiled, ..*known });
     }
+    let _claim = memory::for_entries(asked.node.entries())?;
     let committed = &ready.committed;
     let (facts, layout) = (committed.facts(), committed.layout());
     let kind = uniform_kind(asked.elements()?.layout());

@@ -2,19 +2,21 @@
 
 use super::InfoHandle;
 use crate::construct::{self, Order};
+use crate::memory;
 use crate::shared::Shared;
 use crate::status::{Status, answer, list, write};
 
-/// Makes a type of another one and gives its handle.
+/// Makes a type of another one, with so many numbers, and gives its handle.
 ///
 /// # Safety
 ///
 /// The handle is a builtin's or alive, and the place is null or writable.
-unsafe fn create(old: u64, new: *mut u64, make: impl FnOnce(Shared) -> Result<Shared, Status>) -> i32 {
+unsafe fn create(old: u64, numbers: i64, new: *mut u64, make: impl FnOnce(Shared) -> Result<Shared, Status>) -> i32 {
     answer(|| {
         if new.is_null() {
             return Err(Status::Internal);
         }
+        let _claim = memory::for_numbers(numbers)?;
         // SAFETY: the caller's promise.
         unsafe { write(new, make(Shared::from_handle(old))?.into_handle()) }
     })
@@ -33,7 +35,7 @@ unsafe extern "C" fn yaksa_type_create_vector(
     new: *mut u64,
 ) -> i32 {
     // SAFETY: the caller's promise.
-    unsafe { create(old, new, |old| construct::vector(count, blocklength, stride, old)) }
+    unsafe { create(old, 0, new, |old| construct::vector(count, blocklength, stride, old)) }
 }
 
 /// # Safety
@@ -49,7 +51,7 @@ unsafe extern "C" fn yaksa_type_create_hvector(
     new: *mut u64,
 ) -> i32 {
     // SAFETY: the caller's promise.
-    unsafe { create(old, new, |old| construct::hvector(count, blocklength, stride, old)) }
+    unsafe { create(old, 0, new, |old| construct::hvector(count, blocklength, stride, old)) }
 }
 
 /// # Safety
@@ -58,7 +60,7 @@ unsafe extern "C" fn yaksa_type_create_hvector(
 #[unsafe(no_mangle)]
 unsafe extern "C" fn yaksa_type_create_contig(count: i64, old: u64, _info: InfoHandle, new: *mut u64) -> i32 {
     // SAFETY: the caller's promise.
-    unsafe { create(old, new, |old| construct::contiguous(count, old)) }
+    unsafe { create(old, 0, new, |old| construct::contiguous(count, old)) }
 }
 
 /// # Safety
@@ -67,7 +69,7 @@ unsafe extern "C" fn yaksa_type_create_contig(count: i64, old: u64, _info: InfoH
 #[unsafe(no_mangle)]
 unsafe extern "C" fn yaksa_type_create_dup(old: u64, _info: InfoHandle, new: *mut u64) -> i32 {
     // SAFETY: the caller's promise.
-    unsafe { create(old, new, Ok) }
+    unsafe { create(old, 0, new, Ok) }
 }
 
 /// # Safety
@@ -83,7 +85,11 @@ unsafe extern "C" fn yaksa_type_create_indexed_block(
     new: *mut u64,
 ) -> i32 {
     // SAFETY: the caller's promise.
-    unsafe { create(old, new, |old| construct::indexed_block(blocklength, list(displacements, count)?, old)) }
+    unsafe {
+        create(old, count.saturating_mul(2), new, |old| {
+            construct::indexed_block(blocklength, list(displacements, count)?, old)
+        })
+    }
 }
 
 /// # Safety
@@ -99,7 +105,11 @@ unsafe extern "C" fn yaksa_type_create_hindexed_block(
     new: *mut u64,
 ) -> i32 {
     // SAFETY: the caller's promise.
-    unsafe { create(old, new, |old| construct::hindexed_block(blocklength, list(displacements, count)?, old)) }
+    unsafe {
+        create(old, count.saturating_mul(2), new, |old| {
+            construct::hindexed_block(blocklength, list(displacements, count)?, old)
+        })
+    }
 }
 
 /// # Safety
@@ -115,7 +125,11 @@ unsafe extern "C" fn yaksa_type_create_indexed(
     new: *mut u64,
 ) -> i32 {
     // SAFETY: the caller's promise.
-    unsafe { create(old, new, |old| construct::indexed(list(blocklengths, count)?, list(displacements, count)?, old)) }
+    unsafe {
+        create(old, count.saturating_mul(4), new, |old| {
+            construct::indexed(list(blocklengths, count)?, list(displacements, count)?, old)
+        })
+    }
 }
 
 /// # Safety
@@ -131,7 +145,11 @@ unsafe extern "C" fn yaksa_type_create_hindexed(
     new: *mut u64,
 ) -> i32 {
     // SAFETY: the caller's promise.
-    unsafe { create(old, new, |old| construct::hindexed(list(blocklengths, count)?, list(displacements, count)?, old)) }
+    unsafe {
+        create(old, count.saturating_mul(4), new, |old| {
+            construct::hindexed(list(blocklengths, count)?, list(displacements, count)?, old)
+        })
+    }
 }
 
 /// # Safety
@@ -146,7 +164,7 @@ unsafe extern "C" fn yaksa_type_create_resized(
     new: *mut u64,
 ) -> i32 {
     // SAFETY: the caller's promise.
-    unsafe { create(old, new, |old| construct::resized(old, lb, extent)) }
+    unsafe { create(old, 0, new, |old| construct::resized(old, lb, extent)) }
 }
 
 /// # Safety
@@ -167,6 +185,7 @@ unsafe extern "C" fn yaksa_type_create_struct(
             if new.is_null() {
                 return Err(Status::Internal);
             }
+            let _claim = memory::for_numbers(count.saturating_mul(4))?;
             let children = list(old, count)?.iter().map(|&old| Shared::from_handle(old));
             let made = construct::structure(list(blocklengths, count)?, list(displacements, count)?, children)?;
             write(new, made.into_handle())
@@ -200,7 +219,7 @@ unsafe extern "C" fn yaksa_type_create_subarray(
         construct::subarray(sizes, subsizes, starts, order, old)
     };
     // SAFETY: the caller's promise.
-    unsafe { create(old, new, make) }
+    unsafe { create(old, i64::from(ndims), new, make) }
 }
 
 /// # Safety

@@ -25,8 +25,7 @@ unsafe extern "C" fn yaksa_flatten(of: u64, flattened: *mut c_void) -> i32 {
             return Err(Status::Internal);
         }
         // SAFETY: the caller's promise.
-        unsafe { Shared::of_handle(of).flatten(flattened.cast()) };
-        Ok(())
+        unsafe { Shared::of_handle(of).flatten(flattened.cast()) }
     })
 }
 

@@ -2,6 +2,7 @@
 
 use super::InfoHandle;
 use crate::info::Info;
+use crate::memory;
 use crate::status::{Status, answer, list, write};
 use std::ffi::{CStr, c_char, c_void};
 
@@ -22,6 +23,7 @@ pub(super) unsafe fn hints<'a>(info: InfoHandle) -> Option<&'a Info> {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn yaksa_info_create(info: *mut InfoHandle) -> i32 {
     answer(|| {
+        let _claim = memory::for_numbers(0)?;
         let made = Box::into_raw(Box::new(Info::default()));
         // SAFETY: the caller's promise; if the place is null, the info is taken back.
         unsafe { write(info, made.cast()).inspect_err(|_| drop(Box::from_raw(made))) }

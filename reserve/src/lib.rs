@@ -1,0 +1,265 @@
+//! The allocator of the C libraries: the system's, with a reserve for when that has no memory.
+//!
+//! Rust ends the process when an allocation fails. A library in somebody else's process must not. So a call whose memory grows
+//! with its input begins with a [`claim`] of what it needs at most, and returns its out-of-memory status if there is none. Within
+//! a claim, allocations that the system refuses are served from the reserve. Calls without a claim, and the background thread,
+//! may take small pieces of it too: a message, a short stack.
+//!
+//! The reserve is 32 MiB of zero pages of the library, which cost no memory until they are used. A claim of more than 1 MiB maps a
+//! region of its own, which costs none either, and gives it back when nothing lives in it any more.
+//!
+//! While the system has memory, the only cost is a comparison when memory is freed, and a few atomic operations for a claim.
+//! Users of `dtc-runtime` in Rust keep their own allocator: only `dtc-capi` and `dtc-yaksa` depend on this crate.
+
+mod arena;
+
+use arena::{Arena, Memory};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::marker::PhantomData;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Bytes of the reserve.
+const RESERVE: usize = 32 << 20;
+
+/// Claims up to this are served from the reserve.
+const SMALL: usize = 1 << 20;
+
+/// What claims leave of the reserve: for the background thread, and for calls without a claim.
+const UNCLAIMED: usize = 8 << 20;
+
+/// Regions that claims may have mapped at once. A type that was committed without memory lives in its region until it is freed
+/// and no cache keeps it: caches keep up to 1,280 types.
+const REGIONS: usize = 2048;
+
+static MEMORY: Memory<RESERVE> = Memory::new();
+static STANDING: Arena = Arena::new();
+/// Small claims that exist.
+static CLAIMS: AtomicUsize = AtomicUsize::new(0);
+
+static MAPPED: [Arena; REGIONS] = [const { Arena::new() }; REGIONS];
+/// How many of those hold memory.
+static MAPPINGS: AtomicUsize = AtomicUsize::new(0);
+/// One past the last of those that ever held memory.
+static HIGHEST: AtomicUsize = AtomicUsize::new(0);
+
+/// The regions that may hold memory.
+fn mapped() -> &'static [Arena] {
+    if MAPPINGS.load(Ordering::Acquire) == 0 { &[] } else { &MAPPED[..HIGHEST.load(Ordering::Acquire)] }
+}
+
+/// The allocator. It is the process's own in no case: symbols of the C libraries are hidden.
+struct Reserved;
+
+#[global_allocator]
+static ALLOCATOR: Reserved = Reserved;
+
+fn standing() -> &'static Arena {
+    STANDING.open(MEMORY.address(), RESERVE, 0);
+    &STANDING
+}
+
+/// The arena that an address lies in.
+#[inline]
+fn arena_of(address: *mut u8) -> Option<&'static Arena> {
+    if address.addr().wrapping_sub(MEMORY.address()) < RESERVE {
+        return Some(&STANDING);
+    }
+    mapped().iter().find(|region| region.holds(address.addr()))
+}
+
+/// Memory where the system has none.
+#[cold]
+fn from_reserve(layout: Layout) -> *mut u8 {
+    let own = mapped().iter().find(|region| region.is_claimed_by(thread()));
+    let found = own.map_or(null_mut(), |region| region.allocate(layout));
+    if found.is_null() { standing().allocate(layout) } else { found }
+}
+
+/// Which thread this is. No thread-local variable: the first use of one may allocate.
+fn thread() -> usize {
+    // SAFETY: no preconditions.
+    unsafe { libc::pthread_self() as usize }
+}
+
+// SAFETY: memory is the system's or an arena's, which hands every byte out once; arenas know theirs by address.
+unsafe impl GlobalAlloc for Reserved {
+    #[inline]
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's layout is not empty (contract of `GlobalAlloc`).
+        let found = unsafe { System.alloc(layout) };
+        if found.is_null() { from_reserve(layout) } else { found }
+    }
+
+    #[inline]
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: as above.
+        let found = unsafe { System.alloc_zeroed(layout) };
+        if !found.is_null() {
+            return found;
+        }
+        let found = from_reserve(layout);
+        if !found.is_null() {
+            // SAFETY: the arena gave as many bytes.
+            unsafe { found.write_bytes(0, layout.size()) };
+        }
+        found
+    }
+
+    #[inline]
+    unsafe fn dealloc(&self, address: *mut u8, layout: Layout) {
+        match arena_of(address) {
+            None => {
+                // SAFETY: it came from the system, with this layout (contract of `GlobalAlloc`).
+                unsafe { System.dealloc(address, layout) }
+            }
+            Some(arena) => {
+                if arena.free(address, layout) {
+                    unmap(arena);
+                }
+            }
+        }
+    }
+
+    #[inline]
+    unsafe fn realloc(&self, address: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        let inside = arena_of(address).is_some();
+        if !inside {
+            // SAFETY: it came from the system, with this layout (contract of `GlobalAlloc`).
+            let found = unsafe { System.realloc(address, layout, size) };
+            if !found.is_null() {
+                return found;
+            }
+        }
+        // SAFETY: the caller promises that the size fits the alignment; both blocks hold what is copied, and do not overlap.
+        unsafe {
+            let new = Layout::from_size_align_unchecked(size, layout.align());
+            let found = if inside { self.alloc(new) } else { from_reserve(new) };
+            if !found.is_null() {
+                found.copy_from_nonoverlapping(address, layout.size().min(size));
+                self.dealloc(address, layout);
+            }
+            found
+        }
+    }
+}
+
+/// Gives a region back that nothing lives in and no claim holds.
+#[cold]
+fn unmap(region: &Arena) {
+    if let Some((address, length)) = region.close() {
+        // SAFETY: `map` mapped it, nothing lives in it, and nobody else gives it back: `close` says so once.
+        unsafe { libc::munmap(std::ptr::without_provenance_mut(address), length) };
+        MAPPINGS.fetch_sub(1, Ordering::Release);
+        region.forget();
+    }
+}
+
+/// Memory for one call of this thread.
+#[derive(Debug)]
+pub struct Claim {
+    /// None for a small claim.
+    region: Option<usize>,
+    /// It belongs to the thread that made it.
+    thread: PhantomData<*const ()>,
+}
+
+/// Makes sure that this thread can allocate `bytes` bytes while the claim lives, in pieces of any size, even if the system has
+/// none. `None` if that cannot be promised: nothing has changed then.
+///
+/// # Example
+///
+/// ```
+/// let claim = dtc_reserve::claim(10 << 20).expect("memory");
+/// let list = vec![1u8; 5 << 20];
+/// drop((claim, list));
+/// assert!(dtc_reserve::claim(usize::MAX).is_none());
+/// ```
+#[inline]
+#[must_use]
+pub fn claim(bytes: usize) -> Option<Claim> {
+    if bytes <= SMALL {
+        let others = CLAIMS.fetch_add(1, Ordering::AcqRel);
+        // Blocks are rounded up to powers of two.
+        if standing().left() >= UNCLAIMED + (others + 1) * 2 * SMALL {
+            return Some(Claim { region: None, thread: PhantomData });
+        }
+        CLAIMS.fetch_sub(1, Ordering::AcqRel);
+    }
+    map(bytes)
+}
+
+#[cold]
+fn map(bytes: usize) -> Option<Claim> {
+    const PAGE: usize = 4096;
+    let length = bytes.max(SMALL).checked_mul(2)?.checked_next_multiple_of(PAGE)?;
+    let free = MAPPED.iter().position(Arena::take)?;
+    let (protection, flags) =
+        (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE);
+    // SAFETY: a new mapping, which replaces nothing.
+    let address = unsafe { libc::mmap(null_mut(), length, protection, flags, -1, 0) };
+    if address == libc::MAP_FAILED {
+        MAPPED[free].forget();
+        return None;
+    }
+    HIGHEST.fetch_max(free + 1, Ordering::AcqRel);
+    MAPPINGS.fetch_add(1, Ordering::AcqRel);
+    MAPPED[free].open(address.addr(), length, thread());
+    Some(Claim { region: Some(free), thread: PhantomData })
+}
+
+impl Drop for Claim {
+    #[inline]
+    fn drop(&mut self) {
+        match self.region {
+            None => {
+                CLAIMS.fetch_sub(1, Ordering::AcqRel);
+            }
+            Some(region) => {
+                let region = &MAPPED[region];
+                match region.disown() {
+                    Some((_, 0)) => {}
+                    // SAFETY: the end of a mapping of `map`, in which no block begins or ends, and from now on none will.
+                    Some((end, length)) => unsafe {
+                        libc::munmap(std::ptr::without_provenance_mut(end), length);
+                    },
+                    None => unmap(region),
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn regions_serve_their_claim_and_go_with_what_lives_in_them() {
+        let mapped = claim(3 << 20).unwrap();
+        let layout = Layout::from_size_align(1000, 8).unwrap();
+        let (one, other) = (from_reserve(layout), from_reserve(layout));
+        assert!(!one.is_null() && !other.is_null() && one != other);
+        assert!(std::ptr::eq(arena_of(one).unwrap(), arena_of(other).unwrap()));
+        assert!(!std::ptr::eq(arena_of(one).unwrap(), &STANDING));
+        drop(mapped);
+        // SAFETY: both were given out with this layout.
+        unsafe {
+            ALLOCATOR.dealloc(one, layout);
+            assert!(arena_of(other).is_some());
+            let grown = ALLOCATOR.realloc(other, layout, 5000);
+            assert!(arena_of(other).is_none());
+            ALLOCATOR.dealloc(grown, Layout::from_size_align(5000, 8).unwrap());
+        }
+    }
+
+    #[test]
+    fn claims_are_refused_when_the_reserve_is_used_up_and_nothing_can_be_mapped() {
+        assert!(claim(usize::MAX / 4).is_none());
+        let claims: Vec<Claim> = std::iter::from_fn(|| claim(2 << 20)).take(REGIONS).collect();
+        assert_eq!(claims.len(), REGIONS);
+        assert!(claim(2 << 20).is_none());
+        drop(claims);
+        assert!(claim(2 << 20).is_some());
+    }
+}
