@@ -11,6 +11,7 @@ use crate::cuda::{CudaError, StagingAllocator};
 use crate::entry::Entry;
 use crate::fork::Process;
 use crate::gpu::{DEVICES, Gpu};
+use crate::lock::{Lock, Locked};
 use crate::policy::Policy;
 use crate::store::{Config, Store};
 use crate::worker::{self, Job, Queue};
@@ -20,7 +21,7 @@ use dtc_compiler::plan::Target;
 use dtc_compiler::{canonicalise, lower};
 use once_cell::race::OnceBox;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// Commits datatypes. Cheap to clone; clones share everything.
@@ -66,7 +67,7 @@ pub(crate) struct Shared {
     pub(crate) policy: Policy,
     background_thread: bool,
     pub(crate) target: Target,
-    cache: Mutex<Cache>,
+    cache: Lock<Cache>,
     queue: Arc<Queue>,
     process: Process,
     store_config: Option<Config>,
@@ -167,7 +168,7 @@ impl EngineBuilder {
                 policy,
                 background_thread,
                 target: *cpu::host(),
-                cache: Mutex::new(Cache::new(caps)),
+                cache: Lock::new(Cache::new(caps)),
                 queue: Arc::default(),
                 process: Process::current(),
                 store_config,
@@ -304,15 +305,15 @@ impl Engine {
         self.shared.gpu(ordinal)
     }
 
-    fn cache(&self) -> MutexGuard<'_, Cache> {
+    fn cache(&self) -> Locked<'_, Cache> {
         self.shared.cache()
     }
 }
 
 impl Shared {
-    fn cache(&self) -> MutexGuard<'_, Cache> {
+    fn cache(&self) -> Locked<'_, Cache> {
         // Whatever was interrupted, the cache only forgets.
-        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
+        self.cache.lock()
     }
 
     /// What a datatype shares with its equals. Makes the canonical form and the plan, unless they are in the cache.

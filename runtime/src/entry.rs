@@ -1,8 +1,5 @@
 //! What equal types share: one canonical layout, one program, one kernel.
-#![expect(
-    clippy::disallowed_types,
-    reason = "thunks are made by the thread that claimed them alone, and nothing is on a device in a child"
-)]
+#![expect(clippy::disallowed_types, reason = "nothing is on a device in a child")]
 
 use crate::cpu::{self, Kernel, Program, Run, Sides, Thunks};
 use crate::gpu::{self, DEVICES, GpuType};
@@ -75,7 +72,7 @@ pub(crate) struct Entry {
     /// Reads lists of the program. Nothing inside says that there can be none. Nobody waits for it: a forked child might for ever.
     kernel: OnceBox<Option<Kernel>>,
     /// What `one` calls in the end: they call the kernel, or a leaf with lists of the program.
-    thunks: OnceLock<Option<Thunks>>,
+    thunks: OnceBox<Option<Thunks>>,
     /// Whether somebody has made the thunks, or is about to. Nobody waits for them: a forked child might forever.
     thunks_claimed: AtomicBool,
     pub(crate) hash: TypeHash,
@@ -112,7 +109,7 @@ impl Entry {
             layout,
             report,
             kernel: OnceBox::new(),
-            thunks: OnceLock::new(),
+            thunks: OnceBox::new(),
             thunks_claimed: AtomicBool::new(false),
             program,
             target,
@@ -170,8 +167,7 @@ impl Entry {
             Some(kernel) => Thunks::new(&kernel.call::<true>(), &kernel.call::<false>()),
             None => Thunks::new(&self.program.call::<true>(level)?, &self.program.call::<false>(level)?),
         };
-        // The one thread that claimed them gets here, so nobody waits in this call.
-        let made = self.thunks.get_or_init(make);
+        let made = self.thunks.get_or_init(|| Box::new(make()));
         let (pack, unpack) = match made {
             Some(thunks) => (thunks.address::<true>().cast_mut().cast(), thunks.address::<false>().cast_mut().cast()),
             None => (one_by_program::<true> as *mut (), one_by_program::<false> as *mut ()),

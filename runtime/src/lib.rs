@@ -42,6 +42,7 @@ mod external;
 mod fork;
 mod gpu;
 mod leaves;
+mod lock;
 mod memory;
 mod piece;
 mod policy;

@@ -3,11 +3,12 @@
 
 use crate::entry::Entry;
 use crate::gpu::{self, GpuType, Pending};
+use crate::lock::{Lock, Locked};
 use crate::signals::{self, Blocked};
 use dtc_compiler::plan::gpu::Variant;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Condvar, Weak};
 use std::time::{Duration, Instant};
 
 /// What the background does. Jobs do not keep types alive, and dropping one frees nothing.
@@ -88,7 +89,7 @@ impl State {
 /// Work that waits.
 #[derive(Default)]
 pub(crate) struct Queue {
-    state: Mutex<State>,
+    state: Lock<State>,
     arrived: Condvar,
     rested: Condvar,
 }
@@ -104,9 +105,9 @@ impl Drop for Busy<'_> {
 }
 
 impl Queue {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> Locked<'_, State> {
         // A panic elsewhere leaves the queue as it was: every change to it is one call.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Adds a job; starts the thread if there shall be one.
@@ -141,7 +142,7 @@ impl Queue {
                     state = self.state();
                 }
                 None if state.stopping => return,
-                None => state = self.arrived.wait(state).unwrap_or_else(PoisonError::into_inner),
+                None => state = state.wait(&self.arrived),
             }
         }
     }
@@ -179,7 +180,7 @@ impl Queue {
     pub(crate) fn rest(&self) {
         let mut state = self.state();
         while state.busy {
-            state = self.rested.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = state.wait(&self.rested);
         }
     }
 }

@@ -10,6 +10,7 @@ use dtc_tests::generate::sequence::Sequence;
 use dtc_tests::generate::split;
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
+use std::process::Command;
 
 /// Runs some types on every engine and says which tiers served.
 fn run_all(types: impl Iterator<Item = (String, Datatype)>) {
@@ -39,6 +40,16 @@ fn run_all(types: impl Iterator<Item = (String, Datatype)>) {
 #[test]
 fn the_corpus() {
     run_all(corpus::all().into_iter().map(|case| (case.name.to_owned(), case.datatype)));
+}
+
+/// The corpus once more with the routines of other processors, each in a process of its own.
+#[test]
+fn the_corpus_on_other_levels() {
+    let this = std::env::current_exe().unwrap();
+    for level in ["portable", "avx2", "avx512", "zen4", "zen5"] {
+        let status = Command::new(&this).args(["--exact", "the_corpus"]).env("DTC_CPU", level).status().unwrap();
+        assert!(status.success(), "{level}");
+    }
 }
 
 #[test]

@@ -1,18 +1,20 @@
 //! What the CPU at hand can do.
 
 use super::processor;
+use crate::environment;
 use dtc_compiler::plan::Level;
+use std::ffi::CStr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Names a level that is used instead of the best one, so that levels can be compared on one CPU. A name that is unknown or
 /// that the CPU lacks instructions for changes nothing.
-const FORCED: &str = "DTC_CPU";
+const FORCED: &CStr = c"DTC_CPU";
 
 /// The best level for this CPU and its operating system, or the one that `DTC_CPU` names.
 #[must_use]
 pub fn detect_level() -> Level {
     let best = processor::level(detect_instructions());
-    let forced = std::env::var(FORCED).ok().and_then(|name| Level::named(&name));
+    let forced = environment::variable(FORCED).and_then(|name| Level::named(name.to_str()?));
     forced.filter(|level| level.instructions() <= best.instructions()).unwrap_or(best)
 }
 
