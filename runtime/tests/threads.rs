@@ -3,8 +3,8 @@
 //! A program and not a test of the harness, so that `./test threads` can run it under the thread sanitizer: the standard library
 //! is not instrumented, and the harness, scoped threads and channels synchronise inside of it. Threads are spawned and joined.
 
-use dtc_compiler::datatype::{Datatype, Predefined, TypeBuilder};
-use dtc_runtime::{Engine, Policy};
+use dtc_runtime::datatype::{Datatype, Predefined, TypeBuilder};
+use dtc_runtime::{Engine, Policy, Range};
 use std::thread;
 use std::time::Duration;
 
@@ -36,15 +36,15 @@ fn exercise(engine: &Engine, datatype: &Datatype) {
     let (_, high) = committed.span(2).expect("a span");
     let source: Vec<u8> = (0..high).map(|at| (at * 31 + at / 251) as u8).collect();
     let mut packed = vec![0; committed.packed_size(2).expect("a size") as usize];
-    committed.pack(&source, 0, 2, 0, &mut packed).expect("a pack");
+    committed.pack(&source, Range::elements(2), &mut packed).expect("a pack");
     let extent = committed.facts().extent();
     let layout = committed.layout();
     let map = (0..2).flat_map(|element| layout.displacements().map(move |at| at + element * extent));
     assert!(map.map(|at| source[at as usize]).eq(packed.iter().copied()), "{layout}");
     let mut restored = vec![0; source.len()];
-    committed.unpack(&packed, 0, &mut restored, 0, 2).expect("an unpack");
+    committed.unpack(&packed, Range::elements(2), &mut restored).expect("an unpack");
     let mut again = vec![0; packed.len()];
-    committed.clone().pack(&restored, 0, 2, 0, &mut again).expect("a pack");
+    committed.clone().pack(&restored, Range::elements(2), &mut again).expect("a pack");
     assert!(again == packed, "{layout}");
 }
 
