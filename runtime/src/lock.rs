@@ -34,7 +34,7 @@ impl<'a, T> Locked<'a, T> {
     /// Unlocks until the condition is signalled, or for no reason.
     pub(crate) fn wait(self, condition: &Condvar) -> Locked<'a, T> {
         let Locked { _held: held, guard } = self;
-        drop(held);
+        held.end();
         Locked::new(condition.wait(guard).unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -70,6 +70,8 @@ impl Held {
         unsafe { __tsan_acquire(data.cast()) };
         Held(data.cast())
     }
+
+    fn end(self) {}
 }
 
 #[cfg(dtc_thread_sanitizer)]
@@ -89,4 +91,6 @@ impl Held {
     fn new<T>(_: *mut T) -> Held {
         Held
     }
+
+    fn end(self) {}
 }
