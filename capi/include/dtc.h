@@ -1326,6 +1326,279 @@ int dtc_type_from_blocks(const struct dtc_engine *engine,
                          struct dtc_type **type);
 
 /**
+ * `MPI_Type_dup`, with every number in 64 bits. (MPI 4.1, 5.1.10)
+ *
+ * `old`: the child; it may be released right after, and need not be committed.
+ * `new_type`: receives the type.
+ *
+ * `DTC_ERROR_HANDLE`: not a type.
+ * `DTC_ERROR_ARGUMENT`: a pointer is null, or a length negative.
+ * `DTC_ERROR_TYPE`: numbers that the constructor does not allow, or whose sizes and bounds leave 64 bits.
+ *
+ * # Safety
+ *
+ * `old` is a type, and `new_type` may be written.
+ */
+int dtc_type_dup(const struct dtc_type *old, struct dtc_type **new_type);
+
+/**
+ * `MPI_Type_contiguous`, with every number in 64 bits. (MPI 4.1, 5.1.2)
+ *
+ * `count`: how many follow each other.
+ * `old`: the child; it may be released right after, and need not be committed.
+ * `new_type`: receives the type.
+ *
+ * `DTC_ERROR_HANDLE`: not a type.
+ * `DTC_ERROR_ARGUMENT`: a pointer is null, or a length negative.
+ * `DTC_ERROR_TYPE`: numbers that the constructor does not allow, or whose sizes and bounds leave 64 bits.
+ *
+ * # Safety
+ *
+ * `old` is a type, and `new_type` may be written.
+ */
+int dtc_type_contiguous(int64_t count, const struct dtc_type *old, struct dtc_type **new_type);
+
+/**
+ * `MPI_Type_vector`, with every number in 64 bits. (MPI 4.1, 5.1.2)
+ *
+ * `count`: blocks.
+ * `blocklength`: elements of a block.
+ * `stride`: from the beginning of a block to that of the next, in extents of the child.
+ * `old`: the child; it may be released right after, and need not be committed.
+ * `new_type`: receives the type.
+ *
+ * `DTC_ERROR_HANDLE`: not a type.
+ * `DTC_ERROR_ARGUMENT`: a pointer is null, or a length negative.
+ * `DTC_ERROR_TYPE`: numbers that the constructor does not allow, or whose sizes and bounds leave 64 bits.
+ *
+ * # Safety
+ *
+ * `old` is a type, and `new_type` may be written.
+ */
+int dtc_type_vector(int64_t count,
+                    int64_t blocklength,
+                    int64_t stride,
+                    const struct dtc_type *old,
+                    struct dtc_type **new_type);
+
+/**
+ * `MPI_Type_create_hvector`, with every number in 64 bits. (MPI 4.1, 5.1.2)
+ *
+ * `count`: blocks.
+ * `blocklength`: elements of a block.
+ * `stride`: from the beginning of a block to that of the next, in bytes.
+ * `old`: the child; it may be released right after, and need not be committed.
+ * `new_type`: receives the type.
+ *
+ * `DTC_ERROR_HANDLE`: not a type.
+ * `DTC_ERROR_ARGUMENT`: a pointer is null, or a length negative.
+ * `DTC_ERROR_TYPE`: numbers that the constructor does not allow, or whose sizes and bounds leave 64 bits.
+ *
+ * # Safety
+ *
+ * `old` is a type, and `new_type` may be written.
+ */
+int dtc_type_hvector(int64_t count,
+                     int64_t blocklength,
+                     int64_t stride,
+                     const struct dtc_type *old,
+                     struct dtc_type **new_type);
+
+/**
+ * `MPI_Type_indexed`, with every number in 64 bits. (MPI 4.1, 5.1.2)
+ *
+ * `count`: blocks.
+ * `blocklengths`: elements of each.
+ * `displacements`: of each, in extents of the child.
+ * `old`: the child; it may be released right after, and need not be committed.
+ * `new_type`: receives the type.
+ *
+ * `DTC_ERROR_HANDLE`: not a type.
+ * `DTC_ERROR_ARGUMENT`: a pointer is null, or a length negative.
+ * `DTC_ERROR_TYPE`: numbers that the constructor does not allow, or whose sizes and bounds leave 64 bits.
+ *
+ * # Safety
+ *
+ * `old` is a type, and `new_type` may be written, and the lists have the lengths that are given.
+ */
+int dtc_type_indexed(int64_t count,
+                     const int64_t *blocklengths,
+                     const int64_t *displacements,
+                     const struct dtc_type *old,
+                     struct dtc_type **new_type);
+
+/**
+ * `MPI_Type_create_hindexed`, with every number in 64 bits. (MPI 4.1, 5.1.2)
+ *
+ * `count`: blocks.
+ * `blocklengths`: elements of each.
+ * `displacements`: of each, in bytes.
+ * `old`: the child; it may be released right after, and need not be committed.
+ * `new_type`: receives the type.
+ *
+ * `DTC_ERROR_HANDLE`: not a type.
+ * `DTC_ERROR_ARGUMENT`: a pointer is null, or a length negative.
+ * `DTC_ERROR_TYPE`: numbers that the constructor does not allow, or whose sizes and bounds leave 64 bits.
+ *
+ * # Safety
+ *
+ * `old` is a type, and `new_type` may be written, and the lists have the lengths that are given.
+ */
+int dtc_type_hindexed(int64_t count,
+                      const int64_t *blocklengths,
+                      const int64_t *displacements,
+                      const struct dtc_type *old,
+                      struct dtc_type **new_type);
+
+/**
+ * `MPI_Type_create_indexed_block`, with every number in 64 bits. (MPI 4.1, 5.1.2)
+ *
+ * `count`: blocks.
+ * `blocklength`: elements of every one.
+ * `displacements`: of each, in extents of the child.
+ * `old`: the child; it may be released right after, and need not be committed.
+ * `new_type`: receives the type.
+ *
+ * `DTC_ERROR_HANDLE`: not a type.
+ * `DTC_ERROR_ARGUMENT`: a pointer is null, or a length negative.
+ * `DTC_ERROR_TYPE`: numbers that the constructor does not allow, or whose sizes and bounds leave 64 bits.
+ *
+ * # Safety
+ *
+ * `old` is a type, and `new_type` may be written, and the lists have the lengths that are given.
+ */
+int dtc_type_indexed_block(int64_t count,
+                           int64_t blocklength,
+                           const int64_t *displacements,
+                           const struct dtc_type *old,
+                           struct dtc_type **new_type);
+
+/**
+ * `MPI_Type_create_hindexed_block`, with every number in 64 bits. (MPI 4.1, 5.1.2)
+ *
+ * `count`: blocks.
+ * `blocklength`: elements of every one.
+ * `displacements`: of each, in bytes.
+ * `old`: the child; it may be released right after, and need not be committed.
+ * `new_type`: receives the type.
+ *
+ * `DTC_ERROR_HANDLE`: not a type.
+ * `DTC_ERROR_ARGUMENT`: a pointer is null, or a length negative.
+ * `DTC_ERROR_TYPE`: numbers that the constructor does not allow, or whose sizes and bounds leave 64 bits.
+ *
+ * # Safety
+ *
+ * `old` is a type, and `new_type` may be written, and the lists have the lengths that are given.
+ */
+int dtc_type_hindexed_block(int64_t count,
+                            int64_t blocklength,
+                            const int64_t *displacements,
+                            const struct dtc_type *old,
+                            struct dtc_type **new_type);
+
+/**
+ * `MPI_Type_create_struct`, with every number in 64 bits. (MPI 4.1, 5.1.2)
+ *
+ * `count`: blocks, each of a type of its own.
+ * `blocklengths`: elements of each.
+ * `displacements`: of each, in bytes.
+ * `types`: the child of each; they may be released right after, and need not be committed.
+ * `new_type`: receives the type.
+ *
+ * `DTC_ERROR_HANDLE`: not an engine, or a child is not a type.
+ * `DTC_ERROR_ARGUMENT`: a pointer is null, or a length negative.
+ * `DTC_ERROR_TYPE`: numbers that the constructor does not allow, or whose sizes and bounds leave 64 bits.
+ *
+ * # Safety
+ *
+ * The lists have `count` entries, the children are types, and `new_type` may be written.
+ */
+int dtc_type_struct(const struct dtc_engine *engine,
+                    int64_t count,
+                    const int64_t *blocklengths,
+                    const int64_t *displacements,
+                    const struct dtc_type *const *types,
+                    struct dtc_type **new_type);
+
+/**
+ * `MPI_Type_create_subarray`, with every number in 64 bits. (MPI 4.1, 5.1.3)
+ *
+ * `ndims`: axes.
+ * `sizes`: elements of the array along each.
+ * `subsizes`: of the part along each.
+ * `starts`: where the part begins along each, from 0.
+ * `order_of_axes`: `DTC_ORDER_...`.
+ * `old`: the child; it may be released right after, and need not be committed.
+ * `new_type`: receives the type.
+ *
+ * `DTC_ERROR_HANDLE`: not a type.
+ * `DTC_ERROR_ARGUMENT`: a pointer is null, or a length negative.
+ * `DTC_ERROR_TYPE`: numbers that the constructor does not allow, or whose sizes and bounds leave 64 bits.
+ *
+ * # Safety
+ *
+ * `old` is a type, and `new_type` may be written, and the lists have the lengths that are given.
+ */
+int dtc_type_subarray(int64_t ndims,
+                      const int64_t *sizes,
+                      const int64_t *subsizes,
+                      const int64_t *starts,
+                      int64_t order_of_axes,
+                      const struct dtc_type *old,
+                      struct dtc_type **new_type);
+
+/**
+ * `MPI_Type_create_darray`, with every number in 64 bits. (MPI 4.1, 5.1.4)
+ *
+ * `size`: processes.
+ * `rank`: this one, from 0.
+ * `ndims`: axes.
+ * `gsizes`: elements of the array along each.
+ * `distribs`: how each is distributed: `DTC_DISTRIBUTE_...`.
+ * `dargs`: lengths of blocks, or `DTC_DISTRIBUTE_DEFAULT`.
+ * `psizes`: processes along each.
+ * `order_of_axes`: `DTC_ORDER_...`.
+ * `old`: the child; it may be released right after, and need not be committed.
+ * `new_type`: receives the type.
+ *
+ * `DTC_ERROR_HANDLE`: not a type.
+ * `DTC_ERROR_ARGUMENT`: a pointer is null, or a length negative.
+ * `DTC_ERROR_TYPE`: numbers that the constructor does not allow, or whose sizes and bounds leave 64 bits.
+ *
+ * # Safety
+ *
+ * `old` is a type, and `new_type` may be written, and the lists have the lengths that are given.
+ */
+int dtc_type_darray(int64_t size,
+                    int64_t rank,
+                    int64_t ndims,
+                    const int64_t *gsizes,
+                    const int64_t *distribs,
+                    const int64_t *dargs,
+                    const int64_t *psizes,
+                    int64_t order_of_axes,
+                    const struct dtc_type *old,
+                    struct dtc_type **new_type);
+
+/**
+ * `MPI_Type_create_resized`, with every number in 64 bits. (MPI 4.1, 5.1.8)
+ *
+ * `lb`: the lower bound, in bytes.
+ * `extent`: in bytes.
+ * `old`: the child; it may be released right after, and need not be committed.
+ * `new_type`: receives the type.
+ *
+ * `DTC_ERROR_HANDLE`: not a type.
+ * `DTC_ERROR_ARGUMENT`: a pointer is null, or a length negative.
+ * `DTC_ERROR_TYPE`: numbers that the constructor does not allow, or whose sizes and bounds leave 64 bits.
+ *
+ * # Safety
+ *
+ * `old` is a type, and `new_type` may be written.
+ */
+int dtc_type_resized(const struct dtc_type *old, int64_t lb, int64_t extent, struct dtc_type **new_type);
+
+/**
  * Makes a type by any constructor of MPI, from what `MPI_Type_get_contents` tells of it, every number in 64 bits: counts,
  * blocklengths and displacements in elements are integers, what MPI has in bytes are addresses. (MPI 4.1, 5.1.2 to 5.1.13)
  *

@@ -168,6 +168,17 @@ fn copy() {
     shared("copy.c", &[]);
 }
 
+#[test]
+fn column() {
+    shared("column.c", &[]);
+}
+
+#[test]
+fn each_constructor_has_a_function() {
+    let program = build("constructors", "cc", "-std=c11", "tests/c/constructors.c", &[], &pkg_config(&["--libs"]));
+    run("constructors", &program);
+}
+
 /// Allocations fail from the n-th on, and one in n.
 #[test]
 fn calls_without_memory_return_a_status() {

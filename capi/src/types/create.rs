@@ -1,4 +1,4 @@
-//! Every constructor of MPI, from its contents.
+//! Every constructor of MPI, from its contents: for callers that have them as `MPI_Type_get_contents` tells.
 
 use super::{dtc_type, give};
 use crate::arguments::{self, Growing};
@@ -105,11 +105,7 @@ impl<'a> Contents<'a> {
     }
 
     fn order(&mut self) -> Outcome<Order> {
-        match self.integer("order")? {
-            DTC_ORDER_C => Ok(Order::C),
-            DTC_ORDER_FORTRAN => Ok(Order::Fortran),
-            found => Err(Failure::argument(&format!("{}.order", self.combiner), "one of DTC_ORDER_", found)),
-        }
+        order(self.combiner, self.integer("order")?)
     }
 
     /// All of them were used.
@@ -123,7 +119,17 @@ impl<'a> Contents<'a> {
     }
 }
 
-fn distributions(kinds: &[i64], lengths: &[i64]) -> Outcome<Vec<Distribution>> {
+/// The order of axes, as an argument of a constructor.
+pub(super) fn order(combiner: &str, number: i64) -> Outcome<Order> {
+    match number {
+        DTC_ORDER_C => Ok(Order::C),
+        DTC_ORDER_FORTRAN => Ok(Order::Fortran),
+        found => Err(Failure::argument(&format!("{combiner}.order"), "one of DTC_ORDER_", found)),
+    }
+}
+
+/// How axes are distributed, from kinds and arguments of each.
+pub(super) fn distributions(kinds: &[i64], lengths: &[i64]) -> Outcome<Vec<Distribution>> {
     let of = |(axis, (&kind, &length)): (usize, (&i64, &i64))| {
         let length = (length != DTC_DISTRIBUTE_DEFAULT).then_some(length);
         match kind {
@@ -198,7 +204,7 @@ fn constructor(combiner: i32, integers: &[i64], addresses: &[i64]) -> Outcome<Co
             let axes = contents.integer("ndims")?;
             Constructor::Subarray {
                 sizes: contents.integers("sizes", axes)?.to_vec(),
-                subsizes: contents.integers("sizes", axes)?.to_vec(),
+                subsizes: contents.integers("subsizes", axes)?.to_vec(),
                 starts: contents.integers("starts", axes)?.to_vec(),
                 order: contents.order()?,
             }

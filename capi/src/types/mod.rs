@@ -1,11 +1,13 @@
 //! Types: how they are made, committed, counted and asked about.
 
 mod blocks;
+mod construct;
 mod create;
 mod element;
 mod query;
 
 pub use blocks::{dtc_block, dtc_type_from_blocks};
+pub use construct::*;
 pub use create::*;
 pub use element::*;
 pub use query::{dtc_info, dtc_type_query};
