@@ -9,7 +9,7 @@ if(NOT TARGET dtc::dtc)
     add_library(dtc::static STATIC IMPORTED)
     set_target_properties(dtc::static PROPERTIES
         IMPORTED_LOCATION "${_dtc_prefix}/lib/libdtc.a"
-        INTERFACE_LINK_LIBRARIES "gcc_s;pthread;m;dl;c"
+        INTERFACE_LINK_LIBRARIES "pthread;m;dl;c"
         INTERFACE_INCLUDE_DIRECTORIES "${_dtc_prefix}/include")
 endif()
 unset(_dtc_prefix)

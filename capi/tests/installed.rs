@@ -217,6 +217,15 @@ fn programs_may_take_the_library_in() {
 }
 
 #[test]
+fn programs_may_be_static() {
+    let link = pkg_config(&["--libs", "--static"]);
+    let program = build("column-static", "cc", "-std=c11", "column.c", &["-static"], &link);
+    let sections = text(&succeed(Command::new("readelf").arg("-d").arg(&program)));
+    assert!(sections.contains("no dynamic section"), "{sections}");
+    run("column", &program);
+}
+
+#[test]
 fn cmake_finds_the_package() {
     if Command::new("cmake").arg("--version").output().is_err() {
         skip("the CMake package", "needs cmake");

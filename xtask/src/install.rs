@@ -22,16 +22,19 @@ const SYSTEM: [&str; 5] = ["-lgcc_s", "-lpthread", "-lm", "-ldl", "-lc"];
 /// Why nothing was installed: the place, what was expected there, what was found.
 pub(crate) type Outcome<T = ()> = Result<T, String>;
 
-/// Installs below `prefix`, or below `DESTDIR` and `prefix`, what an archive of cargo's holds.
+/// Installs below `prefix`, or below `DESTDIR` and `prefix`, what an archive of cargo's holds, and says how to use it.
 pub fn install(prefix: &Path, archive: Option<PathBuf>) -> Outcome {
     let archive = archive.map_or_else(|| build("dtc-capi", "libdtc.a"), Ok)?;
+    let used = prefix.display();
     let prefix = below_destdir(std::env::var_os("DESTDIR"), prefix)?;
     let library = prefix.join("lib");
-    let folders = [prefix.join("include"), library.join("pkgconfig"), library.join("cmake/dtc")];
+    let folders =
+        [prefix.join("include"), library.join("pkgconfig"), library.join("cmake/dtc"), prefix.join("share/doc/dtc")];
     for folder in &folders {
         fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     }
-    let [include, pkgconfig, cmake] = folders;
+    let [include, pkgconfig, cmake, documents] = folders;
+    write(&documents.join("THIRD-PARTY-NOTICES"), &read(&root().join("THIRD-PARTY-NOTICES"))?)?;
     let sources = root().join("capi");
     write(&include.join("dtc.h"), &read(&sources.join("include/dtc.h"))?)?;
     for (folder, name) in
@@ -45,7 +48,12 @@ pub fn install(prefix: &Path, archive: Option<PathBuf>) -> Outcome {
     hide(&archive, &functions, &object)?;
     let linked = link(&sources.join("pkg/dtc.map"), &object, &library).and_then(|()| pack(&object, &library));
     fs::remove_file(&object).map_err(|error| format!("{}: {error}", object.display()))?;
-    linked
+    linked?;
+    println!("libdtc {VERSION} is in {used}. To build a program with it, and one that needs nothing of it:");
+    println!("    export PKG_CONFIG_PATH={used}/lib/pkgconfig");
+    println!("    cc program.c $(pkg-config --cflags --libs dtc) -Wl,-rpath,{used}/lib");
+    println!("    cc -static program.c $(pkg-config --static --cflags --libs dtc)");
+    Ok(())
 }
 
 /// The sources.
