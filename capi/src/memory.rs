@@ -35,12 +35,12 @@ pub(crate) fn for_a_call() -> Outcome<Claim> {
     claim(0, 0, 0)
 }
 
-/// For making a node of so many numbers and children.
+/// For making a node from `numbers` numbers and children.
 pub(crate) fn for_numbers(numbers: u64) -> Outcome<Claim> {
     claim(FOR_A_NUMBER, numbers, 0)
 }
 
-/// For any work on a graph of so many nodes and entries.
+/// For any work on a graph with `entries` nodes and list entries.
 pub(crate) fn for_entries(entries: u64) -> Outcome<Claim> {
     claim(FOR_AN_ENTRY, entries, 0)
 }
@@ -50,7 +50,7 @@ pub(crate) fn for_a_kernel(entries: u64) -> Outcome<Claim> {
     claim(FOR_AN_ENTRY, entries, FOR_A_KERNEL)
 }
 
-/// For a type from so many flattened bytes.
+/// For a type from `bytes` flattened bytes.
 pub(crate) fn for_flattened(bytes: u64) -> Outcome<Claim> {
     claim(FOR_A_FLATTENED_BYTE, bytes, 0)
 }

@@ -11,7 +11,7 @@ use crate::status::{Outcome, answer};
 use dtc_compiler::datatype::Constructor;
 use std::ffi::c_int;
 
-/// Makes a type of one child by a constructor with up to so many numbers.
+/// Makes a type of one child by a constructor with at most `numbers` numbers.
 ///
 /// # Safety
 ///
