@@ -279,12 +279,12 @@ fn life<'a>(
         ),
         (
             "release",
-            // SAFETY: nobody uses the type any more.
+            // SAFETY: the type is not used after this.
             Box::new(move || ok(unsafe { dtc_type_release(made.get()) })),
         ),
         (
             "finalise",
-            // SAFETY: nobody uses the engine any more.
+            // SAFETY: the engine is not used after this.
             Box::new(move || ok(unsafe { dtc_finalize(engine.get()) })),
         ),
     ];
@@ -337,7 +337,7 @@ fn a_forked_child_waits_for_nothing() {
                     uses(engine, made, &buffers).iter().for_each(|(_, step)| step());
                     // A child that finds the type in its slot finds it alive.
                     SLOTS[number].store(null_mut(), Ordering::SeqCst);
-                    // SAFETY: nobody in this process uses it any more.
+                    // SAFETY: this process does not use it after this.
                     ok(unsafe { dtc_type_release(made) });
                 }
             })
@@ -370,7 +370,7 @@ fn a_forked_child_waits_for_nothing() {
             for seed in [7, 700_000, 700_001] {
                 let made = make(engine, seed);
                 run(uses(engine, made, &buffers));
-                // SAFETY: nobody uses it any more.
+                // SAFETY: it is not used after this.
                 ok(unsafe { dtc_type_release(made) });
             }
             let (own, made) = (Cell::new(null_mut()), Cell::new(null_mut()));

@@ -33,7 +33,7 @@ pub enum Asked<'a> {
 }
 
 impl Source {
-    /// Opens a file, of which the first `most` bytes of data are wanted; the header of a `.npy` file is not part of the data.
+    /// Opens a file to read the first `most` bytes of its data. The header of a `.npy` file is not part of the data.
     ///
     /// # Errors
     ///
