@@ -2,8 +2,8 @@
  *
  * Programs of one source, whose columns can be compared:
  *     mpicc -O2 first_pack.c -o first_pack.mpi                         an MPI, with whatever engine it has
- *     cc -O2 -DYAKSA -I yaksa/include first_pack.c -lyaksa             the interface of Yaksa alone
- *     cc -O2 -DDTC -I capi/include first_pack.c -ldtc -lm              the C interface of dtc
+ *     cc -O2 -DYAKSA -I interfaces/yaksa/include first_pack.c -lyaksa             the interface of Yaksa alone
+ *     cc -O2 -DDTC -I interfaces/c/include first_pack.c -ldtc -lm              the C interface of dtc
  * "new" types differ from every earlier one, "known" types were made before. "life" is the same without the pack.
  * Prints a line for each shape: shape, new, known, life; the least of ROUNDS samples each. */
 #include <stdint.h>

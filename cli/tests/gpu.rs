@@ -35,7 +35,7 @@ fn emulator() -> &'static Emulator {
             library
         };
         let driver = library("driver.so", &Path::new(TESTS).join("emulator/driver.c"), &["-ldl"]);
-        let nvrtc = library("nvrtc.so", &Path::new(TESTS).join("../../runtime/tests/stub/nvrtc.c"), &[]);
+        let nvrtc = library("nvrtc.so", &Path::new(TESTS).join("../../runtime/cuda/tests/stub/nvrtc.c"), &[]);
         let generic = dtc_compiler::codegen::cuda::generic_source().expect("a text");
         let generic = write(folder.path(), "generic.cu", generic);
         Emulator { folder, driver, nvrtc, generic }

@@ -249,7 +249,7 @@ fn the_doctor_says_how_to_get_cuda() {
 #[test]
 fn the_doctor_lists_devices() {
     let folder = tempdir().expect("a folder");
-    let stubs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../runtime/tests/stub");
+    let stubs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../runtime/cuda/tests/stub");
     let library = |name: &str, definition: &str| {
         let library = folder.path().join(format!("{name}{definition}.so"));
         let source = stubs.join(name).with_extension("c");

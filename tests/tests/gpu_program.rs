@@ -21,7 +21,7 @@ impl Emulator {
             assert!(compiler.status().expect("the C compiler cc").success());
         };
         build("driver.so", Path::new(TESTS).join("../cli/tests/emulator/driver.c"));
-        build("nvrtc.so", Path::new(TESTS).join("../runtime/tests/stub/nvrtc.c"));
+        build("nvrtc.so", Path::new(TESTS).join("../runtime/cuda/tests/stub/nvrtc.c"));
         let generic = dtc_compiler::codegen::cuda::generic_source().expect("a text");
         std::fs::write(folder.path().join("generic.cu"), generic).expect("a file");
         Emulator { folder }

@@ -35,7 +35,7 @@ pub fn install(prefix: &Path, archive: Option<PathBuf>) -> Outcome {
     }
     let [include, pkgconfig, cmake, documents] = folders;
     write(&documents.join("THIRD-PARTY-NOTICES"), &read(&root().join("THIRD-PARTY-NOTICES"))?)?;
-    let sources = root().join("capi");
+    let sources = root().join("interfaces/c");
     write(&include.join("dtc.h"), &read(&sources.join("include/dtc.h"))?)?;
     for (folder, name) in
         [(&pkgconfig, "dtc.pc.in"), (&cmake, "dtc-config.cmake"), (&cmake, "dtc-config-version.cmake.in")]

@@ -4,7 +4,7 @@ use crate::install::{Outcome, read, root, write};
 use std::process::Command;
 
 /// Crates that libdtc contains; those of libyaksa are among them.
-const MANIFEST: &str = "capi/Cargo.toml";
+const MANIFEST: &str = "interfaces/c/Cargo.toml";
 
 /// Writes `THIRD-PARTY-NOTICES`, or with `check` compares it with what would be written.
 ///

@@ -17,7 +17,7 @@ pub fn install(prefix: &Path, library: Option<PathBuf>) -> Outcome<PathBuf> {
     for folder in [&include, &lib, &pkgconfig] {
         fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     }
-    let sources = root().join("yaksa");
+    let sources = root().join("interfaces/yaksa");
     write(&include.join("yaksa.h"), &read(&sources.join("include/yaksa.h"))?)?;
     let file = read(&sources.join("pkg/yaksa.pc.in"))?.replace("@VERSION@", VERSION);
     write(&pkgconfig.join("yaksa.pc"), &file)?;

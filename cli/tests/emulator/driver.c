@@ -20,7 +20,7 @@
 #define cuStreamQuery stub_stream_query
 #define cuEventQuery stub_event_query
 #define cuMemsetD8Async stub_fill_async
-#include "../../../runtime/tests/stub/driver.c"
+#include "../../../runtime/cuda/tests/stub/driver.c"
 #undef cuModuleLoadDataEx
 #undef cuModuleUnload
 #undef cuModuleGetFunction

@@ -1,0 +1,251 @@
+//! libdtc as it is installed: what it exports, and C and C++ programs that are built against it with the system's tools.
+#![expect(clippy::disallowed_types, reason = "tests that lock fork no child")]
+
+use dtc_tests::skip::skip;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::LazyLock;
+use tempfile::TempDir;
+
+/// What a program ends with that cannot run on this machine.
+const SKIPPED: i32 = 77;
+
+/// An installation, moved away from where it was made.
+struct Installed {
+    _folder: TempDir,
+    prefix: PathBuf,
+}
+
+static INSTALLED: LazyLock<Installed> = LazyLock::new(|| {
+    let folder = TempDir::new().expect("a folder");
+    let staged = folder.path().join("stage");
+    let mut install = Command::new(env!("CARGO"));
+    install.args(["run", "--quiet", "--locked", "--package", "xtask", "--", "install", "--prefix", "/opt/dtc"]);
+    succeed(install.current_dir(root()).arg("--archive").arg(archive()).env("DESTDIR", &staged));
+    let prefix = folder.path().join("elsewhere");
+    std::fs::rename(staged.join("opt/dtc"), &prefix).expect("a move");
+    Installed { _folder: folder, prefix }
+});
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("the workspace")
+}
+
+/// The archive that cargo made of this crate beside this test.
+fn archive() -> PathBuf {
+    let test = std::env::current_exe().expect("a path");
+    let folder = test.parent().expect("a folder").read_dir().expect("its files");
+    let archives = folder.filter_map(|entry| {
+        let path = entry.ok()?.path();
+        let name = path.file_name()?.to_str()?;
+        let ours = name.starts_with("libdtc-") && name.ends_with(".a");
+        ours.then(|| Some((path.metadata().ok()?.modified().ok()?, path.clone())))?
+    });
+    archives.max().expect("an archive").1
+}
+
+#[track_caller]
+fn succeed(command: &mut Command) -> Output {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {}\n{error}", output.status);
+    output
+}
+
+fn text(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn pkg_config(arguments: &[&str]) -> Vec<String> {
+    let mut command = Command::new("pkg-config");
+    let files = INSTALLED.prefix.join("lib/pkgconfig");
+    let output = succeed(command.env("PKG_CONFIG_PATH", files).args(arguments).arg("dtc"));
+    text(&output).split_whitespace().map(str::to_owned).collect()
+}
+
+/// Builds an example against the installation as a program of that name; returns it.
+fn build(name: &str, compiler: &str, standard: &str, source: &str, more: &[&str], link: &[String]) -> PathBuf {
+    let program = INSTALLED.prefix.join(name);
+    let mut command = Command::new(compiler);
+    command.args([standard, "-D_GNU_SOURCE", "-O1", "-Wall", "-Wextra", "-Werror", "-o"]).arg(&program);
+    let folder = root().join("interfaces/c").join(if source.contains('/') { "" } else { "examples" });
+    command.arg(folder.join(source)).args(pkg_config(&["--cflags"]));
+    succeed(command.args(link).args(more));
+    program
+}
+
+/// Runs a program with the installed library; names the test if it cannot run here.
+fn run(name: &str, program: &Path) {
+    let mut command = Command::new(program);
+    let output = command.env("LD_LIBRARY_PATH", INSTALLED.prefix.join("lib")).output().expect("a program");
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    match output.status.code() {
+        Some(0) => assert!(text(&output).starts_with(name), "{}", text(&output)),
+        Some(SKIPPED) => {
+            let said = text(&output);
+            let reason = said.trim().strip_prefix(&format!("skipped: {name}: ")).unwrap_or(said.trim()).to_owned();
+            skip(&format!("the example {name}"), &reason);
+        }
+        _ => panic!("{name}: {}\n{error}", output.status),
+    }
+}
+
+fn shared(source: &str, more: &[&str]) {
+    let name = source.split('.').next().expect("a name");
+    let (compiler, standard) = if source.ends_with(".cpp") { ("c++", "-std=c++17") } else { ("cc", "-std=c11") };
+    run(name, &build(name, compiler, standard, source, more, &pkg_config(&["--libs"])));
+}
+
+/// The names that a table of symbols lists.
+fn symbols(arguments: &[&str], file: &str) -> Vec<String> {
+    let output = succeed(Command::new("nm").args(arguments).arg(INSTALLED.prefix.join("lib").join(file)));
+    let names = text(&output);
+    let names = names.lines().filter_map(|line| match line.split_whitespace().collect::<Vec<_>>()[..] {
+        // The version is a symbol of its own.
+        [_, "A", _] => None,
+        [_, _, name] => Some(name.to_owned()),
+        _ => None,
+    });
+    names.collect()
+}
+
+/// The functions that the header declares.
+fn declared() -> Vec<String> {
+    let header = std::fs::read_to_string(INSTALLED.prefix.join("include/dtc.h")).expect("the header");
+    let declarations = header.lines().filter(|line| line.starts_with(['i', 'c']) && line.contains("dtc_"));
+    let mut names: Vec<String> = declarations
+        .filter_map(|line| line.split('(').next()?.rsplit([' ', '*']).next().map(str::to_owned))
+        .filter(|name| name.starts_with("dtc_") && !name.starts_with("dtc_initial"))
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn the_shared_library_exports_the_functions_of_the_header_alone() {
+    let expected: Vec<String> = declared().iter().map(|name| format!("{name}@@DTC_0")).collect();
+    assert!(expected.len() >= 25, "{expected:?}");
+    let mut found = symbols(&["-D", "--defined-only"], "libdtc.so");
+    found.sort();
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn the_static_library_hides_everything_else() {
+    let mut found = symbols(&["--extern-only", "--defined-only"], "libdtc.a");
+    found.sort();
+    assert_eq!(found, declared());
+}
+
+#[test]
+fn programs_need_the_library_by_its_name_with_a_version() {
+    let output = succeed(Command::new("readelf").arg("-d").arg(INSTALLED.prefix.join("lib/libdtc.so")));
+    let dynamic = text(&output);
+    assert!(dynamic.contains("[libdtc.so.0]") && dynamic.contains("NODELETE"), "{dynamic}");
+    assert!(!dynamic.contains("TEXTREL") && !dynamic.contains("RUNPATH"), "{dynamic}");
+    let link = std::fs::read_link(INSTALLED.prefix.join("lib/libdtc.so.0")).expect("a link");
+    assert_eq!(link.as_os_str(), OsStr::new(concat!("libdtc.so.", env!("CARGO_PKG_VERSION"))));
+}
+
+#[test]
+fn ring() {
+    shared("ring.c", &[]);
+}
+
+#[test]
+fn bounce() {
+    shared("bounce.c", &[]);
+}
+
+#[test]
+fn convertor() {
+    shared("convertor.c", &[]);
+}
+
+#[test]
+fn copy() {
+    shared("copy.c", &[]);
+}
+
+#[test]
+fn column() {
+    shared("column.c", &[]);
+}
+
+#[test]
+fn each_constructor_has_a_function() {
+    let program = build("constructors", "cc", "-std=c11", "tests/c/constructors.c", &[], &pkg_config(&["--libs"]));
+    run("constructors", &program);
+}
+
+/// Allocations fail from the n-th on, and one in n.
+#[test]
+fn calls_without_memory_return_a_status() {
+    let program = build("memory", "cc", "-std=c11", "tests/c/memory.c", &[], &pkg_config(&["--libs"]));
+    run("memory", &program);
+}
+
+#[test]
+fn gpu_stream() {
+    shared("gpu_stream.c", &["-ldl"]);
+}
+
+#[test]
+fn halo() {
+    shared("halo.cpp", &[]);
+}
+
+#[test]
+fn ucx_generic() {
+    if !Path::new("/usr/include/ucp/api/ucp.h").exists() {
+        skip("the example ucx_generic", "needs ucp/api/ucp.h; install libucx-dev");
+        return;
+    }
+    shared("ucx_generic.c", &["-lucp", "-lucs"]);
+}
+
+#[test]
+fn programs_may_take_the_library_in() {
+    let mut link = vec![INSTALLED.prefix.join("lib/libdtc.a").display().to_string()];
+    let needed = pkg_config(&["--libs", "--static"]);
+    link.extend(needed.into_iter().filter(|flag| flag.starts_with("-l") && flag != "-ldtc"));
+    let program = build("bounce-static", "cc", "-std=c99", "bounce.c", &[], &link);
+    let dynamic = text(&succeed(Command::new("readelf").arg("-d").arg(&program)));
+    assert!(!dynamic.contains("libdtc"), "{dynamic}");
+    run("bounce", &program);
+}
+
+#[test]
+fn programs_may_be_static() {
+    let link = pkg_config(&["--libs", "--static"]);
+    let program = build("column-static", "cc", "-std=c11", "column.c", &["-static"], &link);
+    let sections = text(&succeed(Command::new("readelf").arg("-d").arg(&program)));
+    assert!(sections.contains("no dynamic section"), "{sections}");
+    run("column", &program);
+}
+
+#[test]
+fn cmake_finds_the_package() {
+    if Command::new("cmake").arg("--version").output().is_err() {
+        skip("the CMake package", "needs cmake");
+        return;
+    }
+    let folder = TempDir::new().expect("a folder");
+    let lists = format!(
+        "cmake_minimum_required(VERSION 3.16)\nproject(user C)\nfind_package(dtc 0.1 REQUIRED)\n\
+         add_executable(shared {0}/bounce.c)\ntarget_link_libraries(shared dtc::dtc)\n\
+         add_executable(whole {0}/bounce.c)\ntarget_link_libraries(whole dtc::static)\n\
+         find_package(dtc 0.2 QUIET)\nif(dtc_FOUND)\nmessage(FATAL_ERROR \"0.2 was found\")\nendif()\n",
+        root().join("interfaces/c/examples").display()
+    );
+    std::fs::write(folder.path().join("CMakeLists.txt"), lists).expect("a file");
+    let build = folder.path().join("build");
+    let mut prefix = std::ffi::OsString::from("-DCMAKE_PREFIX_PATH=");
+    prefix.push(&INSTALLED.prefix);
+    succeed(Command::new("cmake").arg("-S").arg(folder.path()).arg("-B").arg(&build).arg(prefix));
+    succeed(Command::new("cmake").arg("--build").arg(&build));
+    for program in ["shared", "whole"] {
+        succeed(&mut Command::new(build.join(program)));
+    }
+}

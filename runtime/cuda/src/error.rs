@@ -1,0 +1,199 @@
+//! What can be wrong with CUDA: from a library that is not there to a call that failed.
+
+use std::fmt;
+use thiserror::Error;
+
+/// Major and minor number of a CUDA release.
+///
+/// ```
+/// use dtc_cuda::Version;
+/// assert!(Version { major: 12, minor: 4 } < Version { major: 13, minor: 0 });
+/// assert_eq!(Version { major: 12, minor: 4 }.to_string(), "12.4");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Version {
+    /// The number before the point.
+    pub major: u32,
+    /// The number after the point.
+    pub minor: u32,
+}
+
+impl Version {
+    /// From CUDA's own coding, 1000 * major + 10 * minor.
+    pub(super) fn from_code(code: i32) -> Version {
+        let code = code.unsigned_abs();
+        Version { major: code / 1000, minor: code % 1000 / 10 }
+    }
+
+    /// CUDA's own coding.
+    pub(super) fn code(self) -> i32 {
+        i32::try_from(self.major * 1000 + self.minor * 10).unwrap_or(i32::MAX)
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.major, self.minor)
+    }
+}
+
+/// Why CUDA did not do what was asked. Where something is missing, the message says how to get it.
+///
+/// ```
+/// use dtc_cuda::{CudaError, Device};
+/// match Device::get(0) {
+///     Ok(device) => println!("{}", device.info().name),
+///     Err(CudaError::LibraryMissing { hint, .. }) => println!("no GPU here: {hint}"),
+///     Err(error) => println!("{error}"),
+/// }
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum CudaError {
+    /// A library cannot be opened.
+    #[error("{library}: expected a library to open, found none among {}; {hint}", tried.join(", "))]
+    LibraryMissing {
+        /// What the library is: the CUDA driver, or NVRTC.
+        library: &'static str,
+        /// The names and paths that were tried, with the loader's reason where something is there.
+        tried: Vec<String>,
+        /// How to get it.
+        hint: &'static str,
+    },
+    /// A library lacks a function that dtc needs.
+    #[error("{library}: expected the function {symbol}, found none in {path}; {hint}")]
+    SymbolMissing {
+        /// What the library is: the CUDA driver, or NVRTC.
+        library: &'static str,
+        /// The function.
+        symbol: &'static str,
+        /// Where the library lies.
+        path: String,
+        /// How to get a library that has it.
+        hint: &'static str,
+    },
+    /// The driver is older than dtc can use.
+    #[error("CUDA driver: expected version {needed} or newer, found {found}; install a newer NVIDIA driver")]
+    DriverTooOld {
+        /// The version of this driver.
+        found: Version,
+        /// The lowest version that serves.
+        needed: Version,
+    },
+    /// The driver is there and finds no device.
+    #[error(
+        "GPU: expected a device, found none ({reason}); see whether nvidia-smi lists one, and what \
+         CUDA_VISIBLE_DEVICES hides"
+    )]
+    NoDevice {
+        /// What the driver says.
+        reason: String,
+    },
+    /// There are fewer devices.
+    #[error("GPU: expected an ordinal below {count}, found {ordinal}")]
+    Ordinal {
+        /// The device asked for.
+        ordinal: u32,
+        /// How many devices there are.
+        count: u32,
+    },
+    /// A call of the driver or of NVRTC failed.
+    #[error("{call}: expected success, found {name} ({code})")]
+    Call {
+        /// The function.
+        call: &'static str,
+        /// Its status code.
+        code: i32,
+        /// The name of the code, and what the library says of it.
+        name: String,
+    },
+    /// A compiler rejects a source or a binary.
+    #[error("{compiler}: expected code that compiles, found {name}:\n{log}")]
+    Compile {
+        /// Who rejects it: NVRTC, or the driver.
+        compiler: &'static str,
+        /// The name of the status code.
+        name: String,
+        /// What the compiler says, line by line.
+        log: String,
+    },
+    /// NVRTC cannot compile for an architecture.
+    #[error("NVRTC {version}: expected an architecture among {supported:?}, found {architecture}; {hint}")]
+    Architecture {
+        /// The version of NVRTC.
+        version: Version,
+        /// Ten times the compute capability: 90 is sm_90.
+        architecture: u32,
+        /// The architectures it knows.
+        supported: Vec<u32>,
+        /// How to get one that can.
+        hint: &'static str,
+    },
+    /// A copy reaches outside a buffer.
+    #[error("buffer: expected a range within {length} bytes, found {bytes} bytes from {offset}")]
+    Bounds {
+        /// Where the range begins, in bytes.
+        offset: usize,
+        /// Bytes of the range.
+        bytes: usize,
+        /// Bytes of the buffer.
+        length: usize,
+    },
+    /// The allocator of the engine has no memory for transfers, or memory that is of no use.
+    #[error("staging memory: expected {bytes} bytes that were allocated or registered with CUDA, found {found}")]
+    Staging {
+        /// Bytes that were asked for.
+        bytes: usize,
+        /// What the allocator of the engine returned.
+        found: String,
+    },
+    /// A module has no kernel of this name.
+    #[error("GPU code: expected the kernel {kernel}, found none of this name")]
+    KernelMissing {
+        /// The kernel.
+        kernel: &'static str,
+    },
+    /// A call moves more bytes than a launch has threads for.
+    #[error("call: expected at most as many bytes as 2^31 - 1 blocks move, found {bytes}")]
+    GridTooLarge {
+        /// Bytes of the call.
+        bytes: u64,
+    },
+    /// A name or source that is handed to C holds a NUL byte.
+    #[error("{place}: expected text without NUL, found one")]
+    Nul {
+        /// Which text.
+        place: &'static str,
+    },
+    /// This process was forked from one that uses CUDA. CUDA does not work in such a child.
+    #[error("CUDA: expected the process that initialised it, found a forked child; start the child with exec")]
+    Forked,
+}
+
+impl CudaError {
+    /// The status code of a failed call.
+    ///
+    /// ```
+    /// use dtc_cuda::CudaError;
+    /// assert_eq!(CudaError::Forked.code(), None);
+    /// ```
+    pub fn code(&self) -> Option<i32> {
+        match self {
+            CudaError::Call { code, .. } => Some(*code),
+            _ => None,
+        }
+    }
+
+    /// Whether CUDA cannot be used here at all: no driver, too old a driver, no device, or a forked child. Callers go
+    /// on without a GPU.
+    ///
+    /// ```
+    /// use dtc_cuda::CudaError;
+    /// assert!(CudaError::Forked.is_absence());
+    /// assert!(!CudaError::Nul { place: "kernel name" }.is_absence());
+    /// ```
+    pub fn is_absence(&self) -> bool {
+        use CudaError::{DriverTooOld, Forked, LibraryMissing, NoDevice, SymbolMissing};
+        matches!(self, LibraryMissing { .. } | SymbolMissing { .. } | DriverTooOld { .. } | NoDevice { .. } | Forked)
+    }
+}

@@ -1,0 +1,55 @@
+//! CUDA: devices, streams, memory, modules, and NVRTC.
+//!
+//! Nothing of CUDA is linked. The driver and NVRTC are opened when first asked for, by name or by the paths in the
+//! environment variables `DTC_CUDA_DRIVER` and `DTC_NVRTC`; a machine that has neither is normal, and every absence is a
+//! [`CudaError`] that says how to get what is missing. Drivers from CUDA 11.4 on serve. CUDA is initialised by the first
+//! call that asks for a device, never before.
+//!
+//! A child that was forked after that gets [`CudaError::Forked`], because CUDA does not work there.
+//!
+//! # Example
+//!
+//! ```
+//! use dtc_cuda::{Device, Nvrtc};
+//! match Device::list() {
+//!     Ok(devices) => devices.iter().for_each(|device| println!("sm_{}: {}", device.architecture(), device.name)),
+//!     Err(error) => println!("{error}"),
+//! }
+//! match Nvrtc::get() {
+//!     Ok(nvrtc) => println!("NVRTC {}", nvrtc.version()),
+//!     Err(error) => println!("{error}"),
+//! }
+//! ```
+#![expect(clippy::disallowed_types, reason = "a fork watch is asked before any of these is waited for")]
+
+mod abi;
+mod binary;
+mod buffer;
+pub mod copy;
+mod device;
+mod driver;
+mod error;
+mod event;
+mod fork;
+pub mod graph;
+mod library;
+pub mod module;
+mod nvrtc;
+pub mod pointer;
+mod search;
+mod staging;
+mod stream;
+#[cfg(test)]
+mod tests;
+
+pub use binary::{Architecture, Binary};
+pub use buffer::{DeviceBuffer, PinnedBuffer};
+pub use device::{Device, DeviceInfo, Scope};
+pub use driver::Driver;
+pub use error::{CudaError, Version};
+pub use event::Event;
+pub use graph::{Graph, GraphExecutable, NodeCounts};
+pub use nvrtc::Nvrtc;
+pub use pointer::{MemoryKind, device_of, is_in_use};
+pub use staging::StagingAllocator;
+pub use stream::{CaptureMode, CaptureStatus, Stream};

@@ -1,0 +1,55 @@
+//! Runs a test in a process of its own, since libraries are loaded once per process.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Which library a test finds.
+#[derive(Clone, Copy)]
+pub(crate) enum Stub {
+    /// None.
+    Absent,
+    /// One built from `runtime/cuda/tests/stub` with these definitions.
+    Built(&'static [&'static str]),
+}
+
+/// Set in the child, to the name of the test.
+const CHILD: &str = "DTC_TEST_CHILD";
+
+/// Runs the test of this name in a child that finds the given libraries, and says so; or says that this is the child.
+pub(crate) fn passes_in_child(test: &str, driver: Stub, nvrtc: Stub) -> bool {
+    // The harness names tests without the crate.
+    let (_, test) = test.split_once("::").unwrap();
+    if std::env::var(CHILD).is_ok_and(|child| child == test) {
+        return false;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mut child = Command::new(std::env::current_exe().unwrap());
+    child.args([test, "--exact", "--nocapture", "--test-threads=1"]).env(CHILD, test).env("DTC_CACHE_DIR", "off");
+    child.env("DTC_CUDA_DRIVER", build(folder.path(), "driver", driver));
+    child.env("DTC_NVRTC", build(folder.path(), "nvrtc", nvrtc));
+    let output = child.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success() && text.contains("1 passed"),
+        "{text}{}{:?}",
+        String::from_utf8_lossy(&output.stderr),
+        output.status
+    );
+    true
+}
+
+/// Builds a library, or names the place where it is missing.
+pub(crate) fn build(folder: &Path, name: &str, stub: Stub) -> PathBuf {
+    let library = folder.join(format!("lib{name}.so"));
+    if let Stub::Built(definitions) = stub {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../cuda/tests/stub").join(name).with_extension("c");
+        let mut compiler = Command::new("cc");
+        compiler.args(["-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", "-o"]).arg(&library).arg(source);
+        compiler.args(definitions.iter().map(|definition| format!("-D{definition}")));
+        assert!(compiler.status().expect("the C compiler cc").success());
+        // The engine opens no library that a group may write, whatever the mask of this process.
+        std::fs::set_permissions(&library, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    library
+}

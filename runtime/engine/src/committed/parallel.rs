@@ -1,0 +1,122 @@
+//! Packing and unpacking by several threads.
+
+use super::Committed;
+use crate::cpu::Sides;
+use crate::error::PackError;
+use crate::memory::{Memory, MemoryMut};
+use crate::range::Range;
+use bytemuck::{NoUninit, Pod};
+use dtc_host::signals::{self, Blocked};
+
+/// A pointer that threads may carry: each moves other bytes.
+#[derive(Clone, Copy)]
+struct Carried(Sides);
+
+// SAFETY: the threads of a parallel call move disjoint ranges, and the call waits for them.
+unsafe impl Send for Carried {}
+// SAFETY: as above.
+unsafe impl Sync for Carried {}
+
+impl Carried {
+    fn sides(self) -> Sides {
+        self.0
+    }
+}
+
+impl Committed {
+    /// Like [`Committed::pack`], by several threads of this call.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Committed::pack`].
+    ///
+    /// ```
+    /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+    /// use dtc_runtime::Range;
+    /// let mut types = TypeBuilder::new();
+    /// let byte = types.named(Predefined::BYTE);
+    /// let every_other = types.vector(1 << 20, 1, 2, byte)?;
+    /// let every_other = dtc_runtime::Engine::new().commit(&types.finish(every_other)?);
+    /// let memory: Vec<u8> = (0..2u32 << 20).map(|index| index as u8).collect();
+    /// let mut packed = vec![0u8; 1 << 20];
+    /// every_other.pack_parallel(&memory, Range::elements(1), &mut packed, 4)?;
+    /// assert!(packed.iter().enumerate().all(|(index, &byte)| byte == (2 * index) as u8));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn pack_parallel<'m, U: Pod>(
+        &self,
+        source: impl Into<Memory<'m>>,
+        range: Range,
+        packed: &mut [U],
+        threads: usize,
+    ) -> Result<usize, PackError> {
+        let (source, packed): (Memory<'m>, &mut [u8]) = (source.into(), bytemuck::cast_slice_mut(packed));
+        let take = self.check(source.bytes.len(), source.origin, range, packed.len())?;
+        let sides = Sides { memory: source.address().cast_mut(), packed: packed.as_mut_ptr() };
+        // SAFETY: as for `pack`; `memory` is only read.
+        unsafe { self.parallel::<true>(sides, range.fragment(range.offset(), take as u64), threads) };
+        Ok(take)
+    }
+
+    /// Like [`Committed::unpack`], by several threads of this call.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Committed::unpack`].
+    ///
+    /// ```
+    /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+    /// use dtc_runtime::Range;
+    /// let mut types = TypeBuilder::new();
+    /// let int = types.named(Predefined::INT);
+    /// let every_other = types.vector(3, 1, 2, int)?;
+    /// let every_other = dtc_runtime::Engine::new().commit(&types.finish(every_other)?);
+    /// let mut memory = [-1; 5];
+    /// assert_eq!(every_other.unpack_parallel(&[1, 2, 3], Range::elements(1), &mut memory, 2)?, 12);
+    /// assert_eq!(memory, [1, -1, 2, -1, 3]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn unpack_parallel<'m, U: NoUninit>(
+        &self,
+        packed: &[U],
+        range: Range,
+        destination: impl Into<MemoryMut<'m>>,
+        threads: usize,
+    ) -> Result<usize, PackError> {
+        let (mut destination, packed): (MemoryMut<'m>, &[u8]) = (destination.into(), bytemuck::cast_slice(packed));
+        let take = self.check(destination.bytes.len(), destination.origin, range, packed.len())?;
+        let sides = Sides { memory: destination.address(), packed: packed.as_ptr().cast_mut() };
+        // SAFETY: as for `unpack`; `packed` is only read.
+        unsafe { self.parallel::<false>(sides, range.fragment(range.offset(), take as u64), threads) };
+        Ok(take)
+    }
+
+    /// # Safety
+    ///
+    /// As for [`Committed::run`]; the range ends with the packed bytes or before.
+    unsafe fn parallel<const PACK: bool>(&self, sides: Sides, range: Range, threads: usize) {
+        let take = range.length();
+        // Pieces are multiples of a page, so that no two threads share a line of the packed side.
+        let piece = take.div_ceil(threads.max(1) as u64).next_multiple_of(4096).max(4096);
+        let carried = Carried(sides);
+        let part = move |start: u64| {
+            let sides = carried.sides();
+            let sides = Sides { packed: sides.packed.wrapping_add(start as usize), ..sides };
+            // SAFETY: a range of the caller's, and no other thread has it.
+            unsafe { self.run::<PACK>(sides, range.fragment(range.offset() + start, piece.min(take - start))) };
+        };
+        std::thread::scope(|scope| {
+            for start in (0..take).step_by(piece as usize).skip(1) {
+                let thread = std::thread::Builder::new();
+                let spawned =
+                    signals::spawn_with(Blocked::AllButFaults, || thread.spawn_scoped(scope, move || part(start)));
+                if spawned.is_err() {
+                    part(start);
+                }
+            }
+            if take > 0 {
+                part(0);
+            }
+        });
+    }
+}

@@ -1,0 +1,46 @@
+//! Moving bytes in host memory: the generic tier and compiled kernels.
+
+mod fragment;
+mod kernel;
+mod memory;
+mod program;
+mod run;
+mod thunk;
+
+pub(crate) use kernel::{Kernel, compile};
+pub(crate) use program::Program;
+pub(crate) use run::Run;
+pub(crate) use thunk::Thunks;
+
+use dtc_compiler::plan::Target;
+use once_cell::race::OnceBox;
+
+/// The CPU that this process runs on.
+pub(crate) fn host() -> &'static Target {
+    static HOST: OnceBox<Target> = OnceBox::new();
+    HOST.get_or_init(|| {
+        Box::new(Target {
+            level: dtc_microkernels::detect_level(),
+            streaming_bytes: dtc_microkernels::streaming_threshold() as u64,
+        })
+    })
+}
+
+/// The two sides of a move: the strided memory and the packed bytes. Which is read depends on the direction.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sides {
+    pub(crate) memory: *mut u8,
+    pub(crate) packed: *mut u8,
+}
+
+impl Sides {
+    /// Both sides further on. Addresses are computed without claiming that they lie in an allocation: gaps may be
+    /// unmapped, and types may reach below their origin.
+    #[inline]
+    pub(crate) fn at(self, offset: i64, position: u64) -> Sides {
+        Sides {
+            memory: self.memory.wrapping_offset(offset as isize),
+            packed: self.packed.wrapping_add(position as usize),
+        }
+    }
+}

@@ -1,0 +1,381 @@
+//! Engines: where types are committed, and where equal ones meet.
+#![expect(
+    clippy::disallowed_types,
+    reason = "cache, store and GPUs of an engine are used only in the process that made it"
+)]
+
+use crate::cache::{Cache, Caps};
+use crate::committed::Committed;
+use crate::cpu;
+use crate::entry::Entry;
+use crate::gpu::{DEVICES, Gpu};
+use crate::policy::Policy;
+use crate::worker::{Job, Queue};
+use dtc_compiler::datatype::Datatype;
+use dtc_compiler::layout::Point;
+use dtc_compiler::plan::Target;
+use dtc_compiler::{canonicalise, lower};
+use dtc_cuda::{CudaError, StagingAllocator};
+use dtc_host::fork::Process;
+use dtc_host::lock::{Lock, Locked};
+use dtc_host::thread;
+use dtc_store::{Config, Store};
+use once_cell::race::OnceBox;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+/// Commits datatypes. Cheap to clone; clones share everything.
+///
+/// # Example
+///
+/// ```
+/// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+/// use dtc_runtime::{Engine, Policy};
+///
+/// let engine = Engine::builder().policy(Policy::Eager).build();
+/// let mut types = TypeBuilder::new();
+/// let int = types.named(Predefined::INT);
+/// let pair = types.contiguous(2, int)?;
+/// let pair = types.finish(pair)?;
+/// let (once, again) = (engine.commit(&pair), engine.commit(&pair));
+/// assert_eq!(once.type_hash(), again.type_hash());
+/// assert_eq!(engine.cached_types(), 1);
+/// # Ok::<(), dtc_compiler::datatype::DatatypeError>(())
+/// ```
+#[derive(Clone)]
+pub struct Engine {
+    shared: Arc<Shared>,
+}
+
+/// Settings of an [`Engine`].
+///
+/// ```
+/// use dtc_runtime::{Engine, Policy};
+/// let engine = Engine::builder().policy(Policy::Eager).cache_caps(100, 1 << 20).build();
+/// assert_eq!(engine.cached_types(), 0);
+/// ```
+#[derive(Clone, Debug)]
+pub struct EngineBuilder {
+    policy: Policy,
+    background_thread: bool,
+    caps: Caps,
+    store: Option<Config>,
+    staging: Option<Arc<dyn StagingAllocator>>,
+}
+
+pub(crate) struct Shared {
+    pub(crate) policy: Policy,
+    background_thread: bool,
+    pub(crate) target: Target,
+    cache: Lock<Cache>,
+    queue: Arc<Queue>,
+    process: Process,
+    store_config: Option<Config>,
+    store: OnceLock<Arc<Store>>,
+    staging: Option<Arc<dyn StagingAllocator>>,
+    gpus: [OnceLock<Result<Gpu, CudaError>>; DEVICES],
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        if !self.forked() {
+            self.queue.stop();
+            // Kernels that are being compiled keep their GPU, and its buffers. The allocator may go when the engine is gone.
+            if self.staging.is_some() {
+                self.queue.rest();
+            }
+        }
+    }
+}
+
+/// The point at which hits of the cache are confirmed: drawn once per process, so that nobody can prepare a collision.
+fn confirmation_point() -> &'static Point {
+    static CONFIRMATION: OnceBox<Point> = OnceBox::new();
+    CONFIRMATION.get_or_init(|| {
+        // The standard library's hasher keys are the operating system's randomness.
+        let random = RandomState::new();
+        let word = |index: u8| u128::from(random.hash_one(index));
+        Box::new(Point::new(word(0) << 64 | word(1), word(2) << 64 | word(3)))
+    })
+}
+
+impl EngineBuilder {
+    /// When machine code is made. [`Policy::Background`] unless said otherwise.
+    ///
+    /// ```
+    /// use dtc_runtime::{Engine, Policy};
+    /// let engine = Engine::builder().policy(Policy::Off).build();
+    /// # drop(engine);
+    /// ```
+    pub fn policy(self, policy: Policy) -> EngineBuilder {
+        EngineBuilder { policy, ..self }
+    }
+
+    /// Whether the engine may start a thread. Without one, [`Engine::compile_pending`] does the background work.
+    ///
+    /// ```
+    /// use dtc_runtime::Engine;
+    /// let engine = Engine::builder().background_thread(false).build();
+    /// assert_eq!(engine.compile_pending(std::time::Duration::from_millis(1)), 0);
+    /// ```
+    pub fn background_thread(self, allowed: bool) -> EngineBuilder {
+        EngineBuilder { background_thread: allowed, ..self }
+    }
+
+    /// How many types that nobody holds the cache keeps, and how many bytes. 1,024 and 64 MiB unless said otherwise.
+    ///
+    /// ```
+    /// use dtc_runtime::Engine;
+    /// let engine = Engine::builder().cache_caps(16, 1 << 20).build();
+    /// # drop(engine);
+    /// ```
+    pub fn cache_caps(self, types: usize, bytes: usize) -> EngineBuilder {
+        EngineBuilder { caps: Caps { entries: types, bytes }, ..self }
+    }
+
+    /// Where compiled GPU code is kept. As the environment says, unless said otherwise: [`Config::from_environment`].
+    ///
+    /// ```
+    /// use dtc_runtime::{Engine, store::Config};
+    /// let engine = Engine::builder().store(Config::none()).build();
+    /// # drop(engine);
+    /// ```
+    pub fn store(self, config: Config) -> EngineBuilder {
+        EngineBuilder { store: Some(config), ..self }
+    }
+
+    /// Where the pinned buffers come from that transfers go through: from CUDA, unless said otherwise. An engine with an
+    /// allocator of its own waits, when the last of it goes, for what it is compiling: nothing is given back later.
+    ///
+    /// See [`StagingAllocator`] for an example.
+    pub fn staging(self, allocator: Arc<dyn StagingAllocator>) -> EngineBuilder {
+        EngineBuilder { staging: Some(allocator), ..self }
+    }
+
+    /// The engine with these settings.
+    ///
+    /// ```
+    /// let engine = dtc_runtime::Engine::builder().build();
+    /// # drop(engine);
+    /// ```
+    pub fn build(self) -> Engine {
+        let EngineBuilder { policy, background_thread, caps, store: store_config, staging } = self;
+        if !background_thread {
+            thread::forbid_threads();
+        }
+        Engine {
+            shared: Arc::new(Shared {
+                policy,
+                background_thread,
+                target: *cpu::host(),
+                cache: Lock::new(Cache::new(caps)),
+                queue: Arc::default(),
+                process: Process::current(),
+                store_config,
+                store: OnceLock::new(),
+                staging,
+                gpus: Default::default(),
+            }),
+        }
+    }
+}
+
+impl Default for Engine {
+    fn default() -> Engine {
+        Engine::new()
+    }
+}
+
+impl Engine {
+    /// An engine with the default settings.
+    ///
+    /// ```
+    /// assert_eq!(dtc_runtime::Engine::new().cached_types(), 0);
+    /// ```
+    pub fn new() -> Engine {
+        Engine::builder().build()
+    }
+
+    /// Settings to change before an engine is built.
+    ///
+    /// ```
+    /// let engine = dtc_runtime::Engine::builder().background_thread(false).build();
+    /// # drop(engine);
+    /// ```
+    pub fn builder() -> EngineBuilder {
+        let caps = Caps { entries: 1024, bytes: 64 << 20 };
+        EngineBuilder { policy: Policy::default(), background_thread: true, caps, store: None, staging: None }
+    }
+
+    /// When machine code is made.
+    ///
+    /// ```
+    /// use dtc_runtime::{Engine, Policy};
+    /// assert_eq!(Engine::new().policy(), Policy::Background);
+    /// ```
+    pub fn policy(&self) -> Policy {
+        self.shared.policy
+    }
+
+    /// The CPU that plans are made for.
+    ///
+    /// ```
+    /// println!("{}", dtc_runtime::Engine::new().target().level);
+    /// ```
+    pub fn target(&self) -> Target {
+        self.shared.target
+    }
+
+    /// Makes a datatype usable. Equal types share one entry, however they were described. Never waits for a compiler
+    /// unless the policy is [`Policy::Eager`].
+    ///
+    /// With [`Policy::Background`] this does no work: the first packs and unpacks move the type as it was described
+    /// ([`Described`](crate::Described)). Its canonical form, hash and plan are made when its calls have cost as much as making them
+    /// takes, or when one of them is asked for. The other policies make them here.
+    ///
+    /// # Standard section
+    ///
+    /// MPI 4.1, 5.1.9.
+    ///
+    /// ```
+    /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+    /// let mut types = TypeBuilder::new();
+    /// let double = types.named(Predefined::DOUBLE);
+    /// let committed = dtc_runtime::Engine::new().commit(&types.finish(double)?);
+    /// assert_eq!(committed.facts().size, 8);
+    /// # Ok::<(), dtc_compiler::datatype::DatatypeError>(())
+    /// ```
+    pub fn commit(&self, datatype: &Datatype) -> Committed {
+        let committed = Committed::new(datatype.clone(), self.shared.clone());
+        match self.shared.policy {
+            Policy::Background => {}
+            Policy::Eager | Policy::Always => self.shared.compile_now(committed.shared()),
+            Policy::Lazy(_) | Policy::Off => {
+                committed.shared();
+            }
+        }
+        committed
+    }
+
+    /// Compiles kernels that wait, and waits for that, until none is left or the time is up; returns how many still wait.
+    ///
+    /// For hosts that forbid threads: see [`EngineBuilder::background_thread`]. In a forked child nothing waits.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// assert_eq!(dtc_runtime::Engine::new().compile_pending(Duration::ZERO), 0);
+    /// ```
+    pub fn compile_pending(&self, budget: Duration) -> usize {
+        let Shared { queue, background_thread, .. } = &*self.shared;
+        if self.shared.forked() {
+            return 0;
+        }
+        let mut waiting = queue.waiting();
+        if *background_thread && waiting > 0 {
+            // As in `compile_now`.
+            thread::run_in_thread(|| waiting = queue.compile_pending(budget));
+            return waiting;
+        }
+        queue.compile_pending(budget)
+    }
+
+    /// How many different types the cache holds, in use or not; none in a forked child, which does without the cache.
+    ///
+    /// ```
+    /// assert_eq!(dtc_runtime::Engine::new().cached_types(), 0);
+    /// ```
+    pub fn cached_types(&self) -> usize {
+        if self.shared.forked() { 0 } else { self.cache().len() }
+    }
+
+    /// A GPU, by its ordinal in CUDA. Opened at the first use and kept. A type is prepared for it at its first use there, or
+    /// by [`Committed::prepare`].
+    ///
+    /// # Errors
+    ///
+    /// There is no driver, or no such device: [`CudaError::is_absence`] tells.
+    ///
+    /// ```
+    /// match dtc_runtime::Engine::new().gpu(0) {
+    ///     Ok(gpu) => println!("{}", gpu.device().info().name),
+    ///     Err(error) => println!("{error}"),
+    /// }
+    /// ```
+    pub fn gpu(&self, ordinal: u32) -> Result<Gpu, CudaError> {
+        self.shared.gpu(ordinal)
+    }
+
+    fn cache(&self) -> Locked<'_, Cache> {
+        self.shared.cache()
+    }
+}
+
+impl Shared {
+    fn cache(&self) -> Locked<'_, Cache> {
+        // Whatever was interrupted, the cache only forgets.
+        self.cache.lock()
+    }
+
+    /// What a datatype shares with its equals. Makes the canonical form and the plan, unless they are in the cache.
+    pub(crate) fn entry_of(&self, datatype: &Datatype) -> Arc<Entry> {
+        // The hash is a property of the bytes, so a known type needs no passes.
+        let lowered = lower(datatype);
+        let hash = lowered.type_hash();
+        let forked = self.forked();
+        let known = if forked { None } else { self.cache().get(&hash) };
+        let known = known.filter(|entry| {
+            let known = &entry.layout;
+            (known.size(), known.extent(), known.true_lb(), known.true_ub())
+                == (lowered.size(), lowered.extent(), lowered.true_lb(), lowered.true_ub())
+                && entry.confirmation(confirmation_point()) == lowered.fingerprint(confirmation_point())
+        });
+        known.unwrap_or_else(|| {
+            let canonical = canonicalise(&lowered);
+            let entry = Arc::new(Entry::new(hash, canonical.layout, canonical.report, self.target, self.policy));
+            if !forked {
+                self.cache().insert(&entry);
+            }
+            if self.policy == Policy::Background {
+                self.enqueue(&entry);
+            }
+            entry
+        })
+    }
+
+    /// Whether this is a child of the process that made the engine. It must not wait for a lock that a thread of its
+    /// parent may have held, and it has no background thread.
+    fn forked(&self) -> bool {
+        !self.process.is_current()
+    }
+
+    /// A GPU, opened at the first use.
+    pub(crate) fn gpu(&self, ordinal: u32) -> Result<Gpu, CudaError> {
+        if self.forked() {
+            return Err(CudaError::Forked);
+        }
+        let slot = self.gpus.get(ordinal as usize).ok_or(CudaError::Ordinal { ordinal, count: DEVICES as u32 })?;
+        let opened = slot.get_or_init(|| {
+            let config = || self.store_config.clone().unwrap_or_else(Config::from_environment);
+            let store = self.store.get_or_init(|| Arc::new(Store::open(config())));
+            let (queue, staging) = (self.queue.clone(), self.staging.clone());
+            Gpu::open(ordinal, self.policy, self.background_thread, queue, store.clone(), staging)
+        });
+        opened.clone()
+    }
+
+    /// Compiles a type under the policy, and waits. Cranelift needs more stack than callers must have, so it runs in a thread of
+    /// its own if the engine may start one; if that fails, the generic tier keeps serving.
+    pub(crate) fn compile_now(&self, entry: &Entry) {
+        let compile = || if self.policy == Policy::Always { entry.compile() } else { entry.specialise() };
+        let compiles = entry.wants_kernel() || self.policy == Policy::Always;
+        if compiles && self.background_thread { thread::run_in_thread(compile) } else { compile() }
+    }
+
+    /// Hands an entry to the background, if a kernel would pay.
+    pub(crate) fn enqueue(&self, entry: &Arc<Entry>) {
+        if entry.wants_kernel() && !self.forked() {
+            self.queue.push(Job::Cpu(Arc::downgrade(entry)), self.background_thread);
+        }
+    }
+}

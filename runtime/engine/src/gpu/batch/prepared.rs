@@ -1,0 +1,213 @@
+//! Batches as they were launched, for when they come again.
+
+use super::super::Shared;
+use super::super::generic::Generic;
+use super::super::joint::{Joint, JointKernels};
+use super::super::on_device::BatchProgram;
+use super::Asked;
+use super::kernels::{BatchKernel, Kinds};
+use dtc_compiler::codegen::cuda::{BATCH_INLINE, BATCH_THREADS, Batch, Item, generic_batch};
+use dtc_compiler::plan::Direction;
+use dtc_compiler::plan::gpu::Call;
+use dtc_cuda::{CudaError, DeviceBuffer, Stream, graph};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Batches that are kept. A code has few of them, and repeats them.
+const KEPT: usize = 32;
+
+/// What a device knows of batches; most recently used ones first.
+#[derive(Default)]
+pub(in super::super) struct Batches {
+    pub(super) kernels: JointKernels<Kinds>,
+    prepared: Mutex<Vec<Arc<Prepared>>>,
+}
+
+/// By what a call is known again.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Known {
+    type_id: u64,
+    direction: Direction,
+    count: u64,
+    call: Call,
+}
+
+impl Known {
+    fn of(asked: &Asked<'_>) -> Known {
+        let Asked { on_device, direction, count, call } = *asked;
+        Known { type_id: on_device.id, direction, count, call }
+    }
+}
+
+/// What a launch runs, and what it reads.
+enum Code {
+    Compiled(Arc<BatchKernel>),
+    #[expect(dead_code, reason = "the programs are held for the kernel")]
+    Generic(Arc<Generic>, Vec<Arc<BatchProgram>>),
+}
+
+/// A batch, ready to be launched. A graph keeps it.
+pub(in super::super) struct Prepared {
+    known: Vec<Known>,
+    /// The kernel that may replace a generic one.
+    better: Option<Arc<Joint<Kinds>>>,
+    code: Code,
+    batch: Batch,
+    /// The items, and the item of every block, where they do not fit the parameters of a launch.
+    #[expect(dead_code, reason = "held for the kernel")]
+    table: Option<DeviceBuffer>,
+}
+
+impl Prepared {
+    /// Enqueues the batch.
+    ///
+    /// # Safety
+    ///
+    /// The device can read and write both sides of all calls until the work is done.
+    pub(super) unsafe fn launch(self: &Arc<Prepared>, stream: &Stream) -> Result<(), CudaError> {
+        graph::keep_in_graph(stream, self)?;
+        let function = match &self.code {
+            Code::Compiled(kernel) => &kernel.function,
+            Code::Generic(generic, _) => generic.batch(),
+        };
+        let mut batch = self.batch;
+        let mut parameters = [(&raw mut batch).cast()];
+        // SAFETY: the caller's promise; a batch kernel has one parameter, a batch, and the items are those of its cases.
+        unsafe { function.launch(stream, [batch.blocks, 1, 1], [BATCH_THREADS, 1, 1], 0, &mut parameters) }
+    }
+}
+
+impl Shared {
+    /// A batch as it was launched before, or anew if a better kernel is there.
+    pub(super) fn prepared(self: &Arc<Shared>, asked: &[Asked<'_>]) -> Result<Arc<Prepared>, CudaError> {
+        let is = |prepared: &Arc<Prepared>| {
+            prepared.known.len() == asked.len() && prepared.known.iter().copied().eq(asked.iter().map(Known::of))
+        };
+        let mut all = self.batches.prepared.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(at) = all.iter().position(is) {
+            all[..=at].rotate_right(1);
+            let known = all[0].clone();
+            drop(all);
+            let better = match (&known.code, &known.better) {
+                (Code::Generic(..), Some(better)) => better.serving(self).is_some(),
+                _ => false,
+            };
+            if !better {
+                return Ok(known);
+            }
+        } else {
+            drop(all);
+        }
+        let prepared = Arc::new(self.prepare(asked)?);
+        let mut all = self.batches.prepared.lock().unwrap_or_else(PoisonError::into_inner);
+        let (replaced, mut kept): (Vec<_>, Vec<_>) = all.drain(..).partition(is);
+        kept.insert(0, prepared.clone());
+        let forgotten = kept.split_off(KEPT.min(kept.len()));
+        *all = kept;
+        drop(all);
+        // Launches of them may still be under way.
+        replaced.into_iter().chain(forgotten).for_each(|prepared| self.retire(prepared));
+        Ok(prepared)
+    }
+
+    fn prepare(self: &Arc<Shared>, asked: &[Asked<'_>]) -> Result<Prepared, CudaError> {
+        let (better, kinds) = self.batch_kernel(asked).unzip();
+        let kernel = better.as_ref().and_then(|better| better.serving(self));
+        let (code, items, blocks) = match (&better, kernel, kinds) {
+            (Some(joint), Some(kernel), Some(kinds)) => {
+                let (items, blocks) = compiled_items(asked, &joint.recipe, kernel, &kinds)?;
+                (Code::Compiled(kernel.clone()), items, blocks)
+            }
+            _ => {
+                let programs: Result<Vec<_>, _> =
+                    asked.iter().map(|asked| asked.on_device.batch_program().cloned()).collect();
+                let programs = programs?;
+                let (items, blocks) = generic_items(asked, &programs)?;
+                (Code::Generic(self.generic()?.clone(), programs), items, blocks)
+            }
+        };
+        let mut batch = Batch { count: items.len() as u32, blocks, items: 0, own: [Item::default(); BATCH_INLINE] };
+        let table = match batch.own.get_mut(..items.len()) {
+            Some(own) => {
+                own.copy_from_slice(&items);
+                None
+            }
+            None => Some(DeviceBuffer::holding(&self.uploads, &table(&items, blocks))?),
+        };
+        batch.items = table.as_ref().map_or(0, DeviceBuffer::address);
+        Ok(Prepared { known: asked.iter().map(Known::of).collect(), better, code, batch, table })
+    }
+}
+
+/// The items of a compiled kernel.
+fn compiled_items(
+    asked: &[Asked<'_>],
+    made_for: &Kinds,
+    kernel: &BatchKernel,
+    kinds: &[u32],
+) -> Result<(Vec<Item>, u32), CudaError> {
+    let tables = kernel.tables.as_ref().map_or(0, DeviceBuffer::address);
+    let item = |(asked, &kind): (&Asked<'_>, &u32)| {
+        let Asked { on_device, count, call, .. } = asked;
+        let bounds = on_device.bounds(*count);
+        // Kernels count from where the root lies, so that types that differ in that alone share them.
+        let origin = on_device.plan.layout().root().offset;
+        let item = Item {
+            low: bounds.low.saturating_sub(origin),
+            high: bounds.high.saturating_sub(origin),
+            memory: call.memory.wrapping_add(origin as u64),
+            tables,
+            kind: kernel.cases.get(kind as usize).copied().unwrap_or(u32::MAX),
+            ..Item::default()
+        };
+        let (_, variant) = made_for.kinds[kind as usize];
+        (item, on_device.plan.batch_blocks(&variant, call))
+    };
+    in_order(asked, asked.iter().zip(kinds).map(item))
+}
+
+/// The items of the generic kernel.
+fn generic_items(asked: &[Asked<'_>], programs: &[Arc<BatchProgram>]) -> Result<(Vec<Item>, u32), CudaError> {
+    let item = |(asked, program): (&Asked<'_>, &Arc<BatchProgram>)| {
+        let Asked { on_device, direction, count, call } = asked;
+        let (variant, kind) = generic_batch(*direction);
+        let bounds = on_device.bounds(*count);
+        let item = Item {
+            low: bounds.low,
+            high: bounds.high,
+            memory: call.memory,
+            tables: program.tables,
+            program: program.program.address(),
+            kind,
+            ..Item::default()
+        };
+        (item, on_device.plan.batch_blocks(variant, call))
+    };
+    in_order(asked, asked.iter().zip(programs).map(item))
+}
+
+/// Items with what every kernel needs of their calls, each behind the blocks of those before; and all blocks.
+fn in_order(
+    asked: &[Asked<'_>],
+    items: impl Iterator<Item = (Item, Option<u32>)>,
+) -> Result<(Vec<Item>, u32), CudaError> {
+    let mut begin: u32 = 0;
+    let mut all = Vec::with_capacity(asked.len());
+    for (asked, (item, blocks)) in asked.iter().zip(items) {
+        let Call { packed, first, bytes, .. } = asked.call;
+        all.push(Item { packed, first, bytes, begin, ..item });
+        let end = blocks.and_then(|blocks| begin.checked_add(blocks)).filter(|&end| end < 1 << 31);
+        begin = end.ok_or(CudaError::GridTooLarge { bytes })?;
+    }
+    Ok((all, begin))
+}
+
+/// The items as they lie on a device, and the item of every block behind them.
+fn table(items: &[Item], blocks: u32) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(size_of_val(items) + blocks as usize * 4);
+    items.iter().for_each(|item| bytes.extend_from_slice(&item.to_bytes()));
+    for (number, item) in items.iter().enumerate() {
+        let end = items.get(number + 1).map_or(blocks, |next| next.begin);
+        (item.begin..end).for_each(|_| bytes.extend_from_slice(&(number as u32).to_ne_bytes()));
+    }
+    bytes
+}

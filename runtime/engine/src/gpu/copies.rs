@@ -1,0 +1,100 @@
+//! Calls by the copy engines, which need no multiprocessor.
+
+use dtc_compiler::plan::Direction;
+use dtc_compiler::plan::gpu::Copies;
+use dtc_cuda::copy::{self, Rows, Slices};
+use dtc_cuda::{CaptureStatus, CudaError, Stream};
+
+/// What of the multiprocessors of a device a call may use.
+///
+/// A kernel that waits for a free multiprocessor waits for as long as another one holds all of them. Nests of rows that go over
+/// a link, to the host or to another device, need none: copy engines move them, in the same time whatever the
+/// multiprocessors do. Within a device there is no such way: the driver's copies of rows are kernels.
+///
+/// ```
+/// use dtc_runtime::{Committed, Multiprocessors, Range, TransferError, cuda::MemoryKind};
+/// /// Packs while a solver holds the GPU.
+/// fn send(plane: &Committed, grid: *const u8, packed: &mut [u8]) -> Result<u64, TransferError> {
+///     let sides = plane.between(Some(MemoryKind::Device(0)), Some(MemoryKind::Pinned)).on(Multiprocessors::None);
+///     // SAFETY: the caller answers for the grid and for the kinds.
+///     unsafe { sides.pack(grid, Range::elements(1).bytes(..packed.len() as u64), packed.as_mut_ptr()) }
+/// }
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Multiprocessors {
+    /// All that are free; an eighth of them where one side is pinned memory, which fills the link.
+    #[default]
+    All,
+    /// At most so many, at least one: the kernel has no more blocks.
+    AtMost(u32),
+    /// None where the bytes go over a link, the layout is a nest of at most four levels, and the call moves whole elements; all
+    /// that are free where that is not so.
+    None,
+}
+
+/// Enqueues a call as copies.
+///
+/// # Safety
+///
+/// The device can read and write both sides until the work is done, which do not overlap.
+pub(super) unsafe fn enqueue(
+    stream: &Stream,
+    direction: Direction,
+    copies: &Copies,
+    memory: u64,
+    packed: u64,
+) -> Result<(), CudaError> {
+    let Copies { row_bytes, rows, pitch, planes, plane_pitch, copies: number, .. } = *copies;
+    let memory = memory.wrapping_add_signed(copies.offset);
+    let places = (0..number).map(|copy| {
+        let memory = memory.wrapping_add_signed(copy as i64 * copies.copy_pitch);
+        let packed = packed + copy * copies.copy_bytes();
+        if direction == Direction::Pack { (packed, memory) } else { (memory, packed) }
+    });
+    if (rows, planes) == (1, 1) {
+        // SAFETY: the caller's promise.
+        return unsafe { contiguous(stream, places, row_bytes as usize) };
+    }
+    let memory_height = plane_pitch / pitch;
+    let (to_pitch, to_height, from_pitch, from_height) = match direction {
+        Direction::Pack => (row_bytes, rows, pitch, memory_height),
+        Direction::Unpack => (pitch, memory_height, row_bytes, rows),
+    };
+    for (to, from) in places {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if planes == 1 {
+                let to = Rows { address: to, pitch: to_pitch as usize };
+                let from = Rows { address: from, pitch: from_pitch as usize };
+                copy::rows(stream, to, from, row_bytes as usize, rows as usize)?;
+            } else {
+                let to = Slices { address: to, pitch: to_pitch as usize, rows_per_slice: to_height as usize };
+                let from = Slices { address: from, pitch: from_pitch as usize, rows_per_slice: from_height as usize };
+                copy::slices(stream, to, from, row_bytes as usize, rows as usize, planes as usize)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Copies of so many bytes each, in one call where the driver can.
+///
+/// # Safety
+///
+/// As for [`enqueue`].
+unsafe fn contiguous(stream: &Stream, places: impl Iterator<Item = (u64, u64)>, bytes: usize) -> Result<(), CudaError> {
+    let (mut to, mut from): (Vec<u64>, Vec<u64>) = places.unzip();
+    let mut lengths = vec![bytes; to.len()];
+    let batched = to.len() > 1
+        && !stream.raw().is_null()
+        && stream.capture_status()? == CaptureStatus::None
+        // SAFETY: the caller's promise.
+        && unsafe { copy::batch(stream, &mut to, &mut from, &mut lengths)? };
+    if !batched {
+        for (&to, &from) in to.iter().zip(&from) {
+            // SAFETY: the caller's promise.
+            unsafe { copy::between(stream, to, from, bytes)? };
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,382 @@
+//! One type on one device: its plan, its kernels, and how a call is launched.
+
+use super::Shared;
+use super::copies::{self, Multiprocessors};
+use super::generic::Interpreter;
+use super::kernel::{Kernel, Slot};
+use crate::entry::Shape;
+use crate::policy::Policy;
+use crate::worker::Job;
+use dtc_compiler::codegen::cuda::{GenericKernel, Interpreted, Parameter};
+use dtc_compiler::layout::Layout;
+use dtc_compiler::plan::Direction;
+use dtc_compiler::plan::gpu::{Call, Family, GpuPlan, Variant};
+use dtc_cuda::module::Function;
+use dtc_cuda::{CudaError, DeviceBuffer, Stream, copy, graph};
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+/// Different kernels of one type: alignments, index widths and families in both directions. More are served by the
+/// generic kernels. So many again are for unpacks with operations.
+const SLOTS: usize = 24;
+
+/// A call, with the addresses that the kernels use.
+#[derive(Clone, Copy)]
+pub(crate) struct Move {
+    pub(crate) direction: Direction,
+    /// The address of element 0.
+    pub(crate) memory: u64,
+    /// The address of the first packed byte to move.
+    pub(crate) packed: u64,
+    pub(crate) count: u64,
+    /// The first packed byte to move.
+    pub(crate) first: u64,
+    /// How many bytes to move, at least 1.
+    pub(crate) bytes: u64,
+    /// Which multiprocessors may be used.
+    pub(crate) multiprocessors: Multiprocessors,
+}
+
+/// What the elements of a call span in memory, as kernels read it.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(super) struct Bounds {
+    pub(super) low: i64,
+    pub(super) high: i64,
+}
+
+/// The program of a type, as the generic kernel for batches reads it. A graph keeps it.
+pub(super) struct BatchProgram {
+    pub(super) program: DeviceBuffer,
+    /// Where its lists lie.
+    pub(super) tables: u64,
+    /// Holds them.
+    _interpreter: Arc<Interpreter>,
+}
+
+/// A type on a device. Shared by all types of equal layout.
+pub(crate) struct GpuType {
+    /// No other type of the process has it.
+    pub(super) id: u64,
+    pub(super) gpu: Arc<Shared>,
+    pub(super) plan: GpuPlan,
+    shape: Shape,
+    pub(super) origin: i64,
+    /// Made at the first call that needs it; tried again at the next one if there was no memory.
+    interpreter: OnceLock<Arc<Interpreter>>,
+    making_interpreter: Mutex<()>,
+    /// Made at the first batch that the generic kernel serves.
+    batch_program: OnceLock<Arc<BatchProgram>>,
+    slots: [OnceLock<Slot>; SLOTS],
+    accumulations: [OnceLock<Slot>; SLOTS],
+    /// Calls that the generic kernels served in place of compiled ones.
+    heat: Arc<AtomicU32>,
+}
+
+impl Drop for GpuType {
+    fn drop(&mut self) {
+        if self.gpu.device.check_process().is_err() {
+            // The parent's lists may be locked here, and nothing can be freed.
+            return;
+        }
+        // Launches of this type may still be running.
+        for slot in self.slots.iter_mut().chain(&mut self.accumulations) {
+            if let Some(Some(kernel)) = slot.take().and_then(|slot| slot.kernel.into_inner()) {
+                self.gpu.retire(kernel);
+            }
+        }
+        if let Some(interpreter) = self.interpreter.take().filter(|interpreter| interpreter.tables.is_some()) {
+            self.gpu.retire(interpreter);
+        }
+        if let Some(program) = self.batch_program.take() {
+            self.gpu.retire(program);
+        }
+    }
+}
+
+impl GpuType {
+    pub(crate) fn new(gpu: Arc<Shared>, layout: &Layout, shape: Shape) -> Arc<GpuType> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Arc::new(GpuType {
+            id: NEXT.fetch_add(1, Ordering::Relaxed),
+            gpu,
+            origin: layout.root().offset,
+            plan: GpuPlan::new(layout),
+            shape,
+            interpreter: OnceLock::new(),
+            making_interpreter: Mutex::new(()),
+            batch_program: OnceLock::new(),
+            slots: Default::default(),
+            accumulations: Default::default(),
+            heat: Arc::default(),
+        })
+    }
+
+    /// Asks for the usual kernels, or compiles them, as the policy says. No lock is held meanwhile: a call of another thread
+    /// is served by the generic kernels.
+    pub(crate) fn first_use(self: &Arc<GpuType>) {
+        let policy = self.gpu.policy;
+        let at_once = matches!(policy, Policy::Eager | Policy::Always);
+        if !(at_once || policy == Policy::Background) || !self.plan.allows() || self.gpu.device.check_process().is_err()
+        {
+            return;
+        }
+        // True for the first of several threads.
+        let requested = self.usual().map(|variant| self.slot(&variant).is_some_and(Slot::request));
+        if requested.contains(&true) {
+            if at_once {
+                self.compile(&self.usual());
+            } else {
+                self.enqueue(self.usual().to_vec());
+            }
+        }
+    }
+
+    /// The kernels of both directions for whole elements between allocations.
+    pub(crate) fn usual(&self) -> [Variant; 2] {
+        [Direction::Pack, Direction::Unpack].map(|direction| self.plan.usual(direction))
+    }
+
+    /// Compiles the usual kernels and waits.
+    pub(crate) fn compile_usual(&self) {
+        if self.plan.allows() {
+            self.compile(&self.usual());
+        }
+    }
+
+    fn enqueue(self: &Arc<GpuType>, variants: Vec<Variant>) {
+        self.gpu.queue.push(Job::Gpu(Arc::downgrade(self), variants, self.heat.clone()), self.gpu.background_thread);
+    }
+
+    /// The kernel of a variant, if it is there.
+    pub(crate) fn kernel(&self, variant: &Variant) -> Option<&Arc<Kernel>> {
+        let slot = self.slots(variant).iter().map_while(OnceLock::get).find(|slot| slot.variant == *variant)?;
+        slot.kernel.get()?.as_ref()
+    }
+
+    /// The slots of a sort of variants.
+    fn slots(&self, variant: &Variant) -> &[OnceLock<Slot>; SLOTS] {
+        if matches!(variant.family, Family::Accumulate(_)) { &self.accumulations } else { &self.slots }
+    }
+
+    /// The slot of a variant, taken when it is new; nothing when all are taken.
+    pub(super) fn slot(&self, variant: &Variant) -> Option<&Slot> {
+        let slots = self.slots(variant).iter().map(|slot| slot.get_or_init(|| Slot::new(*variant)));
+        slots.into_iter().find(|slot| slot.variant == *variant)
+    }
+
+    /// The kernel that serves a variant now, if one does, and asks for it if it should be compiled.
+    pub(super) fn serving(self: &Arc<GpuType>, variant: &Variant) -> Option<&Arc<Kernel>> {
+        let slot = self.slot(variant)?;
+        if let Some(kernel) = slot.kernel.get() {
+            return kernel.as_ref();
+        }
+        let uses = slot.count();
+        self.heat.fetch_add(1, Ordering::Relaxed);
+        match self.gpu.policy {
+            Policy::Off => {}
+            Policy::Lazy(due) if uses <= due => {}
+            Policy::Background | Policy::Lazy(_) => {
+                if slot.request() {
+                    self.enqueue(vec![*variant]);
+                }
+            }
+            Policy::Eager | Policy::Always => {
+                // Where another thread compiles it, the generic kernels serve until it is there.
+                if slot.request() {
+                    self.compile(&[*variant]);
+                }
+                return slot.kernel.get()?.as_ref();
+            }
+        }
+        None
+    }
+
+    /// Enqueues a call on a CUDA stream, as at most one kernel or one copy. Returns at once.
+    ///
+    /// # Safety
+    ///
+    /// The device can read and write both sides, which do not overlap, until the work is done.
+    pub(crate) unsafe fn launch(self: &Arc<GpuType>, stream: &Stream, asked: &Move) -> Result<(), CudaError> {
+        let Move { direction, memory, packed, first, bytes, .. } = *asked;
+        if self.plan.is_contiguous() {
+            let place = memory.wrapping_add(self.origin as u64).wrapping_add(first);
+            let (to, from) = if direction == Direction::Pack { (packed, place) } else { (place, packed) };
+            // SAFETY: the caller's promise.
+            return unsafe { copy::between(stream, to, from, bytes as usize) };
+        }
+        let call = Call { memory, packed, first, bytes };
+        let most = match asked.multiprocessors {
+            Multiprocessors::None => {
+                if let Some(copies) = self.plan.copies(&call) {
+                    // SAFETY: the caller's promise.
+                    return unsafe { copies::enqueue(stream, direction, &copies, memory, packed) };
+                }
+                u32::MAX
+            }
+            Multiprocessors::AtMost(most) => most.max(1),
+            Multiprocessors::All => u32::MAX,
+        };
+        if self.plan.allows() {
+            let mut variant = self.plan.variant(direction, &call);
+            let mut blocks = self.plan.blocks(&variant, &call);
+            if blocks.is_some_and(|blocks| blocks > most) {
+                variant = variant.capped();
+                blocks = self.plan.blocks(&variant, &call);
+            }
+            if let Some(kernel) = self.serving(&variant)
+                && let Some(blocks) = blocks
+            {
+                let grid = Grid { work: blocks, blocks: blocks.min(most), threads: variant.threads() };
+                // SAFETY: the caller's promise.
+                return unsafe { self.launch_compiled(stream, kernel, &call, asked.count, grid) };
+            }
+        }
+        let too_large = CudaError::GridTooLarge { bytes };
+        let mut kernel = GenericKernel::serving(&self.plan, direction, &call);
+        let mut blocks = self.plan.blocks(&kernel.variant, &call).ok_or_else(|| too_large.clone())?;
+        if blocks > most {
+            kernel = GenericKernel::capped(direction);
+            blocks = self.plan.blocks(&kernel.variant, &call).ok_or(too_large)?;
+        }
+        let interpreter = self.interpreter()?;
+        let function = interpreter.generic.function(kernel)?;
+        let bounds = self.bounds(asked.count);
+        let program = interpreter.program.parameter(bounds.low, bounds.high);
+        // Only the capped kernels take several blocks of the work.
+        let grid = if kernel.variant.capped { blocks.min(most) } else { blocks };
+        let grid = Grid { work: blocks, blocks: grid, threads: kernel.variant.threads() };
+        // SAFETY: the caller's promise.
+        unsafe { interpreter.launch(function, stream, &call, grid, program) }
+    }
+
+    /// Launches a kernel that was compiled for this type.
+    ///
+    /// # Safety
+    ///
+    /// As for [`GpuType::launch`]; the kernel is one of this type.
+    pub(super) unsafe fn launch_compiled(
+        &self,
+        stream: &Stream,
+        kernel: &Arc<Kernel>,
+        call: &Call,
+        count: u64,
+        grid: Grid,
+    ) -> Result<(), CudaError> {
+        graph::keep_in_graph(stream, kernel)?;
+        let tables = kernel.tables.as_ref().map_or(0, |tables| tables.address());
+        let mut bounds = self.bounds(count);
+        // SAFETY: the caller's promise; a compiled kernel ends in bounds.
+        unsafe { launch(&kernel.function, stream, call, tables, grid, (&raw mut bounds).cast()) }
+    }
+
+    /// The generic kernels, and the lists that they read, on the device from the first use on.
+    pub(crate) fn interpreter(&self) -> Result<&Arc<Interpreter>, CudaError> {
+        if let Some(interpreter) = self.interpreter.get() {
+            return Ok(interpreter);
+        }
+        // One thread makes it: freeing what another made too would wait for the whole device.
+        let _making = self.making_interpreter.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(interpreter) = self.interpreter.get() {
+            return Ok(interpreter);
+        }
+        let generic = self.gpu.generic()?.clone();
+        let Interpreted { program, tables } = Interpreted::new(&self.plan);
+        let tables = self.gpu.upload(&tables)?;
+        Ok(self.interpreter.get_or_init(|| Arc::new(Interpreter { generic, program, tables })))
+    }
+
+    /// The program that the generic kernel for batches interprets, on the device from the first use on.
+    pub(super) fn batch_program(&self) -> Result<&Arc<BatchProgram>, CudaError> {
+        if let Some(program) = self.batch_program.get() {
+            return Ok(program);
+        }
+        let interpreter = self.interpreter()?.clone();
+        let _making = self.making_interpreter.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(program) = self.batch_program.get() {
+            return Ok(program);
+        }
+        let parameter = interpreter.program.parameter(0, 0);
+        let bytes: Vec<u8> = parameter.iter().flat_map(|number| number.to_ne_bytes()).collect();
+        let program = DeviceBuffer::holding(&self.gpu.uploads, &bytes)?;
+        let tables = interpreter.tables.as_ref().map_or(0, DeviceBuffer::address);
+        Ok(self.batch_program.get_or_init(|| Arc::new(BatchProgram { program, tables, _interpreter: interpreter })))
+    }
+
+    /// What the elements span, as far as 64 bits reach.
+    pub(super) fn bounds(&self, count: u64) -> Bounds {
+        let last = i128::from(count.saturating_sub(1)) * i128::from(self.shape.extent);
+        let clamp = |bound: i128| bound.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
+        Bounds {
+            low: clamp(i128::from(self.shape.true_lb) + last.min(0)),
+            high: clamp(i128::from(self.shape.true_ub) + last.max(0)),
+        }
+    }
+}
+
+impl Interpreter {
+    /// Launches a generic kernel for the type whose program this is.
+    ///
+    /// # Safety
+    ///
+    /// As for [`GpuType::launch`]; the kernel ends in a program.
+    pub(super) unsafe fn launch(
+        self: &Arc<Interpreter>,
+        function: &Function,
+        stream: &Stream,
+        call: &Call,
+        grid: Grid,
+        mut program: Parameter,
+    ) -> Result<(), CudaError> {
+        graph::keep_in_graph(stream, self)?;
+        let tables = self.tables.as_ref().map_or(0, DeviceBuffer::address);
+        // SAFETY: the caller's promise.
+        unsafe { launch(function, stream, call, tables, grid, (&raw mut program).cast()) }
+    }
+}
+
+/// The shape of a launch.
+pub(super) struct Grid {
+    /// Blocks of the work.
+    work: u32,
+    /// Blocks of the grid.
+    blocks: u32,
+    /// Threads of a block.
+    threads: u32,
+}
+
+impl Grid {
+    /// As many blocks as the work has.
+    pub(super) fn all(blocks: u32, threads: u32) -> Grid {
+        Grid { work: blocks, blocks, threads }
+    }
+}
+
+/// Launches a kernel with the parameters that all of them have.
+///
+/// # Safety
+///
+/// `last` points at the kernel's last parameter, and the kernel may do what it does.
+pub(super) unsafe fn launch(
+    function: &Function,
+    stream: &Stream,
+    call: &Call,
+    tables: u64,
+    grid: Grid,
+    last: *mut c_void,
+) -> Result<(), CudaError> {
+    let Call { mut memory, mut packed, mut first, mut bytes } = *call;
+    let (mut tables, mut work) = (tables, grid.work);
+    let mut parameters: [*mut c_void; 7] = [
+        (&raw mut memory).cast(),
+        (&raw mut packed).cast(),
+        (&raw mut tables).cast(),
+        (&raw mut first).cast(),
+        (&raw mut bytes).cast(),
+        (&raw mut work).cast(),
+        last,
+    ];
+    // SAFETY: the caller's promise; the parameters have the types of every kernel's.
+    unsafe { function.launch(stream, [grid.blocks, 1, 1], [grid.threads, 1, 1], 0, &mut parameters) }
+}

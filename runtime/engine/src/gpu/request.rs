@@ -1,0 +1,191 @@
+//! Calls under way, and what can be wrong with a call.
+
+use super::transfer::Pipeline;
+use super::{Gpu, Shared};
+use crate::error::{AccumulateError, PackError};
+use dtc_cuda::{CudaError, Event, MemoryKind};
+use smallvec::SmallVec;
+use std::sync::Arc;
+use thiserror::Error;
+
+/// Why a call on data in any memory did nothing.
+///
+/// ```
+/// use dtc_runtime::TransferError;
+/// let error = TransferError::from(dtc_runtime::cuda::CudaError::Forked);
+/// assert!(error.to_string().contains("forked"));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum TransferError {
+    /// The call is wrong whatever the memory.
+    #[error(transparent)]
+    Call(#[from] PackError),
+    /// The reduction does not fit the call.
+    #[error(transparent)]
+    Accumulate(#[from] AccumulateError),
+    /// CUDA cannot do it.
+    #[error(transparent)]
+    Cuda(#[from] CudaError),
+    /// A side lies nowhere. A null base is for types of absolute addresses.
+    #[error("{side}: expected the address of the first byte, found {address:#x}")]
+    Address {
+        /// Which side.
+        side: &'static str,
+        /// The address.
+        address: usize,
+    },
+    /// A call that is enqueued on a CUDA stream would have to move bytes that the stream's device does not reach.
+    #[error(
+        "{side}: expected memory that GPU {device} reaches, to enqueue the call, found {kind}; use pinned, managed or device \
+         memory there, or a call that returns when the bytes are moved or with a request"
+    )]
+    OutOfReach {
+        /// Which side.
+        side: &'static str,
+        /// Where it lies.
+        kind: MemoryKind,
+        /// The device of the stream.
+        device: u32,
+    },
+}
+
+/// A pack, unpack, copy or unpack with an operation under way. Dropping it does not end the work: where the processor takes
+/// part, as it does for pageable memory, dropping does the rest of it and waits.
+///
+/// # Example
+///
+/// ```
+/// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+/// use dtc_runtime::Range;
+/// let mut types = TypeBuilder::new();
+/// let int = types.named(Predefined::INT);
+/// let int = dtc_runtime::Engine::new().commit(&types.finish(int)?);
+/// let (memory, mut packed) = (7i32, [0u8; 4]);
+/// // SAFETY: both sides are as long as the type, and live until the request is done.
+/// let request = unsafe { int.pack_start((&raw const memory).cast(), Range::elements(1).bytes(..4), packed.as_mut_ptr())? };
+/// assert_eq!(request.wait()?, 4);
+/// assert_eq!(i32::from_ne_bytes(packed), 7);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use = "the bytes are there when the request is done"]
+pub struct Request {
+    bytes: u64,
+    /// Nothing when the work was done at once; several for elements in several kinds of memory.
+    parts: SmallVec<[Part; 1]>,
+}
+
+/// Work under way.
+pub(super) enum Part {
+    /// A device does it.
+    Device(Event, Arc<Shared>),
+    /// The processor takes part.
+    Pipeline(Box<Pipeline>),
+}
+
+impl Part {
+    /// What the default stream of a device was given last. Nothing is left under way if the caller waits for it.
+    pub(super) fn enqueued(gpu: &Gpu, wait: bool) -> Result<Option<Part>, TransferError> {
+        let shared = &gpu.shared;
+        if wait {
+            shared.stream.synchronize()?;
+            return Ok(None);
+        }
+        let event = shared.event()?;
+        event.record(&shared.stream)?;
+        Ok(Some(Part::Device(event, shared.clone())))
+    }
+
+    fn test(&mut self) -> Result<bool, TransferError> {
+        match self {
+            Part::Device(event, _) => Ok(event.query()?),
+            Part::Pipeline(pipeline) => pipeline.advance(),
+        }
+    }
+
+    fn wait(self) -> Result<(), TransferError> {
+        match self {
+            Part::Device(event, gpu) => {
+                event.synchronize()?;
+                gpu.give_back(event);
+                Ok(())
+            }
+            Part::Pipeline(mut pipeline) => pipeline.finish(),
+        }
+    }
+}
+
+impl Request {
+    /// A call that is done.
+    pub(super) fn done(bytes: u64) -> Request {
+        Request { bytes, parts: SmallVec::new() }
+    }
+
+    /// A call of so many bytes, whose parts are started one after another. If one cannot be started, those before it end first:
+    /// whoever is told of a failure may free the buffers.
+    pub(super) fn start(
+        bytes: u64,
+        parts: impl Iterator<Item = Result<Option<Part>, TransferError>>,
+    ) -> Result<Request, TransferError> {
+        let mut request = Request::done(bytes);
+        for part in parts {
+            match part {
+                Ok(part) => request.parts.extend(part),
+                Err(error) => {
+                    // That other parts fail too is no news.
+                    let _ = request.wait();
+                    return Err(error);
+                }
+            }
+        }
+        Ok(request)
+    }
+
+    /// Whether nothing was under way when the call returned: the bytes are there. Nobody is asked, so a request that a device
+    /// has finished meanwhile is not done before [`Request::test`] or [`Request::wait`] finds out.
+    ///
+    /// ```
+    /// # fn ready(request: &dtc_runtime::Request) -> bool {
+    /// request.is_done()
+    /// # }
+    /// ```
+    pub fn is_done(&self) -> bool {
+        self.parts.is_empty()
+    }
+
+    /// Whether the bytes are there. Where the processor takes part, this does some of its work, as much as there is to do
+    /// without waiting, and some tens of microseconds at most.
+    ///
+    /// # Errors
+    ///
+    /// The device failed.
+    ///
+    /// ```
+    /// # fn ready(request: &mut dtc_runtime::Request) -> Result<bool, dtc_runtime::TransferError> {
+    /// request.test()
+    /// # }
+    /// ```
+    pub fn test(&mut self) -> Result<bool, TransferError> {
+        let mut all = true;
+        for part in &mut self.parts {
+            all &= part.test()?;
+        }
+        Ok(all)
+    }
+
+    /// Waits until the bytes are there; returns how many were moved.
+    ///
+    /// # Errors
+    ///
+    /// The device failed.
+    ///
+    /// ```
+    /// # fn finish(request: dtc_runtime::Request) -> Result<u64, dtc_runtime::TransferError> {
+    /// request.wait()
+    /// # }
+    /// ```
+    pub fn wait(self) -> Result<u64, TransferError> {
+        self.parts.into_iter().try_for_each(Part::wait)?;
+        Ok(self.bytes)
+    }
+}

@@ -1,0 +1,144 @@
+//! Buffers that transfers go through, with their streams and events. They are kept from one transfer to the next, so that
+//! only the first allocates, and freed with the GPU's engine: freeing waits for kernels and holds launches back meanwhile.
+
+use super::super::Shared;
+use dtc_cuda::{CudaError, Device, DeviceBuffer, Event, PinnedBuffer, Stream};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Buffers of a lane: one is filled while another is emptied, and the third absorbs what varies.
+pub(super) const SLOTS: usize = 3;
+
+/// Packed bytes of a pinned buffer: small enough to be in the processor's cache when it is copied.
+pub(super) const RING_CHUNK: u64 = 1 << 20;
+
+/// Packed bytes of a buffer on a device: large enough for launches not to count.
+pub(super) const STAGE_CHUNK: u64 = 4 << 20;
+
+/// Lanes of a sort that requests make. There are more where more threads wait for transfers at a time.
+const FOR_REQUESTS: usize = 8;
+
+/// Pinned buffers for a transfer in which the processor takes part.
+pub(crate) struct Ring {
+    pub(super) stream: Stream,
+    buffer: PinnedBuffer,
+    /// The last use of each slot by the device.
+    pub(super) events: [Event; SLOTS],
+    /// When what was enqueued before the transfer is done.
+    pub(super) begun: Event,
+}
+
+impl Ring {
+    fn new(gpu: &Shared) -> Result<Ring, CudaError> {
+        let device = &gpu.device;
+        Ok(Ring {
+            stream: Stream::new(device)?,
+            buffer: gpu.staging(SLOTS * RING_CHUNK as usize)?,
+            events: events(device)?,
+            begun: Event::new(device)?,
+        })
+    }
+
+    /// Where the host finds a slot, and where kernels do.
+    pub(super) fn slot(&self, index: usize) -> (*mut u8, u64) {
+        let at = index * RING_CHUNK as usize;
+        (self.buffer.as_ptr().wrapping_add(at), self.buffer.address() + at as u64)
+    }
+}
+
+/// Buffers on a device for a transfer by kernels and copies. Its streams order one transfer after the last one, so it is given
+/// back as soon as everything is enqueued.
+pub(crate) struct Stage {
+    /// Carries what is done first with a slot.
+    pub(super) first: Stream,
+    /// Carries what is done second.
+    pub(super) second: Stream,
+    buffer: DeviceBuffer,
+    pub(super) filled: [Event; SLOTS],
+    pub(super) emptied: [Event; SLOTS],
+    pub(super) begun: Event,
+}
+
+impl Stage {
+    fn new(device: &Device) -> Result<Stage, CudaError> {
+        Ok(Stage {
+            first: Stream::new(device)?,
+            second: Stream::new(device)?,
+            buffer: DeviceBuffer::new(device, SLOTS * STAGE_CHUNK as usize)?,
+            filled: events(device)?,
+            emptied: events(device)?,
+            begun: Event::new(device)?,
+        })
+    }
+
+    pub(super) fn slot(&self, index: usize) -> u64 {
+        self.buffer.address() + (index as u64) * STAGE_CHUNK
+    }
+}
+
+fn events(device: &Device) -> Result<[Event; SLOTS], CudaError> {
+    Ok([Event::new(device)?, Event::new(device)?, Event::new(device)?])
+}
+
+/// The lanes of one sort that no transfer uses now.
+pub(crate) struct Lanes<T> {
+    idle: Mutex<Vec<T>>,
+    /// How many there are, in use or not.
+    alive: AtomicUsize,
+}
+
+impl<T> Default for Lanes<T> {
+    fn default() -> Lanes<T> {
+        Lanes { idle: Mutex::default(), alive: AtomicUsize::new(0) }
+    }
+}
+
+impl<T> Lanes<T> {
+    fn idle(&self) -> MutexGuard<'_, Vec<T>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// An idle lane, or a new one.
+    pub(super) fn take(&self, make: impl FnOnce() -> Result<T, CudaError>) -> Result<T, CudaError> {
+        let idle = self.idle().pop();
+        idle.map_or_else(|| make().inspect(|_| _ = self.alive.fetch_add(1, Ordering::Relaxed)), Ok)
+    }
+
+    /// Whether there is an idle lane, or one more should be made for a request.
+    fn has_room(&self) -> bool {
+        !self.idle().is_empty() || self.alive.load(Ordering::Relaxed) < FOR_REQUESTS
+    }
+
+    /// Puts a lane back.
+    pub(super) fn keep(&self, lane: T) {
+        self.idle().push(lane);
+    }
+}
+
+impl Shared {
+    /// Whether a transfer that can wait should take a ring: there are not too many.
+    pub(super) fn has_ring(&self) -> bool {
+        self.rings.has_room()
+    }
+
+    pub(super) fn ring(&self) -> Result<Ring, CudaError> {
+        self.rings.take(|| Ring::new(self))
+    }
+
+    pub(super) fn keep_ring(&self, ring: Ring) {
+        // A thread of the parent may hold the lock in a child.
+        if self.device.check_process().is_ok() {
+            self.rings.keep(ring);
+        }
+    }
+
+    pub(super) fn stage(&self) -> Result<Stage, CudaError> {
+        self.stages.take(|| Stage::new(&self.device))
+    }
+
+    pub(super) fn keep_stage(&self, stage: Stage) {
+        if self.device.check_process().is_ok() {
+            self.stages.keep(stage);
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! Who moves the bytes of calls with two sides in any memory: copies from type to type, and unpacks with an operation.
+
+use dtc_cuda::MemoryKind;
+
+/// Who can move the bytes of a side.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in crate::gpu) enum Memory {
+    Host,
+    /// The processor and every device.
+    Managed,
+    Device(u32),
+}
+
+impl Memory {
+    /// The devices that move two sides; nothing where the processor does.
+    pub(in crate::gpu) fn movers(one: Memory, other: Memory) -> (Option<u32>, Option<u32>) {
+        let device = |side: Memory, beside: Memory| match (side, beside) {
+            (Memory::Device(ordinal), _) | (Memory::Managed, Memory::Device(ordinal)) => Some(ordinal),
+            _ => None,
+        };
+        (device(one, other), device(other, one))
+    }
+}
+
+impl From<MemoryKind> for Memory {
+    fn from(kind: MemoryKind) -> Memory {
+        match kind {
+            MemoryKind::Pageable | MemoryKind::Pinned => Memory::Host,
+            MemoryKind::Managed => Memory::Managed,
+            MemoryKind::Device(ordinal) => Memory::Device(ordinal),
+        }
+    }
+}

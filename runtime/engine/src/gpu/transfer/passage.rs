@@ -1,0 +1,148 @@
+//! Moving bytes through two buffers in turns: one is filled while the other is emptied.
+
+use super::super::{Gpu, Shared};
+use super::lanes::Lanes;
+use dtc_cuda::{CudaError, DeviceBuffer, Event, PinnedBuffer};
+
+/// Bytes of a buffer, at most: large enough for launches not to count.
+const CHUNK: u64 = 4 << 20;
+
+/// Two buffers side by side.
+enum Landing {
+    /// That everybody reaches.
+    Pinned(PinnedBuffer),
+    /// On the device that empties them, within reach of the one that fills them.
+    OnDevice(DeviceBuffer),
+}
+
+/// Buffers of both sorts that nobody uses now.
+#[derive(Default)]
+pub(in crate::gpu) struct Landings {
+    pinned: Lanes<PinnedBuffer>,
+    on_device: Lanes<DeviceBuffer>,
+}
+
+/// Where a buffer lies.
+#[derive(Clone, Copy)]
+pub(in crate::gpu) struct Slot {
+    /// For kernels and copies.
+    pub(in crate::gpu) address: u64,
+    /// For the processor; dangling where it has no access.
+    pub(in crate::gpu) host: *mut u8,
+}
+
+/// Bytes on their way from one mover to another; one that is not given is the processor.
+pub(in crate::gpu) struct Passage<'a> {
+    pub(in crate::gpu) from: Option<&'a Gpu>,
+    pub(in crate::gpu) to: Option<&'a Gpu>,
+    pub(in crate::gpu) bytes: u64,
+    /// Chunks are multiples of it.
+    pub(in crate::gpu) granule: u64,
+}
+
+impl Landing {
+    fn slot(&self, index: usize) -> Slot {
+        let at = index * CHUNK as usize;
+        match self {
+            Landing::Pinned(buffer) => {
+                Slot { address: buffer.address() + at as u64, host: buffer.as_ptr().wrapping_add(at) }
+            }
+            Landing::OnDevice(buffer) => Slot { address: buffer.address() + at as u64, host: std::ptr::null_mut() },
+        }
+    }
+}
+
+impl Shared {
+    fn landing(&self, on_device: bool) -> Result<Landing, CudaError> {
+        let bytes = 2 * CHUNK as usize;
+        if on_device {
+            self.landings.on_device.take(|| DeviceBuffer::new(&self.device, bytes)).map(Landing::OnDevice)
+        } else {
+            self.landings.pinned.take(|| self.staging(bytes)).map(Landing::Pinned)
+        }
+    }
+
+    fn keep_landing(&self, landing: Landing) {
+        match landing {
+            Landing::Pinned(buffer) => self.landings.pinned.keep(buffer),
+            Landing::OnDevice(buffer) => self.landings.on_device.keep(buffer),
+        }
+    }
+}
+
+impl Passage<'_> {
+    /// Moves all bytes and waits. `fill` and `empty` get the chunk's first byte, its length and its buffer; those of devices
+    /// enqueue on the legacy default stream. With `on_device` the buffers lie on the device that empties them.
+    pub(in crate::gpu) fn run(
+        &self,
+        on_device: bool,
+        fill: impl Fn(u64, u64, Slot) -> Result<(), CudaError>,
+        empty: impl Fn(u64, u64, Slot) -> Result<(), CudaError>,
+    ) -> Result<(), CudaError> {
+        let Some(owner) = self.to.or(self.from) else {
+            // Nothing but the processor takes part, so nothing has to be passed.
+            return Ok(());
+        };
+        let landing = owner.shared.landing(on_device)?;
+        let (filled, emptied) = (events(self.from)?, events(self.to)?);
+        let moved = self.turns(&landing, filled.as_ref(), emptied.as_ref(), fill, empty);
+        // The buffers are free when nobody uses them, also after a failure.
+        let waited = [self.from, self.to].into_iter().flatten().try_for_each(|gpu| gpu.shared.stream.synchronize());
+        for (gpu, events) in [(self.from, filled), (self.to, emptied)] {
+            if let (Some(gpu), Some(events)) = (gpu, events) {
+                events.into_iter().for_each(|event| gpu.shared.give_back(event));
+            }
+        }
+        owner.shared.keep_landing(landing);
+        moved.and(waited)
+    }
+
+    fn turns(
+        &self,
+        landing: &Landing,
+        filled: Option<&[Event; 2]>,
+        emptied: Option<&[Event; 2]>,
+        fill: impl Fn(u64, u64, Slot) -> Result<(), CudaError>,
+        empty: impl Fn(u64, u64, Slot) -> Result<(), CudaError>,
+    ) -> Result<(), CudaError> {
+        let chunk = CHUNK / self.granule * self.granule;
+        let chunks = self.bytes.div_ceil(chunk);
+        for turn in 0..=chunks {
+            if turn < chunks {
+                let (at, slot) = (turn * chunk, (turn % 2) as usize);
+                if turn >= 2 {
+                    wait(emptied, slot, self.from)?;
+                }
+                fill(at, chunk.min(self.bytes - at), landing.slot(slot))?;
+                record(filled, slot, self.from)?;
+            }
+            if let Some(turn) = turn.checked_sub(1) {
+                let (at, slot) = (turn * chunk, (turn % 2) as usize);
+                wait(filled, slot, self.to)?;
+                empty(at, chunk.min(self.bytes - at), landing.slot(slot))?;
+                record(emptied, slot, self.to)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn events(gpu: Option<&Gpu>) -> Result<Option<[Event; 2]>, CudaError> {
+    gpu.map(|gpu| Ok([gpu.shared.event()?, gpu.shared.event()?])).transpose()
+}
+
+/// Whoever comes next waits for the event of a slot, if there is one: the processor has done its part when it returns.
+fn wait(events: Option<&[Event; 2]>, slot: usize, next: Option<&Gpu>) -> Result<(), CudaError> {
+    match (events, next) {
+        (None, _) => Ok(()),
+        (Some(events), Some(gpu)) => gpu.shared.stream.wait_event(&events[slot]),
+        (Some(events), None) => events[slot].synchronize(),
+    }
+}
+
+fn record(events: Option<&[Event; 2]>, slot: usize, by: Option<&Gpu>) -> Result<(), CudaError> {
+    match (events, by) {
+        (Some(events), Some(gpu)) => events[slot].record(&gpu.shared.stream),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,271 @@
+//! Transfers in which the processor takes part: it fills pinned buffers that a device empties, or the reverse, one beside the
+//! other.
+
+use super::super::Shared;
+use super::super::on_device::{GpuType, Move};
+use super::super::request::TransferError;
+use super::lanes::{RING_CHUNK, Ring, SLOTS};
+use crate::committed::Committed;
+use crate::range::Range;
+use dtc_compiler::plan::Direction;
+use dtc_cuda::{CudaError, copy};
+use dtc_microkernels::{CopyFn, select_bulk_copy};
+use std::sync::Arc;
+
+/// Who packs and unpacks; the other one copies.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Packer {
+    Device,
+    Processor,
+}
+
+/// A transfer under way. It goes on only while somebody asks: the processor's part runs in the thread that does.
+pub(crate) struct Pipeline {
+    committed: Committed,
+    on_device: Arc<GpuType>,
+    packer: Packer,
+    /// How the processor copies, if that is its part.
+    copy: CopyFn,
+    asked: Move,
+    /// Nothing until there is a ring to be had, and when all is done.
+    ring: Option<Ring>,
+    /// Whether the device has come to where the transfer begins.
+    begun: bool,
+    /// Packed bytes that the device was given to do, and that the processor did.
+    by_device: u64,
+    by_processor: u64,
+    done: bool,
+}
+
+impl Pipeline {
+    /// A transfer that nothing is done for yet.
+    ///
+    /// # Safety
+    ///
+    /// Until it is done, the processor and the device reach what they are to move, by the same addresses, and the sides do
+    /// not overlap.
+    pub(super) unsafe fn new(committed: &Committed, on_device: &Arc<GpuType>, packer: Packer, asked: Move) -> Pipeline {
+        Pipeline {
+            committed: committed.clone(),
+            on_device: on_device.clone(),
+            packer,
+            copy: select_bulk_copy(committed.engine().target.level),
+            asked,
+            ring: None,
+            begun: false,
+            by_device: 0,
+            by_processor: 0,
+            done: false,
+        }
+    }
+
+    fn gpu(&self) -> &Arc<Shared> {
+        &self.on_device.gpu
+    }
+
+    /// Whether the device works on a chunk before the processor does.
+    fn device_first(&self) -> bool {
+        (self.asked.direction == Direction::Pack) == (self.packer == Packer::Device)
+    }
+
+    /// Gives the device its first work, if there is a ring and the device comes first.
+    pub(super) fn start(&mut self) -> Result<(), TransferError> {
+        if !self.gpu().has_ring() {
+            return Ok(());
+        }
+        let fed = self.take_ring().and_then(|()| if self.device_first() { self.feed() } else { Ok(()) });
+        fed.map_err(|error| {
+            self.abandon();
+            error.into()
+        })
+    }
+
+    /// Goes on as far as can be without waiting, by one chunk of the processor's at most. Says whether all is done.
+    pub(crate) fn advance(&mut self) -> Result<bool, TransferError> {
+        self.step(false)
+    }
+
+    /// Goes on to the end.
+    pub(crate) fn finish(&mut self) -> Result<(), TransferError> {
+        while !self.step(true)? {}
+        Ok(())
+    }
+
+    fn step(&mut self, wait: bool) -> Result<bool, TransferError> {
+        if self.done {
+            return Ok(true);
+        }
+        if self.ring.is_none() && !wait && !self.gpu().has_ring() {
+            return Ok(false);
+        }
+        let stepped =
+            self.take_ring().and_then(|()| if self.device_first() { self.drain(wait) } else { self.fill(wait) });
+        match stepped {
+            Ok(false) => Ok(false),
+            Ok(true) => {
+                self.leave();
+                Ok(true)
+            }
+            Err(error) => {
+                self.abandon();
+                Err(error.into())
+            }
+        }
+    }
+
+    fn take_ring(&mut self) -> Result<(), CudaError> {
+        if self.ring.is_none() {
+            let ring = self.gpu().ring()?;
+            // Ordered like work of the legacy default stream, from here on.
+            let ordered = ring.begun.record(&self.gpu().stream).and_then(|()| ring.stream.wait_event(&ring.begun));
+            self.ring = Some(ring);
+            if let Err(error) = ordered {
+                self.abandon();
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// The device comes first: it is given what there is room for, and the processor does the oldest chunk that is ready.
+    fn drain(&mut self, wait: bool) -> Result<bool, CudaError> {
+        self.feed()?;
+        if self.by_processor == self.asked.bytes {
+            return Ok(true);
+        }
+        if !self.ready(slot(self.by_processor), wait)? {
+            return Ok(false);
+        }
+        self.processor(self.by_processor);
+        self.by_processor += self.chunk(self.by_processor);
+        self.feed()?;
+        Ok(self.by_processor == self.asked.bytes)
+    }
+
+    /// The processor comes first: it does a chunk if there is room, and the device is given that.
+    fn fill(&mut self, wait: bool) -> Result<bool, CudaError> {
+        let last = self.asked.bytes - 1;
+        if self.by_processor == self.asked.bytes {
+            return self.ready(slot(last), wait);
+        }
+        // Pinned memory may be what the device worked on before.
+        if !self.begun {
+            let Some(ring) = &self.ring else { return Ok(false) };
+            if wait {
+                ring.begun.synchronize()?;
+            } else if !ring.begun.query()? {
+                return Ok(false);
+            }
+            self.begun = true;
+        }
+        let at = self.by_processor;
+        if at >= RING_CHUNK * SLOTS as u64 && !self.ready(slot(at), wait)? {
+            return Ok(false);
+        }
+        self.processor(at);
+        self.by_processor += self.chunk(at);
+        self.device(at)?;
+        self.by_device = self.by_processor;
+        Ok(false)
+    }
+
+    /// Whether the device is done with the last use of a slot.
+    fn ready(&self, slot: usize, wait: bool) -> Result<bool, CudaError> {
+        let Some(ring) = &self.ring else { return Ok(false) };
+        if wait { ring.events[slot].synchronize().map(|()| true) } else { ring.events[slot].query() }
+    }
+
+    /// Gives the device all chunks that there are slots for.
+    fn feed(&mut self) -> Result<(), CudaError> {
+        while self.by_device < self.asked.bytes && self.by_device < self.by_processor + RING_CHUNK * SLOTS as u64 {
+            self.device(self.by_device)?;
+            self.by_device += self.chunk(self.by_device);
+        }
+        Ok(())
+    }
+
+    /// Bytes of the chunk that begins so many bytes behind the first.
+    fn chunk(&self, at: u64) -> u64 {
+        RING_CHUNK.min(self.asked.bytes - at)
+    }
+
+    /// The device's part of a chunk.
+    fn device(&self, at: u64) -> Result<(), CudaError> {
+        let Some(ring) = &self.ring else { return Ok(()) };
+        let (index, bytes) = (slot(at), self.chunk(at));
+        let (_, buffer) = ring.slot(index);
+        let Move { direction, packed, first, .. } = self.asked;
+        let packed = packed + at;
+        // SAFETY: a chunk fits its slot, which the processor uses only when the event says that the device is done. What else
+        // is touched, whoever made the pipeline answers for.
+        unsafe {
+            match (self.packer, direction) {
+                (Packer::Device, _) => {
+                    let kernel = Move { packed: buffer, first: first + at, bytes, ..self.asked };
+                    self.on_device.launch(&ring.stream, &kernel)?;
+                }
+                (Packer::Processor, Direction::Pack) => copy::between(&ring.stream, packed, buffer, bytes as usize)?,
+                (Packer::Processor, Direction::Unpack) => copy::between(&ring.stream, buffer, packed, bytes as usize)?,
+            }
+        }
+        ring.events[index].record(&ring.stream)
+    }
+
+    /// The processor's part of a chunk.
+    fn processor(&self, at: u64) {
+        let Some(ring) = &self.ring else { return };
+        let (bytes, first) = (self.chunk(at), self.asked.first + at);
+        let (buffer, _) = ring.slot(slot(at));
+        let Move { direction, memory, packed, count, .. } = self.asked;
+        let memory = std::ptr::with_exposed_provenance_mut::<u8>(memory as usize);
+        let packed = std::ptr::with_exposed_provenance_mut::<u8>((packed + at) as usize);
+        // SAFETY: a chunk fits its slot, which the device does not use now. What else is touched, whoever made the pipeline
+        // answers for.
+        unsafe {
+            match (self.packer, direction) {
+                (Packer::Device, Direction::Pack) => (self.copy)(packed, buffer, bytes as usize),
+                (Packer::Device, Direction::Unpack) => (self.copy)(buffer, packed, bytes as usize),
+                (Packer::Processor, Direction::Pack) => {
+                    self.committed.pack_raw(memory, Range::elements(count).fragment(first, bytes), buffer);
+                }
+                (Packer::Processor, Direction::Unpack) => {
+                    self.committed.unpack_raw(buffer, Range::elements(count).fragment(first, bytes), memory);
+                }
+            }
+        }
+    }
+
+    /// Gives the ring back.
+    fn leave(&mut self) {
+        self.done = true;
+        if let Some(ring) = self.ring.take() {
+            self.gpu().keep_ring(ring);
+        }
+    }
+
+    /// Gives up after a failure. The device may still be using the ring.
+    fn abandon(&mut self) {
+        if let Some(ring) = &self.ring {
+            // It fails in its turn where the device has failed, and then nothing runs.
+            let _ = ring.stream.synchronize();
+        }
+        self.leave();
+    }
+}
+
+impl Drop for Pipeline {
+    fn drop(&mut self) {
+        if self.gpu().device.check_process().is_err() {
+            // The parent's streams and events are none of this process.
+            std::mem::forget(self.ring.take());
+        } else if !self.done {
+            // Nobody is left to be told of a failure.
+            let _ = self.finish();
+        }
+    }
+}
+
+/// The slot of the chunk that holds a byte.
+fn slot(at: u64) -> usize {
+    (at / RING_CHUNK % SLOTS as u64) as usize
+}

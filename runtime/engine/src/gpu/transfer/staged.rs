@@ -1,0 +1,107 @@
+//! Transfers through memory of a device: kernels on one stream, copies on another, chunk by chunk.
+
+use super::super::on_device::{GpuType, Move};
+use super::lanes::{SLOTS, STAGE_CHUNK, Stage};
+use dtc_compiler::plan::Direction;
+use dtc_cuda::{CudaError, Event, Stream, copy};
+use std::sync::Arc;
+
+/// Enqueues a whole transfer, after what is enqueued on `after`, which then waits for it too. The event marks its end.
+///
+/// # Safety
+///
+/// The device reaches the elements, and the driver's copies reach the packed bytes, until the work is done.
+pub(super) unsafe fn enqueue(
+    on_device: &Arc<GpuType>,
+    after: &Stream,
+    asked: &Move,
+    end: &Event,
+) -> Result<(), CudaError> {
+    let gpu = &on_device.gpu;
+    let stage = gpu.stage()?;
+    // SAFETY: the caller's promise.
+    let enqueued = unsafe { through(&stage, on_device, after, asked, end) };
+    if enqueued.is_err() {
+        // Whoever is told of a failure may free the buffers. Where the device has failed, nothing runs.
+        let _ = stage.first.synchronize().and_then(|()| stage.second.synchronize());
+    }
+    gpu.keep_stage(stage);
+    enqueued
+}
+
+/// # Safety
+///
+/// As for [`enqueue`].
+unsafe fn through(
+    stage: &Stage,
+    on_device: &Arc<GpuType>,
+    after: &Stream,
+    asked: &Move,
+    end: &Event,
+) -> Result<(), CudaError> {
+    stage.begun.record(after)?;
+    stage.first.wait_event(&stage.begun)?;
+    let chunks = asked.bytes.div_ceil(STAGE_CHUNK);
+    // Copies to pageable memory return when they are done: the kernel of the next chunk is enqueued before, to run meanwhile.
+    // Copies from there return when the bytes were read, and the kernel behind one comes at once.
+    let ahead = if asked.direction == Direction::Pack { 1 } else { 0 };
+    for turn in 0..chunks + ahead {
+        if turn < chunks {
+            // SAFETY: the caller's promise.
+            unsafe { fill(stage, on_device, asked, turn)? };
+        }
+        if let Some(chunk) = turn.checked_sub(ahead) {
+            // SAFETY: the caller's promise.
+            unsafe { empty(stage, on_device, asked, chunk)? };
+        }
+    }
+    end.record(&stage.second)?;
+    after.wait_event(end)
+}
+
+/// Enqueues what brings a chunk into its slot, when that is free.
+///
+/// # Safety
+///
+/// As for [`enqueue`].
+unsafe fn fill(stage: &Stage, on_device: &Arc<GpuType>, asked: &Move, chunk: u64) -> Result<(), CudaError> {
+    let (index, part) = part(stage, asked, chunk);
+    stage.first.wait_event(&stage.emptied[index])?;
+    // SAFETY: the slot is the device's and as long as a chunk; the events keep its uses apart. The rest is the caller's promise.
+    unsafe {
+        match asked.direction {
+            Direction::Pack => on_device.launch(&stage.first, &part)?,
+            Direction::Unpack => {
+                copy::between(&stage.first, part.packed, asked.packed + chunk * STAGE_CHUNK, part.bytes as usize)?;
+            }
+        }
+    }
+    stage.filled[index].record(&stage.first)
+}
+
+/// Enqueues what brings a chunk from its slot to where it belongs, when it is there.
+///
+/// # Safety
+///
+/// As for [`enqueue`].
+unsafe fn empty(stage: &Stage, on_device: &Arc<GpuType>, asked: &Move, chunk: u64) -> Result<(), CudaError> {
+    let (index, part) = part(stage, asked, chunk);
+    stage.second.wait_event(&stage.filled[index])?;
+    // SAFETY: as above.
+    unsafe {
+        match asked.direction {
+            Direction::Pack => {
+                copy::between(&stage.second, asked.packed + chunk * STAGE_CHUNK, part.packed, part.bytes as usize)?;
+            }
+            Direction::Unpack => on_device.launch(&stage.second, &part)?,
+        }
+    }
+    stage.emptied[index].record(&stage.second)
+}
+
+/// The slot of a chunk, and the part of the transfer between the elements and that slot.
+fn part(stage: &Stage, asked: &Move, chunk: u64) -> (usize, Move) {
+    let (index, at) = ((chunk % SLOTS as u64) as usize, chunk * STAGE_CHUNK);
+    let bytes = STAGE_CHUNK.min(asked.bytes - at);
+    (index, Move { packed: stage.slot(index), first: asked.first + at, bytes, ..*asked })
+}

@@ -1,0 +1,67 @@
+//! The runtime of dtc: commits datatypes and packs and unpacks their bytes.
+//!
+//! An [`Engine`] turns a description into a [`Committed`] type. Equal types, however they were described, share one plan
+//! and one kernel. Committing never waits for a compiler: the generic tier, SIMD leaves driven by the plan, serves at
+//! once, and a kernel made for the type takes over where the cost model expects it to be faster.
+//!
+//! # Example
+//!
+//! ```
+//! use dtc_compiler::datatype::{Predefined, TypeBuilder};
+//! use dtc_runtime::{Engine, Memory, MemoryMut, Range};
+//!
+//! // The second column of a 3 x 4 matrix of bytes.
+//! let mut types = TypeBuilder::new();
+//! let byte = types.named(Predefined::BYTE);
+//! let column = types.vector(3, 1, 4, byte)?;
+//! let column = Engine::new().commit(&types.finish(column)?);
+//!
+//! let matrix = *b"abcdefghijkl";
+//! let mut packed = [0; 3];
+//! column.pack(Memory::at(&matrix, 1), Range::elements(1), &mut packed)?;
+//! assert_eq!(&packed, b"bfj");
+//!
+//! let mut other = [b'.'; 12];
+//! column.unpack(&packed, Range::elements(1), MemoryMut::at(&mut other, 1))?;
+//! assert_eq!(&other, b".b...f...j..");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod accumulate;
+mod cache;
+mod committed;
+mod copy;
+mod cpu;
+pub mod cuda;
+mod described;
+mod engine;
+mod entry;
+mod error;
+mod external;
+mod gpu;
+mod memory;
+mod piece;
+mod policy;
+mod range;
+mod worker;
+
+pub use committed::Committed;
+pub use copy::Elements;
+pub use described::Described;
+pub use dtc_compiler::plan::Direction;
+pub use dtc_compiler::{datatype, operation};
+pub use dtc_store as store;
+pub use engine::{Engine, EngineBuilder};
+pub use error::{AccumulateError, CopyError, ExternalError, PackError};
+pub use gpu::{
+    BatchCall, Between, Choice, Estimate, Gpu, Multiprocessors, Request, TransferCase, TransferError, TransferModel,
+    Way,
+};
+pub use memory::{Memory, MemoryMut};
+pub use policy::{Policy, Tier};
+pub use range::Range;
+
+/// The examples of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

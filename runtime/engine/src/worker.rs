@@ -1,0 +1,190 @@
+//! Background compilation: one thread, started at the first type that needs it.
+#![expect(clippy::disallowed_types, reason = "a queue is used only in the process that made its engine")]
+
+use crate::entry::Entry;
+use crate::gpu::{self, GpuType, Pending};
+use dtc_compiler::plan::gpu::Variant;
+use dtc_host::lock::{Lock, Locked};
+use dtc_host::signals::{self, Blocked};
+use dtc_host::thread::STACK;
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Condvar, Weak};
+use std::time::{Duration, Instant};
+
+/// What the background does. Jobs do not keep types alive, and dropping one frees nothing.
+pub(crate) enum Job {
+    /// Compile a type for the CPU.
+    Cpu(Weak<Entry>),
+    /// Compile kernels of a type for a GPU. The number tells how many calls would have used them.
+    Gpu(Weak<GpuType>, Vec<Variant>, Arc<AtomicU32>),
+    /// Compile a kernel for several types. The number tells how many calls would have used it.
+    Joint(Weak<gpu::Shared>, Weak<dyn Pending>, Arc<AtomicU32>),
+    /// Free code that no type needs any more.
+    Release(Weak<gpu::Shared>),
+}
+
+impl Job {
+    /// How soon the job should be done.
+    fn heat(&self) -> u32 {
+        match self {
+            // It takes a hundredth of the time that a kernel for a GPU takes.
+            Job::Cpu(_) => u32::MAX,
+            Job::Gpu(_, _, calls) | Job::Joint(_, _, calls) => calls.load(Ordering::Relaxed),
+            Job::Release(_) => 0,
+        }
+    }
+
+    fn run(&self) {
+        match self {
+            Job::Cpu(entry) => {
+                if let Some(entry) = entry.upgrade() {
+                    entry.specialise();
+                }
+            }
+            Job::Gpu(on_device, variants, _) => {
+                if let Some(on_device) = on_device.upgrade() {
+                    on_device.compile(variants);
+                }
+            }
+            Job::Joint(gpu, pending, _) => {
+                if let (Some(gpu), Some(pending)) = (gpu.upgrade(), pending.upgrade()) {
+                    pending.compile(&gpu);
+                }
+            }
+            Job::Release(gpu) => {
+                if let Some(gpu) = gpu.upgrade() {
+                    gpu.release();
+                }
+            }
+        }
+    }
+}
+
+#[derive(Default)]
+struct State {
+    pending: VecDeque<Job>,
+    started: bool,
+    stopping: bool,
+    /// Whether the thread does a job now.
+    busy: bool,
+}
+
+/// Waiting jobs that are looked through for the hottest.
+const COMPARED: usize = 64;
+
+impl State {
+    /// The hottest of the oldest jobs, and the oldest of those that are equally hot.
+    fn take(&mut self) -> Option<Job> {
+        let hottest = self.pending.iter().take(COMPARED).enumerate().rev().max_by_key(|(_, job)| job.heat())?.0;
+        self.pending.remove(hottest)
+    }
+}
+
+/// Work that waits.
+#[derive(Default)]
+pub(crate) struct Queue {
+    state: Lock<State>,
+    arrived: Condvar,
+    rested: Condvar,
+}
+
+/// A job that the thread does; also a panic ends it.
+struct Busy<'a>(&'a Queue);
+
+impl Drop for Busy<'_> {
+    fn drop(&mut self) {
+        self.0.state().busy = false;
+        self.0.rested.notify_all();
+    }
+}
+
+impl Queue {
+    fn state(&self) -> Locked<'_, State> {
+        // A panic elsewhere leaves the queue as it was: every change to it is one call.
+        self.state.lock()
+    }
+
+    /// Adds a job; starts the thread if there shall be one.
+    pub(crate) fn push(self: &Arc<Queue>, job: Job, threaded: bool) {
+        let mut state = self.state();
+        if state.stopping {
+            return;
+        }
+        state.pending.push_back(job);
+        if threaded && !state.started {
+            let queue = self.clone();
+            // The size is given, since the standard library looks into the environment for it otherwise, under a lock.
+            let thread = std::thread::Builder::new().name("dtc-compile".to_owned()).stack_size(STACK);
+            // Without a thread the jobs wait for `compile_pending`.
+            state.started = signals::spawn_with(Blocked::All, || thread.spawn(move || queue.serve())).is_ok();
+        }
+        drop(state);
+        self.arrived.notify_one();
+    }
+
+    fn serve(&self) {
+        lower_priority();
+        let mut state = self.state();
+        loop {
+            match state.take() {
+                Some(job) => {
+                    state.busy = true;
+                    drop(state);
+                    let busy = Busy(self);
+                    job.run();
+                    drop(busy);
+                    state = self.state();
+                }
+                None if state.stopping => return,
+                None => state = state.wait(&self.arrived),
+            }
+        }
+    }
+
+    /// How many jobs wait.
+    pub(crate) fn waiting(&self) -> usize {
+        self.state().pending.len()
+    }
+
+    /// Does waiting jobs in this thread until none is left or the time is up; returns how many still wait.
+    pub(crate) fn compile_pending(&self, budget: Duration) -> usize {
+        let start = Instant::now();
+        loop {
+            let job = self.state().take();
+            match job {
+                Some(job) => job.run(),
+                None => return 0,
+            }
+            if start.elapsed() >= budget {
+                return self.waiting();
+            }
+        }
+    }
+
+    /// Ends the thread when it has nothing left to do.
+    pub(crate) fn stop(&self) {
+        let mut state = self.state();
+        state.stopping = true;
+        state.pending.clear();
+        drop(state);
+        self.arrived.notify_all();
+    }
+
+    /// Waits until the thread does nothing. Not for that thread.
+    pub(crate) fn rest(&self) {
+        let mut state = self.state();
+        while state.busy {
+            state = state.wait(&self.rested);
+        }
+    }
+}
+
+/// Lets application threads go first.
+fn lower_priority() {
+    #[cfg(target_os = "linux")]
+    // SAFETY: on Linux this changes the calling thread only; there is nothing else to break.
+    unsafe {
+        libc::setpriority(libc::PRIO_PROCESS, 0, 10);
+    }
+}

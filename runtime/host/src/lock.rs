@@ -1,0 +1,98 @@
+//! A lock that a panic elsewhere leaves as it was, and that the thread sanitizer sees.
+#![expect(clippy::disallowed_types, reason = "each place that makes one says why no forked child comes there")]
+#![cfg_attr(dtc_thread_sanitizer, expect(unsafe_code, reason = "the runtime of the sanitizer is told of each lock"))]
+
+use std::ops::{Deref, DerefMut};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// Data for one thread at a time. Poisoning is ignored: users leave the data whole at every step.
+#[derive(Default)]
+pub struct Lock<T>(Mutex<T>);
+
+/// The data, while it is locked.
+pub struct Locked<'a, T> {
+    // Dropped in this order: what the sanitizer is told comes before the lock is free.
+    _held: Held,
+    guard: MutexGuard<'a, T>,
+}
+
+impl<T> Lock<T> {
+    /// A lock that is free.
+    pub fn new(data: T) -> Lock<T> {
+        Lock(Mutex::new(data))
+    }
+
+    /// Waits for the data.
+    pub fn lock(&self) -> Locked<'_, T> {
+        Locked::new(self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl<'a, T> Locked<'a, T> {
+    fn new(mut guard: MutexGuard<'a, T>) -> Locked<'a, T> {
+        Locked { _held: Held::new(&raw mut *guard), guard }
+    }
+
+    /// Unlocks until the condition is signalled, or for no reason.
+    pub fn wait(self, condition: &Condvar) -> Locked<'a, T> {
+        let Locked { _held: held, guard } = self;
+        held.end();
+        Locked::new(condition.wait(guard).unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl<T> Deref for Locked<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.guard
+    }
+}
+
+impl<T> DerefMut for Locked<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.guard
+    }
+}
+
+/// What the thread sanitizer is told: the standard library, whose lock this is, is not instrumented.
+#[cfg(dtc_thread_sanitizer)]
+struct Held(*mut std::ffi::c_void);
+
+#[cfg(dtc_thread_sanitizer)]
+unsafe extern "C" {
+    fn __tsan_acquire(address: *mut std::ffi::c_void);
+    fn __tsan_release(address: *mut std::ffi::c_void);
+}
+
+#[cfg(dtc_thread_sanitizer)]
+impl Held {
+    fn new<T>(data: *mut T) -> Held {
+        // SAFETY: the sanitizer takes any address as a name of what is synchronised.
+        unsafe { __tsan_acquire(data.cast()) };
+        Held(data.cast())
+    }
+
+    fn end(self) {}
+}
+
+#[cfg(dtc_thread_sanitizer)]
+impl Drop for Held {
+    fn drop(&mut self) {
+        // SAFETY: as in `new`.
+        unsafe { __tsan_release(self.0) };
+    }
+}
+
+/// Nothing without the sanitizer.
+#[cfg(not(dtc_thread_sanitizer))]
+struct Held;
+
+#[cfg(not(dtc_thread_sanitizer))]
+impl Held {
+    fn new<T>(_: *mut T) -> Held {
+        Held
+    }
+
+    fn end(self) {}
+}
