@@ -1,7 +1,7 @@
 //! From datatypes to layouts: every constructor becomes the nodes that it says, and no more. Making them better is the
 //! business of [`crate::passes`].
 
-use crate::datatype::{AxisBlocks, Constructor, Datatype, Predefined, TypeId, axes_of_darray, axes_of_subarray};
+use crate::datatype::{AxisBlocks, Constructor, Datatype, Predefined, axes_of_darray, axes_of_subarray};
 use crate::layout::{Edge, Layout, LayoutBuilder, Node, Run};
 use smallvec::SmallVec;
 
@@ -32,16 +32,16 @@ use smallvec::SmallVec;
 /// ```
 pub fn lower(datatype: &Datatype) -> Layout {
     let mut lowering = Lowering::new();
-    let mut lowered: Vec<Option<Child>> = vec![None; datatype.root().index() + 1];
+    let nodes = datatype.nodes();
+    let mut lowered: SmallVec<[Option<Child>; 8]> = SmallVec::with_capacity(nodes.len());
     let mut entries = 0;
-    for id in datatype.nodes() {
-        let node = datatype.own(id);
-        let edge = lowering.node(datatype, id, &lowered);
-        lowered[id.index()] = edge.map(|edge| Child { edge, extent: node.facts.extent() });
-        entries += 1 + node.constructor.entries();
+    for node in nodes.iter() {
+        let edge = lowering.node(node, |child| lowered[nodes.place(child)]);
+        lowered.push(edge.map(|edge| Child { edge, extent: node.facts().extent() }));
+        entries += 1 + node.constructor().entries() as u64;
     }
     let facts = datatype.facts();
-    lowering.finish(lowered[datatype.root().index()], facts.lb, facts.extent()).with_entries(entries)
+    lowering.finish(lowered.pop().flatten(), facts.lb, facts.extent()).with_entries(entries)
 }
 
 /// Makes the layouts of types one after the other, children first, for callers that keep the graph of their types themselves.
@@ -123,10 +123,9 @@ impl Lowering {
         self.record(&parts)
     }
 
-    fn node(&mut self, datatype: &Datatype, id: TypeId, lowered: &[Option<Child>]) -> Option<Edge> {
-        let child_of = |id: TypeId| lowered[id.index()];
-        let only_child = || child_of(datatype.child(id)?);
-        match &datatype.own(id).constructor {
+    fn node(&mut self, node: &Datatype, lowered: impl Fn(&Datatype) -> Option<Child>) -> Option<Edge> {
+        let only_child = || lowered(node.children().first()?);
+        match node.constructor() {
             Constructor::Named(predefined) => self.named(*predefined),
             Constructor::Contiguous { count } => {
                 let child = only_child()?;
@@ -160,7 +159,7 @@ impl Lowering {
                 self.equal_blocks(*blocklength, displacements_bytes.iter().copied(), child)
             }
             Constructor::Struct { blocklengths, displacements_bytes } => {
-                let children = datatype.own_children(id).into_iter().map(child_of);
+                let children = node.children().iter().map(lowered);
                 let blocks = blocklengths.iter().zip(displacements_bytes).zip(children);
                 self.structure(blocks.map(|((&length, &displacement), child)| (length, displacement, child)))
             }

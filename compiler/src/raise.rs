@@ -1,6 +1,6 @@
 //! From layouts back to datatypes: constructors that mean the same bytes, for layouts that arrive without a description.
 
-use crate::datatype::{Constructor, Datatype, DatatypeError, GivenBounds, Predefined, TypeBuilder, TypeId};
+use crate::datatype::{Datatype, DatatypeError, GivenBounds, Predefined, TypeBuilder, TypeId};
 use crate::layout::{Edge, Kind, Layout, Node, NodeId};
 
 /// A datatype with the elements, the kinds and the bounds of a layout. Shared nodes stay shared.
@@ -54,7 +54,7 @@ impl Raising {
     fn kind(&mut self, kind: Kind) -> Result<TypeId, DatatypeError> {
         let named = Predefined::all().find(|each| matches!(each.fields(), [only] if only.kind == kind));
         // Every kind is that of a predefined type; bytes stand for one that were not.
-        self.types.construct(&Constructor::Named(named.unwrap_or(Predefined::BYTE)), &[])
+        Ok(self.types.named(named.unwrap_or(Predefined::BYTE)))
     }
 
     fn node(&mut self, node: &Node) -> Result<TypeId, DatatypeError> {

@@ -205,7 +205,7 @@ fn datatype() -> impl Strategy<Value = Datatype> {
                 }
                 _ => vec![built[children[0].index(built.len())]],
             };
-            if let Ok(id) = types.construct(&constructor, &children) {
+            if let Ok(id) = types.construct(constructor, &children) {
                 // Bounds that are refused leave the type as it was.
                 let _ = given.map(|given| types.give_bounds(id, given));
                 built.push(id);

@@ -32,8 +32,8 @@ fn refused_documents_are_refused_with_place_and_reason() {
 #[test]
 fn arguments_arrive_in_their_places() {
     let description = read(&expand(ACCEPTED[12])).unwrap();
-    let root = description.datatype.node(description.datatype.root()).unwrap();
-    let Constructor::Darray { size, rank, gsizes, distributions, psizes, .. } = &root.constructor else {
+    let root = description.datatype;
+    let Constructor::Darray { size, rank, gsizes, distributions, psizes, .. } = root.constructor() else {
         panic!("{root:?}");
     };
     assert_eq!((*size, *rank), (12, 5));
@@ -42,9 +42,9 @@ fn arguments_arrive_in_their_places() {
     assert_eq!(distributions[4], Distribution::Block(Some(20)));
 
     let description = read(&expand(ACCEPTED[15])).unwrap();
-    let root = description.datatype.node(description.datatype.root()).unwrap();
-    assert_eq!(root.given, Some(GivenBounds { lb: -1, extent: -2 }));
-    assert_eq!(root.facts.extent(), -2);
+    let root = description.datatype;
+    assert_eq!(root.given(), Some(GivenBounds { lb: -1, extent: -2 }));
+    assert_eq!(root.facts().extent(), -2);
 
     let description = read(&expand(ACCEPTED[18])).unwrap();
     assert_eq!(description.story.as_deref(), Some("a number"));

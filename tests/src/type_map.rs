@@ -4,7 +4,7 @@
 //! that the compiler derives from them. It is slow and obvious on purpose: every copy of every child is visited, arrays
 //! are enumerated index by index. It recurses once for each level of the type.
 
-use dtc_compiler::datatype::{Constructor, Datatype, Distribution, GivenBounds, Order, Predefined, TypeId};
+use dtc_compiler::datatype::{Constructor, Datatype, Distribution, GivenBounds, Nodes, Order, Predefined};
 use dtc_compiler::layout::Kind;
 
 /// One entry of a type map: a basic element and where it lies.
@@ -67,7 +67,8 @@ impl Bounds {
 /// ```
 pub struct TypeMap<'a> {
     datatype: &'a Datatype,
-    /// Of each node, by its index; those of nodes that the root does not reach say nothing.
+    nodes: Nodes<'a>,
+    /// Of each node, by its place.
     bounds: Vec<Bounds>,
 }
 
@@ -119,25 +120,23 @@ fn widen(span: &mut Option<(i64, i64)>, other: Option<(i64, i64)>, displacement:
 impl<'a> TypeMap<'a> {
     /// Of a datatype. Visits every placement of every node once.
     pub fn new(datatype: &'a Datatype) -> TypeMap<'a> {
-        let mut summaries = vec![Summary::EMPTY; datatype.root().index() + 1];
-        let bounds = summaries.iter().map(Summary::bounds).collect();
-        let mut map = TypeMap { datatype, bounds };
-        for id in datatype.nodes() {
-            summaries[id.index()] = map.summarise(id, &summaries);
-            map.bounds[id.index()] = summaries[id.index()].bounds();
+        let mut map = TypeMap::with_bounds(datatype, Vec::new());
+        let mut summaries = Vec::new();
+        for node in datatype.nodes().iter() {
+            summaries.push(map.summarise(node, &summaries));
+            map.bounds.extend(summaries.last().map(Summary::bounds));
         }
         map
     }
 
-    /// Of a datatype whose nodes have these bounds, by their indices, because an MPI says so.
+    /// Of a datatype whose nodes have these bounds, by their places, because an MPI says so.
     pub fn with_bounds(datatype: &'a Datatype, bounds: Vec<Bounds>) -> TypeMap<'a> {
-        TypeMap { datatype, bounds }
+        TypeMap { datatype, nodes: datatype.nodes(), bounds }
     }
 
-    fn summarise(&self, id: TypeId, summaries: &[Summary]) -> Summary {
+    fn summarise(&self, node: &Datatype, summaries: &[Summary]) -> Summary {
         let mut summary = Summary::EMPTY;
-        let node = self.datatype.node(id).unwrap();
-        if let Constructor::Named(predefined) = &node.constructor {
+        if let Constructor::Named(predefined) = node.constructor() {
             for field in predefined.fields() {
                 let span = Some((field.offset, field.offset + field.kind.size() as i64));
                 let element = Summary {
@@ -150,47 +149,50 @@ impl<'a> TypeMap<'a> {
                 summary.add(&element, 0);
             }
         }
-        self.for_each_placement(id, &mut |displacement, child| {
-            summary.add(&summaries[child.index()], displacement);
+        self.for_each_placement(node, &mut |displacement, child| {
+            summary.add(&summaries[self.nodes.place(child)], displacement);
         });
         // A type without bytes keeps no bounds of its parts.
-        if summary.size == 0 && !matches!(node.constructor, Constructor::Dup) {
+        if summary.size == 0 && !matches!(node.constructor(), Constructor::Dup) {
             summary = Summary::EMPTY;
         }
         // These replace whatever markers the children brought along.
-        let whole = |sizes: &[i64]| sizes.iter().product::<i64>() * self.extent(self.datatype.children(id).unwrap()[0]);
-        match &node.constructor {
+        let whole = |sizes: &[i64]| sizes.iter().product::<i64>() * self.extent(&node.children()[0]);
+        match node.constructor() {
             Constructor::Subarray { sizes, .. } => summary.markers = Some((0, whole(sizes))),
             Constructor::Darray { gsizes, .. } => summary.markers = Some((0, whole(gsizes))),
             Constructor::Resized { lb, extent } => summary.markers = Some((*lb, lb + extent)),
             _ => {}
         }
-        if let Some(GivenBounds { lb, extent }) = node.given {
+        if let Some(GivenBounds { lb, extent }) = node.given() {
             summary.markers = Some((lb, lb + extent));
         }
         summary
     }
 
-    fn extent(&self, id: TypeId) -> i64 {
-        self.bounds[id.index()].extent()
+    pub(crate) fn bounds_of(&self, node: &Datatype) -> &Bounds {
+        &self.bounds[self.nodes.place(node)]
+    }
+
+    fn extent(&self, node: &Datatype) -> i64 {
+        self.bounds_of(node).extent()
     }
 
     /// Calls back with the displacement of every copy of every child, in type-map order.
-    pub(crate) fn for_each_placement(&self, id: TypeId, visit: &mut dyn FnMut(i64, TypeId)) {
-        let children = self.datatype.children(id).unwrap();
-        let constructor = &self.datatype.node(id).unwrap().constructor;
+    pub(crate) fn for_each_placement(&self, node: &Datatype, visit: &mut dyn FnMut(i64, &Datatype)) {
+        let (constructor, children) = (node.constructor(), node.children());
         if let Constructor::Named(_) = constructor {
             return;
         }
         if let Constructor::Struct { blocklengths, displacements_bytes } = constructor {
-            for (block, &child) in children.iter().enumerate() {
+            for (block, child) in children.iter().enumerate() {
                 for copy in 0..blocklengths[block] {
                     visit(displacements_bytes[block] + copy * self.extent(child), child);
                 }
             }
             return;
         }
-        let child = children[0];
+        let child = &children[0];
         let extent = self.extent(child);
         match constructor {
             Constructor::Named(_) | Constructor::Struct { .. } => unreachable!("handled above"),
@@ -256,25 +258,25 @@ impl<'a> TypeMap<'a> {
 
     /// What MPI derives from the map.
     pub fn bounds(&self) -> Bounds {
-        self.bounds[self.datatype.root().index()]
+        *self.bounds_of(self.datatype)
     }
 
     /// Calls back with every entry, in type-map order.
     pub fn for_each_entry(&self, mut visit: impl FnMut(Entry)) {
-        self.walk(self.datatype.root(), 0, &mut visit);
+        self.walk(self.datatype, 0, &mut visit);
     }
 
-    fn walk(&self, id: TypeId, displacement: i64, visit: &mut dyn FnMut(Entry)) {
-        if self.bounds[id.index()].size == 0 {
+    fn walk(&self, node: &Datatype, displacement: i64, visit: &mut dyn FnMut(Entry)) {
+        if self.bounds_of(node).size == 0 {
             return;
         }
-        if let Constructor::Named(predefined) = &self.datatype.node(id).unwrap().constructor {
+        if let Constructor::Named(predefined) = node.constructor() {
             for field in predefined.fields() {
                 visit(Entry { displacement: displacement + field.offset, kind: field.kind, predefined: *predefined });
             }
             return;
         }
-        self.for_each_placement(id, &mut |offset, child| self.walk(child, displacement + offset, visit));
+        self.for_each_placement(node, &mut |offset, child| self.walk(child, displacement + offset, visit));
     }
 
     /// Calls back with every maximal run, in type-map order.
@@ -358,7 +360,7 @@ fn owned_indices(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dtc_compiler::datatype::TypeBuilder;
+    use dtc_compiler::datatype::{TypeBuilder, TypeId};
 
     /// Builds a type over `MPI_SHORT` and returns the displacements of its elements and its bounds.
     fn shorts(build: impl FnOnce(&mut TypeBuilder, TypeId) -> TypeId) -> (Vec<i64>, Bounds) {

@@ -138,7 +138,7 @@ fn every_reduction_on_any_sequence_of_bytes() {
         }
         let datatype = split::datatype_of(&sequence, &mut rng);
         let committed = engines[seed as usize % 2].1.commit(&datatype);
-        if reduction.element().contradicts(&datatype.facts().signature) {
+        if reduction.element().contradicts(&datatype.signature()) {
             let packed = vec![0u8; unit];
             let error = committed.accumulate(reduction, &packed, Range::elements(0), &mut [0u8; 0]);
             assert_eq!(error, Err(AccumulateError::Elements(reduction.element())));
@@ -172,7 +172,7 @@ fn the_corpus_and_random_types() {
             let operation = if element == Element::Byte { Operation::BitwiseXor } else { Operation::Sum };
             let reduction = Reduction::new(operation, element).unwrap();
             let fits = datatype.facts().size.is_multiple_of(element.size());
-            if fits && !element.contradicts(&datatype.facts().signature) {
+            if fits && !element.contradicts(&datatype.signature()) {
                 checked += u32::from(check(&what, &datatype, &committed, reduction, 2, seed));
             } else {
                 refused += 1;

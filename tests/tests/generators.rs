@@ -105,7 +105,8 @@ fn random_types_cover_everything_and_agree_on_facts() {
         assert_eq!(found, expected, "seed {seed}: {datatype:?}");
         empty += u32::from(bounds.size == 0);
         negative += u32::from(bounds.extent() < 0);
-        let edges: Vec<_> = datatype.nodes().into_iter().flat_map(|id| datatype.children(id).unwrap()).collect();
+        let nodes = datatype.nodes();
+        let edges: Vec<_> = nodes.iter().flat_map(|node| node.children()).map(|child| nodes.place(child)).collect();
         shared += u32::from(edges.iter().collect::<HashSet<_>>().len() < edges.len());
     }
     println!("constructors: {counts:?}; {empty} empty, {negative} of negative extent, {shared} with shared children");

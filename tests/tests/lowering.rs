@@ -118,7 +118,11 @@ fn parts_end_where_their_padding_ends() {
         assert_eq!((datatype.facts().lb, datatype.facts().ub), (4, ub), "{notation}");
         assert_eq!(TypeMap::new(&datatype).bounds().ub, ub, "{notation}");
         for mpi in Mpi::ALL {
-            assert_eq!(mpi::bounds::of(mpi, &datatype)[datatype.root().index()].ub, ub, "{mpi:?}: {notation}");
+            assert_eq!(
+                mpi::bounds::of(mpi, &datatype)[datatype.nodes().place(&datatype)].ub,
+                ub,
+                "{mpi:?}: {notation}"
+            );
         }
     }
 }
@@ -133,9 +137,10 @@ fn bounds_are_those_of_both_mpis_where_they_agree() {
         let [mpich, open_mpi] = Mpi::ALL.map(|mpi| mpi::bounds::of(mpi, &datatype));
         // Nodes that both MPIs and dtc see alike, and so do all below.
         let mut alike = vec![false; mpich.len()];
-        for id in datatype.nodes() {
-            let (children, facts, at) = (datatype.children(id).unwrap(), datatype.node(id).unwrap().facts, id.index());
-            if !children.iter().all(|child| alike[child.index()]) {
+        let nodes = datatype.nodes();
+        for (at, node) in nodes.iter().enumerate() {
+            let (children, facts) = (node.children(), node.facts());
+            if !children.iter().all(|child| alike[nodes.place(child)]) {
                 continue;
             }
             let ours = (facts.lb, facts.ub);
@@ -143,12 +148,12 @@ fn bounds_are_those_of_both_mpis_where_they_agree() {
             if theirs == others {
                 assert_eq!(ours, theirs, "seed {seed}: {datatype}");
             }
-            let marked = children.iter().any(|child| datatype.node(*child).unwrap().facts.explicit);
+            let marked = children.iter().any(|child| child.facts().explicit);
             // Even where the bounds are 0 and 0, types without bytes may have markers in Open MPI and an alignment in MPICH.
             let is_nothing = facts.explicit || !marked && mpich[at].alignment == 1;
             alike[at] = ours == theirs && ours == others && (facts.size > 0 || is_nothing);
             let padded_by = |ub: i64| (1..facts.alignment as i64).contains(&(facts.ub - ub));
-            let reason = match datatype.node(id).unwrap().constructor {
+            let reason = match node.constructor() {
                 _ if ours == theirs => "same",
                 _ if facts.size == 0 => "MPICH: strides of blocks of length 0",
                 Constructor::Struct { .. } if marked => "MPICH: all parts of a struct count",

@@ -234,7 +234,7 @@ impl Explanation {
             "true_ub": facts.true_ub,
             "true_extent": facts.true_extent(),
             "alignment": facts.alignment,
-            "elements": facts.signature.elements(),
+            "elements": description.datatype.signature().elements(),
             "runs": self.runs(),
             "lowered": self.lowered.to_string(),
             "layout": layout.to_string(),
@@ -269,7 +269,7 @@ impl Explanation {
             ("lb, ub, extent", format!("{}, {}, {}", facts.lb, facts.ub, facts.extent())),
             ("true lb, ub, extent", format!("{}, {}, {}", facts.true_lb, facts.true_ub, facts.true_extent())),
             ("alignment", facts.alignment.to_string()),
-            ("basic elements", facts.signature.elements().to_string()),
+            ("basic elements", description.datatype.signature().elements().to_string()),
             ("contiguous runs", self.runs().to_string()),
             ("count of a transfer", description.count.to_string()),
         ];

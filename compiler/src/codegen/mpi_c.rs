@@ -1,7 +1,7 @@
 //! C source that builds a datatype with calls of MPI: for reports to an MPI, for comparisons with it, and for programs
 //! that want the type without a description.
 
-use crate::datatype::{Constructor, Datatype, Distribution, GivenBounds, Order, TypeId};
+use crate::datatype::{Argument, Constructor, Datatype, Distribution, GivenBounds, Order};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::fmt::{self, Write};
@@ -49,24 +49,23 @@ const LONGEST_REMARK: usize = 100;
 /// ```
 pub fn emit(datatype: &Datatype) -> String {
     let mut emitter = Emitter { body: String::new(), built: 0, large: false, inexpressible: false };
-    let mut names = vec![String::new(); datatype.root().index() + 1];
+    let nodes = datatype.nodes();
+    let mut names = vec![String::new(); nodes.len()];
     // Equal nodes are built by one call: descriptions often write the same subtype out at each of its places.
-    let mut first_equal: Vec<usize> = vec![0; names.len()];
+    let mut first_equal: Vec<usize> = Vec::with_capacity(nodes.len());
     let mut known = HashMap::new();
-    for id in datatype.nodes() {
-        let children: Vec<usize> =
-            datatype.own_children(id).into_iter().map(|child| first_equal[child.index()]).collect();
-        let node = datatype.own(id);
+    for (place, node) in nodes.iter().enumerate() {
+        let children: Vec<usize> = node.children().iter().map(|child| first_equal[nodes.place(child)]).collect();
         let arguments: Vec<&str> = children.iter().map(|&child| names[child].as_str()).collect();
-        first_equal[id.index()] = match known.entry((&node.constructor, node.given, children.clone())) {
+        first_equal.push(match known.entry((node.constructor(), node.given(), children.clone())) {
             Entry::Occupied(known) => *known.get(),
             Entry::Vacant(new) => {
-                names[id.index()] = emitter.node(datatype, id, &arguments);
-                *new.insert(id.index())
+                names[place] = emitter.node(node, &arguments);
+                *new.insert(place)
             }
-        };
+        });
     }
-    let mut root = std::mem::take(&mut names[first_equal[datatype.root().index()]]);
+    let mut root = first_equal.pop().map(|first| std::mem::take(&mut names[first])).unwrap_or_default();
     if emitter.built == 0 {
         // The caller frees what it gets, and predefined types must not be freed.
         root = emitter.call("MPI_Type_dup", &root);
@@ -113,179 +112,121 @@ fn fit(numbers: &[i64]) -> bool {
 
 impl Emitter {
     /// Emits what builds a node, and returns its name in C.
-    fn node(&mut self, datatype: &Datatype, id: TypeId, children: &[&str]) -> String {
-        let node = datatype.own(id);
-        let mut name = match &node.constructor {
-            Constructor::Named(predefined) => predefined.name().to_owned(),
-            Constructor::Struct { blocklengths, displacements_bytes } => {
-                self.structure(blocklengths, displacements_bytes, children)
+    fn node(&mut self, node: &Datatype, children: &[&str]) -> String {
+        let name = self.plain(node, children);
+        match node.given() {
+            Some(GivenBounds { lb, extent }) => self.resized(&name, lb, extent),
+            None => name,
+        }
+    }
+
+    /// The same without the bounds that are given.
+    fn plain(&mut self, node: &Datatype, children: &[&str]) -> String {
+        let constructor = node.constructor();
+        let child = children.first().copied().unwrap_or("MPI_DATATYPE_NULL");
+        let call = match constructor {
+            Constructor::Named(predefined) => return predefined.name().to_owned(),
+            Constructor::Resized { lb, extent } => return self.resized(child, *lb, *extent),
+            Constructor::Subarray { sizes: axes, subsizes: elements, .. }
+            | Constructor::Darray { gsizes: axes @ elements, .. } => {
+                if axes.is_empty() {
+                    return self.resized(child, 0, node.children().first().map_or(0, |child| child.facts().extent()));
+                }
+                if elements.contains(&0) {
+                    return self.empty_array(node, child);
+                }
+                "create_"
             }
-            constructor => self.with_child(constructor, datatype, id, children.first().unwrap_or(&"MPI_DATATYPE_NULL")),
+            Constructor::Contiguous { .. }
+            | Constructor::Vector { .. }
+            | Constructor::Indexed { .. }
+            | Constructor::Dup => "",
+            _ => "create_",
         };
-        if let Some(GivenBounds { lb, extent }) = node.given {
-            name = self.resized(&name, lb, extent);
+        let (call, small) = (format!("MPI_Type_{call}{}", constructor.name()), self.fits(constructor));
+        let mut passed: Vec<String> = Vec::new();
+        for (name, argument) in constructor.arguments() {
+            let name = name.trim_end_matches("_bytes");
+            match argument {
+                Argument::Length(length) => passed.push(length.to_string()),
+                Argument::Integer(number) | Argument::Address(number) => passed.push(Literal(number).to_string()),
+                // The processes of a darray are `int` in every call.
+                Argument::Integers(numbers) => {
+                    let number = if small || name == "psizes" { "int" } else { "MPI_Count" };
+                    passed.push(self.array(number, name, numbers));
+                }
+                Argument::Addresses(numbers) => {
+                    passed.push(self.array(if small { "MPI_Aint" } else { "MPI_Count" }, name, numbers));
+                }
+                Argument::Order(order) => passed.push(order_name(order).to_owned()),
+                Argument::Distributions(distributions) => passed.extend(self.distributions(constructor, distributions)),
+            }
+        }
+        passed.push(match constructor {
+            Constructor::Struct { .. } => self.children(children),
+            _ => child.to_owned(),
+        });
+        let call = self.sized(&call, small);
+        self.call(call, passed.join(", "))
+    }
+
+    /// Whether the numbers of a constructor can be passed as `int`, where they are not in bytes.
+    fn fits(&mut self, constructor: &Constructor) -> bool {
+        if let Constructor::Darray { size, gsizes, psizes, .. } = constructor {
+            // MPI has no call for more processes.
+            self.inexpressible |= !fit(psizes) || !fit(&[*size]);
+            return fit(gsizes);
+        }
+        constructor.arguments().iter().all(|(_, argument)| match argument {
+            Argument::Length(length) => i32::try_from(*length).is_ok(),
+            Argument::Integer(number) => fit(&[*number]),
+            Argument::Integers(numbers) => fit(numbers),
+            _ => true,
+        })
+    }
+
+    /// Emits the kinds and the block lengths of the axes of a darray, and returns their names.
+    fn distributions(&mut self, constructor: &Constructor, distributions: &[Distribution]) -> [String; 2] {
+        let Constructor::Darray { gsizes, .. } = constructor else { return Default::default() };
+        let lengths: Vec<Option<i64>> =
+            distributions.iter().zip(gsizes).map(|(&distribution, &size)| length(distribution, size)).collect();
+        self.inexpressible |= !fit(&lengths.iter().flatten().copied().collect::<Vec<_>>());
+        let kinds = distributions.iter().map(|distribution| match distribution {
+            Distribution::Block(_) => "MPI_DISTRIBUTE_BLOCK".to_owned(),
+            Distribution::Cyclic(_) => "MPI_DISTRIBUTE_CYCLIC".to_owned(),
+            Distribution::None => "MPI_DISTRIBUTE_NONE".to_owned(),
+        });
+        let lengths = lengths.into_iter().map(|length| match length {
+            Some(length) => Literal(length).to_string(),
+            None => "MPI_DISTRIBUTE_DFLT_DARG".to_owned(),
+        });
+        [self.constants("distributions", kinds), self.constants("lengths", lengths)]
+    }
+
+    /// Emits the array of the children of a struct, and returns its name.
+    fn children(&mut self, children: &[&str]) -> String {
+        let name = format!("types{}", self.built + 1);
+        if children.len() <= LOCAL_CHILDREN {
+            // Handles are no constants in every MPI, so this array is not static.
+            put(&mut self.body, format_args!("    MPI_Datatype {name}[] = {{"));
+            self.items(if children.is_empty() { &["MPI_DATATYPE_NULL"] } else { children }.iter());
+        } else {
+            put(&mut self.body, format_args!("    static MPI_Datatype {name}[{}];\n", children.len()));
+            for (position, child) in children.iter().enumerate() {
+                put(&mut self.body, format_args!("    {name}[{position}] = {child};\n"));
+            }
         }
         name
     }
 
-    fn with_child(&mut self, constructor: &Constructor, datatype: &Datatype, id: TypeId, child: &str) -> String {
-        let extent = datatype.child(id).map_or(0, |child| datatype.own(child).facts.extent());
-        match constructor {
-            Constructor::Contiguous { count } => {
-                let call = self.sized("MPI_Type_contiguous", fit(&[*count]));
-                self.call(call, format_args!("{}, {child}", Literal(*count)))
-            }
-            Constructor::Vector { count, blocklength, stride } => {
-                let call = self.sized("MPI_Type_vector", fit(&[*count, *blocklength, *stride]));
-                self.strided(call, *count, *blocklength, *stride, child)
-            }
-            Constructor::Hvector { count, blocklength, stride_bytes } => {
-                let call = self.sized("MPI_Type_create_hvector", fit(&[*count, *blocklength]));
-                self.strided(call, *count, *blocklength, *stride_bytes, child)
-            }
-            Constructor::Indexed { blocklengths, displacements } => {
-                let small = fit(blocklengths) && fit(displacements);
-                let displacements_type = if small { "int" } else { "MPI_Count" };
-                self.indexed("MPI_Type_indexed", blocklengths, displacements, displacements_type, small, child)
-            }
-            Constructor::Hindexed { blocklengths, displacements_bytes } => {
-                let small = fit(blocklengths);
-                let displacements_type = if small { "MPI_Aint" } else { "MPI_Count" };
-                let call = "MPI_Type_create_hindexed";
-                self.indexed(call, blocklengths, displacements_bytes, displacements_type, small, child)
-            }
-            Constructor::IndexedBlock { blocklength, displacements } => {
-                let small = fit(&[*blocklength]) && fit(displacements);
-                let displacements_type = if small { "int" } else { "MPI_Count" };
-                let call = "MPI_Type_create_indexed_block";
-                self.blocks(call, *blocklength, displacements, displacements_type, small, child)
-            }
-            Constructor::HindexedBlock { blocklength, displacements_bytes } => {
-                let small = fit(&[*blocklength]) && i32::try_from(displacements_bytes.len()).is_ok();
-                let displacements_type = if small { "MPI_Aint" } else { "MPI_Count" };
-                let call = "MPI_Type_create_hindexed_block";
-                self.blocks(call, *blocklength, displacements_bytes, displacements_type, small, child)
-            }
-            Constructor::Subarray { sizes, subsizes, starts, order } => {
-                if sizes.is_empty() {
-                    return self.resized(child, 0, extent);
-                }
-                if subsizes.contains(&0) {
-                    return self.empty_array(datatype, id, child);
-                }
-                let small = fit(sizes) && fit(subsizes) && fit(starts);
-                let number = if small { "int" } else { "MPI_Count" };
-                let sizes_name = self.array(number, "sizes", sizes);
-                let subsizes_name = self.array(number, "subsizes", subsizes);
-                let starts_name = self.array(number, "starts", starts);
-                let call = self.sized("MPI_Type_create_subarray", small);
-                let (axes, order) = (sizes.len(), order_name(*order));
-                self.call(call, format_args!("{axes}, {sizes_name}, {subsizes_name}, {starts_name}, {order}, {child}"))
-            }
-            Constructor::Darray { size, rank, gsizes, distributions, psizes, order } => {
-                if gsizes.is_empty() {
-                    return self.resized(child, 0, extent);
-                }
-                if gsizes.contains(&0) {
-                    return self.empty_array(datatype, id, child);
-                }
-                let lengths: Vec<Option<i64>> =
-                    distributions.iter().zip(gsizes).map(|(&distribution, &size)| length(distribution, size)).collect();
-                self.inexpressible |= !fit(&lengths.iter().flatten().copied().collect::<Vec<_>>());
-                self.inexpressible |= !fit(psizes) || !fit(&[*size]);
-                let small = fit(gsizes);
-                let gsizes_name = self.array(if small { "int" } else { "MPI_Count" }, "gsizes", gsizes);
-                let kinds = distributions.iter().map(|distribution| match distribution {
-                    Distribution::Block(_) => "MPI_DISTRIBUTE_BLOCK".to_owned(),
-                    Distribution::Cyclic(_) => "MPI_DISTRIBUTE_CYCLIC".to_owned(),
-                    Distribution::None => "MPI_DISTRIBUTE_NONE".to_owned(),
-                });
-                let kinds_name = self.constants("distributions", kinds);
-                let lengths = lengths.into_iter().map(|length| match length {
-                    Some(length) => Literal(length).to_string(),
-                    None => "MPI_DISTRIBUTE_DFLT_DARG".to_owned(),
-                });
-                let lengths_name = self.constants("lengths", lengths);
-                let psizes_name = self.array("int", "psizes", psizes);
-                let call = self.sized("MPI_Type_create_darray", small);
-                let (axes, order) = (gsizes.len(), order_name(*order));
-                self.call(
-                    call,
-                    format_args!(
-                        "{size}, {rank}, {axes}, {gsizes_name}, {kinds_name}, {lengths_name}, {psizes_name}, {order}, {child}"
-                    ),
-                )
-            }
-            Constructor::Resized { lb, extent } => self.resized(child, *lb, *extent),
-            Constructor::Dup => self.call("MPI_Type_dup", child),
-            Constructor::Named(_) | Constructor::Struct { .. } => unreachable!("they have no only child"),
-        }
-    }
-
     /// A type without elements with the bounds of a node, for arrays that MPI does not admit.
-    fn empty_array(&mut self, datatype: &Datatype, id: TypeId, child: &str) -> String {
+    fn empty_array(&mut self, node: &Datatype, child: &str) -> String {
         let empty = self.call("MPI_Type_contiguous", format_args!("0, {child}"));
-        let facts = &datatype.own(id).facts;
-        self.resized(&empty, facts.lb, facts.extent())
+        self.resized(&empty, node.facts().lb, node.facts().extent())
     }
 
     fn resized(&mut self, child: &str, lb: i64, extent: i64) -> String {
         self.call("MPI_Type_create_resized", format_args!("{child}, {}, {}", Literal(lb), Literal(extent)))
-    }
-
-    fn strided(&mut self, call: String, count: i64, blocklength: i64, stride: i64, child: &str) -> String {
-        let (count, blocklength, stride) = (Literal(count), Literal(blocklength), Literal(stride));
-        self.call(call, format_args!("{count}, {blocklength}, {stride}, {child}"))
-    }
-
-    fn indexed(
-        &mut self,
-        call: &str,
-        blocklengths: &[i64],
-        displacements: &[i64],
-        displacements_type: &str,
-        small: bool,
-        child: &str,
-    ) -> String {
-        let lengths_name = self.array(if small { "int" } else { "MPI_Count" }, "blocklengths", blocklengths);
-        let displacements_name = self.array(displacements_type, "displacements", displacements);
-        let call = self.sized(call, small);
-        self.call(call, format_args!("{}, {lengths_name}, {displacements_name}, {child}", blocklengths.len()))
-    }
-
-    fn blocks(
-        &mut self,
-        call: &str,
-        blocklength: i64,
-        displacements: &[i64],
-        displacements_type: &str,
-        small: bool,
-        child: &str,
-    ) -> String {
-        let displacements_name = self.array(displacements_type, "displacements", displacements);
-        let call = self.sized(call, small);
-        let blocklength = Literal(blocklength);
-        self.call(call, format_args!("{}, {blocklength}, {displacements_name}, {child}", displacements.len()))
-    }
-
-    fn structure(&mut self, blocklengths: &[i64], displacements_bytes: &[i64], children: &[&str]) -> String {
-        let small = fit(blocklengths);
-        let lengths_name = self.array(if small { "int" } else { "MPI_Count" }, "blocklengths", blocklengths);
-        let displacements_type = if small { "MPI_Aint" } else { "MPI_Count" };
-        let displacements_name = self.array(displacements_type, "displacements", displacements_bytes);
-        let types_name = format!("types{}", self.built + 1);
-        if children.len() <= LOCAL_CHILDREN {
-            // Handles are no constants in every MPI, so this array is not static.
-            put(&mut self.body, format_args!("    MPI_Datatype {types_name}[] = {{"));
-            self.items(if children.is_empty() { &["MPI_DATATYPE_NULL"] } else { children }.iter());
-        } else {
-            put(&mut self.body, format_args!("    static MPI_Datatype {types_name}[{}];\n", children.len()));
-            for (position, child) in children.iter().enumerate() {
-                put(&mut self.body, format_args!("    {types_name}[{position}] = {child};\n"));
-            }
-        }
-        let call = self.sized("MPI_Type_create_struct", small);
-        self.call(call, format_args!("{}, {lengths_name}, {displacements_name}, {types_name}", children.len()))
     }
 
     /// The call, or its large-count form.

@@ -1,6 +1,15 @@
 //! Size, bounds and alignment of types: the arithmetic of type maps, without the maps.
 
-use super::{GivenBounds, Predefined, Signature};
+use super::{Field, Predefined};
+
+/// Bounds that a caller supplies as facts, because MPIs disagree on how bounds follow from children.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct GivenBounds {
+    /// Lower bound in bytes.
+    pub lb: i64,
+    /// Extent in bytes.
+    pub extent: i64,
+}
 
 /// What MPI defines for a type, in bytes.
 ///
@@ -47,8 +56,6 @@ pub struct Facts {
     pub true_ub: i64,
     /// Strictest alignment of the elements; 1 for an empty type.
     pub alignment: u64,
-    /// The sequence of basic elements.
-    pub signature: Signature,
 }
 
 impl Facts {
@@ -64,21 +71,15 @@ impl Facts {
     }
 
     pub(crate) fn of_predefined(predefined: Predefined) -> Facts {
-        let mut signature = Signature::EMPTY;
-        let mut end = 0;
-        for field in predefined.fields() {
-            signature = signature.then(Signature::of_kind(field.kind)).unwrap_or(signature);
-            end = end.max(field.offset + field.kind.size() as i64);
-        }
+        let end = |field: &Field| field.offset + field.kind.size() as i64;
         Facts {
             size: predefined.size(),
             lb: 0,
             ub: predefined.extent() as i64,
             explicit: false,
             true_lb: 0,
-            true_ub: end,
+            true_ub: predefined.fields().iter().map(end).max().unwrap_or(0),
             alignment: predefined.alignment(),
-            signature,
         }
     }
 
@@ -93,7 +94,6 @@ impl Facts {
 /// Collects blocks of children into the facts of their parent.
 pub(crate) struct Union {
     size: i128,
-    signature: Option<Signature>,
     alignment: u64,
     elements: Span,
     /// The bounds of all children.
@@ -129,7 +129,6 @@ impl Union {
     pub(crate) fn new() -> Union {
         Union {
             size: 0,
-            signature: Some(Signature::EMPTY),
             alignment: 1,
             elements: Span::EMPTY,
             parts: Span::EMPTY,
@@ -163,12 +162,6 @@ impl Union {
         self.spread(child, copies.into(), displacement, last);
     }
 
-    /// Appends the signature of `copies` of a child.
-    pub(crate) fn sign(&mut self, child: &Facts, copies: u64) {
-        let block = child.signature.repeat(copies);
-        self.signature = self.signature.zip(block).and_then(|(all, block)| all.then(block));
-    }
-
     /// The facts of the parent; `None` when a number leaves 64 bits.
     pub(crate) fn finish(self) -> Option<Facts> {
         let size = i64::try_from(self.size).ok()? as u64;
@@ -196,15 +189,6 @@ impl Union {
             let padded = i64::try_from(extent.checked_next_multiple_of(self.alignment)?).ok()?;
             (lb, lb.checked_add(padded)?)
         };
-        Some(Facts {
-            size,
-            lb,
-            ub,
-            explicit,
-            true_lb,
-            true_ub,
-            alignment: if size == 0 { 1 } else { self.alignment },
-            signature: self.signature?,
-        })
+        Some(Facts { size, lb, ub, explicit, true_lb, true_ub, alignment: if size == 0 { 1 } else { self.alignment } })
     }
 }

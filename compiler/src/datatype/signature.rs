@@ -1,5 +1,6 @@
 //! Type signatures: the sequence of basic elements, without displacements.
 
+use super::{Constructor, Nodes};
 use crate::layout::Kind;
 use crate::layout::field::{Powers, Residue};
 use once_cell::race::OnceBox;
@@ -16,15 +17,11 @@ use once_cell::race::OnceBox;
 /// # Example
 ///
 /// ```
-/// use dtc_compiler::datatype::{Predefined, TypeBuilder};
-/// let mut types = TypeBuilder::new();
-/// let int = types.named(Predefined::INT);
-/// let strided = types.vector(3, 2, 5, int)?;
-/// let dense = types.contiguous(6, int)?;
-/// let strided = types.facts(strided)?.signature;
-/// assert_eq!(strided, types.facts(dense)?.signature);
+/// use dtc_compiler::datatype::text;
+/// let strided = text::parse("vector 3 2 5 int")?.signature();
+/// assert_eq!(strided, text::parse("contiguous 6 int")?.signature());
 /// assert_eq!(strided.elements(), 6);
-/// # Ok::<(), dtc_compiler::datatype::DatatypeError>(())
+/// # Ok::<(), text::TextError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Signature {
@@ -42,7 +39,7 @@ impl Signature {
     /// Of a type without elements.
     pub const EMPTY: Signature = Signature { elements: 0, hash: Residue::ZERO };
 
-    pub(crate) fn of_kind(kind: Kind) -> Signature {
+    fn of_kind(kind: Kind) -> Signature {
         Signature { elements: 1, hash: Residue::new(kind as u128 + 1) }
     }
 
@@ -54,42 +51,64 @@ impl Signature {
     /// Whether these are the elements, over and over.
     ///
     /// ```
-    /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+    /// use dtc_compiler::datatype::text;
     /// use dtc_compiler::layout::Kind;
-    /// let mut types = TypeBuilder::new();
-    /// let pair = types.named(Predefined::DOUBLE_INT);
-    /// let pairs = types.contiguous(5, pair)?;
-    /// let signature = types.facts(pairs)?.signature;
+    /// let signature = text::parse("contiguous 5 double_int")?.signature();
     /// assert!(signature.repeats(&[Kind::F64, Kind::I32]));
     /// assert!(!signature.repeats(&[Kind::F64]));
-    /// # Ok::<(), dtc_compiler::datatype::DatatypeError>(())
+    /// # Ok::<(), text::TextError>(())
     /// ```
     pub fn repeats(&self, kinds: &[Kind]) -> bool {
-        let each = |all: Signature, &kind: &Kind| all.then(Signature::of_kind(kind));
-        let copies = self.elements.checked_div(kinds.len() as u64);
-        let repeated = kinds.iter().try_fold(Signature::EMPTY, each).zip(copies);
-        repeated.and_then(|(once, copies)| once.repeat(copies)) == Some(*self)
+        let once = Signature::of_kinds(kinds.iter().copied());
+        kinds.len() > 0 && once.repeat(self.elements / kinds.len() as u64) == *self
     }
 
-    /// This signature followed by another; `None` when the elements overflow.
-    pub(crate) fn then(self, next: Signature) -> Option<Signature> {
+    // Elements are at most as many as bytes, and those of every type fit 63 bits.
+
+    pub(crate) fn of_kinds(kinds: impl Iterator<Item = Kind>) -> Signature {
+        kinds.map(Signature::of_kind).fold(Signature::EMPTY, Signature::then)
+    }
+
+    /// The signature of the last of some nodes.
+    pub(super) fn of(nodes: &Nodes) -> Signature {
+        let mut signatures: Vec<Signature> = Vec::with_capacity(nodes.len());
+        for node in nodes.iter() {
+            let children = || node.children().iter().map(|child| (signatures[nodes.place(child)], child.facts().size));
+            signatures.push(match node.constructor() {
+                Constructor::Named(predefined) => {
+                    Signature::of_kinds(predefined.fields().iter().map(|field| field.kind))
+                }
+                Constructor::Struct { blocklengths, .. } => children()
+                    .zip(blocklengths)
+                    .map(|((child, _), &copies)| child.repeat(copies as u64))
+                    .fold(Signature::EMPTY, Signature::then),
+                _ => children().fold(Signature::EMPTY, |_, (child, size)| {
+                    child.repeat(node.facts().size.checked_div(size).unwrap_or(0))
+                }),
+            });
+        }
+        signatures.pop().unwrap_or(Signature::EMPTY)
+    }
+
+    /// This signature followed by another.
+    fn then(self, next: Signature) -> Signature {
         if self.elements == 0 {
-            return Some(next);
+            return next;
         }
-        Some(Signature {
-            elements: self.elements.checked_add(next.elements)?,
+        Signature {
+            elements: self.elements.saturating_add(next.elements),
             hash: self.hash + base().of(self.elements) * next.hash,
-        })
+        }
     }
 
-    /// This signature `copies` times; `None` when the elements overflow.
-    pub(crate) fn repeat(self, copies: u64) -> Option<Signature> {
+    /// This signature `copies` times.
+    pub(crate) fn repeat(self, copies: u64) -> Signature {
         if copies == 1 {
-            return Some(self);
+            return self;
         }
-        Some(Signature {
-            elements: self.elements.checked_mul(copies)?,
+        Signature {
+            elements: self.elements.saturating_mul(copies),
             hash: self.hash * base().of(self.elements).geometric_sum(copies),
-        })
+        }
     }
 }

@@ -1,6 +1,6 @@
-//! Ids are of use to the builder alone that handed them out, and to its datatypes.
+//! Ids are of use to the builder alone that handed them out, and nodes are listed in order.
 
-use super::{Constructor, Datatype, Distribution, GivenBounds, Order, Predefined, TypeBuilder};
+use super::{Constructor, Distribution, GivenBounds, Order, Predefined, TypeBuilder};
 
 #[test]
 fn ids_of_other_builders_are_refused_everywhere() {
@@ -29,7 +29,7 @@ fn ids_of_other_builders_are_refused_everywhere() {
             Constructor::Dup,
         ];
         for constructor in constructors {
-            let error = types.construct(&constructor, &[foreign]).unwrap_err();
+            let error = types.construct(constructor.clone(), &[foreign]).unwrap_err();
             let argument = if constructor.name() == "struct" { "children[0]" } else { "child" };
             assert_eq!(error.place(), format!("{}.{argument}", constructor.name()));
             assert_eq!((error.expected(), error.found()), ("an id of this builder", "an id of another one"));
@@ -45,27 +45,27 @@ fn ids_of_other_builders_are_refused_everywhere() {
 }
 
 #[test]
-fn ids_of_other_datatypes_are_refused() {
+fn nodes_are_listed_once_in_the_order_they_were_made() {
     let mut types = TypeBuilder::new();
     let int = types.named(Predefined::INT);
-    let before = types.finish(int).unwrap();
-    let pair = types.contiguous(2, int).unwrap();
-    let after = types.finish(pair).unwrap();
-    let other = datatype_of_a_double();
-    // A datatype knows the ids of its builder, up to when it was finished.
-    assert_eq!(after.node(int).unwrap().facts, *before.facts());
-    assert_eq!(after.children(pair).unwrap(), [before.root()]);
-    for (datatype, id) in [(&before, pair), (&before, other.root()), (&after, other.root()), (&other, int)] {
-        assert_eq!(
-            datatype.node(id).unwrap_err().to_string(),
-            "id: expected an id of this datatype, found an id of another one"
-        );
-        assert!(datatype.children(id).is_err());
-    }
+    let rows = types.vector(2, 1, 3, int).unwrap();
+    let late = types.named(Predefined::INT);
+    // Each level has the one below twice: 2^60 paths lead to the bottom.
+    let ladder = (0..60).fold(rows, |below, _| types.structure(&[1, 0, 0], &[0, 0, 0], &[below, late, below]).unwrap());
+    let ladder = types.finish(ladder).unwrap();
+    let nodes = ladder.nodes();
+    assert_eq!(nodes.len(), 63);
+    assert!(nodes.iter().enumerate().all(|(place, node)| nodes.place(node) == place));
+    assert!(nodes[0].is(&nodes[1].children()[0]) && nodes[2].is(&nodes[3].children()[1]) && nodes[62].is(&ladder));
+    assert_eq!(ladder.entries(), 3 + 60 * 4);
+    assert_eq!(ladder.signature().elements(), 2);
 }
 
-fn datatype_of_a_double() -> Datatype {
+#[test]
+fn bounds_are_given_without_touching_what_was_finished() {
     let mut types = TypeBuilder::new();
-    let double = types.named(Predefined::DOUBLE);
-    types.finish(double).unwrap()
+    let pair = types.named(Predefined::DOUBLE_INT);
+    let before = types.finish(pair).unwrap();
+    types.give_bounds(pair, GivenBounds { lb: 0, extent: 24 }).unwrap();
+    assert_eq!((before.facts().extent(), types.finish(pair).unwrap().facts().extent()), (16, 24));
 }

@@ -13,7 +13,7 @@ mod cursor;
 pub use conversion::{Conversion, Run};
 pub use cursor::{Cursor, Records};
 
-use crate::datatype::{Constructor, Datatype, TypeId};
+use crate::datatype::{Constructor, Datatype};
 
 /// The values of a type in packed order. Memory and time to build it are linear in the length of the description.
 ///
@@ -96,11 +96,12 @@ impl External32 {
     /// ```
     pub fn new(datatype: &Datatype) -> External32 {
         let mut external = External32 { nodes: Vec::new(), root: None, size: Bytes::default() };
-        let mut parts = vec![None; datatype.root().index() + 1];
-        for id in datatype.nodes() {
-            parts[id.index()] = external.part(datatype, id, &parts);
+        let nodes = datatype.nodes();
+        let mut parts = Vec::with_capacity(nodes.len());
+        for node in nodes.iter() {
+            parts.push(external.part(node, |child| parts[nodes.place(child)]));
         }
-        external.root = parts[datatype.root().index()];
+        external.root = parts.pop().flatten();
         external.size = external.root.map_or(Bytes::default(), |root| external.bytes(root));
         external
     }
@@ -145,25 +146,22 @@ impl External32 {
         }
     }
 
-    /// What a node of a datatype becomes; `parts` has what its children became.
-    fn part(&mut self, datatype: &Datatype, id: TypeId, parts: &[Option<Part>]) -> Option<Part> {
-        let node = datatype.own(id);
-        match &node.constructor {
+    /// What a node of a datatype becomes; `known` tells what its children became.
+    fn part(&mut self, node: &Datatype, known: impl Fn(&Datatype) -> Option<Part>) -> Option<Part> {
+        match node.constructor() {
             Constructor::Named(predefined) => {
                 let runs = predefined.fields().iter().map(|&field| (Part::Run(Run::of(*predefined, field)), 1));
                 self.sequence(runs)
             }
             Constructor::Struct { blocklengths, .. } => {
-                let children = datatype.own_children(id);
-                let blocks = children.iter().zip(blocklengths).filter(|&(_, &blocklength)| blocklength > 0);
-                let blocks =
-                    blocks.filter_map(|(child, &blocklength)| Some((parts[child.index()]?, blocklength as u64)));
+                let blocks = node.children().iter().zip(blocklengths).filter(|&(_, &blocklength)| blocklength > 0);
+                let blocks = blocks.filter_map(|(child, &blocklength)| Some((known(child)?, blocklength as u64)));
                 self.sequence(blocks)
             }
             _ => {
-                let child = datatype.child(id)?;
-                let part = parts[child.index()]?;
-                let copies = node.facts.size.checked_div(datatype.own(child).facts.size)?;
+                let child = node.children().first()?;
+                let part = known(child)?;
+                let copies = node.facts().size.checked_div(child.facts().size)?;
                 self.sequence(std::iter::once((part, copies)))
             }
         }

@@ -130,7 +130,7 @@ impl Element {
     /// let mut types = TypeBuilder::new();
     /// let double = types.named(Predefined::DOUBLE);
     /// let doubles = types.contiguous(6, double)?;
-    /// let signature = types.facts(doubles)?.signature;
+    /// let signature = types.finish(doubles)?.signature();
     /// assert!(Element::I32.contradicts(&signature));
     /// assert!(!Element::F64.contradicts(&signature));
     /// # Ok::<(), dtc_compiler::datatype::DatatypeError>(())
@@ -170,8 +170,8 @@ mod tests {
     #[test]
     fn only_what_is_certain_contradicts() {
         let of = |kinds: &[Kind], times| {
-            let once = kinds.iter().fold(Signature::EMPTY, |all, &kind| all.then(Signature::of_kind(kind)).unwrap());
-            once.repeat(times).unwrap()
+            let once = Signature::of_kinds(kinds.iter().copied());
+            once.repeat(times)
         };
         assert!(!Element::TwoInt.contradicts(&of(&[Kind::I32], 4)));
         assert!(!Element::DoubleInt.contradicts(&of(&[Kind::F64, Kind::I32], 3)));

@@ -3,40 +3,36 @@
 
 pub mod documents;
 
-use dtc_compiler::datatype::{Constructor, Datatype, GivenBounds, TypeBuilder, TypeId};
-use std::collections::HashMap;
+use dtc_compiler::datatype::{Constructor, Datatype, GivenBounds, TypeBuilder};
 
 /// A datatype as a list of nodes, with equal predefined types as one node: what every written form keeps.
 pub type Shape = Vec<(Constructor, Option<GivenBounds>, Vec<usize>)>;
 
 /// The shape of a datatype: children first, in the order in which a walk from the root meets them.
 pub fn shape(datatype: &Datatype) -> Shape {
-    let mut shape: Shape = Vec::new();
-    let mut numbers: HashMap<TypeId, usize> = HashMap::new();
-    let mut steps = vec![datatype.root()];
-    while let Some(&id) = steps.last() {
-        if numbers.contains_key(&id) {
-            steps.pop();
-            continue;
-        }
-        let children = datatype.children(id).unwrap();
-        let waiting: Vec<TypeId> = children.iter().copied().filter(|child| !numbers.contains_key(child)).collect();
-        if !waiting.is_empty() {
+    let nodes = datatype.nodes();
+    let (mut shape, mut numbers): (Shape, Vec<Option<usize>>) = (Vec::new(), vec![None; nodes.len()]);
+    let mut steps = vec![datatype];
+    while let Some(&node) = steps.last() {
+        let place = nodes.place(node);
+        let waiting: Vec<&Datatype> =
+            node.children().iter().filter(|child| numbers[nodes.place(child)].is_none()).collect();
+        if numbers[place].is_none() && !waiting.is_empty() {
             steps.extend(waiting.into_iter().rev());
             continue;
         }
         steps.pop();
-        let node = datatype.node(id).unwrap();
-        let entry = (node.constructor.clone(), node.given, children.iter().map(|child| numbers[child]).collect());
+        if numbers[place].is_some() {
+            continue;
+        }
+        let children = node.children().iter().filter_map(|child| numbers[nodes.place(child)]).collect();
+        let entry = (node.constructor().clone(), node.given(), children);
         let leaf = matches!(entry.0, Constructor::Named(_));
         let known = if leaf { shape.iter().position(|other| *other == entry) } else { None };
-        numbers.insert(
-            id,
-            known.unwrap_or_else(|| {
-                shape.push(entry);
-                shape.len() - 1
-            }),
-        );
+        numbers[place] = Some(known.unwrap_or_else(|| {
+            shape.push(entry);
+            shape.len() - 1
+        }));
     }
     shape
 }

@@ -73,7 +73,7 @@ fn operation(number: i32) -> Outcome<Operation> {
 unsafe fn reduction(number: i32, basic: *const dtc_type) -> Outcome<Reduction> {
     let operation = operation(number)?;
     // SAFETY: the caller's promise.
-    let element = unsafe { handle::borrow(basic)? }.node.element();
+    let element = unsafe { handle::borrow(basic)? }.element();
     let refused = |message: String| Failure::new(DTC_ERROR_OPERATION, message);
     let element =
         element.ok_or_else(|| refused("basic: expected an element with operations, found another type".into()))?;

@@ -11,13 +11,12 @@ use std::ffi::{c_char, c_int};
 fn explanation(asked: &Type) -> Outcome<String> {
     let committed = &asked.ready()?.committed;
     // The text exists in parts, in the object, and whole.
-    let _claim = memory::for_entries(asked.node.entries())?;
+    let _claim = memory::for_entries(asked.datatype.most_entries())?;
     let (facts, layout) = (committed.facts(), committed.layout());
-    let datatype = asked.node.datatype()?;
     let passes: Map<String, Value> =
         committed.report().fired().iter().map(|&(name, times)| (name.to_owned(), times.into())).collect();
     let explained = json!({
-        "type": datatype.to_string(),
+        "type": asked.datatype.to_string(),
         "hash": committed.type_hash().to_string(),
         "size": facts.size,
         "lb": facts.lb,
@@ -25,7 +24,7 @@ fn explanation(asked: &Type) -> Outcome<String> {
         "true_lb": facts.true_lb,
         "true_extent": facts.true_extent(),
         "alignment": facts.alignment,
-        "elements": facts.signature.elements(),
+        "elements": committed.signature().elements(),
         "runs": layout.measure(layout.root().node).runs,
         "layout": layout.to_string(),
         "exact": layout.exact(),

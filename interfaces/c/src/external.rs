@@ -44,7 +44,7 @@ impl<'a> Asked<'a> {
         let asked = unsafe { handle::borrow(asked)? };
         let committed = &asked.ready()?.committed;
         // The first call makes a table.
-        let _claim = memory::for_entries(asked.node.entries())?;
+        let _claim = memory::for_entries(asked.datatype.most_entries())?;
         let count = arguments::length("count", count)?;
         let (offset, max) = (arguments::length("offset", offset)?, arguments::length(place, max)?);
         let total = committed.packed_external_size(count)?;
@@ -79,7 +79,7 @@ pub unsafe extern "C" fn dtc_external_size(r#type: *const dtc_type, count: i64, 
         // SAFETY: the caller's promise, here and below.
         let asked = unsafe { handle::borrow(r#type)? };
         let committed = &asked.ready()?.committed;
-        let _claim = memory::for_entries(asked.node.entries())?;
+        let _claim = memory::for_entries(asked.datatype.most_entries())?;
         let total = committed.packed_external_size(arguments::length("count", count)?)?;
         // SAFETY: as above.
         unsafe { arguments::give("bytes", bytes, total as i64) }

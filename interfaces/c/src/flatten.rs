@@ -4,7 +4,6 @@ use crate::arguments;
 use crate::engine::dtc_engine;
 use crate::handle;
 use crate::memory;
-use crate::node::Node;
 use crate::status::{DTC_ERROR_ENCODING, Failure, Outcome, answer};
 use crate::types::{Type, dtc_type};
 use dtc_compiler::layout::Layout;
@@ -18,7 +17,7 @@ unsafe fn encoded(asked: *const dtc_type) -> Outcome<Vec<u8>> {
     // SAFETY: the caller's promise.
     let asked = unsafe { handle::borrow(asked)? };
     asked.ready()?;
-    let _claim = memory::for_entries(asked.node.entries())?;
+    let _claim = memory::for_entries(asked.datatype.most_entries())?;
     Ok(asked.elements()?.layout().to_readable_bytes()?)
 }
 
@@ -98,7 +97,7 @@ pub unsafe extern "C" fn dtc_unflatten(
         let _claim = memory::for_flattened(bytes.len() as u64)?;
         let layout = Layout::from_bytes(bytes)?;
         let refused = |error| Failure::new(DTC_ERROR_ENCODING, format!("flattened type: {error}"));
-        let made = Type::new(engine, Node::of(&raise(&layout).map_err(refused)?)?);
+        let made = Type::new(engine, raise(&layout).map_err(refused)?);
         made.commit()?;
         // SAFETY: as above.
         unsafe { arguments::give("type", r#type, handle::share(made)) }

@@ -20,7 +20,6 @@ mod flatten;
 mod handle;
 mod iov;
 mod memory;
-mod node;
 mod request;
 mod status;
 mod transfer;

@@ -18,7 +18,7 @@ fn compare(name: &str, engine: &Engine, described: &dtc_compiler::datatype::Data
     let facts = described.facts();
     let expected = (facts.size as i64, facts.lb, facts.extent(), facts.true_lb, facts.true_extent());
     assert_eq!((info.packed_size, info.lb, info.extent, info.true_lb, info.true_extent), expected, "{name}");
-    assert_eq!(info.basic_elements, facts.signature.elements() as i64, "{name}");
+    assert_eq!(info.basic_elements, described.signature().elements() as i64, "{name}");
     assert_eq!(info.hash, *lower(described).type_hash().as_bytes(), "{name}");
 }
 

@@ -347,8 +347,7 @@ impl<'r> Writer<'r> {
 
 /// Counts the constructors that a datatype is made of.
 pub fn count_constructors(datatype: &Datatype, counts: &mut BTreeMap<&'static str, u64>) {
-    for id in datatype.nodes() {
-        let node = datatype.node(id).expect("a node of the datatype");
-        *counts.entry(node.constructor.name()).or_default() += 1;
+    for node in datatype.nodes().iter() {
+        *counts.entry(node.constructor().name()).or_default() += 1;
     }
 }

@@ -2,12 +2,11 @@
 
 use super::{Mpi, mpich, open_mpi};
 use crate::type_map::{Bounds, TypeMap};
-use dtc_compiler::datatype::{Constructor, Datatype, Distribution, GivenBounds, TypeId};
+use dtc_compiler::datatype::{Constructor, Datatype, Distribution, GivenBounds};
 use dtc_compiler::layout::Kind;
 use std::collections::HashSet;
 
-/// The bounds of every node of a type, by its index, as a model of that MPI computes them. What is said of nodes that the root
-/// does not reach has no meaning. `true_lb` and `true_ub` of types without bytes have none either.
+/// The bounds of every node of a type, by its place, as a model of that MPI computes them. `true_lb` and `true_ub` of types without bytes have none either.
 ///
 /// # Example
 ///
@@ -15,7 +14,7 @@ use std::collections::HashSet;
 /// use dtc_compiler::datatype::text;
 /// use dtc_tests::mpi::{Mpi, bounds};
 /// let rows = text::parse("hvector 2 1 5 int")?;
-/// let extent = |mpi| bounds::of(mpi, &rows)[rows.root().index()].extent();
+/// let extent = |mpi| bounds::of(mpi, &rows)[rows.nodes().place(&rows)].extent();
 /// assert_eq!((extent(Mpi::Mpich), extent(Mpi::OpenMpi)), (9, 12));
 /// # Ok::<(), text::TextError>(())
 /// ```
@@ -32,21 +31,20 @@ pub fn of(mpi: Mpi, datatype: &Datatype) -> Vec<Bounds> {
 /// darrays of types without bytes. Types that occur as two equal nodes are left out, since MPICH tells types apart by their
 /// handles, and such nodes may share one.
 pub fn can_be_asked(datatype: &Datatype) -> bool {
-    let (mut seen, bounds) = (HashSet::new(), of(Mpi::OpenMpi, datatype));
-    datatype.nodes().into_iter().all(|id| {
-        let node = datatype.node(id).unwrap();
-        let extent = datatype.children(id).unwrap().first().map_or(0, |child| bounds[child.index()].extent());
-        let has_bytes = |id| datatype.children(id).unwrap().iter().all(|child| bounds[child.index()].size > 0);
-        let arguments = match &node.constructor {
+    let (mut seen, nodes, bounds) = (HashSet::new(), datatype.nodes(), of(Mpi::OpenMpi, datatype));
+    nodes.iter().all(|node| {
+        let places: Vec<usize> = node.children().iter().map(|child| nodes.place(child)).collect();
+        let extent = places.first().map_or(0, |&child| bounds[child].extent());
+        let has_bytes = || places.iter().all(|&child| bounds[child].size > 0);
+        let arguments = match node.constructor() {
             Constructor::Vector { stride, .. } => stride * extent != -1,
             Constructor::Hvector { stride_bytes, .. } => *stride_bytes != -1,
             Constructor::Named(predefined) => return !UNAVAILABLE.contains(&predefined.name()),
             Constructor::Subarray { sizes, subsizes, .. } => !sizes.is_empty() && !subsizes.contains(&0),
-            Constructor::Darray { gsizes, .. } => !gsizes.is_empty() && !gsizes.contains(&0) && has_bytes(id),
+            Constructor::Darray { gsizes, .. } => !gsizes.is_empty() && !gsizes.contains(&0) && has_bytes(),
             _ => true,
         };
-        arguments
-            && seen.insert(format!("{:?} {:?} {:?}", node.constructor, node.given, datatype.children(id).unwrap()))
+        arguments && seen.insert(format!("{:?} {:?} {places:?}", node.constructor(), node.given()))
     })
 }
 
@@ -69,49 +67,47 @@ const UNAVAILABLE: [&str; 9] = [
 /// a negative extent. Of structs that have bytes and a part without, MPICH divides by zero for some, and Open MPI places the
 /// elements of some wrongly.
 pub fn packs_the_type_map(mpi: Mpi, datatype: &Datatype) -> bool {
-    let bounds = of(mpi, datatype);
-    datatype.nodes().into_iter().all(|id| match &datatype.node(id).unwrap().constructor {
+    let (nodes, all) = (datatype.nodes(), of(mpi, datatype));
+    let bounds = |node: &Datatype| &all[nodes.place(node)];
+    nodes.iter().all(|node| match node.constructor() {
         Constructor::Named(predefined) => {
             let is_long_double = |kind| matches!(kind, Kind::F80 | Kind::C160);
             mpi != Mpi::Mpich || !predefined.fields().iter().any(|field| is_long_double(field.kind))
         }
         Constructor::Struct { blocklengths, .. } => {
-            let has_bytes = |(child, length): (TypeId, &i64)| *length == 0 || bounds[child.index()].size > 0;
-            bounds[id.index()].size == 0 || datatype.children(id).unwrap().into_iter().zip(blocklengths).all(has_bytes)
+            let has_bytes = |(child, length): (&Datatype, &i64)| *length == 0 || bounds(child).size > 0;
+            bounds(node).size == 0 || node.children().iter().zip(blocklengths).all(has_bytes)
         }
         Constructor::Resized { .. } | Constructor::Dup => true,
-        _ => {
-            mpi != Mpi::Mpich || datatype.children(id).unwrap().iter().all(|child| bounds[child.index()].extent() >= 0)
-        }
+        _ => mpi != Mpi::Mpich || node.children().iter().all(|child| bounds(child).extent() >= 0),
     })
 }
 
 /// Whether the MPI answers with the true bounds of the type map. Open MPI does not set those of types without bytes; MPICH counts
 /// the place of a block without elements in cyclic arrays.
 pub fn has_true_bounds(mpi: Mpi, datatype: &Datatype) -> bool {
-    let is_cyclic = |id: TypeId| match &datatype.node(id).unwrap().constructor {
+    let is_cyclic = |node: &&Datatype| match node.constructor() {
         Constructor::Darray { distributions, .. } => {
             distributions.iter().any(|distribution| matches!(distribution, Distribution::Cyclic(_)))
         }
         _ => false,
     };
-    datatype.facts().size > 0 && (mpi != Mpi::Mpich || !datatype.nodes().into_iter().any(is_cyclic))
+    datatype.facts().size > 0 && (mpi != Mpi::Mpich || !datatype.nodes().iter().any(is_cyclic))
 }
 
 /// The lowest and highest displacement of a copy of the child of an array, given the extent of the child.
-pub(super) fn reach(datatype: &Datatype, id: TypeId, bounds: &[Bounds]) -> Option<(i64, i64)> {
+pub(super) fn reach(node: &Datatype, map: &TypeMap) -> Option<(i64, i64)> {
     let mut reach: Option<(i64, i64)> = None;
-    TypeMap::with_bounds(datatype, bounds.to_vec()).for_each_placement(id, &mut |at, _| {
+    map.for_each_placement(node, &mut |at, _| {
         reach = Some(reach.map_or((at, at), |(low, high)| (low.min(at), high.max(at))));
     });
     reach
 }
 
 /// The size of a node that is no predefined type, from the sizes of its children.
-pub(super) fn size(datatype: &Datatype, id: TypeId, bounds: &[Bounds]) -> u64 {
+pub(super) fn size(node: &Datatype, map: &TypeMap) -> u64 {
     let mut size = 0;
-    let mut add = |_, child: TypeId| size += bounds[child.index()].size;
-    TypeMap::with_bounds(datatype, bounds.to_vec()).for_each_placement(id, &mut add);
+    map.for_each_placement(node, &mut |_, child| size += map.bounds_of(child).size);
     size
 }
 

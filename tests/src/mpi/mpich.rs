@@ -4,8 +4,8 @@
 //! is. A constructor that adds nothing returns its child, and the type without bytes is one, `null`.
 
 use super::bounds::{blocks, own, reach, size};
-use crate::type_map::Bounds;
-use dtc_compiler::datatype::{Constructor, Datatype, Predefined, TypeId};
+use crate::type_map::{Bounds, TypeMap};
+use dtc_compiler::datatype::{Constructor, Datatype, Predefined};
 use dtc_compiler::layout::Kind;
 
 /// What MPICH takes for the same type.
@@ -84,23 +84,23 @@ impl Known {
 }
 
 pub(super) fn bounds(datatype: &Datatype) -> Vec<Bounds> {
-    let nothing = Bounds { size: 0, lb: 0, ub: 0, true_lb: 0, true_ub: 0, alignment: 1 };
-    let mut all = vec![nothing; datatype.root().index() + 1];
-    let mut types = vec![Known::null(); all.len()];
-    for id in datatype.nodes() {
-        let known = node(datatype, id, &types, &all);
+    let nodes = datatype.nodes();
+    let (mut all, mut types): (Vec<Bounds>, Vec<Known>) = (Vec::new(), Vec::new());
+    for (name, node) in nodes.iter().enumerate() {
+        let map = TypeMap::with_bounds(datatype, all.clone());
+        let known = known(node, name, &|child| &types[nodes.place(child)], &map);
         let Known { size, alignment, lb, ub, true_lb, true_ub, .. } = known;
-        all[id.index()] = Bounds { size, lb, ub, true_lb, true_ub, alignment: alignment as u64 };
-        types[id.index()] = known;
+        all.push(Bounds { size, lb, ub, true_lb, true_ub, alignment: alignment as u64 });
+        types.push(known);
     }
     all
 }
 
-fn node(datatype: &Datatype, id: TypeId, types: &[Known], bounds: &[Bounds]) -> Known {
-    let (node, children) = (datatype.node(id).unwrap(), datatype.children(id).unwrap());
-    let child = children.first().map_or_else(Known::null, |child| types[child.index()].clone());
-    let (extent, name) = (child.extent(), id.index());
-    let mut known = match &node.constructor {
+fn known<'a>(node: &Datatype, name: usize, types: &impl Fn(&Datatype) -> &'a Known, map: &TypeMap) -> Known {
+    let children = node.children();
+    let child = children.first().map_or_else(Known::null, |child| types(child).clone());
+    let extent = child.extent();
+    let mut known = match node.constructor() {
         Constructor::Named(predefined) => Known {
             size: predefined.size(),
             alignment: predefined.alignment() as i64,
@@ -121,12 +121,12 @@ fn node(datatype: &Datatype, id: TypeId, types: &[Known], bounds: &[Bounds]) -> 
             child.strided(*count, *blocklength, *stride_bytes, name)
         }
         Constructor::Struct { blocklengths, displacements_bytes } => {
-            let parts = || children.iter().map(|child| &types[child.index()]);
+            let parts = || children.iter().map(types);
             let blocks: Vec<(i64, i64)> =
                 blocklengths.iter().copied().zip(displacements_bytes.iter().copied()).collect();
             structure(&blocks, &parts().collect::<Vec<_>>(), name)
         }
-        Constructor::Subarray { .. } | Constructor::Darray { .. } => match reach(datatype, id, bounds) {
+        Constructor::Subarray { .. } | Constructor::Darray { .. } => match reach(node, map) {
             Some((low, high)) if child.size > 0 => {
                 let mut all = child.moved(low, low);
                 all.include(&child.moved(high, high));
@@ -146,14 +146,14 @@ fn node(datatype: &Datatype, id: TypeId, types: &[Known], bounds: &[Bounds]) -> 
             child.listed(&blocks, name)
         }
     };
-    if let Some((lb, ub)) = own(&node.constructor, node.given, extent)
+    if let Some((lb, ub)) = own(node.constructor(), node.given(), extent)
         && (lb, ub) != (known.lb, known.ub)
     {
         known = Known { lb, ub, identity: Identity::Node(name), ..known };
     }
-    known.size = match &node.constructor {
+    known.size = match node.constructor() {
         Constructor::Named(predefined) => predefined.size(),
-        _ => size(datatype, id, bounds),
+        _ => size(node, map),
     };
     known
 }

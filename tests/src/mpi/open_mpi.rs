@@ -4,8 +4,8 @@
 //! the upper bound is padded after each part, and not only after the last.
 
 use super::bounds::{blocks, own, reach, size};
-use crate::type_map::Bounds;
-use dtc_compiler::datatype::{Constructor, Datatype, Predefined, TypeId};
+use crate::type_map::{Bounds, TypeMap};
+use dtc_compiler::datatype::{Constructor, Datatype, Predefined};
 
 /// A type. The spans are empty at first.
 #[derive(Clone, Copy, Debug)]
@@ -107,23 +107,23 @@ impl Known {
 }
 
 pub(super) fn bounds(datatype: &Datatype) -> Vec<Bounds> {
-    let nothing = Bounds { size: 0, lb: 0, ub: 0, true_lb: 0, true_ub: 0, alignment: 1 };
-    let mut all = vec![nothing; datatype.root().index() + 1];
-    let mut types = vec![Known::NULL; all.len()];
-    for id in datatype.nodes() {
-        let known = node(datatype, id, &types, &all);
+    let nodes = datatype.nodes();
+    let (mut all, mut types): (Vec<Bounds>, Vec<Known>) = (Vec::new(), Vec::new());
+    for node in nodes.iter() {
+        let map = TypeMap::with_bounds(datatype, all.clone());
+        let known = known(node, &|child| &types[nodes.place(child)], &map);
         let ((lb, ub), (true_lb, true_ub)) = (known.bounds(), known.elements.unwrap_or((0, 0)));
-        all[id.index()] = Bounds { size: known.size, lb, ub, true_lb, true_ub, alignment: known.alignment as u64 };
-        types[id.index()] = known;
+        all.push(Bounds { size: known.size, lb, ub, true_lb, true_ub, alignment: known.alignment as u64 });
+        types.push(known);
     }
     all
 }
 
-fn node(datatype: &Datatype, id: TypeId, types: &[Known], bounds: &[Bounds]) -> Known {
-    let (node, children) = (datatype.node(id).unwrap(), datatype.children(id).unwrap());
-    let child = children.first().map_or(Known::NULL, |child| types[child.index()]);
+fn known<'a>(node: &Datatype, types: &impl Fn(&Datatype) -> &'a Known, map: &TypeMap) -> Known {
+    let children = node.children();
+    let child = children.first().map_or(Known::NULL, |child| *types(child));
     let extent = child.extent();
-    let mut known = match &node.constructor {
+    let mut known = match node.constructor() {
         Constructor::Named(predefined) => Known::of_predefined(*predefined),
         Constructor::Contiguous { .. } if child.size == 0 => Known::NULL,
         Constructor::Contiguous { count } => Known::strided(&child, 1, *count, 0),
@@ -136,22 +136,19 @@ fn node(datatype: &Datatype, id: TypeId, types: &[Known], bounds: &[Bounds]) -> 
         Constructor::Indexed { .. } | Constructor::Hindexed { .. } if child.size == 0 => Known::NULL,
         Constructor::Struct { blocklengths, displacements_bytes } => {
             // Handles are compared: those of a predefined type are one.
-            let name = |child: TypeId| {
-                let named = |other: &TypeId| match (
-                    &datatype.node(child).unwrap().constructor,
-                    &datatype.node(*other).unwrap().constructor,
-                ) {
+            let name = |child: &Datatype| {
+                let named = |other: &Datatype| match (child.constructor(), other.constructor()) {
                     (Constructor::Named(one), Constructor::Named(other)) => one == other,
-                    _ => child == *other,
+                    _ => child.is(other),
                 };
                 children.iter().position(named).unwrap_or(0)
             };
-            let parts = blocklengths.iter().zip(displacements_bytes).zip(&children);
-            Known::listed(parts.map(|((&copies, &at), &child)| (copies, at, &types[child.index()], name(child))))
+            let parts = blocklengths.iter().zip(displacements_bytes).zip(children);
+            Known::listed(parts.map(|((&copies, &at), child)| (copies, at, types(child), name(child))))
         }
         Constructor::Subarray { .. } | Constructor::Darray { .. } => {
             let mut known = Known::NULL;
-            if let Some((low, high)) = reach(datatype, id, bounds) {
+            if let Some((low, high)) = reach(node, map) {
                 known.add(&child, 1, low, 0);
                 known.add(&child, 1, high, 0);
             }
@@ -164,12 +161,12 @@ fn node(datatype: &Datatype, id: TypeId, types: &[Known], bounds: &[Bounds]) -> 
             Known::listed(blocks.map(|(copies, at)| (copies, at, &child, 0)))
         }
     };
-    if let Some(own) = own(&node.constructor, node.given, extent) {
+    if let Some(own) = own(node.constructor(), node.given(), extent) {
         (known.bounds, known.marked) = (Some(own), true);
     }
-    if !matches!(node.constructor, Constructor::Named(_)) {
+    if !matches!(node.constructor(), Constructor::Named(_)) {
         // Two corners stand for all copies.
-        known.size = size(datatype, id, bounds);
+        known.size = size(node, map);
     }
     known
 }

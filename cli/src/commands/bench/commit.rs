@@ -3,7 +3,7 @@
 
 use super::measure::{Contest, Peers, Settings, Times};
 use crate::timing::{median, repetitions, sample};
-use dtc_compiler::datatype::{Constructor, Datatype, DatatypeError, GivenBounds, TypeBuilder, TypeId};
+use dtc_compiler::datatype::{Constructor, Datatype, GivenBounds};
 use dtc_runtime::{Committed, Engine};
 use std::hint::black_box;
 use std::time::Instant;
@@ -20,30 +20,24 @@ struct Call {
 
 impl Recipe {
     /// What makes a datatype.
-    pub fn of(datatype: &Datatype) -> Result<Recipe, DatatypeError> {
+    pub fn of(datatype: &Datatype) -> Recipe {
         let nodes = datatype.nodes();
-        let place = |child: &TypeId| nodes.iter().position(|node| node == child).unwrap_or(0);
-        let call = |id: &TypeId| {
-            let node = datatype.node(*id)?;
-            let children = datatype.children(*id)?.iter().map(place).collect();
-            Ok(Call { constructor: node.constructor.clone(), children, given: node.given })
+        let call = |node: &&Datatype| Call {
+            constructor: node.constructor().clone(),
+            children: node.children().iter().map(|child| nodes.place(child)).collect(),
+            given: node.given(),
         };
-        nodes.iter().map(call).collect::<Result<_, _>>().map(Recipe)
+        Recipe(nodes.iter().map(call).collect())
     }
 
     /// Calls the constructors.
     fn build(&self) -> Option<Datatype> {
-        let mut types = TypeBuilder::new();
-        let mut built = Vec::with_capacity(self.0.len());
+        let mut built: Vec<Datatype> = Vec::with_capacity(self.0.len());
         for Call { constructor, children, given } in &self.0 {
-            let children: Vec<TypeId> = children.iter().map(|&child| built[child]).collect();
-            let made = types.construct(constructor, &children).ok()?;
-            if let Some(given) = *given {
-                types.give_bounds(made, given).ok()?;
-            }
-            built.push(made);
+            let children = children.iter().map(|&child| built[child].clone());
+            built.push(Datatype::new(constructor.clone(), children, *given).ok()?);
         }
-        types.finish(*built.last()?).ok()
+        built.pop()
     }
 }
 

@@ -408,7 +408,7 @@ pub fn measure(case: &Case, settings: &Settings) -> Result<Measured, Failure> {
         contest.0.retain(|times| times.samples.len() == settings.rounds * settings.starts);
     }
 
-    let recipe = Recipe::of(&case.datatype).map_err(|error| Failure::Description(error.to_string()))?;
+    let recipe = Recipe::of(&case.datatype);
     let commit = commits(&recipe, &case.datatype, &mut last, settings);
     let kernel_ready = median(&(0..settings.rounds).map(|_| kernel_ready(&recipe)).collect::<Vec<_>>());
     notes.append(&mut last.notes);

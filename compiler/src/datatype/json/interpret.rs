@@ -2,8 +2,11 @@
 
 use super::document::{Document, Value};
 use super::{Description, DescriptionError};
+use crate::datatype::constructor::KINDS;
 use crate::datatype::suggest::{closest, one_of, plain_constructor, plain_name, shorten};
-use crate::datatype::{Constructor, DatatypeError, Distribution, GivenBounds, Order, Predefined, TypeBuilder, TypeId};
+use crate::datatype::{
+    Constructor, Datatype, DatatypeError, Distribution, GivenBounds, Order, Predefined, ReadArguments,
+};
 use petgraph::algo::toposort;
 use petgraph::graph::{DiGraph, NodeIndex};
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -19,23 +22,6 @@ const SCHEMA: &str = "$schema";
 
 /// No object of the vocabulary has more members.
 const MOST_MEMBERS: usize = 9;
-
-/// The members of a kind besides `kind` and `facts`.
-const KINDS: &[(&str, &[&str])] = &[
-    ("named", &["kind", "name", "facts"]),
-    ("contiguous", &["kind", "count", "child", "facts"]),
-    ("vector", &["kind", "count", "blocklength", "stride", "child", "facts"]),
-    ("hvector", &["kind", "count", "blocklength", "stride_bytes", "child", "facts"]),
-    ("indexed", &["kind", "blocklengths", "displacements", "child", "facts"]),
-    ("hindexed", &["kind", "blocklengths", "displacements_bytes", "child", "facts"]),
-    ("indexed_block", &["kind", "blocklength", "displacements", "child", "facts"]),
-    ("hindexed_block", &["kind", "blocklength", "displacements_bytes", "child", "facts"]),
-    ("struct", &["kind", "blocklengths", "displacements_bytes", "children", "facts"]),
-    ("subarray", &["kind", "sizes", "subsizes", "starts", "order", "child", "facts"]),
-    ("darray", &["kind", "size", "rank", "gsizes", "distributions", "psizes", "order", "child", "facts"]),
-    ("resized", &["kind", "lb", "extent", "child", "facts"]),
-    ("dup", &["kind", "child", "facts"]),
-];
 
 type Read<T> = Result<T, DescriptionError>;
 
@@ -155,12 +141,16 @@ impl<'d, 'k> Members<'d, 'k> {
             self.document.error(self.object, format!("the key {key}"), keys_of(self.document, self.object))
         })
     }
+}
 
-    fn integer(&self, key: &str) -> Read<i64> {
+impl ReadArguments for Members<'_, '_> {
+    type Error = DescriptionError;
+
+    fn integer(&mut self, key: &'static str) -> Read<i64> {
         integer(self.document, self.required(key)?)
     }
 
-    fn integers(&self, key: &str) -> Read<Vec<i64>> {
+    fn integers(&mut self, key: &'static str) -> Read<Vec<i64>> {
         let value = self.required(key)?;
         match self.document.value(value) {
             Value::Integers(integers) => Ok(integers.clone()),
@@ -169,8 +159,8 @@ impl<'d, 'k> Members<'d, 'k> {
         }
     }
 
-    fn order(&self) -> Read<Order> {
-        let value = self.required("order")?;
+    fn order(&mut self, key: &'static str) -> Read<Order> {
+        let value = self.required(key)?;
         match self.document.value(value) {
             Value::String(order) if order == "C" => Ok(Order::C),
             Value::String(order) if order == "Fortran" => Ok(Order::Fortran),
@@ -185,8 +175,8 @@ impl<'d, 'k> Members<'d, 'k> {
         }
     }
 
-    fn distributions(&self) -> Read<Vec<Distribution>> {
-        let items = items(self.document, self.required("distributions")?, "a list of distributions", DISTRIBUTION)?;
+    fn distributions(&mut self, key: &'static str) -> Read<Vec<Distribution>> {
+        let items = items(self.document, self.required(key)?, "a list of distributions", DISTRIBUTION)?;
         items.map(|item| distribution(self.document, item)).collect()
     }
 }
@@ -283,10 +273,8 @@ impl Remarks {
     }
 
     fn describe(self, trees: Trees, root: usize) -> Read<Description> {
-        let mut types = TypeBuilder::new();
-        let root = trees.build(&mut types, root)?;
         Ok(Description {
-            datatype: types.rooted(root),
+            datatype: trees.build(root)?,
             story: self.story,
             source: self.source,
             count: self.count.unwrap_or(1),
@@ -403,8 +391,11 @@ impl<'d> Trees<'d> {
             };
             return Err(document.unexpected(kind, expected));
         };
-        let members = Members::read(document, at, keys)?;
-        let constructor = constructor(kind_name, &members)?;
+        let mut members = Members::read(document, at, keys)?;
+        let constructor = match Constructor::read(kind_name, &mut members)? {
+            Some(constructor) => constructor,
+            None => Constructor::Named(predefined(&members)?),
+        };
         match constructor {
             Constructor::Named(_) => {}
             Constructor::Struct { .. } => {
@@ -415,7 +406,7 @@ impl<'d> Trees<'d> {
         let given = match members.optional("facts") {
             None => None,
             Some(facts) if matches!(document.value(facts), Value::Object) => {
-                let facts = Members::read(document, facts, &["lb", "extent"])?;
+                let mut facts = Members::read(document, facts, &["lb", "extent"])?;
                 Some(GivenBounds { lb: facts.integer("lb")?, extent: facts.integer("extent")? })
             }
             Some(facts) => return Err(document.unexpected(facts, "an object with lb and extent")),
@@ -424,32 +415,27 @@ impl<'d> Trees<'d> {
     }
 
     /// Builds every tree, those first that others refer to, and returns the root of one.
-    fn build(&self, types: &mut TypeBuilder, root: usize) -> Read<TypeId> {
-        let mut built: Vec<Option<TypeId>> = vec![None; self.nodes.len()];
+    fn build(self, root: usize) -> Read<Datatype> {
+        let mut built: Vec<Option<Datatype>> = vec![None; self.nodes.len()];
         let mut named = HashMap::new();
-        let mut children = Vec::new();
         for tree in self.order()? {
             for index in self.ranges[tree].clone().rev() {
                 let node = &self.nodes[index];
-                built[index] = Some(match &node.form {
-                    Form::Reference(tree) => expect(built[self.ranges[*tree].start]),
+                let made = match &node.form {
+                    Form::Reference(tree) => expect(&built[self.ranges[*tree].start]).clone(),
                     Form::Constructor(Constructor::Named(predefined)) if node.given.is_none() => {
-                        *named.entry(*predefined).or_insert_with(|| types.named(*predefined))
+                        named.entry(*predefined).or_insert_with(|| Datatype::named(*predefined)).clone()
                     }
                     Form::Constructor(constructor) => {
-                        children.clear();
-                        children.extend(node.children.clone().map(|child| expect(built[child])));
-                        let of_node = |error| self.blame(node.at, constructor, error);
-                        let id = types.construct(constructor, &children).map_err(of_node)?;
-                        if let Some(given) = node.given {
-                            types.give_bounds(id, given).map_err(of_node)?;
-                        }
-                        id
+                        let children = node.children.clone().map(|child| expect(&built[child]).clone());
+                        let made = Datatype::new(constructor.clone(), children, node.given);
+                        made.map_err(|error| self.blame(node.at, constructor, error))?
                     }
-                });
+                };
+                built[index] = Some(made);
             }
         }
-        Ok(expect(built[self.ranges[root].start]))
+        Ok(expect(&built[self.ranges[root].start]).clone())
     }
 
     /// The trees so that references point backwards.
@@ -488,7 +474,7 @@ impl<'d> Trees<'d> {
                     let mut at = tree;
                     while let Some(reference) = via[at] {
                         path.push(reference);
-                        at = expect(reached_by[reference]);
+                        at = *expect(&reached_by[reference]);
                     }
                     break 'search;
                 }
@@ -526,62 +512,8 @@ impl<'d> Trees<'d> {
 }
 
 /// What is built in order is there when it is needed.
-fn expect<T>(built: Option<T>) -> T {
-    built.expect("children and referred trees are built before their users")
-}
-
-fn constructor(kind: &str, members: &Members) -> Read<Constructor> {
-    Ok(match kind {
-        "named" => Constructor::Named(predefined(members)?),
-        "contiguous" => Constructor::Contiguous { count: members.integer("count")? },
-        "vector" => Constructor::Vector {
-            count: members.integer("count")?,
-            blocklength: members.integer("blocklength")?,
-            stride: members.integer("stride")?,
-        },
-        "hvector" => Constructor::Hvector {
-            count: members.integer("count")?,
-            blocklength: members.integer("blocklength")?,
-            stride_bytes: members.integer("stride_bytes")?,
-        },
-        "indexed" => Constructor::Indexed {
-            blocklengths: members.integers("blocklengths")?,
-            displacements: members.integers("displacements")?,
-        },
-        "hindexed" => Constructor::Hindexed {
-            blocklengths: members.integers("blocklengths")?,
-            displacements_bytes: members.integers("displacements_bytes")?,
-        },
-        "indexed_block" => Constructor::IndexedBlock {
-            blocklength: members.integer("blocklength")?,
-            displacements: members.integers("displacements")?,
-        },
-        "hindexed_block" => Constructor::HindexedBlock {
-            blocklength: members.integer("blocklength")?,
-            displacements_bytes: members.integers("displacements_bytes")?,
-        },
-        "struct" => Constructor::Struct {
-            blocklengths: members.integers("blocklengths")?,
-            displacements_bytes: members.integers("displacements_bytes")?,
-        },
-        "subarray" => Constructor::Subarray {
-            sizes: members.integers("sizes")?,
-            subsizes: members.integers("subsizes")?,
-            starts: members.integers("starts")?,
-            order: members.order()?,
-        },
-        "darray" => Constructor::Darray {
-            size: members.integer("size")?,
-            rank: members.integer("rank")?,
-            gsizes: members.integers("gsizes")?,
-            distributions: members.distributions()?,
-            psizes: members.integers("psizes")?,
-            order: members.order()?,
-        },
-        "resized" => Constructor::Resized { lb: members.integer("lb")?, extent: members.integer("extent")? },
-        "dup" => Constructor::Dup,
-        other => unreachable!("{other} is not in the list of kinds"),
-    })
+fn expect<T>(built: &Option<T>) -> &T {
+    built.as_ref().expect("children and referred trees are built before their users")
 }
 
 fn predefined(members: &Members) -> Read<Predefined> {

@@ -1,9 +1,10 @@
 //! Reading the notation.
 
 use super::print::lower;
+use crate::datatype::constructor::KINDS;
 use crate::datatype::suggest::{closest, plain_constructor, plain_name, shorten};
 use crate::datatype::{
-    Constructor, Datatype, DatatypeError, Distribution, GivenBounds, Order, Predefined, TypeBuilder, TypeId,
+    Constructor, Datatype, DatatypeError, Distribution, GivenBounds, Order, Predefined, ReadArguments,
 };
 use std::collections::HashMap;
 use std::fmt;
@@ -67,39 +68,18 @@ impl std::error::Error for TextError {}
 /// # Ok::<(), text::TextError>(())
 /// ```
 pub fn parse(text: &str) -> Result<Datatype, TextError> {
-    let mut parser = Parser {
-        tokens: Tokens { text, offset: 0 },
-        types: TypeBuilder::new(),
-        predefined: HashMap::new(),
-        names: HashMap::new(),
-    };
-    let root = parser.document()?;
-    Ok(parser.types.rooted(root))
+    let mut parser = Parser { tokens: Tokens { text, offset: 0 }, predefined: HashMap::new(), names: HashMap::new() };
+    parser.document()
 }
 
-const WORDS: [&str; 21] = [
-    "let",
-    "given",
-    "of",
-    "over",
-    "c",
-    "fortran",
-    "block",
-    "cyclic",
-    "none",
-    "contiguous",
-    "vector",
-    "hvector",
-    "indexed",
-    "hindexed",
-    "indexed_block",
-    "hindexed_block",
-    "struct",
-    "subarray",
-    "darray",
-    "resized",
-    "dup",
-];
+/// The words of the notation beside the names of constructors.
+const WORDS: [&str; 9] = ["let", "given", "of", "over", "c", "fortran", "block", "cyclic", "none"];
+
+/// All words of the notation.
+fn words<'a>() -> impl Iterator<Item = &'a str> + Clone {
+    let constructors = KINDS.iter().map(|&(name, _)| -> &'a str { name }).filter(|&name| name != "named");
+    WORDS.into_iter().map(|word| -> &'a str { word }).chain(constructors)
+}
 
 /// Of a text, with where it starts.
 #[derive(Clone, Copy)]
@@ -180,7 +160,7 @@ impl<'a> Tokens<'a> {
         Err(self.unexpected(token, text))
     }
 
-    fn integer(&mut self, what: &str) -> Result<i64, TextError> {
+    fn number(&mut self, what: &str) -> Result<i64, TextError> {
         let token = self.next();
         token.text.parse().map_err(|_| self.unexpected(token, format!("an integer ({what})")))
     }
@@ -204,9 +184,9 @@ impl<'a> Tokens<'a> {
     }
 
     fn block(&mut self) -> Result<(i64, i64), TextError> {
-        let length = self.integer("length")?;
+        let length = self.number("length")?;
         self.need("@")?;
-        Ok((length, self.integer("displacement")?))
+        Ok((length, self.number("displacement")?))
     }
 
     fn blocks(&mut self) -> Result<(Vec<i64>, Vec<i64>), TextError> {
@@ -220,24 +200,6 @@ impl<'a> Tokens<'a> {
         Ok((lengths, displacements))
     }
 
-    fn integers(&mut self) -> Result<Vec<i64>, TextError> {
-        let mut integers = Vec::new();
-        self.list(|tokens| {
-            integers.push(tokens.integer("displacement")?);
-            Ok(())
-        })?;
-        Ok(integers)
-    }
-
-    fn order(&mut self) -> Result<Order, TextError> {
-        let token = self.next();
-        match token.text {
-            "c" | "C" | "MPI_ORDER_C" => Ok(Order::C),
-            "fortran" | "Fortran" | "MPI_ORDER_FORTRAN" => Ok(Order::Fortran),
-            _ => Err(self.unexpected(token, "c or fortran")),
-        }
-    }
-
     fn distribution(&mut self) -> Result<Distribution, TextError> {
         let token = self.next();
         let distribution = match token.text {
@@ -249,7 +211,7 @@ impl<'a> Tokens<'a> {
         if !self.take("(") {
             return Ok(distribution(None));
         }
-        let length = self.integer("block length")?;
+        let length = self.number("block length")?;
         self.need(")")?;
         Ok(distribution(Some(length)))
     }
@@ -257,17 +219,7 @@ impl<'a> Tokens<'a> {
     /// The arguments of a constructor with one child, if the word names one.
     fn constructor(&mut self, word: &str) -> Result<Option<Constructor>, TextError> {
         Ok(Some(match word {
-            "contiguous" => Constructor::Contiguous { count: self.integer("count")? },
-            "vector" => Constructor::Vector {
-                count: self.integer("count")?,
-                blocklength: self.integer("blocklength")?,
-                stride: self.integer("stride")?,
-            },
-            "hvector" => Constructor::Hvector {
-                count: self.integer("count")?,
-                blocklength: self.integer("blocklength")?,
-                stride_bytes: self.integer("stride in bytes")?,
-            },
+            "struct" => return Ok(None),
             "indexed" => {
                 let (blocklengths, displacements) = self.blocks()?;
                 Constructor::Indexed { blocklengths, displacements }
@@ -276,20 +228,13 @@ impl<'a> Tokens<'a> {
                 let (blocklengths, displacements_bytes) = self.blocks()?;
                 Constructor::Hindexed { blocklengths, displacements_bytes }
             }
-            "indexed_block" => {
-                Constructor::IndexedBlock { blocklength: self.integer("blocklength")?, displacements: self.integers()? }
-            }
-            "hindexed_block" => Constructor::HindexedBlock {
-                blocklength: self.integer("blocklength")?,
-                displacements_bytes: self.integers()?,
-            },
             "subarray" => {
-                let order = self.order()?;
+                let order = self.order("order")?;
                 let (mut sizes, mut subsizes, mut starts) = (Vec::new(), Vec::new(), Vec::new());
                 self.list(|tokens| {
                     let (subsize, start) = tokens.block()?;
                     tokens.need("of")?;
-                    sizes.push(tokens.integer("size")?);
+                    sizes.push(tokens.number("size")?);
                     subsizes.push(subsize);
                     starts.push(start);
                     Ok(())
@@ -297,24 +242,62 @@ impl<'a> Tokens<'a> {
                 Constructor::Subarray { sizes, subsizes, starts, order }
             }
             "darray" => {
-                let order = self.order()?;
-                let rank = self.integer("rank")?;
+                let order = self.order("order")?;
+                let rank = self.number("rank")?;
                 self.need("of")?;
-                let size = self.integer("processes")?;
+                let size = self.number("processes")?;
                 let (mut gsizes, mut distributions, mut psizes) = (Vec::new(), Vec::new(), Vec::new());
                 self.list(|tokens| {
                     distributions.push(tokens.distribution()?);
-                    gsizes.push(tokens.integer("elements")?);
+                    gsizes.push(tokens.number("elements")?);
                     tokens.need("over")?;
-                    psizes.push(tokens.integer("processes")?);
+                    psizes.push(tokens.number("processes")?);
                     Ok(())
                 })?;
                 Constructor::Darray { size, rank, gsizes, distributions, psizes, order }
             }
-            "resized" => Constructor::Resized { lb: self.integer("lower bound")?, extent: self.integer("extent")? },
-            "dup" => Constructor::Dup,
-            _ => return Ok(None),
+            // The others have their arguments one after the other.
+            other => return Constructor::read(other, self),
         }))
+    }
+}
+
+impl ReadArguments for Tokens<'_> {
+    type Error = TextError;
+
+    fn integer(&mut self, name: &'static str) -> Result<i64, TextError> {
+        self.number(match name {
+            "stride_bytes" => "stride in bytes",
+            "lb" => "lower bound",
+            name => name,
+        })
+    }
+
+    fn integers(&mut self, _name: &'static str) -> Result<Vec<i64>, TextError> {
+        let mut integers = Vec::new();
+        self.list(|tokens| {
+            integers.push(tokens.number("displacement")?);
+            Ok(())
+        })?;
+        Ok(integers)
+    }
+
+    fn order(&mut self, _name: &'static str) -> Result<Order, TextError> {
+        let token = self.next();
+        match token.text {
+            "c" | "C" | "MPI_ORDER_C" => Ok(Order::C),
+            "fortran" | "Fortran" | "MPI_ORDER_FORTRAN" => Ok(Order::Fortran),
+            _ => Err(self.unexpected(token, "c or fortran")),
+        }
+    }
+
+    fn distributions(&mut self, _name: &'static str) -> Result<Vec<Distribution>, TextError> {
+        let mut distributions = Vec::new();
+        self.list(|tokens| {
+            distributions.push(tokens.distribution()?);
+            Ok(())
+        })?;
+        Ok(distributions)
     }
 }
 
@@ -323,28 +306,26 @@ enum Frame<'a> {
     Parenthesis,
     Given { given: GivenBounds, start: usize },
     Node { constructor: Constructor, start: usize },
-    Struct { blocklengths: Vec<i64>, displacements_bytes: Vec<i64>, children: Vec<TypeId>, start: usize },
+    Struct { blocklengths: Vec<i64>, displacements_bytes: Vec<i64>, children: Vec<Datatype>, start: usize },
     Let { name: &'a str },
 }
 
 /// A complete type. Bounds may be given to a new one only: others have users already.
-#[derive(Clone, Copy)]
 enum Complete {
-    New(TypeId),
-    Known(TypeId),
+    New(Datatype),
+    Known(Datatype),
     Predefined(Predefined),
 }
 
 struct Parser<'a> {
     tokens: Tokens<'a>,
-    types: TypeBuilder,
-    predefined: HashMap<Predefined, TypeId>,
-    names: HashMap<&'a str, TypeId>,
+    predefined: HashMap<Predefined, Datatype>,
+    names: HashMap<&'a str, Datatype>,
 }
 
 impl<'a> Parser<'a> {
     /// What waits is a list and not a stack of calls, so that depth costs no stack.
-    fn document(&mut self) -> Result<TypeId, TextError> {
+    fn document(&mut self) -> Result<Datatype, TextError> {
         let mut frames: Vec<Frame<'a>> = Vec::new();
         loop {
             if frames.is_empty() && self.tokens.take("let") {
@@ -358,7 +339,7 @@ impl<'a> Parser<'a> {
                 let Some(frame) = frames.pop() else {
                     let token = self.tokens.next();
                     return match token.text {
-                        "" => Ok(self.id(finished)),
+                        "" => Ok(self.made(finished)),
                         _ => Err(self.tokens.unexpected(token, "the end")),
                     };
                 };
@@ -378,15 +359,14 @@ impl<'a> Parser<'a> {
         match token.text {
             "(" => frames.push(Frame::Parenthesis),
             "given" => {
-                let lb = self.tokens.integer("lower bound")?;
-                let extent = self.tokens.integer("extent")?;
+                let lb = self.tokens.number("lower bound")?;
+                let extent = self.tokens.number("extent")?;
                 frames.push(Frame::Given { given: GivenBounds { lb, extent }, start });
             }
             "struct" => {
                 self.tokens.need("[")?;
                 if self.tokens.take("]") {
-                    let built = self.types.structure(&[], &[], &[]);
-                    return built.map(|id| Some(Complete::New(id))).map_err(|error| self.built(start, error));
+                    return self.build(start, structure(Vec::new(), Vec::new()), []);
                 }
                 let (blocklength, displacement) = self.tokens.block()?;
                 frames.push(Frame::Struct {
@@ -397,16 +377,16 @@ impl<'a> Parser<'a> {
                 });
             }
             word => {
-                if let Some(&id) = self.names.get(word) {
-                    return Ok(Some(Complete::Known(id)));
+                if let Some(known) = self.names.get(word) {
+                    return Ok(Some(Complete::Known(known.clone())));
                 }
                 if let Some(predefined) = predefined(word) {
                     return Ok(Some(Complete::Predefined(predefined)));
                 }
                 let names: Vec<String> = Predefined::all().map(lower).collect();
-                let known = names.iter().map(String::as_str).chain(WORDS).chain(self.names.keys().copied());
+                let known = names.iter().map(String::as_str).chain(words()).chain(self.names.keys().copied());
                 // MPI writes types and constructors in other ways, which lead to the notation's own words.
-                let meant = closest(&plain_constructor(word), WORDS)
+                let meant = closest(&plain_constructor(word), words())
                     .filter(|_| word.starts_with("MPI_"))
                     .or_else(|| closest(&plain_name(word, "MPI_"), known));
                 let expected = match meant.filter(|_| !word.is_empty()) {
@@ -432,23 +412,22 @@ impl<'a> Parser<'a> {
                 Ok(Some(finished))
             }
             Frame::Given { given, start } => {
-                let id = match finished {
-                    Complete::New(id) => id,
-                    Complete::Predefined(predefined) => self.types.named(predefined),
+                let plain = match finished {
+                    Complete::New(made) => made,
+                    Complete::Predefined(predefined) => Datatype::named(predefined),
                     Complete::Known(_) => {
                         return Err(self.tokens.error(start, "bounds given where a type is made", "a finished type"));
                     }
                 };
-                self.types.give_bounds(id, given).map_err(|error| self.built(start, error))?;
-                Ok(Some(Complete::Known(id)))
+                let made = Datatype::new(plain.constructor().clone(), plain.children().iter().cloned(), Some(given));
+                Ok(Some(Complete::Known(made.map_err(|error| self.built(start, error))?)))
             }
             Frame::Node { constructor, start } => {
-                let child = self.id(finished);
-                let id = self.types.construct(&constructor, &[child]).map_err(|error| self.built(start, error))?;
-                Ok(Some(Complete::New(id)))
+                let child = self.made(finished);
+                self.build(start, constructor, [child])
             }
             Frame::Struct { mut blocklengths, mut displacements_bytes, mut children, start } => {
-                children.push(self.id(finished));
+                children.push(self.made(finished));
                 if self.tokens.take(",") {
                     let (blocklength, displacement) = self.tokens.block()?;
                     blocklengths.push(blocklength);
@@ -457,25 +436,34 @@ impl<'a> Parser<'a> {
                     return Ok(None);
                 }
                 self.tokens.need("]")?;
-                let built = self.types.structure(&blocklengths, &displacements_bytes, &children);
-                Ok(Some(Complete::New(built.map_err(|error| self.built(start, error))?)))
+                self.build(start, structure(blocklengths, displacements_bytes), children)
             }
             Frame::Let { name } => {
                 self.tokens.need(";")?;
-                let id = self.id(finished);
-                self.names.insert(name, id);
+                let made = self.made(finished);
+                self.names.insert(name, made);
                 Ok(None)
             }
         }
     }
 
-    fn id(&mut self, complete: Complete) -> TypeId {
+    fn made(&mut self, complete: Complete) -> Datatype {
         match complete {
-            Complete::New(id) | Complete::Known(id) => id,
+            Complete::New(made) | Complete::Known(made) => made,
             Complete::Predefined(predefined) => {
-                *self.predefined.entry(predefined).or_insert_with(|| self.types.named(predefined))
+                self.predefined.entry(predefined).or_insert_with(|| Datatype::named(predefined)).clone()
             }
         }
+    }
+
+    fn build(
+        &self,
+        start: usize,
+        constructor: Constructor,
+        children: impl IntoIterator<Item = Datatype>,
+    ) -> Result<Option<Complete>, TextError> {
+        let made = Datatype::new(constructor, children, None).map_err(|error| self.built(start, error))?;
+        Ok(Some(Complete::New(made)))
     }
 
     fn new_name(&mut self) -> Result<&'a str, TextError> {
@@ -484,7 +472,7 @@ impl<'a> Parser<'a> {
         if !name.starts_with(|letter: char| letter.is_ascii_alphabetic() || letter == '_') {
             return Err(self.tokens.unexpected(token, "a name"));
         }
-        if WORDS.contains(&name) || predefined(name).is_some() || self.names.contains_key(name) {
+        if words().any(|word| word == name) || predefined(name).is_some() || self.names.contains_key(name) {
             return Err(self.tokens.unexpected(token, "a new name"));
         }
         Ok(name)
@@ -493,6 +481,10 @@ impl<'a> Parser<'a> {
     fn built(&self, start: usize, error: DatatypeError) -> TextError {
         self.tokens.error(start, format!("{}: {}", error.place(), error.expected()), error.found())
     }
+}
+
+fn structure(blocklengths: Vec<i64>, displacements_bytes: Vec<i64>) -> Constructor {
+    Constructor::Struct { blocklengths, displacements_bytes }
 }
 
 /// The predefined type of a name: MPI's own, or the same in lower case without `MPI_`.
@@ -512,7 +504,7 @@ mod tests {
 
     #[test]
     fn words_and_predefined_types_do_not_collide() {
-        assert!(WORDS.iter().all(|word| predefined(word).is_none()));
+        assert!(words().all(|word| predefined(word).is_none()));
         assert!(Predefined::all().all(|each| predefined(&lower(each)) == Some(each)));
     }
 }

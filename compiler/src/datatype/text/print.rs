@@ -1,7 +1,8 @@
 //! Datatypes in the notation.
 
-use crate::datatype::{Constructor, Datatype, Distribution, GivenBounds, Order, Predefined, TypeId};
-use std::fmt::{self, Write};
+use crate::datatype::written::{Names, list, put};
+use crate::datatype::{Argument, Constructor, Datatype, Distribution, GivenBounds, Order, Predefined};
+use std::fmt;
 
 /// The notation of a datatype; what is shared, except predefined types, is named `t1`, `t2` and so on.
 ///
@@ -15,18 +16,14 @@ use std::fmt::{self, Write};
 /// # Ok::<(), dtc_compiler::datatype::DatatypeError>(())
 /// ```
 pub fn print(datatype: &Datatype) -> String {
-    let shared = datatype.shared();
-    let mut names = vec![None; datatype.root().index() + 1];
-    for (number, id) in shared.iter().enumerate() {
-        names[id.index()] = Some(number + 1);
-    }
+    let names = Names::new(datatype);
     let mut text = String::new();
-    for (number, &id) in shared.iter().enumerate() {
+    for (number, node) in names.shared.iter().enumerate() {
         put(&mut text, format_args!("let t{} = ", number + 1));
-        tree(&mut text, datatype, id, &names);
+        tree(&mut text, node, &names);
         text.push_str(";\n");
     }
-    tree(&mut text, datatype, datatype.root(), &names);
+    tree(&mut text, datatype, &names);
     text
 }
 
@@ -42,8 +39,8 @@ pub(super) fn lower(predefined: Predefined) -> String {
     predefined.name().trim_start_matches("MPI_").to_ascii_lowercase()
 }
 
-enum Step {
-    Node(TypeId),
+enum Step<'a> {
+    Node(&'a Datatype),
     Close,
     /// Before an entry of a struct: `, ` unless it is the first, blocklength and displacement.
     Entry(bool, i64, i64),
@@ -52,10 +49,10 @@ enum Step {
 
 /// Prints what `root` is, and names in place of shared nodes below it. The steps that remain are a list, so that depth
 /// costs no stack.
-fn tree(text: &mut String, datatype: &Datatype, root: TypeId, names: &[Option<usize>]) {
+fn tree(text: &mut String, root: &Datatype, names: &Names) {
     let mut steps = vec![Step::Node(root)];
     while let Some(step) = steps.pop() {
-        let id = match step {
+        let node = match step {
             Step::Close => {
                 text.push(')');
                 continue;
@@ -69,28 +66,26 @@ fn tree(text: &mut String, datatype: &Datatype, root: TypeId, names: &[Option<us
                 put(text, format_args!("{blocklength}@{displacement} "));
                 continue;
             }
-            Step::Node(id) => id,
+            Step::Node(node) => node,
         };
-        if let Some(name) = names[id.index()].filter(|_| id != root) {
+        if let Some(name) = names.of(node).filter(|_| !node.is(root)) {
             put(text, format_args!("t{name}"));
             continue;
         }
-        let node = datatype.own(id);
-        let plain = matches!(node.constructor, Constructor::Named(_)) && node.given.is_none();
-        if id != root && !plain {
+        let plain = matches!(node.constructor(), Constructor::Named(_)) && node.given().is_none();
+        if !node.is(root) && !plain {
             text.push('(');
             steps.push(Step::Close);
         }
-        if let Some(GivenBounds { lb, extent }) = node.given {
+        if let Some(GivenBounds { lb, extent }) = node.given() {
             put(text, format_args!("given {lb} {extent} "));
         }
-        let children = datatype.own_children(id);
-        match &node.constructor {
+        match node.constructor() {
             Constructor::Named(predefined) => text.push_str(&lower(*predefined)),
             Constructor::Struct { blocklengths, displacements_bytes } => {
                 text.push_str("struct [");
                 steps.push(Step::EndOfStruct);
-                let entries = blocklengths.iter().zip(displacements_bytes).zip(children).enumerate();
+                let entries = blocklengths.iter().zip(displacements_bytes).zip(node.children()).enumerate();
                 for (position, ((&blocklength, &displacement), child)) in entries.rev() {
                     steps.push(Step::Node(child));
                     steps.push(Step::Entry(position > 0, blocklength, displacement));
@@ -100,32 +95,15 @@ fn tree(text: &mut String, datatype: &Datatype, root: TypeId, names: &[Option<us
                 text.push_str(constructor.name());
                 text.push(' ');
                 arguments(text, constructor);
-                steps.extend(children.into_iter().map(Step::Node));
+                steps.extend(node.children().iter().map(Step::Node));
             }
         }
     }
 }
 
-/// The arguments of a constructor with one child, each followed by a blank.
+/// The arguments of a constructor with one child, each followed by a blank. Lists of one length are one list of their items.
 fn arguments(text: &mut String, constructor: &Constructor) {
     match constructor {
-        Constructor::Named(_) | Constructor::Struct { .. } | Constructor::Dup => {}
-        Constructor::Contiguous { count } => put(text, format_args!("{count} ")),
-        Constructor::Vector { count, blocklength, stride }
-        | Constructor::Hvector { count, blocklength, stride_bytes: stride } => {
-            put(text, format_args!("{count} {blocklength} {stride} "));
-        }
-        Constructor::Indexed { blocklengths, displacements }
-        | Constructor::Hindexed { blocklengths, displacements_bytes: displacements } => {
-            list(text, blocklengths.iter().zip(displacements), |text, (blocklength, displacement)| {
-                put(text, format_args!("{blocklength}@{displacement}"));
-            });
-        }
-        Constructor::IndexedBlock { blocklength, displacements }
-        | Constructor::HindexedBlock { blocklength, displacements_bytes: displacements } => {
-            put(text, format_args!("{blocklength} "));
-            list(text, displacements, |text, displacement| put(text, format_args!("{displacement}")));
-        }
         Constructor::Subarray { sizes, subsizes, starts, order } => {
             put(text, format_args!("{} ", name_of(*order)));
             list(text, sizes.iter().zip(subsizes).zip(starts), |text, ((size, subsize), start)| {
@@ -145,8 +123,27 @@ fn arguments(text: &mut String, constructor: &Constructor) {
                 put(text, format_args!(" {elements} over {processes}"));
             });
         }
-        Constructor::Resized { lb, extent } => put(text, format_args!("{lb} {extent} ")),
+        Constructor::Indexed { blocklengths, displacements }
+        | Constructor::Hindexed { blocklengths, displacements_bytes: displacements } => {
+            list(text, blocklengths.iter().zip(displacements), |text, (blocklength, displacement)| {
+                put(text, format_args!("{blocklength}@{displacement}"));
+            });
+        }
+        others => {
+            for (_, argument) in others.arguments() {
+                match argument {
+                    Argument::Integer(number) | Argument::Address(number) => put(text, format_args!("{number} ")),
+                    Argument::Integers(numbers) | Argument::Addresses(numbers) => {
+                        list(text, numbers, |text, number| put(text, format_args!("{number}")));
+                        text.push(' ');
+                    }
+                    Argument::Length(_) | Argument::Order(_) | Argument::Distributions(_) => {}
+                }
+            }
+            return;
+        }
     }
+    text.push(' ');
 }
 
 fn name_of(order: Order) -> &'static str {
@@ -154,18 +151,4 @@ fn name_of(order: Order) -> &'static str {
         Order::C => "c",
         Order::Fortran => "fortran",
     }
-}
-
-fn list<T>(text: &mut String, items: impl IntoIterator<Item = T>, print: impl Fn(&mut String, T)) {
-    text.push('[');
-    for (position, item) in items.into_iter().enumerate() {
-        text.push_str(if position > 0 { ", " } else { "" });
-        print(text, item);
-    }
-    text.push_str("] ");
-}
-
-/// Writing to a string cannot fail.
-fn put(text: &mut String, piece: fmt::Arguments) {
-    text.write_fmt(piece).expect("a string takes every text");
 }

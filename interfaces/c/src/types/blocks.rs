@@ -1,15 +1,13 @@
 //! Types from a list of blocks, as other libraries describe them.
 
-use super::{dtc_type, give};
+use super::{Type, dtc_type, give};
 use crate::arguments;
 use crate::engine::dtc_engine;
 use crate::handle;
 use crate::memory;
-use crate::node::Node;
 use crate::status::answer;
-use dtc_compiler::datatype::{Constructor, GivenBounds, Predefined};
+use dtc_compiler::datatype::{Constructor, Datatype, GivenBounds, Predefined};
 use std::ffi::c_int;
-use std::sync::Arc;
 
 /// Consecutive elements in memory.
 #[repr(C)]
@@ -51,19 +49,19 @@ pub unsafe extern "C" fn dtc_type_from_blocks(
         // SAFETY: as above.
         let blocks = unsafe { arguments::list("blocks", blocks, n_blocks)? };
         let _claim = memory::for_numbers(4 * blocks.len() as u64)?;
-        let byte = Node::new(Constructor::Named(Predefined::BYTE), Vec::new(), None)?;
+        let byte = Datatype::named(Predefined::BYTE);
         let mut elements = Vec::with_capacity(blocks.len());
         for block in blocks {
             elements.push(match block.element.is_null() {
                 true => byte.clone(),
                 // SAFETY: as above.
-                false => unsafe { handle::borrow(block.element)? }.node.clone(),
+                false => unsafe { handle::borrow(block.element)? }.datatype.clone(),
             });
         }
         let blocklengths = blocks.iter().map(|block| block.count).collect();
         let displacements_bytes = blocks.iter().map(|block| block.displacement).collect();
         // One list of blocks of one type is shorter, and faster to commit, than a struct.
-        let uniform = elements.windows(2).all(|pair| Arc::ptr_eq(&pair[0], &pair[1]));
+        let uniform = elements.windows(2).all(|pair| pair[0].is(&pair[1]));
         let constructor = match uniform {
             true => Constructor::Hindexed { blocklengths, displacements_bytes },
             false => Constructor::Struct { blocklengths, displacements_bytes },
@@ -74,8 +72,8 @@ pub unsafe extern "C" fn dtc_type_from_blocks(
                 elements.push(byte);
             }
         }
-        let node = Node::new(constructor, elements, Some(GivenBounds { lb, extent }))?;
+        let datatype = Datatype::new(constructor, elements, Some(GivenBounds { lb, extent }))?;
         // SAFETY: as above.
-        unsafe { give(engine, node, r#type) }
+        unsafe { give(Type::new(engine, datatype), r#type) }
     })
 }

@@ -1,12 +1,11 @@
 //! A function for each constructor of MPI, with its arguments. `dtc_type_create` has all of them, and facts about bounds.
 
-use super::create::{distributions, order};
+use super::create::{distributions, made_of, order};
 use super::{dtc_type, give};
 use crate::arguments::list;
 use crate::engine::dtc_engine;
 use crate::handle;
 use crate::memory;
-use crate::node::Node;
 use crate::status::{Outcome, answer};
 use dtc_compiler::datatype::Constructor;
 use std::ffi::c_int;
@@ -26,9 +25,9 @@ unsafe fn make(
         // SAFETY: `old` is a type (contract of the caller, clause 1).
         let old = unsafe { handle::borrow(old)? };
         let _claim = memory::for_numbers(u64::try_from(numbers).unwrap_or(0))?;
-        let node = Node::new(constructor()?, vec![old.node.clone()], None)?;
+        let made = made_of(&old.engine, constructor()?, &[old], None)?;
         // SAFETY: `place` is what `give` asks for (contract of the caller, clause 2).
-        unsafe { give(&old.engine, node, place) }
+        unsafe { give(made, place) }
     })
 }
 
@@ -298,12 +297,12 @@ pub unsafe extern "C" fn dtc_type_struct(
         let mut children = Vec::with_capacity(types.len());
         for &child in types {
             // SAFETY: the children are types (contract of this function).
-            children.push(unsafe { handle::borrow(child)? }.node.clone());
+            children.push(unsafe { handle::borrow(child)? });
         }
         let (blocklengths, displacements_bytes) = (blocklengths.to_vec(), displacements.to_vec());
-        let node = Node::new(Constructor::Struct { blocklengths, displacements_bytes }, children, None)?;
+        let made = made_of(engine, Constructor::Struct { blocklengths, displacements_bytes }, &children, None)?;
         // SAFETY: `new_type` may be written (contract of this function).
-        unsafe { give(engine, node, new_type) }
+        unsafe { give(made, new_type) }
     })
 }
 

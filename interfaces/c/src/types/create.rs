@@ -1,15 +1,14 @@
 //! Every constructor of MPI, from its contents: for callers that have them as `MPI_Type_get_contents` tells.
 
-use super::{dtc_type, give};
+use super::{Type, dtc_type, give};
 use crate::arguments::{self, Growing};
 use crate::engine::dtc_engine;
 use crate::handle;
 use crate::memory;
-use crate::node::Node;
 use crate::status::{DTC_ERROR_TYPE, Failure, Outcome, answer};
-use dtc_compiler::datatype::{Constructor, Distribution, GivenBounds, Order};
+use dtc_compiler::datatype::{Constructor, Datatype, Distribution, GivenBounds, Order, ReadArguments};
+use dtc_runtime::Engine;
 use std::ffi::c_int;
-use std::sync::Arc;
 
 /// `MPI_Type_dup`: no numbers.
 pub const DTC_COMBINER_DUP: i32 = 1;
@@ -75,37 +74,23 @@ struct Contents<'a> {
     integers: &'a [i64],
     addresses: &'a [i64],
     combiner: &'static str,
+    /// Of its lists.
+    length: i64,
 }
 
 impl<'a> Contents<'a> {
-    /// The failure of a list that ends before an argument of the constructor, or within it.
-    fn missing(&self, list: &str, argument: &str, needed: u64, found: usize) -> Failure {
-        let expected = format_args!("{needed} more for {argument}");
-        Failure::argument(&format!("{}.{list}", self.combiner), expected, found)
-    }
-
-    fn integer(&mut self, argument: &str) -> Outcome<i64> {
-        Ok(self.integers(argument, 1)?[0])
-    }
-
-    fn integers(&mut self, argument: &str, count: i64) -> Outcome<&'a [i64]> {
-        let (found, count) = (self.integers.len(), arguments::length(self.combiner, count)?);
-        let split = usize::try_from(count).ok().and_then(|count| self.integers.split_at_checked(count));
-        let (taken, rest) = split.ok_or_else(|| self.missing("integers", argument, count, found))?;
-        self.integers = rest;
+    /// The next numbers of a list: `integers` or `addresses`.
+    fn take(&mut self, list: &str, argument: &str, count: i64) -> Outcome<&'a [i64]> {
+        let numbers = if list == "integers" { &mut self.integers } else { &mut self.addresses };
+        let (found, count) = (numbers.len(), arguments::length(self.combiner, count)?);
+        let split = usize::try_from(count).ok().and_then(|count| numbers.split_at_checked(count));
+        let (taken, rest) = split.ok_or_else(|| {
+            // MPI's names say nothing of units.
+            let expected = format_args!("{count} more for {}", argument.trim_end_matches("_bytes"));
+            Failure::argument(&format!("{}.{list}", self.combiner), expected, found)
+        })?;
+        *numbers = rest;
         Ok(taken)
-    }
-
-    fn addresses(&mut self, argument: &str, count: i64) -> Outcome<&'a [i64]> {
-        let (found, count) = (self.addresses.len(), arguments::length(self.combiner, count)?);
-        let split = usize::try_from(count).ok().and_then(|count| self.addresses.split_at_checked(count));
-        let (taken, rest) = split.ok_or_else(|| self.missing("addresses", argument, count, found))?;
-        self.addresses = rest;
-        Ok(taken)
-    }
-
-    fn order(&mut self) -> Outcome<Order> {
-        order(self.combiner, self.integer("order")?)
     }
 
     /// All of them were used.
@@ -116,6 +101,40 @@ impl<'a> Contents<'a> {
             }
         }
         Ok(())
+    }
+}
+
+impl ReadArguments for Contents<'_> {
+    type Error = Failure;
+
+    fn length(&mut self, name: &'static str) -> Outcome {
+        self.length = self.integer(name)?;
+        Ok(())
+    }
+
+    fn integer(&mut self, name: &'static str) -> Outcome<i64> {
+        Ok(self.take("integers", name, 1)?[0])
+    }
+
+    fn address(&mut self, name: &'static str) -> Outcome<i64> {
+        Ok(self.take("addresses", name, 1)?[0])
+    }
+
+    fn integers(&mut self, name: &'static str) -> Outcome<Vec<i64>> {
+        Ok(self.take("integers", name, self.length)?.to_vec())
+    }
+
+    fn addresses(&mut self, name: &'static str) -> Outcome<Vec<i64>> {
+        Ok(self.take("addresses", name, self.length)?.to_vec())
+    }
+
+    fn order(&mut self, name: &'static str) -> Outcome<Order> {
+        order(self.combiner, self.integer(name)?)
+    }
+
+    fn distributions(&mut self, _name: &'static str) -> Outcome<Vec<Distribution>> {
+        let kinds = self.take("integers", "distribs", self.length)?;
+        distributions(kinds, self.take("integers", "dargs", self.length)?)
     }
 }
 
@@ -142,87 +161,29 @@ pub(super) fn distributions(kinds: &[i64], lengths: &[i64]) -> Outcome<Vec<Distr
     kinds.iter().zip(lengths).enumerate().map(of).collect()
 }
 
+/// The names of the combiners in the compiler, from `DTC_COMBINER_DUP` on.
+const NAMES: [&str; DTC_COMBINER_RESIZED as usize] = [
+    "dup",
+    "contiguous",
+    "vector",
+    "hvector",
+    "indexed",
+    "hindexed",
+    "indexed_block",
+    "hindexed_block",
+    "struct",
+    "subarray",
+    "darray",
+    "resized",
+];
+
 /// The constructor of a combiner with its numbers.
 fn constructor(combiner: i32, integers: &[i64], addresses: &[i64]) -> Outcome<Constructor> {
-    let name = match combiner {
-        DTC_COMBINER_DUP => "dup",
-        DTC_COMBINER_CONTIGUOUS => "contiguous",
-        DTC_COMBINER_VECTOR => "vector",
-        DTC_COMBINER_HVECTOR => "hvector",
-        DTC_COMBINER_INDEXED => "indexed",
-        DTC_COMBINER_HINDEXED => "hindexed",
-        DTC_COMBINER_INDEXED_BLOCK => "indexed_block",
-        DTC_COMBINER_HINDEXED_BLOCK => "hindexed_block",
-        DTC_COMBINER_STRUCT => "struct",
-        DTC_COMBINER_SUBARRAY => "subarray",
-        DTC_COMBINER_DARRAY => "darray",
-        DTC_COMBINER_RESIZED => "resized",
-        unknown => return Err(Failure::argument("combiner", "one of DTC_COMBINER_", unknown)),
-    };
-    let mut contents = Contents { integers, addresses, combiner: name };
-    let constructor = match combiner {
-        DTC_COMBINER_DUP => Constructor::Dup,
-        DTC_COMBINER_CONTIGUOUS => Constructor::Contiguous { count: contents.integer("count")? },
-        DTC_COMBINER_VECTOR => {
-            let (count, blocklength) = (contents.integer("count")?, contents.integer("blocklength")?);
-            let stride = contents.integer("stride")?;
-            Constructor::Vector { count, blocklength, stride }
-        }
-        DTC_COMBINER_HVECTOR => {
-            let (count, blocklength) = (contents.integer("count")?, contents.integer("blocklength")?);
-            Constructor::Hvector { count, blocklength, stride_bytes: contents.addresses("stride", 1)?[0] }
-        }
-        DTC_COMBINER_INDEXED => {
-            let count = contents.integer("count")?;
-            let blocklengths = contents.integers("blocklengths", count)?.to_vec();
-            Constructor::Indexed { blocklengths, displacements: contents.integers("displacements", count)?.to_vec() }
-        }
-        DTC_COMBINER_HINDEXED | DTC_COMBINER_STRUCT => {
-            let count = contents.integer("count")?;
-            let blocklengths = contents.integers("blocklengths", count)?.to_vec();
-            let displacements_bytes = contents.addresses("displacements", count)?.to_vec();
-            match combiner {
-                DTC_COMBINER_STRUCT => Constructor::Struct { blocklengths, displacements_bytes },
-                _ => Constructor::Hindexed { blocklengths, displacements_bytes },
-            }
-        }
-        DTC_COMBINER_INDEXED_BLOCK => {
-            let (count, blocklength) = (contents.integer("count")?, contents.integer("blocklength")?);
-            Constructor::IndexedBlock {
-                blocklength,
-                displacements: contents.integers("displacements", count)?.to_vec(),
-            }
-        }
-        DTC_COMBINER_HINDEXED_BLOCK => {
-            let (count, blocklength) = (contents.integer("count")?, contents.integer("blocklength")?);
-            Constructor::HindexedBlock {
-                blocklength,
-                displacements_bytes: contents.addresses("displacements", count)?.to_vec(),
-            }
-        }
-        DTC_COMBINER_SUBARRAY => {
-            let axes = contents.integer("ndims")?;
-            Constructor::Subarray {
-                sizes: contents.integers("sizes", axes)?.to_vec(),
-                subsizes: contents.integers("subsizes", axes)?.to_vec(),
-                starts: contents.integers("starts", axes)?.to_vec(),
-                order: contents.order()?,
-            }
-        }
-        DTC_COMBINER_DARRAY => {
-            let (size, rank) = (contents.integer("size")?, contents.integer("rank")?);
-            let axes = contents.integer("ndims")?;
-            let gsizes = contents.integers("gsizes", axes)?.to_vec();
-            let (kinds, lengths) = (contents.integers("distribs", axes)?, contents.integers("dargs", axes)?);
-            let distributions = distributions(kinds, lengths)?;
-            let psizes = contents.integers("psizes", axes)?.to_vec();
-            Constructor::Darray { size, rank, gsizes, distributions, psizes, order: contents.order()? }
-        }
-        _ => {
-            let bounds = contents.addresses("lb and extent", 2)?;
-            Constructor::Resized { lb: bounds[0], extent: bounds[1] }
-        }
-    };
+    let unknown = || Failure::argument("combiner", "one of DTC_COMBINER_", combiner);
+    let place = usize::try_from(combiner).ok().and_then(|number| number.checked_sub(DTC_COMBINER_DUP as usize));
+    let name = place.and_then(|place| NAMES.get(place).copied()).ok_or_else(unknown)?;
+    let mut contents = Contents { integers, addresses, combiner: name, length: 0 };
+    let constructor = Constructor::read(name, &mut contents)?.ok_or_else(unknown)?;
     contents.end()?;
     Ok(constructor)
 }
@@ -274,25 +235,40 @@ pub unsafe extern "C" fn dtc_type_create(
         let mut children = Vec::with_capacity(types.len());
         for &child in types {
             // SAFETY: as above.
-            children.push(unsafe { handle::borrow(child)? }.node.clone());
+            children.push(unsafe { handle::borrow(child)? });
         }
         // SAFETY: as above.
         let facts = if facts.is_null() { None } else { Some(unsafe { arguments::read(facts)? }) };
-        let node = checked(constructor, children, facts)?;
+        let made = checked(engine, constructor, &children, facts)?;
         // SAFETY: as above.
-        unsafe { give(engine, node, r#type) }
+        unsafe { give(made, r#type) }
     })
 }
 
-/// A node, whose size is the one that the caller knows.
-fn checked(constructor: Constructor, children: Vec<Arc<Node>>, facts: Option<dtc_facts>) -> Outcome<Arc<Node>> {
+/// A type made of others. With other bounds alone it is a basic type as its child is.
+pub(super) fn made_of(
+    engine: &Engine,
+    constructor: Constructor,
+    children: &[&Type],
+    given: Option<GivenBounds>,
+) -> Outcome<Type> {
+    let bfloat = match (&constructor, children) {
+        (Constructor::Dup | Constructor::Resized { .. }, [child]) => child.bfloat,
+        _ => false,
+    };
+    let nodes = children.iter().map(|child| child.datatype.clone());
+    Ok(Type { bfloat, ..Type::new(engine, Datatype::new(constructor, nodes, given)?) })
+}
+
+/// A type whose size is the one that the caller knows.
+fn checked(engine: &Engine, constructor: Constructor, children: &[&Type], facts: Option<dtc_facts>) -> Outcome<Type> {
     let given = facts.map(|facts| GivenBounds { lb: facts.lb, extent: facts.extent });
-    let node = Node::new(constructor, children, given)?;
+    let made = made_of(engine, constructor, children, given)?;
+    let size = made.datatype.facts().size;
     match facts.map(|facts| facts.packed_size) {
-        Some(size) if size != -1 && size as u64 != node.facts.size => {
-            let message = format!("dtc_facts.packed_size: expected {}, found {size}", node.facts.size);
-            Err(Failure::new(DTC_ERROR_TYPE, message))
+        Some(found) if found != -1 && found as u64 != size => {
+            Err(Failure::new(DTC_ERROR_TYPE, format!("dtc_facts.packed_size: expected {size}, found {found}")))
         }
-        _ => Ok(node),
+        _ => Ok(made),
     }
 }

@@ -1,13 +1,12 @@
 //! Basic types: elements by kind and size, and the predefined types of MPI by name.
 
-use super::{dtc_type, give};
+use super::{Type, dtc_type, give};
 use crate::arguments;
 use crate::engine::dtc_engine;
 use crate::handle;
 use crate::memory;
-use crate::node::Node;
 use crate::status::{Failure, Outcome, answer};
-use dtc_compiler::datatype::{Constructor, Predefined};
+use dtc_compiler::datatype::{Constructor, Datatype, Predefined};
 use dtc_compiler::layout::Kind;
 use std::ffi::{CStr, c_char, c_int};
 
@@ -87,16 +86,18 @@ pub unsafe extern "C" fn dtc_type_basic(
         let engine = unsafe { handle::borrow(engine)? };
         let _claim = memory::for_a_call()?;
         let bytes = arguments::length("size", size)?;
-        let node = if (kind, bytes) == (DTC_KIND_BFLOAT, 2) {
-            Node::bfloat()?
+        let bfloat = (kind, bytes) == (DTC_KIND_BFLOAT, 2);
+        let datatype = if bfloat {
+            Datatype::named(Predefined::UINT16_T)
         } else if kind == DTC_KIND_BYTES && bytes != 1 {
-            let byte = Node::new(Constructor::Named(Predefined::BYTE), Vec::new(), None)?;
-            Node::new(Constructor::Contiguous { count: size }, vec![byte], None)?
+            let byte = Datatype::named(Predefined::BYTE);
+            Datatype::new(Constructor::Contiguous { count: size }, [byte], None)?
         } else {
-            Node::new(Constructor::Named(predefined(kind, bytes)?), Vec::new(), None)?
+            Datatype::named(predefined(kind, bytes)?)
         };
-        // SAFETY: the caller's promise.
-        unsafe { give(engine, node, r#type) }
+        let made = Type { bfloat, ..Type::new(engine, datatype) };
+        // SAFETY: `type` is null or writable (contract of this function).
+        unsafe { give(made, r#type) }
     })
 }
 
@@ -127,8 +128,7 @@ pub unsafe extern "C" fn dtc_type_named(
         let name = unsafe { CStr::from_ptr(name) }.to_string_lossy();
         let known = Predefined::by_name(&name);
         let known = known.ok_or_else(|| Failure::argument("name", "a predefined type of MPI", &name))?;
-        let node = Node::new(Constructor::Named(known), Vec::new(), None)?;
-        // SAFETY: the caller's promise.
-        unsafe { give(engine, node, r#type) }
+        // SAFETY: `type` is null or writable (contract of this function).
+        unsafe { give(Type::new(engine, Datatype::named(known)), r#type) }
     })
 }

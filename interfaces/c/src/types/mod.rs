@@ -14,15 +14,15 @@ pub use query::{dtc_info, dtc_type_query};
 
 use crate::handle::{self, Handle, Tag};
 use crate::memory;
-use crate::node::Node;
 use crate::status::{DTC_ERROR_COMMIT, Failure, Outcome, answer};
+use dtc_compiler::datatype::{Constructor, Datatype};
 use dtc_compiler::layout::positions::Positions;
 use dtc_compiler::layout::segments::SegmentIndex;
 use dtc_compiler::lower;
+use dtc_compiler::operation::Element;
 use dtc_runtime::{Committed, Engine, Policy};
 use once_cell::race::OnceBox;
 use std::ffi::c_int;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// `dtc_type_commit`: wait until the kernel for host memory is compiled, whatever the policy.
@@ -40,7 +40,9 @@ impl Handle for dtc_type {
 /// What the handle of a type leads to.
 pub(crate) struct Type {
     pub(crate) engine: Engine,
-    pub(crate) node: Arc<Node>,
+    pub(crate) datatype: Datatype,
+    /// Whether its elements are bfloat16. MPI has no predefined type for them, so the datatype has unsigned integers.
+    bfloat: bool,
     /// Whether the caller has committed the type.
     committed: AtomicBool,
     /// Made by the first call that needs it, since many types are committed and never used.
@@ -62,8 +64,21 @@ pub(crate) struct Ready {
 }
 
 impl Type {
-    pub(crate) fn new(engine: &Engine, node: Arc<Node>) -> Type {
-        Type { engine: engine.clone(), node, committed: AtomicBool::new(false), ready: OnceBox::new() }
+    pub(crate) fn new(engine: &Engine, datatype: Datatype) -> Type {
+        let committed = AtomicBool::new(false);
+        Type { engine: engine.clone(), datatype, bfloat: false, committed, ready: OnceBox::new() }
+    }
+
+    /// The element that operations see in a basic type, or in one that is the same with other bounds.
+    pub(crate) fn element(&self) -> Option<Element> {
+        if self.bfloat {
+            return Some(Element::Bf16);
+        }
+        let mut node = &self.datatype;
+        while let (Constructor::Dup | Constructor::Resized { .. }, [child]) = (node.constructor(), node.children()) {
+            node = child;
+        }
+        if let Constructor::Named(predefined) = node.constructor() { Element::of(*predefined) } else { None }
     }
 
     /// What it has since it was committed.
@@ -91,8 +106,8 @@ impl Type {
 
     #[cold]
     fn prepare(&self) -> Outcome<&Ready> {
-        let _claim = memory::for_entries(self.node.entries())?;
-        let committed = self.engine.commit(&self.node.datatype()?);
+        let _claim = memory::for_entries(self.datatype.most_entries())?;
+        let committed = self.engine.commit(&self.datatype);
         Ok(self.ready.get_or_init(|| {
             Box::new(Ready {
                 committed,
@@ -110,8 +125,8 @@ impl Type {
         match ready.elements.get() {
             Some(elements) => Ok(elements),
             None => {
-                let _claim = memory::for_entries(self.node.entries())?;
-                let layout = lower(&self.node.datatype()?);
+                let _claim = memory::for_entries(self.datatype.most_entries())?;
+                let layout = lower(&self.datatype);
                 Ok(ready.elements.get_or_init(|| Box::new(Positions::owning(layout))))
             }
         }
@@ -145,10 +160,10 @@ impl Ready {
 /// # Safety
 ///
 /// `place` is null, misaligned, or writable.
-unsafe fn give(engine: &Engine, node: Arc<Node>, place: *mut *mut dtc_type) -> Outcome {
+unsafe fn give(made: Type, place: *mut *mut dtc_type) -> Outcome {
     crate::arguments::check_pointer("type", place)?;
     // SAFETY: the caller's promise.
-    unsafe { crate::arguments::give("type", place, handle::share(Type::new(engine, node))) }
+    unsafe { crate::arguments::give("type", place, handle::share(made)) }
 }
 
 /// Makes a type usable for moving bytes. With `DTC_POLICY_BACKGROUND` its canonical form and its plan are made once its use has

@@ -90,7 +90,7 @@ fn info(asked: &Type) -> Outcome<dtc_info> {
     if let Some(known) = ready.info.get() {
         return Ok(dtc_info { compiled, ..*known });
     }
-    let _claim = memory::for_entries(asked.node.entries())?;
+    let _claim = memory::for_entries(asked.datatype.most_entries())?;
     let committed = &ready.committed;
     let (facts, layout) = (committed.facts(), committed.layout());
     let kind = uniform_kind(asked.elements()?.layout());
@@ -104,7 +104,7 @@ fn info(asked: &Type) -> Outcome<dtc_info> {
             true_lb: facts.true_lb,
             true_extent: facts.true_extent(),
             alignment: narrow(facts.alignment),
-            basic_elements: narrow(facts.signature.elements()),
+            basic_elements: narrow(committed.signature().elements()),
             blocks: narrow(layout.measure(layout.root().node).runs),
             shortest_block: narrow(lengths.shortest),
             longest_block: narrow(lengths.longest),

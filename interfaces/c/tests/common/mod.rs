@@ -3,7 +3,6 @@
 
 use dtc::*;
 use dtc_compiler::datatype::{Constructor, Datatype, Distribution, Order};
-use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_int};
 use std::ptr::{null, null_mut};
 
@@ -77,18 +76,17 @@ impl Engine {
 
     /// The same type as a description, made call by call and committed.
     pub fn describe(&self, datatype: &Datatype) -> Type {
-        let mut made: HashMap<_, Type> = HashMap::new();
-        for id in datatype.nodes() {
-            let node = datatype.node(id).unwrap();
-            let children = datatype.children(id).unwrap();
-            let children: Vec<&Type> = children.iter().map(|child| &made[child]).collect();
-            let facts = node.given.map(|given| dtc_facts {
+        let nodes = datatype.nodes();
+        let mut made: Vec<Type> = Vec::new();
+        for node in nodes.iter() {
+            let children: Vec<&Type> = node.children().iter().map(|child| &made[nodes.place(child)]).collect();
+            let facts = node.given().map(|given| dtc_facts {
                 size: size_of::<dtc_facts>() as i64,
                 lb: given.lb,
                 extent: given.extent,
-                packed_size: node.facts.size as i64,
+                packed_size: node.facts().size as i64,
             });
-            let created = match &node.constructor {
+            let created = match node.constructor() {
                 Constructor::Named(predefined) if facts.is_none() => self.named(predefined.name()),
                 Constructor::Named(predefined) => {
                     let plain = self.named(predefined.name());
@@ -100,9 +98,9 @@ impl Engine {
                     created.unwrap_or_else(|status| panic!("{status}: {}", message()))
                 }
             };
-            made.insert(id, created);
+            made.push(created);
         }
-        let root = made.remove(&datatype.root()).expect("the root");
+        let root = made.pop().expect("the root");
         // SAFETY: a live type.
         ok(unsafe { dtc_type_commit(root.0, 0) });
         root

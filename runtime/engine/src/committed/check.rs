@@ -33,7 +33,7 @@ impl Committed {
         let known = &self.inner.elements;
         // Each bit is a fact of its own, so no order is needed.
         known.load(Ordering::Relaxed) & bit != 0
-            || !element.contradicts(&self.facts().signature) && {
+            || !element.contradicts(&self.signature()) && {
                 known.fetch_or(bit, Ordering::Relaxed);
                 true
             }

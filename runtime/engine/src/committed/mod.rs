@@ -9,7 +9,7 @@ use crate::engine::Shared;
 use crate::entry::{Entry, Shape};
 use crate::error::PackError;
 use crate::policy::Tier;
-use dtc_compiler::datatype::{Datatype, Facts};
+use dtc_compiler::datatype::{Datatype, Facts, Signature};
 use dtc_compiler::external32::External32;
 use dtc_compiler::layout::{Layout, TypeHash};
 use dtc_compiler::lower;
@@ -154,7 +154,7 @@ impl Committed {
         self.inner.external32.get_or_init(|| Box::new(External32::new(&self.inner.datatype)))
     }
 
-    /// Size, bounds and signature as described.
+    /// Size and bounds as described.
     ///
     /// ```
     /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
@@ -167,6 +167,18 @@ impl Committed {
     /// ```
     pub fn facts(&self) -> &Facts {
         self.inner.datatype.facts()
+    }
+
+    /// The sequence of basic elements as described. Takes time linear in the nodes of the type.
+    ///
+    /// ```
+    /// use dtc_compiler::datatype::text;
+    /// let every_other = dtc_runtime::Engine::new().commit(&text::parse("vector 3 1 2 int")?);
+    /// assert_eq!(every_other.signature().elements(), 3);
+    /// # Ok::<(), text::TextError>(())
+    /// ```
+    pub fn signature(&self) -> Signature {
+        self.inner.datatype.signature()
     }
 
     /// The canonical layout.

@@ -177,7 +177,7 @@ fn fragments(on: &OnTier) -> Outcome {
         for reduction in reductions {
             let size = reduction.element().size() as usize;
             let total = committed.packed_size(1).map_err(text)? as usize;
-            if !total.is_multiple_of(size) || reduction.element().contradicts(&committed.facts().signature) {
+            if !total.is_multiple_of(size) || reduction.element().contradicts(&committed.signature()) {
                 continue;
             }
             let data = draw(&committed, reduction, &mut rng)?;

@@ -1,0 +1,244 @@
+//! Datatypes as graphs of immutable nodes.
+
+use super::facts::facts_of;
+use super::{Constructor, DatatypeError, Facts, GivenBounds, Predefined, Signature};
+use smallvec::SmallVec;
+use std::cmp::Ordering as Comparison;
+use std::collections::BinaryHeap;
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// An MPI datatype: a constructor with its arguments, applied to children. Immutable, counted, cheap to clone.
+///
+/// It is the root of a directed acyclic graph of such nodes. A clone is the same node.
+///
+/// # Example
+///
+/// ```
+/// use dtc_compiler::datatype::{Constructor, Datatype, Predefined};
+/// let double = Datatype::named(Predefined::DOUBLE);
+/// let row = Datatype::new(Constructor::Contiguous { count: 5 }, [double], None)?;
+/// let pair = Constructor::Struct { blocklengths: vec![1, 1], displacements_bytes: vec![0, 64] };
+/// let pair = Datatype::new(pair, [row.clone(), row], None)?;
+/// assert_eq!((pair.facts().size, pair.nodes().len()), (80, 3));
+/// # Ok::<(), dtc_compiler::datatype::DatatypeError>(())
+/// ```
+#[derive(Clone)]
+pub struct Datatype(Arc<Node>);
+
+type Children = SmallVec<[Datatype; 1]>;
+
+/// What [`Datatype`] counts the references to.
+struct Node {
+    /// Greater than those of its children, since they were made before.
+    number: u64,
+    constructor: Constructor,
+    given: Option<GivenBounds>,
+    facts: Facts,
+    children: Children,
+    /// Nodes of the tree below it and the entries of their lists. A shared node counts each time.
+    entries: u64,
+}
+
+/// The number of the next node. 2^64 nodes take centuries.
+static NEXT: AtomicU64 = AtomicU64::new(0);
+
+/// Nodes that exist, and the entries of their lists: no graph has more.
+static EXISTING: AtomicU64 = AtomicU64::new(0);
+
+impl Datatype {
+    /// The type that a constructor makes of its children, with bounds that replace the computed ones if there are any.
+    ///
+    /// # Errors
+    ///
+    /// The arguments contradict each other, the number of children is not that of the constructor, or a size or bound does not fit 64
+    /// bits.
+    ///
+    /// See [`Datatype`] for an example.
+    pub fn new(
+        constructor: Constructor,
+        children: impl IntoIterator<Item = Datatype>,
+        given: Option<GivenBounds>,
+    ) -> Result<Datatype, DatatypeError> {
+        let children: Children = children.into_iter().collect();
+        let mut facts = facts_of(&constructor, &children)?;
+        if let Some(given) = given {
+            facts = facts.with_bounds(given).ok_or_else(|| {
+                let found = format!("lb {} and extent {}", given.lb, given.extent);
+                DatatypeError::new("facts", "an upper bound that fits 64 bits", found)
+            })?;
+        }
+        Ok(Datatype::of_facts(constructor, facts, children, given))
+    }
+
+    /// A predefined type.
+    pub fn named(predefined: Predefined) -> Datatype {
+        Datatype::of_facts(Constructor::Named(predefined), Facts::of_predefined(predefined), Children::new(), None)
+    }
+
+    fn of_facts(constructor: Constructor, facts: Facts, children: Children, given: Option<GivenBounds>) -> Datatype {
+        let own = 1 + constructor.entries() as u64;
+        let entries = children.iter().fold(own, |sum, child| sum.saturating_add(child.0.entries));
+        EXISTING.fetch_add(own, Ordering::Relaxed);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        Datatype(Arc::new(Node { number, constructor, given, facts, children, entries }))
+    }
+
+    /// The constructor with its arguments.
+    pub fn constructor(&self) -> &Constructor {
+        &self.0.constructor
+    }
+
+    /// What MPI defines for the type.
+    #[inline]
+    pub fn facts(&self) -> &Facts {
+        &self.0.facts
+    }
+
+    /// Lower bound and extent as given by the caller, where they replace the computed ones.
+    pub fn given(&self) -> Option<GivenBounds> {
+        self.0.given
+    }
+
+    /// The children in the order of the arguments; a child used twice appears twice.
+    ///
+    /// ```
+    /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+    /// let mut types = TypeBuilder::new();
+    /// let int = types.named(Predefined::INT);
+    /// let float = types.named(Predefined::FLOAT);
+    /// let pair = types.structure(&[1, 1, 1], &[0, 4, 8], &[int, float, int])?;
+    /// let pair = types.finish(pair)?;
+    /// assert!(pair.children()[0].is(&pair.children()[2]));
+    /// # Ok::<(), dtc_compiler::datatype::DatatypeError>(())
+    /// ```
+    pub fn children(&self) -> &[Datatype] {
+        &self.0.children
+    }
+
+    /// Whether both are the same node. Equal descriptions may be different nodes.
+    pub fn is(&self, other: &Datatype) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// The sequence of basic elements. Takes time linear in the nodes.
+    ///
+    /// ```
+    /// use dtc_compiler::datatype::text;
+    /// let strided = text::parse("vector 3 2 5 int")?.signature();
+    /// assert_eq!(strided, text::parse("contiguous 6 int")?.signature());
+    /// assert_eq!(strided.elements(), 6);
+    /// # Ok::<(), text::TextError>(())
+    /// ```
+    pub fn signature(&self) -> Signature {
+        Signature::of(&self.nodes())
+    }
+
+    /// The nodes that are reached from this one, each once: children before parents, in the order in which they were made.
+    ///
+    /// ```
+    /// use dtc_compiler::datatype::text;
+    /// let pair = text::parse("let row = contiguous 5 int; struct [1@0 row, 1@64 row]")?;
+    /// let nodes = pair.nodes();
+    /// assert_eq!((nodes.len(), nodes.place(&pair)), (3, 2));
+    /// # Ok::<(), text::TextError>(())
+    /// ```
+    pub fn nodes(&self) -> Nodes<'_> {
+        let mut nodes: SmallVec<[&Datatype; 8]> = SmallVec::new();
+        // Parents are newer than their children, so the newest that waits has no parent that was not visited.
+        let mut waiting = BinaryHeap::new();
+        let mut next = Some(self);
+        while let Some(node) = next {
+            nodes.push(node);
+            next = match node.children() {
+                [only] if waiting.is_empty() => Some(only),
+                children => {
+                    waiting.extend(children.chunk_by(Datatype::is).map(|equal| Newest(&equal[0])));
+                    waiting.pop().map(|newest| newest.0)
+                }
+            };
+            // A node that several parents have waits several times.
+            while next.is_some_and(|next| waiting.peek().is_some_and(|again| again.0.is(next))) {
+                waiting.pop();
+            }
+        }
+        nodes.reverse();
+        Nodes(nodes)
+    }
+
+    /// How many entries the description writes down: nodes, and the entries of their lists.
+    ///
+    /// The canonical form of a layout is exact as long as its runs are few compared with this number.
+    pub fn entries(&self) -> u64 {
+        self.nodes().iter().map(|node| 1 + node.constructor().entries() as u64).sum()
+    }
+
+    /// At most how many entries the description writes down, known without a walk: exact for a tree.
+    pub fn most_entries(&self) -> u64 {
+        self.0.entries.min(EXISTING.load(Ordering::Relaxed))
+    }
+}
+
+impl fmt::Debug for Datatype {
+    /// Prints the notation of [`text`](super::text), which does not recurse.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Datatype({self})")
+    }
+}
+
+impl Drop for Node {
+    /// Takes chains apart in a loop: they may be longer than the stack.
+    fn drop(&mut self) {
+        EXISTING.fetch_sub(1 + self.constructor.entries() as u64, Ordering::Relaxed);
+        let mut orphans = std::mem::take(&mut self.children);
+        while let Some(orphan) = orphans.pop() {
+            if let Some(mut orphan) = Arc::into_inner(orphan.0) {
+                orphans.append(&mut orphan.children);
+            }
+        }
+    }
+}
+
+/// The nodes of a graph, each once, children before parents; the root is the last.
+#[derive(Clone, Debug)]
+pub struct Nodes<'a>(SmallVec<[&'a Datatype; 8]>);
+
+impl<'a> Nodes<'a> {
+    /// Where a node of the graph stands.
+    pub fn place(&self, node: &Datatype) -> usize {
+        self.0.partition_point(|other| other.0.number < node.0.number)
+    }
+}
+
+impl<'a> Deref for Nodes<'a> {
+    type Target = [&'a Datatype];
+
+    fn deref(&self) -> &[&'a Datatype] {
+        &self.0
+    }
+}
+
+/// Orders nodes by when they were made.
+struct Newest<'a>(&'a Datatype);
+
+impl Ord for Newest<'_> {
+    fn cmp(&self, other: &Self) -> Comparison {
+        self.0.0.number.cmp(&other.0.0.number)
+    }
+}
+
+impl PartialOrd for Newest<'_> {
+    fn partial_cmp(&self, other: &Self) -> Option<Comparison> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Newest<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.is(other.0)
+    }
+}
+
+impl Eq for Newest<'_> {}

@@ -1,0 +1,51 @@
+//! What the written forms of datatypes share: names for shared nodes, and lists.
+
+use super::{Constructor, Datatype, Nodes};
+use std::fmt::{Arguments, Write};
+
+/// The nodes of a datatype that are used more than once, numbered from 1, children before parents. Predefined types and the root need
+/// no name.
+pub(super) struct Names<'a> {
+    pub(super) shared: Vec<&'a Datatype>,
+    nodes: Nodes<'a>,
+    numbers: Vec<Option<usize>>,
+}
+
+impl<'a> Names<'a> {
+    pub(super) fn new(datatype: &'a Datatype) -> Names<'a> {
+        let nodes = datatype.nodes();
+        let mut uses = vec![0u8; nodes.len()];
+        for child in nodes.iter().flat_map(|node| node.children()) {
+            let uses = &mut uses[nodes.place(child)];
+            *uses = uses.saturating_add(1);
+        }
+        let (mut shared, mut numbers) = (Vec::new(), vec![None; nodes.len()]);
+        for (place, &node) in nodes.iter().enumerate() {
+            if uses[place] > 1 && !matches!(node.constructor(), Constructor::Named(_)) {
+                shared.push(node);
+                numbers[place] = Some(shared.len());
+            }
+        }
+        Names { shared, nodes, numbers }
+    }
+
+    /// The number of a node that has a name.
+    pub(super) fn of(&self, node: &Datatype) -> Option<usize> {
+        self.numbers[self.nodes.place(node)]
+    }
+}
+
+/// Writes items in brackets.
+pub(super) fn list<T>(text: &mut String, items: impl IntoIterator<Item = T>, write: impl Fn(&mut String, T)) {
+    text.push('[');
+    for (position, item) in items.into_iter().enumerate() {
+        text.push_str(if position > 0 { ", " } else { "" });
+        write(text, item);
+    }
+    text.push(']');
+}
+
+/// Writing to a string cannot fail.
+pub(super) fn put(text: &mut String, piece: Arguments) {
+    text.write_fmt(piece).expect("a string takes every text");
+}
