@@ -73,6 +73,7 @@ impl Strided {
 }
 
 /// What a step calls.
+#[derive(Clone, Copy)]
 pub(super) enum Bound {
     /// A loop over other steps.
     Loop,
@@ -144,11 +145,11 @@ impl Program {
             }),
             Step::Nothing | Step::Repeat { .. } | Step::Scatter { .. } | Step::Sequence { .. } => Bound::Loop,
         };
-        let bound = plan.steps().iter().map(bind).collect();
-        let Part { offset, step, .. } = plan.root();
-        let step = plan.step(step).clone();
+        let bound: Vec<Bound> = plan.steps().iter().map(bind).collect();
+        let Part { offset, step: root, .. } = plan.root();
+        let (step, of_root) = (plan.step(root).clone(), bound[root.index()]);
         let contiguous = matches!(plan.repeated(2), Some(Step::Copy { .. }));
-        Program { root: Root { offset, bound: bind(&step), step }, plan, bound, contiguous }
+        Program { root: Root { offset, bound: of_root, step }, plan, bound, contiguous }
     }
 
     #[inline]
