@@ -10,7 +10,9 @@ use dtc_runtime::{Committed, Elements, Engine, Range, TransferError};
 
 /// A buffer in memory of a kind.
 pub enum Memory {
+    /// From the allocator, beginning on a page.
     Pageable(PageAligned),
+    /// Page-locked by the driver.
     Pinned(PinnedBuffer),
     /// Managed memory, or that of a device.
     Driver(DeviceBuffer, MemoryKind),
@@ -37,7 +39,7 @@ impl Memory {
     }
 
     /// How many bytes it has.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         match self {
             Memory::Pageable(buffer) => buffer.bytes().len(),
             Memory::Pinned(buffer) => buffer.as_slice().len(),

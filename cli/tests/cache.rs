@@ -11,17 +11,8 @@ use std::process::Command;
 use tempfile::tempdir;
 
 fn cache(action: &str, site: &Path, directory: &Path) -> Run {
-    let output = Command::new(env!("CARGO_BIN_EXE_dtc"))
-        .args(["cache", action])
-        .env("DTC_CACHE_SITE", site)
-        .env("DTC_CACHE_DIR", directory)
-        .output()
-        .expect("dtc runs");
-    Run {
-        status: output.status.code().expect("dtc is not killed"),
-        out: String::from_utf8(output.stdout).expect("reports are UTF-8"),
-        err: String::from_utf8(output.stderr).expect("messages are UTF-8"),
-    }
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dtc"));
+    Run::of(command.args(["cache", action]).env("DTC_CACHE_SITE", site).env("DTC_CACHE_DIR", directory))
 }
 
 #[test]

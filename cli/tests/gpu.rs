@@ -8,49 +8,13 @@ use serde_json::Value;
 use std::fs::read;
 use std::io::Write;
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
-use std::sync::OnceLock;
-use tempfile::{TempDir, tempdir};
-
-/// The libraries of the emulator, built once.
-struct Emulator {
-    folder: TempDir,
-    driver: PathBuf,
-    nvrtc: PathBuf,
-    generic: PathBuf,
-}
-
-const TESTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests");
-
-fn emulator() -> &'static Emulator {
-    static EMULATOR: OnceLock<Emulator> = OnceLock::new();
-    EMULATOR.get_or_init(|| {
-        let folder = tempdir().expect("a folder");
-        let library = |name: &str, source: &Path, options: &[&str]| {
-            let library = folder.path().join(name);
-            let mut compiler = Command::new("cc");
-            compiler.args(["-shared", "-fPIC", "-O1", "-o"]).arg(&library).arg(source).args(options);
-            assert!(compiler.status().expect("the C compiler cc").success());
-            library
-        };
-        let driver = library("driver.so", &Path::new(TESTS).join("emulator/driver.c"), &["-ldl"]);
-        let nvrtc = library("nvrtc.so", &Path::new(TESTS).join("../../runtime/cuda/tests/stub/nvrtc.c"), &[]);
-        let generic = dtc_compiler::codegen::cuda::generic_source().expect("a text");
-        let generic = write(folder.path(), "generic.cu", generic);
-        Emulator { folder, driver, nvrtc, generic }
-    })
-}
+use tempfile::tempdir;
 
 /// Runs `dtc` in a folder with a GPU that is emulated.
 fn emulated(folder: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Run {
-    let Emulator { folder: scratch, driver, nvrtc, generic } = emulator();
-    let include = format!("-I{TESTS}/../../tests/shim -I{TESTS}/emulator");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_dtc"));
-    command.args(arguments).current_dir(folder);
-    command.env("DTC_CUDA_DRIVER", driver).env("DTC_NVRTC", nvrtc).env("DTC_CACHE_DIR", "off");
-    command.env("EMULATOR_FOLDER", scratch.path()).env("EMULATOR_GENERIC", generic).env("EMULATOR_INCLUDE", include);
-    Run::of(command.envs(variables.iter().copied()))
+    common::emulated(env!("CARGO_BIN_EXE_dtc"), folder, arguments, variables)
 }
 
 /// Runs `dtc` in a folder where there is no GPU.
@@ -63,31 +27,15 @@ fn without(folder: &Path, arguments: &[&str]) -> Run {
 const ROWS: &str = r#"{"count": 3, "type": {"kind": "vector", "count": 50, "blocklength": 3, "stride": 7,
     "child": {"kind": "named", "name": "MPI_INT"}}}"#;
 
-/// An index of cases: rows that are described, and runs and blocks that are drawn.
-const CASES: &str = r#"{"cases": [
-    {"name": "three rows", "file": "rows.json", "count": 3, "packed_bytes": 1800, "buffer_bytes": 5000,
-     "shape": {"kind": "nest"}},
-    {"name": "eight runs", "file": "lists/none.json", "count": 1, "packed_bytes": 0, "buffer_bytes": 0,
-     "shape": {"kind": "runs", "runs": 8, "unit_bytes": 4, "most_units": 32, "seed": 7, "checksum": "CHECKSUM"}}]}"#;
-
 #[test]
 fn a_bench_checks_every_byte() {
     let folder = tempdir().expect("a folder");
     write(folder.path(), "rows.json", ROWS);
     write(folder.path(), "byte.dtc", "vector 9 1 3 byte");
-    let bench = ["bench", "--backend", "cuda", "--rounds", "2"];
-    let arguments = [&bench[..], &["rows.json", "byte.dtc", "--json", "lines"]].concat();
+    let arguments = ["bench", "--backend", "cuda", "--rounds", "2", "rows.json", "byte.dtc"];
     let text = emulated(folder.path(), &arguments, &[]).fine();
     for part in ["sm_90", "words of 4 bytes", "dtc/memcpy, cold", "geometric mean", "2 cases"] {
         assert!(text.contains(part), "{part} in {text}");
-    }
-    let lines = std::fs::read_to_string(folder.path().join("lines")).unwrap();
-    let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert_eq!(lines.len(), 2 * 2 * 3);
-    for (line, peer) in lines.iter().zip(["dtc", "dtc generic", "memcpy"].iter().cycle()) {
-        assert_eq!(line["peer"], *peer);
-        assert!(line["cold_us"].as_f64() > Some(0.0) && line["warm_us"].as_f64() > Some(0.0), "{line}");
-        assert!(line["variant"].is_string() && line["packed_bytes"].as_u64() > Some(0), "{line}");
     }
     let wrong = emulated(folder.path(), &arguments, &[("EMULATOR_WRONG", "1")]);
     wrong.fails(3, &["pack rows", "wrong bytes", "byte 0"]);
@@ -95,42 +43,6 @@ fn a_bench_checks_every_byte() {
     let full = emulated(folder.path(), &arguments, &[("EMULATOR_FREE", "1000000")]);
     full.fails(3, &["memory of the GPU", "--only"]);
     emulated(folder.path(), &arguments, &[("DTC_NVRTC", "/missing/nvrtc.so")]).fails(4, &["NVRTC", "pip install"]);
-}
-
-#[test]
-fn a_bench_times_calls() {
-    let folder = tempdir().expect("a folder");
-    let arguments = ["bench", "--backend", "cuda", "--rounds", "1", "--part", "latency", "--json", "lines"];
-    let text = emulated(folder.path(), &arguments, &[]).fine();
-    for part in ["smallest pack enqueued", "blocking unpack", "memcpy synchronised", "commit", "kernels, warm store"] {
-        assert!(text.contains(part), "{part} in {text}");
-    }
-    let lines = std::fs::read_to_string(folder.path().join("lines")).unwrap();
-    for line in lines.lines() {
-        let line: Value = serde_json::from_str(line).unwrap();
-        assert!(line["clock"] == "host" && line["warm_us"].as_f64() > Some(0.0), "{line}");
-    }
-    emulated(folder.path(), &arguments, &[("EMULATOR_WRONG", "1")]).fails(3, &["4 KiB, blocking pack"]);
-}
-
-#[test]
-fn a_bench_reads_the_index() {
-    let folder = tempdir().expect("a folder");
-    write(folder.path(), "rows.json", ROWS);
-    write(folder.path(), "cases.json", CASES);
-    let bench = ["bench", "--backend", "cuda", "--rounds", "1", "--gpu-cases", "cases.json", "--part", "kernels"];
-    // The list is drawn, and its checksum is part of the index.
-    let refused = emulated(folder.path(), &bench, &[]);
-    refused.fails(2, &["cases.json: $.cases[1].shape.checksum", "CHECKSUM"]);
-    let found = refused.err.rsplit(' ').next().unwrap().trim();
-    write(folder.path(), "cases.json", CASES.replace("CHECKSUM", found));
-    let text = emulated(folder.path(), &bench, &[]).fine();
-    assert!(text.contains("three rows") && text.contains("eight runs"), "{text}");
-    let text = emulated(folder.path(), &[&bench[..], &["--only", "rows"]].concat(), &[]).fine();
-    assert!(text.contains("three rows") && !text.contains("eight runs"), "{text}");
-    emulated(folder.path(), &[&bench[..], &["--only", "columns"]].concat(), &[]).fails(2, &["--only", "columns"]);
-    write(folder.path(), "cases.json", "{}");
-    emulated(folder.path(), &bench, &[]).fails(2, &["cases.json: $.cases", "a list"]);
 }
 
 #[test]

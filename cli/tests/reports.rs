@@ -178,41 +178,8 @@ fn demos_check_every_byte() {
 fn a_bench_without_peers_compares_with_memcpy() {
     let folder = tempdir().expect("a folder");
     write(folder.path(), "t.json", TYPE);
-    let cases = format!(
-        r#"{{"cases": [{{"name": "one case", "tree": {}, "count": 2, "buffer_bytes": 4096,
-            "send_origin_bytes": 64, "recv_origin_bytes": 8}}]}}"#,
-        serde_json::from_str::<Value>(TYPE).unwrap()["type"]
-    );
-    write(folder.path(), "cases.json", cases);
-    let arguments = [
-        "bench",
-        "t.json",
-        "--cases",
-        "cases.json",
-        "--rounds",
-        "2",
-        "--min-time",
-        "1",
-        "--json",
-        "figures",
-        "--date",
-        "2001-02-03",
-    ];
-    let text = dtc(folder.path(), &arguments).fine();
-    assert!(text.contains("one_case") && text.contains("median of the rounds"), "{text}");
-    let figures = std::fs::read_to_string(folder.path().join("figures")).unwrap();
-    let figures: Value = serde_json::from_str(&figures).unwrap();
-    assert_eq!((&figures["date"], &figures["rounds"]), (&"2001-02-03".into(), &2.into()));
-    assert!(figures["processor"].is_string() && figures["command"].is_array());
-    for case in figures["cases"].as_array().unwrap() {
-        for direction in ["pack", "unpack"] {
-            assert!(case[direction]["medians"]["dtc"].as_f64() > Some(0.0), "{case}");
-            assert!(case[direction]["memcpy_over_dtc"].as_f64() > Some(0.0), "{case}");
-            assert!(case[direction]["loop_over_dtc"].as_f64() > Some(0.0), "the loop is built: {case}");
-            assert!(case[direction]["spread"].as_f64() >= Some(0.0), "{case}");
-        }
-        assert_eq!(case["mismatches"], Value::Array(Vec::new()));
-    }
+    let text = dtc(folder.path(), &["bench", "t.json", "--rounds", "2", "--min-time", "1"]).fine();
+    assert!(text.contains("memcpy, loop") && text.contains("median of the rounds"), "{text}");
     let mut alone = Command::new(env!("CARGO_BIN_EXE_dtc"));
     alone.args(["bench", "t.json", "--rounds", "1", "--min-time", "1", "--markdown"]).current_dir(folder.path());
     let text = common::Run::of(alone.env("PATH", "").env_remove("CC")).fine();

@@ -216,7 +216,6 @@ fn mistakes_on_command_lines() {
     write(folder, "in", data(64));
     write(folder, "packed", data(16));
     write(folder, "kept", "precious");
-    write(folder, "cases.json", "{}");
     std::fs::create_dir(folder.join("folder")).unwrap();
     std::fs::hard_link(folder.join("in"), folder.join("twin")).unwrap();
     let most = u64::MAX;
@@ -295,13 +294,6 @@ fn mistakes_on_command_lines() {
         mistake("lower t.dtc t.dtc", 2, &["t.dtc"]),
         mistake("bench t.dtc --only nothing", 2, &["--only", "nothing"]),
         mistake("bench t.dtc --rounds 0", 2, &["--rounds", "0"]),
-        mistake("bench t.dtc --json t.dtc", 2, &["--json", "TYPE.json"]),
-        mistake("bench --cases cases.json --json cases.json", 2, &["--json", "--cases"]),
-        mistake("bench --cases cases.json", 2, &["cases.json", "$.cases"]),
-        mistake("bench --cases absent", 2, &["absent"]),
-        mistake("bench --cases -", 2, &["standard input"]),
-        mistake("bench --cases folder", 2, &["folder", "a directory"]),
-        mistake("bench t.dtc --json absent/file", 3, &["absent/file"]),
         mistake("bench sparse.dtc", 3, &["buffer"]),
         mistake("demo absent", 2, &["absent"]),
         mistake("demo t.dtc --backend tpu", 2, &["--backend", "tpu"]),

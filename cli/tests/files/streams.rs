@@ -51,9 +51,8 @@ fn a_dash_is_standard_input_and_output() {
     assert_eq!(fine(&["pack", "-", "--in", "memory", "--out", "-"], json), memory[..16]);
     let layout = dtc(folder, &["emit", "box.dtc", "--as", "layout"]).fine();
     assert_eq!(fine(&["emit", "-", "--as", "layout", "-o", "-"], BOX.as_bytes()), layout.as_bytes());
-    let figures = fine(&["bench", "-", "--rounds", "1", "--min-time", "1", "--json", "-"], BOX.as_bytes());
-    let figures: serde_json::Value = serde_json::from_slice(&figures).unwrap();
-    assert_eq!(figures["cases"][0]["name"], "type");
+    let table = fine(&["bench", "-", "--rounds", "1", "--min-time", "1"], BOX.as_bytes());
+    assert!(String::from_utf8(table).unwrap().contains("\n type "));
     write(folder, "other", vec![0xee; 384]);
     fine(&["unpack", "box.dtc", "--in", "-", "--out", "other"], &right);
     let mut expected = vec![0xee; 384];

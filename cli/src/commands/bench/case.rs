@@ -1,11 +1,9 @@
 //! What is measured: types with their placement in a buffer.
 
 use crate::commands::bench::prepare::checkout_file;
-use crate::description;
+use crate::description::{self, Named};
 use crate::failure::{Failure, reason};
-use crate::input::shown;
 use dtc_compiler::datatype::{Datatype, json};
-use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 /// One type to measure.
@@ -14,8 +12,6 @@ pub struct Case {
     pub name: String,
     /// The type.
     pub datatype: Datatype,
-    /// Its description in JSON, for the program that prints loops.
-    pub text: String,
     /// Elements of a transfer.
     pub count: u64,
     /// Where address 0 lies when packing.
@@ -26,22 +22,34 @@ pub struct Case {
     pub buffer: Option<u64>,
 }
 
-/// A description of the type that other programs read too: they want a tree under a name.
-fn written(datatype: &Datatype) -> String {
-    let text = json::write(datatype);
-    if text.starts_with("{\"types\"") { text } else { format!("{{\"type\": {text}}}") }
+impl Case {
+    /// Reads a description.
+    pub fn read(file: &Path) -> Result<Case, Failure> {
+        let Named { name, description } = description::read(file)?;
+        let origin = description.origin_bytes;
+        Ok(Case {
+            name,
+            count: description.count,
+            pack_origin: origin,
+            unpack_origin: origin,
+            buffer: description.buffer_bytes,
+            datatype: description.datatype,
+        })
+    }
+
+    /// The description of the type alone in JSON, below a name, as other programs read it.
+    pub fn text(&self) -> String {
+        let text = json::write(&self.datatype);
+        if text.starts_with("{\"types\"") { text } else { format!("{{\"type\": {text}}}") }
+    }
 }
 
-/// Reads all types that the command line names.
-pub fn collect(files: &[PathBuf], list: Option<&Path>) -> Result<Vec<Case>, Failure> {
-    let mut cases = Vec::new();
-    let examples = if files.is_empty() && list.is_none() { examples()? } else { Vec::new() };
-    for file in files.iter().chain(&examples) {
-        cases.push(from_file(file)?);
-    }
-    if let Some(list) = list {
-        cases.extend(from_list(list)?);
-    }
+/// Reads the files, or the examples of the checkout where there are neither files nor `listed` cases, and keeps the cases whose
+/// names contain `only`. Names become those of files.
+pub fn collect(files: &[PathBuf], listed: Option<Vec<Case>>, only: Option<&str>) -> Result<Vec<Case>, Failure> {
+    let examples = if files.is_empty() && listed.is_none() { examples()? } else { Vec::new() };
+    let mut cases = files.iter().chain(&examples).map(|file| Case::read(file)).collect::<Result<Vec<_>, _>>()?;
+    cases.extend(listed.into_iter().flatten());
     let mut names: Vec<String> = Vec::new();
     for case in &mut cases {
         let keep = |character: char| character.is_ascii_alphanumeric() || "_-.".contains(character);
@@ -55,7 +63,14 @@ pub fn collect(files: &[PathBuf], list: Option<&Path>) -> Result<Vec<Case>, Fail
             .unwrap_or(name);
         names.push(case.name.clone());
     }
-    Ok(cases)
+    let Some(text) = only else { return Ok(cases) };
+    cases.retain(|case| case.name.contains(text));
+    if cases.is_empty() { Err(nothing_named(text)) } else { Ok(cases) }
+}
+
+/// The failure where no name contains the text of `--only`.
+pub fn nothing_named(text: &str) -> Failure {
+    Failure::description("--only", "a part of a type's name", format_args!("\"{text}\""))
 }
 
 /// The examples of the checkout.
@@ -70,50 +85,4 @@ fn examples() -> Result<Vec<PathBuf>, Failure> {
         .collect();
     files.sort();
     if files.is_empty() { Err(missing()) } else { Ok(files) }
-}
-
-fn from_file(file: &Path) -> Result<Case, Failure> {
-    let named = description::read(file)?;
-    let description = named.description;
-    let text = written(&description.datatype);
-    let origin = description.origin_bytes;
-    Ok(Case {
-        name: named.name,
-        text,
-        count: description.count,
-        pack_origin: origin,
-        unpack_origin: origin,
-        buffer: description.buffer_bytes,
-        datatype: description.datatype,
-    })
-}
-
-fn from_list(file: &Path) -> Result<Vec<Case>, Failure> {
-    let place = shown(file);
-    let text = description::text_of(file, "a list of cases")?;
-    let document: Value = serde_json::from_str(&text)
-        .map_err(|error| Failure::description(place.to_string(), "a list of cases in JSON", error))?;
-    let Some(list) = document.get("cases").and_then(Value::as_array) else {
-        return Err(Failure::description(format_args!("{place}: $.cases"), "a list", "none"));
-    };
-    let mut cases = Vec::new();
-    for (index, case) in list.iter().enumerate() {
-        let text = case.to_string();
-        let description = json::read(&text).map_err(|error| {
-            let path = error.place().trim_start_matches('$');
-            Failure::description(format_args!("{place}: $.cases[{index}]{path}"), error.expected(), error.found())
-        })?;
-        let origin = |name: &str| case.get(name).and_then(Value::as_u64).unwrap_or(description.origin_bytes);
-        let name = case.get("name").and_then(Value::as_str).map_or_else(|| format!("case_{index}"), str::to_owned);
-        cases.push(Case {
-            name,
-            count: description.count,
-            pack_origin: origin("send_origin_bytes"),
-            unpack_origin: origin("recv_origin_bytes"),
-            buffer: description.buffer_bytes,
-            text: written(&description.datatype),
-            datatype: description.datatype,
-        });
-    }
-    Ok(cases)
 }

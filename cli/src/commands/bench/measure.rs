@@ -3,7 +3,7 @@
 //! dtc is called through its safe interface, as a program would: the default engine, the kernel ready. All move bytes
 //! between the same two buffers: the loops in this process, MPIs in processes that map the same pages.
 
-use super::Case;
+use super::case::Case;
 use super::commit::{Recipe, commits, kernel_ready};
 use super::hand_loop::{HandLoop, Transfer};
 use super::peer::Peer;
@@ -11,13 +11,12 @@ use super::shared::Shared;
 use crate::failure::{Failure, reason};
 use crate::judge::{Judge, Placement};
 use crate::samples::{PageAligned, SEED, fill};
-use crate::timing::{median, sample, spread};
+use crate::timing::{median, sample};
 use dtc_compiler::lower;
 use dtc_runtime::{Committed, Engine, Memory, MemoryMut, Range};
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
-use serde_json::{Map, Value, json};
 use std::hint::black_box;
 use std::path::Path;
 
@@ -108,22 +107,6 @@ impl Contest {
             }
         }
     }
-
-    fn to_json(&self) -> Value {
-        let medians: Map<String, Value> =
-            self.0.iter().map(|times| (times.name.to_owned(), times.median().into())).collect();
-        let samples: Map<String, Value> =
-            self.0.iter().map(|times| (times.name.to_owned(), times.samples.clone().into())).collect();
-        json!({
-            "medians": medians,
-            "peer_over_dtc": self.peer_ratio(),
-            "mpi_over_dtc": self.mpi_ratio(),
-            "memcpy_over_dtc": self.memcpy_ratio(),
-            "loop_over_dtc": self.loop_ratio(),
-            "spread": self.of("dtc").map(|times| spread(&times.samples)),
-            "rounds": samples,
-        })
-    }
 }
 
 /// What was found of one type.
@@ -146,23 +129,6 @@ pub struct Measured {
     pub notes: Vec<String>,
     /// Bytes that differ from those of dtc, or of the reference walker.
     pub mismatches: Vec<String>,
-}
-
-impl Measured {
-    /// All figures.
-    pub fn to_json(&self) -> Value {
-        json!({
-            "name": self.name,
-            "packed_bytes": self.packed_bytes,
-            "tier": self.tier,
-            "pack": self.pack.to_json(),
-            "unpack": self.unpack.to_json(),
-            "commit": self.commit.to_json(),
-            "kernel_ready_ns": self.kernel_ready,
-            "notes": self.notes,
-            "mismatches": self.mismatches,
-        })
-    }
 }
 
 /// What runs in this process: dtc, memcpy and the loops, and the buffers of all.

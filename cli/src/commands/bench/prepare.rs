@@ -1,10 +1,9 @@
 //! Building the peers: their sources, then the checkout's script.
 
-use super::Case;
+use super::case::Case;
 use crate::commands::doctor::find;
 use crate::failure::{Failure, reason};
 use dtc_compiler::codegen::mpi_c;
-use serde_json::{Map, Value};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -40,8 +39,8 @@ fn source_of_loop(case: &Case) -> Result<String, String> {
     if nodes > MOST_NODES {
         return Err(format!("expected a type of at most {MOST_NODES} nodes, found {nodes}"));
     }
-    let document = serde_json::from_str(&case.text).map_err(|error| error.to_string())?;
-    dtc_bench::hand_loop(&document)
+    let document = serde_json::from_str(&case.text()).map_err(|error| error.to_string())?;
+    dtc_hand_loop::hand_loop(&document)
 }
 
 /// Flags of the two compilations of a loop, as in `bench/peers`.
@@ -136,16 +135,4 @@ fn build(directory: &Path, script: &Path) -> Result<(), Failure> {
         Some(4) => Err(Failure::Missing(format!("{}: {messages}", script.display()))),
         _ => Err(Failure::data(script.display(), "peers that compile", messages)),
     }
-}
-
-/// What the peers' compilers and libraries call themselves.
-pub fn versions() -> Value {
-    let queries = [("gcc", "gcc", "--version"), ("mpich", "mpichversion", "-v"), ("openmpi", "ompi_info", "--version")];
-    let mut versions = Map::new();
-    for (name, program, argument) in queries {
-        let answer = Command::new(program).arg(argument).stdin(Stdio::null()).output().ok();
-        let text = answer.map(|answer| String::from_utf8_lossy(&answer.stdout).into_owned()).unwrap_or_default();
-        versions.insert(name.to_owned(), text.lines().next().map_or(Value::Null, |line| line.trim().into()));
-    }
-    Value::Object(versions)
 }

@@ -5,11 +5,10 @@ use crate::failure::Failure;
 use crate::report;
 use crate::timing::{NOISY, geometric_mean, spread};
 use comfy_table::{CellAlignment, Table, presets};
-use serde_json::{Value, json};
 use std::io::Write;
 
 /// Cases below this are listed: they are where dtc loses.
-const LOST: f64 = 0.95;
+pub const LOST: f64 = 0.95;
 
 /// Prints everything.
 pub fn print(results: &[Measured], peers: bool, style: Style, out: &mut dyn Write) -> Result<(), Failure> {
@@ -69,7 +68,7 @@ pub fn print(results: &[Measured], peers: bool, style: Style, out: &mut dyn Writ
     }
     writeln!(out, "{table}")?;
     if peers {
-        summary(results, out)?;
+        print_summary(results, out)?;
     }
     Ok(())
 }
@@ -137,60 +136,55 @@ fn time_of(contest: &Contest, name: &str) -> String {
     contest.of(name).map_or_else(|| "-".to_owned(), |times| report::time(times.median()))
 }
 
-/// Names and ratios of the cases that have one.
-fn ratios(results: &[Measured], pick: Pick, ratio: Ratio) -> Vec<(&str, f64)> {
-    results.iter().filter_map(|result| Some((result.name.as_str(), ratio(pick(result))?))).collect()
+/// How much faster dtc was than peers, over the cases that have both.
+pub struct Summary<'a> {
+    /// `pack` or `unpack`.
+    pub direction: &'static str,
+    /// What is divided by what.
+    pub ratio: &'static str,
+    /// The least ratio.
+    pub minimum: f64,
+    /// The case that has it.
+    pub minimum_case: &'a str,
+    /// The geometric mean.
+    pub mean: f64,
+    /// Number of cases.
+    pub cases: usize,
+    /// The cases below [`LOST`], with their ratios.
+    pub lost: Vec<(&'a str, f64)>,
 }
 
-fn least<'a>(ratios: &[(&'a str, f64)]) -> Option<(&'a str, f64)> {
-    ratios.iter().copied().min_by(|one, other| one.1.total_cmp(&other.1))
+/// The summary of both directions beside the fastest peer and the better MPI, where there are any.
+pub fn summaries(results: &[Measured]) -> impl Iterator<Item = Summary<'_>> {
+    let rows = DIRECTIONS.into_iter().flat_map(|direction| RATIOS.map(|ratio| (direction, ratio)));
+    rows.filter_map(|((direction, pick), (what, ratio))| {
+        let ratios: Vec<(&str, f64)> =
+            results.iter().filter_map(|result| Some((result.name.as_str(), ratio(pick(result))?))).collect();
+        let (minimum_case, minimum) = ratios.iter().copied().min_by(|one, other| one.1.total_cmp(&other.1))?;
+        Some(Summary {
+            direction,
+            ratio: what,
+            minimum,
+            minimum_case,
+            mean: geometric_mean(&ratios.iter().map(|&(_, ratio)| ratio).collect::<Vec<_>>()),
+            cases: ratios.len(),
+            lost: ratios.into_iter().filter(|&(_, ratio)| ratio < LOST).collect(),
+        })
+    })
 }
 
-fn mean(ratios: &[(&str, f64)]) -> f64 {
-    geometric_mean(&ratios.iter().map(|&(_, ratio)| ratio).collect::<Vec<_>>())
-}
-
-fn summary(results: &[Measured], out: &mut dyn Write) -> Result<(), Failure> {
+fn print_summary(results: &[Measured], out: &mut dyn Write) -> Result<(), Failure> {
     writeln!(out)?;
-    for (direction, pick) in DIRECTIONS {
-        for (what, ratio) in RATIOS {
-            let ratios = ratios(results, pick, ratio);
-            let Some((name, least)) = least(&ratios) else { continue };
-            let mean = mean(&ratios);
-            let cases = ratios.len();
-            writeln!(
-                out,
-                "{direction:<7} {what:<17} minimum {least:.2} ({name}), geometric mean {mean:.2}, {cases} cases"
-            )?;
-        }
+    for Summary { direction, ratio, minimum, minimum_case, mean, cases, .. } in summaries(results) {
+        writeln!(
+            out,
+            "{direction:<7} {ratio:<17} minimum {minimum:.2} ({minimum_case}), geometric mean {mean:.2}, {cases} cases"
+        )?;
     }
-    for (direction, pick) in DIRECTIONS {
-        for (name, ratio) in ratios(results, pick, Contest::peer_ratio).into_iter().filter(|(_, ratio)| *ratio < LOST) {
+    for Summary { direction, lost, .. } in summaries(results).filter(|summary| summary.ratio == RATIOS[0].0) {
+        for (name, ratio) in lost {
             writeln!(out, "below {LOST}: {direction} {name} {ratio:.2}")?;
         }
     }
     Ok(())
-}
-
-/// The summary for machines.
-pub fn summary_json(results: &[Measured]) -> Value {
-    let mut rows = Vec::new();
-    for (direction, pick) in DIRECTIONS {
-        for (what, ratio) in RATIOS {
-            let ratios = ratios(results, pick, ratio);
-            if let Some((name, least)) = least(&ratios) {
-                let below: Vec<_> = ratios.iter().filter(|(_, ratio)| *ratio < LOST).map(|(name, _)| name).collect();
-                rows.push(json!({
-                    "direction": direction,
-                    "ratio": what,
-                    "minimum": least,
-                    "minimum_case": name,
-                    "geometric_mean": mean(&ratios),
-                    "cases": ratios.len(),
-                    "below_0.95": below,
-                }));
-            }
-        }
-    }
-    rows.into()
 }

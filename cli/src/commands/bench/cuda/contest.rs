@@ -1,7 +1,7 @@
 //! One case on a GPU: checks, then interleaved rounds.
 
-use super::cases::Case;
 use super::check::{GUARD, POISON, Pattern, in_parallel};
+use crate::commands::bench::case::Case;
 use crate::device::{OnDevice, copy, fill};
 use crate::device_clock::{DeviceClock, FLUSH_BYTES};
 use crate::failure::Failure;
@@ -11,7 +11,6 @@ use dtc_compiler::plan::Direction;
 use dtc_compiler::plan::gpu::{Call, GpuPlan};
 use dtc_runtime::cuda::{CudaError, Device, DeviceBuffer};
 use dtc_runtime::{Committed, Engine, Gpu, Memory, MemoryMut, Policy, Range, Tier};
-use serde_json::{Value, json};
 use std::time::Instant;
 
 /// Seconds of a call from which on three rounds are enough.
@@ -74,27 +73,6 @@ pub struct Times {
     pub rounds: usize,
 }
 
-impl Line {
-    /// In the form of the peers' lines.
-    pub fn to_json(&self) -> Value {
-        let rounded = |time: f64| (time * 1e3).round() / 1e3;
-        let mut line = json!({
-            "peer": self.contestant.name(),
-            "case": self.case,
-            "direction": self.direction.to_string(),
-            "packed_bytes": self.packed_bytes,
-            "cold_us": self.times.as_ref().ok().map(|times| rounded(times.cold)),
-            "warm_us": self.times.as_ref().ok().map(|times| rounded(times.warm)),
-            "variant": self.variant,
-        });
-        match &self.times {
-            Ok(times) => line["rounds"] = times.rounds.into(),
-            Err(error) => line["error"] = error.as_str().into(),
-        }
-        line
-    }
-}
-
 /// The buffers and engines of all cases.
 pub struct Arena {
     /// Waits for compilers.
@@ -143,7 +121,7 @@ impl Placed {
         let (low, high) = committed.span(case.count).unwrap_or((0, 0));
         let before = u64::try_from((-low).max(0)).map_err(|error| refused(&error))?;
         // Allocations are aligned to 256 bytes; so is address 0, if it is not at the beginning.
-        let origin = case.origin.max(before.next_multiple_of(256));
+        let origin = case.pack_origin.max(before.next_multiple_of(256));
         let end = u64::try_from(i128::from(origin) + high.max(0)).map_err(|error| refused(&error))?;
         Ok(Placed { origin, buffer: case.buffer.unwrap_or(0).max(end), packed })
     }

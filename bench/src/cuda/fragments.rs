@@ -1,9 +1,10 @@
 //! Fragments of 64 MiB that begin anywhere, against the whole.
 
-use super::cases::{Case, runs};
-use super::contest::{Arena, Contestant, Fragment, Line};
-use crate::commands::bench::table::table;
-use crate::failure::Failure;
+use super::cases::runs;
+use dtc_cli::commands::bench::case::Case;
+use dtc_cli::commands::bench::cuda::contest::{Arena, Contestant, Fragment, Line};
+use dtc_cli::commands::bench::table::table;
+use dtc_cli::failure::Failure;
 use dtc_compiler::datatype::{Datatype, text};
 use dtc_compiler::plan::Direction;
 use std::io::Write;
@@ -38,7 +39,7 @@ pub fn measure(arena: &mut Arena, rounds: usize) -> Result<Vec<Line>, Failure> {
 }
 
 fn fragments(arena: &mut Arena, name: &str, datatype: Datatype, rounds: usize) -> Result<Vec<Line>, Failure> {
-    let case = Case { name: name.to_owned(), datatype, count: 1, origin: 0, buffer: None };
+    let case = Case { name: name.to_owned(), datatype, count: 1, pack_origin: 0, unpack_origin: 0, buffer: None };
     let fragment = |offset, at| {
         (format!("{name}, 64 MiB from {offset}, packed at {at}"), Some(Fragment { offset, bytes: BYTES, at }))
     };

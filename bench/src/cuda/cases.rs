@@ -2,26 +2,12 @@
 //!
 //! Long lists are drawn as `bench/gpu/README.md` says, in place of reading files of a hundred megabytes.
 
-use crate::commands::bench::prepare::checkout_file;
-use crate::description;
-use crate::failure::{Failure, reason};
+use dtc_cli::commands::bench::case::Case;
+use dtc_cli::commands::bench::prepare::checkout_file;
+use dtc_cli::failure::{Failure, reason};
 use dtc_compiler::datatype::{Datatype, DatatypeError, Predefined, TypeBuilder};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-
-/// One type to measure.
-pub struct Case {
-    /// Its name in tables and figures.
-    pub name: String,
-    /// The type.
-    pub datatype: Datatype,
-    /// Elements of a transfer.
-    pub count: u64,
-    /// Where address 0 lies in a buffer.
-    pub origin: u64,
-    /// Bytes of the buffer, if the description says.
-    pub buffer: Option<u64>,
-}
 
 /// Where the description of a case is, so that only those that are measured are read.
 pub enum Reference {
@@ -55,7 +41,7 @@ impl Reference {
     /// Reads or draws the type.
     pub fn read(&self) -> Result<Case, Failure> {
         match self {
-            Reference::File(path) => from_file(self.name(), path),
+            Reference::File(path) => Case::read(path),
             Reference::Entry { index, place, entry } => from_entry(self.name(), index, place, entry),
         }
     }
@@ -92,17 +78,6 @@ fn entries(index: &Path) -> Result<Vec<Reference>, Failure> {
     Ok(list.into_iter().enumerate().map(reference).collect())
 }
 
-fn from_file(name: String, file: &Path) -> Result<Case, Failure> {
-    let description = description::read(file)?.description;
-    Ok(Case {
-        name,
-        count: description.count,
-        origin: description.origin_bytes,
-        buffer: description.buffer_bytes,
-        datatype: description.datatype,
-    })
-}
-
 fn from_entry(name: String, index: &Path, place: &str, entry: &Value) -> Result<Case, Failure> {
     let missing = |field: &str, expected: &str| {
         Failure::description(format_args!("{place}.{field}"), expected, entry.get(field).unwrap_or(&Value::Null))
@@ -112,10 +87,10 @@ fn from_entry(name: String, index: &Path, place: &str, entry: &Value) -> Result<
         let count = entry.get("count").and_then(Value::as_u64).ok_or_else(|| missing("count", "a number"))?;
         let buffer = entry.get("buffer_bytes").and_then(Value::as_u64);
         let datatype = drawn(&format!("{place}.shape"), shape)?;
-        return Ok(Case { name, datatype, count, origin: 0, buffer });
+        return Ok(Case { name, datatype, count, pack_origin: 0, unpack_origin: 0, buffer });
     }
     let file = entry.get("file").and_then(Value::as_str).ok_or_else(|| missing("file", "the name of a file"))?;
-    from_file(name, &index.with_file_name(file))
+    Ok(Case { name, ..Case::read(&index.with_file_name(file))? })
 }
 
 /// The output function of SplitMix64.

@@ -1,11 +1,11 @@
 //! Unpacks with an operation against plain unpacks, and copies from type to type against a pack and an unpack.
 
-use super::check::{POISON, Pattern};
-use super::contest::Arena;
-use crate::commands::bench::table::table;
-use crate::device::{OnDevice, copy_elements, fill};
-use crate::failure::Failure;
-use crate::timing::median;
+use dtc_cli::commands::bench::cuda::check::{POISON, Pattern};
+use dtc_cli::commands::bench::cuda::contest::Arena;
+use dtc_cli::commands::bench::table::table;
+use dtc_cli::device::{OnDevice, copy_elements, fill};
+use dtc_cli::failure::Failure;
+use dtc_cli::timing::median;
 use dtc_compiler::datatype::{Datatype, text};
 use dtc_compiler::operation::{Element, Operation, Reduction};
 use dtc_compiler::plan::Direction;
@@ -156,7 +156,7 @@ fn sums(
         let refused = |error: &dyn std::fmt::Display| Failure::Data(format!("{case}: {error}"));
         let mut source = DeviceBuffer::new(arena.gpu.device(), numbers.len())?;
         source.write(0, &numbers)?;
-        crate::device::copy(stream, &packed, 0, &source, 0, side.bytes)?;
+        dtc_cli::device::copy(stream, &packed, 0, &source, 0, side.bytes)?;
         let call = side.on_device(committed, &packed);
         call.enqueue(Direction::Unpack, stream, 0, side.bytes)?;
         call.accumulate(reduction, stream, side.bytes)?;

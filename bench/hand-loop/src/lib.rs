@@ -25,7 +25,7 @@ use serde_json::Value;
 /// ```
 /// let text = r#"{"type": {"kind": "contiguous", "count": 3, "child": {"kind": "named", "name": "MPI_INT"}}}"#;
 /// let document = serde_json::from_str(text)?;
-/// assert!(dtc_bench::hand_loop(&document)?.contains("void pack("));
+/// assert!(dtc_hand_loop::hand_loop(&document)?.contains("void pack("));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn hand_loop(document: &Value) -> Result<String, String> {

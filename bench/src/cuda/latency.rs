@@ -1,14 +1,14 @@
 //! What calls cost on the clock of the host: small packs, launches, commits.
 
 use super::cases::runs;
-use super::check::POISON;
-use super::contest::Arena;
-use crate::commands::bench::table::table;
-use crate::device::{OnDevice, copy};
-use crate::failure::Failure;
-use crate::report;
-use crate::samples::{SEED, fill};
-use crate::timing::median;
+use dtc_cli::commands::bench::cuda::check::POISON;
+use dtc_cli::commands::bench::cuda::contest::Arena;
+use dtc_cli::commands::bench::table::table;
+use dtc_cli::device::{OnDevice, copy};
+use dtc_cli::failure::Failure;
+use dtc_cli::report;
+use dtc_cli::samples::{SEED, fill};
+use dtc_cli::timing::median;
 use dtc_compiler::datatype::{Datatype, text};
 use dtc_compiler::plan::Direction;
 use dtc_runtime::cuda::{DeviceBuffer, Stream};

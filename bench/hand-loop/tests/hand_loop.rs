@@ -52,7 +52,7 @@ fn directory(name: &str) -> PathBuf {
 /// The driver, compiled once for all types of a test.
 fn driver(directory: &Path) -> PathBuf {
     let object = directory.join("peer.o");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("peer.c");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../peer.c");
     run(compiler().args(["-O2", "-DPEER_LOOP", "-c", "-o"]).arg(&object).arg(source));
     object
 }
@@ -126,7 +126,7 @@ fn check(name: &str, document: &Value, directory: &Path, driver: &Path) {
 }
 
 fn examples() -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ir-examples");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ir-examples");
     let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let mut files: Vec<PathBuf> = files.filter(|path| path.extension().is_some_and(|end| end == "json")).collect();
     files.sort();
@@ -236,7 +236,7 @@ fn shared_nodes_are_functions_even_where_one_use_is_unaligned() {
 
 /// The limits of the loops of `pack`, in the order in which they are printed, without the loop over the count.
 fn limits(example: &str) -> Vec<String> {
-    let text = printed(&Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../ir-examples/{example}.json")));
+    let text = printed(&Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../ir-examples/{example}.json")));
     let start = text.find("void pack(const char *restrict").unwrap();
     let pack = &text[start..text.find("void unpack(char *restrict").unwrap()];
     let loops = pack.lines().filter(|line| line.contains("for (long")).skip(1);

@@ -1,12 +1,12 @@
 //! Batches: the halo of a box in one launch, against its pieces alone and one after another.
 
-use super::check::POISON;
-use super::contest::Arena;
-use crate::commands::bench::table::table;
-use crate::device::{OnDevice, enqueue_batch, fill, prepare_batch};
-use crate::failure::Failure;
-use crate::report;
-use crate::timing::median;
+use dtc_cli::commands::bench::cuda::check::POISON;
+use dtc_cli::commands::bench::cuda::contest::Arena;
+use dtc_cli::commands::bench::table::table;
+use dtc_cli::device::{OnDevice, enqueue_batch, fill, prepare_batch};
+use dtc_cli::failure::Failure;
+use dtc_cli::report;
+use dtc_cli::timing::median;
 use dtc_compiler::datatype::{Datatype, DatatypeError, Order, Predefined, TypeBuilder};
 use dtc_compiler::plan::Direction;
 use dtc_runtime::cuda::{CaptureMode, CudaError, DeviceBuffer};

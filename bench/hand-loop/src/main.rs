@@ -46,5 +46,5 @@ fn load(file: &str, case: Option<&str>) -> Result<String, String> {
             .and_then(|cases| cases.iter().find(|case| case.get("name").and_then(Value::as_str) == Some(name)))
             .ok_or_else(|| format!("{file}: there is no case named {name}"))?,
     };
-    dtc_bench::hand_loop(document).map_err(|error| format!("{file}: {error}"))
+    dtc_hand_loop::hand_loop(document).map_err(|error| format!("{file}: {error}"))
 }

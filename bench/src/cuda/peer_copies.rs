@@ -2,11 +2,11 @@
 //! of the other device with an unpack there.
 
 use super::transfers::{Clock, Clocks, Times, cells, in_turns, microseconds, on_host};
-use crate::anywhere::{Between, FromTo, Memory, copy, time_of_copy};
-use crate::commands::bench::table::table;
-use crate::failure::Failure;
-use crate::report;
-use crate::samples::{SEED, fill};
+use dtc_cli::anywhere::{Between, FromTo, Memory, copy, time_of_copy};
+use dtc_cli::commands::bench::table::table;
+use dtc_cli::failure::Failure;
+use dtc_cli::report;
+use dtc_cli::samples::{SEED, fill};
 use dtc_compiler::datatype::text;
 use dtc_compiler::plan::Direction;
 use dtc_runtime::cuda::{Device, MemoryKind};

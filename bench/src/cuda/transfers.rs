@@ -1,12 +1,12 @@
 //! Calls between kinds of memory, beside copies of the driver of as many bytes between the same kinds.
 
-use crate::anywhere::{Between, Memory, copy, time_of_copy};
-use crate::commands::bench::table::table;
-use crate::device_clock::DeviceClock;
-use crate::failure::Failure;
-use crate::report;
-use crate::samples::{SEED, fill};
-use crate::timing::median;
+use dtc_cli::anywhere::{Between, Memory, copy, time_of_copy};
+use dtc_cli::commands::bench::table::table;
+use dtc_cli::device_clock::DeviceClock;
+use dtc_cli::failure::Failure;
+use dtc_cli::report;
+use dtc_cli::samples::{SEED, fill};
+use dtc_cli::timing::median;
 use dtc_compiler::datatype::text;
 use dtc_compiler::plan::Direction;
 use dtc_runtime::cuda::{Device, MemoryKind};

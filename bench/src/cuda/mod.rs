@@ -1,0 +1,167 @@
+//! Every call on one GPU: whole transfers beside the generic kernels and the driver's copy, fragments, batches, operations,
+//! latencies, and transfers between kinds of memory.
+
+mod batches;
+mod cases;
+mod fragments;
+mod latency;
+mod operations;
+mod peer_copies;
+mod transfers;
+
+use crate::Benchmark;
+use dtc_cli::commands::bench::cuda::contest::{Arena, Line};
+use dtc_cli::commands::bench::cuda::{errors, open, table, verify};
+use dtc_cli::commands::bench::{case, tell};
+use dtc_cli::failure::Failure;
+use dtc_cli::output::Output;
+use serde_json::{Value, json};
+use std::io::Write;
+
+/// What is measured on a GPU.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Part {
+    /// Whole transfers of the cases
+    Kernels,
+    /// Pieces of 64 MiB from odd offsets on
+    Fragments,
+    /// The 26 pieces of a halo in one launch, and items of very different sizes
+    Batches,
+    /// Unpacks with an operation, and copies from type to type
+    Operations,
+    /// Launches, small blocking calls, commits
+    Latency,
+    /// Calls between kinds of memory, and copies to another GPU
+    Transfers,
+}
+
+/// Measures the parts that the command line names.
+pub fn run(arguments: &Benchmark, out: &mut dyn Write) -> Result<(), Failure> {
+    let shared = &arguments.shared;
+    let chosen = shared.only.is_some() || !shared.files.is_empty();
+    let wants = |part| match arguments.part.as_slice() {
+        [] => part == Part::Kernels || !chosen,
+        parts => parts.contains(&part),
+    };
+    let mut references = Vec::new();
+    if wants(Part::Kernels) {
+        references = cases::collect(&shared.files, arguments.gpu_cases.as_deref())?;
+        let text = shared.only.as_deref().unwrap_or_default();
+        references.retain(|reference| reference.name().contains(text));
+        if references.is_empty() {
+            return Err(case::nothing_named(text));
+        }
+    }
+    let rounds = shared.rounds();
+    let mut sizes: Vec<(u64, u64)> = references.iter().filter_map(cases::Reference::sizes).collect();
+    sizes.extend(wants(Part::Fragments).then_some(fragments::SIZES));
+    let largest = |side: fn(&(u64, u64)) -> u64| sizes.iter().map(side).max().unwrap_or(0);
+    // Without a GPU that is the message, whatever the memory.
+    dtc_runtime::Engine::new().gpu(0)?;
+    let mut arena = open(largest(|sizes| sizes.0), largest(|sizes| sizes.1), rounds, out)?;
+    if let Some(bytes) = arguments.l2_fetch {
+        arena.gpu.device().set_l2_fetch_granularity(bytes.into())?;
+    }
+    let mut figures = Figures(arguments.json.as_deref().map(Output::create).transpose()?);
+    let measured = measure(&mut arena, &references, rounds, &wants, &mut figures, out);
+    // What was measured before a failure is kept.
+    let kept = figures.finish();
+    measured.and(kept)
+}
+
+/// Measures the parts that are wanted.
+fn measure(
+    arena: &mut Arena,
+    references: &[cases::Reference],
+    rounds: usize,
+    wants: &dyn Fn(Part) -> bool,
+    figures: &mut Figures<'_>,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    let mut lines: Vec<Line> = Vec::new();
+    for (index, reference) in references.iter().enumerate() {
+        tell(&format!("{} ({} of {})", reference.name(), index + 1, references.len()));
+        let found = arena.run(&reference.read()?, rounds)?;
+        found.iter().try_for_each(|line| figures.write(figure(line)))?;
+        lines.extend(found);
+    }
+    tell("");
+    if !references.is_empty() {
+        table::print(&lines, out)?;
+    }
+    if wants(Part::Fragments) {
+        tell("fragments");
+        let found = fragments::measure(arena, rounds)?;
+        tell("");
+        found.iter().try_for_each(|line| figures.write(figure(line)))?;
+        fragments::print(&found, out)?;
+        lines.extend(found);
+    }
+    errors(&lines, out)?;
+    if wants(Part::Operations) {
+        tell("operations");
+        let found = operations::measure(arena, rounds)?;
+        tell("");
+        found.iter().try_for_each(|figure| figures.write(figure.to_json()))?;
+        operations::print(&found, out)?;
+    }
+    if wants(Part::Batches) {
+        tell("batches");
+        let found = batches::measure(arena, rounds)?;
+        tell("");
+        found.iter().try_for_each(|figure| figures.write(figure.to_json()))?;
+        batches::print(&found, out)?;
+    }
+    if wants(Part::Latency) {
+        tell("latency");
+        let (calls, commits) = (latency::calls(arena)?, latency::commits(arena, rounds)?);
+        tell("");
+        calls.iter().chain(&commits).try_for_each(|figure| figures.write(figure.to_json()))?;
+        latency::print("calls on the clock of the host: medians, with the cache emptied and not", &calls, out)?;
+        latency::print("commits of types that are new, with a GPU in use: medians", &commits, out)?;
+    }
+    if wants(Part::Transfers) {
+        let found = transfers::measure(rounds, |what| tell(&what))?;
+        tell("");
+        found.iter().try_for_each(|figure| figures.write(figure.to_json()))?;
+        transfers::print(&found, out)?;
+        let found = peer_copies::measure(rounds, |what| tell(&what))?;
+        tell("");
+        found.iter().try_for_each(|figure| figures.write(figure.to_json()))?;
+        peer_copies::print(&found, out)?;
+    }
+    verify(arena, &lines)
+}
+
+/// The figures of a line, in the form of the programs in `bench/gpu`.
+fn figure(line: &Line) -> Value {
+    let rounded = |time: f64| (time * 1e3).round() / 1e3;
+    let mut figure = json!({
+        "peer": line.contestant.name(),
+        "case": line.case,
+        "direction": line.direction.to_string(),
+        "packed_bytes": line.packed_bytes,
+        "cold_us": line.times.as_ref().ok().map(|times| rounded(times.cold)),
+        "warm_us": line.times.as_ref().ok().map(|times| rounded(times.warm)),
+        "variant": line.variant,
+    });
+    match &line.times {
+        Ok(times) => figure["rounds"] = times.rounds.into(),
+        Err(error) => figure["error"] = error.as_str().into(),
+    }
+    figure
+}
+
+/// The file of figures.
+struct Figures<'a>(Option<Output<'a>>);
+
+impl Figures<'_> {
+    fn write(&mut self, line: Value) -> Result<(), Failure> {
+        let Some(output) = &mut self.0 else { return Ok(()) };
+        output.write(format!("{line}\n").as_bytes())
+    }
+
+    fn finish(self) -> Result<(), Failure> {
+        self.0.map_or(Ok(()), |output| output.finish().map(drop))
+    }
+}

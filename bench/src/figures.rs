@@ -1,0 +1,94 @@
+//! The figures of a run on the CPU as JSON.
+
+use crate::Benchmark;
+use dtc_cli::commands::bench::Results;
+use dtc_cli::commands::bench::measure::{Contest, Measured};
+use dtc_cli::commands::bench::table::{LOST, summaries};
+use dtc_cli::commands::doctor::processor;
+use dtc_cli::timing::spread;
+use serde_json::{Map, Value, json};
+use std::process::{Command, Stdio};
+
+/// All figures, with what they depend on.
+pub fn all(arguments: &Benchmark, results: &Results) -> Value {
+    let shared = &arguments.shared;
+    let command: Vec<String> = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect();
+    json!({
+        "dtc": env!("CARGO_PKG_VERSION"),
+        "optimised": !cfg!(debug_assertions),
+        "date": arguments.date.clone().unwrap_or_else(today),
+        "processor": processor(),
+        "vectors": dtc_runtime::Engine::new().target().level.to_string(),
+        "command": command,
+        "rounds": shared.rounds(),
+        "starts": arguments.starts,
+        "min_time_ms": shared.min_time,
+        "peer_versions": shared.peers.is_some().then(versions),
+        "units": "nanoseconds per call; ratios are peer over dtc, so above 1 dtc is faster",
+        "notes": results.notes,
+        "summary": summary(&results.cases),
+        "cases": results.cases.iter().map(case).collect::<Vec<_>>(),
+    })
+}
+
+fn summary(cases: &[Measured]) -> Value {
+    let row = |summary: dtc_cli::commands::bench::table::Summary| {
+        let below: Vec<&str> = summary.lost.iter().map(|(name, _)| *name).collect();
+        json!({
+            "direction": summary.direction,
+            "ratio": summary.ratio,
+            "minimum": summary.minimum,
+            "minimum_case": summary.minimum_case,
+            "geometric_mean": summary.mean,
+            "cases": summary.cases,
+            (format!("below_{LOST}")): below,
+        })
+    };
+    summaries(cases).map(row).collect()
+}
+
+fn case(measured: &Measured) -> Value {
+    json!({
+        "name": measured.name,
+        "packed_bytes": measured.packed_bytes,
+        "tier": measured.tier,
+        "pack": contest(&measured.pack),
+        "unpack": contest(&measured.unpack),
+        "commit": contest(&measured.commit),
+        "kernel_ready_ns": measured.kernel_ready,
+        "notes": measured.notes,
+        "mismatches": measured.mismatches,
+    })
+}
+
+fn contest(contest: &Contest) -> Value {
+    let medians: Map<String, Value> =
+        contest.0.iter().map(|times| (times.name.to_owned(), times.median().into())).collect();
+    let rounds: Map<String, Value> =
+        contest.0.iter().map(|times| (times.name.to_owned(), times.samples.clone().into())).collect();
+    json!({
+        "medians": medians,
+        "peer_over_dtc": contest.peer_ratio(),
+        "mpi_over_dtc": contest.mpi_ratio(),
+        "memcpy_over_dtc": contest.memcpy_ratio(),
+        "loop_over_dtc": contest.loop_ratio(),
+        "spread": contest.of("dtc").map(|times| spread(&times.samples)),
+        "rounds": rounds,
+    })
+}
+
+/// What the peers' compilers and libraries call themselves.
+fn versions() -> Value {
+    let queries = [("gcc", "gcc", "--version"), ("mpich", "mpichversion", "-v"), ("openmpi", "ompi_info", "--version")];
+    let version = |(name, program, argument): (&str, &str, &str)| {
+        let answer = Command::new(program).arg(argument).stdin(Stdio::null()).output().ok();
+        let text = answer.map(|answer| String::from_utf8_lossy(&answer.stdout).into_owned()).unwrap_or_default();
+        (name.to_owned(), text.lines().next().map_or(Value::Null, |line| line.trim().into()))
+    };
+    Value::Object(queries.into_iter().map(version).collect())
+}
+
+/// The date in UTC, year-month-day.
+fn today() -> String {
+    jiff::Timestamp::now().strftime("%F").to_string()
+}

@@ -1,0 +1,76 @@
+//! The developers' benchmark on a GPU that is emulated on the CPU.
+
+#[path = "../../cli/tests/common/runs.rs"]
+mod runs;
+
+use runs::{Run, write};
+use serde_json::Value;
+use std::path::Path;
+use tempfile::tempdir;
+
+fn emulated(folder: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Run {
+    runs::emulated(env!("CARGO_BIN_EXE_dtc-bench"), folder, arguments, variables)
+}
+
+const ROWS: &str = r#"{"count": 3, "type": {"kind": "vector", "count": 50, "blocklength": 3, "stride": 7,
+    "child": {"kind": "named", "name": "MPI_INT"}}}"#;
+
+/// An index of cases: rows that are described, and runs and blocks that are drawn.
+const CASES: &str = r#"{"cases": [
+    {"name": "three rows", "file": "rows.json", "count": 3, "packed_bytes": 1800, "buffer_bytes": 5000,
+     "shape": {"kind": "nest"}},
+    {"name": "eight runs", "file": "lists/none.json", "count": 1, "packed_bytes": 0, "buffer_bytes": 0,
+     "shape": {"kind": "runs", "runs": 8, "unit_bytes": 4, "most_units": 32, "seed": 7, "checksum": "CHECKSUM"}}]}"#;
+
+#[test]
+fn figures_are_lines_of_json() {
+    let folder = tempdir().expect("a folder");
+    write(folder.path(), "rows.json", ROWS);
+    write(folder.path(), "byte.dtc", "vector 9 1 3 byte");
+    let bench = ["--backend", "cuda", "--rounds", "2", "rows.json", "byte.dtc", "--json", "lines"];
+    emulated(folder.path(), &bench, &[]).fine();
+    let lines = std::fs::read_to_string(folder.path().join("lines")).unwrap();
+    let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), 2 * 2 * 3);
+    for (line, peer) in lines.iter().zip(["dtc", "dtc generic", "memcpy"].iter().cycle()) {
+        assert_eq!(line["peer"], *peer);
+        assert!(line["cold_us"].as_f64() > Some(0.0) && line["warm_us"].as_f64() > Some(0.0), "{line}");
+        assert!(line["variant"].is_string() && line["packed_bytes"].as_u64() > Some(0), "{line}");
+    }
+}
+
+#[test]
+fn a_bench_times_calls() {
+    let folder = tempdir().expect("a folder");
+    let arguments = ["--backend", "cuda", "--rounds", "1", "--part", "latency", "--json", "lines"];
+    let text = emulated(folder.path(), &arguments, &[]).fine();
+    for part in ["smallest pack enqueued", "blocking unpack", "memcpy synchronised", "commit", "kernels, warm store"] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    let lines = std::fs::read_to_string(folder.path().join("lines")).unwrap();
+    for line in lines.lines() {
+        let line: Value = serde_json::from_str(line).unwrap();
+        assert!(line["clock"] == "host" && line["warm_us"].as_f64() > Some(0.0), "{line}");
+    }
+    emulated(folder.path(), &arguments, &[("EMULATOR_WRONG", "1")]).fails(3, &["4 KiB, blocking pack"]);
+}
+
+#[test]
+fn a_bench_reads_the_index() {
+    let folder = tempdir().expect("a folder");
+    write(folder.path(), "rows.json", ROWS);
+    write(folder.path(), "cases.json", CASES);
+    let bench = ["--backend", "cuda", "--rounds", "1", "--gpu-cases", "cases.json", "--part", "kernels"];
+    // The list is drawn, and its checksum is part of the index.
+    let refused = emulated(folder.path(), &bench, &[]);
+    refused.fails(2, &["cases.json: $.cases[1].shape.checksum", "CHECKSUM"]);
+    let found = refused.err.rsplit(' ').next().unwrap().trim();
+    write(folder.path(), "cases.json", CASES.replace("CHECKSUM", found));
+    let text = emulated(folder.path(), &bench, &[]).fine();
+    assert!(text.contains("three rows") && text.contains("eight runs"), "{text}");
+    let text = emulated(folder.path(), &[&bench[..], &["--only", "rows"]].concat(), &[]).fine();
+    assert!(text.contains("three rows") && !text.contains("eight runs"), "{text}");
+    emulated(folder.path(), &[&bench[..], &["--only", "columns"]].concat(), &[]).fails(2, &["--only", "columns"]);
+    write(folder.path(), "cases.json", "{}");
+    emulated(folder.path(), &bench, &[]).fails(2, &["cases.json: $.cases", "a list"]);
+}

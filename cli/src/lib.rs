@@ -1,0 +1,61 @@
+//! The modules of the command `dtc`, which the developers' benchmark in `bench/` shares. No interface: it changes with the command.
+//!
+//! Reports go to standard output, errors to standard error as `dtc: PLACE: expected X, found Y`. The exit status is 0,
+//! or 2 for a bad description or bad arguments, 3 for bad data, 4 for a missing tool or library.
+#![deny(unsafe_code)]
+
+pub mod anywhere;
+mod array_file;
+pub mod commands;
+pub mod description;
+pub mod device;
+pub mod device_clock;
+mod disassembly;
+mod elements;
+pub mod failure;
+pub mod input;
+mod judge;
+mod mapped;
+mod npy;
+pub mod output;
+pub mod report;
+pub mod samples;
+pub mod timing;
+
+use clap::Parser;
+use failure::Failure;
+use std::io::{self, BufWriter, Write};
+use std::process::ExitCode;
+
+/// Parses the arguments of the process and runs a program on them, whose report goes to standard output. Says on standard
+/// error what is wrong, after the name of the program; returns the exit status.
+pub fn execute<A: Parser>(run: impl FnOnce(&A, &mut dyn Write) -> Result<(), Failure>) -> ExitCode {
+    let arguments = match A::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // A closed pipe is no reason to fail otherwise.
+            let text = error.render().to_string();
+            let _ = if error.use_stderr() && failure::told(&text) != text {
+                writeln!(io::stderr(), "{}", failure::told(&text).trim_end())
+            } else {
+                error.print()
+            };
+            return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
+        }
+    };
+    let mut out = BufWriter::new(io::stdout().lock());
+    let result = run(&arguments, &mut out);
+    // The report of what succeeded comes before the message.
+    let flushed = out.flush().map_err(Failure::from);
+    match result.and(flushed) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            if !failure.is_silent() {
+                // A closed standard error is not reported: no stream is left for it.
+                let message = failure::told(&failure.to_string());
+                let _ = writeln!(io::stderr(), "{}: {message}", A::command().get_name());
+            }
+            ExitCode::from(failure.status())
+        }
+    }
+}
