@@ -44,7 +44,7 @@ const CHILD: &str = "DTC_STORE_TEST_FOLDER";
 /// This test once more, in a process of its own.
 fn child(test: &str, folder: &Path) -> Command {
     let mut command = Command::new(std::env::current_exe().expect("this program"));
-    command.args(["--exact", &format!("store::tests::races::{test}")]).env(CHILD, folder).stdout(Stdio::null());
+    command.args(["--exact", &format!("tests::races::{test}")]).env(CHILD, folder).stdout(Stdio::null());
     command
 }
 
