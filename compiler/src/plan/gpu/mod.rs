@@ -10,6 +10,7 @@ mod copies;
 mod cost;
 mod grain;
 mod print;
+mod roofline;
 mod tiles;
 mod type_to_type;
 
@@ -17,6 +18,7 @@ pub use accumulate::{Accumulation, computes};
 pub use copies::{Copies, MOST_COPIES};
 pub use cost::Shape;
 pub use grain::Grain;
+pub use roofline::{DeviceCopy, Footprint, Roofline, Traffic};
 pub use tiles::Tiles;
 pub use type_to_type::{CopyCall, CopyFamily, CopyVariant};
 

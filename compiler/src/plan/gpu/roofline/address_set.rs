@@ -1,0 +1,355 @@
+//! The addresses of a layout as a set: in ascending order and without overlaps, whatever the packed order.
+//!
+//! A nest of loops is a sum of sets of offsets, and sums commute: loops are nested here by their strides, so that a transpose
+//! becomes the block that it covers. A node of the set is a block, copies that do not overlap, or parts that do not overlap.
+//! What interleaves otherwise is written out run by run, up to a budget.
+
+use crate::layout::{Layout, Node as LayoutNode};
+use std::collections::HashMap;
+
+/// Runs that may be written out beyond those that the layout lists. 2^22 of them take 64 MiB and less than a second.
+const BUDGET: u64 = 1 << 22;
+
+/// Loops that a sum is carried through. Copies that do not overlap double the extent at least, so 64 bits hold no more; only
+/// records reach it.
+const DEEPEST: u32 = 64;
+
+/// The set has no structure that fits the budget.
+#[derive(Debug)]
+pub(super) struct TooComplex;
+
+/// Names a node; children have smaller numbers than their parents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct SetId(u32);
+
+impl SetId {
+    pub(super) fn at(index: usize) -> SetId {
+        SetId(index as u32)
+    }
+
+    pub(super) fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// What a node holds. The lowest address of each is 0.
+#[derive(Debug)]
+pub(super) enum Shape {
+    /// All addresses up to the extent.
+    Block,
+    /// Copies whose distance is at least the extent of one.
+    Repeat { count: u64, stride: u64, child: SetId },
+    /// Parts at ascending offsets, each beyond the one before.
+    Parts(Vec<(u64, SetId)>),
+}
+
+#[derive(Debug)]
+pub(super) struct SetNode {
+    /// One past the highest address.
+    extent: u64,
+    /// Blocks, at most. Saturates.
+    runs: u64,
+    pub(super) shape: Shape,
+}
+
+/// Offsets from 0 on, ascending and distinct.
+enum Offsets {
+    Progression { count: u64, stride: u64 },
+    List(Vec<u64>),
+}
+
+impl Offsets {
+    /// The least distance of two neighbours.
+    fn gap(&self) -> u64 {
+        match self {
+            Offsets::Progression { stride, .. } => *stride,
+            Offsets::List(list) => list.windows(2).map(|pair| pair[1] - pair[0]).min().unwrap_or(u64::MAX),
+        }
+    }
+
+    fn count(&self) -> u64 {
+        match self {
+            Offsets::Progression { count, .. } => *count,
+            Offsets::List(list) => list.len() as u64,
+        }
+    }
+
+    fn at(&self, index: u64) -> u64 {
+        match self {
+            Offsets::Progression { stride, .. } => index * stride,
+            Offsets::List(list) => list[index as usize],
+        }
+    }
+}
+
+/// See the [module](self).
+pub(super) struct AddressSet {
+    nodes: Vec<SetNode>,
+    blocks: HashMap<u64, SetId>,
+    budget: u64,
+}
+
+impl AddressSet {
+    /// The set of `count` elements: where its lowest address lies, counted from element 0, the set, and its root; nothing for
+    /// a layout without bytes. The caller has made sure that all offsets fit 63 bits.
+    pub(super) fn of(layout: &Layout, count: u64) -> Result<Option<(i64, AddressSet, SetId)>, TooComplex> {
+        let listed = layout.nodes().map(|(_, node)| match node {
+            LayoutNode::Indexed { offsets, .. } => offsets.len(),
+            LayoutNode::Runs { runs, .. } => runs.len(),
+            LayoutNode::Record { parts } => parts.len(),
+            _ => 0,
+        });
+        let budget = BUDGET + 2 * listed.sum::<usize>() as u64;
+        let mut set = AddressSet { nodes: Vec::new(), blocks: HashMap::new(), budget };
+        let mut found: Vec<Option<(i64, SetId)>> = Vec::with_capacity(layout.nodes().len());
+        for (_, node) in layout.nodes() {
+            let of = |edge: &crate::layout::Edge| found[edge.node.index()].map(|(low, id)| (low + edge.offset, id));
+            let placed = match node {
+                LayoutNode::Dense { count, kind } => Some((0, set.block(count * kind.size()))),
+                LayoutNode::Stream { count, stride, child } => match of(child) {
+                    Some(child) => Some(set.repeated(*count, *stride, child)?),
+                    None => None,
+                },
+                LayoutNode::Indexed { offsets, child } => match of(child) {
+                    Some((low, child)) => {
+                        let mut sorted = offsets.to_vec();
+                        sorted.sort_unstable();
+                        sorted.dedup();
+                        let first = sorted[0];
+                        let list = sorted.iter().map(|offset| offset.abs_diff(first)).collect();
+                        Some((low + first, set.sum(&Offsets::List(list), child, 0)?))
+                    }
+                    None => None,
+                },
+                LayoutNode::Runs { runs, kind } => {
+                    let parts = runs.iter().map(|run| (run.offset, set.block(run.count * kind.size()))).collect();
+                    set.union(parts)?
+                }
+                LayoutNode::Record { parts } => set.union(parts.iter().filter_map(of).collect())?,
+            };
+            found.push(placed);
+        }
+        let root = layout.root();
+        let Some((low, id)) = found.get(root.node.index()).copied().flatten() else { return Ok(None) };
+        let (low, id) = set.repeated(count, layout.extent(), (low + root.offset, id))?;
+        Ok(Some((low, set, id)))
+    }
+
+    pub(super) fn nodes(&self) -> &[SetNode] {
+        &self.nodes
+    }
+
+    pub(super) fn extent(&self, id: SetId) -> u64 {
+        self.nodes[id.index()].extent
+    }
+
+    fn add(&mut self, extent: u64, runs: u64, shape: Shape) -> SetId {
+        self.nodes.push(SetNode { extent, runs, shape });
+        SetId::at(self.nodes.len() - 1)
+    }
+
+    fn block(&mut self, bytes: u64) -> SetId {
+        if let Some(&block) = self.blocks.get(&bytes) {
+            return block;
+        }
+        let block = self.add(bytes, 1, Shape::Block);
+        self.blocks.insert(bytes, block);
+        block
+    }
+
+    fn is_block(&self, id: SetId) -> bool {
+        matches!(self.nodes[id.index()].shape, Shape::Block)
+    }
+
+    fn spend(&mut self, entries: u64) -> Result<(), TooComplex> {
+        self.budget = self.budget.checked_sub(entries).ok_or(TooComplex)?;
+        Ok(())
+    }
+
+    /// Copies at a stride of either sign.
+    fn repeated(&mut self, count: u64, stride: i64, (low, child): (i64, SetId)) -> Result<(i64, SetId), TooComplex> {
+        if count == 1 || stride == 0 {
+            return Ok((low, child));
+        }
+        let low = if stride < 0 { low + (count - 1) as i64 * stride } else { low };
+        let offsets = Offsets::Progression { count, stride: stride.unsigned_abs() };
+        Ok((low, self.sum(&offsets, child, 0)?))
+    }
+
+    /// A copy of a set at each offset.
+    fn sum(&mut self, offsets: &Offsets, set: SetId, depth: u32) -> Result<SetId, TooComplex> {
+        if depth > DEEPEST {
+            return Err(TooComplex);
+        }
+        if offsets.count() == 1 {
+            return Ok(set);
+        }
+        if offsets.gap() >= self.extent(set) || self.is_block(set) {
+            return self.placed(offsets, set);
+        }
+        match &self.nodes[set.index()].shape {
+            &Shape::Repeat { count, stride, child } => {
+                let inner = self.sum(offsets, child, depth + 1)?;
+                self.placed(&Offsets::Progression { count, stride }, inner)
+            }
+            Shape::Parts(parts) => {
+                let parts = parts.clone();
+                self.spend(parts.len() as u64)?;
+                let mut sums = HashMap::new();
+                let mut placed = Vec::with_capacity(parts.len());
+                for (offset, part) in parts {
+                    let sum = match sums.get(&part) {
+                        Some(&sum) => sum,
+                        None => {
+                            let sum = self.sum(offsets, part, depth + 1)?;
+                            sums.insert(part, sum);
+                            sum
+                        }
+                    };
+                    placed.push((offset as i64, sum));
+                }
+                self.union(placed).map(|union| union.map_or(set, |(_, union)| union))
+            }
+            Shape::Block => self.placed(offsets, set),
+        }
+    }
+
+    /// The same where the set is not taken apart: copies may overlap only in ways that leave a structure.
+    fn placed(&mut self, offsets: &Offsets, set: SetId) -> Result<SetId, TooComplex> {
+        let extent = self.extent(set);
+        let (count, stride) = match offsets {
+            Offsets::List(list) if offsets.gap() >= extent || self.is_block(set) => {
+                let parts = list.iter().map(|&offset| (offset as i64, set)).collect();
+                return self.union(parts).map(|union| union.map_or(set, |(_, union)| union));
+            }
+            Offsets::List(_) => return self.written_out(offsets, set),
+            &Offsets::Progression { count, stride } => (count, stride),
+        };
+        let end = (count - 1) * stride + extent;
+        match self.nodes[set.index()].shape {
+            Shape::Block if stride <= extent => Ok(self.block(end)),
+            // The copies continue each other at the stride of their own parts.
+            Shape::Repeat { count: inner, stride: step, child }
+                if stride.is_multiple_of(step) && stride / step <= inner =>
+            {
+                let count = inner + (count - 1) * (stride / step);
+                self.placed(&Offsets::Progression { count, stride: step }, child)
+            }
+            _ if stride >= extent => {
+                let runs = self.nodes[set.index()].runs.saturating_mul(count);
+                Ok(self.add(end, runs, Shape::Repeat { count, stride, child: set }))
+            }
+            _ => self.written_out(offsets, set),
+        }
+    }
+
+    /// The runs of copies that interleave.
+    fn written_out(&mut self, offsets: &Offsets, set: SetId) -> Result<SetId, TooComplex> {
+        self.spend(self.nodes[set.index()].runs.saturating_mul(offsets.count()))?;
+        let mut one = Vec::new();
+        self.runs_of(0, set, &mut one);
+        let all =
+            (0..offsets.count()).flat_map(|index| one.iter().map(move |&(at, bytes)| (at + offsets.at(index), bytes)));
+        let parts = merged(all.collect()).into_iter().map(|(at, bytes)| (at as i64, self.block(bytes))).collect();
+        self.union(parts).map(|union| union.map_or(set, |(_, union)| union))
+    }
+
+    /// The blocks of a set, in any order.
+    fn runs_of(&self, at: u64, set: SetId, runs: &mut Vec<(u64, u64)>) {
+        let mut stack = vec![(at, set)];
+        while let Some((at, set)) = stack.pop() {
+            let SetNode { extent, shape, .. } = &self.nodes[set.index()];
+            match shape {
+                Shape::Block => runs.push((at, *extent)),
+                Shape::Repeat { count, stride, child } => {
+                    stack.extend((0..*count).map(|copy| (at + copy * stride, *child)));
+                }
+                Shape::Parts(parts) => stack.extend(parts.iter().map(|&(offset, part)| (at + offset, part))),
+            }
+        }
+    }
+
+    /// Sets at offsets, which may overlap: the lowest address, and the set from there on. Nothing if there are none.
+    fn union(&mut self, mut parts: Vec<(i64, SetId)>) -> Result<Option<(i64, SetId)>, TooComplex> {
+        parts.sort_unstable_by_key(|&(offset, _)| offset);
+        let Some(&(low, _)) = parts.first() else { return Ok(None) };
+        let relative: Vec<(u64, SetId)> = parts.iter().map(|&(offset, set)| (offset.abs_diff(low), set)).collect();
+        drop(parts);
+        let mut apart: Vec<(u64, SetId)> = Vec::with_capacity(relative.len());
+        let mut from = 0;
+        while from < relative.len() {
+            let (mut to, mut end) = (from + 1, relative[from].0 + self.extent(relative[from].1));
+            let mut blocks = self.is_block(relative[from].1);
+            // Blocks are joined where they touch, too.
+            while let Some(&(offset, set)) = relative.get(to)
+                && (offset < end || (offset == end && blocks && self.is_block(set)))
+            {
+                end = end.max(offset + self.extent(set));
+                blocks &= self.is_block(set);
+                to += 1;
+            }
+            let group = &relative[from..to];
+            from = to;
+            match group {
+                [single] => apart.push(*single),
+                _ if blocks => apart.push((group[0].0, self.block(end - group[0].0))),
+                _ => self.disentangle(group, &mut apart)?,
+            }
+        }
+        if let [(0, single)] = apart[..] {
+            return Ok(Some((low, single)));
+        }
+        let runs = apart.iter().fold(0u64, |sum, (_, part)| sum.saturating_add(self.nodes[part.index()].runs));
+        let extent = apart.last().map_or(0, |&(offset, part)| offset + self.extent(part));
+        Ok(Some((low, self.add(extent, runs, Shape::Parts(apart)))))
+    }
+
+    /// Sets that overlap or interleave, as sets that do not: fields of one array of records become the record, repeated.
+    fn disentangle(&mut self, group: &[(u64, SetId)], apart: &mut Vec<(u64, SetId)>) -> Result<(), TooComplex> {
+        let first = group[0].0;
+        let loop_of = |set: SetId| match self.nodes[set.index()].shape {
+            Shape::Repeat { count, stride, child } => Some((count, stride, child)),
+            _ => None,
+        };
+        if let Some((count, stride, _)) = loop_of(group[0].1) {
+            let fields: Option<Vec<(i64, SetId)>> = group
+                .iter()
+                .map(|&(offset, set)| {
+                    let (same_count, same_stride, child) = loop_of(set)?;
+                    let inside = offset - first + self.extent(child) <= stride;
+                    ((same_count, same_stride) == (count, stride) && inside).then_some(((offset - first) as i64, child))
+                })
+                .collect();
+            if let Some(fields) = fields
+                && let Some((_, record)) = self.union(fields)?
+            {
+                let records = self.placed(&Offsets::Progression { count, stride }, record)?;
+                apart.push((first, records));
+                return Ok(());
+            }
+        }
+        let mut runs = Vec::new();
+        for &(offset, set) in group {
+            self.spend(self.nodes[set.index()].runs)?;
+            self.runs_of(offset, set, &mut runs);
+        }
+        for (at, bytes) in merged(runs) {
+            let block = self.block(bytes);
+            apart.push((at, block));
+        }
+        Ok(())
+    }
+}
+
+/// Runs in ascending order, joined where they overlap or touch.
+fn merged(mut runs: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
+    runs.sort_unstable();
+    runs.dedup_by(|next, kept| {
+        let joined = next.0 <= kept.0 + kept.1;
+        if joined {
+            kept.1 = kept.1.max(next.0 + next.1 - kept.0);
+        }
+        joined
+    });
+    runs
+}
