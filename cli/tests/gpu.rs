@@ -210,7 +210,7 @@ fn plans_for_a_gpu_need_none() {
     assert!(!text.contains("GPU") && text.contains("words of the layouts"), "{text}");
     assert!(emulated(folder, &["explain", "rows.json"], &[]).fine().contains("plan for a GPU"));
     let text = without(folder, &["explain", "rows.json", "--gpu"]).fine();
-    for part in ["plan for a GPU", "pack: words of 4 bytes", "odd address", "until it is compiled"] {
+    for part in ["plan for a GPU", "pack: words of 4 bytes", "odd address", "until it is compiled", "least traffic"] {
         assert!(text.contains(part), "{part} in {text}");
     }
     let object = without(folder, &["explain", "rows.json", "--json"]).fine();
@@ -221,6 +221,8 @@ fn plans_for_a_gpu_need_none() {
             assert!(variant[key].is_string(), "{variant}");
         }
     }
+    let unpack = &gpu["roofline"]["unpack"];
+    assert!(unpack["written_bytes"].as_u64() > Some(0) && unpack["least_us"].as_f64() > Some(0.0), "{unpack}");
     let object = without(folder, &["explain", "piece.dtc", "--json"]).fine();
     assert_eq!(serde_json::from_str::<Value>(&object).unwrap()["gpu"]["contiguous"], true);
 }

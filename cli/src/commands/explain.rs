@@ -7,7 +7,7 @@ use crate::report;
 use dtc_compiler::codegen::cuda::GenericKernel;
 use dtc_compiler::layout::{Layout, TypeHash};
 use dtc_compiler::passes::Canonical;
-use dtc_compiler::plan::gpu::{Call, GpuPlan, Variant};
+use dtc_compiler::plan::gpu::{Call, GpuPlan, Roofline, Variant};
 use dtc_compiler::plan::{Direction, Plan};
 use dtc_compiler::{canonicalise, lower};
 use dtc_runtime::cuda::{Device, MemoryKind};
@@ -174,6 +174,11 @@ impl Explanation {
         with_first.map(|(memory, packed)| (memory, packed, directions.map(|way| choose(way, memory, packed)))).collect()
     }
 
+    /// The bytes of DRAM that a transfer moves at least; `None` where its offsets leave 63 bits.
+    fn roofline(&self) -> Option<Roofline> {
+        Roofline::of(&self.canonical.layout, self.named.description.count, self.named.description.origin_bytes)
+    }
+
     /// Which tier serves once kernels are compiled.
     fn tier(&self) -> &'static str {
         if self.kernels.is_empty() { "generic" } else { "specialised" }
@@ -206,7 +211,22 @@ impl Explanation {
             })
         });
         let variants: Vec<Value> = variants.collect();
-        let ways = self.ways(&model().0).into_iter().map(|(memory, packed, [pack, unpack])| {
+        let model = model().0;
+        let rooflines: Map<String, Value> = self.roofline().map_or_else(Map::new, |roofline| {
+            let figures = |direction: Direction| {
+                let traffic = roofline.traffic(direction);
+                let figures = json!({
+                    "read_bytes": traffic.read,
+                    "written_bytes": traffic.written,
+                    "copy_share": roofline.copy_share(direction),
+                    "least_us": model.device_copy().microseconds(traffic),
+                    "error": roofline.footprint().error,
+                });
+                (direction.to_string(), figures)
+            };
+            [Direction::Pack, Direction::Unpack].map(figures).into_iter().collect()
+        });
+        let ways = self.ways(&model).into_iter().map(|(memory, packed, [pack, unpack])| {
             let choice = |choice: Choice| json!({"way": choice.way.to_string(), "reason": choice.reason});
             json!({
                 "memory": memory.to_string(),
@@ -249,6 +269,7 @@ impl Explanation {
                 "compiles": self.gpu.allows(),
                 "plan": self.gpu.to_string(),
                 "variants": variants,
+                "roofline": rooflines,
             },
             "transfers": ways,
         })
@@ -311,6 +332,28 @@ impl Explanation {
             }
         }
         let (model, source) = model();
+        if let Some(roofline) = self.roofline().filter(|_| self.canonical.layout.size() > 0) {
+            let copy = model.device_copy();
+            writeln!(
+                out,
+                "least traffic of a transfer on a GPU that copies at {:.0} GB/s, {source}",
+                copy.gigabytes / 2.0
+            )?;
+            for direction in [Direction::Pack, Direction::Unpack] {
+                let (traffic, share) = (roofline.traffic(direction), roofline.copy_share(direction));
+                let (read, written) = (report::bytes(traffic.read), report::bytes(traffic.written));
+                let time = report::time(copy.microseconds(traffic) * 1e3);
+                let direction = direction.to_string();
+                write!(
+                    out,
+                    "    {direction:<7}reads {read}, writes {written}: at most {share:.2} of a copy's speed, {time}"
+                )?;
+                match roofline.footprint().error {
+                    0.0 => writeln!(out)?,
+                    error => writeln!(out, " (estimated, to {:.1} %)", error * 100.0)?,
+                }
+            }
+        }
         writeln!(out, "transfers between kinds of memory by calls that wait, {source}")?;
         for (memory, packed, [pack, unpack]) in self.ways(&model) {
             let sides = format!("{memory}, packed bytes in {packed}");

@@ -13,7 +13,8 @@ use crate::policy::Policy;
 use crate::range::Range;
 use dtc_compiler::datatype::{DatatypeError, Predefined, TypeBuilder};
 use dtc_compiler::plan::Direction;
-use dtc_cuda::{CudaError, DeviceBuffer, MemoryKind, PinnedBuffer, Stream, copy};
+use dtc_compiler::plan::gpu::DeviceCopy;
+use dtc_cuda::{CudaError, DeviceBuffer, Event, MemoryKind, PinnedBuffer, Stream, copy};
 use std::time::Instant;
 
 /// Packed bytes of a large call.
@@ -21,6 +22,15 @@ const LARGE: u64 = 16 << 20;
 
 /// Packed bytes of a small call.
 const SMALL: u64 = 1 << 10;
+
+/// Bytes of a large copy within the device, several times its cache.
+const DEVICE_LARGE: u64 = 128 << 20;
+
+/// Bytes of a small one.
+const DEVICE_SMALL: u64 = 8 << 20;
+
+/// Copies within the device, of which the fastest counts.
+const DEVICE_ROUNDS: usize = 9;
 
 /// Runs lie this many times their length apart.
 const SPREAD: u64 = 2;
@@ -68,6 +78,45 @@ impl Gpu {
         };
         bench.run()
     }
+
+    /// Measures how fast the device copies its own memory, with its cache emptied. Takes 256 MiB of the device's memory, and some
+    /// milliseconds.
+    ///
+    /// # Errors
+    ///
+    /// CUDA refuses, or there is no memory.
+    ///
+    /// ```no_run
+    /// println!("{:.0} GB/s", dtc_runtime::Engine::new().gpu(0)?.measure_copy()?.gigabytes);
+    /// # Ok::<(), dtc_runtime::cuda::CudaError>(())
+    /// ```
+    pub fn measure_copy(&self) -> Result<DeviceCopy, CudaError> {
+        let device = self.device();
+        let stream = Stream::new(device)?;
+        let (from, to) =
+            (DeviceBuffer::new(device, DEVICE_LARGE as usize)?, DeviceBuffer::new(device, DEVICE_LARGE as usize)?);
+        let (start, end) = (Event::timed(device)?, Event::timed(device)?);
+        // SAFETY: both buffers hold `DEVICE_LARGE` bytes, and no length is larger; they live until the stream was waited for.
+        let copy = |bytes: u64| unsafe { copy::between(&stream, to.address(), from.address(), bytes as usize) };
+        let fastest = |bytes: u64| -> Result<f64, CudaError> {
+            let mut best = f64::INFINITY;
+            for _ in 0..DEVICE_ROUNDS {
+                // The large copy sweeps the cache, and keeps the device busy while the host enqueues the rest.
+                copy(DEVICE_LARGE)?;
+                start.record(&stream)?;
+                copy(bytes)?;
+                end.record(&stream)?;
+                end.synchronize()?;
+                best = best.min(f64::from(start.elapsed_ms(&end)?) * 1e3);
+            }
+            Ok(best)
+        };
+        let (small, large) = (fastest(DEVICE_SMALL)?, fastest(DEVICE_LARGE)?);
+        let traffic = 2.0 * (DEVICE_LARGE - DEVICE_SMALL) as f64;
+        let gigabytes = (traffic / (large - small).max(1e-3) / 1e3).max(1e-3);
+        let latency_us = (small - 2.0 * DEVICE_SMALL as f64 / (gigabytes * 1e3)).max(0.01);
+        Ok(DeviceCopy { latency_us, gigabytes })
+    }
 }
 
 impl Bench<'_> {
@@ -97,7 +146,7 @@ impl Bench<'_> {
                 lines[path as usize][direction as usize] = line(path, direction)?;
             }
         }
-        Ok(TransferModel::new(lines, self.copies()?))
+        Ok(TransferModel::new(lines, self.copies()?, self.gpu.measure_copy()?))
     }
 
     /// Seconds of the fastest of some calls.

@@ -206,7 +206,7 @@ mod tests {
                 line.latency_us = rate;
             });
         }
-        let model = TransferModel::new(lines, one_shot.copies());
+        let model = TransferModel::new(lines, one_shot.copies(), one_shot.device_copy());
         for direction in [Direction::Pack, Direction::Unpack] {
             let case = TransferCase {
                 direction,

@@ -2,6 +2,7 @@
 
 use super::choice::Way;
 use dtc_compiler::plan::Direction;
+use dtc_compiler::plan::gpu::DeviceCopy;
 use dtc_cuda::{DeviceInfo, Driver};
 use dtc_store::{Key, Store};
 use std::fmt::Write;
@@ -10,7 +11,7 @@ use std::fmt::Write;
 pub(crate) const RUNS: [u64; 8] = [1, 4, 8, 16, 64, 256, 1024, 4096];
 
 /// The first line of what is stored. Another number, and what an older dtc stored is not found.
-const HEADER: &str = "dtc transfer model 2";
+const HEADER: &str = "dtc transfer model 3";
 
 /// What a way costs between two kinds of memory, in one direction.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -100,6 +101,8 @@ pub struct TransferModel {
     lines: [[Line; 2]; Path::ALL.len()],
     /// Gigabytes per second of copies of the driver out of the device: to pinned and to pageable memory; then into it.
     copies: [f64; 4],
+    /// Copies within the device.
+    device: DeviceCopy,
 }
 
 impl Default for TransferModel {
@@ -127,13 +130,14 @@ impl Default for TransferModel {
                 ],
             ],
             copies: [53.7, 18.0, 53.7, 11.0],
+            device: DeviceCopy::default(),
         }
     }
 }
 
 impl TransferModel {
-    pub(crate) fn new(lines: [[Line; 2]; Path::ALL.len()], copies: [f64; 4]) -> TransferModel {
-        TransferModel { lines, copies }
+    pub(crate) fn new(lines: [[Line; 2]; Path::ALL.len()], copies: [f64; 4], device: DeviceCopy) -> TransferModel {
+        TransferModel { lines, copies, device }
     }
 
     pub(crate) fn line(&self, path: Path, direction: Direction) -> &Line {
@@ -170,6 +174,8 @@ impl TransferModel {
             }
         }
         model.copies = numbers(lines.next()?, "copies")?;
+        let [latency_us, gigabytes] = numbers(lines.next()?, "device copy")?;
+        model.device = DeviceCopy { latency_us, gigabytes };
         lines.next().is_none().then_some(model)
     }
 
@@ -206,6 +212,15 @@ impl TransferModel {
     pub fn copies(&self) -> [f64; 4] {
         self.copies
     }
+
+    /// How fast the device copies its own memory: what the roofline of a type is reckoned by.
+    ///
+    /// ```
+    /// assert!(dtc_runtime::TransferModel::default().device_copy().gigabytes > 0.0);
+    /// ```
+    pub fn device_copy(&self) -> DeviceCopy {
+        self.device
+    }
 }
 
 /// A device and a driver: after another driver was installed it is measured again.
@@ -227,7 +242,8 @@ impl std::fmt::Display for TransferModel {
         }
         text.push_str("copies");
         self.copies.iter().try_for_each(|rate| write!(text, " {rate:.3}"))?;
-        text.push('\n');
+        let DeviceCopy { latency_us, gigabytes } = self.device;
+        write!(text, "\ndevice copy {latency_us:.3} {gigabytes:.3}\n")?;
         f.write_str(&text)
     }
 }
@@ -251,7 +267,7 @@ mod tests {
         assert_eq!(TransferModel::parse(&text), Some(TransferModel::default()));
         let broken = [
             String::new(),
-            text.replace("model 2", "model 1"),
+            text.replace("model 3", "model 2"),
             text.replace("copies", "copy"),
             text.replacen("51.100", "nan", 1),
             text.replacen("51.100", "-1", 1),
