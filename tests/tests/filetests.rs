@@ -248,3 +248,29 @@ fn every_file_says_what_happens() {
     }
     assert!(faults.is_empty(), "- expected, + found\n\n{}\n{} faults", faults.join("\n\n"), faults.len());
 }
+
+/// `docs/ir.md` shows what passes do, in blocks of code that are named like the pass: a layout, a line `=>`, and what becomes of it.
+#[test]
+fn the_examples_of_the_documentation_hold() {
+    let text = fs::read_to_string(texts::workspace("docs/ir.md")).unwrap();
+    let mut passes: Vec<&str> = passes::all().map(|pass| pass.name()).collect();
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        let Some(stage) = line.strip_prefix("```").filter(|stage| !stage.is_empty()) else { continue };
+        let block: Vec<&str> = lines.by_ref().take_while(|line| *line != "```").collect();
+        let block = block.join("\n");
+        match block.split_once("\n=>\n") {
+            Some((before, after)) => {
+                let found = run(stage, before).unwrap_or_else(|fault| panic!("{stage}: {fault}\n{before}"));
+                // The first line counts how often the pass fired, or has the size.
+                let (_, found) = found.split_once('\n').unwrap_or_else(|| panic!("{stage}: {found}\n{before}"));
+                assert_eq!(found, after, "{stage}: {}", difference(after, found));
+                passes.retain(|name| *name != stage);
+            }
+            None if stage == "layout" => assert_eq!(run("cat", &block).as_deref(), Ok(&*block)),
+            None => assert_eq!(stage, "text", "expected an example, found\n{block}"),
+        }
+    }
+    // Their examples are lists of dozens of entries.
+    assert_eq!(passes, ["divide-runs", "split-lengths"], "passes without an example");
+}
