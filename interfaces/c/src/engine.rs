@@ -228,7 +228,8 @@ unsafe fn build(config: &dtc_config) -> Outcome<Engine> {
         (None, None) => None,
         _ => return Err(Failure::argument(&place("free"), "both allocate and free, or none", "one of them")),
     };
-    let builder = Engine::builder().policy(policy).background_thread(background).store(store);
+    let guard = |entries, work: &mut dyn FnMut()| memory::for_entries(entries).map(|_claim| work()).is_ok();
+    let builder = Engine::builder().policy(policy).background_thread(background).store(store).guard(guard);
     let builder = match (types, bytes) {
         (0, 0) => builder,
         _ => builder.cache_caps(if types == 0 { 1024 } else { types }, if bytes == 0 { 64 << 20 } else { bytes }),

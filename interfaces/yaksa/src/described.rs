@@ -1,7 +1,9 @@
 //! Types as they were made, for their first packs: a layout straight from the tree, without the compiler.
 
 use crate::known::{Known, Recipe};
+use crate::memory;
 use crate::shared::Shared;
+use crate::status::Status;
 use crate::types::{Form, Type};
 use dtc_compiler::layout::{Edge, Layout};
 use dtc_compiler::lower::{Child, Lowering};
@@ -17,13 +19,23 @@ type Lowered = SmallVec<[(*const Type, Option<Child>); 16]>;
 
 impl Type {
     /// The type as it was made, unless it was committed, or one that was made in the same way was.
-    pub(crate) fn described(&self) -> Option<&Described> {
+    ///
+    /// # Errors
+    ///
+    /// There is no memory.
+    pub(crate) fn described(&self) -> Result<Option<&Described>, Status> {
         if let Some(known) = self.described.get() {
-            return Some(known);
+            return Ok(Some(known));
         }
         if self.committed.get().is_some() {
-            return None;
+            return Ok(None);
         }
+        // A refusal is not kept: there may be memory later.
+        let _claim = memory::for_type(self)?;
+        Ok(self.describe())
+    }
+
+    fn describe(&self) -> Option<&Described> {
         let recipe = Recipe::of(self);
         let described = match recipe.as_ref().and_then(Recipe::find) {
             Some(Known::Committed(committed)) => {
@@ -129,6 +141,6 @@ mod tests {
             |levels: i64| (0..levels).try_fold(builtin(14), |child, level| hvector(2, 1, 8 << level, child)).unwrap();
         assert!(nest(20).layout().is_some());
         assert!(nest(33).layout().is_none());
-        assert!(nest(33).described().is_none());
+        assert!(nest(33).described().unwrap().is_none());
     }
 }

@@ -172,15 +172,15 @@ mod tests {
         let made = || hvector(3, 2, 12_345, unsafe { Shared::from_handle(14) }).unwrap();
         let recipe = Recipe::of(&made()).unwrap();
         assert!(recipe.find().is_none());
-        assert!(made().described().is_some());
+        assert!(made().described().unwrap().is_some());
         assert!(recipe.find().is_none());
         let second = made();
-        let described = second.described().unwrap();
+        let described = second.described().unwrap().unwrap();
         assert!(matches!(recipe.find(), Some(Known::Described(found)) if std::ptr::eq(&*found, described)));
-        assert!(std::ptr::eq(made().described().unwrap(), described));
+        assert!(std::ptr::eq(made().described().unwrap().unwrap(), described));
         let first = made().committed().unwrap().type_hash();
         assert!(matches!(recipe.find(), Some(Known::Committed(found)) if found.type_hash() == first));
-        assert!(made().described().is_none());
+        assert!(made().described().unwrap().is_none());
         assert_eq!(made().committed().unwrap().type_hash(), first);
     }
 }

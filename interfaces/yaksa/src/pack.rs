@@ -93,7 +93,7 @@ impl Call<'_> {
         }
         let of = self.of.origin();
         if of.committed.get().is_none()
-            && let Some(described) = of.described()
+            && let Some(described) = of.described()?
         {
             // SAFETY: the caller's promise; the length is that of a part of the elements.
             let moved = unsafe {

@@ -62,12 +62,17 @@ pub struct EngineBuilder {
     caps: Caps,
     store: Option<Config>,
     staging: Option<Arc<dyn StagingAllocator>>,
+    guard: Guard,
 }
+
+/// See [`EngineBuilder::guard`].
+pub type Guard = fn(entries: u64, work: &mut dyn FnMut()) -> bool;
 
 pub(crate) struct Shared {
     pub(crate) policy: Policy,
     background_thread: bool,
     pub(crate) target: Target,
+    pub(crate) guard: Guard,
     cache: Lock<Cache>,
     queue: Arc<Queue>,
     process: Process,
@@ -153,6 +158,24 @@ impl EngineBuilder {
         EngineBuilder { staging: Some(allocator), ..self }
     }
 
+    /// Asked to do the work when a pack or an unpack finds that the canonical form of its type is worth making: for hosts that must
+    /// not run out of memory. It is handed the number of nodes and list entries of the description. If it says `false`, it has not
+    /// done the work, and the call moves the type as it was described. Unless said otherwise, the work is done at once.
+    ///
+    /// ```
+    /// use dtc_compiler::datatype::text;
+    /// use dtc_runtime::{Engine, Range};
+    /// let engine = Engine::builder().guard(|_entries, _work| false).build();
+    /// let committed = engine.commit(&text::parse("vector 1000 1 2 double").unwrap());
+    /// for _ in 0..100 {
+    ///     assert_eq!(committed.pack(&[1.0; 1999], Range::elements(1), &mut [0.0; 1000]), Ok(8000));
+    /// }
+    /// assert_eq!(engine.cached_types(), 0);
+    /// ```
+    pub fn guard(self, guard: Guard) -> EngineBuilder {
+        EngineBuilder { guard, ..self }
+    }
+
     /// The engine with these settings.
     ///
     /// ```
@@ -160,7 +183,7 @@ impl EngineBuilder {
     /// # drop(engine);
     /// ```
     pub fn build(self) -> Engine {
-        let EngineBuilder { policy, background_thread, caps, store: store_config, staging } = self;
+        let EngineBuilder { policy, background_thread, caps, store: store_config, staging, guard } = self;
         if !background_thread {
             thread::forbid_threads();
         }
@@ -169,6 +192,7 @@ impl EngineBuilder {
                 policy,
                 background_thread,
                 target: *cpu::host(),
+                guard,
                 cache: Lock::new(Cache::new(caps)),
                 queue: Arc::default(),
                 process: Process::current(),
@@ -205,7 +229,11 @@ impl Engine {
     /// ```
     pub fn builder() -> EngineBuilder {
         let caps = Caps { entries: 1024, bytes: 64 << 20 };
-        EngineBuilder { policy: Policy::default(), background_thread: true, caps, store: None, staging: None }
+        let guard = |_, work: &mut dyn FnMut()| {
+            work();
+            true
+        };
+        EngineBuilder { policy: Policy::default(), background_thread: true, caps, store: None, staging: None, guard }
     }
 
     /// When machine code is made.
@@ -230,9 +258,9 @@ impl Engine {
     /// Makes a datatype usable. Equal types share one entry, however they were described. Never waits for a compiler
     /// unless the policy is [`Policy::Eager`].
     ///
-    /// With [`Policy::Background`] this does no work: the first packs and unpacks move the type as it was described
+    /// This does no work unless the policy wants a kernel at commit: the first packs and unpacks move the type as it was described
     /// ([`Described`](crate::Described)). Its canonical form, hash and plan are made when its calls have cost as much as making them
-    /// takes, or when one of them is asked for. The other policies make them here.
+    /// takes, or when one of them is asked for; with [`Policy::Lazy`] by the first call, since equal types count their calls together.
     ///
     /// # Standard section
     ///
@@ -248,12 +276,8 @@ impl Engine {
     /// ```
     pub fn commit(&self, datatype: &Datatype) -> Committed {
         let committed = Committed::new(datatype.clone(), self.shared.clone());
-        match self.shared.policy {
-            Policy::Background => {}
-            Policy::Eager | Policy::Always => self.shared.compile_now(committed.shared()),
-            Policy::Lazy(_) | Policy::Off => {
-                committed.shared();
-            }
+        if matches!(self.shared.policy, Policy::Eager | Policy::Always) {
+            self.shared.compile_now(committed.shared());
         }
         committed
     }

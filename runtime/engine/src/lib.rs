@@ -51,7 +51,7 @@ pub use described::Described;
 pub use dtc_compiler::plan::Direction;
 pub use dtc_compiler::{datatype, operation};
 pub use dtc_store as store;
-pub use engine::{Engine, EngineBuilder};
+pub use engine::{Engine, EngineBuilder, Guard};
 pub use error::{AccumulateError, CopyError, ExternalError, PackError};
 pub use gpu::{
     BatchCall, Between, Choice, Estimate, Gpu, Multiprocessors, Request, TransferCase, TransferError, TransferModel,

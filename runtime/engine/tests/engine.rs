@@ -74,11 +74,14 @@ fn a_type_that_is_used_a_few_times_is_not_brought_into_its_canonical_form() {
 }
 
 #[test]
-fn other_policies_commit_at_once() {
-    for policy in [Policy::Eager, Policy::Off, Policy::Lazy(3), Policy::Always] {
+fn policies_decide_when_types_are_made_canonical() {
+    let policies = [(Policy::Eager, 1, 1), (Policy::Always, 1, 1), (Policy::Lazy(3), 0, 1), (Policy::Off, 0, 0)];
+    for (policy, committed, packed) in policies.into_iter().chain([(Policy::Background, 0, 0)]) {
         let engine = Engine::builder().policy(policy).background_thread(false).build();
-        let _committed = engine.commit(&records(0));
-        assert_eq!(engine.cached_types(), 1, "{policy:?}");
+        let records = engine.commit(&records(0));
+        assert_eq!(engine.cached_types(), committed, "{policy:?}");
+        check(&records, 1);
+        assert_eq!(engine.cached_types(), packed, "{policy:?}");
     }
 }
 
@@ -122,7 +125,7 @@ fn policies_off_and_eager_keep_their_word() {
 fn equal_types_share_one_kernel() {
     let engine = Engine::builder().policy(Policy::Off).build();
     let (first, second) = (engine.commit(&records(3)), engine.commit(&records(3)));
-    assert_eq!(engine.cached_types(), 1);
+    assert_eq!((first.plan().size(), engine.cached_types()), (second.plan().size(), 1));
     assert_eq!(first.specialise(), Tier::Specialised);
     assert_eq!(second.tier(), Tier::Specialised);
 }

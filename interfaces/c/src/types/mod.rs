@@ -97,7 +97,7 @@ impl Type {
 
     /// Commits the type. What that takes is done here only where the policy of the engine says so.
     pub(crate) fn commit(&self) -> Outcome {
-        if self.engine.policy() != Policy::Background {
+        if self.engine.policy() == Policy::Eager {
             self.prepare()?;
         }
         self.committed.store(true, Ordering::Relaxed);
@@ -108,6 +108,8 @@ impl Type {
     fn prepare(&self) -> Outcome<&Ready> {
         let _claim = memory::for_entries(self.datatype.most_entries())?;
         let committed = self.engine.commit(&self.datatype);
+        // The first packs have no claim of their own.
+        committed.describe();
         Ok(self.ready.get_or_init(|| {
             Box::new(Ready {
                 committed,
@@ -166,8 +168,8 @@ unsafe fn give(made: Type, place: *mut *mut dtc_type) -> Outcome {
     unsafe { crate::arguments::give("type", place, handle::share(made)) }
 }
 
-/// Makes a type usable for moving bytes. With `DTC_POLICY_BACKGROUND` its canonical form and its plan are made once its use has
-/// repaid them, or when a call asks for them; otherwise they are made here. Never waits for a compiler, unless
+/// Makes a type usable for moving bytes. With `DTC_POLICY_EAGER` its canonical form, its plan and its kernel are made here; otherwise
+/// once its use has repaid them, or when a call asks for them. Never waits for a compiler, unless
 /// the policy of the engine or `hints` say so. A type that is committed already stays as it is; a child of another type
 /// need not be committed. (MPI 4.1, 5.1.9)
 ///

@@ -1,44 +1,12 @@
 /* Allocations that fail from the n-th on, or one in n: every call returns its status, the bytes are right, and nothing is
- * printed. The allocator is this program's: it stands before the C library's. */
+ * printed. */
 #define _GNU_SOURCE
-#include <errno.h>
-#include <stdatomic.h>
+#include "../../../reserve/tests/failing.h"
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <yaksa.h>
-
-void *__libc_malloc(size_t);
-void *__libc_calloc(size_t, size_t);
-void *__libc_realloc(void *, size_t);
-void *__libc_memalign(size_t, size_t);
-
-static atomic_long calls, from = -1, every = -1;
-/* Set in the thread that calls. In the others, and where a thread starts, glibc ends the process when it has no memory. */
-static _Thread_local int calling;
-
-static int refused(void)
-{
-    if (!calling)
-        return 0;
-    long call = atomic_fetch_add(&calls, 1), first = atomic_load(&from), period = atomic_load(&every);
-    int refuse = (first >= 0 && call >= first) || (period > 0 && call % period == period - 1);
-    if (refuse)
-        errno = ENOMEM;
-    return refuse;
-}
-
-void *malloc(size_t bytes) { return refused() ? NULL : __libc_malloc(bytes); }
-void *calloc(size_t number, size_t bytes) { return refused() ? NULL : __libc_calloc(number, bytes); }
-void *realloc(void *old, size_t bytes) { return refused() ? NULL : __libc_realloc(old, bytes); }
-void *memalign(size_t to, size_t bytes) { return refused() ? NULL : __libc_memalign(to, bytes); }
-void *aligned_alloc(size_t to, size_t bytes) { return memalign(to, bytes); }
-int posix_memalign(void **place, size_t to, size_t bytes)
-{
-    *place = memalign(to, bytes);
-    return *place ? 0 : ENOMEM;
-}
 
 static void fail(const char *what, long found)
 {
@@ -70,6 +38,9 @@ static void use(yaksa_type_t type)
     uintptr_t size, bytes, count;
     if (!done("size", yaksa_type_get_size(type, &size)) || size > ROOM)
         fail("size", (long) size);
+    /* The type is committed inside one of these. */
+    for (int early = 0; early < 40; ++early)
+        done("early pack", yaksa_pack(memory, 1, type, 0, back, size, &bytes, NULL, YAKSA_OP__REPLACE));
     memset(packed, 0, size);
     if (done("pack", yaksa_pack(memory, 1, type, 0, packed, size, &bytes, NULL, YAKSA_OP__REPLACE))) {
         if (bytes != size)
@@ -141,19 +112,7 @@ int main(void)
     if (each < 100 || refusals > 0)
         fail("allocations of a run", each);
     /* Types that were never seen, so that each run makes everything. */
-    int variant = 2;
-    for (long first = 0; first < each; first += 1 + each / 300) {
-        atomic_store(&calls, 0);
-        atomic_store(&from, first);
-        all(variant++ % 1000);
-        atomic_store(&from, -1);
-    }
-    for (long period = 1; period < 60; ++period) {
-        atomic_store(&calls, 0);
-        atomic_store(&every, period);
-        all(variant++ % 1000);
-        atomic_store(&every, -1);
-    }
+    fail_everywhere(all, 2, each, 300, 60);
     /* What was held under failures is used when there is memory again. */
     refusals = 0;
     all(1001);

@@ -8,7 +8,7 @@ use crate::described::Described;
 use crate::engine::Shared;
 use crate::entry::{Entry, Shape};
 use crate::error::PackError;
-use crate::policy::Tier;
+use crate::policy::{Policy, Tier};
 use dtc_compiler::datatype::{Datatype, Facts, Signature};
 use dtc_compiler::external32::External32;
 use dtc_compiler::layout::{Layout, TypeHash};
@@ -119,13 +119,39 @@ impl Committed {
         self.inner.described.get_or_init(|| Box::new(Described::new(lower(&self.inner.datatype))))
     }
 
-    /// The entry, if there is one, or the description, if it serves a call that moves `take` bytes; otherwise the entry, made now.
+    /// The entry, if there is one, or the description, if it serves a call that moves `take` bytes; otherwise the entry, made now
+    /// unless the guard of the engine is against it.
     #[cold]
     fn first(&self, take: u64) -> First<'_> {
-        match self.found() {
-            Some(entry) => First::Entry(entry),
-            None if self.described().admits(take) => First::Described(self.described()),
-            None => First::Entry(self.shared()),
+        if let Some(entry) = self.found() {
+            return First::Entry(entry);
+        }
+        let engine = self.engine();
+        // The calls of a lazy type are counted where its equals count theirs.
+        let is_lazy = matches!(engine.policy, Policy::Lazy(_));
+        if !is_lazy && self.described().admits(take) {
+            return First::Described(self.described());
+        }
+        let make = &mut || {
+            self.shared();
+        };
+        match (engine.guard)(self.inner.datatype.most_entries(), make) {
+            true => First::Entry(self.shared()),
+            false => First::Described(self.described()),
+        }
+    }
+
+    /// Makes what the first packs and unpacks need, so that they allocate no memory.
+    ///
+    /// ```
+    /// use dtc_compiler::datatype::text;
+    /// let committed = dtc_runtime::Engine::new().commit(&text::parse("vector 3 1 2 int")?);
+    /// committed.describe();
+    /// # Ok::<(), text::TextError>(())
+    /// ```
+    pub fn describe(&self) {
+        if self.found().is_none() {
+            self.described();
         }
     }
 
