@@ -1,9 +1,9 @@
 /* first_pack [ROUNDS]: nanoseconds of creating a type, committing it, packing it once and freeing it.
  *
  * Programs of one source, whose columns can be compared:
- *     mpicc -O2 first_pack.c -o first_pack.mpi                         an MPI, with whatever engine it has
- *     cc -O2 -DYAKSA -I interfaces/yaksa/include first_pack.c -lyaksa             the interface of Yaksa alone
- *     cc -O2 -DDTC -I interfaces/c/include first_pack.c -ldtc -lm              the C interface of dtc
+ *     mpicc -O2 first_pack.c -o first_pack.mpi                            an MPI, with whatever engine it has
+ *     cc -O2 -DYAKSA -I interfaces/yaksa/include first_pack.c -lyaksa  the interface of Yaksa alone
+ *     cc -O2 -DDTC -I interfaces/c/include first_pack.c -ldtc -lm  the C interface of dtc
  * "new" types differ from every earlier one, "known" types were made before. "life" is the same without the pack.
  * Prints a line for each shape: shape, new, known, life; the least of ROUNDS samples each. */
 #include <stdint.h>
@@ -45,35 +45,12 @@ static dtc_type *basic[3];
 #define DOUBLE basic[0]
 #define INT basic[1]
 #define CHAR basic[2]
-
-static void create(int combiner, const int64_t *numbers, int64_t n, const int64_t *addresses, int64_t n_addresses,
-                   type *old, int64_t n_old, type *new)
-{
-    if (dtc_type_create(engine, combiner, numbers, n, addresses, n_addresses, (const dtc_type *const *) old, n_old, NULL, new))
-        abort();
-}
-static void vector(number count, number length, number stride, type old, type *new)
-{
-    create(DTC_COMBINER_VECTOR, (number[]){count, length, stride}, 3, NULL, 0, &old, 1, new);
-}
-static void contiguous(number count, type old, type *new) { create(DTC_COMBINER_CONTIGUOUS, &count, 1, NULL, 0, &old, 1, new); }
-static void indexed(number count, const number *lengths, const number *places, type old, type *new)
-{
-    number numbers[65] = {count};
-    memcpy(numbers + 1, lengths, count * sizeof *lengths);
-    memcpy(numbers + 1 + count, places, count * sizeof *places);
-    create(DTC_COMBINER_INDEXED, numbers, 1 + 2 * count, NULL, 0, &old, 1, new);
-}
-static void subarray(number axes, const number *sizes, const number *sub, const number *starts, type old, type *new)
-{
-    number numbers[8] = {axes, sizes[0], sizes[1], sub[0], sub[1], starts[0], starts[1], DTC_ORDER_C};
-    create(DTC_COMBINER_SUBARRAY, numbers, 8, NULL, 0, &old, 1, new);
-}
-static void structure(number count, const number *lengths, const place *places, type *parts, type *new)
-{
-    number numbers[4] = {count, lengths[0], lengths[1], lengths[2]};
-    create(DTC_COMBINER_STRUCT, numbers, 4, places, count, parts, count, new);
-}
+#define vector(count, length, stride, old, new) dtc_type_vector(count, length, stride, old, new)
+#define indexed(count, lengths, places, old, new) dtc_type_indexed(count, lengths, places, old, new)
+#define subarray(axes, sizes, sub, starts, old, new) dtc_type_subarray(axes, sizes, sub, starts, DTC_ORDER_C, old, new)
+#define structure(count, lengths, places, old, new) \
+    dtc_type_struct(engine, count, lengths, places, (const dtc_type *const *) (old), new)
+#define contiguous(count, old, new) dtc_type_contiguous(count, old, new)
 static void commit(type *of) { dtc_type_commit(*of, 0); }
 static void release(type *of) { dtc_type_release(*of); }
 static void pack(const char *memory, type of, char *packed, int room)

@@ -155,7 +155,10 @@ impl Datatype {
             next = match node.children() {
                 [only] if waiting.is_empty() => Some(only),
                 children => {
-                    waiting.extend(children.chunk_by(Datatype::is).map(|equal| Newest(&equal[0])));
+                    let mut others: SmallVec<[Newest; 4]> = children.iter().map(Newest).collect();
+                    others.sort_unstable();
+                    others.dedup();
+                    waiting.extend(others);
                     waiting.pop().map(|newest| newest.0)
                 }
             };

@@ -60,7 +60,7 @@ impl Signature {
     /// ```
     pub fn repeats(&self, kinds: &[Kind]) -> bool {
         let once = Signature::of_kinds(kinds.iter().copied());
-        kinds.len() > 0 && once.repeat(self.elements / kinds.len() as u64) == *self
+        !kinds.is_empty() && once.repeat(self.elements / kinds.len() as u64) == *self
     }
 
     // Elements are at most as many as bytes, and those of every type fit 63 bits.

@@ -1,7 +1,7 @@
 //! From canonical layouts to steps.
 
 use super::cost::{INLINE_BYTES, decide};
-use super::{Offsets, Part, Plan, RunTable, Step, StepId};
+use super::{Offsets, Part, Plan, RunTable, Sizes, Step, StepId};
 use crate::layout::{Edge, Kind, Layout, Node, Run};
 use crate::passes;
 use smallvec::{SmallVec, smallvec};
@@ -23,7 +23,7 @@ pub(super) fn plan(layout: &Layout) -> Plan {
 /// Plans a layout node by node, without rewriting it first.
 pub(super) fn as_described(layout: &Layout) -> Plan {
     let nodes = layout.nodes().len();
-    let mut builder = Builder { layout, steps: Vec::with_capacity(nodes), sizes: Vec::with_capacity(nodes) };
+    let mut builder = Builder { layout, steps: Vec::with_capacity(nodes), sizes: Sizes::with_capacity(nodes) };
     let mut planned: Planned = SmallVec::with_capacity(nodes);
     for (id, node) in layout.nodes() {
         let placed = builder.place(node, layout.measure(id).size, &planned);
@@ -54,7 +54,7 @@ type Planned = SmallVec<[Place; 12]>;
 struct Builder<'a> {
     layout: &'a Layout,
     steps: Vec<Step>,
-    sizes: Vec<u64>,
+    sizes: Sizes,
 }
 
 impl Builder<'_> {
@@ -66,7 +66,7 @@ impl Builder<'_> {
     }
 
     /// The steps without bodies that have become part of those around them.
-    fn reached_from(self, root: Part) -> (Vec<Step>, Vec<u64>, Part) {
+    fn reached_from(self, root: Part) -> (Vec<Step>, Sizes, Part) {
         let mut reached: SmallVec<[bool; 32]> = smallvec![false; self.steps.len()];
         reached[root.step.index()] = true;
         for index in (0..self.steps.len()).rev() {

@@ -22,6 +22,7 @@ pub use direction::Direction;
 pub use target::{Level, Target};
 
 use crate::layout::{Layout, Run};
+use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// Names a step of one plan; bodies have smaller numbers than the steps around them.
@@ -213,6 +214,9 @@ impl Step {
     }
 }
 
+/// Packed bytes of each step. Few enough in most plans to need no allocation.
+type Sizes = SmallVec<[u64; 4]>;
+
 /// How the bytes of one element, or of a count of elements, are moved.
 ///
 /// # Example
@@ -228,7 +232,7 @@ impl Step {
 #[derive(Clone, Debug)]
 pub struct Plan {
     steps: Vec<Step>,
-    sizes: Vec<u64>,
+    sizes: Sizes,
     root: Part,
     size: u64,
     extent: i64,

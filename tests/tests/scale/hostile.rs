@@ -102,7 +102,10 @@ fn a_hundred_thousand_live_types_cost_the_same_each() {
             let mut types = TypeBuilder::new();
             let double = types.named(Predefined::DOUBLE);
             let vector = types.vector(2 + variant, 1, 2, double).unwrap();
-            held.push(engine.commit(&types.finish(vector).unwrap()));
+            let committed = engine.commit(&types.finish(vector).unwrap());
+            // The canonical form is what the cache keeps.
+            assert_eq!(committed.plan().size(), (2 + variant as u64) * 8);
+            held.push(committed);
         }
         computed() - start
     };

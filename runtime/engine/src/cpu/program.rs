@@ -87,7 +87,8 @@ pub(super) enum Bound {
 pub(crate) struct Program {
     root: Root,
     plan: Plan,
-    bound: Vec<Bound>,
+    /// Of each step. Most plans have one or two.
+    bound: SmallVec<[Bound; 2]>,
     /// Whether any count of elements is one piece of memory.
     contiguous: bool,
 }
@@ -145,7 +146,7 @@ impl Program {
             }),
             Step::Nothing | Step::Repeat { .. } | Step::Scatter { .. } | Step::Sequence { .. } => Bound::Loop,
         };
-        let bound: Vec<Bound> = plan.steps().iter().map(bind).collect();
+        let bound: SmallVec<[Bound; 2]> = plan.steps().iter().map(bind).collect();
         let Part { offset, step: root, .. } = plan.root();
         let (step, of_root) = (plan.step(root).clone(), bound[root.index()]);
         let contiguous = matches!(plan.repeated(2), Some(Step::Copy { .. }));
