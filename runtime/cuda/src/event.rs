@@ -162,9 +162,27 @@ impl Event {
         unsafe { self.device.driver().event_elapsed_time(&mut milliseconds, self.handle, end.handle)? };
         Ok(milliseconds)
     }
+}
 
-    #[inline]
-    pub(super) fn handle(&self) -> EventHandle {
-        self.handle
+impl Stream {
+    /// Lets everything enqueued from now on wait for an event, which may be of another device.
+    ///
+    /// # Errors
+    ///
+    /// The driver refuses.
+    ///
+    /// ```
+    /// # use dtc_cuda::{Device, Event, Stream};
+    /// if let Ok(device) = Device::get(0) {
+    ///     let (first, second, event) = (Stream::new(&device)?, Stream::new(&device)?, Event::new(&device)?);
+    ///     event.record(&first)?;
+    ///     second.wait_event(&event)?;
+    /// }
+    /// # Ok::<(), dtc_cuda::CudaError>(())
+    /// ```
+    pub fn wait_event(&self, event: &Event) -> Result<(), CudaError> {
+        let _scope = self.device().scope()?;
+        // SAFETY: stream and event are alive, and the stream's context is current.
+        unsafe { self.device().driver().stream_wait_event(self.handle(), event.handle, 0) }
     }
 }

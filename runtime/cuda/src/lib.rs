@@ -25,6 +25,7 @@
 mod abi;
 mod binary;
 mod buffer;
+mod capture;
 pub mod copy;
 mod device;
 mod driver;
@@ -44,6 +45,7 @@ mod tests;
 
 pub use binary::{Architecture, Binary};
 pub use buffer::{DeviceBuffer, PinnedBuffer};
+pub use capture::{CaptureMode, CaptureStatus};
 pub use device::{Device, DeviceInfo, Scope};
 pub use driver::Driver;
 pub use error::{CudaError, Version};
@@ -52,4 +54,4 @@ pub use graph::{Graph, GraphExecutable, NodeCounts};
 pub use nvrtc::Nvrtc;
 pub use pointer::{MemoryKind, device_of, is_in_use};
 pub use staging::StagingAllocator;
-pub use stream::{CaptureMode, CaptureStatus, Stream};
+pub use stream::Stream;

@@ -1,12 +1,18 @@
 //! Checks on ordinary buffers, with guard bytes around everything.
 
-use super::{Expectation, Fault, LARGEST_PIECEWISE, Subject, compare, fragments, random_bytes};
+use super::draws::{fragments, random_bytes};
+use super::expectation::Expectation;
+use super::fault::{Fault, compare};
+use super::subject::Subject;
 use rand::Rng;
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
 
 /// Guard bytes on either side of a buffer; also the range of alignments.
 const GUARD: usize = 64;
+
+/// Packed bytes of the largest type that is moved in short pieces, too.
+const LARGEST_PIECEWISE: usize = 1 << 13;
 
 pub(super) fn check(subject: &dyn Subject, expectation: &Expectation, rng: &mut SmallRng) -> Result<(), Fault> {
     let mut bench = Bench::new(subject, expectation, rng);

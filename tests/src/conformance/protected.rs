@@ -1,6 +1,9 @@
 //! Checks with closed pages wherever nothing may be touched.
 
-use super::{Expectation, Fault, Place, Subject, compare, fragments, pack_sparse, random_bytes, unpack_sparse};
+use super::draws::{fragments, random_bytes};
+use super::expectation::Expectation;
+use super::fault::{Fault, compare};
+use super::subject::{Place, Subject, pack_sparse, unpack_sparse};
 use crate::memory::{Access, PAGE, SparseMemory};
 use rand::Rng;
 use rand::rngs::SmallRng;

@@ -6,6 +6,7 @@
 
 pub mod algebra;
 mod arrays;
+mod pieces;
 pub mod random;
 pub mod sequence;
 pub mod split;

@@ -6,6 +6,7 @@
 pub mod bounds;
 mod mpich;
 mod open_mpi;
+mod parts;
 pub mod program;
 
 /// An implementation of MPI.

@@ -3,7 +3,7 @@
 //! Every part takes part in the bounds, marked or not. A struct is padded, unless its parts are all of one type, and nothing else
 //! is. A constructor that adds nothing returns its child, and the type without bytes is one, `null`.
 
-use super::bounds::{blocks, own, reach, size};
+use super::parts::{blocks, own, reach, size};
 use crate::type_map::{Bounds, TypeMap};
 use dtc_compiler::datatype::{Constructor, Datatype, Predefined};
 use dtc_compiler::layout::Kind;

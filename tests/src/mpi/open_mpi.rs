@@ -3,7 +3,7 @@
 //! Every constructor adds parts, one after the other, to a type that is empty at first. Markers are sticky. Unless they are set,
 //! the upper bound is padded after each part, and not only after the last.
 
-use super::bounds::{blocks, own, reach, size};
+use super::parts::{blocks, own, reach, size};
 use crate::type_map::{Bounds, TypeMap};
 use dtc_compiler::datatype::{Constructor, Datatype, Predefined};
 

@@ -1,6 +1,6 @@
 //! What one launch starts from and must leave behind.
 
-use super::Kernel;
+use super::kernel::Kernel;
 use crate::reduce;
 use dtc_compiler::layout::Layout;
 use dtc_compiler::operation::Reduction;

@@ -24,122 +24,17 @@
 //! ```
 
 mod case;
+mod kernel;
+mod outcome;
 mod program;
 
 pub use case::{Access, Buffer, Case, Fragment, Placement, Range};
+pub use kernel::Kernel;
+pub use outcome::{Accesses, Outcome, Traffic};
+pub use program::Build;
 
 use program::Program;
 use std::collections::BTreeMap;
-use std::sync::Arc;
-
-/// What is launched, and how.
-#[derive(Clone, Debug)]
-pub struct Kernel {
-    /// The text, as a GPU's compiler gets it. Cases that share one are compiled once.
-    pub text: Arc<str>,
-    /// Name of the kernel in the text, with its namespaces.
-    pub entry: String,
-    /// Of the grid.
-    pub blocks: [u32; 3],
-    /// Of a block.
-    pub threads: [u32; 3],
-    /// The lists of the type; none for a null pointer.
-    pub tables: Arc<[u8]>,
-    /// The parameters after the common five, as a C struct holds them.
-    pub extra: Vec<u8>,
-}
-
-impl Kernel {
-    /// A kernel to be launched with one thread, without tables and extra parameters.
-    pub fn new(text: &str, entry: &str) -> Kernel {
-        Kernel {
-            text: text.into(),
-            entry: entry.to_owned(),
-            blocks: [1; 3],
-            threads: [1; 3],
-            tables: Arc::default(),
-            extra: Vec::new(),
-        }
-    }
-
-    /// The same in a one-dimensional grid.
-    pub fn blocks(self, blocks: u32) -> Kernel {
-        Kernel { blocks: [blocks, 1, 1], ..self }
-    }
-
-    /// The same with one-dimensional blocks.
-    pub fn threads(self, threads: u32) -> Kernel {
-        Kernel { threads: [threads, 1, 1], ..self }
-    }
-
-    /// The same with lists.
-    pub fn tables(self, tables: &[u8]) -> Kernel {
-        Kernel { tables: tables.into(), ..self }
-    }
-
-    /// The same with parameters after the common five.
-    pub fn extra(self, extra: &[u8]) -> Kernel {
-        Kernel { extra: extra.to_vec(), ..self }
-    }
-}
-
-/// How the texts are compiled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Build {
-    /// Optimised, for many and large cases: contents are compared, vector accesses must be aligned, and gaps and ends are
-    /// closed by pages.
-    Fast,
-    /// Every load and store is held against what the case allows, to the byte; races in shared memory and undefined
-    /// behaviour are faults. Accesses are counted.
-    Checked,
-    /// Under the address sanitizer, which also knows the borders of single variables, and undefined behaviour.
-    Sanitized,
-}
-
-/// Loads and stores of one buffer, by width.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Accesses {
-    /// Of 1, 2, 4, 8 and 16 bytes.
-    pub loads: [u64; 5],
-    /// Of 1, 2, 4, 8 and 16 bytes.
-    pub stores: [u64; 5],
-    /// Bytes that were stored to before: work done twice, and a race unless one thread did both.
-    pub stored_again: u64,
-}
-
-/// The accesses of a launch; counted in checked builds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Traffic {
-    /// Of memory.
-    pub memory: Accesses,
-    /// Of the packed bytes.
-    pub packed: Accesses,
-    /// Of the lists.
-    pub tables: Accesses,
-}
-
-/// What came of a case.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outcome {
-    /// Name of the case.
-    pub name: String,
-    /// The accesses, or what was wrong first.
-    pub result: Result<Traffic, String>,
-}
-
-impl Outcome {
-    /// The accesses.
-    ///
-    /// # Panics
-    ///
-    /// When something was wrong.
-    pub fn traffic(&self) -> Traffic {
-        match &self.result {
-            Ok(traffic) => *traffic,
-            Err(fault) => panic!("{}: {fault}", self.name),
-        }
-    }
-}
 
 /// Why nothing ran.
 #[derive(Clone, Debug, PartialEq, Eq)]

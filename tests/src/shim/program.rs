@@ -1,6 +1,7 @@
 //! Compiles kernel texts to one program and runs cases with it.
 
-use super::{Access, Accesses, Buffer, Build, Case, Outcome, Range, Traffic};
+use super::case::{Access, Buffer, Case, Range};
+use super::outcome::{Accesses, Outcome, Traffic};
 use std::collections::BTreeSet;
 use std::collections::hash_map::DefaultHasher;
 use std::fmt::Write;
@@ -39,6 +40,19 @@ pub(super) struct Program {
 
 /// Kernels read bytes through wide types, as compilers for GPUs let them; without PIE symbols are addresses.
 const FLAGS: [&str; 5] = ["-std=c++17", "-fno-strict-aliasing", "-no-pie", "-fno-pie", "-g1"];
+
+/// How the texts are compiled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Build {
+    /// Optimised, for many and large cases: contents are compared, vector accesses must be aligned, and gaps and ends are
+    /// closed by pages.
+    Fast,
+    /// Every load and store is held against what the case allows, to the byte; races in shared memory and undefined
+    /// behaviour are faults. Accesses are counted.
+    Checked,
+    /// Under the address sanitizer, which also knows the borders of single variables, and undefined behaviour.
+    Sanitized,
+}
 
 impl Build {
     /// Flags for the texts.

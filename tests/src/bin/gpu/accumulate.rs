@@ -1,8 +1,8 @@
 //! Unpacks with an operation, judged by the processor's.
 
-use crate::OnTier;
 use crate::buffers::{POISON, random_bytes};
 use crate::harness::{Outcome, Tests, expect, text};
+use crate::tier::OnTier;
 use crate::types;
 use dtc_compiler::datatype::{Datatype, Predefined, TypeBuilder};
 use dtc_compiler::operation::{Element, Operation, Reduction};

@@ -1,8 +1,8 @@
 //! Many packs and unpacks in one launch.
 
-use crate::OnTier;
 use crate::buffers::{Buffers, expect_equal, poisoned_buffer, random_buffer, read};
 use crate::harness::{Outcome, Tests, expect, text};
+use crate::tier::OnTier;
 use crate::types;
 use dtc_compiler::datatype::{Datatype, text as notation};
 use dtc_runtime::cuda::{CaptureMode, Stream};

@@ -1,9 +1,9 @@
 //! libdtc on device memory: packs, copies and operations, blocking, started, on a CUDA stream and in a graph.
 
-use crate::OnTier;
 use crate::buffers::{POISON, expect_equal, poisoned_buffer, random_bytes};
 use crate::faces::{Data, Form, RECORD, address, expect_bytes, holding, ranges};
 use crate::harness::{Outcome, Tests, expect, text};
+use crate::tier::OnTier;
 use dtc::*;
 use dtc_runtime::cuda::{CaptureMode, Device, PinnedBuffer, Stream};
 use std::ffi::{CStr, c_int, c_void};

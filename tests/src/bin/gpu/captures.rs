@@ -1,8 +1,8 @@
 //! Packs that are captured into CUDA graphs.
 
-use crate::OnTier;
 use crate::buffers::{Buffers, random_bytes};
 use crate::harness::{Fault, Outcome, Tests, expect, text};
+use crate::tier::OnTier;
 use crate::types;
 use dtc_runtime::cuda::{CaptureMode, CaptureStatus, GraphExecutable, Stream};
 use dtc_runtime::{Engine, Range, Tier};

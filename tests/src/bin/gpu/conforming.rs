@@ -1,7 +1,7 @@
 //! The conformance run on every type of the corpus, on the examples, and on random types.
 
-use crate::OnTier;
 use crate::harness::{Outcome, Tests};
+use crate::tier::OnTier;
 use dtc_compiler::datatype::{Datatype, json};
 use dtc_tests::conformance::{GpuSubject, run_on_copies};
 use dtc_tests::corpus;

@@ -1,9 +1,9 @@
 //! The current context belongs to the application: every call leaves it as it was.
 
-use crate::OnTier;
 use crate::buffers::Buffers;
 use crate::harness::{Outcome, Tests, expect, text};
 use crate::raw::Raw;
+use crate::tier::OnTier;
 use crate::types;
 use dtc_runtime::Range;
 use dtc_runtime::cuda::{CaptureMode, Device, DeviceBuffer, Event, PinnedBuffer, Stream};

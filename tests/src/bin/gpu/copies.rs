@@ -1,8 +1,8 @@
 //! Copies from type to type, judged by the processor's.
 
-use crate::OnTier;
 use crate::buffers::{POISON, random_bytes};
 use crate::harness::{Fault, Outcome, Tests, expect, text};
+use crate::tier::OnTier;
 use crate::types;
 use dtc_compiler::datatype::Datatype;
 use dtc_runtime::cuda::{CaptureMode, Device, DeviceBuffer, PinnedBuffer, Stream};

@@ -1,9 +1,9 @@
 //! Two GPUs in one process.
 
-use crate::OnTier;
 use crate::buffers::Buffers;
 use crate::harness::{Fault, Outcome, Tests, expect, text};
 use crate::raw::Raw;
+use crate::tier::OnTier;
 use crate::types;
 use dtc_runtime::cuda::{Device, Stream};
 use dtc_runtime::{Gpu, Tier};

@@ -1,8 +1,8 @@
 //! What the tests of the C interfaces share: types that each interface builds by itself, and what the standard makes of them.
 
-use crate::OnTier;
 use crate::buffers::{POISON, expect_equal, random_bytes};
 use crate::harness::text;
+use crate::tier::OnTier;
 use dtc_compiler::datatype::{Datatype, DatatypeError, Predefined, TypeBuilder};
 use dtc_runtime::cuda::DeviceBuffer;
 use dtc_tests::type_map::TypeMap;

@@ -1,8 +1,8 @@
 //! Forked children: CUDA does not work in them, the CPU does, and the parent goes on.
 
-use crate::OnTier;
 use crate::buffers::{Buffers, POISON};
 use crate::harness::{Outcome, Tests, expect, text};
+use crate::tier::OnTier;
 use crate::types;
 use dtc_runtime::cuda::{CudaError, Device, DeviceBuffer, Stream};
 use dtc_runtime::{Committed, Range, Tier};

@@ -1,8 +1,8 @@
 //! Random byte ranges of packed streams, from and to packed memory of any alignment.
 
-use crate::OnTier;
 use crate::buffers::Buffers;
 use crate::harness::{Outcome, Tests};
+use crate::tier::OnTier;
 use crate::types;
 use dtc_compiler::datatype::Datatype;
 use rand::rngs::SmallRng;

@@ -1,11 +1,11 @@
 //! What the C interfaces cost beside the calls of Rust: blocking packs within a device, on the clock of the host. Prints a
 //! table; every byte is checked.
 
-use crate::OnTier;
 use crate::buffers::poisoned_buffer;
 use crate::c_interface::{self, on_device};
 use crate::faces::{Data, Form, address, expect_bytes};
 use crate::harness::text;
+use crate::tier::OnTier;
 use crate::yaksa_interface::{self, Info};
 use dtc_runtime::cuda::{DeviceBuffer, MemoryKind};
 use dtc_runtime::{Committed, Policy, Range};

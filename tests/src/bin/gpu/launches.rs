@@ -1,8 +1,8 @@
 //! What a call enqueues, and calls of many threads.
 
-use crate::OnTier;
 use crate::buffers::{Buffers, expect_equal, poisoned_buffer, read};
 use crate::harness::{Outcome, Tests, expect, text};
+use crate::tier::OnTier;
 use crate::types;
 use dtc_runtime::Range;
 use dtc_runtime::cuda::{CaptureMode, Stream};

@@ -1,8 +1,8 @@
 //! Types that come and go: nothing piles up on the device, and nothing goes while it is used.
 
-use crate::OnTier;
 use crate::buffers::{POISON, expect_equal, poisoned_buffer, random_buffer, read};
 use crate::harness::{Outcome, Tests, expect, text};
+use crate::tier::OnTier;
 use crate::types;
 use dtc_runtime::cuda::Stream;
 use dtc_runtime::{Engine, Gpu, Range};

@@ -33,38 +33,15 @@ mod several_kinds;
 mod shapes;
 mod spinning;
 mod stores;
+mod tier;
 mod transfers;
 mod types;
 mod yaksa_interface;
 
-use dtc_runtime::{Engine, Gpu, Policy};
+use dtc_runtime::Policy;
 use harness::{Fault, Tests};
 use std::process::ExitCode;
-
-/// An engine whose kernels are all of one tier, and its GPU.
-#[derive(Clone)]
-struct OnTier {
-    name: &'static str,
-    policy: Policy,
-    engine: Engine,
-    gpu: Gpu,
-}
-
-impl OnTier {
-    fn new(name: &'static str, policy: Policy) -> Result<OnTier, dtc_runtime::cuda::CudaError> {
-        let engine = Engine::builder().policy(policy).build();
-        Ok(OnTier { name, policy, gpu: engine.gpu(0)?, engine })
-    }
-
-    /// Another engine of this tier, which has loaded nothing.
-    fn fresh_engine(&self) -> Engine {
-        Engine::builder().policy(self.policy).build()
-    }
-
-    fn is_compiled(&self) -> bool {
-        self.policy != Policy::Off
-    }
-}
+use tier::OnTier;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -1,8 +1,8 @@
 //! Calls that leave multiprocessors to others.
 
-use crate::OnTier;
 use crate::buffers::{Buffers, POISON, expect_equal};
 use crate::harness::{Outcome, Tests, expect, text};
+use crate::tier::OnTier;
 use crate::types;
 use dtc_compiler::datatype::{Datatype, Predefined, TypeBuilder};
 use dtc_runtime::cuda::{CaptureMode, PinnedBuffer, Stream};

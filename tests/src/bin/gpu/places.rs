@@ -1,8 +1,8 @@
 //! Where buffers may lie: managed memory, inside allocations, at absolute addresses.
 
-use crate::OnTier;
 use crate::buffers::{Buffers, POISON, expect_equal, poisoned_buffer, random_buffer, read};
 use crate::harness::{Outcome, Tests, expect, text};
+use crate::tier::OnTier;
 use crate::types;
 use dtc_compiler::datatype::{Predefined, TypeBuilder};
 use dtc_runtime::cuda::DeviceBuffer;

@@ -1,8 +1,8 @@
 //! When the kernels of a type are compiled, and what serves until then.
 
-use crate::OnTier;
 use crate::buffers::Buffers;
 use crate::harness::{Fault, Outcome, Tests, expect, text};
+use crate::tier::OnTier;
 use crate::types;
 use dtc_runtime::cuda::{Nvrtc, Stream};
 use dtc_runtime::store::Config;

@@ -1,9 +1,9 @@
 //! Calls that are started and waited for later, or never.
 
-use crate::OnTier;
 use crate::buffers::Buffers;
 use crate::harness::{Outcome, Tests, expect, text};
 use crate::raw::{Spinner, StreamKind};
+use crate::tier::OnTier;
 use crate::types;
 use std::time::{Duration, Instant};
 

@@ -1,9 +1,9 @@
 //! What runs under compute-sanitizer: every family on both tiers, small, with buffers of exactly the bytes that a call may
 //! touch, so that the next byte is an error.
 
-use crate::OnTier;
 use crate::buffers::Buffers;
 use crate::harness::{Outcome, Tests, text};
+use crate::tier::OnTier;
 use crate::types;
 use dtc_compiler::datatype::Datatype;
 use dtc_tests::conformance::Expectation;

@@ -1,9 +1,9 @@
 //! Types of absolute addresses, whose blocks lie in memory of every kind there is.
 
-use crate::OnTier;
 use crate::buffers::{POISON, expect_equal, random_bytes};
 use crate::harness::{Outcome, Tests, expect, text};
 use crate::memory::{KINDS, Memory};
+use crate::tier::OnTier;
 use dtc_compiler::datatype::{Predefined, TypeBuilder};
 use dtc_compiler::operation::{Element, Operation, Reduction};
 use dtc_runtime::cuda::{Device, MemoryKind};

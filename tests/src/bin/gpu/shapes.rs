@@ -1,8 +1,8 @@
 //! Types that reach the limits of one kernel family, and large ones.
 
-use crate::OnTier;
 use crate::buffers::{Buffers, POISON, expect_equal, poisoned_buffer, random_buffer, read};
 use crate::harness::{Outcome, Tests, text};
+use crate::tier::OnTier;
 use crate::types;
 use dtc_compiler::datatype::{Predefined, TypeBuilder};
 use dtc_runtime::Range;

@@ -1,9 +1,9 @@
 //! Calls while a kernel runs on another CUDA stream and ends only after them: whoever waits for it waits for ever.
 
-use crate::OnTier;
 use crate::buffers::{Buffers, expect_equal, random_buffer, wait_within};
 use crate::harness::{Fault, Outcome, Tests, expect, text};
 use crate::raw::{Spinner, StreamKind};
+use crate::tier::OnTier;
 use crate::types;
 use dtc_runtime::cuda::{DeviceBuffer, Stream};
 use dtc_runtime::{Committed, Engine, Gpu, Policy, Tier};

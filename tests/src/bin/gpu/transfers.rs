@@ -1,10 +1,10 @@
 //! Transfers between memory of all kinds: every pair, packs and unpacks, several layouts, whole and in fragments, waited for,
 //! tested and dropped.
 
-use crate::OnTier;
 use crate::buffers::{POISON, expect_equal, random_bytes};
 use crate::harness::{Fault, Outcome, Tests, expect, text};
 use crate::memory::{KINDS, Memory};
+use crate::tier::OnTier;
 use crate::types;
 use dtc_compiler::datatype::{Datatype, Predefined, TypeBuilder};
 use dtc_runtime::cuda::{CaptureMode, Device, MemoryKind, Stream};

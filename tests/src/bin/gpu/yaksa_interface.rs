@@ -1,9 +1,9 @@
 //! The interface of Yaksa on device memory: requests, hints, operations and CUDA streams.
 
-use crate::OnTier;
 use crate::buffers::{POISON, expect_equal, poisoned_buffer, random_bytes};
 use crate::faces::{Data, Form, RECORD, address, expect_bytes, holding, ranges, sums};
 use crate::harness::{Outcome, Tests, expect, text};
+use crate::tier::OnTier;
 use dtc_runtime::cuda::Stream;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::ptr::{null, null_mut};
