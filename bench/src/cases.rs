@@ -3,7 +3,7 @@
 use dtc_cli::commands::bench::case::Case;
 use dtc_cli::description;
 use dtc_cli::failure::Failure;
-use dtc_cli::input::shown;
+use dtc_cli::paths::shown;
 use dtc_compiler::datatype::json;
 use serde_json::Value;
 use std::path::Path;

@@ -1,8 +1,9 @@
 //! The figures of a run on the CPU as JSON.
 
-use crate::Benchmark;
+use crate::arguments::Benchmark;
 use dtc_cli::commands::bench::Results;
-use dtc_cli::commands::bench::measure::{Contest, Measured};
+use dtc_cli::commands::bench::contest::Contest;
+use dtc_cli::commands::bench::measure::Measured;
 use dtc_cli::commands::bench::table::{LOST, summaries};
 use dtc_cli::commands::doctor::processor;
 use dtc_cli::timing::spread;

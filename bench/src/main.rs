@@ -2,48 +2,19 @@
 //! call on a GPU.
 #![deny(unsafe_code)]
 
+mod arguments;
 mod cases;
 mod cuda;
 mod figures;
 
-use clap::Parser;
-use dtc_cli::commands::bench::{self, Backend, Results, case};
+use arguments::Benchmark;
+use dtc_cli::commands::bench::{Backend, Results, case};
 use dtc_cli::failure::Failure;
-use dtc_cli::input::STANDARD;
 use dtc_cli::output::{self, Output};
+use dtc_cli::paths::STANDARD;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
-
-/// Measures as dtc bench does, for developers of dtc
-#[derive(Parser)]
-#[command(name = "dtc-bench", version)]
-struct Benchmark {
-    #[command(flatten)]
-    shared: bench::Arguments,
-    /// A list of benchmark cases: {"cases": [...]}
-    #[arg(long, value_name = "FILE")]
-    cases: Option<PathBuf>,
-    /// The index of cases for --backend cuda [default: bench/gpu/cases.json of the checkout]
-    #[arg(long, value_name = "FILE")]
-    gpu_cases: Option<PathBuf>,
-    /// What to measure with --backend cuda [default: all; with types or --only, kernels]
-    #[arg(long, value_enum, value_name = "PART")]
-    part: Vec<cuda::Part>,
-    /// Bytes that the L2 cache of the GPU fetches at a time while --backend cuda measures
-    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(32..=128))]
-    l2_fetch: Option<u16>,
-    /// How often buffers are allocated and MPIs started anew, each time for as many rounds
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=100))]
-    starts: u16,
-    /// Writes all figures to a file, or with - to standard output instead of the table; with --backend cuda one object to a
-    /// line, as the programs in bench/gpu do
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
-    /// The date that the figures bear [default: today]
-    #[arg(long, value_name = "DATE")]
-    date: Option<String>,
-}
 
 fn main() -> ExitCode {
     dtc_cli::execute(run)

@@ -1,7 +1,7 @@
 //! Reading the file that describes a type.
 
 use crate::failure::{Failure, reason};
-use crate::input::{STANDARD, shown};
+use crate::paths::{STANDARD, shown};
 use dtc_compiler::datatype::json::{self, Description};
 use dtc_compiler::datatype::text;
 use std::io::{self, Read};

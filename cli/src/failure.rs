@@ -1,6 +1,6 @@
 //! Why a command ends early, and with which status.
 
-use crate::input::shown;
+use crate::paths::shown;
 use dtc_runtime::TransferError;
 use dtc_runtime::cuda::CudaError;
 use std::fmt::Display;

@@ -2,12 +2,10 @@
 
 use crate::failure::{Failure, reason};
 use crate::mapped::Mapped;
+use crate::paths::{STANDARD, shown};
 use std::fs::{File, FileType, Metadata};
 use std::io::{self, Read};
 use std::path::Path;
-
-/// The name that means standard input, or standard output.
-pub const STANDARD: &str = "-";
 
 /// The bytes of an input.
 pub enum Input {
@@ -45,11 +43,6 @@ impl Input {
             Input::Read(bytes) => bytes,
         }
     }
-}
-
-/// The name of an input in messages.
-pub fn shown(path: &Path) -> std::path::Display<'_> {
-    if path == Path::new(STANDARD) { Path::new("standard input").display() } else { path.display() }
 }
 
 fn read(path: &Path, source: &mut dyn Read, most: u64) -> Result<Input, Failure> {

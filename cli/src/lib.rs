@@ -18,6 +18,7 @@ mod judge;
 mod mapped;
 mod npy;
 pub mod output;
+pub mod paths;
 pub mod report;
 pub mod samples;
 pub mod timing;

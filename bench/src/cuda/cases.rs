@@ -3,7 +3,7 @@
 //! Long lists are drawn as `bench/gpu/README.md` says, in place of reading files of a hundred megabytes.
 
 use dtc_cli::commands::bench::case::Case;
-use dtc_cli::commands::bench::prepare::checkout_file;
+use dtc_cli::commands::bench::checkout::checkout_file;
 use dtc_cli::failure::{Failure, reason};
 use dtc_compiler::datatype::{Datatype, DatatypeError, Predefined, TypeBuilder};
 use serde_json::Value;

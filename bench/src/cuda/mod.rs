@@ -9,7 +9,7 @@ mod operations;
 mod peer_copies;
 mod transfers;
 
-use crate::Benchmark;
+use crate::arguments::{Benchmark, Part};
 use dtc_cli::commands::bench::cuda::contest::{Arena, Line};
 use dtc_cli::commands::bench::cuda::{errors, open, table, verify};
 use dtc_cli::commands::bench::{case, tell};
@@ -17,23 +17,6 @@ use dtc_cli::failure::Failure;
 use dtc_cli::output::Output;
 use serde_json::{Value, json};
 use std::io::Write;
-
-/// What is measured on a GPU.
-#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum Part {
-    /// Whole transfers of the cases
-    Kernels,
-    /// Pieces of 64 MiB from odd offsets on
-    Fragments,
-    /// The 26 pieces of a halo in one launch, and items of very different sizes
-    Batches,
-    /// Unpacks with an operation, and copies from type to type
-    Operations,
-    /// Launches, small blocking calls, commits
-    Latency,
-    /// Calls between kinds of memory, and copies to another GPU
-    Transfers,
-}
 
 /// Measures the parts that the command line names.
 pub fn run(arguments: &Benchmark, out: &mut dyn Write) -> Result<(), Failure> {

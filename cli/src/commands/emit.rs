@@ -3,8 +3,8 @@
 use crate::description;
 use crate::disassembly;
 use crate::failure::Failure;
-use crate::input::STANDARD;
 use crate::output;
+use crate::paths::STANDARD;
 use clap::ValueEnum;
 use dtc_compiler::codegen::cranelift::{CodegenError, Compiler};
 use dtc_compiler::codegen::{cuda, mpi_c};

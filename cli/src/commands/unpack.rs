@@ -4,7 +4,7 @@ use super::through_gpu::Passage;
 use super::transfer::{Arguments as Transferred, FRAGMENT_BYTES, Progress, Transfer, refused};
 use crate::array_file::{Asked, Destination, Source};
 use crate::failure::Failure;
-use crate::input::{STANDARD, shown};
+use crate::paths::{STANDARD, shown};
 use crate::report;
 use dtc_runtime::{MemoryMut, Range};
 use std::io::Write;

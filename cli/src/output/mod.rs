@@ -7,7 +7,8 @@ mod signals;
 mod unfinished;
 
 use crate::failure::Failure;
-use crate::input::{self, STANDARD};
+use crate::input;
+use crate::paths::STANDARD;
 use std::fs::{File, FileType};
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};

@@ -1,7 +1,49 @@
 //! The axes of subarrays and distributed arrays.
 
-use super::{Axis, Bytes, number, numbers, text};
+use super::fields::{number, numbers, text};
+use super::predefined::Bytes;
 use serde_json::Value;
+
+/// The indices that one axis of a grid contributes, outermost axis first.
+#[derive(Clone, Debug)]
+pub struct Axis {
+    /// First index.
+    pub first: i64,
+    /// One past the last index that may appear.
+    pub limit: i64,
+    /// Neighbouring indices in one block; blocks are `cycle` apart.
+    pub block: i64,
+    /// Distance between the starts of blocks; equal to `block` when there is only one block.
+    pub cycle: i64,
+    /// Bytes between neighbours along this axis.
+    pub stride_bytes: Bytes,
+}
+
+impl Axis {
+    /// Whether the axis is one run of neighbouring indices.
+    pub fn is_one_run(&self) -> bool {
+        self.first + self.cycle >= self.limit || self.block == self.cycle
+    }
+
+    /// One past the last index of an axis of one run.
+    pub fn end_of_run(&self) -> i64 {
+        if self.block == self.cycle { self.limit } else { self.limit.min(self.first + self.block) }
+    }
+
+    /// All indices of the axis, in order.
+    pub fn indices(&self) -> Vec<i64> {
+        if self.is_one_run() {
+            return (self.first..self.end_of_run()).collect();
+        }
+        let mut indices = Vec::new();
+        let mut start = self.first;
+        while start < self.limit {
+            indices.extend(start..self.limit.min(start + self.block));
+            start += self.cycle;
+        }
+        indices
+    }
+}
 
 /// The bytes between neighbours along each dimension, and the dimensions from the slowest to the fastest.
 fn strides(sizes: &[i64], order: &str, extent: Bytes) -> (Vec<Bytes>, Vec<usize>) {

@@ -3,29 +3,20 @@
 //! Nothing here is shared with dtc. A peer that were printed from the same facts would share the same mistakes.
 
 mod axes;
+mod fields;
 mod predefined;
 
+pub use axes::Axis;
+pub use predefined::{Bytes, Element};
+
 use axes::{darray, subarray};
+use fields::{number, numbers, text};
 use predefined::predefined;
 use serde_json::Value;
 use std::collections::HashMap;
 
-/// A number in a description, a size, a displacement: all are 64 bits wide.
-pub type Bytes = i64;
-
 /// The place of a node in [`Description::nodes`]; children stand before their parents.
 pub type NodeId = usize;
-
-/// A basic element as C sees it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Element {
-    /// The C type of one element.
-    pub c_type: &'static str,
-    /// Its size, which on the machines we measure is also its alignment.
-    pub bytes: Bytes,
-    /// Whether an assignment moves every byte. It does not for `long double`, whose padding an assignment may drop.
-    pub by_value: bool,
-}
 
 /// How many copies of the child each block of a list holds.
 #[derive(Clone, Debug)]
@@ -34,47 +25,6 @@ pub enum Lengths {
     Equal(i64),
     /// Each block has its own number.
     Each(Vec<i64>),
-}
-
-/// The indices that one axis of a grid contributes, outermost axis first.
-#[derive(Clone, Debug)]
-pub struct Axis {
-    /// First index.
-    pub first: i64,
-    /// One past the last index that may appear.
-    pub limit: i64,
-    /// Neighbouring indices in one block; blocks are `cycle` apart.
-    pub block: i64,
-    /// Distance between the starts of blocks; equal to `block` when there is only one block.
-    pub cycle: i64,
-    /// Bytes between neighbours along this axis.
-    pub stride_bytes: Bytes,
-}
-
-impl Axis {
-    /// Whether the axis is one run of neighbouring indices.
-    pub fn is_one_run(&self) -> bool {
-        self.first + self.cycle >= self.limit || self.block == self.cycle
-    }
-
-    /// One past the last index of an axis of one run.
-    pub fn end_of_run(&self) -> i64 {
-        if self.block == self.cycle { self.limit } else { self.limit.min(self.first + self.block) }
-    }
-
-    /// All indices of the axis, in order.
-    pub fn indices(&self) -> Vec<i64> {
-        if self.is_one_run() {
-            return (self.first..self.end_of_run()).collect();
-        }
-        let mut indices = Vec::new();
-        let mut start = self.first;
-        while start < self.limit {
-            indices.extend(start..self.limit.min(start + self.block));
-            start += self.cycle;
-        }
-        indices
-    }
 }
 
 /// What a node is made of. Constructors that mean the same loops share a form.
@@ -493,19 +443,4 @@ fn set_bounds(facts: &mut Facts, lower: Bytes, upper: Bytes) {
 
 fn product(numbers: &[i64]) -> i64 {
     numbers.iter().product()
-}
-
-fn text<'tree>(tree: &'tree Value, field: &str, path: &str) -> Result<&'tree str, String> {
-    tree.get(field).and_then(Value::as_str).ok_or_else(|| format!("{path}.{field}: expected text"))
-}
-
-fn number(tree: &Value, field: &str, path: &str) -> Result<i64, String> {
-    tree.get(field).and_then(Value::as_i64).ok_or_else(|| format!("{path}.{field}: expected a whole number"))
-}
-
-fn numbers(tree: &Value, field: &str, path: &str) -> Result<Vec<i64>, String> {
-    tree.get(field)
-        .and_then(Value::as_array)
-        .and_then(|list| list.iter().map(Value::as_i64).collect())
-        .ok_or_else(|| format!("{path}.{field}: expected a list of whole numbers"))
 }

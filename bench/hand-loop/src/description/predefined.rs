@@ -1,6 +1,18 @@
 //! Predefined types as C sees them.
 
-use super::{Bytes, Element};
+/// A number in a description, a size, a displacement: all are 64 bits wide.
+pub type Bytes = i64;
+
+/// A basic element as C sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Element {
+    /// The C type of one element.
+    pub c_type: &'static str,
+    /// Its size, which on the machines we measure is also its alignment.
+    pub bytes: Bytes,
+    /// Whether an assignment moves every byte. It does not for `long double`, whose padding an assignment may drop.
+    pub by_value: bool,
+}
 
 /// The parts of a predefined type: displacement, element, number of elements.
 pub fn predefined(name: &str) -> Option<Vec<(Bytes, Element, i64)>> {

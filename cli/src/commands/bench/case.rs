@@ -1,6 +1,6 @@
 //! What is measured: types with their placement in a buffer.
 
-use crate::commands::bench::prepare::checkout_file;
+use super::checkout::checkout_file;
 use crate::description::{self, Named};
 use crate::failure::{Failure, reason};
 use dtc_compiler::datatype::{Datatype, json};

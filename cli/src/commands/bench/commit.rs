@@ -1,7 +1,8 @@
 //! How long committing a type takes, with everything that a commit may leave to later calls: canonical form, hash and plan.
 //! What a type costs that is packed once is measured by `bench/first_pack.c`.
 
-use super::measure::{Contest, Peers, Settings, Times};
+use super::contest::{Contest, Settings, Times};
+use super::peers::Peers;
 use crate::timing::{median, repetitions, sample};
 use dtc_compiler::datatype::{Constructor, Datatype, GivenBounds};
 use dtc_runtime::{Committed, Engine};

@@ -3,19 +3,26 @@
 //! The developers' benchmark `dtc-bench` measures with the same modules.
 
 pub mod case;
+pub mod checkout;
 mod commit;
+pub mod contest;
 pub mod cuda;
 mod hand_loop;
 pub mod measure;
 mod peer;
+mod peers;
 pub mod prepare;
+mod progress;
 mod shared;
 pub mod table;
 
+pub use progress::tell;
+
 use crate::failure::{Failure, reason};
 use case::Case;
-use measure::{Measured, Settings, measure};
-use std::io::{self, IsTerminal, Write};
+use contest::Settings;
+use measure::{Measured, measure};
+use std::io::Write;
 use std::path::PathBuf;
 
 /// Measures packs and unpacks side by side with memcpy, hand-written loops and, with --peers, MPIs
@@ -132,14 +139,5 @@ impl Results {
             writeln!(out, "mismatch: {mismatch}")?;
         }
         Err(Failure::Data((*first).clone()))
-    }
-}
-
-/// Shows on a terminal what is being measured, in place of what was shown before; "" clears the line.
-pub fn tell(what: &str) {
-    let mut err = io::stderr();
-    if err.is_terminal() {
-        // Progress that cannot be shown is not missed.
-        let _ = write!(err, "\r\x1b[K{}{what}", if what.is_empty() { "" } else { "measuring " });
     }
 }

@@ -1,23 +1,13 @@
 //! Building the peers: their sources, then the checkout's script.
 
 use super::case::Case;
+use super::checkout::checkout_file;
 use crate::commands::doctor::find;
 use crate::failure::{Failure, reason};
 use dtc_compiler::codegen::mpi_c;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-
-/// A file or folder of the checkout that the working directory or the executable lies in.
-pub fn checkout_file(name: &str) -> Option<PathBuf> {
-    let starts = [std::env::current_dir().ok(), std::env::current_exe().ok()];
-    starts
-        .iter()
-        .flatten()
-        .flat_map(|start| start.ancestors())
-        .map(|folder| folder.join(name))
-        .find(|path| path.exists())
-}
 
 /// The script that builds peers: the one given, or that of the checkout.
 pub fn find_script(given: Option<&Path>) -> Result<PathBuf, Failure> {

@@ -1,6 +1,7 @@
 //! Tables and the summary.
 
-use super::measure::{Contest, Measured};
+use super::contest::Contest;
+use super::measure::Measured;
 use crate::failure::Failure;
 use crate::report;
 use crate::timing::{NOISY, geometric_mean, spread};

@@ -1,8 +1,8 @@
 //! The demo in the memory of the host: checks, then the race with memcpy and the hand-written loop.
 
+use super::findings::{POISON, Report, call_failed};
 use super::matrix;
 use super::verdict::{self, Race};
-use super::{POISON, Report, call_failed};
 use crate::description::Named;
 use crate::failure::Failure;
 use crate::judge::{Judge, Placement};

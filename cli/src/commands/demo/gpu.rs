@@ -1,7 +1,7 @@
 //! The demo on a GPU: its plan, its kernel, every byte checked, and its speed beside that of a device's copy.
 
+use super::findings::{POISON, Report};
 use super::verdict::{self, COLUMNS, Race};
-use super::{POISON, Report};
 use crate::description::Named;
 use crate::device::{OnDevice, copy};
 use crate::device_clock::DeviceClock;

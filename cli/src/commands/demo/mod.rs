@@ -3,6 +3,7 @@
 //! The verdict comes first, in three lines; --verbose shows what it rests on.
 
 mod cpu;
+mod findings;
 mod gpu;
 mod matrix;
 mod verdict;
@@ -14,10 +15,11 @@ use dtc_compiler::datatype::json;
 use dtc_compiler::layout::Layout;
 use dtc_compiler::passes::Canonical;
 use dtc_compiler::{canonicalise, lower};
-use dtc_runtime::{Engine, Gpu, PackError};
+use dtc_runtime::{Engine, Gpu};
+use findings::Report;
 use std::io::{self, Write};
 use std::path::PathBuf;
-use verdict::{COLUMNS, Race, labelled};
+use verdict::{COLUMNS, labelled};
 
 /// Compiles a type, packs and unpacks data with it, checks every byte and measures
 ///
@@ -49,80 +51,6 @@ enum Backend {
 
 /// The type of the demo: a process's piece of a matrix that is dealt out in blocks, as ScaLAPACK does.
 const MATRIX: &str = include_str!("../../../../ir-examples/darray_block_cyclic.json");
-
-/// What unpacks are poured onto.
-const POISON: u8 = 0xa5;
-
-/// What the demo found out.
-#[derive(Default)]
-struct Report {
-    /// What the passes made of the type, and which code serves it.
-    passes: String,
-    /// Elements that were moved.
-    count: u64,
-    /// Why they are fewer than the description says.
-    remark: Option<String>,
-    /// Packed, restored and untouched bytes that were compared with the reference walker's.
-    checked: [u64; 3],
-    /// Where the data lies, if not in the memory of the host.
-    device: Option<String>,
-    /// Packing and unpacking; none of a type without bytes.
-    races: Vec<Race>,
-    /// What --verbose shows.
-    details: Vec<u8>,
-}
-
-impl Report {
-    /// How much data there is, and a remark where that is less than was asked for.
-    fn data(&mut self, count: u64, total: u64, buffer: usize, remark: Option<String>) -> io::Result<()> {
-        (self.count, self.remark) = (count, remark);
-        let (total, buffer) = (report::bytes(total), report::bytes(buffer as u64));
-        writeln!(self.details, "data: {} elements, {total} in a buffer of {buffer}", report::grouped(count))
-    }
-
-    /// What the judge found of a tier.
-    fn checked(&mut self, name: &str, packed: u64, restored: u64, untouched: u64) -> io::Result<()> {
-        for (sum, bytes) in self.checked.iter_mut().zip([packed, restored, untouched]) {
-            *sum += bytes;
-        }
-        let [packed, restored, untouched] = [packed, restored, untouched].map(report::grouped);
-        let text = format!("{packed} packed bytes right, {restored} restored, {untouched} beside them untouched");
-        for (index, line) in report::wrapped(&text, COLUMNS - 16).iter().enumerate() {
-            writeln!(self.details, "    {:<12}{line}", if index == 0 { name } else { "" })?;
-        }
-        Ok(())
-    }
-
-    fn print(&self, named: &Named, canonical: &Layout, verbose: bool, out: &mut dyn Write) -> io::Result<()> {
-        labelled("type", &verdict::describe(named, canonical, self.count), out)?;
-        labelled("passes", &self.passes, out)?;
-        let on = self.device.as_ref().map_or_else(String::new, |device| format!(" on {device}"));
-        match self.races.as_slice() {
-            [] => labelled("speed", "nothing is moved", out)?,
-            races => labelled("speed", &format!("{}{on}", verdict::speed(races)), out)?,
-        }
-        let [packed, restored, untouched] = self.checked.map(report::grouped);
-        let checked = format!(
-            "every byte equals the reference walker's: {packed} packed, {restored} restored, {untouched} around \
-             them untouched"
-        );
-        labelled("check", &checked, out)?;
-        if let Some(remark) = &self.remark {
-            labelled("data", remark, out)?;
-        }
-        if !self.races.is_empty() {
-            labelled("noise", &verdict::noise(&self.races), out)?;
-        }
-        if verbose {
-            writeln!(out)?;
-            return out.write_all(&self.details);
-        }
-        match self.races.as_slice() {
-            [] => labelled("", "--verbose shows more", out),
-            _ => labelled("", "2.00x: twice as fast; loop: written by hand; --verbose shows more", out),
-        }
-    }
-}
 
 /// Runs the command.
 pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
@@ -164,10 +92,6 @@ fn open_gpu(backend: Backend, engine: &Engine, out: &mut dyn Write) -> Result<Op
             Ok(None)
         }
     }
-}
-
-fn call_failed(error: PackError) -> Failure {
-    Failure::Data(format!("demo: {error}"))
 }
 
 /// The way from the description to the canonical layout.

@@ -5,7 +5,7 @@ pub mod contest;
 pub mod table;
 
 use super::case::Case;
-use super::tell;
+use super::progress::tell;
 use crate::failure::Failure;
 use crate::report;
 use contest::{Arena, Line};

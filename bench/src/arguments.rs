@@ -1,0 +1,52 @@
+//! The arguments of the benchmark.
+
+use clap::Parser;
+use dtc_cli::commands::bench;
+use std::path::PathBuf;
+
+/// Measures as dtc bench does, for developers of dtc
+#[derive(Parser)]
+#[command(name = "dtc-bench", version)]
+pub struct Benchmark {
+    #[command(flatten)]
+    pub shared: bench::Arguments,
+    /// A list of benchmark cases: {"cases": [...]}
+    #[arg(long, value_name = "FILE")]
+    pub cases: Option<PathBuf>,
+    /// The index of cases for --backend cuda [default: bench/gpu/cases.json of the checkout]
+    #[arg(long, value_name = "FILE")]
+    pub gpu_cases: Option<PathBuf>,
+    /// What to measure with --backend cuda [default: all; with types or --only, kernels]
+    #[arg(long, value_enum, value_name = "PART")]
+    pub part: Vec<Part>,
+    /// Bytes that the L2 cache of the GPU fetches at a time while --backend cuda measures
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(32..=128))]
+    pub l2_fetch: Option<u16>,
+    /// How often buffers are allocated and MPIs started anew, each time for as many rounds
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=100))]
+    pub starts: u16,
+    /// Writes all figures to a file, or with - to standard output instead of the table; with --backend cuda one object to a
+    /// line, as the programs in bench/gpu do
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// The date that the figures bear [default: today]
+    #[arg(long, value_name = "DATE")]
+    pub date: Option<String>,
+}
+
+/// What is measured on a GPU.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Part {
+    /// Whole transfers of the cases
+    Kernels,
+    /// Pieces of 64 MiB from odd offsets on
+    Fragments,
+    /// The 26 pieces of a halo in one launch, and items of very different sizes
+    Batches,
+    /// Unpacks with an operation, and copies from type to type
+    Operations,
+    /// Launches, small blocking calls, commits
+    Latency,
+    /// Calls between kinds of memory, and copies to another GPU
+    Transfers,
+}
