@@ -1,11 +1,11 @@
-//! Installs the command dtc, with its man pages, completions for shells, and the schema of type descriptions.
+//! Installs the command dtc, with its man pages, shell completions, and the schema of type descriptions.
 
 use crate::install::{Outcome, below_destdir, build, read, root, run, write};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Installs below `prefix`, or below `DESTDIR` and `prefix`, the program that cargo built.
+/// Installs the command below `prefix`, or below `DESTDIR` and `prefix`. Without `program`, cargo builds it first.
 pub fn install(prefix: &Path, program: Option<PathBuf>) -> Outcome {
     let program = program.map_or_else(|| build("dtc-cli", "dtc"), Ok)?;
     let prefix = below_destdir(std::env::var_os("DESTDIR"), prefix)?;
@@ -14,7 +14,7 @@ pub fn install(prefix: &Path, program: Option<PathBuf>) -> Outcome {
         fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         Ok(folder)
     };
-    // Replaced by renaming, since it may be running.
+    // The program may be running, so it is replaced by a rename.
     let binaries = folder("bin")?;
     let (copy, installed) = (binaries.join(format!(".dtc.{}", std::process::id())), binaries.join("dtc"));
     fs::copy(&program, &copy).map_err(|error| format!("{}: {error}", program.display()))?;

@@ -1,8 +1,9 @@
 //! Installs libdtc.
 //!
-//! rustc's archive holds the whole of the Rust library, every symbol visible, so two of them cannot be linked into one
-//! program. Here it becomes one object whose other symbols are hidden, and both libraries are made of that: rustc could
-//! write the shared one itself, but with a list of exports of its own, beside which symbols cannot have versions.
+//! rustc's archive contains the whole Rust library with every symbol visible, so two of them cannot be linked into one
+//! program. This module joins it into one object that hides all symbols but the interface, and links both libraries
+//! from that object. rustc could write the shared library itself, but with its own list of exports, which excludes
+//! symbol versions.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -10,19 +11,20 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The release.
+/// Version of this release.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// The name that programs are linked with; its number changes when the interface does.
+/// Name that programs are linked with; its number changes with the interface.
 const SONAME: &str = "libdtc.so.0";
 
-/// What the Rust library needs of the system.
+/// Libraries of the system that the Rust library needs.
 const SYSTEM: [&str; 5] = ["-lgcc_s", "-lpthread", "-lm", "-ldl", "-lc"];
 
-/// Why nothing was installed: the place, what was expected there, what was found.
+/// An error names the place, the expectation, and what was found there.
 pub(crate) type Outcome<T = ()> = Result<T, String>;
 
-/// Installs below `prefix`, or below `DESTDIR` and `prefix`, what an archive of cargo's holds, and says how to use it.
+/// Installs the library below `prefix`, or below `DESTDIR` and `prefix`, and says how to use it. Without `archive`,
+/// cargo builds it first.
 pub fn install(prefix: &Path, archive: Option<PathBuf>) -> Outcome {
     let archive = archive.map_or_else(|| build("dtc-capi", "libdtc.a"), Ok)?;
     let used = prefix.display();
@@ -56,12 +58,12 @@ pub fn install(prefix: &Path, archive: Option<PathBuf>) -> Outcome {
     Ok(())
 }
 
-/// The sources.
+/// Root of the sources.
 pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."))
 }
 
-/// The prefix, below the root that a packager stages files in.
+/// The prefix, below the staging root of a packager.
 pub(crate) fn below_destdir(destdir: Option<OsString>, prefix: &Path) -> Outcome<PathBuf> {
     let Ok(inside) = prefix.strip_prefix("/") else {
         return Err(format!("--prefix: expected an absolute path, found {}", prefix.display()));
@@ -72,7 +74,7 @@ pub(crate) fn below_destdir(destdir: Option<OsString>, prefix: &Path) -> Outcome
     })
 }
 
-/// Builds a library in the release profile; returns where it is.
+/// Builds a library in the release profile and returns its path.
 pub(crate) fn build(package: &str, library: &str) -> Outcome<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     run(Command::new(cargo).current_dir(root()).args(["build", "--release", "--locked", "--package", package]))?;
@@ -81,7 +83,7 @@ pub(crate) fn build(package: &str, library: &str) -> Outcome<PathBuf> {
     Ok(target.join("release").join(library))
 }
 
-/// The functions of the header.
+/// Names of the functions that the header declares.
 fn functions(header: &str) -> Vec<String> {
     let name = |line: &str| {
         let (declared, _) = line.split_once('(')?;
@@ -91,22 +93,23 @@ fn functions(header: &str) -> Vec<String> {
     header.lines().filter_map(name).collect()
 }
 
-/// Makes one object of what the functions need of an archive, and hides everything else in it.
+/// Joins the members of an archive that the functions need into one object, and hides its other symbols.
 fn hide(archive: &Path, functions: &[String], object: &Path) -> Outcome {
     let mut link = Command::new("ld");
-    // Groups that other Rust code has too would be taken from there, and lose what is hidden here.
+    // Section groups are dissolved: the linker would otherwise take a group from other Rust code, and lose the one
+    // hidden here.
     link.args(["-r", "--gc-sections", "--strip-debug", "--force-group-allocation", "-o"]).arg(object);
     for function in functions {
         link.args(["-u", function]);
     }
     run(link.arg(archive))?;
-    // The standard library brings its bitcode along, which tools take for the object once it is joined.
+    // The standard library contains its bitcode, which tools would take for that of the whole joined object.
     let dropped = ["--remove-section=.llvmbc", "--remove-section=.llvmcmd"];
     run(Command::new("objcopy").args(["--wildcard", "--keep-global-symbol=dtc_*"]).args(dropped).arg(object))
 }
 
-/// Links the shared library, with versions of its symbols, and makes the names that lead to it. It is never unloaded: a
-/// thread of its own may be compiling.
+/// Links the shared library with versions of its symbols, and its symbolic links. It is marked as never unloaded,
+/// because a thread of its own may be compiling.
 fn link(map: &Path, object: &Path, library: &Path) -> Outcome {
     let name = format!("libdtc.so.{VERSION}");
     let mut version_script = OsString::from("-Wl,--version-script=");
@@ -120,7 +123,7 @@ fn link(map: &Path, object: &Path, library: &Path) -> Outcome {
     point(&library.join("libdtc.so"), SONAME)
 }
 
-/// Makes a link, or changes where it leads.
+/// Creates or redirects a symbolic link.
 pub(crate) fn point(link: &Path, target: &str) -> Outcome {
     match fs::remove_file(link) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(format!("{}: {error}", link.display())),
@@ -131,7 +134,7 @@ pub(crate) fn point(link: &Path, target: &str) -> Outcome {
 /// Writes the static library.
 fn pack(object: &Path, library: &Path) -> Outcome {
     let archive = library.join("libdtc.a");
-    // `ar` adds to an archive that is there.
+    // `ar` would add to an existing archive.
     if archive.exists() {
         fs::remove_file(&archive).map_err(|error| format!("{}: {error}", archive.display()))?;
     }

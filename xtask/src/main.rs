@@ -6,9 +6,10 @@
 //! cargo xtask notices [--check]
 //! ```
 //!
-//! The first installs libdtc below a prefix: the shared and the static library, header, pkg-config file and CMake package; see
-//! `docs/c-abi.md`; and the command dtc with its man pages and completions. The second installs libyaksa, for an MPICH, and prints the folder that MPICH is configured with; see
-//! `docs/mpich.md`. The third writes `THIRD-PARTY-NOTICES`, the licences of what both libraries contain.
+//! - `install` installs libdtc (shared and static library, header, pkg-config file, CMake package: `docs/c-abi.md`) and
+//!   the command dtc with its man pages and completions.
+//! - `install-yaksa` installs libyaksa for an MPICH, and prints the folder to configure MPICH with (`docs/mpich.md`).
+//! - `notices` writes `THIRD-PARTY-NOTICES`, the licences of what both libraries contain.
 
 mod command;
 mod install;

@@ -1,14 +1,14 @@
-//! The licences of what the installed libraries contain.
+//! Collects the licences of the crates in the installed libraries.
 
 use crate::install::{Outcome, read, root, write};
 use std::process::Command;
 
-/// Crates that libdtc contains; those of libyaksa are among them.
+/// Manifest of libdtc, which contains all crates of libyaksa.
 const MANIFEST: &str = "interfaces/c/Cargo.toml";
 
-/// Writes `THIRD-PARTY-NOTICES`, or with `check` compares it with what would be written.
+/// Writes `THIRD-PARTY-NOTICES`; with `check`, compares it with what would be written.
 ///
-/// Needs cargo-about, and no network once the crates are there.
+/// Needs cargo-about, and the network unless cargo has already fetched the crates.
 pub fn notices(check: bool) -> Outcome {
     let place = root().join("THIRD-PARTY-NOTICES");
     let generated = Command::new("cargo")

@@ -1,15 +1,16 @@
-//! Installs libyaksa and its header below lib/dtc/yaksa, a folder of its own, so that no compiler and no loader finds them
-//! unasked. MPICH is configured with `--with-yaksa=` and that folder.
+//! Installs libyaksa and its header below lib/dtc/yaksa, a folder of its own that no compiler or loader searches. MPICH
+//! is configured with `--with-yaksa=` and that folder.
 
 use crate::install::{Outcome, VERSION, below_destdir, build, point, read, root, run, write};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The name that programs ask the loader for.
+/// Name that the loader looks up.
 const SONAME: &str = "libyaksa.so.0";
 
-/// Installs below `prefix`, or below `DESTDIR` and `prefix`, the library that cargo built; returns the folder.
+/// Installs the library below `prefix`, or below `DESTDIR` and `prefix`, and returns the folder. Without `library`,
+/// cargo builds it first.
 pub fn install(prefix: &Path, library: Option<PathBuf>) -> Outcome<PathBuf> {
     let library = library.map_or_else(|| build("dtc-yaksa", "libyaksa.so"), Ok)?;
     let folder = below_destdir(std::env::var_os("DESTDIR"), prefix)?.join("lib/dtc/yaksa");
@@ -21,7 +22,7 @@ pub fn install(prefix: &Path, library: Option<PathBuf>) -> Outcome<PathBuf> {
     write(&include.join("yaksa.h"), &read(&sources.join("include/yaksa.h"))?)?;
     let file = read(&sources.join("pkg/yaksa.pc.in"))?.replace("@VERSION@", VERSION);
     write(&pkgconfig.join("yaksa.pc"), &file)?;
-    // Replaced by renaming, since a program may run on it.
+    // A running program may have mapped the library, so it is replaced by a rename.
     let (copy, installed) = (lib.join(format!("{SONAME}.{}", std::process::id())), lib.join(SONAME));
     run(Command::new("objcopy").arg("--strip-debug").arg(&library).arg(&copy))?;
     fs::rename(&copy, &installed).map_err(|error| format!("{}: {error}", installed.display()))?;

@@ -1,23 +1,23 @@
-//! Blocks of powers of two from one stretch of memory.
+//! Allocates blocks of powers of two in one range of memory.
 
 use std::alloc::Layout;
 use std::cell::UnsafeCell;
 use std::ptr::{null_mut, with_exposed_provenance_mut};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// The shortest block.
+/// Bytes of the smallest block.
 const SHORTEST: usize = 32;
 
-/// Blocks begin at multiples of their length, and of this at most.
+/// Largest alignment of a block: blocks begin at multiples of their length, up to this.
 const PAGE: usize = 4096;
 
 const CLASSES: usize = usize::BITS as usize;
 
-/// Zero pages of the library.
+/// Zero pages in the library's image.
 #[repr(C, align(4096))]
 pub(crate) struct Memory<const BYTES: usize>(UnsafeCell<[u8; BYTES]>);
 
-// SAFETY: only addresses of it are used, and the arena hands every byte out once.
+// SAFETY: only its address is used, and an arena gives each byte to one block at a time, under its lock.
 unsafe impl<const BYTES: usize> Sync for Memory<BYTES> {}
 
 impl<const BYTES: usize> Memory<BYTES> {
@@ -31,21 +31,21 @@ impl<const BYTES: usize> Memory<BYTES> {
     }
 }
 
-/// A stretch of memory whose blocks are handed out and taken back.
+/// A range of memory that allocates and frees blocks.
 pub(crate) struct Arena {
-    /// Whether somebody is preparing it, or it holds memory.
+    /// Whether it has memory, or a thread is about to give it some.
     taken: AtomicBool,
     locked: AtomicBool,
-    /// 0 if it holds no memory.
+    /// First address; 0 without memory.
     begin: AtomicUsize,
     length: AtomicUsize,
-    /// The thread whose claim it serves; 0 for none.
+    /// Thread whose claim it serves; 0 for none.
     owner: AtomicUsize,
-    /// Bytes from the beginning that were ever handed out since nothing lived in it.
+    /// Bytes from `begin` on that were allocated at least once since the arena was last empty.
     used: AtomicUsize,
-    /// Blocks that live in it.
+    /// Number of allocated blocks.
     live: AtomicUsize,
-    /// The first free block of each class; each holds the address of the next.
+    /// First free block of each class; each free block holds the address of the next.
     free: [AtomicUsize; CLASSES],
 }
 
@@ -63,12 +63,12 @@ impl Arena {
         }
     }
 
-    /// Takes an arena without memory, to open it.
+    /// Reserves an arena without memory for the caller, who opens it.
     pub(crate) fn take(&self) -> bool {
         !self.taken.swap(true, Ordering::AcqRel)
     }
 
-    /// Makes it available again.
+    /// Makes a reserved arena available again.
     pub(crate) fn forget(&self) {
         self.taken.store(false, Ordering::Release);
     }
@@ -83,7 +83,7 @@ impl Arena {
         }
     }
 
-    /// Takes its memory away if nothing lives in it and no claim holds it: the memory is the caller's then.
+    /// Returns its memory to the caller if no block is allocated and no claim holds it.
     pub(crate) fn close(&self) -> Option<(usize, usize)> {
         self.lock()?;
         let unused = self.live.load(Ordering::Relaxed) == 0 && self.owner.load(Ordering::Relaxed) == 0;
@@ -92,8 +92,8 @@ impl Arena {
         (begin != 0).then(|| (begin, self.length.load(Ordering::Relaxed)))
     }
 
-    /// Ends the claim: `None` if nothing lives in it. Otherwise its end, where nothing was put, is the caller's: address and
-    /// length.
+    /// Ends the claim. Returns `None` if no block is allocated; otherwise the unused end of its memory, address and
+    /// length, which is the caller's.
     pub(crate) fn disown(&self) -> Option<(usize, usize)> {
         let locked = self.lock();
         self.owner.store(0, Ordering::Release);
@@ -102,7 +102,7 @@ impl Arena {
         let length = self.length.load(Ordering::Relaxed);
         let end = (self.begin.load(Ordering::Relaxed) + kept, length - kept);
         if locked.is_none() {
-            // Another thread of a process that forked meanwhile holds the lock for ever: all of it stays.
+            // In a forked child, a thread of the parent holds the lock for ever, so all the memory stays.
             return Some((end.0, 0));
         }
         if live {
@@ -121,13 +121,13 @@ impl Arena {
         begin != 0 && address.wrapping_sub(begin) < self.length.load(Ordering::Relaxed)
     }
 
-    /// Bytes that were never handed out.
+    /// Bytes that were not allocated since the arena was last empty.
     #[inline]
     pub(crate) fn left(&self) -> usize {
         self.length.load(Ordering::Relaxed) - self.used.load(Ordering::Relaxed)
     }
 
-    /// Nothing if the lock is not to be had: a forked child may find it held by a thread that it does not have.
+    /// `None` if the lock stays taken: in a forked child, a thread of the parent may hold it.
     fn lock(&self) -> Option<()> {
         for _ in 0..100_000 {
             if !self.locked.swap(true, Ordering::Acquire) {
@@ -142,7 +142,7 @@ impl Arena {
         self.locked.store(false, Ordering::Release);
     }
 
-    /// The logarithm of the length of the block that a layout gets.
+    /// Logarithm of the length of the block for a layout.
     fn class(layout: Layout) -> Option<usize> {
         if layout.align() > PAGE {
             return None;
@@ -151,7 +151,7 @@ impl Arena {
         Some(length.trailing_zeros() as usize)
     }
 
-    /// A block; null if there is none.
+    /// Allocates a block; null if there is none.
     pub(crate) fn allocate(&self, layout: Layout) -> *mut u8 {
         let Some(class) = Arena::class(layout) else { return null_mut() };
         if self.lock().is_none() {
@@ -168,7 +168,8 @@ impl Arena {
     fn block(&self, class: usize) -> usize {
         let first = self.free[class].load(Ordering::Relaxed);
         if first != 0 {
-            // SAFETY: a free block, which holds the address of the next one; the lock is held.
+            // SAFETY: `first` is a free block, which holds the address of the next one since `free` wrote it; the lock
+            // is held.
             let next = unsafe { with_exposed_provenance_mut::<usize>(first).read() };
             self.free[class].store(next, Ordering::Relaxed);
             return first;
@@ -184,7 +185,7 @@ impl Arena {
         }
     }
 
-    /// Takes a block back; says whether nothing lives in the arena and no claim holds it.
+    /// Frees a block. Returns whether the arena is now empty and no claim holds it.
     pub(crate) fn free(&self, address: *mut u8, layout: Layout) -> bool {
         let Some(class) = Arena::class(layout) else { return false };
         if self.lock().is_none() {
@@ -196,7 +197,8 @@ impl Arena {
             self.free.iter().for_each(|first| first.store(0, Ordering::Relaxed));
         } else {
             let next = self.free[class].swap(address.expose_provenance(), Ordering::Relaxed);
-            // SAFETY: the block is at least as long, aligned to its length, and free from here on; the lock is held.
+            // SAFETY: the block has at least 32 bytes, is aligned to its length, and belongs to the arena from here on;
+            // the lock is held.
             unsafe { address.cast::<usize>().write(next) };
         }
         let unused = empty && self.taken.load(Ordering::Relaxed) && self.owner.load(Ordering::Relaxed) == 0;

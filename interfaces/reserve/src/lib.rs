@@ -1,15 +1,15 @@
-//! The allocator of the C libraries: the system's, with a reserve for when that has no memory.
+//! The allocator of the C libraries: the system's, with a reserve for when the system has no memory.
 //!
-//! Rust ends the process when an allocation fails. A library in somebody else's process must not. So a call whose memory grows
-//! with its input begins with a [`claim`] of what it needs at most, and returns its out-of-memory status if there is none. Within
-//! a claim, allocations that the system refuses are served from the reserve. Calls without a claim, and the background thread,
-//! may take small pieces of it too: a message, a short stack.
+//! Rust ends the process when an allocation fails, which a library in an application's process must not do. So a call
+//! whose memory grows with its input begins with a [`claim`] of the most that it needs, and returns its out-of-memory
+//! status if the claim fails. Within a claim, the reserve serves allocations that the system refuses. Calls without a
+//! claim, and the background thread, may also take small pieces of it: a message, a short stack.
 //!
-//! The reserve is 32 MiB of zero pages of the library, which cost no memory until they are used. A claim of more than 1 MiB maps a
-//! region of its own, which costs none either, and gives it back when nothing lives in it any more.
+//! The reserve is 32 MiB of zero pages of the library's image, which take no memory until they are used. A claim of
+//! more than 1 MiB maps a region of its own, which takes none either, and unmaps it when no block in it is left.
 //!
-//! While the system has memory, the only cost is a comparison when memory is freed, and a few atomic operations for a claim.
-//! Users of `dtc-runtime` in Rust keep their own allocator: only `dtc-capi` and `dtc-yaksa` depend on this crate.
+//! While the system has memory, the cost is one comparison for each free, and a few atomic operations for each claim.
+//! Rust users of `dtc-runtime` keep their own allocator: only `dtc-capi` and `dtc-yaksa` depend on this crate.
 
 mod arena;
 
@@ -22,25 +22,25 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Bytes of the reserve.
 const RESERVE: usize = 32 << 20;
 
-/// Claims up to this are served from the reserve.
+/// Largest claim that the reserve serves, in bytes.
 const SMALL: usize = 1 << 20;
 
-/// What claims leave of the reserve: for the background thread, and for calls without a claim.
+/// Bytes of the reserve that claims must leave, for the background thread and for calls without a claim.
 const UNCLAIMED: usize = 8 << 20;
 
-/// Regions that claims may have mapped at once. A type that was committed without memory lives in its region until it is freed
-/// and no cache keeps it: caches keep up to 1,280 types.
+/// Most regions that claims may have mapped at once. A type committed without system memory lives in its region until
+/// it is freed and has left the caches, which keep up to 1,280 types.
 const REGIONS: usize = 2048;
 
 static MEMORY: Memory<RESERVE> = Memory::new();
 static STANDING: Arena = Arena::new();
-/// Small claims that exist.
+/// Number of live claims that the reserve serves.
 static CLAIMS: AtomicUsize = AtomicUsize::new(0);
 
 static MAPPED: [Arena; REGIONS] = [const { Arena::new() }; REGIONS];
-/// How many of those hold memory.
+/// Number of regions that hold memory.
 static MAPPINGS: AtomicUsize = AtomicUsize::new(0);
-/// One past the last of those that ever held memory.
+/// One past the index of the last region that ever held memory.
 static HIGHEST: AtomicUsize = AtomicUsize::new(0);
 
 /// The regions that may hold memory.
@@ -48,7 +48,7 @@ fn mapped() -> &'static [Arena] {
     if MAPPINGS.load(Ordering::Acquire) == 0 { &[] } else { &MAPPED[..HIGHEST.load(Ordering::Acquire)] }
 }
 
-/// The allocator. It is the process's own in no case: symbols of the C libraries are hidden.
+/// The allocator. Symbols of the C libraries are hidden, so it never becomes the allocator of the process.
 struct Reserved;
 
 #[global_allocator]
@@ -59,7 +59,7 @@ fn standing() -> &'static Arena {
     &STANDING
 }
 
-/// The arena that an address lies in.
+/// The arena that contains an address.
 #[inline]
 fn arena_of(address: *mut u8) -> Option<&'static Arena> {
     if address.addr().wrapping_sub(MEMORY.address()) < RESERVE {
@@ -68,7 +68,7 @@ fn arena_of(address: *mut u8) -> Option<&'static Arena> {
     mapped().iter().find(|region| region.holds(address.addr()))
 }
 
-/// Memory where the system has none.
+/// Allocates in this thread's region or in the reserve, after the system has refused.
 #[cold]
 fn from_reserve(layout: Layout) -> *mut u8 {
     let own = mapped().iter().find(|region| region.is_claimed_by(thread()));
@@ -76,31 +76,32 @@ fn from_reserve(layout: Layout) -> *mut u8 {
     if found.is_null() { standing().allocate(layout) } else { found }
 }
 
-/// Which thread this is. No thread-local variable: the first use of one may allocate.
+/// Identity of this thread. It uses no thread-local variable, because the first use of one may allocate.
 fn thread() -> usize {
-    // SAFETY: no preconditions.
+    // SAFETY: `pthread_self` has no preconditions.
     unsafe { libc::pthread_self() as usize }
 }
 
-// SAFETY: memory is the system's or an arena's, which hands every byte out once; arenas know theirs by address.
+// SAFETY: a block is the system's, or an arena's, which allocates each byte once at a time. `arena_of` tells by the
+// address which of them frees it.
 unsafe impl GlobalAlloc for Reserved {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's layout is not empty (contract of `GlobalAlloc`).
+        // SAFETY: `layout` has a size above 0 (contract of `GlobalAlloc`).
         let found = unsafe { System.alloc(layout) };
         if found.is_null() { from_reserve(layout) } else { found }
     }
 
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: as above.
+        // SAFETY: `layout` has a size above 0 (contract of `GlobalAlloc`).
         let found = unsafe { System.alloc_zeroed(layout) };
         if !found.is_null() {
             return found;
         }
         let found = from_reserve(layout);
         if !found.is_null() {
-            // SAFETY: the arena gave as many bytes.
+            // SAFETY: the arena has just allocated `layout.size()` bytes at `found`.
             unsafe { found.write_bytes(0, layout.size()) };
         }
         found
@@ -110,7 +111,8 @@ unsafe impl GlobalAlloc for Reserved {
     unsafe fn dealloc(&self, address: *mut u8, layout: Layout) {
         match arena_of(address) {
             None => {
-                // SAFETY: it came from the system, with this layout (contract of `GlobalAlloc`).
+                // SAFETY: no arena contains `address`, so `System` allocated it, with this layout (contract of
+                // `GlobalAlloc`).
                 unsafe { System.dealloc(address, layout) }
             }
             Some(arena) => {
@@ -125,13 +127,15 @@ unsafe impl GlobalAlloc for Reserved {
     unsafe fn realloc(&self, address: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         let inside = arena_of(address).is_some();
         if !inside {
-            // SAFETY: it came from the system, with this layout (contract of `GlobalAlloc`).
+            // SAFETY: no arena contains `address`, so `System` allocated it, with this layout (contract of
+            // `GlobalAlloc`).
             let found = unsafe { System.realloc(address, layout, size) };
             if !found.is_null() {
                 return found;
             }
         }
-        // SAFETY: the caller promises that the size fits the alignment; both blocks hold what is copied, and do not overlap.
+        // SAFETY: `size`, rounded up to the alignment, fits `isize` (contract of `GlobalAlloc::realloc`). Both blocks
+        // have at least `layout.size().min(size)` bytes, and the new one does not overlap the live old one.
         unsafe {
             let new = Layout::from_size_align_unchecked(size, layout.align());
             let found = if inside { self.alloc(new) } else { from_reserve(new) };
@@ -144,28 +148,29 @@ unsafe impl GlobalAlloc for Reserved {
     }
 }
 
-/// Gives a region back that nothing lives in and no claim holds.
+/// Unmaps a region without blocks that no claim holds.
 #[cold]
 fn unmap(region: &Arena) {
     if let Some((address, length)) = region.close() {
-        // SAFETY: `map` mapped it, nothing lives in it, and nobody else gives it back: `close` says so once.
+        // SAFETY: `close` returns the range that `map` has mapped, to one caller, and only when no block in it is
+        // allocated.
         unsafe { libc::munmap(std::ptr::without_provenance_mut(address), length) };
         MAPPINGS.fetch_sub(1, Ordering::Release);
         region.forget();
     }
 }
 
-/// Memory for one call of this thread.
+/// Memory that this thread can allocate while the claim lives.
 #[derive(Debug)]
 pub struct Claim {
-    /// None for a small claim.
+    /// Index of the region; `None` if the reserve serves the claim.
     region: Option<usize>,
-    /// It belongs to the thread that made it.
+    /// A claim stays in the thread that made it.
     thread: PhantomData<*const ()>,
 }
 
-/// Makes sure that this thread can allocate `bytes` bytes while the claim lives, in pieces of any size, even if the system has
-/// none. `None` if that cannot be promised: nothing has changed then.
+/// Guarantees that this thread can allocate `bytes` bytes in pieces of any size while the claim lives, even if the
+/// system has no memory. `None`, without any effect, if that cannot be guaranteed.
 ///
 /// # Example
 ///
@@ -180,7 +185,7 @@ pub struct Claim {
 pub fn claim(bytes: usize) -> Option<Claim> {
     if bytes <= SMALL {
         let others = CLAIMS.fetch_add(1, Ordering::AcqRel);
-        // Blocks are rounded up to powers of two.
+        // Blocks are rounded up to powers of two, so a claim may need twice its bytes.
         if standing().left() >= UNCLAIMED + (others + 1) * 2 * SMALL {
             return Some(Claim { region: None, thread: PhantomData });
         }
@@ -196,7 +201,7 @@ fn map(bytes: usize) -> Option<Claim> {
     let free = MAPPED.iter().position(Arena::take)?;
     let (protection, flags) =
         (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE);
-    // SAFETY: a new mapping, which replaces nothing.
+    // SAFETY: without an address, `mmap` creates a new mapping and replaces none.
     let address = unsafe { libc::mmap(null_mut(), length, protection, flags, -1, 0) };
     if address == libc::MAP_FAILED {
         MAPPED[free].forget();
@@ -219,7 +224,8 @@ impl Drop for Claim {
                 let region = &MAPPED[region];
                 match region.disown() {
                     Some((_, 0)) => {}
-                    // SAFETY: the end of a mapping of `map`, in which no block begins or ends, and from now on none will.
+                    // SAFETY: `disown` returns the end of a mapping of `map`, which contains no block, and from which
+                    // none will be allocated.
                     Some((end, length)) => unsafe {
                         libc::munmap(std::ptr::without_provenance_mut(end), length);
                     },
@@ -243,7 +249,7 @@ mod tests {
         assert!(std::ptr::eq(arena_of(one).unwrap(), arena_of(other).unwrap()));
         assert!(!std::ptr::eq(arena_of(one).unwrap(), &STANDING));
         drop(mapped);
-        // SAFETY: both were given out with this layout.
+        // SAFETY: both blocks were allocated with this layout, and each is freed once.
         unsafe {
             ALLOCATOR.dealloc(one, layout);
             assert!(arena_of(other).is_some());

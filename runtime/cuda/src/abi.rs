@@ -17,9 +17,10 @@ macro_rules! handles {
             pub const NULL: $name = $name(std::ptr::null_mut());
         }
 
-        // SAFETY: a handle is opaque, and the driver takes it from any thread.
+        // SAFETY: a handle is an opaque number that this crate never dereferences; the driver accepts it from any
+        // thread.
         unsafe impl Send for $name {}
-        // SAFETY: as above; the driver locks what a handle stands for.
+        // SAFETY: a shared handle can only be copied; the driver locks the object behind it.
         unsafe impl Sync for $name {}
     )*};
 }
@@ -177,7 +178,7 @@ pub struct Memcpy3D {
     pub depth: usize,
 }
 
-/// CUmemLocation; a type of zero gives no hint.
+/// CUmemLocation; `kind` zero gives no hint.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct MemoryLocation {

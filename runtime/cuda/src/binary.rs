@@ -1,8 +1,8 @@
-//! What NVRTC compiles to.
+//! Output of NVRTC, and the architecture it is for.
 
 use std::fmt;
 
-/// What to compile for. Numbers are ten times a compute capability.
+/// Target of a compilation. Numbers are ten times a compute capability.
 ///
 /// ```
 /// use dtc_cuda::Architecture;
@@ -11,9 +11,9 @@ use std::fmt;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Architecture {
-    /// Machine code of one architecture, which devices of its major number and of at least its minor number run.
+    /// Machine code of one architecture. Devices of its major number and of at least its minor number run it.
     Cubin(u32),
-    /// PTX text, which the driver compiles for devices of this architecture and newer ones.
+    /// PTX text. The driver compiles it for devices of this architecture and newer ones.
     Ptx(u32),
 }
 
@@ -39,10 +39,10 @@ impl fmt::Display for Architecture {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Binary {
-    /// What it was compiled for.
+    /// Target it was compiled for.
     pub architecture: Architecture,
     /// A cubin, or a PTX text without a NUL byte at its end.
     pub bytes: Vec<u8>,
-    /// Warnings; mostly empty.
+    /// Warnings of the compiler; usually empty.
     pub log: String,
 }

@@ -1,4 +1,4 @@
-//! Memory that this module owns: on a device, pinned on the host, or managed.
+//! Memory that this crate owns: on a device, pinned on the host, or managed.
 
 use super::abi::*;
 use super::device::Device;
@@ -10,7 +10,7 @@ use std::ffi::c_void;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-/// What addresses of an allocator of the engine are multiples of: full lines for vector stores.
+/// Alignment in bytes that a [`StagingAllocator`] guarantees: a cache line, for vector stores of full lines.
 const STAGING_ALIGNMENT: usize = 64;
 
 /// Checks that a range lies within a buffer.
@@ -21,7 +21,7 @@ fn within(offset: usize, bytes: usize, length: usize) -> Result<(), CudaError> {
     }
 }
 
-/// Memory of a device. Freed when dropped, which waits for work of the device.
+/// Memory of a device. Dropping it frees the memory, which waits for all work of the device.
 ///
 /// ```
 /// use dtc_cuda::{CudaError, Device, DeviceBuffer};
@@ -50,18 +50,18 @@ impl Drop for DeviceBuffer {
         if self.address != 0
             && let Ok(_scope) = self.device.scope_outside_capture()
         {
-            // SAFETY: the memory was allocated by this value, which is the last to use it.
+            // SAFETY: `new` or `managed` allocated `address`, and `drop` runs once, after every other use.
             let _ = unsafe { self.device.driver().memory_free(self.address) };
         }
     }
 }
 
 impl DeviceBuffer {
-    /// Allocates bytes, aligned to at least 256. Their values are undefined until written.
+    /// Allocates `bytes` bytes, aligned to at least 256. Their values are undefined until written.
     ///
     /// # Errors
     ///
-    /// There is no memory left, which is [`CudaError::Call`] with code 2.
+    /// [`CudaError::Call`] with code 2: the device has no memory left.
     ///
     /// ```
     /// # use dtc_cuda::{Device, DeviceBuffer};
@@ -76,20 +76,21 @@ impl DeviceBuffer {
 
     fn plain(device: &Device, bytes: usize) -> Result<DeviceBuffer, CudaError> {
         DeviceBuffer::allocate(device, bytes, |address| {
-            // SAFETY: the pointer is to a live address, and the context is current.
+            // SAFETY: `address` is a live integer for the driver to fill, and `allocate` has made the context current.
             unsafe { device.driver().memory_allocate(address, bytes) }
         })
     }
 
-    /// Allocates memory and copies bytes into it, on a stream that it waits for. Touches no other stream and frees nothing,
-    /// so that neither a kernel that runs elsewhere nor a capture of another stream is in the way.
+    /// Allocates memory, copies `source` into it on `stream`, and waits for that stream. It touches no other stream and
+    /// frees nothing, so it neither waits for other kernels nor disturbs the capture of another stream.
     pub fn holding(stream: &Stream, source: &[u8]) -> Result<DeviceBuffer, CudaError> {
         let device = stream.device();
         let buffer = DeviceBuffer::plain(device, source.len())?;
         if !source.is_empty() {
             let _scope = device.scope_outside_capture()?;
             let (driver, handle) = (device.driver(), stream.handle());
-            // SAFETY: the buffer is as long as the source, and both live until the stream was waited for.
+            // SAFETY: the buffer has `source.len()` bytes, and both it and `source` live until the stream is
+            // synchronised below.
             unsafe {
                 driver.copy_to_device_async(buffer.address, source.as_ptr().cast(), source.len(), handle)?;
                 driver.stream_synchronize(handle)?;
@@ -98,7 +99,7 @@ impl DeviceBuffer {
         Ok(buffer)
     }
 
-    /// Allocates managed memory: the host can use it at the same address, and its pages move to where they are used.
+    /// Allocates managed memory: the host can use it at the same address, and its pages migrate to where they are used.
     ///
     /// # Errors
     ///
@@ -113,7 +114,7 @@ impl DeviceBuffer {
     /// ```
     pub fn managed(device: &Device, bytes: usize) -> Result<DeviceBuffer, CudaError> {
         DeviceBuffer::allocate(device, bytes, |address| {
-            // SAFETY: the pointer is to a live address, and the context is current.
+            // SAFETY: `address` is a live integer for the driver to fill, and `allocate` has made the context current.
             unsafe { device.driver().memory_allocate_managed(address, bytes, ATTACH_GLOBAL) }
         })
     }
@@ -124,7 +125,7 @@ impl DeviceBuffer {
         allocate: impl FnOnce(&mut DevicePointer) -> Result<(), CudaError>,
     ) -> Result<DeviceBuffer, CudaError> {
         let mut address = 0;
-        // The driver refuses to allocate nothing.
+        // The driver refuses to allocate 0 bytes.
         if bytes > 0 {
             let _scope = device.scope_outside_capture()?;
             allocate(&mut address)?;
@@ -132,7 +133,7 @@ impl DeviceBuffer {
         Ok(DeviceBuffer { device: device.clone(), address, bytes })
     }
 
-    /// Where it lies: a `CUdeviceptr`. Zero if it has no bytes.
+    /// Its device address, a `CUdeviceptr`; zero if it has no bytes.
     ///
     /// ```
     /// # use dtc_cuda::{Device, DeviceBuffer};
@@ -145,7 +146,7 @@ impl DeviceBuffer {
         self.address
     }
 
-    /// How many bytes it has.
+    /// Its length in bytes.
     ///
     /// ```
     /// # use dtc_cuda::{Device, DeviceBuffer};
@@ -158,7 +159,7 @@ impl DeviceBuffer {
         self.bytes
     }
 
-    /// Whether it has no bytes.
+    /// Whether its length is zero.
     ///
     /// ```
     /// # use dtc_cuda::{Device, DeviceBuffer};
@@ -171,7 +172,7 @@ impl DeviceBuffer {
         self.bytes == 0
     }
 
-    /// The device.
+    /// The device that owns the memory.
     ///
     /// ```
     /// # use dtc_cuda::{Device, DeviceBuffer};
@@ -184,11 +185,11 @@ impl DeviceBuffer {
         &self.device
     }
 
-    /// Copies bytes into it, ordered like work of the legacy default stream, and waits.
+    /// Copies `source` into it from `offset` on, in the order of the legacy default stream, and waits.
     ///
     /// # Errors
     ///
-    /// The bytes do not fit behind the offset, or the copy fails.
+    /// The range does not lie within the buffer, or the copy fails.
     ///
     /// ```
     /// # use dtc_cuda::{Device, DeviceBuffer};
@@ -204,16 +205,17 @@ impl DeviceBuffer {
         }
         let _scope = self.device.scope_outside_capture()?;
         let destination = self.address + offset as u64;
-        // SAFETY: the range lies within the buffer, and the source is as long.
+        // SAFETY: `within` has checked `destination..destination + source.len()`, and `source` is borrowed for the
+        // call.
         unsafe { self.device.driver().copy_to_device(destination, source.as_ptr().cast(), source.len())? };
         self.wait()
     }
 
-    /// Copies bytes out of it, ordered like work of the legacy default stream, and waits.
+    /// Copies bytes from `offset` on into `destination`, in the order of the legacy default stream, and waits.
     ///
     /// # Errors
     ///
-    /// The buffer has not so many bytes behind the offset, or the copy fails.
+    /// The range does not lie within the buffer, or the copy fails.
     ///
     /// ```
     /// # use dtc_cuda::{Device, DeviceBuffer};
@@ -230,11 +232,12 @@ impl DeviceBuffer {
         }
         let _scope = self.device.scope_outside_capture()?;
         let source = self.address + offset as u64;
-        // SAFETY: the range lies within the buffer, and the destination is as long and borrowed alone.
+        // SAFETY: `within` has checked the range of the buffer; `destination` has as many bytes and is borrowed
+        // exclusively.
         unsafe { self.device.driver().copy_to_host(destination.as_mut_ptr().cast(), source, destination.len()) }
     }
 
-    /// Sets all bytes to one value, ordered like work of the legacy default stream, and waits.
+    /// Sets all bytes to `value`, in the order of the legacy default stream, and waits.
     ///
     /// # Errors
     ///
@@ -255,23 +258,24 @@ impl DeviceBuffer {
             return Ok(());
         }
         let _scope = self.device.scope_outside_capture()?;
-        // SAFETY: the range is the whole buffer.
+        // SAFETY: `address..address + bytes` is the whole buffer, which this value owns.
         unsafe { self.device.driver().fill(self.address, value, self.bytes)? };
         self.wait()
     }
 
-    /// Waits for the legacy default stream: the driver returns from small copies and from fills before they are done,
+    /// Waits for the legacy default stream. The driver returns from small copies and from fills before they are done,
     /// and streams that do not wait for the default stream would overtake them.
     fn wait(&self) -> Result<(), CudaError> {
-        // SAFETY: the null stream is that of the current context, which the caller has made the device's.
+        // SAFETY: the null stream always exists; it is that of the current context, which `write` and `fill` have made
+        // the device's.
         unsafe { self.device.driver().stream_synchronize(StreamHandle::NULL) }
     }
 }
 
-/// Host memory that stays where it is, so that devices copy at full speed, also beside kernels, and kernels of every
-/// device can use it in place. Given back when dropped.
+/// Host memory that never moves. Devices copy it at full speed, also beside kernels, and kernels of every device can
+/// use it in place. Dropping it gives the memory back.
 ///
-/// Whoever enqueues work that writes to it must wait for that work before looking at the bytes.
+/// After enqueueing work that writes to it, wait for that work before reading the bytes.
 ///
 /// ```
 /// use dtc_cuda::{CudaError, Device, PinnedBuffer};
@@ -289,39 +293,40 @@ impl DeviceBuffer {
 #[derive(Debug)]
 pub struct PinnedBuffer {
     device: Device,
-    /// Dangling if there are no bytes.
+    /// Dangling if the buffer has no bytes.
     host: NonNull<u8>,
     address: DevicePointer,
     bytes: usize,
-    /// Where it came from, if not from CUDA.
+    /// The allocator that the memory came from; `None` is CUDA.
     allocator: Option<Arc<dyn StagingAllocator>>,
 }
 
-// SAFETY: the memory belongs to the buffer, like that of a boxed slice.
+// SAFETY: the buffer owns `host..host + bytes` exclusively, like a boxed slice.
 unsafe impl Send for PinnedBuffer {}
-// SAFETY: as above; shared references only read.
+// SAFETY: `&PinnedBuffer` only reads the bytes; writing takes `&mut`.
 unsafe impl Sync for PinnedBuffer {}
 
 impl Drop for PinnedBuffer {
     fn drop(&mut self) {
         if let Some(allocator) = &self.allocator {
-            // SAFETY: the memory came from there, for this value, which is the last to use it.
+            // SAFETY: `staging` got `host` from this allocator with the same device and length, and `drop` frees it
+            // once.
             unsafe { allocator.free(self.device.info().ordinal, self.host.as_ptr(), self.bytes) };
         } else if self.bytes > 0
             && let Ok(_scope) = self.device.scope_outside_capture()
         {
-            // SAFETY: the memory was allocated by this value, which is the last to use it.
+            // SAFETY: `new` allocated `host` with `cuMemHostAlloc`, and `drop` runs once, after every other use.
             let _ = unsafe { self.device.driver().memory_host_free(self.host.as_ptr().cast()) };
         }
     }
 }
 
 impl PinnedBuffer {
-    /// Allocates bytes of value zero, aligned to a page. Takes milliseconds: keep such buffers.
+    /// Allocates `bytes` zero bytes, aligned to a page. It takes milliseconds: reuse such buffers.
     ///
     /// # Errors
     ///
-    /// The system pins no more memory, which is [`CudaError::Call`] with code 2.
+    /// [`CudaError::Call`] with code 2: the system pins no more memory.
     ///
     /// ```
     /// # use dtc_cuda::{Device, PinnedBuffer};
@@ -339,25 +344,26 @@ impl PinnedBuffer {
         let _scope = device.scope_outside_capture()?;
         let driver = device.driver();
         let mut host: *mut c_void = std::ptr::null_mut();
-        // SAFETY: the pointer is to a live pointer, and the context is current.
+        // SAFETY: `host` is a live pointer for the driver to fill, and the context is current.
         unsafe { driver.memory_host_allocate(&mut host, bytes, HOST_ALLOC_PORTABLE | HOST_ALLOC_MAPPED)? };
         let Some(host) = NonNull::new(host.cast::<u8>()) else {
             return Err(driver.failure("cuMemHostAlloc", SUCCESS));
         };
-        // From here on dropping the buffer frees the memory.
+        // From here on `drop` frees the memory.
         (buffer.host, buffer.bytes) = (host, bytes);
-        // SAFETY: the memory is as long as was asked for.
+        // SAFETY: `cuMemHostAlloc` has just returned `bytes` bytes at `host`.
         unsafe { host.as_ptr().write_bytes(0, bytes) };
-        // SAFETY: the memory was allocated with a mapping.
+        // SAFETY: `host` was allocated with `HOST_ALLOC_MAPPED`, and `buffer.address` is a live integer.
         unsafe { driver.memory_host_device_pointer(&mut buffer.address, host.as_ptr().cast(), 0)? };
         Ok(buffer)
     }
 
-    /// Bytes of value zero from an allocator of the engine, or from CUDA without one.
+    /// Allocates `bytes` zero bytes from `allocator`, or from CUDA without one.
     ///
     /// # Errors
     ///
-    /// [`CudaError::Staging`] when the allocator has none, or what it has is not pinned; CUDA refuses.
+    /// [`CudaError::Staging`]: the allocator returned null, or memory that is not pinned, mapped and aligned to 64
+    /// bytes. Otherwise as [`PinnedBuffer::new`].
     pub fn staging(
         device: &Device,
         allocator: Option<&Arc<dyn StagingAllocator>>,
@@ -367,10 +373,10 @@ impl PinnedBuffer {
         let failed = |found: String| CudaError::Staging { bytes, found };
         let host = allocator.allocate(device.info().ordinal, bytes);
         let host = NonNull::new(host).ok_or_else(|| failed("null".to_owned()))?;
-        // From here on dropping the buffer gives the memory back.
+        // From here on `drop` gives the memory back.
         let mut buffer =
             PinnedBuffer { device: device.clone(), host, address: 0, bytes, allocator: Some(allocator.clone()) };
-        // The address for kernels is one in the current context.
+        // The device address holds for the current context.
         let scope = device.scope()?;
         let info = classify(host.as_ptr())?;
         drop(scope);
@@ -380,7 +386,7 @@ impl PinnedBuffer {
         if !host.as_ptr().addr().is_multiple_of(STAGING_ALIGNMENT) {
             return Err(failed(format!("an address that is no multiple of {STAGING_ALIGNMENT}")));
         }
-        // SAFETY: the memory is as long as was asked for, by the promise of the allocator.
+        // SAFETY: the allocator returned `bytes` bytes that belong to this buffer (contract of `StagingAllocator`).
         unsafe { host.as_ptr().write_bytes(0, bytes) };
         buffer.address = info.device_address;
         Ok(buffer)
@@ -396,11 +402,11 @@ impl PinnedBuffer {
     /// # Ok::<(), dtc_cuda::CudaError>(())
     /// ```
     pub fn as_slice(&self) -> &[u8] {
-        // SAFETY: the memory is alive, was written when allocated, and is borrowed as the buffer is.
+        // SAFETY: `host..host + bytes` was zeroed when allocated, lives as long as the buffer, and is borrowed with it.
         unsafe { std::slice::from_raw_parts(self.host.as_ptr(), self.bytes) }
     }
 
-    /// The bytes, to be changed.
+    /// The bytes, mutable.
     ///
     /// ```
     /// # use dtc_cuda::{Device, PinnedBuffer};
@@ -410,11 +416,12 @@ impl PinnedBuffer {
     /// # Ok::<(), dtc_cuda::CudaError>(())
     /// ```
     pub fn as_mut_slice(&mut self) -> &mut [u8] {
-        // SAFETY: as above, and the buffer is borrowed alone.
+        // SAFETY: `host..host + bytes` was zeroed when allocated, lives as long as the buffer, and `&mut self` excludes
+        // other borrows.
         unsafe { std::slice::from_raw_parts_mut(self.host.as_ptr(), self.bytes) }
     }
 
-    /// Where the host finds it. Dangling if it has no bytes.
+    /// Its host address; dangling if it has no bytes.
     ///
     /// ```
     /// # use dtc_cuda::{Device, PinnedBuffer};
@@ -427,7 +434,7 @@ impl PinnedBuffer {
         self.host.as_ptr()
     }
 
-    /// Where kernels find it: a `CUdeviceptr`. Zero if it has no bytes.
+    /// Its device address, a `CUdeviceptr`; zero if it has no bytes.
     ///
     /// ```
     /// # use dtc_cuda::{Device, PinnedBuffer};

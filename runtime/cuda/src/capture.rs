@@ -1,4 +1,4 @@
-//! Capturing a CUDA stream into a graph.
+//! Captures of CUDA streams into graphs.
 
 use super::abi::*;
 use super::error::CudaError;
@@ -16,15 +16,15 @@ use super::stream::Stream;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CaptureStatus {
-    /// It is not.
+    /// It is not being captured.
     None,
-    /// It is: what is enqueued becomes nodes of the graph.
+    /// It is being captured: enqueued work becomes nodes of the graph.
     Active,
-    /// It was, until some call spoilt the capture.
+    /// It was being captured until a call invalidated the capture.
     Invalidated,
 }
 
-/// Which calls that might disturb a capture are refused while it lasts.
+/// Threads whose potentially unsafe calls CUDA refuses during a capture.
 ///
 /// ```
 /// use dtc_cuda::CaptureMode;
@@ -32,12 +32,12 @@ pub enum CaptureStatus {
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CaptureMode {
-    /// Those of all threads.
+    /// All threads.
     #[default]
     Global,
-    /// Those of the capturing thread.
+    /// The capturing thread.
     ThreadLocal,
-    /// None.
+    /// No thread.
     Relaxed,
 }
 
@@ -46,7 +46,7 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// The driver refuses. It does so for the legacy default stream while some other stream is being captured.
+    /// The driver refuses. It does so for the legacy default stream while another stream is being captured.
     ///
     /// ```
     /// # use dtc_cuda::{CaptureStatus, Device, Stream};
@@ -58,7 +58,7 @@ impl Stream {
     pub fn capture_status(&self) -> Result<CaptureStatus, CudaError> {
         let _scope = self.device().scope()?;
         let mut status = CAPTURE_NONE;
-        // SAFETY: the stream is alive, its context current, and the pointer is to a live integer.
+        // SAFETY: `self` keeps the stream alive, `_scope` has made its context current, and `status` is a live integer.
         unsafe { self.device().driver().stream_is_capturing(self.handle(), &mut status)? };
         Ok(match status {
             CAPTURE_NONE => CaptureStatus::None,
@@ -67,7 +67,7 @@ impl Stream {
         })
     }
 
-    /// Begins to capture what is enqueued into a graph.
+    /// Begins to capture enqueued work into a graph.
     ///
     /// # Errors
     ///
@@ -90,15 +90,15 @@ impl Stream {
             CaptureMode::ThreadLocal => CAPTURE_THREAD_LOCAL,
             CaptureMode::Relaxed => CAPTURE_RELAXED,
         };
-        // SAFETY: the stream is alive and its context current.
+        // SAFETY: `self` keeps the stream alive, and `_scope` has made its context current.
         unsafe { self.device().driver().stream_begin_capture(self.handle(), mode) }
     }
 
-    /// Ends a capture and returns its graph.
+    /// Ends the capture and returns its graph.
     ///
     /// # Errors
     ///
-    /// The stream is not being captured, or some call spoilt the capture.
+    /// The stream is not being captured, or a call invalidated the capture.
     ///
     /// ```
     /// # use dtc_cuda::{CaptureMode, Device, Stream};
@@ -112,7 +112,8 @@ impl Stream {
     pub fn end_capture(&self) -> Result<Graph, CudaError> {
         let _scope = self.device().scope()?;
         let mut graph = GraphHandle::NULL;
-        // SAFETY: the stream is alive, its context current, and the pointer is to a live handle.
+        // SAFETY: `self` keeps the stream alive, `_scope` has made its context current, and `graph` is a live handle to
+        // fill.
         unsafe { self.device().driver().stream_end_capture(self.handle(), &mut graph)? };
         Ok(Graph::own(self.device().clone(), graph))
     }

@@ -1,5 +1,5 @@
-//! Copies and fills on raw addresses, enqueued on CUDA streams. None allocates; all may be captured, as far as CUDA
-//! captures their kinds of memory.
+//! Copies and fills of raw addresses, enqueued on CUDA streams. None allocates. All but [`batch`] may be captured, as
+//! far as CUDA captures their kinds of memory.
 
 use super::abi::*;
 use super::error::CudaError;
@@ -13,25 +13,26 @@ use super::stream::Stream;
 ///
 /// # Safety
 ///
-/// Both ranges are valid until the copy is done; while it may run, nobody writes to the source or uses the destination.
+/// Both ranges are valid until the copy is done. Until then, the source is not written and the destination is not used.
 ///
 /// ```
 /// # use dtc_cuda::{Device, DeviceBuffer, Stream, copy};
 /// if let Ok(device) = Device::get(0) {
 ///     let (stream, buffer) = (Stream::new(&device)?, DeviceBuffer::new(&device, 16)?);
-///     // SAFETY: both halves lie in the buffer, which is freed only when the device has done its work.
+///     // SAFETY: both halves lie in the buffer, and freeing it waits for the work of the device.
 ///     unsafe { copy::on_device(&stream, buffer.address() + 8, buffer.address(), 8)? };
 /// }
 /// # Ok::<(), dtc_cuda::CudaError>(())
 /// ```
 pub unsafe fn on_device(stream: &Stream, destination: u64, source: u64, bytes: usize) -> Result<(), CudaError> {
     let _scope = stream.device().scope()?;
-    // SAFETY: the caller answers for the ranges; stream and context are alive.
+    // SAFETY: both ranges are valid and unshared until the copy is done (contract of this function); `_scope` keeps the
+    // context current.
     unsafe { stream.device().driver().copy_on_device_async(destination, source, bytes, stream.handle()) }
 }
 
-/// Enqueues a copy between any two addresses, of the host or of any device; the driver finds out what they are. From pageable
-/// memory it returns when the source was read, and to pageable memory perhaps only when the copy is done.
+/// Enqueues a copy between any two addresses, of the host or of any device; the driver detects their kinds. From
+/// pageable memory it returns once the source is read. To pageable memory it may return only when the copy is done.
 ///
 /// # Errors
 ///
@@ -46,7 +47,7 @@ pub unsafe fn on_device(stream: &Stream, destination: u64, source: u64, bytes: u
 /// if let Ok(device) = Device::get(0) {
 ///     let stream = Stream::new(&device)?;
 ///     let (buffer, pinned) = (DeviceBuffer::new(&device, 8)?, PinnedBuffer::new(&device, 8)?);
-///     // SAFETY: both buffers are as long, and live until the stream was waited for.
+///     // SAFETY: both buffers have 8 bytes, and live until the stream is synchronised.
 ///     unsafe { copy::between(&stream, buffer.address(), pinned.address(), 8)? };
 ///     stream.synchronize()?;
 /// }
@@ -54,11 +55,12 @@ pub unsafe fn on_device(stream: &Stream, destination: u64, source: u64, bytes: u
 /// ```
 pub unsafe fn between(stream: &Stream, destination: u64, source: u64, bytes: usize) -> Result<(), CudaError> {
     let _scope = stream.device().scope()?;
-    // SAFETY: the caller answers for the ranges; stream and context are alive.
+    // SAFETY: both ranges are valid and unshared until the copy is done (contract of this function); `_scope` keeps the
+    // context current.
     unsafe { stream.device().driver().copy_async(destination, source, bytes, stream.handle()) }
 }
 
-/// Enqueues setting bytes of a device to one value.
+/// Enqueues a fill of `bytes` bytes of a device with `value`.
 ///
 /// # Errors
 ///
@@ -66,33 +68,34 @@ pub unsafe fn between(stream: &Stream, destination: u64, source: u64, bytes: usi
 ///
 /// # Safety
 ///
-/// The range is valid until the fill is done, and nobody uses it while it may run.
+/// The range is valid until the fill is done, and is not used until then.
 ///
 /// ```
 /// # use dtc_cuda::{Device, DeviceBuffer, Stream, copy};
 /// if let Ok(device) = Device::get(0) {
 ///     let (stream, buffer) = (Stream::new(&device)?, DeviceBuffer::new(&device, 16)?);
-///     // SAFETY: the range is the buffer, which is freed only when the device has done its work.
+///     // SAFETY: the range is the whole buffer, and freeing it waits for the work of the device.
 ///     unsafe { copy::fill(&stream, buffer.address(), 7, buffer.len())? };
 /// }
 /// # Ok::<(), dtc_cuda::CudaError>(())
 /// ```
 pub unsafe fn fill(stream: &Stream, destination: u64, value: u8, bytes: usize) -> Result<(), CudaError> {
     let _scope = stream.device().scope()?;
-    // SAFETY: the caller answers for the range; stream and context are alive.
+    // SAFETY: the range is valid and unshared until the fill is done (contract of this function); `_scope` keeps the
+    // context current.
     unsafe { stream.device().driver().fill_async(destination, value, bytes, stream.handle()) }
 }
 
-/// Rows at a constant distance.
+/// Rows at a constant pitch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rows {
-    /// The first byte of the first row, of the host or of any device.
+    /// First byte of the first row, of the host or of any device.
     pub address: u64,
-    /// Bytes from one row to the next; at least a row, at most what the device allows (2 GiB).
+    /// Bytes from one row to the next: at least the length of a row, at most the limit of the device (2 GiB).
     pub pitch: usize,
 }
 
-/// Enqueues a copy of so many rows of so many bytes.
+/// Enqueues a copy of `row_count` rows of `row_bytes` bytes.
 ///
 /// # Safety
 ///
@@ -123,22 +126,23 @@ pub unsafe fn rows(
         width: row_bytes,
         height: row_count,
     };
-    // SAFETY: the caller answers for the rows; the structure is read before the call returns.
+    // SAFETY: every row of both sides is valid and unshared until the copy is done (contract of this function); `copy`
+    // is read during the call.
     unsafe { stream.device().driver().copy_2d_async(&copy, stream.handle()) }
 }
 
-/// Slices of rows, both at constant distances.
+/// Slices of rows, with a constant pitch of rows and of slices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slices {
-    /// The first byte of the first row of the first slice, of the host or of any device.
+    /// First byte of the first row of the first slice, of the host or of any device.
     pub address: u64,
     /// Bytes from one row to the next.
     pub pitch: usize,
-    /// From one slice to the next, in rows: a slice's distance must be a multiple of a row's.
+    /// Rows from one slice to the next: the pitch of slices is a multiple of the pitch of rows.
     pub rows_per_slice: usize,
 }
 
-/// Enqueues a copy of so many slices of so many rows of so many bytes.
+/// Enqueues a copy of `slice_count` slices of `row_count` rows of `row_bytes` bytes.
 ///
 /// # Safety
 ///
@@ -179,13 +183,14 @@ pub unsafe fn slices(
         height: row_count,
         depth: slice_count,
     };
-    // SAFETY: the caller answers for the rows; the structure is read before the call returns.
+    // SAFETY: every row of both sides is valid and unshared until the copy is done (contract of this function); `copy`
+    // is read during the call.
     unsafe { stream.device().driver().copy_3d_async(&copy, stream.handle()) }
 }
 
-/// Enqueues many copies in one call, in any order among themselves, preferably beside kernels. Says whether this driver
-/// can (since 12.8); if not, nothing was enqueued. Not on the legacy default stream, and not captured. The lists are
-/// the caller's, so that nothing is allocated; the driver changes none of them.
+/// Enqueues many copies in one call, in any order among themselves, preferably beside kernels. Returns false without
+/// enqueueing anything if the driver is older than 12.8. The stream must not be the legacy default stream nor be
+/// captured. The lists are borrowed so that the call allocates nothing; the driver does not change them.
 ///
 /// # Safety
 ///
@@ -211,7 +216,8 @@ pub unsafe fn batch(
         flags: PREFER_OVERLAP_WITH_COMPUTE,
     };
     let (mut first, mut failed) = (0, 0);
-    // SAFETY: every list has `count` entries, and one attribute serves from the first copy on.
+    // SAFETY: each list has at least `count` entries, and the ranges they name are valid until the copies are done
+    // (contract of this function). The one attribute applies from copy `first` = 0 on.
     let code = unsafe {
         copy(
             destinations.as_mut_ptr(),

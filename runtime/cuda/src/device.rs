@@ -1,4 +1,4 @@
-//! Devices, and the context that calls run in.
+//! Devices, and the context that their calls run in.
 
 use super::abi::*;
 use super::driver::Driver;
@@ -8,7 +8,7 @@ use std::ffi::{CStr, c_char, c_int};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-/// What the driver says of a device.
+/// Properties of a device, as the driver reports them.
 ///
 /// ```
 /// use dtc_cuda::Device;
@@ -19,33 +19,33 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DeviceInfo {
-    /// The driver's number for it, from 0; `CUDA_VISIBLE_DEVICES` takes part in it.
+    /// The driver's number of the device, from 0, counted after `CUDA_VISIBLE_DEVICES` has hidden some.
     pub ordinal: u32,
     /// Its name, such as "NVIDIA H200".
     pub name: String,
-    /// An identity that no other device has and that outlives the process.
+    /// Identity of the device, unique and stable across processes.
     pub uuid: [u8; 16],
     /// Its compute capability, such as 9.0.
     pub compute_capability: Version,
-    /// How many multiprocessors it has.
+    /// Number of multiprocessors.
     pub multiprocessors: u32,
-    /// Threads that fit a multiprocessor at a time.
+    /// Threads that a multiprocessor holds at a time.
     pub threads_per_multiprocessor: u32,
     /// Bytes of shared memory of a multiprocessor.
     pub shared_bytes_per_multiprocessor: u64,
-    /// Bytes of shared memory that one block may ask for.
+    /// Bytes of shared memory that one block may request.
     pub shared_bytes_per_block: u64,
-    /// Bytes of its level 2 cache.
+    /// Bytes of its second-level cache.
     pub l2_bytes: u64,
     /// Bytes of its memory.
     pub memory_bytes: u64,
-    /// How many copies it carries out beside kernels.
+    /// Copy engines: copies that run concurrently with kernels.
     pub copy_engines: u32,
-    /// Whether its memory is the host's.
+    /// Whether it shares its memory with the host.
     pub integrated: bool,
-    /// Whether its kernels can follow any host pointer, also to memory that CUDA does not know.
+    /// Whether its kernels can dereference any host pointer, also to memory that CUDA does not know.
     pub reads_pageable_memory: bool,
-    /// Whether they do so through the page tables of the host, at the speed of the link, and not by moving pages.
+    /// Whether they do so through the page tables of the host, at the speed of the link, without migrating pages.
     pub shares_page_tables: bool,
 }
 
@@ -64,20 +64,20 @@ impl DeviceInfo {
 
     fn ask(driver: &Driver, ordinal: u32, device: c_int) -> Result<DeviceInfo, CudaError> {
         let mut name: [c_char; 256] = [0; 256];
-        // SAFETY: the buffer is as long as said, and its last byte stays NUL whatever the driver writes before it.
+        // SAFETY: the driver writes at most 255 of the 256 bytes of `name`, so the last one stays NUL.
         unsafe { driver.device_get_name(name.as_mut_ptr(), 255, device)? };
-        // SAFETY: the buffer ends in a NUL byte.
+        // SAFETY: the last byte of `name` is NUL.
         let name = unsafe { CStr::from_ptr(name.as_ptr()) }.to_string_lossy().into_owned();
         let mut uuid = [0; 16];
         let mut memory = 0;
-        // SAFETY: both pointers are to live values of the declared types.
+        // SAFETY: `uuid` and `memory` are live values of the types that the driver fills.
         unsafe {
             driver.device_get_uuid(&mut uuid, device)?;
             driver.device_total_memory(&mut memory, device)?;
         }
         let attribute = |attribute| {
             let mut value = 0;
-            // SAFETY: the pointer is to a live integer.
+            // SAFETY: the out pointer is to a live `c_int`.
             unsafe { driver.device_get_attribute(&mut value, attribute, device)? };
             Ok::<u32, CudaError>(u32::try_from(value).unwrap_or(0))
         };
@@ -103,8 +103,8 @@ impl DeviceInfo {
     }
 }
 
-/// A device with its primary context, the one that the CUDA runtime uses too. Cheap to clone; the context is released
-/// with the last clone and everything made on it.
+/// A device with its primary context, which the CUDA runtime uses too. Cheap to clone. The context is released with the
+/// last clone and the last object created on it.
 ///
 /// ```
 /// use dtc_cuda::Device;
@@ -128,7 +128,8 @@ struct Shared {
 impl Drop for Shared {
     fn drop(&mut self) {
         if fork::DRIVER.check().is_ok() {
-            // SAFETY: the context was retained once, and what was made on it held this value.
+            // SAFETY: `Device::get` retained the context once, and every object created on it holds a clone of this
+            // value.
             let _ = unsafe { self.driver.primary_context_release(self.handle) };
         }
     }
@@ -149,7 +150,7 @@ impl std::fmt::Debug for Device {
 }
 
 impl Device {
-    /// How many devices there are. Initialises CUDA.
+    /// Number of devices. Initialises CUDA.
     ///
     /// # Errors
     ///
@@ -162,7 +163,7 @@ impl Device {
     pub fn count() -> Result<u32, CudaError> {
         let driver = Driver::initialised()?;
         let mut count = 0;
-        // SAFETY: the pointer is to a live integer.
+        // SAFETY: the out pointer is to a live `c_int`.
         unsafe { driver.device_get_count(&mut count)? };
         match u32::try_from(count) {
             Ok(count) if count > 0 => Ok(count),
@@ -170,7 +171,7 @@ impl Device {
         }
     }
 
-    /// What the driver says of all devices. Initialises CUDA; creates no context.
+    /// Properties of all devices. Initialises CUDA; creates no context.
     ///
     /// # Errors
     ///
@@ -185,12 +186,12 @@ impl Device {
         (0..Device::count()?).map(|ordinal| DeviceInfo::ask(driver, ordinal, handle(driver, ordinal)?)).collect()
     }
 
-    /// A device, by the driver's number. Initialises CUDA and retains the device's primary context, which takes
-    /// memory of the device.
+    /// The device with this ordinal. Initialises CUDA and retains the primary context, which takes memory of the
+    /// device.
     ///
     /// # Errors
     ///
-    /// As [`Device::count`]; or there are not so many devices, or no context can be had.
+    /// As [`Device::count`]; [`CudaError::Ordinal`] if `ordinal` is too large; or the driver can create no context.
     ///
     /// ```
     /// use dtc_cuda::Device;
@@ -205,12 +206,12 @@ impl Device {
         let handle = handle(driver, ordinal)?;
         let info = DeviceInfo::ask(driver, ordinal, handle)?;
         let mut context = ContextHandle::NULL;
-        // SAFETY: the pointer is to a live handle, and the device is one that the driver named.
+        // SAFETY: `context` is a live handle to fill, and `handle` is a device that `cuDeviceGet` returned.
         unsafe { driver.primary_context_retain(&mut context, handle)? };
         Ok(Device { shared: Arc::new(Shared { driver, handle, context, info }) })
     }
 
-    /// What the driver says of it.
+    /// Its properties.
     ///
     /// ```
     /// # use dtc_cuda::Device;
@@ -222,9 +223,9 @@ impl Device {
         &self.shared.info
     }
 
-    /// Makes the device's context current in this thread until the value is dropped, which brings back what was
-    /// current before. Calls of this module do so by themselves; around several calls it makes each of them cheaper.
-    /// If the context is current already, it costs one query.
+    /// Makes the device's context current in this thread until the returned value is dropped, which restores the
+    /// previous context. Every call of this crate does so itself; an outer scope makes each of several calls cheaper.
+    /// If the context is current already, a scope costs one query.
     ///
     /// # Errors
     ///
@@ -233,8 +234,8 @@ impl Device {
     /// ```
     /// # use dtc_cuda::Device;
     /// if let Ok(device) = Device::get(0) {
-    ///     let scope = device.scope()?;
-    ///     drop(scope);
+    ///     let _scope = device.scope()?;
+    ///     device.synchronize()?;
     /// }
     /// # Ok::<(), dtc_cuda::CudaError>(())
     /// ```
@@ -243,37 +244,37 @@ impl Device {
         fork::DRIVER.check()?;
         let driver = self.driver();
         let mut current = ContextHandle::NULL;
-        // SAFETY: the pointer is to a live handle.
+        // SAFETY: `current` is a live handle to fill.
         unsafe { driver.context_get_current(&mut current)? };
         let pushed = current != self.shared.context;
         if pushed {
-            // SAFETY: the context is retained as long as this device lives.
+            // SAFETY: this device retains the context for as long as it lives.
             unsafe { driver.context_push_current(self.shared.context)? };
         }
         Ok(Scope { device: self, pushed, thread: PhantomData })
     }
 
-    /// An error in a forked child, where no call of the driver works.
+    /// [`CudaError::Forked`] in a forked child, where no call of the driver works.
     #[inline]
     pub fn check_process(&self) -> Result<(), CudaError> {
         fork::DRIVER.check()
     }
 
-    /// A scope for calls that allocate, free, load or wait. If some thread captures a graph in the global mode, such
-    /// calls would fail and spoil that capture, unless this thread says that it knows what it does.
+    /// A scope for calls that allocate, free, load or wait. While any thread captures a graph in the global mode, such
+    /// calls fail and invalidate that capture. The scope sets this thread to the relaxed mode, which allows them.
     pub(super) fn scope_outside_capture(&self) -> Result<OutsideCapture<'_>, CudaError> {
         let scope = self.scope()?;
         let mut mode = CAPTURE_RELAXED;
-        // SAFETY: the pointer is to a live integer, which holds a mode.
+        // SAFETY: `mode` is a live integer that holds a capture mode.
         unsafe { self.driver().exchange_capture_mode(&mut mode)? };
         Ok(OutsideCapture { scope, mode })
     }
 
-    /// Waits for everything on the device's context.
+    /// Waits for all work on the device's context.
     ///
     /// # Errors
     ///
-    /// A kernel failed, or this thread captures a graph.
+    /// A kernel failed, or this thread is capturing a graph.
     ///
     /// ```
     /// # use dtc_cuda::Device;
@@ -284,11 +285,11 @@ impl Device {
     /// ```
     pub fn synchronize(&self) -> Result<(), CudaError> {
         let _scope = self.scope()?;
-        // SAFETY: the device's context is current.
+        // SAFETY: `_scope` has made the device's context current.
         unsafe { self.driver().context_synchronize() }
     }
 
-    /// Whether kernels of this device may use memory of another one, once that is mapped. Transfers map it when they first
+    /// Whether kernels of this device may use memory of `peer`, once it is mapped. Transfers map it when they first
     /// need it.
     ///
     /// # Errors
@@ -298,32 +299,32 @@ impl Device {
     /// ```
     /// # use dtc_cuda::Device;
     /// if let Ok(device) = Device::get(0) {
-    ///     // A device has no need of a link to itself.
+    ///     // The driver reports no link from a device to itself.
     ///     assert!(!device.can_access(&device)?);
     /// }
     /// # Ok::<(), dtc_cuda::CudaError>(())
     /// ```
     pub fn can_access(&self, peer: &Device) -> Result<bool, CudaError> {
         let mut can = 0;
-        // SAFETY: the pointer is to a live integer; both devices are known to the driver.
+        // SAFETY: `can` is a live integer, and both handles are devices that `cuDeviceGet` returned.
         unsafe { self.driver().device_can_access_peer(&mut can, self.shared.handle, peer.shared.handle)? };
         Ok(can != 0)
     }
 
-    /// Maps the memory of another device, for the whole process. Being mapped already is no error.
+    /// Maps the memory of `peer`, for the whole process. Mapping it again is no error.
     pub fn enable_peer(&self, peer: &Device) -> Result<(), CudaError> {
         let _scope = self.scope_outside_capture()?;
         let driver = self.driver();
-        // SAFETY: this device's context is current and the peer's is retained.
+        // SAFETY: `_scope` has made this device's context current, and `peer` retains its own.
         let code = unsafe { (driver.functions.context_enable_peer_access)(peer.shared.context, 0) };
         if code == PEER_ACCESS_ALREADY_ENABLED { Ok(()) } else { driver.check("cuCtxEnablePeerAccess", code) }
     }
 
-    /// Sets how many bytes the L2 cache fetches at a time, 32 to 128. It is a hint to the hardware, holds for **everything that the
-    /// process runs on the device**, and is never set by the runtime itself.
+    /// Sets how many bytes the L2 cache fetches at a time, 32 to 128. It is a hint to the hardware and holds for
+    /// **everything that the process runs on the device**. The engine never sets it.
     ///
-    /// With 32 bytes, packs of short runs that lie far apart are up to 1.6 times as fast on an H200 (blocks of 8 in 64 bytes),
-    /// and kernels that read neighbouring sectors one after another are slower.
+    /// With 32 bytes, an H200 packs short runs that lie far apart up to 1.6 times as fast (blocks of 8 in 64 bytes).
+    /// Kernels that read neighbouring sectors one after another become slower.
     ///
     /// # Errors
     ///
@@ -338,11 +339,11 @@ impl Device {
     /// ```
     pub fn set_l2_fetch_granularity(&self, bytes: usize) -> Result<(), CudaError> {
         let _scope = self.scope()?;
-        // SAFETY: the context is current; the limit takes any number.
+        // SAFETY: `_scope` has made the context current, and the driver checks the value.
         unsafe { self.driver().context_set_limit(LIMIT_MAX_L2_FETCH_GRANULARITY, bytes) }
     }
 
-    /// Bytes of free and of all memory.
+    /// Bytes of free memory and of all memory.
     ///
     /// # Errors
     ///
@@ -359,7 +360,7 @@ impl Device {
     pub fn memory(&self) -> Result<(usize, usize), CudaError> {
         let _scope = self.scope()?;
         let (mut free, mut total) = (0, 0);
-        // SAFETY: both pointers are to live integers, and the context is current.
+        // SAFETY: `free` and `total` are live integers, and `_scope` has made the context current.
         unsafe { self.driver().memory_get_info(&mut free, &mut total)? };
         Ok((free, total))
     }
@@ -373,12 +374,12 @@ impl Device {
 fn handle(driver: &Driver, ordinal: u32) -> Result<c_int, CudaError> {
     let mut device = 0;
     let ordinal = c_int::try_from(ordinal).unwrap_or(c_int::MAX);
-    // SAFETY: the pointer is to a live integer.
+    // SAFETY: the out pointer is to a live `c_int`.
     unsafe { driver.device_get(&mut device, ordinal)? };
     Ok(device)
 }
 
-/// While it lives, a device's context is current in this thread. See [`Device::scope`].
+/// Keeps a device's context current in this thread while it lives. See [`Device::scope`].
 ///
 /// ```
 /// # use dtc_cuda::{Device, Scope};
@@ -392,7 +393,7 @@ fn handle(driver: &Driver, ordinal: u32) -> Result<c_int, CudaError> {
 pub struct Scope<'device> {
     device: &'device Device,
     pushed: bool,
-    /// The current context belongs to a thread, so a scope stays in its thread.
+    /// The current context is a property of the thread, so a scope must not leave its thread.
     thread: PhantomData<*const ()>,
 }
 
@@ -401,13 +402,14 @@ impl Drop for Scope<'_> {
     fn drop(&mut self) {
         if self.pushed {
             let mut popped = ContextHandle::NULL;
-            // SAFETY: the context that was pushed is on top, unless the user broke the order of the stack.
+            // SAFETY: `popped` is a live handle. `scope` pushed the context that this pops, unless the application
+            // unbalanced the stack, which the driver tolerates.
             let _ = unsafe { self.device.driver().context_pop_current(&mut popped) };
         }
     }
 }
 
-/// See [`Device::scope_outside_capture`].
+/// The scope that [`Device::scope_outside_capture`] returns; restores the capture mode when dropped.
 pub(super) struct OutsideCapture<'device> {
     scope: Scope<'device>,
     mode: c_int,
@@ -415,7 +417,7 @@ pub(super) struct OutsideCapture<'device> {
 
 impl Drop for OutsideCapture<'_> {
     fn drop(&mut self) {
-        // SAFETY: this puts back the mode that the thread had before.
+        // SAFETY: `mode` is a live integer that holds the previous mode of this thread.
         let _ = unsafe { self.scope.device.driver().exchange_capture_mode(&mut self.mode) };
     }
 }

@@ -1,4 +1,4 @@
-//! The table of driver functions, found once per process.
+//! The table of driver functions, resolved once per process.
 
 use super::abi::*;
 use super::error::{CudaError, Version};
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The lowest driver that serves: the first with all functions of the table.
+/// Oldest supported driver: the first with all functions of the table.
 const NEEDED: Version = Version { major: 11, minor: 4 };
 
 static KIND: Kind = Kind {
@@ -19,19 +19,19 @@ static KIND: Kind = Kind {
     hint: "install the NVIDIA driver, or name the path of its libcuda.so.1 in DTC_CUDA_DRIVER",
 };
 
-/// Names of the driver library. The toolkit's link-time stub has the name without a number, so that is not tried.
+/// Names of the driver library. `libcuda.so` is left out: it is the name of the toolkit's link-time stub.
 const CANDIDATES: [&str; 3] = ["libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1", "/run/opengl-driver/lib/libcuda.so.1"];
 
 macro_rules! functions {
     ($($field:ident = $symbol:literal($($argument:ident: $type:ty),* $(,)?);)*) => {
-        /// Pointers to the functions of the driver, all found before the first is called.
+        /// Pointers to the functions of the driver, all resolved before the first is called.
         pub(super) struct Functions {
             $(pub(super) $field: unsafe extern "C" fn($($type),*) -> c_int,)*
         }
 
         impl Functions {
             fn find(library: &mut Library) -> Result<Functions, CudaError> {
-                // SAFETY: the types are those of the declarations in `cuda.h`.
+                // SAFETY: the field types of `Functions` are those of the declarations in `cuda.h`.
                 Ok(unsafe { Functions { $($field: library.symbol($symbol)?,)* } })
             }
         }
@@ -43,14 +43,16 @@ macro_rules! functions {
         )]
         impl Driver {
             $(
-                /// The driver function, with its status as a result.
+                /// Calls the driver function and turns its status into a result.
                 ///
                 /// # Safety
                 ///
-                /// As the driver's documentation says: handles must be alive and pointers valid for what is done.
+                /// The preconditions in the driver's documentation: handles are alive, and pointers valid for the
+                /// access.
                 #[inline]
                 pub(super) unsafe fn $field(&self, $($argument: $type),*) -> Result<(), CudaError> {
-                    // SAFETY: the caller keeps to the documentation of the function.
+                    // SAFETY: handles and pointers fulfil the documented preconditions of the function (contract of
+                    // this method).
                     self.check($symbol, unsafe { (self.functions.$field)($($argument),*) })
                 }
             )*
@@ -152,9 +154,9 @@ functions! {
 type GetVersion = unsafe extern "C" fn(*mut c_int) -> c_int;
 type GetErrorText = unsafe extern "C" fn(c_int, *mut *const c_char) -> c_int;
 type GetFunction = unsafe extern "C" fn(*const c_char, *mut *mut c_void, c_int, u64) -> c_int;
-/// cuFuncLoad.
+/// `cuFuncLoad`.
 pub(super) type FunctionLoad = unsafe extern "C" fn(FunctionHandle) -> c_int;
-/// cuMemcpyBatchAsync, as of 12.8.
+/// `cuMemcpyBatchAsync`, as of CUDA 12.8.
 pub(super) type CopyBatch = unsafe extern "C" fn(
     *mut DevicePointer,
     *mut DevicePointer,
@@ -167,7 +169,7 @@ pub(super) type CopyBatch = unsafe extern "C" fn(
     StreamHandle,
 ) -> c_int;
 
-/// The CUDA driver of this machine: a loaded library, which says nothing yet about devices.
+/// The CUDA driver of this machine: a loaded library, independent of any device.
 ///
 /// ```
 /// use dtc_cuda::Driver;
@@ -178,9 +180,9 @@ pub(super) type CopyBatch = unsafe extern "C" fn(
 /// ```
 pub struct Driver {
     pub(super) functions: Functions,
-    /// Loads a function's code. Since 12.4.
+    /// Loads a function's code. `None` before CUDA 12.4.
     pub(super) function_load: Option<FunctionLoad>,
-    /// Many copies in one call. Since 12.8.
+    /// Enqueues many copies in one call. `None` before CUDA 12.8.
     pub(super) copy_batch: Option<CopyBatch>,
     error_name: GetErrorText,
     error_text: GetErrorText,
@@ -193,12 +195,12 @@ static INITIALISED: OnceLock<Result<(), CudaError>> = OnceLock::new();
 
 impl Driver {
     /// Loads the driver at the first call, by the path in the environment variable `DTC_CUDA_DRIVER` or by its usual
-    /// names. Does not initialise CUDA: only [`Device::get`](super::Device::get) and its siblings do.
+    /// names. It does not initialise CUDA: [`Device::get`](super::Device::get), `list` and `count` do.
     ///
     /// # Errors
     ///
-    /// Always the same within a process: the library is missing, lacks functions, or is too old; or this is a forked
-    /// child.
+    /// The library is missing, lacks functions, or is too old; the result is the same for the whole process.
+    /// [`CudaError::Forked`] in a child that was forked after CUDA was initialised.
     ///
     /// ```
     /// use dtc_cuda::Driver;
@@ -206,7 +208,8 @@ impl Driver {
     /// ```
     pub fn get() -> Result<&'static Driver, CudaError> {
         fork::DRIVER.check()?;
-        // The watch begins before a thread can wait for another one that loads, and ends after it.
+        // A child forked while a thread loads the driver could wait for that thread for ever, so the watch covers the
+        // load.
         let loaded = match DRIVER.get() {
             Some(loaded) => loaded,
             None => fork::DRIVER.during(|| DRIVER.get_or_init(Driver::load)),
@@ -214,9 +217,9 @@ impl Driver {
         loaded.as_ref().map_err(CudaError::clone)
     }
 
-    /// The driver, if it can be used and is in the process already, whoever loaded it. Loads no library.
+    /// The driver, if it is usable and this process has loaded it already, also by other code. Loads no library.
     pub(super) fn if_loaded() -> Option<&'static Driver> {
-        /// What [`library::loads`] said when the driver was not there.
+        /// Value of [`library::loads`] at the last look that did not find the driver.
         static ABSENT_AT: AtomicU64 = AtomicU64::new(0);
         match DRIVER.get() {
             Some(Ok(driver)) => fork::DRIVER.check().ok().map(|()| driver),
@@ -236,18 +239,18 @@ impl Driver {
         }
     }
 
-    /// The driver after cuInit, which is called once.
+    /// The driver after `cuInit`, which is called once.
     pub(super) fn initialised() -> Result<&'static Driver, CudaError> {
         let driver = Driver::get()?;
         let result = match INITIALISED.get() {
             Some(result) => result,
-            // As in `get`.
+            // The watch covers the call, as in `get`.
             None => fork::DRIVER.during(|| {
                 INITIALISED.get_or_init(|| {
-                    // SAFETY: cuInit may be called at any time, also by several parts of a program.
+                    // SAFETY: `cuInit` has no preconditions and may be called repeatedly.
                     let code = unsafe { (driver.functions.init)(0) };
                     if code == SUCCESS {
-                        // For good: no child can use a driver that its parent has initialised.
+                        // The watch never ends: no child can use a driver that its parent has initialised.
                         fork::DRIVER.enter();
                     }
                     match code {
@@ -260,7 +263,7 @@ impl Driver {
         result.clone().map(|()| driver)
     }
 
-    /// The newest CUDA that the driver supports.
+    /// Newest CUDA release that the driver supports.
     ///
     /// ```
     /// use dtc_cuda::{Driver, Version};
@@ -272,7 +275,7 @@ impl Driver {
         self.version
     }
 
-    /// Where the library lies, if the loader tells.
+    /// Path of the library, if the loader reports it.
     ///
     /// ```
     /// use dtc_cuda::Driver;
@@ -286,8 +289,8 @@ impl Driver {
 
     fn load() -> Result<Driver, CudaError> {
         let mut library = Library::open(&KIND, CANDIDATES.map(|name| Candidate::System(PathBuf::from(name))))?;
-        // The version comes first, so that an old driver is called old and not incomplete.
-        // SAFETY: the types are those of the declarations in `cuda.h`.
+        // The version is checked first, so that an old driver is reported as old and not as incomplete.
+        // SAFETY: the type is that of the declaration in `cuda.h`.
         let (get_version, error_name, error_text) = unsafe {
             let get_version: GetVersion = library.symbol("cuDriverGetVersion")?;
             let error_name: GetErrorText = library.symbol("cuGetErrorName")?;
@@ -295,7 +298,7 @@ impl Driver {
             (get_version, error_name, error_text)
         };
         let mut code = 0;
-        // SAFETY: the version may be asked before cuInit; the pointer is to a live integer.
+        // SAFETY: the driver allows this call before `cuInit`, and `code` is a live integer.
         let status = unsafe { get_version(&mut code) };
         if status != SUCCESS {
             let name = describe(error_name, error_text, status);
@@ -306,12 +309,12 @@ impl Driver {
             return Err(CudaError::DriverTooOld { found: version, needed: NEEDED });
         }
         let functions = Functions::find(&mut library)?;
-        // SAFETY: the type is that of the declaration in CUDA 11.3; drivers keep it under this name.
+        // SAFETY: the type is that of the declaration in `cuda.h`.
         let newer: Option<GetFunction> = unsafe { library.symbol("cuGetProcAddress") }.ok();
         let newer = |symbol: &CStr, since: Version| {
             let mut found = std::ptr::null_mut();
             let get = newer.filter(|_| version >= since)?;
-            // SAFETY: the name is NUL-terminated and the pointer is to a live pointer.
+            // SAFETY: `symbol` is NUL-terminated and `found` is a live pointer to fill.
             let status = unsafe { get(symbol.as_ptr(), &mut found, since.code(), 0) };
             (status == SUCCESS && !found.is_null()).then_some(found)
         };
@@ -319,10 +322,12 @@ impl Driver {
         let copy_batch = newer(c"cuMemcpyBatchAsync", Version { major: 12, minor: 8 });
         Ok(Driver {
             functions,
-            // SAFETY: the address is that of the function with this declaration in the version asked for.
+            // SAFETY: `cuGetProcAddress` returned the function for version `since`, whose declaration is the target
+            // type.
             function_load: function_load
                 .map(|found| unsafe { std::mem::transmute::<*mut c_void, FunctionLoad>(found) }),
-            // SAFETY: as above.
+            // SAFETY: `cuGetProcAddress` returned the function for version `since`, whose declaration is the target
+            // type.
             copy_batch: copy_batch.map(|found| unsafe { std::mem::transmute::<*mut c_void, CopyBatch>(found) }),
             error_name,
             error_text,
@@ -331,19 +336,19 @@ impl Driver {
         })
     }
 
-    /// A status as a result.
+    /// Turns a status into a result.
     #[inline]
     pub(super) fn check(&self, call: &'static str, code: c_int) -> Result<(), CudaError> {
         if code == SUCCESS { Ok(()) } else { Err(self.failure(call, code)) }
     }
 
-    /// A status that is known to be a failure.
+    /// The error for a status that is a failure.
     #[cold]
     pub(super) fn failure(&self, call: &'static str, code: c_int) -> CudaError {
         CudaError::Call { call, code, name: self.describe(code) }
     }
 
-    /// The name of a status, and what the driver says of it.
+    /// The name of a status, and the driver's description of it.
     pub(super) fn describe(&self, code: c_int) -> String {
         describe(self.error_name, self.error_text, code)
     }
@@ -352,12 +357,12 @@ impl Driver {
 fn describe(error_name: GetErrorText, error_text: GetErrorText, code: c_int) -> String {
     let text = |get: GetErrorText| {
         let mut text = std::ptr::null();
-        // SAFETY: any code may be asked for; the pointer is to a live pointer.
+        // SAFETY: the driver accepts any code, and `text` is a live pointer to fill.
         let status = unsafe { get(code, &mut text) };
         if status != SUCCESS || text.is_null() {
             return None;
         }
-        // SAFETY: the driver's texts are NUL-terminated constants.
+        // SAFETY: `text` is not null, so it is one of the driver's NUL-terminated constants.
         Some(unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
     };
     match (text(error_name), text(error_text)) {

@@ -1,4 +1,4 @@
-//! What can be wrong with CUDA: from a library that is not there to a call that failed.
+//! Errors of CUDA, from a missing library to a failed call.
 
 use std::fmt;
 use thiserror::Error;
@@ -12,20 +12,20 @@ use thiserror::Error;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version {
-    /// The number before the point.
+    /// Number before the point.
     pub major: u32,
-    /// The number after the point.
+    /// Number after the point.
     pub minor: u32,
 }
 
 impl Version {
-    /// From CUDA's own coding, 1000 * major + 10 * minor.
+    /// Decodes CUDA's 1000 * major + 10 * minor.
     pub(super) fn from_code(code: i32) -> Version {
         let code = code.unsigned_abs();
         Version { major: code / 1000, minor: code % 1000 / 10 }
     }
 
-    /// CUDA's own coding.
+    /// Encodes it as 1000 * major + 10 * minor.
     pub(super) fn code(self) -> i32 {
         i32::try_from(self.major * 1000 + self.minor * 10).unwrap_or(i32::MAX)
     }
@@ -37,7 +37,7 @@ impl fmt::Display for Version {
     }
 }
 
-/// Why CUDA did not do what was asked. Where something is missing, the message says how to get it.
+/// Reason why a CUDA operation failed. If something is missing, the message says how to get it.
 ///
 /// ```
 /// use dtc_cuda::{CudaError, Device};
@@ -53,9 +53,9 @@ pub enum CudaError {
     /// A library cannot be opened.
     #[error("{library}: expected a library to open, found none among {}; {hint}", tried.join(", "))]
     LibraryMissing {
-        /// What the library is: the CUDA driver, or NVRTC.
+        /// Name of the library: the CUDA driver, or NVRTC.
         library: &'static str,
-        /// The names and paths that were tried, with the loader's reason where something is there.
+        /// Names and paths tried, with the loader's reason where a file exists.
         tried: Vec<String>,
         /// How to get it.
         hint: &'static str,
@@ -63,38 +63,38 @@ pub enum CudaError {
     /// A library lacks a function that dtc needs.
     #[error("{library}: expected the function {symbol}, found none in {path}; {hint}")]
     SymbolMissing {
-        /// What the library is: the CUDA driver, or NVRTC.
+        /// Name of the library: the CUDA driver, or NVRTC.
         library: &'static str,
         /// The function.
         symbol: &'static str,
-        /// Where the library lies.
+        /// Path of the library.
         path: String,
         /// How to get a library that has it.
         hint: &'static str,
     },
-    /// The driver is older than dtc can use.
+    /// The driver is older than the oldest supported one.
     #[error("CUDA driver: expected version {needed} or newer, found {found}; install a newer NVIDIA driver")]
     DriverTooOld {
-        /// The version of this driver.
+        /// Version of the installed driver.
         found: Version,
-        /// The lowest version that serves.
+        /// Oldest supported version.
         needed: Version,
     },
-    /// The driver is there and finds no device.
+    /// The driver works and finds no device.
     #[error(
         "GPU: expected a device, found none ({reason}); see whether nvidia-smi lists one, and what \
          CUDA_VISIBLE_DEVICES hides"
     )]
     NoDevice {
-        /// What the driver says.
+        /// Message of the driver.
         reason: String,
     },
-    /// There are fewer devices.
+    /// The ordinal is too large.
     #[error("GPU: expected an ordinal below {count}, found {ordinal}")]
     Ordinal {
-        /// The device asked for.
+        /// Requested ordinal.
         ordinal: u32,
-        /// How many devices there are.
+        /// Number of devices.
         count: u32,
     },
     /// A call of the driver or of NVRTC failed.
@@ -104,17 +104,17 @@ pub enum CudaError {
         call: &'static str,
         /// Its status code.
         code: i32,
-        /// The name of the code, and what the library says of it.
+        /// Name of the code, and the library's description of it.
         name: String,
     },
     /// A compiler rejects a source or a binary.
     #[error("{compiler}: expected code that compiles, found {name}:\n{log}")]
     Compile {
-        /// Who rejects it: NVRTC, or the driver.
+        /// The compiler that rejects it: NVRTC, or the driver.
         compiler: &'static str,
-        /// The name of the status code.
+        /// Name of the status code.
         name: String,
-        /// What the compiler says, line by line.
+        /// Log of the compiler.
         log: String,
     },
     /// NVRTC cannot compile for an architecture.
@@ -124,33 +124,33 @@ pub enum CudaError {
         version: Version,
         /// Ten times the compute capability: 90 is sm_90.
         architecture: u32,
-        /// The architectures it knows.
+        /// Architectures it supports.
         supported: Vec<u32>,
-        /// How to get one that can.
+        /// How to get an NVRTC that supports it.
         hint: &'static str,
     },
-    /// A copy reaches outside a buffer.
+    /// A range reaches outside a buffer.
     #[error("buffer: expected a range within {length} bytes, found {bytes} bytes from {offset}")]
     Bounds {
-        /// Where the range begins, in bytes.
+        /// Offset of the range in bytes.
         offset: usize,
-        /// Bytes of the range.
+        /// Length of the range in bytes.
         bytes: usize,
-        /// Bytes of the buffer.
+        /// Length of the buffer in bytes.
         length: usize,
     },
-    /// The allocator of the engine has no memory for transfers, or memory that is of no use.
+    /// The engine's allocator has no staging memory, or memory that transfers cannot use.
     #[error("staging memory: expected {bytes} bytes that were allocated or registered with CUDA, found {found}")]
     Staging {
-        /// Bytes that were asked for.
+        /// Requested bytes.
         bytes: usize,
-        /// What the allocator of the engine returned.
+        /// What the allocator returned instead.
         found: String,
     },
     /// A module has no kernel of this name.
     #[error("GPU code: expected the kernel {kernel}, found none of this name")]
     KernelMissing {
-        /// The kernel.
+        /// Name of the kernel.
         kernel: &'static str,
     },
     /// A call moves more bytes than a launch has threads for.
@@ -159,13 +159,13 @@ pub enum CudaError {
         /// Bytes of the call.
         bytes: u64,
     },
-    /// A name or source that is handed to C holds a NUL byte.
+    /// A name or source for a C function holds a NUL byte.
     #[error("{place}: expected text without NUL, found one")]
     Nul {
-        /// Which text.
+        /// Which text: "kernel name", for example.
         place: &'static str,
     },
-    /// This process was forked from one that uses CUDA. CUDA does not work in such a child.
+    /// This process was forked from one that uses CUDA, and CUDA does not work in such a child.
     #[error("CUDA: expected the process that initialised it, found a forked child; start the child with exec")]
     Forked,
 }
@@ -184,8 +184,8 @@ impl CudaError {
         }
     }
 
-    /// Whether CUDA cannot be used here at all: no driver, too old a driver, no device, or a forked child. Callers go
-    /// on without a GPU.
+    /// Whether CUDA is unusable in this process: no driver, too old a driver, no device, or a forked child. Callers
+    /// then continue without a GPU.
     ///
     /// ```
     /// use dtc_cuda::CudaError;

@@ -28,14 +28,14 @@ pub struct Event {
 impl Drop for Event {
     fn drop(&mut self) {
         if let Ok(_scope) = self.device.scope_outside_capture() {
-            // SAFETY: the event was created by this value, which is the last to use it.
+            // SAFETY: `with_flags` created the event, and `drop` runs once, after every other use.
             let _ = unsafe { self.device.driver().event_destroy(self.handle) };
         }
     }
 }
 
 impl Event {
-    /// An event to wait for, which cannot measure times and is cheaper for it.
+    /// An event to wait for. It cannot measure times, and is cheaper than one that can.
     ///
     /// # Errors
     ///
@@ -44,7 +44,7 @@ impl Event {
     /// ```
     /// # use dtc_cuda::{Device, Event};
     /// if let Ok(device) = Device::get(0) {
-    ///     // What was never recorded is done.
+    ///     // An event that was never recorded is done.
     ///     assert!(Event::new(&device)?.query()?);
     /// }
     /// # Ok::<(), dtc_cuda::CudaError>(())
@@ -73,12 +73,12 @@ impl Event {
     fn with_flags(device: &Device, flags: u32) -> Result<Event, CudaError> {
         let _scope = device.scope_outside_capture()?;
         let mut handle = EventHandle::NULL;
-        // SAFETY: the pointer is to a live handle, and the context is current.
+        // SAFETY: `handle` is a live handle to fill, and `_scope` has made the context current.
         unsafe { device.driver().event_create(&mut handle, flags)? };
         Ok(Event { device: device.clone(), handle })
     }
 
-    /// Marks the point that the stream has been enqueued to, in place of the one marked before.
+    /// Marks the current end of the stream, in place of the point marked before.
     ///
     /// # Errors
     ///
@@ -93,15 +93,15 @@ impl Event {
     /// ```
     pub fn record(&self, stream: &Stream) -> Result<(), CudaError> {
         let _scope = stream.device().scope()?;
-        // SAFETY: event and stream are alive, and the stream's context is current.
+        // SAFETY: `self` and `stream` keep event and stream alive, and `_scope` has made the stream's context current.
         unsafe { self.device.driver().event_record(self.handle, stream.handle()) }
     }
 
-    /// Whether the stream has come to the point. Does not wait.
+    /// Whether the stream has reached the point. Does not wait.
     ///
     /// # Errors
     ///
-    /// Something enqueued before the point failed.
+    /// Work enqueued before the point failed.
     ///
     /// ```
     /// # use dtc_cuda::{Device, Event, Stream};
@@ -115,12 +115,12 @@ impl Event {
     pub fn query(&self) -> Result<bool, CudaError> {
         let _scope = self.device.scope_outside_capture()?;
         let driver = self.device.driver();
-        // SAFETY: the event is alive.
+        // SAFETY: `self` keeps the event alive.
         let code = unsafe { (driver.functions.event_query)(self.handle) };
         if code == NOT_READY { Ok(false) } else { driver.check("cuEventQuery", code).map(|()| true) }
     }
 
-    /// Waits until the stream has come to the point.
+    /// Waits until the stream has reached the point.
     ///
     /// # Errors
     ///
@@ -137,15 +137,15 @@ impl Event {
     /// ```
     pub fn synchronize(&self) -> Result<(), CudaError> {
         let _scope = self.device.scope_outside_capture()?;
-        // SAFETY: the event is alive.
+        // SAFETY: `self` keeps the event alive.
         unsafe { self.device.driver().event_synchronize(self.handle) }
     }
 
-    /// Milliseconds from this event to a later one, to about half a microsecond.
+    /// Milliseconds from this event to a later one, with a resolution of about half a microsecond.
     ///
     /// # Errors
     ///
-    /// One of the events was not recorded, cannot measure times, or lies ahead.
+    /// One of the events was not recorded, cannot measure times, or is not reached yet.
     ///
     /// ```
     /// # use dtc_cuda::{Device, Event};
@@ -158,14 +158,14 @@ impl Event {
     pub fn elapsed_ms(&self, end: &Event) -> Result<f32, CudaError> {
         let _scope = self.device.scope()?;
         let mut milliseconds = 0.0;
-        // SAFETY: both events are alive, and the pointer is to a live number.
+        // SAFETY: `self` and `end` keep the events alive, and `milliseconds` is a live number to fill.
         unsafe { self.device.driver().event_elapsed_time(&mut milliseconds, self.handle, end.handle)? };
         Ok(milliseconds)
     }
 }
 
 impl Stream {
-    /// Lets everything enqueued from now on wait for an event, which may be of another device.
+    /// Makes work enqueued from now on wait for an event, which may be of another device.
     ///
     /// # Errors
     ///
@@ -182,7 +182,7 @@ impl Stream {
     /// ```
     pub fn wait_event(&self, event: &Event) -> Result<(), CudaError> {
         let _scope = self.device().scope()?;
-        // SAFETY: stream and event are alive, and the stream's context is current.
+        // SAFETY: `self` and `event` keep stream and event alive, and `_scope` has made the stream's context current.
         unsafe { self.device().driver().stream_wait_event(self.handle(), event.handle, 0) }
     }
 }

@@ -1,17 +1,17 @@
-//! Libraries that a forked child must not call: the driver and NVRTC hold locks of their own.
+//! Watches over the libraries that a forked child must not call: the driver and NVRTC hold locks of their own.
 
 use crate::CudaError;
 use dtc_host::fork::Handler;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-/// The driver: not after it was initialised, nor while it was being loaded.
+/// Watch of the driver: bars children forked while it was being loaded, or after it was initialised.
 pub static DRIVER: ForkWatch = ForkWatch::new();
-/// NVRTC: not if it was compiling at the time of the fork.
+/// Watch of NVRTC: bars children forked while it was being loaded or compiled.
 pub static NVRTC: ForkWatch = ForkWatch::new();
 /// Bars the children in which a library cannot be used.
 static HANDLER: Handler = Handler::new(in_child);
 
-/// Runs in every forked child. Only atomics.
+/// Runs in every forked child, so it touches only atomics.
 extern "C" fn in_child() {
     for watch in [&DRIVER, &NVRTC] {
         if watch.reasons.load(Ordering::Relaxed) > 0 {
@@ -22,7 +22,7 @@ extern "C" fn in_child() {
 
 /// Whether a library may be called in this process.
 pub struct ForkWatch {
-    /// How many reasons there are why a child that is forked now could not use the library.
+    /// Number of reasons why a child forked now could not use the library.
     reasons: AtomicU32,
     forked: AtomicBool,
 }
@@ -32,7 +32,8 @@ impl ForkWatch {
         ForkWatch { reasons: AtomicU32::new(0), forked: AtomicBool::new(false) }
     }
 
-    /// An error in a child that must not call the library. One load: this is on the path of every pack.
+    /// [`CudaError::Forked`] in a child that must not call the library. It costs one load, because every pack checks
+    /// it.
     #[inline]
     pub fn check(&self) -> Result<(), CudaError> {
         if self.forked.load(Ordering::Relaxed) { Err(CudaError::Forked) } else { Ok(()) }
@@ -41,11 +42,11 @@ impl ForkWatch {
     /// Bars children forked from now on.
     pub fn enter(&self) {
         HANDLER.arm();
-        // Before the locks of the library, in whatever order a child sees both.
+        // The count rises before the library takes a lock, so that a child never sees the lock without the count.
         self.reasons.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Takes one [`ForkWatch::enter`] back.
+    /// Reverts one [`ForkWatch::enter`].
     pub fn leave(&self) {
         self.reasons.fetch_sub(1, Ordering::SeqCst);
     }

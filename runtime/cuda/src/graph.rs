@@ -1,4 +1,4 @@
-//! CUDA graphs: what streams are captured into, and what graphs keep alive.
+//! CUDA graphs: results of captures, and values that a graph keeps alive.
 
 use super::abi::*;
 use super::device::Device;
@@ -27,7 +27,7 @@ pub struct Graph {
     handle: GraphHandle,
 }
 
-/// How many nodes a graph has.
+/// Number of nodes of a graph, by kind.
 ///
 /// ```
 /// # use dtc_cuda::{CaptureMode, Device, Stream};
@@ -41,7 +41,7 @@ pub struct Graph {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NodeCounts {
-    /// Nodes of any kind.
+    /// Nodes of all kinds.
     pub all: usize,
     /// Kernel launches.
     pub kernels: usize,
@@ -54,7 +54,7 @@ pub struct NodeCounts {
 impl Drop for Graph {
     fn drop(&mut self) {
         if let Ok(_scope) = self.device.scope_outside_capture() {
-            // SAFETY: the graph was handed to this value, which is the last to use it.
+            // SAFETY: this value owns the graph (`own`), and `drop` runs once, after every other use.
             let _ = unsafe { self.device.driver().graph_destroy(self.handle) };
         }
     }
@@ -65,7 +65,7 @@ impl Graph {
         Graph { device, handle }
     }
 
-    /// How many nodes it has.
+    /// Counts its nodes.
     ///
     /// # Errors
     ///
@@ -84,17 +84,17 @@ impl Graph {
         let _scope = self.device.scope()?;
         let driver = self.device.driver();
         let mut count = 0;
-        // SAFETY: a null list asks for the number of nodes; the graph is alive.
+        // SAFETY: with a null list the driver only writes the number of nodes to `count`; `self` keeps the graph alive.
         unsafe { driver.graph_get_nodes(self.handle, std::ptr::null_mut(), &mut count)? };
         let mut nodes = vec![GraphNodeHandle::NULL; count];
         if count > 0 {
-            // SAFETY: the list has room for as many nodes as `count` says.
+            // SAFETY: `nodes` has room for `count` nodes, and `self` keeps the graph alive.
             unsafe { driver.graph_get_nodes(self.handle, nodes.as_mut_ptr(), &mut count)? };
         }
         let mut counts = NodeCounts { all: nodes.len(), ..NodeCounts::default() };
         for node in nodes {
             let mut kind = 0;
-            // SAFETY: the node is one of the graph's, and the pointer is to a live integer.
+            // SAFETY: `node` belongs to the live graph, and `kind` is a live integer.
             unsafe { driver.graph_node_get_type(node, &mut kind)? };
             match kind {
                 NODE_KERNEL => counts.kernels += 1,
@@ -106,7 +106,7 @@ impl Graph {
         Ok(counts)
     }
 
-    /// Makes the graph ready to run.
+    /// Makes the graph executable.
     ///
     /// # Errors
     ///
@@ -124,13 +124,13 @@ impl Graph {
     pub fn instantiate(&self) -> Result<GraphExecutable, CudaError> {
         let _scope = self.device.scope_outside_capture()?;
         let mut handle = GraphExecHandle::NULL;
-        // SAFETY: the graph is alive and the pointer is to a live handle.
+        // SAFETY: `self` keeps the graph alive, and `handle` is a live handle to fill.
         unsafe { self.device.driver().graph_instantiate(&mut handle, self.handle, 0)? };
         Ok(GraphExecutable { device: self.device.clone(), handle })
     }
 }
 
-/// A graph that can be run, any number of times. What the graph keeps alive, it keeps alive too.
+/// A graph that can be launched any number of times. It keeps alive what the graph keeps alive.
 ///
 /// ```
 /// # use dtc_cuda::{CaptureMode, Device, Stream};
@@ -152,15 +152,14 @@ pub struct GraphExecutable {
 impl Drop for GraphExecutable {
     fn drop(&mut self) {
         if let Ok(_scope) = self.device.scope_outside_capture() {
-            // SAFETY: the executable was created by this value, which is the last to use it.
+            // SAFETY: `instantiate` created the executable, and `drop` runs once, after every other use.
             let _ = unsafe { self.device.driver().graph_executable_destroy(self.handle) };
         }
     }
 }
 
 impl GraphExecutable {
-    /// Runs the graph on a CUDA stream, after what is enqueued there. Buffers that were captured must live on until it
-    /// is done.
+    /// Runs the graph on `stream`, after the work enqueued there. Captured buffers must live until it is done.
     ///
     /// # Errors
     ///
@@ -178,27 +177,27 @@ impl GraphExecutable {
     /// ```
     pub fn launch(&self, stream: &Stream) -> Result<(), CudaError> {
         let _scope = stream.device().scope()?;
-        // SAFETY: executable and stream are alive, and the stream's context is current.
+        // SAFETY: `self` and `stream` keep both handles alive, and `_scope` has made the stream's context current.
         unsafe { self.device.driver().graph_launch(self.handle, stream.handle()) }
     }
 }
 
-/// What graphs let go. Their destructors run on a thread of the driver that must not call it, so they only put things
-/// here, where [`release_dropped`] finds them.
+/// Values that graphs have released. The driver calls their destructors on a thread that must not call the driver, so
+/// the destructors only move the values here, for [`release_dropped`].
 static DROPPED: Mutex<Vec<Arc<dyn Any + Send + Sync>>> = Mutex::new(Vec::new());
 
-/// Drops what graphs let go since the last call. For the background, while nothing runs on the device: freeing waits for
-/// everything there.
+/// Drops the values that graphs have released since the last call. Freeing device memory waits for the device, so the
+/// background thread calls this while nothing runs there.
 pub fn release_dropped() {
     let dropped = std::mem::take(&mut *DROPPED.lock().unwrap_or_else(PoisonError::into_inner));
     drop(dropped);
 }
 
-/// Keeps a value alive as long as the graph that the stream is being captured into, and everything instantiated from
-/// it. Says whether the stream is being captured at all; if not, nothing is kept. Allocates no memory of its own.
+/// Keeps `value` alive as long as the graph that `stream` is being captured into, and every instance of that graph.
+/// Returns false and keeps nothing if the stream is not being captured. Allocates no memory of its own.
 pub fn keep_in_graph<T: Any + Send + Sync>(stream: &Stream, value: &Arc<T>) -> Result<bool, CudaError> {
     unsafe extern "C" fn let_go<T: Any + Send + Sync>(value: *mut c_void) {
-        // SAFETY: the pointer came from `Arc::into_raw` below, and the driver calls this once.
+        // SAFETY: the pointer is the one that `Arc::into_raw` returns below, and the driver calls the destructor once.
         let value: Arc<T> = unsafe { Arc::from_raw(value.cast::<T>()) };
         DROPPED.lock().unwrap_or_else(PoisonError::into_inner).push(value);
     }
@@ -210,7 +209,7 @@ pub fn keep_in_graph<T: Any + Send + Sync>(stream: &Stream, value: &Arc<T>) -> R
     let driver = stream.device().driver();
     let (mut status, mut id, mut graph) = (CAPTURE_NONE, 0, GraphHandle::NULL);
     let (mut dependencies, mut count) = (std::ptr::null(), 0);
-    // SAFETY: the stream is alive, and all pointers are to live values of the declared types.
+    // SAFETY: `stream` is alive, and every out pointer is to a live local of the declared type.
     unsafe {
         driver.stream_get_capture_info(
             stream.handle(),
@@ -226,18 +225,18 @@ pub fn keep_in_graph<T: Any + Send + Sync>(stream: &Stream, value: &Arc<T>) -> R
     }
     let raw = Arc::into_raw(value.clone()).cast_mut().cast::<c_void>();
     let mut object = UserObjectHandle::NULL;
-    // SAFETY: the destructor takes exactly such a pointer and calls no CUDA function.
+    // SAFETY: `raw` is what `let_go::<T>` expects, and `let_go` calls no CUDA function.
     let created =
         unsafe { driver.user_object_create(&mut object, raw, let_go::<T>, 1, USER_OBJECT_NO_DESTRUCTOR_SYNC) };
     if let Err(error) = created {
-        // SAFETY: the driver did not take the reference, so it is still the one made above.
+        // SAFETY: the driver did not take the reference, so `raw` still owns the one made above.
         drop(unsafe { Arc::from_raw(raw.cast::<T>()) });
         return Err(error);
     }
-    // SAFETY: graph and object are alive; the graph takes over the only reference to the object.
+    // SAFETY: the capture keeps `graph` alive, `object` was just created, and the graph takes over its only reference.
     let retained = unsafe { driver.graph_retain_user_object(graph, object, 1, GRAPH_USER_OBJECT_MOVE) };
     if let Err(error) = retained {
-        // SAFETY: the graph did not take the reference to the object, so it is given back, which runs `let_go`.
+        // SAFETY: the graph did not take the reference to `object`, so this returns the only one, which runs `let_go`.
         let _ = unsafe { driver.user_object_release(object, 1) };
         return Err(error);
     }

@@ -1,11 +1,11 @@
 //! CUDA: devices, streams, memory, modules, and NVRTC.
 //!
-//! Nothing of CUDA is linked. The driver and NVRTC are opened when first asked for, by name or by the paths in the
-//! environment variables `DTC_CUDA_DRIVER` and `DTC_NVRTC`; a machine that has neither is normal, and every absence is a
-//! [`CudaError`] that says how to get what is missing. Drivers from CUDA 11.4 on serve. CUDA is initialised by the first
-//! call that asks for a device, never before.
+//! dtc links nothing of CUDA. It opens the driver and NVRTC at the first use, by name or by the paths in the
+//! environment variables `DTC_CUDA_DRIVER` and `DTC_NVRTC`. A machine that has neither is normal: every absence is a
+//! [`CudaError`] that says how to get the missing part. The oldest supported driver is that of CUDA 11.4. Only a call
+//! that asks for a device initialises CUDA.
 //!
-//! A child that was forked after that gets [`CudaError::Forked`], because CUDA does not work there.
+//! A child forked after that gets [`CudaError::Forked`], because CUDA does not work there.
 //!
 //! # Example
 //!

@@ -1,4 +1,4 @@
-//! Opening shared libraries by name or path. Nothing is linked, so that dtc starts on machines that have none of them.
+//! Opens shared libraries by name or path. Nothing is linked, so dtc starts on machines that have none of them.
 
 use super::error::CudaError;
 use dtc_host::Cause;
@@ -13,14 +13,14 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// What the loader says after the path of a file that is not there.
+/// The loader's message after the path of a missing file.
 const ABSENT: &str = ": cannot open shared object file: No such file or directory";
 
-/// What a library is called in messages, and how to get it.
+/// Name of a library in messages, and how to get it.
 pub(super) struct Kind {
-    /// The name in messages.
+    /// Name in messages.
     pub(super) name: &'static str,
-    /// The environment variable that names a path, which is then the only one tried.
+    /// Environment variable that names a path, which is then the only candidate.
     pub(super) variable: &'static CStr,
     /// How to get it.
     pub(super) hint: &'static str,
@@ -29,9 +29,9 @@ pub(super) struct Kind {
 /// A name or a path to try.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Candidate {
-    /// A name that the loader looks up, or a path of the system's.
+    /// A name that the loader looks up, or a path of the system.
     System(PathBuf),
-    /// A path that comes from the environment, which may have been written by anybody.
+    /// A path from the environment, in which another user may have written.
     Environment(PathBuf),
 }
 
@@ -42,11 +42,11 @@ impl Candidate {
         path
     }
 
-    /// Opens it, unless another user could have put there what is there.
+    /// Opens it, unless another user could have put a file there.
     fn open(&self) -> Result<Opened, String> {
         if let Candidate::Environment(path) = self {
             environment::check_file(path).map_err(|finding| match finding.cause {
-                // As the loader says it, though nothing is opened: another user may put a file there now.
+                // The message is the loader's, though nothing is opened: another user could put a file there now.
                 Cause::Absent => format!("{}{ABSENT}", path.display()),
                 _ => finding.to_string(),
             })?;
@@ -65,7 +65,7 @@ pub(super) struct Library {
 }
 
 impl Library {
-    /// Opens the path of the environment variable, or else the first of the candidates that opens.
+    /// Opens the path in the environment variable, or else the first candidate that opens.
     pub(super) fn open(
         kind: &'static Kind,
         candidates: impl IntoIterator<Item = Candidate>,
@@ -91,9 +91,9 @@ impl Library {
     ///
     /// # Safety
     ///
-    /// `T` must be the type of a C function pointer that fits the function's declaration.
+    /// `T` must be the C function pointer type of the function's declaration.
     pub(super) unsafe fn symbol<T: Copy>(&mut self, symbol: &'static str) -> Result<T, CudaError> {
-        // SAFETY: the caller gives the type of the function; the library is never closed.
+        // SAFETY: `T` is the type of the function (contract of this function), and the library is never closed.
         let found = unsafe { self.opened.get::<T>(symbol) };
         match found {
             Ok(found) => {
@@ -112,12 +112,13 @@ impl Library {
         }
     }
 
-    /// Where the library lies, once a symbol was found in it.
+    /// Path of the library, known once a symbol was found in it.
     pub(super) fn path(&self) -> Option<&Path> {
         self.path.as_deref()
     }
 
-    /// Opens a library beside this one that it will look up by its bare name, and keeps it. Whether that worked shows later.
+    /// Opens a library in the same folder that this library will look up by its bare name, and keeps it open. A failure
+    /// shows when this library looks it up.
     pub(super) fn preload_beside(&self, name: &str) {
         let Some(path) = self.path().and_then(Path::parent).map(|folder| folder.join(name)) else { return };
         let beside = if self.named { Candidate::Environment(path) } else { Candidate::System(path) };
@@ -136,7 +137,8 @@ impl Library {
 }
 
 fn open_path(path: &Path) -> Result<Opened, String> {
-    // SAFETY: running the library's constructors is what opening it is for; the user chose it, or the system's loader.
+    // SAFETY: opening runs the library's constructors, which is its purpose; the user or the system's loader chose the
+    // library.
     let opened = unsafe { Opened::open(Some(path), RTLD_NOW | RTLD_LOCAL) };
     opened.map_err(|error| match error.source() {
         Some(reason) => reason.to_string(),
@@ -144,7 +146,8 @@ fn open_path(path: &Path) -> Result<Opened, String> {
     })
 }
 
-/// A path and why it does not open. The loader repeats the path, and that nothing is there goes without saying.
+/// A path and why it does not open. The loader's message repeats the path; a missing file is reported by its path
+/// alone.
 fn complaint(path: &str, reason: &str) -> String {
     match reason.strip_prefix(path).and_then(|rest| rest.strip_prefix(": ")) {
         Some(_) if reason.ends_with(ABSENT) => path.to_owned(),
@@ -153,23 +156,23 @@ fn complaint(path: &str, reason: &str) -> String {
     }
 }
 
-/// Whether this process has opened the library already.
+/// Whether this process has already opened the library.
 pub(super) fn is_open(path: &Path) -> bool {
-    // SAFETY: with this flag nothing is loaded, so no constructor runs.
+    // SAFETY: `RTLD_NOLOAD` loads nothing, so no constructor runs.
     unsafe { Opened::open(Some(path), RTLD_NOW | libc::RTLD_NOLOAD) }.is_ok()
 }
 
-/// The process in which the lock works under which the loader counts, by its generation. In a child of it, a thread that the child
-/// does not have may have held the lock at the fork: the C library does not release it.
+/// Generation of the process in which the loader's counter lock is known to work. In a forked child, a thread that
+/// exists only in the parent may have held the lock at the fork, and the C library does not release it.
 static WORKS_IN: AtomicU32 = AtomicU32::new(0);
-/// The process in which a thread was last started to try the lock, by its generation.
+/// Generation of the process in which a thread last tried the lock.
 static TRIED_IN: AtomicU32 = AtomicU32::new(0);
 
-/// Time that a thread has to show that the lock works before the slow way is taken.
+/// Time that the trying thread has until the lock counts as blocked.
 const PATIENCE: Duration = Duration::from_millis(2);
 
-/// How often this process has loaded a library, counted from 1. Zero where the system does not count, and in a child where a
-/// thread of the parent holds the lock for ever. Much cheaper than [`is_open`], which looks into files.
+/// Number of libraries that this process has loaded, plus 1. Zero where the system does not count, and in a child where
+/// a thread of the parent holds the lock. Much cheaper than [`is_open`], which looks into files.
 pub(super) fn loads() -> u64 {
     let generation = Process::current().generation();
     let works = || WORKS_IN.load(Ordering::Acquire) == generation;
@@ -179,7 +182,7 @@ pub(super) fn loads() -> u64 {
     if works() { counted() } else { 0 }
 }
 
-/// Has a thread take the lock in a child, since it may wait for ever; no later call starts another one.
+/// Takes the lock in a thread of its own, because it may wait for ever. Each process starts at most one such thread.
 #[cold]
 fn try_lock(generation: u32) {
     let caller = std::thread::current();
@@ -198,13 +201,14 @@ fn try_lock(generation: u32) {
 fn counted() -> u64 {
     unsafe extern "C" fn first(information: *mut libc::dl_phdr_info, size: usize, count: *mut c_void) -> c_int {
         if size >= std::mem::offset_of!(libc::dl_phdr_info, dlpi_subs) {
-            // SAFETY: the structure is long enough to hold the field, and `count` is the integer below.
+            // SAFETY: `size` shows that `information` holds the field, and `count` is the integer that `counted`
+            // passes.
             unsafe { *count.cast::<u64>() = (*information).dlpi_adds + 1 };
         }
         1
     }
     let mut count = 0_u64;
-    // SAFETY: the callback keeps nothing and runs before the call returns.
+    // SAFETY: `first` runs before the call returns and keeps neither pointer; `count` is live.
     unsafe { libc::dl_iterate_phdr(Some(first), (&raw mut count).cast()) };
     count
 }
@@ -214,16 +218,16 @@ fn counted() -> u64 {
     0
 }
 
-/// The file that holds the code at an address.
+/// Path of the file that holds the code at an address.
 fn path_of(address: *mut c_void) -> Option<PathBuf> {
-    // SAFETY: all fields are integers and pointers, for which zero is a value.
+    // SAFETY: all fields are integers and pointers, for which zero is valid.
     let mut information: libc::Dl_info = unsafe { std::mem::zeroed() };
-    // SAFETY: any address may be asked for; the result outlives the call because the library is never closed.
+    // SAFETY: `dladdr` accepts any address; the names it returns stay valid because the library is never closed.
     let known = unsafe { libc::dladdr(address, &mut information) } != 0;
     if !known || information.dli_fname.is_null() {
         return None;
     }
-    // SAFETY: the loader's names are NUL-terminated and live as long as the library.
+    // SAFETY: `dladdr` has found the library, whose name is NUL-terminated and lives as long as the library.
     let name = unsafe { CStr::from_ptr(information.dli_fname) };
     Some(PathBuf::from(OsStr::from_bytes(name.to_bytes())))
 }

@@ -1,4 +1,4 @@
-//! Modules of GPU code, and the functions in them.
+//! Modules of GPU code, and their functions.
 
 use super::abi::*;
 use super::device::Device;
@@ -7,10 +7,11 @@ use super::stream::Stream;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::sync::Arc;
 
-/// Bytes that the driver may fill with what it has against a PTX text.
+/// Bytes for the driver's log about a PTX text that it rejects.
 const LOG_BYTES: usize = 16 << 10;
 
-/// A module of GPU code on one device. Cheap to clone; unloaded with the last clone and the last of its functions.
+/// A module of GPU code on one device. Cheap to clone. It is unloaded with its last clone and the last of its
+/// functions.
 #[derive(Clone)]
 pub struct Module {
     shared: Arc<Shared>,
@@ -24,28 +25,29 @@ struct Shared {
 impl Drop for Shared {
     fn drop(&mut self) {
         if let Ok(_scope) = self.device.scope_outside_capture() {
-            // SAFETY: the module was loaded by this value, and every function holds the value.
+            // SAFETY: `load` loaded the module once, and every function holds this value.
             let _ = unsafe { self.device.driver().module_unload(self.handle) };
         }
     }
 }
 
 impl Module {
-    /// Loads a cubin, a fat binary or a PTX text, which the driver then compiles. Waits; not for the hot path.
+    /// Loads a cubin, a fat binary or a PTX text, which the driver compiles. It waits for the device, so it must not
+    /// run in a call that moves bytes.
     pub fn load(device: &Device, image: &[u8]) -> Result<Module, CudaError> {
         let driver = device.driver();
         let _scope = device.scope_outside_capture()?;
-        // The driver reads a PTX text up to its NUL byte; a binary tells its own length.
+        // A NUL byte ends a PTX text for the driver; a binary contains its own length.
         let mut terminated = Vec::with_capacity(image.len() + 1);
         terminated.extend_from_slice(image);
         terminated.push(0);
         let mut log = vec![0_u8; LOG_BYTES];
         let mut names = [JIT_ERROR_LOG_BUFFER, JIT_ERROR_LOG_BUFFER_SIZE_BYTES];
-        // The second value is a number that travels in a pointer.
+        // The second value is a number, passed in a pointer.
         let mut values = [log.as_mut_ptr().cast::<c_void>(), std::ptr::without_provenance_mut(LOG_BYTES - 1)];
         let mut handle = ModuleHandle::NULL;
-        // SAFETY: the image ends in a NUL byte; there are two options and two values, and the log is as long as its
-        // option says.
+        // SAFETY: `terminated` ends in a NUL byte, there are two options and two values, and `log` has `LOG_BYTES`
+        // bytes.
         let code = unsafe {
             (driver.functions.module_load_data)(
                 &mut handle,
@@ -66,21 +68,21 @@ impl Module {
         }
     }
 
-    /// A kernel of the module, its code loaded onto the device: the driver would else do so at the first launch, where
-    /// it waits for all kernels that run.
+    /// Finds a kernel of the module and loads its code onto the device. Otherwise the driver would load it at the first
+    /// launch, and wait there for all running kernels.
     pub fn function(&self, name: &str) -> Result<Function, CudaError> {
         let device = &self.shared.device;
         let driver = device.driver();
         let name = CString::new(name).map_err(|_| CudaError::Nul { place: "kernel name" })?;
         let _scope = device.scope_outside_capture()?;
         let mut handle = FunctionHandle::NULL;
-        // SAFETY: the module is alive and the name is NUL-terminated.
+        // SAFETY: `self` keeps the module alive, and `name` is NUL-terminated.
         unsafe { driver.module_get_function(&mut handle, self.shared.handle, name.as_ptr().cast::<c_char>())? };
         let function = Function { module: self.clone(), handle };
         match driver.function_load {
-            // SAFETY: the function is the module's, which is alive.
+            // SAFETY: `handle` is a function of the module, which `self` keeps alive.
             Some(load) => driver.check("cuFuncLoad", unsafe { load(handle) })?,
-            // Older drivers load what they are asked about.
+            // Older drivers load a function when one of its attributes is read.
             None => {
                 function.attribute(NUM_REGS)?;
             }
@@ -101,9 +103,9 @@ impl Function {
     ///
     /// # Safety
     ///
-    /// There is one pointer for each parameter of the kernel, to a value of the parameter's type; the values are copied
-    /// before the call returns. What the kernel does with them is allowed, until it is done. The stream is of the
-    /// device that the module was loaded on.
+    /// `parameters` has one pointer for each parameter of the kernel, to a value of its type; the call copies the
+    /// values. The kernel's accesses are valid until it is done. `stream` is of the device that the module was loaded
+    /// on.
     #[inline]
     pub unsafe fn launch(
         &self,
@@ -115,7 +117,8 @@ impl Function {
     ) -> Result<(), CudaError> {
         let device = &self.module.shared.device;
         let _scope = device.scope()?;
-        // SAFETY: the function is alive and its context current; the caller answers for the parameters.
+        // SAFETY: `self` keeps the function alive, `_scope` its context current, and `parameters` fits the kernel
+        // (contract of this function).
         unsafe {
             device.driver().launch_kernel(
                 self.handle,
@@ -137,7 +140,7 @@ impl Function {
         let device = &self.module.shared.device;
         let _scope = device.scope()?;
         let mut value = 0;
-        // SAFETY: the function is alive, its context current, and the pointer is to a live integer.
+        // SAFETY: `self` keeps the function alive, its context is current, and `value` is a live integer.
         unsafe { device.driver().function_get_attribute(&mut value, attribute, self.handle)? };
         Ok(u32::try_from(value).unwrap_or(0))
     }

@@ -1,4 +1,4 @@
-//! NVRTC, which compiles CUDA C++ in the process. It needs neither a GPU nor its driver.
+//! NVRTC compiles CUDA C++ in the process. It needs neither a GPU nor the driver.
 
 use super::binary::{Architecture, Binary};
 use super::driver::Driver;
@@ -17,14 +17,14 @@ static KIND: Kind = Kind {
     hint: "pip install nvidia-cuda-nvrtc, or install the CUDA toolkit, or name the path of libnvrtc.so in DTC_NVRTC",
 };
 
-// nvrtcResult
+// Values of `nvrtcResult`.
 const SUCCESS: c_int = 0;
 const INVALID_INPUT: c_int = 3;
 const INVALID_OPTION: c_int = 5;
 const COMPILATION: c_int = 6;
 const BUILTIN_OPERATION_FAILURE: c_int = 7;
 
-/// nvrtcProgram.
+/// `nvrtcProgram`.
 type Program = *mut c_void;
 type SizeOf = unsafe extern "C" fn(Program, *mut usize) -> c_int;
 type TextOf = unsafe extern "C" fn(Program, *mut c_char) -> c_int;
@@ -49,7 +49,7 @@ struct Functions {
     cubin: (SizeOf, TextOf),
 }
 
-/// NVRTC of this machine. Compiling takes tens of milliseconds; several threads may do it at a time.
+/// NVRTC of this machine. One compilation takes tens of milliseconds; threads may compile concurrently.
 ///
 /// ```
 /// use dtc_cuda::Nvrtc;
@@ -63,21 +63,21 @@ pub struct Nvrtc {
     version: Version,
     architectures: Vec<u32>,
     path: Option<PathBuf>,
-    /// Whether the option `--minimal`, which saves a sixth of the time, is known or not yet tried.
+    /// Whether to pass `--minimal`, which saves a sixth of the time; cleared when NVRTC rejects it.
     minimal: AtomicBool,
 }
 
 static NVRTC: OnceLock<Result<Nvrtc, CudaError>> = OnceLock::new();
 
 impl Nvrtc {
-    /// Loads NVRTC at the first call: by the path in the environment variable `DTC_NVRTC`, or by its usual names and
-    /// from the usual places of the toolkit and of Python packages. If there are several, the newest that is not newer
-    /// than the driver is taken, since a driver loads no code of newer compilers.
+    /// Loads NVRTC at the first call: by the path in the environment variable `DTC_NVRTC`, or by its usual names in the
+    /// usual folders of the toolkit and of Python packages. Of several, it takes the newest that is not newer than the
+    /// driver, because a driver loads no code of newer compilers.
     ///
     /// # Errors
     ///
-    /// Always the same within a process: the library is missing or lacks functions; or this is a child that was forked
-    /// while NVRTC compiled.
+    /// The library is missing or lacks functions; the result is the same for the whole process. [`CudaError::Forked`]
+    /// in a child that was forked while NVRTC compiled.
     ///
     /// ```
     /// use dtc_cuda::{CudaError, Nvrtc};
@@ -87,7 +87,7 @@ impl Nvrtc {
     /// ```
     pub fn get() -> Result<&'static Nvrtc, CudaError> {
         fork::NVRTC.check()?;
-        // The watch begins before a thread can wait for another one that loads, and ends after it.
+        // A child forked while a thread loads NVRTC could wait for that thread for ever, so the watch covers the load.
         let loaded = match NVRTC.get() {
             Some(loaded) => loaded,
             None => fork::NVRTC.during(|| NVRTC.get_or_init(Nvrtc::load)),
@@ -95,7 +95,7 @@ impl Nvrtc {
         loaded.as_ref().map_err(CudaError::clone)
     }
 
-    /// Its version, which is that of the CUDA toolkit it comes from.
+    /// Its version, which is that of its CUDA toolkit.
     ///
     /// ```
     /// use dtc_cuda::{Nvrtc, Version};
@@ -107,7 +107,7 @@ impl Nvrtc {
         self.version
     }
 
-    /// Where the library lies, if the loader tells.
+    /// Path of the library, if the loader reports it.
     ///
     /// ```
     /// use dtc_cuda::Nvrtc;
@@ -119,7 +119,7 @@ impl Nvrtc {
         self.path.as_deref()
     }
 
-    /// The architectures it compiles for, ascending: 75, 80, ... for sm_75, sm_80, ...
+    /// The architectures it compiles for, ascending: 75 is sm_75.
     ///
     /// ```
     /// use dtc_cuda::Nvrtc;
@@ -131,12 +131,12 @@ impl Nvrtc {
         &self.architectures
     }
 
-    /// What to compile for so that a device of this architecture can run it: a cubin where NVRTC knows the
+    /// The target to compile for so that a device of this architecture can run it: a cubin if NVRTC knows the
     /// architecture, or else PTX of the newest one before it.
     ///
     /// # Errors
     ///
-    /// NVRTC has given up the architecture.
+    /// NVRTC supports only newer architectures.
     ///
     /// ```
     /// use dtc_cuda::{Architecture, Nvrtc};
@@ -153,13 +153,13 @@ impl Nvrtc {
         }
     }
 
-    /// Compiles a program. Functions without a qualifier are device functions. The name is the one that messages
-    /// carry; options are those of NVRTC, such as `-lineinfo`.
+    /// Compiles a program. Functions without a qualifier are device functions. `name` stands for the file in messages;
+    /// `options` are those of NVRTC, such as `-lineinfo`.
     ///
     /// # Errors
     ///
-    /// [`CudaError::Compile`] with the compiler's log if the program or an option is wrong,
-    /// [`CudaError::Architecture`] if NVRTC does not know the architecture.
+    /// [`CudaError::Compile`] with the compiler's log if the program or an option is wrong, [`CudaError::Architecture`]
+    /// if NVRTC does not know the architecture.
     ///
     /// ```
     /// use dtc_cuda::{Architecture, CudaError, Nvrtc};
@@ -188,7 +188,7 @@ impl Nvrtc {
                     result => return result.map_err(|(_, error)| error),
                 }
                 let plain = self.attempt(source, name, architecture, options);
-                // If the option was not at fault, the same complaint comes again.
+                // If `--minimal` was not at fault, NVRTC rejects the options again.
                 if !matches!(plain, Err((INVALID_OPTION, _))) {
                     self.minimal.store(false, Ordering::Relaxed);
                 }
@@ -215,14 +215,15 @@ impl Nvrtc {
 
         let mut program = OpenProgram { nvrtc: self, program: std::ptr::null_mut() };
         let none = std::ptr::null();
-        // SAFETY: the texts are NUL-terminated, there are no headers, and the pointer is to a live handle.
+        // SAFETY: `source` and `name` are NUL-terminated, there are 0 headers, and `program.program` is a live handle
+        // to fill.
         let code =
             unsafe { (self.functions.create)(&mut program.program, source.as_ptr(), name.as_ptr(), 0, none, none) };
         self.check("nvrtcCreateProgram", code)?;
         let count = c_int::try_from(arguments.len()).unwrap_or(c_int::MAX);
-        // SAFETY: the program is alive, and there are as many NUL-terminated options as said.
+        // SAFETY: `program` is alive, and `arguments` holds `count` NUL-terminated options.
         let code = unsafe { (self.functions.compile)(program.program, count, arguments.as_ptr()) };
-        // What cannot be compiled may still have no log.
+        // NVRTC may have no log even for a program that it rejects.
         let log = program.take("nvrtcGetProgramLog", self.functions.log).unwrap_or_default();
         let log = String::from_utf8_lossy(&log).trim_end().to_owned();
         match code {
@@ -265,19 +266,20 @@ impl Nvrtc {
             minimal: AtomicBool::new(true),
         };
         let (mut major, mut minor, mut count) = (0, 0, 0);
-        // SAFETY: both pointers are to live integers.
+        // SAFETY: `major` and `minor` are live integers.
         nvrtc.check("nvrtcVersion", unsafe { (nvrtc.functions.version)(&mut major, &mut minor) }).map_err(second)?;
-        // SAFETY: the pointer is to a live integer.
+        // SAFETY: `count` is a live integer.
         let code = unsafe { (nvrtc.functions.architecture_count)(&mut count) };
         nvrtc.check("nvrtcGetNumSupportedArchs", code).map_err(second)?;
         let mut architectures = vec![0; usize::try_from(count).unwrap_or(0)];
-        // SAFETY: the list has room for as many numbers as NVRTC counts.
+        // SAFETY: `architectures` has room for the `count` numbers that NVRTC announced.
         let code = unsafe { (nvrtc.functions.architectures)(architectures.as_mut_ptr()) };
         nvrtc.check("nvrtcGetSupportedArchs", code).map_err(second)?;
         nvrtc.version = Version { major: major.unsigned_abs(), minor: minor.unsigned_abs() };
         nvrtc.architectures = architectures.into_iter().map(c_int::unsigned_abs).collect();
         nvrtc.architectures.sort_unstable();
-        // NVRTC looks its builtins up by their bare name, which finds them only on the loader's path or in the process.
+        // NVRTC opens its builtins by their bare name, which works only on the loader's path or if they are already
+        // open.
         library.preload_beside(&format!("libnvrtc-builtins.so.{}", nvrtc.version));
         library.keep();
         Ok(nvrtc)
@@ -291,7 +293,7 @@ impl Nvrtc {
     }
 
     fn describe(&self, code: c_int) -> String {
-        // SAFETY: any code may be asked for.
+        // SAFETY: NVRTC accepts any code.
         let text = unsafe { (self.functions.error_text)(code) };
         if text.is_null() {
             return "an unknown status".to_owned();
@@ -330,14 +332,14 @@ struct OpenProgram<'nvrtc> {
 impl Drop for OpenProgram<'_> {
     fn drop(&mut self) {
         if !self.program.is_null() {
-            // SAFETY: the program was created once and is destroyed once.
+            // SAFETY: `program` was created once, and `drop` runs once.
             let _ = unsafe { (self.nvrtc.functions.destroy)(&mut self.program) };
         }
     }
 }
 
 impl OpenProgram<'_> {
-    /// A text of the program, without the NUL byte at its end.
+    /// Reads a text of the program, without the NUL byte at its end.
     fn take(&self, call: &'static str, functions: (SizeOf, TextOf)) -> Result<Vec<u8>, (c_int, CudaError)> {
         let mut text = self.take_all(call, functions)?;
         while text.last() == Some(&0) {
@@ -348,10 +350,10 @@ impl OpenProgram<'_> {
 
     fn take_all(&self, call: &'static str, (size, get): (SizeOf, TextOf)) -> Result<Vec<u8>, (c_int, CudaError)> {
         let mut bytes = 0;
-        // SAFETY: the program is alive and the pointer is to a live integer.
+        // SAFETY: `self` keeps the program alive, and `bytes` is a live integer.
         self.nvrtc.check(call, unsafe { size(self.program, &mut bytes) })?;
         let mut text = vec![0_u8; bytes];
-        // SAFETY: the buffer is as long as NVRTC asked for.
+        // SAFETY: `text` has the `bytes` bytes that NVRTC announced.
         self.nvrtc.check(call, unsafe { get(self.program, text.as_mut_ptr().cast()) })?;
         Ok(text)
     }

@@ -1,4 +1,4 @@
-//! What kind of memory a pointer leads to.
+//! Kinds of memory that an address can lead to.
 
 use super::abi::*;
 use super::driver::Driver;
@@ -18,15 +18,15 @@ pub enum MemoryKind {
     Pageable,
     /// Host memory that was allocated or registered with CUDA.
     Pinned,
-    /// Managed memory, which moves.
+    /// Managed memory, whose pages migrate.
     Managed,
     /// Memory of the device with this ordinal.
     Device(u32),
 }
 
 impl MemoryKind {
-    /// The kind that an address leads to. Asks the driver once; where nobody in the process uses CUDA, all memory is pageable,
-    /// and CUDA is neither loaded nor initialised for the question.
+    /// The kind of memory at an address. Asks the driver once. If nothing in the process uses CUDA, all memory is
+    /// pageable, and this neither loads nor initialises CUDA.
     ///
     /// # Errors
     ///
@@ -53,24 +53,23 @@ impl fmt::Display for MemoryKind {
     }
 }
 
-/// What the driver says of a pointer.
+/// Attributes of an address, as the driver reports them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PointerInfo {
     /// The kind of memory.
     pub kind: MemoryKind,
-    /// Where kernels of the current context find the byte; zero if they cannot, if no context is current, or if CUDA does not
-    /// know the memory.
+    /// Address of the byte for kernels of the current context. Zero if they cannot use it, if no context is current, or
+    /// if CUDA does not know the memory.
     pub device_address: u64,
-    /// A number that no other allocation of the process has or will have; zero if CUDA does not know the memory.
+    /// Number of the allocation, unique in the process for ever; zero if CUDA does not know the memory.
     pub buffer_id: u64,
-    /// Where the allocation begins; zero if CUDA does not know the memory.
+    /// First address of the allocation; zero if CUDA does not know the memory.
     pub range_start: u64,
     /// Bytes of the allocation; zero if CUDA does not know the memory.
     pub range_bytes: u64,
 }
 
-/// Whether anybody in this process uses CUDA. If not, all memory is pageable. CUDA is neither loaded nor initialised for the
-/// question.
+/// Whether anything in this process uses CUDA. If not, all memory is pageable. This neither loads nor initialises CUDA.
 ///
 /// ```
 /// use dtc_cuda::{MemoryKind, is_in_use};
@@ -88,9 +87,8 @@ impl PointerInfo {
         PointerInfo { kind: MemoryKind::Pageable, device_address: 0, buffer_id: 0, range_start: 0, range_bytes: 0 };
 }
 
-/// Asks the driver once. Where CUDA is not in the process, or not initialised by anyone, or cannot be used because the
-/// process was forked, all memory is pageable: this neither loads the driver nor initialises it. Nothing is
-/// dereferenced.
+/// Asks the driver once about an address, which is not dereferenced. All memory is pageable if CUDA is not loaded, not
+/// initialised, or unusable after a fork; this neither loads nor initialises it.
 pub fn classify(pointer: *const u8) -> Result<PointerInfo, CudaError> {
     let Some(driver) = Driver::if_loaded() else { return Ok(PointerInfo::PAGEABLE) };
     const ATTRIBUTES: [c_int; 7] = [
@@ -113,7 +111,8 @@ pub fn classify(pointer: *const u8) -> Result<PointerInfo, CudaError> {
         (&raw mut range_start).cast(),
         (&raw mut range_bytes).cast(),
     ];
-    // SAFETY: each attribute has a place of its type; the pointer is only asked about.
+    // SAFETY: `values` holds a live local of the declared type for each attribute; the driver does not dereference
+    // `pointer`.
     let code = unsafe {
         (driver.functions.pointer_get_attributes)(
             ATTRIBUTES.len() as c_uint,
@@ -138,8 +137,8 @@ pub fn classify(pointer: *const u8) -> Result<PointerInfo, CudaError> {
     Ok(PointerInfo { kind, device_address, buffer_id, range_start, range_bytes: range_bytes as u64 })
 }
 
-/// The ordinal of the device whose memory a pointer leads to; nothing for memory of the host, and for managed memory. As
-/// long as nobody in the process has initialised CUDA, all memory is the host's.
+/// The ordinal of the device whose memory is at an address; `None` for host and managed memory. While nothing in the
+/// process has initialised CUDA, all memory is the host's.
 ///
 /// # Errors
 ///

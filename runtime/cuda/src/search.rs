@@ -1,20 +1,20 @@
-//! Where NVRTC is looked for.
+//! Names and folders where NVRTC is searched.
 
 use super::error::Version;
 use super::library::Candidate;
 use dtc_host::environment;
 use std::path::{Path, PathBuf};
 
-/// The names of NVRTC by the major number of CUDA, newest first. All of CUDA 11 has the name of 11.2.
+/// Names of NVRTC by the major number of CUDA, newest first. All of CUDA 11 uses the name of 11.2.
 const NAMES: [(u32, &str); 4] =
     [(14, "libnvrtc.so.14"), (13, "libnvrtc.so.13"), (12, "libnvrtc.so.12"), (11, "libnvrtc.so.11.2")];
 
-/// Names and paths to try, best first: releases not newer than the driver before others, newer before older; each first
-/// where the loader looks, then where the toolkit and Python packages put it.
+/// Candidates for NVRTC, best first: releases not newer than the driver before others, then newer before older. For
+/// each release, the loader's search comes first, then the folders of the toolkit and of Python packages.
 pub(super) fn nvrtc(driver: Option<Version>) -> Vec<Candidate> {
     let newer = |major: u32| driver.is_some_and(|driver| major > driver.major);
     let mut names = NAMES;
-    // The sort is stable, so that releases stay in their order.
+    // The sort is stable, so releases keep their order.
     names.sort_by_key(|(major, _)| newer(*major));
     let folders = folders();
     let mut found = Vec::new();
@@ -27,7 +27,7 @@ pub(super) fn nvrtc(driver: Option<Version>) -> Vec<Candidate> {
     found
 }
 
-/// A folder, and what a path inside counts as.
+/// A folder, and the kind of candidate that a path inside is.
 type Place = (PathBuf, fn(PathBuf) -> Candidate);
 
 fn folders() -> Vec<Place> {
@@ -36,7 +36,7 @@ fn folders() -> Vec<Place> {
         folders.push((root.join("lib64"), Candidate::Environment));
     }
     folders.push((PathBuf::from("/usr/local/cuda/lib64"), Candidate::System));
-    // Environments first: whoever entered one means its packages.
+    // Active environments come first, because the user entered them for their packages.
     for root in [c"VIRTUAL_ENV", c"CONDA_PREFIX"].into_iter().filter_map(environment::path) {
         folders.push((root.join("lib"), Candidate::Environment));
         python_packages(&root.join("lib"), Candidate::Environment, &mut folders);
@@ -50,7 +50,7 @@ fn folders() -> Vec<Place> {
     folders
 }
 
-/// The folders of the packages nvidia-cuda-nvrtc and nvidia-cuda-nvrtc-cu12 of every Python whose library this is.
+/// Adds the folders of the packages nvidia-cuda-nvrtc and nvidia-cuda-nvrtc-cu12 of every Python in `library`.
 fn python_packages(library: &Path, candidate: fn(PathBuf) -> Candidate, folders: &mut Vec<Place>) {
     let Ok(entries) = std::fs::read_dir(library) else { return };
     for entry in entries.flatten() {

@@ -1,16 +1,16 @@
-//! Pinned memory that comes from the host of the engine.
+//! Staging memory that the application provides.
 
 use std::fmt::Debug;
 
-/// Allocates the pinned host memory that transfers go through: for hosts that have pools of their own, such as memory that is
-/// registered with a network card. An engine takes one by `EngineBuilder::staging`.
+/// Allocates the pinned host memory that transfers go through. Applications implement it to lend memory of their own
+/// pools, for example memory that is registered with a network card. `EngineBuilder::staging` takes one.
 ///
-/// Calls come from any thread, several at once, also from the engine's own. Memory is kept and used again, so calls are few; what
-/// is kept is freed with the engine.
+/// Calls come from any thread, concurrently, also from threads of the engine. The engine reuses memory, so calls are
+/// few, and frees it when it is dropped.
 ///
 /// # Safety
 ///
-/// What [`StagingAllocator::allocate`] returns is null, or the address of so many bytes of host memory that nobody else uses
+/// [`StagingAllocator::allocate`] returns null, or the address of `bytes` bytes of host memory that nothing else uses
 /// until they are freed.
 ///
 /// ```
@@ -32,18 +32,18 @@ use std::fmt::Debug;
 /// assert!(nothing.allocate(0, 64).is_null());
 /// ```
 pub unsafe trait StagingAllocator: Debug + Send + Sync {
-    /// So many bytes for transfers of a device, aligned to 64 at least, that were allocated or registered with CUDA, for all
-    /// devices and with a mapping (`CU_MEMHOSTALLOC_PORTABLE`, `CU_MEMHOSTALLOC_DEVICEMAP`). Null if there are none: the
-    /// transfer fails.
+    /// Returns `bytes` bytes for transfers of `device`, aligned to 64, allocated or registered with CUDA for all
+    /// devices and with a mapping (`CU_MEMHOSTALLOC_PORTABLE`, `CU_MEMHOSTALLOC_DEVICEMAP`). Null if there are none:
+    /// the transfer fails.
     ///
     /// See [`StagingAllocator`] for an example.
     fn allocate(&self, device: u32, bytes: usize) -> *mut u8;
 
-    /// Takes memory back, when nothing uses it any more. CUDA may be gone by then.
+    /// Takes memory back that is no longer in use. CUDA may be unloaded by then.
     ///
     /// # Safety
     ///
-    /// The memory came from `allocate` with the same device and number of bytes, and is freed once.
+    /// `memory` came from `allocate` with the same device and length, and is freed once.
     ///
     /// See [`StagingAllocator`] for an example.
     unsafe fn free(&self, device: u32, memory: *mut u8, bytes: usize);

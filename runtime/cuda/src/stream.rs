@@ -5,7 +5,7 @@ use super::device::Device;
 use super::error::CudaError;
 use std::ffi::c_void;
 
-/// A CUDA stream: work enqueued on it runs in order. Dropping one that dtc created lets its work finish.
+/// A CUDA stream: work enqueued on it runs in order. Dropping a stream that dtc created lets its work finish.
 ///
 /// ```
 /// use dtc_cuda::{CudaError, Device, Stream};
@@ -30,7 +30,7 @@ impl Drop for Stream {
         if self.owned
             && let Ok(_scope) = self.device.scope_outside_capture()
         {
-            // SAFETY: the stream was created by this value, which is the last to use it.
+            // SAFETY: `new` created the stream, and `drop` runs once, after every other use.
             let _ = unsafe { self.device.driver().stream_destroy(self.handle) };
         }
     }
@@ -53,12 +53,12 @@ impl Stream {
     pub fn new(device: &Device) -> Result<Stream, CudaError> {
         let _scope = device.scope_outside_capture()?;
         let mut handle = StreamHandle::NULL;
-        // SAFETY: the pointer is to a live handle, and the context is current.
+        // SAFETY: `handle` is a live handle to fill, and `_scope` has made the context current.
         unsafe { device.driver().stream_create(&mut handle, STREAM_NON_BLOCKING, 0)? };
         Ok(Stream { device: device.clone(), handle, owned: true })
     }
 
-    /// The legacy default stream of a device, which other streams wait for unless they were created not to.
+    /// The legacy default stream of a device. Other streams wait for it unless they are created as non-blocking.
     ///
     /// ```
     /// # use dtc_cuda::{Device, Stream};
@@ -71,7 +71,7 @@ impl Stream {
         Stream { device: device.clone(), handle: StreamHandle::NULL, owned: false }
     }
 
-    /// A CUDA stream of someone else's: a `CUstream` or `cudaStream_t`. It is not destroyed with this value.
+    /// Borrows a stream: a `CUstream` or `cudaStream_t`. Dropping the returned value does not destroy it.
     ///
     /// # Safety
     ///
@@ -82,7 +82,7 @@ impl Stream {
     /// # use dtc_cuda::{Device, Stream};
     /// if let Ok(device) = Device::get(0) {
     ///     let own = Stream::new(&device)?;
-    ///     // SAFETY: the stream lives on behind the borrowed one.
+    ///     // SAFETY: `own` outlives `borrowed`.
     ///     let borrowed = unsafe { Stream::borrow(&device, own.raw()) };
     ///     borrowed.synchronize()?;
     /// }
@@ -104,7 +104,7 @@ impl Stream {
         self.handle.0
     }
 
-    /// The device.
+    /// Its device.
     ///
     /// ```
     /// # use dtc_cuda::{Device, Stream};
@@ -116,11 +116,11 @@ impl Stream {
         &self.device
     }
 
-    /// Waits until everything enqueued so far is done.
+    /// Waits until all work enqueued so far is done.
     ///
     /// # Errors
     ///
-    /// Something enqueued failed, or the stream is being captured.
+    /// Enqueued work failed, or the stream is being captured.
     ///
     /// ```
     /// # use dtc_cuda::{Device, Stream};
@@ -131,11 +131,11 @@ impl Stream {
     /// ```
     pub fn synchronize(&self) -> Result<(), CudaError> {
         let _scope = self.device.scope_outside_capture()?;
-        // SAFETY: the stream is alive and its context current.
+        // SAFETY: `self` keeps the stream alive, and `_scope` has made its context current.
         unsafe { self.device.driver().stream_synchronize(self.handle) }
     }
 
-    /// Whether everything enqueued so far is done. Does not wait.
+    /// Whether all work enqueued so far is done. Does not wait.
     ///
     /// # Errors
     ///
@@ -152,7 +152,7 @@ impl Stream {
     pub fn query(&self) -> Result<bool, CudaError> {
         let _scope = self.device.scope_outside_capture()?;
         let driver = self.device.driver();
-        // SAFETY: the stream is alive and its context current.
+        // SAFETY: `self` keeps the stream alive, and `_scope` has made its context current.
         let code = unsafe { (driver.functions.stream_query)(self.handle) };
         if code == NOT_READY { Ok(false) } else { driver.check("cuStreamQuery", code).map(|()| true) }
     }

@@ -1,10 +1,10 @@
-//! What the store warns of.
+//! Findings: files and directories that are not used, and why.
 
 use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// A warning: a file or directory that the store does without.
+/// A warning about a file or directory that is not used.
 ///
 /// ```
 /// use dtc_host::{Cause, Finding};
@@ -16,11 +16,11 @@ use thiserror::Error;
 pub struct Finding {
     /// The file or directory.
     pub path: PathBuf,
-    /// What is wrong with it.
+    /// Reason why it is not used.
     pub cause: Cause,
 }
 
-/// Why the store does without a file or directory.
+/// Reason why a file or directory is not used.
 ///
 /// ```
 /// use dtc_host::Cause;
@@ -29,70 +29,70 @@ pub struct Finding {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Cause {
-    /// There is no such directory.
+    /// The directory does not exist.
     #[error("expected a directory, found none")]
     Absent,
-    /// Something else has the place of a directory.
+    /// It is not a directory.
     #[error("expected a directory, found something else")]
     NotDirectory,
-    /// Something else has the place of a file.
+    /// It is not a regular file.
     #[error("expected a regular file, found something else")]
     NotRegular,
-    /// A symbolic link has the place of a file, or links lead in a circle.
+    /// It is a symbolic link, or its links form a cycle.
     #[error("expected no symbolic link, found one")]
     SymbolicLink,
-    /// Another user could have put there what is there.
+    /// Another user owns it: the user id.
     #[error("expected this user or root as its owner, found user {0}")]
     Owner(u32),
-    /// Another user could change it; this is its mode.
+    /// Another user could change it: its mode.
     #[error("expected that no other user may write it, found mode {0:o}")]
     Writable(u32),
-    /// More bytes than an entry may have.
+    /// The entry has too many bytes.
     #[error("expected at most {limit} bytes, found {found}")]
     TooLarge {
-        /// The most that an entry may have.
+        /// Most bytes of an entry.
         limit: u64,
-        /// What it has.
+        /// Its bytes.
         found: u64,
     },
-    /// Bytes are missing, or too many.
+    /// The file is too short or too long.
     #[error("expected {expected} bytes, found {found}")]
     Length {
-        /// What its header says.
+        /// Length according to its header.
         expected: u64,
-        /// What is there.
+        /// Actual length.
         found: u64,
     },
     /// The file does not begin like an entry.
     #[error("expected an entry of the store, found other bytes")]
     Magic,
-    /// Another version of the file format.
+    /// The file has another version of the format.
     #[error("expected format {expected}, found {found}")]
     Version {
-        /// The format that this version of dtc writes.
+        /// Format that this version of dtc writes.
         expected: u32,
-        /// The file's.
+        /// Format of the file.
         found: u32,
     },
-    /// The entry of another key under this name.
+    /// The file holds the entry of another key.
     #[error("expected the entry of this name, found another's")]
     Key,
-    /// Its bytes are not those that were written.
+    /// The checksum does not fit: bytes have changed since they were written.
     #[error("expected the bytes that were written, found others")]
     Checksum,
-    /// The directory takes no files.
+    /// The directory cannot be written.
     #[error("expected to write, found {0}")]
     ReadOnly(String),
-    /// The disk, or the user's share of it, is full.
+    /// The disk, or the user's quota, is full.
     #[error("expected room, found {0}")]
     Full(String),
-    /// Any other answer of the system.
+    /// Any other error of the system.
     #[error("expected the system to allow it, found {0}")]
     System(String),
 }
 
 impl Cause {
-    /// What it means that the system refuses to read.
+    /// The cause of a failed read.
     pub fn of_read(error: &io::Error) -> Cause {
         match error.raw_os_error() {
             Some(libc::ELOOP) => Cause::SymbolicLink,
@@ -101,7 +101,7 @@ impl Cause {
         }
     }
 
-    /// What it means that the system refuses to write.
+    /// The cause of a failed write.
     pub fn of_write(error: &io::Error) -> Cause {
         match error.raw_os_error() {
             Some(libc::EACCES | libc::EPERM | libc::EROFS) => Cause::ReadOnly(error.to_string()),
@@ -115,7 +115,7 @@ impl Cause {
         Finding { path: path.to_owned(), cause: self }
     }
 
-    /// A bit for each kind of cause, by which a store remembers what it has warned of.
+    /// A bit for each kind of cause; a store records in them what it has reported.
     pub fn bit(&self) -> u32 {
         1 << match self {
             Cause::Absent => 0,

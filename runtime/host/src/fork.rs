@@ -1,16 +1,17 @@
-//! Forked children: what a child must not wait for, and how it knows.
+//! Forked children: rules that keep them from waiting for ever, and how they detect that they are children.
 //!
-//! A child has one thread, the one that called `fork`. Whatever another thread of the parent held or was filling at that moment
-//! stays so in the child. So no call of the engine waits in a child for what a thread of its parent would have to finish:
+//! A child has one thread, the one that called `fork`. A lock that another thread of the parent held, or a value that
+//! it was computing, stays so in the child. So no call of the engine waits in a child for a thread of its parent:
 //!
-//! - What is computed once is a `once_cell::race::OnceBox`: threads that find it empty compute it side by side, and the first to
-//!   end publishes it. No thread waits.
-//! - A lock of an engine is taken only in the process that made the engine: [`Process::is_current`].
-//!   A lint refuses other locks: `clippy.toml`.
-//! - A library with locks of its own is called in a child only if no thread was inside at the fork: a [`Handler`] tells.
+//! - A value computed once is in a `once_cell::race::OnceBox`: threads that find it empty compute it concurrently, and
+//!   the first to finish publishes it. No thread waits.
+//! - A lock of an engine is taken only in the process that created the engine ([`Process::is_current`]). The lint in
+//!   `clippy.toml` refuses other locks.
+//! - A library with locks of its own is called in a child only if no thread was inside it at the fork, which a
+//!   [`Handler`] records.
 //!
-//! `fork` runs the handlers. Children made by `_Fork`, `vfork` or `clone` may call nothing but async-signal-safe functions, by the
-//! rules of the system.
+//! `fork` runs the handlers. Children of `_Fork`, `vfork` or `clone` may call only async-signal-safe functions, as the
+//! system requires.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
@@ -19,12 +20,12 @@ static GENERATION: AtomicU32 = AtomicU32::new(0);
 /// Counts the generations.
 static COUNTER: Handler = Handler::new(in_child);
 
-/// Runs in every forked child. Only atomics: a child of a process with threads may do nothing else.
+/// Runs in every forked child. It touches only atomics, because a child of a process with threads may do nothing else.
 extern "C" fn in_child() {
     GENERATION.fetch_add(1, Ordering::Relaxed);
 }
 
-/// A function that runs in every child that is forked once it is armed.
+/// A function that runs in every child forked after it is armed.
 ///
 /// ```
 /// use dtc_host::fork::Handler;
@@ -39,25 +40,27 @@ pub struct Handler {
 }
 
 impl Handler {
-    /// A handler that is not armed yet. The function may touch only atomics: a child of a process with threads may do nothing else.
+    /// A handler that is not armed yet. `in_child` may touch only atomics: a child of a process with threads may do
+    /// nothing else.
     pub const fn new(in_child: extern "C" fn()) -> Handler {
         Handler { in_child, armed: AtomicBool::new(false) }
     }
 
-    /// Registers the function with the system. One load after the first time. Two threads may register it twice, so it must do no
-    /// harm to run it twice.
+    /// Registers the function with the system. Later calls cost one load. Two threads may register it twice, so running
+    /// it twice must be harmless.
     #[inline]
     pub fn arm(&self) {
         if !self.armed.load(Ordering::Relaxed) {
-            // SAFETY: `pthread_atfork` takes any function that is safe in a child; `new` demands that this one touches only atomics.
+            // SAFETY: `pthread_atfork` needs a function that is safe in a child; `in_child` touches only atomics
+            // (contract of `new`).
             let registered = unsafe { libc::pthread_atfork(None, None, Some(self.in_child)) } == 0;
-            // If there was no memory, the next call tries again.
+            // If the system has no memory, the next call tries again.
             self.armed.store(registered, Ordering::Relaxed);
         }
     }
 }
 
-/// A process, told apart from those that it forks.
+/// A process, distinguished from its forked children.
 ///
 /// ```
 /// use dtc_host::fork::Process;
@@ -67,19 +70,19 @@ impl Handler {
 pub struct Process(u32);
 
 impl Process {
-    /// This one.
+    /// The current process.
     pub fn current() -> Process {
         COUNTER.arm();
         Process(GENERATION.load(Ordering::Relaxed))
     }
 
-    /// Whether it is this process, and not one that this was forked from. One load.
+    /// Whether it is the current process, and not an ancestor that forked it. Costs one load.
     #[inline]
     pub fn is_current(self) -> bool {
         self.0 == GENERATION.load(Ordering::Relaxed)
     }
 
-    /// Number of forks between this process and the first one that asked: 0 there.
+    /// Number of forks between the first process that asked and this one: 0 in the first.
     pub fn generation(self) -> u32 {
         self.0
     }

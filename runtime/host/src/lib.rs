@@ -1,7 +1,7 @@
-//! What a library minds as a guest in someone else's process: the environment, forked children, signals, threads, locks, and files
-//! that another user could have put in its way.
+//! Rules for a library in an application's process: the environment, forked children, signals, threads, locks, and
+//! files that another user could have created.
 //!
-//! Nothing here knows of datatypes or of CUDA. The crates of the runtime use it so that each promise of `SECURITY.md` has one place.
+//! Nothing here depends on datatypes or CUDA. Each promise of `SECURITY.md` is kept in one place of this crate.
 
 pub mod environment;
 mod finding;

@@ -1,28 +1,28 @@
-//! A lock that a panic elsewhere leaves as it was, and that the thread sanitizer sees.
+//! A lock that ignores poisoning and that the thread sanitizer sees.
 #![expect(clippy::disallowed_types, reason = "each place that makes one says why no forked child comes there")]
 #![cfg_attr(dtc_thread_sanitizer, expect(unsafe_code, reason = "the runtime of the sanitizer is told of each lock"))]
 
 use std::ops::{Deref, DerefMut};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Data for one thread at a time. Poisoning is ignored: users leave the data whole at every step.
+/// Data that one thread uses at a time. Poisoning is ignored: users leave the data consistent at every step.
 #[derive(Default)]
 pub struct Lock<T>(Mutex<T>);
 
-/// The data, while it is locked.
+/// Access to the data while it is locked.
 pub struct Locked<'a, T> {
-    // Dropped in this order: what the sanitizer is told comes before the lock is free.
+    // Fields are dropped in this order: the sanitizer learns of the release before the lock is free.
     _held: Held,
     guard: MutexGuard<'a, T>,
 }
 
 impl<T> Lock<T> {
-    /// A lock that is free.
+    /// An unlocked lock.
     pub fn new(data: T) -> Lock<T> {
         Lock(Mutex::new(data))
     }
 
-    /// Waits for the data.
+    /// Waits for the lock.
     pub fn lock(&self) -> Locked<'_, T> {
         Locked::new(self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -33,7 +33,7 @@ impl<'a, T> Locked<'a, T> {
         Locked { _held: Held::new(&raw mut *guard), guard }
     }
 
-    /// Unlocks until the condition is signalled, or for no reason.
+    /// Unlocks until the condition is signalled or the wait ends spuriously.
     pub fn wait(self, condition: &Condvar) -> Locked<'a, T> {
         let Locked { _held: held, guard } = self;
         held.end();
@@ -55,7 +55,7 @@ impl<T> DerefMut for Locked<'_, T> {
     }
 }
 
-/// What the thread sanitizer is told: the standard library, whose lock this is, is not instrumented.
+/// Reports the lock to the thread sanitizer. The standard library's own lock is not instrumented.
 #[cfg(dtc_thread_sanitizer)]
 struct Held(*mut std::ffi::c_void);
 
@@ -68,7 +68,7 @@ unsafe extern "C" {
 #[cfg(dtc_thread_sanitizer)]
 impl Held {
     fn new<T>(data: *mut T) -> Held {
-        // SAFETY: the sanitizer takes any address as a name of what is synchronised.
+        // SAFETY: the sanitizer uses the address only as a name, and does not dereference it.
         unsafe { __tsan_acquire(data.cast()) };
         Held(data.cast())
     }
@@ -79,12 +79,12 @@ impl Held {
 #[cfg(dtc_thread_sanitizer)]
 impl Drop for Held {
     fn drop(&mut self) {
-        // SAFETY: as in `new`.
+        // SAFETY: the sanitizer uses the address only as a name, and does not dereference it.
         unsafe { __tsan_release(self.0) };
     }
 }
 
-/// Nothing without the sanitizer.
+/// The same without the sanitizer: does nothing.
 #[cfg(not(dtc_thread_sanitizer))]
 struct Held;
 

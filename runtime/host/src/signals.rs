@@ -1,28 +1,31 @@
-//! Signals of the application, which threads of the engine must not take.
+//! Blocks the application's signals in threads of the engine.
 //!
-//! The system hands a signal for the process to any thread that does not block it. An application that blocks SIGUSR1 in its own
-//! threads, to call `sigwait`, would be killed by the default action in a thread of the engine.
+//! The system delivers a process's signal to any thread that does not block it. If the application blocks SIGUSR1 in
+//! its own threads to call `sigwait`, a thread of the engine that does not block it would take the default action and
+//! end the process.
 
 use std::mem::MaybeUninit;
 
-/// Signals that the processor raises in the thread that caused them. Where one is blocked, the system kills the process
+/// Signals that the processor raises in the thread that caused them. If one is blocked, the system kills the process
 /// instead of calling the application's handler.
 const FAULTS: [libc::c_int; 6] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP, libc::SIGSYS];
 
-/// What a new thread blocks.
+/// Signals that a new thread blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Blocked {
-    /// Every signal: a thread that touches memory of the engine alone.
+    /// Every signal, for a thread that touches only memory of the engine.
     All,
-    /// Every signal but faults: a thread that touches memory of the application, whose handlers may know the address.
+    /// Every signal but faults, for a thread that touches memory of the application, whose handlers may know the
+    /// address.
     AllButFaults,
 }
 
-/// Calls `spawn`, which starts a thread, with signals blocked in this thread: a new thread inherits the mask of its creator.
+/// Calls `spawn`, which starts a thread, with the signals blocked in this thread: a new thread inherits its creator's
+/// mask.
 pub fn spawn_with<T>(blocked: Blocked, spawn: impl FnOnce() -> T) -> T {
     let mut mask = MaybeUninit::<libc::sigset_t>::uninit();
     let mut before = MaybeUninit::<libc::sigset_t>::uninit();
-    // SAFETY: `sigfillset` initialises the set that the other calls read, and the signals of the list exist.
+    // SAFETY: `sigfillset` initialises `set`, which the later calls read, and every number in `FAULTS` is a signal.
     let changed = unsafe {
         libc::sigfillset(mask.as_mut_ptr());
         if blocked == Blocked::AllButFaults {
@@ -34,7 +37,7 @@ pub fn spawn_with<T>(blocked: Blocked, spawn: impl FnOnce() -> T) -> T {
     };
     let result = spawn();
     if changed {
-        // SAFETY: the call above succeeded, so it initialised `before`, the mask of this thread.
+        // SAFETY: the call above succeeded, so `before` holds the mask of this thread.
         unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), std::ptr::null_mut()) };
     }
     result
@@ -44,7 +47,7 @@ pub fn spawn_with<T>(blocked: Blocked, spawn: impl FnOnce() -> T) -> T {
 mod tests {
     use super::*;
 
-    /// The signals that this thread blocks.
+    /// Signals that this thread blocks.
     fn mask() -> Vec<libc::c_int> {
         let mut mask = MaybeUninit::<libc::sigset_t>::uninit();
         // SAFETY: a null set changes nothing, and the call fills `mask`.

@@ -1,8 +1,8 @@
-//! Which directories and files may be believed: those of the store, and libraries that the environment names.
+//! Trusted directories and files: those of the store, and libraries that the environment names.
 //!
-//! From the root on, every component of a path must belong to this user or root, and no other user may write the
-//! directory that holds it, unless the sticky bit keeps others from replacing it. Then nobody else can change what the
-//! path means, now or later, so that a path once found good may be used as one.
+//! Every component of a path, from the root on, must belong to this user or root. No other user may write the directory
+//! that holds it, unless its sticky bit keeps others from replacing the component. Then no other user can change the
+//! meaning of the path, now or later, so a checked path stays trusted.
 
 use crate::{Cause, Finding};
 use std::ffi::OsString;
@@ -13,17 +13,17 @@ use std::path::{Component, Path, PathBuf};
 
 const STICKY: u32 = 0o1000;
 const OTHERS_WRITE: u32 = 0o022;
-/// As many as Linux follows.
+/// Most links that a path may contain; Linux has the same limit.
 const LINKS: u32 = 40;
 
-/// Whether another user could have made or changed what this describes.
+/// Refuses a file that another user could have created or changed.
 pub fn check(metadata: &Metadata, sticky_suffices: bool) -> Result<(), Cause> {
     let owner = metadata.uid();
     if owner != 0 && owner != user() {
         return Err(Cause::Owner(owner));
     }
     let mode = metadata.mode() & 0o7777;
-    // The mode of a link means nothing.
+    // The mode of a link has no meaning.
     let open = mode & OTHERS_WRITE != 0 && !metadata.is_symlink();
     if open && !(sticky_suffices && mode & STICKY != 0) {
         return Err(Cause::Writable(mode));
@@ -31,18 +31,19 @@ pub fn check(metadata: &Metadata, sticky_suffices: bool) -> Result<(), Cause> {
     Ok(())
 }
 
-/// The directory that a path leads to, without links; makes it, and missing parents, for this user alone if asked.
+/// The directory at the end of a path, without links. With `create`, makes it and its missing parents for this user
+/// alone.
 pub fn directory(path: &Path, create: bool) -> Result<PathBuf, Finding> {
     let (here, metadata) = follow(path, create)?;
     if !metadata.is_dir() {
         return Err(Cause::NotDirectory.at(&here));
     }
-    // Nobody else puts entries there, sticky or not.
+    // No other user may add entries, so the sticky bit does not suffice.
     check(&metadata, false).map_err(|cause| cause.at(&here))?;
     Ok(here)
 }
 
-/// Refuses a path that leads to anything but a file that this user or root owns and no other user may write.
+/// Refuses a path unless it leads to a regular file that this user or root owns and no other user may write.
 pub fn file(path: &Path) -> Result<(), Finding> {
     let (here, metadata) = follow(path, false)?;
     if !metadata.is_file() {
@@ -51,7 +52,7 @@ pub fn file(path: &Path) -> Result<(), Finding> {
     check(&metadata, false).map_err(|cause| cause.at(&here))
 }
 
-/// What a path leads to, without links. Every directory and link on the way is checked, what it leads to is not.
+/// Resolves a path without links. Checks every directory and link on it, but not its target.
 fn follow(path: &Path, create: bool) -> Result<(PathBuf, Metadata), Finding> {
     let whole = std::path::absolute(path).map_err(|error| Cause::of_read(&error).at(path))?;
     let mut pending = Vec::new();
@@ -91,7 +92,7 @@ fn follow(path: &Path, create: bool) -> Result<(PathBuf, Metadata), Finding> {
     Ok((here, metadata))
 }
 
-/// Adds the components of a path to those that are still to be followed, the first one last.
+/// Pushes the components of a path, so that the first one is popped first.
 fn push(pending: &mut Vec<OsString>, path: &Path) {
     let names = path.components().rev().filter_map(|component| match component {
         Component::Normal(name) => Some(name.to_owned()),
@@ -106,7 +107,7 @@ fn look(path: &Path, create: bool) -> Result<Metadata, Finding> {
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == ErrorKind::NotFound && create => {
             match DirBuilder::new().mode(0o700).create(path) {
-                // Another process was faster; what it made is looked at all the same.
+                // Another process has created the directory; it is checked like any other.
                 Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(Cause::of_write(&error).at(path)),
                 _ => fs::symlink_metadata(path).map_err(failed),
             }
@@ -116,8 +117,8 @@ fn look(path: &Path, create: bool) -> Result<Metadata, Finding> {
     }
 }
 
-/// The user whose rights this process has.
+/// The effective user of this process.
 pub fn user() -> u32 {
-    // SAFETY: takes nothing and cannot fail.
+    // SAFETY: `geteuid` has no preconditions and cannot fail.
     unsafe { libc::geteuid() }
 }

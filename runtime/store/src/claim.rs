@@ -1,23 +1,23 @@
-//! Claims: ranks that start together on a node compile each kernel once.
+//! Claims, so that ranks that start together on a node compile each kernel once.
 
 use std::fs::{self, File};
 use std::path::PathBuf;
 
-/// The answer to [`Store::claim`](super::Store::claim).
+/// Answer of [`Store::claim`](super::Store::claim).
 ///
 /// ```
 /// use dtc_store::{Claim, Config, Key, Store};
 /// let store = Store::open(Config::none());
-/// // Without a directory nobody can be in the way.
+/// // A store without a directory locks nothing, so it grants every claim.
 /// assert!(matches!(store.claim(&Key::of(&[b"source"])), Claim::Granted(_)));
 /// ```
 #[derive(Debug)]
 pub enum Claim {
-    /// The entry is there.
+    /// The entry exists: its payload.
     Found(Vec<u8>),
-    /// The caller compiles, puts the entry, and drops this.
+    /// The caller compiles, puts the entry, and then drops the guard.
     Granted(ClaimGuard),
-    /// Another thread or process compiles it now.
+    /// Another thread or process is compiling the entry.
     Held,
 }
 
@@ -33,7 +33,7 @@ impl ClaimGuard {
         ClaimGuard { locked: Some((file, path)), process: std::process::id() }
     }
 
-    /// Where nothing can be locked, everybody compiles.
+    /// The guard of a store that cannot lock: every process compiles.
     pub(super) fn unlocked() -> ClaimGuard {
         ClaimGuard { locked: None, process: std::process::id() }
     }
@@ -42,12 +42,13 @@ impl ClaimGuard {
 impl Drop for ClaimGuard {
     fn drop(&mut self) {
         let Some((file, path)) = self.locked.take() else { return };
-        // The copy in a forked child must not release what its parent holds.
+        // A forked child's copy must not release the claim of its parent.
         if self.process != std::process::id() {
             return;
         }
-        // The file first: who opens the next one finds the entry. Should it stay, it is a file without a lock. The
-        // lock explicitly, because a forked child may have the file open for longer.
+        // The file is removed before the lock is released, so that the next process to open it finds the entry. A file
+        // that stays has no lock. The lock is released explicitly, because a forked child may keep the file open for
+        // longer.
         let _ = fs::remove_file(path);
         let _ = file.unlock();
     }

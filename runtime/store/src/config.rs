@@ -1,4 +1,4 @@
-//! Where a store lies and how large it may grow.
+//! Settings of a store: its directories and their capacity.
 
 use dtc_host::environment;
 use dtc_host::{Finding, trust};
@@ -24,7 +24,7 @@ pub struct Config {
     pub(super) directory: Option<PathBuf>,
     pub(super) capacity: u64,
     pub(super) hook: Hook,
-    /// Set by tests, which stand in for a network file system.
+    /// Set by tests, to imitate a network file system.
     pub(super) no_locks: bool,
 }
 
@@ -37,7 +37,7 @@ impl fmt::Debug for Config {
 }
 
 impl Config {
-    /// No directory at all: a store that finds and keeps nothing.
+    /// Settings without a directory: the store finds and keeps nothing.
     ///
     /// ```
     /// use dtc_store::{Config, Key, Store};
@@ -48,21 +48,22 @@ impl Config {
         Config { sites: Vec::new(), directory: None, capacity: 256 << 20, hook: Arc::new(|_| {}), no_locks: false }
     }
 
-    /// What the environment says; nothing in a program with more rights than its user. `DTC_CACHE_SITE` lists directories that are only read, separated by colons;
-    /// `DTC_CACHE_DIR` is the one that is written, and `off` stands for no store at all. Where it says nothing, a
-    /// directory for this user alone under the system's directory for temporary files.
+    /// Settings from the environment. `DTC_CACHE_SITE` lists read-only directories, separated by colons.
+    /// `DTC_CACHE_DIR` is the directory that is written; `off` disables the store. Its default is a directory for this
+    /// user alone in the system's directory for temporary files. A program with more rights than its user ignores both
+    /// variables.
     ///
     /// ```no_run
     /// use dtc_store::{Config, Store};
     /// let store = Store::open(Config::from_environment());
-    /// # drop(store);
+    /// println!("{} entries", store.list().len());
     /// ```
     pub fn from_environment() -> Config {
         Config::from_variables(environment::variable(c"DTC_CACHE_SITE"), environment::variable(c"DTC_CACHE_DIR"))
     }
 
     pub(super) fn from_variables(site: Option<OsString>, directory: Option<OsString>) -> Config {
-        // An empty variable is the shell's way to unset one.
+        // An empty variable counts as unset.
         let directory = directory.filter(|directory| !directory.is_empty());
         if directory.as_ref().is_some_and(|directory| directory == "off") {
             return Config::none();
@@ -74,54 +75,56 @@ impl Config {
         config
     }
 
-    /// Adds a directory that is only read, and looked into after those before it.
+    /// Adds a read-only directory, which is searched after those added before.
     ///
     /// ```
-    /// use dtc_store::Config;
-    /// let config = Config::none().site("/opt/site/dtc");
-    /// # drop(config);
+    /// use dtc_store::{Config, Store};
+    /// let store = Store::open(Config::none().site("/opt/site/dtc"));
+    /// assert!(!store.directories()[0].writable);
     /// ```
     pub fn site(mut self, path: impl Into<PathBuf>) -> Config {
         self.sites.push(path.into());
         self
     }
 
-    /// The directory that is written; made for this user alone if it is missing.
+    /// Sets the directory that is written. The store creates it for this user alone if it is missing.
     ///
     /// ```
-    /// use dtc_store::Config;
-    /// let config = Config::none().directory("/scratch/me/dtc");
-    /// # drop(config);
+    /// use dtc_store::{Config, Store};
+    /// let folder = tempfile::tempdir()?;
+    /// let store = Store::open(Config::none().directory(folder.path()));
+    /// assert!(store.directories()[0].writable);
+    /// # Ok::<(), std::io::Error>(())
     /// ```
     pub fn directory(self, path: impl Into<PathBuf>) -> Config {
         Config { directory: Some(path.into()), ..self }
     }
 
-    /// How many bytes the directory that is written may hold. 256 MiB unless said otherwise.
+    /// Sets the bytes that the written directory may hold; 256 MiB by default.
     ///
     /// ```
-    /// use dtc_store::Config;
-    /// let config = Config::from_environment().capacity(16 << 20);
-    /// # drop(config);
+    /// use dtc_store::{Config, Store};
+    /// let store = Store::open(Config::none().capacity(16 << 20));
+    /// assert_eq!(store.capacity(), 16 << 20);
     /// ```
     pub fn capacity(self, bytes: u64) -> Config {
         Config { capacity: bytes, ..self }
     }
 
-    /// Receives warnings, each kind of cause once. They are dropped unless said otherwise. It may be called by any
-    /// thread that uses the store.
+    /// Sets the receiver of warnings, which gets each kind of cause once; by default they are dropped. Any thread that
+    /// uses the store may call it.
     ///
     /// ```
-    /// use dtc_store::Config;
-    /// let config = Config::from_environment().on_finding(|finding| eprintln!("dtc: {finding}"));
-    /// # drop(config);
+    /// use dtc_store::{Config, Store};
+    /// let config = Config::none().directory("/dev/null").on_finding(|finding| eprintln!("dtc: {finding}"));
+    /// assert!(Store::open(config).directories()[0].finding.is_some());
     /// ```
     pub fn on_finding(self, hook: impl Fn(&Finding) + Send + Sync + 'static) -> Config {
         Config { hook: Arc::new(hook), ..self }
     }
 }
 
-/// `/var/tmp` outlives a restart; `TMPDIR` may not outlive a job.
+/// The default lies in `/var/tmp`, which outlives a restart; `TMPDIR` may not outlive a job.
 fn default_directory() -> PathBuf {
     let lasting = Path::new("/var/tmp");
     let temporary = || environment::path(c"TMPDIR").unwrap_or_else(|| PathBuf::from("/tmp"));

@@ -11,26 +11,26 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
-/// The most bytes of one file: machine code of a kernel has some hundred thousand at most.
+/// Largest file of an entry, in bytes. Machine code of a kernel has some hundred thousand.
 pub(super) const ENTRY_LIMIT: u64 = 64 << 20;
-/// Files that are written or claimed for longer than this were left by a process that died.
+/// Temporary files and claims older than this were left by a process that died.
 const ABANDONED: Duration = Duration::from_secs(3600);
-/// Links are not followed, and a pipe does not make the call wait.
+/// Flags that refuse links and do not wait for the writer of a pipe.
 const CAREFUL: libc::c_int = libc::O_NOFOLLOW | libc::O_NONBLOCK;
 
 const ENTRY: &str = "kernel";
 const CLAIM: &str = "claim";
 const TEMPORARY: &str = "tmp";
 
-/// A directory that may be believed.
+/// A trusted directory.
 pub(super) struct Folder {
-    /// Where it lies, without links.
+    /// Its path, without links.
     pub(super) path: PathBuf,
-    /// Whether locks work and wait for nobody but processes of this node.
+    /// Whether locks work, and wait only for processes of this node.
     pub(super) locks: bool,
 }
 
-/// A file of the store, as a listing sees it.
+/// A file of the store, as a listing shows it.
 pub(super) struct Listed {
     pub(super) key: Key,
     pub(super) path: PathBuf,
@@ -46,16 +46,16 @@ pub(super) enum Kind {
     Temporary,
 }
 
-/// An attempt to become the one who compiles.
+/// Result of an attempt to lock the claim of an entry.
 pub(super) enum Lock {
     Taken(File),
     Held,
-    /// There are no locks here.
+    /// The file system has no usable locks.
     Unavailable,
 }
 
 impl Folder {
-    /// Checks a directory; makes it if asked.
+    /// Checks a directory, and creates it if `create` is set.
     pub(super) fn open(path: &Path, create: bool) -> Result<Folder, Finding> {
         let path = trust::directory(path, create)?;
         let opened = File::open(&path).map_err(|error| Cause::of_read(&error).at(&path))?;
@@ -70,15 +70,15 @@ impl Folder {
         self.path.join(format!("{key}.{CLAIM}"))
     }
 
-    /// The payload under a key, if there is one and it may be believed.
+    /// The payload of a key, if there is a trusted entry.
     pub(super) fn read(&self, key: &Key) -> Result<Option<Vec<u8>>, Finding> {
         Ok(self.open_and_read(key)?.map(|(_, payload)| payload))
     }
 
-    /// Reads an entry and notes that it was used.
+    /// Reads an entry and marks it as used.
     pub(super) fn use_entry(&self, key: &Key) -> Result<Option<Vec<u8>>, Finding> {
         let Some((file, payload)) = self.open_and_read(key)? else { return Ok(None) };
-        // The time of modification, because reading alone never changes it. Where it cannot be set, the entry ages.
+        // The mark is the time of modification, which reading alone never changes. If it cannot be set, the entry ages.
         let _ = file.set_times(FileTimes::new().set_modified(SystemTime::now()));
         Ok(Some(payload))
     }
@@ -100,29 +100,29 @@ impl Folder {
                 return Err(Cause::TooLarge { limit: ENTRY_LIMIT, found });
             }
             let mut bytes = Vec::with_capacity(found as usize + 1);
-            // A file that grows meanwhile is wrong, not endless.
+            // The limit stops the reading of a file that grows meanwhile.
             (&file).take(found + 1).read_to_end(&mut bytes).map_err(|error| Cause::of_read(&error))?;
             Ok(Some((file, record::payload(key, bytes)?)))
         };
         read().map_err(|cause| cause.at(&path))
     }
 
-    /// Writes an entry beside its place and moves it there, so that nobody ever sees a part of it.
+    /// Writes an entry to a temporary file and renames it, so that no reader ever sees a part of it.
     pub(super) fn write(&self, key: &Key, payload: &[u8]) -> Result<(), io::Error> {
         let (mut file, temporary) = self.temporary(key)?;
-        // No fsync: what a crash damages fails its checksum and is compiled again.
+        // There is no fsync: an entry damaged by a crash fails its checksum and is compiled again.
         let written = file
             .write_all(&record::header(key, payload))
             .and_then(|()| file.write_all(payload))
             .and_then(|()| fs::rename(&temporary, self.entry(key)));
         if written.is_err() {
-            // If it stays, the next look for abandoned files finds it.
+            // If the file stays, a later trim removes it as abandoned.
             let _ = fs::remove_file(&temporary);
         }
         written
     }
 
-    /// A new file that no other process has.
+    /// Creates a file that no other process has.
     fn temporary(&self, key: &Key) -> io::Result<(File, PathBuf)> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let process = std::process::id();
@@ -131,20 +131,21 @@ impl Folder {
             let number = NUMBER.fetch_add(1, Ordering::Relaxed);
             let path = self.path.join(format!("{key}.{process}-{number}.{TEMPORARY}"));
             match OpenOptions::new().write(true).create_new(true).mode(0o600).custom_flags(CAREFUL).open(&path) {
-                // Processes of two containers may have the same number.
+                // Processes of two containers may have the same id.
                 Err(error) if error.kind() == ErrorKind::AlreadyExists && attempts < 100 => attempts += 1,
                 opened => return Ok((opened?, path)),
             }
         }
     }
 
-    /// Tries to lock the claim on a key. The system releases the lock of a process that dies.
+    /// Tries to lock the claim of a key. The system releases the locks of a process that dies.
     pub(super) fn try_lock(&self, key: &Key) -> Lock {
         if !self.locks {
             return Lock::Unavailable;
         }
         let path = self.claim(key);
-        // Whoever releases a claim removes its file first, and who has opened it before then must open the next one.
+        // A claim's file is removed before its lock is released. A process that had opened it before must open the new
+        // file.
         for _ in 0..100 {
             let mut options = OpenOptions::new();
             options.read(true).write(true).create(true).truncate(false).mode(0o600).custom_flags(CAREFUL);
@@ -166,7 +167,7 @@ impl Folder {
         Lock::Unavailable
     }
 
-    /// All files of the store in this directory; others are not the store's business.
+    /// All files of the store in this directory; other files are ignored.
     pub(super) fn list(&self) -> Result<Vec<Listed>, Finding> {
         let failed = |error: io::Error| Cause::of_read(&error).at(&self.path);
         let mut listed = Vec::new();
@@ -174,7 +175,7 @@ impl Folder {
             let entry = entry.map_err(failed)?;
             let name = entry.file_name();
             let Some((key, kind)) = name.to_str().and_then(parse) else { continue };
-            // Gone meanwhile: removed by another process.
+            // Another process has removed the file meanwhile.
             let Ok(metadata) = entry.metadata() else { continue };
             let used = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
             listed.push(Listed { key, path: entry.path(), bytes: metadata.len(), used, kind });
@@ -182,7 +183,7 @@ impl Folder {
         Ok(listed)
     }
 
-    /// Removes what dead processes left, and the entries that were used longest ago if all together are too large.
+    /// Removes files of dead processes, and, while the directory exceeds the capacity, the least recently used entries.
     pub(super) fn trim(&self, capacity: u64, keep: &Key) -> Result<(), Finding> {
         let mut listed = self.list()?;
         let now = SystemTime::now();
@@ -197,7 +198,7 @@ impl Folder {
             return Ok(());
         }
         listed.sort_unstable_by_key(|file| file.used);
-        // Below the capacity, so that not every entry from now on costs one.
+        // The target is below the capacity, so that the next entries fit without another removal.
         let target = capacity / 4 * 3;
         for file in listed.iter().filter(|file| file.key != *keep) {
             if total <= target {
@@ -210,7 +211,7 @@ impl Folder {
         Ok(())
     }
 
-    /// Removes a file, but not a claim that somebody holds.
+    /// Removes a file, unless it is a claim that is held.
     pub(super) fn remove(&self, file: &Listed) -> bool {
         if file.kind == Kind::Claim {
             let Lock::Taken(_lock) = self.try_lock(&file.key) else { return false };
@@ -220,7 +221,7 @@ impl Folder {
     }
 }
 
-/// What a file name says, if the store gave it.
+/// The key and kind in a file name of the store.
 fn parse(name: &str) -> Option<(Key, Kind)> {
     let (stem, extension) = name.rsplit_once('.')?;
     Some(match extension {

@@ -1,13 +1,13 @@
-//! Keys: what an entry was compiled from, as a hash.
+//! Keys: hashes of everything that an entry was compiled from.
 
 use std::fmt;
 
-/// Names an entry of the store by everything that it depends on.
+/// Name of an entry: a hash of everything that it depends on.
 ///
 /// ```
 /// use dtc_store::Key;
 /// let key = Key::of(&[b"source", b"sm_90", b"13.0"]);
-/// // Where one part ends and the next begins matters.
+/// // Part boundaries are hashed too.
 /// assert_ne!(key, Key::of(&[b"sourcesm", b"_90", b"13.0"]));
 /// assert_eq!(key.to_string().len(), 64);
 /// ```
@@ -17,7 +17,7 @@ pub struct Key([u8; Key::BYTES]);
 impl Key {
     pub(super) const BYTES: usize = blake3::OUT_LEN;
 
-    /// The key of these parts: the generated source, the target, the versions of all that had a say.
+    /// The key of these parts: the generated source, the target, and the versions of the compilers involved.
     ///
     /// ```
     /// use dtc_store::Key;
@@ -37,7 +37,7 @@ impl Key {
         &self.0
     }
 
-    /// Reads what [`fmt::Display`] prints, and nothing else: an entry has one name only.
+    /// Parses the output of [`fmt::Display`], and nothing else: an entry has exactly one name.
     pub(super) fn parse(text: &str) -> Option<Key> {
         let key = Key(*blake3::Hash::from_hex(text).ok()?.as_bytes());
         (key.to_string() == text).then_some(key)

@@ -1,8 +1,8 @@
 //! Compiled GPU code on disk, so that it is compiled once per machine and not once per process.
 //!
-//! A [`Store`] looks into directories that an administrator has filled and only then into one that it writes itself. It
-//! never fails: whatever is damaged, forged, unreadable or full is a [`Finding`] for the hook of its [`Config`], and an
-//! entry that is not found. What it gives was written by this user or root and is whole.
+//! A [`Store`] searches directories that an administrator has filled, and then one that it writes itself. It never
+//! fails: a damaged, forged, unreadable or full file is a [`Finding`] for the hook of its [`Config`], and counts as a
+//! missing entry. A payload that it returns is whole, and was written by this user or root.
 //!
 //! ```
 //! use dtc_store::{Claim, Config, Key, Store};
@@ -48,48 +48,48 @@ use std::time::{Duration, Instant, SystemTime};
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Directory {
-    /// Where it lies: without links if it is used, as it was configured otherwise.
+    /// Its path: without links if it is used, otherwise as configured.
     pub path: PathBuf,
-    /// Whether it is the one that is written.
+    /// Whether it is the directory that is written.
     pub writable: bool,
-    /// Why it is not used.
+    /// Reason why it is not used.
     pub finding: Option<Finding>,
 }
 
-/// An entry of a store, as it is listed: nobody has looked inside.
+/// An entry of a store, as a listing shows it, without a look into the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// What it was compiled from.
+    /// Its key.
     pub key: Key,
-    /// Its file.
+    /// Path of its file.
     pub path: PathBuf,
     /// Bytes of the file.
     pub bytes: u64,
-    /// When it was written or found last.
+    /// Time when it was last written or found.
     pub used: SystemTime,
 }
 
-/// What a look into every entry has shown.
+/// Result of reading every entry.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verification {
-    /// Entries that would be used.
+    /// Number of usable entries.
     pub sound: usize,
-    /// Everything that would not, directories included.
+    /// One finding for each unusable entry and directory.
     pub findings: Vec<Finding>,
 }
 
-/// What was removed.
+/// Result of [`Store::clear`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cleared {
-    /// How many entries.
+    /// Number of removed entries.
     pub entries: usize,
-    /// Their bytes.
+    /// Bytes of the removed entries.
     pub bytes: u64,
-    /// Files that could not be removed.
+    /// Number of files that could not be removed.
     pub left: usize,
 }
 
-/// The store.
+/// A store of compiled code.
 pub struct Store {
     sites: Vec<Folder>,
     local: Option<Folder>,
@@ -97,12 +97,12 @@ pub struct Store {
     directories: Vec<Directory>,
     capacity: u64,
     hook: Hook,
-    /// A bit for each cause that was told. No lock: a child forked at any moment can go on.
+    /// A bit for each cause that was reported. It is not behind a lock, so that a child forked at any moment can go on.
     told: AtomicU32,
 }
 
 impl Store {
-    /// Opens a store. Directories that cannot be used or believed are left out.
+    /// Opens a store. Untrusted and unusable directories are left out.
     ///
     /// ```
     /// use dtc_store::{Config, Store};
@@ -147,7 +147,7 @@ impl Store {
         }
     }
 
-    /// Hands a warning to the hook, each kind of cause once.
+    /// Reports a finding to the hook, each kind of cause once.
     fn tell(&self, finding: &Finding) {
         let bit = finding.cause.bit();
         if self.told.fetch_or(bit, Ordering::Relaxed) & bit == 0 {
@@ -155,7 +155,7 @@ impl Store {
         }
     }
 
-    /// The entry of a key, from the first directory that has a sound one.
+    /// The payload of a key, from the first directory that has a sound entry.
     ///
     /// ```
     /// use dtc_store::{Config, Key, Store};
@@ -172,7 +172,7 @@ impl Store {
         from_site.or_else(|| found(self.local.as_ref()?.use_entry(key)))
     }
 
-    /// Keeps an entry, in the place of one that may be there; says whether it could.
+    /// Writes an entry, in place of an existing one. Returns whether it was written.
     ///
     /// ```
     /// use dtc_store::{Config, Key, Store};
@@ -191,7 +191,7 @@ impl Store {
         }
         let mut written = local.write(key, payload);
         if written.as_ref().is_err_and(|error| error.kind() == ErrorKind::NotFound) {
-            // Old directories under the system's temporary one are swept away while long jobs run.
+            // The system may have removed an old directory for temporary files during a long job.
             written = match self.configured.as_ref().map(|path| Folder::open(path, true)) {
                 Some(Err(finding)) => {
                     self.tell(&finding);
@@ -210,8 +210,8 @@ impl Store {
         true
     }
 
-    /// Asks for the right to compile an entry; never waits. Where nothing can be locked, as on network file systems,
-    /// it is always granted.
+    /// Claims the right to compile an entry; never waits. Where files cannot be locked, as on network file systems, it
+    /// is always granted.
     ///
     /// ```
     /// use dtc_store::{Claim, Config, Key, Store};
@@ -233,12 +233,12 @@ impl Store {
             (Lock::Taken(file), Some(local)) => ClaimGuard::locked(file, local.claim(key)),
             _ => ClaimGuard::unlocked(),
         };
-        // Under the lock: who held it before has put the entry before letting go.
+        // The entry is read after locking: the previous holder put it before it released the claim.
         self.get(key).map_or_else(|| Claim::Granted(guard), Claim::Found)
     }
 
-    /// Like [`Store::claim`], but while another process compiles the entry, waits for so long: for threads that nobody
-    /// waits for. A caller that is told [`Claim::Held`] in the end compiles without a claim.
+    /// Like [`Store::claim`], but waits up to `limit` while another process compiles the entry. Only background threads
+    /// should call it. A caller that gets [`Claim::Held`] compiles without a claim.
     ///
     /// ```
     /// use dtc_store::{Claim, Config, Key, Store};
@@ -255,13 +255,13 @@ impl Store {
             if !matches!(claim, Claim::Held) || left.is_zero() {
                 return claim;
             }
-            // Asking again, because a lock can be waited for, but not for a bounded time.
+            // It polls, because waiting for a file lock has no time limit.
             std::thread::sleep(pause.min(left));
             pause = (pause * 2).min(Duration::from_millis(20));
         }
     }
 
-    /// The directories, in the order in which they are looked into, also those that are not used.
+    /// The directories in the order of search, also the unused ones.
     ///
     /// ```
     /// use dtc_store::{Config, Store};
@@ -271,7 +271,7 @@ impl Store {
         &self.directories
     }
 
-    /// How many bytes the directory that is written may hold.
+    /// Bytes that the written directory may hold.
     ///
     /// ```
     /// use dtc_store::{Config, Store};
@@ -285,7 +285,7 @@ impl Store {
         self.sites.iter().chain(&self.local)
     }
 
-    /// All entries, directory by directory, by their keys.
+    /// All entries, by directory and then by key.
     ///
     /// ```
     /// use dtc_store::{Config, Key, Store};
@@ -311,7 +311,7 @@ impl Store {
         entries
     }
 
-    /// Reads every entry as [`Store::get`] would. All findings are returned, none goes to the hook.
+    /// Reads every entry as [`Store::get`] would. Returns all findings and reports none to the hook.
     ///
     /// ```
     /// use dtc_store::{Config, Key, Store};
@@ -336,7 +336,7 @@ impl Store {
             for file in listed.iter().filter(|file| file.kind == Kind::Entry) {
                 match folder.read(&file.key) {
                     Ok(Some(_)) => verification.sound += 1,
-                    // Removed since it was listed.
+                    // The file was removed after it was listed.
                     Ok(None) => {}
                     Err(finding) => verification.findings.push(finding),
                 }
@@ -345,7 +345,7 @@ impl Store {
         verification
     }
 
-    /// Removes all entries of the directory that is written, and what dead processes left there; nothing else.
+    /// Removes all entries of the written directory, and files that dead processes left there; nothing else.
     ///
     /// ```
     /// use dtc_store::{Config, Key, Store};
@@ -370,7 +370,7 @@ impl Store {
                     cleared.entries += 1;
                     cleared.bytes += file.bytes;
                 }
-                // A claim that is held is in use, not left.
+                // A claim that is held is in use, so it does not count as left.
                 Kind::Claim => {}
                 _ if removed => {}
                 _ => cleared.left += 1,

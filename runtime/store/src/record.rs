@@ -1,4 +1,4 @@
-//! The file format of an entry: 88 bytes of header, then the payload. Numbers are little endian.
+//! File format of an entry: a header of 88 bytes, then the payload. Numbers are little-endian.
 //!
 //! | offset | bytes | what |
 //! |---|---|---|
@@ -24,7 +24,7 @@ fn checksum(checked: &[u8], payload: &[u8]) -> [u8; blake3::OUT_LEN] {
     *hasher.finalize().as_bytes()
 }
 
-/// What stands before the payload.
+/// The header of a payload.
 pub(super) fn header(key: &Key, payload: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(HEADER);
     bytes.extend_from_slice(&MAGIC);
@@ -37,11 +37,11 @@ pub(super) fn header(key: &Key, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The payload of a file, if the file is what was written under this key.
+/// The payload of a file, if it was written under this key and is whole.
 pub(super) fn payload(key: &Key, mut file: Vec<u8>) -> Result<Vec<u8>, Cause> {
     let found = file.len() as u64;
     let truncated = Cause::Length { expected: HEADER as u64, found };
-    // Read front to back, so that the first thing that is wrong is the one told.
+    // Fields are checked front to back, so that the first wrong one is reported.
     let rest = file.strip_prefix(&MAGIC).ok_or(match file.len() {
         0..8 => truncated.clone(),
         _ => Cause::Magic,
@@ -62,7 +62,7 @@ pub(super) fn payload(key: &Key, mut file: Vec<u8>) -> Result<Vec<u8>, Cause> {
     if checksum(&file[..CHECKED], rest) != *sum {
         return Err(Cause::Checksum);
     }
-    // After the checksum: a flipped bit is damage, a whole entry under another name is not.
+    // The key is checked after the checksum, to tell damage from a whole entry under another name.
     if named != key.as_bytes() {
         return Err(Cause::Key);
     }

@@ -1,9 +1,9 @@
-//! Which file systems belong to one node, a question that the standard library does not ask the system.
+//! Detects file systems that belong to one node, from their magic numbers.
 
 use std::fs::File;
 
-/// File systems of one node. Locks on any other may wait for a server, or do nothing; an unknown one counts as such,
-/// which costs no more than compiling a kernel twice.
+/// Magic numbers of node-local file systems. On any other, locks may wait for a server or do nothing. Treating an
+/// unknown one as remote costs at most compiling a kernel twice.
 #[cfg(target_os = "linux")]
 const NODE_LOCAL: [u32; 11] = [
     0xef53,      // ext2, ext3, ext4
@@ -25,17 +25,17 @@ pub(super) fn is_node_local(directory: &File) -> bool {
     use std::mem::MaybeUninit;
     use std::os::fd::AsRawFd;
     let mut answer = MaybeUninit::<libc::statfs>::uninit();
-    // SAFETY: the descriptor is open and the answer has room.
+    // SAFETY: `directory` keeps the descriptor open, and `answer` has room for the structure.
     if unsafe { libc::fstatfs(directory.as_raw_fd(), answer.as_mut_ptr()) } != 0 {
         return false;
     }
-    // SAFETY: the call has filled it.
+    // SAFETY: `fstatfs` has succeeded, so it has filled `answer`.
     let answer = unsafe { answer.assume_init() };
-    // The type of the field differs between architectures; the numbers have 32 bits.
+    // The type of the field differs between architectures; the magic numbers have 32 bits.
     NODE_LOCAL.contains(&(answer.f_type as u32))
 }
 
-/// Whether the file system of this directory belongs to this node alone: nothing is known elsewhere.
+/// Whether the file system of this directory belongs to this node alone; unknown on this system, so false.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn is_node_local(_: &File) -> bool {
     false

@@ -1,18 +1,19 @@
-//! The wrappers on a device, where there is one. With `DTC_REQUIRE_GPU=1` in the environment its absence is a failure;
-//! otherwise such tests say that they were skipped.
+//! Tests of the wrappers on real devices. They skip themselves where there is none, and fail there if the environment
+//! has `DTC_REQUIRE_GPU=1`.
 
 use super::exercise;
 use crate::module::Module;
 use crate::{Architecture, CudaError, Device, Nvrtc};
 use std::io::Write;
 
-/// What the tests need, or nothing if it may be absent here.
+/// The value found, or `None` if it is missing and may be.
 fn present<T>(what: &str, found: Result<T, CudaError>) -> Option<T> {
     match found {
         Ok(found) => Some(found),
         Err(error) if std::env::var_os("DTC_REQUIRE_GPU").is_some() => panic!("{error}"),
         Err(error) => {
-            // Past the harness, which shows nothing of tests that pass, so that skipped ones are seen and counted.
+            // Written past the harness, which hides the output of tests that pass, so that skipped tests are seen and
+            // counted.
             let _ = std::io::stderr().write_all(format!("\nskipped: {what}: {error}\n").as_bytes());
             None
         }

@@ -1,4 +1,4 @@
-//! What works alike on a stub and on a device.
+//! Checks that hold on a stub and on a device.
 
 use crate::copy::{self, Rows, Slices};
 use crate::graph::{keep_in_graph, release_dropped};
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 pub(super) fn launch(function: &Function, stream: &Stream, to: u64, from: u64, bytes: u64) -> Result<(), CudaError> {
     let (mut to, mut from, mut bytes) = (to, from, bytes);
     let mut parameters: [*mut c_void; 3] = [(&raw mut to).cast(), (&raw mut from).cast(), (&raw mut bytes).cast()];
-    // SAFETY: these are the parameters of the kernels, and the tests' buffers outlive them.
+    // SAFETY: the kernels of the tests have these three parameters, and their buffers outlive the launch.
     unsafe { function.launch(stream, [1; 3], [32, 1, 1], 0, &mut parameters) }
 }
 
@@ -44,7 +44,7 @@ pub(super) fn pointers(device: &Device) {
     let memory = DeviceBuffer::new(device, 100).unwrap();
     let managed = DeviceBuffer::managed(device, 100).unwrap();
     let pinned = PinnedBuffer::new(device, 100).unwrap();
-    // Where kernels find a byte is told for the current context alone.
+    // The device address of a byte holds for the current context alone.
     let _scope = device.scope().unwrap();
     let at = |address: u64| pointer::classify(std::ptr::without_provenance(address as usize)).unwrap();
     let info = at(memory.address() + 99);
@@ -68,14 +68,14 @@ pub(super) fn pointers(device: &Device) {
     assert_ne!(at(again.address()).buffer_id, id);
 }
 
-/// Copies of all shapes; says whether the driver takes batches.
+/// Copies of all shapes. Returns whether the driver supports batches.
 pub(super) fn copies(device: &Device) -> bool {
     let stream = Stream::new(device).unwrap();
     let (first, second) = (DeviceBuffer::new(device, 24).unwrap(), DeviceBuffer::new(device, 24).unwrap());
     let source: Vec<u8> = (0..24).collect();
     let mut read = [0; 24];
     let (one, two) = (first.address(), second.address());
-    // SAFETY: all ranges lie within live buffers, which nobody uses before the stream is synchronised.
+    // SAFETY: all ranges lie within live buffers, which nothing else uses before the stream is synchronised.
     unsafe {
         copy::between(&stream, one, source.as_ptr().addr() as u64, 24).unwrap();
         copy::on_device(&stream, two, one + 12, 12).unwrap();
@@ -118,7 +118,7 @@ pub(super) fn events(device: &Device) {
     end.synchronize().unwrap();
     while !start.query().unwrap() || !end.query().unwrap() {}
     assert!(start.elapsed_ms(&end).unwrap() >= 0.0);
-    // SAFETY: the stream lives on behind the borrowed one.
+    // SAFETY: `first` outlives `borrowed`.
     let borrowed = unsafe { Stream::borrow(device, first.raw()) };
     drop(borrowed);
     first.synchronize().unwrap();
@@ -142,7 +142,7 @@ pub(super) fn kernels(device: &Device, image: &[u8]) {
     assert_eq!(&read, b"abcddcba");
 }
 
-/// Captures, what goes on beside them, and what graphs keep.
+/// Captures, calls beside a capture, and values that graphs keep alive.
 pub(super) fn graphs(device: &Device, image: &[u8]) {
     let stream = Stream::new(device).unwrap();
     let function = Module::load(device, image).unwrap().function("copy").unwrap();
@@ -156,7 +156,7 @@ pub(super) fn graphs(device: &Device, image: &[u8]) {
     // SAFETY: the range lies within the buffer, which outlives the graph.
     unsafe { copy::fill(&stream, buffer.address(), b'.', 2).unwrap() };
     assert_eq!(keep_in_graph(&stream, &table), Ok(true));
-    // What a capture forbids goes on beside it, in this thread and in others.
+    // Calls that a capture forbids work beside it, in this thread and in others.
     let beside = || {
         drop(DeviceBuffer::new(device, 8).unwrap());
         drop(PinnedBuffer::new(device, 8).unwrap());
@@ -181,7 +181,7 @@ pub(super) fn graphs(device: &Device, image: &[u8]) {
     assert_eq!(&read, b"..cdabcd");
     assert_eq!(Arc::strong_count(&table), 2);
     drop((executable, graph));
-    // The driver may let go a little later, from a thread of its own.
+    // The driver may release the value a little later, on a thread of its own.
     let start = Instant::now();
     while Arc::strong_count(&table) > 1 && start.elapsed() < Duration::from_secs(10) {
         release_dropped();

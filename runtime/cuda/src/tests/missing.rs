@@ -1,4 +1,4 @@
-//! What is not there, or does not work, is a value.
+//! Missing and broken libraries are reported as errors.
 
 use super::child::Stub::{Absent, Built};
 use super::child::in_child;
@@ -89,7 +89,7 @@ in_child! {
         assert_eq!(nvrtc.architecture_for(86), Ok(Architecture::Ptx(80)));
         assert_eq!(nvrtc.architecture_for(121), Ok(Architecture::Ptx(90)));
         assert!(nvrtc.architecture_for(70).is_err());
-        // A wrong option does not make later programs do without the quick one.
+        // A wrong option does not clear the flag for `--minimal`.
         assert!(compile("right", Architecture::Ptx(80), &[]).unwrap().log.contains("--minimal"));
     }
 
@@ -106,12 +106,12 @@ in_child! {
         let folder = environment.path().join("lib/python3.13/site-packages/nvidia/cu13/lib");
         std::fs::create_dir_all(&folder).unwrap();
         std::fs::write(folder.join("libnvrtc.so.13"), "").unwrap();
-        // SAFETY: this process runs this test alone.
+        // SAFETY: this process runs this test alone, in one thread.
         unsafe { std::env::set_var("VIRTUAL_ENV", environment.path()) };
         let order = |driver: Option<u32>| {
             let paths = search::nvrtc(driver.map(|major| Version { major, minor: 0 }));
             let paths: Vec<PathBuf> = paths.iter().map(|candidate| candidate.path().to_owned()).collect();
-            // What else this machine has does not matter here.
+            // Other candidates depend on the machine.
             let ours = |path: &PathBuf| path.is_relative() || path.starts_with(&folder);
             let name = |path: &PathBuf| path.file_name().unwrap().to_str().unwrap().replace("libnvrtc.so", "");
             paths.iter().filter(|path| ours(path)).map(name).collect::<Vec<_>>().join(" ")

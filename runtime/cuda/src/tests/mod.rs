@@ -1,5 +1,4 @@
-//! Tests against libraries that are missing, old, incomplete or failing, against a stub of the driver that works,
-//! and on a device where there is one.
+//! Tests of the driver and NVRTC; those on a stub run in a process of their own.
 
 mod child;
 mod device;

@@ -25,11 +25,11 @@ in_child! {
             format!("{}: expected that no other user may write it, found mode {mode}", path.display())
         };
         assert_eq!(tried, [complaint(&driver, "666")]);
-        // Neither by a link to it, nor in a folder that others may write.
+        // dtc opens it neither through a link, nor in a folder that others may write.
         let link = driver.with_file_name("link");
         std::os::unix::fs::symlink(&nvrtc, &link).unwrap();
         set_mode(nvrtc.parent().unwrap(), 0o777);
-        // SAFETY: this process runs this test alone.
+        // SAFETY: this process runs this test alone, in one thread.
         unsafe { std::env::set_var("DTC_NVRTC", &link) };
         let Some(CudaError::LibraryMissing { tried, .. }) = Nvrtc::get().err() else { panic!("it was loaded") };
         assert!(tried[0].ends_with(&complaint(nvrtc.parent().unwrap(), "777")), "{tried:?}");
@@ -41,7 +41,7 @@ in_child! {
         std::fs::create_dir(library.parent().unwrap()).unwrap();
         std::fs::copy(std::env::var_os("DTC_NVRTC").unwrap(), &library).unwrap();
         set_mode(library.parent().unwrap(), 0o777);
-        // SAFETY: this process runs this test alone.
+        // SAFETY: this process runs this test alone, in one thread.
         unsafe {
             std::env::remove_var("DTC_NVRTC");
             std::env::set_var("CUDA_HOME", toolkit.path());
@@ -57,7 +57,7 @@ in_child! {
     }
 }
 
-/// Set in the program with more rights, to the folder that the variables lead to.
+/// Set in the set-user-id program, to the folder that the variables lead to.
 const PRIVILEGED: &str = "DTC_TEST_PRIVILEGED";
 
 #[test]
@@ -66,7 +66,7 @@ fn a_program_with_more_rights_ignores_the_environment() {
         return ignores_the_environment(Path::new(&folder));
     }
     const NAME: &str = "a_program_with_more_rights_ignores_the_environment";
-    // SAFETY: takes nothing and cannot fail.
+    // SAFETY: `geteuid` has no preconditions and cannot fail.
     if unsafe { libc::geteuid() } != 0 {
         println!("skipped: {NAME}: needs root");
         return;
@@ -87,7 +87,7 @@ fn a_program_with_more_rights_ignores_the_environment() {
     }
     let (_, module) = module_path!().split_once("::").unwrap();
     let mut child = Command::new(&program);
-    // Nobody, who started it, and root, whose rights it has.
+    // The program is started by nobody (65534) and has the rights of root.
     child.uid(65_534).gid(65_534).current_dir("/").env(PRIVILEGED, folder.path());
     child.args([&format!("{module}::{NAME}"), "--exact", "--nocapture", "--test-threads=1"]);
     child.env("DTC_CUDA_DRIVER", build(folder.path(), "driver", Built(&[])));
@@ -104,9 +104,9 @@ fn a_program_with_more_rights_ignores_the_environment() {
     assert!(output.status.success() && text.contains("1 passed"), "{text}{errors}{:?}", output.status);
 }
 
-/// What the program with more rights does.
+/// Body of the set-user-id program.
 fn ignores_the_environment(folder: &Path) {
-    // SAFETY: neither takes anything or can fail.
+    // SAFETY: `getuid` and `geteuid` have no preconditions and cannot fail.
     assert_ne!(unsafe { (libc::getuid(), libc::geteuid()) }, (0, 0));
     assert!(std::env::var_os("DTC_CUDA_DRIVER").is_some());
     let inside = |path: Option<&Path>| path.is_some_and(|path| path.starts_with(folder));
@@ -125,7 +125,7 @@ fn ignores_the_environment(folder: &Path) {
 
 fn honours_set_user_id(folder: &Path) -> bool {
     let folder = CString::new(folder.as_os_str().as_bytes()).unwrap();
-    // SAFETY: the path ends with a NUL byte, and the answer has room; zero is a value of it.
+    // SAFETY: the path ends in a NUL byte, and `answer` is a live structure of integers, for which zero is valid.
     unsafe {
         let mut answer: libc::statvfs = std::mem::zeroed();
         libc::statvfs(folder.as_ptr(), &mut answer) == 0

@@ -1,4 +1,4 @@
-//! The wrappers, on a stub whose devices are host memory.
+//! Tests of the wrappers on a stub whose devices are host memory.
 
 use super::child::Stub::{Absent, Built};
 use super::child::in_child;
@@ -10,7 +10,7 @@ use crate::{CudaError, Device, DeviceBuffer, Driver, Event, MemoryKind, PinnedBu
 use libloading::os::unix::Library;
 use std::ffi::{CString, c_char, c_long};
 
-/// The stub itself, to ask what was called.
+/// The stub itself, which counts its calls.
 fn stub() -> Library {
     // SAFETY: the stub has no constructors.
     unsafe { Library::new(std::env::var_os("DTC_CUDA_DRIVER").unwrap()).unwrap() }
@@ -18,12 +18,12 @@ fn stub() -> Library {
 
 fn calls(function: &str) -> c_long {
     let name = CString::new(function).unwrap();
-    // SAFETY: the type is that of the declaration in the stub.
+    // SAFETY: `stub_calls` has this type in the stub's source, and `name` is NUL-terminated.
     unsafe { stub().get::<unsafe extern "C" fn(*const c_char) -> c_long>("stub_calls").unwrap()(name.as_ptr()) }
 }
 
 fn alive() -> c_long {
-    // SAFETY: the type is that of the declaration in the stub, which only this thread uses.
+    // SAFETY: `stub_alive` has this type in the stub's source, and only this thread uses it.
     unsafe { **stub().get::<*const c_long>("stub_alive").unwrap() }
 }
 
@@ -45,7 +45,7 @@ in_child! {
         assert_eq!(pointer::classify(&byte).unwrap().kind, MemoryKind::Pageable);
         assert_eq!(pointer::classify(&byte).unwrap().kind, MemoryKind::Pageable);
         let application = stub();
-        // SAFETY: the types are those of the declarations in the stub; device 1 has the context 2.
+        // SAFETY: the functions have these types in the stub's source; device 1 has the context 2.
         let address = unsafe {
             application.get::<unsafe extern "C" fn(u32) -> i32>("cuInit").unwrap()(0);
             let push = application.get::<unsafe extern "C" fn(usize) -> i32>("cuCtxPushCurrent_v2").unwrap();
@@ -82,7 +82,7 @@ in_child! {
         let (first, second) = (Device::get(0).unwrap(), Device::get(1).unwrap());
         let current = || {
             let mut current = ContextHandle::NULL;
-            // SAFETY: the pointer is to a live handle.
+            // SAFETY: `current` is a live handle to fill.
             unsafe { first.driver().context_get_current(&mut current).unwrap() };
             current.0.addr()
         };
@@ -191,7 +191,7 @@ in_child! {
 
     fn forked_children_get_an_error(driver: Built(&[]), nvrtc: Absent) {
         let in_fork = |work: &dyn Fn() -> bool| {
-            // SAFETY: the child calls nothing that waits for another thread, and leaves without destructors.
+            // SAFETY: the child waits for no other thread and leaves by `_exit`, without destructors.
             unsafe {
                 let child = libc::fork();
                 if child == 0 {
@@ -203,7 +203,7 @@ in_child! {
             }
         };
         Driver::get().unwrap();
-        // Before CUDA is initialised a fork does no harm.
+        // A fork before CUDA is initialised is harmless.
         assert!(in_fork(&|| Device::get(0).is_ok()));
         let device = Device::get(0).unwrap();
         let buffer = DeviceBuffer::new(&device, 8).unwrap();

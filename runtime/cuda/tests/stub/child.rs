@@ -1,22 +1,22 @@
-//! Runs a test in a process of its own, since libraries are loaded once per process.
+//! Runs a test in a process of its own, because libraries are loaded once per process.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Which library a test finds.
+/// The library that a test finds.
 #[derive(Clone, Copy)]
 pub(crate) enum Stub {
-    /// None.
+    /// No library.
     Absent,
-    /// One built from `runtime/cuda/tests/stub` with these definitions.
+    /// A library built from `runtime/cuda/tests/stub` with these definitions.
     Built(&'static [&'static str]),
 }
 
 /// Set in the child, to the name of the test.
 const CHILD: &str = "DTC_TEST_CHILD";
 
-/// Runs the test of this name in a child that finds the given libraries, and says so; or says that this is the child.
+/// Runs the test `test` in a child that finds the given libraries, and returns true. Returns false in that child.
 pub(crate) fn passes_in_child(test: &str, driver: Stub, nvrtc: Stub) -> bool {
     // The harness names tests without the crate.
     let (_, test) = test.split_once("::").unwrap();
@@ -39,7 +39,7 @@ pub(crate) fn passes_in_child(test: &str, driver: Stub, nvrtc: Stub) -> bool {
     true
 }
 
-/// Builds a library, or names the place where it is missing.
+/// Builds a library; of an absent one, returns only its path.
 pub(crate) fn build(folder: &Path, name: &str, stub: Stub) -> PathBuf {
     let library = folder.join(format!("lib{name}.so"));
     if let Stub::Built(definitions) = stub {
@@ -48,7 +48,7 @@ pub(crate) fn build(folder: &Path, name: &str, stub: Stub) -> PathBuf {
         compiler.args(["-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", "-o"]).arg(&library).arg(source);
         compiler.args(definitions.iter().map(|definition| format!("-D{definition}")));
         assert!(compiler.status().expect("the C compiler cc").success());
-        // The engine opens no library that a group may write, whatever the mask of this process.
+        // The engine opens no library that a group may write, so the mode must not depend on this process's mask.
         std::fs::set_permissions(&library, std::fs::Permissions::from_mode(0o755)).unwrap();
     }
     library

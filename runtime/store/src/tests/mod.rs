@@ -1,6 +1,6 @@
 //! Every cause for which the store does without a file.
 //!
-//! Tests that need the rights of root, or a mount of their own, say on standard error that they are skipped.
+//! Tests that need the rights of root, or a mount of their own, report on standard error that they are skipped.
 #![expect(clippy::disallowed_types, reason = "tests fork no children among threads")]
 
 mod races;
@@ -19,7 +19,7 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 use tempfile::TempDir;
 
-/// A store in a new directory that notes its warnings.
+/// A store in a new directory that records its warnings.
 struct Watched {
     folder: TempDir,
     store: Store,
@@ -61,10 +61,10 @@ fn mode(path: &Path, mode: u32) {
     fs::set_permissions(path, Permissions::from_mode(mode)).expect("the mode can be set");
 }
 
-/// Whether a test that needs more rights than it has must be left out.
+/// Whether a test must be skipped for lack of rights; reports it.
 fn skipped(test: &str, able: bool, needs: &str) -> bool {
     if !able {
-        // Past the harness, which keeps back what a test prints that passes.
+        // Written past the harness, which hides the output of tests that pass.
         let _ = writeln!(std::io::stderr(), "skipped: store::{test}: needs {needs}");
     }
     !able
@@ -106,7 +106,7 @@ fn sites_come_first_and_are_never_written() {
     assert!(own.store.put(&both, b"own"));
     assert_eq!(own.store.get(&both).as_deref(), Some(&b"site"[..]));
     assert_eq!(own.store.clear().entries, 1);
-    // A damaged one does not hide another.
+    // A damaged entry does not hide the sound one in another directory.
     fs::write(file(&site.kernels(), &both), "x").unwrap();
     mode(&file(&site.kernels(), &both), 0o600);
     own.store.put(&both, b"own");
@@ -128,7 +128,7 @@ fn variables_choose_the_directories() {
     assert_eq!(read(Some("/a"), Some("off")), (Vec::new(), None));
 }
 
-/// Spoils the file of an entry and expects one warning, no entry, and that the next one is kept again.
+/// Damages the file of an entry. Expects one warning, no entry, and that the next one is kept.
 #[track_caller]
 fn spoiled(spoil: impl FnOnce(&Path), right: impl Fn(&Cause) -> bool) {
     let watched = local();
@@ -235,11 +235,11 @@ fn a_directory_in_the_place_of_an_entry() {
     assert_eq!((watched.store.get(&key), watched.store.put(&key, b"code")), (None, false));
     assert!(matches!(watched.causes()[..], [Cause::NotRegular, Cause::System(_)]));
     assert_eq!(watched.store.clear().left, 1);
-    // Nothing half written stays.
+    // No temporary file remains.
     assert_eq!(fs::read_dir(watched.kernels()).unwrap().count(), 1);
 }
 
-/// Prepares a directory that a store must not use, and expects one warning and a store that keeps nothing.
+/// Prepares an unusable directory, and expects one warning and a store that keeps nothing.
 #[track_caller]
 fn unusable(prepare: impl Fn(&Path) -> PathBuf, right: impl Fn(&Cause) -> bool) {
     for writable in [true, false] {
@@ -270,7 +270,7 @@ fn directories_that_others_may_write() {
         }
     };
     unusable(own(0o770), |cause| *cause == Cause::Writable(0o770));
-    // Others could not replace files here, but add some.
+    // Other users could not replace files here, but could add some.
     unusable(own(0o1777), |cause| *cause == Cause::Writable(0o1777));
     let parent = |folder: &Path| {
         let path = folder.join("parent/kernels");
@@ -280,7 +280,7 @@ fn directories_that_others_may_write() {
         path
     };
     unusable(parent, |cause| *cause == Cause::Writable(0o777));
-    // In a sticky one, such as the system's for temporary files, nobody can replace the directory of another.
+    // In a sticky directory, such as the system's for temporary files, other users cannot replace this one.
     let watched = watched(|config, folder| {
         fs::create_dir(folder.join("sticky")).unwrap();
         mode(&folder.join("sticky"), 0o1777);
@@ -303,7 +303,7 @@ fn directories_of_other_users() {
     };
     unusable(own, |cause| *cause == Cause::Owner(12345));
     unusable(|folder| own(folder).join("below"), |cause| matches!(cause, Cause::Owner(12345)));
-    // A link in a sticky directory, by which another user leads us elsewhere.
+    // A link in a sticky directory lets another user redirect the path.
     let led = |folder: &Path| {
         let link = folder.join("link");
         symlink(folder.join("target"), &link).unwrap();
@@ -340,18 +340,19 @@ fn own_links_and_steps_back_are_followed() {
         config.directory(folder.join("link/../kernels/new"))
     });
     assert!(watched.store.put(&key("entry"), b"code"));
-    // The step back is taken from where the link leads, as the system does.
+    // `..` is applied to the target of the link, as the system does.
     let place = watched.folder.path().join("real/kernels/new").canonicalize().unwrap();
     assert_eq!(watched.store.directories()[0].path, place);
     assert!(file(&place, &key("entry")).is_file());
 }
 
-/// Lets one thread act on files as another user.
+/// Runs `act` in a thread with the file access rights of another user.
 #[cfg(target_os = "linux")]
 fn as_user(user: u32, act: impl FnOnce() + Send) {
     thread::scope(|scope| {
         scope.spawn(|| {
-            // SAFETY: concerns the file accesses of this thread alone, which ends here.
+            // SAFETY: `setfsuid` has no preconditions, and changes the file accesses of this thread alone, which ends
+            // here.
             unsafe { libc::setfsuid(user) };
             act();
         });
@@ -393,13 +394,13 @@ fn an_unreadable_entry() {
     assert!(matches!(watched.causes()[..], [Cause::System(_)]));
 }
 
-/// Mounts a small disk that this thread alone sees.
+/// Mounts a small disk that is visible to this thread alone.
 #[cfg(target_os = "linux")]
 fn small_disk(path: &Path) -> bool {
     use std::os::unix::ffi::OsStrExt;
     let path = std::ffi::CString::new(path.as_os_str().as_bytes()).expect("a path");
     let none = std::ptr::null();
-    // SAFETY: concerns the mounts of this thread alone, which ends soon; the strings end with a zero.
+    // SAFETY: `unshare` affects this thread alone, which ends soon; all strings end in a NUL byte.
     unsafe {
         libc::unshare(libc::CLONE_NEWNS) == 0
             && libc::mount(none, c"/".as_ptr(), none, libc::MS_REC | libc::MS_PRIVATE, none.cast()) == 0
@@ -427,7 +428,7 @@ fn a_full_disk() {
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing half written stays");
         // The folder can only be removed when nothing is mounted on it.
         let path = std::ffi::CString::new(folder.path().to_str().unwrap()).unwrap();
-        // SAFETY: the string ends with a zero.
+        // SAFETY: `path` ends in a NUL byte.
         unsafe { libc::umount2(path.as_ptr(), libc::MNT_DETACH) };
     };
     thread::spawn(act).join().expect("the disk behaves as expected");
@@ -445,12 +446,12 @@ fn the_least_recently_used_go_first() {
         let used = now - Duration::from_secs(100 + 10 * age as u64);
         file.set_times(FileTimes::new().set_modified(used)).unwrap();
     }
-    // "0" is the oldest, but now it is used.
+    // "0" is the oldest by creation, and now the most recently used.
     assert!(watched.store.get(&key("0")).is_some());
     assert_eq!(watched.store.list().len(), 10);
     assert!(watched.store.put(&key("new"), &[0; 1000]));
     let left: Vec<&String> = names.iter().filter(|name| watched.store.get(&key(name)).is_some()).collect();
-    // Down to three quarters: seven with the new one.
+    // Trimming keeps three quarters: seven entries, with the new one.
     assert_eq!(left, ["0", "5", "6", "7", "8", "9"]);
     assert!(watched.store.get(&key("new")).is_some());
     assert_eq!(watched.causes(), []);
@@ -468,7 +469,7 @@ fn what_dead_processes_leave_is_removed() {
     let (dead, live) = (key("dead"), key("live"));
     let gone = [leave(format!("{dead}.1-0.tmp"), old), leave(format!("{dead}.claim"), old)];
     let stay = [leave(format!("{live}.1-0.tmp"), SystemTime::now()), leave("notes.tmp".to_owned(), old)];
-    // Held, however old.
+    // A held claim is kept, however old.
     let Claim::Granted(_guard) = watched.store.claim(&key("held")) else { panic!("nobody else is here") };
     let held = leave(format!("{}.claim", key("held")), old);
     assert!(watched.store.put(&live, b"code"));
@@ -490,7 +491,7 @@ fn claims_are_released() {
     let key = key("entry");
     let Claim::Granted(guard) = watched.store.claim(&key) else { panic!("nobody else is here") };
     assert!(matches!(watched.store.claim_within(&key, Duration::from_millis(30)), Claim::Held));
-    // Compilation failed: the next one tries.
+    // The compilation failed, so the next process may try.
     drop(guard);
     let Claim::Granted(guard) = watched.store.claim(&key) else { panic!("nobody else is here") };
     thread::scope(|scope| {
@@ -513,7 +514,7 @@ fn network_file_systems_are_never_locked() {
     let Claim::Granted(_guard) = watched.store.claim(&key) else { panic!("there are no locks") };
     assert!(matches!(watched.store.claim(&key), Claim::Granted(_)));
     assert_eq!(fs::read_dir(watched.kernels()).unwrap().count(), 0);
-    // What the system says of a file system that is none of the known ones.
+    // The magic number is none of the known ones.
     watched.store = Store::open(Config::none());
     if let Ok(kernel) = File::open("/proc") {
         assert!(!system::is_node_local(&kernel));

@@ -1,4 +1,4 @@
-//! Races for one entry: one compiles, all have it.
+//! Races for one entry: one process compiles, all find it.
 
 use super::*;
 
@@ -24,7 +24,7 @@ fn one_of_many_threads_compiles() {
     }
 }
 
-/// What a rank does for each kernel.
+/// What a rank does for each kernel: find it, or compile it once.
 fn compile_once(store: &Store, key: &Key, compile: impl FnOnce()) {
     let code = vec![3; 200_000];
     match store.claim_within(key, Duration::from_secs(60)) {
@@ -41,7 +41,7 @@ fn compile_once(store: &Store, key: &Key, compile: impl FnOnce()) {
 
 const CHILD: &str = "DTC_STORE_TEST_FOLDER";
 
-/// This test once more, in a process of its own.
+/// The command that runs this test again, in a process of its own.
 fn child(test: &str, folder: &Path) -> Command {
     let mut command = Command::new(std::env::current_exe().expect("this program"));
     command.args(["--exact", &format!("tests::races::{test}")]).env(CHILD, folder).stdout(Stdio::null());
@@ -116,8 +116,9 @@ fn racing_writers_never_show_a_part() {
     assert_eq!(fs::read_dir(watched.kernels()).unwrap().count(), 1);
 }
 
-/// Two processes read, write, claim and trim one store, and either is killed at any moment. Every entry that they find is whole,
-/// they have no warning, and a later process has every kernel. Unfinished files are at most as many as processes were killed.
+/// Two processes read, write, claim and trim one store, and either is killed at any moment. Every entry that they find
+/// is whole, they report no finding, and a later process has every kernel. At most one unfinished file remains for each
+/// killed process.
 #[test]
 fn killed_processes_leave_whole_entries() {
     const KERNELS: usize = 12;
@@ -130,7 +131,7 @@ fn killed_processes_leave_whole_entries() {
         let store = Store::open(config.on_finding(move |finding| fs::write(&warned, finding.to_string()).unwrap()));
         fs::write(folder.join(format!("started-{started}")), "").unwrap();
         let begun = Instant::now();
-        // Not for ever, should the process that kills it be killed.
+        // The loop ends by itself if the process that should kill this one dies.
         for number in
             (0..KERNELS).cycle().skip(started as usize).take_while(|_| begun.elapsed() < Duration::from_secs(60))
         {
@@ -153,7 +154,7 @@ fn killed_processes_leave_whole_entries() {
             assert!(victim.try_wait().unwrap().is_none(), "it runs until it is killed");
             thread::sleep(Duration::from_millis(1));
         }
-        // At differing points of what it does.
+        // Each kill comes at another point of the loop.
         thread::sleep(Duration::from_micros(kill as u64 * 7_919 % 20_000));
         victim.kill().unwrap();
         victim.wait().unwrap();
