@@ -2,21 +2,21 @@
 //!
 //! The modules follow the pipeline, one stage one folder:
 //!
-//! 1. [`datatype`]: what the user described, a DAG of MPI constructors, with its bounds and signature;
+//! 1. [`datatype`]: the application's description, a DAG of MPI constructors, with its bounds and signature;
 //! 2. [`lower`](mod@lower): the datatype as a [`layout`], a hash-consed DAG of streams, lists and records of bytes;
 //! 3. [`passes`]: named rewrites that bring the layout into its canonical form;
-//! 4. [`plan`]: how the bytes are moved, by a CPU and by a GPU;
-//! 5. [`codegen`]: the machine code of the plan, and the other texts that a datatype can become.
+//! 4. [`plan`]: the strategy to move the bytes, on a CPU and on a GPU;
+//! 5. [`codegen`]: the machine code of the plan, and other texts generated from a datatype.
 //!
-//! Beside them, [`operation`] says which reductions there are and what they are defined for, and [`external32`] how values are
-//! represented outside of memory.
+//! Beside them, [`operation`] defines the reductions and their elements, and [`external32`] the representation of
+//! values outside of memory.
 //!
-//! Everything here is pure: no device, file, thread or clock, and no unsafe code. What runs the result is the crate
-//! `dtc-runtime`.
+//! Everything here is pure: no device, file, thread or clock, and no unsafe code. The crate `dtc-runtime` runs the
+//! result.
 //!
 //! # Example
 //!
-//! A column of an 8 x 8 matrix of doubles, described in two ways, is one layout with one hash:
+//! Two descriptions of a column of an 8 x 8 matrix of doubles give one layout with one hash:
 //!
 //! ```
 //! use dtc_compiler::datatype::{Predefined, TypeBuilder};

@@ -1,5 +1,5 @@
-//! From datatypes to layouts: every constructor becomes the nodes that it says, and no more. Making them better is the
-//! business of [`crate::passes`].
+//! Lowers datatypes to layouts: every constructor becomes its nodes, without optimisation, which is left to
+//! [`crate::passes`].
 
 use crate::datatype::{AxisBlocks, Constructor, Datatype, Predefined, axes_of_darray, axes_of_subarray};
 use crate::layout::{Edge, Layout, LayoutBuilder, Node, Run};
@@ -44,10 +44,10 @@ pub fn lower(datatype: &Datatype) -> Layout {
     lowering.finish(lowered.pop().flatten(), facts.lb, facts.extent()).with_entries(entries)
 }
 
-/// Makes the layouts of types one after the other, children first, for callers that keep the graph of their types themselves.
+/// Builds the layouts of types one by one, children first, for callers that keep the graph of types themselves.
 ///
-/// `None` is a type without bytes. Sizes, displacements and bounds must fit 64 bits; a type whose do not is taken for one without
-/// bytes.
+/// `None` is a type without bytes. Sizes, displacements and bounds must fit 64 bits; a type that breaks this becomes
+/// one without bytes.
 ///
 /// # Example
 ///
@@ -64,17 +64,17 @@ pub struct Lowering {
     layout: LayoutBuilder,
 }
 
-/// A type as its parents see it.
+/// A type as an element of its parents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Child {
-    /// Where its bytes are.
+    /// Its bytes.
     pub edge: Edge,
-    /// The distance from one copy to the next, in bytes.
+    /// Bytes from one copy to the next.
     pub extent: i64,
 }
 
 impl Lowering {
-    /// Without any type.
+    /// A lowering without types.
     pub fn new() -> Lowering {
         Lowering::default()
     }
@@ -86,7 +86,7 @@ impl Lowering {
     }
 
     // The builder of datatypes has checked that every displacement and bound fits 64 bits, so a node that cannot be
-    // made is a type without bytes.
+    // interned is a type without bytes.
 
     fn intern(&mut self, node: Node) -> Option<Edge> {
         let node = self.layout.intern(node)?;
@@ -94,7 +94,7 @@ impl Lowering {
     }
 
     fn stream(&mut self, count: i64, stride: i128, child: Edge) -> Option<Edge> {
-        // A stride that is never taken may be anything.
+        // The stride of a single copy is never used, so it may be anything.
         let stride = if count == 1 { 0 } else { i64::try_from(stride).ok()? };
         self.intern(Node::Stream { count: u64::try_from(count).ok()?, stride, child })
     }
@@ -113,7 +113,7 @@ impl Lowering {
         if parts.is_empty() { None } else { self.intern(Node::Record { parts: parts.into() }) }
     }
 
-    /// Blocks of differing children: copies of each child, at a displacement in bytes.
+    /// Blocks of differing children: copies of each child at a displacement in bytes.
     pub fn structure(&mut self, blocks: impl Iterator<Item = (i64, i64, Option<Child>)>) -> Option<Edge> {
         let mut parts: SmallVec<[Edge; 8]> = SmallVec::new();
         for (blocklength, offset, child) in blocks {
@@ -188,13 +188,14 @@ impl Lowering {
         }
     }
 
-    /// Blocks of one length, at offsets in bytes.
+    /// Blocks of one length at offsets in bytes.
     pub fn equal_blocks(&mut self, length: i64, offsets: impl Iterator<Item = i64>, child: Child) -> Option<Edge> {
         let child = self.block(length, child)?;
         self.intern(Node::Indexed { offsets: offsets.collect(), child })
     }
 
-    /// Blocks of differing lengths, at offsets in bytes: runs if the child is a single element without padding, else a record.
+    /// Blocks of differing lengths at offsets in bytes: runs if the child is a single element without padding,
+    /// otherwise a record.
     pub fn listed(&mut self, lengths: &[i64], offsets: impl Iterator<Item = i64>, child: Child) -> Option<Edge> {
         let blocks = lengths.iter().copied().zip(offsets);
         if let Node::Dense { count: 1, kind } = *self.layout.node(child.edge.node)
@@ -202,14 +203,14 @@ impl Lowering {
         {
             let base = child.edge.offset;
             let runs = blocks.map(|(length, offset)| Run { offset: offset.wrapping_add(base), count: length as u64 });
-            // Written once if no block is empty, as a rule.
+            // Blocks are rarely empty; without empty ones, the length is known and the list is allocated once.
             let runs = if lengths.contains(&0) { runs.filter(|run| run.count > 0).collect() } else { runs.collect() };
             return self.intern(Node::Runs { runs, kind });
         }
         self.structure(blocks.map(|(length, offset)| (length, offset, Some(child))))
     }
 
-    /// The axes of an array around an element, the fastest first.
+    /// The axes of an array around an element, fastest first.
     fn array(&mut self, axes: &[AxisBlocks], child: Child) -> Option<Edge> {
         let mut inner = child.edge;
         for axis in axes.iter().rev() {

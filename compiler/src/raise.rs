@@ -1,13 +1,13 @@
-//! From layouts back to datatypes: constructors that mean the same bytes, for layouts that arrive without a description.
+//! Raises layouts to datatypes: finds constructors with the same bytes, for layouts that come without a description.
 
 use crate::datatype::{Datatype, DatatypeError, GivenBounds, Predefined, TypeBuilder, TypeId};
 use crate::layout::{Edge, Kind, Layout, Node, NodeId};
 
-/// A datatype with the elements, the kinds and the bounds of a layout. Shared nodes stay shared.
+/// A datatype with the elements, kinds and bounds of a layout. Shared nodes stay shared.
 ///
 /// # Errors
 ///
-/// A bound on the way leaves 64 bits: MPI pads the extents of parts, layouts have none.
+/// The bounds of a part do not fit 64 bits: MPI computes extents of parts, which layouts do not have.
 ///
 /// # Example
 ///
@@ -45,7 +45,7 @@ impl Raising {
         self.raised[node.index()]
     }
 
-    /// A child where its edge puts it.
+    /// A child at the offset of its edge.
     fn displaced(&mut self, edge: Edge) -> Result<TypeId, DatatypeError> {
         let child = self.of(edge.node);
         if edge.offset == 0 { Ok(child) } else { self.types.hindexed_block(1, &[edge.offset], child) }
@@ -53,12 +53,12 @@ impl Raising {
 
     fn kind(&mut self, kind: Kind) -> Result<TypeId, DatatypeError> {
         let named = Predefined::all().find(|each| matches!(each.fields(), [only] if only.kind == kind));
-        // Every kind is that of a predefined type; bytes stand for one that were not.
+        // Every kind has a predefined type; the fallback is a byte.
         Ok(self.types.named(named.unwrap_or(Predefined::BYTE)))
     }
 
     fn node(&mut self, node: &Node) -> Result<TypeId, DatatypeError> {
-        // Counts of a layout fit 63 bits, since its sizes do.
+        // Counts of a layout fit 63 bits, because its sizes do.
         match node {
             Node::Dense { count, kind } => {
                 let element = self.kind(*kind)?;

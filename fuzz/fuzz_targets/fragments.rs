@@ -1,4 +1,4 @@
-//! Fragments of small types, in both tiers, against the reference walker.
+//! Packs and unpacks fragments of small types in both tiers, and compares them with the reference walker.
 #![no_main]
 
 use dtc_compiler::datatype::text;
@@ -7,7 +7,7 @@ use dtc_runtime::{Engine, Memory, MemoryMut, Policy, Range};
 use libfuzzer_sys::fuzz_target;
 use std::sync::LazyLock;
 
-/// Types and buffers stay below this.
+/// Limit on the sizes of types and buffers, in bytes.
 const LIMIT: i128 = 1 << 16;
 
 static ENGINES: LazyLock<[Engine; 2]> =

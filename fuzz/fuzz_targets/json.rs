@@ -1,4 +1,4 @@
-//! Any text read as a JSON description: an error or a datatype, whose written form describes the same type.
+//! Reads any text as a JSON description: an error, or a datatype whose written form describes the same type.
 #![no_main]
 
 use dtc_compiler::datatype::json;

@@ -1,4 +1,4 @@
-//! Any text read in the notations of datatypes and layouts: what is accepted round-trips.
+//! Reads any text in the notations of datatypes and layouts: an accepted text round-trips.
 #![no_main]
 
 use dtc_compiler::canonicalise;

@@ -1,4 +1,4 @@
-//! Flattened types from anyone: refused, or types that answer every question.
+//! Unflattens hostile bytes: an error, or a type that answers every query.
 #![no_main]
 
 use dtc::*;
@@ -6,12 +6,12 @@ use dtc_compiler::layout::Layout;
 use libfuzzer_sys::fuzz_target;
 use std::ptr::{null, null_mut};
 
-/// The engine of the process, as an address.
+/// The engine of the process.
 fn engine() -> *mut dtc_engine {
     static ENGINE: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
     let address = ENGINE.get_or_init(|| {
         let mut engine = null_mut();
-        // SAFETY: a place for the engine.
+        // SAFETY: a null configuration selects the defaults, and `engine` is a live pointer to fill.
         assert_eq!(unsafe { dtc_init(null(), &mut engine) }, DTC_OK);
         engine.expose_provenance()
     });
@@ -20,12 +20,13 @@ fn engine() -> *mut dtc_engine {
 
 /// # Safety
 ///
-/// `made` is a committed type.
+/// `made` is a live committed type.
 unsafe fn ask(made: *mut dtc_type) {
     let base = std::ptr::without_provenance(1 << 46);
     let (mut number, mut skip, mut bytes) = (0, 0, 0);
     let mut pieces = [dtc_iovec { base: null_mut(), length: 0 }; 8];
-    // SAFETY: places, and lists of the lengths that are given; nothing is moved.
+    // SAFETY: `made` is live and committed (contract of this function). Every list has room for its given length, the
+    // other pointers are to live locals, and no bytes are moved.
     unsafe {
         let mut info: dtc_info = std::mem::zeroed();
         info.size = size_of::<dtc_info>() as i64;
@@ -48,11 +49,11 @@ unsafe fn ask(made: *mut dtc_type) {
 }
 
 fuzz_target!(|bytes: &[u8]| {
-    // Fuzzers do not guess checksums, so bodies are given theirs.
+    // Fuzzers cannot guess checksums, so the body gets a valid header.
     let sealed = Layout::from_body(bytes).ok().map(|layout| layout.to_bytes());
     for candidate in [Some(bytes), sealed.as_deref()].into_iter().flatten() {
         let mut made = null_mut();
-        // SAFETY: bytes of that length, and a place; the type is released once.
+        // SAFETY: `bytes` has the given length, `made` is a live pointer to fill, and the type is released once.
         unsafe {
             match dtc_unflatten(engine(), candidate.as_ptr().cast(), candidate.len() as i64, &mut made) {
                 DTC_OK => {

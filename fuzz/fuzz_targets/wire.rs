@@ -1,4 +1,4 @@
-//! Any bytes read as an encoded layout, with and without a right header: an error or a valid layout.
+//! Decodes any bytes as a layout, with and without a valid header: an error, or a valid layout.
 #![no_main]
 
 use dtc_compiler::canonicalise;

@@ -1,4 +1,4 @@
-//! Runs every fuzz target: on its seeds, or on what it makes of them for `DTC_FUZZ_SECONDS` seconds.
+//! Runs every fuzz target: on its seeds, or for `DTC_FUZZ_SECONDS` seconds on inputs derived from them.
 
 use std::path::Path;
 use std::process::Command;
@@ -45,7 +45,7 @@ fn fragments() {
     run(env!("CARGO_BIN_EXE_fragments"), "fragments");
 }
 
-/// Flattened types are layouts.
+/// Flattened types are encoded layouts, so the seeds are those of layouts.
 #[test]
 fn unflatten() {
     run(env!("CARGO_BIN_EXE_unflatten"), "wire");

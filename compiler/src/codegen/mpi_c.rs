@@ -1,26 +1,26 @@
-//! C source that builds a datatype with calls of MPI: for reports to an MPI, for comparisons with it, and for programs
-//! that want the type without a description.
+//! Generates C source that builds a datatype with calls of MPI, for bug reports to an MPI, for comparisons with it, and
+//! for programs that use the type without its description.
 
 use crate::datatype::{Argument, Constructor, Datatype, Distribution, GivenBounds, Order};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::fmt::{self, Write};
 
-/// Numbers in one line of an array.
+/// Numbers on one line of an array.
 const NUMBERS_IN_A_LINE: usize = 16;
 
-/// Children of a struct up to which their list is an initialised local array, on the stack.
+/// Most children of a struct whose list is an initialised local array, on the stack.
 const LOCAL_CHILDREN: usize = 1_024;
 
-/// The longest notation that is repeated in a remark.
+/// Characters of the longest notation that a comment repeats.
 const LONGEST_REMARK: usize = 100;
 
 /// A C file with a function `MPI_Datatype build_type(void)` that returns the datatype, committed.
 ///
-/// Every node is one call, and nodes that are equal share it; all types but the returned one are freed. Given bounds become
-/// `MPI_Type_create_resized`. Arguments that do not fit `int` go through the large-count calls of MPI 4, with an
-/// `#error` for older versions. The caller frees the type, so a predefined one is returned as a duplicate. Arrays with
-/// no axes or no elements, which MPI does not admit, become an empty or unchanged child with the same bounds.
+/// Every node is one call, shared by equal nodes. The function frees all types but the returned one, which the caller
+/// frees; so a predefined type is returned as a duplicate. Given bounds become `MPI_Type_create_resized`. Arguments
+/// that do not fit `int` use the large-count calls of MPI 4, with an `#error` for older versions. Arrays without axes
+/// or elements, which MPI does not allow, become an unchanged or empty child with the same bounds.
 ///
 /// # Example
 ///
@@ -51,7 +51,7 @@ pub fn emit(datatype: &Datatype) -> String {
     let mut emitter = Emitter { body: String::new(), built: 0, large: false, inexpressible: false };
     let nodes = datatype.nodes();
     let mut names = vec![String::new(); nodes.len()];
-    // Equal nodes are built by one call: descriptions often write the same subtype out at each of its places.
+    // Equal nodes share one call, because descriptions often repeat a subtype at each of its places.
     let mut first_equal: Vec<usize> = Vec::with_capacity(nodes.len());
     let mut known = HashMap::new();
     for (place, node) in nodes.iter().enumerate() {
@@ -67,7 +67,7 @@ pub fn emit(datatype: &Datatype) -> String {
     }
     let mut root = first_equal.pop().map(|first| std::mem::take(&mut names[first])).unwrap_or_default();
     if emitter.built == 0 {
-        // The caller frees what it gets, and predefined types must not be freed.
+        // The caller frees the returned type, and predefined types must not be freed.
         root = emitter.call("MPI_Type_dup", &root);
     }
     let Emitter { body, built, large, inexpressible } = emitter;
@@ -97,21 +97,21 @@ pub fn emit(datatype: &Datatype) -> String {
 
 struct Emitter {
     body: String,
-    /// Types built so far: `t1` to that number.
+    /// Number of types built so far: `t1`, `t2`, ...
     built: usize,
-    /// Whether a call of MPI 4 is used.
+    /// Whether the code uses a call of MPI 4.
     large: bool,
-    /// Whether an argument fits no call.
+    /// Whether an argument fits no call of MPI.
     inexpressible: bool,
 }
 
-/// Whether numbers, and how many there are, can be passed as `int`.
+/// Whether the numbers, and their count, fit `int`.
 fn fit(numbers: &[i64]) -> bool {
     i32::try_from(numbers.len()).is_ok() && numbers.iter().all(|&number| i32::try_from(number).is_ok())
 }
 
 impl Emitter {
-    /// Emits what builds a node, and returns its name in C.
+    /// Emits the calls for a node, and returns its C name.
     fn node(&mut self, node: &Datatype, children: &[&str]) -> String {
         let name = self.plain(node, children);
         match node.given() {
@@ -120,7 +120,7 @@ impl Emitter {
         }
     }
 
-    /// The same without the bounds that are given.
+    /// Like `node`, without the given bounds.
     fn plain(&mut self, node: &Datatype, children: &[&str]) -> String {
         let constructor = node.constructor();
         let child = children.first().copied().unwrap_or("MPI_DATATYPE_NULL");
@@ -170,10 +170,10 @@ impl Emitter {
         self.call(call, passed.join(", "))
     }
 
-    /// Whether the numbers of a constructor can be passed as `int`, where they are not in bytes.
+    /// Whether the numbers of a constructor that are not in bytes fit `int`.
     fn fits(&mut self, constructor: &Constructor) -> bool {
         if let Constructor::Darray { size, gsizes, psizes, .. } = constructor {
-            // MPI has no call for more processes.
+            // MPI has no large-count call for the number of processes.
             self.inexpressible |= !fit(psizes) || !fit(&[*size]);
             return fit(gsizes);
         }
@@ -185,7 +185,7 @@ impl Emitter {
         })
     }
 
-    /// Emits the kinds and the block lengths of the axes of a darray, and returns their names.
+    /// Emits the distributions and block lengths of the axes of a darray, and returns the names of the two arrays.
     fn distributions(&mut self, constructor: &Constructor, distributions: &[Distribution]) -> [String; 2] {
         let Constructor::Darray { gsizes, .. } = constructor else { return Default::default() };
         let lengths: Vec<Option<i64>> =
@@ -203,11 +203,11 @@ impl Emitter {
         [self.constants("distributions", kinds), self.constants("lengths", lengths)]
     }
 
-    /// Emits the array of the children of a struct, and returns its name.
+    /// Emits the array of a struct's children, and returns its name.
     fn children(&mut self, children: &[&str]) -> String {
         let name = format!("types{}", self.built + 1);
         if children.len() <= LOCAL_CHILDREN {
-            // Handles are no constants in every MPI, so this array is not static.
+            // Handles are not constants in every MPI, so the array is not static.
             put(&mut self.body, format_args!("    MPI_Datatype {name}[] = {{"));
             self.items(if children.is_empty() { &["MPI_DATATYPE_NULL"] } else { children }.iter());
         } else {
@@ -219,7 +219,7 @@ impl Emitter {
         name
     }
 
-    /// A type without elements with the bounds of a node, for arrays that MPI does not admit.
+    /// A type without elements that has the bounds of a node, for arrays that MPI does not allow.
     fn empty_array(&mut self, node: &Datatype, child: &str) -> String {
         let empty = self.call("MPI_Type_contiguous", format_args!("0, {child}"));
         self.resized(&empty, node.facts().lb, node.facts().extent())
@@ -229,7 +229,7 @@ impl Emitter {
         self.call("MPI_Type_create_resized", format_args!("{child}, {}, {}", Literal(lb), Literal(extent)))
     }
 
-    /// The call, or its large-count form.
+    /// The name of a call, or of its large-count form.
     fn sized(&mut self, call: &str, small: bool) -> String {
         self.large |= !small;
         format!("{call}{}", if small { "" } else { "_c" })
@@ -243,8 +243,8 @@ impl Emitter {
         name
     }
 
-    /// Emits a constant array of the next type, and returns its name. An empty one holds a number that is not used, for
-    /// C has no empty arrays.
+    /// Emits a constant array for the next type, and returns its name. An empty one holds an unused number, because C
+    /// has no empty arrays.
     fn array(&mut self, number: &str, what: &str, numbers: &[i64]) -> String {
         let name = format!("{what}{}", self.built + 1);
         put(&mut self.body, format_args!("    static const {number} {name}[] = {{"));
@@ -261,7 +261,7 @@ impl Emitter {
         name
     }
 
-    /// Emits the items of an array, wrapped when they are many, and its end.
+    /// Emits the items of an array, wrapped onto several lines if they are many, and the closing brace.
     fn items<T: fmt::Display>(&mut self, items: impl Iterator<Item = T>) {
         for (position, item) in items.enumerate() {
             let separator = match position {
@@ -275,7 +275,7 @@ impl Emitter {
     }
 }
 
-/// The block length that is passed to MPI. One above the size of the axis deals the same blocks as the size.
+/// The block length for MPI. A length above the size of the axis distributes the same blocks as the size.
 fn length(distribution: Distribution, size: i64) -> Option<i64> {
     match distribution {
         Distribution::Block(length) | Distribution::Cyclic(length) => length.map(|length| length.min(size)),
@@ -296,7 +296,7 @@ struct Literal(i64);
 impl fmt::Display for Literal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            // A minus sign is no part of a constant, and the constant behind it would not fit.
+            // In C, -N is a minus applied to the constant N, which does not fit here.
             i64::MIN => write!(f, "(-{} - 1)", i64::MAX),
             number => write!(f, "{number}"),
         }
@@ -313,7 +313,7 @@ mod tests {
     use super::*;
     use crate::datatype::text::parse;
 
-    /// The lines of the function.
+    /// Lines of the function body.
     fn body(notation: &str) -> String {
         let source = emit(&parse(notation).unwrap());
         let (_, body) = source.split_once("{\n").unwrap();
@@ -327,7 +327,7 @@ mod tests {
         let shared = format!("let a = {row}; let b = vector 3 1 2 a; struct [1@0 a, 2@512 b, 1@4096 b]");
         assert_eq!(written_out, body(&shared));
         assert_eq!(written_out.matches("MPI_Type_vector").count(), 1);
-        // Bounds that are given make a difference.
+        // Given bounds make a node different.
         let given = body("struct [1@0 (dup int), 1@8 (given 0 12 (dup int))]");
         assert_eq!(given.matches("MPI_Type_dup").count(), 2);
     }

@@ -1,9 +1,10 @@
-//! How a value of each predefined type is represented.
+//! The `external32` representation of a value of each predefined type.
 
 use crate::datatype::{Field, Predefined};
 use crate::layout::Kind;
 
-/// How one value changes between memory and `external32`. Values are what stands for itself there: a complex number is two.
+/// Conversion of one value between memory and `external32`. A value is what is converted by itself: a complex number is
+/// two.
 ///
 /// # Standard section
 ///
@@ -15,28 +16,28 @@ use crate::layout::Kind;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Conversion {
-    /// Bytes and characters: none.
+    /// None, for bytes and characters.
     Bytes,
-    /// 2 bytes, the most significant first.
+    /// 2 bytes, most significant first.
     Big16,
-    /// 4 bytes, the most significant first.
+    /// 4 bytes, most significant first.
     Big32,
-    /// 8 bytes, the most significant first.
+    /// 8 bytes, most significant first.
     Big64,
-    /// 16 bytes, the most significant first.
+    /// 16 bytes, most significant first.
     Big128,
-    /// A `long` of 8 bytes, of which the 4 least significant are kept.
+    /// A `long` of 8 bytes: the 4 least significant ones, most significant first.
     Long,
-    /// An `unsigned long` of 8 bytes, of which the 4 least significant are kept.
+    /// An `unsigned long` of 8 bytes: the 4 least significant ones, most significant first.
     UnsignedLong,
-    /// A `wchar_t` of 4 bytes, of which the 2 least significant are kept.
+    /// A `wchar_t` of 4 bytes: the 2 least significant ones, most significant first.
     WideCharacter,
-    /// A `long double` of 16 bytes, which becomes a binary128.
+    /// A `long double` of 16 bytes, converted to binary128.
     LongDouble,
 }
 
 impl Conversion {
-    /// Bytes of a value in memory, and packed.
+    /// Bytes of a value in memory and in packed form.
     pub const fn packed_size(self) -> u64 {
         match self {
             Conversion::Bytes => 1,
@@ -47,7 +48,7 @@ impl Conversion {
         }
     }
 
-    /// Bytes of a value in `external32`; never more than in memory.
+    /// Bytes of a value in `external32`; at most those in memory.
     pub const fn external_size(self) -> u64 {
         match self {
             Conversion::Bytes => 1,
@@ -59,7 +60,7 @@ impl Conversion {
     }
 }
 
-/// Values in a row that are converted alike.
+/// Consecutive values with the same conversion.
 ///
 /// ```
 /// use dtc_compiler::external32::{Conversion, Run};
@@ -68,14 +69,15 @@ impl Conversion {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// How each is converted.
+    /// The conversion of each value.
     pub conversion: Conversion,
-    /// How many there are.
+    /// Number of values.
     pub values: u64,
 }
 
 impl Run {
-    /// The values of a basic element. What `long` and `wchar_t` are cannot be told from the kind, which is that of a longer type.
+    /// The values of a basic element. The kind cannot tell `long` and `wchar_t`, because it is that of another type of
+    /// the same size.
     pub(super) fn of(predefined: Predefined, field: Field) -> Run {
         let (conversion, values) = match field.kind {
             Kind::Byte | Kind::Char | Kind::I8 | Kind::U8 | Kind::B8 => (Conversion::Bytes, 1),

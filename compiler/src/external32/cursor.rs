@@ -1,9 +1,9 @@
-//! Walking over values.
+//! Cursors over the values of a call.
 
 use super::{Bytes, Conversion, External32, Node, Part, Run};
 
-/// A place among the values of a count of elements. It keeps the nodes around it, so a step costs what changes, and it is found in
-/// O(depth), with a binary search in each struct.
+/// A position among the values of a count of elements. It keeps the enclosing nodes, so that a step costs only the
+/// nodes that change. Seeking takes O(depth) steps, with a binary search in each struct.
 ///
 /// ```
 /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
@@ -21,17 +21,18 @@ use super::{Bytes, Conversion, External32, Node, Part, Run};
 #[derive(Clone, Debug)]
 pub struct Cursor<'a> {
     external: &'a External32,
-    /// The nodes around the run, with the copy or part that comes next.
+    /// The nodes around the run, each with its next copy or part.
     stack: Vec<(usize, u64)>,
-    /// Elements of the type after the one that the run is in.
+    /// Elements of the type after the current one.
     elements: u64,
     run: Run,
     packed: u64,
 }
 
 impl External32 {
-    /// The place of a byte of `count` elements in `external32`, and how many bytes of its value come before it. After the last
-    /// byte there is an empty run. The count times the size of the type fits 63 bits.
+    /// The value that contains byte `position` of `count` elements in `external32`, and the number of its bytes before
+    /// that position. Behind the last byte, the cursor has an empty run. `count` times the size of the type must fit 63
+    /// bits.
     ///
     /// ```
     /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
@@ -65,7 +66,7 @@ impl External32 {
     }
 }
 
-/// Equal records, of which each is a few runs.
+/// Equal records, each of a few runs.
 ///
 /// ```
 /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
@@ -81,26 +82,26 @@ impl External32 {
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Records<'a> {
-    /// How many there are.
+    /// Number of records.
     pub count: u64,
-    /// What each consists of, with where that begins in the record.
+    /// The runs of each record, with their begins relative to the record.
     pub runs: &'a [(Bytes, Run)],
-    /// How long each is.
+    /// Size of each record.
     pub size: Bytes,
 }
 
 impl<'a> Cursor<'a> {
-    /// What is left of the values that are converted alike; none at the end.
+    /// The remaining values of the current run; empty at the end.
     pub fn run(&self) -> Run {
         self.run
     }
 
-    /// The packed byte where the next value begins.
+    /// Position of the next value in the packed bytes.
     pub fn packed(&self) -> u64 {
         self.packed
     }
 
-    /// Goes past so many values of the run, which has them.
+    /// Moves past `values` values of the run, which must have as many.
     pub fn advance(&mut self, values: u64) {
         self.run.values -= values;
         self.packed += values * self.run.conversion.packed_size();
@@ -109,7 +110,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The equal records from here on, if one begins here.
+    /// The equal records from here on, if a record begins here.
     pub fn records(&self) -> Option<Records<'a>> {
         let &(node, 1) = self.stack.last()? else { return None };
         let Node::Record { runs, size } = &self.external.nodes[node] else { return None };
@@ -126,7 +127,7 @@ impl<'a> Cursor<'a> {
         Some(Records { count, runs, size: *size })
     }
 
-    /// Goes past so many of the [`records`](Cursor::records), at least one.
+    /// Moves past `records` of the [`records`](Cursor::records), at least one.
     pub fn advance_records(&mut self, records: u64, size: Bytes) {
         self.packed += records * size.packed;
         self.run.values = 0;
@@ -161,7 +162,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Goes to a byte of a part that begins here; returns how many bytes of its value come before it.
+    /// Moves to byte `rest` of a part that begins here; returns the number of bytes of its value before it.
     fn enter(&mut self, mut part: Part, mut rest: u64) -> u64 {
         loop {
             let at = match part {

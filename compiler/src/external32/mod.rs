@@ -1,7 +1,8 @@
-//! The representation `external32`: which values a type has, in packed order, and where each lies in both representations.
+//! The representation `external32`: the values of a type in packed order, and the position of each in both
+//! representations.
 //!
-//! Displacements play no part: a type is packed, and its packed bytes are converted. So every constructor but the struct is a
-//! number of copies of its child, and values that are converted alike make one run, however often their type was nested.
+//! Displacements do not matter, because the packed bytes are converted. So every constructor but the struct is a number
+//! of copies of its child. Consecutive values with the same conversion are one run, however deeply they were nested.
 //!
 //! # Standard sections
 //!
@@ -15,7 +16,7 @@ pub use cursor::{Cursor, Records};
 
 use crate::datatype::{Constructor, Datatype};
 
-/// The values of a type in packed order. Memory and time to build it are linear in the length of the description.
+/// The values of a type in packed order. Building it takes memory and time linear in the length of the description.
 ///
 /// # Example
 ///
@@ -36,12 +37,12 @@ use crate::datatype::{Constructor, Datatype};
 #[derive(Clone, Debug)]
 pub struct External32 {
     nodes: Vec<Node>,
-    /// None where there are no values.
+    /// `None` without values.
     root: Option<Part>,
     size: Bytes,
 }
 
-/// How long something is in both representations, or where it begins.
+/// A length or a position in both representations.
 ///
 /// ```
 /// use dtc_compiler::external32::Bytes;
@@ -50,9 +51,9 @@ pub struct External32 {
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bytes {
-    /// In packed bytes, which are as in memory.
+    /// In packed bytes, whose values have the size they have in memory.
     pub packed: u64,
-    /// In `external32`.
+    /// In `external32` bytes.
     pub external: u64,
 }
 
@@ -66,7 +67,7 @@ impl Bytes {
     }
 }
 
-/// What a node consists of.
+/// A part of a type's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     Run(Run),
@@ -75,11 +76,11 @@ enum Part {
 
 #[derive(Clone, Debug)]
 enum Node {
-    /// Copies of a node; those of a run are a run.
+    /// Copies of a part that is not a single run, because copies of a run are a run.
     Repeat { count: u64, child: Part, each: Bytes },
-    /// At least two parts, each with where it begins.
+    /// At least two parts, each with its position.
     Sequence { parts: Box<[(Bytes, Part)]>, size: Bytes },
-    /// At least two runs, each with where it begins.
+    /// At least two runs, each with its position.
     Record { runs: Box<[(Bytes, Run)]>, size: Bytes },
 }
 
@@ -106,7 +107,7 @@ impl External32 {
         external
     }
 
-    /// Bytes of one element of the type in `external32`.
+    /// Bytes of one element in `external32`.
     ///
     /// ```
     /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
@@ -120,7 +121,7 @@ impl External32 {
         self.size.external
     }
 
-    /// Whether there is nothing to convert.
+    /// Whether no value needs a conversion.
     ///
     /// ```
     /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
@@ -146,7 +147,7 @@ impl External32 {
         }
     }
 
-    /// What a node of a datatype becomes; `known` tells what its children became.
+    /// The part for a node of a datatype; `known` returns the parts of its children.
     fn part(&mut self, node: &Datatype, known: impl Fn(&Datatype) -> Option<Part>) -> Option<Part> {
         match node.constructor() {
             Constructor::Named(predefined) => {
@@ -167,7 +168,7 @@ impl External32 {
         }
     }
 
-    /// Copies of parts, one after the other.
+    /// Copies of parts, in sequence.
     fn sequence(&mut self, parts: impl Iterator<Item = (Part, u64)>) -> Option<Part> {
         let mut merged: Vec<(Part, u64)> = Vec::new();
         for (part, copies) in parts.filter(|&(_, copies)| copies > 0) {

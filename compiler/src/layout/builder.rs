@@ -6,10 +6,10 @@ use smallvec::{SmallVec, smallvec};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
-/// Fewer nodes than this are compared one by one; more are found through a table.
+/// Builders with fewer nodes than this compare nodes one by one; larger ones use a hash table.
 const SMALL: usize = 40;
 
-/// Builds a layout from the leaves up; a node that exists already is found again.
+/// Builds a layout from its leaf nodes up. A node equal to an existing one gets the same id.
 ///
 /// # Example
 ///
@@ -30,11 +30,11 @@ pub struct LayoutBuilder {
     measures: Vec<Measure>,
     /// Empty below [`SMALL`] nodes.
     table: HashTable<Known>,
-    /// Drawn when the table is first filled.
+    /// Seeded when the table is first filled.
     hasher: Option<RandomState>,
 }
 
-/// A node in the table, with the hash of all its entries: growing the table reads no list again.
+/// A node in the table, with the hash of all its entries, so that growing the table reads no list again.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     hash: u64,
@@ -47,8 +47,8 @@ impl LayoutBuilder {
         LayoutBuilder::default()
     }
 
-    /// The id of a node, new or found. `None` when a size or bound leaves 64 bits, when a node that must not be empty
-    /// is, or when a child does not exist.
+    /// The id of a node, new or existing. `None` if a size or bound does not fit 64 bits, if a node that must not be
+    /// empty is empty, or if a child does not exist.
     pub fn intern(&mut self, node: Node) -> Option<NodeId> {
         if node.edges().iter().any(|edge| edge.node.index() >= self.nodes.len()) {
             return None;
@@ -61,7 +61,7 @@ impl LayoutBuilder {
         self.push(node, measure, hash)
     }
 
-    /// The id of a node with a known measure: it means the same bytes as a node that was measured.
+    /// The id of a node whose measure is known, because it has the same bytes as a measured node.
     pub(crate) fn intern_measured(&mut self, node: Node, measure: Measure) -> Option<NodeId> {
         debug_assert_eq!(Measure::of(&node, |edge| self.measures[edge.node.index()]), Some(measure));
         match self.find(&node) {
@@ -70,7 +70,7 @@ impl LayoutBuilder {
         }
     }
 
-    /// The id of a known node, or the hash of a new one if there is a table.
+    /// The id of an existing node, or the hash of a new one if there is a table.
     fn find(&self, node: &Node) -> Result<NodeId, Option<u64>> {
         let Some(hasher) = &self.hasher else {
             return self.nodes.iter().position(|known| known == node).map(|found| NodeId(found as u32)).ok_or(None);
@@ -80,7 +80,7 @@ impl LayoutBuilder {
         self.table.find(hash, same).map(|known| NodeId(known.index)).ok_or(Some(hash))
     }
 
-    /// Adds a node that is not known, with the hash that [`LayoutBuilder::find`] gave.
+    /// Adds a new node, with the hash that [`LayoutBuilder::find`] computed.
     fn push(&mut self, node: Node, measure: Measure, hash: Option<u64>) -> Option<NodeId> {
         let index = u32::try_from(self.nodes.len()).ok()?;
         self.nodes.push(node);
@@ -88,7 +88,8 @@ impl LayoutBuilder {
         if let Some(hash) = hash {
             self.table.insert_unique(hash, Known { hash, index }, |known| known.hash);
         } else if self.nodes.len() == SMALL {
-            // Keyed by the operating system's randomness, and over all entries: nobody can prepare nodes that collide.
+            // The hash is seeded by the operating system and covers all entries, so an attacker cannot prepare nodes
+            // that collide.
             let hasher = self.hasher.insert(RandomState::new());
             for (node, index) in self.nodes.iter().zip(0..) {
                 let hash = hasher.hash_one(node);
@@ -98,12 +99,12 @@ impl LayoutBuilder {
         Some(NodeId(index))
     }
 
-    /// How many nodes there are.
+    /// Number of nodes.
     pub(crate) fn len(&self) -> usize {
         self.nodes.len()
     }
 
-    /// The node behind an id.
+    /// The node with an id.
     pub fn node(&self, id: NodeId) -> &Node {
         &self.nodes[id.index()]
     }
@@ -116,7 +117,7 @@ impl LayoutBuilder {
     /// The layout without bytes, at offset 0.
     pub fn empty(&mut self) -> Edge {
         let node = self.intern(Node::Record { parts: [].into() });
-        // An empty record has no child and no size, so it always exists.
+        // An empty record has no child and no size, so interning it never fails.
         Edge { offset: 0, node: node.unwrap_or(NodeId(0)) }
     }
 
@@ -126,7 +127,7 @@ impl LayoutBuilder {
         Some(Edge { offset, node })
     }
 
-    /// Runs of bytes with a known measure.
+    /// Runs of bytes with a known measure, as an edge at offset 0.
     pub(crate) fn runs_measured(&mut self, runs: Arc<[Run]>, measure: Measure) -> Option<Edge> {
         let node = self.intern_measured(Node::Runs { runs, kind: Kind::Byte }, measure)?;
         Some(Edge { offset: 0, node })
@@ -138,7 +139,7 @@ impl LayoutBuilder {
         Some(Edge { offset: 0, node })
     }
 
-    /// The layout with that root. Nodes that it does not reach are left out; the others keep their order.
+    /// Finishes the layout with this root. Nodes that the root does not reach are dropped; the others keep their order.
     pub fn finish(self, root: Edge, lb: i64, extent: i64) -> Layout {
         let mut keep: SmallVec<[bool; 32]> = smallvec![false; self.nodes.len()];
         if let Some(kept) = keep.get_mut(root.node.index()) {

@@ -1,9 +1,9 @@
-//! Layouts as pictures, in the language of Graphviz.
+//! Prints layouts as graphs in the language of Graphviz.
 
 use super::{Layout, Node};
 use std::fmt::Write;
 
-/// Lists longer than this are cut in labels.
+/// Most list entries that a label shows.
 const SHOWN: usize = 6;
 
 fn label(node: &Node) -> String {
@@ -26,7 +26,7 @@ fn label(node: &Node) -> String {
 }
 
 impl Layout {
-    /// The DAG as a Graphviz digraph: shared nodes are one box, edges carry offsets.
+    /// The DAG as a Graphviz digraph: a shared node is one box, and edges carry offsets.
     ///
     /// ```
     /// use dtc_compiler::layout::Layout;

@@ -28,17 +28,17 @@ impl Residue {
     pub(crate) const ONE: Residue = Residue(1);
 
     pub(crate) const fn new(value: u128) -> Residue {
-        // Of the largest value the first step leaves one too much.
+        // For the largest values, one folding step leaves a value above the modulus.
         Residue::fold(Residue::fold(value).0)
     }
 
-    /// Of a value of at most twice the modulus.
+    /// Reduces a value of at most twice the modulus.
     #[inline]
     const fn fold(value: u128) -> Residue {
         Residue((value & MODULUS) + (value >> 127))
     }
 
-    /// The smallest representative.
+    /// The smallest non-negative representative.
     pub(crate) const fn value(self) -> u128 {
         if self.0 == MODULUS { 0 } else { self.0 }
     }
@@ -57,12 +57,12 @@ impl Residue {
 
     #[inline]
     const fn times(self, other: Residue) -> Residue {
-        // The product is high * 2^128 + low with high below 2^126, and 2^127 is 1.
+        // The product is high * 2^128 + low with high below 2^126, and 2^127 is congruent to 1.
         let (high, low) = self.product(other);
         Residue::fold((low & MODULUS) + (high << 1 | low >> 127))
     }
 
-    /// `self * other + more`, which is reduced once.
+    /// `self * other + more`, with one reduction.
     #[inline]
     pub(crate) const fn times_plus(self, other: Residue, more: Residue) -> Residue {
         let (high, low) = self.product(other);
@@ -70,14 +70,14 @@ impl Residue {
         Residue::fold((low & MODULUS) + ((high + carry as u128) << 1 | low >> 127))
     }
 
-    /// The sum of four products, which is reduced once.
+    /// The sum of four products, with one reduction.
     #[inline]
     pub(crate) fn sum_of_products(factors: [(Residue, Residue); 4]) -> Residue {
         let (mut high, mut low) = (0, 0u128);
         for (one, other) in factors {
             let (more_high, more_low) = one.product(other);
             let (sum, carry) = low.overflowing_add(more_low);
-            // Upper parts are at most 2^126 - 1, and of four lower ones at most three carry.
+            // Each upper part is at most 2^126 - 1, and the four lower parts carry at most three times.
             (high, low) = (high + more_high + u128::from(carry), sum);
         }
         let high = Residue::fold(high).0;
@@ -103,21 +103,21 @@ impl Residue {
         result
     }
 
-    /// What a residue other than zero is multiplied by to be one; zero of zero.
+    /// The multiplicative inverse; zero for zero.
     pub(crate) fn inverse(self) -> Residue {
-        // Fermat: the power p - 2.
+        // The inverse is the power p - 2 (Fermat).
         self.power(MODULUS - 2)
     }
 
-    /// One less.
+    /// `self - 1`.
     #[inline]
     pub(crate) const fn less_one(self) -> Residue {
         self.plus(Residue(MODULUS - 1))
     }
 
-    /// The sum of the first `terms` powers of a residue: 1 + r + r^2 + ... in O(log terms) steps.
+    /// The sum of the first `terms` powers, 1 + r + r^2 + ..., in O(log terms) steps.
     pub(crate) fn geometric_sum(self, terms: u64) -> Residue {
-        // Of n terms: sum(2n) = sum(n) * (1 + r^n) and sum(n + 1) = sum(n) * r + 1.
+        // Recurrences: sum(2n) = sum(n) * (1 + r^n), sum(n + 1) = sum(n) * r + 1.
         let mut sum = Residue::ZERO;
         let mut power = Residue::ONE;
         for bit in (0..u64::BITS - terms.leading_zeros()).rev() {
@@ -132,12 +132,12 @@ impl Residue {
     }
 }
 
-/// A sum of up to 2^64 products, which is reduced at the end.
+/// A sum of up to 2^64 products with one reduction, at the end.
 #[derive(Clone, Copy)]
 pub(crate) struct Sum {
     low: u128,
     high: u128,
-    /// How many times 2^256 was carried.
+    /// Number of carries out of 2^256.
     carries: u64,
 }
 
@@ -153,15 +153,15 @@ impl Sum {
         *self = Sum { low, high, carries: self.carries + u64::from(carries) };
     }
 
-    /// Whether nothing has been added but zeros.
+    /// Whether every product added so far was zero.
     #[inline]
     pub(crate) fn is_zero(&self) -> bool {
         self.low | self.high == 0 && self.carries == 0
     }
 
-    /// The sum.
+    /// The reduced sum.
     pub(crate) fn residue(self) -> Residue {
-        // 2^128 is 2, and 2^256 is 4.
+        // 2^128 is congruent to 2, and 2^256 to 4.
         let high = Residue::new(self.high);
         Residue::new(self.low) + (high + high) + Residue::new(u128::from(self.carries) << 2)
     }
@@ -186,23 +186,23 @@ impl Add for Residue {
 /// Bits of the lowest digit of an exponent.
 pub(crate) const LOWEST_DIGIT: u32 = 12;
 
-/// Bits of the other digits. Two digits hold the displacements of 2 MiB, which then cost one product.
+/// Bits of the other digits. Two digits cover displacements below 2 MiB, which cost one product.
 const DIGIT: u32 = 9;
 
-/// Digits above the lowest that 64 bits have.
+/// Number of digits above the lowest in 64 bits.
 const DIGITS: usize = (u64::BITS - LOWEST_DIGIT).div_ceil(DIGIT) as usize;
 
-/// Trailing bits of an exponent that most displacements have as zeros.
+/// Trailing bits of an exponent that are zero for most displacements.
 const EVEN: u32 = 3;
 
 /// Powers of one base with unsigned exponents of 64 bits, from tables of the digits of the exponent.
 pub(crate) struct Powers {
-    /// Multiples of 8 come first, so that displacements of large elements touch few lines of memory.
+    /// Entries of multiples of 8 come first, so that displacements of large elements touch few cache lines.
     lowest: Box<[Residue; 1 << LOWEST_DIGIT]>,
     digits: Box<[[Residue; 1 << DIGIT]; DIGITS]>,
 }
 
-/// The same with signed exponents.
+/// Powers of one base with signed exponents of 64 bits.
 pub(crate) struct SignedPowers {
     positive: Powers,
     negative: Powers,
@@ -210,7 +210,8 @@ pub(crate) struct SignedPowers {
 
 /// A table on the heap. `Box::new` of an array may build it on the stack first, and callers have stacks of 32 KiB.
 pub(crate) fn on_heap<T: Clone, const N: usize>(value: T) -> Box<[T; N]> {
-    /// Not reached, since the vector has `N` values. A function of its own, so that its frame is not part of the caller's.
+    /// Never reached, because the vector has `N` values. It is a function of its own to keep its frame out of the
+    /// caller's.
     #[cold]
     #[inline(never)]
     fn by_stack<T: Clone, const N: usize>(values: Box<[T]>, value: T) -> Box<[T; N]> {
@@ -224,10 +225,10 @@ pub(crate) fn on_heap<T: Clone, const N: usize>(value: T) -> Box<[T; N]> {
 }
 
 impl Powers {
-    /// Tables for a base that is not 0.
+    /// Tables for a base other than 0.
     pub(crate) fn new(base: Residue) -> Powers {
         let mut tables = Powers { lowest: on_heap(Residue::ONE), digits: on_heap([Residue::ONE; 1 << DIGIT]) };
-        // The powers of one step, and the next digit's step.
+        // `step` is the base raised to the place value of the next digit.
         let mut step = Residue::ONE;
         for exponent in 0..1 << LOWEST_DIGIT {
             tables.lowest[Powers::place(exponent)] = step;
@@ -244,14 +245,14 @@ impl Powers {
         tables
     }
 
-    /// Where the lowest digit of an exponent is looked up.
+    /// Index of the lowest digit of an exponent in `lowest`.
     #[inline(always)]
     const fn place(exponent: u64) -> usize {
         let (even, odd) = (exponent & ((1 << LOWEST_DIGIT) - 1), exponent & ((1 << EVEN) - 1));
         (even >> EVEN | odd << (LOWEST_DIGIT - EVEN)) as usize
     }
 
-    /// The base to an exponent.
+    /// The base raised to `exponent`.
     #[inline(always)]
     pub(crate) fn of(&self, exponent: u64) -> Residue {
         let (lowest, rest) = (self.lowest[Powers::place(exponent)], exponent >> LOWEST_DIGIT);
@@ -263,19 +264,19 @@ impl Powers {
         if others == 0 { two_digits } else { self.extended(two_digits, others) }
     }
 
-    /// The base to the lowest digit of an exponent, and the rest of it.
+    /// The base raised to the lowest digit of `exponent`, and the remaining upper bits.
     #[inline(always)]
     pub(crate) fn lowest(&self, exponent: u64) -> (Residue, u64) {
         (self.lowest[Powers::place(exponent)], exponent >> LOWEST_DIGIT)
     }
 
-    /// The base to what [`Powers::lowest`] left, where that is one digit.
+    /// The base raised to the upper bits that [`Powers::lowest`] returned, if they are one digit.
     #[inline(always)]
     pub(crate) fn second(&self, digit: usize) -> Residue {
         self.digits[0][digit]
     }
 
-    /// A power of two digits with the other ones.
+    /// Multiplies the power of the two lowest digits with those of the others.
     #[inline(never)]
     fn extended(&self, two_digits: Residue, mut others: u64) -> Residue {
         let mut result = two_digits;
@@ -291,18 +292,18 @@ impl Powers {
 }
 
 impl SignedPowers {
-    /// Tables for a base that is not 0.
+    /// Tables for a base other than 0.
     pub(crate) fn new(base: Residue) -> SignedPowers {
         SignedPowers { positive: Powers::new(base), negative: Powers::new(base.inverse()) }
     }
 
-    /// The powers with exponents that are not negative.
+    /// The powers with non-negative exponents.
     #[inline]
     pub(crate) fn positive(&self) -> &Powers {
         &self.positive
     }
 
-    /// The base to an exponent.
+    /// The base raised to `exponent`.
     #[inline]
     pub(crate) fn of(&self, exponent: i64) -> Residue {
         let powers = if exponent < 0 { &self.negative } else { &self.positive };
@@ -314,7 +315,7 @@ impl SignedPowers {
 mod tests {
     use super::*;
 
-    /// Schoolbook product by doubling, which cannot overflow.
+    /// Schoolbook multiplication by doubling, which cannot overflow.
     fn slow_product(a: Residue, b: Residue) -> Residue {
         let mut sum = Residue::ZERO;
         for bit in (0..127).rev() {

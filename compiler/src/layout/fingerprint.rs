@@ -1,9 +1,9 @@
-//! The identity of a byte sequence, computed from any layout that describes it.
+//! Fingerprints: the identity of a byte sequence, computed from any layout that describes it.
 //!
-//! For the displacements `D_0 .. D_(n-1)` of the bytes in packed order, the fingerprint at a point `(x, y)` is the sum
-//! of `x^(D_k) * y^k` modulo 2^127 - 1. It composes: a shift by `o` multiplies by `x^o`, a sequence `B` after a
-//! sequence `A` contributes `y^|A| * F(B)`, and streams are geometric sums. So it depends on the sequence alone, not on
-//! how it is written down, and costs time linear in the nodes and list entries of the layout.
+//! Let `D_0 .. D_(n-1)` be the displacements of the bytes in packed order. The fingerprint at a point `(x, y)` is the
+//! sum of `x^(D_k) * y^k` modulo 2^127 - 1. It composes: a shift by `o` multiplies by `x^o`, a sequence `B` after a
+//! sequence `A` contributes `y^|A| * F(B)`, and streams are geometric sums. So it depends only on the sequence, and
+//! costs time linear in the nodes and list entries of the layout.
 
 use super::field::{LOWEST_DIGIT, Powers, Residue, SignedPowers, Sum, on_heap};
 use super::{Edge, Layout, Measure, Node, Run};
@@ -12,8 +12,8 @@ use std::fmt;
 
 /// A point at which fingerprints are taken.
 ///
-/// The published point ([`Point::published`]) gives hashes that are the same everywhere. Because collisions at a known
-/// point can be constructed, whoever trusts an equality confirms it at a second point drawn at random.
+/// The published point ([`Point::published`]) gives the same hashes everywhere. Collisions at a known point can be
+/// constructed, so code that relies on an equality confirms it at a second, random point.
 ///
 /// # Example
 ///
@@ -28,26 +28,26 @@ use std::fmt;
 pub struct Point {
     x: SignedPowers,
     y: Powers,
-    /// Runs of so many bytes at offset 0.
+    /// Values of short runs at offset 0, by their length in bytes.
     short_runs: Box<[RunValue; SHORT_RUN]>,
-    /// The inverse of one less than a step of one byte along a run; zero where that is zero.
+    /// The inverse of `step - 1` for one byte; zero if there is none.
     by_step: Residue,
 }
 
-/// Runs of fewer bytes than this are looked up.
+/// Runs of fewer bytes than this are looked up in a table.
 const SHORT_RUN: usize = 1024;
 
-/// A run of some length at offset 0.
+/// A run of one length at offset 0.
 #[derive(Clone, Copy)]
 struct RunValue {
-    /// Its value.
+    /// Fingerprint of the run.
     sum: Residue,
-    /// One run further, in memory and in the packed bytes.
+    /// Factor that shifts by the run's length, in memory and in the packed bytes.
     step: Residue,
 }
 
 impl Point {
-    /// The point with these coordinates, taken modulo 2^127 - 1. The coordinates 0 and 1 are replaced.
+    /// The point with these coordinates modulo 2^127 - 1. The coordinates 0 and 1 are replaced.
     pub fn new(x: u128, y: u128) -> Point {
         let coordinate = |value: u128, instead: u128| {
             let residue = Residue::new(value);
@@ -63,9 +63,10 @@ impl Point {
         Point { x: SignedPowers::new(x), y: Powers::new(y), short_runs, by_step: step.less_one().inverse() }
     }
 
-    /// The point of printed hashes, caches and bundles: the first digits of the square roots of 2 and 3.
+    /// The point of printed hashes, caches and bundles: its coordinates are the first digits of the square roots of 2
+    /// and 3.
     pub fn published() -> &'static Point {
-        // Nobody waits for another thread to fill it: in a forked child that thread would never come.
+        // A `OnceBox` never waits for another thread, which may not exist in a forked child.
         static PUBLISHED: OnceBox<Point> = OnceBox::new();
         PUBLISHED.get_or_init(|| {
             let (x, y) = (0x6a09_e667_f3bc_c908_b2fb_1366_ea95_7d3e, 0x3b67_ae85_84ca_a73b_2574_2d70_78b8_3b89);
@@ -84,7 +85,7 @@ impl Point {
     #[inline(never)]
     fn long_run(&self, bytes: u64) -> RunValue {
         let step = self.x.of(bytes as i64) * self.y.of(bytes);
-        // A geometric sum, divided out where one can divide.
+        // The closed form of the geometric sum, if the divisor is invertible.
         let divided = step.less_one() * self.by_step;
         let single = self.short_runs[1].step;
         let sum = if single == Residue::ONE { single.geometric_sum(bytes) } else { divided };
@@ -92,7 +93,7 @@ impl Point {
     }
 }
 
-/// The value of a fingerprint at some point.
+/// A fingerprint at one point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Fingerprint(u128);
 
@@ -115,7 +116,7 @@ impl fmt::Display for TypeHash {
     }
 }
 
-/// Remembers the last power or sum: lists tend to repeat their lengths.
+/// The last power or sum, because lists often repeat their lengths.
 struct Last<'a> {
     argument: u64,
     value: Residue,
@@ -147,7 +148,7 @@ impl Layout {
         Fingerprint(root.value())
     }
 
-    /// The identity of the type at the published point: fingerprint, size and extent.
+    /// The identity of the type: fingerprint at the published point, size and extent.
     ///
     /// ```
     /// use dtc_compiler::layout::Layout;
@@ -168,7 +169,7 @@ impl Layout {
     }
 }
 
-/// The fingerprint of a node at its origin, from those of its children.
+/// The fingerprint of a node at its origin, from the fingerprints of its children.
 fn value<'a>(
     node: &Node,
     own: &Measure,
@@ -186,7 +187,7 @@ fn value<'a>(
         }
         Node::Indexed { offsets, child } => {
             let (block, packed) = (measure(*child), point.y.of(size(*child)));
-            // Measured together, they fit 63 bits.
+            // Both were measured together, so the difference fits 63 bits.
             let lowest = own.low.wrapping_sub(block.low).wrapping_sub(child.offset);
             let span = own.high.wrapping_sub(own.low).wrapping_sub(block.high.wrapping_sub(block.low)) as u64;
             let near = span < NEAR && offsets.len() >= 4 * BLOCK;
@@ -206,10 +207,10 @@ fn value<'a>(
     }
 }
 
-/// The value of blocks at listed offsets, whose value at offset 0 is one and for whose packed bytes `packed` stands.
+/// The value of blocks of value 1 at listed offsets; `packed` is the factor for the packed bytes of a block.
 fn list_value(offsets: &[i64], packed: Residue, point: &Point) -> Residue {
-    // A polynomial in y, evaluated from the last entry to the first. Four entries at a time, so that a product need not wait for
-    // the one before.
+    // Horner's scheme in y, from the last entry to the first. It takes four entries per iteration, so that products do
+    // not wait for each other.
     let (square, cube) = (packed * packed, packed * packed * packed);
     let fourth = square * square;
     let power = |offset: i64| point.x.of(offset);
@@ -223,16 +224,17 @@ fn list_value(offsets: &[i64], packed: Residue, point: &Point) -> Residue {
     })
 }
 
-/// Entries of a list that are summed by the upper digit of their offset before that is multiplied with.
+/// Entries that are summed by the upper digit of their offset, before the sums are multiplied.
 const BLOCK: usize = 256;
 
-/// Upper digits that such a list may have.
+/// Number of values of that upper digit.
 const UPPER_DIGITS: usize = 128;
 
-/// The span of such a list is less, in bytes.
+/// Span of a near list in bytes: every offset is less than this above the lowest.
 const NEAR: u64 = (UPPER_DIGITS as u64) << LOWEST_DIGIT;
 
-/// The value of a long list whose offsets, less the lowest, have two digits: about one product an entry and not two.
+/// The value of a long list whose offsets, relative to the lowest, have two digits. It costs about one product per
+/// entry instead of two.
 fn near_list_value(offsets: &[i64], low: i64, packed: Residue, x: &Powers) -> Residue {
     let mut powers = [Residue::ONE; BLOCK];
     for at in 1..BLOCK {
@@ -252,14 +254,14 @@ fn near_list_value(offsets: &[i64], low: i64, packed: Residue, x: &Powers) -> Re
     })
 }
 
-/// The value of a list of runs of elements of `size` bytes, from the last to the first. Steps from run to run are short where
-/// displacements are not, so their powers are looked up without a product.
+/// The value of a list of runs of elements of `size` bytes, computed from the last run to the first. Steps between runs
+/// are short even if displacements are long, so their powers come from a table without a product.
 fn runs_value(runs: &[Run], size: u64, point: &Point) -> Residue {
     let (mut value, mut next) = (Residue::ZERO, 0i64);
     for run in runs.iter().rev() {
         let bytes = run.count * size;
         let RunValue { sum, step } = point.run(bytes);
-        // All bounds lie in the span of the list, which fits 63 bits; behind the last run the value is zero.
+        // All bounds lie in the span of the list, which fits 63 bits. For the last run, `value` is still zero.
         let gap = next.wrapping_sub(run.offset).wrapping_sub(bytes as i64);
         value = (step * point.x.of(gap)).times_plus(value, sum);
         next = run.offset;
@@ -272,7 +274,7 @@ mod tests {
     use super::*;
     use crate::layout::{Kind, LayoutBuilder};
 
-    /// The definition, byte by byte.
+    /// The definition, evaluated byte by byte.
     fn direct(layout: &Layout, point: &Point) -> Fingerprint {
         let sum = layout
             .displacements()
@@ -332,7 +334,7 @@ mod tests {
 
     #[test]
     fn steps_of_one_are_no_division_by_zero() {
-        // The coordinates are inverse to each other: 2 and 2^126.
+        // Coordinates that are inverse to each other: 2 and 2^126.
         let point = Point::new(2, 1 << 126);
         let layout = Layout::parse("layout lb 0 extent 3000 {\n %0 = dense 3000 x byte\n root 1: %0\n}").unwrap();
         assert_eq!(layout.fingerprint(&point), direct(&layout, &point));

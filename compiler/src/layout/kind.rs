@@ -1,4 +1,4 @@
-//! What the elements of a layout are.
+//! Kinds of basic elements.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -19,25 +19,25 @@ macro_rules! kinds {
         pub enum Kind { $(#[doc = $doc] $variant),* }
 
         impl Kind {
-            /// Every kind.
+            /// All kinds.
             pub const ALL: &'static [Kind] = &[$(Kind::$variant),*];
 
-            /// Bytes of one element.
+            /// Size of one element in bytes.
             pub const fn size(self) -> u64 {
                 match self { $(Kind::$variant => $size),* }
             }
 
-            /// Alignment that C and Fortran compilers give it, in bytes.
+            /// Alignment in bytes in C and Fortran compilers.
             pub const fn alignment(self) -> u64 {
                 match self { $(Kind::$variant => $alignment),* }
             }
 
-            /// Its name in the textual forms.
+            /// Name in the textual forms.
             pub const fn name(self) -> &'static str {
                 match self { $(Kind::$variant => $name),* }
             }
 
-            /// The kind of that name, if there is one.
+            /// The kind with this name, if there is one.
             pub fn by_name(name: &str) -> Option<Kind> {
                 match name { $($name => Some(Kind::$variant),)* _ => None }
             }

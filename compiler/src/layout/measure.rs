@@ -1,8 +1,8 @@
-//! Size, bounds and runs of nodes, computed as they are made.
+//! Size, bounds and runs of nodes, computed when they are interned.
 
 use super::{Edge, Node, Run};
 
-/// What is known of a node without looking at its bytes. Offsets are in bytes from the node's origin.
+/// Properties of a node that need no look at its bytes. Offsets are in bytes from the node's origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Measure {
     /// Packed bytes.
@@ -15,12 +15,12 @@ pub struct Measure {
     pub first: i64,
     /// One past the offset of the last byte in packed order.
     pub last: i64,
-    /// Maximal runs: stretches of packed bytes that are consecutive in memory, counted without a limit up to 2^64 - 1.
+    /// Number of maximal runs: ranges of packed bytes that are consecutive in memory. Saturates at 2^64 - 1.
     pub runs: u64,
 }
 
 impl Measure {
-    /// Of a node without bytes.
+    /// Measure of a node without bytes.
     pub(super) const EMPTY: Measure = Measure { size: 0, low: 0, high: 0, first: 0, last: 0, runs: 0 };
 
     fn dense(bytes: u64) -> Option<Measure> {
@@ -28,7 +28,7 @@ impl Measure {
         Some(Measure { size: bytes, low: 0, high, first: 0, last: high, runs: 1 })
     }
 
-    /// Of the same bytes elsewhere.
+    /// Measure of the same bytes at another offset.
     pub(crate) fn shifted(self, offset: i64) -> Option<Measure> {
         Some(Measure {
             low: self.low.checked_add(offset)?,
@@ -39,7 +39,7 @@ impl Measure {
         })
     }
 
-    /// This one followed by another.
+    /// Measure of these bytes followed by others.
     fn then(self, next: Measure) -> Option<Measure> {
         if self.size == 0 {
             return Some(next);
@@ -71,12 +71,12 @@ impl Measure {
         })
     }
 
-    /// This one at every offset of a list.
+    /// Measure of these bytes at every offset of a list.
     fn listed(self, offsets: &[i64]) -> Option<Measure> {
         let (first, last) = (*offsets.first()?, *offsets.last()?);
         let bounds = |(low, high): (i64, i64), &offset: &i64| (low.min(offset), high.max(offset));
         let (lowest, highest) = offsets.iter().fold((first, first), bounds);
-        // Between these all sums fit, and so does a difference of two of them, however it wraps on the way.
+        // If the lowest and the highest fit, all sums between them do, and so do differences of two of them.
         let (lowest, highest) = (self.shifted(lowest)?, self.shifted(highest)?);
         let touching = self.last.wrapping_sub(self.first);
         let joined = offsets.windows(2).filter(|pair| pair[1].wrapping_sub(pair[0]) == touching).count();
@@ -91,12 +91,12 @@ impl Measure {
         })
     }
 
-    /// Of a list of runs whose elements are of `size` bytes.
+    /// Measure of a list of runs of elements of `size` bytes.
     fn of_runs(runs: &[Run], size: u64) -> Option<Measure> {
         let (first, longest) = (runs.first()?.offset, i64::MAX as u64 / size);
         let (mut low, mut high, mut end) = (first, i64::MIN, None);
         let (mut total, mut joined, mut wrong) = (0u128, 0u64, false);
-        // Without a way out, so that lists of many thousand runs cost a few instructions for each.
+        // The loop has no early exit, so that each run of a long list costs a few instructions.
         for run in runs {
             let bytes = run.count.wrapping_mul(size);
             let (next, over) = run.offset.overflowing_add(bytes as i64);
@@ -111,8 +111,8 @@ impl Measure {
         (!wrong).then_some(Measure { size, low, high, first, last: end?, runs: runs.len() as u64 - joined })
     }
 
-    /// Of a node whose children are measured; `None` when a number leaves 64 bits, or the node breaks a rule of
-    /// [`Node`].
+    /// Measure of a node whose children are measured. `None` if a number does not fit 64 bits, or if the node breaks a
+    /// rule of [`Node`].
     pub(super) fn of(node: &Node, child_of: impl Fn(Edge) -> Measure) -> Option<Measure> {
         let edge = |edge: Edge| child_of(edge).shifted(edge.offset);
         let repeatable = |child: Edge| edge(child).filter(|measure| measure.size > 0);

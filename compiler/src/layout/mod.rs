@@ -1,6 +1,6 @@
-//! Layouts: what a datatype means, as a DAG of streams, lists and records of bytes.
+//! Layouts: the bytes of a datatype in packed order, as a DAG of streams, lists and records.
 //!
-//! A [`Layout`] is an arena of hash-consed nodes, so equal parts are one node. Offsets live on edges. The nodes mean
+//! A [`Layout`] is an arena of hash-consed nodes, so equal parts are one node. Offsets are on edges. The nodes are
 //!
 //! ```text
 //! dense N x kind                N consecutive elements of a kind
@@ -21,8 +21,8 @@
 //! ```
 //!
 //! The form round-trips through [`Layout::parse`] and `Display`. [`Layout::walk`] yields the exact sequence of bytes
-//! and is the judge of every other stage; [`Layout::verify`] checks what the arena promises; [`Layout::type_hash`]
-//! identifies the sequence whatever the form; [`positions`] answers where a packed byte lies.
+//! and is the reference for every other stage. [`Layout::verify`] checks the invariants of the arena.
+//! [`Layout::type_hash`] identifies the sequence in any form. [`positions`] maps packed bytes to memory.
 
 mod builder;
 mod dot;
@@ -52,78 +52,78 @@ use serde::{Deserialize, Serialize};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-/// Names a node of one layout; children have smaller numbers than their parents.
+/// Id of a node in one layout. Children have smaller ids than their parents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct NodeId(u32);
 
 impl NodeId {
-    /// The position of the node in the arena.
+    /// Index of the node in the arena.
     pub fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// A node, displaced.
+/// A node at an offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Edge {
-    /// In bytes.
+    /// Offset in bytes.
     pub offset: i64,
-    /// What lies there.
+    /// The node at the offset.
     pub node: NodeId,
 }
 
-/// Consecutive elements at an offset. Laid out as C does, because leaves of the runtime read tables of runs.
+/// Consecutive elements at an offset. It has the representation of C, because microkernels read tables of runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[repr(C)]
 pub struct Run {
-    /// In bytes.
+    /// Offset in bytes.
     pub offset: i64,
     /// Number of elements, at least 1.
     pub count: u64,
 }
 
-/// One node of a layout. See the [module](self) for what each means.
+/// One node of a layout. The [module](self) defines each kind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Node {
     /// Consecutive elements.
     Dense {
         /// Number of elements, at least 1.
         count: u64,
-        /// What they are.
+        /// Kind of the elements.
         kind: Kind,
     },
-    /// Copies at equal distances.
+    /// Copies at a constant stride.
     Stream {
         /// Number of copies, at least 1.
         count: u64,
-        /// From one copy to the next, in bytes.
+        /// Bytes from one copy to the next.
         stride: i64,
-        /// What is copied; not empty.
+        /// The copied node; not empty.
         child: Edge,
     },
     /// Copies at listed offsets.
     Indexed {
-        /// Of each copy, in bytes; at least one.
+        /// Offset of each copy in bytes; at least one.
         offsets: Arc<[i64]>,
-        /// What is copied; not empty.
+        /// The copied node; not empty.
         child: Edge,
     },
     /// Contiguous runs of differing length.
     Runs {
-        /// In packed order; at least one.
+        /// The runs in packed order; at least one.
         runs: Arc<[Run]>,
-        /// What the elements are.
+        /// Kind of the elements.
         kind: Kind,
     },
     /// Differing children.
     Record {
-        /// In packed order; none for the empty layout.
+        /// The children in packed order; none in the empty layout.
         parts: Arc<[Edge]>,
     },
 }
 
 impl Hash for Node {
-    /// Reads every entry of a list: what a hash leaves out, hostile descriptions differ in alone.
+    /// Hashes every entry of a list: hostile descriptions would differ only in entries left out.
     fn hash<H: Hasher>(&self, state: &mut H) {
         std::mem::discriminant(self).hash(state);
         match self {
@@ -142,7 +142,7 @@ impl Hash for Node {
     }
 }
 
-/// Hashes the words of all entries 512 bytes at a time, which hashers take several times as fast as single words.
+/// Hashes the words of all entries in blocks of 512 bytes, which is several times as fast as single words.
 fn hash_list<T, H: Hasher, const WORDS: usize>(list: &[T], words: impl Fn(&T) -> [u64; WORDS], state: &mut H) {
     const BLOCK: usize = 64;
     let mut block = [0u8; BLOCK * size_of::<u64>()];
@@ -157,7 +157,7 @@ fn hash_list<T, H: Hasher, const WORDS: usize>(list: &[T], words: impl Fn(&T) ->
 }
 
 impl Node {
-    /// How many numbers the node writes down beside itself.
+    /// Number of list entries of the node.
     fn list_entries(&self) -> u64 {
         (match self {
             Node::Dense { .. } | Node::Stream { .. } => 0,
@@ -177,7 +177,7 @@ impl Node {
     }
 }
 
-/// The sequence of bytes that a datatype means, with its bounds. Immutable.
+/// The sequence of bytes that a datatype describes, with its bounds. Immutable.
 ///
 /// # Example
 ///
@@ -200,7 +200,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// The node behind an id.
+    /// The node with an id.
     pub fn node(&self, id: NodeId) -> &Node {
         &self.nodes[id.index()]
     }
@@ -210,12 +210,12 @@ impl Layout {
         &self.measures[id.index()]
     }
 
-    /// The whole.
+    /// The root edge, which covers the whole layout.
     pub fn root(&self) -> Edge {
         self.root
     }
 
-    /// Every node, children before parents.
+    /// All nodes, children before parents.
     pub fn nodes(&self) -> impl ExactSizeIterator<Item = (NodeId, &Node)> {
         self.nodes.iter().enumerate().map(|(index, node)| (NodeId(index as u32), node))
     }
@@ -230,12 +230,13 @@ impl Layout {
         self.lb
     }
 
-    /// From one element of a count to the next, in bytes.
+    /// Bytes from one element of a count to the next.
     pub fn extent(&self) -> i64 {
         self.extent
     }
 
-    /// Lowest displacement of a byte; 0 for an empty layout. Derived from the layout itself, so it guards memory.
+    /// Lowest displacement of a byte; 0 for an empty layout. It is computed from the nodes and not from declared
+    /// bounds, so memory checks may rely on it.
     pub fn true_lb(&self) -> i64 {
         self.shift_bound(self.measure(self.root.node).low)
     }
@@ -249,39 +250,39 @@ impl Layout {
         if self.size() == 0 { 0 } else { self.root.offset + bound }
     }
 
-    /// Whether this is the canonical form that is a function of the byte sequence alone. `false` when the layout has
-    /// not been canonicalised, or has too many runs to be written out.
+    /// Whether this is the canonical form, which depends on the byte sequence alone. `false` if the layout was not
+    /// canonicalised, or has too many runs to enumerate.
     pub fn exact(&self) -> bool {
         self.exact
     }
 
-    /// Length of the description the layout was lowered from: its nodes and the entries of its lists.
+    /// Length of the description that the layout was lowered from: its nodes plus the entries of its lists.
     pub fn entries(&self) -> u64 {
         self.entries
     }
 
-    /// The same layout with the length of another description of it.
+    /// The same layout, with the length of another description of it.
     pub(crate) fn with_entries(self, entries: u64) -> Layout {
         Layout { entries, ..self }
     }
 
-    /// The same bytes, counted from where the root lies.
+    /// The same bytes, with offsets relative to the root edge.
     pub(crate) fn without_origin(&self) -> Layout {
         Layout { root: Edge { offset: 0, ..self.root }, ..self.clone() }
     }
 
-    /// Whether another layout has the same nodes and bounds, and differs at most in where its root lies.
+    /// Whether another layout has the same nodes and bounds. The offset of the root edge may differ.
     pub(crate) fn equals_without_origin(&self, other: &Layout) -> bool {
         let bounds = |layout: &Layout| (layout.root.node, layout.lb, layout.extent);
         bounds(self) == bounds(other) && self.nodes == other.nodes
     }
 
-    /// The same layout, known to be the canonical one.
+    /// The same layout, marked as canonical.
     pub(crate) fn proved_exact(self) -> Layout {
         Layout { exact: true, ..self }
     }
 
-    /// Whether one element is a single run, and how long it is: `Some((offset, bytes))`.
+    /// `Some((offset, bytes))` if one element is a single run.
     ///
     /// ```
     /// use dtc_compiler::layout::Layout;

@@ -1,9 +1,9 @@
-//! The parser of the textual form of layouts.
+//! Parser of the textual form of layouts.
 
 use super::{Edge, Kind, Layout, LayoutBuilder, Node, NodeId, Run};
 use std::fmt;
 
-/// Where a text is not a layout, what was expected there and what was found.
+/// A syntax error: its place, what was expected there and what was found.
 ///
 /// ```
 /// use dtc_compiler::layout::Layout;
@@ -19,12 +19,12 @@ pub struct ParseError {
 }
 
 impl ParseError {
-    /// Line of the fault, from 1.
+    /// Line of the error, from 1.
     pub fn line(&self) -> usize {
         self.line
     }
 
-    /// Column of the fault in characters, from 1.
+    /// Column of the error in characters, from 1.
     pub fn column(&self) -> usize {
         self.column
     }
@@ -45,7 +45,7 @@ struct Tokens<'a> {
 }
 
 impl<'a> Tokens<'a> {
-    /// Start and end of the next token; an empty one at the end of the text.
+    /// Start and end of the next token; both are the length of the text at its end.
     fn peek_range(&self) -> (usize, usize) {
         let mut rest = &self.text[self.at..];
         loop {
@@ -82,7 +82,7 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    /// The error at an earlier place. Only a text that is refused pays for finding line and column.
+    /// The error at an earlier place. Line and column are only computed here.
     fn error_at(&self, at: usize, expected: impl Into<String>) -> ParseError {
         Tokens { text: self.text, at }.error(expected)
     }
@@ -121,7 +121,7 @@ impl<'a> Tokens<'a> {
         Ok(kind)
     }
 
-    /// `%N`, which must exist already.
+    /// Parses `%N`, the id of an earlier node.
     fn node(&mut self, nodes: &[NodeId]) -> Result<NodeId, ParseError> {
         self.expect("%")?;
         let place = self.at;
@@ -130,7 +130,7 @@ impl<'a> Tokens<'a> {
         nodes.get(number).copied().ok_or_else(|| self.error_at(place, expected()))
     }
 
-    /// `%N`, or `OFFSET: %N`.
+    /// Parses `%N`, or `OFFSET: %N`.
     fn edge(&mut self, nodes: &[NodeId]) -> Result<Edge, ParseError> {
         let mut offset = 0;
         if self.peek() != "%" {
@@ -194,12 +194,12 @@ impl<'a> Tokens<'a> {
 }
 
 impl Layout {
-    /// Reads the textual form. A comment runs from `;` to the end of its line. `exact` may be written and is ignored:
-    /// it is a claim that only [`crate::canonicalise`] makes.
+    /// Parses the textual form. A comment runs from `;` to the end of its line. The word `exact` is accepted and
+    /// ignored, because only [`crate::canonicalise`] can establish it.
     ///
     /// # Errors
     ///
-    /// The first place that is no layout, or that breaks a rule of [`Layout::verify`].
+    /// The first syntax error, or the first break of a rule of [`Layout::verify`].
     pub fn parse(text: &str) -> Result<Layout, ParseError> {
         let mut tokens = Tokens { text, at: 0 };
         let mut builder = LayoutBuilder::new();

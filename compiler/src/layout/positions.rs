@@ -1,12 +1,12 @@
-//! Where packed bytes lie in memory, and the reverse.
+//! Address functions of a layout: packed positions to memory offsets, and the reverse.
 //!
-//! Positions count packed bytes over a whole call: element `i` of a count begins at position `i * size`.
+//! Positions count packed bytes of a whole call: element `i` of a count begins at position `i * size`.
 
 use super::walk::Frame;
 use super::{Edge, Layout, Node, NodeId, Piece, Walk};
 use std::borrow::Cow;
 
-/// Finds positions in a layout: O(depth) for strided nodes, O(log n) for lists of differing lengths.
+/// Looks up positions in a layout: O(depth) for strided nodes, O(log n) for lists of differing lengths.
 ///
 /// # Example
 ///
@@ -23,26 +23,26 @@ use std::borrow::Cow;
 #[derive(Clone, Debug)]
 pub struct Positions<'a> {
     layout: Cow<'a, Layout>,
-    /// For runs and records: the packed position of each entry inside the node. Empty for the others.
+    /// Packed position of each entry inside a node of runs or a record. Empty for other nodes.
     starts: Vec<Vec<u64>>,
 }
 
 /// A contiguous piece of memory in an iov list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// Of its first byte, in bytes from the address of element 0.
+    /// Offset of its first byte, in bytes from the address of element 0.
     pub offset: i64,
     /// Length in bytes.
     pub bytes: u64,
 }
 
 impl<'a> Positions<'a> {
-    /// Prepares the look-up: time and memory in proportion to the lists of the layout.
+    /// Prepares the look-up, in time and memory linear in the lists of the layout.
     pub fn new(layout: &'a Layout) -> Positions<'a> {
         Positions::of(Cow::Borrowed(layout))
     }
 
-    /// The same for a layout that the look-up keeps.
+    /// Like [`Positions::new`], for a layout that the look-up owns.
     ///
     /// ```
     /// use dtc_compiler::layout::{Layout, positions::Positions};
@@ -77,18 +77,19 @@ impl<'a> Positions<'a> {
         Positions { layout, starts }
     }
 
-    /// The layout that is looked up.
+    /// The layout.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    /// For runs and records: the packed position of each entry inside the node.
+    /// Packed position of each entry inside a node of runs or a record. Empty for other nodes.
     pub(super) fn starts_of(&self, id: NodeId) -> &[u64] {
         &self.starts[id.index()]
     }
 
-    /// The pieces of one element from a byte of it on. The first piece is cut at the byte when its kind is one byte
-    /// wide, and otherwise begins at the element that holds it; `skipped` tells how many bytes too early.
+    /// The pieces of one element from packed byte `position` on. If the kind of the first piece has one byte, the piece
+    /// begins at that byte. Otherwise it begins at the element that contains it, and the third value is the number of
+    /// bytes before `position`.
     fn walk_from(&self, position: u64) -> (Walk<'_>, Option<Piece>, u64) {
         let mut stack = Vec::new();
         let mut edge = self.layout.root();
@@ -140,17 +141,17 @@ impl<'a> Positions<'a> {
         Some((element.checked_mul(self.layout.extent())?, position % size))
     }
 
-    /// The memory offset of a packed byte; `None` for a layout without bytes or an offset that leaves 64 bits.
+    /// The memory offset of a packed byte. `None` for a layout without bytes, or if the offset does not fit 64 bits.
     pub fn memory_of(&self, position: u64) -> Option<i64> {
         self.segments(position).next().map(|segment| segment.offset)
     }
 
-    /// The first packed position of a byte of element 0 that lies at a memory offset; `None` in gaps.
+    /// The first packed position of the byte of element 0 at a memory offset; `None` in gaps.
     ///
-    /// Costs O(depth) for streams whose copies do not interleave, and time in proportion to the lists otherwise.
+    /// Costs O(depth) for streams whose copies do not interleave, and otherwise time linear in the lists.
     pub fn position_of(&self, offset: i64) -> Option<u64> {
         let mut best: Option<u64> = None;
-        // Candidates: a node, its absolute offset, and the packed position where it begins.
+        // Candidates: an edge with its absolute offset, and the packed position where its node begins.
         let mut stack = vec![(self.layout.root(), 0u64)];
         while let Some((edge, position)) = stack.pop() {
             let measure = self.layout.measure(edge.node);
@@ -176,7 +177,7 @@ impl<'a> Positions<'a> {
                 }
                 Node::Stream { count, stride, child } => {
                     let size = self.layout.measure(child.node).size;
-                    // The last copy goes on the stack first, so that the first is tried first.
+                    // The last copy is pushed first, so that the first copy is tried first.
                     for copy in self.copies_around(inside, *count, *stride, *child).rev() {
                         stack.push((at(*child, copy as i64 * stride), position + copy * size));
                     }
@@ -197,7 +198,7 @@ impl<'a> Positions<'a> {
         best
     }
 
-    /// The copies of a stream whose bounds hold an offset.
+    /// The copies of a stream whose bounds contain an offset.
     fn copies_around(&self, inside: i64, count: u64, stride: i64, child: Edge) -> std::ops::Range<u64> {
         let measure = self.layout.measure(child.node);
         let low = i128::from(child.offset) + i128::from(measure.low);
@@ -206,21 +207,21 @@ impl<'a> Positions<'a> {
         let (from, to) = match stride.signum() {
             0 => (0, 1),
             1 => ((inside - high).div_euclid(wide) + 1, (inside - low).div_euclid(wide) + 1),
-            // Copy i covers low + i*stride .. high + i*stride; mirrored.
+            // Copy i covers low + i*stride .. high + i*stride; for a negative stride the bounds are mirrored.
             _ => ((low - inside - 1).div_euclid(-wide) + 1, (high - inside - 1).div_euclid(-wide) + 1),
         };
         let clamp = |copy: i128| copy.clamp(0, i128::from(count)) as u64;
         clamp(from)..clamp(to)
     }
 
-    /// The iov list from a packed byte on, over as many elements as there may be: contiguous segments in packed order,
-    /// neighbours merged within an element. Infinite unless the layout is empty or offsets leave 64 bits.
+    /// The iov list from a packed byte on, over any number of elements: contiguous segments in packed order, merged
+    /// within an element. It is infinite, unless the layout is empty or offsets stop fitting 64 bits.
     pub fn segments(&self, position: u64) -> Segments<'_> {
         Segments { positions: self, walk: None, ahead: None, element: 0, next_position: self.split(position) }
             .started(position)
     }
 
-    /// A position rounded down to the border of a basic element.
+    /// A position rounded down to the begin of its basic element.
     pub fn element_border(&self, position: u64) -> u64 {
         match self.split(position) {
             Some((_, within)) => position - self.walk_from(within).2,
@@ -228,7 +229,7 @@ impl<'a> Positions<'a> {
         }
     }
 
-    /// Length in bytes of the leading contiguous piece of a count of elements.
+    /// Length in bytes of the contiguous piece at the begin of `count` elements.
     pub fn contiguous_prefix(&self, count: u64) -> u64 {
         let size = self.layout.size();
         if size == 0 || count == 0 {
@@ -241,7 +242,7 @@ impl<'a> Positions<'a> {
     }
 }
 
-/// See [`Positions::segments`].
+/// The iterator that [`Positions::segments`] returns.
 #[derive(Clone, Debug)]
 pub struct Segments<'a> {
     positions: &'a Positions<'a>,
@@ -257,7 +258,7 @@ impl Segments<'_> {
         self
     }
 
-    /// The next piece of the element that is being walked, as a segment.
+    /// The next piece of the current element, as a segment.
     fn piece(&mut self) -> Option<Segment> {
         let base = self.element.checked_mul(self.positions.layout.extent())?;
         let piece = self.walk.as_mut()?.next()?;

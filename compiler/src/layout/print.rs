@@ -1,4 +1,4 @@
-//! The textual form of layouts.
+//! Prints the textual form of layouts.
 
 use super::{Edge, Layout, Node};
 use std::fmt::{self, Write};
@@ -63,7 +63,7 @@ impl fmt::Display for Layout {
 }
 
 impl Layout {
-    /// The textual form, line by line.
+    /// Calls `line` for each line of the textual form.
     fn lines(&self, mut line: impl FnMut(fmt::Arguments<'_>) -> fmt::Result) -> fmt::Result {
         let exact = if self.exact { "exact " } else { "" };
         line(format_args!("layout {exact}lb {} extent {} {{", self.lb, self.extent))?;
@@ -74,7 +74,7 @@ impl Layout {
         line(format_args!("}}"))
     }
 
-    /// Lines of the textual form, each cut after so many characters. What is cut off costs nothing.
+    /// Lines of the textual form, each cut after `longest` characters. The rest of a line is not computed.
     pub(crate) fn abridged(&self, longest: usize) -> Vec<String> {
         let mut lines = Vec::new();
         let collected = self.lines(|line| {
@@ -90,7 +90,7 @@ impl Layout {
     }
 }
 
-/// The start of a line; an error when there is more of it.
+/// The begin of a line; writing beyond it is an error.
 struct Start {
     text: String,
     left: usize,

@@ -1,27 +1,27 @@
-//! How long the runs of a layout are, without walking them.
+//! Lengths of the runs of a layout, computed without walking it.
 
 use super::{Edge, Layout, Measure, Node};
 
 /// Lengths of the maximal runs of one element, in bytes; 0 for a layout without bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunLengths {
-    /// The shortest.
+    /// Shortest run.
     pub shortest: u64,
-    /// The longest.
+    /// Longest run.
     pub longest: u64,
 }
 
-/// The runs of a node: those at its ends, which may join others, and the range of those between.
+/// The runs of a node: the first and the last, which may join neighbours, and the range of the others.
 #[derive(Clone, Copy)]
 struct Ends {
     first: u64,
     last: u64,
-    /// Whether the first run is the last.
+    /// Whether the first run is also the last.
     single: bool,
     between: Option<(u64, u64)>,
 }
 
-/// The range of lengths with one more.
+/// The range of lengths, extended by `length`.
 fn with(range: Option<(u64, u64)>, length: u64) -> Option<(u64, u64)> {
     Some(range.map_or((length, length), |(low, high)| (low.min(length), high.max(length))))
 }
@@ -31,7 +31,7 @@ impl Ends {
         Ends { first: length, last: length, single: true, between: None }
     }
 
-    /// This one and then another, whose first run continues the last one of this if they touch.
+    /// These runs followed by others. If `touching`, the last run of these and the first of `next` are one.
     fn then(self, next: Ends, touching: bool) -> Ends {
         let mut between = match (self.between, next.between) {
             (Some(range), Some((low, high))) => with(with(Some(range), low), high),
@@ -62,7 +62,7 @@ impl Ends {
             (0 | 1, _, _) => self,
             (_, true, true) => Ends::one(self.first.saturating_mul(count)),
             (2, _, _) => self.then(self, touching),
-            // A third copy has between its neighbours what any further one has.
+            // Between its neighbours, the third copy has the same runs as every further one.
             _ => self.then(self, touching).then(self, touching),
         }
     }
@@ -75,8 +75,8 @@ impl Ends {
 }
 
 impl Layout {
-    /// The lengths of the maximal runs of one element, as [`Measure::runs`] counts them. Time in proportion to the nodes
-    /// and the entries of their lists.
+    /// The lengths of the maximal runs of one element, as [`Measure::runs`] counts them. Takes time linear in the nodes
+    /// and their list entries.
     ///
     /// ```
     /// use dtc_compiler::layout::Layout;
@@ -115,7 +115,7 @@ impl Layout {
     }
 }
 
-/// Parts in packed order, each with the place of its first and last byte.
+/// Joins parts in packed order, each with its measure.
 fn chain(parts: impl Iterator<Item = (Ends, Measure)>) -> Option<Ends> {
     let joined = parts.reduce(|(all, before), (next, at)| (all.then(next, before.last == at.first), at));
     joined.map(|(ends, _)| ends)

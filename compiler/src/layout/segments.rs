@@ -1,9 +1,9 @@
-//! The iov list of one element by number: which segment holds a packed byte, and where a segment begins.
+//! The iov list of one element by number: the segment that contains a packed byte, and the begin of a segment.
 
 use super::positions::Positions;
 use super::{Edge, Layout, Measure, Node};
 
-/// Finds the segments of [`Positions::segments`] by their number: O(depth) for strided nodes, O(log n) for lists.
+/// Looks up segments of [`Positions::segments`] by number: O(depth) for strided nodes, O(log n) for lists.
 ///
 /// # Example
 ///
@@ -19,23 +19,23 @@ use super::{Edge, Layout, Measure, Node};
 /// ```
 #[derive(Clone, Debug)]
 pub struct SegmentIndex {
-    /// For lists: how many segments of the node begin before each entry. Empty for the others.
+    /// For lists: number of segments of the node that begin before each entry. Empty for other nodes.
     before: Vec<Vec<u64>>,
 }
 
-/// A part of a node, and how the segments around it are counted.
+/// A part of a node, with counts of the segments around it.
 struct Part {
-    /// Which one.
+    /// Index of the part.
     at: u64,
     edge: Edge,
     /// Segments of the node that begin before the part.
     before: u64,
-    /// Whether its first segment is the end of one that began before.
+    /// Whether its first segment continues one that began before the part.
     continues: bool,
 }
 
 impl SegmentIndex {
-    /// Prepares the look-up: time and memory in proportion to the lists of the layout.
+    /// Prepares the look-up, in time and memory linear in the lists of the layout.
     pub fn new(layout: &Layout) -> SegmentIndex {
         let counted = |parts: &mut dyn Iterator<Item = Option<Measure>>| {
             let (mut sum, mut end, mut before) = (0u64, None, Vec::new());
@@ -62,7 +62,7 @@ impl SegmentIndex {
         SegmentIndex { before: before.collect() }
     }
 
-    /// The number of the segment that holds a packed byte; nothing for a layout without bytes.
+    /// The number of the segment that contains a packed byte; `None` for a layout without bytes.
     pub fn segment_at(&self, positions: &Positions<'_>, position: u64) -> Option<u64> {
         let layout = positions.layout();
         let element = position.checked_div(layout.size())?;
@@ -99,7 +99,8 @@ impl SegmentIndex {
         }
     }
 
-    /// The packed position where a segment begins; nothing for a layout without bytes, or if it leaves 64 bits.
+    /// The packed position where a segment begins. `None` for a layout without bytes, or if the position does not fit
+    /// 64 bits.
     pub fn start_of(&self, positions: &Positions<'_>, number: u64) -> Option<u64> {
         let layout = positions.layout();
         let mut edge = layout.root();
@@ -117,7 +118,7 @@ impl SegmentIndex {
                 }
                 Node::Runs { .. } | Node::Indexed { .. } | Node::Record { .. } => {
                     let before = &self.before[edge.node.index()];
-                    // The first entry behind which more than `rest` segments have begun.
+                    // The last entry before which at most `rest` segments have begun.
                     let at = before.partition_point(|&begun| begun <= rest) as u64 - 1;
                     self.entry(layout, edge, at)
                 }
@@ -155,7 +156,7 @@ impl SegmentIndex {
             Node::Record { parts } => (parts[index], layout.measure(parts[index].node).runs),
             _ => (edge, 1),
         };
-        // Of the segments of the entry, all begin in it but one that continues.
+        // All segments of the entry begin in it, except one that continues.
         let begun_behind = before.get(index + 1).copied().unwrap_or(layout.measure(edge.node).runs);
         let continues = begun_behind.saturating_sub(before[index]) < runs;
         Part { at, edge: child, before: before[index], continues }

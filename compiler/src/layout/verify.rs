@@ -1,10 +1,10 @@
-//! What the arena of a layout promises.
+//! Checks the invariants of the arena of a layout.
 
 use super::{Edge, Layout, Measure, Node, NodeId};
 use std::collections::HashMap;
 use std::fmt;
 
-/// The rule that a layout breaks, and where.
+/// The rule that a layout breaks, and the node that breaks it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VerifyError {
     node: Option<NodeId>,
@@ -12,12 +12,12 @@ pub struct VerifyError {
 }
 
 impl VerifyError {
-    /// The offending node; `None` when it is the root edge.
+    /// The node; `None` if the root edge breaks the rule.
     pub fn node(&self) -> Option<NodeId> {
         self.node
     }
 
-    /// What should hold.
+    /// The rule.
     pub fn rule(&self) -> &'static str {
         self.rule
     }
@@ -36,11 +36,11 @@ impl std::error::Error for VerifyError {}
 
 impl Layout {
     /// Checks that children come before parents, that equal nodes are one node, that counts, lists and children are not
-    /// empty, that every number fits 64 bits, and that the measures are right.
+    /// empty, that every number fits 64 bits, and that the measures are correct.
     ///
     /// # Errors
     ///
-    /// The first rule that is broken.
+    /// The first broken rule.
     ///
     /// ```
     /// use dtc_compiler::layout::Layout;

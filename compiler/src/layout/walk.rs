@@ -2,14 +2,14 @@
 
 use super::{Edge, Kind, Layout, Node};
 
-/// Consecutive elements as the walker meets them. Neighbouring pieces may continue each other.
+/// Consecutive elements in the walk. A piece may continue the one before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// Of the first byte, in bytes from the address the type is applied to.
+    /// Offset of the first byte, in bytes from the address the type is applied to.
     pub offset: i64,
     /// Number of elements.
     pub count: u64,
-    /// What they are.
+    /// Kind of the elements.
     pub kind: Kind,
 }
 
@@ -20,14 +20,14 @@ impl Piece {
     }
 }
 
-/// Yields the pieces of a layout in packed order. Depth costs memory, not stack.
+/// Yields the pieces of a layout in packed order. The depth of the layout costs heap memory, not stack.
 #[derive(Clone, Debug)]
 pub struct Walk<'a> {
     nodes: &'a [Node],
     stack: Vec<Frame>,
 }
 
-/// A node on the way down: its absolute offset and the next child or entry to visit.
+/// A node on the path to the current piece: its absolute offset, and the next child or entry to visit.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frame {
     pub(super) edge: Edge,
@@ -35,7 +35,7 @@ pub(super) struct Frame {
 }
 
 impl Layout {
-    /// The pieces of one element in packed order: the meaning of the layout.
+    /// The pieces of one element in packed order. They define the meaning of the layout.
     ///
     /// ```
     /// use dtc_compiler::layout::Layout;
@@ -99,7 +99,7 @@ impl Iterator for Walk<'_> {
                     (at as usize + 1 < parts.len(), parts.get(at as usize).map(|&part| below(part, 0)))
                 }
             };
-            // A leaf below a list or stream needs no frame of its own.
+            // A dense node below a list or stream needs no frame of its own.
             if let Some(Edge { offset, node }) = child
                 && let Node::Dense { count, kind } = self.nodes[node.index()]
             {
@@ -108,7 +108,7 @@ impl Iterator for Walk<'_> {
                 }
                 return Some(Piece { offset, count, kind });
             }
-            // Frames that have nothing left go before their last child comes: the stack stays as deep as the branching.
+            // A frame is popped before its last child is pushed, so the stack is only as deep as the branching.
             if !more {
                 self.stack.pop();
             }

@@ -9,10 +9,10 @@
 //! 36      ...    body: the postcard encoding of lb, extent, nodes and root
 //! ```
 //!
-//! A body of more than [`MAX_BYTES`], and one of more than [`MAX_NODES`], is refused before memory is taken for it.
+//! A body of more than [`MAX_BYTES`], or of more than [`MAX_NODES`], is refused before memory is allocated for it.
 //!
-//! The reader accepts nothing that [`Layout::verify`] would refuse, whatever the bytes: a layout that was read may be
-//! packed with. The claim that a layout is canonical does not travel; the reader's owner canonicalises again.
+//! The reader refuses everything that [`Layout::verify`] refuses, also in hostile bytes, so it is safe to pack with a
+//! decoded layout. The mark of the canonical form is not encoded; the application canonicalises again.
 
 use super::{Edge, Layout, LayoutBuilder, Node, NodeId};
 use serde::{Deserialize, Serialize};
@@ -22,44 +22,44 @@ const MAGIC: &[u8; 8] = b"dtclayou";
 const VERSION: u32 = 1;
 const HEADER: usize = 36;
 
-/// Bytes of the longest body that is read: 256 MiB. An entry of a list has at least one, and takes at most 16 in memory.
+/// Bytes of the longest accepted body: 256 MiB. A list entry has at least one byte there, and at most 16 in memory.
 pub const MAX_BYTES: u64 = 256 << 20;
 
-/// Nodes of the largest layout that is read.
+/// Nodes of the largest accepted layout.
 pub const MAX_NODES: u64 = 1 << 22;
 
-/// Why bytes are not a layout.
+/// Reason why bytes are not an encoded layout.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum WireError {
-    /// The bytes do not begin as an encoded layout does.
+    /// The bytes do not begin like an encoded layout.
     #[error("expected an encoded layout, found other data")]
     Foreign,
-    /// A version that this reader does not know.
+    /// The version is unknown to this reader.
     #[error("expected version {VERSION}, found version {0}")]
     Version(u32),
-    /// Fewer or more bytes than the header announces.
+    /// The length differs from the header.
     #[error("expected {expected} bytes, found {found}")]
     Length {
-        /// What the header announces.
+        /// Length in the header.
         expected: u64,
-        /// What there is.
+        /// Actual length.
         found: u64,
     },
     /// More bytes than [`MAX_BYTES`], or more nodes than [`MAX_NODES`].
     #[error("expected at most {limit} {what}, found {found}")]
     TooLarge {
-        /// What there is too much of.
+        /// The unit: bytes or nodes.
         what: &'static str,
-        /// How many there may be.
+        /// The limit.
         limit: u64,
-        /// How many there are.
+        /// The actual number.
         found: u64,
     },
-    /// The body is not what was written.
+    /// The checksum of the body is wrong.
     #[error("expected a body with the recorded checksum, found a damaged one")]
     Checksum,
-    /// The body is not the encoding of a layout.
+    /// The body does not encode a layout.
     #[error("expected the encoding of a layout, found {0}")]
     Malformed(String),
 }
@@ -80,7 +80,7 @@ struct Body {
     root: Edge,
 }
 
-/// Refuses what is beyond a limit.
+/// Refuses a number above a limit.
 fn within(what: &'static str, limit: u64, found: u64) -> Result<(), WireError> {
     if found > limit { Err(WireError::TooLarge { what, limit, found }) } else { Ok(()) }
 }
@@ -92,7 +92,7 @@ fn checksum(body: &[u8]) -> [u8; 16] {
 }
 
 impl Layout {
-    /// The layout as bytes that any machine reads back.
+    /// The layout as bytes that any machine can decode.
     ///
     /// ```
     /// use dtc_compiler::layout::Layout;
@@ -104,7 +104,7 @@ impl Layout {
     /// ```
     pub fn to_bytes(&self) -> Vec<u8> {
         let body = BodyRef { lb: self.lb, extent: self.extent, nodes: &self.nodes, root: self.root };
-        // Encoding plain data to memory cannot fail.
+        // Encoding plain data into memory cannot fail.
         let body = postcard::to_stdvec(&body).unwrap_or_default();
         let mut bytes = Vec::with_capacity(HEADER + body.len());
         bytes.extend_from_slice(MAGIC);
@@ -115,11 +115,11 @@ impl Layout {
         bytes
     }
 
-    /// [`Layout::to_bytes`] within the limits of the reader.
+    /// [`Layout::to_bytes`], within the limits of the reader.
     ///
     /// # Errors
     ///
-    /// [`WireError::TooLarge`]: no reader would take the bytes.
+    /// [`WireError::TooLarge`]: every reader would refuse the bytes.
     ///
     /// ```
     /// use dtc_compiler::layout::Layout;
@@ -134,11 +134,11 @@ impl Layout {
         Ok(bytes)
     }
 
-    /// Reads what [`Layout::to_bytes`] wrote, or hostile data.
+    /// Decodes the bytes of [`Layout::to_bytes`], also hostile ones.
     ///
     /// # Errors
     ///
-    /// A [`WireError`] that says what is wrong; memory in proportion to the input at most.
+    /// A [`WireError`] with the reason. Memory stays linear in the input.
     pub fn from_bytes(bytes: &[u8]) -> Result<Layout, WireError> {
         let header = bytes.get(..HEADER).ok_or(WireError::Foreign)?;
         if &header[..8] != MAGIC {
@@ -161,14 +161,14 @@ impl Layout {
         Layout::from_body(body)
     }
 
-    /// Reads a body without its header: for fuzzers, which do not guess checksums.
+    /// Decodes a body without its header, for fuzzers, which cannot guess checksums.
     ///
     /// # Errors
     ///
     /// [`WireError::Malformed`] and [`WireError::TooLarge`].
     #[doc(hidden)]
     pub fn from_body(body: &[u8]) -> Result<Layout, WireError> {
-        // The number of nodes comes before the nodes.
+        // The number of nodes precedes the nodes.
         if let Ok(((_, _, nodes), _)) = postcard::take_from_bytes::<(i64, i64, u64)>(body) {
             within("nodes", MAX_NODES, nodes)?;
         }
@@ -221,7 +221,7 @@ mod tests {
         Layout::parse(text).unwrap()
     }
 
-    /// Bytes with a body of this content and a right header.
+    /// A body with a valid header.
     fn sealed(body: &[u8]) -> Vec<u8> {
         let mut bytes = sample().to_bytes()[..12].to_vec();
         bytes.extend_from_slice(&(body.len() as u64).to_le_bytes());
@@ -264,15 +264,15 @@ mod tests {
                 }
             }
         }
-        // A record of nothing, 46 times and twice in a list.
+        // A record without children, 46 times and twice in a list.
         for repeated in [&[0, 0, 2, 4, 0, 1, 46, 0, 4, 0, 0, 0][..], &[0, 0, 2, 4, 0, 2, 2, 0, 0, 0, 0, 0, 0][..]] {
             let error = Layout::from_bytes(&sealed(repeated)).unwrap_err();
             assert!(error.to_string().contains("breaks the rules"), "{error}");
         }
-        // More nodes than any layout may have are refused before one is read.
+        // The reader refuses more than [`MAX_NODES`] nodes before it decodes one.
         let error = Layout::from_bytes(&sealed(&[0, 0, 0x81, 0x80, 0x80, 2, 0])).unwrap_err();
         assert_eq!(error, WireError::TooLarge { what: "nodes", limit: MAX_NODES, found: MAX_NODES + 1 });
-        // A list that claims 2^60 entries must not be believed.
+        // The reader does not allocate for a list that claims 2^60 entries.
         assert!(
             Layout::from_bytes(&sealed(&[0, 0, 1, 2, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x0f])).is_err()
         );

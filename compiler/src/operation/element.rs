@@ -1,10 +1,10 @@
-//! What an operation computes with.
+//! Elements that reduction operations compute with.
 
 use crate::datatype::{Predefined, Signature};
 use crate::layout::Kind;
 use std::fmt;
 
-/// What an element amounts to, as the table of the standard groups them.
+/// Groups of elements in the table of the standard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Class {
     Integer,
@@ -17,9 +17,10 @@ pub(super) enum Class {
 
 macro_rules! elements {
     ($($variant:ident $name:literal $class:ident [$($kind:ident),+] $doc:literal;)*) => {
-        /// A basic element as operations see it: a number, a logical, a byte, or a value with its index.
+        /// A basic element of an operation: a number, a logical, a byte, or a value with its index.
         ///
-        /// C and Fortran types of one representation are one element. Multi-language types (`MPI_AINT`, ...) are integers.
+        /// C and Fortran types of one representation are one element. Multi-language types (`MPI_AINT`, ...) are
+        /// integers.
         ///
         /// # Standard sections
         ///
@@ -32,19 +33,20 @@ macro_rules! elements {
         /// use dtc_compiler::operation::Element;
         /// assert_eq!(Element::of(Predefined::LONG), Some(Element::I64));
         /// assert_eq!(Element::of(Predefined::CHARACTER), None);
-        /// // Packed elements have no padding.
+        /// // Packed pairs have no padding.
         /// assert_eq!(Element::ShortInt.size(), 6);
         /// ```
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Element { $(#[doc = $doc] $variant),* }
 
         impl Element {
-            /// Every element.
+            /// All elements.
             pub const ALL: &'static [Element] = &[$(Element::$variant),*];
 
             /// Its basic elements in type-map order: two for a pair.
             ///
-            /// No predefined type is a bfloat16. Types carry them as unsigned integers of 16 bits, or as bytes.
+            /// No predefined type is a bfloat16. Applications describe them as unsigned integers of 16 bits, or as
+            /// bytes.
             pub const fn kinds(self) -> &'static [Kind] {
                 match self { $(Element::$variant => &[$(Kind::$kind),+]),* }
             }
@@ -53,7 +55,7 @@ macro_rules! elements {
                 match self { $(Element::$variant => Class::$class),* }
             }
 
-            /// Its name in messages.
+            /// Name in messages.
             pub const fn name(self) -> &'static str {
                 match self { $(Element::$variant => $name),* }
             }
@@ -93,8 +95,8 @@ elements! {
 }
 
 impl Element {
-    /// The element that a predefined type consists of. None is defined for characters, integers and floats of 128 bits, and
-    /// complex numbers of 16-bit, extended and 128-bit floats.
+    /// The element of a predefined type. `None` for characters, integers and floats of 128 bits, and complex numbers of
+    /// 16-bit, extended and 128-bit floats.
     ///
     /// ```
     /// use dtc_compiler::datatype::Predefined;
@@ -110,7 +112,7 @@ impl Element {
         Element::ALL.iter().find(is).copied()
     }
 
-    /// Bytes of a packed element. Pairs are packed without padding.
+    /// Size of a packed element in bytes. Pairs are packed without padding.
     pub const fn size(self) -> u64 {
         match self.kinds() {
             [value, index] => value.size() + index.size(),
@@ -119,10 +121,10 @@ impl Element {
         }
     }
 
-    /// Whether a type with this signature certainly consists of something else.
+    /// Whether a type with this signature certainly consists of other elements.
     ///
-    /// A signature tells what the elements are when they are all of one kind, or all pairs of this kind. Bytes may be
-    /// anything, and so may what mixes kinds.
+    /// A signature is conclusive if all its elements are of one kind, or are pairs of one kind. Bytes and mixed kinds
+    /// may hold any element.
     ///
     /// ```
     /// use dtc_compiler::datatype::{Predefined, TypeBuilder};

@@ -1,7 +1,7 @@
-//! The predefined reduction operations, and what they are defined for.
+//! The predefined reduction operations, and the elements they are defined for.
 //!
-//! An [`Operation`] on an [`Element`] for which the standard defines it is a [`Reduction`]; whoever holds one need not ask
-//! again.
+//! A [`Reduction`] is an [`Operation`] on an [`Element`] for which the standard defines it, so its holder need not
+//! check again.
 //!
 //! # Example
 //!
@@ -21,14 +21,14 @@ use element::Class;
 use std::fmt;
 use thiserror::Error;
 
-/// A predefined reduction operation. It combines an element of memory with a packed one; the result goes to memory.
+/// A predefined reduction operation. It accumulates a packed element into an element of memory.
 ///
 /// - Integers wrap around.
 /// - 16-bit floats are computed with as 32-bit floats, and the result is rounded to nearest, ties to even.
-/// - Minimum and maximum keep what is in memory unless the packed element is strictly less, or greater. So of -0 and +0 the
-///   one in memory stays, and a NaN on either side leaves memory as it is.
-/// - Logical operations take anything that is not 0 for true, and write 0 or 1.
-/// - `MinLoc` and `MaxLoc` order values in the same way; of equal values, the lower index stays.
+/// - Minimum and maximum keep the element in memory unless the packed one is strictly less, or greater. So of -0 and +0
+///   the one in memory stays, and if either element is a NaN, memory stays unchanged.
+/// - Logical operations treat every value other than 0 as true, and write 0 or 1.
+/// - `MinLoc` and `MaxLoc` order values by the same rule; of equal values, the lower index stays.
 ///
 /// # Standard sections
 ///
@@ -59,12 +59,12 @@ pub enum Operation {
     MinLoc,
     /// `MPI_MAXLOC`
     MaxLoc,
-    /// `MPI_REPLACE`: the packed element.
+    /// `MPI_REPLACE`: stores the packed element.
     Replace,
 }
 
 impl Operation {
-    /// Every operation.
+    /// All operations.
     pub const ALL: [Operation; 13] = [
         Operation::Sum,
         Operation::Product,
@@ -106,8 +106,8 @@ impl Operation {
 
     /// Whether the standard defines the operation for an element.
     ///
-    /// Fortran integers are the same elements as those of C, so logical operations, which the standard has for the latter
-    /// only, are defined for both.
+    /// Fortran and C integers are the same elements. The standard defines logical operations only for C integers; here
+    /// they are defined for both.
     ///
     /// # Standard sections
     ///
@@ -141,7 +141,7 @@ impl fmt::Display for Operation {
     }
 }
 
-/// An operation on an element that it is not defined for.
+/// An operation that is not defined for an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("operation: expected one that is defined for {element}, found {operation}")]
 pub struct OperationError {
@@ -151,7 +151,7 @@ pub struct OperationError {
     pub element: Element,
 }
 
-/// An operation on an element that it is defined for.
+/// An operation on an element for which it is defined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Reduction {
     operation: Operation,
@@ -159,11 +159,11 @@ pub struct Reduction {
 }
 
 impl Reduction {
-    /// The operation on an element.
+    /// Pairs an operation with an element.
     ///
     /// # Errors
     ///
-    /// When it is not defined for it: [`Operation::supports`].
+    /// The operation is not defined for the element: [`Operation::supports`].
     ///
     /// ```
     /// use dtc_compiler::operation::{Element, Operation, Reduction};
@@ -180,7 +180,7 @@ impl Reduction {
         }
     }
 
-    /// Every reduction that there is.
+    /// All reductions.
     ///
     /// ```
     /// use dtc_compiler::operation::Reduction;
@@ -191,12 +191,12 @@ impl Reduction {
         Operation::ALL.into_iter().flat_map(on)
     }
 
-    /// What is done.
+    /// The operation.
     pub const fn operation(self) -> Operation {
         self.operation
     }
 
-    /// To what.
+    /// The element.
     pub const fn element(self) -> Element {
         self.element
     }
