@@ -8,10 +8,10 @@ use rand::Rng;
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
 
-/// Guard bytes on either side of a buffer; also the range of alignments.
+/// Guard bytes on each end of a buffer; also the range of alignments.
 const GUARD: usize = 64;
 
-/// Packed bytes of the largest type that is moved in short pieces, too.
+/// Most packed bytes of a type that is also moved in short pieces.
 const LARGEST_PIECEWISE: usize = 1 << 13;
 
 pub(super) fn check(subject: &dyn Subject, expectation: &Expectation, rng: &mut SmallRng) -> Result<(), Fault> {
@@ -22,7 +22,7 @@ pub(super) fn check(subject: &dyn Subject, expectation: &Expectation, rng: &mut 
         bench.pack(from, to - from, skew, rng)?;
         bench.unpack(from, to, skew, rng)?;
     }
-    // A buffer longer than the stream is filled to the end of the stream.
+    // A buffer longer than the stream is filled up to the end of the stream.
     bench.pack(size / 2, size + 9, 3, rng)?;
     bench.pack(size, 5, 0, rng)?;
     for &piece in subject.piece_lengths() {
@@ -33,7 +33,7 @@ pub(super) fn check(subject: &dyn Subject, expectation: &Expectation, rng: &mut 
     Ok(())
 }
 
-/// The buffers of a run: memory with random contents and what it packs to.
+/// The buffers of a run: memory with random contents, and its packed bytes.
 struct Bench<'a> {
     subject: &'a dyn Subject,
     expectation: &'a Expectation,
@@ -87,7 +87,7 @@ impl<'a> Bench<'a> {
         self.compare_unpacked(&what, &mut after, &before, &[(from, to)])
     }
 
-    /// Compares a destination with what unpacking some ranges must have left there.
+    /// Compares a destination with the expected result of unpacking some ranges.
     fn compare_unpacked(
         &self,
         what: &str,
@@ -98,7 +98,7 @@ impl<'a> Bench<'a> {
         let mut expected = before.to_vec();
         let mut undefined = Vec::new();
         for &(from, to) in ranges {
-            // Displacements count from the displacement that lies at index 0 of the memory.
+            // Displacements are relative to index 0 of the memory.
             let start = self.start - self.skew as i64;
             let (next, twice) = self.expectation.unpacked(&self.packed, from, to, start, &expected);
             (expected, undefined) = (next, [undefined, twice].concat());
@@ -109,7 +109,7 @@ impl<'a> Bench<'a> {
         compare(what, after, &expected)
     }
 
-    /// Everything in pieces of one length, in random order.
+    /// Moves everything in pieces of one length, in random order.
     fn pieces(&mut self, length: usize, rng: &mut SmallRng) -> Result<(), Fault> {
         let size = self.packed.len();
         let mut firsts: Vec<usize> = (0..size).step_by(length).collect();
@@ -129,7 +129,7 @@ impl<'a> Bench<'a> {
         }
         compare(&format!("packed in pieces of {length}"), &packed, &self.packed)?;
         if self.expectation.overlaps {
-            // Later pieces win, but which byte of the map is written last depends on the order: only the rest is fixed.
+            // If bytes overlap, the last piece wins, and the order is random: only the other bytes are compared.
             return self.compare_untouched(&after, &before);
         }
         self.compare_unpacked(&format!("unpacked in pieces of {length}"), &mut after, &before, &[(0, size)])

@@ -1,9 +1,9 @@
-//! What the checks draw at random.
+//! Random draws of the checks.
 
 use rand::Rng;
 use rand::rngs::SmallRng;
 
-/// A few byte ranges of a packed stream: whole, empty, at the ends, and anywhere.
+/// Some byte ranges of a packed stream: whole, empty, at the ends, and random ones.
 pub(super) fn fragments(rng: &mut SmallRng, size: usize, how_many: usize) -> Vec<(usize, usize)> {
     let mut fragments = vec![(0, size), (size, size), (0, size.min(1)), (size.saturating_sub(1), size)];
     for _ in 0..how_many {

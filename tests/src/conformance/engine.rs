@@ -1,4 +1,4 @@
-//! The runtime as a subject.
+//! Subjects that run on the engine.
 #![expect(unsafe_code, reason = "the calls on raw addresses are passed on")]
 
 use super::Subject;
@@ -6,7 +6,7 @@ use dtc_compiler::datatype::Datatype;
 use dtc_runtime::{Committed, Engine, Memory, MemoryMut, Policy, Range};
 use std::cell::{Cell, RefCell};
 
-/// A type committed to the runtime.
+/// A type committed to an engine.
 #[derive(Clone)]
 pub struct EngineSubject {
     name: String,
@@ -15,31 +15,31 @@ pub struct EngineSubject {
 }
 
 impl EngineSubject {
-    /// Commits a type under a name for messages.
+    /// Commits a type; `name` is for messages.
     pub fn new(engine: &Engine, name: &str, datatype: &Datatype) -> EngineSubject {
         let committed = engine.commit(datatype);
         EngineSubject { name: format!("{name}, {}", committed.tier()), committed }
     }
 }
 
-/// The engines that every type runs on: generic code alone; kernels for all; and kernels for those that gain, with thunks that
-/// call leaves for the others.
+/// The engines that every type runs on: one without kernels; one that compiles all kernels; and one that compiles only
+/// profitable ones, with thunks that call microkernels for the other types.
 pub fn engines() -> [(&'static str, Engine); 3] {
     [("generic", Policy::Off), ("compiled", Policy::Always), ("bound", Policy::Eager)]
         .map(|(name, policy)| (name, Engine::builder().policy(policy).build()))
 }
 
-/// A type that is moved as it was described: committed anew whenever its engine has brought it into its canonical form.
+/// A type that is moved in its described form. It is committed anew when its engine has canonicalised it.
 pub struct DescribedSubject {
     name: String,
     datatype: Datatype,
     current: RefCell<(Engine, EngineSubject)>,
-    /// Calls so far, and those of them that a canonical form served.
+    /// Number of calls, and of those served by a canonical form.
     calls: Cell<(u64, u64)>,
 }
 
 impl DescribedSubject {
-    /// A type under a name for messages.
+    /// A type; `name` is for messages.
     pub fn new(name: &str, datatype: &Datatype) -> DescribedSubject {
         DescribedSubject {
             name: format!("{name}, described"),
@@ -49,7 +49,7 @@ impl DescribedSubject {
         }
     }
 
-    /// Calls so far, and those of them that a canonical form served.
+    /// Number of calls, and of those served by a canonical form.
     pub fn calls(&self) -> (u64, u64) {
         self.calls.get()
     }
@@ -94,7 +94,8 @@ impl Subject for DescribedSubject {
     }
 
     unsafe fn pack_raw(&self, source: *const u8, count: u64, offset: u64, packed: *mut u8, most: usize) -> usize {
-        // SAFETY: the caller's promise is the one asked for.
+        // SAFETY: `source` and `packed` are valid for the bytes of the range (contract of `Subject::pack_raw`), which
+        // is the contract of the callee.
         self.call(|subject| unsafe { subject.pack_raw(source, count, offset, packed, most) })
     }
 
@@ -106,7 +107,8 @@ impl Subject for DescribedSubject {
         destination: *mut u8,
         count: u64,
     ) -> usize {
-        // SAFETY: as for `pack_raw`.
+        // SAFETY: `packed` and `destination` are valid for the bytes of the range (contract of `Subject::unpack_raw`),
+        // which is the contract of the callee.
         self.call(|subject| unsafe { subject.unpack_raw(packed, most, offset, destination, count) })
     }
 }
@@ -136,7 +138,8 @@ impl Subject for EngineSubject {
     }
 
     unsafe fn pack_raw(&self, source: *const u8, count: u64, offset: u64, packed: *mut u8, most: usize) -> usize {
-        // SAFETY: the caller's promise is the one asked for.
+        // SAFETY: `source` and `packed` are valid for the bytes of the range (contract of `Subject::pack_raw`), which
+        // is the contract of the callee.
         unsafe {
             self.committed.pack_raw(source, Range::elements(count).fragment(offset, most as u64), packed) as usize
         }
@@ -150,7 +153,8 @@ impl Subject for EngineSubject {
         destination: *mut u8,
         count: u64,
     ) -> usize {
-        // SAFETY: as for `pack_raw`.
+        // SAFETY: `packed` and `destination` are valid for the bytes of the range (contract of `Subject::unpack_raw`),
+        // which is the contract of the callee.
         unsafe {
             self.committed.unpack_raw(packed, Range::elements(count).fragment(offset, most as u64), destination)
                 as usize

@@ -1,9 +1,9 @@
-//! What the oracle expects of a type.
+//! Expectations of the oracle about a type.
 
 use crate::type_map::TypeMap;
 use dtc_compiler::datatype::Datatype;
 
-/// `count` elements of a type, as the oracle sees them.
+/// `count` elements of a type, according to the oracle.
 #[derive(Clone, Debug)]
 pub struct Expectation {
     /// Number of elements.
@@ -19,11 +19,11 @@ pub struct Expectation {
 }
 
 impl Expectation {
-    /// Of `count` elements.
+    /// The expectation for `count` elements.
     pub fn new(datatype: &Datatype, count: u64) -> Expectation {
         let map = TypeMap::new(datatype);
         let (one, extent) = (map.bytes(), map.bounds().extent());
-        // One element needs no extent, which may be anything.
+        // A single element has no use for the extent, which may be anything.
         let shift = |element: u64| if element == 0 { 0 } else { element as i64 * extent };
         let element = |index: u64| one.iter().map(move |byte| byte + shift(index));
         let bytes: Vec<i64> = (0..count).flat_map(element).collect();
@@ -35,8 +35,9 @@ impl Expectation {
         Expectation { count, bytes, low, high, overlaps }
     }
 
-    /// What an unpack of the packed bytes `from..to` must leave in a buffer that starts at a displacement. Bytes that are
-    /// written more than once may get any of their values, so they are given back as indices to leave out.
+    /// The contents of a buffer that begins at displacement `start`, after an unpack of the packed bytes `from..to`. A
+    /// byte that is written more than once may get any of its values; the indices of such bytes are returned, to be
+    /// left out.
     pub(super) fn unpacked(
         &self,
         packed: &[u8],

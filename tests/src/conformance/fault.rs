@@ -1,9 +1,9 @@
-//! What a run finds wrong.
+//! Faults that a run finds.
 
-/// What a run found wrong: where, expected and found.
+/// A fault: its place, the expected and the found value.
 pub type Fault = String;
 
-/// Says where two buffers differ first.
+/// Reports the first difference of two buffers.
 pub(super) fn compare(what: &str, found: &[u8], expected: &[u8]) -> Result<(), Fault> {
     if found == expected {
         return Ok(());

@@ -1,4 +1,4 @@
-//! A GPU as a subject: buffers go to the device, are packed there, and come back.
+//! Subjects on a GPU: buffers are copied to the device, packed there, and copied back.
 #![expect(unsafe_code, reason = "the calls on device memory are on raw addresses")]
 
 use super::Subject;
@@ -7,13 +7,13 @@ use dtc_runtime::cuda::{CudaError, DeviceBuffer};
 use dtc_runtime::{Committed, Engine, Gpu, Range};
 use std::sync::{Mutex, PoisonError};
 
-/// Bytes around a buffer on the device that a call must leave alone; also the range of alignments.
+/// Guard bytes around a buffer on the device; also the range of alignments.
 const GUARD: usize = 64;
 
-/// What lies there.
+/// Value of the guard bytes.
 const POISON: u8 = 0xa5;
 
-/// A type committed to the runtime, on data in the memory of a GPU.
+/// A type committed to an engine, on data in the memory of a GPU.
 pub struct GpuSubject {
     name: String,
     /// The committed type.
@@ -28,15 +28,15 @@ struct Buffers {
 }
 
 impl GpuSubject {
-    /// Commits a type under a name for messages.
+    /// Commits a type; `name` is for messages.
     pub fn new(engine: &Engine, gpu: &Gpu, name: &str, datatype: &Datatype) -> GpuSubject {
         let committed = engine.commit(datatype);
         let buffers = Mutex::new(Buffers { memory: None, packed: None });
         GpuSubject { name: name.to_owned(), committed, gpu: gpu.clone(), buffers }
     }
 
-    /// Brings a buffer to the device at its own alignment, between guards, and calls with its address there. Returns what
-    /// came back.
+    /// Copies a buffer to the device at its own alignment, between guards. Returns its address there and its offset in
+    /// the allocation.
     fn on_device(&self, slot: &mut Option<DeviceBuffer>, host: &[u8]) -> Result<(u64, usize), CudaError> {
         let skew = host.as_ptr().addr() % GUARD;
         let needed = host.len() + 3 * GUARD;
@@ -51,7 +51,7 @@ impl GpuSubject {
         Ok((buffer.address() + at as u64, at))
     }
 
-    /// What a buffer holds now; an error if a guard was touched.
+    /// Copies a buffer back; an error if a guard was touched.
     fn back(slot: &Option<DeviceBuffer>, at: usize, length: usize) -> Result<Vec<u8>, String> {
         let Some(buffer) = slot else { return Ok(Vec::new()) };
         let mut image = vec![0; length + 3 * GUARD];
@@ -76,8 +76,8 @@ impl Subject for GpuSubject {
         let (from, from_at) = self.on_device(memory, source).map_err(|error| text(&error))?;
         let (to, to_at) = self.on_device(target, packed).map_err(|error| text(&error))?;
         let (from, to) = ((from + origin as u64) as *const u8, to as *mut u8);
-        // SAFETY: both buffers are on the device and hold what the slices hold; what a kernel does wrong is what the test
-        // wants to see.
+        // SAFETY: both device buffers hold the bytes of their slices. A kernel that touches others is the fault that
+        // the test looks for.
         let moved =
             unsafe { self.committed.pack_any(from, Range::elements(count).fragment(offset, packed.len() as u64), to) };
         let moved = moved.map_err(|error| text(&error))?;
@@ -102,7 +102,8 @@ impl Subject for GpuSubject {
         let (from, from_at) = self.on_device(source, packed).map_err(|error| text(&error))?;
         let (to, to_at) = self.on_device(memory, destination).map_err(|error| text(&error))?;
         let (from, to) = (from as *const u8, (to + origin as u64) as *mut u8);
-        // SAFETY: as for `pack`.
+        // SAFETY: both device buffers hold the bytes of their slices. A kernel that touches others is the fault that
+        // the test looks for.
         let moved = unsafe {
             self.committed.unpack_any(from, Range::elements(count).fragment(offset, packed.len() as u64), to)
         };
@@ -115,12 +116,12 @@ impl Subject for GpuSubject {
     }
 
     fn piece_lengths(&self) -> &'static [usize] {
-        // Every piece is a few copies and launches.
+        // Few lengths, because every piece takes several copies and launches.
         &[997, 4096]
     }
 
     unsafe fn pack_raw(&self, source: *const u8, count: u64, offset: u64, packed: *mut u8, most: usize) -> usize {
-        // SAFETY: the caller's promise.
+        // SAFETY: `source` and `packed` are valid for the bytes of the range (contract of `Subject::pack_raw`).
         unsafe { self.committed.pack_any(source, Range::elements(count).fragment(offset, most as u64), packed) }
             .map_or(0, |moved| moved as usize)
     }
@@ -133,7 +134,7 @@ impl Subject for GpuSubject {
         destination: *mut u8,
         count: u64,
     ) -> usize {
-        // SAFETY: the caller's promise.
+        // SAFETY: `packed` and `destination` are valid for the bytes of the range (contract of `Subject::unpack_raw`).
         let moved = unsafe {
             self.committed.unpack_any(packed, Range::elements(count).fragment(offset, most as u64), destination)
         };

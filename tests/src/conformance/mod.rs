@@ -22,16 +22,16 @@ use rand::Rng;
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
 
-/// A bound on the memory and the time of a run.
+/// Bound on the memory and the time of a run.
 const LARGEST_SPAN: i64 = 1 << 21;
 
 /// Runs every check of a subject for a datatype: counts 0, 1 and more; whole, in fragments and in shuffled pieces; at
-/// several alignments; with guards around every buffer and closed pages in every gap. `Err` says what went wrong first.
+/// several alignments; with guards around every buffer and closed pages in every gap. Returns the first fault.
 pub fn run(subject: &dyn Subject, datatype: &Datatype, seed: u64) -> Result<(), Fault> {
     check(subject, datatype, seed, true)
 }
 
-/// The same without closed pages, for subjects that copy what they are given.
+/// Like [`run`] without closed pages, for subjects that copy their buffers.
 pub fn run_on_copies(subject: &dyn Subject, datatype: &Datatype, seed: u64) -> Result<(), Fault> {
     check(subject, datatype, seed, false)
 }
@@ -46,7 +46,7 @@ fn check(subject: &dyn Subject, datatype: &Datatype, seed: u64, closes_pages: bo
         }
         let expectation = Expectation::new(datatype, count);
         let named = |fault: Fault| format!("{}, count {count}: {fault}", subject.name());
-        // The slice calls need displacement 0 inside the slice.
+        // The calls on slices need displacement 0 inside the slice.
         let span = expectation.high.max(0).checked_sub(expectation.low.min(0));
         if span.is_some_and(|span| span < LARGEST_SPAN) {
             buffers::check(subject, &expectation, &mut rng).map_err(named)?;

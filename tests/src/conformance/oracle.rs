@@ -1,27 +1,27 @@
-//! Subjects made of the oracle: one that is right, and ones that are wrong in one way. They test the run itself.
+//! Subjects made of the oracle: a correct one, and ones with one mistake each. They test the conformance run itself.
 #![expect(unsafe_code, reason = "the calls on raw addresses are part of the interface")]
 
 use super::{Expectation, Subject};
 use dtc_compiler::datatype::Datatype;
 
-/// What an [`OracleSubject`] does wrong.
+/// The mistake of an [`OracleSubject`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mistake {
     /// Nothing.
     None,
-    /// Two packed bytes change places.
+    /// Two packed bytes are swapped.
     PackOrder,
-    /// Element 1 of a count lies one byte further.
+    /// Element 1 of a count is displaced by one byte.
     Extent,
-    /// The first byte of a fragment is taken from one position further.
+    /// The first byte of a fragment is that of the next position.
     Offset,
-    /// One byte behind the fragment is written to the packed bytes.
+    /// One byte after the end of the fragment is written.
     PackPastEnd,
     /// A byte outside the map is written.
     UnpackOutside,
     /// The last byte of a fragment is not unpacked.
     UnpackShort,
-    /// The number of bytes is off by one at the end of the stream.
+    /// The returned length is off by one at the end of the stream.
     Result,
 }
 
@@ -38,7 +38,7 @@ impl Mistake {
     ];
 }
 
-/// Packs byte by byte, as the oracle says, but for one mistake.
+/// Packs byte by byte, like the oracle, except for one mistake.
 #[derive(Clone, Debug)]
 pub struct OracleSubject {
     datatype: Datatype,
@@ -46,12 +46,12 @@ pub struct OracleSubject {
 }
 
 impl OracleSubject {
-    /// For a datatype.
+    /// A subject for a datatype.
     pub fn new(datatype: &Datatype, mistake: Mistake) -> OracleSubject {
         OracleSubject { datatype: datatype.clone(), mistake }
     }
 
-    /// The displacements of the fragment, and what to answer.
+    /// The displacements of the fragment, and the length to return.
     fn fragment(&self, count: u64, offset: u64, most: usize) -> (Vec<i64>, usize) {
         let mut bytes = Expectation::new(&self.datatype, count).bytes;
         let size = bytes.len();
@@ -110,7 +110,8 @@ impl Subject for OracleSubject {
     unsafe fn pack_raw(&self, source: *const u8, count: u64, offset: u64, packed: *mut u8, most: usize) -> usize {
         let (bytes, answer) = self.fragment(count, offset, most);
         for (at, byte) in bytes.iter().enumerate() {
-            // SAFETY: the caller promises the bytes of the map and `most` packed bytes.
+            // SAFETY: `byte` is a displacement of the requested range and `at` is below `most`, for which `source` and
+            // `packed` are valid (contract of `pack_raw`). A mistake may leave them; that is the test.
             unsafe { *packed.add(at) = *source.wrapping_offset(*byte as isize) };
         }
         answer
@@ -126,7 +127,8 @@ impl Subject for OracleSubject {
     ) -> usize {
         let (bytes, answer) = self.fragment(count, offset, most);
         for (at, byte) in bytes.iter().enumerate() {
-            // SAFETY: as for `pack_raw`.
+            // SAFETY: `byte` is a displacement of the requested range and `at` is below `most`, for which `destination`
+            // and `packed` are valid (contract of `unpack_raw`). A mistake may leave them; that is the test.
             unsafe { *destination.wrapping_offset(*byte as isize) = *packed.add(at) };
         }
         answer

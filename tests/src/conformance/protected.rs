@@ -1,4 +1,4 @@
-//! Checks with closed pages wherever nothing may be touched.
+//! Checks with closed pages at every address that must not be touched.
 
 use super::draws::{fragments, random_bytes};
 use super::expectation::Expectation;
@@ -9,7 +9,7 @@ use rand::Rng;
 use rand::rngs::SmallRng;
 use std::collections::{BTreeSet, HashMap};
 
-/// More fragments than this on closed pages only cost time.
+/// Number of fragments; more on closed pages would only cost time.
 const FRAGMENTS: usize = 6;
 
 pub(super) fn check(subject: &dyn Subject, expectation: &Expectation, rng: &mut SmallRng) -> Result<(), Fault> {
@@ -18,8 +18,8 @@ pub(super) fn check(subject: &dyn Subject, expectation: &Expectation, rng: &mut 
         let bytes = &expectation.bytes[from..to];
         let low = bytes.iter().copied().min().unwrap_or(0);
         let high = bytes.iter().copied().max().map_or(0, |last| last + 1);
-        // The first byte of the call at the start of a page, the last at the end of one, or anywhere; a closed page
-        // before and after in any case.
+        // The first byte of the call is at the begin of a page, the last one at the end of a page, or neither; the
+        // pages before and after are always closed.
         let page = PAGE as i64;
         let skew = match round % 3 {
             0 => (page - low.rem_euclid(page)) % page,
@@ -45,7 +45,7 @@ struct Call<'a> {
     expectation: &'a Expectation,
     from: usize,
     to: usize,
-    /// Where displacement 0 lies in the memory, perhaps outside.
+    /// Index of displacement 0 in the memory, perhaps outside.
     base: i64,
 }
 
@@ -59,12 +59,12 @@ impl Call<'_> {
         memory.open_only(&pages, Access::ReadWrite);
         let before = fill(&mut memory, &pages, rng);
         let ranks: HashMap<usize, usize> = pages.iter().enumerate().map(|(rank, page)| (*page, rank)).collect();
-        // Where the contents of the open pages hold a byte.
+        // Index in the contents of the open pages.
         let held = |byte: &i64| ranks[&(index(byte) / PAGE)] * PAGE + index(byte) % PAGE;
         let packed: Vec<u8> = bytes.iter().map(|byte| before[held(byte)]).collect();
 
         memory.open_only(&pages, Access::Read);
-        // The packed bytes end with a page and the next is closed, or begin with one and the one before is closed.
+        // The packed bytes end at the end of a page, or begin at the begin of one; the neighbouring page is closed.
         let mut stream = SparseMemory::reserve(length + 3 * PAGE);
         let start = if rng.random_bool(0.5) { PAGE } else { PAGE + length.next_multiple_of(PAGE) - length };
         let stream_pages: BTreeSet<usize> = (1..1 + length.div_ceil(PAGE)).collect();
@@ -80,7 +80,7 @@ impl Call<'_> {
         expected[start - PAGE..][..length].copy_from_slice(&packed);
         compare(&format!("{what}, pack"), &contents(&stream, &stream_pages), &expected)?;
 
-        // Back again, other bytes, into pages with other contents.
+        // The unpack of other bytes, into pages with other contents.
         let packed = random_bytes(rng, length);
         stream.write(start, &packed);
         stream.open_only(&stream_pages, Access::Read);
@@ -108,7 +108,7 @@ impl Call<'_> {
     }
 }
 
-/// Random contents for some open pages; returns them one page after the other.
+/// Fills some open pages with random contents; returns these, page after page.
 fn fill(memory: &mut SparseMemory, pages: &BTreeSet<usize>, rng: &mut SmallRng) -> Vec<u8> {
     let data = random_bytes(rng, pages.len() * PAGE);
     for (page, contents) in pages.iter().zip(data.chunks(PAGE)) {

@@ -1,4 +1,4 @@
-//! Unpacks with an operation, judged by the processor's.
+//! Accumulating unpacks, compared with those of the CPU.
 
 use crate::buffers::{POISON, random_bytes};
 use crate::harness::{Outcome, Tests, expect, text};
@@ -24,7 +24,7 @@ pub fn add(tests: &mut Tests, on: &OnTier) {
     add(tests, "in a graph", captured);
 }
 
-/// A type of bytes whose elements may be anything: rows, blocks at lists, and one that is contiguous.
+/// Types of bytes that hold elements of any kind: rows, blocks at lists, and a contiguous one.
 fn shapes(size: i64) -> Result<Vec<Datatype>, String> {
     let of = |make: &dyn Fn(
         &mut TypeBuilder,
@@ -54,14 +54,14 @@ fn shapes(size: i64) -> Result<Vec<Datatype>, String> {
     ])
 }
 
-/// Elements of a type in host memory, and packed ones.
+/// Elements of a type in host memory, and packed elements.
 struct Data {
     memory: Vec<u8>,
     origin: usize,
     packed: Vec<u8>,
 }
 
-/// Draws all elements, so that none that is computed is a NaN.
+/// Draws all elements such that no result is a NaN.
 fn draw(committed: &Committed, reduction: Reduction, rng: &mut SmallRng) -> Result<Data, String> {
     let (low, high) = committed.span(1).ok_or("the type has no bytes")?;
     let origin = usize::try_from(-low.min(0)).map_err(text)?;
@@ -77,7 +77,7 @@ fn draw(committed: &Committed, reduction: Reduction, rng: &mut SmallRng) -> Resu
     Ok(Data { memory, origin, packed })
 }
 
-/// Accumulates a range of the packed bytes, which lie a few bytes off, and compares all memory.
+/// Accumulates a range of the packed bytes at an unaligned address, and compares all memory.
 fn check(
     on: &OnTier,
     stream: &Stream,
@@ -132,12 +132,13 @@ fn every_reduction(on: &OnTier) -> Outcome {
     for (number, reduction) in Reduction::all().enumerate() {
         let size = reduction.element().size() as usize;
         let shapes = shapes(size as i64)?;
-        // A kernel takes a while to compile: each reduction has one of the shapes, and the generic kernel all.
+        // Compiling a kernel is slow, so compiled kernels run each reduction on one shape, and the generic kernel on
+        // all.
         let chosen = if on.is_compiled() { vec![&shapes[number % shapes.len()]] } else { shapes.iter().collect() };
         for datatype in chosen {
             let committed = on.engine.commit(datatype);
             if !computes(reduction) && reduction.operation() != Operation::Replace {
-                // SAFETY: the call is refused before anything is read.
+                // SAFETY: the call is refused before it reads or writes anything.
                 let refused = unsafe {
                     committed.accumulate_enqueue(
                         &stream,
@@ -162,7 +163,7 @@ fn every_reduction(on: &OnTier) -> Outcome {
     Ok(())
 }
 
-/// Types of every family whose bytes make whole elements.
+/// Types of every family whose bytes make whole elements, in fragments.
 fn fragments(on: &OnTier) -> Outcome {
     let stream = Stream::new(on.gpu.device()).map_err(text)?;
     let mut rng = SmallRng::seed_from_u64(62);
@@ -194,7 +195,7 @@ fn fragments(on: &OnTier) -> Outcome {
     Ok(())
 }
 
-/// Each side on the host or on the device, more than two chunks.
+/// Each endpoint on the host or on the device, more than two chunks.
 fn kinds(on: &OnTier) -> Outcome {
     let reduction = Reduction::new(Operation::Sum, Element::I32).map_err(text)?;
     let mut types = TypeBuilder::new();
@@ -232,7 +233,7 @@ fn kinds(on: &OnTier) -> Outcome {
     Ok(())
 }
 
-/// A graph accumulates at every launch, also when the type is gone.
+/// A graph accumulates at every launch, also after the type was dropped.
 fn captured(on: &OnTier) -> Outcome {
     let engine = on.fresh_engine();
     let committed = engine.commit(&types::listed(64, 3000)?);
@@ -254,7 +255,7 @@ fn captured(on: &OnTier) -> Outcome {
     engine.gpu(0).map_err(text)?;
     stream.begin_capture(CaptureMode::Relaxed).map_err(text)?;
     let (from, to) = (source.address() as *const u8, there.address() as *mut u8);
-    // SAFETY: both buffers hold all elements, and live until the stream was waited for.
+    // SAFETY: both buffers hold all elements, and live until the stream is synchronised.
     unsafe {
         committed.accumulate_enqueue(&stream, reduction, from, Range::elements(1).bytes(..packed.len() as u64), to)
     }

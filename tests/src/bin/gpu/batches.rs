@@ -27,7 +27,7 @@ pub fn add(tests: &mut Tests, on: &OnTier) {
     add(tests, "from threads", threads);
 }
 
-/// Types that a test has room for, and whose unpack is defined.
+/// Types that fit the memory of a test, and whose unpack is defined.
 fn subjects() -> Vec<Datatype> {
     let fits = |committed: &Datatype| {
         let facts = committed.facts();
@@ -41,7 +41,7 @@ fn subjects() -> Vec<Datatype> {
         .collect()
 }
 
-/// One item, with buffers of its own.
+/// One item with its own buffers.
 struct Piece {
     committed: Committed,
     buffers: Buffers,
@@ -63,7 +63,7 @@ impl Piece {
         Ok(Piece { committed, buffers, from, length })
     }
 
-    /// The call, with its packed bytes at their place among those of all elements.
+    /// The item as a call; its packed bytes are at their position in the packed bytes of all elements.
     fn call(&self, direction: Direction) -> BatchCall<'_> {
         self.buffers.batch_call(&self.committed, direction, self.from, self.length)
     }
@@ -83,10 +83,10 @@ impl Piece {
     }
 }
 
-/// Enqueues a batch and waits. Every byte that it was to move was moved.
+/// Enqueues a batch, waits, and checks that every byte was moved.
 fn run(on: &OnTier, calls: &[BatchCall]) -> Result<(), String> {
     let stream = Stream::new(on.gpu.device()).map_err(text)?;
-    // SAFETY: the buffers hold all elements, and live until the stream was waited for.
+    // SAFETY: the buffers hold all elements, and live until the stream is synchronised.
     let moved = unsafe { on.engine.enqueue_batch(&stream, calls) }.map_err(text)?;
     stream.synchronize().map_err(text)?;
     let wanted: u64 = calls.iter().map(|call| call.range.length()).sum();
@@ -132,7 +132,7 @@ fn both_directions(on: &OnTier) -> Outcome {
     Ok(())
 }
 
-/// Tiles that would not lie side by side in shared memory.
+/// Tiles whose shared memory does not fit beside each other.
 fn transposes(on: &OnTier) -> Outcome {
     const COLUMNS: usize = 72;
     let mut pieces = Vec::new();
@@ -156,7 +156,7 @@ fn transposes(on: &OnTier) -> Outcome {
     Ok(())
 }
 
-/// Items of one byte to 300 KiB; the same batch several times, and then another that differs in one item.
+/// Items of one byte to 300 KiB: the same batch several times, then a batch that differs in one item.
 fn many(on: &OnTier) -> Outcome {
     const ITEMS: usize = 1500;
     let (runs, rows) = (on.engine.commit(&types::listed(21, 4000)?), on.engine.commit(&types::rows(21)?));
@@ -179,7 +179,7 @@ fn many(on: &OnTier) -> Outcome {
     let mut packed = poisoned_buffer(&on.gpu, wanted.len())?;
     for round in 0..4 {
         if round == 3 {
-            // The first item has one byte less.
+            // The first item gets one byte less.
             let first = &mut asked[0];
             first.3 -= 1;
             wanted[first.3 as usize] = crate::buffers::POISON;
@@ -201,7 +201,7 @@ fn many(on: &OnTier) -> Outcome {
     Ok(())
 }
 
-/// A batch is one node of a graph, which runs also when its types are gone.
+/// A batch is one node of a graph, which runs also after its types were dropped.
 fn captured(on: &OnTier) -> Outcome {
     for items in [7, 60] {
         let engine = on.fresh_engine();
@@ -248,7 +248,7 @@ fn nothing(on: &OnTier) -> Outcome {
     Ok(run(on, &[buffers.batch_call(&committed, Direction::Pack, 0, 0)])?)
 }
 
-/// Threads that enqueue batches of types they share, each to packed bytes of its own.
+/// Threads that enqueue batches of shared types, each into its own packed bytes.
 fn threads(on: &OnTier) -> Outcome {
     let committed: Result<Vec<_>, String> =
         (0..6).map(|number| Ok(on.engine.commit(&types::listed(400 + number, 700)?))).collect();
@@ -265,7 +265,7 @@ fn threads(on: &OnTier) -> Outcome {
                 .iter()
                 .map(|(committed, buffers)| buffers.batch_call(committed, Direction::Pack, 0, buffers.expected.len()))
                 .collect();
-            // SAFETY: the buffers hold all elements, and live until the stream was waited for.
+            // SAFETY: the buffers hold all elements, and live until the stream is synchronised.
             unsafe { on.engine.enqueue_batch(&stream, &calls) }.map_err(text)?;
             stream.synchronize().map_err(text)?;
             all.iter().try_for_each(|(_, buffers)| buffers.check())?;

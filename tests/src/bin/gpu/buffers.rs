@@ -1,4 +1,4 @@
-//! Elements and packed bytes on a device, beside what the CPU makes of them.
+//! Elements and packed bytes on a device, with the CPU's results for comparison.
 
 use crate::harness::{expect, text};
 use dtc_runtime::cuda::{Device, DeviceBuffer, Stream};
@@ -8,7 +8,7 @@ use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use std::time::{Duration, Instant};
 
-/// What lies where nothing was written.
+/// Value of bytes that were not written.
 pub const POISON: u8 = 0x5a;
 
 pub fn random_bytes(bytes: usize, seed: u64) -> Vec<u8> {
@@ -47,7 +47,7 @@ pub fn expect_equal(what: &str, found: &[u8], expected: &[u8]) -> Result<(), Str
     Err(format!("{what}: {number} of {length} bytes are wrong; byte {at} is {found:02x?}, expected {expected:02x?}"))
 }
 
-/// Waits for a CUDA stream, but no longer than a limit.
+/// Waits for a CUDA stream, up to a time limit.
 pub fn wait_within(stream: &Stream, limit: Duration) -> Result<(), String> {
     let start = Instant::now();
     while !stream.query().map_err(text)? {
@@ -57,17 +57,17 @@ pub fn wait_within(stream: &Stream, limit: Duration) -> Result<(), String> {
     Ok(())
 }
 
-/// `count` elements of a type on a device. The buffers have the bytes that a call may touch and no others.
+/// `count` elements of a type on a device. The buffers have exactly the bytes that a call may touch.
 pub struct Buffers {
     pub memory: DeviceBuffer,
     pub packed: DeviceBuffer,
-    /// What is in the memory, behind what lies between the origin and the first byte of the elements.
+    /// Contents of the memory, after the bytes between the origin and the first byte of the elements.
     pub host: Vec<u8>,
-    /// What a pack of everything yields.
+    /// Packed bytes of all elements.
     pub expected: Vec<u8>,
-    /// Where element 0 lies in `host`.
+    /// Index of element 0 in `host`.
     origin: usize,
-    /// Bytes of `host` before the first one of the memory.
+    /// Bytes of `host` before the first byte of the memory.
     before: usize,
     count: u64,
 }
@@ -77,7 +77,7 @@ impl Buffers {
         Buffers::of(gpu.device(), committed, count, seed, DeviceBuffer::new)
     }
 
-    /// In memory of another kind.
+    /// Elements in memory of another kind.
     pub fn of(
         device: &Device,
         committed: &Committed,
@@ -86,7 +86,7 @@ impl Buffers {
         allocate: impl Fn(&Device, usize) -> Result<DeviceBuffer, dtc_runtime::cuda::CudaError>,
     ) -> Result<Buffers, String> {
         let (low, high) = committed.span(count).ok_or("the type has no bytes")?;
-        // The calls of the CPU want the origin inside.
+        // The calls on slices need the origin inside the slice.
         let origin = usize::try_from(-low.min(0)).map_err(text)?;
         let before = usize::try_from(low.max(0)).map_err(text)?;
         let host = random_bytes(origin + usize::try_from(high.max(0)).map_err(text)?, seed);
@@ -100,12 +100,12 @@ impl Buffers {
         Ok(buffers)
     }
 
-    /// Forgets what was packed.
+    /// Poisons the packed bytes.
     pub fn poison(&mut self) -> Result<(), String> {
         self.packed.fill(POISON).map_err(text)
     }
 
-    /// Where element 0 lies, given where the memory lies.
+    /// Address of element 0, for memory at this address.
     fn element(&self, memory: &DeviceBuffer) -> *mut u8 {
         (memory.address() + self.origin as u64).wrapping_sub(self.before as u64) as *mut u8
     }
@@ -136,7 +136,7 @@ impl Buffers {
         self.moved_all(moved.map_err(text)?)
     }
 
-    /// Enqueues a pack of everything. The buffers have to outlive it.
+    /// Enqueues a pack of everything. The buffers must outlive it.
     pub fn enqueue(&self, committed: &Committed, stream: &Stream) -> Result<(), String> {
         let length = self.packed.len() as u64;
         // SAFETY: both buffers hold all elements.
@@ -155,7 +155,7 @@ impl Buffers {
         self.moved_all(moved.map_err(text)?)
     }
 
-    /// A range of the packed bytes as an item of a batch, at its own place.
+    /// A range of the packed bytes as an item of a batch, at its own position.
     pub fn batch_call<'a>(
         &self,
         datatype: &'a Committed,
@@ -172,7 +172,7 @@ impl Buffers {
         }
     }
 
-    /// What the CPU unpacks of a range into poison.
+    /// The memory after the CPU unpacks a range into poison.
     fn restored(&self, committed: &Committed, from: usize, length: usize) -> Result<Vec<u8>, String> {
         let mut wanted = vec![POISON; self.host.len()];
         let fragment = &self.expected[from..from + length];
@@ -182,29 +182,29 @@ impl Buffers {
         Ok(wanted)
     }
 
-    /// Poisons the memory, and offers the packed bytes for an unpack.
+    /// Poisons the memory, and copies the expected packed bytes to the device.
     pub fn offer(&mut self) -> Result<(), String> {
         self.memory.fill(POISON).map_err(text)?;
         self.packed.write(0, &self.expected).map_err(text)
     }
 
-    /// Compares a range of what was packed; the rest is poison still.
+    /// Compares a range of the packed bytes; the rest must still be poison.
     pub fn check_range(&self, from: usize, length: usize) -> Result<(), String> {
         let mut wanted = vec![POISON; self.expected.len()];
         wanted[from..from + length].copy_from_slice(&self.expected[from..from + length]);
         expect_equal("packed", &read(&self.packed, 0, self.packed.len())?, &wanted)
     }
 
-    /// Compares the memory after an unpack of a range, into poison, with what the CPU unpacks.
+    /// Compares the memory after an unpack of a range into poison with the CPU's result.
     pub fn check_restored(&self, committed: &Committed, from: usize, length: usize) -> Result<(), String> {
         let wanted = self.restored(committed, from, length)?;
         expect_equal("unpacked", &read(&self.memory, 0, self.memory.len())?, &wanted[self.before..])
     }
 
-    /// Starts a pack of a range of the packed bytes, to its own place.
+    /// Starts a pack of a range of the packed bytes, to its own position.
     pub fn start(&self, committed: &Committed, from: usize, length: usize) -> Result<Request, String> {
         let target = (self.packed.address() + from as u64) as *mut u8;
-        // SAFETY: both buffers hold all elements; the tests wait before they free them.
+        // SAFETY: both buffers hold all elements, and the tests wait before they free them.
         let request = unsafe {
             committed.pack_start(
                 self.source(),
@@ -215,7 +215,7 @@ impl Buffers {
         request.map_err(text)
     }
 
-    /// Makes a call on a range of the packed bytes, at its own place, on some multiprocessors, and waits.
+    /// Packs or unpacks a range, at its own position, on some multiprocessors, and waits.
     pub fn call_on(
         &self,
         committed: &Committed,
@@ -242,7 +242,7 @@ impl Buffers {
         expect(moved == length as u64, || format!("{moved} bytes were moved, expected {length}"))
     }
 
-    /// Enqueues a pack of everything on some multiprocessors. The buffers have to outlive it.
+    /// Enqueues a pack of everything on some multiprocessors. The buffers must outlive it.
     pub fn enqueue_on(&self, committed: &Committed, stream: &Stream, most: Multiprocessors) -> Result<(), String> {
         let device = Some(MemoryKind::Device(self.packed.device().info().ordinal));
         let (sides, length) = (committed.between(device, device).on(most), self.packed.len() as u64);
@@ -253,7 +253,7 @@ impl Buffers {
         self.moved_all(moved.map_err(text)?)
     }
 
-    /// Enqueues a pack of everything into pinned memory, on some multiprocessors. The buffers have to outlive it.
+    /// Enqueues a pack of everything into pinned memory, on some multiprocessors. The buffers must outlive it.
     pub fn enqueue_to(
         &self,
         committed: &Committed,
@@ -271,12 +271,12 @@ impl Buffers {
         self.moved_all(moved.map_err(text)?)
     }
 
-    /// Brings the elements back, after unpacks into poison.
+    /// Restores the elements after unpacks into poison.
     pub fn refill(&mut self) -> Result<(), String> {
         self.memory.write(0, &self.host[self.before..]).map_err(text)
     }
 
-    /// Compares what was packed with what the CPU packs.
+    /// Compares the packed bytes with the CPU's.
     pub fn check(&self) -> Result<(), String> {
         expect_equal("packed", &read(&self.packed, 0, self.packed.len())?, &self.expected)
     }
@@ -288,14 +288,14 @@ impl Buffers {
         self.check()
     }
 
-    /// Packs and unpacks a range of the packed bytes, to and from packed memory so many bytes behind an allocation's begin,
-    /// and compares every byte.
+    /// Packs and unpacks a range of the packed bytes, `skew` bytes after the begin of an allocation, and compares every
+    /// byte.
     pub fn fragment(&self, committed: &Committed, from: usize, length: usize, skew: usize) -> Result<(), String> {
         let packed = self.pack_fragment(committed, from, length, skew)?;
         self.unpack_fragment(committed, &packed, from, length, skew)
     }
 
-    /// The half of [`Buffers::fragment`] that is defined for every type. Returns the packed bytes.
+    /// The pack of [`Buffers::fragment`], which is defined for every type. Returns the packed bytes.
     pub fn pack_fragment(
         &self,
         committed: &Committed,
@@ -307,7 +307,7 @@ impl Buffers {
         let mut packed = DeviceBuffer::new(self.packed.device(), skew + length).map_err(text)?;
         packed.fill(POISON).map_err(text)?;
         let target = (packed.address() + skew as u64) as *mut u8;
-        // SAFETY: both buffers are long enough.
+        // SAFETY: the memory holds all elements, and the packed buffer `skew + length` bytes.
         let moved = unsafe {
             committed.pack_any(self.source(), Range::elements(self.count).fragment(from as u64, length as u64), target)
         };
@@ -330,7 +330,7 @@ impl Buffers {
         let mut restored = DeviceBuffer::new(packed.device(), self.memory.len()).map_err(text)?;
         restored.fill(POISON).map_err(text)?;
         let (source, memory) = ((packed.address() + skew as u64) as *const u8, self.element(&restored));
-        // SAFETY: both buffers are long enough.
+        // SAFETY: the memory holds all elements, and the packed buffer `skew + length` bytes.
         let moved = unsafe {
             committed.unpack_any(source, Range::elements(self.count).fragment(from as u64, length as u64), memory)
         };

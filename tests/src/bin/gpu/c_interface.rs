@@ -1,4 +1,4 @@
-//! libdtc on device memory: packs, copies and operations, blocking, started, on a CUDA stream and in a graph.
+//! libdtc on device memory: packs, copies and accumulates, blocking, started, on a CUDA stream and in a graph.
 
 use crate::buffers::{POISON, expect_equal, poisoned_buffer, random_bytes};
 use crate::faces::{Data, Form, RECORD, address, expect_bytes, holding, ranges};
@@ -27,7 +27,7 @@ pub fn add(tests: &mut Tests, on: &OnTier) {
 }
 
 fn message() -> String {
-    // SAFETY: valid until the next failure of this thread.
+    // SAFETY: the message is NUL-terminated and valid until the next failure of this thread; it is copied at once.
     unsafe { CStr::from_ptr(dtc_message()) }.to_string_lossy().into_owned()
 }
 
@@ -35,35 +35,35 @@ pub fn ok(status: c_int) -> Result<(), String> {
     if status == DTC_OK { Ok(()) } else { Err(format!("status {status}: {}", message())) }
 }
 
-/// An engine of the interface.
+/// An engine of the C interface.
 pub struct Engine(*mut dtc_engine);
 
 impl Drop for Engine {
     fn drop(&mut self) {
-        // SAFETY: nobody else has it.
+        // SAFETY: `with` created the engine, and this value is its only owner.
         unsafe { dtc_finalize(self.0) };
     }
 }
 
-/// A committed type of the interface.
+/// A committed type of the C interface.
 pub struct Type(*mut dtc_type);
 
 impl Drop for Type {
     fn drop(&mut self) {
-        // SAFETY: nobody else has this reference.
+        // SAFETY: this value owns one reference.
         unsafe { dtc_type_release(self.0) };
     }
 }
 
 impl Engine {
-    /// With a policy of the interface.
+    /// An engine with a policy of the C interface.
     pub fn new(policy: i32) -> Result<Engine, String> {
         Engine::with(dtc_config { policy, ..config() })
     }
 
     fn with(config: dtc_config) -> Result<Engine, String> {
         let mut engine = null_mut();
-        // SAFETY: a struct with its size and a place.
+        // SAFETY: `config` has its size set, and `engine` is a live pointer to fill.
         ok(unsafe { dtc_init(&config, &mut engine) })?;
         Ok(Engine(engine))
     }
@@ -74,10 +74,10 @@ impl Engine {
 
     fn named(&self, name: &CStr) -> Result<Type, String> {
         let mut made = null_mut();
-        // SAFETY: an engine, a text and a place.
+        // SAFETY: the engine is live, `name` is NUL-terminated, and `made` is a live pointer to fill.
         ok(unsafe { dtc_type_named(self.0, name.as_ptr(), &mut made) })?;
         let made = Type(made);
-        // SAFETY: a live type.
+        // SAFETY: `made` is a live type.
         ok(unsafe { dtc_type_commit(made.0, 0) })?;
         Ok(made)
     }
@@ -85,7 +85,7 @@ impl Engine {
     fn create(&self, combiner: i32, integers: &[i64], addresses: &[i64], children: &[&Type]) -> Result<Type, String> {
         let children: Vec<*const dtc_type> = children.iter().map(|child| child.0.cast_const()).collect();
         let mut made = null_mut();
-        // SAFETY: lists of these lengths, live types, and a place.
+        // SAFETY: every list has the given length, the children are live types, and `made` is a live pointer to fill.
         ok(unsafe {
             dtc_type_create(
                 self.0,
@@ -101,7 +101,7 @@ impl Engine {
             )
         })?;
         let made = Type(made);
-        // SAFETY: a live type.
+        // SAFETY: `made` is a live type.
         ok(unsafe { dtc_type_commit(made.0, 0) })?;
         Ok(made)
     }
@@ -128,26 +128,26 @@ impl Engine {
 
 /// Settings with every field at its default.
 fn config() -> dtc_config {
-    // SAFETY: integers, and pointers that may be null.
+    // SAFETY: the fields are integers and pointers, for which zero is valid.
     let mut config: dtc_config = unsafe { std::mem::zeroed() };
     (config.size, config.abi_version) = (size_of::<dtc_config>() as i64, DTC_ABI_VERSION);
     config
 }
 
-/// Everything at its default.
+/// A transfer with every field at its default.
 pub fn transfer() -> dtc_transfer {
-    // SAFETY: integers, and a pointer that may be null.
+    // SAFETY: the fields are integers and pointers, for which zero is valid.
     let mut transfer: dtc_transfer = unsafe { std::mem::zeroed() };
     transfer.size = size_of::<dtc_transfer>() as i64;
     transfer
 }
 
-/// Both sides on the first device.
+/// A transfer with both endpoints on the first device.
 pub fn on_device() -> dtc_transfer {
     dtc_transfer { memory: DTC_MEMORY_DEVICE, packed: DTC_MEMORY_DEVICE, ..transfer() }
 }
 
-/// To be enqueued on a CUDA stream.
+/// A transfer to be enqueued on a CUDA stream.
 fn enqueued(stream: &Stream) -> dtc_transfer {
     dtc_transfer { flags: DTC_TRANSFER_ENQUEUE, stream: stream.raw(), ..transfer() }
 }
@@ -161,7 +161,7 @@ impl Type {
         transfer: *const dtc_transfer,
     ) -> Result<(), String> {
         let mut done = -1;
-        // SAFETY: the callers' buffers hold the bytes.
+        // SAFETY: the tests pass a buffer of one element and one of `length` packed bytes.
         ok(unsafe { dtc_pack(self.0, source, 1, from as i64, packed, length as i64, &mut done, transfer) })?;
         expect(done == length as i64, || format!("{done} bytes were packed, expected {length}"))
     }
@@ -174,7 +174,7 @@ impl Type {
         transfer: *const dtc_transfer,
     ) -> Result<(), String> {
         let mut done = -1;
-        // SAFETY: as above.
+        // SAFETY: the tests pass a buffer of one element and one of `length` packed bytes.
         ok(unsafe { dtc_unpack(self.0, packed, length as i64, memory, 1, from as i64, &mut done, transfer) })?;
         expect(done == length as i64, || format!("{done} bytes were unpacked, expected {length}"))
     }
@@ -188,7 +188,7 @@ impl Type {
         transfer: *const dtc_transfer,
     ) -> Result<(), String> {
         let (mut done, bytes) = (-1, length as i64);
-        // SAFETY: as above.
+        // SAFETY: the tests pass a buffer of one element and one of `length` packed bytes of whole ints.
         ok(unsafe {
             let (sum, offset) = (DTC_OPERATION_SUM, from as i64);
             dtc_accumulate(sum, int.0, packed, bytes, self.0, memory, 1, offset, &mut done, transfer)
@@ -205,7 +205,7 @@ impl Type {
         transfer: *const dtc_transfer,
     ) -> Result<(), String> {
         let mut done = -1;
-        // SAFETY: as above.
+        // SAFETY: the tests pass one element of each type.
         ok(unsafe { dtc_copy(self.0, source, 1, 0, to.0, target, 1, 0, bytes as i64, &mut done, transfer) })?;
         expect(done == bytes as i64, || format!("{done} bytes were copied, expected {bytes}"))
     }
@@ -227,7 +227,7 @@ fn packs(on: &OnTier) -> Outcome {
                 made.unpack(address(&packed), (from, length), address(&memory), transfer)?;
                 expect_bytes(&format!("{what}: unpacked"), &memory, &data.unpacked(from, part))?;
             }
-            // To the host and back.
+            // A pack to the host, and back.
             let mut packed = vec![POISON; length];
             made.pack(data.source(), (from, length), packed.as_mut_ptr().cast(), null())?;
             expect_equal(&format!("{name}: to the host"), &packed, part)?;
@@ -239,14 +239,14 @@ fn packs(on: &OnTier) -> Outcome {
     Ok(())
 }
 
-/// Waits by `dtc_test`, or by `dtc_wait`.
+/// Waits with `dtc_test` or `dtc_wait`.
 fn finish(mut request: *mut dtc_request, by_test: bool) -> Result<(), String> {
     let mut done = 0;
     while by_test && done == 0 {
-        // SAFETY: a request, or null, and a place.
+        // SAFETY: `request` is live or null, and `done` is a live integer.
         ok(unsafe { dtc_test(&mut request, &mut done) })?;
     }
-    // SAFETY: as above.
+    // SAFETY: `request` is live or null.
     ok(unsafe { dtc_wait(&mut request) })?;
     expect(request.is_null(), || "a request that is done is not null".to_owned())
 }
@@ -262,7 +262,7 @@ fn requests(on: &OnTier) -> Outcome {
             let mut host = vec![POISON; data.packed.len()];
             for to in [address(&packed), host.as_mut_ptr().cast()] {
                 let source = data.source();
-                // SAFETY: the buffers hold all bytes until the request is done.
+                // SAFETY: the buffers hold all bytes, and live until the request is done.
                 ok(unsafe { dtc_pack_start(made.0, source, 1, 0, to, total, &mut done, null(), &mut request) })?;
                 expect(!request.is_null(), || format!("{name}: a device was done at once"))?;
                 finish(request, by_test)?;
@@ -272,14 +272,14 @@ fn requests(on: &OnTier) -> Outcome {
             expect_equal(name, &host, &data.packed)?;
             let memory = poisoned_buffer(&on.gpu, data.host.len())?;
             let (from, to) = (address(&packed), address(&memory));
-            // SAFETY: as above.
+            // SAFETY: the buffers hold all bytes, and live until the request is done.
             ok(unsafe { dtc_unpack_start(made.0, from, total, to, 1, 0, &mut done, null(), &mut request) })?;
             finish(request, by_test)?;
             expect_bytes(name, &memory, &data.unpacked(0, &data.packed))?;
-            // The type may go before the request.
+            // The type may be released before the request is done.
             let (released, memory) = (engine.build(&form)?, poisoned_buffer(&on.gpu, data.host.len())?);
             let (from, to) = (data.source(), address(&memory));
-            // SAFETY: as above.
+            // SAFETY: the buffers hold all bytes, and live until the request is done.
             ok(unsafe {
                 let of = released.0;
                 dtc_copy_start(of, from, 1, 0, made.0, to, 1, 0, total, &mut done, null(), &mut request)
@@ -293,7 +293,7 @@ fn requests(on: &OnTier) -> Outcome {
     Ok(())
 }
 
-/// Between two forms of as many ints, each side on the host or on the device.
+/// Copies between two forms of equally many ints, each on the host or on the device.
 fn copies(on: &OnTier) -> Outcome {
     let (engine, known) = (Engine::of(on)?, on_device());
     let forms = [
@@ -381,7 +381,7 @@ fn on_a_stream(on: &OnTier) -> Outcome {
     Ok(())
 }
 
-/// A graph packs, copies and adds at every launch, also when types and engine are gone.
+/// A graph packs, copies and adds at every launch, also after types and engine were freed.
 fn captured(on: &OnTier) -> Outcome {
     let engine = Engine::of(on)?;
     let (_, form) = Form::all().swap_remove(1);
@@ -413,7 +413,7 @@ fn captured(on: &OnTier) -> Outcome {
     Ok(())
 }
 
-/// What a caller allocates for transfers, and how often.
+/// Staging memory that an application allocates, and the number of allocations.
 struct Pool {
     device: Device,
     made: AtomicUsize,
@@ -421,7 +421,7 @@ struct Pool {
 }
 
 unsafe extern "C" fn allocate(context: *mut c_void, _device: i32, bytes: i64) -> *mut c_void {
-    // SAFETY: the context is the pool of the test, which outlives the engine.
+    // SAFETY: the context is the `Pool` of the test, which outlives the engine.
     let pool = unsafe { &*context.cast::<Pool>() };
     pool.made.fetch_add(1, Ordering::Relaxed);
     let (Ok(buffer), Ok(mut buffers)) = (PinnedBuffer::new(&pool.device, bytes as usize), pool.buffers.lock()) else {
@@ -433,14 +433,14 @@ unsafe extern "C" fn allocate(context: *mut c_void, _device: i32, bytes: i64) ->
 }
 
 unsafe extern "C" fn free(context: *mut c_void, _device: i32, memory: *mut c_void, _bytes: i64) {
-    // SAFETY: as above.
+    // SAFETY: the context is the `Pool` of the test, which outlives the engine.
     let pool = unsafe { &*context.cast::<Pool>() };
     if let Ok(mut buffers) = pool.buffers.lock() {
         buffers.retain(|buffer| buffer.as_ptr() != memory.cast());
     }
 }
 
-/// Transfers with pageable memory go through what the caller allocates, and give it back.
+/// Transfers with pageable memory use the application's staging memory, and free it.
 fn buffers_of_the_caller(on: &OnTier) -> Outcome {
     let device = on.gpu.device().clone();
     let pool = Pool { device, made: AtomicUsize::new(0), buffers: Mutex::default() };
@@ -450,7 +450,7 @@ fn buffers_of_the_caller(on: &OnTier) -> Outcome {
     let form = Form::Rows { count: 60_000, ints: 6, stride: 40 };
     let (made, data) = (engine.build(&form)?, Data::new(on, &form, 80)?);
     for _ in 0..3 {
-        // Requests to pageable memory go through such a buffer, and so do copies; blocking packs need none.
+        // Requests and copies with pageable memory need staging memory; blocking packs do not.
         let mut packed = vec![POISON; data.packed.len()];
         let (total, to) = (packed.len() as i64, packed.as_mut_ptr().cast());
         let (mut done, mut request) = (-1, null_mut());
@@ -485,10 +485,10 @@ fn refused(on: &OnTier) -> Outcome {
             format!("status {status}, expected {expected}: {message}")
         })
     };
-    // SAFETY: each is refused before anything is read or written.
+    // SAFETY: each call is refused before it reads or writes anything.
     unsafe {
         let source = data.source();
-        // Memory that CUDA does not know is within reach of some devices.
+        // Some devices can access memory that CUDA does not know.
         if !on.gpu.device().info().reads_pageable_memory {
             let status = dtc_pack(made.0, source, 1, 0, target, total, null_mut(), &transfer);
             says(status, DTC_ERROR_MEMORY, "packed bytes: expected memory that GPU 0 reaches")?;

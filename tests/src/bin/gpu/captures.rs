@@ -1,4 +1,4 @@
-//! Packs that are captured into CUDA graphs.
+//! Packs captured into CUDA graphs.
 
 use crate::buffers::{Buffers, random_bytes};
 use crate::harness::{Fault, Outcome, Tests, expect, text};
@@ -22,7 +22,7 @@ pub fn add(tests: &mut Tests, on: &OnTier) {
 const MODES: [(&str, CaptureMode); 3] =
     [("global", CaptureMode::Global), ("thread-local", CaptureMode::ThreadLocal), ("relaxed", CaptureMode::Relaxed)];
 
-/// Runs a graph on other data several times.
+/// Launches a graph on several sets of data.
 fn replay(executable: &GraphExecutable, stream: &Stream, buffers: &mut Buffers, expected: &[Vec<u8>]) -> Outcome {
     for (seed, expected) in expected.iter().enumerate() {
         buffers.memory.write(0, &random_bytes(buffers.host.len(), seed as u64)).map_err(text)?;
@@ -35,7 +35,7 @@ fn replay(executable: &GraphExecutable, stream: &Stream, buffers: &mut Buffers, 
     Ok(())
 }
 
-/// What the CPU packs of the data of [`replay`].
+/// The CPU's packed bytes for the data of [`replay`].
 fn expectations(committed: &dtc_runtime::Committed, buffers: &Buffers) -> Result<Vec<Vec<u8>>, String> {
     let pack = |seed| {
         let mut packed = vec![0u8; buffers.expected.len()];
@@ -45,7 +45,7 @@ fn expectations(committed: &dtc_runtime::Committed, buffers: &Buffers) -> Result
     (0..3).map(pack).collect()
 }
 
-/// A graph replays a pack, also when the type is gone from its engine.
+/// A graph replays a pack, also after the type was dropped.
 fn captured(on: &OnTier) -> Outcome {
     let committed = on.engine.commit(&types::listed(9, 5000)?);
     committed.prepare(&on.gpu).map_err(text)?;
@@ -59,12 +59,12 @@ fn captured(on: &OnTier) -> Outcome {
     replay(&executable, &stream, &mut buffers, &expected)
 }
 
-/// Another thread commits, prepares, uses and drops types while a stream is captured. Then type, engine and GPU are dropped,
-/// and the graph still runs.
+/// Another thread commits, prepares, uses and drops types while a stream is captured. Then type, engine and GPU are
+/// dropped, and the graph still runs.
 fn beside(on: &OnTier, mode: CaptureMode) -> Outcome {
     let engine = Engine::builder().policy(on.policy).cache_caps(8, 64 << 20).build();
     let gpu = engine.gpu(0).map_err(text)?;
-    // One with lists and one without: a graph has to keep the code in both cases.
+    // One type with lists and one without, because the graph must keep the code in both cases.
     let captured = [types::listed(41, 3000)?, types::rows(41)?].map(|datatype| engine.commit(&datatype));
     let mut buffers = Vec::new();
     for committed in &captured {
@@ -74,7 +74,7 @@ fn beside(on: &OnTier, mode: CaptureMode) -> Outcome {
         let expected = expectations(committed, &buffer)?;
         buffers.push((buffer, expected));
     }
-    // So many that some are freed meanwhile; compiling takes longer, and leaves more to free.
+    // Enough types that some are freed during the capture. Compiled types are slower and hold more to free.
     let number = if on.is_compiled() { 70 } else { 300 };
     let small = engine.commit(&types::listed(43, 50)?);
     let small_buffers = Buffers::new(&gpu, &small, 1, 44)?;
@@ -107,7 +107,7 @@ fn beside(on: &OnTier, mode: CaptureMode) -> Outcome {
     expect(nodes.all == captured.len(), || format!("{nodes:?}, expected {} nodes", captured.len()))?;
     let executable = graph.instantiate().map_err(text)?;
     drop((graph, captured, small, gpu, engine));
-    // Others take the memory that was freed, if some was freed too early.
+    // Another engine reuses memory that was freed too early, if any was.
     let other = on.fresh_engine();
     for seed in 0..20 {
         let committed = other.commit(&types::listed(5000 + seed, 3000)?);
@@ -115,7 +115,7 @@ fn beside(on: &OnTier, mode: CaptureMode) -> Outcome {
             committed.prepare(&on.gpu).map_err(text)?;
         }
     }
-    // The graph packs both; each is compared in its turn.
+    // The graph packs both types; each is compared.
     for (index, (buffer, expected)) in buffers.iter_mut().enumerate() {
         replay(&executable, &stream, buffer, expected).map_err(|fault| match fault {
             Fault::Failed(fault) => Fault::Failed(format!("node {index}: {fault}")),
@@ -125,7 +125,7 @@ fn beside(on: &OnTier, mode: CaptureMode) -> Outcome {
     Ok(())
 }
 
-/// The first use of a type, on an engine that has loaded nothing, may be in a capture.
+/// A capture may contain the first use of a type, on an engine that has loaded nothing.
 fn unprepared(on: &OnTier) -> Outcome {
     for (_, mode) in MODES {
         let engine = on.fresh_engine();

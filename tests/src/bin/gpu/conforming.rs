@@ -9,7 +9,7 @@ use dtc_tests::generate::random::{self, Limits};
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
 
-/// Random types on each tier.
+/// Number of random types for each tier.
 const RANDOM_TYPES: u64 = 150;
 
 pub fn add(tests: &mut Tests, on: &OnTier) {
@@ -36,7 +36,7 @@ fn conforms(on: &OnTier, name: &str, datatype: &Datatype, seed: u64) -> Outcome 
     Ok(run_on_copies(&GpuSubject::new(&on.engine, &on.gpu, name, datatype), datatype, seed)?)
 }
 
-/// Every example that is small enough for a check of every byte many times over.
+/// Every example small enough to check each byte many times.
 fn examples() -> Vec<(String, Datatype)> {
     let mut found = Vec::new();
     for file in std::fs::read_dir("ir-examples").into_iter().flatten().flatten() {

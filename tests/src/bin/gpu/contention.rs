@@ -1,5 +1,5 @@
-//! What packs cost while something else uses the device: the experiments of Jenkins et al. 2014, section 4.4, and what
-//! keeping off the multiprocessors gains. Prints a table; every byte is checked.
+//! Times of packs while other work uses the device: the experiments of Jenkins et al. 2014, section 4.4, and the gain
+//! of leaving multiprocessors to the other work. Prints a table; every byte is checked.
 
 use crate::buffers::{Buffers, POISON};
 use crate::harness::{expect, text};
@@ -9,19 +9,19 @@ use dtc_runtime::cuda::{DeviceBuffer, PinnedBuffer, Stream, copy};
 use dtc_runtime::{Committed, Engine, Gpu, Multiprocessors, Policy, Range};
 use std::time::{Duration, Instant};
 
-/// Rounds of a figure.
+/// Rounds for each figure.
 const ROUNDS: usize = 9;
 
-/// How long a pack is waited for that waits for multiprocessors itself.
+/// Time limit for a pack that itself waits for multiprocessors.
 const LIMIT: Duration = Duration::from_millis(30);
 
-/// Bytes that the other side copies, which takes longer than any of the packs.
+/// Bytes that the other work copies; this takes longer than any pack.
 const COPY: usize = 256 << 20;
 
-/// The packed bytes of the layouts.
+/// Packed bytes of each layout.
 const PACKED: i64 = 16 << 20;
 
-/// A layout on the device, and packed bytes there and in pinned memory.
+/// A layout on the device, with packed bytes there and in pinned memory.
 struct Layout {
     name: String,
     committed: Committed,
@@ -73,7 +73,7 @@ fn rows(block: i64, stride: i64) -> Result<Datatype, String> {
     types.finish(rows).map_err(|error| error.to_string())
 }
 
-/// Waits for a stream; the time since `start`, or nothing after the limit.
+/// Waits for a stream. Returns the time since `start`, or `None` after the limit.
 fn wait(stream: &Stream, start: Instant) -> Result<Option<f64>, String> {
     while !stream.query().map_err(text)? {
         if start.elapsed() > LIMIT {
@@ -88,12 +88,12 @@ fn median(mut times: Vec<f64>) -> f64 {
     times.get(times.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// What else uses the device.
+/// Other work on the device.
 struct Others {
     stream: Stream,
     host: PinnedBuffer,
     device: DeviceBuffer,
-    /// A kernel that fills every multiprocessor and the memory system: 8 bytes of every 512.
+    /// A kernel that uses every multiprocessor and the memory system: 8 bytes of every 512.
     scattered: Committed,
     memory: DeviceBuffer,
 }
@@ -124,7 +124,7 @@ impl Others {
 
     fn enqueue(&self, other: Other) -> Result<(), String> {
         let (host, device) = (self.host.address(), self.device.address());
-        // SAFETY: the buffers are as long, and live until the stream was waited for.
+        // SAFETY: the buffers have equal lengths, and live until the stream is synchronised.
         unsafe {
             match other {
                 Other::Nothing => Ok(()),
@@ -142,7 +142,7 @@ impl Others {
     }
 }
 
-/// Prints all experiments.
+/// Runs all experiments and prints the table.
 pub fn measure() -> Result<(), String> {
     let engine = Engine::builder().policy(Policy::Eager).build();
     let gpu = engine.gpu(0).map_err(text)?;
@@ -238,7 +238,7 @@ pub fn measure() -> Result<(), String> {
     Ok(())
 }
 
-/// The time of a pack while a kernel holds every multiprocessor, which ends only afterwards.
+/// The time of a pack while a kernel holds every multiprocessor and ends only afterwards.
 fn held(
     gpu: &Gpu,
     layout: &mut Layout,
@@ -246,7 +246,7 @@ fn held(
     target: Target,
     on: Multiprocessors,
 ) -> Result<String, String> {
-    // So many blocks of a warp as multiprocessors have room for.
+    // Each multiprocessor can hold 32 blocks of one warp.
     let blocks = gpu.device().info().multiprocessors * 32;
     let mut times = Vec::new();
     for _ in 0..3 {

@@ -1,4 +1,4 @@
-//! The current context belongs to the application: every call leaves it as it was.
+//! The current context belongs to the application: no call changes it.
 
 use crate::buffers::Buffers;
 use crate::harness::{Outcome, Tests, expect, text};
@@ -43,7 +43,7 @@ fn in_new_thread(work: impl FnOnce() -> Result<(), String> + Send) -> Outcome {
     Ok(result.map_err(|_| "the thread panicked")??)
 }
 
-/// Makes calls of every kind, and looks at the current context after each.
+/// Makes calls of every kind, and checks the current context after each.
 fn all_calls(on: &OnTier, seed: u64) -> Result<(), String> {
     let raw = Raw::get()?;
     let before = raw.current_context()?;
@@ -114,7 +114,7 @@ fn all_calls(on: &OnTier, seed: u64) -> Result<(), String> {
     unchanged("pinned and managed buffers")?;
     let mut host = vec![0u8; total];
     committed.pack(&buffers.host, Range::elements(1), &mut host).map_err(text)?;
-    // SAFETY: both sides are host memory and long enough.
+    // SAFETY: both endpoints are host memory and long enough.
     let moved = unsafe {
         committed.pack_any(buffers.host.as_ptr(), Range::elements(1).bytes(..total as u64), host.as_mut_ptr())
     };

@@ -1,4 +1,4 @@
-//! Copies from type to type, judged by the processor's.
+//! Copies from type to type, compared with those of the CPU.
 
 use crate::buffers::{POISON, random_bytes};
 use crate::harness::{Fault, Outcome, Tests, expect, text};
@@ -50,7 +50,7 @@ impl Side {
     }
 }
 
-/// What is in the memory of the target after a copy of a range into poison.
+/// The memory of the target after the CPU copies a range into poison.
 fn wanted(source: &Side, target: &Side, from: usize, to: usize, bytes: usize) -> Result<Vec<u8>, String> {
     let mut memory = vec![POISON; target.host.len()];
     let (read, written) = (source.elements(&source.host[..], from), target.elements(&mut memory[..], to));
@@ -72,7 +72,7 @@ fn pairs(on: &OnTier) -> Outcome {
     for (number, (name, datatype)) in families.iter().enumerate() {
         let source = Side::new(on, datatype, number as u64)?;
         let memory = source.on(&on.gpu)?;
-        // A kernel takes a while to compile.
+        // Compiling a kernel is slow, so compiled kernels copy to fewer types.
         let others: Vec<usize> = if on.is_compiled() {
             vec![number, (number + 1) % families.len(), (number + 5) % families.len()]
         } else {
@@ -109,7 +109,7 @@ fn pairs(on: &OnTier) -> Outcome {
     Ok(())
 }
 
-/// Each side on the host or on the device, more than two chunks.
+/// Each endpoint on the host or on the device, more than two chunks.
 fn kinds(on: &OnTier) -> Outcome {
     let families = types::families(18 << 20)?;
     let (source, target) = (Side::new(on, &families[1].1, 72)?, Side::new(on, &families[2].1, 73)?);
@@ -136,7 +136,7 @@ fn kinds(on: &OnTier) -> Outcome {
             managed.fill(POISON).map_err(text)?;
             host.fill(POISON);
             let (read, written) = (source.elements(read, 5), target.elements(written, 70));
-            // SAFETY: both sides hold all elements.
+            // SAFETY: both endpoints hold all elements.
             let moved = unsafe { source.committed.copy_any(read, &target.committed, written, bytes as u64) };
             expect(moved.clone() == Ok(bytes as u64), || format!("from {from} to {to}: {moved:?}, expected {bytes}"))?;
             let mut found = vec![0; host.len()];
@@ -151,7 +151,7 @@ fn kinds(on: &OnTier) -> Outcome {
     Ok(())
 }
 
-/// A captured copy is one node, and works when its types are gone.
+/// A captured copy is one node, and works after its types were dropped.
 fn one_launch(on: &OnTier) -> Outcome {
     let engine = on.fresh_engine();
     let (rows, listed) = (types::rows(700)?, types::listed(74, 900)?);
@@ -167,7 +167,7 @@ fn one_launch(on: &OnTier) -> Outcome {
     stream.begin_capture(CaptureMode::Relaxed).map_err(text)?;
     let read = source.elements(memory.address() as *const u8, 0);
     let written = target.elements(there.address() as *mut u8, 0);
-    // SAFETY: both buffers hold all elements, and live until the stream was waited for.
+    // SAFETY: both buffers hold all elements, and live until the stream is synchronised.
     unsafe { source.committed.copy_enqueue(&stream, read, &target.committed, written, bytes as u64) }.map_err(text)?;
     let graph = stream.end_capture().map_err(text)?;
     let nodes = graph.nodes().map_err(text)?;
@@ -181,7 +181,7 @@ fn one_launch(on: &OnTier) -> Outcome {
     Ok(expect_same("a graph", &found, &wanted)?)
 }
 
-/// Long runs, short runs and one that is contiguous, to another device and back.
+/// Copies of long runs, short runs and a contiguous type, to another device and back.
 fn peers(on: &OnTier) -> Outcome {
     if Device::count().map_err(text)? < 2 {
         return Err(Fault::Skipped("there is one GPU".to_owned()));
@@ -202,7 +202,7 @@ fn peers(on: &OnTier) -> Outcome {
             there.fill(POISON).map_err(text)?;
             let read = source.elements(memory.address() as *const u8, 8);
             let written = target.elements(there.address() as *mut u8, 16);
-            // SAFETY: both buffers hold all elements.
+            // SAFETY: both endpoints hold all elements.
             let moved = unsafe { source.committed.copy_any(read, &target.committed, written, bytes as u64) };
             expect(moved.clone() == Ok(bytes as u64), || format!("pair {number}: {moved:?}, expected {bytes}"))?;
             let mut found = vec![0; target.host.len()];

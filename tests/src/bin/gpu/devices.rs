@@ -21,7 +21,7 @@ pub fn add(tests: &mut Tests, on: &OnTier) {
     add(tests, "whatever is current", whatever_is_current);
 }
 
-/// The same type on each, in turn.
+/// One type on both devices, alternately.
 fn one_thread(on: &OnTier, second: &Gpu) -> Outcome {
     let committed = on.engine.commit(&types::listed(111, 2000)?);
     for gpu in [&on.gpu, second] {
@@ -46,7 +46,7 @@ fn one_thread(on: &OnTier, second: &Gpu) -> Outcome {
     Ok(())
 }
 
-/// Each thread has a GPU; neither has used the type before.
+/// Two threads with one GPU each; neither has used the type before.
 fn two_threads(on: &OnTier, second: &Gpu) -> Outcome {
     let committed = on.engine.commit(&types::listed(112, 2000)?);
     let work = |gpu: &Gpu, seed| -> Result<(), String> {
@@ -66,7 +66,7 @@ fn two_threads(on: &OnTier, second: &Gpu) -> Outcome {
     Ok(())
 }
 
-/// The current context is the other GPU's, and stays so.
+/// Calls work while the other GPU's context is current, and leave it current.
 fn whatever_is_current(on: &OnTier, second: &Gpu) -> Outcome {
     let committed = on.engine.commit(&types::listed(113, 2000)?);
     let raw = Raw::get()?;

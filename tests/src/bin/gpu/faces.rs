@@ -1,4 +1,4 @@
-//! What the tests of the C interfaces share: types that each interface builds by itself, and what the standard makes of them.
+//! Types that the tests of the C interfaces build through each interface, and the expected results.
 
 use crate::buffers::{POISON, expect_equal, random_bytes};
 use crate::harness::text;
@@ -10,7 +10,7 @@ use dtc_tests::type_map::TypeMap;
 /// A type, by the arguments of its constructors.
 #[derive(Clone)]
 pub enum Form {
-    /// Rows of ints, in bytes apart.
+    /// Rows of ints at a stride in bytes.
     Rows { count: i64, ints: i64, stride: i64 },
     /// Blocks of two ints at displacements in bytes.
     Blocks { displacements: Vec<i64> },
@@ -18,7 +18,7 @@ pub enum Form {
     Records { count: i64 },
 }
 
-/// Where the members of a record lie.
+/// Lengths and offsets of the members of a record.
 pub const RECORD: ([i64; 3], [i64; 3]) = ([1, 2, 1], [0, 8, 24]);
 
 impl Form {
@@ -31,7 +31,7 @@ impl Form {
         ]
     }
 
-    /// The form as a description.
+    /// The form as a datatype.
     pub fn datatype(&self) -> Result<Datatype, DatatypeError> {
         let mut types = TypeBuilder::new();
         let int = types.named(Predefined::INT);
@@ -48,9 +48,9 @@ impl Form {
     }
 }
 
-/// One element of a form in host memory and on the device, and what the standard makes of it.
+/// One element of a form in host memory and on the device, with its type map and packed bytes.
 pub struct Data {
-    /// Where the packed bytes lie in memory.
+    /// Index in memory of each packed byte.
     pub map: Vec<usize>,
     pub host: Vec<u8>,
     pub packed: Vec<u8>,
@@ -73,7 +73,7 @@ impl Data {
         address(&self.on_device).cast_const()
     }
 
-    /// What an unpack of packed bytes from `from` on writes into poisoned memory.
+    /// The memory after an unpack of `packed` from byte `from` on into poison.
     pub fn unpacked(&self, from: usize, packed: &[u8]) -> Vec<u8> {
         let mut memory = vec![POISON; self.host.len()];
         self.map[from..].iter().zip(packed).for_each(|(&byte, &value)| memory[byte] = value);
@@ -92,18 +92,18 @@ impl Data {
     }
 }
 
-/// The int that four bytes are.
+/// The int that four bytes encode.
 fn int(bytes: &[u8]) -> i32 {
     bytes.try_into().map_or(0, i32::from_ne_bytes)
 }
 
-/// Ints, one added to the other.
+/// The sums of ints, element by element.
 pub fn sums(one: &[u8], other: &[u8]) -> Vec<u8> {
     let pairs = one.chunks_exact(4).zip(other.chunks_exact(4));
     pairs.flat_map(|(one, other)| int(one).wrapping_add(int(other)).to_ne_bytes()).collect()
 }
 
-/// Where a buffer lies, for C.
+/// Address of a buffer, as a C pointer.
 pub fn address(buffer: &DeviceBuffer) -> *mut std::ffi::c_void {
     buffer.address() as *mut std::ffi::c_void
 }
@@ -120,7 +120,7 @@ pub fn holding(on: &OnTier, bytes: &[u8]) -> Result<DeviceBuffer, String> {
     Ok(buffer)
 }
 
-/// Ranges of packed bytes: all, from a border of ints on, and, where they may be cut, odd ones.
+/// Ranges of packed bytes: all, one from the begin of an int on, and, if `cut`, unaligned ones.
 pub fn ranges(total: usize, cut: bool) -> Vec<(usize, usize)> {
     let mut ranges = vec![(0, total), (total / 3 / 4 * 4, total / 2 / 4 * 4), (total - 8, 8)];
     if cut {

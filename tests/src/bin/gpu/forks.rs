@@ -1,4 +1,4 @@
-//! Forked children: CUDA does not work in them, the CPU does, and the parent goes on.
+//! Forked children: CUDA fails in them, the CPU works, and the parent continues.
 
 use crate::buffers::{Buffers, POISON};
 use crate::harness::{Outcome, Tests, expect, text};
@@ -8,7 +8,7 @@ use dtc_runtime::cuda::{CudaError, Device, DeviceBuffer, Stream};
 use dtc_runtime::{Committed, Range, Tier};
 use std::time::{Duration, Instant};
 
-/// How long a child may take.
+/// Time limit of a child.
 const LIMIT: Duration = Duration::from_secs(20);
 
 pub fn add(tests: &mut Tests, on: &OnTier) {
@@ -22,12 +22,12 @@ fn forked(on: &OnTier) -> Outcome {
     buffers.pack_and_check(&committed)?;
     let stream = Stream::new(on.gpu.device()).map_err(text)?;
     let other = types::rows(131)?;
-    // SAFETY: the child calls only what this test is about, writes nothing to the parent's files, and leaves by `_exit`.
+    // SAFETY: the child makes only the calls under test, writes nothing to the parent's files, and leaves by `_exit`.
     let child = unsafe { libc::fork() };
     if child == 0 {
         let work = std::panic::AssertUnwindSafe(|| in_child(on, &committed, &buffers, &stream, &other));
         let failed = std::panic::catch_unwind(work).unwrap_or(PANIC);
-        // SAFETY: ends the child at once, with no destructors of the parent's state.
+        // SAFETY: `_exit` ends the child at once, without destructors of the parent's state.
         unsafe { libc::_exit(failed) };
     }
     expect(child > 0, || "the process cannot fork".to_owned())?;
@@ -40,17 +40,17 @@ fn forked(on: &OnTier) -> Outcome {
     Ok(buffers.pack_and_check(&another).map_err(|fault| format!("in the parent, another type: {fault}"))?)
 }
 
-/// Waits for a child, but not for ever; returns its status.
+/// Waits for a child up to a time limit; returns its status.
 fn wait_for(child: libc::pid_t) -> Result<i32, String> {
     let start = Instant::now();
     let mut status = 0;
     loop {
-        // SAFETY: the child was made by this process and is waited for once.
+        // SAFETY: this process forked the child and waits for it once.
         match unsafe { libc::waitpid(child, &mut status, libc::WNOHANG) } {
             0 if start.elapsed() > LIMIT => {
-                // SAFETY: the child was not waited for yet, so its number is still its own.
+                // SAFETY: the child was not waited for yet, so no other process can have its id.
                 unsafe { libc::kill(child, libc::SIGKILL) };
-                // SAFETY: as above.
+                // SAFETY: this process forked the child and has not waited for it yet.
                 unsafe { libc::waitpid(child, &mut status, 0) };
                 return Err(format!("the child was not done after {LIMIT:?}"));
             }
@@ -62,7 +62,7 @@ fn wait_for(child: libc::pid_t) -> Result<i32, String> {
     }
 }
 
-/// What the child looks at, in order; its status is the number of the first that is wrong.
+/// Checks in the child, in order; its exit status is the number of the first that fails.
 const CHECKS: [&str; 10] = [
     "a pack of host memory",
     "a pack of host memory by the call for any memory",
@@ -90,7 +90,7 @@ fn in_child(
     let host =
         committed.pack(&buffers.host, Range::elements(1), &mut packed) == Ok(total) && packed == buffers.expected;
     packed.fill(POISON);
-    // SAFETY: both sides are host memory and long enough.
+    // SAFETY: both endpoints are host memory and long enough.
     let any = unsafe {
         committed.pack_any(buffers.host.as_ptr(), Range::elements(1).bytes(..total as u64), packed.as_mut_ptr())
     };
@@ -101,9 +101,9 @@ fn in_child(
     let new = new.pack(&vec![7u8; span], Range::elements(1), &mut some).is_ok() && some.iter().all(|&byte| byte == 7);
     let forked = Err(CudaError::Forked);
     let (memory, target) = (buffers.memory.address() as *mut u8, buffers.packed.address() as *mut u8);
-    // SAFETY: nothing is enqueued in a forked child.
+    // SAFETY: in a forked child, the call fails before it enqueues anything.
     let enqueued = unsafe { committed.pack_enqueue(stream, memory, Range::elements(1).bytes(..total as u64), target) };
-    // SAFETY: as above.
+    // SAFETY: in a forked child, the call fails before it enqueues anything.
     let unpack = unsafe { committed.unpack_enqueue(stream, target, Range::elements(1).bytes(..total as u64), memory) };
     let checks = [
         host,

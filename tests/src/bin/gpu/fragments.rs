@@ -1,4 +1,4 @@
-//! Random byte ranges of packed streams, from and to packed memory of any alignment.
+//! Random byte ranges of packed streams, with packed memory of any alignment.
 
 use crate::buffers::Buffers;
 use crate::harness::{Outcome, Tests};
@@ -8,7 +8,7 @@ use dtc_compiler::datatype::Datatype;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
-/// Fragments of each type.
+/// Number of fragments of each type.
 const FRAGMENTS: usize = 64;
 
 pub fn add(tests: &mut Tests, on: &OnTier) {
@@ -25,7 +25,7 @@ fn fragments(on: &OnTier, datatype: &Datatype) -> Outcome {
     let total = buffers.expected.len();
     let mut rng = SmallRng::seed_from_u64(8);
     for index in 0..FRAGMENTS {
-        // As often short as long, and as often whole words as any bytes.
+        // Half of the fragments are short, and half have whole words only.
         let longest = if rng.random() { total } else { 5000 };
         let granule = if rng.random() { 16 } else { 1 };
         let from = rng.random_range(0..total) / granule * granule;

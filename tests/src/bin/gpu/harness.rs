@@ -1,16 +1,16 @@
-//! Runs tests one after the other, names what was skipped, and ends a program that hangs.
+//! Runs tests one after the other, lists skipped ones, and ends a program that hangs.
 
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Longer than any test takes.
+/// Time limit of a test.
 const LONGEST: Duration = Duration::from_secs(100);
 
-/// Why a test did not pass.
+/// Reason why a test did not pass.
 #[derive(Debug)]
 pub enum Fault {
-    /// Something is wrong.
+    /// A check failed.
     Failed(String),
     /// The machine lacks something that the test needs.
     Skipped(String),
@@ -30,7 +30,7 @@ impl From<&str> for Fault {
 
 pub type Outcome = Result<(), Fault>;
 
-/// The message of an error.
+/// The message of an error, as the result of a failed test.
 pub fn text(error: impl std::error::Error) -> String {
     error.to_string()
 }
@@ -51,7 +51,7 @@ pub struct Tests {
     tests: Vec<Test>,
 }
 
-/// What runs now, and since when.
+/// The current test, and when it began.
 type Running = Arc<Mutex<Option<(String, Instant)>>>;
 
 impl Tests {
@@ -63,7 +63,7 @@ impl Tests {
         self.tests.iter().map(|test| test.name.as_str())
     }
 
-    /// Runs the tests with a part in their names, then a last check.
+    /// Runs the tests whose names contain `part`, then a last check.
     pub fn run(&self, part: &str, last: &dyn Fn() -> Outcome) -> ExitCode {
         let start = Instant::now();
         let running = Running::default();
@@ -105,8 +105,8 @@ impl Tests {
     }
 }
 
-/// Ends the program, saying where, when a test takes too long: a call that waits for a device forever cannot be ended
-/// otherwise.
+/// Ends the program with a message if a test exceeds its time limit. A call that waits for a device forever cannot be
+/// ended otherwise.
 fn watch(running: Running) {
     std::thread::spawn(move || {
         loop {
@@ -117,7 +117,7 @@ fn watch(running: Running) {
             {
                 println!("test {name} ... FAILED: not done after {} s", LONGEST.as_secs());
                 println!("test result: FAILED. the run ended there");
-                // SAFETY: ends the process at once; handlers of the driver would wait for the device.
+                // SAFETY: `_exit` ends the process at once; exit handlers of the driver would wait for the device.
                 unsafe { libc::_exit(1) };
             }
         }

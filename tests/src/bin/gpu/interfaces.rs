@@ -1,4 +1,4 @@
-//! What the C interfaces cost beside the calls of Rust: blocking packs within a device, on the clock of the host. Prints a
+//! Cost of the C interfaces relative to the calls of Rust: blocking packs within a device, in host time. Prints a
 //! table; every byte is checked.
 
 use crate::buffers::poisoned_buffer;
@@ -12,16 +12,16 @@ use dtc_runtime::{Committed, Policy, Range};
 use std::ffi::c_void;
 use std::time::{Duration, Instant};
 
-/// Rounds of a figure.
+/// Rounds for each figure.
 const ROUNDS: usize = 400;
 
-/// Packs of each call before the first round, half of them before the background had its time.
+/// Packs of each call before the first round, half of them before the background compilation.
 const WARM: usize = 40;
 
-/// How long the background may compile.
+/// Time limit of the background compilation.
 const COMPILING: Duration = Duration::from_secs(3);
 
-/// One type for every interface, and its buffers.
+/// One type for every interface, with its buffers.
 struct Case {
     name: String,
     committed: Committed,
@@ -33,11 +33,11 @@ struct Case {
     info: [Info; 2],
 }
 
-/// What is timed, in the order of the columns: every second one tells where the bytes lie, the others let the call find out.
+/// The timed calls, in the order of the columns. Every second call is told the kinds of memory; the others detect them.
 const CALLS: [&str; 6] = ["pack_any", "between", "dtc_pack", "told", "yaksa_ipack", "told"];
 
 impl Case {
-    /// Runs one of the calls and waits.
+    /// Makes one of the calls and waits.
     fn call(&self, number: usize) -> Result<(), String> {
         let (source, length, packed) = (self.data.source(), self.data.packed.len(), address(&self.packed));
         let (from, to) = (source.cast::<u8>(), packed.cast::<u8>());
@@ -71,7 +71,7 @@ fn median(mut times: Vec<f64>) -> f64 {
     times.get(times.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// Prints the table.
+/// Measures, and prints the table.
 pub fn measure() -> Result<(), String> {
     let on = OnTier::new("background", Policy::Background).map_err(text)?;
     let c = c_interface::Engine::new(dtc::DTC_POLICY_BACKGROUND)?;
@@ -120,7 +120,7 @@ pub fn measure() -> Result<(), String> {
         let mut more = vec![Vec::with_capacity(ROUNDS); CALLS.len()];
         for round in 0..ROUNDS {
             let mut now = [0.0; CALLS.len()];
-            // Nobody is always first.
+            // The first call rotates between rounds.
             for turn in 0..CALLS.len() {
                 let number = (round + turn) % CALLS.len();
                 let start = Instant::now();

@@ -1,4 +1,4 @@
-//! What a call enqueues, and calls of many threads.
+//! Number of launches of a call, and calls of many threads.
 
 use crate::buffers::{Buffers, expect_equal, poisoned_buffer, read};
 use crate::harness::{Outcome, Tests, expect, text};
@@ -14,7 +14,7 @@ pub fn add(tests: &mut Tests, on: &OnTier) {
     tests.add(format!("{}: threads and streams", on.name), move || threads(&other));
 }
 
-/// Every type of the corpus is one kernel or one copy, whatever the fragment.
+/// Every fragment of every type of the corpus is one kernel or one copy.
 fn one_launch(on: &OnTier) -> Outcome {
     let gpu = &on.gpu;
     let memory = poisoned_buffer(gpu, 64 << 20)?;
@@ -48,7 +48,7 @@ fn one_launch(on: &OnTier) -> Outcome {
     Ok(())
 }
 
-/// Threads that pack one type, each on a CUDA stream of its own.
+/// Threads that pack one type, each on its own CUDA stream.
 fn threads(on: &OnTier) -> Outcome {
     let committed = on.engine.commit(&types::listed(9, 5000)?);
     let work = |seed: u64| -> Result<(), String> {

@@ -1,4 +1,4 @@
-//! Types that come and go: nothing piles up on the device, and nothing goes while it is used.
+//! Types that are committed and dropped: device memory does not grow, and nothing in use is freed.
 
 use crate::buffers::{POISON, expect_equal, poisoned_buffer, random_buffer, read};
 use crate::harness::{Outcome, Tests, expect, text};
@@ -7,11 +7,11 @@ use crate::types;
 use dtc_runtime::cuda::Stream;
 use dtc_runtime::{Engine, Gpu, Range};
 
-/// Each type packs into a slot of its own.
+/// Bytes of the slot that a type packs into.
 const SLOT: usize = 64 << 10;
-/// Slots, and so types whose packs may be under way at once.
+/// Number of slots, and so of types whose packs may be in progress at once.
 const SLOTS: u64 = 100;
-/// What the device may have less at the end. A module takes more than lists, and some wait to be freed.
+/// Bytes by which the free memory may shrink. A module takes more than lists, and some of it waits to be freed.
 const GROWTH: [usize; 2] = [8 << 20, 16 << 20];
 
 pub fn add(tests: &mut Tests, on: &OnTier) {
@@ -37,7 +37,7 @@ fn come_and_go(on: &OnTier, number: u64) -> Outcome {
     let mut before = None;
     let mut expected: Vec<Vec<u8>> = Vec::new();
     for seed in 0..number {
-        // 512 runs are 8 KiB of lists or more: 24 MiB, should none of them be freed.
+        // 512 runs take at least 8 KiB of lists: 24 MiB if none were freed.
         let committed = engine.commit(&types::listed(10_000 + seed, 512)?);
         let total = committed.packed_size(1).map_err(text)? as usize;
         let span = committed.span(1).map_or(0, |(_, high)| high as usize);
@@ -70,7 +70,7 @@ fn come_and_go(on: &OnTier, number: u64) -> Outcome {
             }
             expected.clear();
             packed.fill(POISON).map_err(text)?;
-            // What the first round leaves allocated is reused by the others.
+            // Later rounds reuse allocations of the first round.
             if before.is_none() {
                 before = Some(free_bytes(&gpu)?);
             }

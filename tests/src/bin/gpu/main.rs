@@ -1,8 +1,8 @@
-//! The tests that need a GPU: `dtc-gpu-tests [PART OF A NAME]` runs them and prints their count; with `--sanitizer` it runs
-//! a few small ones, for compute-sanitizer; with `--contention` it measures packs beside other work, with `--interfaces` what the
-//! C interfaces cost beside the calls of Rust.
+//! The tests that need a GPU. `dtc-gpu-tests [PART OF A NAME]` runs them and prints their count. `--sanitizer` runs a
+//! few small ones for compute-sanitizer, `--contention` measures packs beside other work, and `--interfaces` measures
+//! the cost of the C interfaces.
 //!
-//! It is a program of its own and no test of cargo, because machines with a GPU often have no Rust.
+//! It is a program and not a cargo test, because machines with a GPU often have no Rust.
 #![expect(unsafe_code, reason = "the calls on device memory are on raw addresses")]
 
 mod accumulate;
@@ -91,7 +91,7 @@ fn main() -> ExitCode {
     tests.run(&part, &problem)
 }
 
-/// The tests that run on each tier.
+/// Adds the tests that run on each tier.
 fn add_of_tier(tests: &mut Tests, on: &OnTier) {
     conforming::add(tests, on);
     shapes::add(tests, on);
@@ -114,7 +114,7 @@ fn add_of_tier(tests: &mut Tests, on: &OnTier) {
     forks::add(tests, on);
 }
 
-/// The tests of what chooses a tier.
+/// Adds the tests of policies, stores, forks and other parts that choose a tier themselves.
 fn add_others(tests: &mut Tests, tiers: &[OnTier; 2]) {
     let [generic, compiled] = tiers;
     yaksa_interface::add(tests, generic);

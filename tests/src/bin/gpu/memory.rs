@@ -3,7 +3,7 @@
 use crate::harness::text;
 use dtc_runtime::cuda::{Device, DeviceBuffer, MemoryKind, PinnedBuffer};
 
-/// Every kind there is, with two devices.
+/// All kinds of memory, with two devices.
 pub const KINDS: [MemoryKind; 5] =
     [MemoryKind::Pageable, MemoryKind::Pinned, MemoryKind::Managed, MemoryKind::Device(0), MemoryKind::Device(1)];
 
@@ -35,7 +35,7 @@ impl Memory {
         }
     }
 
-    /// An address in it.
+    /// The address of a byte.
     pub fn at(&mut self, offset: usize) -> *mut u8 {
         let base = match self {
             Memory::Pageable(bytes) => bytes.as_mut_ptr(),
@@ -45,7 +45,7 @@ impl Memory {
         base.wrapping_add(offset)
     }
 
-    /// All of it.
+    /// All bytes.
     pub fn read(&self) -> Result<Vec<u8>, String> {
         match self {
             Memory::Pageable(bytes) => Ok(bytes.clone()),

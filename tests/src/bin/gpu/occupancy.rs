@@ -1,4 +1,4 @@
-//! Calls that leave multiprocessors to others.
+//! Calls that leave multiprocessors to other work.
 
 use crate::buffers::{Buffers, POISON, expect_equal};
 use crate::harness::{Outcome, Tests, expect, text};
@@ -43,7 +43,7 @@ fn capped(on: &OnTier, datatype: &Datatype) -> Outcome {
     Ok(())
 }
 
-/// Nests of every rank become copies, and others kernels.
+/// Copies of the driver serve nests of every rank; kernels serve other types.
 fn copied(on: &OnTier) -> Outcome {
     let nest = |counts: &[i64], strides: &[i64]| -> Result<Datatype, String> {
         let mut types = TypeBuilder::new();

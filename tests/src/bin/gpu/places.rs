@@ -1,4 +1,4 @@
-//! Where buffers may lie: managed memory, inside allocations, at absolute addresses.
+//! Buffers in managed memory, inside allocations, and at absolute addresses.
 
 use crate::buffers::{Buffers, POISON, expect_equal, poisoned_buffer, random_buffer, read};
 use crate::harness::{Outcome, Tests, expect, text};
@@ -23,7 +23,7 @@ pub fn add(tests: &mut Tests, on: &OnTier) {
     add(tests, "memory that is refused", refused);
 }
 
-/// Both sides are managed, and the packed side also alone.
+/// Both endpoints are managed, and then only the packed one.
 fn managed(on: &OnTier) -> Outcome {
     for datatype in [types::listed(81, 2000)?, types::columns(200, 150)?] {
         let committed = on.engine.commit(&datatype);
@@ -35,7 +35,7 @@ fn managed(on: &OnTier) -> Outcome {
     Ok(())
 }
 
-/// One side is managed and the other on the device.
+/// One endpoint is managed and the other on the device.
 fn half_managed(on: &OnTier) -> Outcome {
     let device = on.gpu.device();
     let committed = on.engine.commit(&types::listed(83, 2000)?);
@@ -47,7 +47,7 @@ fn half_managed(on: &OnTier) -> Outcome {
     Ok(buffers.pack_and_check(&committed).map_err(|fault| format!("elements are managed: {fault}"))?)
 }
 
-/// Elements of any alignment in the middle of an allocation, also of a type that reaches before its origin.
+/// Unaligned elements in the middle of an allocation, also of a type with negative displacements.
 fn inside(on: &OnTier) -> Outcome {
     let mut types = TypeBuilder::new();
     let short = types.named(Predefined::SHORT);
@@ -92,7 +92,7 @@ fn absolute(on: &OnTier) -> Outcome {
     let type_id = types.hindexed(&lengths, &places, byte).map_err(text)?;
     let committed = on.engine.commit(&types.finish(type_id).unwrap());
     absolute_there_and_back(on, &committed, &expected)?;
-    // The unpack brought back what was there.
+    // The unpack has restored the memory.
     Ok(expect_equal("memory", &read(&memory, 0, 1 << 20)?, &host)?)
 }
 
@@ -100,16 +100,16 @@ fn absolute_there_and_back(on: &OnTier, committed: &dtc_runtime::Committed, expe
     let total = expected.len();
     let packed = poisoned_buffer(&on.gpu, total)?;
     let (base, target) = (std::ptr::null_mut::<u8>(), packed.address() as *mut u8);
-    // SAFETY: every displacement is an address in a live buffer, and the packed buffer is long enough.
+    // SAFETY: every displacement is an address in a live buffer, and the packed buffer has `total` bytes.
     let moved = unsafe { committed.pack_any(base, Range::elements(1).bytes(..total as u64), target) };
     expect(moved.clone() == Ok(total as u64), || format!("{moved:?}, expected {total} bytes"))?;
     expect_equal("packed", &read(&packed, 0, total)?, expected)?;
-    // SAFETY: as above.
+    // SAFETY: every displacement is an address in a live buffer, and the packed buffer has `total` bytes.
     let moved = unsafe { committed.unpack_any(target, Range::elements(1).bytes(..total as u64), base) };
     expect(moved.clone() == Ok(total as u64), || format!("{moved:?}, expected {total} bytes"))
 }
 
-/// One type whose bytes lie in two allocations, far apart or not.
+/// One type whose bytes lie in two allocations, adjacent or far apart.
 fn two_allocations(on: &OnTier) -> Outcome {
     let (one, first) = (random_buffer(&on.gpu, 10_000, 90)?, 3..8000);
     let (other, second) = (random_buffer(&on.gpu, 3 << 20, 91)?, 1000..(2 << 20) + 7);
@@ -125,7 +125,7 @@ fn two_allocations(on: &OnTier) -> Outcome {
     Ok(expect_equal("the second allocation", &read(&other.0, 0, 3 << 20)?, &other.1)?)
 }
 
-/// Calls that cannot work are errors, and touch nothing.
+/// Calls that cannot work return errors, and touch nothing.
 fn refused(on: &OnTier) -> Outcome {
     let committed = on.engine.commit(&types::rows(90)?);
     let mut buffers = Buffers::new(&on.gpu, &committed, 1, 92)?;

@@ -1,4 +1,4 @@
-//! When the kernels of a type are compiled, and what serves until then.
+//! Policies: when the kernels of a type are compiled, and which kernel serves before.
 
 use crate::buffers::Buffers;
 use crate::harness::{Fault, Outcome, Tests, expect, text};
@@ -20,7 +20,7 @@ pub fn add(tests: &mut Tests, compiled: &OnTier) {
     tests.add("policy: without a thread", without_thread);
 }
 
-/// An engine that finds nothing in a store.
+/// An engine with an empty store.
 fn engine(policy: Policy, thread: bool) -> Result<(Engine, Gpu), Fault> {
     if let Err(error) = Nvrtc::get() {
         return Err(Fault::Skipped(error.to_string()));
@@ -36,7 +36,7 @@ fn expect_tier(committed: &Committed, gpu: &Gpu, expected: Tier, when: &str) -> 
     expect(tier == expected, || format!("{when}: {tier}, expected {expected}; problem: {:?}", gpu.problem()))
 }
 
-/// Waits for the compiled kernels; returns how long it took.
+/// Waits for the compiled kernels; returns the time it took.
 fn wait_for_kernels(committed: &Committed, gpu: &Gpu, limit: Duration) -> Result<Duration, String> {
     let start = Instant::now();
     while committed.gpu_tier(gpu) == Tier::Generic {
@@ -46,14 +46,15 @@ fn wait_for_kernels(committed: &Committed, gpu: &Gpu, limit: Duration) -> Result
     Ok(start.elapsed())
 }
 
-/// The compiled tier really serves.
+/// The compiled tier serves.
 fn is_compiled(on: &OnTier) -> Outcome {
     let committed = on.engine.commit(&types::listed(9, 5000)?);
     let tier = committed.prepare(&on.gpu).map_err(text)?;
     Ok(expect(tier == Tier::Specialised, || format!("{tier}; problem: {:?}", on.gpu.problem()))?)
 }
 
-/// The first packs are generic; within 5 s compiled kernels serve; four threads pack all the time, and every pack is right.
+/// The first packs are generic; within 5 s compiled kernels serve. Four threads pack all the time, and every pack is
+/// right.
 fn background() -> Outcome {
     let (engine, gpu) = engine(Policy::Background, true)?;
     let committed = engine.commit(&types::listed(71, 5000)?);
@@ -88,7 +89,7 @@ fn background() -> Outcome {
     Ok(first.pack_and_check(&committed)?)
 }
 
-/// To prepare is to wait for the compiler.
+/// `prepare` waits for the compiler.
 fn prepared() -> Outcome {
     let (engine, gpu) = engine(Policy::Background, true)?;
     let committed = engine.commit(&types::listed(72, 1000)?);
@@ -99,7 +100,7 @@ fn prepared() -> Outcome {
     Ok(Buffers::new(&gpu, &committed, 1, 73)?.pack_and_check(&committed)?)
 }
 
-/// Nothing is compiled before the uses that were asked for, and something is after them.
+/// Kernels are compiled after the requested number of uses, not before.
 fn lazy() -> Outcome {
     const USES: u32 = 4;
     let (engine, gpu) = engine(Policy::Lazy(USES), true)?;
@@ -108,7 +109,7 @@ fn lazy() -> Outcome {
     let stream = Stream::new(gpu.device()).map_err(text)?;
     let mut both = || -> Result<(), String> {
         buffers.pack_and_check(&committed)?;
-        // The same bytes go back where they came from.
+        // The unpack writes the same bytes back.
         buffers.enqueue_unpack(&committed, &stream)?;
         stream.synchronize().map_err(text)
     };
@@ -122,7 +123,7 @@ fn lazy() -> Outcome {
     Ok(both()?)
 }
 
-/// Nothing is ever compiled.
+/// Kernels are never compiled.
 fn off() -> Outcome {
     let (engine, gpu) = engine(Policy::Off, true)?;
     let committed = engine.commit(&types::listed(76, 1000)?);
@@ -135,7 +136,7 @@ fn off() -> Outcome {
     Ok(expect_tier(&committed, &gpu, Tier::Generic, "with the policy off")?)
 }
 
-/// A host that forbids threads compiles when it likes.
+/// An application that forbids threads decides when to compile.
 fn without_thread() -> Outcome {
     let (engine, gpu) = engine(Policy::Background, false)?;
     let committed = engine.commit(&types::listed(78, 1000)?);

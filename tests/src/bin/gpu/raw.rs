@@ -1,5 +1,5 @@
-//! The driver's own calls, for what the runtime has no need of: kernels that run until they are told to end, streams that
-//! block, and the context that is current.
+//! Driver functions that the runtime does not need: kernels that run until they are released, blocking streams, and the
+//! current context.
 
 use crate::harness::{expect, text};
 use dtc_runtime::Gpu;
@@ -39,10 +39,10 @@ pub struct Raw {
 ///
 /// `T` is the type of a C function pointer that fits the function's declaration.
 unsafe fn symbol<T: Copy>(library: *mut c_void, name: &CStr) -> Result<T, String> {
-    // SAFETY: the library is open and never closed.
+    // SAFETY: the library is open and never closed, and `name` is NUL-terminated.
     let found = unsafe { libc::dlsym(library, name.as_ptr()) };
     expect(!found.is_null(), || format!("the driver has no {}", name.to_string_lossy()))?;
-    // SAFETY: the caller's promise; function pointers are as large as others.
+    // SAFETY: `T` is a function pointer type (contract of this function), which has the size of `found`.
     Ok(unsafe { std::mem::transmute_copy::<*mut c_void, T>(&found) })
 }
 
@@ -55,7 +55,7 @@ impl Raw {
     fn find() -> Result<Raw, String> {
         let path = Driver::get().map_err(text)?.path().ok_or("the driver has no path")?;
         let path = CString::new(path.as_os_str().as_bytes()).map_err(text)?;
-        // SAFETY: the driver is in the process already, so no constructor runs.
+        // SAFETY: the driver is loaded already, so no constructor runs.
         let library = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
         expect(!library.is_null(), || "the driver does not open".to_owned())?;
         // SAFETY: the types are those of the declarations in `cuda.h`.
@@ -75,7 +75,7 @@ impl Raw {
     /// The context that is current in this thread, as a number; zero for none.
     pub fn current_context(&self) -> Result<usize, String> {
         let mut context = std::ptr::null_mut();
-        // SAFETY: the pointer is to a live handle.
+        // SAFETY: `context` is a live handle to fill.
         check("cuCtxGetCurrent", unsafe { (self.context_get_current)(&mut context) })?;
         Ok(context.addr())
     }
@@ -85,18 +85,18 @@ fn check(call: &str, code: c_int) -> Result<(), String> {
     expect(code == 0, || format!("{call}: status {code}"))
 }
 
-/// Which streams a CUDA stream waits for.
+/// Streams that a CUDA stream waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamKind {
-    /// It waits for the legacy default stream, which waits for it.
+    /// It waits for the legacy default stream, and that waits for it.
     Blocking = 0,
-    /// It waits for none.
+    /// It waits for no other stream.
     NonBlocking = 1,
 }
 
-/// Ends when the first word is not zero; says in another that it runs, and in a third that it gave up, because a test that
-/// is wrong should not hold a device for ever. The first block alone looks at the word, which the host has, and tells the
-/// others: thousands of warps that read memory of the host leave nothing of the link to copies.
+/// A kernel that ends when the first word is not zero. It sets a second word when it runs, and a third if it gave up,
+/// so that a wrong test does not hold a device for ever. Only the first block reads the first word, which is in host
+/// memory, and tells the other blocks: reads of thousands of warps would leave no bandwidth of the link to copies.
 const SPIN: &CStr = c"
 .version 7.0
 .target sm_70
@@ -133,7 +133,7 @@ DONE:
 }
 ";
 
-/// How long the kernel spins at most.
+/// Time limit of the kernel.
 const PATIENCE: Duration = Duration::from_secs(40);
 
 /// A kernel that runs until it is released, on a stream of its own.
@@ -144,11 +144,11 @@ pub struct Spinner {
     module: Handle,
 }
 
-// SAFETY: stream and module are handles that the driver takes from any thread.
+// SAFETY: the driver accepts the handles of stream and module from any thread.
 unsafe impl Sync for Spinner {}
 
 impl Spinner {
-    /// Starts a kernel of so many blocks of one warp, and waits until it runs.
+    /// Starts a kernel of `blocks` blocks of one warp, and waits until it runs.
     pub fn start(gpu: &Gpu, blocks: u32, kind: StreamKind) -> Result<Spinner, String> {
         let raw = Raw::get()?;
         let words = PinnedBuffer::new(gpu.device(), 192).map_err(text)?;
@@ -156,7 +156,7 @@ impl Spinner {
         let null = std::ptr::null_mut();
         let mut spinner = Spinner { gpu: gpu.clone(), words, stream: null, module: null };
         let mut function = null;
-        // SAFETY: the context is current, the texts are NUL-terminated, and the pointers are to live handles.
+        // SAFETY: the context is current, the texts are NUL-terminated, and the handles are live.
         unsafe {
             check("cuModuleLoadData", (raw.module_load)(&mut spinner.module, SPIN.as_ptr().cast()))?;
             let name = c"dtc_test_spin".as_ptr().cast();
@@ -179,22 +179,23 @@ impl Spinner {
     }
 
     fn word(&self, at: usize) -> &AtomicU32 {
-        // SAFETY: the buffer is as long and page-aligned; host and device use the word as one that others change.
+        // SAFETY: the pinned buffer has the word, aligned, and host and kernel access it atomically.
         unsafe { AtomicU32::from_ptr(self.words.as_ptr().add(at).cast()) }
     }
 
     /// The stream that the kernel runs on.
     pub fn stream(&self) -> Stream {
-        // SAFETY: the stream is of the device's primary context; the tests drop this value before the spinner.
+        // SAFETY: the stream belongs to the device's primary context, and the tests drop the returned value before the
+        // spinner.
         unsafe { Stream::borrow(self.gpu.device(), self.stream) }
     }
 
-    /// Lets the kernel end.
+    /// Releases the kernel.
     pub fn release(&self) {
         self.word(0).store(1, Ordering::Release);
     }
 
-    /// Lets the kernel end, and waits for it; an error if it gave up before.
+    /// Releases the kernel and waits for it; an error if it gave up before.
     pub fn finish(self) -> Result<(), String> {
         self.release();
         self.stream().synchronize().map_err(text)?;
@@ -209,11 +210,11 @@ impl Drop for Spinner {
         let (Ok(raw), Ok(_scope)) = (Raw::get(), self.gpu.device().scope()) else { return };
         if !self.stream.is_null() {
             let _ = self.stream().synchronize();
-            // SAFETY: the stream was made by this value, and its work is done.
+            // SAFETY: `start` created the stream, and its work is done.
             let _ = unsafe { (raw.stream_destroy)(self.stream) };
         }
         if !self.module.is_null() {
-            // SAFETY: the module was loaded by this value, and its kernel has ended.
+            // SAFETY: `start` loaded the module, and its kernel has ended.
             let _ = unsafe { (raw.module_unload)(self.module) };
         }
     }

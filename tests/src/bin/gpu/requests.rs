@@ -1,4 +1,4 @@
-//! Calls that are started and waited for later, or never.
+//! Requests that are waited for later, or never.
 
 use crate::buffers::Buffers;
 use crate::harness::{Outcome, Tests, expect, text};
@@ -18,7 +18,7 @@ pub fn add(tests: &mut Tests, on: &OnTier) {
     add(tests, "requests: from many threads", from_threads);
 }
 
-/// Many requests under way at once.
+/// Many requests in progress at once.
 fn many(on: &OnTier) -> Outcome {
     let committed = on.engine.commit(&types::listed(9, 5000)?);
     let buffers = Buffers::new(&on.gpu, &committed, 1, 21)?;
@@ -35,7 +35,7 @@ fn many(on: &OnTier) -> Outcome {
     Ok(buffers.check()?)
 }
 
-/// A request that is dropped does not end its work, and its event serves nobody else too early.
+/// A dropped request does not end its work, and its event is not reused too early.
 fn dropped(on: &OnTier) -> Outcome {
     let committed = on.engine.commit(&types::listed(31, 5000)?);
     let mut buffers = Buffers::new(&on.gpu, &committed, 1, 22)?;
@@ -53,12 +53,12 @@ fn dropped(on: &OnTier) -> Outcome {
     Ok(())
 }
 
-/// While its work cannot have run, a request is not done.
+/// A request is not done while its work cannot have run.
 fn tested_early(on: &OnTier) -> Outcome {
     let committed = on.engine.commit(&types::listed(32, 5000)?);
     committed.prepare(&on.gpu).map_err(text)?;
     let buffers = Buffers::new(&on.gpu, &committed, 1, 23)?;
-    // Requests run behind what blocking streams do.
+    // Requests run after the work of blocking streams.
     let spinner = Spinner::start(&on.gpu, 1, StreamKind::Blocking)?;
     let mut request = buffers.start(&committed, 0, buffers.expected.len())?;
     for _ in 0..100 {
@@ -88,7 +88,7 @@ fn from_threads(on: &OnTier) -> Outcome {
             let pieces = (0..total).step_by(piece);
             let started = pieces.map(|from| buffers.start(&committed, from, piece.min(total - from)));
             let mut under_way = started.collect::<Result<Vec<_>, _>>()?;
-            // The last one first.
+            // The last request comes first.
             while let Some(request) = under_way.pop() {
                 request.wait().map_err(text)?;
             }

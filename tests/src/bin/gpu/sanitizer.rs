@@ -1,5 +1,5 @@
-//! What runs under compute-sanitizer: every family on both tiers, small, with buffers of exactly the bytes that a call may
-//! touch, so that the next byte is an error.
+//! Tests for compute-sanitizer: every family on both tiers, small, with buffers of exactly the bytes that a call may
+//! touch, so that an access to the next byte is an error.
 
 use crate::buffers::Buffers;
 use crate::harness::{Outcome, Tests, text};
@@ -9,9 +9,9 @@ use dtc_compiler::datatype::Datatype;
 use dtc_tests::conformance::Expectation;
 use dtc_tests::corpus;
 
-/// Packed bytes of a type: several blocks of every kernel, and seconds under the slowest tool.
+/// Packed bytes of a type: several blocks of every kernel, and some seconds under the slowest tool.
 const BYTES: i64 = 20_000;
-/// The most bytes on either side.
+/// Most bytes of memory or of packed bytes.
 const LARGEST: i128 = 100_000;
 
 pub fn add(tests: &mut Tests, on: &OnTier) {
@@ -19,7 +19,7 @@ pub fn add(tests: &mut Tests, on: &OnTier) {
         let on = on.clone();
         tests.add(format!("{}: {name}", on.name), move || exact(&on, &datatype, &[1, 3]));
     }
-    // Tiles that are cut at every side.
+    // Shapes that cut tiles at every edge.
     for (rows, columns) in [(33, 65), (64, 64), (100, 7), (7, 100)] {
         let on = on.clone();
         tests.add(format!("{}: tiles of {rows} x {columns}", on.name), move || {
@@ -48,7 +48,7 @@ fn exact(on: &OnTier, datatype: &Datatype, counts: &[u64]) -> Outcome {
         if let Some(problem) = on.gpu.problem() {
             return Err(format!("a kernel was not compiled: {problem}").into());
         }
-        // Of bytes that are in the map twice, an unpack may leave either.
+        // If a byte is in the map twice, an unpack may leave either value.
         let overlaps = Expectation::new(datatype, count).overlaps;
         let buffers = Buffers::new(&on.gpu, &committed, count, 1)?;
         for (from, length, skew) in [

@@ -1,4 +1,4 @@
-//! Types of absolute addresses, whose blocks lie in memory of every kind there is.
+//! Types of absolute addresses, whose blocks lie in memory of every kind.
 
 use crate::buffers::{POISON, expect_equal, random_bytes};
 use crate::harness::{Outcome, Tests, expect, text};
@@ -21,10 +21,10 @@ pub fn add(tests: &mut Tests, on: &OnTier) {
 
 const BLOCKS: usize = 200;
 
-/// From block to block, in bytes.
+/// Bytes from one block to the next.
 const PITCH: usize = 5200;
 
-/// What each memory holds, in bytes.
+/// Bytes of each memory.
 const BYTES: usize = BLOCKS * PITCH;
 
 fn kinds() -> Result<Vec<MemoryKind>, String> {
@@ -32,20 +32,20 @@ fn kinds() -> Result<Vec<MemoryKind>, String> {
     Ok(KINDS.into_iter().filter(|kind| *kind != MemoryKind::Device(1) || devices > 1).collect())
 }
 
-/// Ints in blocks that go back and forth between memories of all kinds.
+/// Ints in blocks that alternate between memories of all kinds.
 struct Scattered {
     memories: Vec<Memory>,
     kinds: Vec<MemoryKind>,
-    /// What every memory holds at first.
+    /// Initial contents of every memory.
     host: Vec<u8>,
-    /// Which memory, the block's first byte there, and its length.
+    /// Of each block: the index of its memory, its first byte there, and its length.
     blocks: Vec<(usize, usize, usize)>,
     committed: Committed,
     total: usize,
 }
 
 impl Scattered {
-    /// Memories that hold these bytes, and blocks of lengths and in an order that `salt` changes.
+    /// Memories with these contents, and blocks whose lengths and order depend on `salt`.
     fn new(on: &OnTier, host: Vec<u8>, salt: usize) -> Result<Scattered, String> {
         let kinds = kinds()?;
         let mut memories = kinds.iter().map(|kind| Memory::holding(*kind, &host)).collect::<Result<Vec<_>, _>>()?;
@@ -66,12 +66,12 @@ impl Scattered {
         Ok(Scattered { memories, kinds, host, blocks, committed, total })
     }
 
-    /// What is packed of memories that hold what they held at first.
+    /// The packed bytes of the initial contents.
     fn packed(&self) -> Vec<u8> {
         self.blocks.iter().flat_map(|&(_, at, length)| &self.host[at..at + length]).copied().collect()
     }
 
-    /// Compares every memory with what it held at first, into which these packed bytes were unpacked from one on.
+    /// Compares every memory with its initial contents, after `packed` was unpacked into it from byte `first` on.
     fn check(&self, packed: &[u8], first: usize) -> Result<(), String> {
         let mut expected = vec![self.host.clone(); self.memories.len()];
         let mut at = 0;
@@ -98,13 +98,13 @@ fn packs(on: &OnTier) -> Outcome {
         for (from, length) in [(0, total), (total / 3, total / 2)] {
             let mut packed = Memory::holding(*kind, &vec![POISON; length])?;
             let what = format!("packed bytes in {kind}");
-            // SAFETY: every displacement is an address in a live buffer, and the packed buffer is long enough.
+            // SAFETY: every displacement is an address in a live buffer, and the packed buffer has `length` bytes.
             let moved = unsafe {
                 committed.pack_any(null, Range::elements(1).fragment(from as u64, length as u64), packed.at(0))
             };
             expect(moved.clone() == Ok(length as u64), || format!("{what}: {moved:?}"))?;
             expect_equal(&what, &packed.read()?, &expected[from..from + length])?;
-            // SAFETY: as above.
+            // SAFETY: every displacement is an address in a live buffer, and the packed buffer has `length` bytes.
             let request = unsafe {
                 committed.unpack_start(packed.at(0), Range::elements(1).fragment(from as u64, length as u64), null)
             };
@@ -115,7 +115,7 @@ fn packs(on: &OnTier) -> Outcome {
     Ok(scattered.check(&[], 0)?)
 }
 
-/// From blocks to other blocks, whose kinds change in other places.
+/// Copies between blocks whose kinds change at different positions.
 fn copies(on: &OnTier) -> Outcome {
     let source = Scattered::new(on, random_bytes(BYTES, 142), 1)?;
     for (from, to) in [(0, 0), (4 * 777, 4 * 1001)] {

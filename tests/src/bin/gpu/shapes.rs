@@ -1,4 +1,4 @@
-//! Types that reach the limits of one kernel family, and large ones.
+//! Types at the limits of one kernel family, and large ones.
 
 use crate::buffers::{Buffers, POISON, expect_equal, poisoned_buffer, random_buffer, read};
 use crate::harness::{Outcome, Tests, text};
@@ -93,7 +93,7 @@ fn many_words(on: &OnTier) -> Outcome {
     let gpu = &on.gpu;
     let mut types = TypeBuilder::new();
     let int = types.named(Predefined::INT);
-    // Three ints of every four.
+    // Three of every four ints.
     let vector = types.vector(1 << 20, 3, 4, int).map_err(text)?;
     let vector = types.resized(0, 16 << 20, vector).map_err(text)?;
     let committed = on.engine.commit(&types.finish(vector).unwrap());
@@ -101,7 +101,7 @@ fn many_words(on: &OnTier) -> Outcome {
     let total = committed.packed_size(count).map_err(text)? as usize;
     let memory = poisoned_buffer(gpu, (16 << 20) * count as usize)?;
     let mut packed = poisoned_buffer(gpu, total)?;
-    // Marks at the ends and where 32 bits end, for words and for bytes.
+    // Marks at the ends, and where 32-bit numbers of words and of bytes end.
     let places = [0, 1 << 31, (1usize << 32) - 24, 1 << 32, (1 << 33) - 24, 1 << 33, total - 24];
     let marks: Vec<Vec<u8>> =
         (0..places.len()).map(|at| (0..24).map(|byte| (at * 24 + byte) as u8).collect()).collect();

@@ -1,4 +1,5 @@
-//! Calls while a kernel runs on another CUDA stream and ends only after them: whoever waits for it waits for ever.
+//! Calls while a kernel runs on another CUDA stream and ends only after them: a call that waits for the kernel never
+//! returns.
 
 use crate::buffers::{Buffers, expect_equal, random_buffer, wait_within};
 use crate::harness::{Fault, Outcome, Tests, expect, text};
@@ -10,14 +11,14 @@ use dtc_runtime::{Committed, Engine, Gpu, Policy, Tier};
 use std::sync::{Mutex, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
-/// How long all steps may take; some compile.
+/// Time limit of all steps; some compile.
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// How the kernel that spins was launched.
+/// Launch of the spinning kernel.
 #[derive(Clone, Copy)]
 struct Case {
     name: &'static str,
-    /// Blocks for each multiprocessor; with none, one block alone.
+    /// Blocks for each multiprocessor; `None` is a single block.
     blocks: u32,
     kind: StreamKind,
     /// Whether the engine opened the GPU just before and has done nothing there yet.
@@ -39,7 +40,7 @@ pub fn add(tests: &mut Tests, on: &OnTier) {
             commits_and_packs(&on, case, 100 + index as u64)
         });
     }
-    // Preparing kernels waits for the compiler, and loading them for the kernel.
+    // Preparing kernels waits for the compiler, and loading them waits for the spinning kernel.
     if !on.is_compiled() {
         let one = on.clone();
         tests.add(format!("{}: while a kernel spins: types are dropped", on.name), move || drops(&one));
@@ -48,7 +49,7 @@ pub fn add(tests: &mut Tests, on: &OnTier) {
     tests.add(format!("{}: an engine is dropped behind its own pack", on.name), move || engine_dropped(&one));
 }
 
-/// What is being done, for the message when it never ends.
+/// The current step, for the message if it never ends.
 struct Step(Mutex<&'static str>);
 
 impl Step {
@@ -57,8 +58,8 @@ impl Step {
     }
 }
 
-/// Does steps in another thread while a kernel spins, and says at which one they were stuck. What they return is dropped when
-/// nothing spins any more.
+/// Runs steps in another thread while a kernel spins, and reports the step that got stuck. Their result is dropped
+/// after the kernel has ended.
 fn while_spinning<T: Send>(
     gpu: &Gpu,
     case: Case,
@@ -74,7 +75,7 @@ fn while_spinning<T: Send>(
             drop(done);
             result
         });
-        // A thread that panics never says that it is done, and has to be told from one that is stuck.
+        // A thread that panics never reports its end, and must be told from one that is stuck.
         let start = Instant::now();
         while receiver.try_recv().is_err() && !worker.is_finished() && start.elapsed() < LIMIT {
             std::thread::sleep(Duration::from_micros(200));
@@ -94,15 +95,15 @@ fn blocks_of(gpu: &Gpu, case: Case) -> u32 {
     if case.blocks == 0 { 1 } else { gpu.device().info().multiprocessors }
 }
 
-/// A type is committed, prepared and packed, on a stream and by a request.
+/// Commits, prepares and packs a type, on a stream and by a request.
 fn commits_and_packs(on: &OnTier, case: Case, seed: u64) -> Outcome {
-    // Allocating for the test may wait for the device, so it is done before.
+    // Allocations of the test may wait for the device, so they are done before.
     let datatype = types::listed(seed, 5000)?;
     let model = Engine::builder().policy(Policy::Off).build().commit(&datatype);
     let mut buffers = Buffers::new(&on.gpu, &model, 1, seed)?;
     let stream = Stream::new(on.gpu.device()).map_err(text)?;
     buffers.poison()?;
-    // Code is loaded only while nothing runs, so compiled kernels come from the background, after the kernel that spins.
+    // Code is loaded only while nothing runs, so the background installs compiled kernels after the spinning kernel.
     let policy = if on.is_compiled() { Policy::Background } else { Policy::Off };
     let engine =
         if case.fresh || on.is_compiled() { Engine::builder().policy(policy).build() } else { on.engine.clone() };
@@ -114,7 +115,7 @@ fn commits_and_packs(on: &OnTier, case: Case, seed: u64) -> Outcome {
         buffers.enqueue(&committed, &stream)?;
         step.now("waiting for the first enqueued pack");
         wait_within(&stream, LIMIT)?;
-        // By now the background waits to load what it has compiled.
+        // By now the background waits to load the compiled code.
         std::thread::sleep(Duration::from_millis(300));
         step.now("the second enqueued pack");
         buffers.enqueue(&committed, &stream)?;
@@ -149,7 +150,7 @@ fn commits_and_packs(on: &OnTier, case: Case, seed: u64) -> Outcome {
     Ok(())
 }
 
-/// Types that are used once and dropped, so many that some are freed, do not keep later packs waiting.
+/// Types that are used once and dropped, enough that some are freed, do not delay later packs.
 fn drops(on: &OnTier) -> Outcome {
     let case = CASES[0];
     let engine = Engine::builder().policy(on.policy).cache_caps(8, 64 << 20).build();
@@ -166,7 +167,7 @@ fn drops(on: &OnTier) -> Outcome {
         for datatype in &datatypes {
             engine.commit(datatype).prepare(&gpu).map_err(text)?;
         }
-        // The background has time to begin what it waits for.
+        // The background needs time to begin its waiting.
         std::thread::sleep(Duration::from_millis(100));
         step.now("a pack of the type that is left");
         last_buffers.enqueue(&last, &stream)?;
@@ -184,7 +185,7 @@ fn drops(on: &OnTier) -> Outcome {
     Ok(buffers.check()?)
 }
 
-/// A pack waits behind a kernel; type, GPU and engine are dropped meanwhile, and others take what memory is free.
+/// A pack waits for a kernel; meanwhile type, GPU and engine are dropped, and others allocate the free memory.
 fn engine_dropped(on: &OnTier) -> Outcome {
     for datatype in [types::listed(61, 3000)?, types::rows(61)?] {
         let engine = on.fresh_engine();
@@ -197,7 +198,8 @@ fn engine_dropped(on: &OnTier) -> Outcome {
         buffers.enqueue(&committed, &stream)?;
         let others = std::thread::scope(|scope| {
             scope.spawn(move || drop((committed, gpu, engine)));
-            // It takes what was freed, if it was. If this waits for the kernel, the kernel does not wait for it.
+            // It reuses freed memory, if there is any. If the allocation waits for the kernel, the kernel does not wait
+            // for it.
             let others = scope.spawn(|| {
                 std::thread::sleep(Duration::from_millis(50));
                 (0..8).map(|seed| random_buffer(&on.gpu, 64 << 10, seed)).collect::<Result<Vec<_>, _>>()

@@ -1,5 +1,5 @@
-//! The store of compiled code: what one process compiles, the next one finds, and damage costs a compilation and no more.
-//! Each look at a store is a process of its own, this program with a hidden argument.
+//! The store of compiled code: one process compiles, the next one finds the code, and damage costs only a compilation.
+//! Each process is this program with a hidden argument.
 
 use crate::buffers::Buffers;
 use crate::harness::{Fault, Outcome, Tests, expect, text};
@@ -16,10 +16,10 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// The argument that makes this program such a process.
+/// The argument that selects such a process.
 pub const CHILD: &str = "--store-child";
 
-/// The most that a kernel from the store may take.
+/// Time limit for a kernel from the store.
 const QUICK: Duration = Duration::from_millis(50);
 
 pub fn add(tests: &mut Tests) {
@@ -32,7 +32,7 @@ pub fn add(tests: &mut Tests) {
     tests.add("store: none", none);
 }
 
-/// What a process has seen.
+/// Observations of a process.
 #[derive(Debug)]
 struct Report {
     specialised: bool,
@@ -41,7 +41,7 @@ struct Report {
     line: String,
 }
 
-/// The other process: packs on the device, compares, and says on one line how it went.
+/// The child process: packs on the device, compares, and reports on one line.
 pub fn child() -> ExitCode {
     let look = || -> Result<(Tier, Duration, String), String> {
         let engine = Engine::new();
@@ -71,7 +71,7 @@ pub fn child() -> ExitCode {
     }
 }
 
-/// Runs a process with a store, and with NVRTC or without.
+/// Runs a child process on a store, with or without NVRTC.
 fn look(folder: &Path, nvrtc: bool) -> Result<Report, String> {
     let mut command = Command::new(std::env::current_exe().map_err(text)?);
     command.arg(CHILD).env("DTC_CACHE_DIR", folder).env_remove("DTC_CACHE_SITE");
@@ -95,7 +95,7 @@ fn expect_report(report: &Report, what: &str, specialised: bool, nvrtc: bool) ->
     expect(right, || format!("{what}: expected specialised {specialised}, NVRTC {nvrtc}; found {report:?}"))
 }
 
-/// A directory that a process has filled.
+/// A directory that a child process has filled.
 fn filled() -> Result<(TempDir, PathBuf), Fault> {
     if let Err(error) = Nvrtc::get() {
         return Err(Fault::Skipped(error.to_string()));
@@ -118,7 +118,7 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, String> {
 
 fn second_process() -> Outcome {
     let (_scratch, folder) = filled()?;
-    // Once more than needed: the first process after a compilation may find cold files.
+    // One run more than needed: the first process after a compilation may find cold files.
     let mut best = Duration::MAX;
     for _ in 0..2 {
         let report = look(&folder, false)?;
@@ -131,7 +131,7 @@ fn second_process() -> Outcome {
     Ok(expect(best <= QUICK, || format!("the quickest of two took {best:?}, expected at most {QUICK:?}"))?)
 }
 
-/// Without any entry and without NVRTC the generic kernels serve.
+/// Without entries and without NVRTC, the generic kernels serve.
 fn none() -> Outcome {
     let scratch = tempfile::tempdir().map_err(text)?;
     let report = look(&scratch.path().join("kernels"), false)?;
@@ -140,17 +140,17 @@ fn none() -> Outcome {
     Ok(expect(told, || format!("the problem does not say how to get NVRTC: {}", report.line))?)
 }
 
-/// Something that happens to the files of a store.
+/// Damage to the files of a store.
 #[derive(Clone, Copy)]
 struct Damage {
     name: &'static str,
-    /// What happens to the directory, for each entry in it.
+    /// Damages the directory; called for each entry in it.
     happens: fn(&Path, &Path) -> Result<(), String>,
     /// Whether the next process compiles again.
     compiles: bool,
-    /// Whether what it compiles can be kept, for the process after it.
+    /// Whether the code that it compiles can be kept for a third process.
     keeps: bool,
-    /// Whether only root can do it.
+    /// Whether only root can cause the damage.
     as_root: bool,
 }
 
@@ -183,7 +183,7 @@ impl Damage {
     const OF_FILE: Damage = Damage { name: "", happens: |_, _| Ok(()), compiles: true, keeps: true, as_root: false };
 }
 
-/// The result is right with NVRTC and without, and what is compiled again takes the damaged entry's place.
+/// The result is right with NVRTC and without, and recompiled code replaces the damaged entry.
 fn survives(damage: Damage, source: &OnceCell<(TempDir, PathBuf)>) -> Outcome {
     if source.get().is_none() {
         let _ = source.set(filled()?);
@@ -204,7 +204,7 @@ fn survives(damage: Damage, source: &OnceCell<(TempDir, PathBuf)>) -> Outcome {
             (damage.happens)(folder, &copy)?;
         }
     }
-    // At once, because most of the time goes into starting CUDA.
+    // Both run at once, because starting CUDA takes most of the time.
     let (generic, again) = std::thread::scope(|scope| {
         let generic = scope.spawn(|| look(&without, false));
         let again = look(&with, true);
@@ -215,7 +215,7 @@ fn survives(damage: Damage, source: &OnceCell<(TempDir, PathBuf)>) -> Outcome {
     if damage.keeps {
         expect_report(&look(&with, false)?, "after it was compiled again", true, false)?;
     }
-    // The directories are removed by who made them.
+    // The owner removes the directories.
     [with, without].iter().try_for_each(|folder| mode(folder, 0o700))?;
     Ok(())
 }
@@ -250,7 +250,7 @@ fn give_away(entry: &Path) -> Result<(), String> {
     std::os::unix::fs::chown(entry, Some(12_345), None).map_err(text)
 }
 
-/// Code with the names of the kernels that would be used, which does nothing.
+/// Code that has the names of the expected kernels and does nothing.
 fn idle_kernels() -> String {
     let parameters = ".param .u64 a, .param .u64 b, .param .u64 c, .param .u64 d, .param .u64 e, .param .u32 f, .param .align 8 .b8 g[16]";
     let kernels = ["dtc_pack", "dtc_unpack"].map(|name| format!(".visible .entry {name}({parameters}) {{ ret; }}\n"));
@@ -268,7 +268,7 @@ fn foreign(folder: &Path, entry: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Puts code into an entry in the way that the runtime does, so that nothing but the code is wrong.
+/// Writes code into an entry as the runtime does, so that only the code is wrong.
 fn put(folder: &Path, entry: &Path, code: &[u8]) -> Result<(), String> {
     let store = Store::open(Config::none().directory(folder));
     let listed = store.list();

@@ -1,5 +1,5 @@
-//! Transfers between memory of all kinds: every pair, packs and unpacks, several layouts, whole and in fragments, waited for,
-//! tested and dropped.
+//! Transfers between memory of all kinds: every pair, packs and unpacks, several layouts, whole and in fragments,
+//! waited for, tested and dropped.
 
 use crate::buffers::{POISON, expect_equal, random_bytes};
 use crate::harness::{Fault, Outcome, Tests, expect, text};
@@ -33,14 +33,14 @@ pub fn add(tests: &mut Tests, on: &OnTier) {
     add(tests, "captured", captured);
 }
 
-/// Small layouts of every sort.
+/// Small layouts of every family.
 fn layouts() -> Result<Vec<(&'static str, Datatype)>, String> {
     let mut layouts = types::families(40_000)?;
     layouts.retain(|(name, _)| !["rows of 1,000 bytes", "complex numbers"].contains(name));
     Ok(layouts)
 }
 
-/// Layouts that take several rounds of the buffers that transfers go through.
+/// Layouts that take several chunks of the staging buffers.
 fn large_layouts() -> Result<[(&'static str, Datatype); 2], String> {
     let mut types = TypeBuilder::new();
     let int = types.named(Predefined::INT);
@@ -88,11 +88,11 @@ enum Form {
     Waited,
     Tested,
     Dropped,
-    /// Blocking, with kinds that the caller tells.
+    /// Blocking, with the kinds of memory given.
     Known,
 }
 
-/// One element in host memory, and what the CPU packs of it.
+/// One element in host memory, and its packed bytes.
 struct Case {
     host: Vec<u8>,
     origin: usize,
@@ -127,7 +127,8 @@ impl Case {
         let mut packed = Memory::holding(packed_kind, &vec![POISON; skew + length + 7])?;
         let (offset, max) = (from as u64, length as u64);
         let (base, target) = (memory.at(self.origin), packed.at(skew));
-        // SAFETY: both buffers are long enough, of these kinds, and live until the work is done.
+        // SAFETY: both buffers have the given kinds, hold the element and `skew + length` packed bytes, and live until
+        // the work is done.
         let moved = unsafe {
             match form {
                 Form::Blocking | Form::Known => sides.pack(base, Range::elements(1).fragment(offset, max), target),
@@ -146,7 +147,8 @@ impl Case {
 
         let mut back = Memory::holding(memory_kind, &vec![POISON; self.host.len()])?;
         let base = back.at(self.origin);
-        // SAFETY: as above.
+        // SAFETY: both buffers have the given kinds, hold the element and `skew + length` packed bytes, and live until
+        // the work is done.
         let moved = unsafe {
             match form {
                 Form::Blocking | Form::Known => sides.unpack(target, Range::elements(1).fragment(offset, max), base),
@@ -185,7 +187,7 @@ fn synchronize_all() -> Result<(), String> {
     Ok(())
 }
 
-/// Threads that share the buffers of one GPU.
+/// Threads that share the staging buffers of one GPU.
 fn from_threads(on: &OnTier) -> Outcome {
     let committed = on.engine.commit(&types::listed(142, 6_000)?);
     let work = |seed: u64| -> Result<(), String> {
@@ -210,7 +212,7 @@ fn from_threads(on: &OnTier) -> Outcome {
     Ok(())
 }
 
-/// More requests than there are buffers for, ended in another order.
+/// More requests than staging buffers, finished in another order.
 fn many_requests(on: &OnTier) -> Outcome {
     let committed = on.engine.commit(&types::listed(143, 6_000)?);
     let case = Case::new(&committed, 144)?;
@@ -221,7 +223,7 @@ fn many_requests(on: &OnTier) -> Outcome {
     let piece = total.div_ceil(40);
     let mut requests = Vec::new();
     for (index, target) in packed.chunks_mut(piece).enumerate() {
-        // SAFETY: the pieces are apart, and live until their requests are done.
+        // SAFETY: the pieces are disjoint, and live until their requests are done.
         let request = unsafe {
             committed.pack_start(
                 base,
@@ -231,7 +233,7 @@ fn many_requests(on: &OnTier) -> Outcome {
         };
         requests.push(request.map_err(text)?);
     }
-    // Those at the end have no buffers yet.
+    // The last requests have no staging buffers yet.
     for request in requests.iter_mut().rev().take(5) {
         request.test().map_err(text)?;
     }
@@ -241,14 +243,14 @@ fn many_requests(on: &OnTier) -> Outcome {
     Ok(expect_equal("packed", &packed, &case.expected)?)
 }
 
-/// A transfer that the processor takes part in runs behind what blocking streams were given before.
+/// A transfer that needs the CPU runs after earlier work of blocking streams.
 fn ordered(on: &OnTier) -> Outcome {
     use crate::raw::{Spinner, StreamKind};
     let committed = on.engine.commit(&types::rows(145)?);
     committed.prepare(&on.gpu).map_err(text)?;
     let case = Case::new(&committed, 146)?;
     let total = case.expected.len() as u64;
-    // So that the buffers are there.
+    // This transfer allocates the staging buffers.
     case.there_and_back(&committed, MemoryKind::Device(0), MemoryKind::Pageable, 0, total as usize, 0, Form::Blocking)?;
     let mut memory = Memory::holding(MemoryKind::Device(0), &case.host)?;
     let mut packed = Memory::holding(MemoryKind::Pageable, &vec![POISON; total as usize])?;
@@ -267,8 +269,8 @@ fn ordered(on: &OnTier) -> Outcome {
     Ok(expect_equal("packed", &packed.read()?, &case.expected)?)
 }
 
-/// Enqueued transfers to pinned memory become nodes of a graph; those to pageable memory are refused, where the device does not
-/// reach it, and leave the capture alone.
+/// Enqueued transfers to pinned memory become nodes of a graph. Those to pageable memory that the device cannot access
+/// are refused, and do not disturb the capture.
 fn captured(on: &OnTier) -> Outcome {
     let committed = on.engine.commit(&types::rows(147)?);
     committed.prepare(&on.gpu).map_err(text)?;

@@ -1,4 +1,4 @@
-//! The types of the tests.
+//! Types of the GPU tests.
 
 use crate::harness::text;
 use dtc_compiler::datatype::{Datatype, Order, Predefined, TypeBuilder};
@@ -6,7 +6,7 @@ use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 
-/// Runs of 1 to 32 ints, 1 to 32 ints apart: kernels and the interpreter need lists for it. Another seed makes another
+/// Runs of 1 to 32 ints, 1 to 32 ints apart; kernels and the interpreter need lists for it. Another seed gives another
 /// type.
 pub fn listed(seed: u64, runs: usize) -> Result<Datatype, String> {
     let mut types = TypeBuilder::new();
@@ -23,7 +23,7 @@ pub fn listed(seed: u64, runs: usize) -> Result<Datatype, String> {
     types.finish(list).map_err(|error| error.to_string())
 }
 
-/// Rows of doubles with gaps: no lists. Another number makes another type.
+/// Rows of doubles with gaps, without lists. Another number gives another type.
 pub fn rows(number: i64) -> Result<Datatype, String> {
     let mut types = TypeBuilder::new();
     let double = types.named(Predefined::DOUBLE);
@@ -42,7 +42,7 @@ pub fn columns(rows: i64, columns: i64) -> Result<Datatype, String> {
     types.finish(matrix).map_err(|error| error.to_string())
 }
 
-/// One type for every way in which bytes may lie, of about so many packed bytes.
+/// One type for each family of layouts, of about `bytes` packed bytes.
 pub fn families(bytes: i64) -> Result<Vec<(&'static str, Datatype)>, String> {
     let side = (bytes / 8).isqrt();
     let vector = |kind, blocklength: i64, stride, size: i64| {
@@ -67,7 +67,7 @@ pub fn families(bytes: i64) -> Result<Vec<(&'static str, Datatype)>, String> {
     ])
 }
 
-/// Runs of bytes of any length at any place.
+/// Runs of bytes of any length at any offset.
 fn odd_runs(bytes: i64) -> Result<Datatype, String> {
     let mut types = TypeBuilder::new();
     let byte = types.named(Predefined::BYTE);
@@ -88,7 +88,7 @@ fn odd_runs(bytes: i64) -> Result<Datatype, String> {
 fn shuffled_blocks(bytes: i64) -> Result<Datatype, String> {
     let mut types = TypeBuilder::new();
     let double = types.named(Predefined::DOUBLE);
-    // Apart, so that an unpack is defined.
+    // The blocks are disjoint, so that an unpack is defined.
     let mut places: Vec<i64> = (0..bytes / 16).map(|block| block * 3).collect();
     places.shuffle(&mut SmallRng::seed_from_u64(3));
     let blocks = types.indexed_block(2, &places, double).map_err(text)?;

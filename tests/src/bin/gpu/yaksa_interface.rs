@@ -7,7 +7,7 @@ use crate::tier::OnTier;
 use dtc_runtime::cuda::Stream;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::ptr::{null, null_mut};
-// Its functions are those of C, and are declared as C sees them.
+// The functions are declared below, as a C program sees them.
 use yaksa as _;
 
 unsafe extern "C" {
@@ -118,14 +118,15 @@ fn ok(status: c_int) -> Result<(), String> {
     if status == 0 { Ok(()) } else { Err(format!("status {status}")) }
 }
 
-/// The library in use, and a type of it.
+/// A type of the library, which it keeps initialised.
 pub struct Type(u64);
 
 impl Type {
     pub fn build(form: &Form) -> Result<Type, String> {
         let (mut record, mut made) = (0, 0);
         let none = null_mut();
-        // SAFETY: lists of these lengths, live types and places.
+        // SAFETY: every list has the given length, the element types are live, and the out pointers are to live
+        // handles.
         unsafe {
             ok(yaksa_init(none))?;
             ok(match form {
@@ -152,7 +153,7 @@ impl Type {
 
 impl Drop for Type {
     fn drop(&mut self) {
-        // SAFETY: nobody else has the handle; each type has initialised the library once.
+        // SAFETY: this value owns the handle, and `build` has initialised the library once for it.
         unsafe {
             yaksa_type_free(self.0);
             yaksa_finalize();
@@ -160,17 +161,17 @@ impl Drop for Type {
     }
 }
 
-/// What MPICH says of its buffers: the attributes that CUDA's runtime has for their pointers.
+/// The hints of MPICH on its buffers: their pointer attributes in CUDA's runtime.
 pub struct Info(*mut c_void);
 
 impl Info {
-    /// Both on the first device.
+    /// Hints for two buffers on the first device.
     pub fn on_device() -> Result<Info, String> {
         let mut info = null_mut();
-        // `cudaMemoryTypeDevice`, the device, and two addresses that nobody looks at.
+        // `cudaMemoryTypeDevice`, the device, and two addresses that are not read.
         let attributes = [2i32, 0, 0, 0, 0, 0];
         let keys = [c"yaksa_gpu_driver", c"yaksa_cuda_inbuf_ptr_attr", c"yaksa_cuda_outbuf_ptr_attr"];
-        // SAFETY: places, texts, and values of these lengths.
+        // SAFETY: keys are NUL-terminated, values have the given lengths, and `info` is a live pointer to fill.
         unsafe {
             ok(yaksa_info_create(&mut info))?;
             let info = Info(info);
@@ -193,7 +194,7 @@ impl Info {
 impl Drop for Info {
     fn drop(&mut self) {
         if !self.0.is_null() {
-            // SAFETY: nobody else has it.
+            // SAFETY: this value owns the info object.
             unsafe { yaksa_info_free(self.0) };
         }
     }
@@ -209,11 +210,11 @@ pub enum Finish {
 fn finish(request: u64, how: Finish) -> Result<(), String> {
     let mut completed = 0;
     match how {
-        // SAFETY: a request that nobody has waited for.
+        // SAFETY: the request is live and was not waited for.
         Finish::Wait => ok(unsafe { yaksa_request_wait(request) }),
         Finish::Test => {
             while completed == 0 {
-                // SAFETY: as above, and a place.
+                // SAFETY: the request is live, and `completed` is a live integer.
                 ok(unsafe { yaksa_request_test(request, &mut completed) })?;
             }
             Ok(())
@@ -222,7 +223,7 @@ fn finish(request: u64, how: Finish) -> Result<(), String> {
 }
 
 impl Type {
-    /// Packs and waits; the status, and how many bytes were packed.
+    /// Packs and waits; returns the status and the number of packed bytes.
     pub fn ipack(
         &self,
         source: *const c_void,
@@ -234,7 +235,8 @@ impl Type {
     ) -> Result<(c_int, u64), String> {
         let (mut actual, mut request) = (u64::MAX, 0);
         let (from, length) = (from as u64, length as u64);
-        // SAFETY: the callers' buffers hold the bytes.
+        // SAFETY: the tests pass a buffer of one element and one of `length` packed bytes; both live until the request
+        // is done.
         let status = unsafe {
             yaksa_ipack(source, 1, self.0, from, packed, length, &mut actual, info.0, operation, &mut request)
         };
@@ -260,7 +262,8 @@ impl Type {
     ) -> Result<(c_int, u64), String> {
         let (mut actual, mut request) = (u64::MAX, 0);
         let (from, length) = (from as u64, length as u64);
-        // SAFETY: as above.
+        // SAFETY: the tests pass a buffer of one element and one of `length` packed bytes; both live until the request
+        // is done.
         let status = unsafe {
             yaksa_iunpack(packed, length, memory, 1, self.0, from, &mut actual, info.0, operation, &mut request)
         };
@@ -271,7 +274,7 @@ impl Type {
     }
 }
 
-/// What a call that did all of it says.
+/// Checks that a call has moved everything.
 fn moved(what: &str, result: (c_int, u64), length: usize) -> Result<(), String> {
     expect(result == (0, length as u64), || format!("{what}: status and bytes {result:?}, expected {length}"))
 }
@@ -281,7 +284,7 @@ fn packs(on: &OnTier) -> Outcome {
         let (made, data) = (Type::build(&form)?, Data::new(on, &form, 81)?);
         for (from, length) in ranges(data.packed.len(), false) {
             let part = &data.packed[from..from + length];
-            // Records are cut at borders of their members alone, so they are packed whole.
+            // Records can only be cut between members, so they are packed whole.
             if matches!(form, Form::Records { .. }) && length < data.packed.len() {
                 continue;
             }
@@ -302,7 +305,7 @@ fn packs(on: &OnTier) -> Outcome {
             expect_equal(&format!("{name}: to the host"), &host, part)?;
         }
     }
-    // A pack stops before the int that does not fit, on a device as well.
+    // A pack stops before the int that does not fit, also on a device.
     let (_, form) = Form::all().swap_remove(0);
     let (made, data, packed) = (Type::build(&form)?, Data::new(on, &form, 82)?, poisoned_buffer(&on.gpu, 16)?);
     let result = made.ipack(data.source(), (4, 11), address(&packed), &Info::none(), REPLACE, Finish::Wait)?;
@@ -322,13 +325,13 @@ fn operations(on: &OnTier) -> Outcome {
                 let result = made.iunpack(address(&packed), (from, length), address(&memory), &info, SUM, how)?;
                 moved(&what, result, length)?;
                 expect_bytes(&format!("{what}: unpacked"), &memory, &data.summed(from, &part))?;
-                // The other way round, into packed elements.
+                // The reverse: memory is added to packed elements.
                 let result = made.ipack(data.source(), (from, length), address(&packed), &info, SUM, how)?;
                 moved(&what, result, length)?;
                 let expected = sums(&part, &data.packed[from..from + length]);
                 expect_bytes(&format!("{what}: packed"), &packed, &expected)?;
             }
-            // Packed elements on the host, and elements there.
+            // Packed elements on the host, and then memory on the host.
             let memory = holding(on, &data.host)?;
             let from_host = part.as_ptr().cast();
             let result = made.iunpack(from_host, (from, length), address(&memory), &Info::none(), SUM, Finish::Wait)?;
@@ -341,7 +344,7 @@ fn operations(on: &OnTier) -> Outcome {
             expect_equal(&format!("{name}: to the host"), &host, &sums(&part, &data.packed[from..from + length]))?;
         }
     }
-    // A struct of ints and doubles has no kernel that adds.
+    // No kernel adds structs of ints and doubles.
     let (_, form) = Form::all().swap_remove(2);
     let (made, data) = (Type::build(&form)?, Data::new(on, &form, 85)?);
     let (packed, memory) = (holding(on, &data.packed)?, holding(on, &data.host)?);
@@ -366,7 +369,7 @@ fn on_a_stream(on: &OnTier) -> Outcome {
             let mut actual = [0; 3];
             let (between, source, info) = (address(&packed), data.source(), info.0);
             let [one, other, third] = &mut actual;
-            // SAFETY: the buffers hold the bytes until the stream was waited for.
+            // SAFETY: the buffers hold the bytes, and live until the stream is synchronised.
             unsafe {
                 let (of, to, stream) = (made.0, address(&memory), stream_argument);
                 ok(yaksa_pack_stream(source, 1, of, 0, between, total, one, info, REPLACE, stream))?;
@@ -384,7 +387,7 @@ fn on_a_stream(on: &OnTier) -> Outcome {
             expect_bytes(&format!("{name}: summed"), &summed, &expected)?;
         }
     }
-    // SAFETY: a null pointer to a stream is refused.
+    // SAFETY: the call refuses a null pointer to a stream.
     let status =
         unsafe { yaksa_pack_stream(null(), 1, INT, 0, null_mut(), 4, &mut 0, null_mut(), REPLACE, null_mut()) };
     Ok(expect(status != 0, || "a null stream was taken".to_owned())?)
