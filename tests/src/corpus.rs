@@ -1,6 +1,6 @@
-//! The corpus: named types of every constructor and of every edge case that concerns layout, pack and unpack.
+//! The corpus: named types of every constructor and of every edge case of layouts, packs and unpacks.
 //!
-//! Every engine runs all of them. The numbers are those of the edge cases that a type stands for.
+//! Every engine runs all of them. `edge_cases` holds the numbers of the edge cases that a type covers.
 
 use dtc_compiler::datatype::{
     Datatype, DatatypeError, Distribution, GivenBounds, Order, Predefined, TypeBuilder, TypeId,
@@ -9,9 +9,9 @@ use dtc_compiler::datatype::{
 /// One type of the corpus.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// Unique, for messages.
+    /// Unique name for messages.
     pub name: &'static str,
-    /// The edge cases that it stands for; none for plain types.
+    /// The edge cases that it covers; empty for plain types.
     pub edge_cases: &'static [u32],
     /// The type.
     pub datatype: Datatype,
@@ -20,11 +20,11 @@ pub struct Case {
 /// Builds one type.
 pub type Build = fn(&mut TypeBuilder) -> Result<TypeId, DatatypeError>;
 
-/// Builds a datatype in one go.
+/// Builds a datatype with one closure.
 ///
 /// # Panics
 ///
-/// When the arguments are unsound.
+/// The arguments are invalid.
 ///
 /// ```
 /// use dtc_compiler::datatype::Predefined;
@@ -65,7 +65,7 @@ fn darray(types: &mut TypeBuilder, rank: i64, order: Order) -> Result<TypeId, Da
     types.darray(6, rank, &[5, 7, 3], &distributions, &[2, 3, 1], order, int)
 }
 
-/// A deep tower of two-fold vectors of one copy and contiguous types of one.
+/// A deep tower that alternates vectors of two copies and contiguous types of one.
 fn tower(types: &mut TypeBuilder, levels: usize) -> Result<TypeId, DatatypeError> {
     let mut id = types.named(INT);
     for level in 0..levels {

@@ -1,11 +1,11 @@
-//! The oracle of `external32`: elements one by one, from the table and the formats of the standard.
+//! The oracle of `external32`: converts element by element, by the table and the formats of the standard.
 
 use crate::type_map::Entry;
 use dtc_compiler::layout::Kind;
 use rand::Rng;
 use rand::rngs::SmallRng;
 
-/// Every predefined type and its bytes in `external32`. MPI 4.1, 14.5.2; pair types are their two elements.
+/// Every predefined type and its bytes in `external32`: MPI 4.1, 14.5.2. Pair types have two elements.
 #[rustfmt::skip]
 pub const SIZES: &[(&str, u64)] = &[
     ("PACKED", 1), ("BYTE", 1), ("CHAR", 1), ("UNSIGNED_CHAR", 1), ("SIGNED_CHAR", 1), ("WCHAR", 2),
@@ -24,7 +24,7 @@ pub const SIZES: &[(&str, u64)] = &[
     ("2REAL", 8), ("2DOUBLE_PRECISION", 16), ("2INTEGER", 8),
 ];
 
-/// How one value of an element is represented.
+/// Representation of one value of an element.
 struct Format {
     memory: usize,
     external: usize,
@@ -44,7 +44,7 @@ fn format(entry: &Entry) -> Format {
     Format { memory, external, signed, long_double: matches!(entry.kind, Kind::F80 | Kind::C160) }
 }
 
-/// An element in memory whose values all have a representation; what pads a long double is 0.
+/// An element in memory whose values all have a representation; the padding of a long double is 0.
 pub fn draw(entry: &Entry, rng: &mut SmallRng) -> Vec<u8> {
     let format = format(entry);
     let mut bytes: Vec<u8> = (0..entry.kind.size()).map(|_| rng.random()).collect();
@@ -66,7 +66,7 @@ pub fn draw(entry: &Entry, rng: &mut SmallRng) -> Vec<u8> {
     bytes
 }
 
-/// An element of memory in `external32`.
+/// Converts an element of memory to `external32`.
 pub fn external(entry: &Entry, bytes: &[u8]) -> Vec<u8> {
     let format = format(entry);
     let mut all = Vec::new();
@@ -81,7 +81,7 @@ pub fn external(entry: &Entry, bytes: &[u8]) -> Vec<u8> {
     all
 }
 
-/// An element of `external32` in memory.
+/// Converts an element of `external32` to memory.
 pub fn memory(entry: &Entry, bytes: &[u8]) -> Vec<u8> {
     let format = format(entry);
     let mut all = Vec::new();
@@ -98,10 +98,10 @@ pub fn memory(entry: &Entry, bytes: &[u8]) -> Vec<u8> {
     all
 }
 
-/// `mantissa * 2^exponent`; none is infinity.
+/// `mantissa * 2^exponent`; `None` is infinity.
 type Number = Option<(u128, i32)>;
 
-/// A float with so many bits of fraction below an exponent of 15 bits, whose leading bit is written out or not.
+/// A float with `fraction` bits of fraction and 15 bits of exponent. `leading` tells whether its leading bit is stored.
 fn decode(bits: u128, fraction: u32, leading: bool) -> (bool, Number) {
     let width = fraction + u32::from(leading);
     let (sign, exponent) = (bits >> (width + 15) == 1, (bits >> width & 0x7fff) as i32);
@@ -113,7 +113,7 @@ fn decode(bits: u128, fraction: u32, leading: bool) -> (bool, Number) {
     (sign, Some((mantissa, exponent.max(1) - 16383 - fraction as i32)))
 }
 
-/// The nearest float of that format, of two the even one.
+/// The nearest float of that format; of two, the even one.
 fn encode(sign: bool, number: Number, fraction: u32, leading: bool) -> u128 {
     let width = fraction + u32::from(leading);
     let infinity = 0x7fff << width | u128::from(leading) << fraction;
@@ -121,7 +121,7 @@ fn encode(sign: bool, number: Number, fraction: u32, leading: bool) -> u128 {
         None => infinity,
         Some((0, _)) => 0,
         Some((mantissa, exponent)) => {
-            // The exponent of the last bit that the format has here.
+            // The exponent of the last bit of the format, for this number.
             let last = (127 - mantissa.leading_zeros() as i32 + exponent).max(-16382) - fraction as i32;
             let mut significand = if exponent >= last {
                 mantissa << (exponent - last)

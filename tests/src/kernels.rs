@@ -1,5 +1,4 @@
-//! What the tests of CUDA kernels run and compile: layouts that lead to every family, and the variants that may serve a
-//! call beside the one that its plan chooses.
+//! Layouts that lead to every family of CUDA kernels, and the variants that may serve a call.
 
 use crate::corpus;
 use crate::generate::random::{self, Limits};
@@ -20,13 +19,13 @@ use std::path::Path;
 /// A layout and its plan.
 #[derive(Clone, Debug)]
 pub struct Subject {
-    /// For messages.
+    /// Name in messages.
     pub name: String,
-    /// As lowered; its walk says which bytes move where.
+    /// The lowered layout; its walk gives the expected bytes.
     pub layout: Layout,
-    /// Made from the canonical layout.
+    /// The plan of the canonical layout.
     pub plan: GpuPlan,
-    /// Elements of a usual call.
+    /// Number of elements of a usual call.
     pub count: u64,
 }
 
@@ -47,7 +46,7 @@ pub fn corpus() -> Vec<Subject> {
 ///
 /// # Panics
 ///
-/// When one cannot be read.
+/// An example cannot be read.
 pub fn examples() -> Vec<Subject> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ir-examples");
     let entries = fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
@@ -86,7 +85,7 @@ pub fn random(seeds: Range<u64>) -> Vec<Subject> {
 ///
 /// # Panics
 ///
-/// When a layout of this list is unsound.
+/// A layout of the list is invalid.
 pub fn families() -> Vec<Subject> {
     let lists = [
         ("short runs", runs((0..300).map(|at| (at * 40 + at % 7 * 4, 4 * (1 + at % 5))))),
@@ -112,11 +111,11 @@ pub fn families() -> Vec<Subject> {
     all.map(parse).collect()
 }
 
-/// Transposes of words of so many bytes, of so many shapes: what moves them goes through shared memory.
+/// Transposes of words of `word` bytes, in `shapes` shapes; their kernels use shared memory.
 ///
 /// # Panics
 ///
-/// When one has no tiles.
+/// One of them has no tiles.
 pub fn transposes(word: u64, shapes: u64) -> Vec<Subject> {
     let subject = |shape: u64| {
         let (rows, columns) = (40 + shape, 72);
@@ -134,13 +133,13 @@ pub fn transposes(word: u64, shapes: u64) -> Vec<Subject> {
     (0..shapes).map(subject).collect()
 }
 
-/// Offsets and lengths in bytes, apart and of at most 2^41 bytes together.
+/// The text of disjoint runs `(offset, length)` in bytes, within 2^41 bytes.
 fn runs(runs: impl Iterator<Item = (i64, i64)>) -> String {
     let runs: Vec<String> = runs.map(|(offset, length)| format!("({offset} {length})")).collect();
     format!("layout lb 0 extent {} {{\n  %0 = runs [{}] x byte\n  root %0\n}}", 1i64 << 41, runs.join(" "))
 }
 
-/// A record of streams, no two of them equal, of more runs than are written out.
+/// A record of streams, no two of them equal, with more runs than are enumerated.
 fn streams(parts: usize) -> String {
     let mut text = format!("layout lb 0 extent {} {{\n", parts * 50_000);
     let lengths = 1..=7;
@@ -208,8 +207,8 @@ const LAYOUTS: &[(&str, u64, &str)] = &[
      %3 = stream 2000 x 11 of %2\n  %4 = record [0: %1, 50001: %3, 100000: %1, 150000: %2]\n  root %4\n}"),
 ];
 
-/// Every variant with narrow indices that may serve a call, whether its plan chooses it or not. The shapes are ones that
-/// no plan has.
+/// Every variant with narrow indices that may serve a call, also those that its plan does not choose. Some shapes occur
+/// in no plan.
 pub fn variants(plan: &GpuPlan, direction: Direction, call: &Call) -> Vec<Variant> {
     if !plan.allows() {
         return Vec::new();
@@ -243,7 +242,7 @@ pub fn variants(plan: &GpuPlan, direction: Direction, call: &Call) -> Vec<Varian
     families.into_iter().map(|family| Variant { direction, family, wide: false, capped: false }).collect()
 }
 
-/// The usual kernels of both directions in one program, as they are compiled when a type is committed.
+/// The usual kernels of both directions in one program, as compiled when a type is committed.
 ///
 /// # Errors
 ///

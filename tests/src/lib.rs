@@ -1,8 +1,8 @@
-//! The test side of dtc: an oracle, generators, a corpus and a conformance runner.
+//! Tests of dtc: an oracle, generators, a corpus and a conformance run.
 //!
-//! [`type_map`] enumerates a datatype straight from MPI's definitions and shares no code with the compiler; everything
-//! else is compared with it. [`generate`] draws random datatypes, and writes one byte sequence as many datatypes.
-//! [`corpus`] holds named types of every constructor and edge case, and [`conformance`] runs a type on an engine.
+//! [`type_map`] enumerates a datatype by MPI's definitions and shares no code with the compiler, which is compared with
+//! it. [`generate`] draws random datatypes, and writes one byte sequence as many datatypes. [`corpus`] holds named
+//! types of every constructor and edge case, and [`conformance`] runs a type on an engine.
 #![deny(unsafe_code)]
 
 pub mod conformance;

@@ -1,4 +1,4 @@
-//! Memory of which single pages can be closed: touching a closed page kills the process.
+//! Memory whose pages can be closed one by one: an access to a closed page kills the process.
 #![expect(unsafe_code, reason = "pages are mapped and protected through libc")]
 
 use std::collections::BTreeSet;
@@ -6,19 +6,19 @@ use std::ptr;
 use std::sync::Once;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
-/// Bytes of a page on the machines the tests run on; checked when memory is reserved.
+/// Bytes of a page on the machines of the tests; checked when memory is reserved.
 pub const PAGE: usize = 4096;
 
-/// What may be done to an open page.
+/// Allowed access to an open page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// It may be read.
+    /// Reads.
     Read,
-    /// It may be read and written.
+    /// Reads and writes.
     ReadWrite,
 }
 
-/// A reserved range of addresses whose pages are closed but for some.
+/// A reserved range of addresses; its pages are closed unless opened.
 #[derive(Debug)]
 pub struct SparseMemory {
     start: *mut u8,
@@ -27,14 +27,14 @@ pub struct SparseMemory {
 }
 
 impl SparseMemory {
-    /// Reserves at least that many bytes, all closed and all zero. Costs memory only for pages that are written.
+    /// Reserves at least `bytes` bytes, all closed and all zero. Only written pages cost memory.
     pub fn reserve(bytes: usize) -> SparseMemory {
         explain_faults();
-        // SAFETY: asks for a number, touches nothing.
+        // SAFETY: `sysconf` only returns a number.
         let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
         assert_eq!(page, PAGE as i64, "the tests place data on pages of {PAGE} bytes");
         let length = bytes.next_multiple_of(PAGE).max(PAGE);
-        // SAFETY: a fresh private mapping at an address of the kernel's choice replaces nothing.
+        // SAFETY: a private mapping at an address of the kernel's choice replaces nothing.
         let start = unsafe {
             libc::mmap(
                 ptr::null_mut(),
@@ -54,19 +54,19 @@ impl SparseMemory {
         self.length
     }
 
-    /// Never: there is at least one page.
+    /// Always false, because there is at least one page.
     pub fn is_empty(&self) -> bool {
         self.length == 0
     }
 
     fn protect(&self, page: usize, pages: usize, protection: i32) {
         assert!((page + pages) * PAGE <= self.length, "pages {page} + {pages} lie outside");
-        // SAFETY: the pages belong to this mapping, and nothing borrows them: all access is by copies.
+        // SAFETY: the pages belong to this mapping, and nothing borrows them: every access copies.
         let status = unsafe { libc::mprotect(self.start.add(page * PAGE).cast(), pages * PAGE, protection) };
         assert_eq!(status, 0, "cannot protect pages");
     }
 
-    /// Closes every page but these. Contents stay.
+    /// Opens these pages and closes all others, which keep their contents.
     pub fn open_only(&mut self, pages: &BTreeSet<usize>, access: Access) {
         let protection = match access {
             Access::Read => libc::PROT_READ,
@@ -92,19 +92,20 @@ impl SparseMemory {
     /// Copies data to open pages, which must be writable.
     pub fn write(&mut self, at: usize, data: &[u8]) {
         self.check(at, data.len());
-        // SAFETY: the pages are open and inside the mapping; `data` is borrowed from elsewhere, since this memory is
-        // never lent out.
+        // SAFETY: `at..at + data.len()` lies in open pages of the mapping. `data` does not overlap it, because the
+        // mapping is never borrowed.
         unsafe { ptr::copy_nonoverlapping(data.as_ptr(), self.start.add(at), data.len()) }
     }
 
     /// Copies data from open pages.
     pub fn read(&self, at: usize, data: &mut [u8]) {
         self.check(at, data.len());
-        // SAFETY: as for `write`.
+        // SAFETY: `at..at + data.len()` lies in open pages of the mapping. `data` does not overlap it, because the
+        // mapping is never borrowed.
         unsafe { ptr::copy_nonoverlapping(self.start.add(at), data.as_mut_ptr(), data.len()) }
     }
 
-    /// The address of a byte, which may lie outside: displacements lead back inside.
+    /// Address of a byte, which may lie outside the mapping if displacements lead back inside.
     pub fn address(&self, at: i64) -> *mut u8 {
         self.start.wrapping_offset(at as isize)
     }
@@ -112,7 +113,7 @@ impl SparseMemory {
 
 impl Drop for SparseMemory {
     fn drop(&mut self) {
-        // SAFETY: the mapping is owned, and no reference into it exists.
+        // SAFETY: this value owns the mapping, and no reference into it exists.
         unsafe { libc::munmap(self.start.cast(), self.length) };
     }
 }
@@ -120,7 +121,7 @@ impl Drop for SparseMemory {
 static SUBJECT: AtomicPtr<u8> = AtomicPtr::new(ptr::null_mut());
 static SUBJECT_LENGTH: AtomicUsize = AtomicUsize::new(0);
 
-/// Names what is tested next, for the message when it touches a closed page. The text stays allocated.
+/// Names the current check, for the message if it touches a closed page. The text is never freed.
 pub fn announce(what: &str) {
     let text: &'static mut str = Box::leak(format!("touched a closed page: {what}\n").into_boxed_str());
     SUBJECT_LENGTH.store(0, Ordering::SeqCst);
@@ -128,12 +129,12 @@ pub fn announce(what: &str) {
     SUBJECT_LENGTH.store(text.len(), Ordering::SeqCst);
 }
 
-/// A fault says what was under test; without this only a signal number would be seen.
+/// Installs handlers that report the current check at a fault; otherwise only a signal number would be seen.
 fn explain_faults() {
     extern "C" fn explain(_signal: i32) {
         let (text, length) = (SUBJECT.load(Ordering::SeqCst), SUBJECT_LENGTH.load(Ordering::SeqCst));
-        // SAFETY: `write` and `_exit` may be called in a handler; the announced text is never freed, and an empty one
-        // has length 0.
+        // SAFETY: `write` and `_exit` are async-signal-safe; `text` is null or an announced text of `length` bytes,
+        // which is never freed.
         unsafe {
             if !text.is_null() {
                 libc::write(2, text.cast(), length);
@@ -144,7 +145,7 @@ fn explain_faults() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         for signal in [libc::SIGSEGV, libc::SIGBUS] {
-            // SAFETY: the action is zeroed but for a handler that only makes calls allowed there.
+            // SAFETY: zero is valid for every field of the action, and the handler makes only async-signal-safe calls.
             unsafe {
                 let mut action: libc::sigaction = std::mem::zeroed();
                 action.sa_sigaction = explain as extern "C" fn(i32) as usize;
@@ -160,7 +161,7 @@ mod tests {
 
     /// Whether a forked child survives reading one byte.
     fn survives_reading(memory: &SparseMemory, at: usize) -> bool {
-        // SAFETY: the child only reads a byte of the mapping and leaves without running anything else.
+        // SAFETY: the child reads one byte of the mapping and leaves by `_exit`.
         unsafe {
             let child = libc::fork();
             if child == 0 {

@@ -6,20 +6,20 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-/// What every text must compile for.
+/// Architectures that every text must compile for.
 pub const ARCHITECTURES: [u32; 3] = [80, 90, 100];
 
-/// NVRTC works in one process on few texts at a time only.
+/// Threads that compile; NVRTC compiles only few texts at a time in one process.
 const THREADS: usize = 2;
 
 /// A text that NVRTC refused or warned of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// The text's name.
+    /// Name of the text.
     pub name: String,
-    /// 90 for sm_90.
+    /// Architecture: 90 is sm_90.
     pub architecture: u32,
-    /// What NVRTC said, then the text with numbered lines.
+    /// NVRTC's log, then the text with numbered lines.
     pub log: String,
 }
 
@@ -29,12 +29,11 @@ impl std::fmt::Display for Refusal {
     }
 }
 
-/// Compiles every text, given with its name, to a cubin for every one of [`ARCHITECTURES`]. Says what was refused, and
-/// what it was warned of.
+/// Compiles every named text to a cubin for each of [`ARCHITECTURES`]. Returns errors and warnings.
 ///
 /// # Errors
 ///
-/// There is no NVRTC, or one that does not know the architectures.
+/// NVRTC is missing, or does not know the architectures.
 ///
 /// ```no_run
 /// let texts = [("nothing".to_owned(), "extern \"C\" __global__ void nothing() {}".to_owned())];
@@ -47,7 +46,7 @@ pub fn compile_all(texts: &[(String, String)]) -> Result<Vec<Refusal>, CudaError
     let nvrtc = Nvrtc::get()?;
     for architecture in ARCHITECTURES {
         if !nvrtc.supported_architectures().contains(&architecture) {
-            // The same error as a compilation would give.
+            // The error is the one that a compilation would return.
             nvrtc.compile("", "nothing", Architecture::Cubin(architecture), &[])?;
         }
     }

@@ -1,4 +1,4 @@
-//! The oracle of operations: each element by itself, in wider arithmetic than the engine uses.
+//! The oracle of reductions: each element by itself, in wider arithmetic than the engine's.
 
 use dtc_compiler::layout::Kind;
 use dtc_compiler::operation::{Element, Operation, Reduction};
@@ -6,14 +6,14 @@ use rand::Rng;
 use rand::rngs::SmallRng;
 use std::cmp::Ordering;
 
-/// A basic element, read.
+/// The value of a basic element.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Number {
     Integer(i128),
     Real(f64),
 }
 
-/// The value of an element. Long doubles are whole numbers here: see [`draw`].
+/// Reads an element. Long doubles are whole numbers here: see [`draw`].
 fn read(kind: Kind, bytes: &[u8]) -> Number {
     let bits = bytes.iter().rev().fold(0u128, |bits, &byte| bits << 8 | u128::from(byte));
     let width = 8 * bytes.len() as u32;
@@ -32,7 +32,7 @@ fn read(kind: Kind, bytes: &[u8]) -> Number {
     }
 }
 
-/// The float with so many bits of exponent and mantissa.
+/// The float with `exponent_bits` and `mantissa_bits`.
 fn real(bits: u128, exponent_bits: u32, mantissa_bits: u32) -> f64 {
     let sign = if bits >> (exponent_bits + mantissa_bits) & 1 == 1 { -1.0 } else { 1.0 };
     let largest = (1 << exponent_bits) - 1;
@@ -54,7 +54,7 @@ fn round(value: f64, exponent_bits: u32, mantissa_bits: u32) -> u128 {
     if value.is_nan() {
         return infinity | 1;
     }
-    // The bits of positive floats are in the order of their values.
+    // The bits of positive floats have the order of their values.
     let (mut low, mut high) = (0, infinity);
     let of = |bits: u128| {
         let bias = (1 << (exponent_bits - 1)) - 1;
@@ -84,7 +84,7 @@ fn write(kind: Kind, number: Number, bytes: &mut [u8]) {
         }
         (_, Number::Integer(value)) => value as u128,
     };
-    // What pads a long double is left alone.
+    // The padding of a long double keeps its value.
     let length = if kind == Kind::F80 { 10 } else { bytes.len() };
     bytes[..length].copy_from_slice(&bits.to_le_bytes()[..length]);
 }
@@ -97,7 +97,7 @@ fn compare(one: Number, other: Number) -> Option<Ordering> {
     }
 }
 
-/// Bytes of one element, drawn so that ties, zeros, signs and numbers that are none come up.
+/// Bytes of one element, drawn so that ties, zeros, signs and NaNs occur.
 pub fn draw(reduction: Reduction, rng: &mut SmallRng) -> Vec<u8> {
     let mut bytes = Vec::new();
     for &kind in reduction.element().kinds() {
@@ -106,7 +106,7 @@ pub fn draw(reduction: Reduction, rng: &mut SmallRng) -> Vec<u8> {
         let part = &mut bytes[at..];
         let small = i128::from(rng.random_range(-3..4));
         match kind {
-            // Not 0: the integers of this oracle have no -0.
+            // The value is not 0, because the integers of this oracle have no -0.
             Kind::F80 => write(kind, Number::Integer((2 * small + 1) * i128::from(rng.random_range(1..1000))), part),
             Kind::C64 | Kind::C128 => {}
             _ if rng.random_bool(0.3) => {}
@@ -117,7 +117,7 @@ pub fn draw(reduction: Reduction, rng: &mut SmallRng) -> Vec<u8> {
     bytes
 }
 
-/// What becomes of an element of memory.
+/// The new value of an element of memory.
 pub fn combine(reduction: Reduction, memory: &[u8], packed: &[u8]) -> Vec<u8> {
     let operation = reduction.operation();
     let mut result = memory.to_vec();
@@ -141,13 +141,13 @@ pub fn combine(reduction: Reduction, memory: &[u8], packed: &[u8]) -> Vec<u8> {
     match kinds[0] {
         Kind::C64 => complex::<4>(operation, Kind::F32, memory, packed),
         Kind::C128 => complex::<8>(operation, Kind::F64, memory, packed),
-        // The 16 bits that carry a bfloat16 are the upper half of a float.
+        // The 16 bits of a bfloat16 are the upper half of a 32-bit float.
         Kind::U16 if reduction.element() == Element::Bf16 => {
             let widened = |bytes: &[u8]| real(u128::from(u16::from_le_bytes([bytes[0], bytes[1]])) << 16, 8, 23);
             match arithmetic(operation, Number::Real(widened(memory)), Number::Real(widened(packed))) {
                 Choice::Memory => result,
                 Choice::Packed => packed.to_vec(),
-                // Below the normal range, the engine rounds to a float of 32 bits first.
+                // Below the normal range, the engine first rounds to a 32-bit float.
                 Choice::Value(Number::Real(value)) => {
                     let value = real(round(value, 8, 23), 8, 23);
                     (round(value, 8, 7) as u16).to_le_bytes().to_vec()
@@ -199,7 +199,7 @@ fn arithmetic(operation: Operation, memory: Number, packed: Number) -> Choice {
     })
 }
 
-/// Of parts of `N` bytes, each operation rounded to a part.
+/// A complex number with parts of `N` bytes; each operation rounds to a part.
 fn complex<const N: usize>(operation: Operation, part: Kind, memory: &[u8], packed: &[u8]) -> Vec<u8> {
     let parts = |bytes: &[u8]| {
         [&bytes[..N], &bytes[N..]].map(|bytes| match read(part, bytes) {
@@ -219,7 +219,7 @@ fn complex<const N: usize>(operation: Operation, part: Kind, memory: &[u8], pack
     bytes
 }
 
-/// Whether two results are the same: equal bytes, or floats that are both no number.
+/// Whether two results are equal: the same bytes, or two NaNs.
 pub fn same(reduction: Reduction, one: &[u8], other: &[u8]) -> bool {
     let mut at = 0;
     let part = |kind: Kind| match kind {
@@ -241,8 +241,8 @@ pub fn same(reduction: Reduction, one: &[u8], other: &[u8]) -> bool {
     })
 }
 
-/// An element of memory, a packed one, and what becomes of them. Nothing that is computed is a NaN: which bits such a one has is
-/// the processor's matter.
+/// An element of memory, a packed element, and the result. No computed result is a NaN, because the bits of such a NaN
+/// depend on the processor.
 pub fn draw_both(reduction: Reduction, rng: &mut SmallRng) -> [Vec<u8>; 3] {
     loop {
         let (memory, packed) = (draw(reduction, rng), draw(reduction, rng));
@@ -254,9 +254,9 @@ pub fn draw_both(reduction: Reduction, rng: &mut SmallRng) -> [Vec<u8>; 3] {
     }
 }
 
-/// Whether a part of an element is no number.
+/// Whether a part of an element is a NaN.
 fn has_nan(reduction: Reduction, bytes: &[u8]) -> bool {
-    // Nothing but a NaN is the same as something with other bits.
+    // Only a NaN is `same` as a value with other bits.
     (0..bytes.len()).any(|byte| {
         let mut other = bytes.to_vec();
         other[byte] ^= 2;

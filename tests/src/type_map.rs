@@ -1,33 +1,34 @@
-//! The oracle: type maps enumerated straight from MPI's definitions.
+//! The oracle: type maps enumerated by MPI's definitions.
 //!
-//! It reads a [`Datatype`] only through its constructors and children, never through the facts or the axis arithmetic
-//! that the compiler derives from them. It is slow and obvious on purpose: every copy of every child is visited, arrays
-//! are enumerated index by index. It recurses once for each level of the type.
+//! It reads a [`Datatype`] only through its constructors and children, and uses neither the facts nor the axis
+//! arithmetic that the compiler derives. It is slow and simple on purpose: it visits every copy of every child, and
+//! enumerates arrays index by index. It recurses once per level of the type.
 
 use dtc_compiler::datatype::{Constructor, Datatype, Distribution, GivenBounds, Nodes, Order, Predefined};
 use dtc_compiler::layout::Kind;
 
-/// One entry of a type map: a basic element and where it lies.
+/// One entry of a type map: a basic element and its displacement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Of the first byte of the element.
+    /// Displacement of its first byte.
     pub displacement: i64,
-    /// What the element is.
+    /// Kind of the element.
     pub kind: Kind,
-    /// The type that it is an element of.
+    /// The predefined type that contains it.
     pub predefined: Predefined,
 }
 
-/// A contiguous stretch of memory that is packed in one go.
+/// A contiguous run of bytes in packed order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// Of the first byte.
+    /// Displacement of its first byte.
     pub displacement: i64,
     /// Number of bytes, at least 1.
     pub length: u64,
 }
 
-/// What MPI derives from a type. The numbers of a type without bytes and without bounds of its own are all 0, its alignment is 1.
+/// Sizes and bounds that MPI derives from a type. A type without bytes and without bounds of its own has alignment 1
+/// and zeros.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
     /// Bytes of all entries.
@@ -45,7 +46,7 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// From one element of an array to the next.
+    /// Bytes from one element of an array to the next.
     pub fn extent(&self) -> i64 {
         self.ub - self.lb
     }
@@ -68,11 +69,11 @@ impl Bounds {
 pub struct TypeMap<'a> {
     datatype: &'a Datatype,
     nodes: Nodes<'a>,
-    /// Of each node, by its place.
+    /// Bounds of each node, by its index.
     bounds: Vec<Bounds>,
 }
 
-/// What the entries, the parts and the markers of a type amount to. Each span is empty at first.
+/// Summary of the entries, the parts and the markers of a type. Each span is empty at first.
 #[derive(Clone, Copy, Debug)]
 struct Summary {
     size: u64,
@@ -80,7 +81,7 @@ struct Summary {
     elements: Option<(i64, i64)>,
     /// From the lowest lower bound to the highest upper bound of the parts.
     parts: Option<(i64, i64)>,
-    /// The same of those parts alone whose bounds were set by a marker.
+    /// The same span of only those parts whose bounds a marker has set.
     markers: Option<(i64, i64)>,
 }
 
@@ -97,8 +98,8 @@ impl Summary {
         widen(&mut self.markers, child.markers, displacement);
     }
 
-    /// Markers decide where there are some (MPI 4.1, 5.1.7). Otherwise the extent is padded to the strictest alignment (5.1),
-    /// from the bounds of the parts on, as MPICH and Open MPI do.
+    /// Markers determine the bounds, if there are any (MPI 4.1, 5.1.7). Otherwise the extent from the bounds of the
+    /// parts on is padded to the strictest alignment (5.1), as in MPICH and Open MPI.
     fn bounds(&self) -> Bounds {
         let (true_lb, true_ub) = self.elements.unwrap_or((0, 0));
         let alignment = self.alignment as i64;
@@ -118,7 +119,7 @@ fn widen(span: &mut Option<(i64, i64)>, other: Option<(i64, i64)>, displacement:
 }
 
 impl<'a> TypeMap<'a> {
-    /// Of a datatype. Visits every placement of every node once.
+    /// The type map of a datatype. Visits every placement of every node once.
     pub fn new(datatype: &'a Datatype) -> TypeMap<'a> {
         let mut map = TypeMap::with_bounds(datatype, Vec::new());
         let mut summaries = Vec::new();
@@ -129,7 +130,7 @@ impl<'a> TypeMap<'a> {
         map
     }
 
-    /// Of a datatype whose nodes have these bounds, by their places, because an MPI says so.
+    /// The type map of a datatype whose nodes have these bounds, by index, according to an MPI.
     pub fn with_bounds(datatype: &'a Datatype, bounds: Vec<Bounds>) -> TypeMap<'a> {
         TypeMap { datatype, nodes: datatype.nodes(), bounds }
     }
@@ -152,11 +153,11 @@ impl<'a> TypeMap<'a> {
         self.for_each_placement(node, &mut |displacement, child| {
             summary.add(&summaries[self.nodes.place(child)], displacement);
         });
-        // A type without bytes keeps no bounds of its parts.
+        // A type without bytes ignores the bounds of its parts.
         if summary.size == 0 && !matches!(node.constructor(), Constructor::Dup) {
             summary = Summary::EMPTY;
         }
-        // These replace whatever markers the children brought along.
+        // These bounds replace the markers of the children.
         let whole = |sizes: &[i64]| sizes.iter().product::<i64>() * self.extent(&node.children()[0]);
         match node.constructor() {
             Constructor::Subarray { sizes, .. } => summary.markers = Some((0, whole(sizes))),
@@ -178,7 +179,7 @@ impl<'a> TypeMap<'a> {
         self.bounds_of(node).extent()
     }
 
-    /// Calls back with the displacement of every copy of every child, in type-map order.
+    /// Calls `visit` with the displacement of every copy of every child, in type-map order.
     pub(crate) fn for_each_placement(&self, node: &Datatype, visit: &mut dyn FnMut(i64, &Datatype)) {
         let (constructor, children) = (node.constructor(), node.children());
         if let Constructor::Named(_) = constructor {
@@ -256,12 +257,12 @@ impl<'a> TypeMap<'a> {
         }
     }
 
-    /// What MPI derives from the map.
+    /// The bounds that MPI derives from the map.
     pub fn bounds(&self) -> Bounds {
         *self.bounds_of(self.datatype)
     }
 
-    /// Calls back with every entry, in type-map order.
+    /// Calls `visit` with every entry, in type-map order.
     pub fn for_each_entry(&self, mut visit: impl FnMut(Entry)) {
         self.walk(self.datatype, 0, &mut visit);
     }
@@ -279,7 +280,7 @@ impl<'a> TypeMap<'a> {
         self.for_each_placement(node, &mut |offset, child| self.walk(child, displacement + offset, visit));
     }
 
-    /// Calls back with every maximal run, in type-map order.
+    /// Calls `visit` with every maximal run, in type-map order.
     pub fn for_each_run(&self, mut visit: impl FnMut(Run)) {
         let mut open: Option<Run> = None;
         self.for_each_entry(|entry| {
@@ -298,7 +299,7 @@ impl<'a> TypeMap<'a> {
         }
     }
 
-    /// Every entry, in type-map order.
+    /// All entries, in type-map order.
     pub fn entries(&self) -> Vec<Entry> {
         let mut entries = Vec::new();
         self.for_each_entry(|entry| entries.push(entry));
@@ -313,7 +314,7 @@ impl<'a> TypeMap<'a> {
     }
 }
 
-/// Calls back with the linear index of every selected element; the contiguous axis varies fastest.
+/// Calls `visit` with the linear index of every selected element; the contiguous axis varies fastest.
 fn for_each_index(sizes: &[i64], selected: &[Vec<i64>], order: Order, visit: &mut dyn FnMut(i64)) {
     let slowest_first: Vec<usize> = match order {
         Order::C => (0..sizes.len()).collect(),
@@ -412,14 +413,14 @@ mod tests {
         let part = |rank, distributions: [Distribution; 2], order| {
             shorts(move |types, short| types.darray(6, rank, &[4, 7], &distributions, &[2, 3], order, short).unwrap()).0
         };
-        // Rank 5 is process (1, 2): rows 2 and 3; with blocks of 2 dealt to 3 processes, columns 4 and 5.
+        // Rank 5 is process (1, 2): rows 2 and 3; with cyclic blocks of 2 over 3 processes, columns 4 and 5.
         let block_cyclic = [Distribution::Block(None), Distribution::Cyclic(Some(2))];
         assert_eq!(part(5, block_cyclic, Order::C), [36, 38, 50, 52]);
         // Process (0, 0): rows 0 and 1, columns 0, 1 and 6; the first axis is contiguous.
         assert_eq!(part(0, block_cyclic, Order::Fortran), [0, 2, 8, 10, 48, 50]);
         // Cyclic by ones: process (1, 1) owns rows 1 and 3, columns 1 and 4.
         assert_eq!(part(4, [Distribution::Cyclic(None); 2], Order::C), [16, 22, 44, 50]);
-        // Blocks of 4 leave the third process nothing.
+        // Blocks of 4 leave no columns for the third process.
         assert_eq!(part(2, [Distribution::Block(None), Distribution::Block(Some(4))], Order::C), [0i64; 0]);
     }
 
@@ -435,7 +436,7 @@ mod tests {
         let of = |id| TypeMap::new(&types.finish(id).unwrap()).bounds();
         assert_eq!((of(padded).lb, of(padded).ub, of(padded).true_ub), (0, 16, 9));
         assert_eq!((of(resized).lb, of(resized).ub), (-3, 4));
-        // Copies at 10 and 17; the double at 100 has no say.
+        // The copies are at 10 and 17; the double at 100 does not count for the bounds.
         assert_eq!((of(sticky).lb, of(sticky).ub, of(sticky).true_ub), (7, 21, 108));
         assert_eq!((of(again).lb, of(again).ub, of(again).size), (1, 3, 26));
     }

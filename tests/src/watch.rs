@@ -1,4 +1,4 @@
-//! Running seeds under a watch: work that does not end fails, named by its seed, instead of hanging the suite.
+//! Runs seeds with a time limit: work that does not end fails with its seed, and does not hang the suite.
 
 use std::ops::Range;
 use std::panic::resume_unwind;
@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Calls the work with every seed, in order, on one thread.
+/// Calls `work` with every seed, in order, on one thread.
 ///
 /// # Panics
 ///
-/// As the work does, and when one seed takes longer than the limit; its thread is then left to itself.
+/// As `work` does, and if one seed exceeds the limit; its thread is then abandoned.
 pub fn each_seed(seeds: Range<u64>, limit: Duration, mut work: impl FnMut(u64) + Send + 'static) {
     let current = Arc::new(AtomicU64::new(seeds.start));
     let progress = Arc::clone(&current);

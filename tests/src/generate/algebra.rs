@@ -1,36 +1,36 @@
-//! Sequences too long to enumerate: written down as expressions, and rewritten by arithmetic on counts.
+//! Sequences too long to enumerate, as expressions that are rewritten by arithmetic on counts.
 
 use super::writer::{Placed, Writer};
 use dtc_compiler::datatype::Datatype;
 use rand::Rng;
 use rand::rngs::SmallRng;
 
-/// A byte sequence by its structure.
+/// The structure of a byte sequence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Expression {
     /// Consecutive bytes from 0 on.
     Run(i64),
-    /// Copies, so many bytes apart.
+    /// A number of copies at a stride in bytes.
     Repeat(i64, i64, Box<Expression>),
-    /// Expressions one after the other, each moved.
+    /// Expressions in sequence, each at an offset.
     Concat(Vec<(i64, Expression)>),
 }
 
 use Expression::{Concat, Repeat, Run};
 
-/// A structured sequence of up to 2^55 bytes and the bounds to give it.
+/// A structured sequence of up to 2^55 bytes, with its bounds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Huge {
     /// The bytes.
     pub expression: Expression,
     /// Lower bound.
     pub lb: i64,
-    /// From one element of an array to the next.
+    /// Bytes from one element of an array to the next.
     pub extent: i64,
 }
 
 impl Huge {
-    /// Draws nests with counts of up to 2^40, some strung together.
+    /// Draws nests with counts of up to 2^40, some of them concatenated.
     pub fn draw(rng: &mut SmallRng) -> Huge {
         let expression = if rng.random_bool(0.7) {
             draw_nest(rng, 55)
@@ -41,14 +41,14 @@ impl Huge {
         Huge { expression, lb: rng.random_range(-99..99), extent: rng.random_range(-(1 << 50)..1 << 50) }
     }
 
-    /// Some datatype with exactly this type map and these bounds.
+    /// A random datatype with exactly this type map and these bounds.
     pub fn datatype(&self, rng: &mut SmallRng) -> Datatype {
         let mut writer = Writer::new(rng);
         let placed = express(&mut writer, &self.expression, 0);
         writer.finish(placed, self.lb, self.extent)
     }
 
-    /// The same with one number changed: another sequence.
+    /// Another sequence: this one with one number changed.
     pub fn altered(&self, rng: &mut SmallRng) -> Huge {
         let mut altered = self.clone();
         alter(&mut altered.expression, rng);
@@ -58,7 +58,7 @@ impl Huge {
 
 fn draw_nest(rng: &mut SmallRng, bits: u32) -> Expression {
     let mut expression = Run([1, 3, 4, 8, 12, 20, 4096][rng.random_range(0..7)]);
-    // Every copy stays clear of the next, except where the stride is negative or 0 on purpose.
+    // Every copy is disjoint from the next, except if the stride is negative or 0 on purpose.
     let mut span_bits = 13;
     loop {
         let count_bits = rng.random_range(1..=40);
@@ -115,7 +115,7 @@ fn express(writer: &mut Writer, expression: &Expression, depth: u32) -> Placed {
     }
 }
 
-/// The same sequence written otherwise.
+/// The same sequence in another form.
 fn rewrite(writer: &mut Writer, expression: &Expression) -> Option<Expression> {
     match expression {
         Run(length) if *length > 1 && writer.one_in(4) => {
@@ -135,7 +135,7 @@ fn rewrite(writer: &mut Writer, expression: &Expression) -> Option<Expression> {
             }
             2 => Some(rotated(*count, *stride, body)),
             3 => {
-                // Cut the body first, so that the next rewriting can rotate it.
+                // The body is cut first, so that the next rewrite can rotate it.
                 let body = rewrite(writer, body)?;
                 Some(Repeat(*count, *stride, Box::new(body)))
             }

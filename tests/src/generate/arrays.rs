@@ -1,10 +1,10 @@
-//! Regular nests written as subarrays and as the parts of distributed arrays.
+//! Writes regular nests as subarrays and as parts of distributed arrays.
 
 use super::writer::{Placed, Writer};
 use dtc_compiler::datatype::{Distribution, Order};
 use rand::Rng;
 
-/// One axis of an array and what is selected along it.
+/// One axis of an array, and the selection along it.
 struct Axis {
     /// Elements of the whole array.
     size: i64,
@@ -12,7 +12,7 @@ struct Axis {
     first: i64,
     /// Number of selected indices.
     count: i64,
-    /// How a distributed array comes to that selection: distribution, processes, coordinate.
+    /// The distribution, processes and coordinate with which a distributed array has that selection.
     dealt: (Distribution, i64, i64),
 }
 
@@ -30,7 +30,7 @@ pub(super) fn repeat(writer: &mut Writer, child: Placed, count: i64, stride: i64
     }
 }
 
-/// One copy as an array of which one element is selected.
+/// One copy, as an array with one selected element.
 pub(super) fn single(writer: &mut Writer, child: Placed) -> Placed {
     let stride = writer.rng.random_range(-30..30);
     nest(writer, child, &[(1, stride)]).unwrap_or(child)
@@ -40,7 +40,7 @@ pub(super) fn single(writer: &mut Writer, child: Placed) -> Placed {
 /// the strides are not those of an array, or the draw does not fit.
 pub(super) fn nest(writer: &mut Writer, child: Placed, levels: &[(i64, i64)]) -> Option<Placed> {
     let dealt = writer.one_in(2);
-    // Selected indices of an axis are `step` apart: dealt in turn to that many processes.
+    // Selected indices of an axis are `step` apart, as in a cyclic distribution over `step` processes.
     let steps: Vec<i64> =
         levels.iter().map(|_| if dealt && writer.one_in(2) { writer.rng.random_range(2..4) } else { 1 }).collect();
     let fastest = levels.len() - 1;
@@ -48,7 +48,7 @@ pub(super) fn nest(writer: &mut Writer, child: Placed, levels: &[(i64, i64)]) ->
         return None;
     }
     let extent = levels[fastest].1 / steps[fastest];
-    // Fastest first; the distance of neighbours along the current axis is `distance`.
+    // Axes are fastest first; `distance` is the distance of neighbours along the current axis.
     let mut distance = extent;
     let mut axes = Vec::new();
     for level in (0..levels.len()).rev() {
@@ -106,7 +106,7 @@ fn boxed_axis(writer: &mut Writer, count: i64, size: Option<i64>) -> Option<Axis
     Some(Axis { size, first, count, dealt: (Distribution::None, 1, 0) })
 }
 
-/// An axis of which one process gets `count` indices, `step` apart.
+/// An axis on which one process gets `count` indices, `step` apart.
 fn dealt_axis(writer: &mut Writer, count: i64, step: i64, size: Option<i64>) -> Option<Axis> {
     let free = size.is_none();
     if step > 1 {
@@ -125,7 +125,7 @@ fn dealt_axis(writer: &mut Writer, count: i64, step: i64, size: Option<i64>) -> 
     if size == count && writer.one_in(2) {
         return Some(Axis { size, first: 0, count, dealt: (Distribution::None, 1, 0) });
     }
-    // Whole blocks of `count`, enough processes for the whole axis; or the last, shorter block of longer ones.
+    // Either whole blocks of `count` and enough processes for the axis, or the last, shorter one of longer blocks.
     let blocks = (size + count - 1) / count;
     if !free && blocks <= coordinate || (coordinate + 1) * count > size {
         return None;
@@ -146,7 +146,7 @@ fn dealt_axis(writer: &mut Writer, count: i64, step: i64, size: Option<i64>) -> 
     Some(axis)
 }
 
-/// Two levels as one axis: blocks dealt in turn, of which one process gets those of the outer level.
+/// Two levels as one axis with a cyclic distribution, in which one process gets the blocks of the outer level.
 pub(super) fn block_cyclic(writer: &mut Writer, child: Placed, levels: [(i64, i64); 2]) -> Option<Placed> {
     let [(rounds, round_stride), (length, extent)] = levels;
     let block = length.checked_mul(extent)?;

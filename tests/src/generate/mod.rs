@@ -1,8 +1,8 @@
 //! Seeded generators.
 //!
 //! [`random`] draws datatypes of every kind. [`sequence`] draws byte sequences, and [`split`] writes a sequence as a
-//! datatype in some random way; [`algebra`] does both for sequences too long to enumerate. They share the constructor
-//! choices of [`writer`], and no code with the compiler.
+//! random datatype. [`algebra`] does both for sequences too long to enumerate. They share the constructor choices of
+//! [`writer`], and no code with the compiler.
 
 pub mod algebra;
 mod arrays;

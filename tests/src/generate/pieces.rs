@@ -1,15 +1,15 @@
-//! Writing runs, repetitions and concatenations with constructors drawn at random.
+//! Writes runs, repetitions and concatenations with random constructors.
 
 use super::arrays;
 use super::writer::{Placed, Writer, sound};
 use dtc_compiler::datatype::Predefined;
 use rand::Rng;
 
-/// How many items one list may have that a repetition is written as.
+/// Most items of a list that stands for a repetition.
 const LONGEST_LIST: i64 = 64;
 
 impl Writer<'_> {
-    /// `length` consecutive bytes from 0 on; at least one.
+    /// `length` consecutive bytes from 0 on, at least one.
     pub fn run(&mut self, length: i64) -> Placed {
         let mut sizes: Vec<i64> = [1, 2, 4, 8, 16, 32].into_iter().filter(|size| length % size == 0).collect();
         if self.one_in(3) {
@@ -26,7 +26,7 @@ impl Writer<'_> {
         if length == size { element } else { self.repeat(element, length / size, size) }
     }
 
-    /// `count` copies of the child, `stride` bytes apart; at least one.
+    /// `count` copies of the child, `stride` bytes apart; at least one copy.
     pub fn repeat(&mut self, child: Placed, count: i64, stride: i64) -> Placed {
         if count == 1 {
             return self.wrapped(child);
@@ -114,7 +114,7 @@ impl Writer<'_> {
         self.wrapped(Placed { id, ..child })
     }
 
-    /// Cuts `count` copies into blocks: their lengths and first copies, with empty blocks strewn in.
+    /// Cuts `count` copies into blocks: lengths and first copies, with some empty blocks.
     fn blocks(&mut self, count: i64) -> (Vec<i64>, Vec<i64>) {
         let (mut lengths, mut firsts) = (Vec::new(), Vec::new());
         let mut first = 0;
@@ -131,7 +131,7 @@ impl Writer<'_> {
         (lengths, firsts)
     }
 
-    /// The pieces one after the other.
+    /// The concatenation of pieces.
     pub fn concatenation(&mut self, pieces: &[Placed]) -> Placed {
         let shift = if self.one_in(2) { 0 } else { self.rng.random_range(-64..=64) };
         let (mut lengths, mut displacements, mut children) = (Vec::new(), Vec::new(), Vec::new());

@@ -1,4 +1,4 @@
-//! Random datatypes: DAGs of every constructor, with the arguments that break things.
+//! Draws random datatypes: DAGs of every constructor, with extreme arguments.
 
 use crate::type_map::TypeMap;
 use dtc_compiler::datatype::{
@@ -8,12 +8,12 @@ use rand::Rng;
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
 
-/// What the drawn types must keep to.
+/// Limits of the drawn types.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Most bytes of a type map.
     pub size: u64,
-    /// Most bytes that a type, its extent and its bounds may span, counted from 0 in both directions.
+    /// Most bytes that a type, its extent and its bounds may span, from 0 in both directions.
     pub span: i64,
     /// Most constructors beyond the predefined types.
     pub nodes: usize,
@@ -22,15 +22,15 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Types whose memory fits a small buffer.
+    /// Limits of types whose memory fits a small buffer.
     pub const SMALL: Limits = Limits { size: 4096, span: 1 << 16, nodes: 7, overlap: true };
-    /// The same, for types that are unpacked to.
+    /// Limits of types that are unpacked: no byte is in the map twice.
     pub const DISJOINT: Limits = Limits { overlap: false, ..Limits::SMALL };
-    /// Types that lie anywhere in the address space.
+    /// Limits of types anywhere in the address space.
     pub const ANYWHERE: Limits = Limits { span: 1 << 58, nodes: 10, ..Limits::SMALL };
 }
 
-/// Draws a datatype. It has between 1 node and the limit; its size may be 0.
+/// Draws a datatype with at least 1 and at most `limits.nodes` nodes; its size may be 0.
 pub fn datatype(rng: &mut SmallRng, limits: &Limits) -> Datatype {
     let mut types = TypeBuilder::new();
     let all: Vec<Predefined> = Predefined::all().collect();
@@ -47,23 +47,23 @@ pub fn datatype(rng: &mut SmallRng, limits: &Limits) -> Datatype {
         if pool.len() >= wanted {
             break;
         }
-        // Types that are too large, overlap or leave 64 bits stay outside the pool.
+        // Types that are too large, overlap or do not fit 64 bits do not enter the pool.
         if let Ok(id) = node(rng, &mut types, &pool, limits)
-            // Empty types are wanted, but would soon leave nothing else.
+            // Empty types are wanted, but must not fill the pool.
             && admits(limits, &types, id)
             && (facts(&types, id).size > 0 || rng.random_bool(0.3))
         {
             pool.push(id);
         }
     }
-    // The newest that is not empty, but for a few.
+    // The result is usually the newest type with bytes.
     let full = |id: &&TypeId| facts(&types, **id).size > 0;
     let newest = pool[pool.len() - 1];
     let root = if rng.random_bool(0.15) { newest } else { *pool.iter().rev().find(full).unwrap_or(&newest) };
     finished(&types, root)
 }
 
-/// The facts of a type of the pool.
+/// The facts of a type in the pool.
 fn facts(types: &TypeBuilder, id: TypeId) -> Facts {
     *types.facts(id).expect("the builder made every type of the pool")
 }
@@ -90,7 +90,7 @@ fn small_count(rng: &mut SmallRng) -> i64 {
     [0, 1, 1, 2, 2, 3, 3, 4, 5, 7, 9, 16][rng.random_range(0..12)]
 }
 
-/// Blocks `(length, first copy)`: mostly apart and ascending, then perhaps shuffled; else anywhere.
+/// Blocks `(length, first copy)`: mostly disjoint and ascending, perhaps shuffled; sometimes anywhere.
 fn blocks(rng: &mut SmallRng, equal: bool) -> (Vec<i64>, Vec<i64>) {
     let shared = small_count(rng);
     let apart = rng.random_bool(0.7);
@@ -118,13 +118,13 @@ fn node(
     pool: &[TypeId],
     limits: &Limits,
 ) -> Result<TypeId, DatatypeError> {
-    // Mostly the newest, so that types get deep; sometimes an old one, so that they are shared.
+    // The choice is mostly the newest type, for depth, and sometimes an old one, for sharing.
     let pick = |rng: &mut SmallRng| {
         if rng.random_bool(0.6) { pool[pool.len() - 1] } else { pool[rng.random_range(0..pool.len())] }
     };
     let child = pick(rng);
     let extent = facts(types, child).extent();
-    // In bytes: a multiple of the extent, or a little off.
+    // The result is in bytes: a multiple of the extent, or a little off.
     let scaled = |rng: &mut SmallRng, firsts: &[i64]| -> Vec<i64> {
         let unit = if rng.random_bool(0.7) { extent } else { extent.wrapping_add(rng.random_range(-3..9)) };
         let base = if limits.span > 1 << 40 && rng.random_bool(0.2) { rng.random_range(-1..2) << 46 } else { 0 };

@@ -1,25 +1,25 @@
-//! Byte sequences drawn at random, and sequences that must not be taken for them.
+//! Draws byte sequences, and sequences that differ from them slightly.
 
 use rand::Rng;
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
 
-/// The meaning of a type: the displacement of every byte in packed order, and the bounds.
+/// A type map as bytes: the displacement of every byte in packed order, and the bounds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sequence {
     /// Displacements in packed order.
     pub bytes: Vec<i64>,
     /// Lower bound.
     pub lb: i64,
-    /// From one element of an array to the next.
+    /// Bytes from one element of an array to the next.
     pub extent: i64,
 }
 
 impl Sequence {
     /// Draws a sequence of at least one byte and about `most` bytes at most.
     ///
-    /// Nested structures, arithmetic patterns, irregular lists, permutations and nearly regular sequences; with
-    /// repeats, overlap, and displacements of both signs.
+    /// Sequences are nested structures, arithmetic patterns, irregular lists, permutations and nearly regular
+    /// sequences. They have repeats, overlap, and displacements of both signs.
     pub fn draw(rng: &mut SmallRng, most: usize) -> Sequence {
         let most = log_uniform(rng, most);
         let mut bytes = match rng.random_range(0..10) {
@@ -48,8 +48,8 @@ impl Sequence {
         Sequence { bytes, lb, extent }
     }
 
-    /// The partners that must be told apart from this sequence: another pack order of the same bytes, one displacement
-    /// changed, one byte more, another extent. The first is missing when no other order exists.
+    /// Sequences that must be told apart from this one: another pack order of the same bytes, one displacement changed,
+    /// one byte more, another extent. The first is missing if no other order exists.
     pub fn partners(&self, rng: &mut SmallRng) -> Vec<(&'static str, Sequence)> {
         let mut partners = Vec::new();
         let count = self.bytes.len();
@@ -61,7 +61,7 @@ impl Sequence {
                 _ => bytes.swap(0, other),
             }
             if bytes == self.bytes {
-                // A palindrome or a period: one swap of unequal bytes always shows.
+                // In a palindrome or a periodic sequence, swapping two unequal bytes still changes the order.
                 bytes.swap(0, other);
             }
             partners.push(("another pack order", Sequence { bytes, ..*self }));
@@ -80,7 +80,7 @@ impl Sequence {
     }
 }
 
-/// A number in `1..=most`, each order of magnitude about equally likely.
+/// A random number in `1..=most`, with a uniform logarithm.
 pub fn log_uniform(rng: &mut SmallRng, most: usize) -> usize {
     let exponent = rng.random_range(0.0..=(most as f64).ln());
     (f64::exp(exponent) as usize).clamp(1, most)
@@ -94,7 +94,7 @@ fn element_size(rng: &mut SmallRng) -> i64 {
     [1, 1, 2, 3, 4, 4, 5, 8, 8, 12, 16, 17][rng.random_range(0..12)]
 }
 
-/// A distance from one copy to the next of something that spans `span` bytes.
+/// A random stride for copies that span `span` bytes.
 fn distance(rng: &mut SmallRng, span: i64) -> i64 {
     match rng.random_range(0..12) {
         0 => 0,
@@ -122,7 +122,7 @@ fn repeat(bytes: &[i64], count: usize, stride: i64) -> Vec<i64> {
     (0..count as i64).flat_map(|copy| bytes.iter().map(move |byte| byte + copy * stride)).collect()
 }
 
-/// Runs, repeated and strung together.
+/// Runs, repeated and concatenated.
 fn nest(rng: &mut SmallRng, most: usize) -> Vec<i64> {
     let mut bytes: Vec<i64> = run(0, element_size(rng).min(most as i64)).collect();
     loop {
@@ -144,7 +144,7 @@ fn nest(rng: &mut SmallRng, most: usize) -> Vec<i64> {
     }
 }
 
-/// A nest with one thing wrong.
+/// A nest with one irregularity.
 fn nearly_regular(rng: &mut SmallRng, most: usize) -> Vec<i64> {
     let mut bytes = nest(rng, most);
     let at = rng.random_range(0..bytes.len());
@@ -158,14 +158,14 @@ fn nearly_regular(rng: &mut SmallRng, most: usize) -> Vec<i64> {
     bytes
 }
 
-/// Elements at equal distances.
+/// Elements at a constant stride.
 fn arithmetic(rng: &mut SmallRng, most: usize) -> Vec<i64> {
     let size = element_size(rng).min(most as i64);
     let stride = distance(rng, size);
     repeat(&run(0, size).collect::<Vec<_>>(), most / size as usize, stride)
 }
 
-/// Runs of differing length at ascending displacements.
+/// Runs of differing lengths at ascending displacements.
 fn irregular_runs(rng: &mut SmallRng, most: usize) -> Vec<i64> {
     let unit = [1, 1, 4, 8][rng.random_range(0..4)];
     let mut bytes = Vec::new();
@@ -188,18 +188,18 @@ fn permuted_blocks(rng: &mut SmallRng, most: usize) -> Vec<i64> {
     order.into_iter().flat_map(|block| run(block * size, size)).collect()
 }
 
-/// Two levels whose runs cross from one iteration into the next.
+/// Two levels whose runs continue from one iteration into the next.
 fn crossing_periods(rng: &mut SmallRng, most: usize) -> Vec<i64> {
     let size = rng.random_range(1..5);
     let inner_stride = size + rng.random_range(1..5);
     let inner_count = rng.random_range(2..5);
-    // The next iteration begins where the last run of the one before ends.
+    // The next iteration begins where the last run of the current one ends.
     let outer_stride = inner_stride * (inner_count - 1) + size;
     let inner = repeat(&run(0, size).collect::<Vec<_>>(), inner_count as usize, inner_stride);
     repeat(&inner, (most / inner.len()).max(1), outer_stride)
 }
 
-/// Single bytes anywhere.
+/// Single bytes at random displacements.
 fn scattered(rng: &mut SmallRng, most: usize) -> Vec<i64> {
     let span = rng.random_range(1..=4 * most as i64);
     (0..most).map(|_| rng.random_range(-span..=span)).collect()

@@ -1,4 +1,4 @@
-//! Writing an enumerated sequence as a datatype: cut anywhere, regrouped by any period, listed, or boxed.
+//! Writes an enumerated sequence as a datatype: cut anywhere, grouped by any period, as a list, or as an array.
 
 use super::arrays;
 use super::sequence::Sequence;
@@ -7,17 +7,17 @@ use dtc_compiler::datatype::Datatype;
 use rand::Rng;
 use rand::rngs::SmallRng;
 
-/// Below this depth everything left is listed.
+/// From this depth on, the rest is written as a list.
 const DEEPEST: u32 = 5;
 
-/// Some datatype with exactly this type map and these bounds.
+/// A random datatype with exactly this type map and these bounds.
 pub fn datatype_of(sequence: &Sequence, rng: &mut SmallRng) -> Datatype {
     let mut writer = Writer::new(rng);
     let placed = express(&mut writer, &sequence.bytes, 0);
     writer.finish(placed, sequence.lb, sequence.extent)
 }
 
-/// A type for the bytes, which are at least one. Nothing here knows how the sequence was made.
+/// A type for these bytes, at least one. It uses only the sequence, not the way it was drawn.
 fn express(writer: &mut Writer, bytes: &[i64], depth: u32) -> Placed {
     let count = bytes.len();
     let first = bytes[0];
@@ -31,7 +31,7 @@ fn express(writer: &mut Writer, bytes: &[i64], depth: u32) -> Placed {
     if depth >= DEEPEST {
         return writer.list(&runs(bytes));
     }
-    // Cutting cannot help what has no pattern: long sequences are mostly regrouped, short ones mostly cut.
+    // Cutting does not reveal patterns, so long sequences are mostly grouped, and short ones mostly cut.
     for _ in 0..4 {
         let placed = match writer.rng.random_range(0..10) {
             0..=3 => periodic(writer, bytes, depth),
@@ -59,7 +59,7 @@ fn runs(bytes: &[i64]) -> Vec<(i64, i64)> {
     runs
 }
 
-/// Pieces cut at random places, inside elements and runs too.
+/// Pieces cut at random positions, also inside elements and runs.
 fn cut(writer: &mut Writer, bytes: &[i64], depth: u32) -> Placed {
     let count = bytes.len();
     let mut cuts = vec![0, count];
@@ -72,13 +72,13 @@ fn cut(writer: &mut Writer, bytes: &[i64], depth: u32) -> Placed {
     writer.concatenation(&pieces)
 }
 
-/// Whether copies of the first `period` bytes, equally far apart, make up the whole; then how far.
+/// The stride, if the whole consists of equidistant copies of its first `period` bytes.
 fn stride_of(bytes: &[i64], period: usize) -> Option<i64> {
     let stride = bytes[period] - bytes[0];
     (period..bytes.len()).all(|at| bytes[at] - bytes[at - period] == stride).then_some(stride)
 }
 
-/// Periods that divide the sequence, with their strides.
+/// Periods of the sequence, with their strides.
 fn periods(bytes: &[i64]) -> Vec<(usize, i64)> {
     let divides = |period: &usize| bytes.len().is_multiple_of(*period);
     (1..=bytes.len() / 2)
@@ -87,7 +87,7 @@ fn periods(bytes: &[i64]) -> Vec<(usize, i64)> {
         .collect()
 }
 
-/// The whole as copies of one of its periods.
+/// The sequence as copies of one of its periods.
 fn periodic(writer: &mut Writer, bytes: &[i64], depth: u32) -> Option<Placed> {
     let periods = periods(bytes);
     if periods.is_empty() {
@@ -96,7 +96,7 @@ fn periodic(writer: &mut Writer, bytes: &[i64], depth: u32) -> Option<Placed> {
     let (period, stride) = periods[writer.rng.random_range(0..periods.len())];
     let copies = (bytes.len() / period) as i64;
     if writer.one_in(6) {
-        // Each half of the copies in its own way.
+        // Both halves of the copies are written independently.
         let half = period * writer.rng.random_range(1..copies) as usize;
         let pieces = [&bytes[..half], &bytes[half..]].map(|piece| express(writer, piece, depth + 1));
         return Some(writer.concatenation(&pieces));
@@ -105,7 +105,7 @@ fn periodic(writer: &mut Writer, bytes: &[i64], depth: u32) -> Option<Placed> {
     Some(writer.repeat(child, copies, stride))
 }
 
-/// A regular stretch somewhere, in any phase, with what lies before and after it.
+/// A regular part in any phase, with the bytes before and after it.
 fn stretch(writer: &mut Writer, bytes: &[i64], depth: u32) -> Option<Placed> {
     let count = bytes.len();
     let at = writer.rng.random_range(0..count - 1);
@@ -132,7 +132,7 @@ fn stretch(writer: &mut Writer, bytes: &[i64], depth: u32) -> Option<Placed> {
     Some(writer.concatenation(&pieces))
 }
 
-/// Up to four nested periods as one array.
+/// Up to four nested periods, as one array.
 fn boxed(writer: &mut Writer, bytes: &[i64], depth: u32) -> Option<Placed> {
     let mut levels = Vec::new();
     let mut rest = bytes;
@@ -141,7 +141,7 @@ fn boxed(writer: &mut Writer, bytes: &[i64], depth: u32) -> Option<Placed> {
         if periods.is_empty() || !levels.is_empty() && writer.one_in(5) {
             break;
         }
-        // Mostly the largest, so that there are more levels.
+        // The choice is mostly the largest period, which leaves more levels.
         let choice = if writer.one_in(3) { writer.rng.random_range(0..periods.len()) } else { periods.len() - 1 };
         let (period, stride) = periods[choice];
         levels.push(((rest.len() / period) as i64, stride));

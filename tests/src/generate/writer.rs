@@ -1,38 +1,38 @@
-//! What types are written with: elements, extents, choices.
+//! The elements, extents and random choices with which types are written.
 
 use dtc_compiler::datatype::{Datatype, DatatypeError, Facts, Predefined, TypeBuilder, TypeId};
 use rand::Rng;
 use rand::rngs::SmallRng;
 use std::collections::BTreeMap;
 
-/// A type that stands for some bytes: they are those of its map, moved by `shift`.
+/// A type that stands for the bytes of its map, moved by `shift`.
 #[derive(Clone, Copy, Debug)]
 pub struct Placed {
     /// The type.
     pub id: TypeId,
-    /// What its displacements lack.
+    /// Offset to add to its displacements.
     pub shift: i64,
 }
 
 impl Placed {
-    /// The same type somewhere else.
+    /// The same type at another offset.
     pub fn moved(self, by: i64) -> Placed {
         Placed { shift: self.shift + by, ..self }
     }
 }
 
-/// Writes types for given bytes, in a random way.
+/// Writes types for given bytes with random constructors.
 ///
-/// A parent places a child by its displacements alone, or gives it the extent that it needs, so bounds of children never
-/// matter to the result.
+/// A parent places a child by its displacements alone, or gives it the extent that it needs. So the bounds of children
+/// never matter.
 pub struct Writer<'r> {
     /// The types written so far.
     pub types: TypeBuilder,
-    /// Makes every choice.
+    /// Random source of every choice.
     pub rng: &'r mut SmallRng,
 }
 
-/// Every choice must describe what was asked for: an error is a fault of the generator.
+/// The type that was built. Every choice must be valid, so an error is a fault of the generator.
 pub(super) fn sound(built: Result<TypeId, DatatypeError>) -> TypeId {
     built.unwrap_or_else(|error| panic!("the generator wrote an unsound type: {error}"))
 }
@@ -48,7 +48,7 @@ impl<'r> Writer<'r> {
         self.rng.random_ratio(1, n)
     }
 
-    /// A predefined type of one element of that size. There is one for 1, 2, 4, 8, 16 and 32 bytes.
+    /// A predefined type of one element of `size` bytes: 1, 2, 4, 8, 16 or 32.
     pub(super) fn element(&mut self, size: i64) -> TypeId {
         let fits = |each: &Predefined| each.fields().len() == 1 && each.size() as i64 == size;
         let choices: Vec<Predefined> = Predefined::all().filter(fits).collect();
@@ -56,12 +56,12 @@ impl<'r> Writer<'r> {
         self.types.named(choice)
     }
 
-    /// The bytes of `MPI_SHORT_INT` with its hole.
+    /// The bytes of `MPI_SHORT_INT`, with its hole.
     pub fn pair_with_a_hole(&mut self) -> Placed {
         Placed { id: self.types.named(Predefined::SHORT_INT), shift: 0 }
     }
 
-    /// The child with that extent, or the child itself if that is its extent.
+    /// The child with that extent, resized if it has another one.
     pub fn with_extent(&mut self, child: TypeId, extent: i64) -> TypeId {
         if self.facts(child).extent() == extent && !self.one_in(8) {
             return child;
@@ -74,7 +74,7 @@ impl<'r> Writer<'r> {
         sound(self.types.resized(lb, extent, child))
     }
 
-    /// Something without bytes, perhaps with bounds that a parent could trip over.
+    /// A type without bytes, perhaps with bounds that could mislead a parent.
     pub fn nothing(&mut self) -> TypeId {
         let element = self.element(4);
         match self.rng.random_range(0..5) {
@@ -89,7 +89,7 @@ impl<'r> Writer<'r> {
         }
     }
 
-    /// Two factors above 1, if the number has them and a short search finds them.
+    /// Two factors above 1, if a short search finds them.
     pub fn factors(&mut self, number: i64) -> Option<(i64, i64)> {
         let small: Vec<i64> = (2..60).filter(|factor| number % factor == 0 && number > *factor).collect();
         if small.is_empty() {
@@ -99,13 +99,13 @@ impl<'r> Writer<'r> {
         Some(if self.one_in(2) { (factor, number / factor) } else { (number / factor, factor) })
     }
 
-    /// The finished datatype with exactly the wanted displacements and bounds.
+    /// The finished datatype, with exactly the given displacements and bounds.
     pub fn finish(mut self, placed: Placed, lb: i64, extent: i64) -> Datatype {
         let Placed { mut id, shift } = placed;
         let explicit = self.facts(id).explicit;
         match self.rng.random_range(0..4) {
             0 if !explicit => {
-                // Bounds as markers: an empty resized type beside the content.
+                // An empty resized type beside the content marks the bounds.
                 let empty = self.nothing();
                 let markers = sound(self.types.resized(lb, extent, empty));
                 id = sound(self.types.structure(&[1, 1], &[0, shift], &[markers, id]));
@@ -132,7 +132,7 @@ impl<'r> Writer<'r> {
     }
 }
 
-/// Counts the constructors that a datatype is made of.
+/// Counts the constructors of a datatype.
 pub fn count_constructors(datatype: &Datatype, counts: &mut BTreeMap<&'static str, u64>) {
     for node in datatype.nodes().iter() {
         *counts.entry(node.constructor().name()).or_default() += 1;

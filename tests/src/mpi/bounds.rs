@@ -1,4 +1,4 @@
-//! The bounds that each MPI gives to every node of a type.
+//! Bounds of every node of a type in each MPI.
 
 use super::{Mpi, mpich, open_mpi};
 use crate::type_map::Bounds;
@@ -6,7 +6,8 @@ use dtc_compiler::datatype::{Constructor, Datatype, Distribution};
 use dtc_compiler::layout::Kind;
 use std::collections::HashSet;
 
-/// The bounds of every node of a type, by its place, as a model of that MPI computes them. `true_lb` and `true_ub` of types without bytes have none either.
+/// The bounds of every node of a type, by the index of the node, according to the model of an MPI. A type without bytes
+/// has no `true_lb` and `true_ub`.
 ///
 /// # Example
 ///
@@ -25,10 +26,10 @@ pub fn of(mpi: Mpi, datatype: &Datatype) -> Vec<Bounds> {
     }
 }
 
-/// Whether an MPI can be asked about the type: it has every predefined type and admits every argument.
+/// Whether a type can be built with an MPI, which must have every predefined type and accept every argument.
 ///
-/// Arrays without axes or elements are no arguments of MPI. Open MPI takes a stride of -1 byte for one extent, and refuses some
-/// darrays of types without bytes. Types that occur as two equal nodes are left out, since MPICH tells types apart by their
+/// MPI has no arrays without axes or elements. Open MPI mistakes a stride of -1 byte for one extent, and refuses some
+/// darrays of types without bytes. Types with two equal nodes are excluded, because MPICH distinguishes types by their
 /// handles, and such nodes may share one.
 pub fn can_be_asked(datatype: &Datatype) -> bool {
     let (mut seen, nodes, bounds) = (HashSet::new(), datatype.nodes(), of(Mpi::OpenMpi, datatype));
@@ -48,7 +49,7 @@ pub fn can_be_asked(datatype: &Datatype) -> bool {
     })
 }
 
-/// Predefined types that one of the two lacks, or aligns otherwise than C: MPICH aligns the 16-byte floats of Fortran to 1.
+/// Predefined types that one MPI lacks, or does not align like C: MPICH aligns the 16-byte floats of Fortran to 1.
 const UNAVAILABLE: [&str; 9] = [
     "MPI_INTEGER16",
     "MPI_REAL2",
@@ -63,9 +64,9 @@ const UNAVAILABLE: [&str; 9] = [
 
 /// Whether the MPI packs the bytes of the type map.
 ///
-/// MPICH moves `long double` by value, without its 6 bytes of padding, and places elements wrongly whose blocks are of a type with
-/// a negative extent. Of structs that have bytes and a part without, MPICH divides by zero for some, and Open MPI places the
-/// elements of some wrongly.
+/// MPICH moves `long double` by value, without its 6 bytes of padding, and misplaces elements in blocks of a type with
+/// a negative extent. For some structs with bytes and a part without bytes, MPICH divides by zero, and Open MPI
+/// misplaces elements.
 pub fn packs_the_type_map(mpi: Mpi, datatype: &Datatype) -> bool {
     let (nodes, all) = (datatype.nodes(), of(mpi, datatype));
     let bounds = |node: &Datatype| &all[nodes.place(node)];
@@ -83,8 +84,8 @@ pub fn packs_the_type_map(mpi: Mpi, datatype: &Datatype) -> bool {
     })
 }
 
-/// Whether the MPI answers with the true bounds of the type map. Open MPI does not set those of types without bytes; MPICH counts
-/// the place of a block without elements in cyclic arrays.
+/// Whether the MPI returns the true bounds of the type map. Open MPI does not set those of types without bytes; MPICH
+/// includes the position of a block without elements in cyclic arrays.
 pub fn has_true_bounds(mpi: Mpi, datatype: &Datatype) -> bool {
     let is_cyclic = |node: &&Datatype| match node.constructor() {
         Constructor::Darray { distributions, .. } => {

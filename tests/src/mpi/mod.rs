@@ -1,4 +1,4 @@
-//! What MPICH 4.0 and Open MPI 4.1 compute: as they do it, and as models say that they do.
+//! MPICH 4.0 and Open MPI 4.1: the libraries themselves, and models of their bounds.
 //!
 //! [`bounds`] has a model of each; [`program`] asks the libraries. `docs/bounds.md` describes where the two differ from each
 //! other and from dtc.
@@ -19,10 +19,10 @@ pub enum Mpi {
 }
 
 impl Mpi {
-    /// Both of them.
+    /// Both implementations.
     pub const ALL: [Mpi; 2] = [Mpi::Mpich, Mpi::OpenMpi];
 
-    /// Its compiler for C, as Debian names it.
+    /// Its C compiler, by Debian's name.
     pub fn compiler(self) -> &'static str {
         match self {
             Mpi::Mpich => "mpicc.mpich",

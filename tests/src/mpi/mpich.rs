@@ -1,18 +1,18 @@
 //! A model of MPICH 4.0, whose bounds are Yaksa's.
 //!
-//! Every part takes part in the bounds, marked or not. A struct is padded, unless its parts are all of one type, and nothing else
-//! is. A constructor that adds nothing returns its child, and the type without bytes is one, `null`.
+//! Every part counts for the bounds, with markers or without. Only structs are padded, unless their parts are all of
+//! one type. A constructor that adds nothing returns its child. All types without bytes are one type, `null`.
 
 use super::parts::{blocks, own, reach, size};
 use crate::type_map::{Bounds, TypeMap};
 use dtc_compiler::datatype::{Constructor, Datatype, Predefined};
 use dtc_compiler::layout::Kind;
 
-/// What MPICH takes for the same type.
+/// Identity of a type in MPICH.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Identity {
     Null,
-    /// The offsets and kinds of the fields of a predefined type.
+    /// Offsets and kinds of the fields of a predefined type.
     Predefined(Vec<(i64, String)>),
     Node(usize),
 }
@@ -37,14 +37,14 @@ impl Known {
         self.ub - self.lb
     }
 
-    /// With its bounds moved by `low` and its upper ends by `high`.
+    /// The type with its bounds moved by `low` and its upper ends by `high`.
     fn moved(&self, low: i64, high: i64) -> Known {
         let ends = (self.lb + low, self.ub + high, self.true_lb + low, self.true_ub + high);
         let (lb, ub, true_lb, true_ub) = ends;
         Known { lb, ub, true_lb, true_ub, ..self.clone() }
     }
 
-    /// A block. Without copies, it reaches from the end of the copy before the first to its beginning.
+    /// A block. Without copies, it spans from the end of copy -1 to its begin.
     fn block(&self, copies: i64) -> Known {
         let reach = self.extent() * (copies - 1);
         if self.extent() >= 0 { self.moved(0, reach) } else { self.moved(reach, 0) }
@@ -178,13 +178,13 @@ fn structure(blocks: &[(i64, i64)], parts: &[&Known], name: usize) -> Known {
     if all.size == 0 {
         return Known::null();
     }
-    // The remainder is C's: with a negative extent it is negative.
+    // This is C's remainder: a negative extent gives a negative one.
     let rest = all.extent() % all.alignment;
     let ub = if rest == 0 { all.ub } else { all.ub + all.alignment - rest };
     Known { ub, identity: Identity::Node(name), ..all }
 }
 
-/// Integers of one size are one type to MPICH, signed or not; `MPI_WCHAR` is another.
+/// MPICH treats integers of one size as one type, signed or not, except `MPI_WCHAR`.
 fn class(kind: Kind) -> String {
     match kind {
         Kind::Char | Kind::Byte | Kind::I8 | Kind::U8 | Kind::B8 => "8".into(),

@@ -1,13 +1,13 @@
 //! A model of Open MPI 4.1.
 //!
-//! Every constructor adds parts, one after the other, to a type that is empty at first. Markers are sticky. Unless they are set,
-//! the upper bound is padded after each part, and not only after the last.
+//! Every constructor adds parts, one after the other, to an empty type. Markers are sticky. Without markers, the upper
+//! bound is padded after each part, not only after the last.
 
 use super::parts::{blocks, own, reach, size};
 use crate::type_map::{Bounds, TypeMap};
 use dtc_compiler::datatype::{Constructor, Datatype, Predefined};
 
-/// A type. The spans are empty at first.
+/// A type. Its spans are empty at first.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     size: u64,
@@ -18,7 +18,7 @@ struct Known {
 }
 
 impl Known {
-    /// What constructors return that add nothing.
+    /// The type that constructors without parts return.
     const NULL: Known = Known { size: 0, alignment: 1, bounds: None, marked: false, elements: None };
 
     fn of_predefined(predefined: Predefined) -> Known {
@@ -83,7 +83,7 @@ impl Known {
         all
     }
 
-    /// Blocks at displacements in bytes; one that begins where the one before ends is added with it.
+    /// Blocks at displacements in bytes. A block that begins at the end of the previous one is added together with it.
     fn listed<'a>(blocks: impl Iterator<Item = (i64, i64, &'a Known, usize)>) -> Known {
         let mut all = Known::NULL;
         let mut open: Option<(i64, i64, &Known, usize)> = None;
@@ -135,7 +135,7 @@ fn known<'a>(node: &Datatype, types: &impl Fn(&Datatype) -> &'a Known, map: &Typ
         }
         Constructor::Indexed { .. } | Constructor::Hindexed { .. } if child.size == 0 => Known::NULL,
         Constructor::Struct { blocklengths, displacements_bytes } => {
-            // Handles are compared: those of a predefined type are one.
+            // Handles are compared, and a predefined type has one handle.
             let name = |child: &Datatype| {
                 let named = |other: &Datatype| match (child.constructor(), other.constructor()) {
                     (Constructor::Named(one), Constructor::Named(other)) => one == other,
@@ -165,7 +165,7 @@ fn known<'a>(node: &Datatype, types: &impl Fn(&Datatype) -> &'a Known, map: &Typ
         (known.bounds, known.marked) = (Some(own), true);
     }
     if !matches!(node.constructor(), Constructor::Named(_)) {
-        // Two corners stand for all copies.
+        // Two corners represent all copies.
         known.size = size(node, map);
     }
     known

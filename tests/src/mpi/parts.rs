@@ -1,4 +1,4 @@
-//! What both models ask of a node: where its parts lie, and the bounds that it has whatever they are.
+//! Properties of a node that both models need: the positions of its parts, and its own bounds.
 
 use crate::type_map::TypeMap;
 use dtc_compiler::datatype::{Constructor, Datatype, GivenBounds};
@@ -12,14 +12,14 @@ pub(super) fn reach(node: &Datatype, map: &TypeMap) -> Option<(i64, i64)> {
     reach
 }
 
-/// The size of a node that is no predefined type, from the sizes of its children.
+/// The size of a node other than a predefined type, from the sizes of its children.
 pub(super) fn size(node: &Datatype, map: &TypeMap) -> u64 {
     let mut size = 0;
     map.for_each_placement(node, &mut |_, child| size += map.bounds_of(child).size);
     size
 }
 
-/// The copies of the only child of a list, as `(copies, displacement in bytes)`, for the lists among the constructors.
+/// The copies of the only child, as `(copies, displacement in bytes)`, for constructors that are lists.
 pub(super) fn blocks(constructor: &Constructor, extent: i64) -> Option<Vec<(i64, i64)>> {
     let pairs = |lengths: &[i64], displacements: &[i64], unit: i64| {
         lengths.iter().zip(displacements).map(|(&length, &at)| (length, at * unit)).collect()
@@ -35,7 +35,7 @@ pub(super) fn blocks(constructor: &Constructor, extent: i64) -> Option<Vec<(i64,
     })
 }
 
-/// The bounds that a node has without regard to its parts.
+/// The bounds that a node has independently of its parts.
 pub(super) fn own(constructor: &Constructor, given: Option<GivenBounds>, extent: i64) -> Option<(i64, i64)> {
     if let Some(GivenBounds { lb, extent }) = given {
         return Some((lb, lb + extent));

@@ -1,4 +1,4 @@
-//! A C program that builds many types with the calls of an MPI, and prints what that MPI says of them.
+//! A C program that builds many types with the calls of an MPI, and prints that MPI's answers about them.
 
 use super::Mpi;
 use super::bounds::packs_the_type_map;
@@ -9,36 +9,36 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::{fs, io};
 
-/// What an MPI says of a type.
+/// The answers of an MPI about a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// `MPI_Type_size`.
     pub size: u64,
-    /// Of `MPI_Type_get_extent`.
+    /// Lower bound from `MPI_Type_get_extent`.
     pub lb: i64,
-    /// Of `MPI_Type_get_extent`.
+    /// Extent from `MPI_Type_get_extent`.
     pub extent: i64,
-    /// Of `MPI_Type_get_true_extent`.
+    /// True lower bound from `MPI_Type_get_true_extent`.
     pub true_lb: i64,
-    /// Of `MPI_Type_get_true_extent`.
+    /// True extent from `MPI_Type_get_true_extent`.
     pub true_extent: i64,
-    /// How many bytes `MPI_Pack` made of two elements; 0 if [`packs_the_type_map`] says no.
+    /// Bytes that `MPI_Pack` wrote for two elements; 0 if [`packs_the_type_map`] is false.
     pub packed: u64,
-    /// [`hash`] of those bytes. The byte at a displacement is [`fill`].
+    /// [`hash`] of those bytes. The byte at each displacement was [`fill`].
     pub hash: u64,
 }
 
-/// The byte that memory has at a displacement.
+/// Value of the byte at a displacement.
 pub fn fill(displacement: i64) -> u8 {
     ((displacement as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 53) as u8
 }
 
-/// FNV-1a, 64 bits.
+/// FNV-1a with 64 bits.
 pub fn hash(bytes: impl Iterator<Item = u8>) -> u64 {
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
 }
 
-/// Types in one C file.
+/// Number of types in one C file.
 const TYPES_IN_A_FILE: usize = 250;
 
 const MAIN: &str = r#"
@@ -83,11 +83,11 @@ pub fn is_installed(mpi: Mpi) -> bool {
     Command::new(mpi.compiler()).arg("-show").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
 }
 
-/// Compiles one program of all types in a directory, runs it, and returns what it says, type by type.
+/// Compiles one program for all types in a directory, runs it, and returns its answers, type by type.
 ///
 /// # Errors
 ///
-/// If files cannot be written, the compiler fails, or the program ends early: then the error names the type it was asked about.
+/// Files cannot be written, the compiler fails, or the program ends early; then the error names the current type.
 pub fn ask(mpi: Mpi, types: &[Datatype], directory: &Path) -> io::Result<Vec<Answer>> {
     let mut sources = Vec::new();
     let mut main = String::from("#include <mpi.h>\n#include <stdio.h>\n#include <stdlib.h>\n\n");
@@ -118,7 +118,7 @@ pub fn ask(mpi: Mpi, types: &[Datatype], directory: &Path) -> io::Result<Vec<Ans
     if !built.status.success() {
         return Err(io::Error::other(String::from_utf8_lossy(&built.stderr).into_owned()));
     }
-    // One process needs no launcher. Open MPI asks before it runs as root.
+    // One process needs no launcher. Open MPI needs permission to run as root.
     let ran = Command::new(&program)
         .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
         .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")

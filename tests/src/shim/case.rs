@@ -1,4 +1,4 @@
-//! What one launch starts from and must leave behind.
+//! Initial and expected contents of one launch.
 
 use super::kernel::Kernel;
 use crate::reduce;
@@ -7,14 +7,14 @@ use dtc_compiler::operation::Reduction;
 use rand::Rng;
 use rand::rngs::SmallRng;
 
-/// What a kernel may do with some bytes, and what they are compared with.
+/// Allowed accesses to some bytes, and their comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// Read only; unchanged afterwards.
     Read,
     /// Written only.
     Write,
-    /// Written only, and any value will do: unpacking to a byte that the map holds twice.
+    /// Written only, with any value: an unpack to a byte that is in the map twice.
     WriteAny,
     /// Read and written.
     Update,
@@ -23,31 +23,32 @@ pub enum Access {
 /// Bytes of a buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Range {
-    /// Of the first byte; a displacement for memory, counted from the first byte of the call for packed bytes.
+    /// First byte: a displacement in memory, or a packed byte relative to the first one of the call.
     pub position: i64,
-    /// What may be done to them.
+    /// Allowed accesses.
     pub access: Access,
     /// Contents at the launch.
     pub before: Vec<u8>,
-    /// Contents expected afterwards; empty where the access leaves no choice.
+    /// Expected contents afterwards; empty if the access determines them.
     pub after: Vec<u8>,
 }
 
-/// A buffer, all bytes of which but the ranges are poisoned and must stay as they are.
+/// A buffer. All bytes outside its ranges are poisoned and must stay unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Buffer {
     /// Address of position 0, modulo 4096.
     pub alignment: usize,
-    /// Disjoint and ascending; anything else is closed. Where no byte of a page is in a range, touching it is a fault.
+    /// Disjoint and ascending; all other bytes are closed. If no byte of a page is in a range, touching the page is a
+    /// fault.
     pub ranges: Vec<Range>,
 }
 
 /// One launch.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// For messages.
+    /// Name in messages.
     pub name: String,
-    /// What is launched.
+    /// Kernel to launch.
     pub kernel: Kernel,
     /// First packed byte of the call.
     pub first: u64,
@@ -62,50 +63,50 @@ pub struct Case {
 /// The alignments of a case: addresses modulo 4096.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Placement {
-    /// Of displacement 0.
+    /// Address of displacement 0.
     pub memory: usize,
-    /// Of packed byte `first`.
+    /// Address of packed byte `first`.
     pub packed: usize,
 }
 
 impl Placement {
-    /// Any alignments.
+    /// Random alignments.
     pub fn random(rng: &mut SmallRng) -> Placement {
         Placement { memory: rng.random_range(0..4096), packed: rng.random_range(0..4096) }
     }
 
-    /// Alignments to a number of bytes.
+    /// Random addresses that are multiples of `to` bytes.
     pub fn aligned(rng: &mut SmallRng, to: usize) -> Placement {
         let any = Placement::random(rng);
         Placement { memory: any.memory / to * to, packed: any.packed / to * to }
     }
 }
 
-/// Where packed bytes `first..first + bytes` of a count of elements lie, as the reference walker says.
+/// Positions of packed bytes `first..first + bytes` of a count of elements, according to the reference walker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fragment {
     /// First packed byte.
     pub first: u64,
     /// Number of packed bytes.
     pub bytes: u64,
-    /// Displacement and length of pieces in packed order; neighbours do not continue each other.
+    /// Displacement and length of maximal pieces in packed order.
     pub pieces: Vec<(i64, u64)>,
-    /// The lowest displacement of a byte of all elements, moved or not.
+    /// Lowest displacement of a byte of all elements, moved or not.
     pub low: i64,
-    /// One past the highest.
+    /// One past the highest displacement.
     pub high: i64,
 }
 
-/// A stretch of displacements under one or more pieces.
+/// A range of displacements that one or more pieces cover.
 struct Stretch {
     start: i64,
     end: i64,
     twice: bool,
 }
 
-/// Gaps that are shorter may be read.
+/// Kernels may read across gaps shorter than this, in bytes.
 const READABLE_GAP: i64 = 4096;
-/// Bytes of the aligned granules that may be read around a byte of the map.
+/// Alignment and bytes of the granules that kernels may read around a byte of the map.
 const GRANULE: i64 = 16;
 
 impl Fragment {
@@ -113,7 +114,7 @@ impl Fragment {
     ///
     /// # Panics
     ///
-    /// When `count` elements have fewer than `first + bytes` bytes.
+    /// `count` elements have fewer than `first + bytes` bytes.
     pub fn new(layout: &Layout, count: u64, first: u64, bytes: u64) -> Fragment {
         let size = layout.size();
         let end = first + bytes;
@@ -138,7 +139,7 @@ impl Fragment {
                 }
             }
         }
-        // One element needs no extent, which may be anything.
+        // A single element has no use for the extent, which may be anything.
         let last = if count <= 1 { 0 } else { (count - 1) as i64 * layout.extent() };
         let (low, high) = (layout.true_lb() + last.min(0), layout.true_ub() + last.max(0));
         Fragment { first, bytes, pieces, low, high }
@@ -149,7 +150,7 @@ impl Fragment {
         self.stretches().iter().any(|stretch| stretch.twice)
     }
 
-    /// Ascending, disjoint.
+    /// The covered ranges, ascending and disjoint.
     fn stretches(&self) -> Vec<Stretch> {
         let mut borders: Vec<(i64, i32)> =
             self.pieces.iter().flat_map(|&(at, length)| [(at, 1), (at + length as i64, -1)]).collect();
@@ -169,8 +170,8 @@ impl Fragment {
         stretches
     }
 
-    /// What a pack may read: bytes of an aligned granule that holds a byte it moves, and short gaps between such bytes;
-    /// but nothing before the first and past the last byte of all elements.
+    /// Bytes that a pack may read: aligned granules around the bytes that it moves, and short gaps between those.
+    /// Nothing before the first or after the last byte of all elements may be read.
     fn readable(&self, alignment: usize) -> Vec<(i64, i64)> {
         let alignment = alignment as i64;
         let mut readable: Vec<(i64, i64)> = Vec::new();
@@ -179,7 +180,7 @@ impl Fragment {
             let from = ((start + alignment).div_euclid(GRANULE) * GRANULE - alignment).max(self.low);
             let to = (-(-(end + alignment)).div_euclid(GRANULE) * GRANULE - alignment).min(self.high);
             match readable.last_mut() {
-                // From the last byte of one stretch to the first of the next.
+                // The gap is counted from the last byte of one stretch to the first byte of the next.
                 Some(last) if from <= last.1 || start - (previous - 1) < READABLE_GAP => last.1 = to,
                 _ => readable.push((from, to)),
             }
@@ -195,14 +196,14 @@ fn random_bytes(rng: &mut SmallRng, length: usize) -> Vec<u8> {
     bytes
 }
 
-/// The part of the ranges that holds some displacements, as index and offset.
+/// The range that contains a displacement, as index and offset.
 fn find(ranges: &[Range], displacement: i64) -> (usize, usize) {
     let index = ranges.partition_point(|range| range.position <= displacement) - 1;
     (index, (displacement - ranges[index].position) as usize)
 }
 
 impl Case {
-    /// Packs random bytes. Reads beyond the map are allowed as far as dtc allows itself.
+    /// A case that packs random bytes. It allows the reads beyond the map that dtc's kernels may make.
     pub fn pack(name: &str, kernel: &Kernel, fragment: &Fragment, placement: Placement, rng: &mut SmallRng) -> Case {
         let range = |(from, to): (i64, i64)| Range {
             position: from,
@@ -220,7 +221,7 @@ impl Case {
         Case::new(name, kernel, fragment, placement, ranges, packed)
     }
 
-    /// Unpacks random bytes.
+    /// A case that unpacks random bytes.
     pub fn unpack(name: &str, kernel: &Kernel, fragment: &Fragment, placement: Placement, rng: &mut SmallRng) -> Case {
         let source = random_bytes(rng, fragment.bytes as usize);
         let mut ranges: Vec<Range> = Vec::new();
@@ -231,7 +232,7 @@ impl Case {
         }
         let mut position = 0;
         for &(displacement, length) in &fragment.pieces {
-            // A piece lies in several ranges where others cover parts of it.
+            // A piece lies in several ranges if others cover parts of it.
             let end = displacement + length as i64;
             let mut at = displacement;
             while at < end {
@@ -246,7 +247,7 @@ impl Case {
         Case::new(name, kernel, fragment, placement, ranges, packed)
     }
 
-    /// Unpacks drawn elements with an operation. The fragment has whole ones, and no byte twice.
+    /// A case that accumulates random elements. The fragment has whole elements, and no byte twice.
     pub fn accumulate(
         name: &str,
         kernel: &Kernel,
@@ -279,8 +280,8 @@ impl Case {
         Case::new(name, kernel, fragment, placement, ranges, packed)
     }
 
-    /// Copies random bytes from the elements of one fragment to those of another, which take the place of the packed bytes.
-    /// The target has no byte twice.
+    /// A case that copies random bytes between the elements of two fragments; the target replaces the packed bytes and
+    /// has no byte twice.
     pub fn copy(
         name: &str,
         kernel: &Kernel,
@@ -334,7 +335,7 @@ impl Case {
 mod tests {
     use super::*;
 
-    /// All bytes of a type.
+    /// A fragment of all bytes of a type.
     fn fragment(pieces: &[(i64, u64)]) -> Fragment {
         let low = pieces.iter().map(|piece| piece.0).min().unwrap_or(0);
         let high = pieces.iter().map(|&(at, length)| at + length as i64).max().unwrap_or(0);
@@ -353,13 +354,13 @@ mod tests {
 
     #[test]
     fn reads_are_limited() {
-        // Granules are aligned by address; the ends of the map are closed whatever the granule.
+        // Granules are aligned by address; the ends of the map are closed for any granule.
         assert_eq!(fragment(&[(10_000, 3), (5, 3)]).readable(2), [(5, 14), (9998, 10_003)]);
-        // 4095 bytes from the last byte to the next may be crossed, 4096 may not.
+        // A distance of 4095 bytes from the last byte to the next may be read across, 4096 may not.
         assert_eq!(fragment(&[(0, 1), (4095, 1)]).readable(0), [(0, 4096)]);
         assert_eq!(fragment(&[(0, 1), (4096, 1)]).readable(0), [(0, 16), (4096, 4097)]);
         assert_eq!(fragment(&[]).readable(0), []);
-        // Bytes of the type that the call does not move are no limit.
+        // Bytes of the type that the call does not move extend the readable range.
         let part = Fragment { low: -100, high: 8, ..fragment(&[(4, 2)]) };
         assert_eq!(part.readable(0), [(0, 8)]);
     }

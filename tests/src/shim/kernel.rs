@@ -1,26 +1,26 @@
-//! What a launch runs.
+//! Kernels of the shim.
 
 use std::sync::Arc;
 
-/// What is launched, and how.
+/// A kernel and its launch parameters.
 #[derive(Clone, Debug)]
 pub struct Kernel {
-    /// The text, as a GPU's compiler gets it. Cases that share one are compiled once.
+    /// The CUDA text. Cases with the same text share its compilation.
     pub text: Arc<str>,
     /// Name of the kernel in the text, with its namespaces.
     pub entry: String,
-    /// Of the grid.
+    /// Blocks of the grid, by axis.
     pub blocks: [u32; 3],
-    /// Of a block.
+    /// Threads of a block, by axis.
     pub threads: [u32; 3],
-    /// The lists of the type; none for a null pointer.
+    /// The lists of the type; empty for a null pointer.
     pub tables: Arc<[u8]>,
-    /// The parameters after the common five, as a C struct holds them.
+    /// The parameters after the common five, as the bytes of a C struct.
     pub extra: Vec<u8>,
 }
 
 impl Kernel {
-    /// A kernel to be launched with one thread, without tables and extra parameters.
+    /// A kernel launched with one thread, without lists and extra parameters.
     pub fn new(text: &str, entry: &str) -> Kernel {
         Kernel {
             text: text.into(),
@@ -32,22 +32,22 @@ impl Kernel {
         }
     }
 
-    /// The same in a one-dimensional grid.
+    /// The same kernel with this many blocks.
     pub fn blocks(self, blocks: u32) -> Kernel {
         Kernel { blocks: [blocks, 1, 1], ..self }
     }
 
-    /// The same with one-dimensional blocks.
+    /// The same kernel with this many threads in a block.
     pub fn threads(self, threads: u32) -> Kernel {
         Kernel { threads: [threads, 1, 1], ..self }
     }
 
-    /// The same with lists.
+    /// The same kernel with lists.
     pub fn tables(self, tables: &[u8]) -> Kernel {
         Kernel { tables: tables.into(), ..self }
     }
 
-    /// The same with parameters after the common five.
+    /// The same kernel with parameters after the common five.
     pub fn extra(self, extra: &[u8]) -> Kernel {
         Kernel { extra: extra.to_vec(), ..self }
     }

@@ -1,8 +1,8 @@
-//! Runs the text of CUDA kernels on the CPU and compares every byte with the reference walker.
+//! Runs CUDA kernels on the CPU and compares every byte with the reference walker.
 //!
-//! The texts are compiled by g++ behind `tests/shim/cuda_on_cpu.h`, all in one program, and the cases run in a child
-//! process: what a wrong kernel does to its process costs that process alone, the case is named, and the others go on.
-//! This is a check of index arithmetic, barriers and alignment. It says nothing about a GPU's memory, limits or speed.
+//! g++ compiles the texts behind `tests/shim/cuda_on_cpu.h` into one program. Each case runs in a child process, so
+//! that a wrong kernel harms only that process; the case is named, and the others continue. This checks index
+//! arithmetic, barriers and alignment, and not a GPU's memory, limits or speed.
 //!
 //! ```no_run
 //! use dtc_compiler::layout::Layout;
@@ -36,7 +36,7 @@ pub use program::Build;
 use program::Program;
 use std::collections::BTreeMap;
 
-/// Why nothing ran.
+/// Reason why no case ran.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShimError(String);
 
@@ -57,7 +57,7 @@ pub struct Shim {
 }
 
 impl Shim {
-    /// No cases yet.
+    /// A shim without cases.
     pub fn new(build: Build) -> Shim {
         Shim { build, cases: Vec::new(), limit_seconds: 10 }
     }
@@ -68,17 +68,17 @@ impl Shim {
         self
     }
 
-    /// Ends cases that take longer.
+    /// Ends cases that take longer than this many seconds.
     pub fn limit_seconds(&mut self, seconds: u32) -> &mut Shim {
         self.limit_seconds = seconds;
         self
     }
 
-    /// Compiles all texts and runs all cases; the outcomes are in the order of the cases.
+    /// Compiles all texts and runs all cases. The outcomes are in the order of the cases.
     ///
     /// # Errors
     ///
-    /// When a text does not compile: the messages of g++, with the text's name for a case and its line.
+    /// A text does not compile: the messages of g++, with the name of the case and the line in its text.
     pub fn run(&self) -> Result<Vec<Outcome>, ShimError> {
         let mut texts: BTreeMap<&str, usize> = BTreeMap::new();
         let mut entries: BTreeMap<(usize, &str), usize> = BTreeMap::new();

@@ -1,33 +1,33 @@
-//! What came of a launch.
+//! Outcomes of launches.
 
 /// Loads and stores of one buffer, by width.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Accesses {
-    /// Of 1, 2, 4, 8 and 16 bytes.
+    /// Number of loads of 1, 2, 4, 8 and 16 bytes.
     pub loads: [u64; 5],
-    /// Of 1, 2, 4, 8 and 16 bytes.
+    /// Number of stores of 1, 2, 4, 8 and 16 bytes.
     pub stores: [u64; 5],
-    /// Bytes that were stored to before: work done twice, and a race unless one thread did both.
+    /// Bytes that were stored more than once: repeated work, and a race unless one thread did both.
     pub stored_again: u64,
 }
 
 /// The accesses of a launch; counted in checked builds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// Of memory.
+    /// Accesses to memory.
     pub memory: Accesses,
-    /// Of the packed bytes.
+    /// Accesses to the packed bytes.
     pub packed: Accesses,
-    /// Of the lists.
+    /// Accesses to the lists.
     pub tables: Accesses,
 }
 
-/// What came of a case.
+/// Outcome of a case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// Name of the case.
     pub name: String,
-    /// The accesses, or what was wrong first.
+    /// The accesses, or the first fault.
     pub result: Result<Traffic, String>,
 }
 
@@ -36,7 +36,7 @@ impl Outcome {
     ///
     /// # Panics
     ///
-    /// When something was wrong.
+    /// The case has a fault.
     pub fn traffic(&self) -> Traffic {
         match &self.result {
             Ok(traffic) => *traffic,

@@ -1,4 +1,4 @@
-//! Compiles kernel texts to one program and runs cases with it.
+//! Compiles kernel texts into one program and runs cases with it.
 
 use super::case::{Access, Buffer, Case, Range};
 use super::outcome::{Accesses, Outcome, Traffic};
@@ -14,7 +14,7 @@ use std::thread;
 const DIRECTORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/shim");
 /// Texts in one file for g++; several files are compiled at once.
 const TEXTS_AT_ONCE: usize = 64;
-/// Names in C++ what is compiled from one text.
+/// Prefix of the namespace of a text.
 const NAMESPACE: &str = "text_";
 
 struct Text {
@@ -34,32 +34,33 @@ struct Variable {
 pub(super) struct Program {
     build: Build,
     texts: Vec<Text>,
-    /// The text of each entry.
+    /// Index of the text of each entry.
     entries: Vec<usize>,
 }
 
-/// Kernels read bytes through wide types, as compilers for GPUs let them; without PIE symbols are addresses.
+/// Kernels read bytes through wide types, as GPU compilers allow. Without PIE, symbols are addresses.
 const FLAGS: [&str; 5] = ["-std=c++17", "-fno-strict-aliasing", "-no-pie", "-fno-pie", "-g1"];
 
-/// How the texts are compiled.
+/// Compiler settings for the texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Build {
-    /// Optimised, for many and large cases: contents are compared, vector accesses must be aligned, and gaps and ends are
-    /// closed by pages.
+    /// Optimised, for many and large cases. Contents are compared, vector accesses must be aligned, and closed pages
+    /// guard gaps and ends.
     Fast,
-    /// Every load and store is held against what the case allows, to the byte; races in shared memory and undefined
-    /// behaviour are faults. Accesses are counted.
+    /// Every load and store is checked against the case, byte by byte. Races in shared memory and undefined behaviour
+    /// are faults. Accesses are counted.
     Checked,
-    /// Under the address sanitizer, which also knows the borders of single variables, and undefined behaviour.
+    /// With the address sanitizer, which also detects accesses beyond single variables, and the undefined behaviour
+    /// sanitizer.
     Sanitized,
 }
 
 impl Build {
-    /// Flags for the texts.
+    /// Compiler flags for the texts.
     fn texts(self) -> &'static [&'static str] {
         match self {
             Build::Fast => &["-O1", "-fsanitize=alignment", "-fno-sanitize-recover=all"],
-            // Optimised code would load and store less than is written.
+            // Optimised code would make fewer loads and stores than the text.
             Build::Checked => &[
                 "-O0",
                 "-fsanitize=thread,undefined",
@@ -77,7 +78,7 @@ impl Build {
         }
     }
 
-    /// Flags for the driver and for linking; the driver stands in for the library of the thread sanitizer.
+    /// Flags for the driver and for linking. The driver replaces the library of the thread sanitizer.
     fn driver(self) -> &'static [&'static str] {
         match self {
             Build::Fast | Build::Checked => &["-O2"],
@@ -93,7 +94,7 @@ impl Build {
     }
 }
 
-/// Runs a tool; what it printed is the error.
+/// Runs a tool; its output is the error.
 fn tool(command: &mut Command) -> Result<Output, String> {
     let output = command.output().map_err(|error| format!("{:?}: {error}", command.get_program()))?;
     if output.status.success() {
@@ -108,7 +109,7 @@ fn compiler() -> Command {
     command
 }
 
-/// The compiled driver, kept beside the tests' own programs until its source changes.
+/// The compiled driver, which is reused until its source changes.
 fn driver(build: Build) -> Result<PathBuf, String> {
     let source = Path::new(DIRECTORY).join("driver.cpp");
     let mut hasher = DefaultHasher::new();
@@ -120,7 +121,7 @@ fn driver(build: Build) -> Result<PathBuf, String> {
     let tests = std::env::current_exe().map_err(|error| error.to_string())?;
     let object = tests.with_file_name(format!("cuda-on-cpu-{:016x}.o", hasher.finish()));
     if !object.exists() {
-        // Several tests may come here at once.
+        // Several tests may compile it at once.
         let own =
             tempfile::NamedTempFile::new_in(tests.parent().unwrap_or(Path::new("."))).map_err(|e| e.to_string())?;
         tool(compiler().args(build.driver()).args(["-Wall", "-Wextra", "-c"]).arg(source).arg("-o").arg(own.path()))?;
@@ -145,7 +146,7 @@ impl Program {
         self.entries.len() - 1
     }
 
-    /// C++ for some texts, each in a namespace of its own, so that neither functions nor macros meet.
+    /// C++ for some texts, each in its own namespace, so that functions and macros do not clash.
     fn source(&self, from: usize, to: usize) -> String {
         let mut source = String::from("#include \"cuda_on_cpu.h\"\n");
         for (number, Text { text, name, entries }) in self.texts.iter().enumerate().take(to).skip(from) {
@@ -154,7 +155,7 @@ impl Program {
                 source,
                 "namespace {{ namespace {NAMESPACE}{number} {{\n#line 1 \"text {number}, first used by {name}\""
             );
-            // Functions of C are one function in all namespaces.
+            // `extern "C"` functions of one name are one function in all namespaces, so they become C++.
             let _ = writeln!(source, "{}\n}} }}", text.replace("extern \"C\"", "extern \"C++\""));
             for line in text.lines().filter_map(|line| line.trim_start().strip_prefix("#define ")) {
                 let end = line.find(|c: char| c != '_' && !c.is_ascii_alphanumeric()).unwrap_or(line.len());
@@ -165,7 +166,7 @@ impl Program {
                     source,
                     "__attribute__((constructor)) static void enroll_{index}() {{ using namespace {NAMESPACE}{number};"
                 );
-                // As a function of C, the kernel would be found without its namespace.
+                // As a C function, the kernel would be found without its namespace.
                 for inside in namespaces(text) {
                     let _ = writeln!(source, "using namespace {NAMESPACE}{number}::{inside};");
                 }
@@ -199,7 +200,7 @@ impl Program {
         Ok(program)
     }
 
-    /// The shared variables of every text.
+    /// Variables in shared memory, by text.
     fn shared(&self, program: &Path) -> Result<Vec<Vec<Variable>>, String> {
         let symbols = tool(Command::new("nm").args(["-C", "-S", "--defined-only"]).arg(program))?;
         let mut shared = vec![Vec::new(); self.texts.len()];
@@ -243,7 +244,7 @@ impl Program {
             for line in lines.lines() {
                 results.push(parse(line, results.len(), &program)?);
             }
-            // A process that ends early has said why, or its current case killed it.
+            // A process that ends early has reported a fault, or its current case killed it.
             let explained = lines.lines().last().is_some_and(|line| line.contains(" fault "));
             if results.len() < cases.len() && !explained {
                 results.push(Err(last_words(&output)));
@@ -277,7 +278,7 @@ impl Program {
     }
 }
 
-/// The namespaces of a text that are not inside others.
+/// The outermost namespaces of a text.
 fn namespaces(text: &str) -> BTreeSet<&str> {
     fn name(line: &str) -> Option<&str> {
         line.strip_prefix("namespace ")?.split(['{', ' ']).next()
@@ -285,12 +286,12 @@ fn namespaces(text: &str) -> BTreeSet<&str> {
     text.lines().filter_map(name).filter(|name| !name.is_empty()).collect()
 }
 
-/// A text whose threads wait for each other.
+/// Whether the threads of a text wait for each other.
 fn cooperates(text: &str) -> bool {
     ["__syncthreads", "__syncwarp", "_sync("].into_iter().any(|word| text.contains(word))
 }
 
-/// The file that the driver reads: numbers of 64 bits, and bytes behind their length.
+/// The input file of the driver: 64-bit numbers, and byte strings with their length.
 #[derive(Default)]
 struct File(Vec<u8>);
 
@@ -313,7 +314,7 @@ impl File {
         self.buffer(&case.packed);
         let lists = Range { position: 0, access: Access::Read, before: kernel.tables.to_vec(), after: Vec::new() };
         let ranges = if lists.before.is_empty() { Vec::new() } else { vec![lists] };
-        // Allocations of a device are aligned to 256 bytes, and to no more than that.
+        // Allocations of a device are aligned to exactly 256 bytes.
         self.buffer(&Buffer { alignment: 256, ranges });
     }
 
@@ -338,7 +339,7 @@ impl File {
     }
 }
 
-/// One line of the driver: `NUMBER ok COUNTS` or `NUMBER fault ADDRESS MESSAGE`.
+/// Parses one line of the driver: `NUMBER ok COUNTS` or `NUMBER fault ADDRESS MESSAGE`.
 fn parse(line: &str, expected: usize, program: &Path) -> Result<Result<Traffic, String>, String> {
     let strange = || format!("the driver of the shim said {line:?} of case {expected}");
     let mut fields = line.splitn(4, ' ');
@@ -360,9 +361,9 @@ fn parse(line: &str, expected: usize, program: &Path) -> Result<Result<Traffic, 
     traffic().map(Ok).ok_or_else(strange)
 }
 
-/// The lines of the text behind an address, innermost call first; empty when the tool is missing.
+/// The lines of the text at an address, innermost call first; empty if the tool is missing.
 fn source_line(program: &Path, address: &str) -> String {
-    // A return address lies behind the call.
+    // A return address is the one after the call.
     let address = u64::from_str_radix(address.trim_start_matches("0x"), 16).unwrap_or(1) - 1;
     let output = Command::new("addr2line").args(["-i", "-e"]).arg(program).arg(format!("{address:#x}")).output();
     let Ok(output) = output else { return String::new() };
@@ -371,10 +372,10 @@ fn source_line(program: &Path, address: &str) -> String {
     lines.lines().filter(|at| !at.contains("??")).map(|at| format!("\n  at {}", line(at))).collect()
 }
 
-/// What a process wrote that died over a case.
+/// The output of a process that a case has killed.
 fn last_words(output: &Output) -> String {
     let errors = String::from_utf8_lossy(&output.stderr);
-    // The sanitizer says first what is wrong; maps of its shadow follow.
+    // The sanitizer's first lines name the error; maps of its shadow memory follow.
     let words: Vec<&str> = errors
         .lines()
         .filter(|line| !line.trim().is_empty() && !line.contains("swapcontext"))
