@@ -13,8 +13,8 @@ use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use std::collections::BTreeMap;
 
-/// Accumulates fragments of `count` elements into memory full of noise, and compares all of it. False where the memory is
-/// too large for a slice, or a byte is in the map twice.
+/// Accumulates fragments of `count` elements into random memory, and compares all of it. Returns false without a check
+/// if the memory is too large for a slice, or a byte is in the map twice.
 fn check(what: &str, datatype: &Datatype, committed: &Committed, reduction: Reduction, count: u64, seed: u64) -> bool {
     let mut rng = SmallRng::seed_from_u64(seed);
     let expectation = Expectation::new(datatype, count);
@@ -38,7 +38,7 @@ fn check(what: &str, datatype: &Datatype, committed: &Committed, reduction: Redu
         let from = if fragment == 0 { 0 } else { rng.random_range(0..=elements) };
         let to = if fragment == 0 { elements } else { rng.random_range(from..=elements) };
         let drawn: Vec<u8> = (from..to).flat_map(|_| reduce::draw(reduction, &mut rng)).collect();
-        // At any alignment.
+        // Packed buffers have any alignment.
         let skew = rng.random_range(0..16);
         let packed = [vec![0u8; skew], drawn].concat();
         let packed = &packed[skew..];
@@ -70,7 +70,7 @@ fn check(what: &str, datatype: &Datatype, committed: &Committed, reduction: Redu
     true
 }
 
-/// Types of one element: dense, strided, reversed, in long and in short rows, of more bytes than a piece.
+/// Types of one element: dense, strided, reversed, in long and in short rows, with more bytes than a piece.
 fn shapes(types: &mut TypeBuilder, predefined: Predefined) -> Vec<Datatype> {
     let named = types.named(predefined);
     let extent = predefined.extent() as i64;
@@ -91,7 +91,7 @@ fn shapes(types: &mut TypeBuilder, predefined: Predefined) -> Vec<Datatype> {
     all.into_iter().map(|root| types.finish(root).unwrap()).collect()
 }
 
-/// A predefined type of the element.
+/// A predefined type that consists of the element.
 fn predefined(element: Element) -> Predefined {
     match element {
         Element::Bf16 => Predefined::UINT16_T,
@@ -107,7 +107,7 @@ fn every_reduction_on_types_of_its_element() {
         let mut types = TypeBuilder::new();
         for (shape, datatype) in shapes(&mut types, predefined(reduction.element())).iter().enumerate() {
             seed += 1;
-            // Each shape meets both engines, with other reductions.
+            // Each shape meets both engines, with different reductions.
             let (name, engine) = &engines[seed as usize % 2];
             let committed = engine.commit(datatype);
             for count in [2, 0] {
@@ -118,7 +118,7 @@ fn every_reduction_on_types_of_its_element() {
     }
 }
 
-/// Elements that are cut by gaps anywhere, in types of bytes.
+/// Types of bytes, whose elements are cut by gaps anywhere.
 #[test]
 fn every_reduction_on_any_sequence_of_bytes() {
     let engines = engines();
@@ -205,7 +205,7 @@ fn what_is_refused() {
     assert_eq!(accumulate(Element::F64, &[0; 8], 0, 2), outside);
     assert_eq!(accumulate(Element::F64, &[0; 8], 24, 1), PackError::Offset { offset: 24, total: 16 }.into());
     assert_eq!(memory, [0xa5; 24]);
-    // A packed buffer that is too long is used as far as there are elements.
+    // A packed buffer that is too long is used up to the last element.
     assert_eq!(
         committed.accumulate(sum(Element::F64), &[0u8; 99], Range::elements(1).bytes(8..), &mut [0u8; 24]),
         Ok(8)
@@ -242,7 +242,7 @@ fn ties_zeros_and_what_is_no_number() {
     assert!(memory.chunks(8).all(|pair| pair[2..4] == [0xee; 2]), "padding was written");
 }
 
-/// Displacements that are addresses, from a null base, in two allocations.
+/// Displacements are addresses in two allocations, and the base is null.
 #[test]
 fn absolute_addresses() {
     let (mut one, mut other) = ([1i32; 700], [2i32; 3]);
@@ -253,14 +253,14 @@ fn absolute_addresses() {
     let both = Engine::new().commit(&types.finish(both).unwrap());
     let packed: Vec<u8> = (0..702i32).flat_map(i32::to_ne_bytes).collect();
     let product = Reduction::new(Operation::Product, Element::I32).unwrap();
-    // SAFETY: every displacement is the address of an int of the arrays, which nobody else uses meanwhile.
+    // SAFETY: every displacement is the address of an int of the arrays, which nothing else uses during the call.
     let read = unsafe {
         both.accumulate_raw(product, packed.as_ptr(), Range::elements(1).bytes(..2808), std::ptr::null_mut())
     };
     assert_eq!(read, Ok(2808));
     assert!(one.iter().skip(1).eq(&(1..700).collect::<Vec<i32>>()));
     assert_eq!((one[0], other), (1, [1400, 1402, 0]));
-    // SAFETY: there is nothing to read or write.
+    // SAFETY: the range is empty, so the call reads and writes nothing.
     let nothing =
         unsafe { both.accumulate_raw(product, std::ptr::null(), Range::elements(1).bytes(..0), std::ptr::null_mut()) };
     assert_eq!(nothing, Ok(0));

@@ -1,4 +1,4 @@
-//! The conformance run accepts what is right and notices what is wrong.
+//! The conformance run accepts a correct subject and detects every mistake.
 
 use dtc_tests::conformance::{Mistake, OracleSubject, run};
 use dtc_tests::corpus;

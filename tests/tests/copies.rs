@@ -16,7 +16,7 @@ struct Side<'a> {
 }
 
 impl<'a> Side<'a> {
-    /// Memory full of noise around a count of elements; none where a slice would be too large.
+    /// Random memory around a count of elements; `None` if a slice would be too large.
     fn new(committed: &'a Committed, datatype: &Datatype, count: u64, rng: &mut SmallRng) -> Option<Side<'a>> {
         let expectation = Expectation::new(datatype, count);
         let start = expectation.low.min(0);
@@ -38,7 +38,7 @@ impl<'a> Side<'a> {
     }
 }
 
-/// Copies some ranges and compares all of the destination.
+/// Copies some ranges, and compares all of the destination.
 fn check(what: &str, source: &Side, destination: &mut Side, rng: &mut SmallRng) {
     for turn in 0..4 {
         let whole = source.size().max(destination.size());
@@ -66,7 +66,7 @@ fn check(what: &str, source: &Side, destination: &mut Side, rng: &mut SmallRng) 
     }
 }
 
-/// The corpus and random types, with the larger ones of each shape, from any to any.
+/// Copies between any two types of the corpus, random types, and the larger types of each shape.
 #[test]
 fn any_type_to_any_type() {
     let mut types: Vec<(String, Datatype)> =
@@ -90,7 +90,7 @@ fn any_type_to_any_type() {
     let (mut rng, mut checked) = (SmallRng::seed_from_u64(1), 0);
     for round in 0..2500 {
         let [from, to] = [0, 1].map(|_| rng.random_range(0..types.len()));
-        // The large ones meet each other, too.
+        // The large types also meet each other.
         let from = if round % 5 == 0 { types.len() - 1 - round / 5 % 5 } else { from };
         let to = if round % 10 == 0 { types.len() - 1 - round / 50 % 5 } else { to };
         let count = |rng: &mut SmallRng, at: usize| {

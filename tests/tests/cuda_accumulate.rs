@@ -1,5 +1,5 @@
-//! Kernels that unpack with an operation, and kernels that copy from type to type, do what the oracles say, run on the CPU by
-//! the shim.
+//! Kernels that accumulate, and kernels that copy from type to type, compared with the oracles; the shim runs them on
+//! the CPU.
 
 use dtc_compiler::codegen::cuda::{self, GENERIC_ACCUMULATE_ENTRY, GENERIC_ACCUMULATE_THREADS, Interpreted, Parameter};
 use dtc_compiler::operation::{Element, Operation, Reduction};
@@ -21,7 +21,7 @@ fn all() -> Vec<Reduction> {
     Reduction::all().filter(|&reduction| computes(reduction)).collect()
 }
 
-/// Layouts of whole elements of so many bytes, which share no bytes.
+/// Layouts of whole elements of `size` bytes, which do not overlap.
 fn suitable(size: u64) -> Vec<Subject> {
     let mut subjects = kernels::families();
     subjects.extend(kernels::examples());
@@ -45,7 +45,7 @@ fn plain(name: &str, bytes: u64) -> Subject {
     Subject::new(name.to_owned(), dtc_compiler::layout::Layout::parse(&text).unwrap(), 3)
 }
 
-/// A call of whole elements, anywhere.
+/// A random call of whole elements.
 fn call(subject: &Subject, size: u64, rng: &mut SmallRng) -> (Fragment, Placement, Call) {
     let total = subject.layout.size();
     let elements = total / size;
@@ -63,7 +63,7 @@ fn call(subject: &Subject, size: u64, rng: &mut SmallRng) -> (Fragment, Placemen
     (fragment, placement, call)
 }
 
-/// The parameters of a kernel behind the common five.
+/// The parameters of a kernel after the common five.
 fn extra(blocks: u32, last: &[u8]) -> Vec<u8> {
     [&u64::from(blocks).to_le_bytes(), last].concat()
 }

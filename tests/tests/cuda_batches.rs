@@ -1,7 +1,7 @@
-//! One launch moves the items of a batch, each as the reference walker says, run on the CPU by the shim.
+//! One launch moves all items of a batch, compared with the reference walker; the shim runs it on the CPU.
 //!
-//! Batches are drawn from the examples and from the layouts of all families, at any alignment, in whole or in parts, for the
-//! compiled kernel and for the generic one, with items in the parameters of the launch and in memory.
+//! Batches have items of the examples and of the layouts of all families, at any alignment, whole or in parts. They run
+//! with the compiled and with the generic kernel, with the items in the launch parameters and in memory.
 
 use dtc_compiler::codegen::cuda::{
     self, BATCH_ENTRY, BATCH_INLINE, BATCH_KINDS, GENERIC_BATCH_ENTRY, Interpreted, Item, generic_batch,
@@ -15,13 +15,13 @@ use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 use std::fmt::Write;
 
-/// Packed bytes of an item at most.
+/// Most packed bytes of an item.
 const ITEM: u64 = 20 << 10;
 
-/// Displacements that the elements of an item may span.
+/// Most bytes that the elements of an item may span.
 const SPAN: i64 = 4 << 20;
 
-/// One item, and where its elements and packed bytes lie among those of all.
+/// One item, with the positions of its elements and packed bytes among those of all items.
 struct Asked<'a> {
     subject: &'a Subject,
     fragment: Fragment,
@@ -29,7 +29,7 @@ struct Asked<'a> {
     call: Call,
 }
 
-/// Draws items, which share neither memory nor packed bytes.
+/// Draws items that share neither memory nor packed bytes.
 fn draw<'a>(subjects: &'a [Subject], count: usize, at: &Placement, rng: &mut SmallRng) -> Vec<Asked<'a>> {
     let (mut end, mut packed) = (0, 0);
     let mut items = Vec::with_capacity(count);
@@ -44,7 +44,7 @@ fn draw<'a>(subjects: &'a [Subject], count: usize, at: &Placement, rng: &mut Sma
         if fragment.high - fragment.low > SPAN {
             continue;
         }
-        // Items lie apart by more than what a pack may read beside its bytes.
+        // Items are further apart than a pack may read beyond its bytes.
         let base =
             (end - fragment.low + 4200) / 16 * 16 + if rng.random_bool(0.7) { 0 } else { rng.random_range(0..16) };
         end = base + fragment.high;
@@ -66,7 +66,7 @@ fn together(items: &[Asked]) -> Fragment {
     Fragment { first: 0, bytes: items.iter().map(|item| item.call.bytes).sum(), pieces, low, high }
 }
 
-/// A kernel that turns distances from the buffers into addresses, and calls the batch's.
+/// A kernel that turns offsets into the buffers into addresses, and calls the batch's kernel.
 fn wrapped(source: &str, entry: &str) -> String {
     format!(
         "{source}
@@ -76,7 +76,7 @@ extern \"C\" __global__ void relocated(
     Batch batch;
     batch.count = count;
     batch.blocks = blocks;
-    // Items and the item of every block, as they would lie on the device.
+    // Items, and the item of every block, as they would be on the device.
     u64 copy[4 << 10];
     Item *items = count <= {BATCH_INLINE} ? batch.own : (Item *)copy;
     for (u32 at = 0; at < count; at++) {{
@@ -96,7 +96,8 @@ extern \"C\" __global__ void relocated(
     )
 }
 
-/// What a kernel needs beside the items: how many blocks an item has, its kind, and where its lists and program lie.
+/// Inputs of a kernel besides the items: the blocks and the kind of each item, and the positions of its lists and
+/// program.
 struct Served {
     blocks: Vec<u32>,
     items: Vec<Item>,
@@ -154,7 +155,7 @@ fn interpreted(items: &[Asked], direction: Direction) -> Served {
     served
 }
 
-/// A launch of a kernel that serves the items.
+/// A launch of a kernel that moves the items.
 fn case(
     name: &str,
     text: &str,
@@ -215,7 +216,7 @@ fn every_item_is_moved() {
             shim.add(case(&format!("{name}, generic"), &generic, &items, served, direction, at, &mut rng));
         }
     }
-    // Kinds that share memory, of which all together need more than there is.
+    // Kinds with shared memory that does not fit side by side.
     for direction in [Direction::Pack, Direction::Unpack] {
         let at = Placement::aligned(&mut rng, 256);
         let items = draw(&tiles, BATCH_INLINE, &at, &mut rng);

@@ -1,4 +1,4 @@
-//! NVRTC takes the generated kernels for every GPU that dtc supports, without a warning.
+//! NVRTC compiles the generated kernels for every GPU that dtc supports, without a warning.
 
 use dtc_compiler::codegen::cuda;
 use dtc_compiler::operation::Reduction;
@@ -9,7 +9,7 @@ use dtc_tests::nvrtc::{ARCHITECTURES, compile_all};
 use dtc_tests::skip::skip;
 use std::collections::BTreeMap;
 
-/// Compiles named texts; the test passes as skipped where there is no NVRTC.
+/// Compiles named texts. Without NVRTC, the test is skipped.
 fn expect_accepted(test: &str, texts: &[(String, String)]) {
     match compile_all(texts) {
         Ok(refusals) => {
@@ -41,7 +41,7 @@ fn kernels_of_random_types() {
     expect_accepted("kernels_of_random_types", &texts);
 }
 
-/// Each family for a few layouts, with indices of both widths: a pack and an unpack in a text.
+/// Each family for a few layouts, with indices of both widths; each text has a pack and an unpack.
 #[test]
 fn every_family() {
     let mut texts = Vec::new();
@@ -50,7 +50,7 @@ fn every_family() {
         let call = Call::whole(4096);
         let [packs, unpacks] = [Direction::Pack, Direction::Unpack].map(|direction| {
             let mut variants = kernels::variants(&plan, direction, &call);
-            // Two layouts for each are enough, and those with lists come last.
+            // Two layouts for each suffice; those with lists come last.
             variants.retain(|variant| {
                 let known = seen.entry(format!("{direction} {}", template(variant))).or_default();
                 *known += 1;
@@ -86,7 +86,7 @@ fn every_list() {
     expect_accepted("every_list", &texts);
 }
 
-/// Each reduction on one layout after another, at several alignments.
+/// Each reduction on one layout after the other, at several alignments.
 #[test]
 fn every_reduction() {
     let mut subjects = kernels::families();
@@ -103,7 +103,7 @@ fn every_reduction() {
     expect_accepted("every_reduction", &texts);
 }
 
-/// Layouts and the ones after them, at several alignments.
+/// Copies from each layout to a few others, at several alignments.
 #[test]
 fn copies() {
     let mut subjects = kernels::families();
@@ -119,7 +119,7 @@ fn copies() {
     expect_accepted("copies", &texts);
 }
 
-/// More kinds of tiles than shared memory would hold side by side, whole and astride.
+/// More kinds of tiles than fit shared memory side by side, aligned and unaligned.
 #[test]
 fn batches_of_tiles() {
     let mut texts = Vec::new();

@@ -1,4 +1,4 @@
-//! Kernels that copy from type to type move the bytes that the reference walker says, run on the CPU by the shim.
+//! Kernels that copy from type to type, compared with the reference walker; the shim runs them on the CPU.
 
 use dtc_compiler::codegen::cuda::{self, COPY_ENTRY, GENERIC_COPY, GENERIC_COPY_ENTRY, Interpreted, Target};
 use dtc_compiler::layout::Layout;
@@ -13,10 +13,10 @@ use std::collections::BTreeMap;
 /// Packed bytes of a call.
 const CALL: u64 = 9 << 10;
 
-/// Displacements that elements may span.
+/// Most bytes that elements may span.
 const SPAN: u64 = 1 << 40;
 
-/// Pairs of layouts.
+/// Number of pairs of layouts.
 const PAIRS: usize = 160;
 
 fn subjects() -> Vec<Subject> {
@@ -60,7 +60,7 @@ fn every_pair() {
     let mut shim = Shim::new(Build::Checked);
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     for pair in 0..PAIRS {
-        // Few have the widest words, and fewer pairs.
+        // Few layouts have the widest words, and fewer pairs.
         let suits = |subject: &&Subject| pair % 4 != 3 || subject.plan.grain().word() == 16;
         let source = subjects.iter().filter(suits).choose(&mut rng).expect("a layout");
         let target = targets.iter().copied().filter(suits).choose(&mut rng).expect("a layout");
@@ -116,13 +116,13 @@ fn every_pair() {
     }
 }
 
-/// The parameters of a kernel behind the common five.
+/// The parameters of a kernel after the common five.
 fn extra(blocks: u32, last: &Target) -> Vec<u8> {
     let numbers = [blocks.into(), last.low as u64, last.high as u64, last.first, last.tables];
     numbers.into_iter().chain(last.programs).flat_map(u64::to_ne_bytes).collect()
 }
 
-/// A launch of the generic kernel, through one that turns places among the lists into addresses.
+/// A launch of the generic kernel, through a kernel that turns positions in the lists into addresses.
 fn interpreted(
     name: &str,
     generic: &Kernel,

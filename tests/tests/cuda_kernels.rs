@@ -1,7 +1,7 @@
-//! The generated kernels move the bytes that the reference walker says, run on the CPU by the shim.
+//! The generated kernels, compared with the reference walker; the shim runs them on the CPU.
 //!
-//! Every layout is packed and unpacked in whole and in pieces cut anywhere, between buffers of any alignment, by the
-//! kernel that its plan chooses for exactly that call, by others that may serve it, and by the generic kernels.
+//! Every layout is packed and unpacked whole and in pieces cut anywhere, between buffers of any alignment. Each call
+//! runs the kernel that its plan chooses for exactly that call, others that may serve it, and the generic kernels.
 
 use dtc_compiler::codegen::cuda::{self, GenericKernel, Interpreted};
 use dtc_compiler::layout::Layout;
@@ -19,15 +19,15 @@ const WHOLE: u64 = 256 << 10;
 /// Packed bytes of a fragment.
 const PIECE: u64 = 12 << 10;
 
-/// Bytes of address space that elements may span.
+/// Most bytes of address space that elements may span.
 const SPAN: i128 = 1 << 46;
 
-/// Where 32-bit indices end, as a number of words.
+/// Number of words at which 32-bit indices end.
 const NARROW: u64 = 1 << 31;
 
 const DIRECTIONS: [Direction; 2] = [Direction::Pack, Direction::Unpack];
 
-/// One range of packed bytes, to be moved both ways.
+/// One range of packed bytes, for a pack and an unpack.
 struct Asked {
     count: u64,
     first: u64,
@@ -42,7 +42,7 @@ impl Asked {
     }
 }
 
-/// Which beside the chosen kernels run.
+/// Number of runs besides those of the chosen kernels.
 #[derive(Clone, Copy)]
 struct Depth {
     /// Pieces of a layout.
@@ -51,7 +51,7 @@ struct Depth {
     others: usize,
 }
 
-/// Cases, and what they are about.
+/// Cases, and their layouts.
 struct Run {
     shim: Shim,
     rng: SmallRng,
@@ -86,7 +86,7 @@ impl Run {
         Compiled { subject, interpreted, interpreted_tables, kernels: HashMap::new() }
     }
 
-    /// Adds the cases of a layout. Whether there were any: it has bytes, and a process has room for it.
+    /// Adds the cases of a layout. Returns false if it has none: it has no bytes, or does not fit a process.
     fn add(&mut self, subject: &Subject) -> bool {
         let Subject { layout, plan, count, .. } = subject;
         let span = i128::from(layout.true_ub()) - i128::from(layout.true_lb());
@@ -127,7 +127,7 @@ impl Run {
                 }
                 self.interpreted(&compiled, &fragment, asked, direction);
                 let mut others = kernels::variants(plan, direction, &call);
-                // The first piece is aligned most, and most may serve it.
+                // The first piece has the best alignment, so most kernels may serve it.
                 for _ in 0..if at == 0 { self.depth.others } else { 0 } {
                     if !others.is_empty() {
                         let other = others.swap_remove(self.rng.random_range(0..others.len()));
@@ -147,7 +147,7 @@ impl Run {
         let total = subject.layout.size() * subject.count;
         let mut pieces = Vec::new();
         for kind in 0..self.depth.pieces {
-            // Multiples of a word, cut anywhere, or a byte.
+            // Pieces are multiples of a word, cut anywhere, or one byte long.
             let (placement, unit, most) = match kind % 8 {
                 0 => (Placement::aligned(rng, 256), grain, PIECE),
                 1 => (Placement { memory: 256, ..Placement::random(rng) }, 1, PIECE),
@@ -164,7 +164,7 @@ impl Run {
             let unit = if total >= unit { unit } else { 1 };
             let most = (most.min(total) / unit).max(1);
             let bytes = match subject.plan.tiles().map(|tiles| tiles.rows * u64::from(tiles.word)) {
-                // Tiles serve two columns and more. Few columns cut every tile, many have whole ones.
+                // Tiles need at least two columns. Few columns cut every tile; many have whole tiles.
                 Some(column) if kind < 2 && 4 * column <= WHOLE.min(total) => {
                     let most = if kind == 0 { 3 * column } else { WHOLE.min(total) };
                     rng.random_range(2 * column..most) / unit * unit
@@ -172,7 +172,7 @@ impl Run {
                 _ => rng.random_range(1..=most) * unit,
             };
             let first = rng.random_range(0..=(total - bytes) / unit) * unit;
-            // Ends of the bounds, the borders of narrow indices, and anywhere.
+            // Positions are the ends of the bounds, the borders of narrow indices, and random ones.
             let last = (total - bytes) / unit * unit;
             let border = (NARROW * unit).wrapping_sub(bytes) / unit * unit;
             let first = match rng.random_range(0..6) {
@@ -226,7 +226,7 @@ impl Run {
         self.case(&format!("{name}, {entry}"), &kernel, direction, fragment, asked);
     }
 
-    /// The blocks of the grid: as many as the work has, or fewer if it is capped.
+    /// Blocks of the grid: as many as the work has, or fewer if the grid is capped.
     fn grid(&mut self, variant: &Variant, blocks: u32) -> u32 {
         if blocks == 1 || !variant.capped {
             return blocks;
@@ -243,7 +243,7 @@ impl Run {
         self.shim.add(case);
     }
 
-    /// Runs all cases. The features that they have between them.
+    /// Runs all cases. Returns the number of cases with each feature.
     fn finish(self, what: &str) -> BTreeMap<String, usize> {
         let started = std::time::Instant::now();
         let outcomes = self.shim.run().unwrap_or_else(|error| panic!("{error}"));
@@ -270,12 +270,12 @@ impl Run {
     }
 }
 
-/// The parameters of a kernel behind the common five: blocks of the work, and what it ends in.
+/// The parameters of a kernel after the common five: the blocks of the work, then `last`.
 fn extra(blocks: u32, last: &[u8]) -> Vec<u8> {
     [&u64::from(blocks).to_le_bytes(), last].concat()
 }
 
-/// A kernel of a program, and which lists it reads.
+/// A kernel of a program, and the lists that it reads.
 fn kernel(program: &cuda::Program, variant: &Variant) -> (Kernel, Vec<&'static str>) {
     let source = &program.source;
     let begin = source.find(&format!("namespace {} {{", variant.direction)).expect("a namespace");
@@ -289,7 +289,7 @@ fn kernel(program: &cuda::Program, variant: &Variant) -> (Kernel, Vec<&'static s
         ("(i64)__ldg((const int *)(tables", "32-bit offsets"),
     ];
     let mut lists: Vec<_> = known.into_iter().filter(|(sign, _)| text.contains(sign)).map(|(_, list)| list).collect();
-    // Kernels compare with variables, records with constants.
+    // Kernels of lists compare with variables, kernels of records with constants.
     if text.split("if (at < ").skip(1).any(|rest| rest.starts_with(|letter: char| letter.is_ascii_digit())) {
         lists.push("records by bisection");
     }
@@ -297,7 +297,7 @@ fn kernel(program: &cuda::Program, variant: &Variant) -> (Kernel, Vec<&'static s
     (Kernel::new(source, &entry).threads(variant.threads()).tables(&program.tables), lists)
 }
 
-/// What a launch of a compiled kernel shows.
+/// Features of a launch of a compiled kernel.
 fn features(plan: &GpuPlan, variant: &Variant, call: &Call) -> Vec<String> {
     let direction = variant.direction;
     let mut features = vec![match variant.family {
@@ -377,7 +377,7 @@ fn every_family() {
     assert!(missing.is_empty(), "no launch has {missing:?}");
 }
 
-/// The ends of small layouts, at every alignment of both sides to 8 bytes.
+/// The ends of small layouts, with every alignment of memory and packed bytes modulo 8.
 #[test]
 fn every_alignment() {
     let layouts = [
@@ -414,7 +414,7 @@ fn the_corpus() {
     println!("{empty} types have no bytes");
 }
 
-/// What can be seen of "at most one launch" without a GPU: whatever serves a call is one kernel.
+/// Every call is one kernel; this is the part of "at most one launch" that can be tested without a GPU.
 #[test]
 fn every_call_is_one_kernel() {
     let generic = cuda::generic_source().unwrap();

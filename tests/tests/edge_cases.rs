@@ -1,6 +1,6 @@
-//! The edge cases that the semantics demand, each by its number, on every engine.
+//! The edge cases of the semantics, by number, on every engine.
 //!
-//! Cases that need an MPI (26, 29, 30, 33 to 43, 45, 46) are tested where an MPI is.
+//! Cases 26, 29, 30, 33 to 43, 45 and 46 need an MPI and are tested with one.
 
 use dtc_compiler::datatype::{Datatype, DatatypeError, Distribution, Order, Predefined, TypeBuilder, TypeId};
 use dtc_compiler::{canonicalise, lower};
@@ -15,19 +15,20 @@ const INT: Predefined = Predefined::INT;
 const DOUBLE: Predefined = Predefined::DOUBLE;
 const CHAR: Predefined = Predefined::CHAR;
 
-/// Commits to every engine and calls back.
+/// Commits to every engine, and calls `check` with each.
 fn on_engines(datatype: &Datatype, check: impl Fn(&Committed)) {
     for (_, engine) in engines() {
         check(&engine.commit(datatype));
     }
 }
 
-/// Integers as they lie in memory.
+/// Integers as bytes in memory.
 fn ints(values: impl IntoIterator<Item = i32>) -> Vec<u8> {
     values.into_iter().flat_map(i32::to_ne_bytes).collect()
 }
 
-/// Packs one element of a memory of integers that begins at an index, and reads the result as integers.
+/// Packs `count` elements of a memory of integers whose element 0 is at index `origin`, and reads the result as
+/// integers.
 fn pack_ints(committed: &Committed, memory: &[i32], origin: usize, count: u64) -> Vec<i32> {
     let mut packed = vec![0u8; (committed.facts().size * count) as usize];
     let written =
@@ -36,7 +37,7 @@ fn pack_ints(committed: &Committed, memory: &[i32], origin: usize, count: u64) -
     packed.chunks(4).map(|bytes| i32::from_ne_bytes(bytes.try_into().expect("4 bytes"))).collect()
 }
 
-/// What a type packs from a memory that holds 0, 1, 2, ...
+/// The packed integers of a memory that holds 0, 1, 2, ...
 fn packed_indices(datatype: &Datatype, origin: usize, count: u64) -> Vec<i32> {
     let memory: Vec<i32> = (0..1000).collect();
     let mut results: Vec<Vec<i32>> =
@@ -46,7 +47,7 @@ fn packed_indices(datatype: &Datatype, origin: usize, count: u64) -> Vec<i32> {
     first
 }
 
-/// Runs the types of the corpus that stand for a case. There must be one.
+/// Runs the types of the corpus that cover a case; there must be at least one.
 fn run_corpus(number: u32) {
     let cases: Vec<_> = corpus::all().into_iter().filter(|case| case.edge_cases.contains(&number)).collect();
     assert!(!cases.is_empty(), "the corpus has no type for case {number}");
@@ -190,7 +191,7 @@ fn case_12_explicit_bounds_are_sticky() {
     });
     assert_eq!((mixed.facts().lb, mixed.facts().extent()), (0, 12));
     assert_eq!(packed_indices(&mixed, 0, 3), [0, 10, 3, 13, 6, 16]);
-    // Markers whose upper one is the lower number are markers too.
+    // Markers whose upper bound is below the lower one are markers too.
     let negative = of(INT, |t, int| {
         let marked = t.resized(0, -8, int)?;
         t.structure(&[1], &[0], &[marked])
@@ -302,7 +303,7 @@ fn case_19_deep_nests_and_long_lists() {
         }
         Ok(id)
     });
-    // A recursion over the levels would not fit this stack.
+    // A recursion over the levels would overflow this stack.
     let worker = thread::Builder::new().stack_size(256 << 10).spawn(move || {
         on_engines(&deep, |committed| {
             let memory: Vec<i32> = (0..10_001).collect();
@@ -325,7 +326,7 @@ fn case_19_deep_nests_and_long_lists() {
 fn case_20_many_types() {
     let (_, engine) = engines().into_iter().nth(1).expect("an engine that compiles");
     for at in 0..100_000i64 {
-        // The same few shapes again and again, and ever new ones.
+        // A few shapes come repeatedly, and new ones in between.
         let count = if at % 10 == 0 { 1 + at } else { 1 + at % 7 };
         let vector = of(INT, |t, int| t.vector(count, 1, 3, int));
         let committed = engine.commit(&vector);
@@ -352,7 +353,7 @@ fn case_21_misaligned_bases_and_displacements() {
     run_corpus(21);
 }
 
-/// A type over doubles with the extent of the array of case 22.
+/// A type of doubles with the extent of the array of case 22.
 fn boxed(build: impl FnOnce(&mut TypeBuilder, TypeId) -> Built) -> Datatype {
     of(DOUBLE, |t, double| {
         let part = build(t, double)?;
@@ -418,7 +419,7 @@ fn case_24_counts() {
 
 #[test]
 fn case_25_sizes_beyond_31_bits() {
-    // A mebi of blocks of 4 KiB that share their memory: 4 GiB packed.
+    // 2^20 blocks of 4 KiB that share their memory: 4 GiB packed.
     let large = of(Predefined::BYTE, |t, byte| {
         let block = t.contiguous(4096, byte)?;
         let block = t.resized(0, 1, block)?;
@@ -476,7 +477,7 @@ fn case_28_buffers_that_are_too_small() {
             committed.pack(Memory::at(&ints(0..12), 49), Range::elements(1), &mut packed),
             Err(PackError::Origin { .. })
         ));
-        // A packed buffer that is too small holds what fits; the next call goes on from there.
+        // A packed buffer that is too small gets what fits; the next call continues there.
         assert_eq!(committed.pack(&ints(0..12), Range::elements(1), &mut packed[..5]), Ok(5));
         assert_eq!(committed.packed_size(1), Ok(12));
     });
@@ -510,7 +511,7 @@ fn case_32_pieces_in_any_order() {
     on_engines(&column, |committed| {
         let (mut once, mut pieces) = (vec![0u8; 1600], vec![0u8; 1600]);
         assert_eq!(committed.unpack(&packed, Range::elements(1), &mut once), Ok(800));
-        // 113 is prime to the number of pieces, so every piece comes up, out of order.
+        // 113 is coprime to the number of pieces, so every piece comes once, out of order.
         for step in 0..115usize {
             let from = step * 113 % 115 * 7;
             let to = (from + 7).min(800);

@@ -12,7 +12,7 @@ use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use std::process::Command;
 
-/// Runs some types on every engine and says which tiers served.
+/// Runs types on every engine, and prints the tiers that served them.
 fn run_all(types: impl Iterator<Item = (String, Datatype)>) {
     let engines = engines();
     let (mut runs, mut specialised) = (0, 0);
@@ -25,7 +25,8 @@ fn run_all(types: impl Iterator<Item = (String, Datatype)>) {
             runs += 1;
             specialised += u32::from(subject.committed.tier() == Tier::Specialised);
         }
-        // Every 30 calls or fewer prepare the lists of a type again. The calls are many, so half of the types do.
+        // At least every 30th call prepares the lists of a type again. There are many calls, so only half of the types
+        // run so.
         if at % 2 == 0 && datatype.entries() < 4096 {
             let subject = DescribedSubject::new(&what, &datatype);
             assert_eq!(run(&subject, &datatype, at as u64), Ok(()), "{what}:\n{}", lower(&datatype));
@@ -42,7 +43,7 @@ fn the_corpus() {
     run_all(corpus::all().into_iter().map(|case| (case.name.to_owned(), case.datatype)));
 }
 
-/// The corpus once more with the routines of other processors, each in a process of its own.
+/// The corpus with the microkernels of other processors, each in a process of its own.
 #[test]
 fn the_corpus_on_other_levels() {
     let this = std::env::current_exe().unwrap();

@@ -1,5 +1,5 @@
-//! Identity is the meaning, not the form: types written in different ways for one byte sequence have one hash and one
-//! canonical layout, and types of different sequences do not.
+//! Identity depends on the meaning, not on the form. Different descriptions of one byte sequence have one hash and one
+//! canonical layout; types of different sequences do not.
 
 use dtc_compiler::datatype::Datatype;
 use dtc_compiler::layout::TypeHash;
@@ -17,14 +17,14 @@ use std::time::Duration;
 
 const PAIRS: u64 = 100_000;
 const HUGE_PAIRS: u64 = 5_000;
-/// Far more than any of these types needs: time must not grow with the counts.
+/// Far above the time of any of these types, which must not depend on the counts.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// What the compiler says about a type.
+/// The compiler's identity of a type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Identity {
     hash: TypeHash,
-    /// Of the canonical layout, if it is exact.
+    /// Text of the canonical layout, if it is exact.
     canonical: Option<String>,
 }
 
@@ -36,7 +36,7 @@ fn identity(datatype: &Datatype) -> Identity {
     Identity { hash, canonical: canonical.layout.exact().then(|| canonical.layout.to_string()) }
 }
 
-/// A digest of the meaning itself, to tell a collision of hashes from a repetition.
+/// A digest of the sequence itself, which tells a collision of hashes from a repetition.
 fn digest(sequence: &Sequence) -> blake3::Hash {
     let mut hasher = blake3::Hasher::new();
     hasher.update(&sequence.lb.to_le_bytes());
@@ -47,14 +47,14 @@ fn digest(sequence: &Sequence) -> blake3::Hash {
     hasher.finalize()
 }
 
-/// Remembers which sequence has which hash.
+/// The sequence of each hash.
 #[derive(Default)]
 struct Seen(HashMap<TypeHash, (blake3::Hash, u64)>);
 
 impl Seen {
-    /// `Err` with the other seed when another sequence has this hash.
+    /// Returns the seed of another sequence with this hash, if there is one.
     fn insert(&mut self, hash: TypeHash, sequence: &Sequence, seed: u64) -> Result<(), u64> {
-        // A lower bound moves nothing that is packed, so it is no part of the identity.
+        // A lower bound moves no packed byte, so it is not part of the identity.
         let digest = digest(&Sequence { lb: 0, ..sequence.clone() });
         match self.0.insert(hash, (digest, seed)) {
             Some((other, at)) if other != digest => Err(at),
@@ -82,7 +82,7 @@ fn equal_sequences_have_one_identity() {
         }
         let collision = seen.insert(a.hash, &sequence, seed);
         assert_eq!(collision, Ok(()), "seed {seed}: the hash of another sequence");
-        // Everything that is checked above must notice a change of the sequence.
+        // Every check above must detect a change of the sequence.
         let take = if seed % 4 == 0 { 4 } else { 1 };
         for (what, partner) in sequence.partners(&mut rng).into_iter().take(take) {
             let c = identity(&split::datatype_of(&partner, &mut rng));
@@ -130,7 +130,7 @@ fn huge_sequences_have_one_identity() {
     assert!(exact > 0);
 }
 
-/// Prints a figure that is wanted whether or not the test passes: the harness captures `println`.
+/// Prints a figure also if the test passes; the harness captures `println`.
 fn tell(figure: &str) {
     std::io::stderr().write_all(format!("{figure}\n").as_bytes()).unwrap();
 }

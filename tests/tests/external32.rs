@@ -11,8 +11,8 @@ use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 
-/// Packs and unpacks fragments of `count` elements and compares all that was written, and that nothing else was. False where the
-/// memory is too large for a slice, or a byte is in the map twice.
+/// Packs and unpacks fragments of `count` elements, and compares every byte, also those that must not change. Returns
+/// false without a check if the memory is too large for a slice, or a byte is in the map twice.
 fn check(what: &str, datatype: &Datatype, committed: &Committed, count: u64, seed: u64) -> bool {
     let mut rng = SmallRng::seed_from_u64(seed);
     let expectation = Expectation::new(datatype, count);
@@ -21,7 +21,7 @@ fn check(what: &str, datatype: &Datatype, committed: &Committed, count: u64, see
         return false;
     }
     let entries = TypeMap::new(datatype).entries().repeat(count as usize);
-    // Of every element: its bytes in memory, and where its bytes in `external32` end.
+    // Of every element: its bytes in memory, and the end of its bytes in `external32`.
     let (mut values, mut stream, mut ends) = (Vec::new(), Vec::new(), Vec::new());
     for entry in &entries {
         let value = external32::draw(entry, &mut rng);
@@ -73,7 +73,7 @@ fn check(what: &str, datatype: &Datatype, committed: &Committed, count: u64, see
             MemoryMut::at(&mut target, origin),
         );
         assert_eq!(result, Ok(to - from), "{}", what(from, to));
-        // Whole elements are as they should be; those that are cut may be anything yet.
+        // Whole elements must be right; elements that are cut may have any value until the rest comes.
         let mut after = before.clone();
         let mut bytes = expectation.bytes.iter().zip(&packed);
         let mut begin = 0;
@@ -97,7 +97,7 @@ fn check(what: &str, datatype: &Datatype, committed: &Committed, count: u64, see
     true
 }
 
-/// Types around one: long runs, short ones, and ones that are mixed with others.
+/// Types built from one: long runs, short runs, and mixed with others.
 fn shapes(types: &mut TypeBuilder, named: TypeId) -> Vec<TypeId> {
     let extent = types.facts(named).unwrap().extent();
     let [character, long] = [Predefined::CHAR, Predefined::LONG].map(|each| types.named(each));
@@ -123,7 +123,7 @@ fn every_predefined_type() {
         for (shape, root) in shapes(&mut types, named).into_iter().enumerate() {
             let datatype = types.finish(root).unwrap();
             let what = format!("{} in shape {shape}", predefined.name());
-            // Each shape meets both engines, with other types.
+            // Each shape meets both engines, with different types.
             let committed = engines[(seed as usize + shape) % 2].1.commit(&datatype);
             assert!(check(&what, &datatype, &committed, 2, seed), "{what}");
         }
@@ -171,7 +171,7 @@ fn sizes_are_those_of_the_table() {
     assert_eq!(long.packed_external_size(most + 1), Err(PackError::Count { count: most + 1, most }));
 }
 
-/// Written by hand from the formats.
+/// Values written by hand from the formats of the standard.
 #[test]
 fn known_values() {
     let known: &[(Predefined, &[u8], &[u8])] = &[
@@ -203,7 +203,7 @@ fn known_values() {
         assert_eq!(type_.unpack_external(external, Range::elements(1), &mut unpacked), Ok(external.len()));
         assert_eq!(unpacked, memory, "{}", predefined.name());
     }
-    // A pair has no padding.
+    // A pair has no padding in `external32`.
     let pair = committed(|types| types.named(Predefined::SHORT_INT));
     let memory = [&1i16.to_ne_bytes()[..], &[0xee; 2], &2i32.to_ne_bytes()].concat();
     let mut packed = [0u8; 6];
@@ -211,7 +211,7 @@ fn known_values() {
     assert_eq!(packed, [0, 1, 0, 0, 0, 2]);
 }
 
-/// Doubles of x86 with 64 bits of mantissa: 1/3, and binary128 that do not fit.
+/// Doubles of x86 with 64 bits of mantissa: 1/3, and binary128 values that do not fit.
 #[test]
 #[cfg(target_arch = "x86_64")]
 fn long_doubles() {
@@ -224,7 +224,7 @@ fn long_doubles() {
     let entry = Entry { displacement: 0, kind: dtc_compiler::layout::Kind::F80, predefined: Predefined::LONG_DOUBLE };
     for round in 0..10_000 {
         let mut external: [u8; 16] = rng.random();
-        // Near ties, too.
+        // Half of the values are near ties.
         if round % 2 == 0 {
             external[10..].fill([0, 0xff][round / 2 % 2]);
             external[9] = [0x00, 0x7f, 0x80, 0xff, 0x40, 0xc0, 0x3f][rng.random_range(0..7)];
@@ -238,7 +238,7 @@ fn long_doubles() {
         let mut memory = [0xa5_u8; 16];
         assert_eq!(type_.unpack_external(&external, Range::elements(1), &mut memory), Ok(16));
         assert_eq!(memory[..], external32::memory(&entry, &external), "{external:02x?}");
-        // In two parts, in both orders, it is the one towards zero.
+        // A value unpacked in two parts, in either order, is rounded towards zero.
         let cut = rng.random_range(1..16);
         let parts = [(0, &external[..cut]), (cut, &external[cut..])];
         let mut kept = external;
@@ -312,11 +312,11 @@ fn what_is_refused() {
         Err(PackError::Offset { offset: 9, total: 8 })
     );
     assert_eq!(memory, [0xa5; 23]);
-    // What is too long is used as far as there are elements.
+    // Bytes after the last element are ignored.
     assert_eq!(longs.unpack_external(&[0u8; 99], Range::elements(1).bytes(3..), &mut [0u8; 24]), Ok(5));
 }
 
-/// Ten to the thirteen values, and ten thousand levels, from any byte on at once.
+/// 10^13 values, and 10,000 levels, at once from any byte on.
 #[test]
 fn huge_counts_and_depths() {
     let many = committed(|types| {
@@ -349,7 +349,7 @@ fn huge_counts_and_depths() {
     assert_eq!(middle, packed[19_951..][..100]);
 }
 
-/// Displacements that are addresses, from a null base, in two allocations.
+/// Displacements are addresses in two allocations, and the base is null.
 #[test]
 fn absolute_addresses() {
     let (mut one, mut other) = ([1i32; 700], [2i32; 3]);
@@ -359,13 +359,13 @@ fn absolute_addresses() {
         types.hindexed(&[1, 699, 2], &[second + 8, first + 4, second], int).unwrap()
     });
     let packed: Vec<u8> = (0..702i32).flat_map(i32::to_be_bytes).collect();
-    // SAFETY: every displacement is the address of an int of the arrays, which nobody else uses meanwhile.
+    // SAFETY: every displacement is the address of an int of the arrays, which nothing else uses during the call.
     let read = unsafe { both.unpack_external_raw(packed.as_ptr(), Range::elements(1), std::ptr::null_mut()) };
     assert_eq!(read, 2808);
     assert!(one.iter().skip(1).copied().eq(1..700));
     assert_eq!((one[0], other), (1, [700, 701, 0]));
     let mut middle = [0u8; 6];
-    // SAFETY: as above; the ints are only read, and there is room for 6 bytes.
+    // SAFETY: every displacement is the address of an int of the arrays, which are only read, and `packed` has 6 bytes.
     let written =
         unsafe { both.pack_external_raw(std::ptr::null(), Range::elements(1).fragment(5, 6), middle.as_mut_ptr()) };
     assert_eq!((written, middle), (Ok(6), [0, 0, 1, 0, 0, 0]));

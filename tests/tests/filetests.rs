@@ -1,6 +1,6 @@
-//! File tests: a text goes in, a stage of the compiler runs, and a text is expected.
+//! File tests: a stage of the compiler runs on a text and prints the expected text.
 //!
-//! A file `filetests/STAGE/*.dtc` begins with the line `test STAGE`. Then come cases, separated by lines `---`:
+//! A file `filetests/STAGE/*.dtc` begins with the line `test STAGE`. Cases follow, separated by lines `---`:
 //!
 //! ```text
 //! ; why the case is there
@@ -16,16 +16,16 @@
 //!
 //! - the name of a pass: the pass alone, at every node until it no longer fires. Prints how often it fired, and the
 //!   layout if it did;
-//! - `canonicalise`: both sweeps. Prints which passes fired, and the layout;
-//! - `regularise`: the canonical form of the input as plans for a GPU are made from it;
+//! - `canonicalise`: both sweeps. Prints the passes that fired, and the layout;
+//! - `regularise`: the canonical form of the input, regularised for GPU plans;
 //! - `regularise-for-cpu`: the same for a CPU;
 //! - `lower`: the layout of a datatype, its bounds and its size, which are compared with the type map;
 //! - `plan`: the plan of the canonical form of the input, for one fixed target;
-//! - `cat`: the layout as it was read;
-//! - `error`: the message with which the input is refused.
+//! - `cat`: the layout as parsed;
+//! - `error`: the error message for the input.
 //!
-//! Whatever is expected, the output of every stage must mean the bytes of the input in the same order, and must satisfy
-//! the verifier. `DTC_BLESS=1` writes what was found into the files.
+//! Besides the expected text, every stage must keep the bytes of the input in their order, and satisfy the verifier.
+//! `DTC_BLESS=1` writes the outputs into the files.
 
 mod texts;
 
@@ -42,13 +42,13 @@ use texts::{difference, moved, same_bytes};
 const CHECK: &str = "; check";
 const BETWEEN: &str = "---";
 
-/// The stages that are no pass.
+/// The stages that are not passes.
 const STAGES: &[&str] = &["canonicalise", "regularise", "regularise-for-cpu", "lower", "plan", "cat", "error"];
 
 struct Case {
-    /// Where the case begins, from 1.
+    /// Line where the case begins, from 1.
     line: usize,
-    /// Remarks and the input, as they stand in the file.
+    /// Comments and the input, as in the file.
     head: String,
     input: String,
     expected: String,
@@ -107,7 +107,7 @@ fn read_input(input: &str) -> Result<Layout, String> {
     }
 }
 
-/// The output of a layout that came out of a stage, if it is a right one.
+/// The text of a layout that a stage returned, if the layout is correct.
 fn checked(input: &Layout, output: &Layout) -> Result<String, String> {
     output.verify().map_err(|error| format!("the output breaks a rule: {error}\n{output}"))?;
     if !same_bytes(input, output) {
@@ -120,7 +120,7 @@ fn bytes(layout: &Layout) -> Vec<i64> {
     layout.displacements().collect()
 }
 
-/// What a stage prints for an input.
+/// The output of a stage for an input.
 fn run(stage: &str, input: &str) -> Result<String, String> {
     if stage == "error" {
         return match read_input(input) {
@@ -195,7 +195,7 @@ fn all_files() -> Vec<PathBuf> {
 fn every_file_says_what_happens() {
     let bless = std::env::var("DTC_BLESS").is_ok_and(|value| value == "1");
     let mut faults: Vec<String> = Vec::new();
-    // For every stage, in how many cases it changed something, and in how many not.
+    // For every stage, the number of cases that it changed, and that it did not.
     let mut seen: BTreeMap<String, (usize, usize)> = BTreeMap::new();
     for path in all_files() {
         let shown = path.strip_prefix(env!("CARGO_MANIFEST_DIR")).unwrap_or(&path).display().to_string();
@@ -249,7 +249,8 @@ fn every_file_says_what_happens() {
     assert!(faults.is_empty(), "- expected, + found\n\n{}\n{} faults", faults.join("\n\n"), faults.len());
 }
 
-/// `docs/ir.md` shows what passes do, in blocks of code that are named like the pass: a layout, a line `=>`, and what becomes of it.
+/// The examples of passes in `docs/ir.md` hold. They are code blocks named like the pass: a layout, a line `=>`, and
+/// the result.
 #[test]
 fn the_examples_of_the_documentation_hold() {
     let text = fs::read_to_string(texts::workspace("docs/ir.md")).unwrap();
@@ -262,7 +263,7 @@ fn the_examples_of_the_documentation_hold() {
         match block.split_once("\n=>\n") {
             Some((before, after)) => {
                 let found = run(stage, before).unwrap_or_else(|fault| panic!("{stage}: {fault}\n{before}"));
-                // The first line counts how often the pass fired, or has the size.
+                // The first line of the output counts how often the pass fired, or has the size.
                 let (_, found) = found.split_once('\n').unwrap_or_else(|| panic!("{stage}: {found}\n{before}"));
                 assert_eq!(found, after, "{stage}: {}", difference(after, found));
                 passes.retain(|name| *name != stage);
@@ -271,6 +272,6 @@ fn the_examples_of_the_documentation_hold() {
             None => assert_eq!(stage, "text", "expected an example, found\n{block}"),
         }
     }
-    // Their examples are lists of dozens of entries.
+    // Examples of these passes would need lists of dozens of entries.
     assert_eq!(passes, ["divide-runs", "split-lengths"], "passes without an example");
 }

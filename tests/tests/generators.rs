@@ -1,4 +1,4 @@
-//! The generators keep their word: what they write means what was drawn, and every constructor takes part.
+//! The generators are correct: written types mean the drawn sequence, and every constructor occurs.
 
 use dtc_tests::generate::algebra::{Expression, Huge};
 use dtc_tests::generate::random::{self, Limits};
@@ -44,7 +44,7 @@ fn partners_differ_from_their_sequence() {
     }
 }
 
-/// The bytes of an expression whose counts are small.
+/// The bytes of an expression with small counts.
 fn enumerate(expression: &Expression, at: i64, bytes: &mut Vec<i64>) {
     match expression {
         Expression::Run(length) => bytes.extend(at..at + length),
@@ -55,7 +55,7 @@ fn enumerate(expression: &Expression, at: i64, bytes: &mut Vec<i64>) {
     }
 }
 
-/// The same shape with every count at most 5, so that it can be enumerated.
+/// The same structure with every count at most 5, so that it can be enumerated.
 fn shrunk(expression: &Expression) -> Expression {
     match expression {
         Expression::Run(length) => Expression::Run(*length),
@@ -72,7 +72,7 @@ fn algebra_preserves_the_sequence() {
     for seed in 0..2_000 {
         let mut rng = SmallRng::seed_from_u64(seed);
         let huge = Huge::draw(&mut rng);
-        // At full size only the number of bytes and the bounds can be compared.
+        // At full size, only the number of bytes and the bounds can be compared.
         let (one, other) = (huge.datatype(&mut rng), huge.datatype(&mut rng));
         assert_eq!(one.facts().size, other.facts().size, "seed {seed}");
         assert_eq!((one.facts().lb, one.facts().extent()), (huge.lb, huge.extent), "seed {seed}");

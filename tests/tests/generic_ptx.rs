@@ -1,7 +1,7 @@
-//! The PTX of the generic kernels that is checked in is that of their text.
+//! The checked-in PTX of the generic kernels is that of their source.
 //!
-//! `DTC_BLESS=1 cargo test -p dtc-tests --test generic_ptx` writes it anew, where `DTC_NVRTC_PINNED` names the
-//! libnvrtc.so.11.2 of NVRTC 11.8.89. `./test` installs that and names it.
+//! `DTC_BLESS=1 cargo test -p dtc-tests --test generic_ptx` updates it. `DTC_NVRTC_PINNED` must name the
+//! libnvrtc.so.11.2 of NVRTC 11.8.89, which `./test` installs.
 
 use dtc_compiler::codegen::cuda::generic_source;
 use dtc_runtime::cuda::{Architecture, Nvrtc, Version};
@@ -10,10 +10,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The path of the NVRTC whose PTX is checked in.
+/// The variable with the path of the NVRTC that made the checked-in PTX.
 const PINNED: &str = "DTC_NVRTC_PINNED";
 
-/// Where the child process writes the PTX. A process opens one NVRTC, so the pinned one needs a process of its own.
+/// The variable with the output path of the child process. A process opens one NVRTC, so the pinned one needs its own.
 const OUTPUT: &str = "DTC_GENERIC_PTX_OUTPUT";
 
 const TEST: &str = "the_ptx_is_that_of_the_generic_kernels";
@@ -44,7 +44,7 @@ fn compile(library: &str) -> String {
     fs::read_to_string(&output).unwrap_or_else(|error| panic!("{}: {error}\n{said}", output.display()))
 }
 
-/// What the child process does.
+/// Body of the child process.
 fn write(output: &Path) {
     let nvrtc = Nvrtc::get().unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(nvrtc.version(), Version { major: 11, minor: 8 }, "{PINNED} names another NVRTC");
@@ -65,7 +65,7 @@ fn the_ptx_is_that_of_the_generic_kernels() {
     if let (Some(compiled), true) = (&pinned, std::env::var_os("DTC_BLESS").is_some()) {
         fs::write(checked_in(), headline(&source) + compiled).unwrap();
     }
-    // What is compiled into this test may be older than the file.
+    // The PTX compiled into this test may be older than the file.
     let text = fs::read_to_string(checked_in()).unwrap();
     let (first, rest) = text.split_once('\n').unwrap_or((&text, ""));
     assert_eq!(first, headline(&source).trim_end(), "templates/generic.ptx is of another source; {REGENERATE}");

@@ -1,4 +1,4 @@
-//! The cases of the GPU benchmark: what the descriptions mean is what the index tells the peers to move.
+//! The cases of the GPU benchmark: the descriptions mean what the index tells the peers to move.
 
 use dtc_compiler::datatype::{Datatype, json};
 use dtc_compiler::lower;
@@ -18,7 +18,7 @@ fn cases() -> Vec<Value> {
     parsed(&folder().join("cases.json"))["cases"].as_array().expect("a list of cases").clone()
 }
 
-/// Types of one extent, so that their hashes differ by their bytes alone.
+/// Types with one extent, so that their hashes differ only by their bytes.
 fn bounded(tree: Value, count: &Value, extent: &Value) -> Datatype {
     let all = json!({"kind": "contiguous", "count": count, "child": tree});
     let tree = json!({"type": {"kind": "resized", "lb": 0, "extent": extent, "child": all}});
@@ -29,7 +29,7 @@ fn integer(value: &Value) -> u64 {
     value.as_u64().unwrap_or_else(|| panic!("expected a number, found {value}"))
 }
 
-/// The loop nest that the index tells, as a type of bytes.
+/// The loop nest in the index, as a type of bytes.
 fn nest(shape: &Value) -> Value {
     let byte = json!({"kind": "named", "name": "MPI_BYTE"});
     let mut tree = json!({"kind": "contiguous", "count": shape["element_bytes"], "child": byte});

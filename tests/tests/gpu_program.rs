@@ -1,5 +1,5 @@
-//! The program of the tests on a GPU does its work: on a driver whose kernels run on the CPU, and without any. What it finds
-//! there is nothing about a GPU.
+//! The program of the GPU tests works: on a driver that runs kernels on the CPU, and without any driver. Its results
+//! there do not concern a GPU.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 const TESTS: &str = env!("CARGO_MANIFEST_DIR");
 
-/// The emulated driver, built in a folder of its own.
+/// The emulated driver, built in its own folder.
 struct Emulator {
     folder: TempDir,
 }

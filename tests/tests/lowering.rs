@@ -1,5 +1,5 @@
-//! Lowering and canonicalisation keep the meaning: the walk of every layout is the type map of the oracle, and bounds are those
-//! that MPIs compute.
+//! Lowering and canonicalisation keep the meaning: the walk of every layout is the type map of the oracle, and bounds
+//! are those of the MPIs.
 
 use dtc_compiler::datatype::{Constructor, Datatype, text};
 use dtc_compiler::layout::{Kind, Layout};
@@ -20,7 +20,7 @@ mod beside_mpis;
 
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// Every element that the walker meets.
+/// All elements of the walk.
 fn walked(layout: &Layout) -> Vec<(i64, Kind)> {
     let element = |offset, kind: Kind| move |at| (offset + at as i64 * kind.size() as i64, kind);
     layout.walk().flat_map(|piece| (0..piece.count).map(element(piece.offset, piece.kind))).collect()
@@ -30,7 +30,7 @@ fn bounds_of(layout: &Layout) -> (u64, i64, i64, i64, i64) {
     (layout.size(), layout.lb(), layout.extent(), layout.true_lb(), layout.true_ub())
 }
 
-/// What is wrong with a layout that should have these bytes and bounds; nothing, if all is well.
+/// The first difference of a layout from these bytes and bounds, if there is one.
 fn fault(layout: &Layout, bytes: &[i64], bounds: &Bounds) -> Option<String> {
     if let Err(error) = layout.verify() {
         return Some(format!("the verifier: {error}"));
@@ -107,7 +107,7 @@ fn the_corpus_keeps_its_meaning() {
     }
 }
 
-/// The two structs that packed other bytes than every MPI while the bounds of parts were those of their elements.
+/// Two structs whose packed bytes once differed from every MPI's: bounds of parts were those of their elements.
 #[test]
 fn parts_end_where_their_padding_ends() {
     for (notation, ub) in [
@@ -127,15 +127,15 @@ fn parts_end_where_their_padding_ends() {
     }
 }
 
-/// `./test mpi` holds the models against the libraries. Where they agree on a type and on all that it is made of, so does dtc;
-/// elsewhere one of the differences that `docs/bounds.md` lists is the reason.
+/// Where both MPIs agree on a type and its parts, dtc agrees too. Elsewhere the reason is one of the differences in
+/// `docs/bounds.md`. `./test mpi` compares the models with the libraries.
 #[test]
 fn bounds_are_those_of_both_mpis_where_they_agree() {
     let mut differences = BTreeMap::new();
     for seed in 0..20_000 {
         let datatype = random::datatype(&mut SmallRng::seed_from_u64(seed), &Limits::SMALL);
         let [mpich, open_mpi] = Mpi::ALL.map(|mpi| mpi::bounds::of(mpi, &datatype));
-        // Nodes that both MPIs and dtc see alike, and so do all below.
+        // Nodes on which both MPIs and dtc agree, and so do all nodes below.
         let mut alike = vec![false; mpich.len()];
         let nodes = datatype.nodes();
         for (at, node) in nodes.iter().enumerate() {
@@ -149,7 +149,7 @@ fn bounds_are_those_of_both_mpis_where_they_agree() {
                 assert_eq!(ours, theirs, "seed {seed}: {datatype}");
             }
             let marked = children.iter().any(|child| child.facts().explicit);
-            // Even where the bounds are 0 and 0, types without bytes may have markers in Open MPI and an alignment in MPICH.
+            // Even with bounds 0 and 0, types without bytes may have markers in Open MPI and an alignment in MPICH.
             let is_nothing = facts.explicit || !marked && mpich[at].alignment == 1;
             alike[at] = ours == theirs && ours == others && (facts.size > 0 || is_nothing);
             let padded_by = |ub: i64| (1..facts.alignment as i64).contains(&(facts.ub - ub));

@@ -1,4 +1,4 @@
-//! The kernels of the shim's own tests compile with NVRTC too: what the shim accepts is CUDA C++.
+//! NVRTC compiles the kernels of the shim's own tests, so the texts that the shim accepts are CUDA C++.
 
 use dtc_tests::nvrtc::{ARCHITECTURES, compile_all};
 use dtc_tests::skip::skip;

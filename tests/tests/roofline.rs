@@ -54,7 +54,7 @@ fn the_time_of_a_footprint_does_not_grow_with_counts() {
         let mut rng = SmallRng::seed_from_u64(seed);
         let layout = canonicalise(&lower(&Huge::draw(&mut rng).datatype(&mut rng))).layout;
         let found = Footprint::of(&layout, 1, 0).unwrap();
-        // Bytes may repeat, so that packed bytes bound the footprint from above alone.
+        // Bytes may repeat, so packed bytes are only an upper bound of the footprint.
         assert!(found.sectors <= 2 * found.granules && found.full_sectors <= found.sectors, "seed {seed}: {found:?}");
         assert!(found.granules >= 1 && found.full_sectors * 32 <= layout.size(), "seed {seed}: {found:?}");
         assert!(found.error < 0.2, "seed {seed}: {found:?}");

@@ -1,4 +1,4 @@
-//! Descriptions of extreme depth and length cost time in proportion and no stack.
+//! Descriptions of extreme depth and length take time linear in their length, and no stack.
 
 #[path = "scale/hostile.rs"]
 mod hostile;
@@ -11,25 +11,25 @@ use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use std::time::{Duration, Instant};
 
-/// Levels of the deep types: any recursion over them would leave the stack.
+/// Levels of the deep types; a recursion over them would overflow the stack.
 const LEVELS: usize = 10_000;
 
 /// Entries of the long lists.
 const ENTRIES: usize = 1_000_000;
 
-/// Runs on a stack that recursion over a deep type would leave.
+/// Runs on a stack that a recursion over a deep type would overflow.
 fn on_a_small_stack<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     std::thread::Builder::new().stack_size(256 << 10).spawn(work).unwrap().join().unwrap()
 }
 
-/// What every stage of a type cost, and the canonical layout.
+/// The time of every stage of a type, and the canonical layout.
 struct Stages {
     canonical: Layout,
     total: Duration,
     shown: String,
 }
 
-/// Runs every stage, and drops what it made.
+/// Runs every stage, and drops its results.
 fn stages(datatype: Datatype, before: Duration) -> Stages {
     let mut shown = format!("read {before:.1?}");
     let mut total = before;
@@ -58,7 +58,7 @@ fn stages(datatype: Datatype, before: Duration) -> Stages {
     Stages { canonical, total, shown }
 }
 
-/// One level around the text of a child.
+/// Text of one level around a child.
 struct Wrapping {
     before: &'static str,
     after: &'static str,
@@ -89,7 +89,7 @@ const SUBARRAY: Wrapping = Wrapping {
     before: r#"{"kind": "subarray", "sizes": [1, 1], "subsizes": [1, 1], "starts": [0, 0], "order": "C", "child": "#,
     after: "}",
 };
-/// More runs than its description has entries, so that the structure is kept to the last level.
+/// A level with more runs than entries, so that the structure stays up to the last level.
 const MANY_RUNS: Wrapping = Wrapping {
     before: r#"{"kind": "struct", "blocklengths": [1, 1], "displacements_bytes": [0, 1601], "children":
         [{"kind": "vector", "count": 100, "blocklength": 1, "stride": 2, "child":
@@ -141,7 +141,7 @@ fn depth_costs_no_stack_and_little_time() {
     assert!(all.exact());
 }
 
-/// A type with a list of so many entries.
+/// A type with a list of this many entries.
 type List = fn(&mut TypeBuilder, &mut SmallRng, i64) -> TypeId;
 
 const LISTS: &[(&str, List)] = &[
@@ -168,7 +168,7 @@ const LISTS: &[(&str, List)] = &[
         let offsets: Vec<i64> = (0..entries).map(|entry| entry * 24 + random.random_range(0..8)).collect();
         types.structure(&vec![1; entries as usize], &offsets, &children).unwrap()
     }),
-    // A list that is one piece, and one with a period of a thousand entries: the passes have work.
+    // A list that is one piece, and one with a period of 1,000 entries, so that the passes have work.
     ("touching blocks", |types, _, entries| {
         let offsets: Vec<i64> = (0..entries).collect();
         let double = types.named(Predefined::DOUBLE);
@@ -195,8 +195,8 @@ fn long(list: List, entries: usize) -> Stages {
 #[test]
 fn long_lists_cost_time_in_proportion() {
     for (name, list) in LISTS {
-        // The best of several, because other tests run beside this one; ten, because longer lists leave the caches. A
-        // quadratic step would cost sixteen times.
+        // The least time of several runs counts, because other tests run at the same time. Four times the entries may
+        // take ten times as long, because longer lists leave the caches; a quadratic step would take sixteen times.
         let best = |entries: usize, times: usize| {
             let all = (0..times).map(|_| long(*list, entries));
             all.min_by_key(|stages| stages.total).unwrap()
@@ -231,7 +231,7 @@ fn long_lists_are_read_from_descriptions() {
     }
 }
 
-/// A type of 2^60 bytes in 60 levels, each of which holds the one below twice.
+/// A type of 2^60 bytes in 60 levels, each with the level below twice.
 fn doubled(leaf_extent: i64, order: impl Fn(u32, i64) -> [i64; 2]) -> Stages {
     let start = Instant::now();
     let mut types = TypeBuilder::new();
@@ -257,7 +257,7 @@ fn doubling_sixty_times_costs_nothing() {
     assert_eq!(dense.contiguous(), Some((0, 1 << 60)));
     let strided = doubled(3, |_, half| [0, half]).canonical;
     assert_eq!(strided.nodes().len(), 2, "{strided}");
-    // Every second level in falling order: no two levels continue each other.
+    // Every second level is in descending order, so that no level continues another.
     let turned = doubled(1, |level, half| if level % 2 == 0 { [half, 0] } else { [0, half] }).canonical;
     assert_eq!(turned.nodes().len(), 61, "{turned}");
 }

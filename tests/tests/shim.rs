@@ -1,4 +1,4 @@
-//! The shim judges kernels: right ones of several kinds, and each of them wrong in one way.
+//! Tests of the shim: it accepts correct kernels of several kinds, and detects one mistake in each.
 
 use dtc_compiler::layout::Layout;
 use dtc_compiler::lower;
@@ -45,7 +45,7 @@ fn runs(runs: &[(i64, u64)], unpack: bool) -> (Kernel, Layout) {
     (kernel, Layout::parse(&layout).unwrap())
 }
 
-/// Fragments of some bytes: all, the ends, and anything.
+/// Fragments of a stream: whole, at the ends, and random ones.
 fn fragments(size: u64, rng: &mut SmallRng) -> Vec<(u64, u64)> {
     let mut fragments = vec![(0, size), (size - 1, 1), (0, 1), (size / 2, 0)];
     for _ in 0..4 {
@@ -55,7 +55,7 @@ fn fragments(size: u64, rng: &mut SmallRng) -> Vec<(u64, u64)> {
     fragments
 }
 
-/// Right kernels of every kind.
+/// Correct kernels of every kind.
 fn right() -> Vec<Case> {
     let mut rng = SmallRng::seed_from_u64(1);
     let rng = &mut rng;
@@ -122,13 +122,13 @@ fn right_kernels_pass_sanitized() {
     expect_right(Build::Sanitized);
 }
 
-/// A kernel with a mistake, on bytes where it shows.
+/// The text of a kernel with one mistake.
 fn wrong(text: &str, from: &str, to: &str) -> String {
     assert!(text.contains(from), "{from:?} is not in the kernel");
     text.replace(from, to)
 }
 
-/// Every mistake, with what the checked build must say of it, and whether the fast one sees it too.
+/// Every mistake, with the message expected of the checked build, and whether the fast build detects it too.
 fn mistakes() -> Vec<(&'static str, Case, &'static str, bool)> {
     let mut rng = SmallRng::seed_from_u64(2);
     let rng = &mut rng;
@@ -138,7 +138,7 @@ fn mistakes() -> Vec<(&'static str, Case, &'static str, bool)> {
         let (text, layout) = rows(48, 80, &wrong(ROWS, from, to));
         let fragment = Fragment::new(&layout, 1, 5, 2000);
         for (entry, make) in [("pack", Case::pack as fn(&_, &_, &_, _, &mut _) -> _), ("unpack", Case::unpack)] {
-            // Some are wrong one way only.
+            // Some mistakes concern one direction only.
             if (from.contains("packed[byte] =") || from.contains("__ldg")) == (entry == "unpack") && from != "<=" {
                 continue;
             }
@@ -363,7 +363,7 @@ fn accesses_are_counted() {
     assert_eq!(traffic.memory, Accesses { loads: wide, ..Accesses::default() });
     assert_eq!(traffic.packed, Accesses { stores: wide, ..Accesses::default() });
     assert_eq!(traffic.tables, Accesses::default());
-    // Without the shares of blocks, both blocks do all.
+    // Without the division into shares, each of the two blocks does all the work.
     let twice = wrong(&wrong(&text, "blockIdx.x * (u64)blockDim.x +", ""), "(u64)gridDim.x *", "");
     let kernel = Kernel::new(&twice, "pack").threads(32).blocks(2);
     let case = Case::pack("rows", &kernel, &Fragment::new(&layout, 1, 0, 3200), placement, &mut rng);

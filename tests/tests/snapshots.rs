@@ -1,7 +1,7 @@
 //! Snapshots of every stage of every example, in `snapshots/` beside the crates.
 //!
-//! They show reviewers what a change does to real exchanges. `cargo insta review`, or `INSTA_UPDATE=always`, accepts new
-//! ones. Beside its text, every stage is compared with the bytes of the lowered layout.
+//! They show the effect of a change on real exchanges. `cargo insta review`, or `INSTA_UPDATE=always`, accepts new
+//! ones. Every stage is also compared with the bytes of the lowered layout.
 
 mod texts;
 
@@ -18,16 +18,16 @@ use std::fs;
 use std::path::Path;
 use texts::{WALKED_BYTES, cut_lines, cut_lists, moved, same_bytes, workspace};
 
-/// Lines of a layout or plan that are shown.
+/// Most lines of a layout or plan.
 const LAYOUT_LINES: usize = 60;
 
-/// Lines of a kernel that are shown.
+/// Most lines of a kernel.
 const KERNEL_LINES: usize = 150;
 
 /// The intermediate form of a kernel, without what depends on the machine that runs the tests, and the leaves it calls.
 fn kernel(compiler: &Compiler, plan: &Plan, direction: Direction) -> String {
     let text = compiler.intermediate(plan, direction).unwrap();
-    // Calling conventions are the only trace of the machine.
+    // Calling conventions are the only part that depends on the machine.
     let conventions = ["system_v", "apple_aarch64", "windows_fastcall", "tail", "fast"];
     let neutral = conventions.iter().fold(text, |text, convention| text.replace(&format!(" {convention}"), ""));
     let code = compiler.compile(plan, direction).unwrap();
@@ -78,7 +78,7 @@ fn stages(text: &str) -> String {
     }
     section("Plan", &planned);
     if plan.decision().specialise() {
-        // Every supported architecture has a backend; on others the snapshots could not be compared anyway.
+        // Every supported architecture has a backend; on others, the snapshots could not be compared.
         let compiler = Compiler::new(Level::Portable).unwrap();
         for direction in [Direction::Pack, Direction::Unpack] {
             section(&format!("Kernel: {direction}"), &kernel(&compiler, &plan, direction));
@@ -89,7 +89,7 @@ fn stages(text: &str) -> String {
     if gpu.allows() {
         let variants = [Direction::Pack, Direction::Unpack].map(|direction| gpu.usual(direction));
         let source = cuda::program(&gpu, &variants).unwrap().source;
-        // What comes before the kernels is the same everywhere.
+        // The text before the kernels is the same in all programs.
         let kernels = source.find("namespace").map_or("", |at| &source[at..]);
         section("CUDA", &cut_lines(kernels, 2 * KERNEL_LINES));
     }
@@ -104,7 +104,7 @@ fn settings(folder: &str) -> insta::Settings {
     settings
 }
 
-/// Kernels that no example has: sums into memory, and copies from type to type.
+/// Kernels that no example has: accumulates, and copies from type to type.
 #[test]
 fn operations_have_their_snapshots() {
     let plan = |extent: u64, nodes: &str| {
@@ -156,7 +156,7 @@ fn every_example_has_its_snapshot() {
             insta::assert_snapshot!(name_of(path), stages(&text));
         }
     });
-    // A snapshot without its example is left from a removed or renamed one.
+    // A snapshot without an example was left by a removed or renamed one.
     for snapshot in fs::read_dir(workspace("snapshots")).unwrap() {
         let file = snapshot.unwrap().file_name().to_string_lossy().into_owned();
         let Some(name) = file.strip_suffix(".snap") else { continue };

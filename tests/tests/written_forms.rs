@@ -1,4 +1,4 @@
-//! Every written form of the layouts of every example gives the layout again.
+//! Every written form of every example's layouts gives back the layout.
 
 mod texts;
 
@@ -32,7 +32,7 @@ fn layouts() -> impl Iterator<Item = (String, Layout)> {
     })
 }
 
-/// The text of a layout without the claim that it is canonical, which does not travel.
+/// The text of a layout without the mark of the canonical form, which is not written.
 fn unclaimed(layout: &Layout) -> String {
     layout.to_string().replacen("layout exact", "layout", 1)
 }
@@ -79,7 +79,7 @@ fn what_was_read_has_the_same_canonical_form() {
         let lowered = lower(&datatype);
         let canonical = canonicalise(&lowered).layout;
         if !canonical.exact() {
-            // The limit of what is written out depends on the length of the description, which does not travel.
+            // The limit of enumerated runs depends on the length of the description, which is not written.
             continue;
         }
         let from_bytes = canonicalise(&Layout::from_bytes(&canonical.to_bytes()).unwrap()).layout;
@@ -96,7 +96,7 @@ fn descriptions_and_notations_lower_to_the_same_layout() {
         let notation = text::parse(&datatype.to_string()).unwrap_or_else(|error| panic!("{name}: {error}"));
         let description = json::read(&json::write(&datatype)).unwrap_or_else(|error| panic!("{name}: {error}"));
         for again in [notation, description.datatype] {
-            // A form names shared types first, so nodes may change their numbers, and nothing else.
+            // A form names shared types first, so only the ids of nodes may change.
             let again = lower(&again);
             assert_eq!(again.nodes().len(), expected.nodes().len(), "{name}");
             assert_eq!(again.entries(), expected.entries(), "{name}");

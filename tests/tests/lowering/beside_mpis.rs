@@ -1,4 +1,4 @@
-//! Bounds and packed bytes beside MPICH and Open MPI, type by type. `./test mpi` installs both and runs this.
+//! Bounds and packed bytes compared with MPICH and Open MPI, type by type. `./test mpi` installs both and runs this.
 
 use dtc_compiler::datatype::{Datatype, Predefined, TypeBuilder, text};
 use dtc_runtime::{Engine, Memory, Range};
@@ -10,16 +10,16 @@ use dtc_tests::type_map::TypeMap;
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
 
-/// What MPIs treat in ways of their own.
+/// Types that the MPIs treat differently.
 const WRITTEN: &[&str] = &[
-    // Parts with padding of their own.
+    // Parts with their own padding.
     "struct [2@4 short_int, 1@24 double_int]",
     "struct [1@4 char, 1@8 (struct [1@0 double, 1@8 char])]",
     "struct [1@0 double_int, 1@17 char]",
     "hindexed [1@0, 1@17] short_int",
     "hvector 2 2 17 (struct [1@0 double, 1@8 char])",
     "struct [1@0 long_double_int, 1@33 char]",
-    // What is padded, and when.
+    // Order and place of padding.
     "hvector 2 1 5 int",
     "struct [1@0 int, 1@5 int]",
     "struct [1@0 int, 1@5 (contiguous 1 int)]",
@@ -54,7 +54,7 @@ const WRITTEN: &[&str] = &[
     "struct [1@100 (hvector 3 0 8 int), 1@0 int]",
 ];
 
-/// Every predefined type, those above, and random ones.
+/// Every predefined type, the types above, and random ones.
 fn types(random: usize) -> Vec<Datatype> {
     let predefined = Predefined::all().map(|predefined| {
         let mut types = TypeBuilder::new();
@@ -68,7 +68,7 @@ fn types(random: usize) -> Vec<Datatype> {
     predefined.filter(bounds::can_be_asked).chain(written).chain(drawn).collect()
 }
 
-/// What an MPI answers that computes as its model does.
+/// The answer of an MPI that computes like its model.
 fn expected(mpi: Mpi, datatype: &Datatype) -> Answer {
     let map = TypeMap::with_bounds(datatype, bounds::of(mpi, datatype));
     let (mut bytes, bounds) = (Vec::new(), map.bounds());
@@ -87,7 +87,7 @@ fn expected(mpi: Mpi, datatype: &Datatype) -> Answer {
     }
 }
 
-/// Asks an MPI about every type, unless it is not installed.
+/// The answers of an MPI about every type, unless it is not installed.
 fn answers(test: &str, mpi: Mpi, types: &[Datatype]) -> Option<Vec<Answer>> {
     if !is_installed(mpi) {
         skip(test, &format!("needs {}", mpi.compiler()));
@@ -97,7 +97,7 @@ fn answers(test: &str, mpi: Mpi, types: &[Datatype]) -> Option<Vec<Answer>> {
     Some(ask(mpi, types, directory.path()).unwrap_or_else(|error| panic!("{error}")))
 }
 
-/// Every answer is what the model of the MPI says, so that the model may stand for it below.
+/// Checks that every answer is the model's, so that the model can replace the MPI in other tests.
 fn model_holds(test: &str, mpi: Mpi) {
     let types = types(20_000);
     let Some(answers) = answers(test, mpi, &types) else { return };

@@ -1,7 +1,7 @@
 //! Hostile input costs at most four times what harmless input of the same size costs.
 //!
-//! Both are measured in turns in this process, and the minimum of several runs of each is compared: what else runs on the
-//! machine makes both slower, and no minimum smaller.
+//! Runs of both alternate in this process, and the minima of several runs are compared: other load on the machine makes
+//! runs slower, and never a minimum smaller.
 
 use dtc_compiler::datatype::{Datatype, Predefined, TypeBuilder, TypeId, json};
 use dtc_compiler::layout::positions::Positions;
@@ -13,13 +13,13 @@ use dtc_runtime::{Committed, Engine, Policy};
 use std::hint::black_box;
 use std::time::Duration;
 
-/// What hostile input may cost, in multiples of harmless input.
+/// Most time of hostile input, in multiples of harmless input.
 const RATIO: u32 = 4;
 
-/// What this thread has computed: other threads and processes do not count.
+/// CPU time of this thread, so that other threads and processes do not count.
 fn computed() -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: a place for the time.
+    // SAFETY: `time` is a live structure to fill.
     let status = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
     assert_eq!(status, 0);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
@@ -31,13 +31,13 @@ fn once(work: &mut dyn FnMut()) -> Duration {
     computed() - start
 }
 
-/// Compares the minima of interleaved runs.
+/// Compares the minima of alternating runs.
 fn compared(name: &str, harmless: &mut dyn FnMut(), hostile: &mut dyn FnMut()) -> Result<(), String> {
     let (mut least, mut least_hostile) = (Duration::MAX, Duration::MAX);
     for run in 0..12 {
         least = least.min(once(harmless));
         least_hostile = least_hostile.min(once(hostile));
-        // Whatever its length, a description may expand to 4,096 runs.
+        // A description of any length may expand to 4,096 runs, which the constant allows for.
         if run >= 4 && least_hostile < least * RATIO + Duration::from_micros(500) {
             println!("{name}: {least_hostile:.1?}, harmless {least:.1?}");
             return Ok(());
@@ -46,7 +46,7 @@ fn compared(name: &str, harmless: &mut dyn FnMut(), hostile: &mut dyn FnMut()) -
     Err(format!("{name}: expected at most {RATIO} times {least:.1?}, found {least_hostile:.1?}\n"))
 }
 
-/// Lists of 66 displacements. Those at even places and the last are equal in all lists of a hostile set.
+/// Lists of 66 displacements. In a hostile set, those at even indices and the last are equal in all lists.
 fn lists(count: i64, hostile: bool) -> Vec<Vec<i64>> {
     let list = |number: i64| {
         let entry = |at: i64| {
@@ -103,7 +103,7 @@ fn a_hundred_thousand_live_types_cost_the_same_each() {
             let double = types.named(Predefined::DOUBLE);
             let vector = types.vector(2 + variant, 1, 2, double).unwrap();
             let committed = engine.commit(&types.finish(vector).unwrap());
-            // The canonical form is what the cache keeps.
+            // The cache keeps the canonical form.
             assert_eq!(committed.plan().size(), (2 + variant as u64) * 8);
             held.push(committed);
         }
@@ -114,7 +114,7 @@ fn a_hundred_thousand_live_types_cost_the_same_each() {
     println!("{CHUNK} commits: {first:.1?} at first, {last:.1?} beside 75,000 others");
     assert!(*last < *first * RATIO, "expected at most {RATIO} times {first:.1?}, found {last:.1?}");
     assert_eq!(engine.cached_types(), held.len());
-    // What nobody holds any more goes, beside whatever is in use.
+    // Types that are no longer used are dropped while others are in use.
     held.truncate(50_000);
     (0..4).for_each(|_| {
         chunk(&mut Vec::new());
@@ -122,10 +122,10 @@ fn a_hundred_thousand_live_types_cost_the_same_each() {
     assert!(engine.cached_types() < 75_000, "{} types are kept", engine.cached_types());
 }
 
-/// A level around the type below it.
+/// Builds a level around the type below it.
 type Level = fn(&mut TypeBuilder, TypeId, TypeId, i64) -> TypeId;
 
-/// Levels that hold the one below more than once, so that the type has 2^40 bytes and more.
+/// Levels that contain the level below more than once, so that the type has at least 2^40 bytes.
 const EXPANDING: &[(&str, Level)] = &[
     ("apart", |types, below, _, number| types.structure(&[1, 1], &[0, (3 << 42) + number], &[below, below]).unwrap()),
     ("overlapping", |types, below, _, number| types.structure(&[1, 1], &[0, number], &[below, below]).unwrap()),
@@ -138,13 +138,13 @@ const EXPANDING: &[(&str, Level)] = &[
     ("blocks", |types, below, _, number| types.hindexed(&[1, 2], &[number, 0], below).unwrap()),
 ];
 
-/// A level that adds one element to what is below it.
+/// A level that adds one element to the type below it.
 const PLAIN: Level = |types, below, _, number| {
     let int = types.named(Predefined::INT);
     types.structure(&[1, 1], &[0, (3 << 42) + number], &[below, int]).unwrap()
 };
 
-/// Towers of levels side by side.
+/// Several towers of levels, side by side.
 fn towers(level: Level, towers: i64, levels: i64) -> Datatype {
     let mut types = TypeBuilder::new();
     let leaf = types.named(Predefined::DOUBLE_INT);
@@ -162,7 +162,7 @@ fn towers(level: Level, towers: i64, levels: i64) -> Datatype {
     types.finish(root).unwrap()
 }
 
-/// Work to measure, by its name.
+/// Work to measure, with its name.
 type Named = (&'static str, Box<dyn FnMut()>);
 
 /// Every stage of a description.
@@ -196,7 +196,7 @@ fn stages(datatype: Datatype) -> Vec<Named> {
         ),
         ("positions", Box::new(move || drop(black_box(Positions::new(&c3))))),
         ("segment index", Box::new(move || drop(black_box(SegmentIndex::new(&c4))))),
-        // Engines of their own know no type yet.
+        // New engines have cached no type.
         (
             "description to committed type",
             Box::new(move || {
@@ -215,7 +215,7 @@ fn expanding_descriptions_cost_what_plain_ones_cost() {
             let [mut plain, mut hostile] = [PLAIN, *level].map(|level| stages(towers(level, number, levels)));
             let Some((_, mut whole)) = plain.pop() else { continue };
             for (at, (stage, hostile)) in hostile.iter_mut().enumerate() {
-                // A plain type becomes a short list, and what is asked of that costs next to nothing: the whole is the measure.
+                // A plain type becomes a short list, and queries on it take almost no time, so the sum is compared.
                 let name = format!("{name}, {number} x {levels}: {stage}");
                 let harmless = plain.get_mut(at).filter(|_| stage.starts_with("read "));
                 let harmless = harmless.map_or(&mut whole, |(_, harmless)| harmless);

@@ -1,4 +1,4 @@
-//! What the tests of texts share: cutting long lists, differences, and what a plan means.
+//! Shared by the tests of texts: cutting long lists, differences of texts, and the meaning of a plan.
 #![allow(dead_code, reason = "every test binary uses a part")]
 
 use dtc_compiler::layout::Layout;
@@ -11,15 +11,15 @@ pub fn workspace(folder: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..").join(folder)
 }
 
-/// A hash for what a text leaves out. It only has to change when the text does.
+/// A hash of the text that was cut. It only has to change with the text.
 pub fn digest(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
 }
 
-/// Entries of a list that are shown, and lines of a section.
+/// Most entries of a list.
 const ENTRIES: usize = 16;
 
-/// A bracketed list while its end is not yet known.
+/// A bracketed list whose end was not reached yet.
 #[derive(Default)]
 struct List {
     items: Vec<String>,
@@ -32,7 +32,7 @@ impl List {
         if !self.item.is_empty() {
             self.items.push(self.item);
         }
-        // Lists are separated by commas, or by blanks where an entry holds none.
+        // Lists are separated by commas, or by blanks if no entry contains one.
         let commas = self.items.iter().any(|item| item.ends_with(','));
         let items = if commas {
             let mut joined: Vec<String> = vec![String::new()];
@@ -61,7 +61,7 @@ impl List {
     }
 }
 
-/// The text with every bracketed list cut to its first entries, and a digest of the others.
+/// The text with every bracketed list cut after its first entries, and a digest of the rest.
 pub fn cut_lists(text: &str) -> String {
     let mut open: Vec<List> = vec![List::default()];
     for letter in text.chars() {
@@ -87,7 +87,7 @@ pub fn cut_lists(text: &str) -> String {
     open.swap_remove(0).item
 }
 
-/// The first lines of a text, and a digest of the others.
+/// The first lines of a text, and a digest of the rest.
 pub fn cut_lines(text: &str, most: usize) -> String {
     let lines: Vec<&str> = text.lines().collect();
     if lines.len() <= most {
@@ -97,10 +97,10 @@ pub fn cut_lines(text: &str, most: usize) -> String {
     format!("{}\n... and {} more lines, {:016x}", shown.join("\n"), rest.len(), digest(&rest.join("\n")))
 }
 
-/// Two texts line by line: ` ` in both, `-` expected only, `+` found only.
+/// Two texts line by line: ` ` in both, `-` only expected, `+` only found.
 pub fn difference(expected: &str, found: &str) -> String {
     let (expected, found): (Vec<&str>, Vec<&str>) = (expected.lines().collect(), found.lines().collect());
-    // Longest common tails.
+    // Lengths of the longest common tails.
     let mut common = vec![vec![0u32; found.len() + 1]; expected.len() + 1];
     for left in (0..expected.len()).rev() {
         for right in (0..found.len()).rev() {
@@ -127,8 +127,8 @@ pub fn difference(expected: &str, found: &str) -> String {
     text
 }
 
-/// The displacement of every packed byte as the steps of a plan move it: what the plan means, read from the
-/// documentation of the steps and from nothing else.
+/// The displacement of every packed byte in the order in which the steps of a plan move it. It follows only the
+/// documentation of the steps.
 pub fn moved(plan: &Plan) -> Vec<i64> {
     let mut bytes = vec![i64::MIN; plan.size() as usize];
     let root = plan.root();
@@ -201,7 +201,8 @@ fn step(plan: &Plan, id: StepId, memory: i64, packed: usize, bytes: &mut [i64]) 
     }
 }
 
-/// Whether two layouts mean the same bytes in the same order, by their walkers if that is quick, else by fingerprint.
+/// Whether two layouts have the same bytes in the same order: by their walks if those are short, otherwise by
+/// fingerprints.
 pub fn same_bytes(one: &Layout, other: &Layout) -> bool {
     if one.size() != other.size() || (one.lb(), one.extent()) != (other.lb(), other.extent()) {
         return false;
@@ -213,5 +214,5 @@ pub fn same_bytes(one: &Layout, other: &Layout) -> bool {
     }
 }
 
-/// Sequences up to this length are compared byte by byte.
+/// Most bytes of sequences that are compared byte by byte.
 pub const WALKED_BYTES: u64 = 1 << 21;
