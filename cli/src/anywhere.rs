@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::samples::PageAligned;
 use dtc_compiler::plan::Direction;
 use dtc_runtime::cuda::{CudaError, Device, DeviceBuffer, MemoryKind, PinnedBuffer, Stream, copy};
-use dtc_runtime::{Committed, Elements, Engine, Range, TransferError};
+use dtc_runtime::{Committed, Elements, Endpoint, Engine, Range, Transfer, TransferError};
 
 /// A buffer in memory of a kind.
 pub enum Memory {
@@ -56,14 +56,15 @@ impl Memory {
         }
     }
 
-    /// The address of address 0 of a type, which lies so many bytes from the beginning, if all elements lie in bounds.
-    fn elements(&mut self, committed: &Committed, count: u64, origin: i64) -> Result<*mut u8, CudaError> {
-        if let Some((low, high)) = committed.span(count) {
+    /// Elements of a type whose address 0 lies so many bytes from the beginning, if all of them lie in bounds.
+    fn elements<'a>(&mut self, committed: &'a Committed, range: Range, origin: i64) -> Result<Elements<'a>, CudaError> {
+        if let Some((low, high)) = committed.span(range.count()) {
             let bytes = usize::try_from(high - low).unwrap_or(usize::MAX);
             let first = usize::try_from(i128::from(origin) + low).unwrap_or(usize::MAX);
             within(first, bytes, self.len())?;
         }
-        Ok(self.address().wrapping_offset(origin as isize))
+        let address = self.address().wrapping_offset(origin as isize);
+        Ok(committed.at(Endpoint::of_kind(self.kind(), address), range))
     }
 
     /// Copies bytes into it.
@@ -112,16 +113,10 @@ pub struct Between<'a> {
 
 impl Between<'_> {
     /// Makes a call for packed bytes `offset .. offset + max` and waits for it; returns how many there are.
-    pub fn call(&mut self, direction: Direction, offset: u64, max: u64) -> Result<u64, TransferError> {
-        let (memory, packed) = self.addresses(max)?;
-        let sides = self.committed.between(Some(self.memory.kind()), Some(self.packed.kind()));
-        // SAFETY: both sides lie inside their buffers, which are of these kinds and borrowed alone until the call returns.
-        unsafe {
-            match direction {
-                Direction::Pack => sides.pack(memory, Range::elements(self.count).fragment(offset, max), packed),
-                Direction::Unpack => sides.unpack(packed, Range::elements(self.count).fragment(offset, max), memory),
-            }
-        }
+    pub fn call(&mut self, direction: Direction, offset: u64, max: u64) -> Result<usize, TransferError> {
+        let transfer = self.transfer(direction, Range::elements(self.count).fragment(offset, max))?;
+        // SAFETY: both ends lie inside their buffers, which are of these kinds and borrowed alone until the call returns.
+        unsafe { transfer.run() }
     }
 
     /// Microseconds of a call for the first packed bytes on the clock of a device that reaches both sides.
@@ -132,31 +127,25 @@ impl Between<'_> {
         direction: Direction,
         max: u64,
     ) -> Result<f64, TransferError> {
-        let (memory, packed) = self.addresses(max)?;
-        let sides = self.committed.between(Some(self.memory.kind()), Some(self.packed.kind()));
+        let transfer = self.transfer(direction, Range::elements(self.count).bytes(..max))?;
         let time = clock.time(warm, || {
-            // SAFETY: both sides lie inside their buffers, which are of these kinds and borrowed alone until the clock's
+            // SAFETY: both ends lie inside their buffers, which are of these kinds and borrowed alone until the clock's
             // stream was waited for, below.
-            let enqueued = unsafe {
-                match direction {
-                    Direction::Pack => {
-                        sides.enqueue_pack(&clock.stream, memory, Range::elements(self.count).bytes(..max), packed)
-                    }
-                    Direction::Unpack => {
-                        sides.enqueue_unpack(&clock.stream, packed, Range::elements(self.count).bytes(..max), memory)
-                    }
-                }
-            };
-            enqueued.map(drop)
+            unsafe { transfer.enqueue(&clock.stream).map(drop) }
         });
         clock.stream.synchronize()?;
         time
     }
 
-    /// The addresses of element 0 and of the first packed byte, if all elements and so many packed bytes lie in bounds.
-    fn addresses(&mut self, max: u64) -> Result<(*mut u8, *mut u8), CudaError> {
-        within(0, usize::try_from(max).unwrap_or(usize::MAX), self.packed.len())?;
-        Ok((self.memory.elements(self.committed, self.count, self.origin)?, self.packed.address()))
+    /// The transfer of a range, if all elements and as many packed bytes lie in bounds.
+    fn transfer(&mut self, direction: Direction, range: Range) -> Result<Transfer<'_>, CudaError> {
+        within(0, usize::try_from(range.length()).unwrap_or(usize::MAX), self.packed.len())?;
+        let elements = self.memory.elements(self.committed, range, self.origin)?;
+        let packed = Endpoint::of_kind(self.packed.kind(), self.packed.address());
+        Ok(match direction {
+            Direction::Pack => elements.pack(packed),
+            Direction::Unpack => elements.unpack(packed),
+        })
     }
 }
 
@@ -174,31 +163,27 @@ pub struct FromTo<'a> {
 
 impl FromTo<'_> {
     /// Copies the first packed bytes of the element and waits; returns how many there are.
-    pub fn call(&mut self, bytes: u64) -> Result<u64, TransferError> {
-        let (source, target) = self.sides()?;
+    pub fn call(&mut self, bytes: u64) -> Result<usize, TransferError> {
         // SAFETY: both elements lie inside their buffers, which are borrowed alone until the call returns.
-        unsafe { self.from.copy_any(source, self.to, target, bytes) }
+        unsafe { self.copy(bytes)?.run() }
     }
 
     /// Microseconds of the same as one launch, on the clock of a device that reaches both sides.
-    pub fn time(&mut self, clock: &DeviceClock, warm: bool, bytes: u64) -> Result<f64, CudaError> {
-        let (source, target) = self.sides()?;
+    pub fn time(&mut self, clock: &DeviceClock, warm: bool, bytes: u64) -> Result<f64, TransferError> {
+        let copy = self.copy(bytes)?;
         let time = clock.time(warm, || {
             // SAFETY: both elements lie inside their buffers, which are borrowed alone until the clock's stream was waited
             // for, below.
-            unsafe { self.from.copy_enqueue(&clock.stream, source, self.to, target, bytes).map(drop) }
+            unsafe { copy.enqueue(&clock.stream).map(drop) }
         });
         clock.stream.synchronize()?;
         time
     }
 
-    fn sides(&mut self) -> Result<(Elements<*const u8>, Elements<*mut u8>), CudaError> {
-        let source = self.source.elements(self.from, 1, 0)?.cast_const();
-        let target = self.target.elements(self.to, 1, 0)?;
-        Ok((
-            Elements { memory: source, origin: 0, count: 1, offset: 0 },
-            Elements { memory: target, origin: 0, count: 1, offset: 0 },
-        ))
+    fn copy(&mut self, bytes: u64) -> Result<Transfer<'_>, CudaError> {
+        let range = Range::elements(1).bytes(..bytes);
+        let source = self.source.elements(self.from, range, 0)?;
+        Ok(source.copy_to(self.target.elements(self.to, range, 0)?))
     }
 }
 

@@ -4,7 +4,7 @@
 use dtc_compiler::operation::Reduction;
 use dtc_compiler::plan::Direction;
 use dtc_runtime::cuda::{CudaError, DeviceBuffer, Stream, copy};
-use dtc_runtime::{BatchCall, Committed, Elements, Engine, Gpu, Range, Tier, TransferError};
+use dtc_runtime::{BatchCall, Committed, Elements, Endpoint, Engine, Gpu, Range, Tier, Transfer, TransferError};
 
 /// Elements in one buffer and their packed bytes in another, both on one device.
 #[derive(Clone, Copy)]
@@ -25,57 +25,44 @@ pub struct OnDevice<'a> {
 
 impl OnDevice<'_> {
     /// Enqueues a call for packed bytes `offset .. offset + max`; returns how many there are.
-    pub fn enqueue(&self, direction: Direction, stream: &Stream, offset: u64, max: u64) -> Result<u64, CudaError> {
-        let (memory, packed) = self.addresses(max)?;
-        // SAFETY: `addresses` found both sides inside their buffers, which are of one device; they are freed only when
-        // the device has done its work.
-        unsafe {
-            match direction {
-                Direction::Pack => self.committed.pack_enqueue(
-                    stream,
-                    memory,
-                    Range::elements(self.count).fragment(offset, max),
-                    packed,
-                ),
-                Direction::Unpack => self.committed.unpack_enqueue(
-                    stream,
-                    packed,
-                    Range::elements(self.count).fragment(offset, max),
-                    memory,
-                ),
-            }
-        }
+    pub fn enqueue(
+        &self,
+        direction: Direction,
+        stream: &Stream,
+        offset: u64,
+        max: u64,
+    ) -> Result<usize, TransferError> {
+        let transfer = self.transfer(direction, Range::elements(self.count).fragment(offset, max))?;
+        // SAFETY: `transfer` found both ends inside their buffers, which are freed only when the device has done its work.
+        unsafe { transfer.enqueue(stream) }
     }
 
     /// Enqueues an unpack with an operation of so many packed bytes, from the first on; returns how many there are.
-    pub fn accumulate(&self, reduction: Reduction, stream: &Stream, max: u64) -> Result<u64, TransferError> {
-        let (memory, packed) = self.addresses(max)?;
+    pub fn accumulate(&self, reduction: Reduction, stream: &Stream, max: u64) -> Result<usize, TransferError> {
+        let (elements, packed) = self.ends(Range::elements(self.count).bytes(..max))?;
         // SAFETY: as in `enqueue`.
-        unsafe {
-            self.committed.accumulate_enqueue(
-                stream,
-                reduction,
-                packed,
-                Range::elements(self.count).bytes(..max),
-                memory,
-            )
-        }
+        unsafe { elements.accumulate(reduction, packed).enqueue(stream) }
     }
 
-    /// Makes the same call and waits for it.
-    pub fn call(&self, direction: Direction, offset: u64, max: u64) -> Result<u64, TransferError> {
-        let (memory, packed) = self.addresses(max)?;
+    /// Makes a call for packed bytes `offset .. offset + max` and waits for it. The driver is asked where they lie.
+    pub fn call(&self, direction: Direction, offset: u64, max: u64) -> Result<usize, TransferError> {
+        let (elements, packed) = self.ends(Range::elements(self.count).fragment(offset, max))?;
+        let elements = elements.datatype().at(elements.memory().with_kind(None), elements.range());
         // SAFETY: as in `enqueue`.
-        unsafe {
-            match direction {
-                Direction::Pack => {
-                    self.committed.pack_any(memory, Range::elements(self.count).fragment(offset, max), packed)
-                }
-                Direction::Unpack => {
-                    self.committed.unpack_any(packed, Range::elements(self.count).fragment(offset, max), memory)
-                }
-            }
-        }
+        unsafe { transfer(direction, elements, packed.with_kind(None)).run() }
+    }
+
+    fn transfer(&self, direction: Direction, range: Range) -> Result<Transfer<'_>, CudaError> {
+        let (elements, packed) = self.ends(range)?;
+        Ok(transfer(direction, elements, packed))
+    }
+
+    /// The elements and the first packed byte, if all elements and the bytes of the range lie in bounds.
+    fn ends(&self, range: Range) -> Result<(Elements<'_>, Endpoint), CudaError> {
+        let (memory, packed) = self.addresses(range.length())?;
+        let [memory, packed] =
+            [(self.memory, memory), (self.packed, packed)].map(|(buffer, at)| Endpoint::of_kind(buffer.kind(), at));
+        Ok((self.committed.at(memory, range), packed))
     }
 
     /// The addresses of element 0 and of the first packed byte, if all elements and so many packed bytes lie in bounds.
@@ -88,6 +75,13 @@ impl OnDevice<'_> {
         }
         let memory = self.memory.address().wrapping_add_signed(self.origin);
         Ok((memory as *mut u8, (self.packed.address() + self.at) as *mut u8))
+    }
+}
+
+fn transfer<'a>(direction: Direction, elements: Elements<'a>, packed: Endpoint) -> Transfer<'a> {
+    match direction {
+        Direction::Pack => elements.pack(packed),
+        Direction::Unpack => elements.unpack(packed),
     }
 }
 
@@ -136,16 +130,16 @@ pub fn copy_elements(
     (from, source): (&Committed, &DeviceBuffer),
     (to, destination): (&Committed, &DeviceBuffer),
     bytes: u64,
-) -> Result<u64, CudaError> {
+) -> Result<usize, TransferError> {
     // Both sides lie in bounds, wherever packed bytes would lie.
-    let memory = |committed, memory| OnDevice { committed, count: 1, memory, origin: 0, packed: memory, at: 0 };
-    let (read, _) = memory(from, source).addresses(0)?;
-    let (written, _) = memory(to, destination).addresses(0)?;
-    let read = Elements { memory: read.cast_const(), origin: 0, count: 1, offset: 0 };
-    let written = Elements { memory: written, origin: 0, count: 1, offset: 0 };
-    // SAFETY: `addresses` found both sides inside their buffers, which are of one device; they are freed only when the
+    let on = |committed, memory| OnDevice { committed, count: 1, memory, origin: 0, packed: memory, at: 0 };
+    let range = Range::elements(1).bytes(..bytes);
+    let (on_source, on_destination) = (on(from, source), on(to, destination));
+    let [(read, _), (written, _)] = [on_source.ends(range.bytes(..0))?, on_destination.ends(range.bytes(..0))?];
+    let copy = from.at(read.memory(), range).copy_to(to.at(written.memory(), range));
+    // SAFETY: `ends` found both elements inside their buffers, which are of one device; they are freed only when the
     // device has done its work.
-    unsafe { from.copy_enqueue(stream, read, to, written, bytes) }
+    unsafe { copy.enqueue(stream) }
 }
 
 /// Enqueues a copy between buffers of one device, without overlap.
@@ -156,7 +150,7 @@ pub fn copy(
     source: &DeviceBuffer,
     from: u64,
     bytes: u64,
-) -> Result<(), CudaError> {
+) -> Result<(), TransferError> {
     within(destination, at, bytes)?;
     within(source, from, bytes)?;
     if bytes == 0 {
@@ -164,7 +158,7 @@ pub fn copy(
     }
     // SAFETY: both ranges lie in their buffers, which are freed only when the device has done its work. Two that overlap
     // would leave bytes of either in a buffer that holds nothing but bytes.
-    unsafe { copy::on_device(stream, destination.address() + at, source.address() + from, bytes as usize) }
+    Ok(unsafe { copy::on_device(stream, destination.address() + at, source.address() + from, bytes as usize)? })
 }
 
 /// Enqueues setting a range of a buffer to one value.

@@ -57,7 +57,7 @@ impl Placement {
         }
         let found = || {
             let (low, high) = committed.span(1).unwrap_or((0, 0));
-            format!("{} bytes spanned, {} packed", high - low, committed.packed_size(1).unwrap_or(u64::MAX))
+            format!("{} bytes spanned, {} packed", high - low, committed.packed_size(1).unwrap_or(usize::MAX))
         };
         let one = || Placement::exactly(committed, 1, origin, None, LARGEST_BUFFER).filter(|_| count > 0);
         fewer(fits).filter(|_| fits > 0).or_else(one).ok_or_else(|| {
@@ -72,7 +72,7 @@ impl Placement {
     /// The placement of this many elements, if commands fill such a buffer and it has at most `largest` bytes.
     fn exactly(committed: &Committed, count: u64, origin: u64, buffer: Option<u64>, largest: u64) -> Option<Placement> {
         let (low, high) = committed.span(count).unwrap_or((0, 0));
-        let packed = i128::from(committed.packed_size(count).ok()?);
+        let packed = committed.packed_size(count).ok()? as i128;
         let is_filled = |buffer: i128| {
             let sparse = buffer > i128::from(LARGEST_SPARSE_BUFFER) && packed < buffer / SPARSE;
             !sparse && buffer.max(packed) <= i128::from(largest)

@@ -255,13 +255,16 @@ fn absolute_addresses() {
     let product = Reduction::new(Operation::Product, Element::I32).unwrap();
     // SAFETY: every displacement is the address of an int of the arrays, which nothing else uses during the call.
     let read = unsafe {
-        both.accumulate_raw(product, packed.as_ptr(), Range::elements(1).bytes(..2808), std::ptr::null_mut())
+        both.at(std::ptr::null_mut::<u8>(), Range::elements(1).bytes(..2808)).accumulate(product, packed.as_ptr()).run()
     };
     assert_eq!(read, Ok(2808));
     assert!(one.iter().skip(1).eq(&(1..700).collect::<Vec<i32>>()));
     assert_eq!((one[0], other), (1, [1400, 1402, 0]));
     // SAFETY: the range is empty, so the call reads and writes nothing.
-    let nothing =
-        unsafe { both.accumulate_raw(product, std::ptr::null(), Range::elements(1).bytes(..0), std::ptr::null_mut()) };
+    let nothing = unsafe {
+        both.at(std::ptr::null_mut::<u8>(), Range::elements(1).bytes(..0))
+            .accumulate(product, std::ptr::null::<u8>())
+            .run()
+    };
     assert_eq!(nothing, Ok(0));
 }

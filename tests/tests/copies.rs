@@ -1,7 +1,7 @@
 //! Copies from type to type, byte by byte against the oracle.
 
 use dtc_compiler::datatype::{Datatype, Predefined, TypeBuilder};
-use dtc_runtime::{Committed, CopyError, Elements, Engine, PackError};
+use dtc_runtime::{Committed, CopyError, Engine, Memory, MemoryMut, PackError, Range};
 use dtc_tests::conformance::{Expectation, engines};
 use dtc_tests::corpus;
 use dtc_tests::generate::random::{self, Limits};
@@ -54,11 +54,11 @@ fn check(what: &str, source: &Side, destination: &mut Side, rng: &mut SmallRng) 
         for at in 0..expected {
             after[destination.index(to + at)] = source.memory[source.index(from + at)];
         }
-        let (count, offset) = (source.expectation.count, from as u64);
-        let read = Elements { memory: &source.memory[..], origin: source.origin, count, offset };
-        let (count, offset) = (destination.expectation.count, to as u64);
-        let written = Elements { memory: &mut destination.memory[..], origin: destination.origin, count, offset };
-        let moved = source.committed.copy(read, destination.committed, written, bytes);
+        let range = Range::elements(source.expectation.count).fragment(from as u64, bytes as u64);
+        let to_range = Range::elements(destination.expectation.count).bytes(to as u64..);
+        let (read, written) =
+            (Memory::at(&source.memory, source.origin), MemoryMut::at(&mut destination.memory, destination.origin));
+        let moved = source.committed.copy(read, range, destination.committed, to_range, written);
         let what = format!("{what}: {bytes} bytes from {from} to {to}");
         assert_eq!(moved, Ok(expected), "{what}");
         let layouts = || format!("{}\n{}", source.committed.layout(), destination.committed.layout());
@@ -115,11 +115,11 @@ fn what_is_refused() {
     let mut types = TypeBuilder::new();
     let int = types.named(Predefined::INT);
     let int = Engine::new().commit(&types.finish(int).unwrap());
-    let mut memory = [0xa5; 4];
+    let mut memory = [0xa5u8; 4];
     let mut copy = |source: (&[u8], u64), destination: (u64, u64)| {
         let (count, offset) = destination;
-        let source = Elements { memory: source.0, origin: 0, count: 1, offset: source.1 };
-        int.copy(source, &int, Elements { memory: &mut memory[..], origin: 0, count, offset }, 4).unwrap_err()
+        let (range, to_range) = (Range::elements(1).bytes(source.1..), Range::elements(count).bytes(offset..));
+        int.copy(source.0, range, &int, to_range, &mut memory).unwrap_err()
     };
     let bounds = |after| PackError::Bounds { low: 0, high: 4, before: 0, after };
     assert_eq!(copy((&[0; 3], 0), (1, 0)), CopyError::Source(bounds(3)));

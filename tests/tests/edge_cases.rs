@@ -404,7 +404,7 @@ fn case_24_counts() {
     let count = i32::MAX as u64;
     on_engines(&byte, |committed| {
         assert_eq!(committed.pack(&[0u8; 0], Range::elements(0), &mut [1]), Ok(0));
-        assert_eq!(committed.packed_size(count), Ok(count));
+        assert_eq!(committed.packed_size(count), Ok(count as usize));
         assert!(matches!(committed.packed_size(u64::MAX), Err(PackError::Count { .. })));
     });
     // A tiny type of extent 0, so that the count needs no memory.

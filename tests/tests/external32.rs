@@ -34,7 +34,7 @@ fn check(what: &str, datatype: &Datatype, committed: &Committed, count: u64, see
         ends.push(stream.len());
         values.push(value);
     }
-    assert_eq!(committed.packed_external_size(count), Ok(stream.len() as u64), "{what}");
+    assert_eq!(committed.packed_external_size(count), Ok(stream.len()), "{what}");
     let origin = rng.random_range(0..64) + start.unsigned_abs() as usize;
     let index = |byte: &i64| (origin as i64 + byte) as usize;
     let mut memory = vec![0u8; origin + expectation.high.max(0) as usize + 64];
@@ -162,7 +162,7 @@ fn sizes_are_those_of_the_table() {
     for predefined in Predefined::all() {
         let name = predefined.name().strip_prefix("MPI_").unwrap();
         let &(_, size) = external32::SIZES.iter().find(|(known, _)| *known == name).unwrap();
-        assert_eq!(committed(|types| types.named(predefined)).packed_external_size(1), Ok(size), "{name}");
+        assert_eq!(committed(|types| types.named(predefined)).packed_external_size(1), Ok(size as usize), "{name}");
     }
     assert_eq!(external32::SIZES.len(), Predefined::all().count());
     assert_eq!(committed(|types| types.structure(&[], &[], &[]).unwrap()).packed_external_size(9), Ok(0));
@@ -360,13 +360,15 @@ fn absolute_addresses() {
     });
     let packed: Vec<u8> = (0..702i32).flat_map(i32::to_be_bytes).collect();
     // SAFETY: every displacement is the address of an int of the arrays, which nothing else uses during the call.
-    let read = unsafe { both.unpack_external_raw(packed.as_ptr(), Range::elements(1), std::ptr::null_mut()) };
-    assert_eq!(read, 2808);
+    let read =
+        unsafe { both.at(std::ptr::null_mut::<u8>(), Range::elements(1)).unpack_external(packed.as_ptr()).run() };
+    assert_eq!(read, Ok(2808));
     assert!(one.iter().skip(1).copied().eq(1..700));
     assert_eq!((one[0], other), (1, [700, 701, 0]));
     let mut middle = [0u8; 6];
     // SAFETY: every displacement is the address of an int of the arrays, which are only read, and `packed` has 6 bytes.
-    let written =
-        unsafe { both.pack_external_raw(std::ptr::null(), Range::elements(1).fragment(5, 6), middle.as_mut_ptr()) };
+    let written = unsafe {
+        both.at(std::ptr::null::<u8>(), Range::elements(1).fragment(5, 6)).pack_external(middle.as_mut_ptr()).run()
+    };
     assert_eq!((written, middle), (Ok(6), [0, 0, 1, 0, 0, 0]));
 }

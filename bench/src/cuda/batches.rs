@@ -269,7 +269,14 @@ impl Batch<'_> {
         Ok(())
     }
 
-    fn time(&self, rounds: usize, enqueue: impl Fn() -> Result<(), CudaError>) -> Result<[Vec<f64>; 2], Failure> {
+    fn time<E: From<CudaError>>(
+        &self,
+        rounds: usize,
+        enqueue: impl Fn() -> Result<(), E>,
+    ) -> Result<[Vec<f64>; 2], Failure>
+    where
+        Failure: From<E>,
+    {
         let mut samples = [Vec::new(), Vec::new()];
         for _ in 0..rounds {
             for (warm, samples) in samples.iter_mut().enumerate() {

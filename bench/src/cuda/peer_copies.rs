@@ -10,7 +10,7 @@ use dtc_cli::samples::{SEED, fill};
 use dtc_compiler::datatype::text;
 use dtc_compiler::plan::Direction;
 use dtc_runtime::cuda::{Device, MemoryKind};
-use dtc_runtime::{Committed, Elements, Engine, Policy, TransferError};
+use dtc_runtime::{Committed, Engine, Policy, Range, TransferError};
 use serde_json::{Value, json};
 use std::io::Write;
 
@@ -172,10 +172,8 @@ impl Bench<'_> {
         self.sides().call(bytes)?;
         let mut found = vec![0; written];
         self.target.read(0, &mut found)?;
-        let source = Elements { memory: &host[..], origin: 0, count: 1, offset: 0 };
-        let target = Elements { memory: &mut expected[..], origin: 0, count: 1, offset: 0 };
-        let [from, to] = self.types;
-        from.copy(source, to, target, bytes as usize).map_err(|error| Failure::Data(error.to_string()))?;
+        let (one, [from, to]) = (Range::elements(1).bytes(..bytes), self.types);
+        from.copy(&host, one, to, one, &mut expected).map_err(|error| Failure::Data(error.to_string()))?;
         if found == expected {
             Ok(())
         } else {

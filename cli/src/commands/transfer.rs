@@ -142,7 +142,7 @@ impl Transfer {
             ));
         }
         let count = arguments.count.unwrap_or(description.count);
-        let total = committed.packed_size(count).map_err(|error| refused(&arguments.output, error))?;
+        let total = committed.packed_size(count).map_err(|error| refused(&arguments.output, error))? as u64;
         if arguments.offset > total {
             return Err(Failure::description(
                 "--offset",

@@ -3,11 +3,11 @@
 use crate::arguments;
 use crate::handle;
 use crate::status::{DTC_ERROR_ARGUMENT, DTC_ERROR_HANDLE, DTC_ERROR_OPERATION, Failure, Outcome, answer};
-use crate::transfer::{Move, check_packed, dtc_transfer, uncapped};
+use crate::transfer::{Call, dtc_transfer, range, uncapped};
 use crate::types::dtc_type;
 use dtc_compiler::operation::{Operation, Reduction};
+use dtc_runtime::AccumulateError;
 use dtc_runtime::cuda::MemoryKind;
-use dtc_runtime::{AccumulateError, Range};
 use std::ffi::{c_int, c_void};
 
 /// `MPI_SUM`.
@@ -116,25 +116,11 @@ pub unsafe extern "C" fn dtc_accumulate(
     transfer: *const dtc_transfer,
 ) -> c_int {
     answer(|| {
-        // SAFETY: the caller's promise, here and below.
+        // SAFETY: the contract of this function, here and below.
         unsafe {
             let reduction = reduction(operation, basic)?;
-            uncapped(transfer)?;
-            let asked = Move::of(r#type, count, offset, length, transfer)?;
-            check_packed(asked.bytes, packed)?;
-            let Move { between, ref stream, count, offset, bytes, .. } = asked;
-            let (from, to) = (packed.cast(), destination.cast());
-            match stream {
-                None => between.accumulate(reduction, from, Range::elements(count).fragment(offset, bytes), to)?,
-                Some(stream) => between.enqueue_accumulate(
-                    stream,
-                    reduction,
-                    from,
-                    Range::elements(count).fragment(offset, bytes),
-                    to,
-                )?,
-            };
-            arguments::offer("done", done, bytes as i64)
+            let call = Call::of(r#type, range("", count, offset, ("length", length))?, &uncapped(transfer)?)?;
+            call.run(call.at(destination).accumulate(reduction, call.packed(packed)?), done)
         }
     })
 }

@@ -1,85 +1,27 @@
 //! Copies from type to type, without packed bytes between.
 
-use crate::arguments;
 use crate::handle;
-use crate::request::{self, dtc_request};
-use crate::status::{DTC_ERROR_RANGE, Failure, Outcome, answer};
-use crate::transfer::{dtc_transfer, uncapped};
+use crate::request::dtc_request;
+use crate::status::{Outcome, answer};
+use crate::transfer::{Call, dtc_transfer, range, uncapped};
 use crate::types::dtc_type;
-use dtc_runtime::cuda::Stream;
-use dtc_runtime::{Between, Committed, Elements, Engine, TransferError};
+use dtc_runtime::{Elements, Range};
 use std::ffi::{c_int, c_void};
 
-/// One side of a copy, checked: packed bytes of elements in memory, from an offset on.
-struct Side<'a, P> {
-    engine: &'a Engine,
-    committed: &'a Committed,
-    elements: Elements<P>,
-    /// Packed bytes from the offset on.
-    left: u64,
-}
-
+/// The elements that a copy writes, in the memory of the other end of a call.
+///
 /// # Safety
 ///
 /// `asked` is null or a type.
-unsafe fn side<'a, P>(name: &str, asked: *const dtc_type, memory: P, count: i64, offset: i64) -> Outcome<Side<'a, P>> {
-    // SAFETY: the caller's promise.
+unsafe fn destination<'a>(
+    asked: *const dtc_type,
+    address: *mut c_void,
+    range: Range,
+    call: &Call<'_>,
+) -> Outcome<Elements<'a>> {
+    // SAFETY: the contract of this function.
     let asked = unsafe { handle::borrow(asked)? };
-    let committed = &asked.ready()?.committed;
-    let place = |field: &str| format!("{name} {field}");
-    let (count, offset) = (arguments::length(&place("count"), count)?, arguments::length(&place("offset"), offset)?);
-    let total = committed.packed_size(count)?;
-    let Some(left) = total.checked_sub(offset) else {
-        let message = format!("{}: expected at most {total}, found {offset}", place("offset"));
-        return Err(Failure::new(DTC_ERROR_RANGE, message));
-    };
-    Ok(Side { engine: &asked.engine, committed, elements: Elements { memory, origin: 0, count, offset }, left })
-}
-
-/// One copy, checked.
-struct Call<'a> {
-    from: Side<'a, *const u8>,
-    to: Side<'a, *mut u8>,
-    between: Between<'a>,
-    stream: Option<Stream>,
-    /// How many bytes it moves.
-    bytes: u64,
-}
-
-impl<'a> Call<'a> {
-    /// # Safety
-    ///
-    /// As for [`Move::of`](crate::transfer::Move::of).
-    unsafe fn of(
-        from: Side<'a, *const u8>,
-        to: Side<'a, *mut u8>,
-        bytes: i64,
-        transfer: *const dtc_transfer,
-    ) -> Outcome<Call<'a>> {
-        let bytes = arguments::length("bytes", bytes)?.min(from.left).min(to.left);
-        // SAFETY: the caller's promise.
-        let transfer = unsafe { uncapped(transfer)? };
-        let [memory, packed] = transfer.kinds()?;
-        // SAFETY: as above.
-        let stream = unsafe { transfer.stream(from.engine)? };
-        Ok(Call { between: from.committed.between(memory, packed), from, to, stream, bytes })
-    }
-
-    /// Enqueues it, or does it and waits.
-    ///
-    /// # Safety
-    ///
-    /// As for [`Committed::copy_raw`], on the host or a device.
-    unsafe fn run(&self) -> Result<u64, TransferError> {
-        let Call { from, to, between, stream, bytes } = self;
-        // SAFETY: the caller's promise.
-        unsafe {
-            match stream {
-                None => between.copy(from.elements, to.committed, to.elements, *bytes),
-                Some(stream) => between.enqueue_copy(stream, from.elements, to.committed, to.elements, *bytes),
-            }
-        }
-    }
+    Ok(asked.ready()?.committed.at(call.other(address), range))
 }
 
 /// Copies elements to elements of another type: packed bytes of the source from `source_offset` on become packed bytes of
@@ -115,14 +57,13 @@ pub unsafe extern "C" fn dtc_copy(
     transfer: *const dtc_transfer,
 ) -> c_int {
     answer(|| {
-        // SAFETY: the caller's promise, here and below.
+        // SAFETY: the contract of this function, here and below.
         unsafe {
-            let from = side("source", source_type, source.cast(), source_count, source_offset)?;
-            let (count, offset) = (destination_count, destination_offset);
-            let to = side("destination", destination_type, destination.cast(), count, offset)?;
-            let asked = Call::of(from, to, bytes, transfer)?;
-            asked.run()?;
-            arguments::offer("done", done, asked.bytes as i64)
+            let from = range("source ", source_count, source_offset, ("bytes", bytes))?;
+            let to = range("destination ", destination_count, destination_offset, ("bytes", bytes))?;
+            let call = Call::of(source_type, from, &uncapped(transfer)?)?;
+            let to = self::destination(destination_type, destination, to, &call)?;
+            call.run(call.at(source).copy_to(to), done)
         }
     })
 }
@@ -154,22 +95,13 @@ pub unsafe extern "C" fn dtc_copy_start(
     request: *mut *mut dtc_request,
 ) -> c_int {
     answer(|| {
-        arguments::check_pointer("request", request)?;
-        // SAFETY: the caller's promise, here and below.
+        // SAFETY: the contract of this function, here and below.
         unsafe {
-            let from = side("source", source_type, source.cast(), source_count, source_offset)?;
-            let (count, offset) = (destination_count, destination_offset);
-            let to = side("destination", destination_type, destination.cast(), count, offset)?;
-            let asked = Call::of(from, to, bytes, transfer)?;
-            if asked.stream.is_some() {
-                asked.run()?;
-                request.write(std::ptr::null_mut());
-            } else {
-                let Call { ref from, ref to, between, bytes, .. } = asked;
-                let started = between.start_copy(from.elements, to.committed, to.elements, bytes)?;
-                request::give(started, [Some(from.committed), Some(to.committed)], request)?;
-            }
-            arguments::offer("done", done, asked.bytes as i64)
+            let from = range("source ", source_count, source_offset, ("bytes", bytes))?;
+            let to = range("destination ", destination_count, destination_offset, ("bytes", bytes))?;
+            let call = Call::of(source_type, from, &uncapped(transfer)?)?;
+            let to = self::destination(destination_type, destination, to, &call)?;
+            call.start(call.at(source).copy_to(to), [Some(call.committed), Some(to.datatype())], done, request)
         }
     })
 }

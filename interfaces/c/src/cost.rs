@@ -2,10 +2,11 @@
 
 use crate::arguments::{self, Growing};
 use crate::handle;
-use crate::status::answer;
+use crate::status::{Outcome, answer};
 use crate::transfer::dtc_transfer;
 use crate::types::dtc_type;
 use dtc_runtime::Direction;
+use dtc_runtime::cuda::MemoryKind;
 use std::ffi::c_int;
 
 /// What moving a count of elements is expected to cost. `DTC_EXPENSE_INIT` sets `size`. Later versions add fields at the end.
@@ -61,17 +62,20 @@ pub unsafe extern "C" fn dtc_cost(
         // SAFETY: the caller's promise, here and below.
         let committed = &unsafe { handle::borrow(r#type)? }.ready()?.committed;
         let count = arguments::length("count", count)?;
-        let bytes = committed.packed_size(count)?;
+        let bytes = committed.packed_size(count)? as u64;
         // SAFETY: as above.
-        let [memory, packed] = unsafe { arguments::read(transfer)? }.kinds()?;
-        let between = committed.between(memory, packed);
+        let [memory, packed] =
+            unsafe { arguments::read(transfer)? }.kinds()?.map(|kind| kind.unwrap_or(MemoryKind::Pageable));
+        let nanoseconds = |direction| -> Outcome<i64> {
+            Ok(committed.estimate(direction, memory, packed, bytes)?.nanoseconds as i64)
+        };
         let layout = committed.layout();
         let pieces = layout.measure(layout.root().node).runs.saturating_mul(count);
         let known = dtc_expense {
             bytes: bytes as i64,
             pieces: if bytes == 0 { 0 } else { i64::try_from(pieces).unwrap_or(i64::MAX) },
-            pack_nanoseconds: between.estimate(Direction::Pack, bytes)?.nanoseconds as i64,
-            unpack_nanoseconds: between.estimate(Direction::Unpack, bytes)?.nanoseconds as i64,
+            pack_nanoseconds: nanoseconds(Direction::Pack)?,
+            unpack_nanoseconds: nanoseconds(Direction::Unpack)?,
             ..dtc_expense::DEFAULT
         };
         // SAFETY: as above.

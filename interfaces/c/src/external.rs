@@ -3,10 +3,11 @@
 use crate::arguments;
 use crate::handle;
 use crate::memory;
-use crate::status::{DTC_ERROR_RANGE, DTC_ERROR_VALUE, Failure, Outcome, answer};
-use crate::transfer::{check_packed, dtc_transfer, first_byte, on_host};
+use crate::status::{DTC_ERROR_VALUE, Failure, Outcome, answer};
+use crate::transfer::{Call, dtc_transfer, range};
 use crate::types::dtc_type;
-use dtc_runtime::{Committed, ExternalError, Range};
+use dtc_reserve::Claim;
+use dtc_runtime::{ExternalError, Range};
 use std::ffi::{c_int, c_void};
 
 impl From<ExternalError> for Failure {
@@ -18,48 +19,29 @@ impl From<ExternalError> for Failure {
     }
 }
 
-/// One call, checked: both sides are memory of the host.
-struct Asked<'a> {
-    committed: &'a Committed,
-    count: u64,
-    offset: u64,
-    /// How many bytes of `external32` it moves.
-    bytes: u64,
+/// A call that the processor does at once.
+///
+/// # Safety
+///
+/// `asked` is null or a type, and `transfer` is null or leads to its size.
+unsafe fn call<'a>(asked: *const dtc_type, range: Range, transfer: *const dtc_transfer) -> Outcome<Call<'a>> {
+    // SAFETY: the contract of this function.
+    let transfer = unsafe { arguments::read(transfer)? };
+    match transfer.flags {
+        // SAFETY: as above; there is no stream.
+        0 => unsafe { Call::of(asked, range, &transfer) },
+        flags => Err(Failure::argument("dtc_transfer.flags", "0", flags)),
+    }
 }
 
-impl<'a> Asked<'a> {
-    /// # Safety
-    ///
-    /// `asked` is null or a type, and `transfer` is null or leads to its size.
-    unsafe fn of(
-        asked: *const dtc_type,
-        memory: *const u8,
-        count: i64,
-        offset: i64,
-        packed: *const c_void,
-        (place, max): (&str, i64),
-        transfer: *const dtc_transfer,
-    ) -> Outcome<Asked<'a>> {
-        // SAFETY: the caller's promise.
-        let asked = unsafe { handle::borrow(asked)? };
-        let committed = &asked.ready()?.committed;
-        // The first call makes a table.
-        let _claim = memory::for_entries(asked.datatype.most_entries())?;
-        let count = arguments::length("count", count)?;
-        let (offset, max) = (arguments::length("offset", offset)?, arguments::length(place, max)?);
-        let total = committed.packed_external_size(count)?;
-        let Some(rest) = total.checked_sub(offset) else {
-            return Err(Failure::new(DTC_ERROR_RANGE, format!("offset: expected at most {total}, found {offset}")));
-        };
-        let bytes = rest.min(max);
-        check_packed(bytes, packed)?;
-        if bytes > 0 {
-            let sides = [("memory", first_byte(committed, memory)), ("packed", packed.cast())];
-            // SAFETY: the caller's promise.
-            unsafe { on_host(transfer, sides)? };
-        }
-        Ok(Asked { committed, count, offset, bytes })
-    }
+/// Memory for the table of values that the first call of a type makes.
+///
+/// # Safety
+///
+/// `asked` is null or a type.
+unsafe fn claim(asked: *const dtc_type) -> Outcome<Claim> {
+    // SAFETY: the contract of this function.
+    memory::for_entries(unsafe { handle::borrow(asked)? }.datatype.most_entries())
 }
 
 /// Tells how many bytes `count` elements have in `external32`. (MPI 4.1, 5.3 and 14.5.2)
@@ -118,17 +100,11 @@ pub unsafe extern "C" fn dtc_pack_external(
     transfer: *const dtc_transfer,
 ) -> c_int {
     answer(|| {
-        // SAFETY: the caller's promise, here and below.
+        // SAFETY: the contract of this function, here and below.
         unsafe {
-            let asked = Asked::of(r#type, source.cast(), count, offset, packed, ("max", max), transfer)?;
-            let Asked { committed, count, offset, bytes } = asked;
-            let result = committed.pack_external_raw(
-                source.cast(),
-                Range::elements(count).fragment(offset, bytes),
-                packed.cast(),
-            );
-            arguments::offer("done", done, bytes as i64)?;
-            Ok(result.map(|_| ())?)
+            let call = call(r#type, range("", count, offset, ("max", max))?, transfer)?;
+            let _claim = claim(r#type)?;
+            call.run(call.at(source).pack_external(call.packed(packed)?), done)
         }
     })
 }
@@ -160,16 +136,11 @@ pub unsafe extern "C" fn dtc_unpack_external(
     transfer: *const dtc_transfer,
 ) -> c_int {
     answer(|| {
-        // SAFETY: the caller's promise, here and below.
+        // SAFETY: the contract of this function, here and below.
         unsafe {
-            let asked = Asked::of(r#type, destination.cast(), count, offset, packed, ("length", length), transfer)?;
-            let Asked { committed, count, offset, bytes } = asked;
-            committed.unpack_external_raw(
-                packed.cast(),
-                Range::elements(count).fragment(offset, bytes),
-                destination.cast(),
-            );
-            arguments::offer("done", done, bytes as i64)
+            let call = call(r#type, range("", count, offset, ("length", length))?, transfer)?;
+            let _claim = claim(r#type)?;
+            call.run(call.at(destination).unpack_external(call.packed(packed)?), done)
         }
     })
 }

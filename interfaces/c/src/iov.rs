@@ -32,7 +32,7 @@ impl<'a> Elements<'a> {
         let ready = unsafe { handle::borrow(asked)? }.ready()?;
         ready.prepare()?;
         let count = arguments::length("count", count)?;
-        Ok(Elements { ready, count, total: ready.committed.packed_size(count)? })
+        Ok(Elements { ready, count, total: ready.committed.packed_size(count)? as u64 })
     }
 
     /// A packed position of the call.

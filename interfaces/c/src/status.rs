@@ -80,7 +80,9 @@ impl From<TransferError> for Failure {
     fn from(error: TransferError) -> Failure {
         match error {
             TransferError::Call(error) => error.into(),
+            TransferError::Copy(error) => Failure::new(DTC_ERROR_RANGE, error.to_string()),
             TransferError::Accumulate(error) => error.into(),
+            TransferError::External(error) => error.into(),
             TransferError::Cuda(error) => error.into(),
             other => Failure::new(DTC_ERROR_MEMORY, other.to_string()),
         }

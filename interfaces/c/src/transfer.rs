@@ -3,10 +3,10 @@
 use crate::arguments::{self, Growing};
 use crate::handle;
 use crate::request::{self, dtc_request};
-use crate::status::{DTC_ERROR_MEMORY, DTC_ERROR_RANGE, Failure, Outcome, answer};
+use crate::status::{Failure, Outcome, answer};
 use crate::types::dtc_type;
 use dtc_runtime::cuda::{MemoryKind, Stream};
-use dtc_runtime::{Between, Committed, Engine, Multiprocessors, Range};
+use dtc_runtime::{Committed, Elements, Endpoint, Engine, Multiprocessors, Range, Transfer, TransferError};
 use std::ffi::{c_int, c_void};
 
 /// The library asks CUDA, if the process uses it, where the bytes lie.
@@ -140,115 +140,105 @@ fn ordinal(place: &str, device: i32) -> Outcome<u32> {
     u32::try_from(device).map_err(|_| Failure::argument(place, "at least 0", device))
 }
 
-/// One call, checked.
-pub(crate) struct Move<'a> {
-    pub(crate) committed: &'a Committed,
-    pub(crate) between: Between<'a>,
-    pub(crate) stream: Option<Stream>,
-    pub(crate) count: u64,
-    pub(crate) offset: u64,
-    /// How many bytes it moves.
-    pub(crate) bytes: u64,
+/// Packed bytes `offset` to `offset + most` of `count` elements; `place` says whose numbers these are, and `limit` names the last.
+pub(crate) fn range(place: &str, count: i64, offset: i64, (limit, most): (&str, i64)) -> Outcome<Range> {
+    let number = |name: &str, value: i64| {
+        u64::try_from(value).map_err(|_| Failure::argument(&format!("{place}{name}"), "at least 0", value))
+    };
+    let (count, offset) = (number("count", count)?, number("offset", offset)?);
+    Ok(Range::elements(count).fragment(offset, arguments::length(limit, most)?))
 }
 
-impl<'a> Move<'a> {
+/// A committed type, and what the caller says of the memory.
+pub(crate) struct Call<'a> {
+    pub(crate) committed: &'a Committed,
+    pub(crate) range: Range,
+    kinds: [Option<MemoryKind>; 2],
+    stream: Option<Stream>,
+    multiprocessors: Multiprocessors,
+}
+
+impl<'a> Call<'a> {
     /// # Safety
     ///
-    /// `asked` is null or a type, and `transfer` leads to its size.
-    pub(crate) unsafe fn of(
-        asked: *const dtc_type,
-        count: i64,
-        offset: i64,
-        max: i64,
-        transfer: *const dtc_transfer,
-    ) -> Outcome<Move<'a>> {
-        // SAFETY: the caller's promise.
+    /// `asked` is null or a type. The stream of `transfer` is one of the primary context of its device, or a special handle of
+    /// CUDA.
+    pub(crate) unsafe fn of(asked: *const dtc_type, range: Range, transfer: &dtc_transfer) -> Outcome<Call<'a>> {
+        // SAFETY: the contract of this function.
         let asked = unsafe { handle::borrow(asked)? };
         let committed = &asked.ready()?.committed;
-        let count = arguments::length("count", count)?;
-        let (offset, max) = (arguments::length("offset", offset)?, arguments::length("max", max)?);
-        let total = committed.packed_size(count)?;
-        let Some(rest) = total.checked_sub(offset) else {
-            return Err(Failure::new(DTC_ERROR_RANGE, format!("offset: expected at most {total}, found {offset}")));
-        };
-        // SAFETY: as above.
-        let transfer = unsafe { arguments::read(transfer)? };
-        let [memory, packed] = transfer.kinds()?;
+        let (kinds, multiprocessors) = (transfer.kinds()?, transfer.multiprocessors()?);
         // SAFETY: as above.
         let stream = unsafe { transfer.stream(&asked.engine)? };
-        let between = committed.between(memory, packed).on(transfer.multiprocessors()?);
-        Ok(Move { committed, between, stream, count, offset, bytes: rest.min(max) })
+        Ok(Call { committed, range, kinds, stream, multiprocessors })
     }
 
+    /// The elements at an address.
+    pub(crate) fn at(&self, memory: *const c_void) -> Elements<'a> {
+        self.committed.at(Endpoint::from(memory).with_kind(self.kinds[0]), self.range)
+    }
+
+    /// The other end of the call, at an address.
+    pub(crate) fn other(&self, address: *const c_void) -> Endpoint {
+        Endpoint::from(address).with_kind(self.kinds[1])
+    }
+
+    /// The same, of packed bytes, which lie somewhere unless nothing is moved. Elements may have a null base: it is for absolute
+    /// addresses.
+    pub(crate) fn packed(&self, address: *const c_void) -> Outcome<Endpoint> {
+        if address.is_null() && self.range.length() > 0 && self.at(address).pack(address).bytes()? > 0 {
+            return Err(Failure::argument("packed", "an address", "null"));
+        }
+        Ok(self.other(address))
+    }
+
+    /// Moves the bytes and waits, or enqueues the work.
+    ///
     /// # Safety
     ///
-    /// As for [`Committed::pack_raw`], on the host or a device.
-    unsafe fn pack(&self, memory: *const u8, packed: *mut u8) -> Outcome {
-        let Move { ref between, ref stream, count, offset, bytes, .. } = *self;
-        // SAFETY: the caller's promise.
-        unsafe {
-            match stream {
-                None => between.pack(memory, Range::elements(count).fragment(offset, bytes), packed)?,
-                Some(stream) => {
-                    between.enqueue_pack(stream, memory, Range::elements(count).fragment(offset, bytes), packed)?
-                }
-            };
+    /// The contract of [`Transfer`]; `done` is null or writable.
+    pub(crate) unsafe fn run(&self, transfer: Transfer<'_>, done: *mut i64) -> Outcome {
+        let bytes = transfer.bytes()? as i64;
+        let transfer = transfer.on(self.multiprocessors);
+        // SAFETY: the contract of this function.
+        let moved = unsafe {
+            match &self.stream {
+                None => transfer.run(),
+                Some(stream) => transfer.enqueue(stream),
+            }
+        };
+        if let Ok(_) | Err(TransferError::External(_)) = &moved {
+            // SAFETY: as above. Values that do not fit `external32` were packed all the same.
+            unsafe { arguments::offer("done", done, bytes)? };
         }
-        Ok(())
+        Ok(moved.map(drop)?)
     }
 
+    /// Starts moving the bytes, or enqueues the work.
+    ///
     /// # Safety
     ///
-    /// As for [`Committed::unpack_raw`], on the host or a device.
-    unsafe fn unpack(&self, packed: *const u8, memory: *mut u8) -> Outcome {
-        let Move { ref between, ref stream, count, offset, bytes, .. } = *self;
-        // SAFETY: the caller's promise.
+    /// The contract of [`Transfer`], until the request is done; `done` and `request` are null or writable.
+    pub(crate) unsafe fn start(
+        &self,
+        transfer: Transfer<'_>,
+        types: [Option<&Committed>; 2],
+        done: *mut i64,
+        request: *mut *mut dtc_request,
+    ) -> Outcome {
+        arguments::check_pointer("request", request)?;
+        // SAFETY: the contract of this function.
         unsafe {
-            match stream {
-                None => between.unpack(packed, Range::elements(count).fragment(offset, bytes), memory)?,
-                Some(stream) => {
-                    between.enqueue_unpack(stream, packed, Range::elements(count).fragment(offset, bytes), memory)?
-                }
-            };
-        }
-        Ok(())
-    }
-}
-
-/// Nothing is moved, or the packed bytes lie somewhere. Elements may have a null base: it is for absolute addresses.
-pub(crate) fn check_packed(bytes: u64, packed: *const c_void) -> Outcome {
-    if bytes > 0 && packed.is_null() {
-        return Err(Failure::argument("packed", "an address", "null"));
-    }
-    Ok(())
-}
-
-/// Refuses what is not done by the CPU: a side that the caller says, or CUDA, lies on a device.
-///
-/// # Safety
-///
-/// `transfer` is null or leads to its size.
-pub(crate) unsafe fn on_host(transfer: *const dtc_transfer, sides: [(&str, *const u8); 2]) -> Outcome {
-    // SAFETY: the caller's promise.
-    let transfer = unsafe { arguments::read(transfer)? };
-    if transfer.flags != 0 {
-        return Err(Failure::argument("dtc_transfer.flags", "0", transfer.flags));
-    }
-    for (kind, (side, address)) in transfer.kinds()?.into_iter().zip(sides) {
-        let kind = kind.map_or_else(|| MemoryKind::of(address), Ok)?;
-        if matches!(kind, MemoryKind::Device(_)) {
-            let message = format!("{side}: expected memory of the host, found {kind}");
-            return Err(Failure::new(DTC_ERROR_MEMORY, message));
+            if self.stream.is_some() {
+                self.run(transfer, done)?;
+                request.write(std::ptr::null_mut());
+                return Ok(());
+            }
+            let bytes = transfer.bytes()? as i64;
+            request::give(transfer.on(self.multiprocessors).start()?, types, request)?;
+            arguments::offer("done", done, bytes)
         }
     }
-    Ok(())
-}
-
-/// The address of the first byte of elements: the base of an absolute type lies nowhere.
-pub(crate) fn first_byte(committed: &Committed, memory: *const u8) -> *const u8 {
-    let layout = committed.layout();
-    let begin = layout.root().offset.wrapping_add(layout.measure(layout.root().node).first);
-    memory.wrapping_offset(begin as isize)
 }
 
 /// Packs a range of bytes of `count` elements: packed bytes `offset` to `offset + max`, or less at their end. Any range may
@@ -281,13 +271,10 @@ pub unsafe extern "C" fn dtc_pack(
     transfer: *const dtc_transfer,
 ) -> c_int {
     answer(|| {
-        // SAFETY: the caller's promise, here and below.
-        let asked = unsafe { Move::of(r#type, count, offset, max, transfer)? };
-        check_packed(asked.bytes, packed)?;
-        // SAFETY: as above.
+        // SAFETY: the contract of this function, here and below.
         unsafe {
-            asked.pack(source.cast(), packed.cast())?;
-            arguments::offer("done", done, asked.bytes as i64)
+            let call = Call::of(r#type, range("", count, offset, ("max", max))?, &arguments::read(transfer)?)?;
+            call.run(call.at(source).pack(call.packed(packed)?), done)
         }
     })
 }
@@ -317,13 +304,10 @@ pub unsafe extern "C" fn dtc_unpack(
     transfer: *const dtc_transfer,
 ) -> c_int {
     answer(|| {
-        // SAFETY: the caller's promise, here and below.
-        let asked = unsafe { Move::of(r#type, count, offset, length, transfer)? };
-        check_packed(asked.bytes, packed)?;
-        // SAFETY: as above.
+        // SAFETY: the contract of this function, here and below.
         unsafe {
-            asked.unpack(packed.cast(), destination.cast())?;
-            arguments::offer("done", done, asked.bytes as i64)
+            let call = Call::of(r#type, range("", count, offset, ("length", length))?, &arguments::read(transfer)?)?;
+            call.run(call.at(destination).unpack(call.packed(packed)?), done)
         }
     })
 }
@@ -352,22 +336,11 @@ pub unsafe extern "C" fn dtc_pack_start(
     request: *mut *mut dtc_request,
 ) -> c_int {
     answer(|| {
-        arguments::check_pointer("request", request)?;
-        // SAFETY: the caller's promise, here and below.
-        let asked = unsafe { Move::of(r#type, count, offset, max, transfer)? };
-        check_packed(asked.bytes, packed)?;
-        // SAFETY: as above.
+        // SAFETY: the contract of this function, here and below.
         unsafe {
-            if asked.stream.is_some() {
-                asked.pack(source.cast(), packed.cast())?;
-                request.write(std::ptr::null_mut());
-            } else {
-                let Move { committed, ref between, count, offset, bytes, .. } = asked;
-                let started =
-                    between.start_pack(source.cast(), Range::elements(count).fragment(offset, bytes), packed.cast())?;
-                request::give(started, [Some(committed), None], request)?;
-            }
-            arguments::offer("done", done, asked.bytes as i64)
+            let call = Call::of(r#type, range("", count, offset, ("max", max))?, &arguments::read(transfer)?)?;
+            let pack = call.at(source).pack(call.packed(packed)?);
+            call.start(pack, [Some(call.committed), None], done, request)
         }
     })
 }
@@ -396,25 +369,11 @@ pub unsafe extern "C" fn dtc_unpack_start(
     request: *mut *mut dtc_request,
 ) -> c_int {
     answer(|| {
-        arguments::check_pointer("request", request)?;
-        // SAFETY: the caller's promise, here and below.
-        let asked = unsafe { Move::of(r#type, count, offset, length, transfer)? };
-        check_packed(asked.bytes, packed)?;
-        // SAFETY: as above.
+        // SAFETY: the contract of this function, here and below.
         unsafe {
-            if asked.stream.is_some() {
-                asked.unpack(packed.cast(), destination.cast())?;
-                request.write(std::ptr::null_mut());
-            } else {
-                let Move { committed, ref between, count, offset, bytes, .. } = asked;
-                let started = between.start_unpack(
-                    packed.cast(),
-                    Range::elements(count).fragment(offset, bytes),
-                    destination.cast(),
-                )?;
-                request::give(started, [Some(committed), None], request)?;
-            }
-            arguments::offer("done", done, asked.bytes as i64)
+            let call = Call::of(r#type, range("", count, offset, ("length", length))?, &arguments::read(transfer)?)?;
+            let unpack = call.at(destination).unpack(call.packed(packed)?);
+            call.start(unpack, [Some(call.committed), None], done, request)
         }
     })
 }

@@ -50,7 +50,7 @@ fn fragments_are_those_of_the_runtime() {
         let mut total = -1;
         // SAFETY: a live type and a place.
         ok(unsafe { dtc_external_size(made.0, 1, &mut total) });
-        assert_eq!(Ok(total as u64), judge.packed_external_size(1));
+        assert_eq!(Ok(total as usize), judge.packed_external_size(1));
         let mut restored = vec![0x5a; memory.len()];
         let mut expected = restored.clone();
         for _ in 0..4 {

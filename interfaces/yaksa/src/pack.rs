@@ -6,18 +6,16 @@ use crate::status::Status;
 use crate::types::Type;
 use dtc_compiler::operation::Operation;
 use dtc_runtime::cuda::{MemoryKind, Stream, device_of, is_in_use};
-use dtc_runtime::{Between, Range, Request, TransferError};
+use dtc_runtime::{Elements, Endpoint, Range, Request, Transfer, TransferError};
 use std::ffi::c_void;
 
-/// What is asked: packed bytes from `offset` on, `max` at most, of `count` elements at `memory`.
+/// What is asked: packed bytes of elements at `memory`.
 #[derive(Clone, Copy)]
 pub(crate) struct Call<'a> {
     pub(crate) of: &'a Type,
     pub(crate) memory: *mut u8,
-    pub(crate) count: u64,
-    pub(crate) offset: u64,
+    pub(crate) range: Range,
     pub(crate) packed: *mut u8,
-    pub(crate) max: u64,
     pub(crate) info: Option<&'a Info>,
     pub(crate) operation: Operation,
 }
@@ -27,7 +25,9 @@ pub(crate) type Pending = Option<Box<Request>>;
 
 pub(crate) fn failed(error: TransferError) -> Status {
     match error {
-        TransferError::OutOfReach { .. } | TransferError::Accumulate(_) => Status::NotSupported,
+        TransferError::OutOfReach { .. } | TransferError::Accumulate(_) | TransferError::Buffered => {
+            Status::NotSupported
+        }
         _ => Status::Internal,
     }
 }
@@ -39,18 +39,20 @@ pub(crate) fn pending(started: Result<Request, TransferError>) -> Result<Pending
 }
 
 impl Call<'_> {
-    /// How many bytes the call moves. A pack cuts no basic element: MPICH asserts so of what it receives. An unpack takes
+    /// The bytes that the call moves. A pack cuts no basic element: MPICH asserts so of what it receives. An unpack takes
     /// what it is given, since other senders may have cut it.
     #[inline]
-    fn length<const PACK: bool>(&self) -> Result<u64, Status> {
-        let size = self.of.shape.size;
+    fn exact<const PACK: bool>(&self) -> Result<Range, Status> {
+        let (offset, most) = (self.range.offset(), self.range.length());
+        let total = self.range.count().checked_mul(self.of.shape.size);
         // Every size fits 63 bits, and so must their sum.
-        let total = self.count.checked_mul(size).filter(|&total| total <= i64::MAX as u64).ok_or(Status::Internal)?;
-        let rest = total.saturating_sub(self.offset);
-        if self.max >= rest || !PACK {
-            return Ok(self.max.min(rest));
-        }
-        Ok(self.of.border(self.offset + self.max).saturating_sub(self.offset))
+        let total = total.filter(|&total| total <= i64::MAX as u64).ok_or(Status::Internal)?;
+        let rest = total.saturating_sub(offset);
+        let length = match PACK && most < rest {
+            true => self.of.border(offset + most).saturating_sub(offset),
+            false => most.min(rest),
+        };
+        Ok(self.range.fragment(offset, length))
     }
 
     /// Whether all bytes are the host's: because the caller says so, or because nobody in the process uses CUDA.
@@ -59,11 +61,12 @@ impl Call<'_> {
         is_host_only() || self.info.map_or_else(|| !is_in_use(), Info::is_host_only)
     }
 
-    /// The type between memory of the kinds that the caller said.
-    pub(crate) fn between<const PACK: bool>(&self) -> Result<Between<'_>, Status> {
+    /// The elements and the packed bytes, in memory of the kinds that the caller said.
+    pub(crate) fn ends<const PACK: bool>(&self, range: Range) -> Result<(Elements<'_>, Endpoint), Status> {
         let (input, output) = self.info.map_or((None, None), Info::kinds);
         let (memory, packed) = if PACK { (input, output) } else { (output, input) };
-        Ok(self.of.committed()?.between(memory, packed))
+        let elements = self.of.committed()?.at(Endpoint::from(self.memory).with_kind(memory), range);
+        Ok((elements, Endpoint::from(self.packed).with_kind(packed)))
     }
 
     /// The devices of the buffer that is read and of the one that is written, as the caller said or CUDA says.
@@ -86,40 +89,29 @@ impl Call<'_> {
     ///
     /// As for [`Call::start`].
     #[inline]
-    pub(crate) unsafe fn on_host<const PACK: bool>(&self, bytes: u64) -> Result<(), Status> {
+    pub(crate) unsafe fn on_host<const PACK: bool>(&self, range: Range) -> Result<(), Status> {
         if self.operation != Operation::Replace {
-            // SAFETY: the caller's promise.
-            return unsafe { self.combine::<PACK>(bytes) };
+            // SAFETY: the contract of this function.
+            return unsafe { self.combine::<PACK>(range) };
         }
         let of = self.of.origin();
         if of.committed.get().is_none()
             && let Some(described) = of.described()?
         {
-            // SAFETY: the caller's promise; the length is that of a part of the elements.
+            // SAFETY: the contract of this function; the range is a part of the packed bytes.
             let moved = unsafe {
-                if PACK {
-                    described.pack_raw(self.memory, self.count, self.offset, self.packed, bytes)
-                } else {
-                    described.unpack_raw(self.packed, bytes, self.memory, self.count, self.offset)
+                match PACK {
+                    true => described.pack(self.memory, range, self.packed),
+                    false => described.unpack(self.packed, range, self.memory),
                 }
             };
             if moved.is_some() {
                 return Ok(());
             }
         }
-        let committed = self.of.committed()?;
+        let elements = self.of.committed()?.at(Endpoint::host(self.memory), range);
         // SAFETY: as above.
-        unsafe {
-            if PACK {
-                committed.pack_raw(self.memory, Range::elements(self.count).fragment(self.offset, bytes), self.packed);
-            } else {
-                committed.unpack_raw(
-                    self.packed,
-                    Range::elements(self.count).fragment(self.offset, bytes),
-                    self.memory,
-                );
-            }
-        }
+        unsafe { moved::<PACK>(elements, Endpoint::host(self.packed)).run().map_err(failed)? };
         Ok(())
     }
 
@@ -132,17 +124,17 @@ impl Call<'_> {
     /// info says is true.
     #[inline]
     pub(crate) unsafe fn start<const PACK: bool>(&self) -> Result<(u64, Pending), Status> {
-        let bytes = self.length::<PACK>()?;
-        if bytes == 0 {
+        let range = self.exact::<PACK>()?;
+        if range.length() == 0 {
             return Ok((0, None));
         }
         if self.is_host_only() {
-            // SAFETY: the caller's promise.
-            unsafe { self.on_host::<PACK>(bytes)? };
-            return Ok((bytes, None));
+            // SAFETY: the contract of this function.
+            unsafe { self.on_host::<PACK>(range)? };
+            return Ok((range.length(), None));
         }
-        // SAFETY: the caller's promise.
-        Ok((bytes, unsafe { self.anywhere::<PACK>(bytes)? }))
+        // SAFETY: the contract of this function.
+        Ok((range.length(), unsafe { self.anywhere::<PACK>(range)? }))
     }
 
     /// Does what is asked, wherever the bytes lie.
@@ -150,21 +142,14 @@ impl Call<'_> {
     /// # Safety
     ///
     /// As for [`Call::start`].
-    unsafe fn anywhere<const PACK: bool>(&self, bytes: u64) -> Result<Pending, Status> {
+    unsafe fn anywhere<const PACK: bool>(&self, range: Range) -> Result<Pending, Status> {
         if self.operation != Operation::Replace {
-            // SAFETY: the caller's promise.
-            return unsafe { self.combine_anywhere::<PACK>(bytes) };
+            // SAFETY: the contract of this function.
+            return unsafe { self.combine_anywhere::<PACK>(range) };
         }
-        let between = self.between::<PACK>()?;
-        // SAFETY: the caller's promise.
-        let request = unsafe {
-            if PACK {
-                between.start_pack(self.memory, Range::elements(self.count).fragment(self.offset, bytes), self.packed)
-            } else {
-                between.start_unpack(self.packed, Range::elements(self.count).fragment(self.offset, bytes), self.memory)
-            }
-        };
-        pending(request)
+        let (elements, packed) = self.ends::<PACK>(range)?;
+        // SAFETY: the contract of this function.
+        pending(unsafe { moved::<PACK>(elements, packed).start() })
     }
 
     /// Does what is asked and waits until it is done.
@@ -174,7 +159,7 @@ impl Call<'_> {
     /// As for [`Call::start`].
     #[inline]
     pub(crate) unsafe fn finish<const PACK: bool>(&self) -> Result<u64, Status> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the contract of this function.
         let (bytes, pending) = unsafe { self.start::<PACK>()? };
         if let Some(request) = pending {
             request.wait().map_err(failed)?;
@@ -188,45 +173,34 @@ impl Call<'_> {
     ///
     /// As for [`Call::start`], until the stream has come past it; `stream` is a stream of the device on which the sides lie.
     pub(crate) unsafe fn enqueue<const PACK: bool>(&self, stream: *mut c_void) -> Result<u64, Status> {
-        let bytes = self.length::<PACK>()?;
-        if bytes == 0 {
+        let range = self.exact::<PACK>()?;
+        if range.length() == 0 {
             return Ok(0);
         }
         let sides = if self.is_host_only() { (None, None) } else { self.devices::<PACK>()? };
         match sides {
-            // SAFETY: the caller's promise.
-            (None, None) => unsafe { self.on_host::<PACK>(bytes)? },
+            // SAFETY: the contract of this function.
+            (None, None) => unsafe { self.on_host::<PACK>(range)? },
             (Some(device), _) | (None, Some(device)) => {
                 let gpu = engine().gpu(device).map_err(|_| Status::Internal)?;
-                // SAFETY: the caller's promise.
+                // SAFETY: `stream` is one of the device.
                 let stream = unsafe { Stream::borrow(gpu.device(), stream) };
-                if self.operation != Operation::Replace {
-                    // SAFETY: as above.
-                    unsafe { self.enqueue_combine::<PACK>(&stream, bytes)? };
-                    return Ok(bytes);
-                }
-                let between = self.between::<PACK>()?;
-                // SAFETY: the caller's promise.
-                let enqueued = unsafe {
-                    if PACK {
-                        between.enqueue_pack(
-                            &stream,
-                            self.memory,
-                            Range::elements(self.count).fragment(self.offset, bytes),
-                            self.packed,
-                        )
-                    } else {
-                        between.enqueue_unpack(
-                            &stream,
-                            self.packed,
-                            Range::elements(self.count).fragment(self.offset, bytes),
-                            self.memory,
-                        )
+                let transfer = match self.operation {
+                    Operation::Replace => {
+                        let (elements, packed) = self.ends::<PACK>(range)?;
+                        moved::<PACK>(elements, packed)
                     }
+                    _ => self.accumulation::<PACK>(range)?,
                 };
-                enqueued.map_err(failed)?;
+                // SAFETY: the contract of this function.
+                unsafe { transfer.enqueue(&stream).map_err(failed)? };
             }
         }
-        Ok(bytes)
+        Ok(range.length())
     }
+}
+
+/// A pack or an unpack.
+fn moved<const PACK: bool>(elements: Elements<'_>, packed: Endpoint) -> Transfer<'_> {
+    if PACK { elements.pack(packed) } else { elements.unpack(packed) }
 }

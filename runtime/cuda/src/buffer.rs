@@ -43,6 +43,7 @@ pub struct DeviceBuffer {
     device: Device,
     address: DevicePointer,
     bytes: usize,
+    kind: MemoryKind,
 }
 
 impl Drop for DeviceBuffer {
@@ -75,7 +76,7 @@ impl DeviceBuffer {
     }
 
     fn plain(device: &Device, bytes: usize) -> Result<DeviceBuffer, CudaError> {
-        DeviceBuffer::allocate(device, bytes, |address| {
+        DeviceBuffer::allocate(device, bytes, MemoryKind::Device(device.info().ordinal), |address| {
             // SAFETY: `address` is a live integer for the driver to fill, and `allocate` has made the context current.
             unsafe { device.driver().memory_allocate(address, bytes) }
         })
@@ -113,7 +114,7 @@ impl DeviceBuffer {
     /// # Ok::<(), dtc_cuda::CudaError>(())
     /// ```
     pub fn managed(device: &Device, bytes: usize) -> Result<DeviceBuffer, CudaError> {
-        DeviceBuffer::allocate(device, bytes, |address| {
+        DeviceBuffer::allocate(device, bytes, MemoryKind::Managed, |address| {
             // SAFETY: `address` is a live integer for the driver to fill, and `allocate` has made the context current.
             unsafe { device.driver().memory_allocate_managed(address, bytes, ATTACH_GLOBAL) }
         })
@@ -122,6 +123,7 @@ impl DeviceBuffer {
     fn allocate(
         device: &Device,
         bytes: usize,
+        kind: MemoryKind,
         allocate: impl FnOnce(&mut DevicePointer) -> Result<(), CudaError>,
     ) -> Result<DeviceBuffer, CudaError> {
         let mut address = 0;
@@ -130,7 +132,7 @@ impl DeviceBuffer {
             let _scope = device.scope_outside_capture()?;
             allocate(&mut address)?;
         }
-        Ok(DeviceBuffer { device: device.clone(), address, bytes })
+        Ok(DeviceBuffer { device: device.clone(), address, bytes, kind })
     }
 
     /// Its device address, a `CUdeviceptr`; zero if it has no bytes.
@@ -144,6 +146,19 @@ impl DeviceBuffer {
     /// ```
     pub fn address(&self) -> u64 {
         self.address
+    }
+
+    /// The kind of its memory: that of the device, or managed.
+    ///
+    /// ```
+    /// # use dtc_cuda::{Device, DeviceBuffer, MemoryKind};
+    /// if let Ok(device) = Device::get(0) {
+    ///     assert_eq!(DeviceBuffer::new(&device, 8)?.kind(), MemoryKind::Device(0));
+    /// }
+    /// # Ok::<(), dtc_cuda::CudaError>(())
+    /// ```
+    pub fn kind(&self) -> MemoryKind {
+        self.kind
     }
 
     /// Its length in bytes.

@@ -82,67 +82,77 @@ impl Committed {
         destination: impl Into<MemoryMut<'m>>,
     ) -> Result<usize, AccumulateError> {
         let (mut destination, packed): (MemoryMut<'m>, &[u8]) = (destination.into(), bytemuck::cast_slice(packed));
-        let take = self.check(destination.bytes.len(), destination.origin, range, packed.len())?;
-        let (count, offset) = (range.count(), range.offset());
-        let combine = self.check_reduction(reduction, offset, take as u64)?;
+        let range = self.check(destination.room(), range.at_most(packed.len() as u64))?;
         let sides = Sides { memory: destination.address(), packed: packed.as_ptr().cast_mut() };
         // SAFETY: `check` found every byte of the elements inside the slice, which cannot overlap `packed`; `packed` is only
         // read.
-        unsafe { self.combine(combine, reduction, sides, count, offset, take as u64) };
-        Ok(take)
+        unsafe { self.accumulate_bytes(reduction, sides, range)? };
+        Ok(range.length() as usize)
     }
 
-    /// Combines packed bytes with a range of those of elements in memory at any address: [`Committed::accumulate`] on
-    /// pointers. Returns how many bytes were read.
+    /// Accumulates packed bytes in those of a range, which ends with the packed bytes or before, at any address of the host.
     ///
     /// # Errors
     ///
-    /// As for [`Committed::accumulate`], but for the bounds, which are the caller's promise.
+    /// As for [`Committed::accumulate`], but for the bounds, which the caller ensures.
     ///
     /// # Safety
     ///
-    /// Every byte of the elements in the range is readable and writable, `packed` is readable for the returned length, the
-    /// two do not overlap, and `count` times the size fits 63 bits. Gaps of less than 4 KiB between bytes of the range may be
-    /// read, and what shares an aligned 16 bytes with one.
-    ///
-    /// ```
-    /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
-    /// use dtc_compiler::operation::{Element, Operation, Reduction};
-    /// use dtc_runtime::Range;
-    /// let mut types = TypeBuilder::new();
-    /// let int = types.named(Predefined::INT);
-    /// let int = dtc_runtime::Engine::new().commit(&types.finish(int)?);
-    /// let largest = Reduction::new(Operation::Max, Element::I32)?;
-    /// let (packed, mut memory) = (7i32.to_ne_bytes(), 3i32);
-    /// // SAFETY: both sides are as long as the type.
-    /// let read = unsafe { int.accumulate_raw(largest, packed.as_ptr(), Range::elements(1).bytes(..4), (&raw mut memory).cast())? };
-    /// assert_eq!((read, memory), (4, 7));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub unsafe fn accumulate_raw(
+    /// Clauses 1 to 4 and 6 of the contract of [`Transfer`](crate::Transfer).
+    pub(crate) unsafe fn accumulate_bytes(
         &self,
         reduction: Reduction,
-        packed: *const u8,
+        sides: Sides,
         range: Range,
-        destination: *mut u8,
-    ) -> Result<u64, AccumulateError> {
-        let (count, offset, take) = (range.count(), range.offset(), self.take(range));
-        let combine = self.check_reduction(reduction, offset, take)?;
-        let sides = Sides { memory: destination, packed: packed.cast_mut() };
-        // SAFETY: the caller's promise; `packed` is only read.
-        unsafe { self.combine(combine, reduction, sides, count, offset, take) };
-        Ok(take)
+    ) -> Result<(), AccumulateError> {
+        let Some(combine) = self.check_reduction(reduction, range)? else {
+            // SAFETY: clauses 1 to 4.
+            unsafe { self.some::<false>(sides, range) };
+            return Ok(());
+        };
+        self.count_use();
+        let unit = reduction.element().size();
+        let length = range.length();
+        let mut buffer = Buffer::new();
+        let mut done = 0;
+        while done < length {
+            let (position, end) = (range.offset() + done, range.offset() + length);
+            let packed = sides.packed.wrapping_add(done as usize);
+            let run = self.entry().run_at(position);
+            let contiguous = run.bytes.min(length - done) / unit * unit;
+            // SAFETY: both branches touch bytes of the range only, for which clause 1 speaks. The CPU has the level of the
+            // entry. Packed bytes are initialised, as are the bytes of memory that the type describes, and those of the
+            // buffer once the pack has written them.
+            unsafe {
+                if contiguous >= IN_PLACE || contiguous == length - done {
+                    let memory = sides.memory.wrapping_offset(run.offset as isize);
+                    let memory = std::slice::from_raw_parts_mut(memory, contiguous as usize);
+                    combine(memory, std::slice::from_raw_parts(packed, contiguous as usize));
+                    done += contiguous;
+                } else {
+                    let bytes = piece_end(position, end, self.entry().shape.size, unit) - position;
+                    let (collected, piece) = (Sides { packed: buffer.start(), ..sides }, range.part(done, bytes));
+                    self.entry().run::<true>(collected, piece);
+                    let memory = std::slice::from_raw_parts_mut(collected.packed, bytes as usize);
+                    combine(memory, std::slice::from_raw_parts(packed, bytes as usize));
+                    self.entry().run::<false>(collected, piece);
+                    done += bytes;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The function of a reduction, if it makes sense for the type and the range; none for a plain unpack.
     pub(crate) fn check_reduction(
         &self,
         reduction: Reduction,
-        offset: u64,
-        take: u64,
+        range: Range,
     ) -> Result<Option<CombineFn>, AccumulateError> {
         let element = reduction.element();
-        for (field, found) in [("size of the type", self.facts().size), ("offset", offset), ("length", take)] {
+        let multiples =
+            [("size of the type", self.facts().size), ("offset", range.offset()), ("length", range.length())];
+        for (field, found) in multiples {
             if !found.is_multiple_of(element.size()) {
                 return Err(AccumulateError::Multiple { field, element, found });
             }
@@ -153,56 +163,6 @@ impl Committed {
         match select_combine(self.entry().level(), reduction) {
             None if reduction.operation() != Operation::Replace => Err(AccumulateError::Unsupported(reduction)),
             combine => Ok(combine),
-        }
-    }
-
-    /// Combines `take` bytes from packed byte `offset` on.
-    ///
-    /// # Safety
-    ///
-    /// As for [`Committed::accumulate_raw`]; the function is that of the reduction.
-    unsafe fn combine(
-        &self,
-        combine: Option<CombineFn>,
-        reduction: Reduction,
-        sides: Sides,
-        count: u64,
-        offset: u64,
-        take: u64,
-    ) {
-        let Some(combine) = combine else {
-            // SAFETY: the caller's promise.
-            return unsafe { self.some::<false>(sides, count, offset, take) };
-        };
-        self.count_use();
-        let unit = reduction.element().size();
-        let end = offset + take;
-        let mut buffer = Buffer::new();
-        let mut position = offset;
-        while position < end {
-            let packed = sides.packed.wrapping_add((position - offset) as usize);
-            let run = self.entry().run_at(position);
-            let contiguous = run.bytes.min(end - position) / unit * unit;
-            // SAFETY: both branches touch bytes of the range only, which the caller vouches for. The CPU has the level of the
-            // entry. Packed bytes are initialised, as are the bytes of memory that the type describes, and those of the
-            // buffer once the pack has written them.
-            unsafe {
-                if contiguous >= IN_PLACE || contiguous == end - position {
-                    let memory = sides.memory.wrapping_offset(run.offset as isize);
-                    let memory = std::slice::from_raw_parts_mut(memory, contiguous as usize);
-                    combine(memory, std::slice::from_raw_parts(packed, contiguous as usize));
-                    position += contiguous;
-                } else {
-                    let next = piece_end(position, end, self.entry().shape.size, unit);
-                    let bytes = next - position;
-                    let collected = Sides { packed: buffer.start(), ..sides };
-                    self.entry().run::<true>(collected, count, position, bytes);
-                    let memory = std::slice::from_raw_parts_mut(collected.packed, bytes as usize);
-                    combine(memory, std::slice::from_raw_parts(packed, bytes as usize));
-                    self.entry().run::<false>(collected, count, position, bytes);
-                    position = next;
-                }
-            }
         }
     }
 }

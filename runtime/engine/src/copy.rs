@@ -3,6 +3,7 @@
 use crate::committed::Committed;
 use crate::cpu::Sides;
 use crate::error::CopyError;
+use crate::memory::{Memory, MemoryMut};
 use crate::piece::{Buffer, PIECE, piece_end};
 use crate::range::Range;
 
@@ -10,36 +11,15 @@ use crate::range::Range;
 /// many.
 const DIRECT: u64 = 2048;
 
-/// One side of a copy: a count of elements in a buffer, from a packed byte on.
-///
-/// ```
-/// use dtc_runtime::Elements;
-/// // The third and fourth byte of two elements that begin 4 bytes into a buffer.
-/// let buffer = [0u8; 20];
-/// let source = Elements { memory: &buffer[..], origin: 4, count: 2, offset: 2 };
-/// # let _ = source;
-/// ```
-#[derive(Clone, Copy, Debug)]
-pub struct Elements<M> {
-    /// The buffer: a slice, or its address.
-    pub memory: M,
-    /// Where in the buffer the address lies that the type is applied to, in bytes.
-    pub origin: usize,
-    /// How many elements there are.
-    pub count: u64,
-    /// The packed byte at which the copy begins.
-    pub offset: u64,
-}
-
 impl Committed {
-    /// Copies elements of this type to elements of another one: packed bytes `offset ..` of the source, `bytes` of them,
-    /// become packed bytes `offset ..` of the destination, or less at the end of either. The same bytes move as in a pack of
-    /// the one and an unpack to the other. Returns how many. Writes bytes of the destination's type map and no others.
+    /// Copies elements of this type to elements of another one: the packed bytes of one range become those of the other, as many
+    /// as both have. The same bytes move as in a pack of the one and an unpack to the other. Returns how many. Writes bytes of the
+    /// destination's type map and no others.
     ///
     /// # Errors
     ///
-    /// A [`CopyError`] when the elements of a side, all of them, do not lie inside its buffer, or its offset lies behind its
-    /// packed bytes. Nothing is written then.
+    /// A [`CopyError`] when the elements of a side, all of them, do not lie inside its buffer, or its range begins
+    /// behind its packed bytes. Nothing is written then.
     ///
     /// # Standard section
     ///
@@ -47,7 +27,7 @@ impl Committed {
     ///
     /// ```
     /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
-    /// use dtc_runtime::{Elements, Engine};
+    /// use dtc_runtime::{Engine, Memory, MemoryMut, Range};
     /// // From the second column of a 3 x 4 matrix to its place in a row.
     /// let mut types = TypeBuilder::new();
     /// let byte = types.named(Predefined::BYTE);
@@ -57,110 +37,82 @@ impl Committed {
     /// let (column, row) = (engine.commit(&types.finish(column)?), engine.commit(&types.finish(row)?));
     ///
     /// let (matrix, mut other) = (*b"abcdefghijkl", [b'.'; 5]);
-    /// let source = Elements { memory: &matrix[..], origin: 1, count: 1, offset: 0 };
-    /// let destination = Elements { memory: &mut other[..], origin: 1, count: 1, offset: 0 };
-    /// assert_eq!(column.copy(source, &row, destination, 3)?, 3);
+    /// let one = Range::elements(1);
+    /// assert_eq!(column.copy(Memory::at(&matrix, 1), one, &row, one, MemoryMut::at(&mut other, 1))?, 3);
     /// assert_eq!(&other, b".bfj.");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn copy(
+    pub fn copy<'s, 'd>(
         &self,
-        source: Elements<&[u8]>,
+        source: impl Into<Memory<'s>>,
+        range: Range,
         to: &Committed,
-        destination: Elements<&mut [u8]>,
-        bytes: usize,
+        to_range: Range,
+        destination: impl Into<MemoryMut<'d>>,
     ) -> Result<usize, CopyError> {
-        let range = |count, offset| Range::elements(count).bytes(offset..);
-        let Elements { memory, origin, count, offset } = source;
-        let take = self.check(memory.len(), origin, range(count, offset), bytes).map_err(CopyError::Source)?;
-        let from = Elements { memory: memory.as_ptr(), origin, count, offset };
-        let Elements { memory, origin, count, offset } = destination;
-        let take = to.check(memory.len(), origin, range(count, offset), take).map_err(CopyError::Destination)?;
-        let destination = Elements { memory: memory.as_mut_ptr(), origin, count, offset };
+        let (source, mut destination): (Memory<'s>, MemoryMut<'d>) = (source.into(), destination.into());
+        let range = self.check(source.room(), range).map_err(CopyError::Source)?;
+        let to_range = to.check(destination.room(), to_range).map_err(CopyError::Destination)?;
+        let (read, written) = (source.address().cast_mut(), destination.address());
         // SAFETY: both checks found every byte of the elements inside the slices, which cannot overlap.
-        unsafe { self.transfer(from, to, destination, take as u64) };
-        Ok(take)
+        Ok(unsafe { self.copy_bytes(read, range, to, to_range, written) } as usize)
     }
 
-    /// Copies elements between memory at any address: [`Committed::copy`] on pointers. Returns how many bytes moved.
+    /// Copies as many bytes as both ranges have, which end with the packed bytes or before, between memory at any address of the
+    /// host. Returns how many.
     ///
     /// # Safety
     ///
-    /// Every byte of the range is readable at the source and writable at the destination, the two do not overlap, and each
-    /// count times its size fits 63 bits. Gaps of the source of less than 4 KiB between bytes of the range may be read, and
-    /// what shares an aligned 16 bytes with one.
-    ///
-    /// ```
-    /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
-    /// use dtc_runtime::Elements;
-    /// let mut types = TypeBuilder::new();
-    /// let int = types.named(Predefined::INT);
-    /// let int = dtc_runtime::Engine::new().commit(&types.finish(int)?);
-    /// let (one, mut other) = (7i32, 0i32);
-    /// let source = Elements { memory: (&raw const one).cast::<u8>(), origin: 0, count: 1, offset: 0 };
-    /// let destination = Elements { memory: (&raw mut other).cast::<u8>(), origin: 0, count: 1, offset: 0 };
-    /// // SAFETY: both sides are as long as the type.
-    /// let moved = unsafe { int.copy_raw(source, &int, destination, 4) };
-    /// assert_eq!((moved, other), (4, 7));
-    /// # Ok::<(), dtc_compiler::datatype::DatatypeError>(())
-    /// ```
-    pub unsafe fn copy_raw(
+    /// Clauses 1 to 4 of the contract of [`Transfer`](crate::Transfer); what is read is not written.
+    pub(crate) unsafe fn copy_bytes(
         &self,
-        source: Elements<*const u8>,
+        read: *mut u8,
+        range: Range,
         to: &Committed,
-        destination: Elements<*mut u8>,
-        bytes: u64,
+        to_range: Range,
+        written: *mut u8,
     ) -> u64 {
-        let take = self.take(Range::elements(source.count).fragment(source.offset, bytes));
-        let take = to.take(Range::elements(destination.count).fragment(destination.offset, take));
-        // SAFETY: the caller's promise.
-        unsafe { self.transfer(source, to, destination, take) };
-        take
-    }
-
-    /// Moves `take` bytes.
-    ///
-    /// # Safety
-    ///
-    /// As for [`Committed::copy_raw`].
-    unsafe fn transfer(&self, source: Elements<*const u8>, to: &Committed, destination: Elements<*mut u8>, take: u64) {
+        let bytes = range.length().min(to_range.length());
         self.count_use();
         to.count_use();
-        let read = source.memory.wrapping_add(source.origin).cast_mut();
-        let written = destination.memory.wrapping_add(destination.origin);
         let (one, other) = (self.entry().shape.size, to.entry().shape.size);
         // Pieces end with elements of the type whose elements are larger, if they fit a piece.
         let by_source = one <= PIECE && (one >= other || other > PIECE);
         let mut buffer = Buffer::new();
         let mut moved = 0;
-        while moved < take {
-            let left = take - moved;
-            let (from, at) = (source.offset + moved, destination.offset + moved);
+        while moved < bytes {
+            let left = bytes - moved;
+            let (from, at) = (range.offset() + moved, to_range.offset() + moved);
             let (readable, writable) = (self.entry().run_at(from), to.entry().run_at(at));
+            let pack = |packed, length| {
+                let sides = Sides { memory: read, packed };
+                // SAFETY: called below for bytes of the range, and for packed ones of the other range or of a piece.
+                unsafe { self.entry().run::<true>(sides, range.part(moved, length)) };
+            };
+            let unpack = |packed, length| {
+                let sides = Sides { memory: written, packed };
+                // SAFETY: as above.
+                unsafe { to.entry().run::<false>(sides, to_range.part(moved, length)) };
+            };
             let (readable_bytes, writable_bytes) = (readable.bytes.min(left), writable.bytes.min(left));
             let direct = |bytes: u64| bytes >= DIRECT || bytes == left;
-            // SAFETY: every call moves bytes of the range, which the caller vouches for.
-            unsafe {
-                if direct(readable_bytes) && readable_bytes >= writable_bytes {
-                    let packed = read.wrapping_offset(readable.offset as isize);
-                    to.entry().run::<false>(Sides { memory: written, packed }, destination.count, at, readable_bytes);
-                    moved += readable_bytes;
-                } else if direct(writable_bytes) {
-                    let packed = written.wrapping_offset(writable.offset as isize);
-                    self.entry().run::<true>(Sides { memory: read, packed }, source.count, from, writable_bytes);
-                    moved += writable_bytes;
+            moved += if direct(readable_bytes) && readable_bytes >= writable_bytes {
+                unpack(read.wrapping_offset(readable.offset as isize), readable_bytes);
+                readable_bytes
+            } else if direct(writable_bytes) {
+                pack(written.wrapping_offset(writable.offset as isize), writable_bytes);
+                writable_bytes
+            } else {
+                let piece = if by_source {
+                    piece_end(from, from + left, one, 1) - from
                 } else {
-                    let bytes = if by_source {
-                        piece_end(from, from + left, one, 1) - from
-                    } else {
-                        piece_end(at, at + left, other, 1) - at
-                    };
-                    let packed = buffer.start();
-                    self.entry().run::<true>(Sides { memory: read, packed }, source.count, from, bytes);
-                    to.entry().run::<false>(Sides { memory: written, packed }, destination.count, at, bytes);
-                    moved += bytes;
-                }
-            }
+                    piece_end(at, at + left, other, 1) - at
+                };
+                pack(buffer.start(), piece);
+                unpack(buffer.start(), piece);
+                piece
+            };
         }
+        bytes
     }
 }

@@ -2,8 +2,10 @@
 
 use crate::cpu::{self, Program, Sides};
 use crate::entry::Shape;
+use crate::range::Range;
 use dtc_compiler::layout::Layout;
 use dtc_compiler::plan::Plan;
+use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Nanoseconds that a type may take as described, by the estimate of its plan, before it is committed. Committing a small type takes
@@ -23,12 +25,12 @@ const CALL: u64 = 250;
 ///
 /// ```
 /// use dtc_compiler::layout::Layout;
-/// use dtc_runtime::Described;
+/// use dtc_runtime::{Described, Range};
 /// let layout = Layout::parse("layout lb 0 extent 8 {\n  %0 = dense 2 x byte\n  %1 = stream 2 x 4 of %0\n  root %1\n}")?;
 /// let described = Described::new(layout);
 /// let (memory, mut packed) = (*b"abcdefgh", [0; 4]);
-/// // SAFETY: both sides are as long as the type.
-/// let moved = unsafe { described.pack_raw(memory.as_ptr(), 1, 0, packed.as_mut_ptr(), 4) };
+/// // SAFETY: both ends are as long as the type.
+/// let moved = unsafe { described.pack(memory.as_ptr(), Range::elements(1), packed.as_mut_ptr()) };
 /// assert_eq!((moved, &packed), (Some(4), b"abef"));
 /// # Ok::<(), dtc_compiler::layout::ParseError>(())
 /// ```
@@ -40,6 +42,12 @@ pub struct Described {
     element: u64,
     /// Estimate for the calls so far, in nanoseconds. Calls of several threads at once may count as one.
     spent: AtomicU64,
+}
+
+impl fmt::Debug for Described {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Described").field("layout", &self.layout).field("spent", &self.spent).finish_non_exhaustive()
+    }
 }
 
 impl Described {
@@ -62,9 +70,9 @@ impl Described {
         &self.shape
     }
 
-    /// Counts a call that moves `take` bytes. False from the call on that would exceed the budget.
-    pub(crate) fn admits(&self, take: u64) -> bool {
-        let elements = take.checked_div(self.shape.size).unwrap_or(0).saturating_add(1);
+    /// Counts a call that moves this many bytes. False from the call on that would exceed the budget.
+    pub(crate) fn admits(&self, bytes: u64) -> bool {
+        let elements = bytes.checked_div(self.shape.size).unwrap_or(0).saturating_add(1);
         let cost = self.element.saturating_mul(elements).saturating_add(CALL);
         // Two threads may both store their own sum: the budget is a bound for the sake of speed, not an exact number.
         let spent = self.spent.load(Ordering::Relaxed).saturating_add(cost);
@@ -72,85 +80,71 @@ impl Described {
         spent <= BUDGET
     }
 
-    /// Moves `take` bytes from packed byte `skip` on of `count` elements.
+    /// Moves the bytes of a range that ends with the packed bytes or before.
     ///
     /// # Safety
     ///
     /// Every byte of the range is readable on one side and writable on the other, and the sides do not overlap.
-    pub(crate) unsafe fn run<const PACK: bool>(&self, sides: Sides, count: u64, skip: u64, take: u64) {
-        // SAFETY: the caller's promise is the one asked for.
+    pub(crate) unsafe fn run<const PACK: bool>(&self, sides: Sides, range: Range) {
+        // SAFETY: the bytes that are moved are those of the range.
         unsafe {
-            if skip == 0 && take == count.wrapping_mul(self.shape.size) {
-                self.program.elements::<PACK>(sides, count);
+            if range.is_whole(self.shape.size) {
+                self.program.elements::<PACK>(sides, range.count());
             } else {
-                self.program.range::<PACK>(None, sides, skip, take);
+                self.program.range::<PACK>(None, sides, range.offset(), range.length());
             }
         }
     }
 
     /// # Safety
     ///
-    /// As for [`Described::run`], for the range that the arguments name.
-    unsafe fn raw<const PACK: bool>(&self, sides: Sides, count: u64, offset: u64, max: u64) -> Option<u64> {
-        let take = max.min(count.wrapping_mul(self.shape.size).saturating_sub(offset));
-        if !self.admits(take) {
+    /// As for [`Described::run`], for the part of the range that there is.
+    unsafe fn admitted<const PACK: bool>(&self, sides: Sides, range: Range) -> Option<usize> {
+        let range = range.within(range.count().wrapping_mul(self.shape.size));
+        let length = range.length();
+        if !self.admits(length) {
             return None;
         }
-        if take > 0 {
-            // SAFETY: the caller's promise.
-            unsafe { self.run::<PACK>(sides, count, offset, take) };
+        if length > 0 {
+            // SAFETY: the contract of this function.
+            unsafe { self.run::<PACK>(sides, range) };
         }
-        Some(take)
+        Some(length as usize)
     }
 
-    /// Packs like [`Committed::pack_raw`](crate::Committed::pack_raw), or moves nothing and says so with `None` once committing the
-    /// type is worth it.
-    ///
-    /// # Safety
-    ///
-    /// As for [`Committed::pack_raw`](crate::Committed::pack_raw).
-    ///
-    /// See [`Described`] for an example.
-    pub unsafe fn pack_raw(
-        &self,
-        source: *const u8,
-        count: u64,
-        offset: u64,
-        packed: *mut u8,
-        max: u64,
-    ) -> Option<u64> {
-        // SAFETY: the caller's promise; `memory` is only read.
-        unsafe { self.raw::<true>(Sides { memory: source.cast_mut(), packed }, count, offset, max) }
-    }
-
-    /// Unpacks like [`Committed::unpack_raw`](crate::Committed::unpack_raw), or moves nothing and says so with `None` once committing
+    /// Packs bytes of elements at any address of the host; returns how many. Moves nothing and returns `None` once committing
     /// the type is worth it.
     ///
     /// # Safety
     ///
-    /// As for [`Committed::unpack_raw`](crate::Committed::unpack_raw).
+    /// Clauses 1 to 4 of the contract of [`Transfer`](crate::Transfer).
+    ///
+    /// See [`Described`] for an example.
+    pub unsafe fn pack(&self, memory: *const u8, range: Range, packed: *mut u8) -> Option<usize> {
+        // SAFETY: clauses 1 and 2 are what is asked for; `memory` is only read.
+        unsafe { self.admitted::<true>(Sides { memory: memory.cast_mut(), packed }, range) }
+    }
+
+    /// Unpacks bytes into elements at any address of the host; the counterpart of [`Described::pack`].
+    ///
+    /// # Safety
+    ///
+    /// As for [`Described::pack`].
     ///
     /// ```
     /// use dtc_compiler::layout::Layout;
-    /// use dtc_runtime::Described;
+    /// use dtc_runtime::{Described, Range};
     /// let layout = Layout::parse("layout lb 0 extent 8 {\n  %0 = dense 2 x byte\n  %1 = stream 2 x 4 of %0\n  root %1\n}")?;
     /// let described = Described::new(layout);
     /// let mut memory = [b'.'; 8];
-    /// // SAFETY: both sides are as long as the type.
-    /// let mut unpack = || unsafe { described.unpack_raw(b"abef".as_ptr(), 4, memory.as_mut_ptr(), 1, 0) };
+    /// // SAFETY: both ends are as long as the type.
+    /// let mut unpack = || unsafe { described.unpack(b"abef".as_ptr(), Range::elements(1), memory.as_mut_ptr()) };
     /// assert_eq!((0..100).take_while(|_| unpack() == Some(4)).count(), 30);
     /// assert_eq!(&memory, b"ab..ef..");
     /// # Ok::<(), dtc_compiler::layout::ParseError>(())
     /// ```
-    pub unsafe fn unpack_raw(
-        &self,
-        packed: *const u8,
-        length: u64,
-        destination: *mut u8,
-        count: u64,
-        offset: u64,
-    ) -> Option<u64> {
-        // SAFETY: the caller's promise; `packed` is only read.
-        unsafe { self.raw::<false>(Sides { memory: destination, packed: packed.cast_mut() }, count, offset, length) }
+    pub unsafe fn unpack(&self, packed: *const u8, range: Range, memory: *mut u8) -> Option<usize> {
+        // SAFETY: as for `pack`; `packed` is only read.
+        unsafe { self.admitted::<false>(Sides { memory, packed: packed.cast_mut() }, range) }
     }
 }

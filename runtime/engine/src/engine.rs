@@ -21,6 +21,7 @@ use dtc_host::lock::{Lock, Locked};
 use dtc_host::thread;
 use dtc_store::{Config, Store};
 use once_cell::race::OnceBox;
+use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -46,6 +47,12 @@ use std::time::Duration;
 #[derive(Clone)]
 pub struct Engine {
     shared: Arc<Shared>,
+}
+
+impl fmt::Debug for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Engine").field("policy", &self.shared.policy).finish_non_exhaustive()
+    }
 }
 
 /// Settings of an [`Engine`].

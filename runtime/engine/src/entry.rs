@@ -4,6 +4,7 @@
 use crate::cpu::{self, Kernel, Program, Run, Sides, Thunks};
 use crate::gpu::{self, DEVICES, GpuType};
 use crate::policy::{Policy, Tier};
+use crate::range::Range;
 use dtc_compiler::layout::{Fingerprint, Layout, Point, TypeHash};
 use dtc_compiler::passes::Report;
 use dtc_compiler::plan::{Level, Plan, Target};
@@ -244,19 +245,19 @@ impl Entry {
         unsafe { self.one.of::<PACK>()(sides.memory, sides.packed, self) }
     }
 
-    /// Moves `take` bytes from packed byte `skip` on of `count` elements.
+    /// Moves the bytes of a range that ends with the packed bytes or before.
     ///
     /// # Safety
     ///
     /// Every byte of the range is readable on one side and writable on the other, and the sides do not overlap.
-    pub(crate) unsafe fn run<const PACK: bool>(&self, sides: Sides, count: u64, skip: u64, take: u64) {
-        let whole = skip == 0 && take == count.wrapping_mul(self.shape.size);
-        // SAFETY: the caller's promise; the kernel belongs to the program beside it.
+    pub(crate) unsafe fn run<const PACK: bool>(&self, sides: Sides, range: Range) {
+        let (count, whole) = (range.count(), range.is_whole(self.shape.size));
+        // SAFETY: the bytes that are moved are those of the range; the kernel belongs to the program beside it.
         unsafe {
             match self.kernel() {
                 Some(kernel) if whole => kernel.run::<PACK>(sides, count),
                 None if whole => self.program.elements::<PACK>(sides, count),
-                kernel => self.program.range::<PACK>(kernel, sides, skip, take),
+                kernel => self.program.range::<PACK>(kernel, sides, range.offset(), range.length()),
             }
         }
     }
@@ -290,7 +291,6 @@ mod tests {
     use super::*;
     use crate::committed::Committed;
     use crate::engine::Engine;
-    use crate::range::Range;
     use dtc_compiler::datatype::{DatatypeError, Predefined, TypeBuilder, TypeId};
 
     type Build = fn(&mut TypeBuilder, TypeId) -> Result<TypeId, DatatypeError>;

@@ -103,24 +103,23 @@ pub enum AccumulateError {
 ///
 /// ```
 /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
-/// use dtc_runtime::{Elements, Engine};
+/// use dtc_runtime::{Engine, Range};
 /// let mut types = TypeBuilder::new();
 /// let int = types.named(Predefined::INT);
 /// let int = Engine::new().commit(&types.finish(int)?);
-/// let source = Elements { memory: &[0; 4][..], origin: 0, count: 1, offset: 5 };
-/// let destination = Elements { memory: &mut [0; 4][..], origin: 0, count: 1, offset: 0 };
-/// let error = int.copy(source, &int, destination, 4).unwrap_err();
-/// assert_eq!(error.to_string(), "source: offset: expected at most 4, found 5");
+/// let one = Range::elements(1);
+/// let error = int.copy(&[0u8; 4], one.bytes(5..), &int, one, &mut [0u8; 4]).unwrap_err();
+/// assert_eq!(error.to_string(), "source offset: expected at most 4, found 5");
 /// # Ok::<(), dtc_compiler::datatype::DatatypeError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum CopyError {
     /// The elements that are read.
-    #[error("source: {0}")]
+    #[error("source {0}")]
     Source(PackError),
     /// The elements that are written.
-    #[error("destination: {0}")]
+    #[error("destination {0}")]
     Destination(PackError),
 }
 

@@ -3,7 +3,7 @@
 use crate::committed::Committed;
 use crate::cpu::Sides;
 use crate::error::{ExternalError, PackError};
-use crate::memory::{Memory, MemoryMut};
+use crate::memory::{Memory, MemoryMut, Room};
 use crate::piece::{Buffer, piece_end};
 use crate::range::Range;
 use dtc_compiler::datatype::Predefined;
@@ -32,9 +32,9 @@ impl Committed {
     /// assert_eq!((long.packed_size(3)?, long.packed_external_size(3)?), (24, 12));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn packed_external_size(&self, count: u64) -> Result<u64, PackError> {
+    pub fn packed_external_size(&self, count: u64) -> Result<usize, PackError> {
         self.packed_size(count)?;
-        Ok(self.external32().size() * count)
+        Ok((self.external32().size() * count) as usize)
     }
 
     /// Packs the bytes of a range in `external32`, until `packed` is full or the range ends. Returns how many bytes were
@@ -72,13 +72,11 @@ impl Committed {
         packed: &mut [u8],
     ) -> Result<usize, ExternalError> {
         let source: Memory<'m> = source.into();
-        let (count, offset) = (range.count(), range.offset());
-        let total = self.packed_external_size(count)?;
-        let take = self.check_fragment(source.bytes.len(), source.origin, range, total, packed.len())?;
+        let range = self.check_external(source.room(), range.at_most(packed.len() as u64))?;
         let sides = Sides { memory: source.address().cast_mut(), packed: packed.as_mut_ptr() };
         // SAFETY: the check found every byte of the elements inside the slice, which cannot overlap `packed`, and is only read.
-        unsafe { self.convert::<true>(sides, count, offset, take as u64)? };
-        Ok(take)
+        unsafe { self.convert::<true>(sides, range)? };
+        Ok(range.length() as usize)
     }
 
     /// Unpacks `packed` as the bytes of a range in `external32`, until `packed` or the range ends. Returns how many bytes were
@@ -114,111 +112,47 @@ impl Committed {
         destination: impl Into<MemoryMut<'m>>,
     ) -> Result<usize, PackError> {
         let mut destination: MemoryMut<'m> = destination.into();
-        let (count, offset) = (range.count(), range.offset());
-        let total = self.packed_external_size(count)?;
-        let take = self.check_fragment(destination.bytes.len(), destination.origin, range, total, packed.len())?;
+        let range = self.check_external(destination.room(), range.at_most(packed.len() as u64))?;
         let sides = Sides { memory: destination.address(), packed: packed.as_ptr().cast_mut() };
         // SAFETY: as for `pack_external`; `packed` is only read.
-        let converted = unsafe { self.convert::<false>(sides, count, offset, take as u64) };
+        let converted = unsafe { self.convert::<false>(sides, range) };
         debug_assert_eq!(converted, Ok(()), "memory represents every value");
-        Ok(take)
+        Ok(range.length() as usize)
     }
 
-    /// Packs the bytes of a range in `external32` from memory at any address: [`Committed::pack_external`] on pointers. Returns
-    /// how many bytes were written.
-    ///
-    /// # Errors
-    ///
-    /// [`ExternalError::Value`], as for [`Committed::pack_external`].
+    /// The bytes of `external32` that a safe call moves; an error if it must not.
+    fn check_external(&self, room: Room, range: Range) -> Result<Range, PackError> {
+        self.check_fragment(room, range, self.packed_external_size(range.count())?)
+    }
+
+    /// A range, cut to the bytes of its elements in `external32`.
+    pub(crate) fn exact_external(&self, range: Range) -> Range {
+        range.within(range.count().wrapping_mul(self.external32().size()))
+    }
+
+    /// Converts the bytes of a range, which ends with those of `external32` or before. An error names the first value that does not
+    /// fit.
     ///
     /// # Safety
     ///
-    /// As for [`Committed::pack_raw`], where a value that the range cuts belongs to it.
-    ///
-    /// ```
-    /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
-    /// use dtc_runtime::Range;
-    /// let mut types = TypeBuilder::new();
-    /// let int = types.named(Predefined::INT);
-    /// let int = dtc_runtime::Engine::new().commit(&types.finish(int)?);
-    /// let (memory, mut packed) = (7i32, [0u8; 4]);
-    /// // SAFETY: both sides are as long as the type.
-    /// let written = unsafe { int.pack_external_raw((&raw const memory).cast(), Range::elements(1).bytes(..4), packed.as_mut_ptr())? };
-    /// assert_eq!((written, packed), (4, [0, 0, 0, 7]));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub unsafe fn pack_external_raw(
-        &self,
-        source: *const u8,
-        range: Range,
-        packed: *mut u8,
-    ) -> Result<u64, ExternalError> {
-        let (count, offset, take) = (range.count(), range.offset(), self.external_take(range));
-        // SAFETY: the caller's promise; `source` is only read.
-        unsafe { self.convert::<true>(Sides { memory: source.cast_mut(), packed }, count, offset, take)? };
-        Ok(take)
-    }
-
-    /// Unpacks the bytes of a range in `external32` into memory at any address: [`Committed::unpack_external`] on pointers.
-    /// Returns how many bytes were read.
-    ///
-    /// # Safety
-    ///
-    /// As for [`Committed::unpack_raw`]; a value that the range cuts belongs to it, and is readable, too.
-    ///
-    /// ```
-    /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
-    /// use dtc_runtime::Range;
-    /// let mut types = TypeBuilder::new();
-    /// let int = types.named(Predefined::INT);
-    /// let int = dtc_runtime::Engine::new().commit(&types.finish(int)?);
-    /// let (packed, mut memory) = ([0u8, 0, 0, 7], 0i32);
-    /// // SAFETY: both sides are as long as the type.
-    /// let read = unsafe { int.unpack_external_raw(packed.as_ptr(), Range::elements(1).bytes(..4), (&raw mut memory).cast()) };
-    /// assert_eq!((read, memory), (4, 7));
-    /// # Ok::<(), dtc_compiler::datatype::DatatypeError>(())
-    /// ```
-    pub unsafe fn unpack_external_raw(&self, packed: *const u8, range: Range, destination: *mut u8) -> u64 {
-        let (count, offset, take) = (range.count(), range.offset(), self.external_take(range));
-        let sides = Sides { memory: destination, packed: packed.cast_mut() };
-        // SAFETY: the caller's promise; `packed` is only read.
-        let converted = unsafe { self.convert::<false>(sides, count, offset, take) };
-        debug_assert_eq!(converted, Ok(()), "memory represents every value");
-        take
-    }
-
-    /// How many bytes a raw call moves.
-    fn external_take(&self, range: Range) -> u64 {
-        range.length().min(range.count().wrapping_mul(self.external32().size()).saturating_sub(range.offset()))
-    }
-
-    /// Converts `take` bytes from byte `offset` of `external32` on. An error names the first value that does not fit.
-    ///
-    /// # Safety
-    ///
-    /// As for [`Committed::pack_external_raw`] or [`Committed::unpack_external_raw`].
-    unsafe fn convert<const PACK: bool>(
-        &self,
-        sides: Sides,
-        count: u64,
-        offset: u64,
-        take: u64,
-    ) -> Result<(), ExternalError> {
+    /// Clauses 1 to 4 and 6 of the contract of [`Transfer`](crate::Transfer), on memory of the host.
+    pub(crate) unsafe fn convert<const PACK: bool>(&self, sides: Sides, range: Range) -> Result<(), ExternalError> {
         let external = self.external32();
-        if take == 0 || external.is_bytes() {
-            // SAFETY: the caller's promise.
-            unsafe { self.some::<PACK>(sides, count, offset, take) };
+        if range.length() == 0 || external.is_bytes() {
+            // SAFETY: where `external32` has the bytes of memory, both ranges mean the same.
+            unsafe { self.some::<PACK>(sides, range) };
             return Ok(());
         }
         self.count_use();
-        let end = offset + take;
+        let (count, offset) = (range.count(), range.offset());
+        let end = offset + range.length();
         // Where the value begins that the end cuts, or that comes after it.
         let last = external.cursor(count, end).0.packed();
         let (cursor, skipped) = external.cursor(count, offset);
         let convert = select_convert::<PACK>(self.entry().level());
-        let mut call =
-            Call::<PACK> { committed: self, sides, count, offset, convert, cursor, position: offset, misfit: None };
-        // SAFETY: the caller's promise.
+        let position = offset;
+        let mut call = Converter::<PACK> { committed: self, sides, range, convert, cursor, position, misfit: None };
+        // SAFETY: the parts are those of the range.
         unsafe {
             if skipped > 0 {
                 call.part(skipped, end);
@@ -233,12 +167,11 @@ impl Committed {
 }
 
 /// A call on its way.
-struct Call<'a, const PACK: bool> {
+struct Converter<'a, const PACK: bool> {
     committed: &'a Committed,
     sides: Sides,
-    count: u64,
-    /// The byte of `external32` that the packed side begins with.
-    offset: u64,
+    /// Those of the bytes in `external32` that the packed side has.
+    range: Range,
     convert: ConvertFn,
     /// The next value.
     cursor: Cursor<'a>,
@@ -248,10 +181,15 @@ struct Call<'a, const PACK: bool> {
     misfit: Option<(u64, ExternalError)>,
 }
 
-impl<const PACK: bool> Call<'_, PACK> {
+impl<const PACK: bool> Converter<'_, PACK> {
     /// Where the next byte of `external32` lies.
     fn external(&self) -> *mut u8 {
-        self.sides.packed.wrapping_add((self.position - self.offset) as usize)
+        self.sides.packed.wrapping_add((self.position - self.range.offset()) as usize)
+    }
+
+    /// `length` packed bytes of the elements, from one on.
+    fn packed(&self, first: u64, length: u64) -> Range {
+        Range::elements(self.range.count()).fragment(first, length)
     }
 
     /// Converts whole values, up to the packed byte where the last one ends.
@@ -273,13 +211,13 @@ impl<const PACK: bool> Call<'_, PACK> {
                     continue;
                 }
                 let bytes = piece_end(from, last, entry.shape.size, 1) - from;
-                let collected = Sides { packed: buffer.start(), ..self.sides };
+                let (collected, piece) = (Sides { packed: buffer.start(), ..self.sides }, self.packed(from, bytes));
                 if PACK {
-                    entry.run::<true>(collected, self.count, from, bytes);
+                    entry.run::<true>(collected, piece);
                 }
                 let converted = self.values(collected.packed, bytes);
                 if !PACK {
-                    entry.run::<false>(collected, self.count, from, converted);
+                    entry.run::<false>(collected, self.packed(from, converted));
                 }
             }
         }
@@ -327,7 +265,7 @@ impl<const PACK: bool> Call<'_, PACK> {
     ///
     /// # Safety
     ///
-    /// As for [`Call::values`], for the runs.
+    /// As for [`Converter::values`], for the runs.
     unsafe fn blocks(&mut self, packed: *mut u8, start: Bytes, run: Run, count: u64, stride: Bytes) {
         let packed = packed.wrapping_add(start.packed as usize);
         let external = self.external().wrapping_add(start.external as usize);
@@ -378,13 +316,13 @@ impl<const PACK: bool> Call<'_, PACK> {
         let within: std::ops::Range<usize> = skipped as usize..(skipped + bytes) as usize;
         let (entry, mut external) = (self.committed.entry(), [0; 16]);
         let mut buffer = Buffer::new();
-        let sides = Sides { packed: buffer.start(), ..self.sides };
+        let (sides, value) = (Sides { packed: buffer.start(), ..self.sides }, self.packed(at, size));
         let one = Blocks { count: 1, values: 1, from_stride: 0, to_stride: 0 };
         let (to_external, to_memory) = (select_convert::<true>(entry.level()), select_convert::<false>(entry.level()));
         // SAFETY: the value is the caller's. It fits the buffer, and what it becomes fits the array. The CPU has the level of the
         // entry. The part lies in the range of the packed side.
         unsafe {
-            entry.run::<true>(sides, self.count, at, size);
+            entry.run::<true>(sides, value);
             let fits = to_external(conversion, sides.packed, external.as_mut_ptr(), one);
             let part = &mut external[within];
             if PACK {
@@ -400,7 +338,7 @@ impl<const PACK: bool> Call<'_, PACK> {
                 self.external().copy_to_nonoverlapping(part.as_mut_ptr(), part.len());
                 drop_excess(conversion, &mut external);
                 to_memory(conversion, external.as_ptr(), sides.packed, one);
-                entry.run::<false>(sides, self.count, at, size);
+                entry.run::<false>(sides, value);
             }
         }
         self.position += bytes;

@@ -27,6 +27,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+#![warn(missing_debug_implementations)]
+
 mod accumulate;
 mod cache;
 mod committed;
@@ -34,6 +36,7 @@ mod copy;
 mod cpu;
 pub mod cuda;
 mod described;
+mod endpoint;
 mod engine;
 mod entry;
 mod error;
@@ -43,23 +46,22 @@ mod memory;
 mod piece;
 mod policy;
 mod range;
+mod transfer;
 mod worker;
 
 pub use committed::Committed;
-pub use copy::Elements;
 pub use described::Described;
 pub use dtc_compiler::plan::Direction;
 pub use dtc_compiler::{datatype, operation};
 pub use dtc_store as store;
+pub use endpoint::Endpoint;
 pub use engine::{Engine, EngineBuilder, Guard};
 pub use error::{AccumulateError, CopyError, ExternalError, PackError};
-pub use gpu::{
-    BatchCall, Between, Choice, Estimate, Gpu, Multiprocessors, Request, TransferCase, TransferError, TransferModel,
-    Way,
-};
+pub use gpu::{BatchCall, Choice, Estimate, Gpu, Request, TransferCase, TransferError, TransferModel, Way};
 pub use memory::{Memory, MemoryMut};
 pub use policy::{Policy, Tier};
 pub use range::Range;
+pub use transfer::{Elements, Multiprocessors, Transfer};
 
 /// The examples of the README.
 #[cfg(doctest)]

@@ -28,8 +28,17 @@ use bytemuck::{NoUninit, Pod};
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Memory<'a> {
-    pub(crate) bytes: &'a [u8],
+    bytes: &'a [u8],
     /// Bytes from the beginning of the slice to the place that the type is applied to.
+    origin: usize,
+}
+
+/// How far a slice reaches around the place that a type is applied to.
+#[derive(Clone, Copy)]
+pub(crate) struct Room {
+    /// Bytes of the slice.
+    pub(crate) length: usize,
+    /// Bytes of it before that place, which lies outside of the slice if they are more than `length`.
     pub(crate) origin: usize,
 }
 
@@ -46,6 +55,11 @@ impl<'a> Memory<'a> {
     #[inline]
     pub(crate) fn address(&self) -> *const u8 {
         self.bytes.as_ptr().wrapping_add(self.origin)
+    }
+
+    #[inline]
+    pub(crate) fn room(&self) -> Room {
+        Room { length: self.bytes.len(), origin: self.origin }
     }
 }
 
@@ -88,9 +102,9 @@ impl<'a, T: NoUninit> From<&'a Vec<T>> for Memory<'a> {
 /// ```
 #[derive(Debug)]
 pub struct MemoryMut<'a> {
-    pub(crate) bytes: &'a mut [u8],
+    bytes: &'a mut [u8],
     /// Bytes from the beginning of the slice to the place that the type is applied to.
-    pub(crate) origin: usize,
+    origin: usize,
 }
 
 impl<'a> MemoryMut<'a> {
@@ -106,6 +120,11 @@ impl<'a> MemoryMut<'a> {
     #[inline]
     pub(crate) fn address(&mut self) -> *mut u8 {
         self.bytes.as_mut_ptr().wrapping_add(self.origin)
+    }
+
+    #[inline]
+    pub(crate) fn room(&self) -> Room {
+        Room { length: self.bytes.len(), origin: self.origin }
     }
 }
 

@@ -88,4 +88,28 @@ impl Range {
     pub const fn length(self) -> u64 {
         self.end.saturating_sub(self.start)
     }
+
+    /// The same packed bytes, but no more than this many.
+    #[inline]
+    pub(crate) fn at_most(self, bytes: u64) -> Range {
+        Range { end: self.end.min(self.start.saturating_add(bytes)), ..self }
+    }
+
+    /// The part of the range that lies in a number of packed bytes; empty where the range begins behind them.
+    #[inline]
+    pub(crate) fn within(self, packed_bytes: u64) -> Range {
+        Range { end: self.end.min(packed_bytes).max(self.start), ..self }
+    }
+
+    /// `length` bytes of the range, from its byte `at` on.
+    #[inline]
+    pub(crate) const fn part(self, at: u64, length: u64) -> Range {
+        self.fragment(self.start + at, length)
+    }
+
+    /// Whether the range has every packed byte of its elements, which have `size` bytes each.
+    #[inline]
+    pub(crate) fn is_whole(self, size: u64) -> bool {
+        self.start == 0 && self.end == self.count.wrapping_mul(size)
+    }
 }

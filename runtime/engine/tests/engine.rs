@@ -258,7 +258,7 @@ fn a_forked_child_packs_while_the_loader_is_locked() {
     let (source, mut packed) = (memory(71 * 20), [0; 13 * 20]);
     // SAFETY: both sides are as long as the type, and the child leaves by `_exit` or a signal.
     let pack = |packed: &mut [u8]| unsafe {
-        committed.pack_any(source.as_ptr(), Range::elements(1).bytes(..260), packed.as_mut_ptr())
+        committed.at(source.as_ptr(), Range::elements(1).bytes(..260)).pack(packed.as_mut_ptr()).run()
     };
     // SAFETY: the callback touches two atomics.
     let holder = std::thread::spawn(|| unsafe { libc::dl_iterate_phdr(Some(stay), std::ptr::null_mut()) });

@@ -3,7 +3,7 @@
 
 use super::Subject;
 use dtc_compiler::datatype::Datatype;
-use dtc_runtime::{Committed, Engine, Memory, MemoryMut, Policy, Range};
+use dtc_runtime::{Committed, Elements, Endpoint, Engine, Memory, MemoryMut, Policy, Range};
 use std::cell::{Cell, RefCell};
 
 /// A type committed to an engine.
@@ -19,6 +19,10 @@ impl EngineSubject {
     pub fn new(engine: &Engine, name: &str, datatype: &Datatype) -> EngineSubject {
         let committed = engine.commit(datatype);
         EngineSubject { name: format!("{name}, {}", committed.tier()), committed }
+    }
+
+    fn at(&self, memory: *const u8, count: u64, offset: u64, most: usize) -> Elements<'_> {
+        self.committed.at(Endpoint::host(memory), Range::elements(count).fragment(offset, most as u64))
     }
 }
 
@@ -140,9 +144,7 @@ impl Subject for EngineSubject {
     unsafe fn pack_raw(&self, source: *const u8, count: u64, offset: u64, packed: *mut u8, most: usize) -> usize {
         // SAFETY: `source` and `packed` are valid for the bytes of the range (contract of `Subject::pack_raw`), which
         // is the contract of the callee.
-        unsafe {
-            self.committed.pack_raw(source, Range::elements(count).fragment(offset, most as u64), packed) as usize
-        }
+        unsafe { self.at(source, count, offset, most).pack(Endpoint::host(packed)).run() }.unwrap_or(0)
     }
 
     unsafe fn unpack_raw(
@@ -155,9 +157,6 @@ impl Subject for EngineSubject {
     ) -> usize {
         // SAFETY: `packed` and `destination` are valid for the bytes of the range (contract of `Subject::unpack_raw`),
         // which is the contract of the callee.
-        unsafe {
-            self.committed.unpack_raw(packed, Range::elements(count).fragment(offset, most as u64), destination)
-                as usize
-        }
+        unsafe { self.at(destination, count, offset, most).unpack(Endpoint::host(packed)).run() }.unwrap_or(0)
     }
 }

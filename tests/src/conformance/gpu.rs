@@ -78,8 +78,9 @@ impl Subject for GpuSubject {
         let (from, to) = ((from + origin as u64) as *const u8, to as *mut u8);
         // SAFETY: both device buffers hold the bytes of their slices. A kernel that touches others is the fault that
         // the test looks for.
-        let moved =
-            unsafe { self.committed.pack_any(from, Range::elements(count).fragment(offset, packed.len() as u64), to) };
+        let moved = unsafe {
+            self.committed.at(from, Range::elements(count).fragment(offset, packed.len() as u64)).pack(to).run()
+        };
         let moved = moved.map_err(|error| text(&error))?;
         if Self::back(memory, from_at, source.len())? != source {
             return Err("a pack wrote to its source".to_owned());
@@ -105,7 +106,7 @@ impl Subject for GpuSubject {
         // SAFETY: both device buffers hold the bytes of their slices. A kernel that touches others is the fault that
         // the test looks for.
         let moved = unsafe {
-            self.committed.unpack_any(from, Range::elements(count).fragment(offset, packed.len() as u64), to)
+            self.committed.at(to, Range::elements(count).fragment(offset, packed.len() as u64)).unpack(from).run()
         };
         let moved = moved.map_err(|error| text(&error))?;
         if Self::back(source, from_at, packed.len())? != packed {
@@ -122,7 +123,7 @@ impl Subject for GpuSubject {
 
     unsafe fn pack_raw(&self, source: *const u8, count: u64, offset: u64, packed: *mut u8, most: usize) -> usize {
         // SAFETY: `source` and `packed` are valid for the bytes of the range (contract of `Subject::pack_raw`).
-        unsafe { self.committed.pack_any(source, Range::elements(count).fragment(offset, most as u64), packed) }
+        unsafe { self.committed.at(source, Range::elements(count).fragment(offset, most as u64)).pack(packed).run() }
             .map_or(0, |moved| moved as usize)
     }
 
@@ -136,7 +137,7 @@ impl Subject for GpuSubject {
     ) -> usize {
         // SAFETY: `packed` and `destination` are valid for the bytes of the range (contract of `Subject::unpack_raw`).
         let moved = unsafe {
-            self.committed.unpack_any(packed, Range::elements(count).fragment(offset, most as u64), destination)
+            self.committed.at(destination, Range::elements(count).fragment(offset, most as u64)).unpack(packed).run()
         };
         moved.map_or(0, |moved| moved as usize)
     }

@@ -172,10 +172,9 @@ pub fn measure(case: &Case, settings: &Settings) -> Result<Measured, Failure> {
     let most = place(case.count, case.pack_origin)?.count.min(place(case.count, case.unpack_origin)?.count);
     let (packing, unpacking) = (place(most, case.pack_origin)?, place(most, case.unpack_origin)?);
     let count = packing.count;
-    let total = committed.packed_size(count).map_err(|error| Failure::Description(format!("{name}: {error}")))?;
+    let bytes = committed.packed_size(count).map_err(|error| Failure::Description(format!("{name}: {error}")))?;
     // One buffer for both placements, so that no peer has to map another.
     let buffer = packing.buffer.max(unpacking.buffer);
-    let bytes = usize::try_from(total).unwrap_or(usize::MAX);
     let lowered = lower(&case.datatype);
     let (mut pack, mut unpack) = (Contest(Vec::new()), Contest(Vec::new()));
     let mut mismatches = Vec::new();
@@ -245,7 +244,7 @@ pub fn measure(case: &Case, settings: &Settings) -> Result<Measured, Failure> {
     notes.append(&mut last.notes);
     let notes = notes.iter().map(|note| format!("{name}: {note}")).collect();
     let name = name.clone();
-    Ok(Measured { name, packed_bytes: total, tier, pack, unpack, commit, kernel_ready, notes, mismatches })
+    Ok(Measured { name, packed_bytes: bytes as u64, tier, pack, unpack, commit, kernel_ready, notes, mismatches })
 }
 
 /// Has every peer move the bytes once and compares all of them with those of dtc. Who fails leaves the race, with a note.

@@ -68,12 +68,13 @@ fn check_and_measure(
     let placement = Placement::of(first, description.count, description.origin_bytes, description.buffer_bytes)?;
     let remark = placement.remark(description.count);
     let Placement { count, buffer, origin } = placement;
-    let total = first.packed_size(count).map_err(|error| Failure::Description(error.to_string()))?;
+    let bytes = first.packed_size(count).map_err(|error| Failure::Description(error.to_string()))?;
+    let total = bytes as u64;
     let judge = Judge::new(lowered, origin, count);
     let mut memory = PageAligned::new(buffer);
     fill(memory.bytes_mut(), SEED);
     // The elements lie inside the buffer, so their bytes are fewer unless the type repeats some.
-    let mut packed = PageAligned::new(usize::try_from(total).unwrap_or(usize::MAX));
+    let mut packed = PageAligned::new(bytes);
 
     report.data(count, total, buffer, remark)?;
     for (name, committed) in tiers {

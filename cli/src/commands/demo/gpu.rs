@@ -102,11 +102,11 @@ fn check_and_measure(
     let placement = Placement::of(first, count, description.origin_bytes, description.buffer_bytes)?;
     let remark = placement.remark(count);
     let Placement { count, buffer, origin } = placement;
-    let total = first.packed_size(count).map_err(|error| Failure::Description(error.to_string()))?;
+    // Placement allows a few gigabytes only.
+    let bytes = first.packed_size(count).map_err(|error| Failure::Description(error.to_string()))?;
+    let total = bytes as u64;
     let judge = Judge::new(lowered, origin, count);
     let allocate = |bytes| DeviceBuffer::new(gpu.device(), bytes);
-    // Placement allows a few gigabytes only.
-    let bytes = total as usize;
     let (mut memory, mut packed, other) = (allocate(buffer)?, allocate(bytes)?, allocate(bytes)?);
     let (mut host, mut host_packed) = (vec![0; buffer], vec![0; bytes]);
 

@@ -7,6 +7,7 @@ use crate::operation::of_number;
 use crate::pack::Call;
 use crate::shared::Shared;
 use crate::status::{Status, answer, write};
+use dtc_runtime::Range;
 
 use std::ffi::c_void;
 
@@ -30,7 +31,8 @@ unsafe fn call<'a>(
     let operation = of_number(operation)?;
     // SAFETY: the caller's promise.
     let (of, info) = unsafe { (Shared::of_handle(of), hints(info)) };
-    Ok(Call { of, memory: memory.cast(), count, offset, packed: packed.cast(), max, info, operation })
+    let range = Range::elements(count).fragment(offset, max);
+    Ok(Call { of, memory: memory.cast(), range, packed: packed.cast(), info, operation })
 }
 
 /// # Safety

@@ -3,26 +3,27 @@
 use super::Committed;
 use crate::entry::Entry;
 use crate::error::PackError;
+use crate::memory::Room;
 use crate::range::Range;
 use dtc_compiler::operation::Element;
 use std::sync::atomic::Ordering;
 
 impl Committed {
-    /// How many bytes a raw call moves.
+    /// A range, cut to the packed bytes of its elements, which fit 63 bits.
     #[inline]
-    pub(crate) fn take(&self, range: Range) -> u64 {
-        range.length().min(range.count().wrapping_mul(self.facts().size).saturating_sub(range.offset()))
+    pub(crate) fn exact(&self, range: Range) -> Range {
+        range.within(range.count().wrapping_mul(self.facts().size))
     }
 
     /// The entry, if it is there, and if a safe call moves one whole element and may, of a type that is not lazy.
     #[inline]
-    pub(super) fn one(&self, length: usize, origin: usize, range: Range, packed: usize) -> Option<&Entry> {
+    pub(super) fn one(&self, room: Room, range: Range, packed: usize) -> Option<&Entry> {
         let entry = self.known()?;
         let whole = &entry.whole;
         let asked = range.count() == 1 && range.offset() == 0 && range.length() >= whole.packed;
         let asked = asked && packed as u64 == whole.packed;
         // The first byte has as many places as the buffer is longer than the element.
-        let (length, origin) = (length as u64, origin as u64);
+        let (length, origin) = (room.length as u64, room.origin as u64);
         let fits = asked && length >= whole.span && origin.wrapping_sub(whole.before) <= length - whole.span;
         fits.then_some(entry)
     }
@@ -39,21 +40,14 @@ impl Committed {
             }
     }
 
-    /// How many bytes a safe call moves; an error if it must not.
-    pub(crate) fn check(&self, length: usize, origin: usize, range: Range, packed: usize) -> Result<usize, PackError> {
-        let total = self.packed_size(range.count())?;
-        self.check_fragment(length, origin, range, total, packed)
+    /// The packed bytes that a safe call moves; an error if it must not.
+    pub(crate) fn check(&self, room: Room, range: Range) -> Result<Range, PackError> {
+        self.check_fragment(room, range, self.packed_size(range.count())?)
     }
 
-    /// How many of `total` bytes a safe call moves; an error if it must not.
-    pub(crate) fn check_fragment(
-        &self,
-        length: usize,
-        origin: usize,
-        range: Range,
-        total: u64,
-        packed: usize,
-    ) -> Result<usize, PackError> {
+    /// Those of `total` bytes that a safe call moves; an error if it must not.
+    pub(crate) fn check_fragment(&self, room: Room, range: Range, total: usize) -> Result<Range, PackError> {
+        let Room { length, origin } = room;
         if origin > length {
             return Err(PackError::Origin { origin, length });
         }
@@ -63,9 +57,15 @@ impl Committed {
                 return Err(PackError::Bounds { low, high, before, after });
             }
         }
-        match total.checked_sub(range.offset()) {
-            Some(rest) => Ok(packed.min(usize::try_from(rest.min(range.length())).unwrap_or(usize::MAX))),
-            None => Err(PackError::Offset { offset: range.offset(), total }),
-        }
+        check_offset(range, total)
+    }
+}
+
+/// A range, cut to `total` bytes; an error if it begins behind them.
+pub(crate) fn check_offset(range: Range, total: usize) -> Result<Range, PackError> {
+    let total = total as u64;
+    match range.offset() {
+        offset if offset > total => Err(PackError::Offset { offset, total }),
+        _ => Ok(range.within(total)),
     }
 }

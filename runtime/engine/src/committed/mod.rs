@@ -1,6 +1,6 @@
 //! Committed types.
 
-mod check;
+pub(crate) mod check;
 mod pack;
 mod parallel;
 
@@ -17,6 +17,7 @@ use dtc_compiler::operation::Element;
 use dtc_compiler::passes::Report;
 use dtc_compiler::plan::Plan;
 use once_cell::race::OnceBox;
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
@@ -47,6 +48,12 @@ pub struct Committed {
     /// reads no further cache line on its way to the entry.
     entry: AtomicPtr<Entry>,
     inner: Arc<Inner>,
+}
+
+impl fmt::Debug for Committed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Committed").field("facts", self.facts()).field("tier", &self.tier()).finish_non_exhaustive()
+    }
 }
 
 impl Clone for Committed {
@@ -318,10 +325,10 @@ impl Committed {
     /// assert!(every_other.packed_size(u64::MAX).is_err());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn packed_size(&self, count: u64) -> Result<u64, PackError> {
+    pub fn packed_size(&self, count: u64) -> Result<usize, PackError> {
         let size = self.facts().size;
         match size.checked_mul(count) {
-            Some(total) if i64::try_from(total).is_ok() => Ok(total),
+            Some(total) if i64::try_from(total).is_ok() => Ok(total as usize),
             _ => Err(PackError::Count { count, most: i64::MAX as u64 / size }),
         }
     }

@@ -3,7 +3,7 @@
 use super::{Committed, First};
 use crate::cpu::Sides;
 use crate::error::PackError;
-use crate::memory::{Memory, MemoryMut};
+use crate::memory::{Memory, MemoryMut, Room};
 use crate::range::Range;
 use bytemuck::{NoUninit, Pod};
 
@@ -12,7 +12,7 @@ impl Committed {
     ///
     /// Memory and packed bytes may be slices of any type whose bytes are all initialised, and for writing of any type for
     /// which all bytes are values: `bytemuck`'s [`NoUninit`] and [`Pod`], which can be derived. Records with padding are
-    /// neither; [`Committed::pack_raw`] takes them.
+    /// neither; [`Committed::at`] takes the address of any memory.
     ///
     /// # Errors
     ///
@@ -46,15 +46,15 @@ impl Committed {
     ) -> Result<usize, PackError> {
         let (source, packed): (Memory<'m>, &mut [u8]) = (source.into(), bytemuck::cast_slice_mut(packed));
         let sides = Sides { memory: source.address().cast_mut(), packed: packed.as_mut_ptr() };
-        if let Some(entry) = self.one(source.bytes.len(), source.origin, range, packed.len()) {
+        if let Some(entry) = self.one(source.room(), range, packed.len()) {
             // SAFETY: `one` found every byte of the element inside `source`, which is only read, and room for it in
             // `packed`; the slices cannot overlap.
             unsafe { entry.one::<true>(sides) };
             return Ok(packed.len());
         }
         other_call();
-        // SAFETY: the lengths are those of the slices, which cannot overlap.
-        unsafe { self.checked::<true>(sides, source.bytes.len(), source.origin, range, packed.len()) }
+        // SAFETY: the room is that of `source`, `packed` has as many bytes as the range at most, and the slices cannot overlap.
+        unsafe { self.checked::<true>(sides, source.room(), range.at_most(packed.len() as u64)) }
     }
 
     /// Unpacks `packed` as the bytes of a range, in order, until `packed` or the range ends. Returns how many bytes were
@@ -89,130 +89,73 @@ impl Committed {
     ) -> Result<usize, PackError> {
         let (mut destination, packed): (MemoryMut<'m>, &[u8]) = (destination.into(), bytemuck::cast_slice(packed));
         let sides = Sides { memory: destination.address(), packed: packed.as_ptr().cast_mut() };
-        if let Some(entry) = self.one(destination.bytes.len(), destination.origin, range, packed.len()) {
+        if let Some(entry) = self.one(destination.room(), range, packed.len()) {
             // SAFETY: as for `pack`; `packed` is only read.
             unsafe { entry.one::<false>(sides) };
             return Ok(packed.len());
         }
         other_call();
         // SAFETY: as for `pack`.
-        unsafe { self.checked::<false>(sides, destination.bytes.len(), destination.origin, range, packed.len()) }
+        unsafe { self.checked::<false>(sides, destination.room(), range.at_most(packed.len() as u64)) }
     }
 
-    /// Packs the bytes of a range from memory at any address. Returns how many bytes were written.
-    ///
-    /// `source` is the address that the type is applied to; it may be null for absolute types.
+    /// Moves the bytes of a range between memory and packed bytes at any address. Returns how many there are.
     ///
     /// # Safety
     ///
-    /// Every byte of the elements in the range is readable, `packed` is writable for the returned length, the two do not
-    /// overlap, and the packed bytes of all elements fit 63 bits. The pack may also read gaps of less than 4 KiB between bytes of
-    /// the range, and what shares an aligned 16 bytes with one.
-    ///
-    /// ```
-    /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
-    /// use dtc_runtime::Range;
-    /// let mut types = TypeBuilder::new();
-    /// let int = types.named(Predefined::INT);
-    /// let int = dtc_runtime::Engine::new().commit(&types.finish(int)?);
-    /// let (memory, mut packed) = (7i32, [0u8; 4]);
-    /// // SAFETY: both sides are as long as the type.
-    /// let written = unsafe { int.pack_raw((&raw const memory).cast(), Range::elements(1).bytes(..4), packed.as_mut_ptr()) };
-    /// assert_eq!((written, i32::from_ne_bytes(packed)), (4, 7));
-    /// # Ok::<(), dtc_compiler::datatype::DatatypeError>(())
-    /// ```
+    /// Clauses 1 to 4 of the contract of [`Transfer`](crate::Transfer), on memory of the host.
     #[inline]
-    pub unsafe fn pack_raw(&self, source: *const u8, range: Range, packed: *mut u8) -> u64 {
-        // SAFETY: the caller's promise; `memory` is only read.
-        unsafe { self.run::<true>(Sides { memory: source.cast_mut(), packed }, range) }
-    }
-
-    /// Unpacks the bytes of a range into memory at any address. Returns how many bytes were read.
-    ///
-    /// # Safety
-    ///
-    /// Every byte of the elements in the range is writable, `packed` is readable for the returned length, the two do not
-    /// overlap, and the packed bytes of all elements fit 63 bits.
-    ///
-    /// ```
-    /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
-    /// use dtc_runtime::Range;
-    /// let mut types = TypeBuilder::new();
-    /// let int = types.named(Predefined::INT);
-    /// let int = dtc_runtime::Engine::new().commit(&types.finish(int)?);
-    /// let (packed, mut memory) = (7i32.to_ne_bytes(), 0i32);
-    /// // SAFETY: both sides are as long as the type.
-    /// let read = unsafe { int.unpack_raw(packed.as_ptr(), Range::elements(1).bytes(..4), (&raw mut memory).cast()) };
-    /// assert_eq!((read, memory), (4, 7));
-    /// # Ok::<(), dtc_compiler::datatype::DatatypeError>(())
-    /// ```
-    #[inline]
-    pub unsafe fn unpack_raw(&self, packed: *const u8, range: Range, destination: *mut u8) -> u64 {
-        // SAFETY: the caller's promise; `packed` is only read.
-        unsafe { self.run::<false>(Sides { memory: destination, packed: packed.cast_mut() }, range) }
-    }
-
-    /// # Safety
-    ///
-    /// As for [`Committed::pack_raw`] or [`Committed::unpack_raw`].
-    #[inline]
-    pub(super) unsafe fn run<const PACK: bool>(&self, sides: Sides, range: Range) -> u64 {
+    pub(crate) unsafe fn run<const PACK: bool>(&self, sides: Sides, range: Range) -> usize {
         if let Some(entry) = self.known()
             && range.count() == 1
             && range.offset() == 0
             && range.length() >= entry.shape.size
             && !entry.is_lazy()
         {
-            // SAFETY: the caller's promise.
+            // SAFETY: the range has the whole element, for which the clauses speak.
             unsafe { entry.one::<PACK>(sides) };
-            return entry.shape.size;
+            return entry.shape.size as usize;
         }
-        let take = self.take(range);
-        // SAFETY: the caller's promise.
-        unsafe { self.some::<PACK>(sides, range.count(), range.offset(), take) };
-        take
+        let range = self.exact(range);
+        // SAFETY: as above, for the bytes of the range that there are.
+        unsafe { self.some::<PACK>(sides, range) };
+        range.length() as usize
     }
 
     /// Moves what a safe call asks for, after checking that it may.
     ///
     /// # Safety
     ///
-    /// The sides are buffers of these lengths that do not overlap, the memory side displaced by `origin`.
+    /// The memory side has `room`, the packed one as many bytes as the range at most, and they do not overlap.
     #[inline(never)]
-    unsafe fn checked<const PACK: bool>(
-        &self,
-        sides: Sides,
-        length: usize,
-        origin: usize,
-        range: Range,
-        packed: usize,
-    ) -> Result<usize, PackError> {
-        let take = self.check(length, origin, range, packed)?;
-        // SAFETY: `check` found every byte of the elements inside the buffer.
-        unsafe { self.some::<PACK>(sides, range.count(), range.offset(), take as u64) };
-        Ok(take)
+    unsafe fn checked<const PACK: bool>(&self, sides: Sides, room: Room, range: Range) -> Result<usize, PackError> {
+        let range = self.check(room, range)?;
+        // SAFETY: `check` found every byte of the elements inside the room.
+        unsafe { self.some::<PACK>(sides, range) };
+        Ok(range.length() as usize)
     }
 
-    /// Moves `take` bytes from packed byte `offset` on.
+    /// Moves the bytes of a range that ends with the packed bytes or before.
     ///
     /// # Safety
     ///
     /// As for [`Committed::run`].
-    pub(crate) unsafe fn some<const PACK: bool>(&self, sides: Sides, count: u64, offset: u64, take: u64) {
-        if take == 0 {
+    pub(crate) unsafe fn some<const PACK: bool>(&self, sides: Sides, range: Range) {
+        let length = range.length();
+        if length == 0 {
             return;
         }
         let entry = match self.known() {
             Some(entry) => entry,
-            None => match self.first(take) {
+            None => match self.first(length) {
                 First::Entry(entry) => entry,
-                // SAFETY: the caller's promise.
-                First::Described(described) => return unsafe { described.run::<PACK>(sides, count, offset, take) },
+                // SAFETY: the contract of this function is that of `Described::run`.
+                First::Described(described) => return unsafe { described.run::<PACK>(sides, range) },
             },
         };
         self.count_use();
-        // SAFETY: the caller's promise.
-        unsafe { entry.run::<PACK>(sides, count, offset, take) };
+        // SAFETY: as above, for `Entry::run`.
+        unsafe { entry.run::<PACK>(sides, range) };
     }
 }
 

@@ -51,11 +51,11 @@ impl Committed {
         threads: usize,
     ) -> Result<usize, PackError> {
         let (source, packed): (Memory<'m>, &mut [u8]) = (source.into(), bytemuck::cast_slice_mut(packed));
-        let take = self.check(source.bytes.len(), source.origin, range, packed.len())?;
+        let range = self.check(source.room(), range.at_most(packed.len() as u64))?;
         let sides = Sides { memory: source.address().cast_mut(), packed: packed.as_mut_ptr() };
         // SAFETY: as for `pack`; `memory` is only read.
-        unsafe { self.parallel::<true>(sides, range.fragment(range.offset(), take as u64), threads) };
-        Ok(take)
+        unsafe { self.parallel::<true>(sides, range, threads) };
+        Ok(range.length() as usize)
     }
 
     /// Like [`Committed::unpack`], by several threads of this call.
@@ -84,11 +84,11 @@ impl Committed {
         threads: usize,
     ) -> Result<usize, PackError> {
         let (mut destination, packed): (MemoryMut<'m>, &[u8]) = (destination.into(), bytemuck::cast_slice(packed));
-        let take = self.check(destination.bytes.len(), destination.origin, range, packed.len())?;
+        let range = self.check(destination.room(), range.at_most(packed.len() as u64))?;
         let sides = Sides { memory: destination.address(), packed: packed.as_ptr().cast_mut() };
         // SAFETY: as for `unpack`; `packed` is only read.
-        unsafe { self.parallel::<false>(sides, range.fragment(range.offset(), take as u64), threads) };
-        Ok(take)
+        unsafe { self.parallel::<false>(sides, range, threads) };
+        Ok(range.length() as usize)
     }
 
     /// # Safety
@@ -103,7 +103,7 @@ impl Committed {
             let sides = carried.sides();
             let sides = Sides { packed: sides.packed.wrapping_add(start as usize), ..sides };
             // SAFETY: a range of the caller's, and no other thread has it.
-            unsafe { self.run::<PACK>(sides, range.fragment(range.offset() + start, piece.min(take - start))) };
+            unsafe { self.some::<PACK>(sides, range.part(start, piece.min(take - start))) };
         };
         std::thread::scope(|scope| {
             for start in (0..take).step_by(piece as usize).skip(1) {

@@ -1,196 +1,321 @@
 //! The calls of a committed type on data in any memory.
 
-use super::copies::Multiprocessors;
-use super::on_device::{GpuType, Move};
+use super::accumulate::check_computes;
+use super::on_device::GpuType;
 use super::request::{Request, TransferError};
+use super::transfer::pieces;
+use super::type_to_type::parts;
 use super::{DEVICES, Gpu};
 use crate::committed::Committed;
+use crate::committed::check::check_offset;
+use crate::cpu::Sides;
+use crate::endpoint::Endpoint;
+use crate::error::{AccumulateError, CopyError};
 use crate::policy::Tier;
-use crate::range::Range;
+use crate::transfer::{Action, Elements, Multiprocessors, Transfer};
+use dtc_compiler::operation::Reduction;
 use dtc_compiler::plan::Direction;
-use dtc_cuda::{CudaError, Stream};
+use dtc_cuda::{CudaError, MemoryKind, Stream};
 use std::sync::Arc;
 
+impl<'a> Transfer<'a> {
+    /// How many bytes it moves: those of the range, or fewer at the end of the packed bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`TransferError::Call`] where a range begins behind the packed bytes, or these do not fit 63 bits; for a copy
+    /// [`TransferError::Copy`]. Such a transfer moves nothing.
+    ///
+    /// ```
+    /// use dtc_runtime::datatype::{Predefined, TypeBuilder};
+    /// use dtc_runtime::{Endpoint, Engine, Range};
+    /// let mut types = TypeBuilder::new();
+    /// let int = types.named(Predefined::INT);
+    /// let int = Engine::new().commit(&types.finish(int)?);
+    /// let memory = Endpoint::from([0; 3].as_ptr());
+    /// let pack = |range| int.at(memory, range).pack(memory);
+    /// assert_eq!(pack(Range::elements(3).bytes(2..)).bytes()?, 10);
+    /// assert!(pack(Range::elements(3).bytes(13..)).bytes().is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn bytes(&self) -> Result<usize, TransferError> {
+        let bounded =
+            |elements: &Elements| check_offset(elements.range, elements.of.packed_size(elements.range.count())?);
+        let elements = &self.elements;
+        let range = match &self.action {
+            Action::Move(..) | Action::Accumulate(..) => bounded(elements)?,
+            Action::External(..) => {
+                check_offset(elements.range, elements.of.packed_external_size(elements.range.count())?)?
+            }
+            Action::Copy(_, destination) => {
+                let range = bounded(elements).map_err(CopyError::Source)?;
+                range.at_most(bounded(destination).map_err(CopyError::Destination)?.length())
+            }
+        };
+        Ok(range.length() as usize)
+    }
+
+    /// Moves the bytes, and returns when they are there. Returns how many.
+    ///
+    /// On a device it is ordered after what was enqueued on the legacy default stream. A range that begins behind the packed bytes
+    /// moves nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`TransferError::Address`] where an end is null, or a run of a type of absolute addresses; [`TransferError::Accumulate`] for
+    /// what [`Committed::accumulate`] refuses, and for reductions of long doubles on a GPU; [`TransferError::External`] for a value
+    /// that does not fit; [`TransferError::NotHost`] for `external32` in memory of a device; CUDA refuses.
+    ///
+    /// # Safety
+    ///
+    /// The contract of [`Transfer`].
+    ///
+    /// See [`Transfer`] for an example.
+    #[inline]
+    pub unsafe fn run(&self) -> Result<usize, TransferError> {
+        let Elements { of, memory, range } = self.elements;
+        if let Action::Move(direction, packed) = self.action
+            && memory.is_host()
+            && packed.is_host()
+        {
+            let sides = Sides { memory: memory.address(), packed: packed.address() };
+            // SAFETY: clauses 1 to 4; the processor reaches memory of these kinds (clause 5).
+            return Ok(unsafe {
+                match direction {
+                    Direction::Pack => of.run::<true>(sides, range),
+                    Direction::Unpack => of.run::<false>(sides, range),
+                }
+            });
+        }
+        // SAFETY: the contract of this function.
+        unsafe { self.begin(true)?.wait() }
+    }
+
+    /// Starts moving the bytes, and returns at once where a device does the work. On the host, the bytes are there when it
+    /// returns.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Transfer::run`].
+    ///
+    /// # Safety
+    ///
+    /// The contract of [`Transfer`], until the request is done.
+    ///
+    /// ```
+    /// use dtc_runtime::{Committed, Endpoint, Range, TransferError};
+    /// fn pack(column: &Committed, matrix: Endpoint, packed: Endpoint) -> Result<usize, TransferError> {
+    ///     // SAFETY: the caller answers for both ends, until the request was waited for.
+    ///     let request = unsafe { column.at(matrix, Range::elements(1)).pack(packed).start()? };
+    ///     request.wait()
+    /// }
+    /// ```
+    pub unsafe fn start(&self) -> Result<Request, TransferError> {
+        // SAFETY: the contract of this function.
+        unsafe { self.begin(false) }
+    }
+
+    /// Enqueues the work on a CUDA stream, whose device moves the bytes, and returns at once. Returns how many bytes will be
+    /// moved. May be captured into a graph, which then keeps what the kernel needs.
+    ///
+    /// Either end may lie in any memory that the device of the stream reaches, which is checked. Which bits a NaN has that an
+    /// accumulation computes is the device's matter.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Transfer::run`]; [`TransferError::OutOfReach`] when the device does not reach an end, which is so for pageable
+    /// memory on most machines; [`TransferError::Buffered`] for elements with gaps that are accumulated in others. Nothing was
+    /// enqueued then, unless CUDA refuses.
+    ///
+    /// # Safety
+    ///
+    /// The contract of [`Transfer`], until the work is done.
+    ///
+    /// ```
+    /// # use dtc_runtime::{Committed, TransferError, cuda::{DeviceBuffer, Stream}};
+    /// use dtc_runtime::Range;
+    /// # fn pack(column: &Committed, matrix: &DeviceBuffer, packed: &DeviceBuffer, stream: &Stream) -> Result<usize, TransferError> {
+    /// // SAFETY: the buffers are large enough, and live until the stream was waited for.
+    /// unsafe { column.at(matrix, Range::elements(1)).pack(packed).enqueue(stream) }
+    /// # }
+    /// ```
+    pub unsafe fn enqueue(&self, stream: &Stream) -> Result<usize, TransferError> {
+        let elements = self.elements.exact();
+        let gpu = || elements.of.engine().gpu(stream.device().info().ordinal);
+        match self.action {
+            Action::Move(direction, packed) => {
+                if elements.range.length() > 0 {
+                    let gpu = gpu()?;
+                    let pieces = pieces(direction, elements, packed, self.multiprocessors)?;
+                    pieces.iter().try_for_each(|piece| piece.check_reach(&gpu))?;
+                    // SAFETY: the contract of this function; the device reaches both ends.
+                    pieces.iter().try_for_each(|piece| unsafe { piece.enqueue(&gpu, stream) })?;
+                }
+            }
+            Action::External(..) => return Err(TransferError::NotHost { side: "stream", kind: device_of(stream) }),
+            Action::Accumulate(reduction, packed) => {
+                elements.of.check_reduction(reduction, elements.range)?;
+                check_computes(reduction)?;
+                if elements.range.length() > 0 {
+                    let gpu = gpu()?;
+                    let pieces = pieces(Direction::Unpack, elements, packed, Multiprocessors::All)?;
+                    pieces.iter().try_for_each(|piece| piece.check_reach(&gpu))?;
+                    for piece in &pieces {
+                        let part = piece.elements.on_device(Direction::Unpack, piece.packed.on_device());
+                        // SAFETY: the contract of this function; the device reaches both ends, and the bytes are whole elements.
+                        unsafe { elements.of.on_device(&gpu).accumulate(stream, &part, reduction)? };
+                    }
+                }
+            }
+            Action::Copy(Some(reduction), destination) => {
+                let [source, destination] = self.ends_of_accumulation(reduction, destination)?;
+                let flat = source.contiguous(reduction, destination).ok_or(TransferError::Buffered)?;
+                // SAFETY: the contract of this function.
+                return unsafe { flat.enqueue(stream) };
+            }
+            Action::Copy(None, destination) => {
+                let [source, destination] = ends(elements, destination);
+                if source.range.length() > 0 {
+                    let gpu = gpu()?;
+                    let parts = parts(source, destination)?;
+                    parts.iter().try_for_each(|part| part.check_reach(&gpu))?;
+                    // SAFETY: the contract of this function; the device reaches both ends.
+                    parts.iter().try_for_each(|part| unsafe { part.enqueue(&gpu, stream) })?;
+                }
+                return Ok(source.range.length() as usize);
+            }
+        }
+        Ok(elements.range.length() as usize)
+    }
+
+    /// Starts the transfer, and ends it if the caller waits for it anyway and that is cheaper so.
+    ///
+    /// # Safety
+    ///
+    /// The contract of [`Transfer`], until the request is done.
+    #[inline(never)]
+    unsafe fn begin(&self, wait: bool) -> Result<Request, TransferError> {
+        let elements = self.elements.exact();
+        let bytes = elements.range.length();
+        match self.action {
+            Action::Move(direction, packed) => {
+                if bytes == 0 {
+                    return Ok(Request::done(0));
+                }
+                let pieces = pieces(direction, elements, packed, self.multiprocessors)?;
+                let wait = wait && pieces.len() == 1;
+                // SAFETY: the contract of this function, for a part of the call.
+                Request::start(bytes, pieces.iter().map(|piece| unsafe { piece.start(wait) }))
+            }
+            // SAFETY: the contract of this function.
+            Action::External(direction, packed) => unsafe { self.convert(direction, packed) },
+            Action::Accumulate(reduction, packed) => {
+                elements.of.check_reduction(reduction, elements.range)?;
+                if bytes == 0 {
+                    return Ok(Request::done(0));
+                }
+                let pieces = pieces(Direction::Unpack, elements, packed, Multiprocessors::All)?;
+                // Before anything is moved.
+                pieces.iter().try_for_each(|piece| piece.check_computes(reduction))?;
+                let wait = wait && pieces.len() == 1;
+                // SAFETY: as above; what could be refused was checked.
+                Request::start(bytes, pieces.iter().map(|piece| unsafe { piece.start_accumulation(reduction, wait) }))
+            }
+            Action::Copy(Some(reduction), destination) => {
+                let [source, destination] = self.ends_of_accumulation(reduction, destination)?;
+                if let Some(flat) = source.contiguous(reduction, destination) {
+                    // SAFETY: the contract of this function.
+                    return unsafe { flat.begin(wait) };
+                }
+                let parts = parts(source, destination)?;
+                // Before anything is moved.
+                parts.iter().try_for_each(|part| part.check_computes(reduction))?;
+                // SAFETY: as above; what could be refused was checked.
+                parts.iter().try_for_each(|part| unsafe { part.accumulate(reduction) })?;
+                Ok(Request::done(source.range.length()))
+            }
+            Action::Copy(None, destination) => {
+                let [source, destination] = ends(elements, destination);
+                let bytes = source.range.length();
+                if bytes == 0 {
+                    return Ok(Request::done(0));
+                }
+                let parts = parts(source, destination)?;
+                let wait = wait && parts.len() == 1;
+                // SAFETY: the contract of this function, for a part of the call.
+                Request::start(bytes, parts.iter().map(|part| unsafe { part.start(wait) }))
+            }
+        }
+    }
+
+    /// Converts to or from `external32`, on the processor.
+    ///
+    /// # Safety
+    ///
+    /// The contract of [`Transfer`].
+    unsafe fn convert(&self, direction: Direction, packed: Endpoint) -> Result<Request, TransferError> {
+        let Elements { of, memory, .. } = self.elements;
+        let range = of.exact_external(self.elements.range);
+        if range.length() == 0 {
+            return Ok(Request::done(0));
+        }
+        for piece in pieces(direction, Elements { range, ..self.elements }, packed, Multiprocessors::All)? {
+            for (side, kind) in [("memory", piece.elements.kind()), ("packed", piece.packed.kind())] {
+                if let MemoryKind::Device(_) = kind {
+                    return Err(TransferError::NotHost { side, kind });
+                }
+            }
+        }
+        let sides = Sides { memory: memory.address(), packed: packed.address() };
+        // SAFETY: the contract of this function; both ends are memory of the host.
+        unsafe {
+            match direction {
+                Direction::Pack => of.convert::<true>(sides, range)?,
+                Direction::Unpack => of.convert::<false>(sides, range)?,
+            }
+        }
+        Ok(Request::done(range.length()))
+    }
+
+    /// Both ends of an accumulation from type to type, with ranges of one length; an error if it makes no sense for them.
+    fn ends_of_accumulation(
+        &self,
+        reduction: Reduction,
+        destination: Elements<'a>,
+    ) -> Result<[Elements<'a>; 2], AccumulateError> {
+        let [source, destination] = ends(self.elements.exact(), destination);
+        let (element, found) = (reduction.element(), source.range.offset());
+        destination.of.check_reduction(reduction, destination.range)?;
+        if !source.of.may_consist_of(element) {
+            return Err(AccumulateError::Elements(element));
+        }
+        if !found.is_multiple_of(element.size()) {
+            return Err(AccumulateError::Multiple { field: "offset", element, found });
+        }
+        Ok([source, destination])
+    }
+}
+
+impl<'a> Elements<'a> {
+    /// The accumulation of elements that lie one after the other, and so are packed already.
+    fn contiguous(self, reduction: Reduction, destination: Elements<'a>) -> Option<Transfer<'a>> {
+        let run = self.of.entry().run_at(self.range.offset());
+        (run.bytes >= self.range.length()).then(|| destination.accumulate(reduction, self.memory.advanced(run.offset)))
+    }
+}
+
+/// Both ends of a copy, with ranges of one length.
+fn ends<'a>(source: Elements<'a>, destination: Elements<'a>) -> [Elements<'a>; 2] {
+    let (source, destination) = (source.exact(), destination.exact());
+    let bytes = source.range.length().min(destination.range.length());
+    [source, destination].map(|elements| elements.part(0, bytes))
+}
+
+fn device_of(stream: &Stream) -> MemoryKind {
+    MemoryKind::Device(stream.device().info().ordinal)
+}
+
 impl Committed {
-    /// Enqueues a pack of the bytes of a range on a CUDA stream and returns at once. Returns how many bytes will be written.
-    /// May be captured into a graph, which then keeps what the kernel needs.
-    ///
-    /// # Errors
-    ///
-    /// CUDA refuses.
-    ///
-    /// # Safety
-    ///
-    /// As for [`Committed::pack_raw`], for the device of the stream and until the work is done.
-    ///
-    /// ```
-    /// use dtc_runtime::Range;
-    /// # use dtc_runtime::cuda::{CudaError, DeviceBuffer, Stream};
-    /// # fn pack(column: &dtc_runtime::Committed, matrix: &DeviceBuffer, packed: &DeviceBuffer, stream: &Stream) -> Result<u64, CudaError> {
-    /// let (source, target) = (matrix.address() as *const u8, packed.address() as *mut u8);
-    /// // SAFETY: the buffers are on the device of the stream, large enough, and live until the stream was waited for.
-    /// unsafe { column.pack_enqueue(stream, source, Range::elements(1).bytes(..packed.len() as u64), target) }
-    /// # }
-    /// ```
-    pub unsafe fn pack_enqueue(
-        &self,
-        stream: &Stream,
-        source: *const u8,
-        range: Range,
-        packed: *mut u8,
-    ) -> Result<u64, CudaError> {
-        // SAFETY: the caller's promise.
-        unsafe { self.enqueue(Direction::Pack, stream, source, packed, range) }
-    }
-
-    /// Enqueues an unpack on a CUDA stream and returns at once; the counterpart of [`Committed::pack_enqueue`].
-    ///
-    /// # Errors
-    ///
-    /// CUDA refuses.
-    ///
-    /// # Safety
-    ///
-    /// As for [`Committed::unpack_raw`], for the device of the stream and until the work is done.
-    ///
-    /// ```
-    /// use dtc_runtime::Range;
-    /// # use dtc_runtime::cuda::{CudaError, DeviceBuffer, Stream};
-    /// # fn unpack(column: &dtc_runtime::Committed, packed: &DeviceBuffer, matrix: &DeviceBuffer, stream: &Stream) -> Result<u64, CudaError> {
-    /// let (source, target) = (packed.address() as *const u8, matrix.address() as *mut u8);
-    /// // SAFETY: the buffers are on the device of the stream, large enough, and live until the stream was waited for.
-    /// unsafe { column.unpack_enqueue(stream, source, Range::elements(1).bytes(..packed.len() as u64), target) }
-    /// # }
-    /// ```
-    pub unsafe fn unpack_enqueue(
-        &self,
-        stream: &Stream,
-        packed: *const u8,
-        range: Range,
-        destination: *mut u8,
-    ) -> Result<u64, CudaError> {
-        // SAFETY: the caller's promise.
-        unsafe { self.enqueue(Direction::Unpack, stream, destination, packed, range) }
-    }
-
-    /// Packs from and to memory of any kind, asking CUDA what it is, and returns when the bytes are there. On a device it is
-    /// ordered after what was enqueued on the legacy default stream. Returns how many bytes were written.
-    ///
-    /// # Errors
-    ///
-    /// [`TransferError::Address`] when a side is null, or a run of a type with absolute addresses; CUDA refuses.
-    ///
-    /// # Safety
-    ///
-    /// As for [`Committed::pack_raw`].
-    ///
-    /// ```
-    /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
-    /// use dtc_runtime::Range;
-    /// let mut types = TypeBuilder::new();
-    /// let int = types.named(Predefined::INT);
-    /// let int = dtc_runtime::Engine::new().commit(&types.finish(int)?);
-    /// let (memory, mut packed) = (7i32, [0u8; 4]);
-    /// // SAFETY: both sides are as long as the type.
-    /// let written = unsafe { int.pack_any((&raw const memory).cast(), Range::elements(1).bytes(..4), packed.as_mut_ptr())? };
-    /// assert_eq!((written, i32::from_ne_bytes(packed)), (4, 7));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub unsafe fn pack_any(&self, source: *const u8, range: Range, packed: *mut u8) -> Result<u64, TransferError> {
-        // SAFETY: the caller's promise.
-        unsafe { self.between(None, None).pack(source, range, packed) }
-    }
-
-    /// Unpacks from and to memory of any kind; the counterpart of [`Committed::pack_any`].
-    ///
-    /// # Errors
-    ///
-    /// As for [`Committed::pack_any`].
-    ///
-    /// # Safety
-    ///
-    /// As for [`Committed::unpack_raw`].
-    ///
-    /// ```
-    /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
-    /// use dtc_runtime::Range;
-    /// let mut types = TypeBuilder::new();
-    /// let int = types.named(Predefined::INT);
-    /// let int = dtc_runtime::Engine::new().commit(&types.finish(int)?);
-    /// let (packed, mut memory) = (7i32.to_ne_bytes(), 0i32);
-    /// // SAFETY: both sides are as long as the type.
-    /// let read = unsafe { int.unpack_any(packed.as_ptr(), Range::elements(1).bytes(..4), (&raw mut memory).cast())? };
-    /// assert_eq!((read, memory), (4, 7));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub unsafe fn unpack_any(
-        &self,
-        packed: *const u8,
-        range: Range,
-        destination: *mut u8,
-    ) -> Result<u64, TransferError> {
-        // SAFETY: the caller's promise.
-        unsafe { self.between(None, None).unpack(packed, range, destination) }
-    }
-
-    /// Starts what [`Committed::pack_any`] does, and returns at once where a device does the work.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Committed::pack_any`].
-    ///
-    /// # Safety
-    ///
-    /// As for [`Committed::pack_raw`], until the request is done.
-    ///
-    /// ```
-    /// use dtc_runtime::Range;
-    /// # use dtc_runtime::{Committed, TransferError};
-    /// # fn pack(column: &Committed, matrix: *const u8, packed: *mut u8) -> Result<u64, TransferError> {
-    /// // SAFETY: the caller answers for both buffers.
-    /// let request = unsafe { column.pack_start(matrix, Range::elements(1).bytes(..4096), packed)? };
-    /// request.wait()
-    /// # }
-    /// ```
-    pub unsafe fn pack_start(
-        &self,
-        source: *const u8,
-        range: Range,
-        packed: *mut u8,
-    ) -> Result<Request, TransferError> {
-        // SAFETY: the caller's promise.
-        unsafe { self.between(None, None).start_pack(source, range, packed) }
-    }
-
-    /// Starts what [`Committed::unpack_any`] does, and returns at once where a device does the work.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Committed::pack_any`].
-    ///
-    /// # Safety
-    ///
-    /// As for [`Committed::unpack_raw`], until the request is done.
-    ///
-    /// ```
-    /// use dtc_runtime::Range;
-    /// # use dtc_runtime::{Committed, TransferError};
-    /// # fn unpack(column: &Committed, packed: *const u8, matrix: *mut u8) -> Result<u64, TransferError> {
-    /// // SAFETY: the caller answers for both buffers.
-    /// let request = unsafe { column.unpack_start(packed, Range::elements(1).bytes(..4096), matrix)? };
-    /// request.wait()
-    /// # }
-    /// ```
-    pub unsafe fn unpack_start(
-        &self,
-        packed: *const u8,
-        range: Range,
-        destination: *mut u8,
-    ) -> Result<Request, TransferError> {
-        // SAFETY: the caller's promise.
-        unsafe { self.between(None, None).start_unpack(packed, range, destination) }
-    }
-
     /// Does at once what the first calls on a device would do: loads the generic kernels, brings lists to the device, and,
     /// unless the policy is [`Policy::Off`](crate::Policy::Off), compiles the kernels for whole elements. Returns which tier
     /// serves those.
@@ -241,29 +366,5 @@ impl Committed {
     /// This type on a device, planned at the first use.
     pub(super) fn on_device(&self, gpu: &Gpu) -> &Arc<GpuType> {
         self.entry().on_device(gpu.device().info().ordinal as usize % DEVICES, || gpu.shared.clone())
-    }
-
-    /// # Safety
-    ///
-    /// As for [`Committed::pack_enqueue`] or [`Committed::unpack_enqueue`].
-    unsafe fn enqueue(
-        &self,
-        direction: Direction,
-        stream: &Stream,
-        memory: *const u8,
-        packed: *const u8,
-        range: Range,
-    ) -> Result<u64, CudaError> {
-        let bytes = self.take(range);
-        if bytes > 0 {
-            let gpu = self.engine().gpu(stream.device().info().ordinal)?;
-            let (memory, packed) = (memory as u64, packed as u64);
-            let multiprocessors = Multiprocessors::All;
-            let (count, first) = (range.count(), range.offset());
-            let asked = Move { direction, memory, packed, count, first, bytes, multiprocessors };
-            // SAFETY: the caller's promise.
-            unsafe { self.on_device(&gpu).launch(stream, &asked)? };
-        }
-        Ok(bytes)
     }
 }

@@ -5,33 +5,6 @@ use dtc_compiler::plan::gpu::Copies;
 use dtc_cuda::copy::{self, Rows, Slices};
 use dtc_cuda::{CaptureStatus, CudaError, Stream};
 
-/// What of the multiprocessors of a device a call may use.
-///
-/// A kernel that waits for a free multiprocessor waits for as long as another one holds all of them. Nests of rows that go over
-/// a link, to the host or to another device, need none: copy engines move them, in the same time whatever the
-/// multiprocessors do. Within a device there is no such way: the driver's copies of rows are kernels.
-///
-/// ```
-/// use dtc_runtime::{Committed, Multiprocessors, Range, TransferError, cuda::MemoryKind};
-/// /// Packs while a solver holds the GPU.
-/// fn send(plane: &Committed, grid: *const u8, packed: &mut [u8]) -> Result<u64, TransferError> {
-///     let sides = plane.between(Some(MemoryKind::Device(0)), Some(MemoryKind::Pinned)).on(Multiprocessors::None);
-///     // SAFETY: the caller answers for the grid and for the kinds.
-///     unsafe { sides.pack(grid, Range::elements(1).bytes(..packed.len() as u64), packed.as_mut_ptr()) }
-/// }
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Multiprocessors {
-    /// All that are free; an eighth of them where one side is pinned memory, which fills the link.
-    #[default]
-    All,
-    /// At most so many, at least one: the kernel has no more blocks.
-    AtMost(u32),
-    /// None where the bytes go over a link, the layout is a nest of at most four levels, and the call moves whole elements; all
-    /// that are free where that is not so.
-    None,
-}
-
 /// Enqueues a call as copies.
 ///
 /// # Safety

@@ -24,9 +24,8 @@ mod transfer;
 mod type_to_type;
 
 pub use batch::BatchCall;
-pub use copies::Multiprocessors;
 pub use request::{Request, TransferError};
-pub use transfer::{Between, Choice, Estimate, TransferCase, TransferModel, Way};
+pub use transfer::{Choice, Estimate, TransferCase, TransferModel, Way};
 
 pub(crate) use accumulate::combines;
 pub(crate) use joint::Pending;
@@ -40,6 +39,7 @@ use dtc_store::Store;
 use generic::Generic;
 use idle::Idle;
 use joint::JointKernels;
+use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use transfer::{Landings, Lanes, Ring, Stage};
@@ -107,6 +107,12 @@ impl Drop for Shared {
             // The generic kernels and what was retired go next, and may be running.
             self.idle.wait();
         }
+    }
+}
+
+impl fmt::Debug for Gpu {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Gpu").field("device", self.device()).finish_non_exhaustive()
     }
 }
 

@@ -1,11 +1,13 @@
 //! One type on one device: its plan, its kernels, and how a call is launched.
 
 use super::Shared;
-use super::copies::{self, Multiprocessors};
+use super::copies;
 use super::generic::Interpreter;
 use super::kernel::{Kernel, Slot};
 use crate::entry::Shape;
 use crate::policy::Policy;
+use crate::range::Range;
+use crate::transfer::Multiprocessors;
 use crate::worker::Job;
 use dtc_compiler::codegen::cuda::{GenericKernel, Interpreted, Parameter};
 use dtc_compiler::layout::Layout;
@@ -21,21 +23,27 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 /// generic kernels. So many again are for unpacks with operations.
 const SLOTS: usize = 24;
 
-/// A call, with the addresses that the kernels use.
+/// A pack or unpack as a device sees it.
 #[derive(Clone, Copy)]
 pub(crate) struct Move {
     pub(crate) direction: Direction,
-    /// The address of element 0.
-    pub(crate) memory: u64,
-    /// The address of the first packed byte to move.
-    pub(crate) packed: u64,
+    /// At least one byte, by the addresses that kernels use.
+    pub(crate) call: Call,
+    /// How many elements there are.
     pub(crate) count: u64,
-    /// The first packed byte to move.
-    pub(crate) first: u64,
-    /// How many bytes to move, at least 1.
-    pub(crate) bytes: u64,
-    /// Which multiprocessors may be used.
     pub(crate) multiprocessors: Multiprocessors,
+}
+
+impl Move {
+    /// `bytes` of it, from byte `at` on, with packed bytes that lie elsewhere.
+    pub(crate) fn part(&self, at: u64, bytes: u64, packed: u64) -> Move {
+        Move { call: Call { packed, first: self.call.first + at, bytes, ..self.call }, ..*self }
+    }
+
+    /// The bytes of the call.
+    pub(crate) fn range(&self) -> Range {
+        Range::elements(self.count).fragment(self.call.first, self.call.bytes)
+    }
 }
 
 /// What the elements of a call span in memory, as kernels read it.
@@ -199,14 +207,14 @@ impl GpuType {
     ///
     /// The device can read and write both sides, which do not overlap, until the work is done.
     pub(crate) unsafe fn launch(self: &Arc<GpuType>, stream: &Stream, asked: &Move) -> Result<(), CudaError> {
-        let Move { direction, memory, packed, first, bytes, .. } = *asked;
+        let Move { direction, call, .. } = *asked;
+        let Call { memory, packed, first, bytes } = call;
         if self.plan.is_contiguous() {
             let place = memory.wrapping_add(self.origin as u64).wrapping_add(first);
             let (to, from) = if direction == Direction::Pack { (packed, place) } else { (place, packed) };
             // SAFETY: the caller's promise.
             return unsafe { copy::between(stream, to, from, bytes as usize) };
         }
-        let call = Call { memory, packed, first, bytes };
         let most = match asked.multiprocessors {
             Multiprocessors::None => {
                 if let Some(copies) = self.plan.copies(&call) {

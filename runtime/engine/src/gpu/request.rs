@@ -2,9 +2,10 @@
 
 use super::transfer::Pipeline;
 use super::{Gpu, Shared};
-use crate::error::{AccumulateError, PackError};
+use crate::error::{AccumulateError, CopyError, ExternalError, PackError};
 use dtc_cuda::{CudaError, Event, MemoryKind};
 use smallvec::SmallVec;
+use std::fmt;
 use std::sync::Arc;
 use thiserror::Error;
 
@@ -21,9 +22,15 @@ pub enum TransferError {
     /// The call is wrong whatever the memory.
     #[error(transparent)]
     Call(#[from] PackError),
+    /// A range of a copy is wrong.
+    #[error(transparent)]
+    Copy(#[from] CopyError),
     /// The reduction does not fit the call.
     #[error(transparent)]
     Accumulate(#[from] AccumulateError),
+    /// A value does not fit `external32`.
+    #[error(transparent)]
+    External(#[from] ExternalError),
     /// CUDA cannot do it.
     #[error(transparent)]
     Cuda(#[from] CudaError),
@@ -48,6 +55,19 @@ pub enum TransferError {
         /// The device of the stream.
         device: u32,
     },
+    /// `external32` is converted by the processor.
+    #[error("{side}: expected memory of the host, found {kind}")]
+    NotHost {
+        /// Which side, or the stream.
+        side: &'static str,
+        /// Where it lies.
+        kind: MemoryKind,
+    },
+    /// Elements with gaps are accumulated through a buffer, which a call that is enqueued has none of.
+    #[error(
+        "source: expected elements without gaps, to enqueue their accumulation, found gaps; start the transfer instead"
+    )]
+    Buffered,
 }
 
 /// A pack, unpack, copy or unpack with an operation under way. Dropping it does not end the work: where the processor takes
@@ -62,8 +82,9 @@ pub enum TransferError {
 /// let int = types.named(Predefined::INT);
 /// let int = dtc_runtime::Engine::new().commit(&types.finish(int)?);
 /// let (memory, mut packed) = (7i32, [0u8; 4]);
-/// // SAFETY: both sides are as long as the type, and live until the request is done.
-/// let request = unsafe { int.pack_start((&raw const memory).cast(), Range::elements(1).bytes(..4), packed.as_mut_ptr())? };
+/// let pack = int.at(&raw const memory, Range::elements(1)).pack(packed.as_mut_ptr());
+/// // SAFETY: both ends are as long as the type, and live until the request is done.
+/// let request = unsafe { pack.start()? };
 /// assert_eq!(request.wait()?, 4);
 /// assert_eq!(i32::from_ne_bytes(packed), 7);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -112,6 +133,12 @@ impl Part {
             }
             Part::Pipeline(mut pipeline) => pipeline.finish(),
         }
+    }
+}
+
+impl fmt::Debug for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Request").field("bytes", &self.bytes).field("is_done", &self.is_done()).finish_non_exhaustive()
     }
 }
 
@@ -180,12 +207,12 @@ impl Request {
     /// The device failed.
     ///
     /// ```
-    /// # fn finish(request: dtc_runtime::Request) -> Result<u64, dtc_runtime::TransferError> {
+    /// # fn finish(request: dtc_runtime::Request) -> Result<usize, dtc_runtime::TransferError> {
     /// request.wait()
     /// # }
     /// ```
-    pub fn wait(self) -> Result<u64, TransferError> {
+    pub fn wait(self) -> Result<usize, TransferError> {
         self.parts.into_iter().try_for_each(Part::wait)?;
-        Ok(self.bytes)
+        Ok(self.bytes as usize)
     }
 }

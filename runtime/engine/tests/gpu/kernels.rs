@@ -35,7 +35,7 @@ in_child! {
             buffers.enqueue(&committed).unwrap();
             let (packed, memory) = (buffers.packed.address() as *const u8, buffers.memory.address() as *mut u8);
             // SAFETY: both buffers are long enough.
-            unsafe { committed.unpack_enqueue(&buffers.stream, packed, Range::elements(1).bytes(..4096), memory) }.unwrap();
+            unsafe { committed.at(memory, Range::elements(1).bytes(..4096)).unpack(packed).enqueue(&buffers.stream) }.unwrap();
             engine.compile_pending(Duration::MAX);
         };
         for _ in 0..3 {

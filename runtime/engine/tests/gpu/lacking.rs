@@ -80,7 +80,7 @@ in_child! {
             assert!(buffers.enqueue(&committed).is_err_and(|error| refused(&error)));
             let (memory, packed) = (buffers.memory.address() as *const u8, buffers.packed.address() as *mut u8);
             // SAFETY: both buffers are long enough.
-            let moved = unsafe { committed.pack_any(memory, Range::elements(1).bytes(..4096), packed) };
+            let moved = unsafe { committed.at(memory, Range::elements(1).bytes(..4096)).pack(packed).run() };
             assert!(matches!(&moved, Err(TransferError::Cuda(error)) if refused(error)), "{moved:?}");
         }
         packs_on_the_host(&engine);
@@ -126,7 +126,7 @@ in_child! {
             assert!(matches!(error, CudaError::Call { call: "cuLaunchKernel", code: 719, .. }), "{error:?}");
             let (memory, packed) = (buffers.memory.address() as *const u8, buffers.packed.address() as *mut u8);
             // SAFETY: both buffers are long enough.
-            let started = unsafe { committed.pack_start(memory, Range::elements(1).bytes(..4096), packed) };
+            let started = unsafe { committed.at(memory, Range::elements(1).bytes(..4096)).pack(packed).start() };
             assert!(matches!(started.err(), Some(TransferError::Cuda(error)) if error.code() == Some(719)));
             let_launches_return(0);
             buffers.enqueue(&committed).unwrap();
@@ -144,9 +144,9 @@ in_child! {
             // SAFETY: nothing is read or written.
             let results = unsafe {
                 [
-                    committed.pack_any(memory, Range::elements(1).bytes(..4096), packed),
-                    committed.unpack_any(packed, Range::elements(1).bytes(..4096), memory),
-                    committed.pack_start(memory, Range::elements(1).bytes(..4096), packed).map(|_| 0),
+                    committed.at(memory, Range::elements(1).bytes(..4096)).pack(packed).run(),
+                    committed.at(memory, Range::elements(1).bytes(..4096)).unpack(packed).run(),
+                    committed.at(memory, Range::elements(1).bytes(..4096)).pack(packed).start().map(|_| 0),
                 ]
             };
             for result in results {
@@ -157,7 +157,7 @@ in_child! {
         }
         // No byte is moved, so no address is looked at.
         // SAFETY: as above.
-        assert_eq!(unsafe { committed.pack_any(null, Range::elements(0).bytes(..4096), null) }, Ok(0));
+        assert_eq!(unsafe { committed.at(null, Range::elements(0).bytes(..4096)).pack(null).run() }, Ok(0));
     }
 
     fn absolute_addresses_need_no_base(driver: Built(&["STUB_ANY_CODE"]), nvrtc: Absent) {
@@ -172,7 +172,7 @@ in_child! {
         let committed = engine.commit(&types.finish(absolute).unwrap());
         let packed = buffers.packed.address() as *mut u8;
         // SAFETY: the bytes lie in the buffers.
-        let moved = unsafe { committed.pack_any(std::ptr::null(), Range::elements(1).bytes(..11), packed) };
+        let moved = unsafe { committed.at(std::ptr::null::<u8>(), Range::elements(1).bytes(..11)).pack(packed).run() };
         // On the host the kernel, which does nothing here, would not have been asked.
         assert_eq!((moved, crate::child::calls("cuLaunchKernel")), (Ok(11), 1));
         drop(Stream::legacy_default(gpu.device()));

@@ -14,7 +14,7 @@ mod transfers;
 use dtc_compiler::datatype::{Datatype, Predefined, TypeBuilder};
 use dtc_runtime::cuda::{CudaError, DeviceBuffer, Stream};
 use dtc_runtime::store::Config;
-use dtc_runtime::{Committed, Engine, EngineBuilder, Gpu, Policy, Range};
+use dtc_runtime::{Committed, Engine, EngineBuilder, Gpu, Policy, Range, TransferError};
 
 /// An engine without a store, and without a thread so that a test says when something is compiled.
 fn builder(policy: Policy) -> EngineBuilder {
@@ -53,11 +53,14 @@ impl Buffers {
     }
 
     /// Enqueues a pack of one element.
-    fn enqueue(&self, committed: &Committed) -> Result<u64, CudaError> {
+    fn enqueue(&self, committed: &Committed) -> Result<usize, CudaError> {
         assert!(committed.span(1).is_some_and(|(low, high)| low >= 0 && high <= 1 << 14));
-        let (memory, packed) = (self.memory.address() as *const u8, self.packed.address() as *mut u8);
+        let elements = committed.at(&self.memory, Range::elements(1).bytes(..4096));
         // SAFETY: both buffers are long enough.
-        unsafe { committed.pack_enqueue(&self.stream, memory, Range::elements(1).bytes(..4096), packed) }
+        unsafe { elements.pack(&self.packed).enqueue(&self.stream) }.map_err(|error| match error {
+            TransferError::Cuda(error) => error,
+            error => panic!("{error}"),
+        })
     }
 }
 
@@ -70,7 +73,7 @@ fn packs_on_the_host(engine: &Engine) {
     assert_eq!(committed.pack(&memory, Range::elements(1), &mut packed), Ok(total));
     // SAFETY: both sides are long enough.
     let moved =
-        unsafe { committed.pack_any(memory.as_ptr(), Range::elements(1).bytes(..total as u64), any.as_mut_ptr()) };
-    assert_eq!(moved, Ok(total as u64));
+        unsafe { committed.at(memory.as_ptr(), Range::elements(1).bytes(..total as u64)).pack(any.as_mut_ptr()).run() };
+    assert_eq!(moved, Ok(total));
     assert_eq!(packed, any);
 }

@@ -4,8 +4,8 @@ use crate::child::Stub::{Absent, Built};
 use crate::child::{calls, in_child, let_launches_return};
 use crate::{Buffers, builder, listed, rows};
 use dtc_compiler::operation::{Element, Operation, Reduction};
-use dtc_runtime::cuda::{CudaError, MemoryKind, PinnedBuffer};
-use dtc_runtime::{AccumulateError, Committed, Elements, Engine, Policy, Range, Request, TransferError};
+use dtc_runtime::cuda::{MemoryKind, PinnedBuffer};
+use dtc_runtime::{AccumulateError, Committed, Endpoint, Engine, Policy, Range, Request, TransferError};
 use std::time::Duration;
 
 fn sum(element: Element) -> Reduction {
@@ -18,20 +18,21 @@ fn accumulate(
     committed: &Committed,
     reduction: Reduction,
     bytes: u64,
-) -> Result<u64, TransferError> {
-    let (packed, memory) = (buffers.packed.address() as *const u8, buffers.memory.address() as *mut u8);
+) -> Result<usize, TransferError> {
     // SAFETY: both buffers are long enough.
     unsafe {
-        committed.accumulate_enqueue(&buffers.stream, reduction, packed, Range::elements(1).bytes(..bytes), memory)
+        committed
+            .at(&buffers.memory, Range::elements(1).bytes(..bytes))
+            .accumulate(reduction, &buffers.packed)
+            .enqueue(&buffers.stream)
     }
 }
 
 /// Enqueues a copy of one element.
-fn copy(buffers: &Buffers, from: &Committed, to: &Committed) -> Result<u64, CudaError> {
-    let source = Elements { memory: buffers.memory.address() as *const u8, origin: 0, count: 1, offset: 0 };
-    let target = Elements { memory: buffers.packed.address() as *mut u8, origin: 0, count: 1, offset: 0 };
+fn copy(buffers: &Buffers, from: &Committed, to: &Committed) -> Result<usize, TransferError> {
+    let (source, target) = (from.at(&buffers.memory, Range::elements(1)), to.at(&buffers.packed, Range::elements(1)));
     // SAFETY: both buffers are long enough.
-    unsafe { from.copy_enqueue(&buffers.stream, source, to, target, u64::MAX) }
+    unsafe { source.copy_to(target).enqueue(&buffers.stream) }
 }
 
 /// Loads of code that something causes.
@@ -41,7 +42,7 @@ fn loads(cause: impl FnOnce()) -> std::ffi::c_long {
     calls("cuModuleLoadDataEx") - before
 }
 
-fn of(engine: &Engine) -> (Committed, Committed, u64) {
+fn of(engine: &Engine) -> (Committed, Committed, usize) {
     let (listed, rows) = (engine.commit(&listed(0)), engine.commit(&rows()));
     let bytes = listed.packed_size(1).unwrap().min(rows.packed_size(1).unwrap());
     (listed, rows, bytes)
@@ -116,18 +117,18 @@ in_child! {
             let (listed, rows, bytes) = of(&engine);
             let buffers = Buffers::new(&gpu);
             let (memory, packed) = (buffers.memory.address(), buffers.packed.address());
-            let elements = |address: u64| Elements { memory: address as *mut u8, origin: 0, count: 1, offset: 0 };
-            let source = |address: u64| Elements { memory: address as *const u8, origin: 0, count: 1, offset: 0 };
+            let elements = |address: u64| rows.at(address as *mut u8, Range::elements(1));
+            let source = |address: u64| listed.at(address as *const u8, Range::elements(1));
             let mut host = vec![0u8; 1 << 14];
             // SAFETY: all buffers are long enough, in all of these.
             let mut any = || unsafe {
                 let host = host.as_mut_ptr();
                 [
-                    listed.copy_any(source(memory), &rows, elements(packed), u64::MAX),
-                    listed.copy_any(source(memory), &rows, elements(host as u64), u64::MAX),
-                    listed.copy_any(source(host as u64), &rows, elements(packed), u64::MAX),
-                    rows.accumulate_any(sum(Element::I32), host, Range::elements(1).bytes(..40), memory as *mut u8).map(|read| read + bytes - 40),
-                    rows.accumulate_any(sum(Element::I32), packed as *const u8, Range::elements(1).bytes(..40), memory as *mut u8).map(|read| read + bytes - 40),
+                    source(memory).copy_to(elements(packed)).run(),
+                    source(memory).copy_to(elements(host as u64)).run(),
+                    source(host as u64).copy_to(elements(packed)).run(),
+                    rows.at(memory as *mut u8, Range::elements(1).bytes(..40)).accumulate(sum(Element::I32), host).run().map(|read| read + bytes - 40),
+                    rows.at(memory as *mut u8, Range::elements(1).bytes(..40)).accumulate(sum(Element::I32), packed as *const u8).run().map(|read| read + bytes - 40),
                 ]
             };
             assert!(any().iter().all(|moved| *moved == Ok(bytes)));
@@ -146,15 +147,14 @@ in_child! {
         let (_, rows, _) = of(&engine);
         let buffers = Buffers::new(&gpu);
         let (there, null) = (buffers.memory.address() as *mut u8, std::ptr::null_mut::<u8>());
-        let elements = |memory: *mut u8| Elements { memory, origin: 0, count: 1, offset: 0 };
-        let source = |memory: *mut u8| Elements { memory: memory.cast_const(), origin: 0, count: 1, offset: 0 };
+        let elements = |memory: *mut u8| rows.at(memory, Range::elements(1));
         // SAFETY: nothing is read or written.
         let errors = unsafe {
             [
-                rows.copy_any(source(null), &rows, elements(there), 8).unwrap_err(),
-                rows.copy_any(source(there), &rows, elements(null), 8).unwrap_err(),
-                rows.accumulate_any(sum(Element::I32), there, Range::elements(1).bytes(..8), null).unwrap_err(),
-                rows.accumulate_any(sum(Element::I32), null, Range::elements(1).bytes(..8), there).unwrap_err(),
+                elements(null).copy_to(elements(there)).run().unwrap_err(),
+                elements(there).copy_to(elements(null)).run().unwrap_err(),
+                rows.at(null, Range::elements(1).bytes(..8)).accumulate(sum(Element::I32), there).run().unwrap_err(),
+                rows.at(there, Range::elements(1).bytes(..8)).accumulate(sum(Element::I32), null).run().unwrap_err(),
             ]
         };
         for (error, side) in errors.into_iter().zip(["source", "destination", "memory", "packed bytes"]) {
@@ -165,7 +165,7 @@ in_child! {
     fn calls_between_kinds_that_the_caller_knows(driver: Built(&["STUB_ANY_CODE"]), nvrtc: Absent) {
         let engine = builder(Policy::Off).build();
         let gpu = engine.gpu(0).unwrap();
-        let (listed, rows, bytes) = of(&engine);
+        let (listed, rows, _) = of(&engine);
         let int = {
             let mut types = dtc_compiler::datatype::TypeBuilder::new();
             let int = types.named(dtc_compiler::datatype::Predefined::INT);
@@ -175,9 +175,9 @@ in_child! {
         let (memory, packed) = (buffers.memory.address() as *mut u8, buffers.packed.address() as *mut u8);
         let mut host = vec![0u8; 1 << 14];
         let pinned = PinnedBuffer::new(gpu.device(), 1 << 14).unwrap();
-        let source = Elements { memory: memory.cast_const(), origin: 0, count: 1, offset: 0 };
-        let target = Elements { memory: packed, origin: 0, count: 1, offset: 0 };
-        let on_device = Some(MemoryKind::Device(0));
+        let (one, hundred) = (Range::elements(1), Range::elements(100));
+        let [memory, packed] = [memory, packed].map(|address| Endpoint::of_kind(MemoryKind::Device(0), address));
+        let source = listed.at(memory, one);
         let sum = sum(Element::I32);
         // What the driver was asked, and what it was given to run.
         let counted = |call: &dyn Fn() -> Request, under_way: bool| {
@@ -189,32 +189,32 @@ in_child! {
         };
         // SAFETY: all buffers are long enough, in all of these.
         unsafe {
-            let between = |committed: &'static Committed, packed| committed.between(on_device, packed);
-            let [listed, rows, int]: [&'static Committed; 3] = [listed, rows, int].map(|each| &*Box::leak(Box::new(each)));
-            let add = |packed: *const u8, kind| {
-                counted(&|| between(rows, kind).start_accumulate(sum, packed, Range::elements(1).bytes(..400), memory).unwrap(), true)
+            let add = |packed: Endpoint| {
+                counted(&|| rows.at(memory, one.bytes(..400)).accumulate(sum, packed).start().unwrap(), true)
             };
-            assert_eq!(add(packed, on_device), (0, 1));
-            assert_eq!(add(packed, None), (1, 1));
+            assert_eq!(add(packed), (0, 1));
+            assert_eq!(add(packed.with_kind(None)), (1, 1));
             // A device reads pinned memory itself.
-            assert_eq!(add(pinned.as_ptr(), Some(MemoryKind::Pinned)), (0, 1));
-            let copied = counted(&|| between(listed, on_device).start_copy(source, rows, target, bytes).unwrap(), true);
+            assert_eq!(add(Endpoint::from(&pinned)), (0, 1));
+            let copied = counted(&|| source.copy_to(rows.at(packed, one)).start().unwrap(), true);
             assert_eq!(copied, (0, 1));
             // Elements with gaps go through a buffer, those without are packed already.
-            let ints = Elements { count: 100, ..target };
-            let combined = || between(listed, on_device).start_combine(sum, source, int, ints, 400).unwrap();
-            assert_eq!(counted(&combined, false), (0, 2));
-            let direct = || between(int, on_device).start_combine(sum, Elements { count: 100, ..source }, int, ints, 400);
-            assert_eq!(counted(&|| direct().unwrap(), true), (0, 1));
-            // On a stream the device has to reach both sides.
-            let (stream, unknown) = (&buffers.stream, rows.between(None, None));
-            assert_eq!(unknown.enqueue_accumulate(stream, sum, pinned.as_ptr(), Range::elements(1).bytes(..400), memory), Ok(400));
-            let far = host.as_mut_ptr();
+            let ints = int.at(packed, hundred);
+            let combined = source.accumulate_to(sum, ints);
+            assert_eq!(counted(&|| combined.start().unwrap(), false), (0, 2));
+            let direct = int.at(memory, hundred).accumulate_to(sum, ints);
+            assert_eq!(counted(&|| direct.start().unwrap(), true), (0, 1));
+            // On a stream the device has to reach both sides, and there is no buffer.
+            let stream = &buffers.stream;
+            assert_eq!((combined.enqueue(stream), direct.enqueue(stream)), (Err(TransferError::Buffered), Ok(400)));
+            let [near, peer] = [memory, packed].map(|endpoint| endpoint.with_kind(None));
+            assert_eq!(rows.at(near, one.bytes(..400)).accumulate(sum, pinned.as_ptr()).enqueue(stream), Ok(400));
+            let far = Endpoint::from(host.as_mut_ptr());
             let refused = [
-                ("packed bytes", unknown.enqueue_accumulate(stream, sum, far, Range::elements(1).bytes(..400), memory)),
-                ("memory", unknown.enqueue_accumulate(stream, sum, packed, Range::elements(1).bytes(..400), far)),
-                ("source", unknown.enqueue_copy(stream, Elements { memory: far.cast_const(), ..source }, rows, target, 8)),
-                ("destination", unknown.enqueue_copy(stream, source, rows, Elements { memory: far, ..target }, 8)),
+                ("packed bytes", rows.at(near, one.bytes(..400)).accumulate(sum, far).enqueue(stream)),
+                ("memory", rows.at(far, one.bytes(..400)).accumulate(sum, peer).enqueue(stream)),
+                ("source", rows.at(far, one).copy_to(rows.at(peer, one)).enqueue(stream)),
+                ("destination", rows.at(near, one).copy_to(rows.at(far, one)).enqueue(stream)),
             ];
             for (side, refused) in refused {
                 let error = TransferError::OutOfReach { side, kind: MemoryKind::Pageable, device: 0 };
@@ -222,12 +222,12 @@ in_child! {
             }
             // Elements of another type, and a source that is cut, are refused.
             let floats = Reduction::new(Operation::Sum, Element::F32).unwrap();
-            let refused = |source, reduction| {
-                between(listed, on_device).start_combine(reduction, source, int, ints, 40).err().unwrap()
+            let refused = |range: Range, reduction| {
+                listed.at(memory, range).accumulate_to(reduction, ints).start().err().unwrap()
             };
-            assert_eq!(refused(source, floats), AccumulateError::Elements(Element::F32).into());
+            assert_eq!(refused(one.bytes(..40), floats), AccumulateError::Elements(Element::F32).into());
             let cut = AccumulateError::Multiple { field: "offset", element: Element::I32, found: 2 };
-            assert_eq!(refused(Elements { offset: 2, ..source }, sum), cut.into());
+            assert_eq!(refused(one.bytes(2..42), sum), cut.into());
         }
     }
 
@@ -236,27 +236,26 @@ in_child! {
         let (one, other) = (engine.gpu(0).unwrap(), engine.gpu(1).unwrap());
         let (listed, rows, bytes) = of(&engine);
         let (from, to) = (Buffers::new(&one), Buffers::new(&other));
-        let source = Elements { memory: from.memory.address() as *const u8, origin: 0, count: 1, offset: 0 };
-        let target = Elements { memory: to.memory.address() as *mut u8, origin: 0, count: 1, offset: 0 };
-        // SAFETY: both buffers are long enough.
-        let copy = || unsafe { listed.copy_any(source, &rows, target, u64::MAX) };
-        let launches = |copy: &dyn Fn() -> Result<u64, TransferError>| {
+        let one = Range::elements(1);
+        let copy_to = |to_type: &Committed| {
+            // SAFETY: both buffers are long enough.
+            unsafe { listed.at(&from.memory, one.bytes(..bytes as u64)).copy_to(to_type.at(&to.memory, one)).run() }
+        };
+        let launches = |copy: &dyn Fn() -> Result<usize, TransferError>| {
             let before = calls("cuLaunchKernel");
             assert_eq!(copy(), Ok(bytes));
             calls("cuLaunchKernel") - before
         };
         // Short runs are packed into a buffer of the other device and unpacked there.
-        assert_eq!(launches(&copy), 2);
+        assert_eq!(launches(&|| copy_to(&rows)), 2);
         let allocated = calls("cuMemAlloc_v2");
-        assert_eq!(launches(&copy), 2);
+        assert_eq!(launches(&|| copy_to(&rows)), 2);
         assert_eq!(calls("cuMemAlloc_v2"), allocated);
         // Long ones are written where they belong.
         let mut types = dtc_compiler::datatype::TypeBuilder::new();
         let byte = types.named(dtc_compiler::datatype::Predefined::BYTE);
         let long = types.vector(3, 200, 300, byte).unwrap();
         let long = engine.commit(&types.finish(long).unwrap());
-        // SAFETY: both buffers are long enough.
-        let direct = || unsafe { listed.copy_any(source, &long, target, bytes) };
-        assert_eq!(launches(&direct), 1);
+        assert_eq!(launches(&|| copy_to(&long)), 1);
     }
 }

@@ -4,7 +4,7 @@ use crate::child::Stub::{Absent, Built};
 use crate::child::in_child;
 use crate::memory::{BYTES, Memory, contiguous, noise};
 use dtc_runtime::cuda::{Device, MemoryKind, PinnedBuffer, StagingAllocator};
-use dtc_runtime::{Elements, Engine, Policy, Range};
+use dtc_runtime::{Engine, Policy, Range};
 use std::alloc::Layout;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -63,18 +63,17 @@ in_child! {
         let (committed, bytes) = (engine.commit(&contiguous()), noise(BYTES));
         let mut memory = Memory::new(MemoryKind::Device(0), &bytes);
         let mut packed = vec![0u8; BYTES];
-        let source = Elements { memory: memory.at().cast_const(), origin: 0, count: BYTES as u64, offset: 0 };
+        let all = Range::elements(BYTES as u64);
+        let source = committed.at(memory.at(), all);
         for _ in 0..3 {
             packed.fill(0);
-            let (count, target) = (BYTES as u64, packed.as_mut_ptr());
             // SAFETY: both buffers are long enough, and live until the request is done.
-            let request = unsafe { committed.pack_start(source.memory, Range::elements(count).bytes(..count), target) };
+            let request = unsafe { source.pack(packed.as_mut_ptr()).start() };
             request.unwrap().wait().unwrap();
             assert!(packed == bytes);
             packed.fill(0);
-            let target = Elements { memory: packed.as_mut_ptr(), origin: 0, count: BYTES as u64, offset: 0 };
             // SAFETY: as above.
-            unsafe { committed.copy_any(source, &committed, target, BYTES as u64) }.unwrap();
+            unsafe { source.copy_to(committed.at(packed.as_mut_ptr(), all)).run() }.unwrap();
             assert!(packed == bytes);
         }
         // One for requests, one for copies; both are kept.
@@ -91,7 +90,7 @@ in_child! {
             let mut memory = Memory::new(MemoryKind::Device(0), &[1; 4096]);
             let mut packed = [0; 4096];
             // SAFETY: both buffers are long enough.
-            let error = unsafe { committed.pack_any(memory.at(), Range::elements(4096).bytes(..4096), packed.as_mut_ptr()) }.unwrap_err();
+            let error = unsafe { committed.at(memory.at(), Range::elements(4096).bytes(..4096)).pack(packed.as_mut_ptr()).run() }.unwrap_err();
             assert!(error.to_string().contains(expected), "{error}");
             assert_eq!(packed, [0; 4096]);
             let given = usize::from(give == Give::Pageable);

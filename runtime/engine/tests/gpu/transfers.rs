@@ -7,7 +7,7 @@ use crate::child::{alive, calls, in_child, let_allocate, let_copies_return, let_
 use crate::memory::{BYTES, KINDS, Memory, contiguous, noise};
 use dtc_compiler::datatype::{Datatype, Predefined, TypeBuilder};
 use dtc_runtime::cuda::{CaptureMode, CudaError, Device, MemoryKind, Stream};
-use dtc_runtime::{Committed, Engine, Policy, Range, Request, TransferError};
+use dtc_runtime::{Committed, Endpoint, Engine, Policy, Range, Request, TransferError};
 use std::time::Duration;
 
 /// Three of every four ints.
@@ -27,7 +27,7 @@ enum Form {
     Dropped,
 }
 
-fn end(form: Form, started: Result<Request, TransferError>) -> u64 {
+fn end(form: Form, started: Result<Request, TransferError>) -> usize {
     let mut request = started.unwrap();
     match form {
         Form::Dropped => return 0,
@@ -44,16 +44,17 @@ fn there_and_back(engine: &Engine, memory_kind: MemoryKind, packed_kind: MemoryK
     let host = noise(BYTES);
     let mut memory = Memory::new(memory_kind, &host);
     let mut packed = Memory::new(packed_kind, &vec![0xa5_u8; BYTES]);
-    let (base, target) = (memory.at(), packed.at());
-    let sides = committed.between(known.then_some(memory_kind), known.then_some(packed_kind));
-    let (count, offset, length) = (BYTES as u64, from as u64, (to - from) as u64);
+    let range = Range::elements(BYTES as u64).bytes(from as u64..to as u64);
+    let length = to - from;
+    // SAFETY: the range lies in the buffer.
+    let target = Endpoint::from(unsafe { packed.at().add(from) }).with_kind(known.then_some(packed_kind));
+    let elements = |base| committed.at(Endpoint::from(base).with_kind(known.then_some(memory_kind)), range);
+    let pack = elements(memory.at()).pack(target);
     // SAFETY: the range lies in both buffers, which are of these kinds and outlive the call.
     let moved = unsafe {
         match form {
-            Form::Blocking => {
-                sides.pack(base, Range::elements(count).fragment(offset, length), target.add(from)).unwrap()
-            }
-            _ => end(form, sides.start_pack(base, Range::elements(count).fragment(offset, length), target.add(from))),
+            Form::Blocking => pack.run().unwrap(),
+            _ => end(form, pack.start()),
         }
     };
     assert!(moved == length || matches!(form, Form::Dropped));
@@ -61,14 +62,12 @@ fn there_and_back(engine: &Engine, memory_kind: MemoryKind, packed_kind: MemoryK
     expected[from..to].copy_from_slice(&host[from..to]);
     assert!(packed.read(BYTES) == expected, "pack {memory_kind}, {packed_kind}, {form:?}");
     let mut back = Memory::new(memory_kind, &vec![0x5a_u8; BYTES]);
-    let base = back.at();
+    let unpack = elements(back.at()).unpack(target);
     // SAFETY: as above.
     let moved = unsafe {
         match form {
-            Form::Blocking => {
-                sides.unpack(target.add(from), Range::elements(count).fragment(offset, length), base).unwrap()
-            }
-            _ => end(form, sides.start_unpack(target.add(from), Range::elements(count).fragment(offset, length), base)),
+            Form::Blocking => unpack.run().unwrap(),
+            _ => end(form, unpack.start()),
         }
     };
     assert!(moved == length || matches!(form, Form::Dropped));
@@ -110,9 +109,8 @@ in_child! {
             let mut memory = Memory::new(MemoryKind::Device(0), &[1; 64]);
             let mut packed = Memory::new(MemoryKind::Device(1), &[0; 64]);
             let stream = Stream::new(&Device::get(0).unwrap()).unwrap();
-            let sides = committed.between(None, None);
             // SAFETY: both buffers are long enough.
-            let enqueued = unsafe { sides.enqueue_pack(&stream, memory.at(), Range::elements(64).bytes(..64), packed.at()) };
+            let enqueued = unsafe { committed.at(memory.at(), Range::elements(64)).pack(packed.at()).enqueue(&stream) };
             let kind = MemoryKind::Device(1);
             assert_eq!(enqueued, Err(TransferError::OutOfReach { side: "packed bytes", kind, device: 0 }));
         }
@@ -131,23 +129,23 @@ in_child! {
         let committed = engine.commit(&strided());
         let count = 600;
         let host = noise(16_000 * count);
-        let total = committed.packed_size(count as u64).unwrap() as usize;
+        let total = committed.packed_size(count as u64).unwrap();
         let mut expected = vec![0u8; total];
         committed.pack(&host, Range::elements(count as u64), &mut expected).unwrap();
         let mut packed = Memory::new(MemoryKind::Device(0), &vec![0u8; total]);
         // SAFETY: both buffers are long enough.
-        let moved = unsafe { committed.pack_any(host.as_ptr(), Range::elements(count as u64).bytes(..total as u64), packed.at()) };
-        assert_eq!(moved, Ok(total as u64));
+        let moved = unsafe { committed.at(host.as_ptr(), Range::elements(count as u64).bytes(..total as u64)).pack(packed.at()).run() };
+        assert_eq!(moved, Ok(total));
         assert!(packed.read(total) == expected);
         let mut back = vec![0x5a_u8; host.len()];
         let (from, length) = (1_234_567, 3_456_789);
         // SAFETY: as above.
         let moved = unsafe {
-            committed.unpack_any(packed.at().add(from), Range::elements(count as u64).fragment(from as u64, length), back.as_mut_ptr())
+            committed.at(back.as_mut_ptr(), Range::elements(count as u64).fragment(from as u64, length as u64)).unpack(packed.at().add(from)).run()
         };
         assert_eq!(moved, Ok(length));
         let mut wanted = vec![0x5a_u8; host.len()];
-        committed.unpack(&expected[from..from + length as usize], Range::elements(count as u64).bytes(from as u64..), &mut wanted).unwrap();
+        committed.unpack(&expected[from..from + length], Range::elements(count as u64).bytes(from as u64..), &mut wanted).unwrap();
         assert!(back == wanted);
         // No kernel took part.
         assert_eq!(calls("cuLaunchKernel"), 0);
@@ -162,12 +160,12 @@ in_child! {
             let mut packed = Memory::new(kind, &vec![0u8; 12_000]);
             let before = calls("cuLaunchKernel");
             // SAFETY: both buffers are long enough.
-            unsafe { committed.pack_any(memory.at(), Range::elements(1).bytes(..12_000), packed.at()) }.unwrap();
+            unsafe { committed.at(memory.at(), Range::elements(1).bytes(..12_000)).pack(packed.at()).run() }.unwrap();
             // SAFETY: as above.
-            unsafe { committed.unpack_start(packed.at(), Range::elements(1).bytes(..12_000), memory.at()) }.unwrap().wait().unwrap();
+            unsafe { committed.at(memory.at(), Range::elements(1).bytes(..12_000)).unpack(packed.at()).start() }.unwrap().wait().unwrap();
             let stream = Stream::new(&Device::get(0).unwrap()).unwrap();
             // SAFETY: as above.
-            unsafe { committed.between(None, None).enqueue_pack(&stream, memory.at(), Range::elements(1).bytes(..12_000), packed.at()) }.unwrap();
+            unsafe { committed.at(memory.at(), Range::elements(1).bytes(..12_000)).pack(packed.at()).enqueue(&stream) }.unwrap();
             assert_eq!(calls("cuLaunchKernel") - before, 3, "{kind}");
         }
     }
@@ -196,7 +194,7 @@ in_child! {
         let before = counts();
         for _ in 0..10 {
             // SAFETY: both buffers are long enough.
-            unsafe { committed.pack_any(memory.at(), Range::elements(4096).bytes(..4096), packed.as_mut_ptr()) }.unwrap();
+            unsafe { committed.at(memory.at(), Range::elements(4096).bytes(..4096)).pack(packed.as_mut_ptr()).run() }.unwrap();
         }
         assert_eq!(counts(), before);
         assert_eq!(packed, [1; 4096]);
@@ -212,7 +210,7 @@ in_child! {
             let mut packed = vec![vec![0u8; 1000]; 100];
             let start = |(index, target): (usize, &mut Vec<u8>)| {
                 // SAFETY: both buffers are long enough, and live until the request is done.
-                unsafe { committed.pack_start(base, Range::elements(100_000).fragment(index as u64 * 1000, 1000), target.as_mut_ptr()) }.unwrap()
+                unsafe { committed.at(base, Range::elements(100_000).fragment(index as u64 * 1000, 1000)).pack(target.as_mut_ptr()).start() }.unwrap()
             };
             let mut requests: Vec<Request> = packed.iter_mut().enumerate().map(start).collect();
             if backwards {
@@ -268,8 +266,8 @@ in_child! {
             // Blocks on a device move by kernels, which do nothing here: only how many there are is seen.
             let before = calls("cuLaunchKernel");
             // SAFETY: every displacement is an address in a live buffer, and the packed buffer is long enough.
-            let moved = unsafe { committed.pack_any(null, Range::elements(1).bytes(..total as u64), packed.at()) };
-            assert_eq!(moved, Ok(total as u64));
+            let moved = unsafe { committed.at(null, Range::elements(1).bytes(..total as u64)).pack(packed.at()).run() };
+            assert_eq!(moved, Ok(total));
             // Blocks 1, 4, and 6 with 7: on device 0 and on device 1.
             assert_eq!(calls("cuLaunchKernel") - before, 3);
             let found = packed.read(total);
@@ -282,8 +280,8 @@ in_child! {
                 }
             }
             // SAFETY: as above.
-            let request = unsafe { committed.unpack_start(packed.at(), Range::elements(1).bytes(..total as u64), null) };
-            assert_eq!(request.unwrap().wait(), Ok(total as u64));
+            let request = unsafe { committed.at(null, Range::elements(1).bytes(..total as u64)).unpack(packed.at()).start() };
+            assert_eq!(request.unwrap().wait(), Ok(total));
         }
         for memory in &memories[..3] {
             assert!(memory.read(40_000) == host);
@@ -303,7 +301,7 @@ in_child! {
         let mut packed = [0u8; 400];
         // Only the part on the host is asked for, so no kernel runs.
         // SAFETY: the bytes lie in live buffers.
-        let moved = unsafe { committed.pack_any(std::ptr::null(), Range::elements(1).fragment(300, 1000), packed.as_mut_ptr()) };
+        let moved = unsafe { committed.at(std::ptr::null::<u8>(), Range::elements(1).fragment(300, 1000)).pack(packed.as_mut_ptr()).run() };
         assert_eq!((moved, packed, calls("cuLaunchKernel")), (Ok(400), [9; 400], 0));
     }
 
@@ -317,7 +315,7 @@ in_child! {
         let committed = engine.commit(&types.finish(absolute).unwrap());
         let mut packed = [0u8; 20];
         // SAFETY: nothing is touched, since a run lies nowhere.
-        let moved = unsafe { committed.pack_any(std::ptr::null(), Range::elements(1).bytes(..20), packed.as_mut_ptr()) };
+        let moved = unsafe { committed.at(std::ptr::null::<u8>(), Range::elements(1).bytes(..20)).pack(packed.as_mut_ptr()).run() };
         assert_eq!(moved, Err(TransferError::Address { side: "a run of the memory", address: 16 }));
         assert_eq!(packed, [0; 20]);
     }
@@ -328,14 +326,13 @@ in_child! {
         let mut memory = Memory::new(MemoryKind::Device(0), &vec![0u8; 16_000]);
         let mut host = vec![0u8; 16_000];
         let stream = Stream::new(&Device::get(0).unwrap()).unwrap();
-        let sides = committed.between(None, None);
         let kind = MemoryKind::Pageable;
         // SAFETY: all buffers are long enough.
         unsafe {
-            let error = sides.enqueue_pack(&stream, memory.at(), Range::elements(1).bytes(..12_000), host.as_mut_ptr()).unwrap_err();
+            let error = committed.at(memory.at(), Range::elements(1)).pack(host.as_mut_ptr()).enqueue(&stream).unwrap_err();
             assert_eq!(error, TransferError::OutOfReach { side: "packed bytes", kind, device: 0 });
             assert!(error.to_string().contains("pinned") && error.to_string().contains("request"), "{error}");
-            let error = sides.enqueue_unpack(&stream, memory.at(), Range::elements(1).bytes(..12_000), host.as_mut_ptr()).unwrap_err();
+            let error = committed.at(host.as_mut_ptr(), Range::elements(1)).unpack(memory.at()).enqueue(&stream).unwrap_err();
             assert_eq!(error, TransferError::OutOfReach { side: "memory", kind, device: 0 });
         }
         assert_eq!(calls("cuLaunchKernel"), 0);
@@ -352,11 +349,11 @@ in_child! {
         stream.begin_capture(CaptureMode::Global).unwrap();
         let allocations = (calls("cuMemAlloc_v2"), calls("cuMemHostAlloc"));
         for packed in &mut packed {
-            let sides = committed.between(None, None);
+            let elements = committed.at(memory.at(), Range::elements(1));
             // SAFETY: all buffers are long enough, and the graph is not launched.
             unsafe {
-                sides.enqueue_pack(&stream, memory.at(), Range::elements(1).bytes(..12_000), packed.at()).unwrap();
-                sides.enqueue_unpack(&stream, packed.at(), Range::elements(1).bytes(..12_000), memory.at()).unwrap();
+                elements.pack(packed.at()).enqueue(&stream).unwrap();
+                elements.unpack(packed.at()).enqueue(&stream).unwrap();
             }
         }
         assert_eq!((calls("cuMemAlloc_v2"), calls("cuMemHostAlloc")), allocations);
@@ -369,7 +366,7 @@ in_child! {
         engine.gpu(1).unwrap();
         let_peers_be(0);
         let committed = engine.commit(&strided());
-        let failed = |result: Result<u64, TransferError>, code: i32| match result {
+        let failed = |result: Result<usize, TransferError>, code: i32| match result {
             Err(TransferError::Cuda(error)) => assert_eq!(error.code(), Some(code), "{error}"),
             other => panic!("{other:?}"),
         };
@@ -381,14 +378,14 @@ in_child! {
         for (memory_kind, packed_kind) in pairs {
             let mut memory = Memory::new(memory_kind, &vec![0u8; 16_000]);
             let mut packed = Memory::new(packed_kind, &vec![0u8; 12_000]);
-            let sides = committed.between(Some(memory_kind), Some(packed_kind));
-            let (base, target) = (memory.at(), packed.at());
+            let elements = committed.at(Endpoint::of_kind(memory_kind, memory.at()), Range::elements(1));
+            let target = Endpoint::of_kind(packed_kind, packed.at());
             // SAFETY: both buffers are long enough.
-            let pack = || unsafe { sides.pack(base, Range::elements(1).bytes(..12_000), target) };
+            let pack = || unsafe { elements.pack(target).run() };
             // SAFETY: as above.
-            let unpack = || unsafe { sides.unpack(target, Range::elements(1).bytes(..12_000), base) };
+            let unpack = || unsafe { elements.unpack(target).run() };
             // SAFETY: as above.
-            let start = || unsafe { sides.start_pack(base, Range::elements(1).bytes(..12_000), target) }.and_then(Request::wait);
+            let start = || unsafe { elements.pack(target).start() }.and_then(Request::wait);
             let all = |code: i32| {
                 failed(pack(), code);
                 failed(unpack(), code);
@@ -434,7 +431,7 @@ in_child! {
         let mut packed = [0u8; 700];
         let_launches_return(719);
         // SAFETY: the bytes lie in live buffers.
-        let moved = unsafe { committed.pack_any(std::ptr::null(), Range::elements(1).bytes(..700), packed.as_mut_ptr()) };
+        let moved = unsafe { committed.at(std::ptr::null::<u8>(), Range::elements(1).bytes(..700)).pack(packed.as_mut_ptr()).run() };
         assert!(matches!(&moved, Err(TransferError::Cuda(error)) if error.code() == Some(719)), "{moved:?}");
     }
 
@@ -442,9 +439,9 @@ in_child! {
         let engine = engine();
         let committed = engine.commit(&contiguous());
         let (memory, mut packed) = ([1u8; 8], [0u8; 8]);
-        let sides = committed.between(Some(MemoryKind::Device(2)), None);
+        let absent = Endpoint::of_kind(MemoryKind::Device(2), memory.as_ptr());
         // SAFETY: nothing is touched.
-        let moved = unsafe { sides.pack(memory.as_ptr(), Range::elements(8).bytes(..8), packed.as_mut_ptr()) };
+        let moved = unsafe { committed.at(absent, Range::elements(8)).pack(packed.as_mut_ptr()).run() };
         assert_eq!(moved, Err(TransferError::Cuda(CudaError::Ordinal { ordinal: 2, count: 2 })));
     }
 

@@ -103,16 +103,13 @@ fn check(
     let (at, to) = (source.address() + skew as u64, there.address() + *origin as u64);
     // SAFETY: both buffers hold the elements of the range.
     let read = unsafe {
-        committed.accumulate_enqueue(
-            stream,
-            reduction,
-            at as *const u8,
-            Range::elements(1).fragment(from as u64, length as u64),
-            to as *mut u8,
-        )
+        committed
+            .at(to as *mut u8, Range::elements(1).fragment(from as u64, length as u64))
+            .accumulate(reduction, at as *const u8)
+            .enqueue(stream)
     };
     let read = read.map_err(text)?;
-    expect(read == length as u64, || format!("{read} bytes were read, expected {length}"))?;
+    expect(read == length, || format!("{read} bytes were read, expected {length}"))?;
     stream.synchronize().map_err(text)?;
     let mut found = vec![0u8; memory.len()];
     there.read(0, &mut found).map_err(text)?;
@@ -140,13 +137,10 @@ fn every_reduction(on: &OnTier) -> Outcome {
             if !computes(reduction) && reduction.operation() != Operation::Replace {
                 // SAFETY: the call is refused before it reads or writes anything.
                 let refused = unsafe {
-                    committed.accumulate_enqueue(
-                        &stream,
-                        reduction,
-                        4096 as *const u8,
-                        Range::elements(1).bytes(..size as u64),
-                        4096 as *mut u8,
-                    )
+                    committed
+                        .at(4096 as *mut u8, Range::elements(1).bytes(..size as u64))
+                        .accumulate(reduction, 4096 as *const u8)
+                        .enqueue(&stream)
                 };
                 let expected = matches!(refused, Err(TransferError::Accumulate(AccumulateError::Unsupported(_))));
                 expect(expected, || format!("{reduction}: {refused:?}"))?;
@@ -221,9 +215,9 @@ fn kinds(on: &OnTier) -> Outcome {
             let to = if target == "host" { found.as_mut_ptr() } else { there.address() as *mut u8 };
             // SAFETY: both sides hold all elements.
             let read = unsafe {
-                committed.accumulate_any(reduction, from, Range::elements(1).bytes(..packed.len() as u64), to)
+                committed.at(to, Range::elements(1).bytes(..packed.len() as u64)).accumulate(reduction, from).run()
             };
-            expect(read == Ok(packed.len() as u64), || format!("from {source} to {target}: {read:?}"))?;
+            expect(read == Ok(packed.len()), || format!("from {source} to {target}: {read:?}"))?;
             if target == "device" {
                 there.read(0, &mut found).map_err(text)?;
             }
@@ -257,7 +251,7 @@ fn captured(on: &OnTier) -> Outcome {
     let (from, to) = (source.address() as *const u8, there.address() as *mut u8);
     // SAFETY: both buffers hold all elements, and live until the stream is synchronised.
     unsafe {
-        committed.accumulate_enqueue(&stream, reduction, from, Range::elements(1).bytes(..packed.len() as u64), to)
+        committed.at(to, Range::elements(1).bytes(..packed.len() as u64)).accumulate(reduction, from).enqueue(&stream)
     }
     .map_err(text)?;
     let graph = stream.end_capture().map_err(text)?;

@@ -168,7 +168,7 @@ fn many(on: &OnTier) -> Outcome {
     let mut asked = Vec::new();
     for number in 0..ITEMS {
         let committed = if number % 2 == 0 { &runs } else { &rows };
-        let total = committed.packed_size(1).map_err(text)?;
+        let total = committed.packed_size(1).map_err(text)? as u64;
         let from = rng.random_range(0..total);
         let length = if number % 100 == 0 { total - from } else { rng.random_range(1..=(total - from).min(40)) };
         let mut packed = vec![0u8; length as usize];

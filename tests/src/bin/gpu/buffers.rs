@@ -3,7 +3,7 @@
 use crate::harness::{expect, text};
 use dtc_runtime::cuda::{Device, DeviceBuffer, Stream};
 use dtc_runtime::cuda::{MemoryKind, PinnedBuffer};
-use dtc_runtime::{BatchCall, Committed, Direction, Gpu, Memory, MemoryMut, Multiprocessors, Range, Request};
+use dtc_runtime::{BatchCall, Committed, Direction, Endpoint, Gpu, Memory, MemoryMut, Multiprocessors, Range, Request};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use std::time::{Duration, Instant};
@@ -118,20 +118,19 @@ impl Buffers {
         self.packed.address() as *mut u8
     }
 
-    fn moved_all(&self, moved: u64) -> Result<(), String> {
+    fn moved_all(&self, moved: usize) -> Result<(), String> {
         let total = self.expected.len();
-        expect(moved == total as u64, || format!("{moved} bytes were moved, expected {total}"))
+        expect(moved == total, || format!("{moved} bytes were moved, expected {total}"))
     }
 
     /// Packs everything and waits.
     pub fn pack(&self, committed: &Committed) -> Result<(), String> {
         // SAFETY: both buffers hold all elements.
         let moved = unsafe {
-            committed.pack_any(
-                self.source(),
-                Range::elements(self.count).bytes(..self.packed.len() as u64),
-                self.target(),
-            )
+            committed
+                .at(self.source(), Range::elements(self.count).bytes(..self.packed.len() as u64))
+                .pack(self.target())
+                .run()
         };
         self.moved_all(moved.map_err(text)?)
     }
@@ -141,7 +140,7 @@ impl Buffers {
         let length = self.packed.len() as u64;
         // SAFETY: both buffers hold all elements.
         let moved = unsafe {
-            committed.pack_enqueue(stream, self.source(), Range::elements(self.count).bytes(..length), self.target())
+            committed.at(self.source(), Range::elements(self.count).bytes(..length)).pack(self.target()).enqueue(stream)
         };
         self.moved_all(moved.map_err(text)?)
     }
@@ -151,7 +150,7 @@ impl Buffers {
         let (packed, memory, length) = (self.target().cast_const(), self.source().cast_mut(), self.packed.len() as u64);
         // SAFETY: both buffers hold all elements.
         let moved =
-            unsafe { committed.unpack_enqueue(stream, packed, Range::elements(self.count).bytes(..length), memory) };
+            unsafe { committed.at(memory, Range::elements(self.count).bytes(..length)).unpack(packed).enqueue(stream) };
         self.moved_all(moved.map_err(text)?)
     }
 
@@ -206,11 +205,10 @@ impl Buffers {
         let target = (self.packed.address() + from as u64) as *mut u8;
         // SAFETY: both buffers hold all elements, and the tests wait before they free them.
         let request = unsafe {
-            committed.pack_start(
-                self.source(),
-                Range::elements(self.count).fragment(from as u64, length as u64),
-                target,
-            )
+            committed
+                .at(self.source(), Range::elements(self.count).fragment(from as u64, length as u64))
+                .pack(target)
+                .start()
         };
         request.map_err(text)
     }
@@ -226,30 +224,24 @@ impl Buffers {
     ) -> Result<(), String> {
         let (memory, packed) = (self.source().cast_mut(), (self.packed.address() + from as u64) as *mut u8);
         let device = Some(MemoryKind::Device(self.packed.device().info().ordinal));
-        let sides = committed.between(device, device).on(most);
-        // SAFETY: both buffers hold all elements.
-        let moved = unsafe {
-            match direction {
-                Direction::Pack => {
-                    sides.pack(memory, Range::elements(self.count).fragment(from as u64, length as u64), packed)
-                }
-                Direction::Unpack => {
-                    sides.unpack(packed, Range::elements(self.count).fragment(from as u64, length as u64), memory)
-                }
-            }
+        let [memory, packed] = [memory, packed].map(|address| Endpoint::from(address).with_kind(device));
+        let elements = committed.at(memory, Range::elements(self.count).fragment(from as u64, length as u64));
+        let transfer = match direction {
+            Direction::Pack => elements.pack(packed),
+            Direction::Unpack => elements.unpack(packed),
         };
-        let moved = moved.map_err(text)?;
-        expect(moved == length as u64, || format!("{moved} bytes were moved, expected {length}"))
+        // SAFETY: both buffers hold all elements.
+        let moved = unsafe { transfer.on(most).run() }.map_err(text)?;
+        expect(moved == length, || format!("{moved} bytes were moved, expected {length}"))
     }
 
     /// Enqueues a pack of everything on some multiprocessors. The buffers must outlive it.
     pub fn enqueue_on(&self, committed: &Committed, stream: &Stream, most: Multiprocessors) -> Result<(), String> {
         let device = Some(MemoryKind::Device(self.packed.device().info().ordinal));
-        let (sides, length) = (committed.between(device, device).on(most), self.packed.len() as u64);
+        let elements = committed.at(Endpoint::from(self.source()).with_kind(device), Range::elements(self.count));
+        let pack = elements.pack(Endpoint::from(self.target()).with_kind(device)).on(most);
         // SAFETY: both buffers hold all elements.
-        let moved = unsafe {
-            sides.enqueue_pack(stream, self.source(), Range::elements(self.count).bytes(..length), self.target())
-        };
+        let moved = unsafe { pack.enqueue(stream) };
         self.moved_all(moved.map_err(text)?)
     }
 
@@ -262,12 +254,10 @@ impl Buffers {
         most: Multiprocessors,
     ) -> Result<(), String> {
         let device = MemoryKind::Device(self.packed.device().info().ordinal);
-        let sides = committed.between(Some(device), Some(MemoryKind::Pinned)).on(most);
-        let length = pinned.as_slice().len() as u64;
+        let range = Range::elements(self.count).bytes(..pinned.as_slice().len() as u64);
+        let pack = committed.at(Endpoint::of_kind(device, self.source()), range).pack(pinned).on(most);
         // SAFETY: both buffers hold all elements.
-        let moved = unsafe {
-            sides.enqueue_pack(stream, self.source(), Range::elements(self.count).bytes(..length), pinned.as_ptr())
-        };
+        let moved = unsafe { pack.enqueue(stream) };
         self.moved_all(moved.map_err(text)?)
     }
 
@@ -309,10 +299,13 @@ impl Buffers {
         let target = (packed.address() + skew as u64) as *mut u8;
         // SAFETY: the memory holds all elements, and the packed buffer `skew + length` bytes.
         let moved = unsafe {
-            committed.pack_any(self.source(), Range::elements(self.count).fragment(from as u64, length as u64), target)
+            committed
+                .at(self.source(), Range::elements(self.count).fragment(from as u64, length as u64))
+                .pack(target)
+                .run()
         };
         let moved = moved.map_err(|error| format!("{}: {error}", what()))?;
-        expect(moved == length as u64, || format!("{}: {moved} bytes were moved", what()))?;
+        expect(moved == length, || format!("{}: {moved} bytes were moved", what()))?;
         let wanted = [&vec![POISON; skew], &self.expected[from..from + length]].concat();
         expect_equal(&what(), &read(&packed, 0, skew + length)?, &wanted)?;
         Ok(packed)
@@ -332,10 +325,10 @@ impl Buffers {
         let (source, memory) = ((packed.address() + skew as u64) as *const u8, self.element(&restored));
         // SAFETY: the memory holds all elements, and the packed buffer `skew + length` bytes.
         let moved = unsafe {
-            committed.unpack_any(source, Range::elements(self.count).fragment(from as u64, length as u64), memory)
+            committed.at(memory, Range::elements(self.count).fragment(from as u64, length as u64)).unpack(source).run()
         };
         let moved = moved.map_err(|error| format!("{}: {error}", what()))?;
-        expect(moved == length as u64, || format!("{}: {moved} bytes were moved", what()))?;
+        expect(moved == length, || format!("{}: {moved} bytes were moved", what()))?;
         let wanted = self.restored(committed, from, length)?;
         expect_equal(&what(), &read(&restored, 0, restored.len())?, &wanted[self.before..])
     }

@@ -133,7 +133,9 @@ impl Others {
                 Other::Kernel => {
                     let (from, to) = (self.memory.address() as *const u8, device as *mut u8);
                     self.scattered
-                        .pack_enqueue(&self.stream, from, Range::elements(1).bytes(..COPY as u64), to)
+                        .at(from, Range::elements(1).bytes(..COPY as u64))
+                        .pack(to)
+                        .enqueue(&self.stream)
                         .map_err(text)
                         .map(drop)
                 }

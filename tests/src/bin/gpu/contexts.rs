@@ -116,7 +116,7 @@ fn all_calls(on: &OnTier, seed: u64) -> Result<(), String> {
     committed.pack(&buffers.host, Range::elements(1), &mut host).map_err(text)?;
     // SAFETY: both endpoints are host memory and long enough.
     let moved = unsafe {
-        committed.pack_any(buffers.host.as_ptr(), Range::elements(1).bytes(..total as u64), host.as_mut_ptr())
+        committed.at(buffers.host.as_ptr(), Range::elements(1).bytes(..total as u64)).pack(host.as_mut_ptr()).run()
     };
     moved.map_err(text)?;
     unchanged("a pack of host memory")?;

@@ -6,7 +6,7 @@ use crate::tier::OnTier;
 use crate::types;
 use dtc_compiler::datatype::Datatype;
 use dtc_runtime::cuda::{CaptureMode, Device, DeviceBuffer, PinnedBuffer, Stream};
-use dtc_runtime::{Committed, Elements, Gpu};
+use dtc_runtime::{Committed, Elements, Endpoint, Gpu, Memory, MemoryMut, Range};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
@@ -35,12 +35,15 @@ impl Side {
         let (low, high) = committed.span(1).ok_or("the type has no bytes")?;
         let origin = usize::try_from(-low.min(0)).map_err(text)?;
         let host = random_bytes(origin + usize::try_from(high.max(0)).map_err(text)?, seed);
-        let total = committed.packed_size(1).map_err(text)? as usize;
+        let total = committed.packed_size(1).map_err(text)?;
         Ok(Side { committed, host, origin, total })
     }
 
-    fn elements<M>(&self, memory: M, offset: usize) -> Elements<M> {
-        Elements { memory, origin: self.origin, count: 1, offset: offset as u64 }
+    /// `bytes` packed bytes of the element in memory that begins at an address.
+    fn elements(&self, memory: impl Into<Endpoint>, from: usize, bytes: usize) -> Elements<'_> {
+        let memory = memory.into();
+        let origin = Endpoint::from(memory.address().wrapping_add(self.origin)).with_kind(memory.kind());
+        self.committed.at(origin, Range::elements(1).fragment(from as u64, bytes as u64))
     }
 
     fn on(&self, gpu: &Gpu) -> Result<DeviceBuffer, String> {
@@ -53,8 +56,9 @@ impl Side {
 /// The memory of the target after the CPU copies a range into poison.
 fn wanted(source: &Side, target: &Side, from: usize, to: usize, bytes: usize) -> Result<Vec<u8>, String> {
     let mut memory = vec![POISON; target.host.len()];
-    let (read, written) = (source.elements(&source.host[..], from), target.elements(&mut memory[..], to));
-    source.committed.copy(read, &target.committed, written, bytes).map_err(text)?;
+    let range = |from: usize| Range::elements(1).fragment(from as u64, bytes as u64);
+    let (read, written) = (Memory::at(&source.host, source.origin), MemoryMut::at(&mut memory, target.origin));
+    source.committed.copy(read, range(from), &target.committed, range(to), written).map_err(text)?;
     Ok(memory)
 }
 
@@ -92,12 +96,10 @@ fn pairs(on: &OnTier) -> Outcome {
                     _ => (first(source.total, &mut rng), first(target.total, &mut rng)),
                 };
                 there.fill(POISON).map_err(text)?;
-                let read = source.elements(memory.address() as *const u8, from);
-                let written = target.elements(there.address() as *mut u8, to);
+                let copy = source.elements(&memory, from, bytes).copy_to(target.elements(&there, to, bytes));
                 // SAFETY: both buffers hold all elements.
-                let moved =
-                    unsafe { source.committed.copy_enqueue(&stream, read, &target.committed, written, bytes as u64) };
-                expect(moved.clone() == Ok(bytes as u64), || format!("{moved:?}, expected {bytes}"))?;
+                let moved = unsafe { copy.enqueue(&stream) };
+                expect(moved.clone() == Ok(bytes), || format!("{moved:?}, expected {bytes}"))?;
                 stream.synchronize().map_err(text)?;
                 let mut found = vec![0; target.host.len()];
                 there.read(0, &mut found).map_err(text)?;
@@ -135,10 +137,10 @@ fn kinds(on: &OnTier) -> Outcome {
             there.fill(POISON).map_err(text)?;
             managed.fill(POISON).map_err(text)?;
             host.fill(POISON);
-            let (read, written) = (source.elements(read, 5), target.elements(written, 70));
+            let copy = source.elements(read, 5, bytes).copy_to(target.elements(written, 70, bytes));
             // SAFETY: both endpoints hold all elements.
-            let moved = unsafe { source.committed.copy_any(read, &target.committed, written, bytes as u64) };
-            expect(moved.clone() == Ok(bytes as u64), || format!("from {from} to {to}: {moved:?}, expected {bytes}"))?;
+            let moved = unsafe { copy.run() };
+            expect(moved.clone() == Ok(bytes), || format!("from {from} to {to}: {moved:?}, expected {bytes}"))?;
             let mut found = vec![0; host.len()];
             match to {
                 "device" => there.read(0, &mut found).map_err(text)?,
@@ -165,10 +167,9 @@ fn one_launch(on: &OnTier) -> Outcome {
     engine.gpu(0).map_err(text)?;
     let stream = Stream::new(on.gpu.device()).map_err(text)?;
     stream.begin_capture(CaptureMode::Relaxed).map_err(text)?;
-    let read = source.elements(memory.address() as *const u8, 0);
-    let written = target.elements(there.address() as *mut u8, 0);
+    let copy = source.elements(&memory, 0, bytes).copy_to(target.elements(&there, 0, bytes));
     // SAFETY: both buffers hold all elements, and live until the stream is synchronised.
-    unsafe { source.committed.copy_enqueue(&stream, read, &target.committed, written, bytes as u64) }.map_err(text)?;
+    unsafe { copy.enqueue(&stream) }.map_err(text)?;
     let graph = stream.end_capture().map_err(text)?;
     let nodes = graph.nodes().map_err(text)?;
     expect(nodes.all == 1, || format!("{} nodes, expected 1", nodes.all))?;
@@ -200,11 +201,10 @@ fn peers(on: &OnTier) -> Outcome {
             let memory = source.on(from)?;
             let mut there = DeviceBuffer::new(to.device(), target.host.len()).map_err(text)?;
             there.fill(POISON).map_err(text)?;
-            let read = source.elements(memory.address() as *const u8, 8);
-            let written = target.elements(there.address() as *mut u8, 16);
+            let copy = source.elements(&memory, 8, bytes).copy_to(target.elements(&there, 16, bytes));
             // SAFETY: both endpoints hold all elements.
-            let moved = unsafe { source.committed.copy_any(read, &target.committed, written, bytes as u64) };
-            expect(moved.clone() == Ok(bytes as u64), || format!("pair {number}: {moved:?}, expected {bytes}"))?;
+            let moved = unsafe { copy.run() };
+            expect(moved.clone() == Ok(bytes), || format!("pair {number}: {moved:?}, expected {bytes}"))?;
             let mut found = vec![0; target.host.len()];
             there.read(0, &mut found).map_err(text)?;
             expect_same(&format!("pair {number}"), &found, &wanted)?;

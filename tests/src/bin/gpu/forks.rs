@@ -92,25 +92,27 @@ fn in_child(
     packed.fill(POISON);
     // SAFETY: both endpoints are host memory and long enough.
     let any = unsafe {
-        committed.pack_any(buffers.host.as_ptr(), Range::elements(1).bytes(..total as u64), packed.as_mut_ptr())
+        committed.at(buffers.host.as_ptr(), Range::elements(1).bytes(..total as u64)).pack(packed.as_mut_ptr()).run()
     };
-    let any = any == Ok(total as u64) && packed == buffers.expected;
+    let any = any == Ok(total) && packed == buffers.expected;
     let new = on.engine.commit(other);
     let span = new.span(1).map_or(0, |(_, high)| high as usize);
     let mut some = vec![POISON; new.facts().size as usize];
     let new = new.pack(&vec![7u8; span], Range::elements(1), &mut some).is_ok() && some.iter().all(|&byte| byte == 7);
-    let forked = Err(CudaError::Forked);
+    let forked = Err(CudaError::Forked.into());
     let (memory, target) = (buffers.memory.address() as *mut u8, buffers.packed.address() as *mut u8);
     // SAFETY: in a forked child, the call fails before it enqueues anything.
-    let enqueued = unsafe { committed.pack_enqueue(stream, memory, Range::elements(1).bytes(..total as u64), target) };
+    let enqueued =
+        unsafe { committed.at(memory, Range::elements(1).bytes(..total as u64)).pack(target).enqueue(stream) };
     // SAFETY: in a forked child, the call fails before it enqueues anything.
-    let unpack = unsafe { committed.unpack_enqueue(stream, target, Range::elements(1).bytes(..total as u64), memory) };
+    let unpack =
+        unsafe { committed.at(memory, Range::elements(1).bytes(..total as u64)).unpack(target).enqueue(stream) };
     let checks = [
         host,
         any,
         new,
         enqueued == forked,
-        unpack == Err(CudaError::Forked),
+        unpack == Err(CudaError::Forked.into()),
         committed.prepare(&on.gpu) == Err(CudaError::Forked),
         on.gpu.load() == Err(CudaError::Forked),
         committed.gpu_tier(&on.gpu) == Tier::Generic,

@@ -8,7 +8,7 @@ use crate::harness::text;
 use crate::tier::OnTier;
 use crate::yaksa_interface::{self, Info};
 use dtc_runtime::cuda::{DeviceBuffer, MemoryKind};
-use dtc_runtime::{Committed, Policy, Range};
+use dtc_runtime::{Committed, Endpoint, Policy, Range};
 use std::ffi::c_void;
 use std::time::{Duration, Instant};
 
@@ -34,7 +34,7 @@ struct Case {
 }
 
 /// The timed calls, in the order of the columns. Every second call is told the kinds of memory; the others detect them.
-const CALLS: [&str; 6] = ["pack_any", "between", "dtc_pack", "told", "yaksa_ipack", "told"];
+const CALLS: [&str; 6] = ["pack", "told", "dtc_pack", "told", "yaksa_ipack", "told"];
 
 impl Case {
     /// Makes one of the calls and waits.
@@ -45,24 +45,26 @@ impl Case {
         // SAFETY: both buffers hold all elements.
         let moved = unsafe {
             match number {
-                0 => self.committed.pack_any(from, Range::elements(1).bytes(..length as u64), to).map_err(text)?,
+                0 => self.committed.at(from, Range::elements(1).bytes(..length as u64)).pack(to).run().map_err(text)?,
                 1 => {
-                    let between = self.committed.between(self.device, self.device);
-                    between.pack(from, Range::elements(1).bytes(..length as u64), to).map_err(text)?
+                    let [from, to] =
+                        [from.cast_mut(), to].map(|address| Endpoint::from(address).with_kind(self.device));
+                    let elements = self.committed.at(from, Range::elements(1).bytes(..length as u64));
+                    elements.pack(to).run().map_err(text)?
                 }
                 2 | 3 => {
                     let transfer = if number == 3 { &raw const known } else { std::ptr::null() };
                     self.c.pack(source, (0, length), packed, transfer)?;
-                    length as u64
+                    length
                 }
                 _ => {
                     let packed: *mut c_void = packed;
                     self.yaksa.pack(source, length, packed, &self.info[number - 4])?;
-                    length as u64
+                    length
                 }
             }
         };
-        if moved == length as u64 { Ok(()) } else { Err(format!("{moved} of {length} bytes were packed")) }
+        if moved == length { Ok(()) } else { Err(format!("{moved} of {length} bytes were packed")) }
     }
 }
 

@@ -23,7 +23,7 @@ fn one_launch(on: &OnTier) -> Outcome {
     for case in corpus::all() {
         let committed = on.engine.commit(&case.datatype);
         let Some((low, high)) = committed.span(2) else { continue };
-        let total = committed.packed_size(2).map_err(text)?;
+        let total = committed.packed_size(2).map_err(text)? as u64;
         if low < -(32 << 20) || high > 32 << 20 || total > 16 << 20 {
             continue;
         }
@@ -38,7 +38,9 @@ fn one_launch(on: &OnTier) -> Outcome {
             unsafe {
                 let target = packed.address() as *mut u8;
                 committed
-                    .pack_enqueue(&stream, middle as *const u8, Range::elements(2).fragment(from, length), target)
+                    .at(middle as *const u8, Range::elements(2).fragment(from, length))
+                    .pack(target)
+                    .enqueue(&stream)
                     .map_err(text)?;
             }
             let nodes = stream.end_capture().map_err(text)?.nodes().map_err(text)?;
@@ -61,7 +63,9 @@ fn threads(on: &OnTier) -> Outcome {
             unsafe {
                 let (source, target) = (memory.address() as *const u8, packed.address() as *mut u8);
                 committed
-                    .pack_enqueue(&stream, source, Range::elements(1).fragment(from as u64, length as u64), target)
+                    .at(source, Range::elements(1).fragment(from as u64, length as u64))
+                    .pack(target)
+                    .enqueue(&stream)
                     .map_err(text)?;
             }
             stream.synchronize().map_err(text)?;

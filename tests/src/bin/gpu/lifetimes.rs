@@ -47,14 +47,12 @@ fn come_and_go(on: &OnTier, number: u64) -> Outcome {
         // SAFETY: the elements lie in the memory, and the packed bytes in their slot; both outlive the work.
         let moved = unsafe {
             let target = (packed.address() as usize + slot * SLOT) as *mut u8;
-            committed.pack_enqueue(
-                stream,
-                memory.address() as *const u8,
-                Range::elements(1).bytes(..total as u64),
-                target,
-            )
+            committed
+                .at(memory.address() as *const u8, Range::elements(1).bytes(..total as u64))
+                .pack(target)
+                .enqueue(stream)
         };
-        expect(moved == Ok(total as u64), || format!("type {seed}: {moved:?}, expected {total} bytes"))?;
+        expect(moved == Ok(total), || format!("type {seed}: {moved:?}, expected {total} bytes"))?;
         let mut bytes = vec![0u8; total];
         committed.pack(&host, Range::elements(1), &mut bytes).map_err(text)?;
         expected.push(bytes);

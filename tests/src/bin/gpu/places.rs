@@ -67,9 +67,9 @@ fn inside(on: &OnTier) -> Outcome {
         let (source, target) = (memory.address() + origin as u64, packed.address() + at as u64);
         // SAFETY: both ranges lie in their buffers.
         let moved = unsafe {
-            committed.pack_any(source as *const u8, Range::elements(1).bytes(..total as u64), target as *mut u8)
+            committed.at(source as *const u8, Range::elements(1).bytes(..total as u64)).pack(target as *mut u8).run()
         };
-        expect(moved.clone() == Ok(total as u64), || format!("{moved:?}, expected {total} bytes"))?;
+        expect(moved.clone() == Ok(total), || format!("{moved:?}, expected {total} bytes"))?;
         expect_equal(&format!("origin {origin}, packed at {at}"), &read(&packed, at, total)?, &expected)?;
     }
     Ok(())
@@ -101,12 +101,12 @@ fn absolute_there_and_back(on: &OnTier, committed: &dtc_runtime::Committed, expe
     let packed = poisoned_buffer(&on.gpu, total)?;
     let (base, target) = (std::ptr::null_mut::<u8>(), packed.address() as *mut u8);
     // SAFETY: every displacement is an address in a live buffer, and the packed buffer has `total` bytes.
-    let moved = unsafe { committed.pack_any(base, Range::elements(1).bytes(..total as u64), target) };
-    expect(moved.clone() == Ok(total as u64), || format!("{moved:?}, expected {total} bytes"))?;
+    let moved = unsafe { committed.at(base, Range::elements(1).bytes(..total as u64)).pack(target).run() };
+    expect(moved.clone() == Ok(total), || format!("{moved:?}, expected {total} bytes"))?;
     expect_equal("packed", &read(&packed, 0, total)?, expected)?;
     // SAFETY: every displacement is an address in a live buffer, and the packed buffer has `total` bytes.
-    let moved = unsafe { committed.unpack_any(target, Range::elements(1).bytes(..total as u64), base) };
-    expect(moved.clone() == Ok(total as u64), || format!("{moved:?}, expected {total} bytes"))
+    let moved = unsafe { committed.at(base, Range::elements(1).bytes(..total as u64)).unpack(target).run() };
+    expect(moved.clone() == Ok(total), || format!("{moved:?}, expected {total} bytes"))
 }
 
 /// One type whose bytes lie in two allocations, adjacent or far apart.
@@ -133,7 +133,8 @@ fn refused(on: &OnTier) -> Outcome {
     let total = buffers.expected.len();
     let target = buffers.packed.address() as *mut u8;
     // SAFETY: no byte of either side is touched, since the base is null.
-    let moved = unsafe { committed.pack_any(std::ptr::null(), Range::elements(1).bytes(..total as u64), target) };
+    let moved =
+        unsafe { committed.at(std::ptr::null::<u8>(), Range::elements(1).bytes(..total as u64)).pack(target).run() };
     expect(matches!(moved, Err(TransferError::Address { .. })), || format!("a null base: {moved:?}"))?;
     expect_equal("packed bytes of a refused call", &read(&buffers.packed, 0, total)?, &vec![POISON; total])?;
     Ok(buffers.pack_and_check(&committed)?)

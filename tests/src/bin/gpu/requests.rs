@@ -46,7 +46,7 @@ fn dropped(on: &OnTier) -> Outcome {
         drop(buffers.start(&committed, 0, middle)?);
         let request = buffers.start(&committed, middle, total - middle)?;
         let moved = request.wait().map_err(text)?;
-        expect(moved == (total - middle) as u64, || format!("a request moved {moved} bytes"))?;
+        expect(moved == total - middle, || format!("a request moved {moved} bytes"))?;
         // Both were enqueued on one stream, so both are done.
         buffers.check()?;
     }

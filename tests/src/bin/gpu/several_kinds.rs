@@ -7,7 +7,7 @@ use crate::tier::OnTier;
 use dtc_compiler::datatype::{Predefined, TypeBuilder};
 use dtc_compiler::operation::{Element, Operation, Reduction};
 use dtc_runtime::cuda::{Device, MemoryKind};
-use dtc_runtime::{Committed, Elements, Range};
+use dtc_runtime::{Committed, Range};
 
 pub fn add(tests: &mut Tests, on: &OnTier) {
     let add = |tests: &mut Tests, name: &str, test: fn(&OnTier) -> Outcome| {
@@ -100,16 +100,16 @@ fn packs(on: &OnTier) -> Outcome {
             let what = format!("packed bytes in {kind}");
             // SAFETY: every displacement is an address in a live buffer, and the packed buffer has `length` bytes.
             let moved = unsafe {
-                committed.pack_any(null, Range::elements(1).fragment(from as u64, length as u64), packed.at(0))
+                committed.at(null, Range::elements(1).fragment(from as u64, length as u64)).pack(packed.at(0)).run()
             };
-            expect(moved.clone() == Ok(length as u64), || format!("{what}: {moved:?}"))?;
+            expect(moved.clone() == Ok(length), || format!("{what}: {moved:?}"))?;
             expect_equal(&what, &packed.read()?, &expected[from..from + length])?;
             // SAFETY: every displacement is an address in a live buffer, and the packed buffer has `length` bytes.
             let request = unsafe {
-                committed.unpack_start(packed.at(0), Range::elements(1).fragment(from as u64, length as u64), null)
+                committed.at(null, Range::elements(1).fragment(from as u64, length as u64)).unpack(packed.at(0)).start()
             };
             let moved = request.map_err(text)?.wait();
-            expect(moved.clone() == Ok(length as u64), || format!("{what}: {moved:?}"))?;
+            expect(moved.clone() == Ok(length), || format!("{what}: {moved:?}"))?;
         }
     }
     Ok(scattered.check(&[], 0)?)
@@ -121,11 +121,11 @@ fn copies(on: &OnTier) -> Outcome {
     for (from, to) in [(0, 0), (4 * 777, 4 * 1001)] {
         let target = Scattered::new(on, vec![POISON; BYTES], 2)?;
         let bytes = (source.total - from).min(target.total - to);
-        let read = Elements { memory: std::ptr::null::<u8>(), origin: 0, count: 1, offset: from as u64 };
-        let written = Elements { memory: std::ptr::null_mut::<u8>(), origin: 0, count: 1, offset: to as u64 };
+        let read = source.committed.at(std::ptr::null::<u8>(), Range::elements(1).bytes(from as u64..));
+        let written = target.committed.at(std::ptr::null::<u8>(), Range::elements(1).bytes(to as u64..));
         // SAFETY: every displacement is an address in a live buffer.
-        let moved = unsafe { source.committed.copy_any(read, &target.committed, written, u64::MAX) };
-        expect(moved.clone() == Ok(bytes as u64), || format!("{moved:?}, expected {bytes}"))?;
+        let moved = unsafe { read.copy_to(written).run() };
+        expect(moved.clone() == Ok(bytes), || format!("{moved:?}, expected {bytes}"))?;
         target.check(&source.packed()[from..from + bytes], to)?;
     }
     Ok(source.check(&[], 0)?)
@@ -140,15 +140,14 @@ fn sums(on: &OnTier) -> Outcome {
         let mut packed = Memory::holding(kind, &addends)?;
         // SAFETY: every displacement is an address in a live buffer, and the packed buffer is as long.
         let read = unsafe {
-            let null = std::ptr::null_mut();
-            scattered.committed.accumulate_any(
-                sum,
-                packed.at(0),
-                Range::elements(1).fragment(from as u64, length as u64),
-                null,
-            )
+            let null = std::ptr::null_mut::<u8>();
+            scattered
+                .committed
+                .at(null, Range::elements(1).fragment(from as u64, length as u64))
+                .accumulate(sum, packed.at(0))
+                .run()
         };
-        expect(read.clone() == Ok(length as u64), || format!("packed bytes in {kind}: {read:?}"))?;
+        expect(read.clone() == Ok(length), || format!("packed bytes in {kind}: {read:?}"))?;
         let int = |bytes: &[u8]| i32::from_ne_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
         let before = &scattered.packed()[from..from + length];
         let both = before.chunks_exact(4).zip(addends.chunks_exact(4));

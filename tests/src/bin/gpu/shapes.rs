@@ -63,18 +63,14 @@ fn far_apart(on: &OnTier) -> Outcome {
     // SAFETY: all buffers are on the device and large enough.
     unsafe {
         committed
-            .unpack_any(
-                packed.address() as *const u8,
-                Range::elements(1).bytes(..total as u64),
-                memory.address() as *mut u8,
-            )
+            .at(memory.address() as *mut u8, Range::elements(1).bytes(..total as u64))
+            .unpack(packed.address() as *const u8)
+            .run()
             .map_err(text)?;
         committed
-            .pack_any(
-                memory.address() as *const u8,
-                Range::elements(1).bytes(..total as u64),
-                back.address() as *mut u8,
-            )
+            .at(memory.address() as *const u8, Range::elements(1).bytes(..total as u64))
+            .pack(back.address() as *mut u8)
+            .run()
             .map_err(text)?;
     }
     expect_equal("there and back", &read(&back, 0, total)?, &host)?;
@@ -112,9 +108,9 @@ fn many_words(on: &OnTier) -> Outcome {
     // SAFETY: all buffers are on the device and large enough.
     unsafe {
         let (source, target) = (packed.address() as *const u8, memory.address() as *mut u8);
-        committed.unpack_any(source, Range::elements(count).bytes(..total as u64), target).map_err(text)?;
+        committed.at(target, Range::elements(count).bytes(..total as u64)).unpack(source).run().map_err(text)?;
         let (source, target) = (memory.address() as *const u8, back.address() as *mut u8);
-        committed.pack_any(source, Range::elements(count).bytes(..total as u64), target).map_err(text)?;
+        committed.at(source, Range::elements(count).bytes(..total as u64)).pack(target).run().map_err(text)?;
     }
     for (place, mark) in places.iter().zip(&marks) {
         expect_equal("there and back", &read(&back, *place, 24)?, mark)?;

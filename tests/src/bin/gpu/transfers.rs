@@ -8,7 +8,7 @@ use crate::tier::OnTier;
 use crate::types;
 use dtc_compiler::datatype::{Datatype, Predefined, TypeBuilder};
 use dtc_runtime::cuda::{CaptureMode, Device, MemoryKind, Stream};
-use dtc_runtime::{Committed, MemoryMut, Range, TransferError};
+use dtc_runtime::{Committed, Endpoint, MemoryMut, Range, TransferError};
 
 pub fn add(tests: &mut Tests, on: &OnTier) {
     for memory in KINDS {
@@ -122,55 +122,58 @@ impl Case {
     ) -> Result<(), String> {
         let what = |direction| format!("{direction} of {length} bytes from {from}, skewed by {skew}, {form:?}");
         let known = form == Form::Known;
-        let sides = committed.between(known.then_some(memory_kind), known.then_some(packed_kind));
+        let elements = |base| {
+            let base = Endpoint::from(base).with_kind(known.then_some(memory_kind));
+            committed.at(base, Range::elements(1).fragment(from as u64, length as u64))
+        };
         let mut memory = Memory::holding(memory_kind, &self.host)?;
         let mut packed = Memory::holding(packed_kind, &vec![POISON; skew + length + 7])?;
-        let (offset, max) = (from as u64, length as u64);
-        let (base, target) = (memory.at(self.origin), packed.at(skew));
+        let target = Endpoint::from(packed.at(skew)).with_kind(known.then_some(packed_kind));
+        let pack = elements(memory.at(self.origin)).pack(target);
         // SAFETY: both buffers have the given kinds, hold the element and `skew + length` packed bytes, and live until
         // the work is done.
         let moved = unsafe {
             match form {
-                Form::Blocking | Form::Known => sides.pack(base, Range::elements(1).fragment(offset, max), target),
-                _ => end(form, sides.start_pack(base, Range::elements(1).fragment(offset, max), target)),
+                Form::Blocking | Form::Known => pack.run(),
+                _ => end(form, pack.start()),
             }
         };
         let moved = moved.map_err(|error| format!("{}: {error}", what("pack")))?;
         if form == Form::Dropped {
             synchronize_all()?;
         } else {
-            expect(moved == max, || format!("{}: {moved} bytes were moved", what("pack")))?;
+            expect(moved == length, || format!("{}: {moved} bytes were moved", what("pack")))?;
         }
         let mut wanted = vec![POISON; skew + length + 7];
         wanted[skew..skew + length].copy_from_slice(&self.expected[from..from + length]);
         expect_equal(&what("pack"), &packed.read()?, &wanted)?;
 
         let mut back = Memory::holding(memory_kind, &vec![POISON; self.host.len()])?;
-        let base = back.at(self.origin);
+        let unpack = elements(back.at(self.origin)).unpack(target);
         // SAFETY: both buffers have the given kinds, hold the element and `skew + length` packed bytes, and live until
         // the work is done.
         let moved = unsafe {
             match form {
-                Form::Blocking | Form::Known => sides.unpack(target, Range::elements(1).fragment(offset, max), base),
-                _ => end(form, sides.start_unpack(target, Range::elements(1).fragment(offset, max), base)),
+                Form::Blocking | Form::Known => unpack.run(),
+                _ => end(form, unpack.start()),
             }
         };
         let moved = moved.map_err(|error| format!("{}: {error}", what("unpack")))?;
         if form == Form::Dropped {
             synchronize_all()?;
         } else {
-            expect(moved == max, || format!("{}: {moved} bytes were moved", what("unpack")))?;
+            expect(moved == length, || format!("{}: {moved} bytes were moved", what("unpack")))?;
         }
         let mut wanted = vec![POISON; self.host.len()];
         let fragment = &self.expected[from..from + length];
         committed
-            .unpack(fragment, Range::elements(1).bytes(offset..), MemoryMut::at(&mut wanted, self.origin))
+            .unpack(fragment, Range::elements(1).bytes(from as u64..), MemoryMut::at(&mut wanted, self.origin))
             .map_err(text)?;
         expect_equal(&what("unpack"), &back.read()?, &wanted)
     }
 }
 
-fn end(form: Form, request: Result<dtc_runtime::Request, TransferError>) -> Result<u64, TransferError> {
+fn end(form: Form, request: Result<dtc_runtime::Request, TransferError>) -> Result<usize, TransferError> {
     let mut request = request?;
     match form {
         Form::Dropped => return Ok(0),
@@ -225,11 +228,10 @@ fn many_requests(on: &OnTier) -> Outcome {
     for (index, target) in packed.chunks_mut(piece).enumerate() {
         // SAFETY: the pieces are disjoint, and live until their requests are done.
         let request = unsafe {
-            committed.pack_start(
-                base,
-                Range::elements(1).fragment((index * piece) as u64, target.len() as u64),
-                target.as_mut_ptr(),
-            )
+            committed
+                .at(base, Range::elements(1).fragment((index * piece) as u64, target.len() as u64))
+                .pack(target.as_mut_ptr())
+                .start()
         };
         requests.push(request.map_err(text)?);
     }
@@ -257,7 +259,7 @@ fn ordered(on: &OnTier) -> Outcome {
     let spinner = Spinner::start(&on.gpu, 1, StreamKind::Blocking)?;
     // SAFETY: both buffers are long enough, and live until the request is done.
     let request =
-        unsafe { committed.pack_start(memory.at(case.origin), Range::elements(1).bytes(..total), packed.at(0)) };
+        unsafe { committed.at(memory.at(case.origin), Range::elements(1).bytes(..total)).pack(packed.at(0)).start() };
     let mut request = request.map_err(text)?;
     for _ in 0..100 {
         let done = request.test().map_err(text)?;
@@ -275,20 +277,19 @@ fn captured(on: &OnTier) -> Outcome {
     let committed = on.engine.commit(&types::rows(147)?);
     committed.prepare(&on.gpu).map_err(text)?;
     let case = Case::new(&committed, 148)?;
-    let total = case.expected.len() as u64;
+    let total = case.expected.len();
     let mut memory = Memory::holding(MemoryKind::Device(0), &case.host)?;
-    let mut packed = Memory::holding(MemoryKind::Pinned, &vec![POISON; total as usize])?;
-    let mut pageable = vec![POISON; total as usize];
+    let mut packed = Memory::holding(MemoryKind::Pinned, &vec![POISON; total])?;
+    let mut pageable = vec![POISON; total];
     let base = memory.at(case.origin);
     let stream = Stream::new(on.gpu.device()).map_err(text)?;
-    let sides = committed.between(None, None);
+    let elements = committed.at(base, Range::elements(1));
     stream.begin_capture(CaptureMode::Global).map_err(text)?;
     // SAFETY: the buffers are long enough, and live until the graph has run.
     let (enqueued, refused) = unsafe {
-        let enqueued = sides.enqueue_pack(&stream, base, Range::elements(1).bytes(..total), packed.at(0));
+        let enqueued = elements.pack(packed.at(0)).enqueue(&stream);
         let reached = on.gpu.device().info().reads_pageable_memory;
-        let refused = (!reached)
-            .then(|| sides.enqueue_pack(&stream, base, Range::elements(1).bytes(..total), pageable.as_mut_ptr()));
+        let refused = (!reached).then(|| elements.pack(pageable.as_mut_ptr()).enqueue(&stream));
         (enqueued, refused)
     };
     let graph = stream.end_capture().map_err(text)?;

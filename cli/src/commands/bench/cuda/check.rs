@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use crate::samples::{SEED, fill};
+use dtc_runtime::TransferError;
 use dtc_runtime::cuda::{CudaError, Device, DeviceBuffer, PinnedBuffer, Stream};
 use std::ops::Range;
 
@@ -55,7 +56,7 @@ impl Pattern {
         buffer: &DeviceBuffer,
         bytes: u64,
         phase: usize,
-    ) -> Result<(), CudaError> {
+    ) -> Result<(), TransferError> {
         let mut done = 0;
         while done < bytes {
             let from = (phase as u64 + done) % PATTERN_BYTES as u64;

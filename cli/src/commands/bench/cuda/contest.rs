@@ -10,7 +10,7 @@ use dtc_compiler::codegen::cuda::GenericKernel;
 use dtc_compiler::plan::Direction;
 use dtc_compiler::plan::gpu::{Call, GpuPlan};
 use dtc_runtime::cuda::{CudaError, Device, DeviceBuffer};
-use dtc_runtime::{Committed, Engine, Gpu, Memory, MemoryMut, Policy, Range, Tier};
+use dtc_runtime::{Committed, Engine, Gpu, Memory, MemoryMut, Policy, Range, Tier, TransferError};
 use std::time::Instant;
 
 /// Seconds of a call from which on three rounds are enough.
@@ -117,7 +117,7 @@ pub struct Fragment {
 impl Placed {
     fn of(case: &Case, committed: &Committed) -> Result<Placed, Failure> {
         let refused = |error: &dyn std::fmt::Display| Failure::Description(format!("{}: {error}", case.name));
-        let packed = committed.packed_size(case.count).map_err(|error| refused(&error))?;
+        let packed = committed.packed_size(case.count).map_err(|error| refused(&error))? as u64;
         let (low, high) = committed.span(case.count).unwrap_or((0, 0));
         let before = u64::try_from((-low).max(0)).map_err(|error| refused(&error))?;
         // Allocations are aligned to 256 bytes; so is address 0, if it is not at the beginning.
@@ -379,7 +379,7 @@ impl Contest<'_> {
         }
     }
 
-    fn enqueue(&self, contestant: Contestant) -> Result<(), CudaError> {
+    fn enqueue(&self, contestant: Contestant) -> Result<(), TransferError> {
         let Arena { clock, packed, contiguous, .. } = &*self.arena;
         let stream = &clock.stream;
         let Fragment { offset, bytes, .. } = self.fragment;

@@ -28,7 +28,7 @@ use std::sync::Arc;
 ///     BatchCall { datatype: face, direction: Direction::Pack, memory, range: Range::elements(1).bytes(..bytes), packed }
 /// }
 /// ```
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct BatchCall<'a> {
     /// The type of the elements.
     pub datatype: &'a Committed,
@@ -64,8 +64,8 @@ impl Engine {
     ///
     /// # Safety
     ///
-    /// As for [`Committed::pack_enqueue`] and [`Committed::unpack_enqueue`], for every call; and no call writes what another
-    /// one reads or writes.
+    /// The contract of [`Transfer`](crate::Transfer), for every call, in memory that the device of the stream reaches, until the
+    /// work is done; and no call writes what another one reads or writes.
     ///
     /// ```
     /// # use dtc_runtime::cuda::{CudaError, DeviceBuffer, Stream};
@@ -123,8 +123,9 @@ impl Engine {
 /// What a batch moves, without calls that move nothing.
 fn asked<'a>(gpu: &Gpu, calls: &[BatchCall<'a>]) -> Vec<Asked<'a>> {
     let asked = |&BatchCall { datatype, direction, memory, range, packed }: &BatchCall<'a>| {
-        let bytes = datatype.take(range);
-        let call = Call { memory: memory as u64, packed: packed as u64, first: range.offset(), bytes };
+        let range = datatype.exact(range);
+        let (first, bytes) = (range.offset(), range.length());
+        let call = Call { memory: memory as u64, packed: packed as u64, first, bytes };
         (bytes > 0).then(|| Asked { on_device: datatype.on_device(gpu), direction, count: range.count(), call })
     };
     calls.iter().filter_map(asked).collect()

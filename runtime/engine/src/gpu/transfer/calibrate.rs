@@ -1,16 +1,15 @@
 //! Measuring what transfers cost on this machine.
 
 use super::super::Gpu;
-use super::super::copies::Multiprocessors;
 use super::super::request::{Request, TransferError};
-use super::fragments::Fragment;
 use super::model::{Line, Path, RUNS, TransferModel};
-use super::place::Place;
-use super::{Asked, Way};
+use super::place::{Located, Place, Placed};
+use super::{Piece, Way};
 use crate::committed::Committed;
 use crate::engine::Engine;
 use crate::policy::Policy;
 use crate::range::Range;
+use crate::transfer::Multiprocessors;
 use dtc_compiler::datatype::{DatatypeError, Predefined, TypeBuilder};
 use dtc_compiler::plan::Direction;
 use dtc_compiler::plan::gpu::DeviceCopy;
@@ -183,27 +182,20 @@ impl Bench<'_> {
             Path::Ring | Path::StagedPageable => (device_memory, device, self.pageable, MemoryKind::Pageable),
             Path::Mapped | Path::HostPacked => (self.pinned_memory.address(), pinned, device_packed, device),
         };
-        let asked = Asked {
+        let located = |address: u64, kind| Located {
+            address: std::ptr::with_exposed_provenance_mut(address as usize),
+            place: Place::known(kind),
+        };
+        let range = Range::elements(LARGE / committed.layout().size()).fragment(0, bytes);
+        let piece = Piece {
             direction,
-            memory: std::ptr::with_exposed_provenance(memory as usize),
-            packed: std::ptr::with_exposed_provenance(packed as usize),
-            range: Range::elements(LARGE / committed.layout().size()).bytes(..bytes),
+            elements: Placed { of: committed, memory: located(memory, memory_kind), range },
+            packed: located(packed, packed_kind),
             multiprocessors: Multiprocessors::All,
         };
-        let fragment = Fragment { first: 0, bytes, place: Place::known(memory_kind) };
         // SAFETY: the buffers are as long as the elements and their packed bytes, and of these kinds; nobody looks at what
         // is written there. Each caller waits.
-        let part = unsafe {
-            committed.start_on(
-                gpu,
-                None,
-                &asked,
-                &fragment,
-                Place::known(packed_kind),
-                path.way(),
-                path.way() == Way::Kernel,
-            )?
-        };
+        let part = unsafe { piece.start_on(gpu, None, path.way(), path.way() == Way::Kernel)? };
         Request::start(bytes, std::iter::once(Ok(part)))
     }
 

@@ -1,7 +1,6 @@
 //! How long a call takes, about: for callers that choose between protocols, and not between ways.
 
 use super::super::request::TransferError;
-use super::between::Between;
 use super::choice::{TransferCase, Way};
 use super::model::{Path, RUNS};
 use crate::committed::Committed;
@@ -43,9 +42,9 @@ const KERNEL: f64 = 7_000.0;
 /// rows than 8 bytes were not measured.
 const ON_DEVICE: [f64; RUNS.len()] = [386.0, 386.0, 386.0, 740.0, 1895.0, 2018.0, 2041.0, 2059.0];
 
-impl Between<'_> {
-    /// What a call that moves so many packed bytes is expected to cost. A side that was not given is taken for pageable host
-    /// memory, since there is no address to ask about.
+impl Committed {
+    /// What a pack or unpack of this many packed bytes is expected to cost, for elements and packed bytes in memory of these
+    /// kinds.
     ///
     /// The constants for the processor fit 43 of the 52 packs of the examples on a Xeon with AVX-512 (20 November 2026) within a factor
     /// of 2; those for transfers are the model's, which `dtc calibrate` measures.
@@ -56,26 +55,32 @@ impl Between<'_> {
     ///
     /// ```
     /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+    /// use dtc_runtime::cuda::MemoryKind::Pageable;
     /// use dtc_runtime::{Direction, Way};
     /// let mut types = TypeBuilder::new();
     /// let double = types.named(Predefined::DOUBLE);
     /// let column = types.vector(1000, 1, 64, double)?;
     /// let column = dtc_runtime::Engine::new().commit(&types.finish(column)?);
-    /// let between = column.between(None, None);
-    /// let (some, all) = (between.estimate(Direction::Pack, 800)?, between.estimate(Direction::Pack, 8000)?);
+    /// let estimate = |bytes| column.estimate(Direction::Pack, Pageable, Pageable, bytes);
+    /// let (some, all) = (estimate(800)?, estimate(8000)?);
     /// assert_eq!(all.way, Way::Processor);
     /// assert!(some.nanoseconds < all.nanoseconds && all.nanoseconds < 20_000.0);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn estimate(&self, direction: Direction, bytes: u64) -> Result<Estimate, TransferError> {
+    pub fn estimate(
+        &self,
+        direction: Direction,
+        memory: MemoryKind,
+        packed: MemoryKind,
+        bytes: u64,
+    ) -> Result<Estimate, TransferError> {
         use MemoryKind::{Pageable, Pinned};
-        let (memory, packed) = (self.sides.memory.unwrap_or(Pageable), self.sides.packed.unwrap_or(Pageable));
-        let (gpu, other) = self.committed.devices(memory, packed)?;
+        let (gpu, other) = self.devices(memory, packed)?;
         let Some(gpu) = gpu else {
-            let nanoseconds = self.committed.on_processor_nanoseconds(bytes);
+            let nanoseconds = self.on_processor_nanoseconds(bytes);
             return Ok(Estimate { way: Way::Processor, device: None, nanoseconds });
         };
-        let run_bytes = self.committed.run_bytes();
+        let run_bytes = self.run_bytes();
         let case = TransferCase {
             direction,
             memory,
@@ -96,7 +101,7 @@ impl Between<'_> {
             (Way::Staged, ..) => by(Path::Staged),
             (Way::Ring, ..) => by(Path::Ring),
             (Way::HostPacked, ..) => by(Path::HostPacked),
-            (Way::Processor, ..) => self.committed.on_processor_nanoseconds(bytes),
+            (Way::Processor, ..) => self.on_processor_nanoseconds(bytes),
         };
         Ok(Estimate { way: choice.way, device: choice.device, nanoseconds })
     }

@@ -2,7 +2,9 @@
 //! different kinds. The packed bytes are cut where the kind changes, and each fragment is a call like any other.
 
 use super::super::request::TransferError;
-use super::place::{self, Place};
+use super::place::{self, Located, Place, Placed};
+use crate::endpoint::Endpoint;
+use crate::transfer::Elements;
 use dtc_compiler::layout::Layout;
 use dtc_compiler::layout::positions::Positions;
 use dtc_cuda::pointer::{self, PointerInfo};
@@ -14,17 +16,77 @@ const NEIGHBOURS: usize = 16;
 /// Host memory is pinned and allocated for devices in whole pages at least.
 const PAGE: u64 = 4096;
 
-/// Packed bytes whose elements lie in memory of one kind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::gpu) struct Fragment {
-    /// The first packed byte.
-    pub(in crate::gpu) first: u64,
-    pub(in crate::gpu) bytes: u64,
-    pub(in crate::gpu) place: Place,
-}
-
 /// The fragments of a call, in packed order: one, for most calls.
-pub(in crate::gpu) type Fragments = SmallVec<[Fragment; 1]>;
+pub(in crate::gpu) type Fragments<'a> = SmallVec<[Placed<'a>; 1]>;
+
+impl<'a> Elements<'a> {
+    /// Where the elements lie, by what the caller or the driver says. The range ends with the packed bytes or before.
+    pub(in crate::gpu) fn placed(self, side: &'static str) -> Result<Fragments<'a>, TransferError> {
+        let layout = self.of.any_layout();
+        // The base of an absolute type lies nowhere; its first byte lies in memory.
+        let begin = layout.root().offset.wrapping_add(layout.measure(layout.root().node).first);
+        let first_byte = self.memory.advanced(begin);
+        place::check(side, first_byte)?;
+        match self.memory.kind() {
+            Some(kind) => Ok(smallvec![self.in_place(Place::known(kind))]),
+            None => self.search(layout, first_byte.address()),
+        }
+    }
+
+    fn in_place(self, place: Place) -> Placed<'a> {
+        Placed { of: self.of, memory: Located { address: self.memory.address(), place }, range: self.range }
+    }
+
+    /// Asks about the first byte. As long as its allocation holds everything, that is all.
+    fn search(self, layout: &Layout, first_byte: *const u8) -> Result<Fragments<'a>, TransferError> {
+        let (place, info) = place::ask(first_byte)?;
+        let base = self.memory.address().addr() as i128;
+        let (low, high) = self.of.span(self.range.count()).unwrap_or_default();
+        let (low, high) = (base + low, base + high);
+        let known = Known::new(first_byte.addr() as u64, place, &info);
+        // Elements at a base are one object of the program, and what CUDA does not know has no bounds to ask for.
+        let unbounded = info.range_bytes == 0 && !(self.memory.is_nowhere() && pointer::is_in_use());
+        if unbounded || known.holds(low, high) || known.grown(low, high)?.holds(low, high) {
+            return Ok(smallvec![self.in_place(place)]);
+        }
+        self.walk(layout, known)
+    }
+
+    /// Goes along the runs, and asks wherever one leaves what is known.
+    fn walk(self, layout: &Layout, first: Known) -> Result<Fragments<'a>, TransferError> {
+        let positions = Positions::new(layout);
+        let mut fragments = Fragments::new();
+        // Runs often go back and forth between a few allocations.
+        let mut known = vec![first];
+        let (mut at, length) = (0, self.range.length());
+        for segment in positions.segments(self.range.offset()) {
+            let mut address = (self.memory.address().addr() as u64).wrapping_add_signed(segment.offset);
+            let mut left = segment.bytes.min(length - at);
+            while left > 0 {
+                let here = match known.iter().rev().find(|known| known.start <= address && address < known.end) {
+                    Some(here) => *here,
+                    None => {
+                        let here = Known::at(address)?;
+                        known.push(here);
+                        here
+                    }
+                };
+                let bytes = left.min(here.end - address);
+                match fragments.last_mut() {
+                    Some(last) if last.memory.place == here.place => {
+                        last.range = last.range.part(0, last.range.length() + bytes);
+                    }
+                    _ => fragments.push(self.part(at, bytes).in_place(here.place)),
+                }
+                (at, left, address) = (at + bytes, left - bytes, address.wrapping_add(bytes));
+            }
+            if at == length {
+                return Ok(fragments);
+            }
+        }
+        Ok(fragments)
+    }
+}
 
 /// A range of addresses, and what lies there.
 #[derive(Clone, Copy)]
@@ -45,8 +107,8 @@ impl Known {
     }
 
     fn at(address: u64) -> Result<Known, TransferError> {
-        let pointer = std::ptr::without_provenance(address as usize);
-        place::check("a run of the memory", pointer)?;
+        let pointer: *const u8 = std::ptr::without_provenance(address as usize);
+        place::check("a run of the memory", Endpoint::from(pointer))?;
         let (place, info) = place::ask(pointer)?;
         Ok(Known::new(address, place, &info))
     }
@@ -69,68 +131,5 @@ impl Known {
             (self.start, self.end) = (self.start.min(next.start), self.end.max(next.end));
         }
         Ok(self)
-    }
-}
-
-/// What the fragments of a call are found by.
-pub(super) struct Search<'a> {
-    pub(super) layout: &'a Layout,
-    /// The address that the type is applied to.
-    pub(super) base: *const u8,
-    /// The address of the first byte of the map.
-    pub(super) first_byte: *const u8,
-    /// The lowest displacement of the elements, and one past the highest.
-    pub(super) span: (i128, i128),
-    /// The first packed byte, and how many.
-    pub(super) first: u64,
-    pub(super) bytes: u64,
-}
-
-impl Search<'_> {
-    /// Asks about the first byte. As long as its allocation holds everything, that is all.
-    pub(super) fn fragments(&self) -> Result<Fragments, TransferError> {
-        let (place, info) = place::ask(self.first_byte)?;
-        let base = self.base.addr() as i128;
-        let (low, high) = (base + self.span.0, base + self.span.1);
-        let known = Known::new(self.first_byte.addr() as u64, place, &info);
-        // Elements at a base are one object of the program, and what CUDA does not know has no bounds to ask for.
-        let unbounded = info.range_bytes == 0 && !(place::is_nowhere(self.base) && pointer::is_in_use());
-        if unbounded || known.holds(low, high) || known.grown(low, high)?.holds(low, high) {
-            return Ok(smallvec![Fragment { first: self.first, bytes: self.bytes, place }]);
-        }
-        self.walk(known)
-    }
-
-    /// Goes along the runs, and asks wherever one leaves what is known.
-    fn walk(&self, first: Known) -> Result<Fragments, TransferError> {
-        let positions = Positions::new(self.layout);
-        let mut fragments = Fragments::new();
-        // Runs often go back and forth between a few allocations.
-        let mut known = vec![first];
-        let (mut at, end) = (self.first, self.first + self.bytes);
-        for segment in positions.segments(self.first) {
-            let mut address = (self.base.addr() as u64).wrapping_add_signed(segment.offset);
-            let mut left = segment.bytes.min(end - at);
-            while left > 0 {
-                let here = match known.iter().rev().find(|known| known.start <= address && address < known.end) {
-                    Some(here) => *here,
-                    None => {
-                        let here = Known::at(address)?;
-                        known.push(here);
-                        here
-                    }
-                };
-                let bytes = left.min(here.end - address);
-                match fragments.last_mut() {
-                    Some(last) if last.place == here.place => last.bytes += bytes,
-                    _ => fragments.push(Fragment { first: at, bytes, place: here.place }),
-                }
-                (at, left, address) = (at + bytes, left - bytes, address.wrapping_add(bytes));
-            }
-            if at == end {
-                return Ok(fragments);
-            }
-        }
-        Ok(fragments)
     }
 }

@@ -3,11 +3,9 @@
 //! [`place`] says where a side lies, [`fragments`] cuts calls whose elements lie in several kinds of memory, [`choice`] says
 //! which way the bytes go, by a [`model`] of the machine that [`calibrate`] measures, and [`estimate`] how long that takes.
 //! [`staged`] and [`pipeline`] are the ways that need more than one kernel; [`lanes`] are the buffers that they go through.
-//! [`between`] is what users call. [`movers`] and
-//! [`passage`] serve calls with elements on one side and something else than their packed bytes in turn on the other: copies
+//! [`movers`] and [`passage`] serve calls with elements on one side and something else than their packed bytes in turn on the other: copies
 //! from type to type, and unpacks with an operation.
 
-mod between;
 mod calibrate;
 mod choice;
 mod estimate;
@@ -20,230 +18,196 @@ mod pipeline;
 mod place;
 mod staged;
 
-pub use between::Between;
 pub use choice::{Choice, TransferCase, Way};
 pub use estimate::Estimate;
 pub use model::TransferModel;
 
-pub(super) use fragments::{Fragment, Fragments};
 pub(crate) use lanes::{Lanes, Ring, Stage};
 pub(super) use movers::Memory;
-pub(super) use passage::{Landings, Passage};
+pub(super) use passage::{Landings, Passage, Slot};
 pub(crate) use pipeline::Pipeline;
-pub(super) use place::{Place, place_of};
+pub(super) use place::{Located, Placed};
 
 use super::Gpu;
-use super::copies::Multiprocessors;
 use super::on_device::Move;
-use super::request::{Part, Request, TransferError};
+use super::request::{Part, TransferError};
 use crate::committed::Committed;
-use crate::range::Range;
+use crate::endpoint::Endpoint;
+use crate::transfer::{Elements, Multiprocessors};
 use dtc_compiler::plan::Direction;
 use dtc_cuda::{MemoryKind, Stream};
-use fragments::Search;
 use pipeline::Packer;
-use place::check;
-use smallvec::smallvec;
+use smallvec::SmallVec;
 
-/// What a caller says of the two sides; nothing where the driver is to be asked.
+/// A pack or unpack of elements in memory of one kind.
 #[derive(Clone, Copy)]
-pub(super) struct Sides {
-    pub(super) memory: Option<MemoryKind>,
-    pub(super) packed: Option<MemoryKind>,
-}
-
-impl Sides {
-    pub(super) const UNKNOWN: Sides = Sides { memory: None, packed: None };
-}
-
-/// A call on addresses.
-#[derive(Clone, Copy)]
-pub(super) struct Asked {
+pub(super) struct Piece<'a> {
     pub(super) direction: Direction,
-    /// The address that the type is applied to.
-    pub(super) memory: *const u8,
-    pub(super) packed: *const u8,
-    pub(super) range: Range,
+    pub(super) elements: Placed<'a>,
+    /// Where the first packed byte of their range lies.
+    pub(super) packed: Located,
     pub(super) multiprocessors: Multiprocessors,
 }
 
-impl Asked {
-    /// A part of the call, as a device sees it.
-    fn on_device(&self, fragment: &Fragment, packed: Place, gpu: &Gpu) -> Move {
-        let Fragment { first, bytes, place } = *fragment;
-        let pinned = [place.kind, packed.kind].contains(&MemoryKind::Pinned);
-        let multiprocessors = match self.multiprocessors {
-            // An eighth fills the link to the host, and kernels of the application need not wait for the others.
-            Multiprocessors::All if pinned => Multiprocessors::AtMost(gpu.device().info().multiprocessors / 8),
-            // Between two ranges of one device the driver's copies of rows are kernels, and slower ones.
-            Multiprocessors::None if place.kind == packed.kind => Multiprocessors::All,
-            asked => asked,
-        };
-        Move {
-            direction: self.direction,
-            memory: place.on_device(self.memory),
-            packed: packed.on_device(self.packed).wrapping_add(first - self.range.offset()),
-            count: self.range.count(),
-            first,
-            bytes,
-            multiprocessors,
-        }
-    }
+/// The pieces of a call, in packed order: one, for most calls.
+pub(super) type Pieces<'a> = SmallVec<[Piece<'a>; 1]>;
 
-    /// A part of the call, as the processor sees it.
-    fn on_host(&self, fragment: &Fragment) -> (*mut u8, *mut u8) {
-        (self.memory.cast_mut(), self.packed.wrapping_add((fragment.first - self.range.offset()) as usize).cast_mut())
-    }
+/// Cuts a call where the kind of its memory changes. The range ends with the packed bytes or before.
+pub(super) fn pieces<'a>(
+    direction: Direction,
+    elements: Elements<'a>,
+    packed: Endpoint,
+    multiprocessors: Multiprocessors,
+) -> Result<Pieces<'a>, TransferError> {
+    let first = elements.range.offset();
+    let placed = elements.placed("memory")?;
+    let packed = Located::new("packed bytes", packed)?;
+    let piece = |elements: Placed<'a>| {
+        let packed = packed.advanced(elements.range.offset() - first);
+        Piece { direction, elements, packed, multiprocessors }
+    };
+    Ok(placed.into_iter().map(piece).collect())
 }
 
-impl Committed {
-    /// The mean length of the runs of this type, in bytes.
-    fn run_bytes(&self) -> u64 {
-        let layout = self.layout();
-        layout.size() / layout.measure(layout.root().node).runs.max(1)
+impl Piece<'_> {
+    /// The call as a device sees it.
+    pub(super) fn on_device(&self, gpu: &Gpu) -> Move {
+        let kinds = [self.elements.kind(), self.packed.kind()];
+        let multiprocessors = match self.multiprocessors {
+            // An eighth fills the link to the host, and kernels of the application need not wait for the others.
+            Multiprocessors::All if kinds.contains(&MemoryKind::Pinned) => {
+                Multiprocessors::AtMost(gpu.device().info().multiprocessors / 8)
+            }
+            // Between two ranges of one device the driver's copies of rows are kernels, and slower ones.
+            Multiprocessors::None if kinds[0] == kinds[1] => Multiprocessors::All,
+            asked => asked,
+        };
+        Move { multiprocessors, ..self.elements.on_device(self.direction, self.packed.on_device()) }
     }
 
-    /// Where elements lie, of a kind that the caller knows or the driver tells.
-    pub(super) fn fragments(
-        &self,
-        side: &'static str,
-        base: *const u8,
-        range: Range,
-        bytes: u64,
-        known: Option<MemoryKind>,
-    ) -> Result<Fragments, TransferError> {
-        let (layout, first) = (self.any_layout(), range.offset());
-        // The base of an absolute type lies nowhere; its first byte lies in memory.
-        let begin = layout.root().offset.wrapping_add(layout.measure(layout.root().node).first);
-        let first_byte = base.wrapping_offset(begin as isize);
-        check(side, first_byte)?;
-        if let Some(kind) = known {
-            return Ok(smallvec![Fragment { first, bytes, place: Place::known(kind) }]);
-        }
-        Search { layout, base, first_byte, span: self.span(range.count()).unwrap_or_default(), first, bytes }
-            .fragments()
+    /// # Safety
+    ///
+    /// The contract of [`Transfer`](crate::Transfer), with both ends in memory that the processor reaches.
+    unsafe fn on_processor(&self) {
+        // SAFETY: the contract of this function.
+        unsafe { self.elements.on_processor(self.direction, self.packed.address) }
     }
 
-    /// Where the sides of a call lie.
-    fn places(&self, asked: &Asked, sides: Sides, bytes: u64) -> Result<(Fragments, Place), TransferError> {
-        let elements = self.fragments("memory", asked.memory, asked.range, bytes, sides.memory)?;
-        Ok((elements, place_of("packed bytes", asked.packed, sides.packed)?))
-    }
-
-    /// Starts a call, and ends it if the caller waits for it anyway and that is cheaper so.
+    /// Starts the call, and ends it if the caller waits for it anyway and that is cheaper so. Nothing is left under way if it is
+    /// done.
     ///
     /// # Safety
     ///
-    /// As for [`Committed::pack_start`] or [`Committed::unpack_start`].
-    pub(super) unsafe fn between_kinds(
-        &self,
-        asked: &Asked,
-        sides: Sides,
-        wait: bool,
-    ) -> Result<Request, TransferError> {
-        let bytes = self.take(asked.range);
-        if bytes == 0 {
-            return Ok(Request::done(0));
-        }
-        let (fragments, packed) = self.places(asked, sides, bytes)?;
-        let wait = wait && fragments.len() == 1;
-        // SAFETY: the caller's promise, for a part of the call.
-        let start = |fragment| unsafe { self.start_part(asked, fragment, packed, wait) };
-        Request::start(bytes, fragments.iter().map(start))
-    }
-
-    /// Starts a call on elements in memory of one kind. Nothing is left under way if it is done.
-    ///
-    /// # Safety
-    ///
-    /// As for [`Committed::between_kinds`].
-    unsafe fn start_part(
-        &self,
-        asked: &Asked,
-        fragment: &Fragment,
-        packed: Place,
-        wait: bool,
-    ) -> Result<Option<Part>, TransferError> {
-        let (gpu, other) = self.devices(fragment.place.kind, packed.kind)?;
+    /// The contract of [`Transfer`](crate::Transfer).
+    pub(super) unsafe fn start(&self, wait: bool) -> Result<Option<Part>, TransferError> {
+        let Placed { of, range, .. } = self.elements;
+        let (memory, packed) = (self.elements.kind(), self.packed.kind());
+        let (gpu, other) = of.devices(memory, packed)?;
         let Some(gpu) = gpu else {
-            // SAFETY: the caller's promise; both sides are the processor's to use.
-            unsafe { self.on_processor(asked, fragment) };
+            // SAFETY: both ends are the processor's to use.
+            unsafe { self.on_processor() };
             return Ok(None);
         };
         let case = TransferCase {
-            direction: asked.direction,
-            memory: fragment.place.kind,
-            packed: packed.kind,
+            direction: self.direction,
+            memory,
+            packed,
             peers: other.as_ref().is_some_and(|other| gpu.shared.reaches(other.device())),
             shares_page_tables: gpu.device().info().shares_page_tables,
             waits: wait,
-            run_bytes: self.run_bytes(),
-            bytes: fragment.bytes,
+            run_bytes: of.run_bytes(),
+            bytes: range.length(),
         };
-        let choice = case.choose(gpu.model());
-        // SAFETY: the caller's promise; the way fits the kinds.
-        unsafe { self.start_on(&gpu, other.as_ref(), asked, fragment, packed, choice.way, wait) }
+        // SAFETY: the way fits the kinds.
+        unsafe { self.start_on(&gpu, other.as_ref(), case.choose(gpu.model()).way, wait) }
     }
 
     /// Starts a call that a device takes part in, in a given way.
     ///
     /// # Safety
     ///
-    /// As for [`Committed::between_kinds`], and the way fits the kinds of memory.
-    #[expect(clippy::too_many_arguments, reason = "a call, its devices and its way")]
+    /// As for [`Piece::start`], and the way fits the kinds of memory.
     unsafe fn start_on(
         &self,
         gpu: &Gpu,
         other: Option<&Gpu>,
-        asked: &Asked,
-        fragment: &Fragment,
-        packed: Place,
         way: Way,
         wait: bool,
     ) -> Result<Option<Part>, TransferError> {
         let shared = &gpu.shared;
-        let on_device = self.on_device(gpu);
-        let mut moved = asked.on_device(fragment, packed, gpu);
+        let on_device = self.elements.of.on_device(gpu);
+        let mut moved = self.on_device(gpu);
         if let Some(other) = other {
-            // After what the default stream of the other device was given, too.
-            let event = other.shared.event()?;
-            event.record(&other.shared.stream)?;
-            shared.stream.wait_event(&event)?;
-            other.shared.give_back(event);
+            gpu.follow(other)?;
         }
-        let (memory, host_packed) = asked.on_host(fragment);
         let packer = match way {
             Way::Processor => {
-                // SAFETY: the caller's promise.
-                unsafe { self.on_processor(asked, fragment) };
+                // SAFETY: the processor reaches both ends on this way.
+                unsafe { self.on_processor() };
                 return Ok(None);
             }
             Way::Kernel => {
-                // SAFETY: the caller's promise; the device reaches both sides.
+                // SAFETY: the device reaches both ends on this way.
                 unsafe { on_device.launch(&shared.stream, &moved)? };
                 return Part::enqueued(gpu, wait);
             }
             Way::Staged => {
                 let event = shared.event()?;
-                // SAFETY: the caller's promise; the device reaches the elements.
+                // SAFETY: the device reaches the elements on this way.
                 unsafe { staged::enqueue(on_device, &shared.stream, &moved, &event)? };
                 return Ok(Some(Part::Device(event, shared.clone())));
             }
             Way::Ring => {
-                moved.packed = host_packed.expose_provenance() as u64;
+                moved.call.packed = self.packed.address.expose_provenance() as u64;
                 Packer::Device
             }
             Way::HostPacked => {
-                moved.memory = memory.expose_provenance() as u64;
+                moved.call.memory = self.elements.memory.address.expose_provenance() as u64;
                 Packer::Processor
             }
         };
-        // SAFETY: the caller's promise; each side has the address that its mover uses.
-        let mut pipeline = Box::new(unsafe { Pipeline::new(self, on_device, packer, moved) });
+        // SAFETY: each end has the address that its mover uses.
+        let mut pipeline = Box::new(unsafe { Pipeline::new(self.elements.of, on_device, packer, moved) });
         if !wait {
             pipeline.start()?;
         }
         Ok(Some(Part::Pipeline(pipeline)))
+    }
+
+    /// An error if kernels of a device cannot use both ends.
+    pub(super) fn check_reach(&self, gpu: &Gpu) -> Result<(), TransferError> {
+        let engine = self.elements.of;
+        engine.check_reach(gpu, "packed bytes", self.packed.kind())?;
+        engine.check_reach(gpu, "memory", self.elements.kind())
+    }
+
+    /// Enqueues the call on a CUDA stream, as one launch.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Piece::start`], until the work is done; the device of the stream reaches both ends.
+    pub(super) unsafe fn enqueue(&self, gpu: &Gpu, stream: &Stream) -> Result<(), TransferError> {
+        // SAFETY: the contract of this function.
+        Ok(unsafe { self.elements.of.on_device(gpu).launch(stream, &self.on_device(gpu))? })
+    }
+}
+
+impl Gpu {
+    /// Has the default stream of this device wait for what that of another was given.
+    pub(super) fn follow(&self, other: &Gpu) -> Result<(), TransferError> {
+        let event = other.shared.event()?;
+        event.record(&other.shared.stream)?;
+        self.shared.stream.wait_event(&event)?;
+        other.shared.give_back(event);
+        Ok(())
+    }
+}
+
+impl Committed {
+    /// The mean length of the runs of this type, in bytes.
+    pub(super) fn run_bytes(&self) -> u64 {
+        let layout = self.layout();
+        layout.size() / layout.measure(layout.root().node).runs.max(1)
     }
 
     /// The device that takes part in a transfer, if one does, and a second one where the packed bytes lie on another.
@@ -255,48 +219,6 @@ impl Committed {
             (Device(one), _) | (_, Device(one)) => (Some(gpu(one)?), None),
             _ => (None, None),
         })
-    }
-
-    /// # Safety
-    ///
-    /// As for [`Committed::between_kinds`], and the processor may use both sides.
-    unsafe fn on_processor(&self, asked: &Asked, fragment: &Fragment) {
-        let (memory, packed) = asked.on_host(fragment);
-        let Fragment { first, bytes, .. } = *fragment;
-        // SAFETY: the caller's promise.
-        unsafe {
-            match asked.direction {
-                Direction::Pack => self.pack_raw(memory, asked.range.fragment(first, bytes), packed),
-                Direction::Unpack => self.unpack_raw(packed, asked.range.fragment(first, bytes), memory),
-            };
-        }
-    }
-
-    /// Enqueues a call on a CUDA stream, if its device reaches both sides.
-    ///
-    /// # Safety
-    ///
-    /// As for [`Committed::between_kinds`], until the work is done.
-    pub(super) unsafe fn enqueue_transfer(
-        &self,
-        stream: &Stream,
-        asked: &Asked,
-        sides: Sides,
-    ) -> Result<u64, TransferError> {
-        let bytes = self.take(asked.range);
-        if bytes == 0 {
-            return Ok(0);
-        }
-        let gpu = self.engine().gpu(stream.device().info().ordinal)?;
-        let (fragments, packed) = self.places(asked, sides, bytes)?;
-        self.check_reach(&gpu, "packed bytes", packed.kind)?;
-        fragments.iter().try_for_each(|fragment| self.check_reach(&gpu, "memory", fragment.place.kind))?;
-        let on_device = self.on_device(&gpu);
-        for fragment in &fragments {
-            // SAFETY: the caller's promise; the device reaches both sides.
-            unsafe { on_device.launch(stream, &asked.on_device(fragment, packed, &gpu))? };
-        }
-        Ok(bytes)
     }
 
     /// An error if kernels of a device cannot use memory of a kind.

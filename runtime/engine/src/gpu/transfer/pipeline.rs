@@ -6,7 +6,7 @@ use super::super::on_device::{GpuType, Move};
 use super::super::request::TransferError;
 use super::lanes::{RING_CHUNK, Ring, SLOTS};
 use crate::committed::Committed;
-use crate::range::Range;
+use crate::cpu::Sides;
 use dtc_compiler::plan::Direction;
 use dtc_cuda::{CudaError, copy};
 use dtc_microkernels::{CopyFn, select_bulk_copy};
@@ -130,7 +130,7 @@ impl Pipeline {
     /// The device comes first: it is given what there is room for, and the processor does the oldest chunk that is ready.
     fn drain(&mut self, wait: bool) -> Result<bool, CudaError> {
         self.feed()?;
-        if self.by_processor == self.asked.bytes {
+        if self.by_processor == self.asked.call.bytes {
             return Ok(true);
         }
         if !self.ready(slot(self.by_processor), wait)? {
@@ -139,13 +139,13 @@ impl Pipeline {
         self.processor(self.by_processor);
         self.by_processor += self.chunk(self.by_processor);
         self.feed()?;
-        Ok(self.by_processor == self.asked.bytes)
+        Ok(self.by_processor == self.asked.call.bytes)
     }
 
     /// The processor comes first: it does a chunk if there is room, and the device is given that.
     fn fill(&mut self, wait: bool) -> Result<bool, CudaError> {
-        let last = self.asked.bytes - 1;
-        if self.by_processor == self.asked.bytes {
+        let last = self.asked.call.bytes - 1;
+        if self.by_processor == self.asked.call.bytes {
             return self.ready(slot(last), wait);
         }
         // Pinned memory may be what the device worked on before.
@@ -177,7 +177,7 @@ impl Pipeline {
 
     /// Gives the device all chunks that there are slots for.
     fn feed(&mut self) -> Result<(), CudaError> {
-        while self.by_device < self.asked.bytes && self.by_device < self.by_processor + RING_CHUNK * SLOTS as u64 {
+        while self.by_device < self.asked.call.bytes && self.by_device < self.by_processor + RING_CHUNK * SLOTS as u64 {
             self.device(self.by_device)?;
             self.by_device += self.chunk(self.by_device);
         }
@@ -186,7 +186,7 @@ impl Pipeline {
 
     /// Bytes of the chunk that begins so many bytes behind the first.
     fn chunk(&self, at: u64) -> u64 {
-        RING_CHUNK.min(self.asked.bytes - at)
+        RING_CHUNK.min(self.asked.call.bytes - at)
     }
 
     /// The device's part of a chunk.
@@ -194,15 +194,13 @@ impl Pipeline {
         let Some(ring) = &self.ring else { return Ok(()) };
         let (index, bytes) = (slot(at), self.chunk(at));
         let (_, buffer) = ring.slot(index);
-        let Move { direction, packed, first, .. } = self.asked;
-        let packed = packed + at;
+        let (direction, packed) = (self.asked.direction, self.asked.call.packed + at);
         // SAFETY: a chunk fits its slot, which the processor uses only when the event says that the device is done. What else
         // is touched, whoever made the pipeline answers for.
         unsafe {
             match (self.packer, direction) {
                 (Packer::Device, _) => {
-                    let kernel = Move { packed: buffer, first: first + at, bytes, ..self.asked };
-                    self.on_device.launch(&ring.stream, &kernel)?;
+                    self.on_device.launch(&ring.stream, &self.asked.part(at, bytes, buffer))?;
                 }
                 (Packer::Processor, Direction::Pack) => copy::between(&ring.stream, packed, buffer, bytes as usize)?,
                 (Packer::Processor, Direction::Unpack) => copy::between(&ring.stream, buffer, packed, bytes as usize)?,
@@ -214,23 +212,20 @@ impl Pipeline {
     /// The processor's part of a chunk.
     fn processor(&self, at: u64) {
         let Some(ring) = &self.ring else { return };
-        let (bytes, first) = (self.chunk(at), self.asked.first + at);
+        let bytes = self.chunk(at);
         let (buffer, _) = ring.slot(slot(at));
-        let Move { direction, memory, packed, count, .. } = self.asked;
-        let memory = std::ptr::with_exposed_provenance_mut::<u8>(memory as usize);
-        let packed = std::ptr::with_exposed_provenance_mut::<u8>((packed + at) as usize);
+        let Move { direction, call, .. } = self.asked;
+        let memory = std::ptr::with_exposed_provenance_mut::<u8>(call.memory as usize);
+        let packed = std::ptr::with_exposed_provenance_mut::<u8>((call.packed + at) as usize);
+        let (sides, range) = (Sides { memory, packed: buffer }, self.asked.range().part(at, bytes));
         // SAFETY: a chunk fits its slot, which the device does not use now. What else is touched, whoever made the pipeline
         // answers for.
         unsafe {
             match (self.packer, direction) {
                 (Packer::Device, Direction::Pack) => (self.copy)(packed, buffer, bytes as usize),
                 (Packer::Device, Direction::Unpack) => (self.copy)(buffer, packed, bytes as usize),
-                (Packer::Processor, Direction::Pack) => {
-                    self.committed.pack_raw(memory, Range::elements(count).fragment(first, bytes), buffer);
-                }
-                (Packer::Processor, Direction::Unpack) => {
-                    self.committed.unpack_raw(buffer, Range::elements(count).fragment(first, bytes), memory);
-                }
+                (Packer::Processor, Direction::Pack) => self.committed.some::<true>(sides, range),
+                (Packer::Processor, Direction::Unpack) => self.committed.some::<false>(sides, range),
             }
         }
     }

@@ -1,19 +1,39 @@
-//! Where the two sides of a call lie, and how kernels find them.
+//! The ends of a call, in memory of one kind each: the processor and kernels find them there.
 
+use super::super::on_device::Move;
 use super::super::request::TransferError;
+use crate::committed::Committed;
+use crate::cpu::Sides;
+use crate::endpoint::Endpoint;
+use crate::range::Range;
+use crate::transfer::Multiprocessors;
+use dtc_compiler::plan::Direction;
+use dtc_compiler::plan::gpu::Call;
 use dtc_cuda::MemoryKind;
 use dtc_cuda::pointer::{PointerInfo, classify};
 
-/// Nothing lies at lower addresses, whatever the system.
-const NEVER_MAPPED: usize = 4096;
-
-/// The memory that one side lies in.
+/// A kind of memory, and how kernels address it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::gpu) struct Place {
     pub(in crate::gpu) kind: MemoryKind,
     /// What kernels add to an address of the host. Zero, except for host memory that was registered on a system whose
     /// devices have addresses of their own.
-    pub(super) shift: u64,
+    shift: u64,
+}
+
+/// An endpoint of a kind that is known.
+#[derive(Clone, Copy)]
+pub(in crate::gpu) struct Located {
+    pub(in crate::gpu) address: *mut u8,
+    pub(in crate::gpu) place: Place,
+}
+
+/// Elements in memory of one kind, with a range that ends with the packed bytes or before.
+#[derive(Clone, Copy)]
+pub(in crate::gpu) struct Placed<'a> {
+    pub(in crate::gpu) of: &'a Committed,
+    pub(in crate::gpu) memory: Located,
+    pub(in crate::gpu) range: Range,
 }
 
 impl Place {
@@ -29,42 +49,80 @@ impl Place {
         };
         Place { kind: info.kind, shift }
     }
+}
 
-    /// Where kernels find what the host has at an address.
-    pub(in crate::gpu) fn on_device(self, address: *const u8) -> u64 {
-        (address.addr() as u64).wrapping_add(self.shift)
+impl Located {
+    /// Where an endpoint lies, by what the caller or the driver says; an error if nothing can lie there.
+    pub(in crate::gpu) fn new(side: &'static str, endpoint: Endpoint) -> Result<Located, TransferError> {
+        check(side, endpoint)?;
+        let address = endpoint.address();
+        let place = match endpoint.kind() {
+            Some(kind) => Place::known(kind),
+            None => ask(address)?.0,
+        };
+        Ok(Located { address, place })
+    }
+
+    pub(in crate::gpu) fn kind(self) -> MemoryKind {
+        self.place.kind
+    }
+
+    /// Where kernels find it.
+    pub(in crate::gpu) fn on_device(self) -> u64 {
+        (self.address.expose_provenance() as u64).wrapping_add(self.place.shift)
+    }
+
+    /// This many bytes further on.
+    pub(in crate::gpu) fn advanced(self, bytes: u64) -> Located {
+        Located { address: self.address.wrapping_add(bytes as usize), ..self }
     }
 }
 
-/// A side whose first byte lies at an address: refused by name where nothing can lie.
-pub(super) fn check(side: &'static str, address: *const u8) -> Result<(), TransferError> {
-    // A null base of a type without absolute addresses, most often. CUDA would call it host memory.
-    if address.addr() < NEVER_MAPPED {
-        return Err(TransferError::Address { side, address: address.addr() });
+impl<'a> Placed<'a> {
+    pub(in crate::gpu) fn kind(&self) -> MemoryKind {
+        self.memory.kind()
+    }
+
+    /// `length` packed bytes of them, from byte `at` of the range on.
+    pub(in crate::gpu) fn part(&self, at: u64, length: u64) -> Placed<'a> {
+        Placed { range: self.range.part(at, length), ..*self }
+    }
+
+    /// The call between the range and packed bytes at an address, as a device sees it.
+    pub(in crate::gpu) fn on_device(&self, direction: Direction, packed: u64) -> Move {
+        let (first, bytes) = (self.range.offset(), self.range.length());
+        let call = Call { memory: self.memory.on_device(), packed, first, bytes };
+        Move { direction, call, count: self.range.count(), multiprocessors: Multiprocessors::All }
+    }
+
+    /// The same on the processor.
+    ///
+    /// # Safety
+    ///
+    /// The contract of [`Transfer`](crate::Transfer), with memory and packed bytes that the processor reaches.
+    pub(in crate::gpu) unsafe fn on_processor(&self, direction: Direction, packed: *mut u8) {
+        let sides = Sides { memory: self.memory.address, packed };
+        // SAFETY: the contract of this function, which is that of `some`.
+        unsafe {
+            match direction {
+                Direction::Pack => self.of.some::<true>(sides, self.range),
+                Direction::Unpack => self.of.some::<false>(sides, self.range),
+            }
+        }
+    }
+}
+
+/// Refuses, by its name, an end where nothing can lie: a null base of a type without absolute addresses, most often. CUDA would call
+/// it host memory.
+pub(super) fn check(side: &'static str, endpoint: Endpoint) -> Result<(), TransferError> {
+    if endpoint.is_nowhere() {
+        return Err(TransferError::Address { side, address: endpoint.address().addr() });
     }
     Ok(())
-}
-
-/// Whether a base lies nowhere, so that the type holds absolute addresses.
-pub(super) fn is_nowhere(base: *const u8) -> bool {
-    base.addr() < NEVER_MAPPED
 }
 
 /// Asks the driver about an address, once.
 pub(super) fn ask(address: *const u8) -> Result<(Place, PointerInfo), TransferError> {
     let info = classify(address)?;
     Ok((Place::of(address, &info), info))
-}
-
-/// Where packed bytes lie, of a kind that the caller knows or the driver tells; an error if they lie nowhere.
-pub(in crate::gpu) fn place_of(
-    side: &'static str,
-    packed: *const u8,
-    known: Option<MemoryKind>,
-) -> Result<Place, TransferError> {
-    check(side, packed)?;
-    Ok(match known {
-        Some(kind) => Place::known(kind),
-        None => ask(packed)?.0,
-    })
 }

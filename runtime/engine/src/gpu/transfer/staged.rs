@@ -41,7 +41,7 @@ unsafe fn through(
 ) -> Result<(), CudaError> {
     stage.begun.record(after)?;
     stage.first.wait_event(&stage.begun)?;
-    let chunks = asked.bytes.div_ceil(STAGE_CHUNK);
+    let chunks = asked.call.bytes.div_ceil(STAGE_CHUNK);
     // Copies to pageable memory return when they are done: the kernel of the next chunk is enqueued before, to run meanwhile.
     // Copies from there return when the bytes were read, and the kernel behind one comes at once.
     let ahead = if asked.direction == Direction::Pack { 1 } else { 0 };
@@ -66,13 +66,14 @@ unsafe fn through(
 /// As for [`enqueue`].
 unsafe fn fill(stage: &Stage, on_device: &Arc<GpuType>, asked: &Move, chunk: u64) -> Result<(), CudaError> {
     let (index, part) = part(stage, asked, chunk);
+    let slot = part.call;
     stage.first.wait_event(&stage.emptied[index])?;
     // SAFETY: the slot is the device's and as long as a chunk; the events keep its uses apart. The rest is the caller's promise.
     unsafe {
         match asked.direction {
             Direction::Pack => on_device.launch(&stage.first, &part)?,
             Direction::Unpack => {
-                copy::between(&stage.first, part.packed, asked.packed + chunk * STAGE_CHUNK, part.bytes as usize)?;
+                copy::between(&stage.first, slot.packed, asked.call.packed + chunk * STAGE_CHUNK, slot.bytes as usize)?;
             }
         }
     }
@@ -86,12 +87,18 @@ unsafe fn fill(stage: &Stage, on_device: &Arc<GpuType>, asked: &Move, chunk: u64
 /// As for [`enqueue`].
 unsafe fn empty(stage: &Stage, on_device: &Arc<GpuType>, asked: &Move, chunk: u64) -> Result<(), CudaError> {
     let (index, part) = part(stage, asked, chunk);
+    let slot = part.call;
     stage.second.wait_event(&stage.filled[index])?;
     // SAFETY: as above.
     unsafe {
         match asked.direction {
             Direction::Pack => {
-                copy::between(&stage.second, asked.packed + chunk * STAGE_CHUNK, part.packed, part.bytes as usize)?;
+                copy::between(
+                    &stage.second,
+                    asked.call.packed + chunk * STAGE_CHUNK,
+                    slot.packed,
+                    slot.bytes as usize,
+                )?;
             }
             Direction::Unpack => on_device.launch(&stage.second, &part)?,
         }
@@ -102,6 +109,5 @@ unsafe fn empty(stage: &Stage, on_device: &Arc<GpuType>, asked: &Move, chunk: u6
 /// The slot of a chunk, and the part of the transfer between the elements and that slot.
 fn part(stage: &Stage, asked: &Move, chunk: u64) -> (usize, Move) {
     let (index, at) = ((chunk % SLOTS as u64) as usize, chunk * STAGE_CHUNK);
-    let bytes = STAGE_CHUNK.min(asked.bytes - at);
-    (index, Move { packed: stage.slot(index), first: asked.first + at, bytes, ..*asked })
+    (index, asked.part(at, STAGE_CHUNK.min(asked.call.bytes - at), stage.slot(index)))
 }
