@@ -84,7 +84,7 @@ impl Builder<'_> {
         (steps, sizes, Part { step: names[root.step.index()], ..root })
     }
 
-    /// The place of a node of so many bytes.
+    /// The place of a node of `size` packed bytes.
     fn place(&mut self, node: &Node, size: u64, planned: &[Place]) -> Place {
         // Displacements of bytes fit 64 bits, sums of the offsets on the way to them need not.
         let alone = match node {

@@ -293,7 +293,7 @@ fn short_class<S: Shape>(bytes: u64) -> S::Function {
     }
 }
 
-/// Defines the two selections of a shape whose leaves depend on the block size.
+/// Defines the two selections of a shape whose microkernels depend on the block size.
 macro_rules! selection {
     ($shape:ident: $type:ident, $what:literal, $pack:ident, $unpack:ident) => {
         #[doc = concat!("The microkernel that packs ", $what, " of `bytes` bytes on a CPU of this level.")]

@@ -249,7 +249,7 @@ fn rows_of_every_size_at_every_kind_of_stride() {
             let width = bytes as isize;
             for stride in [0, 1, width - 1, width, width + 1, width + 3, 2 * width, 3 * width + 7, 4096, 8192] {
                 let most = if bytes > 300 || stride >= 4096 { 12 } else { 71 };
-                // Short pieces are not packed around the cache.
+                // Short pieces do not bypass the caches.
                 let most = if non_temporal { 2 * most } else { most };
                 for stride in [stride, -stride] {
                     if pack || stride.unsigned_abs() >= bytes {
@@ -326,7 +326,7 @@ fn nests_in_both_orders_of_strides() {
 fn shapes_that_have_a_way_of_their_own() {
     let mut bench = Bench::new(1 << 20, 1 << 17);
     for (level, pack, non_temporal) in variants() {
-        // Unpacks that fetch ahead.
+        // Unpacks that prefetch.
         for (rows, bytes, stride) in [(512, 8, 256), (601, 16, 300), (700, 4, -260), (1030, 1, 511)] {
             bench.rows(level, pack, rows, bytes, stride, non_temporal);
         }

@@ -50,7 +50,7 @@ impl Program {
         }
     }
 
-    /// [`Program::range`] of at least a byte; where `BYPASS`, around the caches.
+    /// [`Program::range`] of at least a byte; where `BYPASS`, packs bypass the caches.
     ///
     /// # Safety
     ///

@@ -29,7 +29,7 @@ struct Half {
 
 // SAFETY: the table pointers lead into lists of the program, which lives as long as the kernel and never changes.
 unsafe impl Send for Kernel {}
-// SAFETY: as above.
+// SAFETY: the tables and the code are only read.
 unsafe impl Sync for Kernel {}
 
 /// Compiles the kernels of a program; `None` when this machine or its policy does not allow it.

@@ -165,7 +165,7 @@ impl Program {
         &self.bound[id.index()]
     }
 
-    /// Whether a pack of so many bytes bypasses the caches where a microkernel can.
+    /// Whether a pack of `bytes` packed bytes bypasses the caches where a microkernel can.
     pub(super) fn bypasses<const PACK: bool>(&self, bytes: u64) -> bool {
         PACK && bytes > self.streaming_bytes
     }
@@ -262,7 +262,7 @@ impl Program {
         }
     }
 
-    /// Moves `count` whole elements; where `BYPASS`, around the caches.
+    /// Moves `count` whole elements; where `BYPASS`, packs bypass the caches.
     ///
     /// # Safety
     ///
@@ -407,13 +407,13 @@ pub(super) unsafe fn microkernel<const PACK: bool, const BYPASS: bool>(step: &St
             (Step::Runs(table), Bound::Runs(runs)) => {
                 runs.of::<PACK>()(memory, packed, table.runs.as_ptr(), table.runs.len());
             }
-            // `Program::new` binds every step to the leaf of its kind; loops do not come here.
+            // `Program::new` binds every step to the microkernel of its kind; loops do not come here.
             _ => {}
         }
     }
 }
 
-/// Moves layer after layer. Apart from the other leaves, which need no stack frame.
+/// Moves layer after layer. Apart from the other microkernels, which need no stack frame.
 #[inline(never)]
 fn layers_of_tiles(sides: Sides, layers: usize, stride: i64, bytes: usize, tile: &dyn Fn(Sides)) {
     for layer in 0..layers {

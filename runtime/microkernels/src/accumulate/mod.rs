@@ -86,7 +86,7 @@ fn avx2<C: Accumulate>(memory: &mut [u8], packed: &[u8]) {
     C::run(memory, packed);
 }
 
-/// With the vectors of the leaves that pack and unpack: a load that spans two stores waits for both.
+/// With the vectors of the microkernels that pack and unpack: a load that spans two stores waits for both.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 fn avx512<C: Accumulate>(memory: &mut [u8], packed: &[u8]) {

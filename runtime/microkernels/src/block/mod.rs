@@ -86,7 +86,7 @@ pub(crate) fn computed(address: *mut u8) -> *mut u8 {
 ///
 /// # Safety
 ///
-/// Source and destination are valid for so many bytes and do not overlap.
+/// Source and destination are valid for `K` lines and do not overlap.
 #[inline(always)]
 pub(crate) unsafe fn lines<const K: usize>(destination: *mut u8, source: *const u8) {
     // SAFETY: the caller's guarantee.
@@ -134,7 +134,7 @@ unsafe fn lines_until(destination: *mut u8, source: *const u8, mut at: usize, en
 ///
 /// # Safety
 ///
-/// Source and destination are valid for so many bytes, and do not overlap.
+/// Source and destination are valid for `K * V` bytes and do not overlap.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 unsafe fn vectors<const V: usize, const K: usize>(destination: *mut u8, source: *const u8) {
