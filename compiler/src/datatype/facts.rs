@@ -2,20 +2,23 @@
 
 use super::array::{AxisBlocks, axes_of_darray, axes_of_subarray, block_length};
 use super::bounds::{Facts, Union};
-use super::{Constructor, Datatype, DatatypeError, Distribution, GivenBounds};
+use super::{Constructor, DatatypeError, Distribution, GivenBounds};
 
 type Found = Result<Facts, DatatypeError>;
 
-/// The facts of the type that a constructor makes of these children.
-pub(super) fn facts_of(constructor: &Constructor, children: &[Datatype]) -> Found {
-    match (constructor, children) {
-        (Constructor::Named(predefined), []) => Ok(Facts::of_predefined(*predefined)),
-        (Constructor::Named(_), _) => Err(DatatypeError::new("named.child", "no children", children.len())),
-        (Constructor::Struct { blocklengths, displacements_bytes }, _) => {
+/// The facts of the type that a constructor makes of children with these facts.
+pub(super) fn facts_of<'a>(constructor: &Constructor, mut children: impl ExactSizeIterator<Item = &'a Facts>) -> Found {
+    let found = children.len();
+    match constructor {
+        Constructor::Named(predefined) if found == 0 => Ok(Facts::of_predefined(*predefined)),
+        Constructor::Named(_) => Err(DatatypeError::new("named.child", "no children", found)),
+        Constructor::Struct { blocklengths, displacements_bytes } => {
             structure(constructor, blocklengths, displacements_bytes, children)
         }
-        (_, [child]) => facts_of_one(constructor, child.facts()),
-        _ => Err(DatatypeError::new(format!("{}.child", constructor.name()), "one child", children.len())),
+        _ => match children.next() {
+            Some(child) if found == 1 => facts_of_one(constructor, child),
+            _ => Err(DatatypeError::new(format!("{}.child", constructor.name()), "one child", found)),
+        },
     }
 }
 
@@ -72,13 +75,18 @@ fn facts_of_one(constructor: &Constructor, child: &Facts) -> Found {
     }
 }
 
-fn structure(constructor: &Constructor, blocklengths: &[i64], displacements: &[i64], children: &[Datatype]) -> Found {
+fn structure<'a>(
+    constructor: &Constructor,
+    blocklengths: &[i64],
+    displacements: &[i64],
+    children: impl ExactSizeIterator<Item = &'a Facts>,
+) -> Found {
     check_lengths(constructor, "displacements_bytes", displacements.len(), blocklengths.len())?;
     check_lengths(constructor, "children", children.len(), blocklengths.len())?;
     check_counts(constructor, "blocklengths", blocklengths)?;
     let mut union = Union::new();
     for ((&blocklength, &displacement), child) in blocklengths.iter().zip(displacements).zip(children) {
-        union.block(child.facts(), blocklength, displacement.into());
+        union.block(child, blocklength, displacement.into());
     }
     union.finish().ok_or_else(|| overflow(constructor))
 }

@@ -1,7 +1,7 @@
 //! Datatypes as graphs of immutable nodes.
 
 use super::facts::facts_of;
-use super::{Constructor, DatatypeError, Facts, GivenBounds, Predefined, Signature};
+use super::{Constructor, DatatypeError, Facts, GivenBounds, Predefined};
 use smallvec::SmallVec;
 use std::cmp::Ordering as Comparison;
 use std::collections::BinaryHeap;
@@ -63,7 +63,7 @@ impl Datatype {
         given: Option<GivenBounds>,
     ) -> Result<Datatype, DatatypeError> {
         let children: Children = children.into_iter().collect();
-        let mut facts = facts_of(&constructor, &children)?;
+        let mut facts = facts_of(&constructor, children.iter().map(Datatype::facts))?;
         if let Some(given) = given {
             facts = facts.with_bounds(given).ok_or_else(|| {
                 let found = format!("lb {} and extent {}", given.lb, given.extent);
@@ -121,19 +121,6 @@ impl Datatype {
     /// Whether both are the same node. Equal descriptions may be different nodes.
     pub fn is(&self, other: &Datatype) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
-    }
-
-    /// The sequence of basic elements. Takes time linear in the nodes.
-    ///
-    /// ```
-    /// use dtc_compiler::datatype::text;
-    /// let strided = text::parse("vector 3 2 5 int")?.signature();
-    /// assert_eq!(strided, text::parse("contiguous 6 int")?.signature());
-    /// assert_eq!(strided.elements(), 6);
-    /// # Ok::<(), text::TextError>(())
-    /// ```
-    pub fn signature(&self) -> Signature {
-        Signature::of(&self.nodes())
     }
 
     /// The nodes that are reached from this one, each once: children before parents, in the order in which they were made.

@@ -1,6 +1,6 @@
 //! Type signatures: the sequence of basic elements, without displacements.
 
-use super::{Constructor, Nodes};
+use super::{Constructor, Datatype, Nodes};
 use crate::layout::Kind;
 use crate::layout::field::{Powers, Residue};
 use once_cell::race::OnceBox;
@@ -33,6 +33,21 @@ pub struct Signature {
 fn base() -> &'static Powers {
     static BASE: OnceBox<Powers> = OnceBox::new();
     BASE.get_or_init(|| Box::new(Powers::new(Residue::new(0x2545_f491_4f6c_dd1d_9e6c_63d0_876a_9a47))))
+}
+
+impl Datatype {
+    /// The sequence of basic elements. Takes time linear in the nodes.
+    ///
+    /// ```
+    /// use dtc_compiler::datatype::text;
+    /// let strided = text::parse("vector 3 2 5 int")?.signature();
+    /// assert_eq!(strided, text::parse("contiguous 6 int")?.signature());
+    /// assert_eq!(strided.elements(), 6);
+    /// # Ok::<(), text::TextError>(())
+    /// ```
+    pub fn signature(&self) -> Signature {
+        Signature::of(&self.nodes())
+    }
 }
 
 impl Signature {

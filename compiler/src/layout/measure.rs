@@ -1,6 +1,6 @@
 //! Size, bounds and runs of nodes, computed when they are interned.
 
-use super::{Edge, Node, Run};
+use super::node::{Edge, Node, Run};
 
 /// Properties of a node that need no look at its bytes. Offsets are in bytes from the node's origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

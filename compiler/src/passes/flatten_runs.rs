@@ -2,14 +2,14 @@
 
 use super::Pass;
 use super::rewriter::Rewriter;
-use crate::layout::{Edge, Kind, LayoutBuilder, Node, NodeId, Run};
+use crate::layout::{Edge, LayoutBuilder, Node, NodeId, Run};
 use std::sync::Arc;
 
 pub(super) const PASS: Pass =
     Pass { name: "flatten-runs", summary: "a concatenation of few runs becomes the list of its maximal runs", rewrite };
 
 fn rewrite(rewriter: &mut Rewriter, id: NodeId) -> Option<Edge> {
-    if !rewriter.will_be_written_out(id) || is_flat(rewriter, id) {
+    if !rewriter.will_be_written_out(id) || rewriter.is_flat(id) {
         return None;
     }
     let measure = *rewriter.builder.measure(id);
@@ -98,18 +98,5 @@ impl List {
                 stack.push((Edge { offset: base + shift, node: child }, 0));
             }
         }
-    }
-}
-
-/// Whether a node is a list of maximal runs of bytes already, beginning at 0.
-pub(super) fn is_flat(rewriter: &Rewriter, id: NodeId) -> bool {
-    let maximal = rewriter.builder.measure(id).runs;
-    match rewriter.builder.node(id) {
-        Node::Runs { runs, kind: Kind::Byte } => runs[0].offset == 0 && runs.len() as u64 == maximal,
-        Node::Indexed { offsets, child } => {
-            let bytes = matches!(rewriter.builder.node(child.node), Node::Dense { kind: Kind::Byte, .. });
-            bytes && child.offset == 0 && offsets[0] == 0 && offsets.len() as u64 == maximal
-        }
-        _ => false,
     }
 }

@@ -1,11 +1,29 @@
 //! The driver of the passes.
 
-use super::flatten_runs::is_flat;
-use super::{Canonical, Pass, Report};
-use crate::layout::{Edge, Layout, LayoutBuilder, Measure, Node, NodeId};
+use super::report::{Canonical, Report};
+use crate::layout::{Edge, Kind, Layout, LayoutBuilder, Measure, Node, NodeId};
 
 /// Looks at a node whose children are settled; `Some` is what replaces it.
 pub(super) type Rewrite = fn(&mut Rewriter, NodeId) -> Option<Edge>;
+
+/// A named rewrite of one node.
+pub struct Pass {
+    pub(super) name: &'static str,
+    pub(super) summary: &'static str,
+    pub(super) rewrite: Rewrite,
+}
+
+impl Pass {
+    /// Its name in reports and file tests.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// What it does, in one line.
+    pub fn summary(&self) -> &'static str {
+        self.summary
+    }
+}
 
 /// The layout under construction, and what the passes may need to know.
 pub(super) struct Rewriter {
@@ -80,7 +98,20 @@ impl Rewriter {
             matches!(self.builder.node(id), Node::Record { .. } | Node::Indexed { .. } | Node::Runs { .. });
         let measure = self.builder.measure(id);
         let short = concatenation && measure.size > 0 && measure.runs <= self.limit;
-        short && (measure.runs <= self.budget || is_flat(self, id))
+        short && (measure.runs <= self.budget || self.is_flat(id))
+    }
+
+    /// Whether a node is a list of maximal runs of bytes already, beginning at 0.
+    pub(super) fn is_flat(&self, id: NodeId) -> bool {
+        let maximal = self.builder.measure(id).runs;
+        match self.builder.node(id) {
+            Node::Runs { runs, kind: Kind::Byte } => runs[0].offset == 0 && runs.len() as u64 == maximal,
+            Node::Indexed { offsets, child } => {
+                let bytes = matches!(self.builder.node(child.node), Node::Dense { kind: Kind::Byte, .. });
+                bytes && child.offset == 0 && offsets[0] == 0 && offsets.len() as u64 == maximal
+            }
+            _ => false,
+        }
     }
 
     /// Prepares for a layout whose root will not be written out: its parts have a budget of their own.

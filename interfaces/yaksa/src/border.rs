@@ -39,7 +39,7 @@ impl Type {
 #[cfg(test)]
 mod tests {
     use crate::construct::{contiguous, structure};
-    use crate::shared::Shared;
+    use crate::types::Shared;
 
     #[test]
     fn elements_of_differing_sizes_are_whole() {

@@ -1,6 +1,5 @@
 //! The builtin types: their handles, and what each is to the compiler.
 
-use crate::shape::Shape;
 use dtc_compiler::datatype::Predefined;
 use dtc_compiler::layout::Kind;
 use dtc_compiler::operation::Element;
@@ -155,28 +154,6 @@ impl Builtin {
         };
         let size = |builtin: Builtin| builtin.predefined().map_or(0, Predefined::size);
         family(self) == family(other) && size(self) == size(other)
-    }
-
-    /// Size, bounds and segments.
-    pub(crate) fn shape(self) -> Shape {
-        let Some(predefined) = self.predefined() else { return Shape::EMPTY };
-        let fields = predefined.fields();
-        let end = |field: &dtc_compiler::datatype::Field| field.offset + field.kind.size() as i64;
-        let touching = fields.windows(2).filter(|pair| end(&pair[0]) == pair[1].offset).count();
-        let last = fields.last().map_or(0, end);
-        Shape {
-            size: predefined.size(),
-            lb: 0,
-            ub: predefined.extent() as i64,
-            true_lb: 0,
-            true_ub: last,
-            first: 0,
-            last,
-            segments: (fields.len() - touching) as u64,
-            alignment: predefined.alignment(),
-            unit: predefined.size(),
-            basic: Some(self),
-        }
     }
 }
 

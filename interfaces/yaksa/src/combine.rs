@@ -2,8 +2,8 @@
 
 use crate::builtin::Builtin;
 use crate::pack::{Call, Pending, failed, pending};
-use crate::shared::Shared;
 use crate::status::Status;
+use crate::types::Shared;
 use dtc_compiler::operation::{Operation, Reduction};
 use dtc_runtime::{Committed, Endpoint, Range, Transfer};
 

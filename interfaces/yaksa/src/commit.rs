@@ -3,9 +3,8 @@
 use crate::known::{Known, Recipe};
 use crate::library::engine;
 use crate::memory;
-use crate::shared::Shared;
 use crate::status::Status;
-use crate::types::{Form, Ordered, Part, Type};
+use crate::types::{Form, Ordered, Part, Shared, Type};
 use dtc_compiler::datatype::{Datatype, DatatypeError, GivenBounds, TypeBuilder, TypeId};
 use dtc_runtime::Committed;
 
@@ -21,7 +20,7 @@ impl Type {
             Some(known) => known,
             None => {
                 // A refusal is not kept: there may be memory later.
-                let _claim = memory::for_type(self)?;
+                let _claim = memory::for_entries(self.entries())?;
                 self.commit()
             }
         };

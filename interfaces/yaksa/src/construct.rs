@@ -1,9 +1,8 @@
 //! The constructors. A type without bytes is the null type, and a constructor that adds nothing returns its child.
 
 use crate::shape::{Shape, Union, listed, listed_blocks};
-use crate::shared::Shared;
 use crate::status::{Status, copied};
-use crate::types::{Form, Part, Type};
+use crate::types::{Form, Part, Shared, Type};
 
 type Made = Result<Shared, Status>;
 

@@ -2,9 +2,8 @@
 
 use crate::known::{Known, Recipe};
 use crate::memory;
-use crate::shared::Shared;
 use crate::status::Status;
-use crate::types::{Form, Type};
+use crate::types::{Form, Shared, Type};
 use dtc_compiler::layout::{Edge, Layout};
 use dtc_compiler::lower::{Child, Lowering};
 use dtc_runtime::Described;
@@ -31,7 +30,7 @@ impl Type {
             return Ok(None);
         }
         // A refusal is not kept: there may be memory later.
-        let _claim = memory::for_type(self)?;
+        let _claim = memory::for_entries(self.entries())?;
         Ok(self.describe())
     }
 

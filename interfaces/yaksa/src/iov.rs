@@ -4,23 +4,9 @@
 //! whole multiple of the segments of one: MPICH divides. An array without gaps is one segment.
 
 use crate::memory;
+use crate::segmented::Segmented;
 use crate::status::Status;
 use crate::types::Type;
-use dtc_compiler::layout::positions::Positions;
-use dtc_compiler::layout::segments::SegmentIndex;
-
-/// What a type needs to find its segments.
-pub(crate) struct Segmented {
-    positions: Positions<'static>,
-    index: SegmentIndex,
-}
-
-impl Segmented {
-    /// The packed position where a segment begins, over a whole array.
-    fn start_of(&self, segment: u64) -> Result<u64, Status> {
-        self.index.start_of(&self.positions, segment).ok_or(Status::Internal)
-    }
-}
 
 impl Type {
     /// How many segments `count` elements have; nothing if they do not fit 64 bits.
@@ -30,11 +16,11 @@ impl Type {
 
     fn segmented(&self) -> Result<&Segmented, Status> {
         let committed = self.committed()?;
-        let _claim = if self.segmented.get().is_none() { Some(memory::for_type(self)?) } else { None };
+        let _claim = if self.segmented.get().is_none() { Some(memory::for_entries(self.entries())?) } else { None };
         Ok(self.segmented.get_or_init(|| {
             let layout = committed.layout();
             debug_assert_eq!(layout.measure(layout.root().node).runs, self.shape.segments);
-            Box::new(Segmented { positions: Positions::owning(layout.clone()), index: SegmentIndex::new(layout) })
+            Box::new(Segmented::new(layout))
         }))
     }
 
@@ -84,8 +70,7 @@ impl Type {
 #[cfg(test)]
 mod tests {
     use crate::construct::{hindexed, hvector, resized, structure};
-    use crate::shared::Shared;
-    use crate::types::Type;
+    use crate::types::{Shared, Type};
 
     fn builtin(handle: u64) -> Shared {
         // SAFETY: the handle of a builtin.

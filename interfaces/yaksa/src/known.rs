@@ -147,7 +147,7 @@ impl Recipe {
 mod tests {
     use super::*;
     use crate::construct::{hindexed, hvector, resized, structure};
-    use crate::shared::Shared;
+    use crate::types::Shared;
 
     #[test]
     fn recipes_tell_types_apart() {

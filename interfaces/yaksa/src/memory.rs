@@ -1,7 +1,6 @@
 //! Memory for calls whose memory grows with their input: bounds that are generous multiples of what was measured.
 
 use crate::status::Status;
-use crate::types::Type;
 use dtc_reserve::Claim;
 
 /// Bytes for each number of a constructor.
@@ -24,9 +23,9 @@ pub(crate) fn for_numbers(numbers: i64) -> Result<Claim, Status> {
     claim(FOR_A_NUMBER, u64::try_from(numbers).unwrap_or(0))
 }
 
-/// For any work on a type and what it is made of.
-pub(crate) fn for_type(of: &Type) -> Result<Claim, Status> {
-    claim(FOR_AN_ENTRY, of.entries())
+/// For any work on a type of so many types and entries of lists.
+pub(crate) fn for_entries(entries: u64) -> Result<Claim, Status> {
+    claim(FOR_AN_ENTRY, entries)
 }
 
 /// For a type from so many flattened bytes.

@@ -65,7 +65,7 @@ impl Type {
 #[cfg(test)]
 mod tests {
     use crate::construct::{contiguous, structure};
-    use crate::shared::Shared;
+    use crate::types::Shared;
 
     #[test]
     fn stretches_of_a_struct() {

@@ -4,6 +4,7 @@
 //! structs alone are padded to their alignment.
 
 use crate::builtin::Builtin;
+use dtc_compiler::datatype::Field;
 
 /// What is known of a type as soon as it exists. Offsets are in bytes from the address the type is applied to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,6 +107,30 @@ impl Shape {
         self.ub.checked_sub(self.lb)?;
         self.true_ub.checked_sub(self.true_lb)?;
         Some(self)
+    }
+}
+
+impl Builtin {
+    /// Size, bounds and segments.
+    pub(crate) fn shape(self) -> Shape {
+        let Some(predefined) = self.predefined() else { return Shape::EMPTY };
+        let fields = predefined.fields();
+        let end = |field: &Field| field.offset + field.kind.size() as i64;
+        let touching = fields.windows(2).filter(|pair| end(&pair[0]) == pair[1].offset).count();
+        let last = fields.last().map_or(0, end);
+        Shape {
+            size: predefined.size(),
+            lb: 0,
+            ub: predefined.extent() as i64,
+            true_lb: 0,
+            true_ub: last,
+            first: 0,
+            last,
+            segments: (fields.len() - touching) as u64,
+            alignment: predefined.alignment(),
+            unit: predefined.size(),
+            basic: Some(self),
+        }
     }
 }
 

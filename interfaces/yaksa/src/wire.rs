@@ -20,9 +20,8 @@
 use crate::builtin::Builtin;
 use crate::construct;
 use crate::memory;
-use crate::shared::Shared;
 use crate::status::{Status, copied};
-use crate::types::{Form, Ordered, Type};
+use crate::types::{Form, Ordered, Shared, Type};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"dtcyaksa");
 const VERSION: u64 = 2;
@@ -88,7 +87,7 @@ fn each_word(ordered: &Ordered, mut put: impl FnMut(i64)) {
 impl Type {
     /// Bytes of the flattened type; an error if they are more than any reader takes.
     pub(crate) fn flattened_size(&self) -> Result<usize, Status> {
-        let _claim = memory::for_type(self)?;
+        let _claim = memory::for_entries(self.entries())?;
         let mut bytes = HEADER;
         each_word(&self.origin().ordered(), |_| bytes += WORD);
         if bytes as u64 <= LONGEST { Ok(bytes) } else { Err(Status::Internal) }
@@ -104,7 +103,7 @@ impl Type {
     ///
     /// So many bytes as [`Type::flattened_size`] says are writable.
     pub(crate) unsafe fn flatten(&self, to: *mut u8) -> Result<(), Status> {
-        let _claim = memory::for_type(self)?;
+        let _claim = memory::for_entries(self.entries())?;
         let ordered = self.origin().ordered();
         let (mut at, mut sum) = (HEADER, Checksum::EMPTY);
         let write = |at: usize, word: u64| {

@@ -1,7 +1,8 @@
 //! The meaning of a document.
 
+use super::description::Description;
 use super::document::{Document, Value};
-use super::{Description, DescriptionError};
+use super::error::DescriptionError;
 use crate::datatype::constructor::KINDS;
 use crate::datatype::suggest::{closest, one_of, plain_constructor, plain_name, shorten};
 use crate::datatype::{

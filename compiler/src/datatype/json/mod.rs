@@ -52,32 +52,15 @@
 //! # Ok::<(), json::DescriptionError>(())
 //! ```
 
+mod description;
 mod document;
 mod error;
 mod interpret;
 mod write;
 
+pub use description::Description;
 pub use error::DescriptionError;
 pub use write::write;
-
-use super::Datatype;
-
-/// A description read from JSON: the datatype, and what the file says about its use.
-#[derive(Clone, Debug)]
-pub struct Description {
-    /// The type.
-    pub datatype: Datatype,
-    /// What the exchange is for.
-    pub story: Option<String>,
-    /// Where the type comes from.
-    pub source: Option<String>,
-    /// Elements of one transfer; 1 unless the file says otherwise.
-    pub count: u64,
-    /// Where in its buffer the transfer starts; 0 unless the file says otherwise.
-    pub origin_bytes: u64,
-    /// Bytes of a buffer that holds the transfer.
-    pub buffer_bytes: Option<u64>,
-}
 
 /// Reads a description. The [module](self) lists what it may hold.
 ///

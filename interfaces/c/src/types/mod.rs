@@ -4,13 +4,15 @@ mod blocks;
 mod construct;
 mod create;
 mod element;
+mod info;
 mod query;
 
 pub use blocks::{dtc_block, dtc_type_from_blocks};
 pub use construct::*;
 pub use create::*;
 pub use element::*;
-pub use query::{dtc_info, dtc_type_query};
+pub use info::dtc_info;
+pub use query::dtc_type_query;
 
 use crate::handle::{self, Handle, Tag};
 use crate::memory;

@@ -1,7 +1,7 @@
 //! `yaksa_type_get_*`.
 
-use crate::shared::Shared;
 use crate::status::{answer, write};
+use crate::types::Shared;
 
 /// # Safety
 ///

@@ -5,8 +5,8 @@ use super::infos::hints;
 use super::requests::into_handle;
 use crate::operation::of_number;
 use crate::pack::Call;
-use crate::shared::Shared;
 use crate::status::{Status, answer, write};
+use crate::types::Shared;
 use dtc_runtime::Range;
 
 use std::ffi::c_void;

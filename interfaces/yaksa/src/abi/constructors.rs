@@ -3,8 +3,8 @@
 use super::InfoHandle;
 use crate::construct::{self, Order};
 use crate::memory;
-use crate::shared::Shared;
 use crate::status::{Status, answer, list, write};
+use crate::types::Shared;
 
 /// Makes a type of another one, with so many numbers, and gives its handle.
 ///

@@ -1,8 +1,7 @@
 //! `yaksa_flatten*` and `yaksa_unflatten`.
 
-use crate::shared::Shared;
 use crate::status::{Status, answer, write};
-use crate::types::Type;
+use crate::types::{Shared, Type};
 
 use std::ffi::c_void;
 

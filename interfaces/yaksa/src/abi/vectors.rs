@@ -1,7 +1,7 @@
 //! `yaksa_iov*`.
 
-use crate::shared::Shared;
 use crate::status::{Status, answer, write};
+use crate::types::Shared;
 
 use libc::iovec;
 use std::ffi::c_char;
