@@ -1264,8 +1264,8 @@ int dtc_unpack_start(const struct dtc_type *type,
                      struct dtc_request **request);
 
 /**
- * Makes a type usable for moving bytes. With `DTC_POLICY_BACKGROUND` its canonical form and its plan are made once its use has
- * repaid them, or when a call asks for them; otherwise they are made here. Never waits for a compiler, unless
+ * Makes a type usable for moving bytes. With `DTC_POLICY_EAGER` its canonical form, its plan and its kernel are made here; otherwise
+ * once its use has repaid them, or when a call asks for them. Never waits for a compiler, unless
  * the policy of the engine or `hints` say so. A type that is committed already stays as it is; a child of another type
  * need not be committed. (MPI 4.1, 5.1.9)
  *

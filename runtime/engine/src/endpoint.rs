@@ -1,6 +1,6 @@
 //! Where one end of a transfer lies.
 
-use dtc_cuda::{DeviceBuffer, MemoryKind, PinnedBuffer};
+use dtc_cuda::{DeviceBuffer, MemoryKind, PinnedBuffer, is_in_use};
 
 /// Addresses below this one are never mapped. A null base belongs to a type of absolute addresses.
 const NEVER_MAPPED: usize = 4096;
@@ -94,11 +94,15 @@ impl Endpoint {
         self.address.addr() < NEVER_MAPPED
     }
 
-    /// Whether the processor moves what lies at the address, as far as the other end leaves it to.
+    /// Whether the processor moves what lies at the address, as far as the other end leaves it to. While CUDA is not in use, all
+    /// memory is the host's.
     #[inline]
     pub(crate) fn is_host(self) -> bool {
-        use MemoryKind::{Managed, Pageable, Pinned};
-        matches!(self.kind, Some(Pageable | Pinned | Managed)) && !self.is_nowhere()
+        let is_host = match self.kind {
+            Some(kind) => !matches!(kind, MemoryKind::Device(_)),
+            None => !is_in_use(),
+        };
+        is_host && !self.is_nowhere()
     }
 }
 

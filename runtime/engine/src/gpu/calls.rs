@@ -3,7 +3,7 @@
 use super::accumulate::check_computes;
 use super::on_device::GpuType;
 use super::request::{Request, TransferError};
-use super::transfer::pieces;
+use super::transfer::{Pieces, pieces};
 use super::type_to_type::parts;
 use super::{DEVICES, Gpu};
 use crate::committed::Committed;
@@ -210,6 +210,12 @@ impl<'a> Transfer<'a> {
             // SAFETY: the contract of this function.
             Action::External(direction, packed) => unsafe { self.convert(direction, packed) },
             Action::Accumulate(reduction, packed) => {
+                if elements.memory.is_host() && packed.is_host() {
+                    let sides = Sides { memory: elements.memory.address(), packed: packed.address() };
+                    // SAFETY: the contract of this function; the processor reaches both ends.
+                    unsafe { elements.of.accumulate_bytes(reduction, sides, elements.range)? };
+                    return Ok(Request::done(bytes));
+                }
                 elements.of.check_reduction(reduction, elements.range)?;
                 if bytes == 0 {
                     return Ok(Request::done(0));
@@ -240,6 +246,12 @@ impl<'a> Transfer<'a> {
                 if bytes == 0 {
                     return Ok(Request::done(0));
                 }
+                if source.memory.is_host() && destination.memory.is_host() {
+                    let (read, written) = (source.memory.address(), destination.memory.address());
+                    // SAFETY: the contract of this function; the processor reaches both ends.
+                    unsafe { source.of.copy_bytes(read, source.range, destination.of, destination.range, written) };
+                    return Ok(Request::done(bytes));
+                }
                 let parts = parts(source, destination)?;
                 let wait = wait && parts.len() == 1;
                 // SAFETY: the contract of this function, for a part of the call.
@@ -259,7 +271,10 @@ impl<'a> Transfer<'a> {
         if range.length() == 0 {
             return Ok(Request::done(0));
         }
-        for piece in pieces(direction, Elements { range, ..self.elements }, packed, Multiprocessors::All)? {
+        let on_host = memory.is_host() && packed.is_host();
+        let elements = Elements { range, ..self.elements };
+        let asked = if on_host { Pieces::new() } else { pieces(direction, elements, packed, Multiprocessors::All)? };
+        for piece in asked {
             for (side, kind) in [("memory", piece.elements.kind()), ("packed", piece.packed.kind())] {
                 if let MemoryKind::Device(_) = kind {
                     return Err(TransferError::NotHost { side, kind });
