@@ -42,11 +42,9 @@ struct Node {
     entries: u64,
 }
 
-/// The number of the next node. 2^64 nodes take centuries.
-static NEXT: AtomicU64 = AtomicU64::new(0);
-
-/// Nodes that exist, and the entries of their lists: no graph has more.
-static EXISTING: AtomicU64 = AtomicU64::new(0);
+/// Nodes that were made, and the entries of their lists; and those that are gone. 2^64 take centuries.
+static MADE: AtomicU64 = AtomicU64::new(0);
+static GONE: AtomicU64 = AtomicU64::new(0);
 
 impl Datatype {
     /// The type that a constructor makes of its children, with bounds that replace the computed ones if there are any.
@@ -81,8 +79,7 @@ impl Datatype {
     fn of_facts(constructor: Constructor, facts: Facts, children: Children, given: Option<GivenBounds>) -> Datatype {
         let own = 1 + constructor.entries() as u64;
         let entries = children.iter().fold(own, |sum, child| sum.saturating_add(child.0.entries));
-        EXISTING.fetch_add(own, Ordering::Relaxed);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let number = MADE.fetch_add(own, Ordering::Relaxed);
         Datatype(Arc::new(Node { number, constructor, given, facts, children, entries }))
     }
 
@@ -167,7 +164,9 @@ impl Datatype {
 
     /// At most how many entries the description writes down, known without a walk: exact for a tree.
     pub fn most_entries(&self) -> u64 {
-        self.0.entries.min(EXISTING.load(Ordering::Relaxed))
+        // No graph has more than exist.
+        let gone = GONE.load(Ordering::Relaxed);
+        self.0.entries.min(MADE.load(Ordering::Relaxed).saturating_sub(gone))
     }
 }
 
@@ -181,7 +180,7 @@ impl fmt::Debug for Datatype {
 impl Drop for Node {
     /// Takes chains apart in a loop: they may be longer than the stack.
     fn drop(&mut self) {
-        EXISTING.fetch_sub(1 + self.constructor.entries() as u64, Ordering::Relaxed);
+        GONE.fetch_add(1 + self.constructor.entries() as u64, Ordering::Relaxed);
         let mut orphans = std::mem::take(&mut self.children);
         while let Some(orphan) = orphans.pop() {
             if let Some(mut orphan) = Arc::into_inner(orphan.0) {
