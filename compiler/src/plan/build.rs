@@ -66,15 +66,7 @@ impl Builder<'_> {
     }
 
     /// The steps without bodies that have become part of those around them.
-    fn reached_from(mut self, root: Part) -> (Vec<Step>, Sizes, Part) {
-        let mut is_alone = true;
-        self.steps[root.step.index()].each_body(|_| is_alone = false);
-        if is_alone {
-            self.steps.swap(0, root.step.index());
-            self.steps.truncate(1);
-            let size = self.sizes[root.step.index()];
-            return (self.steps, smallvec![size], Part { step: StepId(0), ..root });
-        }
+    fn reached_from(self, root: Part) -> (Vec<Step>, Sizes, Part) {
         let mut reached: SmallVec<[bool; 32]> = smallvec![false; self.steps.len()];
         reached[root.step.index()] = true;
         for index in (0..self.steps.len()).rev() {

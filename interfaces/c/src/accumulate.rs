@@ -151,7 +151,7 @@ pub unsafe extern "C" fn dtc_op_supported(
         // SAFETY: as above.
         let answer = match unsafe { reduction(operation, basic) } {
             // SAFETY: as above.
-            Ok(reduction) => unsafe { handle::borrow(basic)? }.engine.computes(reduction, memory, packed),
+            Ok(reduction) => unsafe { handle::borrow(basic)? }.engine().computes(reduction, memory, packed),
             Err(failure) if [DTC_ERROR_ARGUMENT, DTC_ERROR_HANDLE].contains(&failure.status) => return Err(failure),
             Err(_) => false,
         };

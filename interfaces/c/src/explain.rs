@@ -11,12 +11,12 @@ use std::ffi::{c_char, c_int};
 fn explanation(asked: &Type) -> Outcome<String> {
     let committed = &asked.ready()?.committed;
     // The text exists in parts, in the object, and whole.
-    let _claim = memory::for_entries(asked.datatype.most_entries())?;
+    let _claim = memory::for_entries(asked.datatype().most_entries())?;
     let (facts, layout) = (committed.facts(), committed.layout());
     let passes: Map<String, Value> =
         committed.report().fired().iter().map(|&(name, times)| (name.to_owned(), times.into())).collect();
     let explained = json!({
-        "type": asked.datatype.to_string(),
+        "type": asked.datatype().to_string(),
         "hash": committed.type_hash().to_string(),
         "size": facts.size,
         "lb": facts.lb,

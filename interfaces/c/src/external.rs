@@ -41,7 +41,7 @@ unsafe fn call<'a>(asked: *const dtc_type, range: Range, transfer: *const dtc_tr
 /// `asked` is null or a type.
 unsafe fn claim(asked: *const dtc_type) -> Outcome<Claim> {
     // SAFETY: the contract of this function.
-    memory::for_entries(unsafe { handle::borrow(asked)? }.datatype.most_entries())
+    memory::for_entries(unsafe { handle::borrow(asked)? }.datatype().most_entries())
 }
 
 /// Tells how many bytes `count` elements have in `external32`. (MPI 4.1, 5.3 and 14.5.2)
@@ -61,7 +61,7 @@ pub unsafe extern "C" fn dtc_external_size(r#type: *const dtc_type, count: i64, 
         // SAFETY: the caller's promise, here and below.
         let asked = unsafe { handle::borrow(r#type)? };
         let committed = &asked.ready()?.committed;
-        let _claim = memory::for_entries(asked.datatype.most_entries())?;
+        let _claim = memory::for_entries(asked.datatype().most_entries())?;
         let total = committed.packed_external_size(arguments::length("count", count)?)?;
         // SAFETY: as above.
         unsafe { arguments::give("bytes", bytes, total as i64) }

@@ -17,7 +17,7 @@ unsafe fn encoded(asked: *const dtc_type) -> Outcome<Vec<u8>> {
     // SAFETY: the caller's promise.
     let asked = unsafe { handle::borrow(asked)? };
     asked.ready()?;
-    let _claim = memory::for_entries(asked.datatype.most_entries())?;
+    let _claim = memory::for_entries(asked.datatype().most_entries())?;
     Ok(asked.elements()?.layout().to_readable_bytes()?)
 }
 

@@ -3,7 +3,7 @@
 use crate::arguments;
 use crate::handle;
 use crate::status::{DTC_ERROR_RANGE, Failure, Outcome, answer};
-use crate::types::{Ready, dtc_type};
+use crate::types::{Type, dtc_type};
 use std::ffi::{c_int, c_void};
 
 /// A contiguous piece of memory: the `struct iovec` of POSIX.
@@ -18,7 +18,7 @@ pub struct dtc_iovec {
 
 /// A committed type and its count, and the packed bytes that they have.
 struct Elements<'a> {
-    ready: &'a Ready,
+    ready: &'a Type,
     count: u64,
     total: u64,
 }
@@ -30,7 +30,7 @@ impl<'a> Elements<'a> {
     unsafe fn of(asked: *const dtc_type, count: i64) -> Outcome<Elements<'a>> {
         // SAFETY: the caller's promise.
         let ready = unsafe { handle::borrow(asked)? }.ready()?;
-        ready.prepare()?;
+        ready.prepare_look_ups()?;
         let count = arguments::length("count", count)?;
         Ok(Elements { ready, count, total: ready.committed.packed_size(count)? as u64 })
     }

@@ -169,7 +169,7 @@ impl<'a> Call<'a> {
         let committed = &asked.ready()?.committed;
         let (kinds, multiprocessors) = (transfer.kinds()?, transfer.multiprocessors()?);
         // SAFETY: as above.
-        let stream = unsafe { transfer.stream(&asked.engine)? };
+        let stream = unsafe { transfer.stream(asked.engine())? };
         Ok(Call { committed, range, kinds, stream, multiprocessors })
     }
 

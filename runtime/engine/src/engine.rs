@@ -46,7 +46,7 @@ use std::time::Duration;
 /// ```
 #[derive(Clone)]
 pub struct Engine {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
 }
 
 impl fmt::Debug for Engine {
@@ -282,11 +282,26 @@ impl Engine {
     /// # Ok::<(), dtc_compiler::datatype::DatatypeError>(())
     /// ```
     pub fn commit(&self, datatype: &Datatype) -> Committed {
-        let committed = Committed::new(datatype.clone(), self.shared.clone());
-        if matches!(self.shared.policy, Policy::Eager | Policy::Always) {
-            self.shared.compile_now(committed.shared());
-        }
+        let committed = self.adopt(datatype.clone());
+        committed.commit();
         committed
+    }
+
+    /// The same without any work, whatever the policy: for callers whose types exist before they are committed, by
+    /// [`Committed::commit`].
+    ///
+    /// ```
+    /// use dtc_compiler::datatype::text;
+    /// use dtc_runtime::{Engine, Policy};
+    /// let engine = Engine::builder().policy(Policy::Eager).build();
+    /// let made = engine.adopt(text::parse("vector 3 1 2 int")?);
+    /// assert_eq!(engine.cached_types(), 0);
+    /// made.commit();
+    /// assert_eq!(engine.cached_types(), 1);
+    /// # Ok::<(), text::TextError>(())
+    /// ```
+    pub fn adopt(&self, datatype: Datatype) -> Committed {
+        Committed::new(datatype, self.clone())
     }
 
     /// Compiles kernels that wait, and waits for that, until none is left or the time is up; returns how many still wait.

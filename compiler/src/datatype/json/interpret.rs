@@ -543,4 +543,19 @@ mod tests {
         assert!(KINDS.iter().all(|(_, keys)| keys.len() <= MOST_MEMBERS));
         assert!(TYPES.len() <= MOST_MEMBERS);
     }
+
+    #[test]
+    fn the_schema_has_the_kinds_of_the_table_with_their_members() {
+        let schema = include_str!("../../../../docs/type-description.schema.json");
+        let schema: serde_json::Value = serde_json::from_str(schema).unwrap();
+        let listed: Vec<&str> = KINDS.iter().map(|&(name, _)| name).collect();
+        assert_eq!(schema["$defs"]["node"]["properties"]["kind"]["enum"], serde_json::json!(listed));
+        for (name, keys) in KINDS {
+            let members = schema["$defs"][name]["properties"].as_object().unwrap();
+            let mut found: Vec<&str> = members.keys().map(String::as_str).filter(|&key| key != SCHEMA).collect();
+            let mut expected = keys.to_vec();
+            (found.sort_unstable(), expected.sort_unstable());
+            assert_eq!(found, expected, "{name}");
+        }
+    }
 }

@@ -55,7 +55,7 @@ pub unsafe extern "C" fn dtc_type_from_blocks(
             elements.push(match block.element.is_null() {
                 true => byte.clone(),
                 // SAFETY: as above.
-                false => unsafe { handle::borrow(block.element)? }.datatype.clone(),
+                false => unsafe { handle::borrow(block.element)? }.datatype().clone(),
             });
         }
         let blocklengths = blocks.iter().map(|block| block.count).collect();

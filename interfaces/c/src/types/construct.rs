@@ -25,7 +25,7 @@ unsafe fn make(
         // SAFETY: `old` is a type (contract of the caller, clause 1).
         let old = unsafe { handle::borrow(old)? };
         let _claim = memory::for_numbers(u64::try_from(numbers).unwrap_or(0))?;
-        let made = made_of(&old.engine, constructor()?, &[old], None)?;
+        let made = made_of(old.engine(), constructor()?, &[old], None)?;
         // SAFETY: `place` is what `give` asks for (contract of the caller, clause 2).
         unsafe { give(made, place) }
     })

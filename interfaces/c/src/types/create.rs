@@ -256,7 +256,7 @@ pub(super) fn made_of(
         (Constructor::Dup | Constructor::Resized { .. }, [child]) => child.bfloat,
         _ => false,
     };
-    let nodes = children.iter().map(|child| child.datatype.clone());
+    let nodes = children.iter().map(|child| child.datatype().clone());
     Ok(Type { bfloat, ..Type::new(engine, Datatype::new(constructor, nodes, given)?) })
 }
 
@@ -264,7 +264,7 @@ pub(super) fn made_of(
 fn checked(engine: &Engine, constructor: Constructor, children: &[&Type], facts: Option<dtc_facts>) -> Outcome<Type> {
     let given = facts.map(|facts| GivenBounds { lb: facts.lb, extent: facts.extent });
     let made = made_of(engine, constructor, children, given)?;
-    let size = made.datatype.facts().size;
+    let size = made.datatype().facts().size;
     match facts.map(|facts| facts.packed_size) {
         Some(found) if found != -1 && found as u64 != size => {
             Err(Failure::new(DTC_ERROR_TYPE, format!("dtc_facts.packed_size: expected {size}, found {found}")))

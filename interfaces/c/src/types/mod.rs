@@ -25,7 +25,7 @@ use dtc_compiler::operation::Element;
 use dtc_runtime::{Committed, Engine, Policy};
 use once_cell::race::OnceBox;
 use std::ffi::c_int;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 
 /// `dtc_type_commit`: wait until the kernel for host memory is compiled, whatever the policy.
 pub const DTC_COMMIT_EAGER: u64 = 1;
@@ -39,22 +39,14 @@ impl Handle for dtc_type {
     const NAME: &'static str = "dtc_type";
 }
 
-/// What the handle of a type leads to.
+/// What the handle of a type leads to. Threads that ask for something first make it side by side, and none waits for another: a
+/// forked child might wait for ever.
 pub(crate) struct Type {
-    pub(crate) engine: Engine,
-    pub(crate) datatype: Datatype,
+    pub(crate) committed: Committed,
     /// Whether its elements are bfloat16. MPI has no predefined type for them, so the datatype has unsigned integers.
     bfloat: bool,
-    /// Whether the caller has committed the type.
-    committed: AtomicBool,
-    /// Made by the first call that needs it, since many types are committed and never used.
-    ready: OnceBox<Ready>,
-}
-
-/// What a committed type has. Threads that ask first make it side by side, and none waits for another: a forked child might
-/// wait for ever.
-pub(crate) struct Ready {
-    pub(crate) committed: Committed,
+    /// How far the type has come: [`NEW`], [`COMMITTED`] or [`READY`]. The number says no more than that, so no order is needed.
+    state: AtomicU8,
     /// Where packed bytes lie; made by the first call that asks.
     positions: OnceBox<Positions<'static>>,
     /// The pieces of memory by number.
@@ -65,10 +57,32 @@ pub(crate) struct Ready {
     info: OnceBox<dtc_info>,
 }
 
+/// The caller has not committed the type.
+const NEW: u8 = 0;
+/// The caller has committed the type, and no call has used it.
+const COMMITTED: u8 = 1;
+/// What the first packs need is there.
+const READY: u8 = 2;
+
 impl Type {
     pub(crate) fn new(engine: &Engine, datatype: Datatype) -> Type {
-        let committed = AtomicBool::new(false);
-        Type { engine: engine.clone(), datatype, bfloat: false, committed, ready: OnceBox::new() }
+        Type {
+            committed: engine.adopt(datatype),
+            bfloat: false,
+            state: AtomicU8::new(NEW),
+            positions: OnceBox::new(),
+            segments: OnceBox::new(),
+            elements: OnceBox::new(),
+            info: OnceBox::new(),
+        }
+    }
+
+    pub(crate) fn engine(&self) -> &Engine {
+        self.committed.engine()
+    }
+
+    pub(crate) fn datatype(&self) -> &Datatype {
+        self.committed.datatype()
     }
 
     /// The element that operations see in a basic type, or in one that is the same with other bounds.
@@ -76,21 +90,20 @@ impl Type {
         if self.bfloat {
             return Some(Element::Bf16);
         }
-        let mut node = &self.datatype;
+        let mut node = self.datatype();
         while let (Constructor::Dup | Constructor::Resized { .. }, [child]) = (node.constructor(), node.children()) {
             node = child;
         }
         if let Constructor::Named(predefined) = node.constructor() { Element::of(*predefined) } else { None }
     }
 
-    /// What it has since it was committed.
+    /// The type, if it is committed, ready to be used.
     #[inline]
-    pub(crate) fn ready(&self) -> Outcome<&Ready> {
-        match self.ready.get() {
-            Some(ready) => Ok(ready),
-            // The flag says no more than that, so no order is needed.
-            None if self.committed.load(Ordering::Relaxed) => self.prepare(),
-            None => {
+    pub(crate) fn ready(&self) -> Outcome<&Type> {
+        match self.state.load(Ordering::Relaxed) {
+            READY => Ok(self),
+            COMMITTED => self.prepare(),
+            _ => {
                 let message = "dtc_type: expected a committed type, found one that is not";
                 Err(Failure::new(DTC_ERROR_COMMIT, message))
             }
@@ -99,47 +112,38 @@ impl Type {
 
     /// Commits the type. What that takes is done here only where the policy of the engine says so.
     pub(crate) fn commit(&self) -> Outcome {
-        if self.engine.policy() == Policy::Eager {
+        if self.engine().policy() == Policy::Eager {
             self.prepare()?;
+        } else if self.state.load(Ordering::Relaxed) == NEW {
+            self.state.store(COMMITTED, Ordering::Relaxed);
         }
-        self.committed.store(true, Ordering::Relaxed);
         Ok(())
     }
 
     #[cold]
-    fn prepare(&self) -> Outcome<&Ready> {
-        let _claim = memory::for_entries(self.datatype.most_entries())?;
-        let committed = self.engine.commit(&self.datatype);
+    fn prepare(&self) -> Outcome<&Type> {
+        let _claim = memory::for_entries(self.datatype().most_entries())?;
+        self.committed.commit();
         // The first packs have no claim of their own.
-        committed.describe();
-        Ok(self.ready.get_or_init(|| {
-            Box::new(Ready {
-                committed,
-                positions: OnceBox::new(),
-                segments: OnceBox::new(),
-                elements: OnceBox::new(),
-                info: OnceBox::new(),
-            })
-        }))
+        self.committed.describe();
+        self.state.store(READY, Ordering::Relaxed);
+        Ok(self)
     }
 
     /// Where the packed bytes of the layout as described lie, which knows its elements.
     pub(crate) fn elements(&self) -> Outcome<&Positions<'static>> {
-        let ready = self.ready()?;
-        match ready.elements.get() {
+        match self.ready()?.elements.get() {
             Some(elements) => Ok(elements),
             None => {
-                let _claim = memory::for_entries(self.datatype.most_entries())?;
-                let layout = lower(&self.datatype);
-                Ok(ready.elements.get_or_init(|| Box::new(Positions::owning(layout))))
+                let _claim = memory::for_entries(self.datatype().most_entries())?;
+                let layout = lower(self.datatype());
+                Ok(self.elements.get_or_init(|| Box::new(Positions::owning(layout))))
             }
         }
     }
-}
 
-impl Ready {
     /// Makes what look-ups need, if none has asked for it.
-    pub(crate) fn prepare(&self) -> Outcome {
+    pub(crate) fn prepare_look_ups(&self) -> Outcome {
         if self.positions.get().is_none() || self.segments.get().is_none() {
             // The canonical layout has at most a few entries for each one of the description.
             let _claim = memory::for_entries(self.committed.layout().entries())?;

@@ -27,7 +27,7 @@ fn info(asked: &Type) -> Outcome<dtc_info> {
     if let Some(known) = ready.info.get() {
         return Ok(dtc_info { compiled, ..*known });
     }
-    let _claim = memory::for_entries(asked.datatype.most_entries())?;
+    let _claim = memory::for_entries(asked.datatype().most_entries())?;
     let committed = &ready.committed;
     let (facts, layout) = (committed.facts(), committed.layout());
     let kind = uniform_kind(asked.elements()?.layout());

@@ -5,7 +5,7 @@ mod pack;
 mod parallel;
 
 use crate::described::Described;
-use crate::engine::Shared;
+use crate::engine::Engine;
 use crate::entry::{Entry, Shape};
 use crate::error::PackError;
 use crate::policy::{Policy, Tier};
@@ -69,7 +69,7 @@ struct Inner {
     entry: OnceBox<Arc<Entry>>,
     /// The type as described, for its first calls.
     described: OnceBox<Described>,
-    engine: Arc<Shared>,
+    engine: Engine,
     /// The values of the type; made when they are first converted.
     external32: OnceBox<External32>,
     /// One bit for each element that the signature was found not to contradict.
@@ -79,7 +79,7 @@ struct Inner {
 const _: () = assert!(Element::ALL.len() <= 32, "an element needs a bit");
 
 impl Committed {
-    pub(crate) fn new(datatype: Datatype, engine: Arc<Shared>) -> Committed {
+    pub(crate) fn new(datatype: Datatype, engine: Engine) -> Committed {
         let inner = Inner {
             datatype,
             entry: OnceBox::new(),
@@ -111,7 +111,7 @@ impl Committed {
     #[cold]
     pub(crate) fn shared(&self) -> &Arc<Entry> {
         let Inner { entry, engine, datatype, .. } = &*self.inner;
-        let entry = entry.get_or_init(|| Box::new(engine.entry_of(datatype)));
+        let entry = entry.get_or_init(|| Box::new(engine.shared.entry_of(datatype)));
         self.entry.store(Arc::as_ptr(entry).cast_mut(), Ordering::Release);
         entry
     }
@@ -133,7 +133,7 @@ impl Committed {
         if let Some(entry) = self.found() {
             return First::Entry(entry);
         }
-        let engine = self.engine();
+        let engine = &self.engine().shared;
         // The calls of a lazy type are counted where its equals count theirs.
         let is_lazy = matches!(engine.policy, Policy::Lazy(_));
         if !is_lazy && self.described().admits(take) {
@@ -178,8 +178,23 @@ impl Committed {
         }
     }
 
-    pub(crate) fn engine(&self) -> &Shared {
+    /// The engine that the type belongs to.
+    pub fn engine(&self) -> &Engine {
         &self.inner.engine
+    }
+
+    /// The type as described.
+    pub fn datatype(&self) -> &Datatype {
+        &self.inner.datatype
+    }
+
+    /// Does what the policy of the engine wants at commit: [`Engine::adopt`] has done nothing yet.
+    ///
+    /// See [`Engine::adopt`] for an example.
+    pub fn commit(&self) {
+        if matches!(self.engine().policy(), Policy::Eager | Policy::Always) {
+            self.engine().shared.compile_now(self.shared());
+        }
     }
 
     /// The values of the type, which its layout does not tell.
@@ -305,7 +320,7 @@ impl Committed {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn specialise(&self) -> Tier {
-        self.engine().compile_now(self.shared());
+        self.engine().shared.compile_now(self.shared());
         self.entry().tier()
     }
 
@@ -368,7 +383,7 @@ impl Committed {
     #[cold]
     fn count_lazy_use(&self) {
         if self.entry().used() {
-            self.inner.engine.enqueue(self.shared());
+            self.engine().shared.enqueue(self.shared());
         }
     }
 }

@@ -49,7 +49,7 @@ impl Pipeline {
             committed: committed.clone(),
             on_device: on_device.clone(),
             packer,
-            copy: select_bulk_copy(committed.engine().target.level),
+            copy: select_bulk_copy(committed.engine().target().level),
             asked,
             ring: None,
             begun: false,
