@@ -554,7 +554,8 @@ mod tests {
             let members = schema["$defs"][name]["properties"].as_object().unwrap();
             let mut found: Vec<&str> = members.keys().map(String::as_str).filter(|&key| key != SCHEMA).collect();
             let mut expected = keys.to_vec();
-            (found.sort_unstable(), expected.sort_unstable());
+            found.sort_unstable();
+            expected.sort_unstable();
             assert_eq!(found, expected, "{name}");
         }
     }
