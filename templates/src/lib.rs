@@ -26,6 +26,9 @@ pub const STORE_BYTES: &str = include_str!("../kernels/store_bytes.cu");
 /// A function that stores bytes inside one aligned word.
 pub const STORE_PART: &str = include_str!("../kernels/store_part.cu");
 
+/// A function that shifts a word of 16 bytes out of two.
+pub const FUNNEL: &str = include_str!("../kernels/funnel.cu");
+
 /// Functions that combine an element of memory with a packed one. They need the names of operations and elements before them.
 pub const COMBINE: &str = include_str!("../kernels/combine.cu");
 
@@ -71,7 +74,11 @@ pub const KERNELS: &[Template] = &[
     Template { name: "gather", text: include_str!("../kernels/gather.cu") },
     Template { name: "scatter", text: include_str!("../kernels/scatter.cu") },
     Template { name: "rows", text: include_str!("../kernels/rows.cu") },
+    Template { name: "long_runs", text: include_str!("../kernels/long_runs.cu") },
     Template { name: "tiles", text: include_str!("../kernels/tiles.cu") },
+    Template { name: "ordered", text: include_str!("../kernels/ordered.cu") },
+    Template { name: "short_runs", text: include_str!("../kernels/short_runs.cu") },
+    Template { name: "fields", text: include_str!("../kernels/fields.cu") },
     Template { name: "accumulate", text: include_str!("../kernels/accumulate.cu") },
     Template { name: "accumulate_elements", text: include_str!("../kernels/accumulate_elements.cu") },
     Template { name: "copy_words", text: include_str!("../kernels/copy_words.cu") },

@@ -97,6 +97,11 @@ pub fn families() -> Vec<Subject> {
         ("more packed bytes than 32 bits count", runs((0..6).map(|at| (at << 38, (3 << 32) + (at << 30) + 5)))),
         ("more packed words than 32 bits count", runs((0..6).map(|at| (at << 38, (3 << 36) + (at << 33))))),
         ("blocks", blocks(16, (0..500).map(|at| at * at % 1009 * 16))),
+        ("blocks in any order", disordered(16)),
+        ("blocks of any length in any order", runs((0..400).map(|at| (at * 173 % 400 * 8, 4 + at % 2 * 4)))),
+        ("runs of a few hundred bytes", runs((0..80).map(|at| (at * 900 + at % 11, 200 + at * at % 500)))),
+        ("runs of a few dozen bytes", runs((0..150).map(|at| (at * 157 % 150 * 100 + at % 11, 20 + at * at % 70)))),
+        ("runs of thousands of bytes", runs((0..12).map(|at| (at * 20000 + at % 11, 900 + at * 1711 % 9000)))),
         ("odd blocks", blocks(13, (0..500).map(|at| at * at % 1009 * 14 + at % 2))),
         ("blocks beyond 32 bits", blocks(8, (0..50).map(|at| ((at * at % 53) << 35) | (at * 8)))),
         ("a record of more nodes than a launch has room for", streams(40)),
@@ -153,6 +158,16 @@ fn streams(parts: usize) -> String {
     text + &format!("  %{} = record [{}]\n  root %{}\n}}", parts + 7, list.join(", "), parts + 7)
 }
 
+/// Blocks without gaps, packed in an order of their own.
+fn disordered(length: u64) -> String {
+    let offsets: Vec<String> = (0..700).map(|at| (at * 311 % 700 * length).to_string()).collect();
+    let list = offsets.join(" ");
+    let extent = 720 * length;
+    format!(
+        "layout lb 0 extent {extent} {{\n  %0 = dense {length} x byte\n  %1 = indexed [{list}] of %0\n  root %1\n}}"
+    )
+}
+
 fn blocks(length: u64, offsets: impl Iterator<Item = i64>) -> String {
     let offsets: Vec<String> = offsets.map(|offset| offset.to_string()).collect();
     let list = offsets.join(" ");
@@ -200,6 +215,12 @@ const LAYOUTS: &[(&str, u64, &str)] = &[
      %2 = stream 9 x 5000 of %1\n  root %2\n}"),
     ("elements as columns, backwards", 100, "layout lb 0 extent -16 {\n  %0 = dense 8 x byte\n  %1 = stream 40 x 1600 of %0\n  root %1\n}"),
     ("columns without a seam", 9, "layout lb 0 extent 128 {\n  %0 = dense 8 x byte\n  %1 = stream 40 x 2048 of %0\n  %2 = stream 16 x 8 of %1\n  root %2\n}"),
+    ("fields", 3000, "layout lb 0 extent 4 {\n  %0 = dense 4 x byte\n  %1 = indexed [0 20000 50000 36000 70004] of %0\n  root %1\n}"),
+    ("fields in few banks", 2, "layout lb 0 extent 50000 {\n  %0 = dense 8 x byte\n  %1 = stream 4 x 9000 of %0\n  \
+     %2 = stream 1000 x 8 of %1\n  root 8: %2\n}"),
+    ("fields of any length", 2000, "layout lb 0 extent 16 {\n  %0 = runs [(90000 8) (0 3) (40001 1) (200000 16) (160000 12)] x byte\n  root %0\n}"),
+    ("fields, backwards", 2, "layout lb 0 extent 90000 {\n  %0 = dense 2 x byte\n  %1 = dense 6 x byte\n  \
+     %2 = record [0: %1, 20000: %0, 40000: %1]\n  %3 = stream 1500 x -8 of %2\n  root 12000: %3\n}"),
     ("a record of long streams", 3, "layout lb 0 extent 300000 {\n  %0 = dense 8 x byte\n  %1 = stream 1500 x 16 of %0\n  %2 = dense 4 x byte\n  \
      %3 = stream 2000 x 12 of %2\n  %4 = dense 12 x byte\n  %5 = stream 1100 x 20 of %4\n  \
      %6 = record [0: %1, 50000: %3, 100000: %5, 150000: %1, 200000: %3, 290000: %4]\n  root %6\n}"),
@@ -229,10 +250,28 @@ pub fn variants(plan: &GpuPlan, direction: Direction, call: &Call) -> Vec<Varian
             families.push(Family::Tiles { shifted: !packed });
         }
     }
+    if plan.pieces().is_some() {
+        families.push(Family::Pieces);
+    }
+    if plan.fields().is_some() {
+        let alignment = |address: u64| 1 << address.trailing_zeros().min(4);
+        let (memory, packed) = (alignment(call.memory), alignment(call.packed.wrapping_sub(call.first)));
+        families.push(Family::Fields { memory, packed });
+    }
     match direction {
         Direction::Pack => families.push(Family::Gather),
         Direction::Unpack => {
             families.push(Family::Scatter);
+            let whole =
+                call.first.is_multiple_of(plan.layout().size()) && call.bytes.is_multiple_of(plan.layout().size());
+            let word = plan.grain().word();
+            if plan.disordered()
+                && whole
+                && aligned(call.memory, word)
+                && aligned(call.packed.wrapping_sub(call.first), word)
+            {
+                families.push(Family::Ordered { word });
+            }
             // A grid has the words of whole rows.
             if let Some(row) = plan.row().filter(|row| *row <= 4096.max(call.bytes)) {
                 families.push(Family::Rows { slots: (7 + row).div_ceil(8) });

@@ -305,6 +305,9 @@ fn features(plan: &GpuPlan, variant: &Variant, call: &Call) -> Vec<String> {
         Family::Shifted { word } => format!("{direction}: shifted words of {word}"),
         family => format!("{direction}: {family}"),
     }];
+    if let (Family::Pieces, Some(pieces)) = (variant.family, plan.pieces()) {
+        features.push(format!("{direction}: {} lanes for a run", pieces.cut(direction).lanes));
+    }
     let width = if variant.wide { "wide indices" } else { "narrow indices" };
     features.push(format!("{direction}: {width}"));
     if let (Family::Tiles { .. }, Some(tiles)) = (variant.family, plan.tiles()) {
@@ -337,6 +340,8 @@ fn every_family() {
         "words of 16",
         "shifted words of 4",
         "shifted words of 8",
+        "records through shared memory, fields from arrays of their own",
+        "runs, each found by its number",
         "tiles through shared memory",
         "tiles through shared memory, astride the packed words",
         "tiles with a stream's copies as columns",
@@ -351,6 +356,8 @@ fn every_family() {
         "shifted words of 16",
         "packed words scattered to runs at any alignment",
         "words of memory that odd rows fill",
+        "words of 16 bytes in the order of memory",
+        "words of 4 bytes in the order of memory",
     ];
     let lists = [
         "generic: nodes in parameters",
@@ -382,6 +389,19 @@ fn every_family() {
 fn every_alignment() {
     let layouts = [
         ("runs", "layout lb 0 extent 50 {\n  %0 = runs [(3 14) (27 22)] x byte\n  root %0\n}"),
+        (
+            "runs of dozens",
+            "layout lb 0 extent 400 {\n  %0 = runs [(3 70) (99 32) (150 121) (290 19)] x byte\n  root %0\n}",
+        ),
+        (
+            "runs of thousands",
+            "layout lb 0 extent 9000 {\n  %0 = runs [(5003 1600) (1 2400) (7000 555)] x byte\n  root %0\n}",
+        ),
+        (
+            "fields",
+            "layout lb 0 extent 20000 {\n  %0 = runs [(0 8) (9000 4) (4000 2) (14001 1)] x byte\n  \
+         %1 = stream 300 x 8 of %0\n  root %1\n}",
+        ),
         ("rows", "layout lb 0 extent 50 {\n  %0 = dense 23 x byte\n  %1 = stream 2 x 25 of %0\n  root %1\n}"),
         ("words", "layout lb 0 extent 60 {\n  %0 = dense 20 x byte\n  %1 = stream 2 x 28 of %0\n  root %1\n}"),
         ("wide words", "layout lb 0 extent 160 {\n  %0 = dense 32 x byte\n  %1 = stream 2 x 48 of %0\n  root %1\n}"),

@@ -6,7 +6,7 @@
 
 use super::tables::Tables;
 use super::{CodegenError, Program, header, kernel, library, render};
-use crate::plan::gpu::{Call, Family, GpuPlan, Variant};
+use crate::plan::gpu::{Call, Family, Fields, GpuPlan, Variant};
 use minijinja::context;
 use std::fmt::Write;
 
@@ -136,16 +136,18 @@ pub fn batch(asked: &[(&GpuPlan, Variant)]) -> Result<BatchProgram, CodegenError
     let chosen: Vec<(GpuPlan, Variant)> =
         known.iter().map(|(plan, variant)| (plan.without_origin(), *variant)).collect();
     let plans: Vec<&GpuPlan> = chosen.iter().map(|(plan, _)| plan).collect();
-    let variants: Vec<Variant> = chosen.iter().map(|(_, variant)| *variant).collect();
     let mut tables = Tables::default();
     let mut source = header("A batch", &plans);
-    source.push_str(&library(&variants));
+    let kernels: Vec<_> = chosen.iter().map(|(plan, variant)| (plan, *variant)).collect();
+    source.push_str(&library(&kernels));
     source.push_str(&items()?);
     let tiles = chosen.iter().filter_map(|(plan, variant)| match variant.family {
         Family::Tiles { shifted } => plan.tiles().map(|tiles| tiles.shared_bytes(shifted)),
+        Family::Fields { .. } => plan.fields().map(Fields::shared_bytes),
+        Family::Pieces => plan.pieces().map(|pieces| pieces.shared_bytes(variant.direction, BATCH_THREADS)),
         _ => None,
     });
-    if let Some(bytes) = tiles.max() {
+    if let Some(bytes) = tiles.max().filter(|&bytes| bytes > 0) {
         let words = bytes.div_ceil(size_of::<u128>() as u32);
         let _ =
             write!(source, "\n// For the tiles of whichever kind a block has.\n__shared__ uint4 {POOL}[{words}];\n");

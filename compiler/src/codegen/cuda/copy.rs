@@ -13,7 +13,7 @@ pub const COPY_ENTRY: &str = "dtc_copy";
 /// The name of the generic kernel.
 pub const GENERIC_COPY_ENTRY: &str = "dtc_generic_copy";
 
-/// The namespaces of the place functions of both sides.
+/// The namespaces of the address functions of both sides.
 const SOURCE: &str = "source";
 const TARGET: &str = "target";
 

@@ -342,15 +342,21 @@ fn magic(size: u64) -> (u64, u32) {
 impl GpuPlan {
     /// The family of the generic kernel that serves a call.
     fn generic_family(&self, direction: Direction, call: &Call) -> Family {
-        let variant = self.variant(direction, call);
-        match variant.family {
-            family @ (Family::Words { word: 4.., .. } | Family::Shifted { .. } | Family::Gather) => family,
+        let bytes = if direction == Direction::Pack { Family::Gather } else { Family::Scatter };
+        let word = self.aligned_word(call);
+        match self.variant(direction, call).family {
+            family @ (Family::Shifted { .. } | Family::Gather) => family,
+            family @ Family::Words { word: 4.., .. } if !self.interprets_bytes(direction, word) => family,
             Family::Tiles { shifted } if self.tiles().is_some_and(|tiles| tiles.word >= 4) => {
                 let word = self.tiles().map_or(4, |tiles| tiles.word);
                 if shifted { Family::Shifted { word } } else { words(word) }
             }
-            _ if direction == Direction::Pack => Family::Gather,
-            _ => Family::Scatter,
+            Family::Fields { .. } | Family::Ordered { .. } | Family::Pieces
+                if word >= 4 && !self.interprets_bytes(direction, word) =>
+            {
+                words(word)
+            }
+            _ => bytes,
         }
     }
 }

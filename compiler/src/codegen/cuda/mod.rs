@@ -8,6 +8,7 @@
 mod accumulate;
 mod batch;
 mod copy;
+mod fields;
 mod interpreter;
 mod place;
 mod tables;
@@ -23,7 +24,7 @@ pub use interpreter::{
 
 use crate::layout::{Layout, Node};
 use crate::plan::Direction;
-use crate::plan::gpu::{Family, GpuPlan, Variant};
+use crate::plan::gpu::{Cut, Family, GpuPlan, Variant};
 use minijinja::{Environment, Value, context};
 use once_cell::race::OnceBox;
 use place::Places;
@@ -96,7 +97,8 @@ pub struct Program {
 pub fn program(plan: &GpuPlan, variants: &[Variant]) -> Result<Program, CodegenError> {
     let mut tables = Tables::default();
     let mut source = header("Kernels", &[plan]);
-    source.push_str(&library(variants));
+    let kernels: Vec<_> = variants.iter().map(|&variant| (plan, variant)).collect();
+    source.push_str(&library(&kernels));
     for variant in variants {
         let entry = entry(variant);
         let threads = variant.threads();
@@ -105,34 +107,48 @@ pub fn program(plan: &GpuPlan, variants: &[Variant]) -> Result<Program, CodegenE
     Ok(Program { source, tables: tables.into_bytes() })
 }
 
-/// Whether a kernel loads words at any address.
-fn loads_bytes(variant: &Variant) -> bool {
+/// Whether a kernel loads words of up to 8 bytes at any address.
+fn loads_bytes(plan: &GpuPlan, variant: &Variant) -> bool {
     match variant.family {
         Family::Gather | Family::Scatter | Family::Rows { .. } => true,
         Family::Shifted { .. } => variant.direction == Direction::Unpack,
         Family::Accumulate(chosen) => !chosen.aligned,
-        Family::Words { .. } | Family::Tiles { .. } => false,
+        Family::Pieces => !moves_long_runs(plan, variant),
+        Family::Words { .. } | Family::Ordered { .. } | Family::Tiles { .. } | Family::Fields { .. } => false,
     }
 }
 
 /// Whether a kernel stores parts of words.
-fn stores_bytes(variant: &Variant) -> bool {
-    matches!(variant.family, Family::Scatter)
+fn stores_bytes(plan: &GpuPlan, variant: &Variant) -> bool {
+    match variant.family {
+        Family::Scatter => true,
+        Family::Pieces => variant.direction == Direction::Unpack && !moves_long_runs(plan, variant),
+        _ => false,
+    }
+}
+
+/// Whether several lanes move a run.
+fn moves_long_runs(plan: &GpuPlan, variant: &Variant) -> bool {
+    variant.family == Family::Pieces && plan.pieces().is_some_and(|pieces| pieces.cut(variant.direction).lanes > 1)
 }
 
 /// The types and functions that kernels of these variants use.
-fn library(variants: &[Variant]) -> String {
+fn library(kernels: &[(&GpuPlan, Variant)]) -> String {
+    let any = |needs: fn(&GpuPlan, &Variant) -> bool| kernels.iter().any(|(plan, variant)| needs(plan, variant));
     let mut text = dtc_templates::PRELUDE.to_owned();
-    if variants.iter().any(loads_bytes) {
+    if any(loads_bytes) {
         text.push_str(dtc_templates::LOAD_BYTES);
     }
-    if variants.iter().any(stores_bytes) {
+    if any(stores_bytes) {
         text.push_str(dtc_templates::STORE_BYTES);
     }
-    if variants.iter().any(|variant| matches!(variant.family, Family::Rows { .. })) {
+    if any(|_, variant| matches!(variant.family, Family::Rows { .. })) {
         text.push_str(dtc_templates::STORE_PART);
     }
-    let cut = variants.iter().filter_map(|variant| match variant.family {
+    if any(moves_long_runs) {
+        text.push_str(dtc_templates::FUNNEL);
+    }
+    let cut = kernels.iter().filter_map(|(_, variant)| match variant.family {
         Family::Accumulate(chosen) => Some(chosen.cut),
         _ => None,
     });
@@ -182,10 +198,15 @@ fn kernel(
         Family::Gather => "gather",
         Family::Scatter => "scatter",
         Family::Rows { .. } => "rows",
+        Family::Ordered { .. } => "ordered",
+        Family::Fields { .. } => "fields",
+        Family::Pieces if moves_long_runs(plan, variant) => "long_runs",
+        Family::Pieces => "short_runs",
         Family::Tiles { .. } => "tiles",
         Family::Accumulate(_) => "accumulate",
     };
     let mut places = Places::new(plan, tables);
+    let pool = if entry.is_none() { batch::POOL } else { "" };
     let missing = || CodegenError(format!("{name}: the plan has none"));
     let (word, values) = match variant.family {
         Family::Words { word, shape, cut } => {
@@ -210,6 +231,24 @@ fn kernel(
             places.elements(row, false);
             (1, context! { row, slots })
         }
+        Family::Ordered { word } => {
+            places.ordered(word.into())?;
+            (word, context! { unroll => variant.unroll() })
+        }
+        Family::Pieces => {
+            let pieces = plan.pieces().ok_or_else(missing)?;
+            let Cut { bytes, lanes, unroll } = pieces.cut(variant.direction);
+            let list = places.pieces(pieces, variant.direction);
+            let shared = pieces.shared_bytes(variant.direction, threads);
+            let count = pieces.count(variant.direction);
+            (1, context! { list, size => pieces.size, pieces => count, piece => bytes, lanes, unroll, shared, pool })
+        }
+        Family::Fields { memory, packed } => {
+            let fields = plan.fields().ok_or_else(missing)?;
+            places.records(fields.record, fields.size);
+            places.elements(1, false);
+            (1, fields::values(fields, memory, packed, pool))
+        }
         Family::Accumulate(chosen) => {
             places.elements(chosen.word.into(), false);
             (chosen.word, accumulate::values(&chosen))
@@ -226,7 +265,7 @@ fn kernel(
                 tile_rows, tile_columns => tiles.tile_columns, shifted, steps => words.div_ceil(threads),
                 load_steps, loads => load_steps.min(ASTRIDE_LOADS),
                 line_rows => tiles.line_rows(variant.direction, shifted), line_columns => tiles.line_columns(),
-                pool => if entry.is_none() { batch::POOL } else { "" },
+                pool,
             };
             (tiles.word, values)
         }
@@ -238,7 +277,7 @@ fn kernel(
     let body = render(name, &context! { ..values, ..own })?;
     let kernel = match entry {
         Some(entry) => {
-            let shared = matches!(variant.family, Family::Tiles { .. });
+            let shared = matches!(variant.family, Family::Tiles { .. } | Family::Fields { .. } | Family::Pieces);
             render("entry", &context! { entry, threads, shared, capped => variant.capped, call => "Bounds" })? + "\n"
         }
         None => String::new(),

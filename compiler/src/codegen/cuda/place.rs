@@ -1,8 +1,10 @@
 //! Device functions that tell where packed units lie in memory, one for every node of a layout.
 
+use super::CodegenError;
 use super::tables::{self, List, Tables};
 use crate::layout::{Edge, Node, NodeId};
-use crate::plan::gpu::{GpuPlan, Tiles};
+use crate::plan::Direction;
+use crate::plan::gpu::{self, GpuPlan, Pieces, Tiles};
 use std::fmt::Write;
 
 /// Runs of more units than this on average are found by search, shorter ones by rank.
@@ -69,6 +71,42 @@ impl<'a> Places<'a> {
         self.function("place", "a word of a column", terms.parameters(), &body);
     }
 
+    /// `outer(tables, record)`: where a record of so many packed bytes begins.
+    pub(super) fn records(&mut self, record: NodeId, size: u64) {
+        self.whole("outer", Terms { unit: size, run: false, prefix: "record", stop: Some(record) });
+    }
+
+    /// `outer(tables, record)`, and where the list of pieces lies.
+    pub(super) fn pieces(&mut self, pieces: &Pieces, direction: Direction) -> u64 {
+        self.records(pieces.record, pieces.size);
+        let mut list = Vec::with_capacity(pieces.count(direction) as usize + 1);
+        let (cut, mut packed) = (pieces.cut(direction), 0);
+        gpu::each_run(self.plan.layout(), Edge { offset: 0, node: pieces.record }, &mut |offset, length| {
+            cut.pieces(direction, offset, packed, length, |offset, packed| list.push((offset, packed)));
+            packed += length;
+        });
+        debug_assert_eq!(list.len() as u64, pieces.count(direction));
+        list.push((0, packed));
+        self.tables.pieces(List::Pieces(pieces.record, direction), &list)
+    }
+
+    /// `source(tables, at)` and `target(tables, at)`: where word `at` in the order of memory lies among the packed
+    /// bytes, and in memory.
+    pub(super) fn ordered(&mut self, word: u64) -> Result<(), CodegenError> {
+        let [memory, packed] =
+            gpu::ordered(self.plan.layout()).ok_or_else(|| CodegenError("ordered: the plan has none".to_owned()))?;
+        for (name, layout) in [("source", packed), ("target", memory)] {
+            // Nodes of each have the same names.
+            self.tables.next_type();
+            let plan = GpuPlan::regular(layout);
+            let mut places = Places::new(&plan, self.tables);
+            places.whole(name, Terms { unit: word, run: false, prefix: name, stop: None });
+            self.text.push_str(&places.into_text());
+        }
+        self.tables.next_type();
+        Ok(())
+    }
+
     fn whole(&mut self, name: &str, terms: Terms) {
         let layout = self.plan.layout();
         let root = layout.root();
@@ -120,7 +158,7 @@ impl<'a> Places<'a> {
         let size = size_of(id);
         let unit = terms.unit;
         let (comment, body) = if terms.stop == Some(id) {
-            ("a plane".to_owned(), "    return 0;".to_owned())
+            (format!("a {}", terms.prefix), "    return 0;".to_owned())
         } else {
             match node {
                 Node::Dense { .. } => {
@@ -294,7 +332,7 @@ fn number(number: u64) -> String {
 }
 
 /// A signed constant; beyond 31 bits one of 64. The most negative one has no literal.
-fn signed(number: i64) -> String {
+pub(super) fn signed(number: i64) -> String {
     match i32::try_from(number) {
         Ok(number) if number > i32::MIN => number.to_string(),
         _ if number == i64::MIN => "(-9223372036854775807ll - 1)".to_owned(),

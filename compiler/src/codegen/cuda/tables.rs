@@ -1,6 +1,7 @@
 //! The lists that kernels read, in one block of memory.
 
 use crate::layout::{NodeId, Run};
+use crate::plan::Direction;
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -16,6 +17,7 @@ pub(super) enum List {
     Starts(NodeId, u64),
     Places(NodeId),
     Chunks(NodeId, u64),
+    Pieces(NodeId, Direction),
 }
 
 /// Lists one after the other, each on a boundary of 16 bytes and kept once.
@@ -78,6 +80,18 @@ impl Tables {
         let wide = write(&mut self.bytes);
         self.known.insert(list, (at, wide));
         (at, wide)
+    }
+
+    /// Pieces: memory offset and packed place of each, of 32 bits.
+    pub(super) fn pieces(&mut self, list: List, pieces: &[(i64, u64)]) -> u64 {
+        let (at, _) = self.list(list, |bytes| {
+            append(
+                bytes,
+                pieces.iter().map(|&(offset, packed)| (packed << 32 | u64::from(offset as u32)).to_le_bytes()),
+            );
+            false
+        });
+        at
     }
 
     /// A rank table: for every group of 32 words a mask of the words at which runs begin, and how many runs began before

@@ -1,13 +1,47 @@
-//! Word sizes and launch shapes.
+//! The cost model: which family moves what, word sizes and launch shapes.
 //!
 //! The rules are measured on an H200: `bench/results/`. Words as wide as the runs are best where lines are full. On
 //! sparse strides every word costs a line of its own, and narrow words in large blocks keep more lines in flight.
 
+use super::{Cut, LINE};
 use crate::layout::Layout;
 use crate::plan::Direction;
 
 /// Bytes from run to run above which no two share what a GPU fetches at once.
 const SPARSE: u64 = 256;
+
+/// Bytes of a sector, which is read and written back where a part of it is stored.
+const SECTOR: u64 = 32;
+
+/// Mean length of runs in bytes from which on several lanes move one.
+const SHORT: u64 = 24;
+
+/// Mean length of runs in bytes from which on a warp moves one in any call.
+const MEDIUM: u64 = 400;
+
+/// Mean length of runs in bytes from which on a warp has several words a lane under way.
+const LONG: u64 = 8192;
+
+/// Packed bytes of a call that has enough runs of [`MEDIUM`] bytes and more.
+const MANY_LONG: u64 = 1 << 17;
+
+/// Packed bytes of a call that has enough runs of [`SHORT`] bytes and more.
+const MANY_SHORT: u64 = 1 << 22;
+
+/// Packed bytes of a call that has enough runs that single threads move.
+const MANY_SINGLE: u64 = 1 << 14;
+
+/// Packed bytes of a call from which on reading or writing whole sectors is worth a step in between: shared memory, or a list.
+const MANY_WORDS: u64 = 1 << 21;
+
+/// Runs of a node from which on their order in memory makes a difference.
+const MANY_RUNS: u64 = 256;
+
+/// Packed bytes of a record at most whose fields a thread moves: shared memory holds enough of them for all threads.
+const LARGEST_RECORD: u64 = 256;
+
+/// Words that a thread has under way of blocks in the order of memory.
+pub(super) const ORDERED_WORDS: u32 = 2;
 
 /// Threads of a block, and words for each thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -64,6 +98,79 @@ pub(super) fn shape(direction: Direction, word: u32, runs: &Runs) -> Shape {
         Direction::Unpack => (1024, 1),
     };
     Shape { threads, unroll }
+}
+
+/// How a node of so many packed bytes cuts runs of a mean length, whose places in memory are multiples of `starts`. Measured in
+/// `bench/results/2026-11-22-gpu-kernel-families.md`.
+pub(super) fn cut(direction: Direction, mean: u64, size: u64, starts: u32) -> Cut {
+    let large = size >= MANY_SHORT;
+    let (bytes, lanes, unroll) = match (direction, mean) {
+        (_, LONG..) if large => (4096, 32, 4),
+        (Direction::Pack, 1024..) if large => (1024, 16, 2),
+        (Direction::Unpack, MEDIUM..1024) if large => (2048, 16, 4),
+        // One load for each lane: pieces of a small call are under way all at once.
+        (Direction::Unpack, MEDIUM..) => (1024, 32, 1),
+        (Direction::Pack, MEDIUM..) if !large => (1024, 32, 1),
+        (Direction::Pack, SHORT..) => (256, 4, 2),
+        (Direction::Unpack, SHORT..) => (1024, 8, 4),
+        (Direction::Pack, _) => (8, 1, 4),
+        // Aligned words of memory are stored whole: longer ones are slower where they touch two sectors.
+        (Direction::Unpack, _) => (if starts >= 4 { 4 } else { 8 }, 1, 1),
+    };
+    Cut { bytes, lanes, unroll }
+}
+
+/// Whether a call of so many bytes moves listed runs of a mean length by their numbers. Otherwise it moves what can be words of
+/// `word` bytes in memory, each of which looks for its run.
+pub(super) fn by_pieces(direction: Direction, word: u32, mean: u64, bytes: u64) -> bool {
+    let least = match direction {
+        Direction::Pack if word < 4 => 0,
+        // Short words cost less than the parts that a run touches of them.
+        Direction::Unpack if word < 4 => 8,
+        Direction::Pack => 256,
+        Direction::Unpack => MEDIUM,
+    };
+    let many = match mean {
+        MEDIUM.. => MANY_LONG,
+        SHORT.. => MANY_SHORT,
+        _ => MANY_SINGLE,
+    };
+    mean >= least && bytes >= many
+}
+
+/// Whether an interpreter, whose time is that of its look-ups, moves runs of a mean length in 8 (packs) or 16 bytes at any alignment
+/// rather than in aligned words.
+pub(super) fn interprets_bytes(direction: Direction, word: u32, mean: u64) -> bool {
+    match direction {
+        Direction::Pack => word <= 4 && mean >= 128,
+        Direction::Unpack => (word <= 4 && mean >= 128) || (word == 8 && mean >= 1024),
+    }
+}
+
+/// Whether unpacks follow the order of memory: of so many runs with `size` bytes in all, which span `span` bytes of memory, `back`
+/// are packed behind one that lies behind them, and `far` behind one that lies far away.
+pub(super) fn by_order(runs: u64, size: u64, span: u64, back: u64, far: u64) -> bool {
+    // What is stored of sectors, if no two runs share one.
+    let stored = runs.saturating_mul(SECTOR).max(size);
+    runs >= MANY_RUNS && back >= runs / 8 && far >= runs / 2 && stored >= span && size < stored
+}
+
+/// Whether a call of so many bytes unpacks words of `word` bytes in the order of memory, if [`by_order`] says so for its layout.
+pub(super) fn in_order(word: u32, bytes: u64) -> bool {
+    word <= 4 || bytes >= MANY_WORDS
+}
+
+/// Whether a call of so many bytes moves records by their fields, if [`by_fields`] says so for its layout, whose shortest is
+/// `shortest` bytes long, and whose packed places are multiples of `packed`.
+pub(super) fn in_fields(shortest: u64, packed: u32, bytes: u64) -> bool {
+    bytes >= MANY_WORDS && u64::from(packed) >= shortest.min(4)
+}
+
+/// Whether records move by their fields: of `size` packed bytes, `copies` of them `near` bytes apart in memory, whose fields are at
+/// least `far` bytes apart.
+pub(super) fn by_fields(size: u64, copies: u64, near: u64, far: u64) -> bool {
+    let dense = (1..=SECTOR).contains(&near) && copies.saturating_mul(near) >= 2 * LINE;
+    dense && size <= LARGEST_RECORD && far >= 2 * near.max(16)
 }
 
 /// The launch shape of kernels on few multiprocessors: 8 KiB under way in each block. Of pinned memory an eighth of an H200 then

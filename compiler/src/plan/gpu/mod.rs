@@ -8,7 +8,10 @@
 mod accumulate;
 mod copies;
 mod cost;
+mod fields;
 mod grain;
+mod ordered;
+mod pieces;
 mod print;
 mod roofline;
 mod tiles;
@@ -17,7 +20,11 @@ mod type_to_type;
 pub use accumulate::{Accumulation, computes};
 pub use copies::{Copies, MOST_COPIES};
 pub use cost::Shape;
+pub use fields::{Field, Fields};
 pub use grain::Grain;
+pub(crate) use ordered::ordered;
+pub(crate) use pieces::each_run;
+pub use pieces::{Cut, Pieces};
 pub use roofline::{DeviceCopy, Footprint, Roofline, Traffic};
 pub use tiles::Tiles;
 pub use type_to_type::{CopyCall, CopyFamily, CopyVariant};
@@ -103,11 +110,25 @@ pub enum Family {
         /// Words of memory that a row may touch, which depends on the alignment of element 0.
         slots: u64,
     },
+    /// Words of blocks whose packed order is not that of memory, in the order of memory. Unpacks of whole elements only.
+    Ordered {
+        /// Bytes of a word: 1, 2, 4, 8 or 16.
+        word: u32,
+    },
     /// Tiles through shared memory.
     Tiles {
         /// Whether words of memory lie astride the words of the packed bytes.
         shifted: bool,
     },
+    /// Records whose fields lie in arrays of their own, through shared memory.
+    Fields {
+        /// Bytes that divide the address of element 0: a power of two.
+        memory: u32,
+        /// Bytes that divide where packed byte 0 would lie: a power of two.
+        packed: u32,
+    },
+    /// Runs, or pieces of long ones, found by their numbers and not by their bytes. Packs of short ones pass through shared memory.
+    Pieces,
     /// Elements of memory that become themselves combined with the packed ones. Unpacks only.
     Accumulate(Accumulation),
 }
@@ -146,6 +167,9 @@ pub struct GpuPlan {
     continues: bool,
     row: Option<u64>,
     tiles: Option<Tiles>,
+    fields: Option<Fields>,
+    disordered: bool,
+    pieces: Option<Pieces>,
     specialised: bool,
 }
 
@@ -167,8 +191,11 @@ impl GpuPlan {
         };
         let row = grain::row(&layout);
         let tiles = tiles::find(&layout, grain, continues);
+        let fields = fields::find(&layout, continues);
+        let disordered = ordered::disordered(&layout);
+        let pieces = pieces::find(&layout);
         let specialised = layout.nodes().len() <= SPECIALISED_NODES && depth(&layout) <= SPECIALISED_DEPTH;
-        GpuPlan { layout, grain, continues, row, tiles, specialised }
+        GpuPlan { layout, grain, continues, row, tiles, fields, disordered, pieces, specialised }
     }
 
     /// The layout in the form that kernels follow: the same bytes in the same order.
@@ -204,6 +231,21 @@ impl GpuPlan {
         self.tiles.as_ref()
     }
 
+    /// The records of a layout whose fields lie in arrays of their own.
+    pub fn fields(&self) -> Option<&Fields> {
+        self.fields.as_ref()
+    }
+
+    /// Whether the packed order is so far from that of memory that unpacks follow the latter.
+    pub fn disordered(&self) -> bool {
+        self.disordered
+    }
+
+    /// The listed runs of a layout.
+    pub fn pieces(&self) -> Option<&Pieces> {
+        self.pieces.as_ref()
+    }
+
     /// Whether any count of elements is one contiguous piece, which the driver copies best.
     ///
     /// ```
@@ -232,9 +274,13 @@ impl GpuPlan {
         let family = self.family(direction, call);
         let end = call.first.saturating_add(call.bytes);
         let units = match family {
-            Family::Words { word, .. } | Family::Shifted { word } => end / u64::from(word),
+            Family::Words { word, .. } | Family::Shifted { word } | Family::Ordered { word } => end / u64::from(word),
             Family::Tiles { .. } => end / u64::from(self.grain.word()),
-            Family::Gather | Family::Scatter => end,
+            Family::Gather | Family::Scatter | Family::Fields { .. } => end,
+            Family::Pieces => self
+                .pieces
+                .and_then(|pieces| Some(pieces.of_call(direction, call)?.max(end / pieces.size)))
+                .unwrap_or(end),
             Family::Rows { slots } => self.row.map_or(end, |row| (end / row + 2).saturating_mul(slots)),
             Family::Accumulate(chosen) => end / u64::from(chosen.word),
         };
@@ -267,6 +313,7 @@ impl GpuPlan {
                 let ahead = if cut && packs { call.packed.div_ceil(word) % (LINE / word) } else { 0 };
                 spread((call.bytes / word).max(1) + ahead, threads * u64::from(shape.unroll))
             }
+            Family::Ordered { word } => spread(call.bytes / u64::from(word), threads * u64::from(variant.unroll())),
             // A warp stores one word less than it loads.
             Family::Shifted { word } if variant.direction == Direction::Pack => {
                 let each = threads / WARP * (WARP - 1) * u64::from(variant.unroll());
@@ -283,10 +330,27 @@ impl GpuPlan {
                 spread((end.div_ceil(row) - call.first / row).checked_mul(slots)?, threads)
             }
             Family::Tiles { shifted } => self.tiles.as_ref()?.blocks(variant.direction, shifted, call),
+            Family::Fields { .. } => self.fields.as_ref()?.blocks(call),
+            Family::Pieces => {
+                let pieces = self.pieces?;
+                let Cut { lanes, unroll, .. } = pieces.cut(variant.direction);
+                let each = if lanes == 1 { threads * u64::from(unroll) } else { threads / u64::from(lanes) };
+                spread(pieces.of_call(variant.direction, call)?, each)
+            }
             Family::Accumulate(chosen) => {
                 spread((call.bytes / u64::from(chosen.unit())).max(1), threads * u64::from(chosen.shape.unroll))
             }
         }
+    }
+
+    /// The widest word that is aligned on both sides of a call.
+    pub(crate) fn aligned_word(&self, call: &Call) -> u32 {
+        self.grain.word().min(grain::alignment(call.memory | call.packed.wrapping_sub(call.first)))
+    }
+
+    /// Whether an interpreter moves more bytes at a time where it puts words together from bytes.
+    pub(crate) fn interprets_bytes(&self, direction: Direction, word: u32) -> bool {
+        cost::interprets_bytes(direction, word, cost::Runs::of(&self.layout).mean)
     }
 
     fn family(&self, direction: Direction, call: &Call) -> Family {
@@ -301,9 +365,26 @@ impl GpuPlan {
         {
             return Family::Tiles { shifted: tiles.word > packed };
         }
+        if let Some(fields) = &self.fields {
+            let (memory, packed) = fields.alignments(aligned, packed);
+            if fields.pays(packed, call) {
+                return Family::Fields { memory, packed };
+            }
+        }
         let runs = cost::Runs::of(&self.layout);
+        let whole = call.first.is_multiple_of(self.layout.size()) && call.bytes.is_multiple_of(self.layout.size());
+        let fits = self.grain.word() <= word.min(packed) && (word >= 4 || runs.mean < SLOT);
+        if direction == Direction::Unpack && self.disordered && whole && fits && cost::in_order(word, call.bytes) {
+            return Family::Ordered { word };
+        }
         let preferred = cost::word(direction, word, &runs);
         let fitting = preferred.min(packed);
+        if let Some(pieces) = &self.pieces
+            && cost::by_pieces(direction, word, pieces.mean, call.bytes)
+            && pieces.pays(call)
+        {
+            return Family::Pieces;
+        }
         // Putting a wide word together from bytes costs more than moving words of a few bytes, where runs are as short.
         if fitting >= 4 || (fitting == word && runs.mean < SLOT) {
             let cut = !(call.first | call.bytes).is_multiple_of(fitting.into()) || !call.packed.is_multiple_of(LINE);
@@ -336,6 +417,7 @@ impl Variant {
         match self.family {
             Family::Words { shape, .. } | Family::Accumulate(Accumulation { shape, .. }) => shape.unroll,
             Family::Shifted { word } => (SHIFTED_BYTES / word).max(1),
+            Family::Ordered { .. } => cost::ORDERED_WORDS,
             _ => 1,
         }
     }
@@ -345,7 +427,7 @@ impl Variant {
         match self.family {
             Family::Words { shape, .. } | Family::Accumulate(Accumulation { shape, .. }) => shape.threads,
             // Long threads: small blocks leave fewer of them waiting at the end.
-            Family::Gather => 128,
+            Family::Gather | Family::Pieces | Family::Fields { .. } => 128,
             _ => 256,
         }
     }

@@ -23,6 +23,9 @@ impl fmt::Display for Family {
             Family::Gather => f.write_str("packed words gathered from runs at any alignment"),
             Family::Scatter => f.write_str("packed words scattered to runs at any alignment"),
             Family::Rows { .. } => f.write_str("words of memory that odd rows fill"),
+            Family::Ordered { word } => write!(f, "words of {word} bytes in the order of memory"),
+            Family::Pieces => f.write_str("runs, each found by its number"),
+            Family::Fields { .. } => f.write_str("records through shared memory, fields from arrays of their own"),
             Family::Tiles { shifted: false } => f.write_str("tiles through shared memory"),
             Family::Tiles { shifted: true } => f.write_str("tiles through shared memory, astride the packed words"),
             Family::Accumulate(Accumulation { reduction, word, shape, aligned, cut }) => {

@@ -61,6 +61,8 @@ pub fn families(bytes: i64) -> Result<Vec<(&'static str, Datatype)>, String> {
         ("complex numbers", vector(Predefined::CXX_DOUBLE_COMPLEX, 2, 5, 16)?),
         ("runs of ints", listed(1, (bytes / 66) as usize)?),
         ("odd runs", odd_runs(bytes)?),
+        ("long runs", long_runs(bytes)?),
+        ("arrays by elements", arrays_by_elements(bytes)?),
         ("shuffled blocks", shuffled_blocks(bytes)?),
         ("records", records(bytes)?),
         ("a box of floats", box_of_floats(bytes)?),
@@ -82,6 +84,34 @@ fn odd_runs(bytes: i64) -> Result<Datatype, String> {
     }
     let runs = types.indexed(&lengths, &places, byte).map_err(text)?;
     types.finish(runs).map_err(|error| error.to_string())
+}
+
+/// Runs of bytes of a tenth of the whole at most.
+fn long_runs(bytes: i64) -> Result<Datatype, String> {
+    let mut types = TypeBuilder::new();
+    let byte = types.named(Predefined::BYTE);
+    let mut rng = SmallRng::seed_from_u64(4);
+    let (mut lengths, mut places, mut at, mut total) = (Vec::new(), Vec::new(), 0, 0);
+    while total < bytes {
+        let length = rng.random_range(bytes / 100..bytes / 10);
+        lengths.push(length);
+        places.push(at);
+        at += length + rng.random_range(1..50);
+        total += length;
+    }
+    let runs = types.indexed(&lengths, &places, byte).map_err(text)?;
+    types.finish(runs).map_err(|error| error.to_string())
+}
+
+/// An element of each of three arrays after the other: floats of two, and every other short of one.
+fn arrays_by_elements(bytes: i64) -> Result<Datatype, String> {
+    let mut types = TypeBuilder::new();
+    let fields = [Predefined::FLOAT, Predefined::SHORT, Predefined::FLOAT].map(|kind| types.named(kind));
+    let count = bytes / 10;
+    let record = types.structure(&[1, 1, 1], &[count * 4 + 64, 0, count * 8 + 256], &fields).map_err(text)?;
+    let record = types.resized(0, 4, record).map_err(text)?;
+    let records = types.contiguous(count, record).map_err(text)?;
+    types.finish(records).map_err(|error| error.to_string())
 }
 
 /// Blocks of two doubles in any order.

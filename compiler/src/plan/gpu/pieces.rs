@@ -1,0 +1,150 @@
+//! Layouts of listed runs, moved by their runs and not by the words of the packed bytes: no thread searches for its run.
+
+use super::grain::alignment;
+use super::{Call, cost};
+use crate::layout::{Edge, Layout, Node, NodeId};
+use crate::plan::Direction;
+
+/// Runs at most of a node that does not list them itself.
+const MOST_RUNS: u64 = 1 << 12;
+
+/// How runs are cut into pieces, and who moves one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cut {
+    /// Bytes of a piece at most: a power of two.
+    pub bytes: u32,
+    /// Threads that move a piece.
+    pub lanes: u32,
+    /// Words of a thread that are under way at a time; or pieces, where one thread moves one.
+    pub unroll: u32,
+}
+
+/// The runs of a node, cut into pieces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pieces {
+    /// The node that has the runs.
+    pub record: NodeId,
+    /// Its packed bytes.
+    pub size: u64,
+    /// The mean length of its runs.
+    pub mean: u64,
+    /// The cuts of packs and unpacks, and how many pieces each makes.
+    cuts: [(Cut, u64); 2],
+}
+
+impl Pieces {
+    /// How a direction cuts runs.
+    pub fn cut(&self, direction: Direction) -> Cut {
+        self.cuts[direction as usize].0
+    }
+
+    /// How many pieces a direction makes of the node.
+    pub fn count(&self, direction: Direction) -> u64 {
+        self.cuts[direction as usize].1
+    }
+
+    /// Whether a call has most of the pieces of the nodes that it touches.
+    pub(super) fn pays(&self, call: &Call) -> bool {
+        call.bytes >= self.records(call) * self.size / 2
+    }
+
+    /// Nodes that a call touches.
+    fn records(&self, call: &Call) -> u64 {
+        (call.first + call.bytes).div_ceil(self.size) - call.first / self.size
+    }
+
+    /// Pieces of the nodes that a call touches.
+    pub(super) fn of_call(&self, direction: Direction, call: &Call) -> Option<u64> {
+        self.records(call).checked_mul(self.count(direction))
+    }
+
+    /// Bytes of shared memory that so many threads pack through, from inside an aligned word on.
+    pub(crate) fn shared_bytes(&self, direction: Direction, threads: u32) -> u32 {
+        let Cut { bytes, lanes, unroll } = self.cut(direction);
+        if lanes == 1 && direction == Direction::Pack { threads * unroll * bytes + 16 } else { 0 }
+    }
+}
+
+impl Cut {
+    /// Calls with offset and packed place of every piece of a run. Pieces that several lanes move end at aligned bytes of the
+    /// side that is written.
+    pub(crate) fn pieces(
+        self,
+        direction: Direction,
+        offset: i64,
+        packed: u64,
+        length: u64,
+        mut tell: impl FnMut(i64, u64),
+    ) {
+        let mut at = 0;
+        let mut next = u64::from(self.bytes) - self.ahead(direction, offset, packed);
+        while at < length {
+            tell(offset + at as i64, packed + at);
+            at = next;
+            next += u64::from(self.bytes);
+        }
+    }
+
+    /// How many pieces that is.
+    fn count(self, direction: Direction, offset: i64, packed: u64, length: u64) -> u64 {
+        // Dividing would take longer than all the rest.
+        let bytes = u64::from(self.bytes);
+        (self.ahead(direction, offset, packed) + length + bytes - 1) >> bytes.trailing_zeros()
+    }
+
+    /// Bytes between the last place where pieces may begin and the run.
+    fn ahead(self, direction: Direction, offset: i64, packed: u64) -> u64 {
+        let written = if direction == Direction::Pack { packed } else { offset as u64 };
+        if self.lanes == 1 { 0 } else { written & (u64::from(self.bytes) - 1) }
+    }
+}
+
+/// Finds the listed runs of a layout that are of more than one length.
+pub(super) fn find(layout: &Layout) -> Option<Pieces> {
+    let mut at = layout.root();
+    while let Node::Stream { child, .. } = layout.node(at.node) {
+        at = *child;
+    }
+    let measure = layout.measure(at.node);
+    let listed = match layout.node(at.node) {
+        Node::Runs { .. } => true,
+        Node::Record { .. } | Node::Indexed { .. } => measure.runs <= MOST_RUNS.max(2 * layout.entries()),
+        Node::Dense { .. } | Node::Stream { .. } => false,
+    };
+    // Lists of pieces have 32 bits.
+    let near = [measure.low, measure.high, measure.size as i64].iter().all(|&bound| i32::try_from(bound).is_ok());
+    if !listed || measure.runs < 2 || !near {
+        return None;
+    }
+    let mean = measure.size / measure.runs;
+    // Not what the root is displaced by: a batch counts from there.
+    let (record, mut places) = (Edge { offset: 0, node: at.node }, layout.extent() as u64);
+    each_run(layout, record, &mut |offset, _| places |= offset as u64);
+    let starts = alignment(places);
+    let mut cuts =
+        [Direction::Pack, Direction::Unpack].map(|direction| (cost::cut(direction, mean, measure.size, starts), 0));
+    let mut packed = 0;
+    each_run(layout, record, &mut |offset, length| {
+        for (direction, (cut, count)) in [Direction::Pack, Direction::Unpack].into_iter().zip(&mut cuts) {
+            *count += cut.count(direction, offset, packed, length);
+        }
+        packed += length;
+    });
+    Some(Pieces { record: at.node, size: measure.size, mean, cuts })
+}
+
+/// Calls with offset and length of every run below an edge, in packed order.
+pub(crate) fn each_run(layout: &Layout, at: Edge, tell: &mut impl FnMut(i64, u64)) {
+    let below = |offset: i64, child: &Edge| Edge { offset: at.offset + offset + child.offset, ..*child };
+    match layout.node(at.node) {
+        Node::Dense { count, kind } => tell(at.offset, count * kind.size()),
+        Node::Runs { runs, kind } => runs.iter().for_each(|run| tell(at.offset + run.offset, run.count * kind.size())),
+        Node::Stream { count, stride, child } => {
+            (0..*count as i64).for_each(|copy| each_run(layout, below(copy * stride, child), tell));
+        }
+        Node::Indexed { offsets, child } => {
+            offsets.iter().for_each(|&offset| each_run(layout, below(offset, child), tell));
+        }
+        Node::Record { parts } => parts.iter().for_each(|part| each_run(layout, below(0, part), tell)),
+    }
+}

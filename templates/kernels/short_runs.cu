@@ -1,0 +1,87 @@
+// Short runs, and pieces of {{ piece }} bytes of longer ones. A thread finds its pieces by their numbers and not by their bytes.
+{%- if pack %} Their packed bytes pass through shared memory, so that whole words are stored.{% endif %}
+static __device__ __forceinline__ void move_block(
+    u8 *memory, u8 *packed, const u8 *tables, u64 first, u64 bytes, const {{ call }} &call, u32 block)
+{
+    const u64 last = first + bytes;
+    // Of every piece of a record its memory offset, and where it is packed; and where the next record is.
+    const int2 *list = (const int2 *)(tables + {{ list }});
+    const index begin = (index)(first / {{ size }}), pieces = ((index)((last + {{ size - 1 }}) / {{ size }}) - begin) * {{ pieces }};
+    const index base = (index)block * {{ threads * unroll }};
+{%- if pack %}
+{%- if pool %}
+    uint4 *const stage = {{ pool }};
+{%- else %}
+    __shared__ uint4 stage[{{ shared // 16 }}];
+{%- endif %}
+    const auto packed_at = [&](index piece) {
+        const index record = piece / {{ pieces }};
+        return ((u64)begin + record) * {{ size }} + (u32)__ldg(&list[piece - record * {{ pieces }}].y);
+    };
+    // The packed bytes of the block lie in shared memory as they do in memory, from inside an aligned word on.
+    const u64 low = max(first, packed_at(base)), high = min(last, packed_at(min(base + {{ threads * unroll }}, pieces)));
+    if (low >= high)
+        return;
+    const u32 head = (u32)(u64)(packed + (low - first)) & 15, until = head + (u32)(high - low);
+    u8 *lines = packed + (low - first) - head;
+{%- endif %}
+    u8 *place_of[{{ unroll }}];
+    u64 from[{{ unroll }}], value[{{ unroll }}];
+    u32 length[{{ unroll }}];
+#pragma unroll
+    for (u32 step = 0; step < {{ unroll }}; step++) {
+        const index piece = min(base + step * {{ threads }} + threadIdx.x, pieces - 1), record = piece / {{ pieces }};
+        const index own = piece - record * {{ pieces }};
+        const int2 mine = __ldg(list + own);
+        const u64 of_record = ((u64)begin + record) * {{ size }}, position = of_record + (u32)mine.y;
+        const u64 to = min(of_record + (u32)__ldg(&list[own + 1].y), last);
+        // Only the bytes that the call has.
+        from[step] = max(position, first);
+        length[step] = base + step * {{ threads }} + threadIdx.x < pieces && from[step] < to ? (u32)(to - from[step]) : 0;
+        const i64 offset = outer({{ context }}tables, begin + record) + mine.x + (i64)(from[step] - position);
+        place_of[step] = memory + offset;
+        value[step] = 0;
+{%- if pack %}
+        // Aligned words around a run may reach outside of what the elements span.
+        if (offset >= call.low + 7 && offset + 15 <= call.high) {
+            if (length[step] > 0)
+                value[step] = load_bytes(place_of[step], length[step]);
+        } else {
+            for (u32 byte = 0; byte < length[step]; byte++)
+                value[step] |= (u64)place_of[step][byte] << 8 * byte;
+        }
+{%- else %}
+        // Aligned words around the first and last bytes reach outside the packed bytes.
+        if (from[step] >= first + 8 && from[step] + 16 <= last) {
+            if (length[step] > 0)
+                value[step] = load_bytes(packed + (from[step] - first), length[step]);
+        } else {
+            for (u32 byte = 0; byte < length[step]; byte++)
+                value[step] |= (u64)packed[from[step] - first + byte] << 8 * byte;
+        }
+{%- endif %}
+    }
+{%- if pack %}
+#pragma unroll
+    for (u32 step = 0; step < {{ unroll }}; step++) {
+        u8 *to = (u8 *)stage + head + (u32)(from[step] - low);
+#pragma unroll
+        for (u32 byte = 0; byte < {{ piece }}; byte++)
+            if (byte < length[step])
+                to[byte] = (u8)(value[step] >> 8 * byte);
+    }
+    __syncthreads();
+    for (u32 at = threadIdx.x; at * 16 < until; at += {{ threads }}) {
+        if (at * 16 >= head && at * 16 + 16 <= until) {
+            ((uint4 *)lines)[at] = stage[at];
+        } else {
+            for (u32 byte = max(at * 16, head); byte < min(at * 16 + 16, until); byte++)
+                lines[byte] = ((u8 *)stage)[byte];
+        }
+    }
+{%- else %}
+#pragma unroll
+    for (u32 step = 0; step < {{ unroll }}; step++)
+        store_bytes(place_of[step], value[step], length[step]);
+{%- endif %}
+}
