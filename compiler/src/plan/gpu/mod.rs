@@ -426,6 +426,8 @@ impl Variant {
     pub fn threads(&self) -> u32 {
         match self.family {
             Family::Words { shape, .. } | Family::Accumulate(Accumulation { shape, .. }) => shape.threads,
+            // As many bytes under way as words have on few multiprocessors.
+            Family::Pieces if self.capped => cost::capped_shape(1).threads,
             // Long threads: small blocks leave fewer of them waiting at the end.
             Family::Gather | Family::Pieces | Family::Fields { .. } => 128,
             _ => 256,
