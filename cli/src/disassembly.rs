@@ -1,7 +1,7 @@
 //! The machine code of a kernel as assembly, with what each stretch is for.
 
 use crate::report;
-use dtc_compiler::codegen::cranelift::{Leaf, MachineCode};
+use dtc_compiler::codegen::cranelift::{MachineCode, Microkernel};
 use dtc_compiler::plan::{Direction, Plan, StepId};
 use iced_x86::{Decoder, DecoderOptions, Formatter, Instruction, IntelFormatter, Mnemonic, OpKind};
 use std::collections::BTreeSet;
@@ -62,15 +62,15 @@ fn aarch64(code: &[u8]) -> Vec<Line> {
 }
 
 /// What a kernel calls.
-fn name(leaf: Leaf) -> String {
-    match leaf {
-        Leaf::Copy => "copies a contiguous piece".to_owned(),
-        Leaf::Rows(bytes) => format!("moves rows of {bytes} bytes"),
-        Leaf::Planes(bytes) => format!("moves planes of rows of {bytes} bytes"),
-        Leaf::Tile(bytes) => format!("moves tiles of rows of {bytes} bytes"),
-        Leaf::List32(bytes) => format!("moves {bytes} bytes at each of a list of 32-bit offsets"),
-        Leaf::List64(bytes) => format!("moves {bytes} bytes at each of a list of 64-bit offsets"),
-        Leaf::Runs => "moves runs of a list".to_owned(),
+fn name(microkernel: Microkernel) -> String {
+    match microkernel {
+        Microkernel::Copy => "copies a contiguous piece".to_owned(),
+        Microkernel::Rows(bytes) => format!("moves rows of {bytes} bytes"),
+        Microkernel::Planes(bytes) => format!("moves planes of rows of {bytes} bytes"),
+        Microkernel::Tile(bytes) => format!("moves tiles of rows of {bytes} bytes"),
+        Microkernel::List32(bytes) => format!("moves {bytes} bytes at each of a list of 32-bit offsets"),
+        Microkernel::List64(bytes) => format!("moves {bytes} bytes at each of a list of 64-bit offsets"),
+        Microkernel::Runs => "moves runs of a list".to_owned(),
     }
 }
 
@@ -126,7 +126,7 @@ fn write_lines(lines: &[Line], code: &MachineCode, plan: &Plan, text: &mut Strin
         let next = lines.get(index + 1).map_or(code.code.len() as u64, |next| next.address);
         let called = code.relocations.iter().find(|call| (line.address..next).contains(&call.offset.into()));
         let remark = match (called, line.target) {
-            (Some(call), _) => format!("; the address of what {}", name(call.leaf)),
+            (Some(call), _) => format!("; the address of what {}", name(call.microkernel)),
             (None, Some(target)) if target <= line.address => match step {
                 Some(Some(step)) => format!("; again, until #{} is done", step.index()),
                 _ => "; the next element".to_owned(),

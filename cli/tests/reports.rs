@@ -120,7 +120,7 @@ fn assembly_names_its_loops() {
     }
     for form in ["clif", "asm"] {
         let text = dtc(folder.path(), &["emit", "rows.dtc", "--as", form]).fine();
-        assert!(text.starts_with("; this kernel is never compiled: the type stays generic: one leaf"), "{text}");
+        assert!(text.starts_with("; this kernel is never compiled: the type stays generic: one microkernel"), "{text}");
         assert!(!dtc(folder.path(), &["emit", "t.json", "--as", form]).fine().contains("stays generic"));
     }
 }

@@ -1,7 +1,8 @@
-// The words of CUDA C++ that kernel texts use, for g++ in C++17: a text is compiled unchanged and runs on the CPU.
+// The keywords and functions of CUDA C++ that kernel texts use, for g++ in C++17: a text is compiled unchanged and runs
+// on the CPU.
 //
-// The threads of a block are fibers where a text has barriers, and turns of a loop where it has none; `driver.cpp` runs
-// them. This header includes nothing, so that a text sees only what it would see under NVRTC, and compiles fast.
+// The threads of a block are fibers if a text has barriers, and otherwise iterations of a loop; `driver.cpp` runs them.
+// This header includes nothing, so that a text sees the same names as under NVRTC, and compiles fast.
 #pragma once
 
 #define __global__
@@ -12,10 +13,10 @@
 #define __launch_bounds__(...)
 #define __grid_constant__
 #define __align__(n) __attribute__((aligned(n)))
-// g++ takes the standard word only at the beginning of a declaration, before `static`.
+// g++ accepts the standard keyword only at the beginning of a declaration, before `static`.
 #define alignas(n) __attribute__((aligned(n)))
-// One block runs at a time. Such variables have no initialiser, so they alone of a text lie among the zeroed data, where
-// the driver finds them by their symbols; a section of their own would not do, since g++ ignores it inside templates.
+// One block runs at a time. These variables have no initialiser, so they are the only ones of a text in the zeroed
+// data, where the driver finds them by their symbols. g++ ignores a section of their own inside templates.
 #define __shared__ static
 #define __constant__ __attribute__((section("dtc_constant")))
 #define __builtin_assume(condition) ((condition) ? (void)0 : shim::fail("an assumption does not hold: " #condition))
@@ -57,7 +58,7 @@ struct dim3 {
     unsigned x, y, z;
 };
 
-// Of the thread that runs; the driver sets them.
+// Indices of the current thread; the driver sets them.
 extern uint3 threadIdx, blockIdx;
 extern dim3 blockDim, gridDim;
 constexpr int warpSize = 32;
@@ -70,17 +71,17 @@ void barrier();
 
 enum class Exchange { SYNCWARP, SHUFFLE, BALLOT };
 
-/// What the lanes of a warp brought to an exchange, and which of them are there.
+/// Values that the lanes of a warp passed to an exchange, and the lanes that take part.
 struct Lanes {
     const unsigned long long *values;
     unsigned present;
 };
 
-/// Waits for the other lanes of the warp, which must come to the same exchange.
+/// Waits for the other lanes of the warp, which must reach the same exchange.
 Lanes exchange(Exchange kind, unsigned mask, unsigned long long value);
 int lane();
 
-/// What a kernel is launched with.
+/// Launch parameters of a kernel.
 struct Launch {
     unsigned char *memory, *packed;
     const unsigned char *tables;
@@ -91,7 +92,7 @@ struct Launch {
 
 void enroll(unsigned index, void (*call)(const Launch &));
 
-/// The next parameter of a kernel beyond the common five, which lie in `extra` as in a C struct.
+/// The next parameter of a kernel after the common five, which `extra` holds like a C struct.
 template <class T> T take(const Launch &launch, unsigned long long &end) {
     end = (end + alignof(T) - 1) / alignof(T) * alignof(T);
     if (end + sizeof(T) > launch.extra_length) fail("the extra parameters are shorter than the kernel's");
@@ -106,7 +107,7 @@ template <auto kernel> struct Call;
 template <class Memory, class Packed, class Tables, class First, class Bytes, class... Extra,
           void (*kernel)(Memory, Packed, Tables, First, Bytes, Extra...)>
 struct Call<kernel> {
-    // Braces around the arguments fix the order in which they are taken.
+    // Braces around the arguments fix the order of their evaluation.
     Call(const Launch &launch, const unsigned long long &end, Extra... extra) {
         if (end != launch.extra_length) fail("the extra parameters are longer than the kernel's");
         kernel(launch.memory, launch.packed, launch.tables, launch.first, launch.bytes, extra...);
@@ -129,7 +130,7 @@ template <class T> unsigned long long bits_of(T value) {
     return bits;
 }
 
-/// What another lane brought; a lane that is not there gives a poisoned value.
+/// The value of another lane; a poisoned value if that lane does not take part.
 template <class T> T value_of(const Lanes &lanes, int lane) {
     unsigned long long bits = lanes.present >> lane & 1 ? lanes.values[lane] : 0xa7a7a7a7a7a7a7a7;
     T value;
@@ -216,7 +217,7 @@ inline unsigned __byte_perm(unsigned low, unsigned high, unsigned selector) {
     unsigned result = 0;
     for (int at = 0; at < 4; at++) {
         unsigned nibble = selector >> 4 * at & 15;
-        // The manual gives three bits a meaning; the instruction behind it takes the fourth as well.
+        // The manual defines three bits; the instruction uses the fourth as well.
         if (nibble > 7) shim::fail("__byte_perm with a selector above 7");
         result |= (unsigned)(both >> 8 * nibble & 255) << 8 * at;
     }
@@ -259,7 +260,7 @@ inline int __ffsll(long long value) { return __builtin_ffsll(value); }
 inline int __clz(int value) { return value == 0 ? 32 : __builtin_clz((unsigned)value); }
 inline int __clzll(long long value) { return value == 0 ? 64 : __builtin_clzll((unsigned long long)value); }
 
-// As of CUDA: of mixed signs and widths the result is what the usual conversions give.
+// As in CUDA: for mixed signs and widths, the usual conversions determine the result.
 template <class A, class B> constexpr auto min(A a, B b) -> decltype(a + b) {
     using Common = decltype(a + b);
     return (Common)b < (Common)a ? (Common)b : (Common)a;

@@ -1,9 +1,9 @@
-// Runs compiled kernel texts: reads cases from a file, and says of each on one line of the output what came of it.
+// Runs compiled kernel texts: reads cases from a file, and reports each on one line of the output.
 //
 //     driver CASES FIRST      runs the cases from number FIRST on; ends early, without a line, where a case kills it
 //
-// In a checked build the texts are compiled with `-fsanitize=thread`, which makes g++ announce every load and store
-// by a call. The calls lead here instead of to the sanitizer's library, and each is held against what the case allows.
+// In a checked build the texts are compiled with `-fsanitize=thread`, so that g++ inserts a call at every load and
+// store. The calls lead here instead of to the sanitizer's library, and each is checked against the case.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -58,13 +58,13 @@ std::vector<Kernel> &kernels() {
 unsigned case_number;
 unsigned limit_seconds;
 
-/// Says what came of the case in one write, so that a later crash cannot take it away.
+/// Reports the outcome of the case in one write, so that a later crash cannot remove it.
 void say(const std::string &line) {
     std::string text = std::to_string(case_number) + " " + line + "\n";
     if (write(1, text.data(), text.size()) < 0) _exit(3);
 }
 
-/// Ends the case; whoever started this process starts it again behind the case.
+/// Ends the case. The parent process starts this program again with the next case.
 [[noreturn]] void fault(const std::string &message, const void *site = nullptr) {
     char where[160];
     snprintf(where, sizeof where, "0x%zx thread (%u, %u, %u) of block (%u, %u, %u): ", (size_t)site, threadIdx.x,
@@ -83,20 +83,20 @@ struct Range {
     const uint8_t *before, *after;
 };
 
-/// A buffer of which only some pages can be touched, and of those only some bytes should be.
+/// A buffer of which only some pages can be touched, and of those only some bytes may be.
 struct Buffer {
     const char *name;
     std::vector<Range> ranges;
     uint8_t *reserved = nullptr, *shadow = nullptr, *origin = nullptr;
     size_t length = 0;
-    /// Loads and stores by the binary logarithm of their width.
+    /// Number of loads and stores, by the binary logarithm of their width.
     uint64_t accesses[2][5] = {};
-    /// Bytes that were stored to before.
+    /// Bytes that were stored more than once.
     uint64_t stored_again = 0;
 
     static uint8_t poison(uintptr_t address) { return (uint8_t)(0xa7 ^ address * 29 ^ address >> 8); }
 
-    /// Calls `visit(start, end)` for each stretch of pages that hold some bytes.
+    /// Calls `visit(start, end)` for each range of pages that hold some bytes.
     template <class Visit> void each_stretch(Visit visit) const {
         uintptr_t start = 0, end = 0;
         for (const Range &range : ranges) {
@@ -182,7 +182,7 @@ struct Buffer {
         _exit(1);
     }
 
-    /// Holds every byte of the touched pages against what must be there afterwards.
+    /// Compares every byte of the touched pages with its expected value.
     void compare() const {
 #ifdef __SANITIZE_ADDRESS__
         each_stretch([](uintptr_t start, uintptr_t end) { ASAN_UNPOISON_MEMORY_REGION((void *)start, end - start); });
@@ -222,8 +222,8 @@ struct Case {
 
 enum class State { RUNNABLE, AT_BARRIER, AT_EXCHANGE, ENDED };
 
-/// Where a stack has stopped. `swapcontext` asks the kernel for the signal mask each time, which costs more than all else,
-/// so it only begins a fiber; but the address sanitizer knows `swapcontext`, and takes a long jump for an unwinding.
+/// State of a suspended stack. `swapcontext` asks the kernel for the signal mask each time, which costs more than all
+/// else, so it only begins a fiber. The address sanitizer knows `swapcontext`, and takes a long jump for an unwinding.
 struct Stop {
     ucontext_t context;
     jmp_buf jump;
@@ -247,13 +247,14 @@ struct Fiber {
     State state;
     unsigned barriers, exchanges;
     uint3 index;
-    /// Where it waits.
+    /// The barrier or exchange that it waits at.
     shim::Exchange kind;
     const void *site;
 };
 
 struct Warp {
-    /// Two sets in turn: a lane can come to the next exchange before others have read this one, but not to the one after.
+    /// Two alternating sets: a lane can reach the next exchange before others have read this one, but not the one
+    /// after.
     unsigned long long values[2][32];
     unsigned present[2];
     unsigned exchanges;
@@ -265,8 +266,8 @@ Stop scheduler;
 Fiber *current;
 uintptr_t main_stack;
 Case *running;
-/// Intervals between barriers, never reused, so that nothing recorded for shared memory has to be cleared. Records begin
-/// with interval 0, in which nothing runs.
+/// Number of the interval between barriers. It is never reused, so records of shared memory need not be cleared.
+/// Records begin with interval 0, in which nothing runs.
 uint32_t interval = 1;
 
 unsigned number_of(const Fiber &fiber) { return (unsigned)(&fiber - fibers); }
@@ -286,7 +287,7 @@ void fiber_main() {
 
 void prepare(Fiber &fiber) {
     if (fiber.stack) return;
-    // The lowest page stays closed: a stack that overflows is noticed.
+    // The lowest page stays closed, so that an overflow of the stack is detected.
     int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
     uint8_t *mapping = (uint8_t *)mmap(nullptr, STACK + PAGE, PROT_NONE, flags, -1, 0);
     if (mapping == MAP_FAILED || mprotect(mapping + PAGE, STACK, PROT_READ | PROT_WRITE) != 0) fault("no stacks");
@@ -303,7 +304,7 @@ void wait_as(State state) {
     current->stop.go_to(scheduler);
 }
 
-/// Lets the warps go on whose lanes have all come to one exchange.
+/// Resumes the warps whose lanes have all reached one exchange.
 bool release_warps(unsigned threads) {
     bool released = false;
     for (unsigned start = 0; start < threads; start += 32) {
@@ -331,7 +332,7 @@ bool release_warps(unsigned threads) {
     return released;
 }
 
-/// Lets the block go on when all its threads have come to the barrier; false when all have ended.
+/// Resumes the block when all its threads have reached the barrier; false when all have ended.
 bool release_block(unsigned threads) {
     const Fiber *waiting = nullptr, *ended = nullptr, *exchanging = nullptr;
     for (unsigned at = 0; at < threads; at++) {
@@ -359,7 +360,7 @@ bool release_block(unsigned threads) {
     return waiting != nullptr;
 }
 
-/// Runs the threads of a block as fibers, to one barrier after the other, forwards and backwards in turn.
+/// Runs the threads of a block as fibers, from one barrier to the next, alternating forwards and backwards.
 void run_cooperating(unsigned threads) {
     unsigned number = 0;
     for (unsigned z = 0; z < blockDim.z; z++) {
@@ -406,10 +407,10 @@ void run_apart() {
 
 // ---- shared memory
 
-/// Who last touched a byte of shared memory.
+/// The last thread that touched a byte of shared memory.
 struct Touch {
     uint32_t interval, exchange;
-    /// A thread; or a warp or the block, where several threads read.
+    /// A thread; or a warp or the block, if several threads read.
     int32_t who;
 };
 constexpr int32_t SEVERAL_OF_WARP = 1 << 16, SEVERAL = 1 << 17;
@@ -418,11 +419,11 @@ struct Shadow {
     Touch write, read;
 };
 
-/// By text; found among the symbols of the program.
+/// Variables by text, found among the symbols of the program.
 std::vector<std::vector<Shared>> shared_of;
 std::vector<std::vector<Shadow>> shadows;
 
-/// Fills the shared memory of a text, past the sanitizer, whose red zones may be overwritten too.
+/// Fills the shared memory of a text without the sanitizer's checks, whose red zones may be overwritten too.
 __attribute__((no_sanitize("address"))) void poison_shared() {
     for (const Shared &shared : shared_of[running->text]) {
         volatile uint8_t *bytes = (uint8_t *)shared.start;
@@ -436,7 +437,7 @@ void prepare_shadows(bool checked) {
     for (const Shared &shared : shared_of[running->text]) shadows.emplace_back(shared.length);
 }
 
-/// Whether an earlier touch is ordered before what the current thread does now.
+/// Whether an earlier access is ordered before the current access of this thread.
 bool is_before(const Touch &touch, int32_t me) {
     if (touch.interval != interval || touch.who == me) return true;
     if (touch.who >= SEVERAL) return false;
@@ -489,7 +490,7 @@ void check(const void *pointer, size_t width, bool store, const void *site) {
     }
     if (current && current->stack && address - (uintptr_t)current->stack < STACK) return;
     if (main_stack - address < STACK) return;
-    // Constants, and what the driver lends.
+    // Constants, and memory of the driver.
     if (!store && address >= (uintptr_t)&__executable_start && address < (uintptr_t)&_end) return;
     char text[96];
     snprintf(text, sizeof text, "%s %zu bytes at %p, which is in no buffer", store ? "writes" : "reads", width, pointer);
@@ -557,7 +558,7 @@ void run(Reader reader, bool checked) {
     one.launch.first = reader.number();
     one.launch.bytes = reader.number();
     one.launch.extra_length = reader.number();
-    // Aligned as parameters are.
+    // Aligned like the parameters of a launch.
     alignas(16) static uint8_t extra[1 << 16];
     if (one.launch.extra_length > sizeof extra) fault("the extra parameters are too long");
     memcpy(extra, reader.bytes(one.launch.extra_length), one.launch.extra_length);
@@ -573,7 +574,7 @@ void run(Reader reader, bool checked) {
             range.length = reader.number();
             range.access = (uint8_t)reader.number();
             range.before = reader.bytes(range.length);
-            // Bytes that must not change are written down once.
+            // Bytes that must not change are stored once.
             range.after = range.access & WRITE ? reader.bytes(range.length) : range.before;
         }
         buffer.map(alignment, checked);
@@ -588,7 +589,7 @@ void run(Reader reader, bool checked) {
     gridDim = one.blocks;
     running = &one;
     prepare_shadows(checked);
-    // Downwards: nothing may depend on the order of blocks.
+    // The last block runs first, because nothing may depend on the order of blocks.
     for (unsigned z = one.blocks.z; z-- > 0;) {
         for (unsigned y = one.blocks.y; y-- > 0;) {
             for (unsigned x = one.blocks.x; x-- > 0;) {

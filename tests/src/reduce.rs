@@ -118,7 +118,7 @@ pub fn draw(reduction: Reduction, rng: &mut SmallRng) -> Vec<u8> {
 }
 
 /// The new value of an element of memory.
-pub fn combine(reduction: Reduction, memory: &[u8], packed: &[u8]) -> Vec<u8> {
+pub fn accumulate(reduction: Reduction, memory: &[u8], packed: &[u8]) -> Vec<u8> {
     let operation = reduction.operation();
     let mut result = memory.to_vec();
     let kinds = reduction.element().kinds();
@@ -246,7 +246,7 @@ pub fn same(reduction: Reduction, one: &[u8], other: &[u8]) -> bool {
 pub fn draw_both(reduction: Reduction, rng: &mut SmallRng) -> [Vec<u8>; 3] {
     loop {
         let (memory, packed) = (draw(reduction, rng), draw(reduction, rng));
-        let result = combine(reduction, &memory, &packed);
+        let result = accumulate(reduction, &memory, &packed);
         let computed = matches!(reduction.operation(), Operation::Sum | Operation::Product);
         if !computed || !has_nan(reduction, &result) {
             return [memory, packed, result];

@@ -56,7 +56,7 @@ fn check(what: &str, datatype: &Datatype, committed: &Committed, reduction: Redu
             let bytes = &expectation.bytes[(from + element) * unit..][..unit];
             let [old, new] = [&before, &memory].map(|memory| bytes.iter().map(|byte| memory[index(byte)]).collect());
             let (old, new): (Vec<u8>, Vec<u8>) = (old, new);
-            let expected = reduce::combine(reduction, &old, packed);
+            let expected = reduce::accumulate(reduction, &old, packed);
             assert!(
                 reduce::same(reduction, &new, &expected),
                 "{}\nelement {}: {old:02x?} and {packed:02x?} became {new:02x?}, expected {expected:02x?}",

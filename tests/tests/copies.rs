@@ -40,9 +40,9 @@ impl<'a> Side<'a> {
 
 /// Copies some ranges, and compares all of the destination.
 fn check(what: &str, source: &Side, destination: &mut Side, rng: &mut SmallRng) {
-    for turn in 0..4 {
+    for round in 0..4 {
         let whole = source.size().max(destination.size());
-        let (from, to, bytes) = match turn {
+        let (from, to, bytes) = match round {
             0 => (0, 0, whole),
             _ => {
                 let draw = |rng: &mut SmallRng, size: usize| rng.random_range(0..=size.min(size / 2 + 9));

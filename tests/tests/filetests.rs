@@ -21,6 +21,7 @@
 //! - `regularise-for-cpu`: the same for a CPU;
 //! - `lower`: the layout of a datatype, its bounds and its size, which are compared with the type map;
 //! - `plan`: the plan of the canonical form of the input, for one fixed target;
+//! - `strategy`: what processors of some levels do with that plan, for one element and for 1,000 where that differs;
 //! - `cat`: the layout as parsed;
 //! - `error`: the error message for the input.
 //!
@@ -31,7 +32,7 @@ mod texts;
 
 use dtc_compiler::datatype::text;
 use dtc_compiler::layout::Layout;
-use dtc_compiler::plan::Plan;
+use dtc_compiler::plan::{Level, Plan, Strategy, Target};
 use dtc_compiler::{canonicalise, lower, passes};
 use dtc_tests::type_map::TypeMap;
 use std::collections::BTreeMap;
@@ -43,7 +44,8 @@ const CHECK: &str = "; check";
 const BETWEEN: &str = "---";
 
 /// The stages that are not passes.
-const STAGES: &[&str] = &["canonicalise", "regularise", "regularise-for-cpu", "lower", "plan", "cat", "error"];
+const STAGES: &[&str] =
+    &["canonicalise", "regularise", "regularise-for-cpu", "lower", "plan", "strategy", "cat", "error"];
 
 struct Case {
     /// Line where the case begins, from 1.
@@ -120,6 +122,20 @@ fn bytes(layout: &Layout) -> Vec<i64> {
     layout.displacements().collect()
 }
 
+/// What processors with a last-level cache of 32 MiB do with a plan.
+fn strategies(plan: &Plan) -> String {
+    let mut found = Vec::new();
+    for level in [Level::Portable, Level::Avx512, Level::Zen5] {
+        let target = Target { level, streaming_bytes: 16 << 20 };
+        let [one, many] = [1, 1000].map(|count| Strategy::new(plan, &target, count).to_string());
+        if many != one {
+            found.push(format!("1000 elements: {many}"));
+        }
+        found.push(one);
+    }
+    found.join("\n")
+}
+
 /// The output of a stage for an input.
 fn run(stage: &str, input: &str) -> Result<String, String> {
     if stage == "error" {
@@ -168,6 +184,7 @@ fn run(stage: &str, input: &str) -> Result<String, String> {
             }
             Ok(plan.to_string())
         }
+        "strategy" => Ok(strategies(&Plan::new(&canonicalise(&layout).layout))),
         _ => {
             let pass: Vec<_> = passes::all().filter(|pass| pass.name() == stage).collect();
             if pass.is_empty() {

@@ -5,7 +5,7 @@
 
 mod texts;
 
-use dtc_compiler::codegen::cranelift::{Compiler, Leaf};
+use dtc_compiler::codegen::cranelift::{Compiler, Microkernel};
 use dtc_compiler::codegen::cuda;
 use dtc_compiler::datatype::json;
 use dtc_compiler::layout::Layout;
@@ -24,23 +24,24 @@ const LAYOUT_LINES: usize = 60;
 /// Most lines of a kernel.
 const KERNEL_LINES: usize = 150;
 
-/// The intermediate form of a kernel, without what depends on the machine that runs the tests, and the leaves it calls.
+/// The intermediate form of a kernel, without what depends on the machine that runs the tests, and the microkernels it calls.
 fn kernel(compiler: &Compiler, plan: &Plan, direction: Direction) -> String {
     let text = compiler.intermediate(plan, direction).unwrap();
     // Calling conventions are the only part that depends on the machine.
     let conventions = ["system_v", "apple_aarch64", "windows_fastcall", "tail", "fast"];
     let neutral = conventions.iter().fold(text, |text, convention| text.replace(&format!(" {convention}"), ""));
     let code = compiler.compile(plan, direction).unwrap();
-    let mut leaves: Vec<String> = code.relocations.iter().map(|relocation| name(relocation.leaf)).collect();
-    leaves.sort();
-    leaves.dedup();
+    let mut microkernels: Vec<String> =
+        code.relocations.iter().map(|relocation| name(relocation.microkernel)).collect();
+    microkernels.sort();
+    microkernels.dedup();
     let tables: Vec<String> = code.tables.iter().map(|step| format!("#{}", step.index())).collect();
     let list = |items: &[String]| if items.is_empty() { "none".to_owned() } else { items.join(", ") };
-    format!("leaves: {}\ntables: {}\n{}", list(&leaves), list(&tables), cut_lines(&neutral, KERNEL_LINES))
+    format!("microkernels: {}\ntables: {}\n{}", list(&microkernels), list(&tables), cut_lines(&neutral, KERNEL_LINES))
 }
 
-fn name(leaf: Leaf) -> String {
-    format!("{leaf:?}").to_lowercase()
+fn name(microkernel: Microkernel) -> String {
+    format!("{microkernel:?}").to_lowercase()
 }
 
 /// Every stage of one description.

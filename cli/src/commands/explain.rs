@@ -8,11 +8,11 @@ use dtc_compiler::codegen::cuda::GenericKernel;
 use dtc_compiler::layout::{Layout, TypeHash};
 use dtc_compiler::passes::Canonical;
 use dtc_compiler::plan::gpu::{Call, GpuPlan, Roofline, Variant};
-use dtc_compiler::plan::{Direction, Plan};
+use dtc_compiler::plan::{Direction, Plan, Strategy};
 use dtc_compiler::{canonicalise, lower};
 use dtc_runtime::cuda::{Device, MemoryKind};
 use dtc_runtime::store::{Config, Store};
-use dtc_runtime::{Choice, TransferCase, TransferModel};
+use dtc_runtime::{Choice, Engine, TransferCase, TransferModel};
 use serde_json::{Map, Value, json};
 use std::io::Write;
 use std::path::PathBuf;
@@ -179,6 +179,11 @@ impl Explanation {
         Roofline::of(&self.canonical.layout, self.named.description.count, self.named.description.origin_bytes)
     }
 
+    /// The strategy of this machine for calls of the described count.
+    fn strategy(&self) -> String {
+        Strategy::new(&self.plan, &Engine::new().target(), self.named.description.count.max(1)).to_string()
+    }
+
     /// Which tier serves once kernels are compiled.
     fn tier(&self) -> &'static str {
         if self.kernels.is_empty() { "generic" } else { "specialised" }
@@ -262,6 +267,7 @@ impl Explanation {
             "passes": passes,
             "plan": self.plan.to_string(),
             "decision": self.plan.decision().to_string(),
+            "strategy": self.strategy(),
             "tier": self.tier(),
             "kernels": kernels,
             "gpu": {
@@ -307,6 +313,10 @@ impl Explanation {
         let steps: Vec<String> = self.plan.to_string().lines().skip(1).map(|line| line.trim().to_owned()).collect();
         write!(out, "{}", report::shortened(&steps.join("\n"), lines, width))?;
         writeln!(out, "decision\n    {}", self.plan.decision())?;
+        let strategy = self.strategy();
+        writeln!(out, "{}", strategy.lines().next().unwrap_or("strategy"))?;
+        let steps: Vec<&str> = strategy.lines().skip(1).map(str::trim).collect();
+        write!(out, "{}", report::shortened(&steps.join("\n"), lines, width))?;
         for Kernel { direction, code_bytes, nanoseconds } in &self.kernels {
             writeln!(out, "    {direction:<7}{code_bytes} bytes of code, compiled in {}", report::time(*nanoseconds))?;
         }

@@ -16,7 +16,7 @@ pub(super) const PASS: Pass = Pass {
 /// A stretch has at least so many entries: any two form one.
 const SHORTEST: usize = 3;
 
-/// A list that does not shrink by this factor stays: a leaf walks it faster than loops over short stretches.
+/// A list that does not shrink by this factor stays: a microkernel walks it faster than loops over short stretches.
 const SHRINKS: usize = 8;
 
 fn rewrite(rewriter: &mut Rewriter, id: NodeId) -> Option<Edge> {

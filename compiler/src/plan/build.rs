@@ -1,20 +1,10 @@
 //! From canonical layouts to steps.
 
-use super::cost::{INLINE_BYTES, decide};
+use super::strategy::{decide, shape};
 use super::{Offsets, Part, Plan, RunTable, Sizes, Step, StepId};
 use crate::layout::{Edge, Kind, Layout, Node, Run};
 use crate::passes;
 use smallvec::{SmallVec, smallvec};
-
-/// Planes closer than a cache line share lines that rows further apart than this would fetch again and again.
-const FAR: u64 = 256;
-const LINE: u64 = 64;
-
-/// A loop around a nest of at most so many blocks costs as much as the nest.
-const SHORT_NEST: u64 = 64;
-
-/// So many blocks at most are listed instead: list and lines stay in the first-level cache, even where another load shares it.
-const LISTED_BLOCKS: u64 = 512;
 
 pub(super) fn plan(layout: &Layout) -> Plan {
     as_described(&passes::regularise_for_cpu(layout))
@@ -94,7 +84,7 @@ impl Builder<'_> {
         (steps, sizes, Part { step: names[root.step.index()], ..root })
     }
 
-    /// The place of a node of so many bytes.
+    /// The place of a node of `size` packed bytes.
     fn place(&mut self, node: &Node, size: u64, planned: &[Place]) -> Place {
         // Displacements of bytes fit 64 bits, sums of the offsets on the way to them need not.
         let alone = match node {
@@ -190,7 +180,7 @@ pub(super) fn repeat(body: &Step, count: u64, stride: i64) -> Option<Step> {
         }
         // The level between becomes the layers of a tile.
         Step::Planes { planes, plane_stride, rows, stride: step, bytes }
-            if transposes(count, stride, rows, step, bytes) =>
+            if shape::is_tile(count, stride, rows, step, bytes) =>
         {
             Some(Step::Tile {
                 planes: count,
@@ -214,16 +204,16 @@ pub(super) fn repeat(body: &Step, count: u64, stride: i64) -> Option<Step> {
 
 /// A loop around a short nest, or around such a loop, as the list of its blocks.
 fn listed(body: &Step, count: u64, stride: i64) -> Option<Step> {
+    if !shape::is_listed(body, count) {
+        return None;
+    }
     let (blocks, bytes) = match *body {
-        Step::Planes { planes, plane_stride, rows, stride, bytes } if planes.checked_mul(rows)? <= SHORT_NEST => {
+        Step::Planes { planes, plane_stride, rows, stride, bytes } => {
             (copies(planes, plane_stride, &copies(rows, stride, &[0])), bytes)
         }
         Step::List { ref offsets, bytes } => ((0..offsets.len()).map(|block| offsets.get(block)).collect(), bytes),
         _ => return None,
     };
-    if bytes > INLINE_BYTES || count.checked_mul(blocks.len() as u64)? > LISTED_BLOCKS {
-        return None;
-    }
     Some(Step::List { offsets: Offsets::new(&copies(count, stride, &blocks), 0), bytes })
 }
 
@@ -238,18 +228,9 @@ fn copies(count: u64, stride: i64, offsets: &[i64]) -> Vec<i64> {
 
 /// Two levels of rows, in tiles where that is better.
 fn nest(planes: u64, plane_stride: i64, rows: u64, stride: i64, bytes: u64) -> Step {
-    if transposes(planes, plane_stride, rows, stride, bytes) {
+    if shape::is_tile(planes, plane_stride, rows, stride, bytes) {
         Step::Tile { planes, plane_stride, layers: 1, layer_stride: 0, rows, stride, bytes }
     } else {
         Step::Planes { planes, plane_stride, rows, stride, bytes }
     }
-}
-
-/// Whether packed neighbours are far apart in memory and memory neighbours are in another plane.
-fn transposes(planes: u64, plane_stride: i64, rows: u64, stride: i64, bytes: u64) -> bool {
-    bytes <= LINE / 2
-        && plane_stride.unsigned_abs() <= LINE / 2
-        && stride.unsigned_abs() >= FAR
-        && planes >= 4
-        && rows >= 8
 }

@@ -34,7 +34,7 @@ pub(super) fn footprint(plan: &Plan) -> u64 {
     lines[plan.root.step.index()].saturating_mul(LINE).saturating_add(plan.size)
 }
 
-/// Lines of a block of so many bytes.
+/// Lines of a block of `bytes` bytes.
 fn block(bytes: u64) -> u64 {
     bytes.div_ceil(LINE)
 }

@@ -1,25 +1,23 @@
 //! How the bytes of a layout are moved by a CPU.
 //!
 //! A [`Plan`] is a DAG of [`Step`]s over a canonical layout: nests of rows, tiles, lists and runs, each of which one
-//! ahead-of-time SIMD leaf of the runtime performs, inside loops over what no leaf covers. Two engines execute it: the
+//! microkernel of the runtime carries out, inside loops over what no microkernel covers. Two engines execute it: the
 //! generic tier interprets it, and [`crate::codegen::cranelift`] compiles it. Planning is a pure function of the layout,
-//! and the plan prints. The [`Target`] decides which leaves a step is bound to, and which instructions a kernel uses.
+//! and the plan prints. A [`Strategy`] says which microkernels a processor binds the steps to.
 //!
 //! Steps address memory relative to the place they are applied to. The packed position of every byte is that of the
 //! layout; the order in which a step visits its bytes is free.
 
 mod build;
-mod cost;
 mod direction;
 mod footprint;
 pub mod gpu;
 mod print;
-mod target;
+pub mod strategy;
 
-pub(crate) use cost::INLINE_BYTES;
-pub use cost::{Decision, SPECIALISED_DEPTH, SPECIALISED_STEPS};
 pub use direction::Direction;
-pub use target::{Level, Target};
+pub use strategy::{Decision, Level, SPECIALISED_DEPTH, SPECIALISED_STEPS, Strategy, Target};
+pub(crate) use strategy::{INLINE_BYTES, MICROKERNEL_ROWS, UNROLLED_WORDS};
 
 use crate::layout::{Layout, Run};
 use smallvec::SmallVec;
@@ -65,7 +63,7 @@ pub enum Offsets {
 impl Offsets {
     fn new(offsets: &[i64], shift: i64) -> Offsets {
         let shifted = offsets.iter().map(|offset| offset.wrapping_add(shift));
-        // Without a way out: a few entries at a time.
+        // Branch-free, a few entries per iteration.
         let upper = shifted.clone().fold(0, |upper, offset| upper | (offset.wrapping_add(1 << 31) as u64 >> 32));
         if upper == 0 {
             Offsets::Narrow(shifted.map(|offset| offset as i32).collect())
@@ -312,7 +310,7 @@ impl Plan {
     }
 
     /// The step that moves `count` elements: the element's own with a higher count where the extent continues it, the
-    /// nest around it where a leaf covers that, or nothing when a loop over elements is needed.
+    /// nest around it where a microkernel covers that, or nothing when a loop over elements is needed.
     ///
     /// ```
     /// use dtc_compiler::layout::Layout;

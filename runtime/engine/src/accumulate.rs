@@ -11,7 +11,7 @@ use crate::range::Range;
 use bytemuck::NoUninit;
 use dtc_compiler::operation::{Operation, Reduction};
 use dtc_cuda::MemoryKind;
-use dtc_microkernels::combine::{CombineFn, select_combine};
+use dtc_microkernels::accumulate::{AccumulateFn, select_accumulate};
 
 /// Runs of at least so many bytes are combined where they lie. Shorter ones are collected first, which is one call for many.
 const IN_PLACE: u64 = 1024;
@@ -36,7 +36,7 @@ impl Engine {
             || if by_device {
                 dtc_compiler::plan::gpu::computes(reduction)
             } else {
-                select_combine(self.target().level, reduction).is_some()
+                select_accumulate(self.target().level, reduction).is_some()
             }
     }
 }
@@ -148,7 +148,7 @@ impl Committed {
         &self,
         reduction: Reduction,
         range: Range,
-    ) -> Result<Option<CombineFn>, AccumulateError> {
+    ) -> Result<Option<AccumulateFn>, AccumulateError> {
         let element = reduction.element();
         let multiples =
             [("size of the type", self.facts().size), ("offset", range.offset()), ("length", range.length())];
@@ -160,7 +160,7 @@ impl Committed {
         if !self.may_consist_of(element) {
             return Err(AccumulateError::Elements(element));
         }
-        match select_combine(self.entry().level(), reduction) {
+        match select_accumulate(self.entry().level(), reduction) {
             None if reduction.operation() != Operation::Replace => Err(AccumulateError::Unsupported(reduction)),
             combine => Ok(combine),
         }

@@ -72,7 +72,7 @@ pub(crate) struct Entry {
     uses: AtomicU32,
     /// Reads lists of the program. Nothing inside says that there can be none. Nobody waits for it: a forked child might for ever.
     kernel: OnceBox<Option<Kernel>>,
-    /// What `one` calls in the end: they call the kernel, or a leaf with lists of the program.
+    /// What `one` calls in the end: they call the kernel, or a microkernel with lists of the program.
     thunks: OnceBox<Option<Thunks>>,
     /// Whether somebody has made the thunks, or is about to. Nobody waits for them: a forked child might forever.
     thunks_claimed: AtomicBool,
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_one_leaf_moves_has_thunks() {
+    fn whatever_one_microkernel_moves_has_thunks() {
         let builds: [Build; 9] = [
             |types, double| types.contiguous(70, double),
             ROWS,

@@ -3,7 +3,7 @@
 use dtc_compiler::datatype::{Datatype, Predefined, TypeBuilder};
 use dtc_runtime::{Engine, Policy, Tier};
 
-/// A vector that one leaf serves.
+/// A vector that one microkernel serves.
 fn vector(variant: i64) -> Datatype {
     let mut types = TypeBuilder::new();
     let double = types.named(Predefined::DOUBLE);

@@ -1,37 +1,40 @@
 //! Ahead-of-time SIMD routines that move bytes between a strided side and a dense side.
 //!
-//! Compiled kernels inline pieces that are a few words long and call a leaf for everything else; the generic tier consists of
-//! leaves alone. A leaf moves bytes between `memory`, where the datatype scatters them, and `packed`, where they lie side by
+//! Compiled kernels inline pieces that are a few words long and call a microkernel for everything else; the generic tier consists of
+//! microkernels alone. A microkernel moves bytes between `memory`, where the datatype scatters them, and `packed`, where they lie side by
 //! side. Each shape exists in both directions: a *pack* reads `memory` and writes `packed`, an *unpack* does the reverse.
 //!
 //! | type | shape |
 //! |---|---|
 //! | [`RowsFn`] | equal rows at one stride |
 //! | [`PlanesFn`] | rows at one stride, repeated at another |
-//! | [`NestFn`] | the nest of `PlanesFn`, for all of whose numbers there is a leaf |
+//! | [`NestFn`] | the nest of `PlanesFn`, for all of whose numbers there is a microkernel |
 //! | [`List32Fn`], [`List64Fn`] | equal blocks at listed offsets |
 //! | [`RunsFn`] | blocks of differing length at listed offsets |
 //! | [`TileFn`] | the nest of `PlanesFn`, walked in cache tiles: a matrix sent by columns |
 //! | [`CopyFn`], [`copy`] | one contiguous block |
 //!
-//! [`combine`] has the routines that combine two contiguous blocks by an operation, [`external32`] those that convert values.
+//! [`accumulate`] has the routines that reduce a contiguous block into another, [`external32`] those that convert values.
 //!
-//! A leaf is chosen once, at commit, by a `select_*` function from the CPU's [`Level`], the block size and whether the footprint
-//! is beyond the cache ([`streaming_threshold`]); for a nest of rows that is known as a whole, [`select_nest`] may know a better
-//! one. The `bytes` argument of a call must be the one that the leaf was selected for: the common sizes are compiled in and their
-//! code never looks at the argument.
+//! A microkernel is selected once, at commit, by a `select_*` function from the CPU's [`Level`], the block size, and what the
+//! [strategy](dtc_compiler::plan::strategy) says of stores and prefetches; for a nest of rows that is known as a whole,
+//! [`select_nest`] may have a specialised one. The `bytes` argument of a call must be the one that the microkernel was selected for:
+//! the common sizes are compiled in and their code never looks at the argument.
 //!
-//! # Safety contract of every leaf
+//! Each folder holds the microkernels of a shape (`nest`, `list`, `tile`, `contiguous`), and `block` the classes of blocks that
+//! they are generic over. `select.rs` is the catalogue, `processor` finds the level of the CPU.
+//!
+//! # Safety contract of every microkernel
 //!
 //! The caller guarantees that
 //!
-//! - the CPU has the level that the leaf was selected for, and `bytes` is the size that it was selected for;
+//! - the CPU has the level that the microkernel was selected for, and `bytes` is the size that it was selected for;
 //! - every addressed byte of `memory` and all of `[packed, packed + total)` is mapped, readable on the source side and writable on
 //!   the destination side, `total` being the sum of all block sizes; tables hold `count` entries and are aligned for their type;
 //! - source and destination do not overlap, and no one else writes either during the call;
 //! - in an unpack no byte of `memory` is addressed twice (if one is, which value it ends with is unspecified).
 //!
-//! In return a leaf
+//! In return a microkernel
 //!
 //! - writes no byte of `memory` outside the addressed blocks, not even its old value, and none of `packed` outside
 //!   `[packed, packed + total)`; inside that range a pack may write a byte more than once;
@@ -39,49 +42,25 @@
 //! - reads of `memory` only bytes of the blocks, and bytes between two blocks of the same call that lie less than 4 KiB apart.
 //!   Wider gaps may be unmapped.
 //!
-//! No leaf panics or allocates.
+//! No microkernel panics or allocates.
 
+pub mod accumulate;
 mod block;
-mod bulk;
-pub mod combine;
 mod contiguous;
-mod direct;
 pub mod external32;
-#[cfg(target_arch = "x86_64")]
-mod gather;
-mod level;
 mod list;
-#[cfg(target_arch = "x86_64")]
-mod long_double;
-#[cfg(target_arch = "x86_64")]
-mod masked;
-#[cfg(target_arch = "x86_64")]
-mod overlapped;
-#[cfg(target_arch = "x86_64")]
-mod pairs;
+mod nest;
 mod processor;
-#[cfg(target_arch = "x86_64")]
-mod reversed;
-mod rows;
-mod runs;
 mod select;
-mod shortcut;
-#[cfg(target_arch = "x86_64")]
-mod stream;
 #[cfg(test)]
 mod tests;
 mod tile;
-#[cfg(target_arch = "x86_64")]
-mod transpose;
-#[cfg(target_arch = "x86_64")]
-mod window;
 
-pub use bulk::{CopyFn, select_bulk_copy};
-pub use contiguous::select_copy;
-pub use direct::{Nest, NestFn, select_nest};
+pub use contiguous::{CopyFn, select_bulk_copy, select_copy};
 pub use dtc_compiler::layout::Run;
-pub use dtc_compiler::plan::Level;
-pub use level::{detect_level, streaming_threshold};
+pub use dtc_compiler::plan::strategy::Level;
+pub use nest::whole::{NestFn, select_nest};
+pub use processor::{detect_level, streaming_threshold};
 pub use select::*;
 
 /// Moves `rows` rows of `bytes` bytes: row `i` is at `memory + i * stride` and at `packed + i * bytes`.
@@ -90,7 +69,7 @@ pub use select::*;
 ///
 /// # Safety
 ///
-/// See the [safety contract](self#safety-contract-of-every-leaf).
+/// See the [safety contract](self#safety-contract-of-every-microkernel).
 pub type RowsFn = unsafe extern "C" fn(memory: *mut u8, packed: *mut u8, rows: usize, bytes: usize, stride: isize);
 
 /// Moves `planes` times `rows` rows of `bytes` bytes: row `i` of plane `p` is at `memory + p * plane_stride + i * stride` and at
@@ -98,7 +77,7 @@ pub type RowsFn = unsafe extern "C" fn(memory: *mut u8, packed: *mut u8, rows: u
 ///
 /// # Safety
 ///
-/// See the [safety contract](self#safety-contract-of-every-leaf).
+/// See the [safety contract](self#safety-contract-of-every-microkernel).
 pub type PlanesFn = unsafe extern "C" fn(
     memory: *mut u8,
     packed: *mut u8,
@@ -113,7 +92,7 @@ pub type PlanesFn = unsafe extern "C" fn(
 ///
 /// # Safety
 ///
-/// See the [safety contract](self#safety-contract-of-every-leaf).
+/// See the [safety contract](self#safety-contract-of-every-microkernel).
 pub type List32Fn =
     unsafe extern "C" fn(memory: *mut u8, packed: *mut u8, offsets: *const i32, count: usize, bytes: usize);
 
@@ -121,7 +100,7 @@ pub type List32Fn =
 ///
 /// # Safety
 ///
-/// See the [safety contract](self#safety-contract-of-every-leaf).
+/// See the [safety contract](self#safety-contract-of-every-microkernel).
 pub type List64Fn =
     unsafe extern "C" fn(memory: *mut u8, packed: *mut u8, offsets: *const i64, count: usize, bytes: usize);
 
@@ -129,7 +108,7 @@ pub type List64Fn =
 ///
 /// # Safety
 ///
-/// See the [safety contract](self#safety-contract-of-every-leaf).
+/// See the [safety contract](self#safety-contract-of-every-microkernel).
 pub type RunsFn = unsafe extern "C" fn(memory: *mut u8, packed: *mut u8, runs: *const Run, count: usize);
 
 /// Moves `outer * inner` elements of `bytes` bytes: element `i` of column `o` is at
@@ -140,7 +119,7 @@ pub type RunsFn = unsafe extern "C" fn(memory: *mut u8, packed: *mut u8, runs: *
 ///
 /// # Safety
 ///
-/// See the [safety contract](self#safety-contract-of-every-leaf).
+/// See the [safety contract](self#safety-contract-of-every-microkernel).
 pub type TileFn = unsafe extern "C" fn(
     memory: *mut u8,
     packed: *mut u8,
@@ -154,11 +133,11 @@ pub type TileFn = unsafe extern "C" fn(
 
 /// Copies `bytes` contiguous bytes: for every level, size and footprint.
 ///
-/// The C library's `memcpy` chooses by CPU, size and cache; where the length is known at commit, a rows leaf may be faster.
+/// The C library's `memcpy` chooses by CPU, size and cache; where the length is known at commit, a rows microkernel may be faster.
 ///
 /// # Safety
 ///
-/// See the [safety contract](self#safety-contract-of-every-leaf).
+/// See the [safety contract](self#safety-contract-of-every-microkernel).
 pub unsafe extern "C" fn copy(destination: *mut u8, source: *const u8, bytes: usize) {
     // SAFETY: the caller guarantees both ranges and that they do not overlap.
     unsafe { core::ptr::copy_nonoverlapping(source, destination, bytes) }

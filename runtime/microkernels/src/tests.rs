@@ -1,8 +1,9 @@
-//! Every leaf of every level of this CPU against a byte loop, between protected pages.
+//! Every microkernel of every level of this CPU against a byte loop, between protected pages.
 
 use std::ops::Range;
 
 use super::*;
+use dtc_compiler::plan::strategy::Nest;
 
 const PAGE: usize = 4096;
 const POISON: u8 = 0xa5;
@@ -93,7 +94,7 @@ impl Bench {
         Self { memory: Guarded::new(memory), packed: Guarded::new(packed), noise, expected: Vec::new() }
     }
 
-    /// Calls a leaf with both buffers against the lower and against the upper protected page, and at odd places between.
+    /// Calls a microkernel with both buffers against the lower and against the upper protected page, and at odd places between.
     fn check(&mut self, pack: bool, blocks: &Blocks, label: &dyn Fn() -> String, call: &dyn Fn(*mut u8, *mut u8)) {
         let low = blocks.iter().map(|block| block.0).min().unwrap_or(0);
         let high = blocks.iter().map(|block| block.0 + block.1 as isize).max().unwrap_or(0);
@@ -138,20 +139,21 @@ impl Bench {
         }
     }
 
-    fn rows(&mut self, level: Level, pack: bool, rows: usize, bytes: usize, stride: isize, streaming: bool) {
+    fn rows(&mut self, level: Level, pack: bool, rows: usize, bytes: usize, stride: isize, non_temporal: bool) {
         let size = bytes as u64;
-        let leaf = if pack { select_pack_rows(level, size, streaming) } else { select_unpack_rows(level, size) };
+        let microkernel =
+            if pack { select_pack_rows(level, size, non_temporal) } else { select_unpack_rows(level, size) };
         let blocks = (0..rows as isize).map(|row| (row * stride, bytes)).collect();
-        let label = || format!("{level:?} rows={rows} bytes={bytes} stride={stride} streaming={streaming}");
+        let label = || format!("{level:?} rows={rows} bytes={bytes} stride={stride} non_temporal={non_temporal}");
         self.check(pack, &blocks, &label, &|memory, packed| {
             // SAFETY: `check` has sized both buffers for the blocks.
-            unsafe { leaf(memory, packed, rows, bytes, stride) }
+            unsafe { microkernel(memory, packed, rows, bytes, stride) }
         });
         let nest = Nest { planes: 1, plane_stride: 0, rows, stride, bytes };
         self.direct(level, pack, nest, &blocks);
     }
 
-    /// Calls the leaf of this very nest, if there is one.
+    /// Calls the microkernel of this very nest, if there is one.
     fn direct(&mut self, level: Level, pack: bool, nest: Nest, blocks: &Blocks) {
         let select = if pack { select_nest::<true> } else { select_nest::<false> };
         let Some(direct) = select(level, &nest) else { return };
@@ -168,15 +170,16 @@ impl Bench {
         outer: (usize, isize),
         inner: (usize, isize),
         bytes: usize,
-        streaming: bool,
+        non_temporal: bool,
     ) {
         let blocks = (0..outer.0 as isize)
             .flat_map(|plane| (0..inner.0 as isize).map(move |row| (plane * outer.1 + row * inner.1, bytes)))
             .collect();
         let label =
-            |shape| move || format!("{level:?} {shape} {outer:?} {inner:?} bytes={bytes} streaming={streaming}");
+            |shape| move || format!("{level:?} {shape} {outer:?} {inner:?} bytes={bytes} non_temporal={non_temporal}");
         let size = bytes as u64;
-        let planes = if pack { select_pack_planes(level, size, streaming) } else { select_unpack_planes(level, size) };
+        let planes =
+            if pack { select_pack_planes(level, size, non_temporal) } else { select_unpack_planes(level, size) };
         self.check(pack, &blocks, &label("planes"), &|memory, packed| {
             // SAFETY: `check` has sized both buffers for the blocks.
             unsafe { planes(memory, packed, outer.0, outer.1, inner.0, inner.1, bytes) }
@@ -194,14 +197,16 @@ impl Bench {
         let blocks = offsets.iter().map(|&offset| (offset as isize, bytes)).collect();
         let short = offsets.iter().map(|&offset| offset as i32).collect::<Vec<_>>();
         let label = || format!("{level:?} list bytes={bytes} {offsets:?}");
-        for far in [false, true] {
+        for prefetch in [false, true] {
             let size = bytes as u64;
-            let list64 = if pack { select_pack_list64(level, size) } else { select_unpack_list64(level, size, far) };
+            let list64 =
+                if pack { select_pack_list64(level, size) } else { select_unpack_list64(level, size, prefetch) };
             self.check(pack, &blocks, &label, &|memory, packed| {
                 // SAFETY: `check` has sized both buffers for the blocks.
                 unsafe { list64(memory, packed, offsets.as_ptr(), offsets.len(), bytes) }
             });
-            let list32 = if pack { select_pack_list32(level, size) } else { select_unpack_list32(level, size, far) };
+            let list32 =
+                if pack { select_pack_list32(level, size) } else { select_unpack_list32(level, size, prefetch) };
             self.check(pack, &blocks, &label, &|memory, packed| {
                 // SAFETY: `check` has sized both buffers for the blocks.
                 unsafe { list32(memory, packed, short.as_ptr(), short.len(), bytes) }
@@ -211,10 +216,10 @@ impl Bench {
 
     fn runs(&mut self, level: Level, pack: bool, runs: &[Run]) {
         let blocks = runs.iter().map(|run| (run.offset as isize, run.count as usize)).collect();
-        let leaf = if pack { select_pack_runs } else { select_unpack_runs }(level);
+        let microkernel = if pack { select_pack_runs } else { select_unpack_runs }(level);
         self.check(pack, &blocks, &|| format!("{level:?} {runs:?}"), &|memory, packed| {
             // SAFETY: `check` has sized both buffers for the blocks.
-            unsafe { leaf(memory, packed, runs.as_ptr(), runs.len()) }
+            unsafe { microkernel(memory, packed, runs.as_ptr(), runs.len()) }
         });
     }
 }
@@ -239,16 +244,16 @@ fn sizes() -> impl Iterator<Item = usize> {
 fn rows_of_every_size_at_every_kind_of_stride() {
     let mut bench = Bench::new(1 << 21, 1 << 19);
     let mut random = Random(1);
-    for (level, pack, streaming) in variants() {
+    for (level, pack, non_temporal) in variants() {
         for bytes in sizes() {
             let width = bytes as isize;
             for stride in [0, 1, width - 1, width, width + 1, width + 3, 2 * width, 3 * width + 7, 4096, 8192] {
                 let most = if bytes > 300 || stride >= 4096 { 12 } else { 71 };
-                // Short pieces are not packed around the cache.
-                let most = if streaming { 2 * most } else { most };
+                // Short pieces do not bypass the caches.
+                let most = if non_temporal { 2 * most } else { most };
                 for stride in [stride, -stride] {
                     if pack || stride.unsigned_abs() >= bytes {
-                        bench.rows(level, pack, random.below(most), bytes, stride, streaming);
+                        bench.rows(level, pack, random.below(most), bytes, stride, non_temporal);
                     }
                 }
             }
@@ -259,12 +264,12 @@ fn rows_of_every_size_at_every_kind_of_stride() {
 #[test]
 fn short_rows_of_every_count() {
     let mut bench = Bench::new(1 << 14, 1 << 13);
-    for (level, pack, streaming) in variants() {
+    for (level, pack, non_temporal) in variants() {
         for bytes in [1, 2, 3, 4, 7, 8, 12, 16, 17, 20, 24, 31, 32, 40] {
             for stride in [bytes, bytes + 1, bytes + 2, 16, 24, 33, 64, 112] {
                 if stride >= bytes {
                     for rows in 0..=70 {
-                        bench.rows(level, pack, rows, bytes, stride as isize, streaming);
+                        bench.rows(level, pack, rows, bytes, stride as isize, non_temporal);
                     }
                 }
             }
@@ -275,12 +280,12 @@ fn short_rows_of_every_count() {
 #[test]
 fn many_rows() {
     let mut bench = Bench::new(1 << 20, 1 << 19);
-    for (level, pack, streaming) in variants() {
+    for (level, pack, non_temporal) in variants() {
         for (rows, bytes, stride) in
             [(9000, 1, 3), (5001, 4, 8), (7600, 12, 24), (301, 40, 112), (77, 2048, 4099), (33, 6144, 9000)]
         {
-            bench.rows(level, pack, rows, bytes, stride, streaming);
-            bench.rows(level, pack, rows, bytes, -stride, streaming);
+            bench.rows(level, pack, rows, bytes, stride, non_temporal);
+            bench.rows(level, pack, rows, bytes, -stride, non_temporal);
         }
     }
 }
@@ -289,30 +294,30 @@ fn many_rows() {
 fn nests_in_both_orders_of_strides() {
     let mut bench = Bench::new(1 << 21, 1 << 19);
     let mut random = Random(2);
-    for (level, pack, streaming) in variants() {
+    for (level, pack, non_temporal) in variants() {
         for bytes in (0..=70).chain([92, 128, 129, 300]) {
             for _ in 0..6 {
                 let (short, long) = (random.below(40), random.below(30));
                 let near = bytes as isize + [0, 0, 1, 8][random.below(4)];
-                let far = near * short.max(1) as isize + [0, 1, 64, 512][random.below(4)];
+                let prefetch = near * short.max(1) as isize + [0, 1, 64, 512][random.below(4)];
                 for sign in [1, -1] {
-                    bench.nest(level, pack, (long, far), (short, near * sign), bytes, streaming);
-                    bench.nest(level, pack, (short, near * sign), (long, far * sign), bytes, streaming);
-                    bench.nest(level, pack, (short, near), (long, -far), bytes, streaming);
+                    bench.nest(level, pack, (long, prefetch), (short, near * sign), bytes, non_temporal);
+                    bench.nest(level, pack, (short, near * sign), (long, prefetch * sign), bytes, non_temporal);
+                    bench.nest(level, pack, (short, near), (long, -prefetch), bytes, non_temporal);
                 }
             }
         }
         for bytes in [4, 8, 16] {
             for (columns, rows) in [(16, 16), (31, 33), (64, 5), (5, 64), (128, 128)] {
                 let width = bytes as isize;
-                bench.nest(level, pack, (columns, width), (rows, 4096), bytes, streaming);
-                bench.nest(level, pack, (columns, width), (rows, width * columns as isize), bytes, streaming);
-                bench.nest(level, pack, (columns, -width), (rows, 4096 + 4), bytes, streaming);
+                bench.nest(level, pack, (columns, width), (rows, 4096), bytes, non_temporal);
+                bench.nest(level, pack, (columns, width), (rows, width * columns as isize), bytes, non_temporal);
+                bench.nest(level, pack, (columns, -width), (rows, 4096 + 4), bytes, non_temporal);
             }
         }
         if pack {
-            bench.nest(level, pack, (7, 0), (9, 0), 16, streaming);
-            bench.nest(level, pack, (33, 3), (20, 5), 8, streaming);
+            bench.nest(level, pack, (7, 0), (9, 0), 16, non_temporal);
+            bench.nest(level, pack, (33, 3), (20, 5), 8, non_temporal);
         }
     }
 }
@@ -320,27 +325,27 @@ fn nests_in_both_orders_of_strides() {
 #[test]
 fn shapes_that_have_a_way_of_their_own() {
     let mut bench = Bench::new(1 << 20, 1 << 17);
-    for (level, pack, streaming) in variants() {
-        // Unpacks that fetch ahead.
+    for (level, pack, non_temporal) in variants() {
+        // Unpacks that prefetch.
         for (rows, bytes, stride) in [(512, 8, 256), (601, 16, 300), (700, 4, -260), (1030, 1, 511)] {
-            bench.rows(level, pack, rows, bytes, stride, streaming);
+            bench.rows(level, pack, rows, bytes, stride, non_temporal);
         }
         for (outer, inner) in [((40, 4096), (15, 256)), ((3, 70_000), (200, 272)), ((600, 800), (1, 300))] {
-            bench.nest(level, pack, outer, inner, 8, streaming);
-            bench.nest(level, pack, (outer.0, -outer.1), inner, 16, streaming);
+            bench.nest(level, pack, outer, inner, 8, non_temporal);
+            bench.nest(level, pack, (outer.0, -outer.1), inner, 16, non_temporal);
         }
-        // Words far apart, in multiples of sixteen and other counts.
+        // Words prefetch apart, in multiples of sixteen and other counts.
         for rows in [1, 3, 4, 15, 16, 17, 32, 48, 66] {
-            bench.nest(level, pack, (1, 0), (rows, 72), 8, streaming);
-            bench.nest(level, pack, (7, 72 * rows as isize), (rows, 72), 8, streaming);
-            bench.nest(level, pack, (5, -100), (rows, 1000), 8, streaming);
-            bench.nest(level, pack, (0, 8), (rows, -200), 8, streaming);
+            bench.nest(level, pack, (1, 0), (rows, 72), 8, non_temporal);
+            bench.nest(level, pack, (7, 72 * rows as isize), (rows, 72), 8, non_temporal);
+            bench.nest(level, pack, (5, -100), (rows, 1000), 8, non_temporal);
+            bench.nest(level, pack, (0, 8), (rows, -200), 8, non_temporal);
         }
         // Reversed words, and every other word.
         for planes in 1..20 {
-            bench.nest(level, pack, (planes, 100), (4, -8), 8, streaming);
-            bench.nest(level, pack, (planes, -40), (4, -8), 8, streaming);
-            bench.nest(level, pack, (planes, 2072), (59 + 5 * planes, 16), 8, streaming);
+            bench.nest(level, pack, (planes, 100), (4, -8), 8, non_temporal);
+            bench.nest(level, pack, (planes, -40), (4, -8), 8, non_temporal);
+            bench.nest(level, pack, (planes, 2072), (59 + 5 * planes, 16), 8, non_temporal);
         }
     }
 }
@@ -349,16 +354,16 @@ fn shapes_that_have_a_way_of_their_own() {
 #[test]
 fn tiles_with_a_pitch() {
     let mut bench = Bench::new(1 << 19, 1 << 17);
-    for (level, pack, _) in variants().filter(|&(.., streaming)| !streaming) {
+    for (level, pack, _) in variants().filter(|&(.., non_temporal)| !non_temporal) {
         for bytes in [1, 2, 4, 8, 12, 16, 20] {
             for (columns, rows, layers) in [(5, 9, 2), (16, 16, 3), (33, 20, 2), (40, 64, 2), (64, 7, 3)] {
-                let (near, far) = (bytes as isize, (bytes * columns * layers) as isize);
+                let (near, prefetch) = (bytes as isize, (bytes * columns * layers) as isize);
                 let between = (bytes * columns) as isize;
                 let tile = if pack { select_pack_tile } else { select_unpack_tile }(level, bytes as u64);
                 let (layer, pitch) = (rows * bytes, layers * rows * bytes);
                 let places = (0..columns as isize).flat_map(|column| {
                     (0..layers as isize).flat_map(move |layer| {
-                        (0..rows as isize).map(move |row| (column * near + layer * between + row * far, bytes))
+                        (0..rows as isize).map(move |row| (column * near + layer * between + row * prefetch, bytes))
                     })
                 });
                 let label = || format!("{level:?} tiles {columns} {rows} {layers} bytes={bytes}");
@@ -366,7 +371,7 @@ fn tiles_with_a_pitch() {
                     for at in 0..layers {
                         let memory = memory.wrapping_offset(at as isize * between);
                         // SAFETY: `check` has sized both buffers for the blocks of all layers.
-                        unsafe { tile(memory, packed.add(at * layer), columns, near, rows, far, bytes, pitch) }
+                        unsafe { tile(memory, packed.add(at * layer), columns, near, rows, prefetch, bytes, pitch) }
                     }
                 });
             }
@@ -378,15 +383,15 @@ fn tiles_with_a_pitch() {
 fn long_planes_of_short_rows() {
     let mut bench = Bench::new(1 << 17, 1 << 15);
     let mut random = Random(5);
-    for (level, pack, streaming) in variants() {
+    for (level, pack, non_temporal) in variants() {
         for bytes in [1, 2, 3, 4, 7, 8, 12, 16, 24, 31] {
             for step in [bytes, bytes + 1, 2 * bytes, 24, 33, 64, 136] {
                 for (planes, gap) in [(1, 0), (2, 1), (5, 500)] {
                     let rows = 64 + random.below(77);
                     let plane = (rows * step + gap) as isize;
                     if step >= bytes {
-                        bench.nest(level, pack, (planes, plane), (rows, step as isize), bytes, streaming);
-                        bench.nest(level, pack, (planes, -plane), (rows, -(step as isize)), bytes, streaming);
+                        bench.nest(level, pack, (planes, plane), (rows, step as isize), bytes, non_temporal);
+                        bench.nest(level, pack, (planes, -plane), (rows, -(step as isize)), bytes, non_temporal);
                     }
                 }
             }
@@ -397,13 +402,13 @@ fn long_planes_of_short_rows() {
 #[test]
 fn reversed_rows_of_every_count() {
     let mut bench = Bench::new(1 << 14, 1 << 13);
-    for (level, pack, streaming) in variants() {
+    for (level, pack, non_temporal) in variants() {
         for bytes in [1, 2, 4, 8] {
             for rows in 1..=140 {
                 let width = bytes as isize;
-                bench.rows(level, pack, rows, bytes, -width, streaming);
-                bench.nest(level, pack, (3, width * rows as isize), (rows, -width), bytes, streaming);
-                bench.nest(level, pack, (3, -width * (rows + 3) as isize), (rows, -width), bytes, streaming);
+                bench.rows(level, pack, rows, bytes, -width, non_temporal);
+                bench.nest(level, pack, (3, width * rows as isize), (rows, -width), bytes, non_temporal);
+                bench.nest(level, pack, (3, -width * (rows + 3) as isize), (rows, -width), bytes, non_temporal);
             }
         }
     }
@@ -413,7 +418,7 @@ fn reversed_rows_of_every_count() {
 fn lists_of_every_size_in_any_order() {
     let mut bench = Bench::new(1 << 19, 1 << 18);
     let mut random = Random(3);
-    for (level, pack, _) in variants().filter(|&(.., streaming)| !streaming) {
+    for (level, pack, _) in variants().filter(|&(.., non_temporal)| !non_temporal) {
         for bytes in sizes() {
             for most in [4, 71] {
                 let count = random.below(if bytes > 300 { 12 } else { most });
@@ -461,7 +466,7 @@ fn gaps_may_be_unmapped() {
     let mut packed = Guarded::new(1 << 17);
     for stride in [2 * PAGE, 3 * PAGE, 5 * PAGE] {
         let mut memory = Guarded::new(ROWS * stride + PAGE);
-        for (level, pack, streaming) in variants() {
+        for (level, pack, non_temporal) in variants() {
             for bytes in (1..=130).chain([300, 1000, 1024, 4000, 4096]) {
                 for start in [0, PAGE - bytes] {
                     memory.open(0..memory.bytes);
@@ -476,21 +481,32 @@ fn gaps_may_be_unmapped() {
                     let dense = packed.start();
                     let offsets = std::array::from_fn::<_, ROWS, _>(|row| (row * stride) as i64);
                     let runs = offsets.map(|offset| Run { offset, count: bytes as u64 });
-                    let far = stride as isize;
+                    let prefetch = stride as isize;
                     let size = bytes as u64;
                     // SAFETY: the rows are mapped, and nothing else needs to be.
                     unsafe {
                         if pack {
-                            select_pack_rows(level, size, streaming)(base, dense, ROWS, bytes, far);
-                            select_pack_planes(level, size, streaming)(base, dense, 1, far, ROWS, far, bytes);
+                            select_pack_rows(level, size, non_temporal)(base, dense, ROWS, bytes, prefetch);
+                            select_pack_planes(level, size, non_temporal)(
+                                base, dense, 1, prefetch, ROWS, prefetch, bytes,
+                            );
                             select_pack_list64(level, size)(base, dense, offsets.as_ptr(), ROWS, bytes);
-                            select_pack_tile(level, size)(base, dense, 1, size as isize, ROWS, far, bytes, total);
+                            select_pack_tile(level, size)(base, dense, 1, size as isize, ROWS, prefetch, bytes, total);
                             select_pack_runs(level)(base, dense, runs.as_ptr(), ROWS);
                         } else {
-                            select_unpack_rows(level, size)(base, dense, ROWS, bytes, far);
-                            select_unpack_planes(level, size)(base, dense, 1, far, ROWS, far, bytes);
-                            select_unpack_list64(level, size, streaming)(base, dense, offsets.as_ptr(), ROWS, bytes);
-                            select_unpack_tile(level, size)(base, dense, 1, size as isize, ROWS, far, bytes, total);
+                            select_unpack_rows(level, size)(base, dense, ROWS, bytes, prefetch);
+                            select_unpack_planes(level, size)(base, dense, 1, prefetch, ROWS, prefetch, bytes);
+                            select_unpack_list64(level, size, non_temporal)(base, dense, offsets.as_ptr(), ROWS, bytes);
+                            select_unpack_tile(level, size)(
+                                base,
+                                dense,
+                                1,
+                                size as isize,
+                                ROWS,
+                                prefetch,
+                                bytes,
+                                total,
+                            );
                             select_unpack_runs(level)(base, dense, runs.as_ptr(), ROWS);
                         }
                     }

@@ -1,8 +1,8 @@
 //! From the steps of a plan to Cranelift's intermediate form.
 
-use super::Leaf;
+use super::Microkernel;
 use super::copy::chunks;
-use crate::plan::{Direction, INLINE_BYTES, Offsets, Part, Plan, Step, StepId};
+use crate::plan::{Direction, INLINE_BYTES, MICROKERNEL_ROWS, Offsets, Part, Plan, Step, StepId, UNROLLED_WORDS};
 use cranelift_codegen::ir::{
     AbiParam, BlockArg, ExtFuncData, ExternalName, FuncRef, InstBuilder, MemFlagsData, Signature, SourceLoc,
     UserExternalName, UserExternalNameRef, Value, types,
@@ -10,25 +10,19 @@ use cranelift_codegen::ir::{
 use cranelift_codegen::isa::TargetFrontendConfig;
 use cranelift_frontend::FunctionBuilder;
 
-/// Loops of at most so many loads are unrolled.
-const UNROLLED_WORDS: u64 = 16;
-
-/// A leaf moves so many rows or more; fewer are inline.
-const LEAF_ROWS: u64 = 8;
-
-/// The leaves and lists that a kernel refers to, in the order of their first use.
+/// The microkernels and lists that a kernel refers to, in the order of their first use.
 #[derive(Default)]
 pub(super) struct References {
-    leaves: Vec<(Leaf, UserExternalNameRef, FuncRef)>,
+    microkernels: Vec<(Microkernel, UserExternalNameRef, FuncRef)>,
     pub(super) tables: Vec<StepId>,
-    /// Whether the kernel calls leaves and moves nothing itself.
+    /// Whether the kernel calls microkernels and moves nothing itself.
     pub(super) only_calls: bool,
 }
 
 impl References {
-    pub(super) fn leaf(&self, name: &ExternalName) -> Option<Leaf> {
+    pub(super) fn microkernel(&self, name: &ExternalName) -> Option<Microkernel> {
         let ExternalName::User(name) = name else { return None };
-        self.leaves.iter().find(|(_, known, _)| known == name).map(|&(leaf, ..)| leaf)
+        self.microkernels.iter().find(|(_, known, _)| known == name).map(|&(microkernel, ..)| microkernel)
     }
 }
 
@@ -167,8 +161,8 @@ impl Emitter<'_, '_> {
         size: u64,
         body: impl FnOnce(&mut Self, Place) -> Place,
     ) -> Place {
-        let turns = self.constant(count as i64);
-        let behind = self.repeated(place, turns, stride, size, body);
+        let iterations = self.constant(count as i64);
+        let behind = self.repeated(place, iterations, stride, size, body);
         behind.back((count as i64).wrapping_mul(stride), count.wrapping_mul(size))
     }
 
@@ -218,17 +212,22 @@ impl Emitter<'_, '_> {
         self.builder.ins().load(types::I64, flags, self.tables, index as i32 * 8)
     }
 
-    fn call(&mut self, leaf: Leaf, arguments: &[Value]) {
-        let known = self.references.leaves.iter().find(|(known, ..)| *known == leaf).map(|&(.., function)| function);
+    fn call(&mut self, microkernel: Microkernel, arguments: &[Value]) {
+        let known = self
+            .references
+            .microkernels
+            .iter()
+            .find(|(known, ..)| *known == microkernel)
+            .map(|&(.., function)| function);
         let function = known.unwrap_or_else(|| {
             let mut signature = Signature::new(self.builder.func.signature.call_conv);
             signature.params.extend(arguments.iter().map(|_| AbiParam::new(types::I64)));
             let signature = self.builder.import_signature(signature);
-            let index = self.references.leaves.len() as u32;
+            let index = self.references.microkernels.len() as u32;
             let name = self.builder.func.declare_imported_user_function(UserExternalName { namespace: 1, index });
             let data = ExtFuncData { name: ExternalName::user(name), signature, colocated: false, patchable: false };
             let function = self.builder.import_function(data);
-            self.references.leaves.push((leaf, name, function));
+            self.references.microkernels.push((microkernel, name, function));
             function
         });
         self.builder.ins().call(function, arguments);
@@ -243,7 +242,7 @@ impl Emitter<'_, '_> {
                 Direction::Unpack => (memory, packed),
             };
             let bytes = self.constant(bytes as i64);
-            return self.call(Leaf::Copy, &[destination, source, bytes]);
+            return self.call(Microkernel::Copy, &[destination, source, bytes]);
         }
         self.references.only_calls = false;
         let Place { memory, offset, packed, position } = self.near(place, bytes);
@@ -264,10 +263,10 @@ impl Emitter<'_, '_> {
     }
 
     fn rows(&mut self, rows: u64, stride: i64, bytes: u64, place: Place) -> Place {
-        if (rows >= LEAF_ROWS && !self.small()) || bytes > INLINE_BYTES {
+        if (rows >= MICROKERNEL_ROWS && !self.small()) || bytes > INLINE_BYTES {
             let (memory, packed) = self.pointers(place);
             let [rows, length, stride] = [rows as i64, bytes as i64, stride].map(|value| self.constant(value));
-            self.call(Leaf::Rows(bytes), &[memory, packed, rows, length, stride]);
+            self.call(Microkernel::Rows(bytes), &[memory, packed, rows, length, stride]);
             return place;
         }
         if self.small() || rows * chunks(bytes).len() as u64 <= UNROLLED_WORDS {
@@ -322,13 +321,13 @@ impl Emitter<'_, '_> {
             }
             Step::Rows { rows, stride, bytes } => self.rows(rows, stride, bytes, place),
             Step::Planes { planes, plane_stride, rows, stride, bytes } => {
-                if self.small() || (self.words(id) <= UNROLLED_WORDS && rows < LEAF_ROWS) {
+                if self.small() || (self.words(id) <= UNROLLED_WORDS && rows < MICROKERNEL_ROWS) {
                     return self.unrolled(planes, plane_stride, rows * bytes, place, |emitter, place| {
                         emitter.rows(rows, stride, bytes, place)
                     });
                 }
                 let numbers = [planes as i64, plane_stride, rows as i64, stride, bytes as i64];
-                self.nest(Leaf::Planes(bytes), &numbers, place)
+                self.nest(Microkernel::Planes(bytes), &numbers, place)
             }
             Step::Tile { planes, plane_stride, layers, layer_stride, rows, stride, bytes } if self.small() => {
                 let layer = rows * bytes;
@@ -341,11 +340,11 @@ impl Emitter<'_, '_> {
             Step::Tile { planes, plane_stride, layers, layer_stride, rows, stride, bytes } => {
                 let (layer, pitch) = (rows * bytes, layers * rows * bytes);
                 let numbers = [planes as i64, plane_stride, rows as i64, stride, bytes as i64, pitch as i64];
-                let tile = |emitter: &mut Self, place| emitter.nest(Leaf::Tile(bytes), &numbers, place);
+                let tile = |emitter: &mut Self, place| emitter.nest(Microkernel::Tile(bytes), &numbers, place);
                 if layers == 1 { tile(self, place) } else { self.counted(place, layers, layer_stride, layer, tile) }
             }
             Step::List { ref offsets, bytes } => {
-                if self.small() || ((offsets.len() as u64) < LEAF_ROWS && bytes <= INLINE_BYTES) {
+                if self.small() || ((offsets.len() as u64) < MICROKERNEL_ROWS && bytes <= INLINE_BYTES) {
                     for index in 0..offsets.len() {
                         self.copy(bytes, place.further(offsets.get(index), index as u64 * bytes));
                     }
@@ -354,11 +353,11 @@ impl Emitter<'_, '_> {
                 let (memory, packed) = self.pointers(place);
                 let table = self.table(id);
                 let [count, length] = [offsets.len() as i64, bytes as i64].map(|value| self.constant(value));
-                let leaf = match offsets {
-                    Offsets::Narrow(_) => Leaf::List32(bytes),
-                    Offsets::Wide(_) => Leaf::List64(bytes),
+                let microkernel = match offsets {
+                    Offsets::Narrow(_) => Microkernel::List32(bytes),
+                    Offsets::Wide(_) => Microkernel::List64(bytes),
                 };
-                self.call(leaf, &[memory, packed, table, count, length]);
+                self.call(microkernel, &[memory, packed, table, count, length]);
                 place
             }
             Step::Runs(ref table) => {
@@ -370,21 +369,21 @@ impl Emitter<'_, '_> {
                 }
                 let (memory, packed) = self.pointers(place);
                 let (runs, count) = (self.table(id), self.constant(table.runs.len() as i64));
-                self.call(Leaf::Runs, &[memory, packed, runs, count]);
+                self.call(Microkernel::Runs, &[memory, packed, runs, count]);
                 place
             }
             Step::Repeat { count, stride, body } => {
                 let size = plan.size_of(body);
-                let turn = |emitter: &mut Self, place| emitter.step(body, place);
+                let iteration = |emitter: &mut Self, place| emitter.step(body, place);
                 if self.small() || self.words(id) <= UNROLLED_WORDS {
-                    return self.unrolled(count, stride, size, place, turn);
+                    return self.unrolled(count, stride, size, place, iteration);
                 }
-                self.counted(place, count, stride, size, turn)
+                self.counted(place, count, stride, size, iteration)
             }
             Step::Scatter { ref offsets, body } if self.small() => {
                 let size = plan.size_of(body);
-                (0..offsets.len()).fold(place, |place, turn| {
-                    let (offset, position) = (offsets.get(turn), turn as u64 * size);
+                (0..offsets.len()).fold(place, |place, iteration| {
+                    let (offset, position) = (offsets.get(iteration), iteration as u64 * size);
                     self.step(body, place.further(offset, position)).back(offset, position)
                 })
             }
@@ -406,18 +405,18 @@ impl Emitter<'_, '_> {
         place: Place,
         mut body: impl FnMut(&mut Self, Place) -> Place,
     ) -> Place {
-        (0..count).fold(place, |place, turn| {
-            let (offset, position) = ((turn as i64).wrapping_mul(stride), turn * size);
+        (0..count).fold(place, |place, iteration| {
+            let (offset, position) = ((iteration as i64).wrapping_mul(stride), iteration * size);
             body(self, place.further(offset, position)).back(offset, position)
         })
     }
 
     /// A call with constants after the pointers.
-    fn nest(&mut self, leaf: Leaf, numbers: &[i64], place: Place) -> Place {
+    fn nest(&mut self, microkernel: Microkernel, numbers: &[i64], place: Place) -> Place {
         let (memory, packed) = self.pointers(place);
         let numbers = numbers.iter().map(|&value| self.constant(value));
         let arguments: Vec<Value> = [memory, packed].into_iter().chain(numbers).collect();
-        self.call(leaf, &arguments);
+        self.call(microkernel, &arguments);
         place
     }
 }

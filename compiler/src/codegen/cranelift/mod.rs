@@ -7,8 +7,8 @@
 //! ```
 //!
 //! moves `count >= 1` whole elements. Loops and short pieces are inline, with every count, stride and offset a constant.
-//! Longer pieces call the runtime's SIMD leaves, because Cranelift has vectors of 16 bytes only, no masks and no
-//! non-temporal stores. The code refers to leaves by [`Relocation`]s and to lists through `tables`, an array with one
+//! Longer pieces call the runtime's microkernels, because Cranelift has vectors of 16 bytes only, no masks and no
+//! non-temporal stores. The code refers to microkernels by [`Relocation`]s and to lists through `tables`, an array with one
 //! pointer for each entry of [`MachineCode::tables`]; so it is position independent and free of this process's
 //! addresses.
 
@@ -28,7 +28,7 @@ use thiserror::Error;
 
 /// An ahead-of-time routine of the runtime that a kernel calls, in the kernel's direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Leaf {
+pub enum Microkernel {
     /// `fn(destination, source, bytes)`.
     Copy,
     /// `fn(memory, packed, rows, bytes, stride)`, for rows of this length.
@@ -46,13 +46,13 @@ pub enum Leaf {
     Runs,
 }
 
-/// Where the address of a leaf belongs: 8 bytes in native order.
+/// Where the address of a microkernel belongs: 8 bytes in native order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Relocation {
     /// Of the address in the code, in bytes.
     pub offset: u32,
     /// Whose address.
-    pub leaf: Leaf,
+    pub microkernel: Microkernel,
     /// To be added to it.
     pub addend: i64,
 }
@@ -64,7 +64,7 @@ pub struct MachineCode {
     pub code: Vec<u8>,
     /// What the address of the code must be a multiple of.
     pub alignment: u64,
-    /// The leaves it calls.
+    /// The microkernels it calls.
     pub relocations: Vec<Relocation>,
     /// The steps whose lists it reads, in the order of its table of pointers.
     pub tables: Vec<StepId>,
@@ -122,7 +122,7 @@ pub enum CodegenError {
 /// ```
 pub struct Compiler {
     isa: OwnedTargetIsa,
-    /// The same with registers allocated in one pass, which spills what is not needed soon. Kernels that only call leaves lose
+    /// The same with registers allocated in one pass, which spills what is not needed soon. Kernels that only call microkernels lose
     /// nothing by that, and are compiled in half of the time.
     single_pass: OwnedTargetIsa,
 }
@@ -152,14 +152,14 @@ impl Compiler {
             .map_err(|error| CodegenError::Function(error.inner.to_string()))?;
         let mut relocations = Vec::new();
         for relocation in compiled.buffer.relocs() {
-            let leaf = match &relocation.target {
-                FinalizedRelocTarget::ExternalName(name) => references.leaf(name),
+            let microkernel = match &relocation.target {
+                FinalizedRelocTarget::ExternalName(name) => references.microkernel(name),
                 FinalizedRelocTarget::Func(_) => None,
             };
-            let (Some(leaf), Reloc::Abs8) = (leaf, relocation.kind) else {
+            let (Some(microkernel), Reloc::Abs8) = (microkernel, relocation.kind) else {
                 return Err(CodegenError::Function(format!("a relocation of kind {}", relocation.kind)));
             };
-            relocations.push(Relocation { offset: relocation.offset, leaf, addend: relocation.addend });
+            relocations.push(Relocation { offset: relocation.offset, microkernel, addend: relocation.addend });
         }
         // Cranelift adds instructions without a location.
         let located = compiled.buffer.get_srclocs_sorted().iter().filter(|source| !source.loc.is_default());

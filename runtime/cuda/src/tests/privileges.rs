@@ -1,4 +1,4 @@
-//! Libraries that the environment names are opened only if nobody else could have chosen or changed them.
+//! Libraries that the environment names are opened only if no other user could have chosen or changed them.
 
 use super::child::Stub::{Absent, Built};
 use super::child::{build, in_child};

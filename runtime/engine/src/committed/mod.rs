@@ -296,7 +296,7 @@ impl Committed {
     /// use dtc_runtime::{Engine, Tier};
     /// let mut types = TypeBuilder::new();
     /// let int = types.named(Predefined::INT);
-    /// // One leaf does it all, so there is nothing to compile.
+    /// // One microkernel does it all, so there is nothing to compile.
     /// assert_eq!(Engine::new().commit(&types.finish(int)?).tier(), Tier::Generic);
     /// # Ok::<(), dtc_compiler::datatype::DatatypeError>(())
     /// ```

@@ -3,7 +3,7 @@
 //! A range cuts at most two bodies of any loop, one at each end, and leaves whole ones between them. So a worklist of a
 //! few cut steps suffices, whatever the depth.
 
-use super::program::{Bound, Program, leaf};
+use super::program::{Bound, Program, microkernel};
 use super::{Kernel, Sides};
 use dtc_compiler::plan::{Offsets, Part, Step, StepId};
 use smallvec::SmallVec;
@@ -40,33 +40,52 @@ impl Program {
     ///
     /// Every byte of the range is readable on one side and writable on the other, and the sides do not overlap.
     pub(crate) unsafe fn range<const PACK: bool>(&self, kernel: Option<&Kernel>, sides: Sides, skip: u64, take: u64) {
-        let plan = self.plan();
-        if take == 0 {
-            return;
+        // SAFETY: the caller's promise.
+        unsafe {
+            match take {
+                0 => {}
+                bytes if self.bypasses::<PACK>(bytes) => self.bytes::<PACK, true>(kernel, sides, skip, bytes),
+                bytes => self.bytes::<PACK, false>(kernel, sides, skip, bytes),
+            }
         }
+    }
+
+    /// [`Program::range`] of at least a byte; where `BYPASS`, packs bypass the caches.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Program::range`].
+    unsafe fn bytes<const PACK: bool, const BYPASS: bool>(
+        &self,
+        kernel: Option<&Kernel>,
+        sides: Sides,
+        skip: u64,
+        take: u64,
+    ) {
+        let plan = self.plan();
         let sides = Sides { packed: sides.packed.wrapping_sub(skip as usize), ..sides };
         let Part { offset, step: root, .. } = plan.root();
         // SAFETY: the bytes that are moved are those of the range, divided.
         unsafe {
             if self.is_contiguous() {
                 let sides = sides.at(offset + skip as i64, skip);
-                return leaf::<PACK>(&Step::Copy { bytes: take }, self.bound(root), sides);
+                return microkernel::<PACK, BYPASS>(&Step::Copy { bytes: take }, self.bound(root), sides);
             }
             let division = divide(skip, take, plan.size());
             let element = |at: u64| sides.at((at as i64).wrapping_mul(plan.extent()), at * plan.size());
             let whole = division.whole;
             if let Some((skip, take)) = division.head {
-                self.cut::<PACK>(root, element(whole.start - 1).at(offset, 0), skip, take);
+                self.cut::<PACK, BYPASS>(root, element(whole.start - 1).at(offset, 0), skip, take);
             }
             if !whole.is_empty() {
                 let count = whole.end - whole.start;
                 match kernel {
                     Some(kernel) => kernel.run::<PACK>(element(whole.start), count),
-                    None => self.elements::<PACK>(element(whole.start), count),
+                    None => self.whole_elements::<PACK, BYPASS>(element(whole.start), count),
                 }
             }
             if division.tail > 0 {
-                self.cut::<PACK>(root, element(whole.end).at(offset, 0), 0, division.tail);
+                self.cut::<PACK, BYPASS>(root, element(whole.end).at(offset, 0), 0, division.tail);
             }
         }
     }
@@ -76,18 +95,24 @@ impl Program {
     /// # Safety
     ///
     /// As for [`Program::range`], for those bytes.
-    unsafe fn cut<const PACK: bool>(&self, step: StepId, sides: Sides, skip: u64, take: u64) {
+    unsafe fn cut<const PACK: bool, const BYPASS: bool>(&self, step: StepId, sides: Sides, skip: u64, take: u64) {
         let mut work: SmallVec<[Cut; 4]> = SmallVec::new();
         work.push(Cut { step, sides, skip, take });
         while let Some(cut) = work.pop() {
             // SAFETY: the parts of a cut are among its bytes.
             unsafe {
                 if cut.skip == 0 && cut.take == self.plan().size_of(cut.step) {
-                    self.whole::<PACK>(cut.step, cut.sides);
+                    self.whole::<PACK, BYPASS>(cut.step, cut.sides);
                 } else if matches!(self.bound(cut.step), Bound::Loop) {
-                    self.cut_loop::<PACK>(&cut, &mut work);
+                    self.cut_loop::<PACK, BYPASS>(&cut, &mut work);
                 } else {
-                    cut_leaf::<PACK>(self.plan().step(cut.step), self.bound(cut.step), cut.sides, cut.skip, cut.take);
+                    cut_microkernel::<PACK, BYPASS>(
+                        self.plan().step(cut.step),
+                        self.bound(cut.step),
+                        cut.sides,
+                        cut.skip,
+                        cut.take,
+                    );
                 }
             }
         }
@@ -98,9 +123,9 @@ impl Program {
     /// # Safety
     ///
     /// As for [`Program::range`], for the bytes of the cut.
-    unsafe fn cut_loop<const PACK: bool>(&self, cut: &Cut, work: &mut SmallVec<[Cut; 4]>) {
-        let mut push = |turn: u64, skip: u64, take: u64| {
-            if let Some((step, sides)) = self.body(cut.step, turn, cut.sides) {
+    unsafe fn cut_loop<const PACK: bool, const BYPASS: bool>(&self, cut: &Cut, work: &mut SmallVec<[Cut; 4]>) {
+        let mut push = |iteration: u64, skip: u64, take: u64| {
+            if let Some((step, sides)) = self.body(cut.step, iteration, cut.sides) {
                 work.push(Cut { step, sides, skip, take });
             }
         };
@@ -133,22 +158,28 @@ impl Program {
             }
             _ => return,
         };
-        for turn in whole {
-            if let Some((step, sides)) = self.body(cut.step, turn, cut.sides) {
+        for iteration in whole {
+            if let Some((step, sides)) = self.body(cut.step, iteration, cut.sides) {
                 // SAFETY: a whole body inside the range.
-                unsafe { self.whole::<PACK>(step, sides) };
+                unsafe { self.whole::<PACK, BYPASS>(step, sides) };
             }
         }
     }
 }
 
-/// Moves some bytes of a step that a leaf performs.
+/// Moves some bytes of a step that one microkernel carries out.
 ///
 /// # Safety
 ///
 /// As for [`Program::range`], for those bytes.
-unsafe fn cut_leaf<const PACK: bool>(step: &Step, bound: &Bound, sides: Sides, skip: u64, take: u64) {
-    // Blocks at computed places: the cut ones are copied, the whole ones left to the leaf.
+unsafe fn cut_microkernel<const PACK: bool, const BYPASS: bool>(
+    step: &Step,
+    bound: &Bound,
+    sides: Sides,
+    skip: u64,
+    take: u64,
+) {
+    // Blocks at computed places: the cut ones are copied, the whole ones left to the microkernel.
     let copy = |offset: i64, position: u64, bytes: u64| {
         let Sides { memory, packed } = sides.at(offset, position);
         let (destination, source) = if PACK { (packed, memory) } else { (memory, packed) };
@@ -174,7 +205,7 @@ unsafe fn cut_leaf<const PACK: bool>(step: &Step, bound: &Bound, sides: Sides, s
             (Step::Copy { .. }, _) => copy(skip as i64, skip, take),
             (&Step::Rows { stride, bytes, .. }, _) => blocks(bytes, &|row| row as i64 * stride, &|whole| {
                 let step = Step::Rows { rows: whole.end - whole.start, stride, bytes };
-                leaf::<PACK>(&step, bound, sides.at(whole.start as i64 * stride, whole.start * bytes));
+                microkernel::<PACK, BYPASS>(&step, bound, sides.at(whole.start as i64 * stride, whole.start * bytes));
             }),
             (
                 &(Step::Planes { plane_stride, rows, stride, bytes, .. }
@@ -194,10 +225,10 @@ unsafe fn cut_leaf<const PACK: bool>(step: &Step, bound: &Bound, sides: Sides, s
                 let division = divide(skip, take, size);
                 let place = |at: u64| sides.at(at as i64 * plane_stride, at * size);
                 if let Some((skip, take)) = division.head {
-                    cut_leaf::<PACK>(&plane, bound, place(division.whole.start - 1), skip, take);
+                    cut_microkernel::<PACK, BYPASS>(&plane, bound, place(division.whole.start - 1), skip, take);
                 }
                 if division.tail > 0 {
-                    cut_leaf::<PACK>(&plane, bound, place(division.whole.end), 0, division.tail);
+                    cut_microkernel::<PACK, BYPASS>(&plane, bound, place(division.whole.end), 0, division.tail);
                 }
                 let planes = division.whole.end - division.whole.start;
                 if planes > 0 {
@@ -207,7 +238,7 @@ unsafe fn cut_leaf<const PACK: bool>(step: &Step, bound: &Bound, sides: Sides, s
                         }
                         _ => Step::Planes { planes, plane_stride, rows, stride, bytes },
                     };
-                    leaf::<PACK>(&whole, bound, place(division.whole.start));
+                    microkernel::<PACK, BYPASS>(&whole, bound, place(division.whole.start));
                 }
             }
             (Step::List { offsets, bytes }, _) => blocks(*bytes, &|block| offsets.get(block as usize), &|whole| {
@@ -251,7 +282,7 @@ unsafe fn cut_leaf<const PACK: bool>(step: &Step, bound: &Bound, sides: Sides, s
                     runs.of::<PACK>()(memory, packed, table.as_ptr(), table.len());
                 }
             }
-            // Loops do not come here, and runs are bound to their leaf.
+            // Loops do not come here, and runs are bound to their microkernel.
             _ => {}
         }
     }

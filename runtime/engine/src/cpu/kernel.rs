@@ -1,12 +1,13 @@
-//! Compiled kernels: machine code at an address, bound to the leaves and lists it uses.
+//! Compiled kernels: machine code at an address, bound to the microkernels and lists it uses.
 
 use super::Sides;
 use super::memory::Code;
-use super::program::{Program, is_far, is_streaming};
+use super::program::Program;
 use super::thunk::Call;
-use dtc_compiler::codegen::cranelift::{Compiler, Leaf, MachineCode};
+use dtc_compiler::codegen::cranelift::{Compiler, MachineCode, Microkernel};
 use dtc_compiler::plan::Direction;
-use dtc_compiler::plan::{Offsets, Step, Target};
+use dtc_compiler::plan::strategy::{Strategy, Target};
+use dtc_compiler::plan::{Offsets, Plan, Step};
 use dtc_microkernels::Level;
 use once_cell::race::OnceBox;
 
@@ -28,7 +29,7 @@ struct Half {
 
 // SAFETY: the table pointers lead into lists of the program, which lives as long as the kernel and never changes.
 unsafe impl Send for Kernel {}
-// SAFETY: as above.
+// SAFETY: the tables and the code are only read.
 unsafe impl Sync for Kernel {}
 
 /// Compiles the kernels of a program; `None` when this machine or its policy does not allow it.
@@ -37,11 +38,10 @@ pub(crate) fn compile(program: &Program, target: &Target) -> Option<Kernel> {
     static COMPILER: OnceBox<Option<Compiler>> = OnceBox::new();
     let compiler = COMPILER.get_or_init(|| Box::new(Compiler::new(target.level).ok())).as_ref()?;
     let plan = program.plan();
-    let footprint = Footprint { streaming: is_streaming(plan, target), far: is_far(plan) };
     let mut code = Vec::new();
     let mut place = |direction: Direction| {
         let mut compiled = compiler.compile(plan, direction).ok()?;
-        relocate(&mut compiled, direction, target.level, footprint)?;
+        relocate(&mut compiled, plan, direction, target)?;
         let start = code.len().next_multiple_of(compiled.alignment.max(16) as usize);
         code.resize(start, 0);
         code.extend_from_slice(&compiled.code);
@@ -60,42 +60,35 @@ pub(crate) fn compile(program: &Program, target: &Target) -> Option<Kernel> {
     Some(Kernel { _code: code, pack, unpack })
 }
 
-/// Which caches the bytes of a plan are beyond.
-#[derive(Clone, Copy)]
-struct Footprint {
-    /// The last level.
-    streaming: bool,
-    /// The first level.
-    far: bool,
-}
-
-/// Writes the addresses of the leaves into the code.
-fn relocate(compiled: &mut MachineCode, direction: Direction, level: Level, footprint: Footprint) -> Option<()> {
+/// Writes the addresses of the microkernels into the code. One element decides how they store and prefetch.
+fn relocate(compiled: &mut MachineCode, plan: &Plan, direction: Direction, target: &Target) -> Option<()> {
+    let strategy = Strategy::new(plan, target, 1);
     for relocation in &compiled.relocations {
-        let address =
-            address(relocation.leaf, direction, level, footprint).wrapping_add_signed(relocation.addend as isize);
+        let address = address(relocation.microkernel, direction, target.level, strategy);
         let at = relocation.offset as usize;
-        compiled.code.get_mut(at..at + 8)?.copy_from_slice(&(address as u64).to_ne_bytes());
+        let address = address.wrapping_add_signed(relocation.addend as isize) as u64;
+        compiled.code.get_mut(at..at + 8)?.copy_from_slice(&address.to_ne_bytes());
     }
     Some(())
 }
 
-fn address(leaf: Leaf, direction: Direction, level: Level, Footprint { streaming, far }: Footprint) -> usize {
-    let pack = direction == Direction::Pack;
-    match leaf {
-        Leaf::Copy => dtc_microkernels::copy as *const () as usize,
-        Leaf::Rows(bytes) if pack => dtc_microkernels::select_pack_rows(level, bytes, streaming) as usize,
-        Leaf::Rows(bytes) => dtc_microkernels::select_unpack_rows(level, bytes) as usize,
-        Leaf::Planes(bytes) if pack => dtc_microkernels::select_pack_planes(level, bytes, streaming) as usize,
-        Leaf::Planes(bytes) => dtc_microkernels::select_unpack_planes(level, bytes) as usize,
-        Leaf::Tile(bytes) if pack => dtc_microkernels::select_pack_tile(level, bytes) as usize,
-        Leaf::Tile(bytes) => dtc_microkernels::select_unpack_tile(level, bytes) as usize,
-        Leaf::List32(bytes) if pack => dtc_microkernels::select_pack_list32(level, bytes) as usize,
-        Leaf::List32(bytes) => dtc_microkernels::select_unpack_list32(level, bytes, far) as usize,
-        Leaf::List64(bytes) if pack => dtc_microkernels::select_pack_list64(level, bytes) as usize,
-        Leaf::List64(bytes) => dtc_microkernels::select_unpack_list64(level, bytes, far) as usize,
-        Leaf::Runs if pack => dtc_microkernels::select_pack_runs(level) as usize,
-        Leaf::Runs => dtc_microkernels::select_unpack_runs(level) as usize,
+fn address(microkernel: Microkernel, direction: Direction, level: Level, strategy: Strategy<'_>) -> usize {
+    use dtc_microkernels::*;
+    let (pack, bypass, prefetch) = (direction == Direction::Pack, strategy.bypasses(), strategy.prefetches_lists());
+    match microkernel {
+        Microkernel::Copy => copy as *const () as usize,
+        Microkernel::Rows(bytes) if pack => select_pack_rows(level, bytes, bypass) as usize,
+        Microkernel::Rows(bytes) => select_unpack_rows(level, bytes) as usize,
+        Microkernel::Planes(bytes) if pack => select_pack_planes(level, bytes, bypass) as usize,
+        Microkernel::Planes(bytes) => select_unpack_planes(level, bytes) as usize,
+        Microkernel::Tile(bytes) if pack => select_pack_tile(level, bytes) as usize,
+        Microkernel::Tile(bytes) => select_unpack_tile(level, bytes) as usize,
+        Microkernel::List32(bytes) if pack => select_pack_list32(level, bytes) as usize,
+        Microkernel::List32(bytes) => select_unpack_list32(level, bytes, prefetch) as usize,
+        Microkernel::List64(bytes) if pack => select_pack_list64(level, bytes) as usize,
+        Microkernel::List64(bytes) => select_unpack_list64(level, bytes, prefetch) as usize,
+        Microkernel::Runs if pack => select_pack_runs(level) as usize,
+        Microkernel::Runs => select_unpack_runs(level) as usize,
     }
 }
 

@@ -1,25 +1,13 @@
-//! The generic tier: a plan whose steps are bound to leaves, and its interpreter.
+//! The generic tier: a plan whose steps are bound to microkernels, and its interpreter.
 
 use super::Sides;
 use super::thunk::Call;
-use dtc_compiler::plan::{Offsets, Part, Plan, Step, StepId, Target};
-use dtc_microkernels::{Level, List32Fn, List64Fn, Nest, NestFn, PlanesFn, RowsFn, RunsFn, TileFn};
+use dtc_compiler::plan::strategy::{Nest, Strategy, Target};
+use dtc_compiler::plan::{Offsets, Part, Plan, Step, StepId};
+use dtc_microkernels::{Level, List32Fn, List64Fn, NestFn, PlanesFn, RowsFn, RunsFn, TileFn};
 use smallvec::SmallVec;
 
-/// A first-level cache holds no more: the plans of larger footprints are bound to leaves that fetch ahead.
-const NEAR_BYTES: u64 = 40 << 10;
-
-/// Whether the blocks of a plan lie beyond the first-level cache.
-pub(super) fn is_far(plan: &Plan) -> bool {
-    plan.footprint() > NEAR_BYTES
-}
-
-/// Whether the packed bytes of a plan are written around the cache, where a leaf can.
-pub(super) fn is_streaming(plan: &Plan, target: &Target) -> bool {
-    plan.size() > target.streaming_bytes
-}
-
-/// A leaf in both directions.
+/// A microkernel in both directions.
 #[derive(Clone, Copy)]
 pub(super) struct Both<F> {
     pub(super) pack: F,
@@ -33,40 +21,49 @@ impl<F: Copy> Both<F> {
     }
 }
 
-/// The leaves for rows of one length, in nests of one and two levels.
+/// The microkernels for rows of one length, in nests of one and two levels.
 #[derive(Clone, Copy)]
 pub(super) struct Strided {
-    pub(super) rows: Both<RowsFn>,
-    pub(super) planes: Both<PlanesFn>,
-    pub(super) tile: Both<TileFn>,
-    /// The leaves for just the planes of the step, where there are any.
+    rows: Both<RowsFn>,
+    planes: Both<PlanesFn>,
+    /// Packs of both that bypass the caches, where the length of the rows allows it.
+    bypassing: (RowsFn, PlanesFn),
+    tile: Both<TileFn>,
+    /// The microkernels specialised for the counts and strides of the step, where there are any.
     nest: Both<Option<NestFn>>,
 }
 
 impl Strided {
-    fn new(step: &Step, level: Level, bytes: u64, streaming: bool) -> Strided {
-        let planes = matches!(step, Step::Planes { .. });
+    fn new(step: &Step, level: Level, bytes: u64) -> Strided {
+        let rows = |bypass| dtc_microkernels::select_pack_rows(level, bytes, bypass);
+        let planes = |bypass| dtc_microkernels::select_pack_planes(level, bytes, bypass);
         Strided {
-            rows: Both {
-                pack: dtc_microkernels::select_pack_rows(level, bytes, streaming),
-                unpack: dtc_microkernels::select_unpack_rows(level, bytes),
-            },
-            planes: Both {
-                pack: dtc_microkernels::select_pack_planes(level, bytes, streaming),
-                unpack: dtc_microkernels::select_unpack_planes(level, bytes),
-            },
+            rows: Both { pack: rows(false), unpack: dtc_microkernels::select_unpack_rows(level, bytes) },
+            planes: Both { pack: planes(false), unpack: dtc_microkernels::select_unpack_planes(level, bytes) },
+            bypassing: (rows(true), planes(true)),
             tile: Both {
                 pack: dtc_microkernels::select_pack_tile(level, bytes),
                 unpack: dtc_microkernels::select_unpack_tile(level, bytes),
             },
-            nest: Both {
-                pack: if planes { nest_leaf::<true>(step, level) } else { None },
-                unpack: if planes { nest_leaf::<false>(step, level) } else { None },
+            nest: match step {
+                // Of rows alone, only the call that moves one element has a microkernel of its own.
+                Step::Planes { .. } => {
+                    Both { pack: whole_nest::<true>(step, level), unpack: whole_nest::<false>(step, level) }
+                }
+                _ => Both { pack: None, unpack: None },
             },
         }
     }
 
-    /// The leaves for any nest of such rows.
+    fn rows<const PACK: bool, const BYPASS: bool>(&self) -> RowsFn {
+        if BYPASS { self.bypassing.0 } else { self.rows.of::<PACK>() }
+    }
+
+    fn planes<const PACK: bool, const BYPASS: bool>(&self) -> PlanesFn {
+        if BYPASS { self.bypassing.1 } else { self.planes.of::<PACK>() }
+    }
+
+    /// The microkernels for any nest of such rows.
     fn for_any(self) -> Strided {
         Strided { nest: Both { pack: None, unpack: None }, ..self }
     }
@@ -83,25 +80,27 @@ pub(super) enum Bound {
     Runs(Both<RunsFn>),
 }
 
-/// A plan bound to the leaves of this CPU.
+/// A plan bound to the microkernels of this CPU.
 pub(crate) struct Program {
     root: Root,
     plan: Plan,
     /// Of each step. Most plans have one or two.
     bound: SmallVec<[Bound; 2]>,
+    /// Packed bytes of a call from which a pack bypasses the caches.
+    streaming_bytes: u64,
     /// Whether any count of elements is one piece of memory.
     contiguous: bool,
 }
 
-/// The root of a plan with its leaf: one element.
+/// The root of a plan with its microkernel: one element.
 struct Root {
     offset: i64,
     step: Step,
     bound: Bound,
 }
 
-/// The leaf for just the nest that a step of rows or planes is, if there is one.
-fn nest_leaf<const PACK: bool>(step: &Step, level: Level) -> Option<NestFn> {
+/// The microkernel specialised for the nest that a step of rows or planes is, if there is one.
+fn whole_nest<const PACK: bool>(step: &Step, level: Level) -> Option<NestFn> {
     let (planes, plane_stride, rows, stride, bytes) = match *step {
         Step::Rows { rows, stride, bytes } => (1, 0, rows, stride, bytes),
         Step::Planes { planes, plane_stride, rows, stride, bytes } => (planes, plane_stride, rows, stride, bytes),
@@ -126,19 +125,18 @@ struct Frame {
 
 impl Program {
     pub(crate) fn new(plan: Plan, target: &Target) -> Program {
-        let streaming = is_streaming(&plan, target);
-        let (level, far) = (target.level, is_far(&plan));
+        let (level, prefetch) = (target.level, Strategy::new(&plan, target, 1).prefetches_lists());
         let bind = |step: &Step| match step {
             Step::Copy { bytes } | Step::Rows { bytes, .. } | Step::Planes { bytes, .. } | Step::Tile { bytes, .. } => {
-                Bound::Strided(Strided::new(step, level, *bytes, streaming))
+                Bound::Strided(Strided::new(step, level, *bytes))
             }
             Step::List { offsets: Offsets::Narrow(_), bytes } => Bound::List32(Both {
                 pack: dtc_microkernels::select_pack_list32(level, *bytes),
-                unpack: dtc_microkernels::select_unpack_list32(level, *bytes, far),
+                unpack: dtc_microkernels::select_unpack_list32(level, *bytes, prefetch),
             }),
             Step::List { offsets: Offsets::Wide(_), bytes } => Bound::List64(Both {
                 pack: dtc_microkernels::select_pack_list64(level, *bytes),
-                unpack: dtc_microkernels::select_unpack_list64(level, *bytes, far),
+                unpack: dtc_microkernels::select_unpack_list64(level, *bytes, prefetch),
             }),
             Step::Runs(_) => Bound::Runs(Both {
                 pack: dtc_microkernels::select_pack_runs(level),
@@ -150,7 +148,8 @@ impl Program {
         let Part { offset, step: root, .. } = plan.root();
         let (step, of_root) = (plan.step(root).clone(), bound[root.index()]);
         let contiguous = matches!(plan.repeated(2), Some(Step::Copy { .. }));
-        Program { root: Root { offset, bound: of_root, step }, plan, bound, contiguous }
+        let root = Root { offset, bound: of_root, step };
+        Program { root, plan, bound, streaming_bytes: target.streaming_bytes, contiguous }
     }
 
     #[inline]
@@ -166,26 +165,36 @@ impl Program {
         &self.bound[id.index()]
     }
 
-    /// The call that moves one whole element, if one leaf does, on a CPU of the level that the program was made for.
+    /// Whether a pack of `bytes` packed bytes bypasses the caches where a microkernel can.
+    pub(super) fn bypasses<const PACK: bool>(&self, bytes: u64) -> bool {
+        PACK && bytes > self.streaming_bytes
+    }
+
+    /// The call that moves one whole element, if one microkernel does, on a CPU of the level that the program was made for.
     ///
-    /// Tiles are left out: they are not short, and their leaf takes more arguments than the others.
+    /// Tiles are left out: they are not short, and their microkernel takes more arguments than the others.
     pub(crate) fn call<const PACK: bool>(&self, level: Level) -> Option<Call> {
         let Root { offset, step, bound } = &self.root;
+        let bypass = self.bypasses::<PACK>(self.plan.size());
         Some(match (step, bound) {
             (&Step::Copy { bytes }, _) => {
                 Call::copy::<PACK>(dtc_microkernels::select_copy(level, bytes) as usize, *offset, bytes)
             }
-            (&Step::Rows { rows, stride, bytes }, Bound::Strided(strided)) => match nest_leaf::<PACK>(step, level) {
-                Some(leaf) => Call::new(leaf as usize, *offset, [1, 0, rows, stride.cast_unsigned()]),
-                None => Call::new(strided.rows.of::<PACK>() as usize, *offset, [rows, bytes, stride.cast_unsigned()]),
+            (&Step::Rows { rows, stride, bytes }, Bound::Strided(strided)) => match whole_nest::<PACK>(step, level) {
+                Some(nest) => Call::new(nest as usize, *offset, [1, 0, rows, stride.cast_unsigned()]),
+                None => {
+                    let function = if bypass { strided.rows::<PACK, true>() } else { strided.rows::<PACK, false>() };
+                    Call::new(function as usize, *offset, [rows, bytes, stride.cast_unsigned()])
+                }
             },
             (&Step::Planes { planes, plane_stride, rows, stride, bytes }, Bound::Strided(strided)) => {
                 let [plane_stride, stride] = [plane_stride, stride].map(i64::cast_unsigned);
                 match strided.nest.of::<PACK>() {
-                    Some(leaf) => Call::new(leaf as usize, *offset, [planes, plane_stride, rows, stride]),
+                    Some(nest) => Call::new(nest as usize, *offset, [planes, plane_stride, rows, stride]),
                     None => {
-                        let leaf = strided.planes.of::<PACK>() as usize;
-                        Call::new(leaf, *offset, [planes, plane_stride, rows, stride, bytes])
+                        let function =
+                            if bypass { strided.planes::<PACK, true>() } else { strided.planes::<PACK, false>() };
+                        Call::new(function as usize, *offset, [planes, plane_stride, rows, stride, bytes])
                     }
                 }
             }
@@ -212,12 +221,27 @@ impl Program {
     /// As for [`Program::elements`].
     #[inline]
     pub(crate) unsafe fn one<const PACK: bool>(&self, sides: Sides) {
+        // SAFETY: one element, as the caller promises.
+        unsafe {
+            if self.bypasses::<PACK>(self.plan.size()) {
+                self.one_element::<PACK, true>(sides);
+            } else {
+                self.one_element::<PACK, false>(sides);
+            }
+        }
+    }
+
+    /// # Safety
+    ///
+    /// As for [`Program::elements`].
+    #[inline]
+    unsafe fn one_element<const PACK: bool, const BYPASS: bool>(&self, sides: Sides) {
         let Root { offset, step, bound, .. } = &self.root;
         // SAFETY: one element, as the caller promises.
         unsafe {
             match (step, bound) {
-                (_, Bound::Loop) => self.whole_loop::<PACK>(self.plan.root().step, sides.at(*offset, 0)),
-                _ => leaf::<PACK>(step, bound, sides.at(*offset, 0)),
+                (_, Bound::Loop) => self.whole_loop::<PACK, BYPASS>(self.plan.root().step, sides.at(*offset, 0)),
+                _ => microkernel::<PACK, BYPASS>(step, bound, sides.at(*offset, 0)),
             }
         }
     }
@@ -228,6 +252,22 @@ impl Program {
     ///
     /// Every byte of the elements is readable on one side and writable on the other, and the sides do not overlap.
     pub(crate) unsafe fn elements<const PACK: bool>(&self, sides: Sides, count: u64) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if self.bypasses::<PACK>(self.plan.size().saturating_mul(count)) {
+                self.whole_elements::<PACK, true>(sides, count);
+            } else {
+                self.whole_elements::<PACK, false>(sides, count);
+            }
+        }
+    }
+
+    /// Moves `count` whole elements; where `BYPASS`, packs bypass the caches.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Program::elements`].
+    pub(super) unsafe fn whole_elements<const PACK: bool, const BYPASS: bool>(&self, sides: Sides, count: u64) {
         let repeated = self.plan.repeated(count);
         // SAFETY: `repeated` addresses the same bytes as a loop over the elements.
         unsafe {
@@ -235,12 +275,12 @@ impl Program {
                 (Some(step), &Bound::Strided(strided)) => {
                     // More elements are another nest.
                     let bound = Bound::Strided(if count == 1 { strided } else { strided.for_any() });
-                    leaf::<PACK>(&step, &bound, sides.at(self.root.offset, 0));
+                    microkernel::<PACK, BYPASS>(&step, &bound, sides.at(self.root.offset, 0));
                 }
                 _ => {
                     for element in 0..count {
                         let offset = (element as i64).wrapping_mul(self.plan.extent());
-                        self.one::<PACK>(sides.at(offset, element * self.plan.size()));
+                        self.one_element::<PACK, BYPASS>(sides.at(offset, element * self.plan.size()));
                     }
                 }
             }
@@ -253,12 +293,12 @@ impl Program {
     ///
     /// As for [`Program::elements`], for the bytes of the step.
     #[inline]
-    pub(super) unsafe fn whole<const PACK: bool>(&self, id: StepId, sides: Sides) {
+    pub(super) unsafe fn whole<const PACK: bool, const BYPASS: bool>(&self, id: StepId, sides: Sides) {
         // SAFETY: the caller's promise.
         unsafe {
             match &self.bound[id.index()] {
-                Bound::Loop => self.whole_loop::<PACK>(id, sides),
-                bound => leaf::<PACK>(self.plan.step(id), bound, sides),
+                Bound::Loop => self.whole_loop::<PACK, BYPASS>(id, sides),
+                bound => microkernel::<PACK, BYPASS>(self.plan.step(id), bound, sides),
             }
         }
     }
@@ -268,7 +308,7 @@ impl Program {
     /// # Safety
     ///
     /// As for [`Program::elements`], for the bytes of the step.
-    unsafe fn whole_loop<const PACK: bool>(&self, id: StepId, sides: Sides) {
+    unsafe fn whole_loop<const PACK: bool, const BYPASS: bool>(&self, id: StepId, sides: Sides) {
         let mut stack: SmallVec<[Frame; 16]> = SmallVec::new();
         stack.push(Frame { step: id, sides, next: 0 });
         while let Some(frame) = stack.last_mut() {
@@ -276,12 +316,12 @@ impl Program {
                 && let bound = &self.bound[body.index()]
                 && !matches!(bound, Bound::Loop)
             {
-                // All turns at once: of short nests, they would take longer than their bytes otherwise.
+                // All iterations at once: those of short nests would take longer than their bytes otherwise.
                 let (step, size, first) = (self.plan.step(body), self.plan.size_of(body), frame.sides);
-                for turn in 0..count {
-                    let sides = first.at((turn as i64).wrapping_mul(stride), turn * size);
+                for iteration in 0..count {
+                    let sides = first.at((iteration as i64).wrapping_mul(stride), iteration * size);
                     // SAFETY: a body's bytes are among those of the step.
-                    unsafe { leaf::<PACK>(step, bound, sides) };
+                    unsafe { microkernel::<PACK, BYPASS>(step, bound, sides) };
                 }
                 stack.pop();
                 continue;
@@ -296,39 +336,39 @@ impl Program {
                 stack.push(Frame { step: body, sides, next: 0 });
             } else {
                 // SAFETY: a body's bytes are among those of the step.
-                unsafe { leaf::<PACK>(self.plan.step(body), &self.bound[body.index()], sides) };
+                unsafe { microkernel::<PACK, BYPASS>(self.plan.step(body), &self.bound[body.index()], sides) };
             }
         }
     }
 
-    /// The body that a loop visits at some turn, and where; `None` after the last.
-    pub(super) fn body(&self, id: StepId, turn: u64, sides: Sides) -> Option<(StepId, Sides)> {
+    /// The body that a loop visits at some iteration, and where; `None` after the last.
+    pub(super) fn body(&self, id: StepId, iteration: u64, sides: Sides) -> Option<(StepId, Sides)> {
         match self.plan.step(id) {
             Step::Repeat { count, stride, body } => {
-                let position = turn * self.plan.size_of(*body);
-                (turn < *count).then(|| (*body, sides.at((turn as i64).wrapping_mul(*stride), position)))
+                let position = iteration * self.plan.size_of(*body);
+                (iteration < *count).then(|| (*body, sides.at((iteration as i64).wrapping_mul(*stride), position)))
             }
             Step::Scatter { offsets, body } => {
-                let position = turn * self.plan.size_of(*body);
-                (turn < offsets.len() as u64).then(|| (*body, sides.at(offsets.get(turn as usize), position)))
+                let position = iteration * self.plan.size_of(*body);
+                (iteration < offsets.len() as u64).then(|| (*body, sides.at(offsets.get(iteration as usize), position)))
             }
             Step::Sequence { parts } => {
-                parts.get(turn as usize).map(|part| (part.step, sides.at(part.offset, part.position)))
+                parts.get(iteration as usize).map(|part| (part.step, sides.at(part.offset, part.position)))
             }
             _ => None,
         }
     }
 }
 
-/// Moves a step that a leaf performs.
+/// Moves a step that one microkernel carries out.
 ///
 /// # Safety
 ///
 /// As for [`Program::elements`], for the bytes of the step; `bound` was selected for its block length.
 #[inline]
-pub(super) unsafe fn leaf<const PACK: bool>(step: &Step, bound: &Bound, sides: Sides) {
+pub(super) unsafe fn microkernel<const PACK: bool, const BYPASS: bool>(step: &Step, bound: &Bound, sides: Sides) {
     let Sides { memory, packed } = sides;
-    // SAFETY: the contract of the leaves is the caller's promise; the CPU has the level that they were selected for,
+    // SAFETY: the contract of the microkernels is the caller's promise; the CPU has the level that they were selected for,
     // and tables come from the plan.
     unsafe {
         match (step, bound) {
@@ -337,14 +377,14 @@ pub(super) unsafe fn leaf<const PACK: bool>(step: &Step, bound: &Bound, sides: S
                 dtc_microkernels::copy(destination, source, *bytes as usize);
             }
             (&Step::Rows { rows, stride, bytes }, Bound::Strided(strided)) => {
-                strided.rows.of::<PACK>()(memory, packed, rows as usize, bytes as usize, stride as isize);
+                strided.rows::<PACK, BYPASS>()(memory, packed, rows as usize, bytes as usize, stride as isize);
             }
             (&Step::Planes { planes, plane_stride, rows, stride, bytes }, Bound::Strided(strided)) => {
                 let (planes, rows, bytes) = (planes as usize, rows as usize, bytes as usize);
                 let (plane_stride, stride) = (plane_stride as isize, stride as isize);
                 match strided.nest.of::<PACK>() {
                     Some(nest) => nest(memory, packed, planes, plane_stride, rows, stride),
-                    None => strided.planes.of::<PACK>()(memory, packed, planes, plane_stride, rows, stride, bytes),
+                    None => strided.planes::<PACK, BYPASS>()(memory, packed, planes, plane_stride, rows, stride, bytes),
                 }
             }
             (
@@ -367,13 +407,13 @@ pub(super) unsafe fn leaf<const PACK: bool>(step: &Step, bound: &Bound, sides: S
             (Step::Runs(table), Bound::Runs(runs)) => {
                 runs.of::<PACK>()(memory, packed, table.runs.as_ptr(), table.runs.len());
             }
-            // `Program::new` binds every step to the leaf of its kind; loops do not come here.
+            // `Program::new` binds every step to the microkernel of its kind; loops do not come here.
             _ => {}
         }
     }
 }
 
-/// Moves layer after layer. Apart from the other leaves, which need no stack frame.
+/// Moves layer after layer. Apart from the other microkernels, which need no stack frame.
 #[inline(never)]
 fn layers_of_tiles(sides: Sides, layers: usize, stride: i64, bytes: usize, tile: &dyn Fn(Sides)) {
     for layer in 0..layers {

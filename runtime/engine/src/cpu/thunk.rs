@@ -1,14 +1,13 @@
 //! Thunks: the call that moves one element, as machine code with every number in it.
 //!
-//! A leaf that is told its numbers by registers that were loaded from memory cannot begin before they are there, and those loads
-//! stand in line behind the last moves of the call before. A call of 4 KiB took 33 ns so, and takes 29.5 with a thunk, as a loop
-//! does that was compiled for the type (16 rows of 256 bytes, Xeon of the fourth generation).
+//! A microkernel whose numbers were loaded from memory cannot begin before they arrive, and those loads wait behind the last stores of
+//! the call before. Why the instructions are written here and not by Cranelift is in `docs/decisions/0021-thunks-are-encoded-by-hand.md`.
 
 use super::memory::Code;
 use smallvec::{SmallVec, smallvec};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Types beyond so many that live at a time have no thunks, each of which takes a page: 16 MiB.
+/// Most types with thunks at a time. Each takes a page, so that is 16 MiB.
 const MOST: usize = 4096;
 
 /// Bytes of a page.
@@ -36,7 +35,7 @@ impl Call {
         Call { function, offset, packed_first: false, arguments: arguments.into_iter().collect() }
     }
 
-    /// A copy of so many bytes, from memory to the packed bytes or back.
+    /// A copy of `bytes` bytes, from memory to the packed bytes or back.
     pub(super) fn copy<const PACK: bool>(function: usize, offset: i64, bytes: u64) -> Call {
         Call { function, offset, packed_first: PACK, arguments: smallvec![bytes] }
     }
@@ -159,7 +158,7 @@ mod tests {
         static SEEN: Cell<Seen> = const { Cell::new([0; 7]) };
     }
 
-    /// A leaf that tells what it was called with, and whether the stack was aligned.
+    /// A function that records what it was called with, and whether the stack was aligned.
     extern "C" fn record(a: u64, b: u64, c: u64, d: u64, e: u64, f: u64, g: u64) {
         let aligned = 0u128;
         assert_eq!(std::hint::black_box(&raw const aligned as usize) % 16, 0);

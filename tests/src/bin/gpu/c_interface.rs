@@ -193,7 +193,7 @@ impl Type {
             let (sum, offset) = (DTC_OPERATION_SUM, from as i64);
             dtc_accumulate(sum, int.0, packed, bytes, self.0, memory, 1, offset, &mut done, transfer)
         })?;
-        expect(done == bytes, || format!("{done} bytes were combined, expected {length}"))
+        expect(done == bytes, || format!("{done} bytes were accumulated, expected {length}"))
     }
 
     fn copy(

@@ -123,8 +123,8 @@ pub fn measure() -> Result<(), String> {
         for round in 0..ROUNDS {
             let mut now = [0.0; CALLS.len()];
             // The first call rotates between rounds.
-            for turn in 0..CALLS.len() {
-                let number = (round + turn) % CALLS.len();
+            for column in 0..CALLS.len() {
+                let number = (round + column) % CALLS.len();
                 let start = Instant::now();
                 case.call(number)?;
                 now[number] = start.elapsed().as_nanos() as f64 / 1e3;

@@ -1,0 +1,258 @@
+//! What a processor does with a plan: the microkernel of every step, its prefetches and stores, and whether a kernel is compiled.
+//!
+//! All thresholds of moving bytes on a CPU are in this folder, each with its unit and where it was measured. A plan depends on the
+//! layout alone; a [`Strategy`] is a pure function of plan, processor and size of the call.
+//!
+//! | file | decides |
+//! |---|---|
+//! | `processor.rs` | what the levels of instructions are good for |
+//! | `nest.rs` | how rows are moved, and what is prefetched |
+//! | `shuffle.rs` | how short rows are grouped |
+//! | `shape.rs` | which nests are tiles, and which are listed: the only decisions that a plan holds |
+//! | `kernel.rs` | whether a kernel is compiled, and what it writes out |
+//!
+//! Which instructions move one block of a given length is the catalogue of the microkernels
+//! (`runtime/microkernels/src/select.rs`).
+
+mod kernel;
+mod nest;
+mod processor;
+pub(super) mod shape;
+mod shuffle;
+
+pub(super) use kernel::decide;
+pub use kernel::{Decision, SPECIALISED_DEPTH, SPECIALISED_STEPS};
+pub(crate) use kernel::{INLINE_BYTES, MICROKERNEL_ROWS, UNROLLED_WORDS};
+pub use nest::{Nest, NestMethod, Prefetch, RowLoop, nest, whole_nest};
+pub use processor::{Level, Target};
+pub use shuffle::{FARTHEST as LONGEST_SHUFFLED_STRIDE, Group, LONGEST as LONGEST_SHUFFLED_ROW};
+
+use super::{Direction, Offsets, Plan, Step, StepId};
+use std::fmt;
+
+/// Footprint of a plan, in bytes, from which its lists lie beyond the first-level cache, and their unpacks prefetch.
+const FIRST_LEVEL: u64 = 40 << 10;
+
+/// Lengths of rows, in bytes, that a pack writes by non-temporal stores beyond the caches: rows of 128 bytes of every 512 were level
+/// to 1.4 times as fast, of 1,024 of 4,096 1.2 to 1.8 times; of 32 and 8 bytes up to 20 % slower (64 MiB, Sapphire Rapids). The
+/// longest fill half of the buffer that the stores go through.
+const NON_TEMPORAL_ROWS: std::ops::RangeInclusive<u64> = 128..=2048;
+
+/// Most packed bytes of a nest that a pack writes through the caches all the same: parts of a large type go to small buffers, which are
+/// read again soon.
+pub const NON_TEMPORAL_BYTES: usize = 8 << 10;
+
+/// Most blocks of a list that are gathered. Longer lists were not measured.
+const GATHERED_BLOCKS: usize = 1 << 16;
+
+/// Most elements of 16 bytes that a pack transposes in registers. More are faster one by one.
+const TRANSPOSED_PAIRS: usize = 1 << 14;
+
+/// Whether a pack of rows of `bytes` bytes writes them by non-temporal stores.
+#[must_use]
+pub fn is_non_temporal(level: Level, bytes: u64) -> bool {
+    level >= Level::Avx512 && NON_TEMPORAL_ROWS.contains(&bytes)
+}
+
+/// Whether a pack gathers `count` blocks at 32-bit offsets. A gather takes 64 bytes.
+#[inline(always)]
+#[must_use]
+pub fn is_gathered(level: Level, bytes: usize, count: usize) -> bool {
+    level.gathers() && matches!(bytes, 4 | 8) && count >= 64 / bytes && count <= GATHERED_BLOCKS
+}
+
+/// Whether a tile is transposed in registers, in squares of one line. Its planes are neighbours.
+#[inline(always)]
+#[must_use]
+pub fn is_transposed(level: Level, direction: Direction, plane_stride: isize, elements: usize, bytes: usize) -> bool {
+    let serves = match bytes {
+        4 | 8 => true,
+        16 => matches!(direction, Direction::Unpack) || elements <= TRANSPOSED_PAIRS,
+        _ => false,
+    };
+    level >= Level::Avx512 && serves && plane_stride == bytes as isize
+}
+
+/// How one step of a plan is carried out, in one direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StepStrategy {
+    /// The bodies are interpreted, or part of a kernel.
+    Loop,
+    /// One contiguous piece.
+    Copy,
+    /// A nest of rows.
+    Nest {
+        /// What moves it.
+        method: NestMethod,
+        /// Whether that is a microkernel for a nest of just these numbers.
+        whole: bool,
+        /// Whether the packed bytes bypass the caches.
+        non_temporal: bool,
+    },
+    /// A nest in cache tiles.
+    Tile {
+        /// Whether squares are transposed in registers.
+        transposed: bool,
+    },
+    /// Blocks at listed offsets.
+    List {
+        /// Whether they are gathered.
+        gathered: bool,
+        /// Whether the lines of blocks ahead are prefetched.
+        prefetch: bool,
+    },
+    /// Runs of differing length.
+    Runs,
+}
+
+/// What a processor does with a plan.
+///
+/// ```
+/// use dtc_compiler::layout::Layout;
+/// use dtc_compiler::plan::strategy::{Level, Strategy, Target};
+/// use dtc_compiler::plan::Plan;
+/// let text = "layout lb 0 extent 8000 {\n  %0 = dense 40 x byte\n  %1 = stream 12 x 112 of %0\n  root %1\n}";
+/// let plan = Plan::new(&Layout::parse(text)?);
+/// let target = Target { level: Level::Zen5, ..Target::default() };
+/// assert!(Strategy::new(&plan, &target, 1).to_string().contains("rows of 40 bytes, 1 per iteration, prefetch off"));
+/// # Ok::<(), dtc_compiler::layout::ParseError>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Strategy<'a> {
+    plan: &'a Plan,
+    level: Level,
+    bypasses: bool,
+    far: bool,
+}
+
+impl<'a> Strategy<'a> {
+    /// The strategy for calls of `count` elements.
+    pub fn new(plan: &'a Plan, target: &Target, count: u64) -> Strategy<'a> {
+        Strategy {
+            plan,
+            level: target.level,
+            bypasses: plan.size().saturating_mul(count) > target.streaming_bytes,
+            far: plan.footprint() > FIRST_LEVEL,
+        }
+    }
+
+    /// Whether packs bypass the caches where a microkernel can.
+    pub fn bypasses(&self) -> bool {
+        self.bypasses
+    }
+
+    /// Whether unpacks of lists prefetch: they lie beyond the first-level cache, and the processor gains by it.
+    pub fn prefetches_lists(&self) -> bool {
+        self.far && self.level.prefetches()
+    }
+
+    /// How a step is carried out, which is one of the plan or what [`Plan::repeated`] makes of its root.
+    pub fn step(&self, step: &Step, direction: Direction) -> StepStrategy {
+        match *step {
+            Step::Nothing | Step::Repeat { .. } | Step::Scatter { .. } | Step::Sequence { .. } => StepStrategy::Loop,
+            Step::Copy { .. } => StepStrategy::Copy,
+            Step::Rows { rows, stride, bytes } => self.nest(direction, [1, rows, bytes], [0, stride]),
+            Step::Planes { planes, plane_stride, rows, stride, bytes } => {
+                self.nest(direction, [planes, rows, bytes], [plane_stride, stride])
+            }
+            Step::Tile { planes, plane_stride, rows, bytes, .. } => {
+                let elements = planes.saturating_mul(rows) as usize;
+                let transposed = is_transposed(self.level, direction, plane_stride as isize, elements, bytes as usize);
+                StepStrategy::Tile { transposed }
+            }
+            Step::List { ref offsets, bytes } => {
+                let pack = direction == Direction::Pack;
+                let narrow = matches!(offsets, Offsets::Narrow(_));
+                StepStrategy::List {
+                    gathered: pack && narrow && is_gathered(self.level, bytes as usize, offsets.len()),
+                    prefetch: !pack && self.prefetches_lists(),
+                }
+            }
+            Step::Runs(_) => StepStrategy::Runs,
+        }
+    }
+
+    fn nest(
+        &self,
+        direction: Direction,
+        [planes, rows, bytes]: [u64; 3],
+        [plane_stride, stride]: [i64; 2],
+    ) -> StepStrategy {
+        let non_temporal = self.bypasses && direction == Direction::Pack && is_non_temporal(self.level, bytes);
+        let numbers = Nest {
+            bytes: bytes as usize,
+            rows: rows as usize,
+            stride: stride as isize,
+            planes: planes as usize,
+            plane_stride: plane_stride as isize,
+        };
+        let whole = whole_nest(self.level, direction, &numbers);
+        let method = whole.unwrap_or_else(|| nest(self.level, direction, &numbers));
+        StepStrategy::Nest { method, whole: whole.is_some(), non_temporal }
+    }
+
+    fn write_step(&self, f: &mut fmt::Formatter<'_>, direction: Direction, id: StepId, step: &Step) -> fmt::Result {
+        let strategy = self.step(step, direction);
+        if strategy == StepStrategy::Loop {
+            return Ok(());
+        }
+        write!(f, "\n  #{} {direction}: ", id.index())?;
+        match (step, strategy) {
+            (
+                Step::Rows { bytes, .. } | Step::Planes { bytes, .. },
+                StepStrategy::Nest { method, non_temporal, .. },
+            ) => {
+                write!(f, "rows of {bytes} bytes, {method}")?;
+                f.write_str(if non_temporal { ", non-temporal stores" } else { "" })
+            }
+            (Step::Tile { bytes, .. }, StepStrategy::Tile { transposed }) => {
+                let how = if transposed { "transposed in registers" } else { "one by one" };
+                write!(f, "tile of {bytes} bytes, {how}")
+            }
+            (Step::List { bytes, .. }, StepStrategy::List { gathered, prefetch }) => {
+                let how = if gathered { "gathered" } else { "one by one" };
+                write!(f, "list of {bytes} bytes, {how}, prefetch {}", if prefetch { "on" } else { "off" })
+            }
+            (Step::Copy { bytes }, _) => write!(f, "copy of {bytes} bytes"),
+            _ => f.write_str("runs"),
+        }
+    }
+}
+
+impl fmt::Display for Strategy<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let stores = if self.bypasses { "beyond the caches" } else { "within the caches" };
+        write!(f, "strategy for {}, packed bytes {stores}", self.level)?;
+        for (index, step) in self.plan.steps().iter().enumerate() {
+            for direction in [Direction::Pack, Direction::Unpack] {
+                self.write_step(f, direction, StepId::new(index), step)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for NestMethod {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NestMethod::Rows(RowLoop { library: true, .. }) => f.write_str("by the C library"),
+            NestMethod::Rows(RowLoop { unrolled, prefetch, .. }) => {
+                write!(f, "{unrolled} per iteration, prefetch ")?;
+                match prefetch {
+                    Prefetch::Off => f.write_str("off"),
+                    Prefetch::Ahead(bytes) => write!(f, "{bytes} bytes ahead"),
+                    Prefetch::NextRow => f.write_str("of the next row"),
+                }
+            }
+            NestMethod::Shuffled(Group { vectors, rows }) => {
+                write!(f, "shuffled, {rows} of {vectors} vectors at a time")
+            }
+            NestMethod::EveryOtherWord => f.write_str("shuffled, 8 of 2 vectors at a time"),
+            NestMethod::Reversed | NestMethod::ReversedFours => f.write_str("turned round in registers"),
+            NestMethod::Pairs => f.write_str("in pairs"),
+            NestMethod::Sixteens => f.write_str("16 per iteration, prefetch off"),
+            NestMethod::SixtyFours => f.write_str("64 per iteration, prefetch off"),
+            NestMethod::Gathered => f.write_str("gathered"),
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! The operations.
+
+use super::Accumulate;
+use super::pair::{Index, Pair};
+use super::value::{Arithmetic, Bits, Ordered, Truth, Value};
+use std::marker::PhantomData;
+
+macro_rules! operations {
+    ($($name:ident of $bound:ident: $memory:ident, $packed:ident => $result:expr;)*) => { $(
+        pub(super) struct $name<T>(PhantomData<T>);
+
+        impl<T: $bound> Accumulate for $name<T> {
+            #[inline(always)]
+            fn run(memory: &mut [u8], packed: &[u8]) {
+                T::each(memory, packed, |$memory, $packed| $result);
+            }
+        }
+    )* };
+}
+
+operations! {
+    Sum of Arithmetic: memory, packed => memory.sum(packed);
+    Product of Arithmetic: memory, packed => memory.product(packed);
+    Min of Ordered: memory, packed => if packed.less(memory) { packed } else { memory };
+    Max of Ordered: memory, packed => if memory.less(packed) { packed } else { memory };
+    LogicalAnd of Truth: memory, packed => T::from_truth(memory.is_true() & packed.is_true());
+    LogicalOr of Truth: memory, packed => T::from_truth(memory.is_true() | packed.is_true());
+    LogicalXor of Truth: memory, packed => T::from_truth(memory.is_true() ^ packed.is_true());
+    BitwiseAnd of Bits: memory, packed => memory.and(packed);
+    BitwiseOr of Bits: memory, packed => memory.or(packed);
+    BitwiseXor of Bits: memory, packed => memory.xor(packed);
+}
+
+pub(super) struct MinLoc<T>(PhantomData<T>);
+pub(super) struct MaxLoc<T>(PhantomData<T>);
+
+impl<V: Ordered, I: Index> Accumulate for MinLoc<Pair<V, I>>
+where
+    Pair<V, I>: Value,
+{
+    #[inline(always)]
+    fn run(memory: &mut [u8], packed: &[u8]) {
+        Pair::each(memory, packed, |memory: Pair<V, I>, packed| memory.or_better(packed, V::less));
+    }
+}
+
+impl<V: Ordered, I: Index> Accumulate for MaxLoc<Pair<V, I>>
+where
+    Pair<V, I>: Value,
+{
+    #[inline(always)]
+    fn run(memory: &mut [u8], packed: &[u8]) {
+        Pair::each(memory, packed, |memory: Pair<V, I>, packed| memory.or_better(packed, |one, other| other.less(one)));
+    }
+}

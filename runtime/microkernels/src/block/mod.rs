@@ -1,0 +1,279 @@
+//! How one block is copied: one type for each size class.
+//!
+//! All loops of this folder are generic over [`Block`], so that each class is compiled into each loop, under the CPU features of
+//! the level that instantiates it. That is why everything here is `inline(always)`, and why plain copies of constant size are
+//! enough: the compiler turns them into the widest moves of the level.
+
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod masked;
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod overlapped;
+
+use core::ptr::copy_nonoverlapping;
+use core::sync::atomic::{Ordering, compiler_fence};
+
+/// Bytes of a cache line.
+pub(crate) const LINE: usize = 64;
+
+/// A line as one value.
+#[cfg(target_arch = "x86_64")]
+type Line = core::arch::x86_64::__m512i;
+#[cfg(not(target_arch = "x86_64"))]
+type Line = [u64; LINE / 8];
+
+/// Copies blocks of one size.
+pub(crate) trait Block: Copy {
+    /// The size if it is compiled in, otherwise 0.
+    const EXACT: usize = 0;
+
+    /// Whether a block is copied by a loop or a call.
+    const LONG: bool = false;
+
+    /// Prepares copies of `bytes` bytes.
+    fn new(bytes: usize) -> Self;
+
+    /// The size of a block.
+    fn bytes(self) -> usize;
+
+    /// Copies one block and touches nothing else.
+    ///
+    /// # Safety
+    ///
+    /// Source and destination are valid for [`Block::bytes`] bytes and do not overlap; the CPU has the features of the class.
+    unsafe fn copy(self, destination: *mut u8, source: *const u8);
+}
+
+/// Moves one block between the strided and the dense side, in the direction of `PACK`.
+///
+/// # Safety
+///
+/// As for [`Block::copy`].
+#[inline(always)]
+pub(crate) unsafe fn transfer<B: Block, const PACK: bool>(block: B, memory: *mut u8, packed: *mut u8) {
+    // SAFETY: the caller's guarantee.
+    unsafe { if PACK { block.copy(packed, memory) } else { block.copy(memory, packed) } }
+}
+
+/// Keeps the compiler from reordering stores. It tends to reverse them, and stores that each lie in two lines then take 5 % longer.
+#[inline(always)]
+pub(crate) fn in_order() {
+    compiler_fence(Ordering::Release);
+}
+
+/// The same number, whose origin is hidden from the compiler. It tends to turn addresses that are a multiple of a stride apart into a
+/// chain of additions, each of which waits for the one before.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+pub(crate) fn opaque(mut number: isize) -> isize {
+    // SAFETY: the text is a comment, so nothing is executed.
+    unsafe {
+        core::arch::asm!("/* {} */", inout(reg) number, options(pure, nomem, nostack, preserves_flags));
+    }
+    number
+}
+
+/// The same address, in a register of its own.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+pub(crate) fn computed(address: *mut u8) -> *mut u8 {
+    core::ptr::with_exposed_provenance_mut(opaque(address.expose_provenance() as isize) as usize)
+}
+
+/// Copies `K` times 64 bytes, all of which are loaded before the first are stored.
+///
+/// A load right behind a store to the same place within a page waits for it, until the addresses are known to differ. Buffers
+/// are often aligned alike, and then one load after the other waits: 480 bytes took twice as long.
+///
+/// # Safety
+///
+/// Source and destination are valid for `K` lines and do not overlap.
+#[inline(always)]
+pub(crate) unsafe fn lines<const K: usize>(destination: *mut u8, source: *const u8) {
+    // SAFETY: the caller's guarantee.
+    unsafe {
+        // By index: closures of the library are compiled without the features of the level.
+        let mut values = [core::mem::MaybeUninit::<Line>::uninit(); K];
+        let mut place = 0;
+        while place < K {
+            values[place].write(source.add(place * LINE).cast::<Line>().read_unaligned());
+            place += 1;
+        }
+        place = 0;
+        while place < K {
+            destination.add(place * LINE).cast::<Line>().write_unaligned(values[place].assume_init());
+            in_order();
+            place += 1;
+        }
+    }
+}
+
+/// Copies whole lines from byte `at` on while the bytes before `end` hold one, four at a time while they hold four, and returns where
+/// it stopped.
+///
+/// # Safety
+///
+/// Source and destination are valid for bytes `at` to `end`, and do not overlap.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+unsafe fn lines_until(destination: *mut u8, source: *const u8, mut at: usize, end: usize) -> usize {
+    // SAFETY: each move ends at byte `end` at the latest.
+    unsafe {
+        while end - at >= 4 * LINE {
+            lines::<4>(destination.add(at), source.add(at));
+            at += 4 * LINE;
+        }
+        while end - at >= LINE {
+            lines::<1>(destination.add(at), source.add(at));
+            at += LINE;
+        }
+    }
+    at
+}
+
+/// Copies `K` vectors of `V` bytes.
+///
+/// # Safety
+///
+/// Source and destination are valid for `K * V` bytes and do not overlap.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+unsafe fn vectors<const V: usize, const K: usize>(destination: *mut u8, source: *const u8) {
+    // SAFETY: the caller's guarantee.
+    unsafe {
+        if V == LINE {
+            lines::<K>(destination, source);
+        } else {
+            for step in 0..K {
+                copy_nonoverlapping(source.add(step * V), destination.add(step * V), V);
+            }
+        }
+    }
+}
+
+/// Blocks of exactly `N` bytes.
+#[derive(Clone, Copy)]
+pub(crate) struct Exact<const N: usize>;
+
+impl<const N: usize> Block for Exact<N> {
+    const EXACT: usize = N;
+    const LONG: bool = N >= 256;
+
+    #[inline(always)]
+    fn new(_: usize) -> Self {
+        Self
+    }
+
+    #[inline(always)]
+    fn bytes(self) -> usize {
+        N
+    }
+
+    #[inline(always)]
+    unsafe fn copy(self, destination: *mut u8, source: *const u8) {
+        let mut at = 0;
+        macro_rules! pieces {
+            ($($bytes:literal)*) => {$(
+                while N - at >= $bytes {
+                    // SAFETY: the caller's guarantee, and at + $bytes <= N.
+                    unsafe { copy_nonoverlapping(source.add(at), destination.add(at), $bytes) };
+                    at += $bytes;
+                }
+            )*};
+        }
+        if N.is_multiple_of(LINE) {
+            // SAFETY: the caller's guarantee, and at most N bytes in all.
+            unsafe {
+                while N - at >= 4 * LINE {
+                    lines::<4>(destination.add(at), source.add(at));
+                    at += 4 * LINE;
+                }
+                match (N - at) / LINE {
+                    3 => lines::<3>(destination.add(at), source.add(at)),
+                    2 => lines::<2>(destination.add(at), source.add(at)),
+                    1 => lines::<1>(destination.add(at), source.add(at)),
+                    _ => {}
+                }
+            }
+            return;
+        }
+        pieces!(32 16 8 4 2 1);
+    }
+}
+
+/// Blocks of `V` to `2 * V` bytes: two moves that may overlap.
+#[derive(Clone, Copy)]
+pub(crate) struct Pair<const V: usize>(usize);
+
+impl<const V: usize> Block for Pair<V> {
+    #[inline(always)]
+    fn new(bytes: usize) -> Self {
+        Self(bytes)
+    }
+
+    #[inline(always)]
+    fn bytes(self) -> usize {
+        self.0
+    }
+
+    #[inline(always)]
+    unsafe fn copy(self, destination: *mut u8, source: *const u8) {
+        let last = self.0 - V;
+        // SAFETY: V <= bytes <= 2 * V, so both moves lie within the block.
+        unsafe {
+            copy_nonoverlapping(source, destination, V);
+            copy_nonoverlapping(source.add(last), destination.add(last), V);
+        }
+    }
+}
+
+/// Blocks of `2 * V` to `4 * V` bytes: four moves, of which the last two may overlap the first two.
+#[derive(Clone, Copy)]
+pub(crate) struct Quad<const V: usize>(usize);
+
+impl<const V: usize> Block for Quad<V> {
+    #[inline(always)]
+    fn new(bytes: usize) -> Self {
+        Self(bytes)
+    }
+
+    #[inline(always)]
+    fn bytes(self) -> usize {
+        self.0
+    }
+
+    #[inline(always)]
+    unsafe fn copy(self, destination: *mut u8, source: *const u8) {
+        let half = self.0 - 2 * V;
+        // SAFETY: 2 * V <= bytes <= 4 * V, so all moves lie within the block.
+        unsafe {
+            copy_nonoverlapping(source, destination, V);
+            copy_nonoverlapping(source.add(V), destination.add(V), V);
+            copy_nonoverlapping(source.add(half), destination.add(half), V);
+            copy_nonoverlapping(source.add(half + V), destination.add(half + V), V);
+        }
+    }
+}
+
+/// Blocks of any size, by the C library.
+#[derive(Clone, Copy)]
+pub(crate) struct Library(usize);
+
+impl Block for Library {
+    const LONG: bool = true;
+
+    #[inline(always)]
+    fn new(bytes: usize) -> Self {
+        Self(bytes)
+    }
+
+    #[inline(always)]
+    fn bytes(self) -> usize {
+        self.0
+    }
+
+    #[inline(always)]
+    unsafe fn copy(self, destination: *mut u8, source: *const u8) {
+        // SAFETY: the caller's guarantee.
+        unsafe { copy_nonoverlapping(source, destination, self.0) }
+    }
+}

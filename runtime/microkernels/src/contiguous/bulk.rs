@@ -1,0 +1,99 @@
+//! Long contiguous copies between pageable memory and pinned buffers, which are not read again by this processor.
+
+use crate::copy;
+use dtc_compiler::plan::strategy::Level;
+
+/// Copies `bytes` contiguous bytes.
+///
+/// # Safety
+///
+/// Both ranges are valid and do not overlap.
+pub type CopyFn = unsafe extern "C" fn(destination: *mut u8, source: *const u8, bytes: usize);
+
+/// The copy for a level. With AVX-512 it prefetches, and its non-temporal stores bypass the caches: 15.8 GB/s where the C library's has
+/// 12.4, and 14.7 beside 11.4 through pinned buffers that a device fills (1 MiB at a time of 32 MiB, Sapphire Rapids with an H200).
+/// Non-temporal stores of 16 bytes were slower than none, 5.3 beside 11.3, into buffers that a device reads.
+pub fn select_bulk_copy(level: Level) -> CopyFn {
+    #[cfg(target_arch = "x86_64")]
+    if level >= Level::Avx512 {
+        return avx512::copy;
+    }
+    let _ = level;
+    copy
+}
+
+#[cfg(target_arch = "x86_64")]
+mod avx512 {
+    use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch, _mm_sfence, _mm512_loadu_si512, _mm512_stream_si512};
+
+    /// Bytes of a cache line.
+    const LINE: usize = 64;
+
+    /// Lines that are loaded before the first is stored.
+    const BLOCK: usize = 4 * LINE;
+
+    /// How far ahead lines are prefetched, in bytes.
+    const AHEAD: usize = 2048;
+
+    /// # Safety
+    ///
+    /// As for [`CopyFn`](super::CopyFn), on a CPU of [`Level::Avx512`](crate::Level::Avx512).
+    pub(super) unsafe extern "C" fn copy(destination: *mut u8, source: *const u8, bytes: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { non_temporal(destination, source, bytes) }
+    }
+
+    /// Prefetches may name addresses past the source; a prefetch neither reads into a register nor faults.
+    ///
+    /// # Safety
+    ///
+    /// As for [`copy`].
+    #[target_feature(enable = "avx512f")]
+    unsafe fn non_temporal(destination: *mut u8, source: *const u8, bytes: usize) {
+        // Whole lines are stored at once, so that none is read for it.
+        let head = destination.align_offset(LINE).min(bytes);
+        let whole = (bytes - head) / BLOCK * BLOCK;
+        // SAFETY: head, whole blocks and the rest lie in both ranges, one behind the other; stores are to whole lines.
+        unsafe {
+            destination.copy_from_nonoverlapping(source, head);
+            let mut at = head;
+            while at < head + whole {
+                let (from, to) = (source.add(at), destination.add(at));
+                for line in (0..BLOCK).step_by(LINE) {
+                    _mm_prefetch::<_MM_HINT_T0>(from.wrapping_add(AHEAD + line).cast());
+                }
+                let lines = [0, 1, 2, 3].map(|line| _mm512_loadu_si512(from.add(line * LINE).cast()));
+                for (line, value) in lines.into_iter().enumerate() {
+                    _mm512_stream_si512(to.add(line * LINE).cast(), value);
+                }
+                at += BLOCK;
+            }
+            destination.add(at).copy_from_nonoverlapping(source.add(at), bytes - at);
+        }
+        // Non-temporal stores are not ordered with those that follow, such as the one that starts a device.
+        _mm_sfence();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_alignment_and_length_is_copied_and_nothing_else() {
+        let source: Vec<u8> = (0..6000).map(|at| (at * 7 / 3) as u8).collect();
+        for level in crate::tests::levels() {
+            let copy = select_bulk_copy(level);
+            for (to, from) in [(0, 0), (1, 0), (0, 1), (63, 5), (7, 64), (33, 31)] {
+                for length in [0, 1, 63, 64, 65, 255, 256, 257, 319, 1000, 4096, 5555] {
+                    let mut found = vec![0x5a; 6000];
+                    // SAFETY: both ranges lie in their buffers.
+                    unsafe { copy(found.as_mut_ptr().add(to), source.as_ptr().add(from), length) };
+                    let mut wanted = vec![0x5a; 6000];
+                    wanted[to..to + length].copy_from_slice(&source[from..from + length]);
+                    assert!(found == wanted, "{level:?}, {length} bytes, {to} from {from}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Microkernels specialised for the counts and strides of one nest.
+//!
+//! The others are chosen by the length of a row alone, so that one serves the parts of a plan and of its fragments, and look at
+//! strides and counts in each call. A type that is one nest is often so short that this would take as long as its bytes.
+
+use dtc_compiler::plan::strategy::{Level, Nest};
+
+/// Moves a nest: a [`PlanesFn`](crate::PlanesFn) for rows of one length.
+///
+/// # Safety
+///
+/// See the [safety contract](crate#safety-contract-of-every-microkernel).
+pub type NestFn = unsafe extern "C" fn(
+    memory: *mut u8,
+    packed: *mut u8,
+    planes: usize,
+    plane_stride: isize,
+    rows: usize,
+    stride: isize,
+);
+
+/// A microkernel specialised for this nest's counts and strides, or `None` if the one for any nest of such rows is as fast. It must be
+/// called with these numbers, or for fewer planes.
+#[must_use]
+pub fn select_nest<const PACK: bool>(level: Level, nest: &Nest) -> Option<NestFn> {
+    #[cfg(target_arch = "x86_64")]
+    return x86_64::select::<PACK>(level, nest);
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        let _ = (level, nest);
+        None
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86_64 {
+    use super::super::{direction, pairs, reversed, rows, words};
+    use super::{Level, Nest, NestFn};
+    use crate::block::Exact;
+    use dtc_compiler::plan::strategy::{NestMethod, RowLoop, whole_nest};
+
+    /// The microkernel of the method that the strategy chooses.
+    pub(super) fn select<const PACK: bool>(level: Level, nest: &Nest) -> Option<NestFn> {
+        Some(match whole_nest(level, direction::<PACK>(), nest)? {
+            NestMethod::ReversedFours => fours::<PACK>,
+            NestMethod::SixtyFours => sixty_fours::<PACK>,
+            NestMethod::Sixteens => sixteens::<PACK>,
+            NestMethod::Pairs if nest.bytes == 8 => pairs_of_8,
+            NestMethod::Pairs => pairs_of_16,
+            NestMethod::Rows(_) => single_words::<PACK>,
+            _ => return None,
+        })
+    }
+
+    /// Defines microkernels, each with the numbers of the nest as one value.
+    macro_rules! microkernels {
+        ($($(#[$attribute:meta])* fn $name:ident $(<const $pack:ident: bool>)?($memory:ident, $packed:ident, $nest:ident, $bytes:literal) $body:expr;)*) => {$(
+            $(#[$attribute])*
+            ///
+            /// # Safety
+            ///
+            /// As for [`NestFn`], with the numbers that [`select`] chose it for.
+            unsafe extern "C" fn $name $(<const $pack: bool>)?(
+                $memory: *mut u8,
+                $packed: *mut u8,
+                planes: usize,
+                plane_stride: isize,
+                rows: usize,
+                stride: isize,
+            ) {
+                let $nest = &Nest { bytes: $bytes, rows, stride, planes, plane_stride };
+                // SAFETY: the caller keeps the contract of `NestFn`, which is that of the function called, for a nest that has the
+                // counts and strides that the function is written for, since `select` chose it.
+                unsafe { $body }
+            }
+        )*};
+    }
+
+    microkernels! {
+        /// Planes of four reversed words.
+        #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,bmi2")]
+        fn fours<const PACK: bool>(memory, packed, nest, 8) reversed::fours::<PACK>(memory, packed, nest);
+
+        /// Planes of a multiple of sixteen words, in the SSE encoding: see [`pairs`].
+        fn sixteens<const PACK: bool>(memory, packed, nest, 8) words::sixteens::<PACK>(memory, packed, nest);
+
+        /// Planes of a multiple of sixty-four words.
+        fn sixty_fours<const PACK: bool>(memory, packed, nest, 8) words::sixty_fours::<PACK>(memory, packed, nest);
+
+        /// A pack of rows of 8 bytes, in the SSE encoding: see [`pairs`].
+        fn pairs_of_8(memory, packed, nest, 8) pairs::planes(memory, packed, Exact::<8>, nest);
+
+        /// A pack of rows of 16 bytes.
+        #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,bmi2")]
+        fn pairs_of_16(memory, packed, nest, 16) pairs::planes(memory, packed, Exact::<16>, nest);
+
+        /// Words, one by one.
+        fn single_words<const PACK: bool>(memory, packed, nest, 8)
+            rows::planes::<Exact<8>, PACK>(memory, packed, Exact, nest, RowLoop::PLAIN);
+    }
+}

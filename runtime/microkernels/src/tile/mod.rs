@@ -1,0 +1,106 @@
+//! Nests whose inner stride is large and whose outer stride is small: a matrix sent by columns.
+//!
+//! Walking such a nest in packed order touches one element of a cache line, then one of the line a large stride away, and comes
+//! back to the first line only after a whole column. If the stride is a power of two all of these lines share one set of
+//! the cache, and each is evicted before its second element is wanted. A tile takes all columns that share a line, and a few
+//! rows only, so that every line is finished before the next is touched.
+
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod transpose;
+
+use crate::block::{Block, LINE, transfer};
+use core::ops::Range;
+
+/// Lines of one set of the first-level cache that a tile uses at most.
+const WAYS: usize = 8;
+
+/// Rows of a tile at this stride.
+///
+/// At a multiple of 4 KiB the lines of all rows fall into one set of the first-level cache, which has that many ways and more; at half
+/// of that they fall into two sets, and so on.
+#[inline(always)]
+fn height(inner_stride: isize) -> usize {
+    const SET_PERIOD: u32 = 12;
+    WAYS << (SET_PERIOD - inner_stride.trailing_zeros().clamp(SET_PERIOD - 3, SET_PERIOD))
+}
+
+/// The columns from the start of `memory` to the next border of a line, and those of a whole line.
+#[inline(always)]
+pub(crate) fn columns(memory: *mut u8, outer_stride: isize) -> (usize, usize) {
+    let step = outer_stride.unsigned_abs();
+    if step == 0 || step >= LINE {
+        return (1, 1);
+    }
+    let place = memory as usize % LINE;
+    let room = if outer_stride > 0 { LINE - place } else { place + 1 };
+    (room.div_ceil(step), (LINE / step).max(1))
+}
+
+/// The loop of [`TileFn`](crate::TileFn) for any element and any strides.
+///
+/// # Safety
+///
+/// The contract of [`TileFn`](crate::TileFn).
+#[inline(always)]
+#[expect(clippy::too_many_arguments, reason = "two levels and the pitch")]
+pub(crate) unsafe fn tile<B: Block, const PACK: bool>(
+    memory: *mut u8,
+    packed: *mut u8,
+    outer: usize,
+    outer_stride: isize,
+    inner: usize,
+    inner_stride: isize,
+    block: B,
+    pitch: usize,
+) {
+    let (mut width, full) = columns(memory, outer_stride);
+    let mut first = 0;
+    while first < outer {
+        width = width.min(outer - first);
+        // SAFETY: the caller's guarantee for a part of the columns.
+        unsafe {
+            strip::<B, PACK>(memory, packed, first..first + width, outer_stride, 0..inner, inner_stride, block, pitch)
+        };
+        first += width;
+        width = full;
+    }
+}
+
+/// Moves some rows of some neighbouring columns, a few rows at a time.
+///
+/// # Safety
+///
+/// The contract of [`TileFn`](crate::TileFn) for the elements in these ranges.
+#[inline(always)]
+#[expect(clippy::too_many_arguments, reason = "a nest and two ranges")]
+pub(crate) unsafe fn strip<B: Block, const PACK: bool>(
+    memory: *mut u8,
+    packed: *mut u8,
+    columns: Range<usize>,
+    outer_stride: isize,
+    rows: Range<usize>,
+    inner_stride: isize,
+    block: B,
+    pitch: usize,
+) {
+    let bytes = block.bytes();
+    // A line that is evicted while it is read costs little; measured, a pack prefers longer runs of packed bytes.
+    let most = if PACK { 2 * height(inner_stride) } else { WAYS };
+    let mut first = rows.start;
+    while first < rows.end {
+        let height = most.min(rows.end - first);
+        for column in columns.clone() {
+            let memory = memory
+                .wrapping_offset(outer_stride.wrapping_mul(column as isize))
+                .wrapping_offset(inner_stride.wrapping_mul(first as isize));
+            for row in 0..height {
+                // SAFETY: the caller guarantees each element of the ranges.
+                unsafe {
+                    let packed = packed.add(column * pitch + (first + row) * bytes);
+                    transfer::<B, PACK>(block, memory.wrapping_offset(inner_stride.wrapping_mul(row as isize)), packed);
+                }
+            }
+        }
+        first += height;
+    }
+}
