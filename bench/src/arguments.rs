@@ -19,6 +19,15 @@ pub struct Benchmark {
     /// What to measure with --backend cuda [default: all; with types or --only, kernels]
     #[arg(long, value_enum, value_name = "PART")]
     pub part: Vec<Part>,
+    /// The seed of --part classes: draws the layouts of another run again [default: another one each time]
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Layouts of each class that --part classes draws
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub layouts: u16,
+    /// MiB of packed bytes of each of them, about
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub packed_mib: u16,
     /// Bytes that the L2 cache of the GPU fetches at a time while --backend cuda measures
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(32..=128))]
     pub l2_fetch: Option<u16>,
@@ -39,6 +48,8 @@ pub struct Benchmark {
 pub enum Part {
     /// Whole transfers of the cases
     Kernels,
+    /// Random layouts of each class, from a seed that is printed; only where it is named
+    Classes,
     /// Pieces of 64 MiB from odd offsets on
     Fragments,
     /// The 26 pieces of a halo in one launch, and items of very different sizes

@@ -74,3 +74,19 @@ fn a_bench_reads_the_index() {
     write(folder.path(), "cases.json", "{}");
     emulated(folder.path(), &bench, &[]).fails(2, &["cases.json: $.cases", "a list"]);
 }
+
+#[test]
+fn layouts_of_a_class_are_drawn_again_by_their_seed() {
+    let folder = tempdir().expect("a folder");
+    let bench = ["--backend", "cuda", "--rounds", "1", "--part", "classes", "--packed-mib", "1", "--layouts", "1"];
+    let first = emulated(folder.path(), &[&bench[..], &["--only", "strided"]].concat(), &[]).fine();
+    let seed = first.split("of seed ").nth(1).and_then(|rest| rest.split_whitespace().next()).expect("a seed");
+    let again = [&bench[..], &["--only", "strided", "--seed", seed, "--json", "lines"]].concat();
+    let again = emulated(folder.path(), &again, &[]).fine();
+    let drawn = |text: &str| text.split("strided: ").nth(1).map(|rest| rest.split(" bytes").next().unwrap().to_owned());
+    assert!(drawn(&first).is_some() && drawn(&first) == drawn(&again), "{first}\n{again}");
+    let lines = std::fs::read_to_string(folder.path().join("lines")).unwrap();
+    let line: Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
+    assert_eq!(line["seed"].to_string(), seed);
+    assert!(line["least_us"].as_f64() > Some(0.0), "{line}");
+}

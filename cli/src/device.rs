@@ -4,7 +4,9 @@
 use dtc_compiler::operation::Reduction;
 use dtc_compiler::plan::Direction;
 use dtc_runtime::cuda::{CudaError, DeviceBuffer, Stream, copy};
-use dtc_runtime::{BatchCall, Committed, Elements, Endpoint, Engine, Gpu, Range, Tier, Transfer, TransferError};
+use dtc_runtime::{
+    BatchCall, Committed, Elements, Endpoint, Engine, Gpu, PersistentBatch, Range, Tier, Transfer, TransferError,
+};
 
 /// Elements in one buffer and their packed bytes in another, both on one device.
 #[derive(Clone, Copy)]
@@ -107,6 +109,39 @@ pub fn prepare_batch(
     calls: &[OnDevice<'_>],
 ) -> Result<Tier, CudaError> {
     engine.prepare_batch(gpu, &batch(direction, calls)?)
+}
+
+/// A batch that is enqueued again and again, in buffers that live as long.
+pub struct Repeated<'a> {
+    batch: PersistentBatch,
+    calls: Vec<BatchCall<'a>>,
+}
+
+impl<'a> Repeated<'a> {
+    /// Prepares calls on a device of an engine.
+    pub fn new(
+        engine: &Engine,
+        gpu: &Gpu,
+        direction: Direction,
+        calls: &[OnDevice<'a>],
+    ) -> Result<Repeated<'a>, CudaError> {
+        let calls = batch(direction, calls)?;
+        Ok(Repeated { batch: engine.persistent_batch(gpu, &calls)?, calls })
+    }
+
+    /// Enqueues all of them.
+    pub fn enqueue(&mut self, stream: &Stream) -> Result<u64, CudaError> {
+        // SAFETY: as in `enqueue_batch`. Addresses only ever change to what they are.
+        unsafe { self.batch.enqueue(stream) }
+    }
+
+    /// Gives some calls, spread over all, the addresses that they have, as if these were others.
+    pub fn touch(&mut self, number: usize) {
+        let apart = (self.calls.len() / number.max(1)).max(1);
+        for (index, call) in self.calls.iter().enumerate().step_by(apart).take(number) {
+            self.batch.move_to(index, call.memory, call.packed);
+        }
+    }
 }
 
 fn batch<'a>(direction: Direction, calls: &[OnDevice<'a>]) -> Result<Vec<BatchCall<'a>>, CudaError> {

@@ -57,6 +57,8 @@ fn right_kernels_pass() {
         &["generic: transfers: pinned memory, packed bytes in memory of GPU 0"],
         &["generic: one type in several kinds of memory"],
         &["fragments: three of four ints"],
+        &["generic: batches: enqueued again at other"],
+        &["generic: C: batches"],
         &["generic: C: packs and unpacks"],
         &["generic: C: requests"],
         &["generic: C: copies"],

@@ -3,15 +3,16 @@
 use dtc_cli::commands::bench::cuda::check::POISON;
 use dtc_cli::commands::bench::cuda::contest::Arena;
 use dtc_cli::commands::bench::table::table;
-use dtc_cli::device::{OnDevice, enqueue_batch, fill, prepare_batch};
+use dtc_cli::device::{OnDevice, Repeated, enqueue_batch, fill, prepare_batch};
 use dtc_cli::failure::Failure;
 use dtc_cli::report;
 use dtc_cli::timing::median;
 use dtc_compiler::datatype::{Datatype, DatatypeError, Order, Predefined, TypeBuilder};
 use dtc_compiler::plan::Direction;
-use dtc_runtime::cuda::{CaptureMode, CudaError, DeviceBuffer};
+use dtc_runtime::cuda::{CudaError, DeviceBuffer};
 use dtc_runtime::{Committed, Engine, Memory, MemoryMut, Range, Tier};
 use serde_json::{Value, json};
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::io::Write;
@@ -57,7 +58,10 @@ impl Figure {
 const ONE_LAUNCH: &str = "one launch";
 const GENERIC: &str = "one launch, generic kernel";
 const HOST: &str = "enqueueing it again, on the host";
-const GENERIC_HOST: &str = "the same, generic kernel";
+const PERSISTENT_HOST: &str = "the same, prepared";
+const MOVED_HOST: &str = "the same, prepared, 100 addresses changed";
+const GENERIC_HOST: &str = "enqueueing it again, generic kernel";
+const GENERIC_PERSISTENT_HOST: &str = "the same, generic kernel, prepared";
 const ONE_BY_ONE: &str = "one after another";
 const ALONE: &str = "sum of each alone";
 
@@ -232,16 +236,25 @@ impl Batch<'_> {
                 if alone {
                     samples.push((name, self.time(rounds, one_launch)?));
                 } else {
-                    // The host takes long to look through so many calls, and a graph has done so.
-                    stream.begin_capture(CaptureMode::ThreadLocal)?;
-                    one_launch()?;
-                    let graph = stream.end_capture()?.instantiate()?;
-                    samples.push((name, self.time(rounds, || graph.launch(stream))?));
-                    let start = Instant::now();
-                    one_launch()?;
-                    let enqueue = start.elapsed().as_nanos() as f64 / 1e3;
+                    // The host takes long to look through so many calls; a prepared batch has done so.
+                    let repeated = RefCell::new(Repeated::new(self.engine(generic), &gpu, direction, &calls)?);
+                    let prepared = || repeated.borrow_mut().enqueue(stream).map(drop);
+                    samples.push((name, self.time(rounds, prepared)?));
+                    let (again, once) =
+                        if generic { (GENERIC_HOST, GENERIC_PERSISTENT_HOST) } else { (HOST, PERSISTENT_HOST) };
+                    samples.push((again, self.host_time(rounds, one_launch)?));
+                    samples.push((once, self.host_time(rounds, prepared)?));
+                    if !generic {
+                        let moved = || {
+                            repeated.borrow_mut().touch(100);
+                            prepared()
+                        };
+                        samples.push((MOVED_HOST, self.host_time(rounds, moved)?));
+                    }
+                    fill_sides()?;
+                    prepared()?;
                     stream.synchronize()?;
-                    samples.push((if generic { GENERIC_HOST } else { HOST }, [vec![enqueue], vec![enqueue]]));
+                    self.check(direction, &image, &packed_image)?;
                 }
             }
             if alone {
@@ -267,6 +280,24 @@ impl Batch<'_> {
             }));
         }
         Ok(())
+    }
+
+    /// Microseconds that the host takes to enqueue.
+    fn host_time(
+        &self,
+        rounds: usize,
+        enqueue: impl Fn() -> Result<(), CudaError>,
+    ) -> Result<[Vec<f64>; 2], CudaError> {
+        let stream = &self.arena.clock.stream;
+        let mut times = Vec::new();
+        for _ in 0..rounds {
+            stream.synchronize()?;
+            let start = Instant::now();
+            enqueue()?;
+            times.push(start.elapsed().as_nanos() as f64 / 1e3);
+        }
+        stream.synchronize()?;
+        Ok([times.clone(), times])
     }
 
     fn time<E: From<CudaError>>(

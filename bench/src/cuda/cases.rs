@@ -100,7 +100,8 @@ fn mix(mut z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-fn draw(seed: u64, index: u64) -> u64 {
+/// The number that a seed has at an index.
+pub fn draw(seed: u64, index: u64) -> u64 {
     mix(seed.wrapping_add((index + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)))
 }
 

@@ -4,7 +4,7 @@ use super::cases::runs;
 use dtc_cli::commands::bench::cuda::check::POISON;
 use dtc_cli::commands::bench::cuda::contest::Arena;
 use dtc_cli::commands::bench::table::table;
-use dtc_cli::device::{OnDevice, copy};
+use dtc_cli::device::{OnDevice, Repeated, copy};
 use dtc_cli::failure::Failure;
 use dtc_cli::report;
 use dtc_cli::samples::{SEED, fill};
@@ -15,6 +15,7 @@ use dtc_runtime::cuda::{DeviceBuffer, Stream};
 use dtc_runtime::store::Config;
 use dtc_runtime::{Committed, Engine, Policy, Range};
 use serde_json::{Value, json};
+use std::cell::RefCell;
 use std::io::Write;
 use std::path::Path;
 use std::time::Instant;
@@ -199,6 +200,14 @@ impl Bench<'_> {
             Ok(bench.stream.synchronize()?)
         })?;
         self.time(&format!("{name} enqueued"), case, Direction::Pack, bytes, CALLS, enqueue)?;
+        let device = self.arena.gpu.device();
+        let (memory, packed) = (DeviceBuffer::new(device, BUFFER_BYTES)?, DeviceBuffer::new(device, BUFFER_BYTES)?);
+        let call = OnDevice { committed, count: 1, memory: &memory, origin: 0, packed: &packed, at: 0 };
+        let repeated = Repeated::new(&self.arena.specialised, &self.arena.gpu, Direction::Pack, &[call])?;
+        let repeated = RefCell::new(repeated);
+        self.time(&format!("{name} enqueued, prepared"), case, Direction::Pack, bytes, CALLS, |bench| {
+            Ok(repeated.borrow_mut().enqueue(&bench.stream).map(drop)?)
+        })?;
         self.time(&format!("{ROW} of {name} synchronised"), case, Direction::Pack, bytes, 9, |bench| {
             (0..ROW).try_for_each(|_| enqueue(bench))?;
             Ok(bench.stream.synchronize()?)

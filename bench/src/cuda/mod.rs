@@ -3,6 +3,7 @@
 
 mod batches;
 mod cases;
+mod classes;
 mod fragments;
 mod latency;
 mod operations;
@@ -23,7 +24,7 @@ pub fn run(arguments: &Benchmark, out: &mut dyn Write) -> Result<(), Failure> {
     let shared = &arguments.shared;
     let chosen = shared.only.is_some() || !shared.files.is_empty();
     let wants = |part| match arguments.part.as_slice() {
-        [] => part == Part::Kernels || !chosen,
+        [] => part == Part::Kernels || (part != Part::Classes && !chosen),
         parts => parts.contains(&part),
     };
     let mut references = Vec::new();
@@ -46,7 +47,7 @@ pub fn run(arguments: &Benchmark, out: &mut dyn Write) -> Result<(), Failure> {
         arena.gpu.device().set_l2_fetch_granularity(bytes.into())?;
     }
     let mut figures = Figures(arguments.json.as_deref().map(Output::create).transpose()?);
-    let measured = measure(&mut arena, &references, rounds, &wants, &mut figures, out);
+    let measured = measure(&mut arena, &references, arguments, &wants, &mut figures, out);
     // What was measured before a failure is kept.
     let kept = figures.finish();
     measured.and(kept)
@@ -56,11 +57,12 @@ pub fn run(arguments: &Benchmark, out: &mut dyn Write) -> Result<(), Failure> {
 fn measure(
     arena: &mut Arena,
     references: &[cases::Reference],
-    rounds: usize,
+    arguments: &Benchmark,
     wants: &dyn Fn(Part) -> bool,
     figures: &mut Figures<'_>,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
+    let rounds = arguments.shared.rounds();
     let mut lines: Vec<Line> = Vec::new();
     for (index, reference) in references.iter().enumerate() {
         tell(&format!("{} ({} of {})", reference.name(), index + 1, references.len()));
@@ -71,6 +73,26 @@ fn measure(
     tell("");
     if !references.is_empty() {
         table::print(&lines, out)?;
+    }
+    if wants(Part::Classes) {
+        let seed = arguments.seed.unwrap_or_else(fresh_seed);
+        writeln!(out, "random layouts of seed {seed}")?;
+        let only = arguments.shared.only.as_deref().unwrap_or_default();
+        let packed = u64::from(arguments.packed_mib) << 20;
+        let mut found = Vec::new();
+        for case in classes::cases(seed, packed, arguments.layouts, only) {
+            let case = case?;
+            tell(&case.name);
+            for line in arena.run(&case, rounds)? {
+                let mut figure = figure(&line);
+                figure["seed"] = seed.into();
+                figures.write(figure)?;
+                found.push(line);
+            }
+        }
+        tell("");
+        table::print(&found, out)?;
+        lines.extend(found);
     }
     if wants(Part::Fragments) {
         tell("fragments");
@@ -116,6 +138,12 @@ fn measure(
     verify(arena, &lines)
 }
 
+/// A seed that differs from run to run.
+fn fresh_seed() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.map_or(0, |since| since.as_micros() as u64)
+}
+
 /// The figures of a line, in the form of the programs in `bench/gpu`.
 fn figure(line: &Line) -> Value {
     let rounded = |time: f64| (time * 1e3).round() / 1e3;
@@ -127,6 +155,7 @@ fn figure(line: &Line) -> Value {
         "cold_us": line.times.as_ref().ok().map(|times| rounded(times.cold)),
         "warm_us": line.times.as_ref().ok().map(|times| rounded(times.warm)),
         "variant": line.variant,
+        "least_us": line.least_us.map(rounded),
     });
     match &line.times {
         Ok(times) => figure["rounds"] = times.rounds.into(),

@@ -87,6 +87,16 @@
 #define DTC_OPERATION_REPLACE 13
 
 /**
+ * The call packs: it reads elements and writes packed bytes.
+ */
+#define DTC_DIRECTION_PACK 0
+
+/**
+ * The call unpacks: it reads packed bytes and writes elements.
+ */
+#define DTC_DIRECTION_UNPACK 1
+
+/**
  * The version of this interface. Another number is another interface; functions and fields at the end of structs are
  * added without a new number.
  */
@@ -380,6 +390,11 @@
 #define DTC_KIND_BFLOAT 9
 
 /**
+ * Packs and unpacks that are enqueued as one launch. It belongs to one thread at a time.
+ */
+typedef struct dtc_batch dtc_batch;
+
+/**
  * An engine: where types are made, and where equal ones meet. Any thread may use it.
  */
 typedef struct dtc_engine dtc_engine;
@@ -441,6 +456,44 @@ typedef struct dtc_transfer {
      */
     int32_t reserved;
 } dtc_transfer;
+
+/**
+ * One pack or unpack of a batch.
+ */
+typedef struct dtc_batch_call {
+    /**
+     * The type of the elements.
+     */
+    const struct dtc_type *type;
+    /**
+     * The address that the type is applied to.
+     */
+    void *memory;
+    /**
+     * Where packed byte `offset` lies.
+     */
+    void *packed;
+    /**
+     * How many elements.
+     */
+    int64_t count;
+    /**
+     * The first packed byte to move.
+     */
+    int64_t offset;
+    /**
+     * How many bytes to move, or less at the end of the packed bytes.
+     */
+    int64_t max;
+    /**
+     * `DTC_DIRECTION_...`.
+     */
+    int32_t direction;
+    /**
+     * 0; anything else is refused, so that a later library can give it a meaning.
+     */
+    int32_t reserved;
+} dtc_batch_call;
 
 /**
  * What moving a count of elements is expected to cost. `DTC_EXPENSE_INIT` sets `size`. Later versions add fields at the end.
@@ -735,6 +788,77 @@ int dtc_op_supported(int32_t operation,
                      const struct dtc_type *basic,
                      const struct dtc_transfer *transfer,
                      int *supported);
+
+/**
+ * Prepares packs and unpacks to be enqueued again and again, as one launch: what an exchange of halos repeats.
+ *
+ * `device`: the GPU that moves the bytes; it must reach all of them.
+ * `calls`, `length`: the calls, which run in any order. The types are kept.
+ * `batch`: receives the batch, to be freed by `dtc_batch_free`.
+ *
+ * `DTC_ERROR_HANDLE`, `DTC_ERROR_COMMIT`: not an engine, or not a committed type.
+ * `DTC_ERROR_ARGUMENT`: a number is negative, a pointer null, or a direction unknown.
+ * `DTC_ERROR_RANGE`: an offset lies behind the packed bytes, or those do not fit 63 bits.
+ * `DTC_ERROR_DEVICE`: CUDA is missing or failed.
+ *
+ * # Safety
+ *
+ * `engine` is null or an engine, `calls` leads to as many, each of a type, and `batch` is null or writable.
+ */
+int dtc_batch_prepare(const struct dtc_engine *engine,
+                      int32_t device,
+                      const struct dtc_batch_call *calls,
+                      int64_t length,
+                      struct dtc_batch **batch);
+
+/**
+ * Has a call of a batch use other addresses from the next launch on, which costs time in proportion to the calls that changed
+ * if they are aligned as before.
+ *
+ * `call`: its place in the list that the batch was prepared from; one behind the list, or of a call that moves nothing, is ignored.
+ * `memory`, `packed`: as in `dtc_batch_call`.
+ *
+ * `DTC_ERROR_HANDLE`: not a batch, or another thread uses it.
+ * `DTC_ERROR_ARGUMENT`: `call` is negative, or `packed` null.
+ *
+ * # Safety
+ *
+ * `batch` is null or a batch.
+ */
+int dtc_batch_move(struct dtc_batch *batch,
+                   int64_t call,
+                   void *memory,
+                   void *packed);
+
+/**
+ * Enqueues a batch on a CUDA stream, and returns at once. A CUDA graph may capture it, and keeps the addresses of this moment.
+ *
+ * `stream`: a `cudaStream_t` or `CUstream` of the device of the batch; null for the legacy default stream.
+ * `done`: receives how many packed bytes will be moved; may be null.
+ *
+ * `DTC_ERROR_HANDLE`: not a batch, or another thread uses it.
+ * `DTC_ERROR_DEVICE`: CUDA failed.
+ *
+ * # Safety
+ *
+ * `batch` is null or a batch, and the stream one of the primary context of its device. Until the work is done, the GPU reaches all
+ * bytes of all calls, and no call writes what another one reads or writes. If addresses changed since the batch was enqueued
+ * last, that work is done, or comes before this on the stream.
+ */
+int dtc_batch_enqueue(struct dtc_batch *batch,
+                      void *stream,
+                      int64_t *done);
+
+/**
+ * Frees a batch. Work that was enqueued is done all the same.
+ *
+ * `DTC_ERROR_HANDLE`: not a batch.
+ *
+ * # Safety
+ *
+ * `batch` is null or a batch, which nobody uses from here on.
+ */
+int dtc_batch_free(struct dtc_batch *batch);
 
 /**
  * Copies elements to elements of another type: packed bytes of the source from `source_offset` on become packed bytes of

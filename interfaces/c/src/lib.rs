@@ -11,6 +11,7 @@
 
 mod accumulate;
 mod arguments;
+mod batch;
 mod copy;
 mod cost;
 mod engine;
@@ -26,6 +27,7 @@ mod transfer;
 mod types;
 
 pub use accumulate::*;
+pub use batch::*;
 pub use copy::*;
 pub use cost::*;
 pub use engine::*;

@@ -136,7 +136,7 @@ pub(crate) unsafe fn uncapped(transfer: *const dtc_transfer) -> Outcome<dtc_tran
     }
 }
 
-fn ordinal(place: &str, device: i32) -> Outcome<u32> {
+pub(crate) fn ordinal(place: &str, device: i32) -> Outcome<u32> {
     u32::try_from(device).map_err(|_| Failure::argument(place, "at least 0", device))
 }
 

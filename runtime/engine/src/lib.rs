@@ -57,7 +57,9 @@ pub use dtc_store as store;
 pub use endpoint::Endpoint;
 pub use engine::{Engine, EngineBuilder, Guard};
 pub use error::{AccumulateError, CopyError, ExternalError, PackError};
-pub use gpu::{BatchCall, Choice, Estimate, Gpu, Request, TransferCase, TransferError, TransferModel, Way};
+pub use gpu::{
+    BatchCall, Choice, Estimate, Gpu, PersistentBatch, Request, TransferCase, TransferError, TransferModel, Way,
+};
 pub use memory::{Memory, MemoryMut};
 pub use policy::{Policy, Tier};
 pub use range::Range;

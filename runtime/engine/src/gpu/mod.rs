@@ -23,7 +23,7 @@ mod request;
 mod transfer;
 mod type_to_type;
 
-pub use batch::BatchCall;
+pub use batch::{BatchCall, PersistentBatch};
 pub use request::{Request, TransferError};
 pub use transfer::{Choice, Estimate, TransferCase, TransferModel, Way};
 

@@ -259,6 +259,16 @@ impl GpuType {
         unsafe { interpreter.launch(function, stream, &call, grid, program) }
     }
 
+    /// The compiled kernel that serves a call on all multiprocessors, with its blocks and the threads of each, if it is there.
+    pub(super) fn ready(&self, direction: Direction, call: &Call) -> Option<(Arc<Kernel>, u32, u32)> {
+        if self.plan.is_contiguous() || !self.plan.allows() {
+            return None;
+        }
+        let variant = self.plan.variant(direction, call);
+        let blocks = self.plan.blocks(&variant, call)?;
+        Some((self.kernel(&variant)?.clone(), blocks, variant.threads()))
+    }
+
     /// Launches a kernel that was compiled for this type.
     ///
     /// # Safety

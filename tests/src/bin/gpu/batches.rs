@@ -23,6 +23,8 @@ pub fn add(tests: &mut Tests, on: &OnTier) {
     add(tests, "transposes of many shapes", transposes);
     add(tests, "more items than a launch has room for", many);
     add(tests, "captured before its first use", captured);
+    add(tests, "enqueued again at other addresses", |on| persistent(on, false));
+    add(tests, "enqueued again and captured in between", |on| persistent(on, true));
     add(tests, "of nothing", nothing);
     add(tests, "from threads", threads);
 }
@@ -236,6 +238,78 @@ fn captured(on: &OnTier) -> Outcome {
             for (number, buffers) in buffers.iter().enumerate() {
                 buffers.check().map_err(|fault| format!("replay {replay}, item {number}: {fault}"))?;
             }
+        }
+    }
+    Ok(())
+}
+
+/// A persistent batch moves what it was made for, and after each change of addresses what it says then; a graph keeps to those
+/// that it captured.
+fn persistent(on: &OnTier, captures: bool) -> Outcome {
+    const ROOM: usize = 64;
+    let committed = [on.engine.commit(&types::rows(31)?), on.engine.commit(&types::listed(32, 200)?)];
+    for items in [1, 7, 60, 200] {
+        let of = |item: usize| &committed[item % 2];
+        let sizes = committed.each_ref().map(|committed| committed.layout().size() as usize);
+        let span = committed.each_ref().map(|committed| committed.span(1).map_or(0, |(_, high)| high as usize));
+        let (memory, host) = random_buffer(&on.gpu, 2 * span[0].max(span[1]), 10)?;
+        let stride = sizes[0].max(sizes[1]).next_multiple_of(16) + ROOM;
+        let mut packed = poisoned_buffer(&on.gpu, items * stride)?;
+        // How far the elements of an item, and its packed bytes, lie behind where they lay at first.
+        let mut places = vec![(0usize, 0usize); items];
+        let (elements, bytes) = (memory.address() as usize, packed.address() as usize);
+        let addresses = |item: usize, (from, to): (usize, usize)| {
+            ((elements + from) as *mut u8, (bytes + item * stride + to) as *mut u8)
+        };
+        let call = |(item, &place): (usize, &(usize, usize))| {
+            let (memory, packed) = addresses(item, place);
+            BatchCall { datatype: of(item), direction: Direction::Pack, memory, range: Range::elements(1), packed }
+        };
+        let calls: Vec<BatchCall> = places.iter().enumerate().map(call).collect();
+        let mut batch = on.engine.persistent_batch(&on.gpu, &calls).map_err(text)?;
+        let stream = Stream::new(on.gpu.device()).map_err(text)?;
+        let wanted = |places: &[(usize, usize)]| -> Result<Vec<u8>, String> {
+            let mut wanted = vec![crate::buffers::POISON; items * stride];
+            for (item, &(from, to)) in places.iter().enumerate() {
+                let part = &mut wanted[item * stride + to..][..sizes[item % 2]];
+                of(item).pack(&host[from..], Range::elements(1), part).map_err(text)?;
+            }
+            Ok(wanted)
+        };
+        let mut captured = None;
+        // All items, a few, other alignments, and the first ones again; with graphs every third round is captured.
+        let changes = [(1, 0, 0), (1, 16, 32), (3, 32, 16), (2, 4, 1), (5, 1, 3), (1, 16, 32), (7, 0, 48)];
+        for (round, (every, from, to)) in changes.into_iter().enumerate() {
+            for item in (0..items).step_by(every) {
+                places[item] = (from, to);
+                let (memory, packed) = addresses(item, places[item]);
+                batch.move_to(item, memory, packed);
+            }
+            let capture = captures && round % 3 == 2;
+            if capture {
+                stream.begin_capture(CaptureMode::ThreadLocal).map_err(text)?;
+            }
+            // SAFETY: the buffers hold all elements, and live until the stream was waited for.
+            let moved = unsafe { batch.enqueue(&stream) }.map_err(text)?;
+            expect(moved == calls.iter().map(|call| call.datatype.layout().size()).sum::<u64>(), || {
+                format!("{moved} bytes")
+            })?;
+            if capture {
+                let graph = stream.end_capture().map_err(text)?.instantiate().map_err(text)?;
+                graph.launch(&stream).map_err(text)?;
+                captured = Some((graph, places.clone()));
+            }
+            stream.synchronize().map_err(text)?;
+            let what = format!("round {round} of {items} items");
+            expect_equal(&what, &read(&packed, 0, items * stride)?, &wanted(&places)?)?;
+            packed.fill(crate::buffers::POISON).map_err(text)?;
+        }
+        if let Some((graph, places)) = captured {
+            drop(batch);
+            graph.launch(&stream).map_err(text)?;
+            stream.synchronize().map_err(text)?;
+            let what = format!("a graph of {items} items");
+            expect_equal(&what, &read(&packed, 0, items * stride)?, &wanted(&places)?)?;
         }
     }
     Ok(())

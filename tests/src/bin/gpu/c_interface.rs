@@ -22,6 +22,7 @@ pub fn add(tests: &mut Tests, on: &OnTier) {
     add(tests, "accumulations", accumulations);
     add(tests, "on a stream", on_a_stream);
     add(tests, "in a graph", captured);
+    add(tests, "batches", batches);
     add(tests, "buffers of the caller", buffers_of_the_caller);
     add(tests, "what is refused", refused);
 }
@@ -379,6 +380,63 @@ fn on_a_stream(on: &OnTier) -> Outcome {
         expect_bytes(&format!("{name}: summed"), &summed, &expected)?;
     }
     Ok(())
+}
+
+/// A batch packs all types, and elsewhere once it was moved.
+fn batches(on: &OnTier) -> Outcome {
+    let engine = Engine::of(on)?;
+    let stream = Stream::new(on.gpu.device()).map_err(text)?;
+    let mut all = Vec::new();
+    for (name, form) in Form::all() {
+        let (made, data) = (engine.build(&form)?, Data::new(on, &form, 79)?);
+        let packed = [poisoned_buffer(&on.gpu, data.packed.len())?, poisoned_buffer(&on.gpu, data.packed.len())?];
+        all.push((name, made, data, packed));
+    }
+    let call = |(_, made, data, packed): &(_, Type, Data, [_; 2])| dtc_batch_call {
+        r#type: made.0,
+        memory: data.source().cast_mut(),
+        packed: address(&packed[0]),
+        count: 1,
+        offset: 0,
+        max: data.packed.len() as i64,
+        direction: DTC_DIRECTION_PACK,
+        reserved: 0,
+    };
+    let calls: Vec<dtc_batch_call> = all.iter().map(call).collect();
+    let (mut batch, mut done) = (null_mut(), -1);
+    let prepare = |calls: &[dtc_batch_call], batch: &mut *mut dtc_batch| {
+        // SAFETY: an engine, calls of types that live, and a place.
+        unsafe { dtc_batch_prepare(engine.0, 0, calls.as_ptr(), calls.len() as i64, batch) }
+    };
+    let wrong = [
+        dtc_batch_call { direction: 2, ..calls[0] },
+        dtc_batch_call { reserved: 1, ..calls[0] },
+        dtc_batch_call { count: -1, ..calls[0] },
+        dtc_batch_call { packed: null_mut(), ..calls[0] },
+    ];
+    for wrong in wrong {
+        expect(prepare(&[wrong], &mut batch) == DTC_ERROR_ARGUMENT, message)?;
+    }
+    let behind = dtc_batch_call { offset: i64::MAX, ..calls[0] };
+    expect(prepare(&[behind], &mut batch) == DTC_ERROR_RANGE, message)?;
+    ok(prepare(&calls, &mut batch))?;
+    for place in 0..2 {
+        for (number, (_, _, data, packed)) in all.iter().enumerate() {
+            // SAFETY: a batch that one thread uses.
+            ok(unsafe { dtc_batch_move(batch, number as i64, data.source().cast_mut(), address(&packed[place])) })?;
+        }
+        // SAFETY: a batch whose buffers hold all bytes and live until the stream was waited for, and a stream of the device.
+        ok(unsafe { dtc_batch_enqueue(batch, stream.raw(), &mut done) })?;
+        stream.synchronize().map_err(text)?;
+        for (name, _, data, packed) in &all {
+            expect_bytes(&format!("{name}: packed by a batch"), &packed[place], &data.packed)?;
+        }
+    }
+    expect(done == all.iter().map(|(_, _, data, _)| data.packed.len() as i64).sum::<i64>(), || {
+        format!("{done} bytes")
+    })?;
+    // SAFETY: a batch that nobody uses from here on.
+    Ok(ok(unsafe { dtc_batch_free(batch) })?)
 }
 
 /// A graph packs, copies and adds at every launch, also after types and engine were freed.

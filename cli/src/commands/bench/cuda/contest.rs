@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::timing::median;
 use dtc_compiler::codegen::cuda::GenericKernel;
 use dtc_compiler::plan::Direction;
-use dtc_compiler::plan::gpu::{Call, GpuPlan};
+use dtc_compiler::plan::gpu::{Call, DeviceCopy, GpuPlan, Roofline};
 use dtc_runtime::cuda::{CudaError, Device, DeviceBuffer};
 use dtc_runtime::{Committed, Engine, Gpu, Memory, MemoryMut, Policy, Range, Tier, TransferError};
 use std::time::Instant;
@@ -60,6 +60,9 @@ pub struct Line {
     pub times: Result<Times, String>,
     /// Whether it moved wrong bytes.
     pub wrong: bool,
+    /// Microseconds of the least traffic that the transfer has, at the speed of a copy with the cache emptied; of whole transfers
+    /// alone.
+    pub least_us: Option<f64>,
 }
 
 /// Medians of rounds, in microseconds.
@@ -84,6 +87,8 @@ pub struct Arena {
     /// Seconds that the generic kernels took to load, the first time in the process.
     pub load_seconds: f64,
     other_gpu: Gpu,
+    /// How fast the device copies its own memory.
+    pub copy: DeviceCopy,
     /// Times of what is enqueued on the device.
     pub clock: DeviceClock,
     /// What fills buffers.
@@ -158,6 +163,7 @@ impl Arena {
             specialised,
             generic,
             load_seconds,
+            copy: gpu.measure_copy()?,
             gpu,
             other_gpu,
         })
@@ -287,6 +293,16 @@ impl Contest<'_> {
         Ok(stream.synchronize()?)
     }
 
+    /// Microseconds of the least traffic of the call; `None` for a fragment. A copy of the packed bytes, as it was measured beside the
+    /// call, and what the call moves beyond that, at the rate of large copies: so both begin with the same state of the cache.
+    fn least_us(&self, copy_us: f64) -> Option<f64> {
+        let address = self.arena.memory.address() + self.placed.origin;
+        let roofline = Roofline::of(self.committed[0].layout(), self.case.count, address)?;
+        let beyond = roofline.traffic(self.direction).total() as f64 - 2.0 * self.placed.packed as f64;
+        let whole = self.fragment.bytes == self.placed.packed;
+        whole.then(|| copy_us + beyond / (self.arena.copy.gigabytes * 1e3))
+    }
+
     fn run(&mut self, plan: &GpuPlan, rounds: usize) -> Result<Vec<Line>, Failure> {
         let mut rounds = rounds;
         let mut outcomes = Vec::new();
@@ -308,6 +324,9 @@ impl Contest<'_> {
                 }
             }
         }
+        let copy = outcomes.iter().position(|(contestant, ..)| *contestant == Contestant::Memcpy);
+        let copy_us = copy.map(|copy| &samples[copy][0]).filter(|cold| !cold.is_empty()).map(|cold| median(cold));
+        let least_us = copy_us.and_then(|copy_us| self.least_us(copy_us));
         let lines = outcomes.into_iter().zip(&samples).map(|((contestant, outcome, wrong), [cold, warm])| Line {
             contestant,
             case: self.name.to_owned(),
@@ -316,6 +335,7 @@ impl Contest<'_> {
             variant: self.variant(contestant, plan),
             times: outcome.map(|()| Times { cold: median(cold), warm: median(warm), rounds }),
             wrong,
+            least_us: least_us.filter(|_| contestant != Contestant::Memcpy),
         });
         Ok(lines.collect())
     }

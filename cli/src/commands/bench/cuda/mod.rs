@@ -32,6 +32,11 @@ pub fn open(buffer: u64, packed: u64, rounds: usize, out: &mut dyn Write) -> Res
     let info = arena.gpu.device().info();
     writeln!(out, "{}, sm_{}, {rounds} rounds; every byte is checked", info.name, info.architecture())?;
     writeln!(out, "generic kernels loaded in {}", report::time(arena.load_seconds * 1e9))?;
+    writeln!(
+        out,
+        "copies within the device: {:.0} GB/s, which the roofline is reckoned by",
+        arena.copy.gigabytes / 2.0
+    )?;
     if cfg!(debug_assertions) {
         writeln!(out, "a debug build: times on the device are those of any build, times on the host are not")?;
     }

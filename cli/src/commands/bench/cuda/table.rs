@@ -29,13 +29,29 @@ impl Row<'_> {
 const COLD: fn(&Times) -> f64 = |times| times.cold;
 const WARM: fn(&Times) -> f64 = |times| times.warm;
 
+/// The share of the roofline that a line reached, with the cache emptied.
+fn share(line: &Line) -> Option<f64> {
+    Some(line.least_us? / line.times.as_ref().ok()?.cold.max(1e-3))
+}
+
 /// Prints everything.
 pub fn print(lines: &[Line], out: &mut dyn Write) -> Result<(), Failure> {
     let rows: Vec<Row> =
         lines.chunk_by(|one, other| one.case == other.case && one.direction == other.direction).map(Row).collect();
     for direction in [Direction::Pack, Direction::Unpack] {
         writeln!(out, "\n{direction}: payload in GB/s with the cache emptied; ratios are speeds")?;
-        let header = ["type", "packed", "dtc", "generic", "memcpy", "dtc/memcpy", "warm", "dtc/generic", "kernel"];
+        let header = [
+            "type",
+            "packed",
+            "dtc",
+            "generic",
+            "memcpy",
+            "dtc/memcpy",
+            "warm",
+            "of roofline",
+            "dtc/generic",
+            "kernel",
+        ];
         let mut table = table(&header);
         for row in rows.iter().filter(|row| row.0[0].direction == direction) {
             let line = &row.0[0];
@@ -55,11 +71,12 @@ pub fn print(lines: &[Line], out: &mut dyn Write) -> Result<(), Failure> {
                 rate(Contestant::Memcpy),
                 ratio(Contestant::Specialised, Contestant::Memcpy, COLD),
                 ratio(Contestant::Specialised, Contestant::Memcpy, WARM),
+                share(line).map_or_else(|| "-".to_owned(), |share| format!("{share:.2}")),
                 ratio(Contestant::Specialised, Contestant::Generic, COLD),
                 line.variant.clone(),
             ]);
         }
-        if let Some(column) = table.column_mut(8) {
+        if let Some(column) = table.column_mut(9) {
             column.set_cell_alignment(comfy_table::CellAlignment::Left);
         }
         writeln!(out, "{table}")?;
@@ -77,20 +94,24 @@ fn means(rows: &[Row], out: &mut dyn Write) -> Result<(), Failure> {
     ];
     writeln!(out)?;
     for direction in [Direction::Pack, Direction::Unpack] {
+        let rows = || rows.iter().filter(|row| row.0[0].direction == direction);
         for (what, contestant, other, time) in RATIOS {
-            let of = |row: &&Row| row.0[0].direction == direction;
-            let ratios: Vec<(f64, &str)> = rows
-                .iter()
-                .filter(of)
-                .filter_map(|row| Some((row.ratio(contestant, other, time)?, row.0[0].case.as_str())))
-                .collect();
-            let Some((least, case)) = ratios.iter().copied().min_by(|one, other| one.0.total_cmp(&other.0)) else {
-                continue;
-            };
-            let mean = geometric_mean(&ratios.iter().map(|(ratio, _)| *ratio).collect::<Vec<_>>());
-            let (way, cases) = (direction.to_string(), ratios.len());
-            writeln!(out, "{way:<7} {what:<21} geometric mean {mean:.3}, minimum {least:.3} ({case}), {cases} cases")?;
+            let ratios = rows().filter_map(|row| Some((row.ratio(contestant, other, time)?, row.0[0].case.as_str())));
+            mean(direction, what, &ratios.collect::<Vec<_>>(), out)?;
         }
+        let shares = rows().filter_map(|row| Some((share(&row.0[0])?, row.0[0].case.as_str())));
+        mean(direction, "of roofline, cold", &shares.collect::<Vec<_>>(), out)?;
     }
+    Ok(())
+}
+
+/// A line about ratios, if there are any.
+fn mean(direction: Direction, what: &str, ratios: &[(f64, &str)], out: &mut dyn Write) -> Result<(), Failure> {
+    let Some((least, case)) = ratios.iter().copied().min_by(|one, other| one.0.total_cmp(&other.0)) else {
+        return Ok(());
+    };
+    let mean = geometric_mean(&ratios.iter().map(|(ratio, _)| *ratio).collect::<Vec<_>>());
+    let (direction, cases) = (direction.to_string(), ratios.len());
+    writeln!(out, "{direction:<7} {what:<21} geometric mean {mean:.3}, minimum {least:.3} ({case}), {cases} cases")?;
     Ok(())
 }

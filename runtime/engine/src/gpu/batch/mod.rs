@@ -1,11 +1,13 @@
 //! Batches: packs and unpacks of many types in one launch.
 //!
 //! [`kernels`] holds the compiled kernels, one for each collection of types and alignments; [`prepared`] holds batches as they
-//! were launched, which costs nothing but a comparison when they come again.
+//! were launched, which costs nothing but a comparison when they come again; a [`PersistentBatch`] needs none.
 
 mod kernels;
+mod persistent;
 mod prepared;
 
+pub use persistent::PersistentBatch;
 pub(super) use prepared::Batches;
 
 use super::Gpu;
@@ -84,7 +86,7 @@ impl Engine {
     /// ```
     pub unsafe fn enqueue_batch(&self, stream: &Stream, calls: &[BatchCall<'_>]) -> Result<u64, CudaError> {
         let gpu = self.gpu(stream.device().info().ordinal)?;
-        let asked = asked(&gpu, calls);
+        let asked: Vec<Asked<'_>> = calls.iter().filter_map(|call| asked(&gpu, call)).collect();
         if !asked.is_empty() {
             let prepared = gpu.shared.prepared(&asked)?;
             // SAFETY: the caller's promise.
@@ -108,7 +110,7 @@ impl Engine {
     /// ```
     pub fn prepare_batch(&self, gpu: &Gpu, calls: &[BatchCall<'_>]) -> Result<Tier, CudaError> {
         gpu.load()?;
-        let asked = asked(gpu, calls);
+        let asked: Vec<Asked<'_>> = calls.iter().filter_map(|call| asked(gpu, call)).collect();
         for asked in &asked {
             asked.on_device.batch_program()?;
         }
@@ -120,13 +122,11 @@ impl Engine {
     }
 }
 
-/// What a batch moves, without calls that move nothing.
-fn asked<'a>(gpu: &Gpu, calls: &[BatchCall<'a>]) -> Vec<Asked<'a>> {
-    let asked = |&BatchCall { datatype, direction, memory, range, packed }: &BatchCall<'a>| {
-        let range = datatype.exact(range);
-        let (first, bytes) = (range.offset(), range.length());
-        let call = Call { memory: memory as u64, packed: packed as u64, first, bytes };
-        (bytes > 0).then(|| Asked { on_device: datatype.on_device(gpu), direction, count: range.count(), call })
-    };
-    calls.iter().filter_map(asked).collect()
+/// What a call moves; `None` if that is nothing.
+fn asked<'a>(gpu: &Gpu, call: &BatchCall<'a>) -> Option<Asked<'a>> {
+    let &BatchCall { datatype, direction, memory, range, packed } = call;
+    let range = datatype.exact(range);
+    let (first, bytes) = (range.offset(), range.length());
+    let call = Call { memory: memory as u64, packed: packed as u64, first, bytes };
+    (bytes > 0).then(|| Asked { on_device: datatype.on_device(gpu), direction, count: range.count(), call })
 }

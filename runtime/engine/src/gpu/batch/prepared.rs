@@ -19,7 +19,13 @@ const KEPT: usize = 32;
 #[derive(Default)]
 pub(in super::super) struct Batches {
     pub(super) kernels: JointKernels<Kinds>,
-    prepared: Mutex<Vec<Arc<Prepared>>>,
+    recent: Mutex<Vec<Recent>>,
+}
+
+/// A batch that was launched, and its calls.
+struct Recent {
+    calls: Vec<Known>,
+    prepared: Arc<Prepared>,
 }
 
 /// By what a call is known again.
@@ -47,17 +53,48 @@ enum Code {
 
 /// A batch, ready to be launched. A graph keeps it.
 pub(in super::super) struct Prepared {
-    known: Vec<Known>,
     /// The kernel that may replace a generic one.
     better: Option<Arc<Joint<Kinds>>>,
     code: Code,
     batch: Batch,
     /// The items, and the item of every block, where they do not fit the parameters of a launch.
-    #[expect(dead_code, reason = "held for the kernel")]
     table: Option<DeviceBuffer>,
 }
 
 impl Prepared {
+    /// Whether a compiled kernel has come since, in place of the generic one; asks for it if not.
+    pub(super) fn is_outdated(&self, gpu: &Arc<Shared>) -> bool {
+        let Code::Generic(..) = self.code else { return false };
+        self.better.as_ref().is_some_and(|better| better.serving(gpu).is_some())
+    }
+
+    /// The items on the device, if they are not in the parameters of the launch.
+    pub(super) fn table(&self) -> Option<&DeviceBuffer> {
+        self.table.as_ref()
+    }
+
+    /// Replaces the items in the parameters of the launch.
+    pub(super) fn set_own(&mut self, items: &[Item]) {
+        self.batch.own[..items.len()].copy_from_slice(items);
+    }
+
+    /// An item as it becomes with other addresses; `None` where the kernel has no code for their alignment, or the item needs
+    /// other blocks.
+    pub(super) fn moved(&self, items: &[Item], number: usize, asked: &Asked<'_>) -> Option<Item> {
+        let old = items.get(number)?;
+        let (new, blocks) = match (&self.code, &self.better) {
+            (Code::Compiled(kernel), Some(joint)) => {
+                let kind = (asked.on_device.id, asked.on_device.plan.variant(asked.direction, &asked.call));
+                let kind = joint.recipe.kinds.iter().position(|known| *known == kind)?;
+                compiled_item(asked, &joint.recipe, kernel, kind)
+            }
+            (Code::Generic(..), _) => generic_item(asked, asked.on_device.batch_program().ok()?),
+            (Code::Compiled(_), None) => return None,
+        };
+        let end = items.get(number + 1).map_or(self.batch.blocks, |next| next.begin);
+        (blocks? == end - old.begin).then_some(Item { begin: old.begin, ..placed(asked, new) })
+    }
+
     /// Enqueues the batch.
     ///
     /// # Safety
@@ -79,49 +116,50 @@ impl Prepared {
 impl Shared {
     /// A batch as it was launched before, or anew if a better kernel is there.
     pub(super) fn prepared(self: &Arc<Shared>, asked: &[Asked<'_>]) -> Result<Arc<Prepared>, CudaError> {
-        let is = |prepared: &Arc<Prepared>| {
-            prepared.known.len() == asked.len() && prepared.known.iter().copied().eq(asked.iter().map(Known::of))
+        let is = |recent: &Recent| {
+            recent.calls.len() == asked.len() && recent.calls.iter().copied().eq(asked.iter().map(Known::of))
         };
-        let mut all = self.batches.prepared.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.batches.recent.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(at) = all.iter().position(is) {
             all[..=at].rotate_right(1);
-            let known = all[0].clone();
+            let known = all[0].prepared.clone();
             drop(all);
-            let better = match (&known.code, &known.better) {
-                (Code::Generic(..), Some(better)) => better.serving(self).is_some(),
-                _ => false,
-            };
-            if !better {
+            if !known.is_outdated(self) {
                 return Ok(known);
             }
         } else {
             drop(all);
         }
-        let prepared = Arc::new(self.prepare(asked)?);
-        let mut all = self.batches.prepared.lock().unwrap_or_else(PoisonError::into_inner);
+        let prepared = Arc::new(self.prepare(asked)?.0);
+        let calls = asked.iter().map(Known::of).collect();
+        let mut all = self.batches.recent.lock().unwrap_or_else(PoisonError::into_inner);
         let (replaced, mut kept): (Vec<_>, Vec<_>) = all.drain(..).partition(is);
-        kept.insert(0, prepared.clone());
+        kept.insert(0, Recent { calls, prepared: prepared.clone() });
         let forgotten = kept.split_off(KEPT.min(kept.len()));
         *all = kept;
         drop(all);
         // Launches of them may still be under way.
-        replaced.into_iter().chain(forgotten).for_each(|prepared| self.retire(prepared));
+        replaced.into_iter().chain(forgotten).for_each(|recent| self.retire(recent.prepared));
         Ok(prepared)
     }
 
-    fn prepare(self: &Arc<Shared>, asked: &[Asked<'_>]) -> Result<Prepared, CudaError> {
+    /// A batch, made anew, and its items.
+    pub(super) fn prepare(self: &Arc<Shared>, asked: &[Asked<'_>]) -> Result<(Prepared, Vec<Item>), CudaError> {
         let (better, kinds) = self.batch_kernel(asked).unzip();
         let kernel = better.as_ref().and_then(|better| better.serving(self));
         let (code, items, blocks) = match (&better, kernel, kinds) {
             (Some(joint), Some(kernel), Some(kinds)) => {
-                let (items, blocks) = compiled_items(asked, &joint.recipe, kernel, &kinds)?;
+                let all = asked.iter().zip(kinds);
+                let all = all.map(|(asked, kind)| compiled_item(asked, &joint.recipe, kernel, kind as usize));
+                let (items, blocks) = in_order(asked, all)?;
                 (Code::Compiled(kernel.clone()), items, blocks)
             }
             _ => {
                 let programs: Result<Vec<_>, _> =
                     asked.iter().map(|asked| asked.on_device.batch_program().cloned()).collect();
                 let programs = programs?;
-                let (items, blocks) = generic_items(asked, &programs)?;
+                let all = asked.iter().zip(&programs).map(|(asked, program)| generic_item(asked, program));
+                let (items, blocks) = in_order(asked, all)?;
                 (Code::Generic(self.generic()?.clone(), programs), items, blocks)
             }
         };
@@ -134,58 +172,52 @@ impl Shared {
             None => Some(DeviceBuffer::holding(&self.uploads, &table(&items, blocks))?),
         };
         batch.items = table.as_ref().map_or(0, DeviceBuffer::address);
-        Ok(Prepared { known: asked.iter().map(Known::of).collect(), better, code, batch, table })
+        Ok((Prepared { better, code, batch, table }, items))
     }
 }
 
-/// The items of a compiled kernel.
-fn compiled_items(
-    asked: &[Asked<'_>],
-    made_for: &Kinds,
-    kernel: &BatchKernel,
-    kinds: &[u32],
-) -> Result<(Vec<Item>, u32), CudaError> {
-    let tables = kernel.tables.as_ref().map_or(0, DeviceBuffer::address);
-    let item = |(asked, &kind): (&Asked<'_>, &u32)| {
-        let Asked { on_device, count, call, .. } = asked;
-        let bounds = on_device.bounds(*count);
-        // Kernels count from where the root lies, so that types that differ in that alone share them.
-        let origin = on_device.plan.layout().root().offset;
-        let item = Item {
-            low: bounds.low.saturating_sub(origin),
-            high: bounds.high.saturating_sub(origin),
-            memory: call.memory.wrapping_add(origin as u64),
-            tables,
-            kind: kernel.cases.get(kind as usize).copied().unwrap_or(u32::MAX),
-            ..Item::default()
-        };
-        let (_, variant) = made_for.kinds[kind as usize];
-        (item, on_device.plan.batch_blocks(&variant, call))
+/// An item of a compiled kernel, and its blocks.
+fn compiled_item(asked: &Asked<'_>, made_for: &Kinds, kernel: &BatchKernel, kind: usize) -> (Item, Option<u32>) {
+    let Asked { on_device, count, call, .. } = asked;
+    let bounds = on_device.bounds(*count);
+    // Kernels count from where the root lies, so that types that differ in that alone share them.
+    let origin = on_device.plan.layout().root().offset;
+    let item = Item {
+        low: bounds.low.saturating_sub(origin),
+        high: bounds.high.saturating_sub(origin),
+        memory: call.memory.wrapping_add(origin as u64),
+        tables: kernel.tables.as_ref().map_or(0, DeviceBuffer::address),
+        kind: kernel.cases.get(kind).copied().unwrap_or(u32::MAX),
+        ..Item::default()
     };
-    in_order(asked, asked.iter().zip(kinds).map(item))
+    let (_, variant) = made_for.kinds[kind];
+    (item, on_device.plan.batch_blocks(&variant, call))
 }
 
-/// The items of the generic kernel.
-fn generic_items(asked: &[Asked<'_>], programs: &[Arc<BatchProgram>]) -> Result<(Vec<Item>, u32), CudaError> {
-    let item = |(asked, program): (&Asked<'_>, &Arc<BatchProgram>)| {
-        let Asked { on_device, direction, count, call } = asked;
-        let (variant, kind) = generic_batch(*direction);
-        let bounds = on_device.bounds(*count);
-        let item = Item {
-            low: bounds.low,
-            high: bounds.high,
-            memory: call.memory,
-            tables: program.tables,
-            program: program.program.address(),
-            kind,
-            ..Item::default()
-        };
-        (item, on_device.plan.batch_blocks(variant, call))
+/// An item of the generic kernel, and its blocks.
+fn generic_item(asked: &Asked<'_>, program: &BatchProgram) -> (Item, Option<u32>) {
+    let Asked { on_device, direction, count, call } = asked;
+    let (variant, kind) = generic_batch(*direction);
+    let bounds = on_device.bounds(*count);
+    let item = Item {
+        low: bounds.low,
+        high: bounds.high,
+        memory: call.memory,
+        tables: program.tables,
+        program: program.program.address(),
+        kind,
+        ..Item::default()
     };
-    in_order(asked, asked.iter().zip(programs).map(item))
+    (item, on_device.plan.batch_blocks(variant, call))
 }
 
-/// Items with what every kernel needs of their calls, each behind the blocks of those before; and all blocks.
+/// An item with what every kernel needs of its call.
+fn placed(asked: &Asked<'_>, item: Item) -> Item {
+    let Call { packed, first, bytes, .. } = asked.call;
+    Item { packed, first, bytes, ..item }
+}
+
+/// The items of calls, each behind the blocks of those before; and all blocks.
 fn in_order(
     asked: &[Asked<'_>],
     items: impl Iterator<Item = (Item, Option<u32>)>,
@@ -193,10 +225,9 @@ fn in_order(
     let mut begin: u32 = 0;
     let mut all = Vec::with_capacity(asked.len());
     for (asked, (item, blocks)) in asked.iter().zip(items) {
-        let Call { packed, first, bytes, .. } = asked.call;
-        all.push(Item { packed, first, bytes, begin, ..item });
+        all.push(Item { begin, ..placed(asked, item) });
         let end = blocks.and_then(|blocks| begin.checked_add(blocks)).filter(|&end| end < 1 << 31);
-        begin = end.ok_or(CudaError::GridTooLarge { bytes })?;
+        begin = end.ok_or(CudaError::GridTooLarge { bytes: asked.call.bytes })?;
     }
     Ok((all, begin))
 }
