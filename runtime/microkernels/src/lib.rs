@@ -139,6 +139,7 @@ pub type TileFn = unsafe extern "C" fn(
 ///
 /// See the [safety contract](self#safety-contract-of-every-microkernel).
 pub unsafe extern "C" fn copy(destination: *mut u8, source: *const u8, bytes: usize) {
-    // SAFETY: the caller guarantees both ranges and that they do not overlap.
+    // SAFETY: the first two clauses of the safety contract make both ranges valid for `bytes` bytes, and the third keeps them
+    // apart.
     unsafe { core::ptr::copy_nonoverlapping(source, destination, bytes) }
 }

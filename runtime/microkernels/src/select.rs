@@ -43,7 +43,8 @@ macro_rules! microkernels {
             memory: *mut u8, packed: *mut u8, rows: usize, bytes: usize, stride: isize,
         ) {
             let nest = Nest { bytes: length::<B>(bytes), rows, stride, planes: 1, plane_stride: 0 };
-            // SAFETY: the caller keeps the contract of the microkernel, which was selected for this level and length.
+            // SAFETY: the safety contract of the crate covers every row, and the CPU has the features of `LEVEL`. The block is of
+            // the length that the class was selected for.
             unsafe { nest::planes::<B, PACK>(LEVEL, memory, packed, B::new(bytes), &nest) }
         }
 
@@ -52,7 +53,8 @@ macro_rules! microkernels {
             memory: *mut u8, packed: *mut u8, planes: usize, plane_stride: isize, rows: usize, stride: isize, bytes: usize,
         ) {
             let nest = Nest { bytes: length::<B>(bytes), rows, stride, planes, plane_stride };
-            // SAFETY: the caller keeps the contract of the microkernel, which was selected for this level and length.
+            // SAFETY: the safety contract of the crate covers every row, and the CPU has the features of `LEVEL`. The block is of
+            // the length that the class was selected for.
             unsafe { nest::planes::<B, PACK>(LEVEL, memory, packed, B::new(bytes), &nest) }
         }
 
@@ -60,7 +62,8 @@ macro_rules! microkernels {
         unsafe extern "C" fn list32_of<B: Block, const PACK: bool>(
             memory: *mut u8, packed: *mut u8, offsets: *const i32, count: usize, bytes: usize,
         ) {
-            // SAFETY: the caller keeps the contract of the microkernel; only levels with gathers use them, for a vector of blocks.
+            // SAFETY: the safety contract of the crate covers the `count` offsets, and the block at each. `is_gathered` holds
+            // only for levels with gathers, and for at least a vector of blocks.
             unsafe {
                 #[cfg(target_arch = "x86_64")]
                 if PACK && strategy::is_gathered(LEVEL, length::<B>(bytes), count) {
@@ -74,7 +77,8 @@ macro_rules! microkernels {
         unsafe extern "C" fn list_of<O: list::Offset, const PREFETCH: bool, B: Block, const PACK: bool>(
             memory: *mut u8, packed: *mut u8, offsets: *const O, count: usize, bytes: usize,
         ) {
-            // SAFETY: the caller keeps the contract of the microkernel.
+            // SAFETY: the safety contract of the crate covers the `count` offsets, and the block at each; the CPU has the
+            // features of `LEVEL`.
             unsafe { list::list::<B, O, PACK, PREFETCH>(memory, packed, offsets, count, B::new(bytes)) }
         }
 
@@ -84,7 +88,8 @@ macro_rules! microkernels {
             pitch: usize,
         ) {
             let block = B::new(bytes);
-            // SAFETY: the caller keeps the contract of the microkernel; only levels with AVX-512 transpose, neighbours in a row.
+            // SAFETY: the safety contract of the crate covers every element. `is_transposed` holds only for levels with AVX-512,
+            // and for columns that are neighbours.
             unsafe {
                 #[cfg(target_arch = "x86_64")]
                 if strategy::is_transposed(
@@ -100,7 +105,8 @@ macro_rules! microkernels {
         pub unsafe extern "C" fn runs_of<const PACK: bool>(
             memory: *mut u8, packed: *mut u8, table: *const Run, count: usize,
         ) {
-            // SAFETY: the caller keeps the contract of the microkernel.
+            // SAFETY: the safety contract of the crate covers the `count` runs and the bytes of each; the CPU has the features of
+            // `LEVEL`.
             unsafe { runs::runs::<$any_size, PACK>(memory, packed, table, count) }
         }
     };
@@ -390,7 +396,8 @@ mod non_temporal {
 
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,bmi2")]
     unsafe extern "C" fn rows_of<B: Block>(memory: *mut u8, packed: *mut u8, rows: usize, bytes: usize, stride: isize) {
-        // SAFETY: the caller keeps the contract, which is that of one plane.
+        // SAFETY: the rows are one plane of a nest, so the contract of `RowsFn` is that of `PlanesFn`. The CPU has the same
+        // features.
         unsafe { planes_of::<B>(memory, packed, 1, 0, rows, stride, bytes) }
     }
 
@@ -408,7 +415,8 @@ mod non_temporal {
         let short = planes * rows * bytes <= NON_TEMPORAL_BYTES;
         for plane in 0..planes {
             let memory = memory.wrapping_offset((plane as isize).wrapping_mul(plane_stride));
-            // SAFETY: the caller keeps the contract of the microkernel, and the features are those of the level.
+            // SAFETY: the contract of `PlanesFn` covers every row of the plane, and `packed` from `plane * rows` rows on. The CPU
+            // has the features of both functions.
             unsafe {
                 let packed = packed.add(plane * rows * bytes);
                 if short {

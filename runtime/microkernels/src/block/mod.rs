@@ -50,7 +50,7 @@ pub(crate) trait Block: Copy {
 /// As for [`Block::copy`].
 #[inline(always)]
 pub(crate) unsafe fn transfer<B: Block, const PACK: bool>(block: B, memory: *mut u8, packed: *mut u8) {
-    // SAFETY: the caller's guarantee.
+    // SAFETY: both sides are valid for the bytes of the block, and do not overlap (contract of `Block::copy`).
     unsafe { if PACK { block.copy(packed, memory) } else { block.copy(memory, packed) } }
 }
 
@@ -89,7 +89,8 @@ pub(crate) fn computed(address: *mut u8) -> *mut u8 {
 /// Source and destination are valid for `K` lines and do not overlap.
 #[inline(always)]
 pub(crate) unsafe fn lines<const K: usize>(destination: *mut u8, source: *const u8) {
-    // SAFETY: the caller's guarantee.
+    // SAFETY: `place` is less than `K`, and both sides are valid for `K` lines (contract of `lines`). Every value is written
+    // before it is read.
     unsafe {
         // By index: closures of the library are compiled without the features of the level.
         let mut values = [core::mem::MaybeUninit::<Line>::uninit(); K];
@@ -138,7 +139,7 @@ unsafe fn lines_until(destination: *mut u8, source: *const u8, mut at: usize, en
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 unsafe fn vectors<const V: usize, const K: usize>(destination: *mut u8, source: *const u8) {
-    // SAFETY: the caller's guarantee.
+    // SAFETY: both sides are valid for `K * V` bytes (contract of `vectors`), and `step` is less than `K`.
     unsafe {
         if V == LINE {
             lines::<K>(destination, source);
@@ -174,14 +175,14 @@ impl<const N: usize> Block for Exact<N> {
         macro_rules! pieces {
             ($($bytes:literal)*) => {$(
                 while N - at >= $bytes {
-                    // SAFETY: the caller's guarantee, and at + $bytes <= N.
+                    // SAFETY: at + $bytes <= N, and both sides are valid for N bytes (contract of `Block::copy`).
                     unsafe { copy_nonoverlapping(source.add(at), destination.add(at), $bytes) };
                     at += $bytes;
                 }
             )*};
         }
         if N.is_multiple_of(LINE) {
-            // SAFETY: the caller's guarantee, and at most N bytes in all.
+            // SAFETY: the lines end at byte N at the latest, and both sides are valid for N bytes (contract of `Block::copy`).
             unsafe {
                 while N - at >= 4 * LINE {
                     lines::<4>(destination.add(at), source.add(at));
@@ -273,7 +274,7 @@ impl Block for Library {
 
     #[inline(always)]
     unsafe fn copy(self, destination: *mut u8, source: *const u8) {
-        // SAFETY: the caller's guarantee.
+        // SAFETY: both sides are valid for `self.0` bytes, and do not overlap (contract of `Block::copy`).
         unsafe { copy_nonoverlapping(source, destination, self.0) }
     }
 }

@@ -39,7 +39,8 @@ mod avx512 {
     ///
     /// As for [`CopyFn`](super::CopyFn), on a CPU of [`Level::Avx512`](crate::Level::Avx512).
     pub(super) unsafe extern "C" fn copy(destination: *mut u8, source: *const u8, bytes: usize) {
-        // SAFETY: the caller's promise.
+        // SAFETY: both ranges are valid and do not overlap (contract of `CopyFn`), and `select_bulk_copy` returns this function
+        // for CPUs with AVX-512 only.
         unsafe { non_temporal(destination, source, bytes) }
     }
 

@@ -69,7 +69,8 @@ mod avx512 {
     /// As for [`CopyFn`](crate::CopyFn), on a CPU of [`Level::Avx512`](crate::Level::Avx512).
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,bmi2")]
     pub(super) unsafe extern "C" fn masked(destination: *mut u8, source: *const u8, bytes: usize) {
-        // SAFETY: the caller's guarantee.
+        // SAFETY: both ranges are valid for `bytes` bytes and do not overlap (contract of `CopyFn`), and the mask selects these
+        // bytes alone.
         unsafe { Masked::<64>::new(bytes).copy(destination, source) }
     }
 
@@ -80,7 +81,8 @@ mod avx512 {
     /// As for [`masked`], with a length of the class.
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,bmi2")]
     pub(super) unsafe extern "C" fn block<B: Block>(destination: *mut u8, source: *const u8, bytes: usize) {
-        // SAFETY: the caller's guarantee.
+        // SAFETY: both ranges are valid for `bytes` bytes and do not overlap (contract of `CopyFn`), and `select_copy` chose the
+        // class for this length.
         unsafe { B::new(bytes).copy(destination, source) }
     }
 

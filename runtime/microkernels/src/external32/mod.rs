@@ -39,27 +39,30 @@ pub fn select_convert<const TO: bool>(level: Level) -> ConvertFn {
 }
 
 unsafe fn portable<const TO: bool>(conversion: Conversion, from: *const u8, to: *mut u8, blocks: Blocks) -> bool {
-    // SAFETY: the caller's promise.
+    // SAFETY: `convert` needs no CPU feature, and its values are those of `ConvertFn`'s contract.
     unsafe { convert::<TO>(conversion, from, to, blocks) }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 unsafe fn avx2<const TO: bool>(conversion: Conversion, from: *const u8, to: *mut u8, blocks: Blocks) -> bool {
-    // SAFETY: the caller's promise.
+    // SAFETY: `select_convert` returns this function for CPUs with AVX2 only, and the values of `convert` are those of
+    // `ConvertFn`'s contract.
     unsafe { convert::<TO>(conversion, from, to, blocks) }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 unsafe fn avx512<const TO: bool>(conversion: Conversion, from: *const u8, to: *mut u8, blocks: Blocks) -> bool {
-    // SAFETY: the caller's promise.
+    // SAFETY: `select_convert` returns this function for CPUs with AVX-512 only, and the values of `convert` are those of
+    // `ConvertFn`'s contract.
     unsafe { convert::<TO>(conversion, from, to, blocks) }
 }
 
 #[inline(always)]
 unsafe fn convert<const TO: bool>(conversion: Conversion, from: *const u8, to: *mut u8, blocks: Blocks) -> bool {
-    // SAFETY: the caller's promise; the arrays have the sizes of the conversion.
+    // SAFETY: the arrays have the sizes of the conversion on both sides, so every block lies in what `ConvertFn`'s contract makes
+    // readable at `from` and writable at `to`.
     unsafe {
         match (conversion, TO) {
             (Conversion::Bytes, _) => {
@@ -111,7 +114,8 @@ unsafe fn convert<const TO: bool>(conversion: Conversion, from: *const u8, to: *
 
 #[inline(always)]
 unsafe fn big128(from: *const u8, to: *mut u8, blocks: Blocks) -> bool {
-    // SAFETY: the caller's promise.
+    // SAFETY: values of 16 bytes become values of 16 bytes, which `ConvertFn`'s contract makes readable at `from` and writable at
+    // `to`.
     unsafe { each(from, to, blocks, |value| (u128::from_ne_bytes(value).to_be_bytes(), true)) }
 }
 
@@ -125,7 +129,8 @@ unsafe fn each<const FROM: usize, const TO: usize>(
 ) -> bool {
     let mut all = true;
     for block in 0..blocks.count {
-        // SAFETY: the caller's promise; arrays of bytes lie at any address.
+        // SAFETY: `block` and `at` count the values of `blocks`, which `ConvertFn`'s contract makes readable at `from` and
+        // writable at `to`. Arrays of bytes lie at any address.
         unsafe {
             let from = from.add(block * blocks.from_stride).cast::<[u8; FROM]>();
             let to = to.add(block * blocks.to_stride).cast::<[u8; TO]>();

@@ -43,7 +43,8 @@ pub(crate) unsafe fn list<B: Block, O: Offset, const PACK: bool, const PREFETCH:
     block: B,
 ) {
     let bytes = block.bytes();
-    // SAFETY: the caller guarantees `count` offsets and the block at each of them.
+    // SAFETY: the table has `count` offsets, and the block at each is mapped (contract of `List32Fn`). While `count >= 4 +
+    // AHEAD`, the offsets that are prefetched are in the table, too.
     unsafe {
         if PREFETCH && !PACK {
             while count >= 4 + AHEAD {

@@ -91,7 +91,8 @@ pub(crate) unsafe fn runs<A: AnySize, const PACK: bool>(
     count: usize,
 ) {
     for index in 0..count {
-        // SAFETY: the caller guarantees `count` runs and the bytes of each of them.
+        // SAFETY: `index` is less than `count`, so the table has the run, and its bytes are mapped at `memory + offset` and at
+        // `packed` (contract of `RunsFn`).
         unsafe {
             let Run { offset, count: bytes } = *runs.add(index);
             A::transfer::<PACK>(memory.wrapping_offset(offset as isize), packed, bytes as usize);

@@ -31,8 +31,8 @@ const fn lanes(bytes: usize) -> usize {
 pub(crate) unsafe fn list<B: Block>(memory: *mut u8, packed: *mut u8, offsets: *const i32, count: usize) {
     let lanes = const { lanes(B::EXACT) };
     let mut done = 0;
-    // SAFETY: the caller guarantees the offsets, the block at each of them, and `packed`. The last vector may pack blocks again
-    // that the one before has packed.
+    // SAFETY: `done + lanes <= count`, so the table has the offsets, and the block at each is readable (contract of `List32Fn`).
+    // The last vector may pack blocks again that the one before has packed.
     unsafe {
         loop {
             let (offsets, packed) = (offsets.add(done), packed.add(done * B::EXACT));
@@ -73,7 +73,8 @@ pub(super) unsafe fn planes<B: Block>(memory: *mut u8, mut packed: *mut u8, bloc
     for _ in 0..planes {
         let mut memory = plane;
         plane = plane.wrapping_offset(plane_stride);
-        // SAFETY: the caller guarantees each row; `memory` may step outside after the last.
+        // SAFETY: `vectors * lanes + left` is `rows`, each of which the contract of `PlanesFn` covers. `memory` may step outside
+        // after the last row, hence the wrapping arithmetic.
         unsafe {
             for _ in 0..vectors {
                 _mm512_storeu_si512(packed.cast(), _mm512_i32gather_epi32::<1>(places, memory.cast()));

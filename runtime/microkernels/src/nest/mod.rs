@@ -42,8 +42,8 @@ pub(crate) unsafe fn planes<B: Block, const PACK: bool>(
         // SAFETY: every level compiles these lengths in, so a block of another class has none of them.
         unsafe { core::hint::assert_unchecked(!matches!(nest.bytes, 1 | 2 | 4 | 8 | 16)) };
     }
-    // SAFETY: the caller keeps the contract; the strategy chooses only methods whose instructions the level has, and only for the
-    // lengths, counts and strides that they are written for.
+    // SAFETY: every row of the nest is mapped on both sides (contract of `PlanesFn`). The strategy chooses only methods whose
+    // instructions the level has, and only for the lengths, counts and strides that they are written for.
     unsafe {
         match strategy::nest(level, direction::<PACK>(), nest) {
             NestMethod::Rows(how) => rows::planes::<B, PACK>(memory, packed, block, nest, how),

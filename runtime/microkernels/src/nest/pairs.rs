@@ -27,7 +27,8 @@ pub(super) unsafe fn planes<B: Block>(memory: *mut u8, mut packed: *mut u8, bloc
     for _ in 0..nest.planes {
         let (mut memory, mut left) = (plane, nest.rows);
         plane = plane.wrapping_offset(nest.plane_stride);
-        // SAFETY: the caller guarantees each row; `memory` may step outside after the last.
+        // SAFETY: the contract of `PlanesFn` covers every row, and each step moves rows that are left. `memory` may step outside
+        // after the last row, hence the wrapping arithmetic.
         unsafe {
             while B::EXACT == 8 && left >= 8 {
                 fours::<B, 2>(memory, packed, stride);
@@ -60,7 +61,8 @@ unsafe fn fours<B: Block, const N: usize>(memory: *mut u8, packed: *mut u8, stri
     while four < N {
         let memory = memory.wrapping_offset(stride.wrapping_mul(4 * four as isize));
         let rows = [0, 1, 2, 3].map(|row| memory.wrapping_offset(stride.wrapping_mul(row)));
-        // SAFETY: the caller's guarantee.
+        // SAFETY: `four` is less than `N`, so the rows are among the `4 * N` readable ones, and as many bytes are writable
+        // (contract of `fours`).
         unsafe {
             let packed = packed.add(4 * B::EXACT * four);
             pair::<B>(packed, rows[0], rows[1]);
@@ -77,7 +79,8 @@ unsafe fn fours<B: Block, const N: usize>(memory: *mut u8, packed: *mut u8, stri
 /// Both are readable, and as many bytes are writable.
 #[inline(always)]
 pub(super) unsafe fn pair<B: Block>(packed: *mut u8, first: *const u8, second: *const u8) {
-    // SAFETY: the caller's guarantee.
+    // SAFETY: both rows are readable, and `packed` is writable for as many bytes (contract of `pair`). The strategy chooses pairs
+    // of 16 bytes only for CPUs with AVX.
     unsafe {
         if B::EXACT == 8 {
             let first = _mm_loadl_pd(_mm_setzero_pd(), first.cast());
@@ -96,7 +99,8 @@ pub(super) unsafe fn pair<B: Block>(packed: *mut u8, first: *const u8, second: *
 #[target_feature(enable = "avx")]
 #[inline]
 unsafe fn wide_pair(packed: *mut u8, first: *const u8, second: *const u8) {
-    // SAFETY: the caller's guarantee.
+    // SAFETY: both rows are readable for 16 bytes, and `packed` is writable for 32 (contract of `pair`). The assembly has no
+    // instruction.
     unsafe {
         let mut both = _mm256_set_m128i(_mm_loadu_si128(second.cast()), _mm_loadu_si128(first.cast()));
         // No instruction: the compiler would store the halves one by one, which is what pairs avoid.

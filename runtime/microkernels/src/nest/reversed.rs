@@ -28,7 +28,8 @@ pub(super) unsafe fn planes<B: Block, const PACK: bool>(memory: *mut u8, mut pac
         for plane in 0..planes {
             let memory = memory.wrapping_offset((plane as isize).wrapping_mul(plane_stride));
             let memory = memory.wrapping_sub(VECTOR - B::EXACT);
-            // SAFETY: the caller guarantees a vector on both sides.
+            // SAFETY: the plane is a vector long on both sides: its rows fill `VECTOR` bytes, of which the first packed is the
+            // last in memory (contract of `planes`).
             unsafe {
                 if PACK {
                     reverse::<B>(packed, memory);
@@ -45,7 +46,8 @@ pub(super) unsafe fn planes<B: Block, const PACK: bool>(memory: *mut u8, mut pac
         let memory = memory.wrapping_offset((plane as isize).wrapping_mul(plane_stride));
         let first = memory.wrapping_sub(VECTOR - B::EXACT);
         let mut at = 0;
-        // SAFETY: the caller guarantees `last + VECTOR` bytes on both sides. The last vector may overlap the one before.
+        // SAFETY: the plane has `last + VECTOR` bytes on both sides (contract of `planes`), and `at` is at most `last`. The last
+        // vector may overlap the one before.
         unsafe {
             loop {
                 let (memory, packed) = (first.sub(at), packed.add(at));
@@ -72,7 +74,7 @@ pub(super) unsafe fn planes<B: Block, const PACK: bool>(memory: *mut u8, mut pac
 #[target_feature(enable = "avx2")]
 #[inline]
 unsafe fn reverse<B: Block>(destination: *mut u8, source: *const u8) {
-    // SAFETY: the caller's guarantee.
+    // SAFETY: the source is readable for a vector, and the CPU has AVX2 (contract of `reverse`).
     let rows = unsafe { _mm256_loadu_si256(source.cast()) };
     let rows = match B::EXACT {
         8 => _mm256_permute4x64_epi64::<0b00_01_10_11>(rows),
@@ -93,7 +95,7 @@ unsafe fn reverse<B: Block>(destination: *mut u8, source: *const u8) {
             _mm256_permute4x64_epi64::<0b01_00_11_10>(_mm256_shuffle_epi8(rows, places))
         }
     };
-    // SAFETY: the caller's guarantee.
+    // SAFETY: the destination is writable for a vector, and the CPU has AVX2 (contract of `reverse`).
     unsafe { _mm256_storeu_si256(destination.cast(), rows) };
 }
 
@@ -112,7 +114,8 @@ pub(super) unsafe fn fours<const PACK: bool>(memory: *mut u8, mut packed: *mut u
         while planes >= 8 {
             let offsets = [0, plane_stride, 2 * plane_stride, third, 4 * plane_stride, fifth, 2 * third, seventh];
             let places: [*mut u8; 8] = offsets.map(|offset| memory.wrapping_offset(offset));
-            // SAFETY: the caller guarantees every plane. All are loaded before the first is stored: see `crate::block::lines`.
+            // SAFETY: at least eight planes are left, each of 32 bytes that are mapped on both sides (contract of `PlanesFn`).
+            // All are loaded before the first is stored: see `crate::block::lines`.
             unsafe {
                 let (first, second) = (joined(places[0], places[1]), joined(places[2], places[3]));
                 let (third, last) = (joined(places[4], places[5]), joined(places[6], places[7]));
@@ -127,7 +130,8 @@ pub(super) unsafe fn fours<const PACK: bool>(memory: *mut u8, mut packed: *mut u
         }
     } else {
         while planes >= 16 {
-            // SAFETY: the caller guarantees every plane; `memory` may step outside after the last.
+            // SAFETY: at least 16 planes are left, each of 32 bytes that are mapped on both sides (contract of `PlanesFn`).
+            // `memory` may step outside after the last plane.
             unsafe {
                 memory = reverse_planes::<8>(memory, packed, plane_stride);
                 packed = packed.add(16 * VECTOR);
@@ -135,7 +139,7 @@ pub(super) unsafe fn fours<const PACK: bool>(memory: *mut u8, mut packed: *mut u
             planes -= 16;
         }
         while planes >= 2 {
-            // SAFETY: as above.
+            // SAFETY: at least two planes are left, each of 32 bytes that are mapped on both sides (contract of `PlanesFn`).
             unsafe {
                 memory = reverse_planes::<1>(memory, packed, plane_stride);
                 packed = packed.add(2 * VECTOR);
@@ -145,7 +149,7 @@ pub(super) unsafe fn fours<const PACK: bool>(memory: *mut u8, mut packed: *mut u
     }
     while planes > 0 {
         let (destination, source) = if PACK { (packed, memory) } else { (memory, packed) };
-        // SAFETY: as above.
+        // SAFETY: at least one plane is left, of 32 bytes that are mapped on both sides (contract of `PlanesFn`).
         unsafe {
             reverse::<Exact<8>>(destination, source);
             packed = packed.add(VECTOR);
@@ -167,12 +171,13 @@ pub(super) unsafe fn fours<const PACK: bool>(memory: *mut u8, mut packed: *mut u
 unsafe fn reverse_planes<const N: usize>(mut memory: *mut u8, packed: *const u8, plane_stride: isize) -> *mut u8 {
     let mut planes = [_mm512_setzero_si512(); N];
     for (place, pair) in planes.iter_mut().enumerate() {
-        // SAFETY: the caller's guarantee.
+        // SAFETY: `place` is less than `N`, so the two planes are among the `2 * N` readable ones (contract of `reverse_planes`).
         *pair = unsafe { whole(packed.add(place * 2 * VECTOR)) };
     }
     for pair in planes {
         let second = computed(memory.wrapping_offset(plane_stride));
-        // SAFETY: the caller's guarantee.
+        // SAFETY: two of the `2 * N` planes begin at `memory` and at `second`, and they are writable (contract of
+        // `reverse_planes`).
         unsafe { part(memory, second, pair) };
         memory = computed(second.wrapping_offset(plane_stride));
     }
@@ -187,7 +192,7 @@ unsafe fn reverse_planes<const N: usize>(mut memory: *mut u8, packed: *const u8,
 #[target_feature(enable = "avx512f")]
 #[inline]
 unsafe fn joined(first: *const u8, second: *const u8) -> __m512i {
-    // SAFETY: the caller's guarantee.
+    // SAFETY: both planes are readable for 32 bytes, and the CPU has AVX-512 (contract of `joined`).
     let (first, second) = unsafe { (_mm256_loadu_si256(first.cast()), _mm256_loadu_si256(second.cast())) };
     _mm512_permutex_epi64::<0b00_01_10_11>(_mm512_inserti64x4::<1>(_mm512_castsi256_si512(first), second))
 }
@@ -200,7 +205,7 @@ unsafe fn joined(first: *const u8, second: *const u8) -> __m512i {
 #[target_feature(enable = "avx512f")]
 #[inline]
 unsafe fn whole(packed: *const u8) -> __m512i {
-    // SAFETY: the caller's guarantee.
+    // SAFETY: eight words are readable at `packed`, and the CPU has AVX-512 (contract of `whole`).
     let mut both = _mm512_permutex_epi64::<0b00_01_10_11>(unsafe { _mm512_loadu_si512(packed.cast()) });
     // SAFETY: no instruction. The compiler would reverse each plane by itself, which takes twice as many.
     unsafe {
@@ -217,7 +222,7 @@ unsafe fn whole(packed: *const u8) -> __m512i {
 #[target_feature(enable = "avx512f")]
 #[inline]
 unsafe fn part(first: *mut u8, second: *mut u8, both: __m512i) {
-    // SAFETY: the caller's guarantee.
+    // SAFETY: both planes are writable for 32 bytes, and the CPU has AVX-512 (contract of `part`).
     unsafe {
         _mm256_storeu_si256(first.cast(), _mm512_castsi512_si256(both));
         _mm256_storeu_si256(second.cast(), _mm512_extracti64x4_epi64::<1>(both));

@@ -30,7 +30,7 @@ pub(crate) unsafe fn planes<B: Block, const PACK: bool>(
     how: RowLoop,
 ) {
     for _ in 0..nest.planes {
-        // SAFETY: the caller guarantees each plane.
+        // SAFETY: the contract of `PlanesFn` covers the `nest.rows` rows of every plane, and `packed` advances by their bytes.
         unsafe {
             rows::<B, PACK>(memory, packed, nest.rows, block, nest.stride, how);
             packed = packed.add(nest.rows * block.bytes());
@@ -53,7 +53,8 @@ pub(crate) unsafe fn rows<B: Block, const PACK: bool>(
     stride: isize,
     how: RowLoop,
 ) {
-    // SAFETY: the caller's guarantee.
+    // SAFETY: each of these loops has the contract of this function, and moves the same rows; `Library` copies blocks of any
+    // length.
     unsafe {
         match how.prefetch {
             _ if B::LONG && how.library => {
@@ -84,7 +85,8 @@ unsafe fn single<B: Block, const PACK: bool>(
     stride: isize,
 ) {
     while rows > 0 {
-        // SAFETY: the caller guarantees each row; `memory` may step outside after the last, hence the wrapping arithmetic.
+        // SAFETY: `rows` rows are left, and the contract of `RowsFn` covers each. `memory` may step outside after the last row,
+        // hence the wrapping arithmetic.
         unsafe {
             transfer::<B, PACK>(block, memory, packed);
             packed = packed.add(block.bytes());
@@ -109,7 +111,8 @@ unsafe fn short<B: Block, const PACK: bool, const PREFETCH: bool>(
     ahead: isize,
 ) {
     let bytes = block.bytes();
-    // SAFETY: the caller guarantees each row; `memory` may step outside after the last row, hence the wrapping arithmetic.
+    // SAFETY: `rows` rows are left, and the contract of `RowsFn` covers each. `memory` may step outside after the last row, hence
+    // the wrapping arithmetic.
     unsafe {
         while rows >= 4 {
             let four = [0, 1, 2, 3].map(|row| memory.wrapping_offset(stride.wrapping_mul(row)));
@@ -161,7 +164,7 @@ unsafe fn long<B: Block, const PACK: bool, const NEXT_ROW: bool>(
                 prefetch(next.wrapping_add(part));
             }
         }
-        // SAFETY: the caller guarantees each row.
+        // SAFETY: the contract of `RowsFn` covers row `row`, which is at `memory` and at `packed + row * bytes`.
         unsafe { transfer::<B, PACK>(block, memory, packed.add(row * bytes)) };
         memory = next;
     }

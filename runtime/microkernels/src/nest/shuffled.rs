@@ -110,7 +110,8 @@ pub(super) unsafe fn every_other_word(memory: *mut u8, packed: *mut u8, nest: &N
 #[inline(never)]
 pub(super) unsafe fn planes<const PACK: bool>(memory: *mut u8, packed: *mut u8, nest: &Nest, group: Group) {
     let (placed, count) = (&Placed { memory, packed, nest: *nest }, group.rows as usize);
-    // SAFETY: the caller's guarantee.
+    // SAFETY: the strategy chose `group` for these rows: `group.rows` of them span `group.vectors` vectors at most and fill at
+    // most one (contract of `planes`).
     unsafe {
         match group.vectors {
             1 => move_planes::<1, PACK>(placed, count),
@@ -139,7 +140,8 @@ unsafe fn pack_words(placed: &Placed, count: usize) {
     let least = ((2 * VECTOR - bytes).div_ceil(step) + 1).max(VECTOR.div_ceil(bytes)).max(count);
     for (mut memory, mut packed) in placed.each() {
         let mut rows = placed.nest.rows;
-        // SAFETY: as in `move_planes`.
+        // SAFETY: while `least` rows are left, two whole vectors of `memory` and one of `packed` end before the last row does,
+        // since `least` rows are at least as long. After that masks leave out what is beyond.
         unsafe {
             let mut group = || {
                 let low = _mm512_loadu_si512(memory.cast());

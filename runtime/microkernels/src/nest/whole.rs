@@ -69,8 +69,8 @@ mod x86_64 {
                 stride: isize,
             ) {
                 let $nest = &Nest { bytes: $bytes, rows, stride, planes, plane_stride };
-                // SAFETY: the caller keeps the contract of `NestFn`, which is that of the function called, for a nest that has the
-                // counts and strides that the function is written for, since `select` chose it.
+                // SAFETY: `select` chose the function for a nest with these counts and strides, on a CPU with its features. Every
+                // byte of the nest is mapped on both sides (safety contract of the crate).
                 unsafe { $body }
             }
         )*};

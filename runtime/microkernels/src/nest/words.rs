@@ -20,7 +20,8 @@ pub(super) unsafe fn sixteens<const PACK: bool>(mut memory: *mut u8, mut packed:
     let to_next = plane_stride.wrapping_sub(stride.wrapping_mul(rows as isize - 16));
     let mut left = in_plane;
     for _ in 0..planes * in_plane {
-        // SAFETY: the caller guarantees each row; `memory` may step outside after the last.
+        // SAFETY: each iteration moves 16 rows that are left, each of which the contract of `PlanesFn` covers. `memory` may step
+        // outside after the last row.
         unsafe {
             eight::<PACK>(memory, packed, stride, multiples);
             eight::<PACK>(memory.wrapping_offset(stride.wrapping_mul(8)), packed.add(64), stride, multiples);
@@ -44,7 +45,7 @@ unsafe fn eight<const PACK: bool>(memory: *mut u8, packed: *mut u8, stride: isiz
     let [third, fifth, seventh] = multiples;
     let (second, fourth, sixth) = (stride.wrapping_mul(2), stride.wrapping_mul(4), third.wrapping_mul(2));
     let rows = [0, stride, second, third, fourth, fifth, sixth, seventh].map(|offset| memory.wrapping_offset(offset));
-    // SAFETY: the caller's guarantee.
+    // SAFETY: the eight rows are readable and as many bytes writable, or the other way round in an unpack (contract of `eight`).
     unsafe {
         if PACK {
             pair::<Exact<8>>(packed, rows[0], rows[1]);
@@ -78,7 +79,8 @@ pub(super) unsafe fn sixty_fours<const PACK: bool>(memory: *mut u8, mut packed: 
     for _ in 0..nest.planes {
         let mut memory = plane;
         for _ in 0..nest.rows / 64 {
-            // SAFETY: the caller guarantees each row; `memory` may step outside after the last.
+            // SAFETY: each iteration moves 64 rows that are left, each of which the contract of `PlanesFn` covers. `memory` may
+            // step outside after the last row.
             unsafe {
                 four_times! { four_times! { four_times! {
                     let (destination, source) = if PACK { (packed, memory) } else { (memory, packed) };

@@ -57,7 +57,8 @@ pub(crate) unsafe fn tile<B: Block, const PACK: bool>(
     let mut first = 0;
     while first < outer {
         width = width.min(outer - first);
-        // SAFETY: the caller's guarantee for a part of the columns.
+        // SAFETY: columns `first..first + width` are among the `outer` columns, each of whose elements the contract of `TileFn`
+        // covers.
         unsafe {
             strip::<B, PACK>(memory, packed, first..first + width, outer_stride, 0..inner, inner_stride, block, pitch)
         };
@@ -94,7 +95,8 @@ pub(crate) unsafe fn strip<B: Block, const PACK: bool>(
                 .wrapping_offset(outer_stride.wrapping_mul(column as isize))
                 .wrapping_offset(inner_stride.wrapping_mul(first as isize));
             for row in 0..height {
-                // SAFETY: the caller guarantees each element of the ranges.
+                // SAFETY: `column` and `first + row` lie in the two ranges, for each element of which the contract of `TileFn`
+                // holds (contract of `strip`).
                 unsafe {
                     let packed = packed.add(column * pitch + (first + row) * bytes);
                     transfer::<B, PACK>(block, memory.wrapping_offset(inner_stride.wrapping_mul(row as isize)), packed);

@@ -26,7 +26,7 @@ pub(crate) unsafe fn elements<B: Block, const PACK: bool>(
     block: B,
     pitch: usize,
 ) {
-    // SAFETY: the caller's guarantee.
+    // SAFETY: the element size is `LINE / N` in each case, and the contract of `tile` is that of this function.
     unsafe {
         match B::EXACT {
             4 => tile::<B, 16, PACK>(memory, packed, outer, inner, inner_stride, block, pitch),
@@ -106,7 +106,7 @@ unsafe fn square<const N: usize>(
 ) {
     let mut lines = [_mm512_setzero_si512(); N];
     for (row, line) in lines.iter_mut().enumerate() {
-        // SAFETY: the caller's guarantee.
+        // SAFETY: all `N` lines are readable at multiples of `source_stride` (contract of `square`), and `row` is less than `N`.
         *line = unsafe { _mm512_loadu_si512(source.wrapping_offset(source_stride.wrapping_mul(row as isize)).cast()) };
     }
     // Interleave pairs of rows, then pairs of pairs, until each quarter of a vector holds neighbours of one column.
@@ -138,7 +138,8 @@ unsafe fn square<const N: usize>(
     }
     for (place, line) in lines.iter().enumerate() {
         let column = place % 4 * (N / 4) + place / 4;
-        // SAFETY: the caller's guarantee.
+        // SAFETY: all `N` lines are writable at multiples of `destination_stride` (contract of `square`), and `column` is less
+        // than `N`.
         unsafe {
             _mm512_storeu_si512(
                 destination.wrapping_offset(destination_stride.wrapping_mul(column as isize)).cast(),
