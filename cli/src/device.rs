@@ -42,7 +42,8 @@ impl OnDevice<'_> {
     /// Enqueues an unpack with an operation of so many packed bytes, from the first on; returns how many there are.
     pub fn accumulate(&self, reduction: Reduction, stream: &Stream, max: u64) -> Result<usize, TransferError> {
         let (elements, packed) = self.ends(Range::elements(self.count).bytes(..max))?;
-        // SAFETY: as in `enqueue`.
+        // SAFETY: `ends` found the elements and the packed bytes inside their buffers, which are freed only when the device
+        // has done its work.
         unsafe { elements.accumulate(reduction, packed).enqueue(stream) }
     }
 
@@ -50,7 +51,7 @@ impl OnDevice<'_> {
     pub fn call(&self, direction: Direction, offset: u64, max: u64) -> Result<usize, TransferError> {
         let (elements, packed) = self.ends(Range::elements(self.count).fragment(offset, max))?;
         let elements = elements.datatype().at(elements.memory().with_kind(None), elements.range());
-        // SAFETY: as in `enqueue`.
+        // SAFETY: `ends` found the elements and the packed bytes inside their buffers, which outlive the call; `run` waits.
         unsafe { transfer(direction, elements, packed.with_kind(None)).run() }
     }
 

@@ -35,7 +35,9 @@ impl MappedMut {
         if file.metadata()?.len() == 0 {
             return Ok(MappedMut(None));
         }
-        // SAFETY: as for `Mapped::new`. Another map of the same file lies at other addresses, so no reference aliases this one.
+        // SAFETY: the bytes are only copied, never interpreted, so writes of another process to the file do no harm; if it
+        // cuts the file short, this process ends with SIGBUS. Another map of the file lies at other addresses, so no
+        // reference aliases this one.
         let map = unsafe { MmapMut::map_mut(file)? };
         Ok(MappedMut(Some(map)))
     }

@@ -233,8 +233,8 @@
 #define DTC_MEMORY_DEVICE 4
 
 /**
- * The call returns when the work is on the stream. Whoever orders behind it, by the stream, finds the bytes there; so a
- * CUDA graph may capture it.
+ * The call returns when the work is on the stream. Later work of the stream finds the bytes moved, and a CUDA graph may
+ * capture the call.
  */
 #define DTC_TRANSFER_ENQUEUE 1
 
@@ -528,8 +528,8 @@ typedef struct dtc_expense {
 typedef void (*dtc_log_function)(void *context, int level, const char *message);
 
 /**
- * Allocates memory of the host for transfers of a GPU: `bytes` of them, aligned to 64 at least, that nobody else uses, and
- * that were allocated or registered with CUDA, portable and mapped. Null if there are none: the transfer fails with
+ * Allocates `bytes` bytes of host memory for transfers of a GPU. They are aligned to 64, nothing else uses them, and they were
+ * allocated or registered with CUDA, portable and mapped. Null if there is no such memory: the transfer fails with
  * `DTC_ERROR_DEVICE`. Memory is kept and used again, so calls are few. Any thread may call it, also the library's own, and several
  * at once. It must not call the library.
  */
@@ -622,15 +622,15 @@ typedef struct dtc_iovec {
  */
 typedef struct dtc_block {
     /**
-     * Of the first element, in bytes.
+     * Displacement of the first element, in bytes.
      */
     int64_t displacement;
     /**
-     * How many there are, one extent apart.
+     * Number of elements, one extent apart.
      */
     int64_t count;
     /**
-     * What they are; null for bytes.
+     * Type of the elements; null for bytes.
      */
     const struct dtc_type *element;
 } dtc_block;
@@ -737,7 +737,8 @@ extern "C" {
 
 /**
  * Unpacks with an operation: each basic element in memory becomes itself combined with the packed one. Writes bytes of the
- * type map and no others. Whoever has the elements computes. (MPI 4.1, 12.3.4 and 6.9.7)
+ * type map and no others. The processor computes elements of the host, a GPU those of its memory. (MPI 4.1, 12.3.4 and
+ * 6.9.7)
  *
  * `operation`: `DTC_OPERATION_...`.
  * `basic`: the element, as a basic type: of `dtc_type_basic`, or of `dtc_type_named` for pairs.
@@ -751,13 +752,14 @@ extern "C" {
  * cap on multiprocessors.
  * `DTC_ERROR_RANGE`: the offset lies behind the packed bytes, or those do not fit 63 bits.
  * `DTC_ERROR_OPERATION`: the operation is not defined for the element; the type certainly has other elements; its size,
- * the offset or the length is no multiple of theirs; or whoever has the elements does not compute it.
+ * the offset or the length is no multiple of theirs; or the GPU that has the elements does not compute it.
  * `DTC_ERROR_MEMORY`, `DTC_ERROR_DEVICE`: as for `dtc_pack`.
  *
  * # Safety
  *
  * Every byte of the elements in the range is readable and writable, `packed` is readable for as many, and they do not
  * overlap; with `DTC_TRANSFER_ENQUEUE` until the work is done. The stream is one of the primary context of its device.
+ * `basic` and `type` are null or types, `done` is null or writable, and `transfer` is null or leads to its size.
  */
 int dtc_accumulate(int32_t operation,
                    const struct dtc_type *basic,
@@ -878,7 +880,8 @@ int dtc_batch_free(struct dtc_batch *batch);
  *
  * Every byte of the elements in the range is readable at the source and writable at the destination, no byte of the
  * destination is in the range twice, and the two do not overlap; with `DTC_TRANSFER_ENQUEUE` until the work is done. The
- * stream is one of the primary context of its device.
+ * stream is one of the primary context of its device. Both types are null or types, `done` is null or writable, and
+ * `transfer` is null or leads to its size.
  */
 int dtc_copy(const struct dtc_type *source_type,
              const void *source,
@@ -903,7 +906,7 @@ int dtc_copy(const struct dtc_type *source_type,
  *
  * # Safety
  *
- * As for `dtc_copy`, until the request is done.
+ * As for `dtc_copy`, until the request is done; `request` is null or writable.
  */
 int dtc_copy_start(const struct dtc_type *source_type,
                    const void *source,
@@ -955,7 +958,8 @@ int dtc_abi_version(void);
  *
  * # Safety
  *
- * `config` is null or leads to `config->size` bytes; the hooks stay callable until the last type of the engine is released.
+ * `config` is null or leads to `config->size` bytes, and `store_directory` to a text that ends; the hooks stay callable, by
+ * any thread, until the last type of the engine is released. `engine` is null or writable.
  */
 int dtc_init(const struct dtc_config *config,
              struct dtc_engine **engine);
@@ -1045,7 +1049,8 @@ int dtc_external_size(const struct dtc_type *type, int64_t count, int64_t *bytes
  * # Safety
  *
  * Every byte of the elements in the range is readable, and of those that it cuts; `packed` is writable for as many as the
- * range has, and they do not overlap.
+ * range has, and they do not overlap. `type` is null or a type, `done` is null or writable, and `transfer` is null or leads
+ * to its size.
  */
 int dtc_pack_external(const struct dtc_type *type,
                       const void *source,
@@ -1071,7 +1076,7 @@ int dtc_pack_external(const struct dtc_type *type,
  *
  * Every byte of the elements in the range is writable, and those that it cuts are readable, too, and in no range that
  * another thread unpacks meanwhile; no byte is in the range twice, `packed` is readable for as many as the range has, and
- * they do not overlap.
+ * they do not overlap; else as for `dtc_pack_external`.
  */
 int dtc_unpack_external(const struct dtc_type *type,
                         const void *packed,
@@ -1177,7 +1182,8 @@ int dtc_iov_len(const struct dtc_type *type,
  *
  * # Safety
  *
- * `type` is null or a type, and `iov` is writable for `max_pieces` entries. The buffer is not touched.
+ * `type` is null or a type, `iov` is null or writable for `max_pieces` entries, and `pieces` and `bytes` are null or writable.
+ * The buffer is not touched.
  */
 int dtc_iov(const struct dtc_type *type,
             const void *buffer,
@@ -1306,7 +1312,8 @@ const char *dtc_message(void);
  * # Safety
  *
  * Every byte of the elements in the range is readable, `packed` is writable for as many, and they do not overlap; with
- * `DTC_TRANSFER_ENQUEUE` until the work is done. The stream is one of the primary context of its device.
+ * `DTC_TRANSFER_ENQUEUE` until the work is done. The stream is one of the primary context of its device. `type` is null or
+ * a type, `done` is null or writable, and `transfer` is null or leads to its size.
  */
 int dtc_pack(const struct dtc_type *type,
              const void *source,
@@ -1352,7 +1359,7 @@ int dtc_unpack(const struct dtc_type *type,
  *
  * # Safety
  *
- * As for `dtc_pack`, until the request is done.
+ * As for `dtc_pack`, until the request is done; `request` is null or writable.
  */
 int dtc_pack_start(const struct dtc_type *type,
                    const void *source,
@@ -1375,7 +1382,7 @@ int dtc_pack_start(const struct dtc_type *type,
  *
  * # Safety
  *
- * As for `dtc_unpack`, until the request is done.
+ * As for `dtc_unpack`, until the request is done; `request` is null or writable.
  */
 int dtc_unpack_start(const struct dtc_type *type,
                      const void *packed,
@@ -1440,7 +1447,8 @@ int dtc_type_release(struct dtc_type *type);
  *
  * # Safety
  *
- * `blocks` has `n_blocks` entries, and their elements are types.
+ * `engine` is null or an engine, `blocks` has `n_blocks` entries whose elements are null or types, and `type` is null or
+ * writable.
  */
 int dtc_type_from_blocks(const struct dtc_engine *engine,
                          const struct dtc_block *blocks,
@@ -1740,7 +1748,8 @@ int dtc_type_resized(const struct dtc_type *old, int64_t lb, int64_t extent, str
  *
  * # Safety
  *
- * The lists have the lengths that are given, the children are types, and `facts` leads to `facts->size` bytes.
+ * `engine` is null or an engine, the lists have the lengths that are given, the children are types, `facts` is null or leads to
+ * `facts->size` bytes, and `type` is null or writable.
  */
 int dtc_type_create(const struct dtc_engine *engine,
                     int32_t combiner,

@@ -1,4 +1,4 @@
-//! Unpacking with an operation.
+//! Accumulation: unpacking with an operation.
 
 use crate::arguments;
 use crate::handle;
@@ -72,7 +72,7 @@ fn operation(number: i32) -> Outcome<Operation> {
 /// `basic` is null or a type.
 unsafe fn reduction(number: i32, basic: *const dtc_type) -> Outcome<Reduction> {
     let operation = operation(number)?;
-    // SAFETY: the caller's promise.
+    // SAFETY: `basic` is null or a live type, which the caller keeps during the call (contract of this function).
     let element = unsafe { handle::borrow(basic)? }.element();
     let refused = |message: String| Failure::new(DTC_ERROR_OPERATION, message);
     let element =
@@ -81,7 +81,8 @@ unsafe fn reduction(number: i32, basic: *const dtc_type) -> Outcome<Reduction> {
 }
 
 /// Unpacks with an operation: each basic element in memory becomes itself combined with the packed one. Writes bytes of the
-/// type map and no others. Whoever has the elements computes. (MPI 4.1, 12.3.4 and 6.9.7)
+/// type map and no others. The processor computes elements of the host, a GPU those of its memory. (MPI 4.1, 12.3.4 and
+/// 6.9.7)
 ///
 /// `operation`: `DTC_OPERATION_...`.
 /// `basic`: the element, as a basic type: of `dtc_type_basic`, or of `dtc_type_named` for pairs.
@@ -95,13 +96,14 @@ unsafe fn reduction(number: i32, basic: *const dtc_type) -> Outcome<Reduction> {
 /// cap on multiprocessors.
 /// `DTC_ERROR_RANGE`: the offset lies behind the packed bytes, or those do not fit 63 bits.
 /// `DTC_ERROR_OPERATION`: the operation is not defined for the element; the type certainly has other elements; its size,
-/// the offset or the length is no multiple of theirs; or whoever has the elements does not compute it.
+/// the offset or the length is no multiple of theirs; or the GPU that has the elements does not compute it.
 /// `DTC_ERROR_MEMORY`, `DTC_ERROR_DEVICE`: as for `dtc_pack`.
 ///
 /// # Safety
 ///
 /// Every byte of the elements in the range is readable and writable, `packed` is readable for as many, and they do not
 /// overlap; with `DTC_TRANSFER_ENQUEUE` until the work is done. The stream is one of the primary context of its device.
+/// `basic` and `type` are null or types, `done` is null or writable, and `transfer` is null or leads to its size.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dtc_accumulate(
     operation: i32,
@@ -116,7 +118,10 @@ pub unsafe extern "C" fn dtc_accumulate(
     transfer: *const dtc_transfer,
 ) -> c_int {
     answer(|| {
-        // SAFETY: the contract of this function, here and below.
+        // SAFETY: the elements in the range are readable and writable and `packed` is readable for as many bytes until
+        // the call, or the work that it enqueued, is done, and they do not overlap; `basic` and `type` are null or live
+        // types, `transfer` is null or readable for its size, its stream is one of its device's primary context, and
+        // `done` is null or writable (contract of this function).
         unsafe {
             let reduction = reduction(operation, basic)?;
             let call = Call::of(r#type, range("", count, offset, ("length", length))?, &uncapped(transfer)?)?;
@@ -145,17 +150,18 @@ pub unsafe extern "C" fn dtc_op_supported(
     supported: *mut c_int,
 ) -> c_int {
     answer(|| {
-        // SAFETY: the caller's promise.
+        // SAFETY: `transfer` is null or readable for the size that it begins with (contract of this function).
         let transfer = unsafe { arguments::read(transfer)? };
         let [memory, packed] = transfer.kinds()?.map(|kind| kind.unwrap_or(MemoryKind::Pageable));
-        // SAFETY: as above.
+        // SAFETY: `basic` is null or a live type, which the caller keeps during the call (contract of this function).
         let answer = match unsafe { reduction(operation, basic) } {
-            // SAFETY: as above.
+            // SAFETY: `reduction` found a live type behind `basic`, which the caller keeps during the call (contract of
+            // this function).
             Ok(reduction) => unsafe { handle::borrow(basic)? }.engine().computes(reduction, memory, packed),
             Err(failure) if [DTC_ERROR_ARGUMENT, DTC_ERROR_HANDLE].contains(&failure.status) => return Err(failure),
             Err(_) => false,
         };
-        // SAFETY: as above.
+        // SAFETY: `supported` is null or writable (contract of this function).
         unsafe { arguments::give("supported", supported, answer.into()) }
     })
 }

@@ -17,7 +17,8 @@ pub(crate) unsafe fn list<'a, T>(place: &str, first: *const T, length: i64) -> O
         return Ok(&[]);
     }
     check_pointer(place, first)?;
-    // SAFETY: the caller's promise; the pointer is aligned and not null, and the length fits.
+    // SAFETY: `first` is the first of `length` readable values that do not change during `'a` (contract of this
+    // function); it is aligned, not null, and their bytes fit `isize` (checked above).
     Ok(unsafe { std::slice::from_raw_parts(first, length) })
 }
 
@@ -37,7 +38,7 @@ pub(crate) fn check_pointer<T>(place: &str, pointer: *const T) -> Outcome {
 /// `place` is null, misaligned, or writable.
 pub(crate) unsafe fn give<T>(name: &str, place: *mut T, value: T) -> Outcome {
     check_pointer(name, place)?;
-    // SAFETY: the caller's promise.
+    // SAFETY: `place` is aligned and not null (checked above), so it is writable (contract of this function).
     unsafe { place.write(value) };
     Ok(())
 }
@@ -48,7 +49,7 @@ pub(crate) unsafe fn give<T>(name: &str, place: *mut T, value: T) -> Outcome {
 ///
 /// As for [`give`].
 pub(crate) unsafe fn offer<T>(name: &str, place: *mut T, value: T) -> Outcome {
-    // SAFETY: the caller's promise.
+    // SAFETY: `place` is misaligned or writable (contract of this function), which is what `give` asks.
     if place.is_null() { Ok(()) } else { unsafe { give(name, place, value) } }
 }
 
@@ -78,7 +79,8 @@ pub(crate) unsafe trait Growing: Copy {
 /// `from` is null, misaligned, or readable for the size that it begins with.
 unsafe fn known_bytes<T: Growing>(from: *const T) -> Outcome<usize> {
     check_pointer(T::NAME, from)?;
-    // SAFETY: the caller's promise.
+    // SAFETY: `from` is aligned and not null (checked above), so it is readable for its size (contract of this
+    // function), which is an `i64` at its start (contract of `Growing`).
     let size = unsafe { from.cast::<i64>().read() };
     match usize::try_from(size) {
         Ok(size) if size >= T::FIRST => Ok(size.min(size_of::<T>())),
@@ -98,9 +100,10 @@ unsafe fn known_bytes<T: Growing>(from: *const T) -> Outcome<usize> {
 pub(crate) unsafe fn read<T: Growing>(from: *const T) -> Outcome<T> {
     let mut value = T::DEFAULT;
     if !from.is_null() {
-        // SAFETY: the caller's promise.
+        // SAFETY: `from` is misaligned or readable for the size that it begins with (contract of this function).
         let bytes = unsafe { known_bytes(from)? };
-        // SAFETY: both are at least so long, and any bytes are a value.
+        // SAFETY: `from` is readable for the size that it begins with and `value` has all bytes of a `T`; `known_bytes`
+        // is at most either. Any bytes are a value of `T` (contract of `Growing`).
         unsafe { std::ptr::copy_nonoverlapping(from.cast::<u8>(), (&raw mut value).cast(), bytes) };
     }
     Ok(value)
@@ -112,10 +115,11 @@ pub(crate) unsafe fn read<T: Growing>(from: *const T) -> Outcome<T> {
 ///
 /// `to` is null, misaligned, or readable and writable for the size that it begins with.
 pub(crate) unsafe fn fill<T: Growing>(to: *mut T, value: T) -> Outcome {
-    // SAFETY: the caller's promise.
+    // SAFETY: `to` is null, misaligned, or readable for the size that it begins with (contract of this function).
     let bytes = unsafe { known_bytes(to)? };
     let skip = size_of::<i64>();
-    // SAFETY: both are at least so long; the size stays as the caller wrote it.
+    // SAFETY: `to` is writable for the size that it begins with and `value` has all bytes of a `T`; `bytes` is at most
+    // either, and at least the `skip` bytes of the size, which stays as the caller wrote it.
     unsafe {
         std::ptr::copy_nonoverlapping(
             (&raw const value).cast::<u8>().add(skip),
@@ -132,5 +136,6 @@ pub(crate) struct Context(pub(crate) *mut c_void);
 
 // SAFETY: it is handed back to the caller's own functions only, which promise to be callable from any thread.
 unsafe impl Send for Context {}
-// SAFETY: as above.
+// SAFETY: threads that share it only copy the pointer; it leads to the caller's functions alone, which promise to be
+// callable from any thread.
 unsafe impl Sync for Context {}

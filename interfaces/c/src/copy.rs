@@ -19,7 +19,7 @@ unsafe fn destination<'a>(
     range: Range,
     call: &Call<'_>,
 ) -> Outcome<Elements<'a>> {
-    // SAFETY: the contract of this function.
+    // SAFETY: `asked` is null or a type that the caller keeps for `'a` (contract of this function).
     let asked = unsafe { handle::borrow(asked)? };
     Ok(asked.ready()?.committed.at(call.other(address), range))
 }
@@ -41,7 +41,8 @@ unsafe fn destination<'a>(
 ///
 /// Every byte of the elements in the range is readable at the source and writable at the destination, no byte of the
 /// destination is in the range twice, and the two do not overlap; with `DTC_TRANSFER_ENQUEUE` until the work is done. The
-/// stream is one of the primary context of its device.
+/// stream is one of the primary context of its device. Both types are null or types, `done` is null or writable, and
+/// `transfer` is null or leads to its size.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dtc_copy(
     source_type: *const dtc_type,
@@ -57,7 +58,10 @@ pub unsafe extern "C" fn dtc_copy(
     transfer: *const dtc_transfer,
 ) -> c_int {
     answer(|| {
-        // SAFETY: the contract of this function, here and below.
+        // SAFETY: the elements in the range are readable at the source and writable at the destination until the call,
+        // or the work that it enqueued, is done, none is written twice, and the two do not overlap; both types are null
+        // or live, `transfer` is null or readable for its size, its stream is one of its device's primary context, and
+        // `done` is null or writable (contract of this function).
         unsafe {
             let from = range("source ", source_count, source_offset, ("bytes", bytes))?;
             let to = range("destination ", destination_count, destination_offset, ("bytes", bytes))?;
@@ -78,7 +82,7 @@ pub unsafe extern "C" fn dtc_copy(
 ///
 /// # Safety
 ///
-/// As for `dtc_copy`, until the request is done.
+/// As for `dtc_copy`, until the request is done; `request` is null or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dtc_copy_start(
     source_type: *const dtc_type,
@@ -95,7 +99,10 @@ pub unsafe extern "C" fn dtc_copy_start(
     request: *mut *mut dtc_request,
 ) -> c_int {
     answer(|| {
-        // SAFETY: the contract of this function, here and below.
+        // SAFETY: the elements in the range are readable at the source and writable at the destination until the
+        // request is done, none is written twice, and the two do not overlap; both types are null or live, `transfer`
+        // is null or readable for its size, its stream is one of its device's primary context, and `done` and `request`
+        // are null or writable (contract of this function).
         unsafe {
             let from = range("source ", source_count, source_offset, ("bytes", bytes))?;
             let to = range("destination ", destination_count, destination_offset, ("bytes", bytes))?;

@@ -59,11 +59,11 @@ pub unsafe extern "C" fn dtc_cost(
     expense: *mut dtc_expense,
 ) -> c_int {
     answer(|| {
-        // SAFETY: the caller's promise, here and below.
+        // SAFETY: `type` is null or a live type, which the caller keeps during the call (contract of this function).
         let committed = &unsafe { handle::borrow(r#type)? }.ready()?.committed;
         let count = arguments::length("count", count)?;
         let bytes = committed.packed_size(count)? as u64;
-        // SAFETY: as above.
+        // SAFETY: `transfer` is null or readable for the size that it begins with (contract of this function).
         let [memory, packed] =
             unsafe { arguments::read(transfer)? }.kinds()?.map(|kind| kind.unwrap_or(MemoryKind::Pageable));
         let nanoseconds = |direction| -> Outcome<i64> {
@@ -78,7 +78,8 @@ pub unsafe extern "C" fn dtc_cost(
             unpack_nanoseconds: nanoseconds(Direction::Unpack)?,
             ..dtc_expense::DEFAULT
         };
-        // SAFETY: as above.
+        // SAFETY: `expense` is null or readable and writable for the size that it begins with (contract of this
+        // function).
         unsafe { arguments::fill(expense, known) }
     })
 }

@@ -37,8 +37,8 @@ pub const DTC_LOG_WARNING: c_int = 1;
 /// Any thread may call it, also the library's own, and several at once. It must not call the library.
 pub type dtc_log_function = Option<unsafe extern "C" fn(context: *mut c_void, level: c_int, message: *const c_char)>;
 
-/// Allocates memory of the host for transfers of a GPU: `bytes` of them, aligned to 64 at least, that nobody else uses, and
-/// that were allocated or registered with CUDA, portable and mapped. Null if there are none: the transfer fails with
+/// Allocates `bytes` bytes of host memory for transfers of a GPU. They are aligned to 64, nothing else uses them, and they were
+/// allocated or registered with CUDA, portable and mapped. Null if there is no such memory: the transfer fails with
 /// `DTC_ERROR_DEVICE`. Memory is kept and used again, so calls are few. Any thread may call it, also the library's own, and several
 /// at once. It must not call the library.
 pub type dtc_allocate_function =
@@ -62,15 +62,19 @@ impl fmt::Debug for Staging {
     }
 }
 
-// SAFETY: the caller's promise about its functions.
+// SAFETY: `allocate` returns null or memory of at least `bytes` bytes, aligned to 64, that nothing else uses until
+// `free` (contract of `dtc_allocate_function`); both may be called from any thread.
 unsafe impl StagingAllocator for Staging {
     fn allocate(&self, device: u32, bytes: usize) -> *mut u8 {
-        // SAFETY: the caller's promise: a function that any thread may call, with its own context.
+        // SAFETY: any thread may call `allocate`, with the context that came with it, until the last type of the engine
+        // is released (contract of `dtc_init`), and the engine drops this allocator by then.
         unsafe { (self.allocate)(self.context.0, device as i32, bytes as i64) }.cast()
     }
 
     unsafe fn free(&self, device: u32, memory: *mut u8, bytes: usize) {
-        // SAFETY: as above; the memory came from the other one.
+        // SAFETY: any thread may call `free`, with the context that came with it, until the last type of the engine is
+        // released (contract of `dtc_init`); `memory` came from `allocate` with this device and length, and is freed
+        // once (contract of this function).
         unsafe { (self.free)(self.context.0, device as i32, memory.cast(), bytes as i64) }
     }
 }
@@ -156,15 +160,17 @@ pub extern "C" fn dtc_abi_version() -> c_int {
 ///
 /// # Safety
 ///
-/// `config` is null or leads to `config->size` bytes; the hooks stay callable until the last type of the engine is released.
+/// `config` is null or leads to `config->size` bytes, and `store_directory` to a text that ends; the hooks stay callable, by
+/// any thread, until the last type of the engine is released. `engine` is null or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dtc_init(config: *const dtc_config, engine: *mut *mut dtc_engine) -> c_int {
     answer(|| {
         arguments::check_pointer("engine", engine)?;
         let _claim = memory::for_a_call()?;
-        // SAFETY: the caller's promise.
+        // SAFETY: `config` is null or readable for the size that it begins with, its texts end with a byte 0, and its
+        // hooks stay callable (contract of this function).
         let made = unsafe { build(&arguments::read(config)?)? };
-        // SAFETY: the caller's promise.
+        // SAFETY: `engine` is aligned and not null (checked above), so it is writable (contract of this function).
         unsafe { arguments::give("engine", engine, handle::share(made)) }
     })
 }
@@ -204,7 +210,8 @@ unsafe fn build(config: &dtc_config) -> Outcome<Engine> {
     let mut store = match config.store_directory.is_null() {
         true => Config::from_environment(),
         false => {
-            // SAFETY: the caller's promise: a text that ends.
+            // SAFETY: `store_directory` is not null, so it is a text that ends with a byte 0 (contract of this
+            // function); it is not used after this call.
             let directory = unsafe { CStr::from_ptr(config.store_directory) };
             let directory = directory
                 .to_str()
@@ -217,7 +224,8 @@ unsafe fn build(config: &dtc_config) -> Outcome<Engine> {
         store = store.on_finding(move |finding| {
             let context = context;
             let message = CString::new(finding.to_string().replace('\0', " ")).unwrap_or_default();
-            // SAFETY: the caller's promise: a function that any thread may call, with its own context.
+            // SAFETY: any thread may call `log`, with the context that came with it, until the last type of the engine
+            // is released (contract of this function); the message lives until the call returns.
             unsafe { log(context.0, DTC_LOG_WARNING, message.as_ptr()) };
         });
     }
@@ -251,7 +259,8 @@ unsafe fn build(config: &dtc_config) -> Outcome<Engine> {
 /// `engine` is null or came from `dtc_init`, and is not used any more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dtc_finalize(engine: *mut dtc_engine) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: `engine` is null or came from `dtc_init`, and the caller gives its reference up (contract of this
+    // function).
     answer(|| unsafe { handle::release(engine) })
 }
 
@@ -270,12 +279,13 @@ pub unsafe extern "C" fn dtc_finalize(engine: *mut dtc_engine) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dtc_compile_pending(engine: *const dtc_engine, microseconds: i64, waiting: *mut i64) -> c_int {
     answer(|| {
-        // SAFETY: the caller's promise.
+        // SAFETY: `engine` is null or a live engine, which the caller keeps during the call (contract of this
+        // function).
         let engine = unsafe { handle::borrow(engine)? };
         let budget = Duration::from_micros(arguments::length("microseconds", microseconds)?);
         let _claim = memory::for_a_kernel(0)?;
         let left = engine.compile_pending(budget);
-        // SAFETY: the caller's promise.
+        // SAFETY: `waiting` is null or writable (contract of this function).
         unsafe { arguments::offer("waiting", waiting, left as i64) }
     })
 }

@@ -57,7 +57,7 @@ pub unsafe extern "C" fn dtc_explain(
     needed: *mut i64,
 ) -> c_int {
     answer(|| {
-        // SAFETY: the caller's promise, here and below.
+        // SAFETY: `type` is null or a live type, which the caller keeps during the call (contract of this function).
         let text = explanation(unsafe { handle::borrow(r#type)? })?;
         let room = arguments::length("length", length)? as usize;
         if room > 0 {
@@ -66,13 +66,14 @@ pub unsafe extern "C" fn dtc_explain(
             while !text.is_char_boundary(kept) {
                 kept -= 1;
             }
-            // SAFETY: as above; the text and its end fit the buffer.
+            // SAFETY: `buffer` is writable for `length` bytes (contract of this function); `kept` is at most `room -
+            // 1`, so the text and its final 0 fit.
             unsafe {
                 std::ptr::copy_nonoverlapping(text.as_ptr(), buffer.cast(), kept);
                 buffer.add(kept).write(0);
             }
         }
-        // SAFETY: as above.
+        // SAFETY: `needed` is null or writable (contract of this function).
         unsafe { arguments::offer("needed", needed, text.len() as i64 + 1) }
     })
 }

@@ -25,10 +25,11 @@ impl From<ExternalError> for Failure {
 ///
 /// `asked` is null or a type, and `transfer` is null or leads to its size.
 unsafe fn call<'a>(asked: *const dtc_type, range: Range, transfer: *const dtc_transfer) -> Outcome<Call<'a>> {
-    // SAFETY: the contract of this function.
+    // SAFETY: `transfer` is null or readable for the size that it begins with (contract of this function).
     let transfer = unsafe { arguments::read(transfer)? };
     match transfer.flags {
-        // SAFETY: as above; there is no stream.
+        // SAFETY: `asked` is null or a live type (contract of this function); flags of 0 ask for no stream, so `stream`
+        // is not read.
         0 => unsafe { Call::of(asked, range, &transfer) },
         flags => Err(Failure::argument("dtc_transfer.flags", "0", flags)),
     }
@@ -40,7 +41,7 @@ unsafe fn call<'a>(asked: *const dtc_type, range: Range, transfer: *const dtc_tr
 ///
 /// `asked` is null or a type.
 unsafe fn claim(asked: *const dtc_type) -> Outcome<Claim> {
-    // SAFETY: the contract of this function.
+    // SAFETY: `asked` is null or a live type, which the caller keeps during the call (contract of this function).
     memory::for_entries(unsafe { handle::borrow(asked)? }.datatype().most_entries())
 }
 
@@ -58,12 +59,12 @@ unsafe fn claim(asked: *const dtc_type) -> Outcome<Claim> {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dtc_external_size(r#type: *const dtc_type, count: i64, bytes: *mut i64) -> c_int {
     answer(|| {
-        // SAFETY: the caller's promise, here and below.
+        // SAFETY: `type` is null or a live type, which the caller keeps during the call (contract of this function).
         let asked = unsafe { handle::borrow(r#type)? };
         let committed = &asked.ready()?.committed;
         let _claim = memory::for_entries(asked.datatype().most_entries())?;
         let total = committed.packed_external_size(arguments::length("count", count)?)?;
-        // SAFETY: as above.
+        // SAFETY: `bytes` is null or writable (contract of this function).
         unsafe { arguments::give("bytes", bytes, total as i64) }
     })
 }
@@ -87,7 +88,8 @@ pub unsafe extern "C" fn dtc_external_size(r#type: *const dtc_type, count: i64, 
 /// # Safety
 ///
 /// Every byte of the elements in the range is readable, and of those that it cuts; `packed` is writable for as many as the
-/// range has, and they do not overlap.
+/// range has, and they do not overlap. `type` is null or a type, `done` is null or writable, and `transfer` is null or leads
+/// to its size.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dtc_pack_external(
     r#type: *const dtc_type,
@@ -100,7 +102,9 @@ pub unsafe extern "C" fn dtc_pack_external(
     transfer: *const dtc_transfer,
 ) -> c_int {
     answer(|| {
-        // SAFETY: the contract of this function, here and below.
+        // SAFETY: the elements in the range, with those that it cuts, are readable, `packed` is writable for the bytes
+        // of the range, and they do not overlap; `type` is null or a live type, `transfer` is null or readable for its
+        // size, and `done` is null or writable (contract of this function).
         unsafe {
             let call = call(r#type, range("", count, offset, ("max", max))?, transfer)?;
             let _claim = claim(r#type)?;
@@ -123,7 +127,7 @@ pub unsafe extern "C" fn dtc_pack_external(
 ///
 /// Every byte of the elements in the range is writable, and those that it cuts are readable, too, and in no range that
 /// another thread unpacks meanwhile; no byte is in the range twice, `packed` is readable for as many as the range has, and
-/// they do not overlap.
+/// they do not overlap; else as for `dtc_pack_external`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dtc_unpack_external(
     r#type: *const dtc_type,
@@ -136,7 +140,9 @@ pub unsafe extern "C" fn dtc_unpack_external(
     transfer: *const dtc_transfer,
 ) -> c_int {
     answer(|| {
-        // SAFETY: the contract of this function, here and below.
+        // SAFETY: the elements in the range are writable, those that it cuts readable too, `packed` is readable for the
+        // bytes of the range, and they do not overlap; `type` is null or a live type, `transfer` is null or readable
+        // for its size, and `done` is null or writable (contract of this function).
         unsafe {
             let call = call(r#type, range("", count, offset, ("length", length))?, transfer)?;
             let _claim = claim(r#type)?;

@@ -14,7 +14,7 @@ use std::ffi::{c_int, c_void};
 ///
 /// `asked` is null or a type.
 unsafe fn encoded(asked: *const dtc_type) -> Outcome<Vec<u8>> {
-    // SAFETY: the caller's promise.
+    // SAFETY: `asked` is null or a live type, which the caller keeps during the call (contract of this function).
     let asked = unsafe { handle::borrow(asked)? };
     asked.ready()?;
     let _claim = memory::for_entries(asked.datatype().most_entries())?;
@@ -34,7 +34,7 @@ unsafe fn encoded(asked: *const dtc_type) -> Outcome<Vec<u8>> {
 /// `type` is null or a type; `bytes` is null or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dtc_flatten_size(r#type: *const dtc_type, bytes: *mut i64) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: `type` is null or a live type, and `bytes` is null or writable (contract of this function).
     answer(|| unsafe { arguments::give("bytes", bytes, encoded(r#type)?.len() as i64) })
 }
 
@@ -54,13 +54,14 @@ pub unsafe extern "C" fn dtc_flatten_size(r#type: *const dtc_type, bytes: *mut i
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dtc_flatten(r#type: *const dtc_type, buffer: *mut c_void, length: i64) -> c_int {
     answer(|| {
-        // SAFETY: the caller's promise.
+        // SAFETY: `type` is null or a live type, which the caller keeps during the call (contract of this function).
         let bytes = unsafe { encoded(r#type)? };
         arguments::check_pointer("buffer", buffer.cast::<u8>())?;
         if arguments::length("length", length)? < bytes.len() as u64 {
             return Err(Failure::argument("length", format_args!("at least {}", bytes.len()), length));
         }
-        // SAFETY: as above; the buffer is long enough.
+        // SAFETY: `buffer` is not null, so it is writable for `length` bytes (contract of this function), which are at
+        // least those that are written (checked above). The vector is new, so the two do not overlap.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), buffer.cast(), bytes.len()) };
         Ok(())
     })
@@ -89,9 +90,11 @@ pub unsafe extern "C" fn dtc_unflatten(
     r#type: *mut *mut dtc_type,
 ) -> c_int {
     answer(|| {
-        // SAFETY: the caller's promise.
+        // SAFETY: `engine` is null or a live engine, which the caller keeps during the call (contract of this
+        // function).
         let engine = unsafe { handle::borrow(engine)? };
-        // SAFETY: as above.
+        // SAFETY: `bytes` is null or readable for `length` bytes, which nobody writes during the call (contract of this
+        // function).
         let bytes = unsafe { arguments::list("bytes", bytes.cast::<u8>(), length)? };
         arguments::check_pointer("type", r#type)?;
         let _claim = memory::for_flattened(bytes.len() as u64)?;
@@ -99,7 +102,7 @@ pub unsafe extern "C" fn dtc_unflatten(
         let refused = |error| Failure::new(DTC_ERROR_ENCODING, format!("flattened type: {error}"));
         let made = Type::new(engine, raise(&layout).map_err(refused)?);
         made.commit()?;
-        // SAFETY: as above.
+        // SAFETY: `type` is aligned and not null (checked above), so it is writable (contract of this function).
         unsafe { arguments::give("type", r#type, handle::share(made)) }
     })
 }

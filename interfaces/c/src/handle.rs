@@ -37,7 +37,8 @@ struct Tagged<T> {
 
 impl<T> Drop for Tagged<T> {
     fn drop(&mut self) {
-        // SAFETY: a place of this type. Volatile, since nobody who is right reads it again.
+        // SAFETY: `self.tag` is a field of the value that is being dropped, so it is aligned and writable. The write is
+        // volatile, since the compiler sees no read after it.
         unsafe { std::ptr::write_volatile(&mut self.tag, Tag::GONE) };
     }
 }
@@ -51,7 +52,8 @@ fn check<T: Handle>(handle: *const T) -> Outcome<*const Tagged<T::Inside>> {
     if check_pointer(T::NAME, tagged).is_err() {
         return Err(wrong("an address that no handle has"));
     }
-    // SAFETY: every handle begins with a tag. That this is one is the caller's promise.
+    // SAFETY: the handle is aligned and not null (checked above), so it is a live handle of some kind (contract of the
+    // callers, who hand theirs on), and each kind begins with a tag (`repr(C)`).
     let tag = unsafe { tagged.cast::<Tag>().read() };
     if tag == T::TAG { Ok(tagged) } else { Err(wrong("another handle, or one that was released")) }
 }
@@ -63,7 +65,8 @@ fn check<T: Handle>(handle: *const T) -> Outcome<*const Tagged<T::Inside>> {
 /// `handle` is null, misaligned, or a live handle of any kind.
 pub(crate) unsafe fn borrow<'a, T: Handle>(handle: *const T) -> Outcome<&'a T::Inside> {
     let tagged = check(handle)?;
-    // SAFETY: the tag says what it is, and the caller that it lives.
+    // SAFETY: the tag says that this is a `Tagged<T::Inside>`, and the handle is live, so its reference keeps the value
+    // (contract of this function).
     Ok(unsafe { &(*tagged).inside })
 }
 
@@ -79,7 +82,8 @@ pub(crate) fn share<T: Handle>(inside: T::Inside) -> *mut T {
 /// As for [`borrow`].
 pub(crate) unsafe fn retain<T: Handle>(handle: *const T) -> Outcome {
     let tagged = check(handle)?;
-    // SAFETY: `share` made it of an `Arc`, which lives.
+    // SAFETY: the tag says that `share` made it from an `Arc` of this type, and the handle is live, so the count is at
+    // least 1 (contract of this function).
     unsafe { Arc::increment_strong_count(tagged) };
     Ok(())
 }
@@ -91,7 +95,8 @@ pub(crate) unsafe fn retain<T: Handle>(handle: *const T) -> Outcome {
 /// As for [`borrow`]; the reference is not used again.
 pub(crate) unsafe fn release<T: Handle>(handle: *const T) -> Outcome {
     let tagged = check(handle)?;
-    // SAFETY: as above, and the caller gives its reference up.
+    // SAFETY: the tag says that `share` made it from an `Arc` of this type, and the caller gives up one reference,
+    // which it does not use again (contract of this function).
     unsafe { Arc::decrement_strong_count(tagged) };
     Ok(())
 }

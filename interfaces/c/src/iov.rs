@@ -28,7 +28,7 @@ impl<'a> Elements<'a> {
     ///
     /// `asked` is null or a type.
     unsafe fn of(asked: *const dtc_type, count: i64) -> Outcome<Elements<'a>> {
-        // SAFETY: the caller's promise.
+        // SAFETY: `asked` is null or a type that the caller keeps for `'a` (contract of this function).
         let ready = unsafe { handle::borrow(asked)? }.ready()?;
         ready.prepare_look_ups()?;
         let count = arguments::length("count", count)?;
@@ -81,7 +81,7 @@ pub unsafe extern "C" fn dtc_iov_len(
     bytes: *mut i64,
 ) -> c_int {
     answer(|| {
-        // SAFETY: the caller's promise, here and below.
+        // SAFETY: `type` is null or a live type, which the caller keeps during the call (contract of this function).
         let elements = unsafe { Elements::of(r#type, count)? };
         let limit = if max_bytes == -1 { elements.total } else { arguments::length("max_bytes", max_bytes)? };
         let (number, held) = match limit >= elements.total {
@@ -92,7 +92,7 @@ pub unsafe extern "C" fn dtc_iov_len(
                 (number, elements.start_of(number))
             }
         };
-        // SAFETY: as above.
+        // SAFETY: `pieces` and `bytes` are null or writable (contract of this function).
         unsafe {
             arguments::offer("pieces", pieces, i64::try_from(number).unwrap_or(i64::MAX))?;
             arguments::offer("bytes", bytes, held as i64)
@@ -116,7 +116,8 @@ pub unsafe extern "C" fn dtc_iov_len(
 ///
 /// # Safety
 ///
-/// `type` is null or a type, and `iov` is writable for `max_pieces` entries. The buffer is not touched.
+/// `type` is null or a type, `iov` is null or writable for `max_pieces` entries, and `pieces` and `bytes` are null or writable.
+/// The buffer is not touched.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dtc_iov(
     r#type: *const dtc_type,
@@ -130,7 +131,7 @@ pub unsafe extern "C" fn dtc_iov(
     bytes: *mut i64,
 ) -> c_int {
     answer(|| {
-        // SAFETY: the caller's promise, here and below.
+        // SAFETY: `type` is null or a live type, which the caller keeps during the call (contract of this function).
         let elements = unsafe { Elements::of(r#type, count)? };
         let first = arguments::length("first", first)?;
         if first > elements.pieces() {
@@ -158,13 +159,14 @@ pub unsafe extern "C" fn dtc_iov(
                     base: buffer.wrapping_byte_offset(segment.offset as isize).cast_mut(),
                     length: segment.bytes as usize,
                 };
-                // SAFETY: as above; `listed` is below the length of the list.
+                // SAFETY: `iov` is writable for `max_pieces` entries (contract of this function), and `listed` is below
+                // that.
                 unsafe { iov.add(listed as usize).write(piece) };
                 listed += 1;
                 position += segment.bytes;
             }
         }
-        // SAFETY: as above.
+        // SAFETY: `pieces` and `bytes` are null or writable (contract of this function).
         unsafe {
             arguments::offer("pieces", pieces, listed as i64)?;
             arguments::offer("bytes", bytes, (position - begin) as i64)
@@ -194,7 +196,7 @@ pub unsafe extern "C" fn dtc_iov_at(
     skip: *mut i64,
 ) -> c_int {
     answer(|| {
-        // SAFETY: the caller's promise, here and below.
+        // SAFETY: `type` is null or a live type, which the caller keeps during the call (contract of this function).
         let elements = unsafe { Elements::of(r#type, count)? };
         let offset = elements.position("offset", offset)?;
         let ready = elements.ready;
@@ -205,7 +207,7 @@ pub unsafe extern "C" fn dtc_iov_at(
                 (number, offset - elements.start_of(number))
             }
         };
-        // SAFETY: as above.
+        // SAFETY: `piece` and `skip` are null or writable (contract of this function).
         unsafe {
             arguments::offer("piece", piece, i64::try_from(number).unwrap_or(i64::MAX))?;
             arguments::offer("skip", skip, before as i64)
@@ -234,12 +236,12 @@ pub unsafe extern "C" fn dtc_leading_piece(
     bytes: *mut i64,
 ) -> c_int {
     answer(|| {
-        // SAFETY: the caller's promise, here and below.
+        // SAFETY: `type` is null or a live type, which the caller keeps during the call (contract of this function).
         let elements = unsafe { Elements::of(r#type, count)? };
         let positions = elements.ready.positions();
         let begin = positions.memory_of(0).unwrap_or(0);
         let length = positions.contiguous_prefix(elements.count).min(elements.total);
-        // SAFETY: as above.
+        // SAFETY: `displacement` and `bytes` are null or writable (contract of this function).
         unsafe {
             arguments::offer("displacement", displacement, begin)?;
             arguments::give("bytes", bytes, length as i64)
@@ -267,12 +269,12 @@ pub unsafe extern "C" fn dtc_element_border(
     border: *mut i64,
 ) -> c_int {
     answer(|| {
-        // SAFETY: the caller's promise, here and below.
+        // SAFETY: `type` is null or a live type, which the caller keeps during the call (contract of this function).
         let elements = unsafe { Elements::of(r#type, count)? };
         let offset = elements.position("offset", offset)?;
-        // SAFETY: as above.
+        // SAFETY: `type` is null or a live type, which the caller keeps during the call (contract of this function).
         let borders = unsafe { handle::borrow(r#type)? }.elements()?;
-        // SAFETY: as above.
+        // SAFETY: `border` is null or writable (contract of this function).
         unsafe { arguments::give("border", border, borders.element_border(offset) as i64) }
     })
 }

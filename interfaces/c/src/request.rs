@@ -34,13 +34,13 @@ pub(crate) unsafe fn give(request: Request, types: [Option<&Committed>; 2], plac
         true => std::ptr::null_mut(),
         false => handle::share(Pending { request: Mutex::new(Some(request)), _types: types.map(Option::<&_>::cloned) }),
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: `place` is writable (contract of this function).
     unsafe { arguments::give("request", place, pending) }
 }
 
 impl Pending {
-    /// What waits. The lock is never waited for: another thread has it only where two use a request at a time, and in a child that
-    /// was forked while a thread of its parent had it, for ever.
+    /// The request, under its lock. The lock is only tried: another thread holds it if two use a request at a time, and, in a
+    /// forked child, if a thread of the parent held it at the fork; the latter is never released.
     fn waiting(&self) -> Outcome<MutexGuard<'_, Option<Request>>> {
         match self.request.try_lock() {
             Ok(waiting) => Ok(waiting),
@@ -59,12 +59,13 @@ impl Pending {
 ///
 /// `place` leads to a request, which nobody else uses.
 unsafe fn finish(place: *mut *mut dtc_request) -> Outcome {
-    // SAFETY: the caller's promise.
+    // SAFETY: `place` leads to a request, so it is readable (contract of this function).
     let pending = unsafe { place.read() };
-    // SAFETY: as above.
+    // SAFETY: `pending` is a live request, which no other thread uses or releases (contract of this function).
     let waiting = unsafe { handle::borrow(pending)? }.waiting()?.take();
     let result = waiting.map_or(Ok(0), Request::wait);
-    // SAFETY: as above; the caller finds null from here on.
+    // SAFETY: `place` is writable, and `pending` holds the one reference that the caller had (contract of this
+    // function). The caller finds null there from here on, so it is released once.
     unsafe {
         place.write(std::ptr::null_mut());
         handle::release(pending)?;
@@ -90,20 +91,23 @@ pub unsafe extern "C" fn dtc_test(request: *mut *mut dtc_request, done: *mut c_i
     answer(|| {
         arguments::check_pointer("request", request)?;
         arguments::check_pointer("done", done)?;
-        // SAFETY: the caller's promise, here and below.
+        // SAFETY: `request` is aligned and not null (checked above), so it leads to null or a live request (contract of
+        // this function).
         let pending = unsafe { request.read() };
         let ready = match pending.is_null() {
             true => true,
             false => {
-                // SAFETY: as above.
+                // SAFETY: `pending` is not null, so it is a live request, which belongs to this thread (contract of
+                // this function).
                 let asked = unsafe { handle::borrow(pending)? };
                 // One that failed is done, and waiting for it tells why.
                 asked.waiting()?.as_mut().is_none_or(|request| request.test().unwrap_or(true))
             }
         };
-        // SAFETY: as above.
+        // SAFETY: `done` is aligned and not null (checked above), so it is writable (contract of this function).
         unsafe { done.write(ready.into()) };
-        // SAFETY: as above.
+        // SAFETY: `request` leads to a live request, which belongs to this thread (contract of this function);
+        // `pending` was it, and nothing released it since.
         if ready && !pending.is_null() { unsafe { finish(request) } } else { Ok(()) }
     })
 }
@@ -123,7 +127,8 @@ pub unsafe extern "C" fn dtc_test(request: *mut *mut dtc_request, done: *mut c_i
 pub unsafe extern "C" fn dtc_wait(request: *mut *mut dtc_request) -> c_int {
     answer(|| {
         arguments::check_pointer("request", request)?;
-        // SAFETY: the caller's promise.
+        // SAFETY: `request` is aligned and not null (checked above), so it leads to null or a live request, which
+        // belongs to this thread (contract of this function).
         if unsafe { request.read() }.is_null() { Ok(()) } else { unsafe { finish(request) } }
     })
 }

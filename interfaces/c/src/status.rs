@@ -163,7 +163,8 @@ mod tests {
     #[test]
     fn a_message_with_a_zero_is_whole() {
         assert_eq!(answer(|| Err(Failure::argument("name", "text", "a\0b"))), DTC_ERROR_ARGUMENT);
-        // SAFETY: as above.
+        // SAFETY: the message ends with a byte 0 and is valid until the next failure of this thread, which comes after
+        // its last use.
         let message = unsafe { CStr::from_ptr(dtc_message()) };
         assert_eq!(message.to_str(), Ok("name: expected text, found a b"));
     }

@@ -20,8 +20,8 @@ pub const DTC_MEMORY_MANAGED: i32 = 3;
 /// Memory of a GPU, of another process too, once it is mapped here.
 pub const DTC_MEMORY_DEVICE: i32 = 4;
 
-/// The call returns when the work is on the stream. Whoever orders behind it, by the stream, finds the bytes there; so a
-/// CUDA graph may capture it.
+/// The call returns when the work is on the stream. Later work of the stream finds the bytes moved, and a CUDA graph may
+/// capture the call.
 pub const DTC_TRANSFER_ENQUEUE: u32 = 1;
 
 /// Where the bytes of a call lie, and where it is done. `DTC_TRANSFER_INIT` sets `size`, and every other field to 0: the
@@ -111,7 +111,8 @@ impl dtc_transfer {
             0 => Ok(None),
             DTC_TRANSFER_ENQUEUE => {
                 let gpu = engine.gpu(ordinal("dtc_transfer.stream_device", self.stream_device)?)?;
-                // SAFETY: the caller's promise.
+                // SAFETY: `self.stream` is a stream of the primary context of this device, or a special handle of CUDA
+                // (contract of this function).
                 Ok(Some(unsafe { Stream::borrow(gpu.device(), self.stream) }))
             }
             unknown => {
@@ -128,7 +129,7 @@ impl dtc_transfer {
 ///
 /// `transfer` is null or leads to its size.
 pub(crate) unsafe fn uncapped(transfer: *const dtc_transfer) -> Outcome<dtc_transfer> {
-    // SAFETY: the caller's promise.
+    // SAFETY: `transfer` is null or readable for the size that it begins with (contract of this function).
     let transfer = unsafe { arguments::read(transfer)? };
     match transfer.multiprocessors {
         0 => Ok(transfer),
@@ -149,7 +150,7 @@ pub(crate) fn range(place: &str, count: i64, offset: i64, (limit, most): (&str, 
     Ok(Range::elements(count).fragment(offset, arguments::length(limit, most)?))
 }
 
-/// A committed type, and what the caller says of the memory.
+/// A committed type, the range of a call, and where its bytes lie as the caller said.
 pub(crate) struct Call<'a> {
     pub(crate) committed: &'a Committed,
     pub(crate) range: Range,
@@ -164,11 +165,12 @@ impl<'a> Call<'a> {
     /// `asked` is null or a type. The stream of `transfer` is one of the primary context of its device, or a special handle of
     /// CUDA.
     pub(crate) unsafe fn of(asked: *const dtc_type, range: Range, transfer: &dtc_transfer) -> Outcome<Call<'a>> {
-        // SAFETY: the contract of this function.
+        // SAFETY: `asked` is null or a type that the caller keeps for `'a` (contract of this function).
         let asked = unsafe { handle::borrow(asked)? };
         let committed = &asked.ready()?.committed;
         let (kinds, multiprocessors) = (transfer.kinds()?, transfer.multiprocessors()?);
-        // SAFETY: as above.
+        // SAFETY: the stream of `transfer` is one of the primary context of its device, or a special handle of CUDA
+        // (contract of this function).
         let stream = unsafe { transfer.stream(asked.engine())? };
         Ok(Call { committed, range, kinds, stream, multiprocessors })
     }
@@ -183,8 +185,8 @@ impl<'a> Call<'a> {
         Endpoint::from(address).with_kind(self.kinds[1])
     }
 
-    /// The same, of packed bytes, which lie somewhere unless nothing is moved. Elements may have a null base: it is for absolute
-    /// addresses.
+    /// The packed end of the call, at an address. Null is refused unless no byte is moved. Elements may have a null base, which
+    /// types of absolute addresses are applied to.
     pub(crate) fn packed(&self, address: *const c_void) -> Outcome<Endpoint> {
         if address.is_null() && self.range.length() > 0 && self.at(address).pack(address).bytes()? > 0 {
             return Err(Failure::argument("packed", "an address", "null"));
@@ -200,7 +202,8 @@ impl<'a> Call<'a> {
     pub(crate) unsafe fn run(&self, transfer: Transfer<'_>, done: *mut i64) -> Outcome {
         let bytes = transfer.bytes()? as i64;
         let transfer = transfer.on(self.multiprocessors);
-        // SAFETY: the contract of this function.
+        // SAFETY: both ends of `transfer` are valid for its bytes and do not overlap, until the call returns or, with a
+        // stream, until the work is done (contract of this function, which is that of `Transfer`).
         let moved = unsafe {
             match &self.stream {
                 None => transfer.run(),
@@ -208,7 +211,8 @@ impl<'a> Call<'a> {
             }
         };
         if let Ok(_) | Err(TransferError::External(_)) = &moved {
-            // SAFETY: as above. Values that do not fit `external32` were packed all the same.
+            // SAFETY: `done` is null or writable (contract of this function). Values that do not fit `external32` were
+            // packed without their most significant bytes, so their bytes count, too.
             unsafe { arguments::offer("done", done, bytes)? };
         }
         Ok(moved.map(drop)?)
@@ -227,7 +231,9 @@ impl<'a> Call<'a> {
         request: *mut *mut dtc_request,
     ) -> Outcome {
         arguments::check_pointer("request", request)?;
-        // SAFETY: the contract of this function.
+        // SAFETY: both ends of `transfer` are valid for its bytes and do not overlap until the request is done, and
+        // `done` is null or writable (contract of this function); `request` is aligned and not null (checked above), so
+        // it is writable.
         unsafe {
             if self.stream.is_some() {
                 self.run(transfer, done)?;
@@ -258,7 +264,8 @@ impl<'a> Call<'a> {
 /// # Safety
 ///
 /// Every byte of the elements in the range is readable, `packed` is writable for as many, and they do not overlap; with
-/// `DTC_TRANSFER_ENQUEUE` until the work is done. The stream is one of the primary context of its device.
+/// `DTC_TRANSFER_ENQUEUE` until the work is done. The stream is one of the primary context of its device. `type` is null or
+/// a type, `done` is null or writable, and `transfer` is null or leads to its size.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dtc_pack(
     r#type: *const dtc_type,
@@ -271,7 +278,10 @@ pub unsafe extern "C" fn dtc_pack(
     transfer: *const dtc_transfer,
 ) -> c_int {
     answer(|| {
-        // SAFETY: the contract of this function, here and below.
+        // SAFETY: the elements in the range are readable and `packed` is writable for as many bytes until the call, or
+        // the work that it enqueued, is done, and they do not overlap; `type` is null or a live type, `transfer` is
+        // null or readable for its size, its stream is one of its device's primary context, and `done` is null or
+        // writable (contract of this function).
         unsafe {
             let call = Call::of(r#type, range("", count, offset, ("max", max))?, &arguments::read(transfer)?)?;
             call.run(call.at(source).pack(call.packed(packed)?), done)
@@ -304,7 +314,10 @@ pub unsafe extern "C" fn dtc_unpack(
     transfer: *const dtc_transfer,
 ) -> c_int {
     answer(|| {
-        // SAFETY: the contract of this function, here and below.
+        // SAFETY: the elements in the range are writable and `packed` is readable for as many bytes until the call, or
+        // the work that it enqueued, is done, and they do not overlap; `type` is null or a live type, `transfer` is
+        // null or readable for its size, its stream is one of its device's primary context, and `done` is null or
+        // writable (contract of this function).
         unsafe {
             let call = Call::of(r#type, range("", count, offset, ("length", length))?, &arguments::read(transfer)?)?;
             call.run(call.at(destination).unpack(call.packed(packed)?), done)
@@ -322,7 +335,7 @@ pub unsafe extern "C" fn dtc_unpack(
 ///
 /// # Safety
 ///
-/// As for `dtc_pack`, until the request is done.
+/// As for `dtc_pack`, until the request is done; `request` is null or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dtc_pack_start(
     r#type: *const dtc_type,
@@ -336,7 +349,9 @@ pub unsafe extern "C" fn dtc_pack_start(
     request: *mut *mut dtc_request,
 ) -> c_int {
     answer(|| {
-        // SAFETY: the contract of this function, here and below.
+        // SAFETY: the elements in the range are readable and `packed` is writable for as many bytes until the request
+        // is done, and they do not overlap; `type`, `transfer`, its stream and `done` are what `dtc_pack` asks, and
+        // `request` is null or writable (contract of this function).
         unsafe {
             let call = Call::of(r#type, range("", count, offset, ("max", max))?, &arguments::read(transfer)?)?;
             let pack = call.at(source).pack(call.packed(packed)?);
@@ -355,7 +370,7 @@ pub unsafe extern "C" fn dtc_pack_start(
 ///
 /// # Safety
 ///
-/// As for `dtc_unpack`, until the request is done.
+/// As for `dtc_unpack`, until the request is done; `request` is null or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dtc_unpack_start(
     r#type: *const dtc_type,
@@ -369,7 +384,9 @@ pub unsafe extern "C" fn dtc_unpack_start(
     request: *mut *mut dtc_request,
 ) -> c_int {
     answer(|| {
-        // SAFETY: the contract of this function, here and below.
+        // SAFETY: the elements in the range are writable and `packed` is readable for as many bytes until the request
+        // is done, and they do not overlap; `type`, `transfer`, its stream and `done` are what `dtc_unpack` asks, and
+        // `request` is null or writable (contract of this function).
         unsafe {
             let call = Call::of(r#type, range("", count, offset, ("length", length))?, &arguments::read(transfer)?)?;
             let unpack = call.at(destination).unpack(call.packed(packed)?);

@@ -27,14 +27,18 @@ impl Call<'_> {
             Some(basic) if !PACK => {
                 let elements = self.of.committed()?.at(Endpoint::host(self.memory), range);
                 let accumulation = elements.accumulate(reduction(self.operation, basic)?, Endpoint::host(self.packed));
-                // SAFETY: the contract of this function.
+                // SAFETY: the bytes of the elements in `range` and as many packed bytes are readable and writable, do
+                // not overlap, and no other thread touches them (contract of this function); `check_whole` found that
+                // no element is cut.
                 unsafe { accumulation.run() }.map(drop).map_err(|_| Status::NotSupported)
             }
             Some(basic) if self.of.shape.is_contiguous() => {
-                // SAFETY: the contract of this function; the elements lie one after the other.
+                // SAFETY: the elements of a contiguous type lie one after the other from `first(range)` on, so that the
+                // bytes of the range are readable there, and as many packed bytes are writable; the two do not overlap
+                // (contract of this function).
                 unsafe { array(self.operation, basic, self.first(range), self.packed, range.length()) }
             }
-            // SAFETY: the contract of this function.
+            // SAFETY: `combine_pieces` asks what this function asks, of the same range.
             _ => unsafe { self.combine_pieces::<PACK>(range) },
         }
     }
@@ -53,11 +57,13 @@ impl Call<'_> {
         // Absolute addresses may lead to memory of several kinds, behind a first byte on the host.
         let anywhere = self.memory.is_null() && self.plain().is_some();
         if self.devices::<PACK>()? == (None, None) && !anywhere {
-            // SAFETY: the contract of this function.
+            // SAFETY: the contract of `combine` is that of this function, and both sides are memory of the host:
+            // `devices` found no device.
             return unsafe { self.combine::<PACK>(range).map(|()| None) };
         }
         let accumulation = self.accumulation::<PACK>(range)?;
-        // SAFETY: the contract of this function.
+        // SAFETY: the bytes of the elements in `range` and as many packed bytes stay valid until the request is done
+        // (contract of this function).
         pending(unsafe { accumulation.start() })
     }
 
@@ -107,7 +113,9 @@ impl Call<'_> {
             let packed = self.packed.wrapping_add((position - begin) as usize);
             let range = range.fragment(position, next - position);
             let elements = committed.at(Endpoint::host(self.memory), range);
-            // SAFETY: the contract of this function, for these bytes; a piece has room for them.
+            // SAFETY: `position..next` is a part of the range, so its elements and its packed bytes are valid (contract
+            // of this function). `piece` has room for `PIECE` bytes, and `next - position` is at most that; `length`
+            // ends each stretch inside it.
             unsafe {
                 elements.pack(Endpoint::host(piece)).run().map_err(failed)?;
                 let mut at = position;
@@ -151,6 +159,7 @@ unsafe fn array(operation: Operation, basic: Builtin, from: *const u8, to: *mut 
     let committed = basic_type(basic)?;
     let count = bytes / reduction.element().size();
     let elements = committed.at(Endpoint::host(to), Range::elements(count));
-    // SAFETY: the contract of this function.
+    // SAFETY: `bytes` bytes are readable at `from`, readable and writable at `to`, and do not overlap (contract of this
+    // function); `count` elements have no more bytes than that.
     unsafe { elements.accumulate(reduction, Endpoint::host(from)).run() }.map(drop).map_err(|_| Status::NotSupported)
 }

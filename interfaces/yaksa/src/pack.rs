@@ -91,14 +91,16 @@ impl Call<'_> {
     #[inline]
     pub(crate) unsafe fn on_host<const PACK: bool>(&self, range: Range) -> Result<(), Status> {
         if self.operation != Operation::Replace {
-            // SAFETY: the contract of this function.
+            // SAFETY: `combine` asks what `start` asks, with both sides readable; an operation reads what it replaces,
+            // so the direction wants that (contract of this function).
             return unsafe { self.combine::<PACK>(range) };
         }
         let of = self.of.origin();
         if of.committed.get().is_none()
             && let Some(described) = of.described()?
         {
-            // SAFETY: the contract of this function; the range is a part of the packed bytes.
+            // SAFETY: the bytes of the elements in `range` and as many packed bytes are valid for this direction and do
+            // not overlap (contract of this function); `exact` cut the range to the packed bytes that exist.
             let moved = unsafe {
                 match PACK {
                     true => described.pack(self.memory, range, self.packed),
@@ -110,7 +112,9 @@ impl Call<'_> {
             }
         }
         let elements = self.of.committed()?.at(Endpoint::host(self.memory), range);
-        // SAFETY: as above.
+        // SAFETY: the described type, if there is one, refused and moved nothing; the bytes of the elements in `range`
+        // and as many packed bytes are valid for this direction, and both sides are memory of the host (contract of
+        // this function).
         unsafe { moved::<PACK>(elements, Endpoint::host(self.packed)).run().map_err(failed)? };
         Ok(())
     }
@@ -129,11 +133,12 @@ impl Call<'_> {
             return Ok((0, None));
         }
         if self.is_host_only() {
-            // SAFETY: the contract of this function.
+            // SAFETY: the bytes of this range are valid for this direction (contract of this function), and lie in
+            // memory of the host, as the caller's info says or because the process does not use CUDA.
             unsafe { self.on_host::<PACK>(range)? };
             return Ok((range.length(), None));
         }
-        // SAFETY: the contract of this function.
+        // SAFETY: `anywhere` asks what this function asks, of the range that `exact` made of the call's.
         Ok((range.length(), unsafe { self.anywhere::<PACK>(range)? }))
     }
 
@@ -144,11 +149,13 @@ impl Call<'_> {
     /// As for [`Call::start`].
     unsafe fn anywhere<const PACK: bool>(&self, range: Range) -> Result<Pending, Status> {
         if self.operation != Operation::Replace {
-            // SAFETY: the contract of this function.
+            // SAFETY: `combine_anywhere` asks what this function asks, with both sides readable; an operation reads
+            // what it replaces, so the direction wants that.
             return unsafe { self.combine_anywhere::<PACK>(range) };
         }
         let (elements, packed) = self.ends::<PACK>(range)?;
-        // SAFETY: the contract of this function.
+        // SAFETY: the bytes of the elements in `range` and as many packed bytes stay valid until the request is done,
+        // and are of the kinds that the info states (contract of this function).
         pending(unsafe { moved::<PACK>(elements, packed).start() })
     }
 
@@ -159,7 +166,8 @@ impl Call<'_> {
     /// As for [`Call::start`].
     #[inline]
     pub(crate) unsafe fn finish<const PACK: bool>(&self) -> Result<u64, Status> {
-        // SAFETY: the contract of this function.
+        // SAFETY: the bytes stay valid until the request is done (contract of this function), and this function waits
+        // for it.
         let (bytes, pending) = unsafe { self.start::<PACK>()? };
         if let Some(request) = pending {
             request.wait().map_err(failed)?;
@@ -179,11 +187,12 @@ impl Call<'_> {
         }
         let sides = if self.is_host_only() { (None, None) } else { self.devices::<PACK>()? };
         match sides {
-            // SAFETY: the contract of this function.
+            // SAFETY: the bytes of `range` are valid for this direction (contract of this function), and neither side
+            // lies on a device.
             (None, None) => unsafe { self.on_host::<PACK>(range)? },
             (Some(device), _) | (None, Some(device)) => {
                 let gpu = engine().gpu(device).map_err(|_| Status::Internal)?;
-                // SAFETY: `stream` is one of the device.
+                // SAFETY: `stream` is a stream of the device on which the sides lie (contract of this function), which is `device`.
                 let stream = unsafe { Stream::borrow(gpu.device(), stream) };
                 let transfer = match self.operation {
                     Operation::Replace => {
@@ -192,7 +201,8 @@ impl Call<'_> {
                     }
                     _ => self.accumulation::<PACK>(range)?,
                 };
-                // SAFETY: the contract of this function.
+                // SAFETY: the bytes of the elements in `range` and as many packed bytes stay valid until the stream has
+                // passed the transfer (contract of this function).
                 unsafe { transfer.enqueue(&stream).map_err(failed)? };
             }
         }

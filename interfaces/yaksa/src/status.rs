@@ -34,7 +34,7 @@ pub(crate) unsafe fn write<T>(place: *mut T, value: T) -> Result<(), Status> {
     if place.is_null() {
         return Err(Status::Internal);
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: `place` is not null, so it is writable (contract of this function).
     unsafe { place.write(value) };
     Ok(())
 }
@@ -49,7 +49,8 @@ pub(crate) unsafe fn list<'a, T>(start: *const T, length: i64) -> Result<&'a [T]
     match usize::try_from(length) {
         Ok(0) => Ok(&[]),
         Ok(length) if !start.is_null() && length <= isize::MAX as usize / size_of::<T>() => {
-            // SAFETY: the caller's promise.
+            // SAFETY: `length` entries are readable at `start` and not written while the slice is used (contract of
+            // this function); `start` is not null, and their bytes fit `isize` (checked above).
             Ok(unsafe { std::slice::from_raw_parts(start, length) })
         }
         _ => Err(Status::Internal),

@@ -204,9 +204,10 @@ impl Type {
 /// Of a builtin type it is the address of a static, of another one it came from [`Arc::into_raw`].
 pub(crate) struct Shared(NonNull<Type>);
 
-// SAFETY: as for an `Arc` of a type, which threads may share.
+// SAFETY: a `Shared` gives other threads `&Type` alone, and `Type` is `Send` and `Sync` (asserted below); references
+// are counted by the atomic operations of `Arc`.
 unsafe impl Send for Shared {}
-// SAFETY: as above.
+// SAFETY: a shared `Shared` gives `&Type` and new references, whose count is atomic, and `Type` is `Send` and `Sync`.
 unsafe impl Sync for Shared {}
 
 const _: fn() = || {
@@ -286,7 +287,8 @@ impl Shared {
     pub(crate) unsafe fn of_handle<'a>(handle: u64) -> &'a Type {
         match builtin_types().get(handle as usize) {
             Some(builtin) => builtin,
-            // SAFETY: the caller's promise; the handle holds a reference.
+            // SAFETY: a handle of no builtin is an address from `into_handle`, whose reference keeps the type alive
+            // until the handle is released, and it was not (contract of this function).
             None => unsafe { &*(handle as usize as *const Type) },
         }
     }
@@ -297,7 +299,8 @@ impl Shared {
     ///
     /// As for [`Shared::of_handle`].
     pub(crate) unsafe fn from_handle(handle: u64) -> Shared {
-        // SAFETY: the caller's promise.
+        // SAFETY: the handle is a builtin's or was not released (contract of this function, which is that of
+        // `of_handle`).
         let found = unsafe { Shared::of_handle(handle) };
         match &found.form {
             Form::Dup { child } => child.clone(),

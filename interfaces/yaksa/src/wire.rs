@@ -107,7 +107,8 @@ impl Type {
         let ordered = self.origin().ordered();
         let (mut at, mut sum) = (HEADER, Checksum::EMPTY);
         let write = |at: usize, word: u64| {
-            // SAFETY: every word lies in the flattened type.
+            // SAFETY: `to` is writable for `flattened_size` bytes (contract of this function): the header, and a word for
+            // each that `each_word` hands out. `at + WORD` is at most their end.
             unsafe { to.add(at).cast::<[u8; WORD]>().write_unaligned(word.to_le_bytes()) };
         };
         each_word(&ordered, |word| {
@@ -133,7 +134,7 @@ impl Type {
     /// A header is readable, and if it is one, as many bytes as it says.
     pub(crate) unsafe fn unflatten(from: *const u8) -> Result<Shared, Status> {
         let word = |at: usize| {
-            // SAFETY: of the header.
+            // SAFETY: a header is readable at `from` (contract of this function), and has 6 words; `at` is at most 5.
             u64::from_le_bytes(unsafe { from.add(at * WORD).cast::<[u8; WORD]>().read_unaligned() })
         };
         if (word(0), word(1)) != (MAGIC, VERSION) || word(5) != Checksum::of((0..5).map(word)) {
@@ -148,7 +149,8 @@ impl Type {
             return Err(Status::Internal);
         }
         let _claim = memory::for_flattened(length)?;
-        // SAFETY: the header says so, and its checksum that it is the header that was written.
+        // SAFETY: the checksum shows that this is a header, so as many bytes are readable as it states (contract of this
+        // function): `HEADER + body` is that number.
         let body = unsafe { std::slice::from_raw_parts(from.add(HEADER), body) };
         let words = body.as_chunks::<WORD>().0.iter().map(|word| u64::from_le_bytes(*word));
         if Checksum::of(words) != word(4) {
@@ -256,7 +258,7 @@ mod tests {
 
     fn flat(of: &Type) -> Vec<u8> {
         let mut bytes = vec![0; of.flattened_size().unwrap()];
-        // SAFETY: the vector is as long.
+        // SAFETY: the vector has `flattened_size` bytes.
         unsafe { of.flatten(bytes.as_mut_ptr()) }.unwrap();
         bytes
     }
@@ -265,13 +267,13 @@ mod tests {
     fn what_is_read_is_what_was_written() {
         let sample = sample();
         let bytes = flat(&sample);
-        // SAFETY: the header is right.
+        // SAFETY: `flat` wrote the header, and the vector has the length that it states.
         let back = unsafe { Type::unflatten(bytes.as_ptr()) }.unwrap();
         assert_eq!(back.shape, sample.shape);
         assert_eq!(flat(&back), bytes);
         assert_eq!(back.ordered().types.len(), sample.ordered().types.len());
         let int = flat(&Shared::null());
-        // SAFETY: as above.
+        // SAFETY: `flat` wrote the header, and the vector has the length that it states.
         assert_eq!(unsafe { Type::unflatten(int.as_ptr()) }.unwrap().into_handle(), 0);
     }
 
@@ -282,7 +284,7 @@ mod tests {
             for bit in 0..8 {
                 let mut damaged = bytes.clone();
                 damaged[at] ^= 1 << bit;
-                // SAFETY: a header is there, and no length behind it is believed before it was checked.
+                // SAFETY: the vector has a whole header, whose checksum refuses a damaged length before bytes behind it are read.
                 assert!(unsafe { Type::unflatten(damaged.as_ptr()) }.is_err(), "bit {bit} of byte {at}");
             }
         }
@@ -297,7 +299,7 @@ mod tests {
         {
             let header = [MAGIC, VERSION, length, types, word(4)];
             let sealed: Vec<u64> = header.into_iter().chain([Checksum::of(header)]).collect();
-            // SAFETY: a header is there and nothing else, which is found out before anything else is read.
+            // SAFETY: the vector is a whole header; its lengths are refused before bytes behind it are read.
             assert!(unsafe { Type::unflatten(sealed.as_ptr().cast()) }.is_err(), "{length} {types}");
         }
     }

@@ -79,10 +79,12 @@ impl HandLoop {
         let (memory, packed) = (memory.as_mut_ptr().wrapping_add(origin).cast::<c_char>(), packed.as_mut_ptr().cast());
         let count = count as c_long;
         Ok(if pack {
-            // SAFETY: the loop reads and writes the bytes of its elements, which lie inside the buffers.
+            // SAFETY: the loop reads its elements from `memory` and writes their bytes to `packed`; `fits` found both inside
+            // the slices, which are borrowed alone.
             sample(calls, || unsafe { (self.pack)(memory, packed, count) })
         } else {
-            // SAFETY: as above.
+            // SAFETY: the loop reads the bytes of its elements from `packed` and writes them to `memory`; `fits` found both
+            // inside the slices, which are borrowed alone.
             sample(calls, || unsafe { (self.unpack)(memory, packed, count) })
         })
     }

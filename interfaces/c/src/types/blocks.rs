@@ -13,11 +13,11 @@ use std::ffi::c_int;
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct dtc_block {
-    /// Of the first element, in bytes.
+    /// Displacement of the first element, in bytes.
     pub displacement: i64,
-    /// How many there are, one extent apart.
+    /// Number of elements, one extent apart.
     pub count: i64,
-    /// What they are; null for bytes.
+    /// Type of the elements; null for bytes.
     pub element: *const dtc_type,
 }
 
@@ -33,7 +33,8 @@ pub struct dtc_block {
 ///
 /// # Safety
 ///
-/// `blocks` has `n_blocks` entries, and their elements are types.
+/// `engine` is null or an engine, `blocks` has `n_blocks` entries whose elements are null or types, and `type` is null or
+/// writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dtc_type_from_blocks(
     engine: *const dtc_engine,
@@ -44,9 +45,10 @@ pub unsafe extern "C" fn dtc_type_from_blocks(
     r#type: *mut *mut dtc_type,
 ) -> c_int {
     answer(|| {
-        // SAFETY: the caller's promise.
+        // SAFETY: `engine` is null or a live engine, which the caller keeps during the call (contract of this
+        // function).
         let engine = unsafe { handle::borrow(engine)? };
-        // SAFETY: as above.
+        // SAFETY: `blocks` has `n_blocks` entries, which nobody writes during the call (contract of this function).
         let blocks = unsafe { arguments::list("blocks", blocks, n_blocks)? };
         let _claim = memory::for_numbers(4 * blocks.len() as u64)?;
         let byte = Datatype::named(Predefined::BYTE);
@@ -54,7 +56,7 @@ pub unsafe extern "C" fn dtc_type_from_blocks(
         for block in blocks {
             elements.push(match block.element.is_null() {
                 true => byte.clone(),
-                // SAFETY: as above.
+                // SAFETY: the element of a block is a live type if it is not null (contract of this function).
                 false => unsafe { handle::borrow(block.element)? }.datatype().clone(),
             });
         }
@@ -73,7 +75,7 @@ pub unsafe extern "C" fn dtc_type_from_blocks(
             }
         }
         let datatype = Datatype::new(constructor, elements, Some(GivenBounds { lb, extent }))?;
-        // SAFETY: as above.
+        // SAFETY: `type` is null or writable, or `give` refuses it as misaligned (contract of this function).
         unsafe { give(Type::new(engine, datatype), r#type) }
     })
 }

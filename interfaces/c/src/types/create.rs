@@ -205,7 +205,8 @@ fn constructor(combiner: i32, integers: &[i64], addresses: &[i64]) -> Outcome<Co
 ///
 /// # Safety
 ///
-/// The lists have the lengths that are given, the children are types, and `facts` leads to `facts->size` bytes.
+/// `engine` is null or an engine, the lists have the lengths that are given, the children are types, `facts` is null or leads to
+/// `facts->size` bytes, and `type` is null or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dtc_type_create(
     engine: *const dtc_engine,
@@ -220,27 +221,30 @@ pub unsafe extern "C" fn dtc_type_create(
     r#type: *mut *mut dtc_type,
 ) -> c_int {
     answer(|| {
-        // SAFETY: the caller's promise, here and below.
+        // SAFETY: `engine` is null or a live engine, which the caller keeps during the call (contract of this
+        // function).
         let engine = unsafe { handle::borrow(engine)? };
-        // SAFETY: as above.
+        // SAFETY: `integers` has `n_integers` entries, which nobody writes during the call (contract of this function).
         let integers = unsafe { arguments::list("integers", integers, n_integers)? };
-        // SAFETY: as above.
+        // SAFETY: `addresses` has `n_addresses` entries, which nobody writes during the call (contract of this
+        // function).
         let addresses = unsafe { arguments::list("addresses", addresses, n_addresses)? };
         let numbers =
             [n_integers, n_addresses, n_types].iter().fold(0u64, |sum, &each| sum.saturating_add(each.max(0) as u64));
         let _claim = memory::for_numbers(numbers)?;
         let constructor = constructor(combiner, integers, addresses)?;
-        // SAFETY: as above.
+        // SAFETY: `types` has `n_types` entries, which nobody writes during the call (contract of this function).
         let types = unsafe { arguments::list("types", types, n_types)? };
         let mut children = Vec::with_capacity(types.len());
         for &child in types {
-            // SAFETY: as above.
+            // SAFETY: each entry of `types` is null or a live type, which the caller keeps during the call (contract of
+            // this function).
             children.push(unsafe { handle::borrow(child)? });
         }
-        // SAFETY: as above.
+        // SAFETY: `facts` is not null, so it is readable for the size that it begins with (contract of this function).
         let facts = if facts.is_null() { None } else { Some(unsafe { arguments::read(facts)? }) };
         let made = checked(engine, constructor, &children, facts)?;
-        // SAFETY: as above.
+        // SAFETY: `type` is null or writable, or `give` refuses it as misaligned (contract of this function).
         unsafe { give(made, r#type) }
     })
 }

@@ -82,7 +82,7 @@ pub unsafe extern "C" fn dtc_type_basic(
     r#type: *mut *mut dtc_type,
 ) -> c_int {
     answer(|| {
-        // SAFETY: the caller's promise.
+        // SAFETY: `engine` is null or a live engine (contract of this function).
         let engine = unsafe { handle::borrow(engine)? };
         let _claim = memory::for_a_call()?;
         let bytes = arguments::length("size", size)?;
@@ -120,11 +120,12 @@ pub unsafe extern "C" fn dtc_type_named(
     r#type: *mut *mut dtc_type,
 ) -> c_int {
     answer(|| {
-        // SAFETY: the caller's promise.
+        // SAFETY: `engine` is null or a live engine (contract of this function).
         let engine = unsafe { handle::borrow(engine)? };
         let _claim = memory::for_a_call()?;
         arguments::check_pointer("name", name)?;
-        // SAFETY: the caller's promise.
+        // SAFETY: `name` is not null, so it is a text that ends with a byte 0 (contract of this function); it is not
+        // used after this call.
         let name = unsafe { CStr::from_ptr(name) }.to_string_lossy();
         let known = Predefined::by_name(&name);
         let known = known.ok_or_else(|| Failure::argument("name", "a predefined type of MPI", &name))?;

@@ -170,7 +170,7 @@ impl Type {
 /// `place` is null, misaligned, or writable.
 unsafe fn give(made: Type, place: *mut *mut dtc_type) -> Outcome {
     crate::arguments::check_pointer("type", place)?;
-    // SAFETY: the caller's promise.
+    // SAFETY: `place` is aligned and not null (checked above), so it is writable (contract of this function).
     unsafe { crate::arguments::give("type", place, handle::share(made)) }
 }
 
@@ -190,7 +190,7 @@ unsafe fn give(made: Type, place: *mut *mut dtc_type) -> Outcome {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dtc_type_commit(r#type: *mut dtc_type, hints: u64) -> c_int {
     answer(|| {
-        // SAFETY: the caller's promise.
+        // SAFETY: `type` is null or a live type, which the caller keeps during the call (contract of this function).
         let asked = unsafe { handle::borrow(r#type)? };
         if hints & !DTC_COMMIT_EAGER != 0 {
             return Err(Failure::argument("hints", "0 or DTC_COMMIT_EAGER", hints));
@@ -213,7 +213,7 @@ pub unsafe extern "C" fn dtc_type_commit(r#type: *mut dtc_type, hints: u64) -> c
 /// `type` is null or a type.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dtc_type_retain(r#type: *mut dtc_type) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: `type` is null or a live type (contract of this function).
     answer(|| unsafe { handle::retain(r#type) })
 }
 
@@ -226,6 +226,6 @@ pub unsafe extern "C" fn dtc_type_retain(r#type: *mut dtc_type) -> c_int {
 /// `type` is null or a type, and the caller does not use this reference any more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dtc_type_release(r#type: *mut dtc_type) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: `type` is null or a live type, and the caller gives its reference up (contract of this function).
     answer(|| unsafe { handle::release(r#type) })
 }

@@ -70,9 +70,9 @@ fn info(asked: &Type) -> Outcome<dtc_info> {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dtc_type_query(r#type: *const dtc_type, info: *mut dtc_info) -> c_int {
     answer(|| {
-        // SAFETY: the caller's promise.
+        // SAFETY: `type` is null or a live type, which the caller keeps during the call (contract of this function).
         let known = self::info(unsafe { handle::borrow(r#type)? })?;
-        // SAFETY: as above.
+        // SAFETY: `info` is null or readable and writable for the size that it begins with (contract of this function).
         unsafe { arguments::fill(info, known) }
     })
 }

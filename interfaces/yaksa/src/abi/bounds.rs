@@ -8,7 +8,7 @@ use crate::types::Shared;
 /// The type is alive, and the place is null or writable.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn yaksa_type_get_size(of: u64, size: *mut u64) -> i32 {
-    // SAFETY: the caller's promise.
+    // SAFETY: `of` is alive, and `size` is null or writable (contract of this function).
     answer(|| unsafe { write(size, Shared::of_handle(of).shape.size) })
 }
 
@@ -18,7 +18,7 @@ unsafe extern "C" fn yaksa_type_get_size(of: u64, size: *mut u64) -> i32 {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn yaksa_type_get_extent(of: u64, lb: *mut i64, extent: *mut i64) -> i32 {
     answer(|| {
-        // SAFETY: the caller's promise.
+        // SAFETY: `of` is alive, and `lb` and `extent` are null or writable (contract of this function).
         unsafe {
             let shape = &Shared::of_handle(of).shape;
             write(lb, shape.lb)?;
@@ -33,7 +33,7 @@ unsafe extern "C" fn yaksa_type_get_extent(of: u64, lb: *mut i64, extent: *mut i
 #[unsafe(no_mangle)]
 unsafe extern "C" fn yaksa_type_get_true_extent(of: u64, lb: *mut i64, extent: *mut i64) -> i32 {
     answer(|| {
-        // SAFETY: the caller's promise.
+        // SAFETY: `of` is alive, and `lb` and `extent` are null or writable (contract of this function).
         unsafe {
             let shape = &Shared::of_handle(of).shape;
             write(lb, shape.true_lb)?;

@@ -29,7 +29,7 @@ unsafe fn call<'a>(
     operation: u64,
 ) -> Result<Call<'a>, Status> {
     let operation = of_number(operation)?;
-    // SAFETY: the caller's promise.
+    // SAFETY: `of` is alive, and `info` is null or alive (contract of this function).
     let (of, info) = unsafe { (Shared::of_handle(of), hints(info)) };
     let range = Range::elements(count).fragment(offset, max);
     Ok(Call { of, memory: memory.cast(), range, packed: packed.cast(), info, operation })
@@ -51,7 +51,8 @@ unsafe extern "C" fn yaksa_ipack(
     operation: u64,
     request: *mut u64,
 ) -> i32 {
-    // SAFETY: the caller's promise.
+    // SAFETY: `of` and `info` are alive, the bytes of the elements and of the packed side stay valid until the request
+    // is done, and `actual` and `request` are null or writable (contract of this function).
     answer(|| unsafe {
         let asked = call(of, input.cast_mut(), count, offset, output, max, info, operation)?;
         let (bytes, pending) = asked.start::<true>()?;
@@ -76,7 +77,8 @@ unsafe extern "C" fn yaksa_iunpack(
     operation: u64,
     request: *mut u64,
 ) -> i32 {
-    // SAFETY: the caller's promise.
+    // SAFETY: `of` and `info` are alive, the bytes of the elements and of the packed side stay valid until the request
+    // is done, and `actual` and `request` are null or writable (contract of this function).
     answer(|| unsafe {
         let asked = call(of, output, count, offset, input.cast_mut(), length, info, operation)?;
         let (bytes, pending) = asked.start::<false>()?;
@@ -100,7 +102,8 @@ unsafe extern "C" fn yaksa_pack(
     info: InfoHandle,
     operation: u64,
 ) -> i32 {
-    // SAFETY: the caller's promise.
+    // SAFETY: `of` and `info` are alive, the bytes of the elements and of the packed side stay valid until this
+    // returns, which `finish` does when they are moved, and `actual` is null or writable (contract of this function).
     answer(|| unsafe {
         let asked = call(of, input.cast_mut(), count, offset, output, max, info, operation)?;
         write(actual, asked.finish::<true>()?)
@@ -122,7 +125,8 @@ unsafe extern "C" fn yaksa_unpack(
     info: InfoHandle,
     operation: u64,
 ) -> i32 {
-    // SAFETY: the caller's promise.
+    // SAFETY: `of` and `info` are alive, the bytes of the elements and of the packed side stay valid until this
+    // returns, which `finish` does when they are moved, and `actual` is null or writable (contract of this function).
     answer(|| unsafe {
         let asked = call(of, output, count, offset, input.cast_mut(), length, info, operation)?;
         write(actual, asked.finish::<false>()?)
@@ -145,7 +149,8 @@ unsafe extern "C" fn yaksa_pack_stream(
     operation: u64,
     stream: *mut c_void,
 ) -> i32 {
-    // SAFETY: the caller's promise.
+    // SAFETY: `of` and `info` are alive, the bytes of the elements and of the packed side stay valid until the stream
+    // has passed the call, and `stream` points to a live stream (contract of this function).
     answer(|| unsafe {
         let asked = call(of, input.cast_mut(), count, offset, output, max, info, operation)?;
         write(actual, asked.enqueue::<true>(pointed_to(stream)?)?)
@@ -168,7 +173,8 @@ unsafe extern "C" fn yaksa_unpack_stream(
     operation: u64,
     stream: *mut c_void,
 ) -> i32 {
-    // SAFETY: the caller's promise.
+    // SAFETY: `of` and `info` are alive, the bytes of the elements and of the packed side stay valid until the stream
+    // has passed the call, and `stream` points to a live stream (contract of this function).
     answer(|| unsafe {
         let asked = call(of, output, count, offset, input.cast_mut(), length, info, operation)?;
         write(actual, asked.enqueue::<false>(pointed_to(stream)?)?)
@@ -181,6 +187,7 @@ unsafe extern "C" fn yaksa_unpack_stream(
 ///
 /// The pointer is null or readable.
 unsafe fn pointed_to(stream: *mut c_void) -> Result<*mut c_void, Status> {
-    // SAFETY: the caller's promise.
+    // SAFETY: `stream` is null, which `as_ref` refuses, or points to a readable handle of CUDA (contract of this
+    // function).
     unsafe { stream.cast::<*mut c_void>().as_ref() }.copied().ok_or(Status::Internal)
 }

@@ -17,7 +17,8 @@ unsafe fn create(old: u64, numbers: i64, new: *mut u64, make: impl FnOnce(Shared
             return Err(Status::Internal);
         }
         let _claim = memory::for_numbers(numbers)?;
-        // SAFETY: the caller's promise.
+        // SAFETY: `old` is a builtin's handle or alive, and `new`, which is not null, is writable (contract of this
+        // function).
         unsafe { write(new, make(Shared::from_handle(old))?.into_handle()) }
     })
 }
@@ -34,7 +35,7 @@ unsafe extern "C" fn yaksa_type_create_vector(
     _info: InfoHandle,
     new: *mut u64,
 ) -> i32 {
-    // SAFETY: the caller's promise.
+    // SAFETY: `old` is alive, and `new` is null or writable (contract of this function).
     unsafe { create(old, 0, new, |old| construct::vector(count, blocklength, stride, old)) }
 }
 
@@ -50,7 +51,7 @@ unsafe extern "C" fn yaksa_type_create_hvector(
     _info: InfoHandle,
     new: *mut u64,
 ) -> i32 {
-    // SAFETY: the caller's promise.
+    // SAFETY: `old` is alive, and `new` is null or writable (contract of this function).
     unsafe { create(old, 0, new, |old| construct::hvector(count, blocklength, stride, old)) }
 }
 
@@ -59,7 +60,7 @@ unsafe extern "C" fn yaksa_type_create_hvector(
 /// As for `yaksa_type_create_vector`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn yaksa_type_create_contig(count: i64, old: u64, _info: InfoHandle, new: *mut u64) -> i32 {
-    // SAFETY: the caller's promise.
+    // SAFETY: `old` is alive, and `new` is null or writable (contract of this function).
     unsafe { create(old, 0, new, |old| construct::contiguous(count, old)) }
 }
 
@@ -68,7 +69,7 @@ unsafe extern "C" fn yaksa_type_create_contig(count: i64, old: u64, _info: InfoH
 /// As for `yaksa_type_create_vector`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn yaksa_type_create_dup(old: u64, _info: InfoHandle, new: *mut u64) -> i32 {
-    // SAFETY: the caller's promise.
+    // SAFETY: `old` is alive, and `new` is null or writable (contract of this function).
     unsafe { create(old, 0, new, Ok) }
 }
 
@@ -84,7 +85,8 @@ unsafe extern "C" fn yaksa_type_create_indexed_block(
     _info: InfoHandle,
     new: *mut u64,
 ) -> i32 {
-    // SAFETY: the caller's promise.
+    // SAFETY: `old` is alive, `new` is null or writable, and `displacements` has `count` entries (contract of this
+    // function).
     unsafe {
         create(old, count.saturating_mul(2), new, |old| {
             construct::indexed_block(blocklength, list(displacements, count)?, old)
@@ -104,7 +106,8 @@ unsafe extern "C" fn yaksa_type_create_hindexed_block(
     _info: InfoHandle,
     new: *mut u64,
 ) -> i32 {
-    // SAFETY: the caller's promise.
+    // SAFETY: `old` is alive, `new` is null or writable, and `displacements` has `count` entries (contract of this
+    // function).
     unsafe {
         create(old, count.saturating_mul(2), new, |old| {
             construct::hindexed_block(blocklength, list(displacements, count)?, old)
@@ -124,7 +127,7 @@ unsafe extern "C" fn yaksa_type_create_indexed(
     _info: InfoHandle,
     new: *mut u64,
 ) -> i32 {
-    // SAFETY: the caller's promise.
+    // SAFETY: `old` is alive, `new` is null or writable, and each list has `count` entries (contract of this function).
     unsafe {
         create(old, count.saturating_mul(4), new, |old| {
             construct::indexed(list(blocklengths, count)?, list(displacements, count)?, old)
@@ -144,7 +147,7 @@ unsafe extern "C" fn yaksa_type_create_hindexed(
     _info: InfoHandle,
     new: *mut u64,
 ) -> i32 {
-    // SAFETY: the caller's promise.
+    // SAFETY: `old` is alive, `new` is null or writable, and each list has `count` entries (contract of this function).
     unsafe {
         create(old, count.saturating_mul(4), new, |old| {
             construct::hindexed(list(blocklengths, count)?, list(displacements, count)?, old)
@@ -163,7 +166,7 @@ unsafe extern "C" fn yaksa_type_create_resized(
     _info: InfoHandle,
     new: *mut u64,
 ) -> i32 {
-    // SAFETY: the caller's promise.
+    // SAFETY: `old` is alive, and `new` is null or writable (contract of this function).
     unsafe { create(old, 0, new, |old| construct::resized(old, lb, extent)) }
 }
 
@@ -180,7 +183,8 @@ unsafe extern "C" fn yaksa_type_create_struct(
     new: *mut u64,
 ) -> i32 {
     answer(|| {
-        // SAFETY: the caller's promise.
+        // SAFETY: every list has `count` entries, the handles in `old` are alive, and `new`, which is not null, is
+        // writable (contract of this function).
         unsafe {
             if new.is_null() {
                 return Err(Status::Internal);
@@ -214,11 +218,11 @@ unsafe extern "C" fn yaksa_type_create_subarray(
             _ => return Err(Status::Internal),
         };
         let axes = i64::from(ndims);
-        // SAFETY: the caller's promise.
+        // SAFETY: each list has `ndims` entries (contract of this function).
         let (sizes, subsizes, starts) = unsafe { (list(sizes, axes)?, list(subsizes, axes)?, list(starts, axes)?) };
         construct::subarray(sizes, subsizes, starts, order, old)
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: `old` is alive, and `new` is null or writable (contract of this function).
     unsafe { create(old, i64::from(ndims), new, make) }
 }
 
@@ -228,7 +232,7 @@ unsafe extern "C" fn yaksa_type_create_subarray(
 #[unsafe(no_mangle)]
 unsafe extern "C" fn yaksa_type_free(of: u64) -> i32 {
     answer(|| {
-        // SAFETY: the caller's promise.
+        // SAFETY: `of` is a builtin's handle or alive, and is not used after this call (contract of this function).
         unsafe { Shared::release(of) };
         Ok(())
     })

@@ -10,7 +10,7 @@ use std::ffi::c_void;
 /// The type is alive, and the place is null or writable.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn yaksa_flatten_size(of: u64, size: *mut u64) -> i32 {
-    // SAFETY: the caller's promise.
+    // SAFETY: `of` is alive, and `size` is null or writable (contract of this function).
     answer(|| unsafe { write(size, Shared::of_handle(of).flattened_size()? as u64) })
 }
 
@@ -23,7 +23,8 @@ unsafe extern "C" fn yaksa_flatten(of: u64, flattened: *mut c_void) -> i32 {
         if flattened.is_null() {
             return Err(Status::Internal);
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: `of` is alive, and `flattened` is writable for the bytes that `yaksa_flatten_size` reports, which are
+        // those that `flatten` writes (contract of this function).
         unsafe { Shared::of_handle(of).flatten(flattened.cast()) }
     })
 }
@@ -38,7 +39,8 @@ unsafe extern "C" fn yaksa_unflatten(new: *mut u64, flattened: *const c_void) ->
         if flattened.is_null() || new.is_null() {
             return Err(Status::Internal);
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: `flattened` begins with a header and is readable for the length in it, since `yaksa_flatten` wrote
+        // it; `new` is writable (contract of this function).
         unsafe { write(new, Type::unflatten(flattened.cast())?.into_handle()) }
     })
 }

@@ -13,7 +13,8 @@ use std::ffi::{CStr, c_char, c_void};
 /// The handle is null or alive, and nobody appends to it meanwhile.
 #[inline]
 pub(super) unsafe fn hints<'a>(info: InfoHandle) -> Option<&'a Info> {
-    // SAFETY: the caller's promise; a handle is the address of an info.
+    // SAFETY: the handle is null or the address of an `Info` that `yaksa_info_create` boxed and nobody has freed, and
+    // nobody writes to it meanwhile (contract of this function).
     unsafe { info.cast::<Info>().as_ref() }
 }
 
@@ -25,7 +26,8 @@ unsafe extern "C" fn yaksa_info_create(info: *mut InfoHandle) -> i32 {
     answer(|| {
         let _claim = memory::for_numbers(0)?;
         let made = Box::into_raw(Box::new(Info::default()));
-        // SAFETY: the caller's promise; if the place is null, the info is taken back.
+        // SAFETY: `info` is null or writable (contract of this function). If it is null, no handle left this function,
+        // so `made` is the only pointer to the box that is freed.
         unsafe { write(info, made.cast()).inspect_err(|_| drop(Box::from_raw(made))) }
     })
 }
@@ -56,17 +58,19 @@ unsafe extern "C" fn yaksa_info_keyval_append(
     length: u32,
 ) -> i32 {
     answer(|| {
-        // SAFETY: the caller's promise.
+        // SAFETY: the handle is null or the address of a live `Info`, and no other thread uses it meanwhile (contract
+        // of this function).
         let info = unsafe { info.cast::<Info>().as_mut() }.ok_or(Status::Internal)?;
         if key.is_null() {
             return Err(Status::Internal);
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: `key` is not null and ends with a zero (contract of this function); it is not used after this call.
         let key = unsafe { CStr::from_ptr(key) }.to_bytes();
         if key.ends_with(b"_iov_pack_threshold") || key.ends_with(b"_iov_unpack_threshold") {
             return info.append(key, &[]);
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: `length` bytes of `value` are readable (contract of this function). The keys whose value is not a
+        // pointer returned above.
         info.append(key, unsafe { list(value.cast(), length.into())? })
     })
 }

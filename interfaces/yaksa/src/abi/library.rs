@@ -12,7 +12,7 @@ use crate::status::answer;
 #[unsafe(no_mangle)]
 unsafe extern "C" fn yaksa_init(info: InfoHandle) -> i32 {
     answer(|| {
-        // SAFETY: the caller's promise.
+        // SAFETY: `info` is null or alive (contract of this function), and the borrow ends with this call.
         initialise(unsafe { hints(info) }.unwrap_or(&Info::default()));
         Ok(())
     })

@@ -19,12 +19,13 @@ pub(super) fn into_handle(pending: Pending) -> u64 {
 unsafe extern "C" fn yaksa_request_test(handle: u64, completed: *mut i32) -> i32 {
     answer(|| {
         let request = handle as usize as *mut Request;
-        // SAFETY: the caller's promise.
+        // SAFETY: the handle is `DONE`, which is null, or the address of a box that `into_handle` gave; its end has not
+        // been reported, so the box still lives, and no other thread uses it (contract of this function).
         let done = match unsafe { request.as_mut() } {
             None => true,
             Some(under_way) => under_way.test().map_err(|_| Status::Internal)?,
         };
-        // SAFETY: the caller's promise.
+        // SAFETY: `completed` is null or writable (contract of this function).
         unsafe { write(completed, i32::from(done))? };
         if done && !request.is_null() {
             // SAFETY: the address of a box that `into_handle` gave; the handle is not used again.

@@ -11,7 +11,7 @@ use std::ffi::c_char;
 /// The type is alive, and the place is null or writable.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn yaksa_iov_len(count: u64, of: u64, length: *mut u64) -> i32 {
-    // SAFETY: the caller's promise.
+    // SAFETY: `of` is alive, and `length` is null or writable (contract of this function).
     answer(|| unsafe { write(length, Shared::of_handle(of).segments(count).ok_or(Status::Internal)?) })
 }
 
@@ -27,7 +27,7 @@ unsafe extern "C" fn yaksa_iov_len_max(
     actual_bytes: *mut u64,
 ) -> i32 {
     answer(|| {
-        // SAFETY: the caller's promise.
+        // SAFETY: `of` is alive, and `length` and `actual_bytes` are null or writable (contract of this function).
         unsafe {
             let (fitting, bytes) = Shared::of_handle(of).segments_within(count, max_bytes)?;
             write(length, fitting)?;
@@ -55,7 +55,8 @@ unsafe extern "C" fn yaksa_iov(
             if vector.is_null() {
                 return Err(Status::Internal);
             }
-            // SAFETY: the caller's promise; entries are written below `max_length`.
+            // SAFETY: `of` is alive, and `max_length` entries of `vector` are writable (contract of this function);
+            // `written` is less than `max_length` at each write.
             unsafe {
                 Shared::of_handle(of).each_segment(count, skip, |offset, bytes| {
                     let room = written < max_length;
@@ -68,7 +69,7 @@ unsafe extern "C" fn yaksa_iov(
                 })?;
             }
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: `actual_length` is null or writable (contract of this function).
         unsafe { write(actual_length, written) }
     })
 }
