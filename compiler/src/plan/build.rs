@@ -1,17 +1,54 @@
 //! From canonical layouts to steps.
 
+use super::step::{Offsets, Part, RunTable, Step, StepId};
 use super::strategy::{decide, shape};
-use super::{Offsets, Part, Plan, RunTable, Sizes, Step, StepId};
+use super::{Plan, Sizes};
 use crate::layout::{Edge, Kind, Layout, Node, Run};
 use crate::passes;
 use smallvec::{SmallVec, smallvec};
 
-pub(super) fn plan(layout: &Layout) -> Plan {
+impl Plan {
+    /// Plans a canonical layout. Any layout is accepted; one that is not canonical is planned as it is.
+    pub fn new(layout: &Layout) -> Plan {
+        plan(layout)
+    }
+
+    /// Plans a layout as it was described, without rewriting it: in less time than [`Plan::new`] takes, for types that are
+    /// moved too seldom to repay that. The same bytes are moved, in more steps.
+    ///
+    /// ```
+    /// use dtc_compiler::layout::Layout;
+    /// use dtc_compiler::plan::Plan;
+    /// let text = "layout lb 0 extent 64 {\n  %0 = dense 1 x f64\n  %1 = stream 2 x 8 of 8: %0\n  %2 = stream 2 x 32 of %1\n  root %2\n}";
+    /// assert!(Plan::as_described(&Layout::parse(text)?).to_string().contains("rows 2 x 32 of 16 bytes"));
+    /// # Ok::<(), dtc_compiler::layout::ParseError>(())
+    /// ```
+    pub fn as_described(layout: &Layout) -> Plan {
+        as_described(layout)
+    }
+
+    /// The step that moves `count` elements: the element's own with a higher count where the extent continues it, the
+    /// nest around it where a microkernel covers that, or nothing when a loop over elements is needed.
+    ///
+    /// ```
+    /// use dtc_compiler::layout::Layout;
+    /// use dtc_compiler::plan::{Plan, Step};
+    /// let text = "layout lb 0 extent 24 {\n  %0 = dense 17 x byte\n  root %0\n}";
+    /// let plan = Plan::new(&Layout::parse(text)?);
+    /// assert_eq!(plan.repeated(1000), Some(Step::Rows { rows: 1000, stride: 24, bytes: 17 }));
+    /// # Ok::<(), dtc_compiler::layout::ParseError>(())
+    /// ```
+    pub fn repeated(&self, count: u64) -> Option<Step> {
+        repeat(self.step(self.root.step), count, self.extent)
+    }
+}
+
+fn plan(layout: &Layout) -> Plan {
     as_described(&passes::regularise_for_cpu(layout))
 }
 
 /// Plans a layout node by node, without rewriting it first.
-pub(super) fn as_described(layout: &Layout) -> Plan {
+fn as_described(layout: &Layout) -> Plan {
     let nodes = layout.nodes().len();
     let mut builder = Builder { layout, steps: Vec::with_capacity(nodes), sizes: Sizes::with_capacity(nodes) };
     let mut planned: Planned = SmallVec::with_capacity(nodes);
@@ -25,7 +62,7 @@ pub(super) fn as_described(layout: &Layout) -> Plan {
     let (steps, sizes, root) = builder.reached_from(root);
     let mut plan =
         Plan { steps, sizes, root, size: layout.size(), extent: layout.extent(), decision: super::Decision::GENERIC };
-    plan.decision = decide(&plan);
+    plan.decision = decide(&plan.steps, plan.root.step, plan.size);
     plan
 }
 
@@ -49,7 +86,7 @@ struct Builder<'a> {
 
 impl Builder<'_> {
     fn add(&mut self, step: Step, size: u64) -> StepId {
-        let id = StepId(self.steps.len() as u32);
+        let id = StepId::new(self.steps.len());
         self.steps.push(step);
         self.sizes.push(size);
         id
@@ -68,7 +105,7 @@ impl Builder<'_> {
         let mut names: SmallVec<[StepId; 32]> = SmallVec::with_capacity(steps.len());
         let mut kept = 0;
         for index in 0..steps.len() {
-            names.push(StepId(kept as u32));
+            names.push(StepId::new(kept));
             if reached[index] {
                 // Up to the first step that goes, all keep their names.
                 if kept < index {
@@ -162,7 +199,7 @@ fn prefix_sums(sizes: impl Iterator<Item = u64>) -> std::sync::Arc<[u64]> {
 }
 
 /// A step repeated at a stride, as one step, if there is one.
-pub(super) fn repeat(body: &Step, count: u64, stride: i64) -> Option<Step> {
+fn repeat(body: &Step, count: u64, stride: i64) -> Option<Step> {
     if count == 1 {
         return Some(body.clone());
     }

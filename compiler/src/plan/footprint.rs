@@ -1,37 +1,48 @@
 //! How much of a cache a transfer takes.
 
-use super::{Offsets, Plan, Step};
+use super::Plan;
+use super::step::{Offsets, Step};
 use smallvec::SmallVec;
 
 /// Bytes of a cache line.
 const LINE: u64 = 64;
 
-/// Bytes of cache that moving one element takes, about: the lines that its blocks lie in, and the packed bytes.
-pub(super) fn footprint(plan: &Plan) -> u64 {
-    let mut lines: SmallVec<[u64; 32]> = SmallVec::with_capacity(plan.steps.len());
-    for step in &plan.steps {
-        let of_step = match step {
-            Step::Nothing => 0,
-            Step::Copy { bytes } => block(*bytes),
-            Step::Rows { rows, stride, bytes } => strided(*rows, *stride, block(*bytes)),
-            Step::Planes { planes, plane_stride, rows, stride, bytes } => {
-                strided(*planes, *plane_stride, strided(*rows, *stride, block(*bytes)))
-            }
-            Step::Tile { planes, plane_stride, layers, layer_stride, rows, stride, bytes } => {
-                let layer = strided(*layers, *layer_stride, strided(*rows, *stride, block(*bytes)));
-                strided(*planes, *plane_stride, layer)
-            }
-            Step::List { offsets, bytes } => listed(offsets, block(*bytes)),
-            Step::Runs(table) => table.runs.iter().fold(0, |sum: u64, run| sum.saturating_add(block(run.count))),
-            Step::Repeat { count, stride, body } => strided(*count, *stride, lines[body.index()]),
-            Step::Scatter { offsets, body } => (offsets.len() as u64).saturating_mul(lines[body.index()]),
-            Step::Sequence { parts } => {
-                parts.iter().fold(0, |sum: u64, part| sum.saturating_add(lines[part.step.index()]))
-            }
-        };
-        lines.push(of_step);
+impl Plan {
+    /// Bytes of cache that moving one element takes, about: the lines that its blocks lie in, and the packed bytes.
+    ///
+    /// ```
+    /// use dtc_compiler::layout::Layout;
+    /// use dtc_compiler::plan::Plan;
+    /// let text = "layout lb 0 extent 8000 {\n  %0 = dense 8 x byte\n  %1 = stream 10 x 800 of %0\n  root %1\n}";
+    /// assert_eq!(Plan::new(&Layout::parse(text)?).footprint(), 10 * 64 + 80);
+    /// # Ok::<(), dtc_compiler::layout::ParseError>(())
+    /// ```
+    pub fn footprint(&self) -> u64 {
+        let mut lines: SmallVec<[u64; 32]> = SmallVec::with_capacity(self.steps.len());
+        for step in &self.steps {
+            let of_step = match step {
+                Step::Nothing => 0,
+                Step::Copy { bytes } => block(*bytes),
+                Step::Rows { rows, stride, bytes } => strided(*rows, *stride, block(*bytes)),
+                Step::Planes { planes, plane_stride, rows, stride, bytes } => {
+                    strided(*planes, *plane_stride, strided(*rows, *stride, block(*bytes)))
+                }
+                Step::Tile { planes, plane_stride, layers, layer_stride, rows, stride, bytes } => {
+                    let layer = strided(*layers, *layer_stride, strided(*rows, *stride, block(*bytes)));
+                    strided(*planes, *plane_stride, layer)
+                }
+                Step::List { offsets, bytes } => listed(offsets, block(*bytes)),
+                Step::Runs(table) => table.runs.iter().fold(0, |sum: u64, run| sum.saturating_add(block(run.count))),
+                Step::Repeat { count, stride, body } => strided(*count, *stride, lines[body.index()]),
+                Step::Scatter { offsets, body } => (offsets.len() as u64).saturating_mul(lines[body.index()]),
+                Step::Sequence { parts } => {
+                    parts.iter().fold(0, |sum: u64, part| sum.saturating_add(lines[part.step.index()]))
+                }
+            };
+            lines.push(of_step);
+        }
+        lines[self.root.step.index()].saturating_mul(LINE).saturating_add(self.size)
     }
-    lines[plan.root.step.index()].saturating_mul(LINE).saturating_add(plan.size)
 }
 
 /// Lines of a block of `bytes` bytes.

@@ -1,7 +1,7 @@
 //! From the steps of a plan to Cranelift's intermediate form.
 
-use super::Microkernel;
 use super::copy::chunks;
+use super::microkernel::Microkernel;
 use crate::plan::{Direction, INLINE_BYTES, MICROKERNEL_ROWS, Offsets, Part, Plan, Step, StepId, UNROLLED_WORDS};
 use cranelift_codegen::ir::{
     AbiParam, BlockArg, ExtFuncData, ExternalName, FuncRef, InstBuilder, MemFlagsData, Signature, SourceLoc,

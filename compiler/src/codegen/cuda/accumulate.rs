@@ -1,6 +1,6 @@
 //! Kernels that unpack with an operation.
 
-use super::{CodegenError, render};
+use super::template::{CodegenError, render, word_type};
 use crate::operation::{Element, Operation, Reduction};
 use crate::plan::gpu::Accumulation;
 use minijinja::{Value, context};
@@ -50,7 +50,7 @@ pub(super) fn values(chosen: &Accumulation) -> Value {
         aligned => chosen.aligned,
         cut => chosen.cut,
         // Halves that are numbers.
-        word_type => if chosen.word == 16 { "ulonglong2" } else { super::word_type(chosen.word) },
+        word_type => if chosen.word == 16 { "ulonglong2" } else { word_type(chosen.word) },
     }
 }
 

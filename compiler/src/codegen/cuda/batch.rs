@@ -4,8 +4,9 @@
 //! every kind of item, which is a layout wherever it begins, and a variant; the generic one interprets programs that lie in
 //! the memory of the device.
 
+use super::kernel::{POOL, Program, header, kernel, library};
 use super::tables::Tables;
-use super::{CodegenError, Program, header, kernel, library, render};
+use super::template::{CodegenError, render};
 use crate::plan::gpu::{Call, Family, Fields, GpuPlan, Variant};
 use minijinja::context;
 use std::fmt::Write;
@@ -24,9 +25,6 @@ pub const BATCH_ENTRY: &str = "dtc_batch";
 
 /// The name of the generic kernel. Its kinds are packs, then unpacks.
 pub const GENERIC_BATCH_ENTRY: &str = "dtc_generic_batch";
-
-/// The shared memory of a kernel. A block belongs to one item, so all kinds use the same.
-pub(super) const POOL: &str = "pool";
 
 /// One item of a batch, as the kernels read it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -1,8 +1,9 @@
 //! Kernels that copy from the memory of one type to that of another.
 
+use super::kernel::{Program, header};
 use super::place::Places;
 use super::tables::Tables;
-use super::{CodegenError, Program, header, render, word_type};
+use super::template::{CodegenError, render, word_type};
 use crate::plan::gpu::{CopyFamily, CopyVariant, GpuPlan};
 use minijinja::context;
 use std::fmt::Write;

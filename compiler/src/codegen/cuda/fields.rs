@@ -1,6 +1,6 @@
 //! What the template of records and their fields needs to know.
 
-use super::word_type;
+use super::template::word_type;
 use crate::plan::gpu::Fields;
 use minijinja::{Value, context};
 

@@ -6,8 +6,9 @@
 
 use super::accumulate::{self, generic_reduction};
 use super::batch::{self, BATCH_THREADS, GENERIC_BATCH_ENTRY};
+use super::copy;
 use super::tables::{append, chunks, starts};
-use super::{CodegenError, copy, render, word_type};
+use super::template::{CodegenError, render, word_type};
 use crate::layout::{Layout, Node};
 use crate::operation::Reduction;
 use crate::plan::Direction;

@@ -1,7 +1,7 @@
 //! Device functions that tell where packed units lie in memory, one for every node of a layout.
 
-use super::CodegenError;
 use super::tables::{self, List, Tables};
+use super::template::CodegenError;
 use crate::layout::{Edge, Node, NodeId};
 use crate::plan::Direction;
 use crate::plan::gpu::{self, GpuPlan, Pieces, Tiles};

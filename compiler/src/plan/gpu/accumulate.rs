@@ -1,34 +1,16 @@
 //! How packed elements are combined with those of memory.
 
-use super::{Call, Family, GpuPlan, Shape, Variant, cost, grain};
+use super::GpuPlan;
+use super::call::Call;
+use super::cost::{self, Shape};
+use super::grain;
+use super::sizes::NARROW;
+use super::variant::{Accumulation, Family, Variant};
 use crate::operation::{Element, Operation, Reduction};
 use crate::plan::Direction;
 
 /// The launch shape for elements whose parts may lie apart.
 const APART: Shape = Shape { threads: 256, unroll: 1 };
-
-/// A kernel that unpacks with an operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Accumulation {
-    /// What is done to what.
-    pub reduction: Reduction,
-    /// Bytes of memory that are loaded and stored at once: 1, 2, 4, 8 or 16. They hold whole elements, or an element holds
-    /// several of them.
-    pub word: u32,
-    /// Threads, and units for each.
-    pub shape: Shape,
-    /// Whether the packed bytes are aligned to words, too.
-    pub aligned: bool,
-    /// Whether the call may begin or end inside a word.
-    pub cut: bool,
-}
-
-impl Accumulation {
-    /// Bytes of what a thread combines at once: a word, or an element where that is longer.
-    pub fn unit(&self) -> u32 {
-        self.word.max(self.reduction.element().size() as u32)
-    }
-}
 
 /// Whether kernels compute a reduction: none has floats of 80 bits. Replacing is a plain unpack.
 ///
@@ -76,7 +58,7 @@ impl GpuPlan {
         let shape = if word >= size { cost::shape(Direction::Unpack, word, &runs) } else { APART };
         let cut = word > size && !(call.first | call.bytes).is_multiple_of(word.into());
         let chosen = Accumulation { reduction, word, shape, aligned: word <= packed, cut };
-        let wide = call.first.saturating_add(call.bytes) / u64::from(word) >= super::NARROW;
+        let wide = call.first.saturating_add(call.bytes) / u64::from(word) >= NARROW;
         Some(Variant { direction: Direction::Unpack, family: Family::Accumulate(chosen), wide, capped: false })
     }
 }

@@ -3,7 +3,7 @@
 //! The rules are measured on an H200: `bench/results/`. Words as wide as the runs are best where lines are full. On
 //! sparse strides every word costs a line of its own, and narrow words in large blocks keep more lines in flight.
 
-use super::{Cut, LINE};
+use super::sizes::LINE;
 use crate::layout::Layout;
 use crate::plan::Direction;
 
@@ -49,6 +49,17 @@ pub struct Shape {
     /// Threads of a block.
     pub threads: u32,
     /// Words that a thread moves, a block's width apart, loaded before the first is stored.
+    pub unroll: u32,
+}
+
+/// How runs are cut into pieces, and who moves one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cut {
+    /// Bytes of a piece at most: a power of two.
+    pub bytes: u32,
+    /// Threads that move a piece.
+    pub lanes: u32,
+    /// Words of a thread that are under way at a time; or pieces, where one thread moves one.
     pub unroll: u32,
 }
 

@@ -1,7 +1,8 @@
 //! Records whose fields lie in arrays of their own: neighbours in memory belong to records that are packed one after the other.
 
+use super::call::Call;
+use super::cost;
 use super::grain::alignment;
-use super::{Call, cost};
 use crate::layout::{Edge, Layout, Node, NodeId};
 
 /// Fields of a record at most.

@@ -6,6 +6,7 @@
 //! range of a [`Call`].
 
 mod accumulate;
+mod call;
 mod copies;
 mod cost;
 mod fields;
@@ -14,24 +15,29 @@ mod ordered;
 mod pieces;
 mod print;
 mod roofline;
+mod sizes;
 mod tiles;
 mod type_to_type;
+mod variant;
 
-pub use accumulate::{Accumulation, computes};
+pub use accumulate::computes;
+pub use call::Call;
 pub use copies::{Copies, MOST_COPIES};
-pub use cost::Shape;
+pub use cost::{Cut, Shape};
 pub use fields::{Field, Fields};
 pub use grain::Grain;
 pub(crate) use ordered::ordered;
+pub use pieces::Pieces;
 pub(crate) use pieces::each_run;
-pub use pieces::{Cut, Pieces};
 pub use roofline::{DeviceCopy, Footprint, Roofline, Traffic};
 pub use tiles::Tiles;
 pub use type_to_type::{CopyCall, CopyFamily, CopyVariant};
+pub use variant::{Accumulation, Family, Variant};
 
 use super::Direction;
 use crate::layout::{Layout, Node};
 use crate::passes;
+use sizes::{LINE, NARROW, SLOT, WARP};
 
 /// Layouts of more nodes than this stay on the generic kernels.
 pub const SPECIALISED_NODES: usize = 256;
@@ -39,112 +45,11 @@ pub const SPECIALISED_NODES: usize = 256;
 /// Layouts nested deeper than this stay on the generic kernels.
 pub const SPECIALISED_DEPTH: u32 = 16;
 
-/// Words that 32-bit indices count.
-const NARROW: u64 = 1 << 31;
-
-/// Packed bytes of a thread in the families without words.
-const SLOT: u64 = 8;
-
-/// Threads of a warp.
-const WARP: u64 = 32;
-
 /// Words that a shift puts together, in bytes.
 const WIDEST_SHIFT: u32 = 8;
 
-/// Bytes of a line of memory, at which warps begin.
-const LINE: u64 = 128;
-
-/// Bytes that a thread moves of words that lie astride.
-const SHIFTED_BYTES: u32 = 16;
-
 /// Rows whose columns 32 bits count with room to spare.
 const LONGEST_ROW: u64 = 1 << 30;
-
-/// The part of a call that decides which kernel serves it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Call {
-    /// The address of element 0.
-    pub memory: u64,
-    /// The address of packed byte `first`.
-    pub packed: u64,
-    /// The first packed byte to move.
-    pub first: u64,
-    /// How many bytes to move, at least 1.
-    pub bytes: u64,
-}
-
-impl Call {
-    /// Whole elements between buffers that are aligned as allocations are.
-    ///
-    /// ```
-    /// assert_eq!(dtc_compiler::plan::gpu::Call::whole(4096).first, 0);
-    /// ```
-    pub fn whole(bytes: u64) -> Call {
-        Call { memory: 0, packed: 0, first: 0, bytes }
-    }
-}
-
-/// A way of moving bytes: a template of kernels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Family {
-    /// Words at their alignment on both sides.
-    Words {
-        /// Bytes of a word: 1, 2, 4, 8 or 16.
-        word: u32,
-        /// Threads and words for each.
-        shape: Shape,
-        /// Whether the call may begin or end inside a word, or inside a line of the packed bytes.
-        cut: bool,
-    },
-    /// Words of memory that lie astride the words of the packed bytes.
-    Shifted {
-        /// Bytes of a word: 4 or 8, or 16 for unpacks.
-        word: u32,
-    },
-    /// Aligned packed words from memory at any alignment. Packs only.
-    Gather,
-    /// Aligned packed words to memory at any alignment. Unpacks only.
-    Scatter,
-    /// Words of memory that rows of one odd length fill. Unpacks only.
-    Rows {
-        /// Words of memory that a row may touch, which depends on the alignment of element 0.
-        slots: u64,
-    },
-    /// Words of blocks whose packed order is not that of memory, in the order of memory. Unpacks of whole elements only.
-    Ordered {
-        /// Bytes of a word: 1, 2, 4, 8 or 16.
-        word: u32,
-    },
-    /// Tiles through shared memory.
-    Tiles {
-        /// Whether words of memory lie astride the words of the packed bytes.
-        shifted: bool,
-    },
-    /// Records whose fields lie in arrays of their own, through shared memory.
-    Fields {
-        /// Bytes that divide the address of element 0: a power of two.
-        memory: u32,
-        /// Bytes that divide where packed byte 0 would lie: a power of two.
-        packed: u32,
-    },
-    /// Runs, or pieces of long ones, found by their numbers and not by their bytes. Packs of short ones pass through shared memory.
-    Pieces,
-    /// Elements of memory that become themselves combined with the packed ones. Unpacks only.
-    Accumulate(Accumulation),
-}
-
-/// A kernel of a plan.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Variant {
-    /// Which way.
-    pub direction: Direction,
-    /// By which template.
-    pub family: Family,
-    /// Whether indices need 64 bits.
-    pub wide: bool,
-    /// Whether a grid may have fewer blocks than the work, which costs up to a quarter of the speed.
-    pub capped: bool,
-}
 
 /// How the bytes of a layout are moved on a GPU.
 ///
@@ -397,40 +302,6 @@ impl GpuPlan {
             Direction::Unpack => {
                 self.slots(call.memory, call.bytes).map_or(Family::Scatter, |(_, slots)| Family::Rows { slots })
             }
-        }
-    }
-}
-
-impl Variant {
-    /// The same kernel for a grid that may have fewer blocks than the work. Its blocks move more at a time: a few of them
-    /// have to keep the memory, or the link to the host, as busy as many would.
-    pub fn capped(self) -> Variant {
-        let family = match self.family {
-            Family::Words { word, cut, .. } => Family::Words { word, shape: cost::capped_shape(word), cut },
-            family => family,
-        };
-        Variant { family, capped: true, ..self }
-    }
-
-    /// Words that a thread moves.
-    pub(crate) fn unroll(&self) -> u32 {
-        match self.family {
-            Family::Words { shape, .. } | Family::Accumulate(Accumulation { shape, .. }) => shape.unroll,
-            Family::Shifted { word } => (SHIFTED_BYTES / word).max(1),
-            Family::Ordered { .. } => cost::ORDERED_WORDS,
-            _ => 1,
-        }
-    }
-
-    /// Threads of a block.
-    pub fn threads(&self) -> u32 {
-        match self.family {
-            Family::Words { shape, .. } | Family::Accumulate(Accumulation { shape, .. }) => shape.threads,
-            // As many bytes under way as words have on few multiprocessors.
-            Family::Pieces if self.capped => cost::capped_shape(1).threads,
-            // Long threads: small blocks leave fewer of them waiting at the end.
-            Family::Gather | Family::Pieces | Family::Fields { .. } => 128,
-            _ => 256,
         }
     }
 }

@@ -1,23 +1,13 @@
 //! Layouts of listed runs, moved by their runs and not by the words of the packed bytes: no thread searches for its run.
 
+use super::call::Call;
+use super::cost::{self, Cut};
 use super::grain::alignment;
-use super::{Call, cost};
 use crate::layout::{Edge, Layout, Node, NodeId};
 use crate::plan::Direction;
 
 /// Runs at most of a node that does not list them itself.
 const MOST_RUNS: u64 = 1 << 12;
-
-/// How runs are cut into pieces, and who moves one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cut {
-    /// Bytes of a piece at most: a power of two.
-    pub bytes: u32,
-    /// Threads that move a piece.
-    pub lanes: u32,
-    /// Words of a thread that are under way at a time; or pieces, where one thread moves one.
-    pub unroll: u32,
-}
 
 /// The runs of a node, cut into pieces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

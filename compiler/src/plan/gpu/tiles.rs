@@ -1,6 +1,8 @@
 //! Transposing layouts: packed neighbours are far apart in memory, and memory neighbours far apart in the packed bytes.
 
-use super::{Call, Grain, LINE};
+use super::call::Call;
+use super::grain::Grain;
+use super::sizes::LINE;
 use crate::layout::{Edge, Layout, Node, NodeId};
 use crate::plan::Direction;
 

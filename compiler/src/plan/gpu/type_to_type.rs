@@ -1,6 +1,8 @@
 //! How bytes go from the memory of one type to that of another.
 
-use super::{GpuPlan, LINE, NARROW, SLOT, Shape, cost, grain};
+use super::cost::{self, Shape};
+use super::sizes::{LINE, NARROW, SLOT};
+use super::{GpuPlan, grain};
 use crate::plan::Direction;
 use std::fmt;
 

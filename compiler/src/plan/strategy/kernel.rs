@@ -1,7 +1,7 @@
 //! Whether a kernel is compiled for a plan, and what it writes out.
 
 use crate::passes::UNROLLED_RUNS;
-use crate::plan::{Plan, RunTable, Step, StepId};
+use crate::plan::step::{RunTable, Step, StepId};
 use smallvec::SmallVec;
 use std::fmt;
 
@@ -203,18 +203,17 @@ impl Estimate {
 }
 
 /// Estimates the cost of a plan on the generic tier and whether compiled code would save more than a twentieth.
-pub(in crate::plan) fn decide(plan: &Plan) -> Decision {
-    let mut estimates: SmallVec<[Estimate; 12]> = SmallVec::with_capacity(plan.steps.len());
-    for step in &plan.steps {
+pub(in crate::plan) fn decide(steps: &[Step], root: StepId, size: u64) -> Decision {
+    let mut estimates: SmallVec<[Estimate; 12]> = SmallVec::with_capacity(steps.len());
+    for step in steps {
         let estimate = Estimate::of(step, &estimates);
         estimates.push(estimate);
     }
-    let root = plan.root.step.index();
-    let Estimate { interpreted, expanded, depth, words } = estimates[root];
-    let moving = plan.size / MICROKERNEL_BYTES;
+    let Estimate { interpreted, expanded, depth, words } = estimates[root.index()];
+    let moving = size / MICROKERNEL_BYTES;
     let worth = if expanded > SPECIALISED_STEPS || depth > SPECIALISED_DEPTH {
         Worth::TooLarge
-    } else if (1..=small_words(&plan.steps[root])).contains(&words) {
+    } else if (1..=small_words(&steps[root.index()])).contains(&words) {
         Worth::Small
     } else if interpreted <= INTERPRETED_STEP {
         Worth::OneMicrokernel

@@ -1,6 +1,6 @@
 //! Which nests are moved in tiles, and which are listed: decisions of the layout alone, on any processor.
 
-use crate::plan::Step;
+use crate::plan::step::Step;
 
 /// Bytes of a cache line.
 const LINE: u64 = 64;

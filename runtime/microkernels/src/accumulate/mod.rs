@@ -16,7 +16,8 @@ use dtc_compiler::plan::strategy::Level;
 use extended::Extended;
 use half::{Bfloat, Half};
 use operations::{
-    BitwiseAnd, BitwiseOr, BitwiseXor, LogicalAnd, LogicalOr, LogicalXor, Max, MaxLoc, Min, MinLoc, Product, Sum,
+    Accumulate, BitwiseAnd, BitwiseOr, BitwiseXor, LogicalAnd, LogicalOr, LogicalXor, Max, MaxLoc, Min, MinLoc,
+    Product, Sum,
 };
 use pair::Pair;
 use value::{Arithmetic, Bits, Complex, Ordered, Truth, Value};
@@ -68,12 +69,6 @@ pub fn select_accumulate(level: Level, reduction: Reduction) -> Option<Accumulat
         Element::TwoReal => pair::<Pair<f32, f32>>(level, operation),
         Element::TwoDoublePrecision => pair::<Pair<f64, f64>>(level, operation),
     }
-}
-
-/// One operation on one element.
-trait Accumulate {
-    /// Accumulates as many whole elements as both slices have.
-    fn run(memory: &mut [u8], packed: &[u8]);
 }
 
 fn portable<C: Accumulate>(memory: &mut [u8], packed: &[u8]) {

@@ -1,9 +1,14 @@
 //! The operations.
 
-use super::Accumulate;
 use super::pair::{Index, Pair};
 use super::value::{Arithmetic, Bits, Ordered, Truth, Value};
 use std::marker::PhantomData;
+
+/// One operation on one element.
+pub(super) trait Accumulate {
+    /// Accumulates as many whole elements as both slices have.
+    fn run(memory: &mut [u8], packed: &[u8]);
+}
 
 macro_rules! operations {
     ($($name:ident of $bound:ident: $memory:ident, $packed:ident => $result:expr;)*) => { $(

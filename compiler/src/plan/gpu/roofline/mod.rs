@@ -5,26 +5,16 @@
 //! it writes in part. Each is counted once, since a kernel may move its bytes in any order.
 
 mod address_set;
+mod footprint;
 mod sampled;
 mod sectors;
+
+pub use footprint::Footprint;
 
 use crate::layout::Layout;
 use crate::plan::Direction;
 use address_set::AddressSet;
 use sectors::{Counts, GRANULE, SECTOR};
-
-/// The memory that a transfer touches.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Footprint {
-    /// Granules of 64 bytes, which DRAM is read in.
-    pub granules: u64,
-    /// Sectors of 32 bytes, which DRAM is written in.
-    pub sectors: u64,
-    /// Sectors that the transfer covers whole.
-    pub full_sectors: u64,
-    /// Two standard errors, relative to the traffic; 0 where the counts are exact.
-    pub error: f64,
-}
 
 impl Footprint {
     /// Of so many elements, where element 0 lies at an address; `None` if their offsets leave 63 bits.

@@ -1,6 +1,6 @@
 //! What a layout touches, estimated from granules drawn at random, where its structure is too irregular to count.
 
-use super::Footprint;
+use super::footprint::Footprint;
 use super::sectors::{GRANULE, SECTOR};
 use crate::layout::positions::Positions;
 use crate::layout::{Edge, Layout, Node};

@@ -1,0 +1,211 @@
+//! The text of a kernel: a template, with the functions of its layout.
+
+use super::accumulate;
+use super::fields;
+use super::place::Places;
+use super::tables::Tables;
+use super::template::{CodegenError, render, word_type};
+use crate::layout::{Layout, Node};
+use crate::plan::Direction;
+use crate::plan::gpu::{Cut, Family, GpuPlan, Variant};
+use minijinja::{Value, context};
+use std::fmt::Write;
+
+/// Loads of words that lie astride which a thread has under way; more of them cost registers, and so threads.
+const ASTRIDE_LOADS: u32 = 9;
+
+/// The shared memory of a kernel. A block belongs to one item, so all kinds use the same.
+pub(super) const POOL: &str = "pool";
+
+/// The namespace of the kernel of that name.
+pub(super) fn namespace(entry: &str) -> &str {
+    entry.trim_start_matches("dtc_")
+}
+
+/// The text of kernels, and the lists that they read.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// CUDA C++, for NVRTC.
+    pub source: String,
+    /// What the parameter `tables` of the kernels points at, on a boundary of 16 bytes; empty when they read none.
+    pub tables: Vec<u8>,
+}
+
+/// Whether a kernel loads words of up to 8 bytes at any address.
+fn loads_bytes(plan: &GpuPlan, variant: &Variant) -> bool {
+    match variant.family {
+        Family::Gather | Family::Scatter | Family::Rows { .. } => true,
+        Family::Shifted { .. } => variant.direction == Direction::Unpack,
+        Family::Accumulate(chosen) => !chosen.aligned,
+        Family::Pieces => !moves_long_runs(plan, variant),
+        Family::Words { .. } | Family::Ordered { .. } | Family::Tiles { .. } | Family::Fields { .. } => false,
+    }
+}
+
+/// Whether a kernel stores parts of words.
+fn stores_bytes(plan: &GpuPlan, variant: &Variant) -> bool {
+    match variant.family {
+        Family::Scatter => true,
+        Family::Pieces => variant.direction == Direction::Unpack && !moves_long_runs(plan, variant),
+        _ => false,
+    }
+}
+
+/// Whether several lanes move a run.
+fn moves_long_runs(plan: &GpuPlan, variant: &Variant) -> bool {
+    variant.family == Family::Pieces && plan.pieces().is_some_and(|pieces| pieces.cut(variant.direction).lanes > 1)
+}
+
+/// The types and functions that kernels of these variants use.
+pub(super) fn library(kernels: &[(&GpuPlan, Variant)]) -> String {
+    let any = |needs: fn(&GpuPlan, &Variant) -> bool| kernels.iter().any(|(plan, variant)| needs(plan, variant));
+    let mut text = dtc_templates::PRELUDE.to_owned();
+    if any(loads_bytes) {
+        text.push_str(dtc_templates::LOAD_BYTES);
+    }
+    if any(stores_bytes) {
+        text.push_str(dtc_templates::STORE_BYTES);
+    }
+    if any(|_, variant| matches!(variant.family, Family::Rows { .. })) {
+        text.push_str(dtc_templates::STORE_PART);
+    }
+    if any(moves_long_runs) {
+        text.push_str(dtc_templates::FUNNEL);
+    }
+    let cut = kernels.iter().filter_map(|(_, variant)| match variant.family {
+        Family::Accumulate(chosen) => Some(chosen.cut),
+        _ => None,
+    });
+    if let Some(cut) = cut.reduce(|one, other| one || other) {
+        text.push_str(&accumulate::library(cut));
+    }
+    text
+}
+
+/// The length of the shortest run that a layout is written with, in bytes.
+fn shortest_run(layout: &Layout) -> u64 {
+    let runs = layout.nodes().filter_map(|(_, node)| match node {
+        Node::Dense { count, kind } => Some(count * kind.size()),
+        Node::Runs { runs, kind } => runs.iter().map(|run| run.count * kind.size()).min(),
+        _ => None,
+    });
+    runs.min().unwrap_or(0)
+}
+
+/// The layouts, as a comment.
+pub(super) fn header(what: &str, plans: &[&GpuPlan]) -> String {
+    const LONGEST: usize = 140;
+    let mut text = format!("// {what} by dtc, for\n");
+    for plan in plans {
+        text.push_str("//\n");
+        for line in plan.layout().abridged(LONGEST) {
+            let _ = writeln!(text, "//     {line}");
+        }
+    }
+    text.push_str("//\n\n");
+    text
+}
+
+/// A namespace with what a block of a variant does, and the kernel of that name, if one is asked for.
+pub(super) fn kernel(
+    namespace: &str,
+    plan: &GpuPlan,
+    variant: &Variant,
+    threads: u32,
+    tables: &mut Tables,
+    entry: Option<&str>,
+) -> Result<String, CodegenError> {
+    let name = match variant.family {
+        Family::Words { .. } => "words",
+        Family::Shifted { .. } if variant.direction == Direction::Pack => "shifted_pack",
+        Family::Shifted { .. } => "shifted_unpack",
+        Family::Gather => "gather",
+        Family::Scatter => "scatter",
+        Family::Rows { .. } => "rows",
+        Family::Ordered { .. } => "ordered",
+        Family::Fields { .. } => "fields",
+        Family::Pieces if moves_long_runs(plan, variant) => "long_runs",
+        Family::Pieces => "short_runs",
+        Family::Tiles { .. } => "tiles",
+        Family::Accumulate(_) => "accumulate",
+    };
+    let mut places = Places::new(plan, tables);
+    let pool = if entry.is_none() { POOL } else { "" };
+    let missing = || CodegenError(format!("{name}: the plan has none"));
+    let (word, values) = match variant.family {
+        Family::Words { word, shape, cut } => {
+            places.elements(word.into(), false);
+            (word, context! { unroll => shape.unroll, cut })
+        }
+        Family::Shifted { word } => {
+            places.elements(word.into(), false);
+            (word, context! { unroll => variant.unroll() })
+        }
+        Family::Gather => {
+            places.elements(1, true);
+            // After its first byte at least, a run of seven fills a word.
+            (1, context! { crosses_once => shortest_run(plan.layout()) >= 7 })
+        }
+        Family::Scatter => {
+            places.elements(1, true);
+            (1, Value::UNDEFINED)
+        }
+        Family::Rows { slots } => {
+            let row = plan.row().ok_or_else(missing)?;
+            places.elements(row, false);
+            (1, context! { row, slots })
+        }
+        Family::Ordered { word } => {
+            places.ordered(word.into())?;
+            (word, context! { unroll => variant.unroll() })
+        }
+        Family::Pieces => {
+            let pieces = plan.pieces().ok_or_else(missing)?;
+            let Cut { bytes, lanes, unroll } = pieces.cut(variant.direction);
+            let list = places.pieces(pieces, variant.direction);
+            let shared = pieces.shared_bytes(variant.direction, threads);
+            let count = pieces.count(variant.direction);
+            (1, context! { list, size => pieces.size, pieces => count, piece => bytes, lanes, unroll, shared, pool })
+        }
+        Family::Fields { memory, packed } => {
+            let fields = plan.fields().ok_or_else(missing)?;
+            places.records(fields.record, fields.size);
+            places.elements(1, false);
+            (1, fields::values(fields, memory, packed, pool))
+        }
+        Family::Accumulate(chosen) => {
+            places.elements(chosen.word.into(), false);
+            (chosen.word, accumulate::values(&chosen))
+        }
+        Family::Tiles { shifted } => {
+            let tiles = plan.tiles().ok_or_else(missing)?;
+            places.planes(tiles);
+            let tile_rows = tiles.rows_of_tile(shifted);
+            let words = tile_rows * tiles.tile_columns;
+            // Words that lie astride need their neighbours too.
+            let load_steps = (words + tiles.tile_columns).div_ceil(threads);
+            let values = context! {
+                rows => tiles.rows, columns => tiles.columns, neighbour_stride => tiles.stride,
+                tile_rows, tile_columns => tiles.tile_columns, shifted, steps => words.div_ceil(threads),
+                load_steps, loads => load_steps.min(ASTRIDE_LOADS),
+                line_rows => tiles.line_rows(variant.direction, shifted), line_columns => tiles.line_columns(),
+                pool,
+            };
+            (tiles.word, values)
+        }
+    };
+    let functions = places.into_text();
+    let pack = variant.direction == Direction::Pack;
+    let own = context! { pack, threads, call => "Bounds", context => "", word, word_type => word_type(word) };
+    // What a family says goes before what all say.
+    let body = render(name, &context! { ..values, ..own })?;
+    let kernel = match entry {
+        Some(entry) => {
+            let shared = matches!(variant.family, Family::Tiles { .. } | Family::Fields { .. } | Family::Pieces);
+            render("entry", &context! { entry, threads, shared, capped => variant.capped, call => "Bounds" })? + "\n"
+        }
+        None => String::new(),
+    };
+    let index = if variant.wide { "u64" } else { "u32" };
+    Ok(format!("\nnamespace {namespace} {{\n\ntypedef {index} index;\n\n{functions}{body}\n{kernel}}}\n"))
+}

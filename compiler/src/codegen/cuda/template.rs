@@ -1,0 +1,41 @@
+//! The templates of kernels, filled in.
+
+use minijinja::{Environment, Value};
+use once_cell::race::OnceBox;
+use thiserror::Error;
+
+/// Why there is no text: always a defect of dtc.
+#[derive(Debug, Error)]
+#[error("{0}")]
+pub struct CodegenError(pub(super) String);
+
+impl From<minijinja::Error> for CodegenError {
+    fn from(error: minijinja::Error) -> CodegenError {
+        CodegenError(format!("template: {error:#}"))
+    }
+}
+
+pub(super) fn word_type(bytes: u32) -> &'static str {
+    match bytes {
+        1 => "u8",
+        2 => "u16",
+        4 => "u32",
+        8 => "u64",
+        _ => "uint4",
+    }
+}
+
+/// Fills in a template.
+pub(super) fn render(name: &str, values: &Value) -> Result<String, CodegenError> {
+    static ENVIRONMENT: OnceBox<Environment<'static>> = OnceBox::new();
+    let environment = ENVIRONMENT.get_or_init(|| {
+        let mut environment = Environment::new();
+        environment.set_undefined_behavior(minijinja::UndefinedBehavior::Strict);
+        for template in dtc_templates::KERNELS {
+            // A template that does not parse is missing when it is asked for, and an error then.
+            let _ = environment.add_template(template.name, template.text);
+        }
+        Box::new(environment)
+    });
+    Ok(environment.get_template(name)?.render(values)?)
+}

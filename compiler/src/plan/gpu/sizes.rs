@@ -1,0 +1,13 @@
+//! Sizes that plans for any GPU count with.
+
+/// Words that 32-bit indices count.
+pub(super) const NARROW: u64 = 1 << 31;
+
+/// Packed bytes of a thread in the families without words.
+pub(super) const SLOT: u64 = 8;
+
+/// Threads of a warp.
+pub(super) const WARP: u64 = 32;
+
+/// Bytes of a line of memory, at which warps begin.
+pub(super) const LINE: u64 = 128;

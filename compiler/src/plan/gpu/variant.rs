@@ -1,0 +1,127 @@
+//! The kernels that plans choose from.
+
+use super::cost::{self, Shape};
+use crate::operation::Reduction;
+use crate::plan::Direction;
+
+/// Bytes that a thread moves of words that lie astride.
+const SHIFTED_BYTES: u32 = 16;
+
+/// A way of moving bytes: a template of kernels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Family {
+    /// Words at their alignment on both sides.
+    Words {
+        /// Bytes of a word: 1, 2, 4, 8 or 16.
+        word: u32,
+        /// Threads and words for each.
+        shape: Shape,
+        /// Whether the call may begin or end inside a word, or inside a line of the packed bytes.
+        cut: bool,
+    },
+    /// Words of memory that lie astride the words of the packed bytes.
+    Shifted {
+        /// Bytes of a word: 4 or 8, or 16 for unpacks.
+        word: u32,
+    },
+    /// Aligned packed words from memory at any alignment. Packs only.
+    Gather,
+    /// Aligned packed words to memory at any alignment. Unpacks only.
+    Scatter,
+    /// Words of memory that rows of one odd length fill. Unpacks only.
+    Rows {
+        /// Words of memory that a row may touch, which depends on the alignment of element 0.
+        slots: u64,
+    },
+    /// Words of blocks whose packed order is not that of memory, in the order of memory. Unpacks of whole elements only.
+    Ordered {
+        /// Bytes of a word: 1, 2, 4, 8 or 16.
+        word: u32,
+    },
+    /// Tiles through shared memory.
+    Tiles {
+        /// Whether words of memory lie astride the words of the packed bytes.
+        shifted: bool,
+    },
+    /// Records whose fields lie in arrays of their own, through shared memory.
+    Fields {
+        /// Bytes that divide the address of element 0: a power of two.
+        memory: u32,
+        /// Bytes that divide where packed byte 0 would lie: a power of two.
+        packed: u32,
+    },
+    /// Runs, or pieces of long ones, found by their numbers and not by their bytes. Packs of short ones pass through shared memory.
+    Pieces,
+    /// Elements of memory that become themselves combined with the packed ones. Unpacks only.
+    Accumulate(Accumulation),
+}
+
+/// A kernel of a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Variant {
+    /// Which way.
+    pub direction: Direction,
+    /// By which template.
+    pub family: Family,
+    /// Whether indices need 64 bits.
+    pub wide: bool,
+    /// Whether a grid may have fewer blocks than the work, which costs up to a quarter of the speed.
+    pub capped: bool,
+}
+
+impl Variant {
+    /// The same kernel for a grid that may have fewer blocks than the work. Its blocks move more at a time: a few of them
+    /// have to keep the memory, or the link to the host, as busy as many would.
+    pub fn capped(self) -> Variant {
+        let family = match self.family {
+            Family::Words { word, cut, .. } => Family::Words { word, shape: cost::capped_shape(word), cut },
+            family => family,
+        };
+        Variant { family, capped: true, ..self }
+    }
+
+    /// Words that a thread moves.
+    pub(crate) fn unroll(&self) -> u32 {
+        match self.family {
+            Family::Words { shape, .. } | Family::Accumulate(Accumulation { shape, .. }) => shape.unroll,
+            Family::Shifted { word } => (SHIFTED_BYTES / word).max(1),
+            Family::Ordered { .. } => cost::ORDERED_WORDS,
+            _ => 1,
+        }
+    }
+
+    /// Threads of a block.
+    pub fn threads(&self) -> u32 {
+        match self.family {
+            Family::Words { shape, .. } | Family::Accumulate(Accumulation { shape, .. }) => shape.threads,
+            // As many bytes under way as words have on few multiprocessors.
+            Family::Pieces if self.capped => cost::capped_shape(1).threads,
+            // Long threads: small blocks leave fewer of them waiting at the end.
+            Family::Gather | Family::Pieces | Family::Fields { .. } => 128,
+            _ => 256,
+        }
+    }
+}
+
+/// A kernel that unpacks with an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Accumulation {
+    /// What is done to what.
+    pub reduction: Reduction,
+    /// Bytes of memory that are loaded and stored at once: 1, 2, 4, 8 or 16. They hold whole elements, or an element holds
+    /// several of them.
+    pub word: u32,
+    /// Threads, and units for each.
+    pub shape: Shape,
+    /// Whether the packed bytes are aligned to words, too.
+    pub aligned: bool,
+    /// Whether the call may begin or end inside a word.
+    pub cut: bool,
+}
+
+impl Accumulation {
+    /// Bytes of what a thread combines at once: a word, or an element where that is longer.
+    pub fn unit(&self) -> u32 {
+        self.word.max(self.reduction.element().size() as u32)
+    }
+}
