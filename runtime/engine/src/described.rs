@@ -1,8 +1,8 @@
 //! Types as they were described: ready in less than a microsecond, for types that are moved once or a few times.
 
 use crate::cpu::{self, Program, Sides};
-use crate::entry::Shape;
 use crate::range::Range;
+use crate::shape::Shape;
 use dtc_compiler::layout::Layout;
 use dtc_compiler::plan::Plan;
 use std::fmt;

@@ -5,12 +5,11 @@
 )]
 
 use crate::cache::{Cache, Caps};
-use crate::committed::Committed;
 use crate::cpu;
-use crate::entry::Entry;
+use crate::entry::{Entry, Specialise};
 use crate::gpu::{DEVICES, Gpu};
 use crate::policy::Policy;
-use crate::worker::{Job, Queue};
+use crate::worker::Queue;
 use dtc_compiler::datatype::Datatype;
 use dtc_compiler::layout::Point;
 use dtc_compiler::plan::Target;
@@ -262,48 +261,6 @@ impl Engine {
         self.shared.target
     }
 
-    /// Makes a datatype usable. Equal types share one entry, however they were described. Never waits for a compiler
-    /// unless the policy is [`Policy::Eager`].
-    ///
-    /// This does no work unless the policy wants a kernel at commit: the first packs and unpacks move the type as it was described
-    /// ([`Described`](crate::Described)). Its canonical form, hash and plan are made when its calls have cost as much as making them
-    /// takes, or when one of them is asked for; with [`Policy::Lazy`] by the first call, since equal types count their calls together.
-    ///
-    /// # Standard section
-    ///
-    /// MPI 4.1, 5.1.9.
-    ///
-    /// ```
-    /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
-    /// let mut types = TypeBuilder::new();
-    /// let double = types.named(Predefined::DOUBLE);
-    /// let committed = dtc_runtime::Engine::new().commit(&types.finish(double)?);
-    /// assert_eq!(committed.facts().size, 8);
-    /// # Ok::<(), dtc_compiler::datatype::DatatypeError>(())
-    /// ```
-    pub fn commit(&self, datatype: &Datatype) -> Committed {
-        let committed = self.adopt(datatype.clone());
-        committed.commit();
-        committed
-    }
-
-    /// The same without any work, whatever the policy: for callers whose types exist before they are committed, by
-    /// [`Committed::commit`].
-    ///
-    /// ```
-    /// use dtc_compiler::datatype::text;
-    /// use dtc_runtime::{Engine, Policy};
-    /// let engine = Engine::builder().policy(Policy::Eager).build();
-    /// let made = engine.adopt(text::parse("vector 3 1 2 int")?);
-    /// assert_eq!(engine.cached_types(), 0);
-    /// made.commit();
-    /// assert_eq!(engine.cached_types(), 1);
-    /// # Ok::<(), text::TextError>(())
-    /// ```
-    pub fn adopt(&self, datatype: Datatype) -> Committed {
-        Committed::new(datatype, self.clone())
-    }
-
     /// Compiles kernels that wait, and waits for that, until none is left or the time is up; returns how many still wait.
     ///
     /// For hosts that forbid threads: see [`EngineBuilder::background_thread`]. In a forked child nothing waits.
@@ -336,7 +293,7 @@ impl Engine {
     }
 
     /// A GPU, by its ordinal in CUDA. Opened at the first use and kept. A type is prepared for it at its first use there, or
-    /// by [`Committed::prepare`].
+    /// by [`Committed::prepare`](crate::Committed::prepare).
     ///
     /// # Errors
     ///
@@ -421,7 +378,7 @@ impl Shared {
     /// Hands an entry to the background, if a kernel would pay.
     pub(crate) fn enqueue(&self, entry: &Arc<Entry>) {
         if entry.wants_kernel() && !self.forked() {
-            self.queue.push(Job::Cpu(Arc::downgrade(entry)), self.background_thread);
+            self.queue.push(Specialise(Arc::downgrade(entry)), self.background_thread);
         }
     }
 }

@@ -2,24 +2,17 @@
 #![expect(clippy::disallowed_types, reason = "nothing is on a device in a child")]
 
 use crate::cpu::{self, Kernel, Program, Run, Sides, Thunks};
-use crate::gpu::{self, DEVICES, GpuType};
+use crate::gpu::{DEVICES, DeviceState, GpuType};
 use crate::policy::{Policy, Tier};
 use crate::range::Range;
+use crate::shape::Shape;
+use crate::worker::Job;
 use dtc_compiler::layout::{Fingerprint, Layout, Point, TypeHash};
 use dtc_compiler::passes::Report;
 use dtc_compiler::plan::{Level, Plan, Target};
 use once_cell::race::OnceBox;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
-use std::sync::{Arc, OnceLock};
-
-/// What calls need of a layout, side by side.
-#[derive(Clone, Copy)]
-pub(crate) struct Shape {
-    pub(crate) size: u64,
-    pub(crate) extent: i64,
-    pub(crate) true_lb: i64,
-    pub(crate) true_ub: i64,
-}
+use std::sync::{Arc, OnceLock, Weak};
 
 /// What a safe call for one whole element looks at.
 pub(crate) struct Whole {
@@ -203,7 +196,7 @@ impl Entry {
     }
 
     /// The type on a device. Whoever asks first has its kernels compiled as the policy says; by then others find it.
-    pub(crate) fn on_device(&self, ordinal: usize, gpu: impl FnOnce() -> Arc<gpu::Shared>) -> &Arc<GpuType> {
+    pub(crate) fn on_device(&self, ordinal: usize, gpu: impl FnOnce() -> Arc<DeviceState>) -> &Arc<GpuType> {
         let devices = self.devices.get_or_init(Default::default);
         if let Some(known) = devices[ordinal].get() {
             return known;
@@ -259,6 +252,22 @@ impl Entry {
                 None if whole => self.program.elements::<PACK>(sides, count),
                 kernel => self.program.range::<PACK>(kernel, sides, range.offset(), range.length()),
             }
+        }
+    }
+}
+
+/// The background's compiling an entry for the CPU. It does not keep the entry alive.
+pub(crate) struct Specialise(pub(crate) Weak<Entry>);
+
+impl Job for Specialise {
+    fn heat(&self) -> u32 {
+        // It takes a hundredth of the time that a kernel for a GPU takes.
+        u32::MAX
+    }
+
+    fn run(&self) {
+        if let Some(entry) = self.0.upgrade() {
+            entry.specialise();
         }
     }
 }

@@ -43,9 +43,11 @@ mod error;
 mod external;
 mod gpu;
 mod memory;
+mod multiprocessors;
 mod piece;
 mod policy;
 mod range;
+mod shape;
 mod transfer;
 mod worker;
 
@@ -61,9 +63,10 @@ pub use gpu::{
     BatchCall, Choice, Estimate, Gpu, PersistentBatch, Request, TransferCase, TransferError, TransferModel, Way,
 };
 pub use memory::{Memory, MemoryMut};
+pub use multiprocessors::Multiprocessors;
 pub use policy::{Policy, Tier};
 pub use range::Range;
-pub use transfer::{Elements, Multiprocessors, Transfer};
+pub use transfer::{Elements, Transfer};
 
 /// The examples of the README.
 #[cfg(doctest)]

@@ -1,69 +1,25 @@
 //! Background compilation: one thread, started at the first type that needs it.
 #![expect(clippy::disallowed_types, reason = "a queue is used only in the process that made its engine")]
 
-use crate::entry::Entry;
-use crate::gpu::{self, GpuType, Pending};
-use dtc_compiler::plan::gpu::Variant;
 use dtc_host::lock::{Lock, Locked};
 use dtc_host::signals::{self, Blocked};
 use dtc_host::thread::STACK;
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Condvar, Weak};
+use std::sync::{Arc, Condvar};
 use std::time::{Duration, Instant};
 
 /// What the background does. Jobs do not keep types alive, and dropping one frees nothing.
-pub(crate) enum Job {
-    /// Compile a type for the CPU.
-    Cpu(Weak<Entry>),
-    /// Compile kernels of a type for a GPU. The number tells how many calls would have used them.
-    Gpu(Weak<GpuType>, Vec<Variant>, Arc<AtomicU32>),
-    /// Compile a kernel for several types. The number tells how many calls would have used it.
-    Joint(Weak<gpu::Shared>, Weak<dyn Pending>, Arc<AtomicU32>),
-    /// Free code that no type needs any more.
-    Release(Weak<gpu::Shared>),
-}
+pub(crate) trait Job: Send {
+    /// How soon the job should be done: how many calls would have used what it makes.
+    fn heat(&self) -> u32;
 
-impl Job {
-    /// How soon the job should be done.
-    fn heat(&self) -> u32 {
-        match self {
-            // It takes a hundredth of the time that a kernel for a GPU takes.
-            Job::Cpu(_) => u32::MAX,
-            Job::Gpu(_, _, calls) | Job::Joint(_, _, calls) => calls.load(Ordering::Relaxed),
-            Job::Release(_) => 0,
-        }
-    }
-
-    fn run(&self) {
-        match self {
-            Job::Cpu(entry) => {
-                if let Some(entry) = entry.upgrade() {
-                    entry.specialise();
-                }
-            }
-            Job::Gpu(on_device, variants, _) => {
-                if let Some(on_device) = on_device.upgrade() {
-                    on_device.compile(variants);
-                }
-            }
-            Job::Joint(gpu, pending, _) => {
-                if let (Some(gpu), Some(pending)) = (gpu.upgrade(), pending.upgrade()) {
-                    pending.compile(&gpu);
-                }
-            }
-            Job::Release(gpu) => {
-                if let Some(gpu) = gpu.upgrade() {
-                    gpu.release();
-                }
-            }
-        }
-    }
+    /// Does it, if what it is for is still there.
+    fn run(&self);
 }
 
 #[derive(Default)]
 struct State {
-    pending: VecDeque<Job>,
+    pending: VecDeque<Box<dyn Job>>,
     started: bool,
     stopping: bool,
     /// Whether the thread does a job now.
@@ -75,7 +31,7 @@ const COMPARED: usize = 64;
 
 impl State {
     /// The hottest of the oldest jobs, and the oldest of those that are equally hot.
-    fn take(&mut self) -> Option<Job> {
+    fn take(&mut self) -> Option<Box<dyn Job>> {
         let hottest = self.pending.iter().take(COMPARED).enumerate().rev().max_by_key(|(_, job)| job.heat())?.0;
         self.pending.remove(hottest)
     }
@@ -106,12 +62,12 @@ impl Queue {
     }
 
     /// Adds a job; starts the thread if there shall be one.
-    pub(crate) fn push(self: &Arc<Queue>, job: Job, threaded: bool) {
+    pub(crate) fn push(self: &Arc<Queue>, job: impl Job + 'static, threaded: bool) {
         let mut state = self.state();
         if state.stopping {
             return;
         }
-        state.pending.push_back(job);
+        state.pending.push_back(Box::new(job));
         if threaded && !state.started {
             let queue = self.clone();
             // The size is given, since the standard library looks into the environment for it otherwise, under a lock.

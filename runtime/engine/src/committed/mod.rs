@@ -1,14 +1,16 @@
 //! Committed types.
 
 pub(crate) mod check;
+mod commit;
 mod pack;
 mod parallel;
 
 use crate::described::Described;
 use crate::engine::Engine;
-use crate::entry::{Entry, Shape};
+use crate::entry::Entry;
 use crate::error::PackError;
 use crate::policy::{Policy, Tier};
+use crate::shape::Shape;
 use dtc_compiler::datatype::{Datatype, Facts, Signature};
 use dtc_compiler::external32::External32;
 use dtc_compiler::layout::{Layout, TypeHash};

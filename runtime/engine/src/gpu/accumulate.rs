@@ -1,7 +1,8 @@
 //! Unpacking with an operation, on a device.
 
+use super::error::TransferError;
 use super::on_device::{GpuType, Grid, Move};
-use super::request::{Part, TransferError};
+use super::request::Part;
 use super::transfer::{Memory, Passage, Piece, Placed};
 use crate::cpu::Sides;
 use crate::error::AccumulateError;

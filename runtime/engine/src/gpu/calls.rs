@@ -1,8 +1,9 @@
 //! The calls of a committed type on data in any memory.
 
 use super::accumulate::check_computes;
+use super::error::TransferError;
 use super::on_device::GpuType;
-use super::request::{Request, TransferError};
+use super::request::Request;
 use super::transfer::{Pieces, pieces};
 use super::type_to_type::parts;
 use super::{DEVICES, Gpu};
@@ -11,8 +12,9 @@ use crate::committed::check::check_offset;
 use crate::cpu::Sides;
 use crate::endpoint::Endpoint;
 use crate::error::{AccumulateError, CopyError};
+use crate::multiprocessors::Multiprocessors;
 use crate::policy::Tier;
-use crate::transfer::{Action, Elements, Multiprocessors, Transfer};
+use crate::transfer::{Action, Elements, Transfer};
 use dtc_compiler::operation::Reduction;
 use dtc_compiler::plan::Direction;
 use dtc_cuda::{CudaError, MemoryKind, Stream};

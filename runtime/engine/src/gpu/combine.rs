@@ -1,7 +1,7 @@
 //! Copies from type to type with an operation, between memory of any kind.
 
 use super::accumulate::{check_computes, combines};
-use super::request::TransferError;
+use super::error::TransferError;
 use super::transfer::{Memory, Passage};
 use super::type_to_type::PlacedCopy;
 use crate::error::AccumulateError;

@@ -1,8 +1,8 @@
 //! Compiling kernels: from the store, or by NVRTC.
 
-use super::Shared;
 use super::kernel::Kernel;
 use super::on_device::GpuType;
+use super::state::DeviceState;
 use dtc_compiler::codegen::cuda::{self, CodegenError};
 use dtc_compiler::plan::gpu::Variant;
 use dtc_cuda::module::{Function, Module};
@@ -53,7 +53,7 @@ pub(super) fn without_source(error: CodegenError) -> CudaError {
     CudaError::Compile { compiler: "dtc", name: "no kernel text".to_owned(), log: error.to_string() }
 }
 
-impl Shared {
+impl DeviceState {
     /// The kernels of a text, from the store or compiled.
     pub(super) fn functions(&self, source: &str, entries: &[&str]) -> Result<Vec<Function>, CudaError> {
         let architecture = self.device.info().architecture();

@@ -1,11 +1,11 @@
 //! Kernels made for several types at once: for batches, and for copies from type to type.
 
-use super::Shared;
+use super::state::DeviceState;
 use crate::policy::Policy;
 use crate::worker::Job;
 use dtc_cuda::CudaError;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 /// Kernels of one sort that a device keeps. A code has few kinds of exchanges, and repeats them.
 const KEPT: usize = 64;
@@ -16,7 +16,7 @@ pub(super) trait Recipe: Send + Sync + 'static {
     type Code: Send + Sync + 'static;
 
     /// Compiles and loads the kernel; nothing if one of the types is gone, which then cannot come again.
-    fn load(&self, gpu: &Shared) -> Result<Option<Self::Code>, CudaError>;
+    fn load(&self, gpu: &DeviceState) -> Result<Option<Self::Code>, CudaError>;
 }
 
 /// A kernel for several types, as soon as it is there.
@@ -30,12 +30,6 @@ pub(super) struct Joint<R: Recipe> {
     code: OnceLock<Option<Arc<R::Code>>>,
 }
 
-/// A kernel that the background compiles.
-pub(crate) trait Pending: Send + Sync {
-    /// Compiles it, if that was not tried.
-    fn compile(&self, gpu: &Arc<Shared>);
-}
-
 /// The kernels of one sort on a device; most recently used ones first.
 pub(super) struct JointKernels<R: Recipe>(Mutex<Vec<Arc<Joint<R>>>>);
 
@@ -47,7 +41,12 @@ impl<R: Recipe> Default for JointKernels<R> {
 
 impl<R: Recipe> JointKernels<R> {
     /// The kernel whose recipe is meant, or a new one.
-    pub(super) fn get(&self, gpu: &Arc<Shared>, is: impl Fn(&R) -> bool, new: impl FnOnce() -> R) -> Arc<Joint<R>> {
+    pub(super) fn get(
+        &self,
+        gpu: &Arc<DeviceState>,
+        is: impl Fn(&R) -> bool,
+        new: impl FnOnce() -> R,
+    ) -> Arc<Joint<R>> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let joint = match known.iter().position(|joint| is(&joint.recipe)) {
             Some(at) => known.remove(at),
@@ -79,7 +78,7 @@ impl<R: Recipe> Joint<R> {
     }
 
     /// The same; asks for it if it should be compiled.
-    pub(super) fn serving(self: &Arc<Joint<R>>, gpu: &Arc<Shared>) -> Option<&Arc<R::Code>> {
+    pub(super) fn serving(self: &Arc<Joint<R>>, gpu: &Arc<DeviceState>) -> Option<&Arc<R::Code>> {
         if let Some(code) = self.code.get() {
             return code.as_ref();
         }
@@ -97,15 +96,13 @@ impl<R: Recipe> Joint<R> {
             self.compile(gpu);
             return self.ready();
         }
-        let pending: Arc<dyn Pending> = self.clone();
-        gpu.queue
-            .push(Job::Joint(Arc::downgrade(gpu), Arc::downgrade(&pending), self.uses.clone()), gpu.background_thread);
+        let job = Compile { joint: Arc::downgrade(self), gpu: Arc::downgrade(gpu), uses: self.uses.clone() };
+        gpu.queue.push(job, gpu.background_thread);
         None
     }
-}
 
-impl<R: Recipe> Pending for Joint<R> {
-    fn compile(&self, gpu: &Arc<Shared>) {
+    /// Compiles it, if that was not tried.
+    pub(super) fn compile(&self, gpu: &Arc<DeviceState>) {
         if self.code.get().is_some() {
             return;
         }
@@ -116,6 +113,25 @@ impl<R: Recipe> Pending for Joint<R> {
         // Another thread was faster, or the kernel was forgotten; freeing it at once might wait for the device.
         if let Err(Some(code)) = self.code.set(code.map(Arc::new)) {
             gpu.retire(code);
+        }
+    }
+}
+
+/// The background's compiling a kernel for several types. `uses` tells how many calls would have used it.
+struct Compile<R: Recipe> {
+    joint: Weak<Joint<R>>,
+    gpu: Weak<DeviceState>,
+    uses: Arc<AtomicU32>,
+}
+
+impl<R: Recipe> Job for Compile<R> {
+    fn heat(&self) -> u32 {
+        self.uses.load(Ordering::Relaxed)
+    }
+
+    fn run(&self) {
+        if let (Some(joint), Some(gpu)) = (self.joint.upgrade(), self.gpu.upgrade()) {
+            joint.compile(&gpu);
         }
     }
 }

@@ -1,13 +1,13 @@
 //! One type on one device: its plan, its kernels, and how a call is launched.
 
-use super::Shared;
 use super::copies;
 use super::generic::Interpreter;
 use super::kernel::{Kernel, Slot};
-use crate::entry::Shape;
+use super::state::DeviceState;
+use crate::multiprocessors::Multiprocessors;
 use crate::policy::Policy;
 use crate::range::Range;
-use crate::transfer::Multiprocessors;
+use crate::shape::Shape;
 use crate::worker::Job;
 use dtc_compiler::codegen::cuda::{GenericKernel, Interpreted, Parameter};
 use dtc_compiler::layout::Layout;
@@ -17,7 +17,7 @@ use dtc_cuda::module::Function;
 use dtc_cuda::{CudaError, DeviceBuffer, Stream, copy, graph};
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 /// Different kernels of one type: alignments, index widths and families in both directions. More are served by the
 /// generic kernels. So many again are for unpacks with operations.
@@ -67,7 +67,7 @@ pub(super) struct BatchProgram {
 pub(crate) struct GpuType {
     /// No other type of the process has it.
     pub(super) id: u64,
-    pub(super) gpu: Arc<Shared>,
+    pub(super) gpu: Arc<DeviceState>,
     pub(super) plan: GpuPlan,
     shape: Shape,
     pub(super) origin: i64,
@@ -104,7 +104,7 @@ impl Drop for GpuType {
 }
 
 impl GpuType {
-    pub(crate) fn new(gpu: Arc<Shared>, layout: &Layout, shape: Shape) -> Arc<GpuType> {
+    pub(crate) fn new(gpu: Arc<DeviceState>, layout: &Layout, shape: Shape) -> Arc<GpuType> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         Arc::new(GpuType {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
@@ -154,7 +154,8 @@ impl GpuType {
     }
 
     fn enqueue(self: &Arc<GpuType>, variants: Vec<Variant>) {
-        self.gpu.queue.push(Job::Gpu(Arc::downgrade(self), variants, self.heat.clone()), self.gpu.background_thread);
+        let job = Compile { on_device: Arc::downgrade(self), variants, heat: self.heat.clone() };
+        self.gpu.queue.push(job, self.gpu.background_thread);
     }
 
     /// The kernel of a variant, if it is there.
@@ -329,6 +330,25 @@ impl GpuType {
         Bounds {
             low: clamp(i128::from(self.shape.true_lb) + last.min(0)),
             high: clamp(i128::from(self.shape.true_ub) + last.max(0)),
+        }
+    }
+}
+
+/// The background's compiling kernels of a type. `heat` tells how many calls would have used them.
+struct Compile {
+    on_device: Weak<GpuType>,
+    variants: Vec<Variant>,
+    heat: Arc<AtomicU32>,
+}
+
+impl Job for Compile {
+    fn heat(&self) -> u32 {
+        self.heat.load(Ordering::Relaxed)
+    }
+
+    fn run(&self) {
+        if let Some(on_device) = self.on_device.upgrade() {
+            on_device.compile(&self.variants);
         }
     }
 }

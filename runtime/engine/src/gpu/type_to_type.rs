@@ -1,31 +1,23 @@
 //! Copies from type to type, on devices.
 
-use super::compile::without_source;
-use super::joint::Recipe;
-use super::kernel::Kernel;
+use super::Gpu;
+use super::error::TransferError;
+use super::joint::JointKernels;
 use super::on_device::{GpuType, Grid, launch};
-use super::request::{Part, TransferError};
+use super::pair::Pair;
+use super::request::Part;
 use super::transfer::{Memory, Passage, Placed, Slot};
-use super::{Gpu, Shared};
 use crate::transfer::Elements;
-use dtc_compiler::codegen::cuda::{self, COPY_ENTRY, GENERIC_COPY, Target};
+use dtc_compiler::codegen::cuda::{GENERIC_COPY, Target};
 use dtc_compiler::plan::Direction;
 use dtc_compiler::plan::gpu::{Call, CopyCall, CopyVariant};
 use dtc_cuda::{CudaError, Stream, graph};
 use smallvec::SmallVec;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 /// Runs of a peer's memory from this length on, in bytes, are written over the link one by one. Shorter ones come packed, and
 /// are unpacked there.
 const LONG_RUN: u64 = 128;
-
-/// Which copies a kernel serves.
-pub(super) struct Pair {
-    /// The types of source and target on this device.
-    types: [u64; 2],
-    variant: CopyVariant,
-    plans: [Weak<GpuType>; 2],
-}
 
 /// A copy with memory of one kind at each end. Both ranges are of one length, and not empty.
 #[derive(Clone, Copy)]
@@ -118,7 +110,7 @@ impl PlacedCopy<'_> {
     pub(super) unsafe fn enqueue(&self, gpu: &Gpu, stream: &Stream) -> Result<(), CudaError> {
         let PlacedCopy { source, destination } = self;
         // SAFETY: the contract of this function.
-        unsafe { source.of.on_device(gpu).copy(stream, destination.of.on_device(gpu), self) }
+        unsafe { source.of.on_device(gpu).copy(stream, destination.of.on_device(gpu), self, &gpu.several.copies) }
     }
 
     /// Copies to memory of another device; short runs go through a buffer, which is waited for.
@@ -184,7 +176,8 @@ impl GpuType {
         self: &Arc<GpuType>,
         stream: &Stream,
         to: &Arc<GpuType>,
-        asked: &PlacedCopy,
+        asked: &PlacedCopy<'_>,
+        kernels: &JointKernels<Pair>,
     ) -> Result<(), CudaError> {
         let copy = asked.call();
         let CopyCall { source, source_first, target, target_first, bytes } = copy;
@@ -207,7 +200,7 @@ impl GpuType {
             let types = [self.id, to.id];
             let is = |pair: &Pair| pair.types == types && pair.variant == variant;
             let new = || Pair { types, variant, plans: [Arc::downgrade(self), Arc::downgrade(to)] };
-            if let Some(kernel) = self.gpu.copies.get(&self.gpu, is, new).serving(&self.gpu) {
+            if let Some(kernel) = kernels.get(&self.gpu, is, new).serving(&self.gpu) {
                 graph::keep_in_graph(stream, kernel)?;
                 let tables = kernel.tables.as_ref().map_or(0, |tables| tables.address());
                 let last = (&raw mut last).cast();
@@ -228,17 +221,5 @@ impl GpuType {
         let (grid, last) = (Grid::all(blocks, GENERIC_COPY.threads()), (&raw mut last).cast());
         // SAFETY: the caller's promise; the kernel ends in a target.
         unsafe { launch(generic.copy(), stream, &call, program.tables, grid, last) }
-    }
-}
-
-impl Recipe for Pair {
-    type Code = Kernel;
-
-    fn load(&self, gpu: &Shared) -> Result<Option<Kernel>, CudaError> {
-        let [Some(from), Some(to)] = self.plans.each_ref().map(Weak::upgrade) else { return Ok(None) };
-        let program = cuda::copy(&from.plan, &to.plan, &self.variant).map_err(without_source)?;
-        let mut functions = gpu.functions(&program.source, &[COPY_ENTRY])?;
-        let tables = gpu.upload(&program.tables)?.map(Arc::new);
-        Ok(functions.pop().map(|function| Kernel { function, tables }))
     }
 }

@@ -1,10 +1,10 @@
 //! Compiled kernels for batches.
 
-use super::super::Shared;
 use super::super::compile::without_source;
-use super::super::joint::{Joint, Recipe};
+use super::super::joint::{Joint, JointKernels, Recipe};
 use super::super::on_device::GpuType;
-use super::Asked;
+use super::super::state::DeviceState;
+use super::asked::Asked;
 use dtc_compiler::codegen::cuda::{self, BATCH_ENTRY, BATCH_KINDS};
 use dtc_compiler::plan::gpu::{GpuPlan, Variant};
 use dtc_cuda::module::Function;
@@ -29,40 +29,42 @@ pub(crate) struct BatchKernel {
     pub(super) cases: Vec<u32>,
 }
 
-impl Shared {
-    /// The kernel for a batch's kinds, and the kind of each of its calls; nothing if no kernel is compiled for such.
-    pub(super) fn batch_kernel(self: &Arc<Shared>, asked: &[Asked<'_>]) -> Option<(Arc<Joint<Kinds>>, Vec<u32>)> {
-        let mut numbers: HashMap<Kind, u32> = HashMap::new();
-        let mut types = Vec::new();
-        let mut kinds = Vec::with_capacity(asked.len());
-        for Asked { on_device, direction, call, .. } in asked {
-            if !on_device.plan.allows_in_batch() {
+/// The kernel for a batch's kinds, and the kind of each of its calls; nothing if no kernel is compiled for such.
+pub(super) fn kernel_of(
+    kernels: &JointKernels<Kinds>,
+    gpu: &Arc<DeviceState>,
+    asked: &[Asked<'_>],
+) -> Option<(Arc<Joint<Kinds>>, Vec<u32>)> {
+    let mut numbers: HashMap<Kind, u32> = HashMap::new();
+    let mut types = Vec::new();
+    let mut kinds = Vec::with_capacity(asked.len());
+    for Asked { on_device, direction, call, .. } in asked {
+        if !on_device.plan.allows_in_batch() {
+            return None;
+        }
+        let kind = (on_device.id, on_device.plan.variant(*direction, call));
+        let next = numbers.len() as u32;
+        let number = *numbers.entry(kind).or_insert(next);
+        if number == next {
+            if types.len() == BATCH_KINDS {
                 return None;
             }
-            let kind = (on_device.id, on_device.plan.variant(*direction, call));
-            let next = numbers.len() as u32;
-            let number = *numbers.entry(kind).or_insert(next);
-            if number == next {
-                if types.len() == BATCH_KINDS {
-                    return None;
-                }
-                types.push((kind, Arc::downgrade(on_device)));
-            }
-            kinds.push(number);
+            types.push((kind, Arc::downgrade(on_device)));
         }
-        let is = |known: &Kinds| known.kinds.iter().eq(types.iter().map(|(kind, _)| kind));
-        let new = || {
-            let (kinds, types) = types.iter().cloned().unzip::<_, _, Vec<_>, _>();
-            Kinds { kinds: kinds.into(), types }
-        };
-        Some((self.batches.kernels.get(self, is, new), kinds))
+        kinds.push(number);
     }
+    let is = |known: &Kinds| known.kinds.iter().eq(types.iter().map(|(kind, _)| kind));
+    let new = || {
+        let (kinds, types) = types.iter().cloned().unzip::<_, _, Vec<_>, _>();
+        Kinds { kinds: kinds.into(), types }
+    };
+    Some((kernels.get(gpu, is, new), kinds))
 }
 
 impl Recipe for Kinds {
     type Code = BatchKernel;
 
-    fn load(&self, gpu: &Shared) -> Result<Option<BatchKernel>, CudaError> {
+    fn load(&self, gpu: &DeviceState) -> Result<Option<BatchKernel>, CudaError> {
         let Some(types) = self.types.iter().map(Weak::upgrade).collect::<Option<Vec<_>>>() else { return Ok(None) };
         let asked: Vec<(&GpuPlan, Variant)> =
             types.iter().zip(&self.kinds).map(|(on_device, (_, variant))| (&on_device.plan, *variant)).collect();

@@ -3,6 +3,7 @@
 //! [`kernels`] holds the compiled kernels, one for each collection of types and alignments; [`prepared`] holds batches as they
 //! were launched, which costs nothing but a comparison when they come again; a [`PersistentBatch`] needs none.
 
+mod asked;
 mod kernels;
 mod persistent;
 mod prepared;
@@ -11,16 +12,14 @@ pub use persistent::PersistentBatch;
 pub(super) use prepared::Batches;
 
 use super::Gpu;
-use super::joint::Pending;
-use super::on_device::GpuType;
 use crate::committed::Committed;
 use crate::engine::Engine;
 use crate::policy::{Policy, Tier};
 use crate::range::Range;
+use asked::Asked;
 use dtc_compiler::plan::Direction;
 use dtc_compiler::plan::gpu::Call;
 use dtc_cuda::{CudaError, Stream};
-use std::sync::Arc;
 
 /// One pack or unpack of a batch.
 ///
@@ -42,14 +41,6 @@ pub struct BatchCall<'a> {
     pub range: Range,
     /// Where the first of them lies; only read by unpacks.
     pub packed: *mut u8,
-}
-
-/// A call, and the type on its device.
-struct Asked<'a> {
-    on_device: &'a Arc<GpuType>,
-    direction: Direction,
-    count: u64,
-    call: Call,
 }
 
 impl Engine {
@@ -88,7 +79,7 @@ impl Engine {
         let gpu = self.gpu(stream.device().info().ordinal)?;
         let asked: Vec<Asked<'_>> = calls.iter().filter_map(|call| asked(&gpu, call)).collect();
         if !asked.is_empty() {
-            let prepared = gpu.shared.prepared(&asked)?;
+            let prepared = gpu.several.batches.prepared(&gpu.shared, &asked)?;
             // SAFETY: the caller's promise.
             unsafe { prepared.launch(stream)? };
         }
@@ -114,7 +105,7 @@ impl Engine {
         for asked in &asked {
             asked.on_device.batch_program()?;
         }
-        let Some((kernel, _)) = gpu.shared.batch_kernel(&asked) else { return Ok(Tier::Generic) };
+        let Some((kernel, _)) = gpu.several.batches.kernel(&gpu.shared, &asked) else { return Ok(Tier::Generic) };
         if gpu.shared.policy != Policy::Off {
             kernel.compile(&gpu.shared);
         }

@@ -3,10 +3,11 @@
 use super::super::Gpu;
 use super::super::kernel::Kernel;
 use super::super::on_device::{GpuType, Grid, Move};
+use super::asked::Asked;
 use super::prepared::Prepared;
-use super::{Asked, BatchCall, asked};
+use super::{BatchCall, asked};
 use crate::engine::Engine;
-use crate::transfer::Multiprocessors;
+use crate::multiprocessors::Multiprocessors;
 use dtc_compiler::codegen::cuda::Item;
 use dtc_compiler::plan::Direction;
 use dtc_compiler::plan::gpu::Call;
@@ -215,7 +216,7 @@ impl PersistentBatch {
             }),
             calls => {
                 let asked: Vec<Asked<'_>> = calls.iter().map(Held::asked).collect();
-                let (prepared, items) = self.gpu.shared.prepare(&asked)?;
+                let (prepared, items) = self.gpu.several.batches.prepare(&self.gpu.shared, &asked)?;
                 Some(Launch::Joint { prepared: Arc::new(prepared), items })
             }
         };

@@ -1,11 +1,11 @@
 //! Batches as they were launched, for when they come again.
 
-use super::super::Shared;
 use super::super::generic::Generic;
 use super::super::joint::{Joint, JointKernels};
 use super::super::on_device::BatchProgram;
-use super::Asked;
-use super::kernels::{BatchKernel, Kinds};
+use super::super::state::DeviceState;
+use super::asked::Asked;
+use super::kernels::{BatchKernel, Kinds, kernel_of};
 use dtc_compiler::codegen::cuda::{BATCH_INLINE, BATCH_THREADS, Batch, Item, generic_batch};
 use dtc_compiler::plan::Direction;
 use dtc_compiler::plan::gpu::Call;
@@ -18,7 +18,7 @@ const KEPT: usize = 32;
 /// What a device knows of batches; most recently used ones first.
 #[derive(Default)]
 pub(in super::super) struct Batches {
-    pub(super) kernels: JointKernels<Kinds>,
+    kernels: JointKernels<Kinds>,
     recent: Mutex<Vec<Recent>>,
 }
 
@@ -63,7 +63,7 @@ pub(in super::super) struct Prepared {
 
 impl Prepared {
     /// Whether a compiled kernel has come since, in place of the generic one; asks for it if not.
-    pub(super) fn is_outdated(&self, gpu: &Arc<Shared>) -> bool {
+    pub(super) fn is_outdated(&self, gpu: &Arc<DeviceState>) -> bool {
         let Code::Generic(..) = self.code else { return false };
         self.better.as_ref().is_some_and(|better| better.serving(gpu).is_some())
     }
@@ -113,40 +113,49 @@ impl Prepared {
     }
 }
 
-impl Shared {
+impl Batches {
+    /// The kernel for a batch's kinds, and the kind of each of its calls; nothing if no kernel is compiled for such.
+    pub(super) fn kernel(&self, gpu: &Arc<DeviceState>, asked: &[Asked<'_>]) -> Option<(Arc<Joint<Kinds>>, Vec<u32>)> {
+        kernel_of(&self.kernels, gpu, asked)
+    }
+
     /// A batch as it was launched before, or anew if a better kernel is there.
-    pub(super) fn prepared(self: &Arc<Shared>, asked: &[Asked<'_>]) -> Result<Arc<Prepared>, CudaError> {
+    pub(super) fn prepared(&self, gpu: &Arc<DeviceState>, asked: &[Asked<'_>]) -> Result<Arc<Prepared>, CudaError> {
         let is = |recent: &Recent| {
             recent.calls.len() == asked.len() && recent.calls.iter().copied().eq(asked.iter().map(Known::of))
         };
-        let mut all = self.batches.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(at) = all.iter().position(is) {
             all[..=at].rotate_right(1);
             let known = all[0].prepared.clone();
             drop(all);
-            if !known.is_outdated(self) {
+            if !known.is_outdated(gpu) {
                 return Ok(known);
             }
         } else {
             drop(all);
         }
-        let prepared = Arc::new(self.prepare(asked)?.0);
+        let prepared = Arc::new(self.prepare(gpu, asked)?.0);
         let calls = asked.iter().map(Known::of).collect();
-        let mut all = self.batches.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
         let (replaced, mut kept): (Vec<_>, Vec<_>) = all.drain(..).partition(is);
         kept.insert(0, Recent { calls, prepared: prepared.clone() });
         let forgotten = kept.split_off(KEPT.min(kept.len()));
         *all = kept;
         drop(all);
         // Launches of them may still be under way.
-        replaced.into_iter().chain(forgotten).for_each(|recent| self.retire(recent.prepared));
+        replaced.into_iter().chain(forgotten).for_each(|recent| gpu.retire(recent.prepared));
         Ok(prepared)
     }
 
     /// A batch, made anew, and its items.
-    pub(super) fn prepare(self: &Arc<Shared>, asked: &[Asked<'_>]) -> Result<(Prepared, Vec<Item>), CudaError> {
-        let (better, kinds) = self.batch_kernel(asked).unzip();
-        let kernel = better.as_ref().and_then(|better| better.serving(self));
+    pub(super) fn prepare(
+        &self,
+        gpu: &Arc<DeviceState>,
+        asked: &[Asked<'_>],
+    ) -> Result<(Prepared, Vec<Item>), CudaError> {
+        let (better, kinds) = self.kernel(gpu, asked).unzip();
+        let kernel = better.as_ref().and_then(|better| better.serving(gpu));
         let (code, items, blocks) = match (&better, kernel, kinds) {
             (Some(joint), Some(kernel), Some(kinds)) => {
                 let all = asked.iter().zip(kinds);
@@ -160,7 +169,7 @@ impl Shared {
                 let programs = programs?;
                 let all = asked.iter().zip(&programs).map(|(asked, program)| generic_item(asked, program));
                 let (items, blocks) = in_order(asked, all)?;
-                (Code::Generic(self.generic()?.clone(), programs), items, blocks)
+                (Code::Generic(gpu.generic()?.clone(), programs), items, blocks)
             }
         };
         let mut batch = Batch { count: items.len() as u32, blocks, items: 0, own: [Item::default(); BATCH_INLINE] };
@@ -169,7 +178,7 @@ impl Shared {
                 own.copy_from_slice(&items);
                 None
             }
-            None => Some(DeviceBuffer::holding(&self.uploads, &table(&items, blocks))?),
+            None => Some(DeviceBuffer::holding(&gpu.uploads, &table(&items, blocks))?),
         };
         batch.items = table.as_ref().map_or(0, DeviceBuffer::address);
         Ok((Prepared { better, code, batch, table }, items))

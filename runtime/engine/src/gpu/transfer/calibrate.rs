@@ -1,15 +1,16 @@
 //! Measuring what transfers cost on this machine.
 
 use super::super::Gpu;
-use super::super::request::{Request, TransferError};
+use super::super::error::TransferError;
+use super::super::request::Request;
 use super::model::{Line, Path, RUNS, TransferModel};
 use super::place::{Located, Place, Placed};
 use super::{Piece, Way};
 use crate::committed::Committed;
 use crate::engine::Engine;
+use crate::multiprocessors::Multiprocessors;
 use crate::policy::Policy;
 use crate::range::Range;
-use crate::transfer::Multiprocessors;
 use dtc_compiler::datatype::{DatatypeError, Predefined, TypeBuilder};
 use dtc_compiler::plan::Direction;
 use dtc_compiler::plan::gpu::DeviceCopy;

@@ -1,43 +1,9 @@
 //! Which way a transfer takes: a pure function of the kinds of memory, the layout, the bytes and a model of the machine.
 
 use super::model::{Path, TransferModel};
+use super::way::Way;
 use dtc_compiler::plan::Direction;
 use dtc_cuda::MemoryKind;
-use std::fmt;
-
-/// How the bytes of a transfer are moved.
-///
-/// ```
-/// assert_eq!(dtc_runtime::Way::Kernel.to_string(), "kernel");
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Way {
-    /// The processor moves them.
-    Processor,
-    /// One kernel moves them, on a device that reaches both sides.
-    Kernel,
-    /// A kernel moves them between the elements and buffers on its device, and copies between those and the packed bytes,
-    /// chunk by chunk, one beside the other.
-    Staged,
-    /// A kernel moves them between the elements and pinned buffers, and the processor between those and the packed bytes,
-    /// one beside the other.
-    Ring,
-    /// The processor moves them between the elements and pinned buffers, and copies between those and the packed bytes, one
-    /// beside the other.
-    HostPacked,
-}
-
-impl fmt::Display for Way {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Way::Processor => "processor",
-            Way::Kernel => "kernel",
-            Way::Staged => "staged",
-            Way::Ring => "ring",
-            Way::HostPacked => "host-packed",
-        })
-    }
-}
 
 /// What a choice is made by.
 ///

@@ -1,8 +1,9 @@
 //! How long a call takes, about: for callers that choose between protocols, and not between ways.
 
-use super::super::request::TransferError;
-use super::choice::{TransferCase, Way};
+use super::super::error::TransferError;
+use super::choice::TransferCase;
 use super::model::{Path, RUNS};
+use super::way::Way;
 use crate::committed::Committed;
 use dtc_compiler::plan::Direction;
 use dtc_cuda::MemoryKind;

@@ -1,7 +1,7 @@
 //! Types whose bytes lie in several allocations: absolute addresses lead anywhere, so one element may have parts in memory of
 //! different kinds. The packed bytes are cut where the kind changes, and each fragment is a call like any other.
 
-use super::super::request::TransferError;
+use super::super::error::TransferError;
 use super::place::{self, Located, Place, Placed};
 use crate::endpoint::Endpoint;
 use crate::transfer::Elements;

@@ -1,7 +1,6 @@
 //! Buffers that transfers go through, with their streams and events. They are kept from one transfer to the next, so that
 //! only the first allocates, and freed with the GPU's engine: freeing waits for kernels and holds launches back meanwhile.
 
-use super::super::Shared;
 use dtc_cuda::{CudaError, Device, DeviceBuffer, Event, PinnedBuffer, Stream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,6 +10,9 @@ pub(super) const SLOTS: usize = 3;
 
 /// Packed bytes of a pinned buffer: small enough to be in the processor's cache when it is copied.
 pub(super) const RING_CHUNK: u64 = 1 << 20;
+
+/// Bytes of the buffer of a ring.
+pub(super) const RING_BYTES: usize = SLOTS * RING_CHUNK as usize;
 
 /// Packed bytes of a buffer on a device: large enough for launches not to count.
 pub(super) const STAGE_CHUNK: u64 = 4 << 20;
@@ -29,14 +31,9 @@ pub(crate) struct Ring {
 }
 
 impl Ring {
-    fn new(gpu: &Shared) -> Result<Ring, CudaError> {
-        let device = &gpu.device;
-        Ok(Ring {
-            stream: Stream::new(device)?,
-            buffer: gpu.staging(SLOTS * RING_CHUNK as usize)?,
-            events: events(device)?,
-            begun: Event::new(device)?,
-        })
+    /// Of a buffer of [`RING_BYTES`].
+    pub(super) fn new(device: &Device, buffer: PinnedBuffer) -> Result<Ring, CudaError> {
+        Ok(Ring { stream: Stream::new(device)?, buffer, events: events(device)?, begun: Event::new(device)? })
     }
 
     /// Where the host finds a slot, and where kernels do.
@@ -60,7 +57,7 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    fn new(device: &Device) -> Result<Stage, CudaError> {
+    pub(super) fn new(device: &Device) -> Result<Stage, CudaError> {
         Ok(Stage {
             first: Stream::new(device)?,
             second: Stream::new(device)?,
@@ -105,40 +102,12 @@ impl<T> Lanes<T> {
     }
 
     /// Whether there is an idle lane, or one more should be made for a request.
-    fn has_room(&self) -> bool {
+    pub(super) fn has_room(&self) -> bool {
         !self.idle().is_empty() || self.alive.load(Ordering::Relaxed) < FOR_REQUESTS
     }
 
     /// Puts a lane back.
     pub(super) fn keep(&self, lane: T) {
         self.idle().push(lane);
-    }
-}
-
-impl Shared {
-    /// Whether a transfer that can wait should take a ring: there are not too many.
-    pub(super) fn has_ring(&self) -> bool {
-        self.rings.has_room()
-    }
-
-    pub(super) fn ring(&self) -> Result<Ring, CudaError> {
-        self.rings.take(|| Ring::new(self))
-    }
-
-    pub(super) fn keep_ring(&self, ring: Ring) {
-        // A thread of the parent may hold the lock in a child.
-        if self.device.check_process().is_ok() {
-            self.rings.keep(ring);
-        }
-    }
-
-    pub(super) fn stage(&self) -> Result<Stage, CudaError> {
-        self.stages.take(|| Stage::new(&self.device))
-    }
-
-    pub(super) fn keep_stage(&self, stage: Stage) {
-        if self.device.check_process().is_ok() {
-            self.stages.keep(stage);
-        }
     }
 }

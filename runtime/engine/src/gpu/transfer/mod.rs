@@ -2,7 +2,7 @@
 //!
 //! [`place`] says where a side lies, [`fragments`] cuts calls whose elements lie in several kinds of memory, [`choice`] says
 //! which way the bytes go, by a [`model`] of the machine that [`calibrate`] measures, and [`estimate`] how long that takes.
-//! [`staged`] and [`pipeline`] are the ways that need more than one kernel; [`lanes`] are the buffers that they go through.
+//! [`staged`] and [`pipeline`] are the ways that need more than one kernel; [`lanes`] are the buffers that they go through, which [`supply`] hands out.
 //! [`movers`] and [`passage`] serve calls with elements on one side and something else than their packed bytes in turn on the other: copies
 //! from type to type, and unpacks with an operation.
 
@@ -10,6 +10,7 @@ mod calibrate;
 mod choice;
 mod estimate;
 mod fragments;
+mod landing;
 mod lanes;
 mod model;
 mod movers;
@@ -17,23 +18,29 @@ mod passage;
 mod pipeline;
 mod place;
 mod staged;
+mod supply;
+mod way;
 
-pub use choice::{Choice, TransferCase, Way};
+pub use choice::{Choice, TransferCase};
 pub use estimate::Estimate;
 pub use model::TransferModel;
+pub use way::Way;
 
+pub(super) use landing::{Landings, Slot};
 pub(crate) use lanes::{Lanes, Ring, Stage};
 pub(super) use movers::Memory;
-pub(super) use passage::{Landings, Passage, Slot};
+pub(super) use passage::Passage;
 pub(crate) use pipeline::Pipeline;
 pub(super) use place::{Located, Placed};
 
 use super::Gpu;
+use super::error::TransferError;
 use super::on_device::Move;
-use super::request::{Part, TransferError};
+use super::request::Part;
 use crate::committed::Committed;
 use crate::endpoint::Endpoint;
-use crate::transfer::{Elements, Multiprocessors};
+use crate::multiprocessors::Multiprocessors;
+use crate::transfer::Elements;
 use dtc_compiler::plan::Direction;
 use dtc_cuda::{MemoryKind, Stream};
 use pipeline::Packer;

@@ -1,6 +1,6 @@
 //! How fast each way is on a machine: what a choice between ways is made by.
 
-use super::choice::Way;
+use super::way::Way;
 use dtc_compiler::plan::Direction;
 use dtc_compiler::plan::gpu::DeviceCopy;
 use dtc_cuda::{DeviceInfo, Driver};

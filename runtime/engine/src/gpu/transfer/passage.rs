@@ -1,35 +1,8 @@
 //! Moving bytes through two buffers in turns: one is filled while the other is emptied.
 
-use super::super::{Gpu, Shared};
-use super::lanes::Lanes;
-use dtc_cuda::{CudaError, DeviceBuffer, Event, PinnedBuffer};
-
-/// Bytes of a buffer, at most: large enough for launches not to count.
-const CHUNK: u64 = 4 << 20;
-
-/// Two buffers side by side.
-enum Landing {
-    /// That everybody reaches.
-    Pinned(PinnedBuffer),
-    /// On the device that empties them, within reach of the one that fills them.
-    OnDevice(DeviceBuffer),
-}
-
-/// Buffers of both sorts that nobody uses now.
-#[derive(Default)]
-pub(in crate::gpu) struct Landings {
-    pinned: Lanes<PinnedBuffer>,
-    on_device: Lanes<DeviceBuffer>,
-}
-
-/// Where a buffer lies.
-#[derive(Clone, Copy)]
-pub(in crate::gpu) struct Slot {
-    /// For kernels and copies.
-    pub(in crate::gpu) address: u64,
-    /// For the processor; dangling where it has no access.
-    pub(in crate::gpu) host: *mut u8,
-}
+use super::super::Gpu;
+use super::landing::{CHUNK, Landing, Slot};
+use dtc_cuda::{CudaError, Event};
 
 /// Bytes on their way from one mover to another; one that is not given is the processor.
 pub(in crate::gpu) struct Passage<'a> {
@@ -38,36 +11,6 @@ pub(in crate::gpu) struct Passage<'a> {
     pub(in crate::gpu) bytes: u64,
     /// Chunks are multiples of it.
     pub(in crate::gpu) granule: u64,
-}
-
-impl Landing {
-    fn slot(&self, index: usize) -> Slot {
-        let at = index * CHUNK as usize;
-        match self {
-            Landing::Pinned(buffer) => {
-                Slot { address: buffer.address() + at as u64, host: buffer.as_ptr().wrapping_add(at) }
-            }
-            Landing::OnDevice(buffer) => Slot { address: buffer.address() + at as u64, host: std::ptr::null_mut() },
-        }
-    }
-}
-
-impl Shared {
-    fn landing(&self, on_device: bool) -> Result<Landing, CudaError> {
-        let bytes = 2 * CHUNK as usize;
-        if on_device {
-            self.landings.on_device.take(|| DeviceBuffer::new(&self.device, bytes)).map(Landing::OnDevice)
-        } else {
-            self.landings.pinned.take(|| self.staging(bytes)).map(Landing::Pinned)
-        }
-    }
-
-    fn keep_landing(&self, landing: Landing) {
-        match landing {
-            Landing::Pinned(buffer) => self.landings.pinned.keep(buffer),
-            Landing::OnDevice(buffer) => self.landings.on_device.keep(buffer),
-        }
-    }
 }
 
 impl Passage<'_> {

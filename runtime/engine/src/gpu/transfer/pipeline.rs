@@ -1,9 +1,9 @@
 //! Transfers in which the processor takes part: it fills pinned buffers that a device empties, or the reverse, one beside the
 //! other.
 
-use super::super::Shared;
+use super::super::error::TransferError;
 use super::super::on_device::{GpuType, Move};
-use super::super::request::TransferError;
+use super::super::state::DeviceState;
 use super::lanes::{RING_CHUNK, Ring, SLOTS};
 use crate::committed::Committed;
 use crate::cpu::Sides;
@@ -59,7 +59,7 @@ impl Pipeline {
         }
     }
 
-    fn gpu(&self) -> &Arc<Shared> {
+    fn gpu(&self) -> &Arc<DeviceState> {
         &self.on_device.gpu
     }
 

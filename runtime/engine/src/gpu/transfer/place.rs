@@ -1,12 +1,12 @@
 //! The ends of a call, in memory of one kind each: the processor and kernels find them there.
 
+use super::super::error::TransferError;
 use super::super::on_device::Move;
-use super::super::request::TransferError;
 use crate::committed::Committed;
 use crate::cpu::Sides;
 use crate::endpoint::Endpoint;
+use crate::multiprocessors::Multiprocessors;
 use crate::range::Range;
-use crate::transfer::Multiprocessors;
 use dtc_compiler::plan::Direction;
 use dtc_compiler::plan::gpu::Call;
 use dtc_cuda::MemoryKind;

@@ -1,0 +1,50 @@
+//! Committing datatypes.
+
+use super::Committed;
+use crate::engine::Engine;
+use dtc_compiler::datatype::Datatype;
+
+impl Engine {
+    /// Makes a datatype usable. Equal types share one entry, however they were described. Never waits for a compiler
+    /// unless the policy is [`Policy::Eager`](crate::Policy::Eager).
+    ///
+    /// This does no work unless the policy wants a kernel at commit: the first packs and unpacks move the type as it was described
+    /// ([`Described`](crate::Described)). Its canonical form, hash and plan are made when its calls have cost as much as making them
+    /// takes, or when one of them is asked for; with [`Policy::Lazy`](crate::Policy::Lazy) by the first call, since equal types count
+    /// their calls together.
+    ///
+    /// # Standard section
+    ///
+    /// MPI 4.1, 5.1.9.
+    ///
+    /// ```
+    /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+    /// let mut types = TypeBuilder::new();
+    /// let double = types.named(Predefined::DOUBLE);
+    /// let committed = dtc_runtime::Engine::new().commit(&types.finish(double)?);
+    /// assert_eq!(committed.facts().size, 8);
+    /// # Ok::<(), dtc_compiler::datatype::DatatypeError>(())
+    /// ```
+    pub fn commit(&self, datatype: &Datatype) -> Committed {
+        let committed = self.adopt(datatype.clone());
+        committed.commit();
+        committed
+    }
+
+    /// The same without any work, whatever the policy: for callers whose types exist before they are committed, by
+    /// [`Committed::commit`].
+    ///
+    /// ```
+    /// use dtc_compiler::datatype::text;
+    /// use dtc_runtime::{Engine, Policy};
+    /// let engine = Engine::builder().policy(Policy::Eager).build();
+    /// let made = engine.adopt(text::parse("vector 3 1 2 int")?);
+    /// assert_eq!(engine.cached_types(), 0);
+    /// made.commit();
+    /// assert_eq!(engine.cached_types(), 1);
+    /// # Ok::<(), text::TextError>(())
+    /// ```
+    pub fn adopt(&self, datatype: Datatype) -> Committed {
+        Committed::new(datatype, self.clone())
+    }
+}

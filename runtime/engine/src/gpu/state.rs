@@ -1,0 +1,187 @@
+//! A device as everything on it shares it: streams, stores, buffers, and what is to be freed.
+
+use super::generic::Generic;
+use super::idle::Idle;
+use super::transfer::{Landings, Lanes, Ring, Stage, TransferModel};
+use crate::policy::Policy;
+use crate::worker::{Job, Queue};
+use dtc_cuda::{CudaError, Device, DeviceBuffer, Event, PinnedBuffer, StagingAllocator, Stream};
+use dtc_store::Store;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+
+/// Devices that an engine serves: ordinals from 0 on.
+pub(crate) const DEVICES: usize = 16;
+
+/// Kernels and lists that are freed at a time. Freeing waits for whatever runs on the device, which keeps the background
+/// from compiling, so it is done rarely.
+const RELEASED_TOGETHER: usize = 128;
+
+/// A device, and what every use of it needs. Types hold it, and requests.
+pub(crate) struct DeviceState {
+    pub(super) device: Device,
+    /// Where blocking calls enqueue: it orders them after what other streams did.
+    pub(super) stream: Stream,
+    pub(super) policy: Policy,
+    pub(super) background_thread: bool,
+    pub(super) queue: Arc<Queue>,
+    pub(super) store: Arc<Store>,
+    /// Where lists are brought to the device: it waits for no other stream.
+    pub(super) uploads: Stream,
+    pub(super) idle: Idle,
+    generic: OnceLock<Arc<Generic>>,
+    loading_generic: Mutex<()>,
+    events: Mutex<Vec<Event>>,
+    pub(super) landings: Landings,
+    problem: Mutex<Option<CudaError>>,
+    /// What types and batches left behind, held until it is dropped.
+    retired: Mutex<Vec<Box<dyn Send>>>,
+    /// Whether a job that frees them waits: more of them would hide the jobs behind them from each other.
+    release_waits: AtomicBool,
+    /// What transfers cost on this machine.
+    pub(super) model: TransferModel,
+    /// Which devices' memory kernels of this one reach; found out at the first need.
+    peers: [OnceLock<bool>; DEVICES],
+    pub(super) rings: Lanes<Ring>,
+    pub(super) stages: Lanes<Stage>,
+    /// Where pinned buffers come from, if not from CUDA.
+    staging: Option<Arc<dyn StagingAllocator>>,
+}
+
+impl Drop for DeviceState {
+    fn drop(&mut self) {
+        // The generic kernels and what was retired go next, and may be running.
+        self.wait_until_idle();
+    }
+}
+
+impl DeviceState {
+    /// Opens a device. Initialises CUDA in the process, if that did not happen before.
+    pub(super) fn open(
+        ordinal: u32,
+        policy: Policy,
+        background_thread: bool,
+        queue: Arc<Queue>,
+        store: Arc<Store>,
+        staging: Option<Arc<dyn StagingAllocator>>,
+    ) -> Result<Arc<DeviceState>, CudaError> {
+        let device = Device::get(ordinal)?;
+        let stream = Stream::legacy_default(&device);
+        let uploads = Stream::new(&device)?;
+        let model = TransferModel::stored(&store, device.info()).unwrap_or_default();
+        Ok(Arc::new(DeviceState {
+            model,
+            device,
+            stream,
+            policy,
+            background_thread,
+            queue,
+            store,
+            uploads,
+            idle: Idle::default(),
+            generic: OnceLock::new(),
+            loading_generic: Mutex::default(),
+            events: Mutex::default(),
+            landings: Landings::default(),
+            problem: Mutex::default(),
+            retired: Mutex::default(),
+            release_waits: AtomicBool::new(false),
+            peers: Default::default(),
+            rings: Lanes::default(),
+            stages: Lanes::default(),
+            staging,
+        }))
+    }
+
+    /// Waits until what runs now has ended, before code is unloaded; not in a forked child.
+    pub(super) fn wait_until_idle(&self) {
+        // A thread of the parent may hold what this would wait for, and nothing can be freed in a child.
+        if self.device.check_process().is_ok() {
+            self.idle.wait();
+        }
+    }
+
+    /// The generic kernels, loaded at the first use; tried again at the next one if there was no memory.
+    pub(super) fn generic(&self) -> Result<&Arc<Generic>, CudaError> {
+        self.device.check_process()?;
+        if let Some(generic) = self.generic.get() {
+            return Ok(generic);
+        }
+        let _loading = self.loading_generic.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(generic) = self.generic.get() {
+            return Ok(generic);
+        }
+        let loaded = Arc::new(self.idle.during(&self.device, || Generic::load(&self.device))?);
+        Ok(self.generic.get_or_init(|| loaded))
+    }
+
+    /// An event to wait for, new or given back by an earlier request.
+    pub(super) fn event(&self) -> Result<Event, CudaError> {
+        let known = self.events.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        known.map_or_else(|| Event::new(&self.device), Ok)
+    }
+
+    pub(super) fn give_back(&self, event: Event) {
+        self.events.lock().unwrap_or_else(PoisonError::into_inner).push(event);
+    }
+
+    /// Whether kernels reach the memory of another device, which is mapped at the first question. Where that is refused,
+    /// transfers go another way.
+    pub(super) fn reaches(&self, other: &Device) -> bool {
+        let Some(known) = self.peers.get(other.info().ordinal as usize) else { return false };
+        *known.get_or_init(|| self.device.can_access(other).unwrap_or(false) && self.device.enable_peer(other).is_ok())
+    }
+
+    /// A pinned buffer for transfers.
+    pub(super) fn staging(&self, bytes: usize) -> Result<PinnedBuffer, CudaError> {
+        PinnedBuffer::staging(&self.device, self.staging.as_ref(), bytes)
+    }
+
+    /// Lists on the device; nothing if there are none.
+    pub(super) fn upload(&self, tables: &[u8]) -> Result<Option<DeviceBuffer>, CudaError> {
+        if tables.is_empty() { Ok(None) } else { DeviceBuffer::holding(&self.uploads, tables).map(Some) }
+    }
+
+    pub(super) fn note(&self, error: CudaError) {
+        *self.problem.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+    }
+
+    /// The error that was noted last.
+    pub(super) fn problem(&self) -> Option<CudaError> {
+        self.problem.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Keeps what is no longer needed until nothing can be running it; has it freed when it is much.
+    pub(super) fn retire(self: &Arc<DeviceState>, retired: impl Send + 'static) {
+        let mut all = self.retired.lock().unwrap_or_else(PoisonError::into_inner);
+        all.push(Box::new(retired));
+        let due = all.len() >= RELEASED_TOGETHER;
+        drop(all);
+        if due && !self.release_waits.swap(true, Ordering::Relaxed) {
+            self.queue.push(Release(Arc::downgrade(self)), self.background_thread);
+        }
+    }
+
+    /// Frees what was retired, after everything on the device; not on any thread that somebody waits for.
+    fn release(&self) {
+        self.release_waits.store(false, Ordering::Relaxed);
+        self.idle.during(&self.device, || {
+            drop(std::mem::take(&mut *self.retired.lock().unwrap_or_else(PoisonError::into_inner)));
+        });
+    }
+}
+
+/// The background's freeing what no type needs any more.
+struct Release(Weak<DeviceState>);
+
+impl Job for Release {
+    fn heat(&self) -> u32 {
+        0
+    }
+
+    fn run(&self) {
+        if let Some(state) = self.0.upgrade() {
+            state.release();
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! Buffers that bytes pass through on their way from one mover to another.
+
+use super::lanes::Lanes;
+use dtc_cuda::{DeviceBuffer, PinnedBuffer};
+
+/// Bytes of a buffer, at most: large enough for launches not to count.
+pub(super) const CHUNK: u64 = 4 << 20;
+
+/// Two buffers side by side.
+pub(in crate::gpu) enum Landing {
+    /// That everybody reaches.
+    Pinned(PinnedBuffer),
+    /// On the device that empties them, within reach of the one that fills them.
+    OnDevice(DeviceBuffer),
+}
+
+/// Buffers of both sorts that nobody uses now.
+#[derive(Default)]
+pub(in crate::gpu) struct Landings {
+    pub(super) pinned: Lanes<PinnedBuffer>,
+    pub(super) on_device: Lanes<DeviceBuffer>,
+}
+
+/// Where a buffer lies.
+#[derive(Clone, Copy)]
+pub(in crate::gpu) struct Slot {
+    /// For kernels and copies.
+    pub(in crate::gpu) address: u64,
+    /// For the processor; dangling where it has no access.
+    pub(in crate::gpu) host: *mut u8,
+}
+
+impl Landing {
+    pub(super) fn slot(&self, index: usize) -> Slot {
+        let at = index * CHUNK as usize;
+        match self {
+            Landing::Pinned(buffer) => {
+                Slot { address: buffer.address() + at as u64, host: buffer.as_ptr().wrapping_add(at) }
+            }
+            Landing::OnDevice(buffer) => Slot { address: buffer.address() + at as u64, host: std::ptr::null_mut() },
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! How much of a device a transfer may use.
+
+/// What of the multiprocessors of a device a pack or unpack may use.
+///
+/// A kernel that waits for a free multiprocessor waits for as long as another one holds all of them. Nests of rows that go over
+/// a link, to the host or to another device, need none: copy engines move them, in the same time whatever the
+/// multiprocessors do. Within a device there is no such path: the driver's copies of rows are kernels.
+///
+/// ```
+/// use dtc_runtime::{Committed, Endpoint, Multiprocessors, Range, TransferError};
+/// /// Packs while a solver holds the GPU.
+/// fn send(plane: &Committed, grid: Endpoint, packed: Endpoint) -> Result<usize, TransferError> {
+///     let pack = plane.at(grid, Range::elements(1)).pack(packed);
+///     // SAFETY: the caller answers for the addresses and their kinds.
+///     unsafe { pack.on(Multiprocessors::None).run() }
+/// }
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Multiprocessors {
+    /// All that are free; an eighth of them where one end is pinned memory, which fills the link.
+    #[default]
+    All,
+    /// At most this many, at least one: the kernel has no more blocks.
+    AtMost(u32),
+    /// None where the bytes go over a link, the layout is a nest of at most four levels, and the call moves whole elements; all
+    /// that are free where that is not so.
+    None,
+}
