@@ -1,14 +1,15 @@
 //! Ahead-of-time SIMD routines that move bytes between a strided side and a dense side.
 //!
-//! Compiled kernels inline pieces that are a few words long and call a microkernel for everything else; the generic tier consists of
-//! microkernels alone. A microkernel moves bytes between `memory`, where the datatype scatters them, and `packed`, where they lie side by
-//! side. Each shape exists in both directions: a *pack* reads `memory` and writes `packed`, an *unpack* does the reverse.
+//! Compiled kernels inline pieces that are a few words long and call a microkernel for everything else; the generic tier consists
+//! of microkernels alone. A microkernel moves bytes between `memory`, where the datatype scatters them, and `packed`, where they
+//! lie side by side. Each shape exists in both directions: a *pack* reads `memory` and writes `packed`, an *unpack* does the
+//! reverse.
 //!
 //! | type | shape |
 //! |---|---|
 //! | [`RowsFn`] | equal rows at one stride |
 //! | [`PlanesFn`] | rows at one stride, repeated at another |
-//! | [`NestFn`] | the nest of `PlanesFn`, for all of whose numbers there is a microkernel |
+//! | [`NestFn`] | the nest of `PlanesFn`, with counts and strides that a microkernel is specialised for |
 //! | [`List32Fn`], [`List64Fn`] | equal blocks at listed offsets |
 //! | [`RunsFn`] | blocks of differing length at listed offsets |
 //! | [`TileFn`] | the nest of `PlanesFn`, walked in cache tiles: a matrix sent by columns |
@@ -18,8 +19,8 @@
 //!
 //! A microkernel is selected once, at commit, by a `select_*` function from the CPU's [`Level`], the block size, and what the
 //! [strategy](dtc_compiler::plan::strategy) says of stores and prefetches; for a nest of rows that is known as a whole,
-//! [`select_nest`] may have a specialised one. The `bytes` argument of a call must be the one that the microkernel was selected for:
-//! the common sizes are compiled in and their code never looks at the argument.
+//! [`select_nest`] may have a specialised one. The `bytes` argument of a call must be the one that the microkernel was selected
+//! for: the common sizes are compiled in and their code never looks at the argument.
 //!
 //! Each folder holds the microkernels of a shape (`nest`, `list`, `tile`, `contiguous`), and `block` the classes of blocks that
 //! they are generic over. `select.rs` is the catalogue, `processor` finds the level of the CPU.

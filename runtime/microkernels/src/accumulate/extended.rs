@@ -1,4 +1,4 @@
-//! The `long double` of x86: a float of 80 bits in 16 bytes, whose last 6 bytes mean nothing.
+//! The `long double` of x86: a float of 80 bits in 16 bytes, of which the last 6 are padding.
 
 use super::value::{Arithmetic, Ordered, Value, each_array};
 
@@ -43,8 +43,7 @@ impl Ordered for Extended {
     }
 }
 
-/// Puts the result of an instruction of the x87 unit, which rounds to 64 bits of mantissa as long as nobody tells it otherwise,
-/// in the place of the first operand.
+/// Replaces the first operand by the result of an instruction of the x87 unit, which rounds to 64 bits of mantissa by default.
 macro_rules! x87 {
     ($instruction:literal, $one:expr, $other:expr) => {{
         let (mut one, other) = ($one.0, $other.0);

@@ -1,7 +1,7 @@
-//! Floats of 16 bits, computed with as floats of 32.
+//! Floats of 16 bits, converted to floats of 32 for each operation.
 //!
-//! Sums and products of two of them are rounded twice, which is the same as once: 24 bits are more than twice 11 and 2 more.
-//! The exception are products of bfloat16 below the normal range.
+//! Sums and products are rounded twice: to 32 bits, then to 16. The result is that of one rounding, because 24 bits of mantissa
+//! are at least twice 11 plus 2. The exception is a product of bfloat16 below the normal range.
 
 use super::value::{Arithmetic, Ordered, Value};
 

@@ -4,7 +4,7 @@
 use super::extended::Extended;
 use super::value::{Ordered, Value, each_array};
 
-/// What indices are ordered by.
+/// The order of indices.
 pub(super) trait Index: Ordered {}
 
 impl Index for i32 {}

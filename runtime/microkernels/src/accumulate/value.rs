@@ -12,7 +12,7 @@ pub(super) trait Arithmetic: Value {
     fn product(self, other: Self) -> Self;
 }
 
-/// Values with an order. What is not a number is neither less than anything nor equal to anything.
+/// Values with an order. A NaN is neither less than any value nor equal to one.
 pub(super) trait Ordered: Value {
     fn less(self, other: Self) -> bool;
     fn equals(self, other: Self) -> bool;

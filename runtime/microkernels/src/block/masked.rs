@@ -55,9 +55,9 @@ pub(crate) fn low_bits(count: usize) -> u64 {
 
 /// Blocks of `K * V + 1` to `K * V + T` bytes: `K` whole vectors of `V` bytes and a masked tail.
 ///
-/// In rising order, without overlap, and as few as possible: beyond the first-level cache the number of stores decides. 975 rows of
-/// 92 bytes, 128 apart, took 5.5 us in three vectors of 32 bytes and 3.0 us in one of 64 and one of 32; of 76 bytes, a tail that
-/// overlaps the vector before by 20 bytes cost a third.
+/// The vectors are in rising order, without overlap, and as few as possible: beyond the first-level cache the number of stores
+/// decides. Measured with 975 rows, 128 bytes apart: rows of 92 bytes take 45 % less time in a vector of 64 bytes and one of 32
+/// than in three of 32. With rows of 76 bytes, a tail that overlaps the vector before by 20 bytes costs a third.
 #[derive(Clone, Copy)]
 pub(crate) struct Steps<const V: usize, const K: usize, const T: usize> {
     bytes: usize,

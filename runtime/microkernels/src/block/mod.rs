@@ -60,8 +60,8 @@ pub(crate) fn in_order() {
     compiler_fence(Ordering::Release);
 }
 
-/// The same number, whose origin is hidden from the compiler. It tends to turn addresses that are a multiple of a stride apart into a
-/// chain of additions, each of which waits for the one before.
+/// Returns the number, and hides its origin from the compiler. The compiler tends to turn addresses that are a multiple of a stride
+/// apart into a chain of additions, each of which waits for the one before.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub(crate) fn opaque(mut number: isize) -> isize {
@@ -72,17 +72,17 @@ pub(crate) fn opaque(mut number: isize) -> isize {
     number
 }
 
-/// The same address, in a register of its own.
+/// Returns the address, in a register of its own.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub(crate) fn computed(address: *mut u8) -> *mut u8 {
     core::ptr::with_exposed_provenance_mut(opaque(address.expose_provenance() as isize) as usize)
 }
 
-/// Copies `K` times 64 bytes, all of which are loaded before the first are stored.
+/// Copies `K` lines of 64 bytes. All are loaded before the first is stored.
 ///
-/// A load right behind a store to the same place within a page waits for it, until the addresses are known to differ. Buffers
-/// are often aligned alike, and then one load after the other waits: 480 bytes took twice as long.
+/// A load right behind a store to the same offset within a page waits until the processor knows that the addresses differ. Buffers
+/// are often aligned alike, and then every load waits: 480 bytes took twice as long (measured).
 ///
 /// # Safety
 ///
@@ -108,8 +108,8 @@ pub(crate) unsafe fn lines<const K: usize>(destination: *mut u8, source: *const 
     }
 }
 
-/// Copies whole lines from byte `at` on while the bytes before `end` hold one, four at a time while they hold four, and returns where
-/// it stopped.
+/// Copies whole lines from byte `at` on while the bytes before `end` hold one, four at a time while they hold four, and returns
+/// where it stopped.
 ///
 /// # Safety
 ///

@@ -1,13 +1,13 @@
-//! The `long double` of x86 and the binary128 of IEEE 754. Both have a sign and an exponent of 15 bits with one bias; the leading bit
-//! of the mantissa is written out in the one and implied in the other. So every number of x86 has an exact binary128.
+//! The `long double` of x86 and the binary128 of IEEE 754. Both have a sign and an exponent of 15 bits with one bias; the leading
+//! bit of the mantissa is written out in the one and implied in the other. So every number of x86 has an exact binary128.
 
 /// Bits of the fraction: without the leading bit.
 const FRACTION: u32 = 63;
-/// How many more bits a binary128 has there.
+/// Bits that the fraction of a binary128 has beyond that.
 const EXCESS: u32 = 112 - FRACTION;
-/// Sign, exponent and the first bit of the fraction of a binary128 that is not a number.
+/// Sign, exponent and the first bit of the fraction of a binary128 NaN.
 const NOT_A_NUMBER: u128 = 0x1_ffff << 111;
-/// The exponent of infinities and of what is not a number.
+/// The exponent of infinities and NaNs.
 const SPECIAL: u128 = 0x7fff;
 
 /// The binary128 of a long double, whose 6 bytes of padding are ignored. Encodings that x86 refuses are not numbers.
@@ -18,7 +18,7 @@ pub fn to_binary128(bits: u128) -> u128 {
     if exponent != 0 && leading == 0 {
         return NOT_A_NUMBER;
     }
-    // With a leading bit, the lowest exponent means what the one above it means.
+    // With a leading bit, the lowest exponent has the same scale as the one above it.
     let exponent = exponent.max(leading);
     sign << 127 | exponent << 112 | fraction << EXCESS
 }
@@ -30,7 +30,7 @@ pub fn from_binary128(bits: u128) -> u128 {
     let (kept, excess) = (magnitude >> EXCESS, magnitude & ((1 << EXCESS) - 1));
     let infinity = SPECIAL << FRACTION;
     let kept = if kept >= infinity {
-        // What is not a number stays so, if only its lowest bits said it.
+        // A NaN whose only fraction bits are dropped must not become an infinity.
         kept | u128::from(kept == infinity && excess != 0) << (FRACTION - 1)
     } else {
         let half = 1 << (EXCESS - 1);

@@ -9,22 +9,22 @@ use dtc_compiler::plan::strategy::Level;
 /// Blocks of values that are converted alike.
 #[derive(Clone, Copy)]
 pub struct Blocks {
-    /// How many there are.
+    /// Number of blocks.
     pub count: usize,
-    /// Values of each, side by side.
+    /// Values in each block, side by side.
     pub values: usize,
-    /// Bytes from one to the next where values are read.
+    /// Bytes from one block to the next at the source.
     pub from_stride: usize,
-    /// Bytes from one to the next where values are written.
+    /// Bytes from one block to the next at the destination.
     pub to_stride: usize,
 }
 
-/// Converts values, at any alignment. False if one cannot be represented; it then loses its most significant bytes.
+/// Converts values at any alignment. Returns false if one cannot be represented; it then loses its most significant bytes.
 ///
 /// # Safety
 ///
-/// The CPU has the level that the function was selected for; the values are readable and initialised at `from`, `to` is writable for
-/// what they become, and the two do not overlap.
+/// The CPU has the level that the function was selected for; the values are readable and initialised at `from`, `to` is writable
+/// for what they become, and the two do not overlap.
 pub type ConvertFn = unsafe fn(conversion: Conversion, from: *const u8, to: *mut u8, blocks: Blocks) -> bool;
 
 /// The function that converts to `external32`, or from there.
@@ -119,7 +119,7 @@ unsafe fn big128(from: *const u8, to: *mut u8, blocks: Blocks) -> bool {
     unsafe { each(from, to, blocks, |value| (u128::from_ne_bytes(value).to_be_bytes(), true)) }
 }
 
-/// Converts values of `FROM` bytes to values of `TO`; whether all of them can be represented.
+/// Converts values of `FROM` bytes to values of `TO` bytes. Returns whether all of them can be represented.
 #[inline(always)]
 unsafe fn each<const FROM: usize, const TO: usize>(
     from: *const u8,
@@ -152,7 +152,7 @@ pub fn drop_excess(conversion: Conversion, external: &mut [u8; 16]) {
     }
 }
 
-/// The first value in memory that cannot be represented, and which it is.
+/// The first value in memory that cannot be represented: its index and the value.
 pub fn first_misfit(conversion: Conversion, memory: &[u8]) -> Option<(usize, i128)> {
     let values = memory.chunks_exact(conversion.packed_size() as usize).map(|value| match *value {
         [a, b, c, d] => i128::from(u32::from_ne_bytes([a, b, c, d])),

@@ -1,7 +1,7 @@
 //! Packs of listed blocks of 4 and 8 bytes, and of rows of 4 bytes far apart, a vector at a time.
 //!
-//! Moved one by one, such blocks are bound by their stores. A gather loads a whole vector of them, for one store: a third faster in
-//! the first-level cache, a tenth in the second. Beyond that it is still a tenth for listed blocks, and less than nothing for rows.
+//! Single blocks are bound by their stores. A gather loads a whole vector of them for one store: measured a third faster in the
+//! first-level cache, and a tenth in the second. Beyond that, gathers are a tenth faster for listed blocks, and slower for rows.
 //! Rows of 8 bytes are faster in [`pairs`](super::pairs).
 
 use core::arch::x86_64::{
@@ -13,7 +13,7 @@ use super::rows;
 use crate::block::{Block, LINE};
 use dtc_compiler::plan::strategy::{Nest, RowLoop};
 
-/// Blocks of a vector; 0 if there is no gather for them.
+/// Blocks in a vector; 0 if there is no gather for blocks of this size.
 const fn lanes(bytes: usize) -> usize {
     match bytes {
         4 | 8 => LINE / bytes,

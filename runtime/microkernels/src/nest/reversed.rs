@@ -159,9 +159,10 @@ pub(super) unsafe fn fours<const PACK: bool>(memory: *mut u8, mut packed: *mut u
     }
 }
 
-/// Unpacks `2 * N` planes of four words, and says where the next one begins. All are loaded before the first is stored.
+/// Unpacks `2 * N` planes of four words, and returns the address of the next plane. All are loaded before the first is stored.
 ///
-/// Stores to an address that is computed for each took 76 ns for 200 planes, and 79 to multiples of a stride from one address.
+/// Each plane's address is computed from the one before. Multiples of the stride from one address took 4 % more time (measured with
+/// 200 planes).
 ///
 /// # Safety
 ///

@@ -51,7 +51,7 @@ struct Placed {
 }
 
 impl Placed {
-    /// Where each plane begins, on both sides.
+    /// The addresses of each plane: in memory and packed.
     fn each(self) -> impl Iterator<Item = (*mut u8, *mut u8)> {
         let Placed { memory, packed, nest } = self;
         (0..nest.planes).map(move |plane| {
@@ -61,18 +61,18 @@ impl Placed {
     }
 }
 
-/// Packs every other word of 8 bytes, as the colours of a chessboard lie: a shuffle that needs no setting up, which short planes
-/// feel.
+/// Packs every other word of 8 bytes, like the squares of one colour in a row of a chessboard. The shuffle is constant: for short
+/// planes, computing one would cost as much as the move.
 ///
 /// # Safety
 ///
-/// The contract of [`PlanesFn`](crate::PlanesFn), and the features of [`Level::Avx512`](crate::Level::Avx512); at least eight rows of
-/// 8 bytes are 16 bytes apart.
+/// The contract of [`PlanesFn`](crate::PlanesFn), and the features of [`Level::Avx512`](crate::Level::Avx512); at least eight
+/// rows of 8 bytes are 16 bytes apart.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,bmi2")]
 #[inline(never)]
 pub(super) unsafe fn every_other_word(memory: *mut u8, packed: *mut u8, nest: &Nest) {
     const WORDS: usize = VECTOR / 8;
-    // How far ahead lines are prefetched on the memory side, in bytes: a tenth faster in the second-level cache.
+    // Distance of prefetches on the memory side, in bytes. Measured: a tenth faster in the second-level cache.
     const AHEAD: usize = 2048;
     let index = _mm512_setr_epi64(0, 2, 4, 6, 8, 10, 12, 14);
     // The last eight words end with the second of their two vectors, which shares a word with the first.
@@ -104,8 +104,8 @@ pub(super) unsafe fn every_other_word(memory: *mut u8, packed: *mut u8, nest: &N
 ///
 /// # Safety
 ///
-/// The contract of [`PlanesFn`](crate::PlanesFn), and the features of [`Level::Avx512`](crate::Level::Avx512). The stride is at least
-/// the length of a row and at most [`FARTHEST`]; the rows of a group span its vectors at most and fill at most one.
+/// The contract of [`PlanesFn`](crate::PlanesFn), and the features of [`Level::Avx512`](crate::Level::Avx512). The stride is at
+/// least the length of a row and at most [`FARTHEST`]; the rows of a group span its vectors at most and fill at most one.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,bmi2")]
 #[inline(never)]
 pub(super) unsafe fn planes<const PACK: bool>(memory: *mut u8, packed: *mut u8, nest: &Nest, group: Group) {

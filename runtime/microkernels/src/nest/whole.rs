@@ -1,7 +1,7 @@
 //! Microkernels specialised for the counts and strides of one nest.
 //!
-//! The others are chosen by the length of a row alone, so that one serves the parts of a plan and of its fragments, and look at
-//! strides and counts in each call. A type that is one nest is often so short that this would take as long as its bytes.
+//! The other microkernels are selected by the length of a row alone, since one serves all parts of a plan and of its fragments, and
+//! they dispatch on strides and counts in each call. For a type that is one short nest, the dispatch takes as long as the move.
 
 use dtc_compiler::plan::strategy::{Level, Nest};
 
@@ -19,8 +19,8 @@ pub type NestFn = unsafe extern "C" fn(
     stride: isize,
 );
 
-/// A microkernel specialised for this nest's counts and strides, or `None` if the one for any nest of such rows is as fast. It must be
-/// called with these numbers, or for fewer planes.
+/// A microkernel specialised for this nest's counts and strides, or `None` if the one for any nest of such rows is as fast. It
+/// must be called with these numbers, or for fewer planes.
 #[must_use]
 pub fn select_nest<const PACK: bool>(level: Level, nest: &Nest) -> Option<NestFn> {
     #[cfg(target_arch = "x86_64")]

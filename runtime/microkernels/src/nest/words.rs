@@ -67,8 +67,9 @@ macro_rules! four_times {
 
 /// Moves planes of a multiple of sixty-four rows of 8 bytes.
 ///
-/// Zen's prefetcher follows the stride of one instruction. With an instruction for each of the rows of a plane, that is the stride
-/// of the planes: 64 planes of 64 rows, 1,040 bytes apart in the second-level cache, pack in 1.45 us, and by the sixteen in 1.77.
+/// Zen's prefetcher follows the stride of one instruction. With an instruction for each of the rows of a plane, that is the
+/// stride of the planes. Measured with 64 planes of 64 rows, 1,040 bytes apart in the second-level cache: 18 % less time than
+/// [`sixteens`].
 ///
 /// # Safety
 ///

@@ -1,4 +1,4 @@
-//! What the CPU of this process can do.
+//! The level and the caches of this process's CPU.
 
 mod table;
 
@@ -7,8 +7,8 @@ use dtc_host::environment;
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Names a level that is used instead of the best one, so that levels can be compared on one CPU. A name that is unknown or
-/// that the CPU lacks instructions for changes nothing.
+/// The environment variable that names a level to use instead of the best one, so that levels can be compared on one CPU. An
+/// unknown name is ignored, and so is a level whose instructions the CPU lacks.
 const FORCED: &CStr = c"DTC_CPU";
 
 /// The best level for this CPU and its operating system, or the one that `DTC_CPU` names.

@@ -1,7 +1,7 @@
-//! Which microarchitecture a processor is, and what was measured on it.
+//! The microarchitectures that have microkernels of their own, and where they were measured.
 //!
-//! Processors of one instruction set differ in which of its instructions are fast. [`TABLE`] says whose microkernels a processor gets;
-//! one that it does not list gets those of its instruction set. `DTC_CPU` overrides the table.
+//! Processors of one instruction set differ in which of its instructions are fast. [`TABLE`] says whose microkernels a processor
+//! gets; one that it does not list gets those of its instruction set. `DTC_CPU` overrides the table.
 
 use dtc_compiler::plan::strategy::Level;
 
@@ -16,8 +16,9 @@ struct Line {
 /// The processors with AVX-512 whose microkernels are not those of [`Level::Avx512`], which were measured on Sapphire Rapids
 /// (`bench/results/2026-11-22-cpu.md`).
 const TABLE: [Line; 2] = [
-    // Zen 4. Zen 3 is of this family, too, and has no AVX-512. Not measured with these microkernels: gathers are microcoded, and so are
-    // masked stores of bytes, by published tables of instructions. With the microkernels of `Avx512`, unpacks that prefetch were at
+    // Zen 4. Zen 3 is of this family, too, and has no AVX-512. Not measured with these microkernels: gathers are microcoded, and
+    // so are masked stores of bytes, by published tables of instructions. With the microkernels of `Avx512`, unpacks that
+    // prefetch were at
     // 0.78 to 0.88 of a hand-written loop, lists by gathers and rows by masks at 0.85 to 0.95.
     Line { vendor: "AuthenticAMD", families: 0x19..=0x19, level: Level::Zen4 },
     // Zen 5, and what follows until it is measured: `bench/results/2026-11-22-cpu-zen5.md`.

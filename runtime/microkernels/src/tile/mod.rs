@@ -11,13 +11,13 @@ pub(crate) mod transpose;
 use crate::block::{Block, LINE, transfer};
 use core::ops::Range;
 
-/// Lines of one set of the first-level cache that a tile uses at most.
+/// Lines of one set of the first-level cache that a tile uses, at most.
 const WAYS: usize = 8;
 
 /// Rows of a tile at this stride.
 ///
-/// At a multiple of 4 KiB the lines of all rows fall into one set of the first-level cache, which has that many ways and more; at half
-/// of that they fall into two sets, and so on.
+/// At a multiple of 4 KiB the lines of all rows fall into one set of the first-level cache, which has that many ways and more; at
+/// half of that they fall into two sets, and so on.
 #[inline(always)]
 fn height(inner_stride: isize) -> usize {
     const SET_PERIOD: u32 = 12;
