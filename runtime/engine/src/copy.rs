@@ -91,7 +91,8 @@ impl Committed {
             };
             let unpack = |packed, length| {
                 let sides = Sides { memory: written, packed };
-                // SAFETY: as above.
+                // SAFETY: called below for bytes of the range of the destination, and for packed ones of the source's range or of
+                // a piece.
                 unsafe { to.entry().run::<false>(sides, to_range.part(moved, length)) };
             };
             let (readable_bytes, writable_bytes) = (readable.bytes.min(left), writable.bytes.min(left));

@@ -144,7 +144,8 @@ impl Described {
     /// # Ok::<(), dtc_compiler::layout::ParseError>(())
     /// ```
     pub unsafe fn unpack(&self, packed: *const u8, range: Range, memory: *mut u8) -> Option<usize> {
-        // SAFETY: as for `pack`; `packed` is only read.
+        // SAFETY: clauses 1 to 4 hold for the range (contract of `pack`), which is what `admitted` asks for; `packed` is only
+        // read.
         unsafe { self.admitted::<false>(Sides { memory, packed: packed.cast_mut() }, range) }
     }
 }

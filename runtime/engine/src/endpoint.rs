@@ -32,7 +32,7 @@ impl Endpoint {
     /// fn send(column: &Committed, matrix: *const f64, packed: *mut u8) -> Result<usize, TransferError> {
     ///     let matrix = Endpoint::of_kind(MemoryKind::Device(0), matrix);
     ///     let packed = Endpoint::of_kind(MemoryKind::Pinned, packed);
-    ///     // SAFETY: the caller answers for the addresses and their kinds.
+    ///     // SAFETY: `matrix` and `packed` have every byte of one element, in memory of these kinds.
     ///     unsafe { column.at(matrix, Range::elements(1)).pack(packed).run() }
     /// }
     /// ```

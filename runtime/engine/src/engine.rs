@@ -1,4 +1,4 @@
-//! Engines: where types are committed, and where equal ones meet.
+//! Engines commit types, and share one entry among equal ones.
 #![expect(
     clippy::disallowed_types,
     reason = "cache, store and GPUs of an engine are used only in the process that made it"
@@ -92,7 +92,7 @@ impl Drop for Shared {
     fn drop(&mut self) {
         if !self.forked() {
             self.queue.stop();
-            // Kernels that are being compiled keep their GPU, and its buffers. The allocator may go when the engine is gone.
+            // Compilations keep their GPU and its buffers alive, but the allocator may be dropped right after the engine.
             if self.staging.is_some() {
                 self.queue.rest();
             }
@@ -100,7 +100,7 @@ impl Drop for Shared {
     }
 }
 
-/// The point at which hits of the cache are confirmed: drawn once per process, so that nobody can prepare a collision.
+/// The point at which hits of the cache are confirmed: drawn once per process, so that no input can be prepared to collide.
 fn confirmation_point() -> &'static Point {
     static CONFIRMATION: OnceBox<Point> = OnceBox::new();
     CONFIRMATION.get_or_init(|| {
@@ -112,12 +112,12 @@ fn confirmation_point() -> &'static Point {
 }
 
 impl EngineBuilder {
-    /// When machine code is made. [`Policy::Background`] unless said otherwise.
+    /// Sets when machine code is made. Default: [`Policy::Background`].
     ///
     /// ```
     /// use dtc_runtime::{Engine, Policy};
     /// let engine = Engine::builder().policy(Policy::Off).build();
-    /// # drop(engine);
+    /// assert_eq!(engine.policy(), Policy::Off);
     /// ```
     pub fn policy(self, policy: Policy) -> EngineBuilder {
         EngineBuilder { policy, ..self }
@@ -134,39 +134,47 @@ impl EngineBuilder {
         EngineBuilder { background_thread: allowed, ..self }
     }
 
-    /// How many types that nobody holds the cache keeps, and how many bytes. 1,024 and 64 MiB unless said otherwise.
+    /// Sets how many unused types the cache keeps, and how many bytes of them. Default: 1,024 types and 64 MiB.
     ///
     /// ```
-    /// use dtc_runtime::Engine;
-    /// let engine = Engine::builder().cache_caps(16, 1 << 20).build();
-    /// # drop(engine);
+    /// use dtc_compiler::datatype::text;
+    /// use dtc_runtime::{Engine, Policy};
+    /// let engine = Engine::builder().policy(Policy::Off).cache_caps(16, 1 << 20).build();
+    /// for blocks in 2..1000 {
+    ///     let datatype = text::parse(&format!("vector {blocks} 1 2 double")).unwrap();
+    ///     engine.commit(&datatype).type_hash();
+    /// }
+    /// assert!((1..50).contains(&engine.cached_types()));
     /// ```
     pub fn cache_caps(self, types: usize, bytes: usize) -> EngineBuilder {
         EngineBuilder { caps: Caps { entries: types, bytes }, ..self }
     }
 
-    /// Where compiled GPU code is kept. As the environment says, unless said otherwise: [`Config::from_environment`].
+    /// Sets where compiled GPU code is kept. Default: [`Config::from_environment`].
     ///
     /// ```
     /// use dtc_runtime::{Engine, store::Config};
-    /// let engine = Engine::builder().store(Config::none()).build();
-    /// # drop(engine);
+    /// /// An engine that neither reads nor writes files: each process compiles its own kernels.
+    /// fn without_files() -> Engine {
+    ///     Engine::builder().store(Config::none()).build()
+    /// }
+    /// assert_eq!(without_files().cached_types(), 0);
     /// ```
     pub fn store(self, config: Config) -> EngineBuilder {
         EngineBuilder { store: Some(config), ..self }
     }
 
-    /// Where the pinned buffers come from that transfers go through: from CUDA, unless said otherwise. An engine with an
-    /// allocator of its own waits, when the last of it goes, for what it is compiling: nothing is given back later.
+    /// Sets the allocator of the pinned buffers that transfers go through. Default: CUDA. An engine with an allocator of its own
+    /// waits for compilations when its last clone is dropped, so that no buffer is freed later.
     ///
     /// See [`StagingAllocator`] for an example.
     pub fn staging(self, allocator: Arc<dyn StagingAllocator>) -> EngineBuilder {
         EngineBuilder { staging: Some(allocator), ..self }
     }
 
-    /// Asked to do the work when a pack or an unpack finds that the canonical form of its type is worth making: for hosts that must
-    /// not run out of memory. It is handed the number of nodes and list entries of the description. If it says `false`, it has not
-    /// done the work, and the call moves the type as it was described. Unless said otherwise, the work is done at once.
+    /// Sets the function that decides whether a pack or an unpack may make the canonical form of its type: for hosts that must not run
+    /// out of memory. Its arguments are the number of nodes and list entries of the description, and the work. It returns `false` if
+    /// it has not done the work; the call then moves the type as it was described. Default: the work is done at once.
     ///
     /// ```
     /// use dtc_compiler::datatype::text;
@@ -184,10 +192,7 @@ impl EngineBuilder {
 
     /// The engine with these settings.
     ///
-    /// ```
-    /// let engine = dtc_runtime::Engine::builder().build();
-    /// # drop(engine);
-    /// ```
+    /// See [`EngineBuilder`] for an example.
     pub fn build(self) -> Engine {
         let EngineBuilder { policy, background_thread, caps, store: store_config, staging, guard } = self;
         if !background_thread {
@@ -227,12 +232,9 @@ impl Engine {
         Engine::builder().build()
     }
 
-    /// Settings to change before an engine is built.
+    /// The default settings, to be changed before an engine is built.
     ///
-    /// ```
-    /// let engine = dtc_runtime::Engine::builder().background_thread(false).build();
-    /// # drop(engine);
-    /// ```
+    /// See [`EngineBuilder`] for an example.
     pub fn builder() -> EngineBuilder {
         let caps = Caps { entries: 1024, bytes: 64 << 20 };
         let guard = |_, work: &mut dyn FnMut()| {

@@ -234,7 +234,8 @@ impl Entry {
     /// As for [`Entry::run`].
     #[inline]
     pub(crate) unsafe fn one<const PACK: bool>(&self, sides: Sides) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the contract of `run` covers every byte of the one element, and `one` holds only an `OneFn`, which has the same
+        // contract.
         unsafe { self.one.of::<PACK>()(sides.memory, sides.packed, self) }
     }
 
@@ -277,7 +278,8 @@ impl Job for Specialise {
 /// As for [`Entry::run`].
 unsafe extern "C" fn one_by_program<const PACK: bool>(memory: *mut u8, packed: *mut u8, entry: &Entry) {
     let sides = Sides { memory, packed };
-    // SAFETY: the caller's promise; the kernel belongs to the program beside it.
+    // SAFETY: the contract of `run` covers every byte of the one element. The kernel was compiled from `entry.program`, which
+    // lives as long.
     unsafe {
         match entry.kernel() {
             Some(kernel) => kernel.run::<PACK>(sides, 1),
@@ -291,7 +293,7 @@ unsafe extern "C" fn one_by_program<const PACK: bool>(memory: *mut u8, packed: *
 /// As for [`Entry::run`].
 unsafe extern "C" fn one_counted<const PACK: bool>(memory: *mut u8, packed: *mut u8, entry: &Entry) {
     entry.count_one();
-    // SAFETY: the caller's promise.
+    // SAFETY: `one_by_program` moves the same element under the same contract.
     unsafe { one_by_program::<PACK>(memory, packed, entry) }
 }
 

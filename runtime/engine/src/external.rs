@@ -114,7 +114,8 @@ impl Committed {
         let mut destination: MemoryMut<'m> = destination.into();
         let range = self.check_external(destination.room(), range.at_most(packed.len() as u64))?;
         let sides = Sides { memory: destination.address(), packed: packed.as_ptr().cast_mut() };
-        // SAFETY: as for `pack_external`; `packed` is only read.
+        // SAFETY: `check_external` found every byte of the elements inside `destination`, and `at_most` ends the range inside
+        // `packed`. The slices cannot overlap, and `packed` is only read.
         let converted = unsafe { self.convert::<false>(sides, range) };
         debug_assert_eq!(converted, Ok(()), "memory represents every value");
         Ok(range.length() as usize)
@@ -237,7 +238,8 @@ impl<const PACK: bool> Converter<'_, PACK> {
                 let count = records.count.min((bytes - done) / records.size.packed);
                 if count > 1 {
                     for &(start, run) in records.runs {
-                        // SAFETY: the caller's promise.
+                        // SAFETY: `count` records fit in the `bytes - done` bytes from `at` on, so the contract of `values`
+                        // covers each run of each record, and what it becomes.
                         unsafe { self.blocks(at, start, run, count, records.size) };
                     }
                     self.cursor.advance_records(count, records.size);
@@ -252,7 +254,8 @@ impl<const PACK: bool> Converter<'_, PACK> {
             if values == 0 {
                 return done;
             }
-            // SAFETY: the caller's promise.
+            // SAFETY: `values` values fit in the `bytes - done` bytes from `at` on, so the contract of `values` covers them, and
+            // what they become.
             unsafe { self.blocks(at, Bytes::default(), Run { values, ..run }, 1, Bytes::default()) };
             self.cursor.advance(values);
             self.position += values * run.conversion.external_size();
@@ -274,14 +277,16 @@ impl<const PACK: bool> Converter<'_, PACK> {
         let (from_stride, to_stride) =
             if PACK { (packed_stride, external_stride) } else { (external_stride, packed_stride) };
         let blocks = Blocks { count: count as usize, values: run.values as usize, from_stride, to_stride };
-        // SAFETY: the caller's promise. The CPU has the level of the entry.
+        // SAFETY: the contract of `blocks` covers every run at `from` and at `to`. `convert` was selected for the level of the
+        // entry, which the CPU has.
         if unsafe { (self.convert)(run.conversion, from, to, blocks) } {
             return;
         }
         for block in 0..blocks.count {
             let position = self.position + start.external + block as u64 * stride.external;
             let bytes = run.values * run.conversion.packed_size();
-            // SAFETY: the caller's promise; only a pack finds values that do not fit.
+            // SAFETY: only a pack finds values that do not fit, and in a pack the `bytes` bytes of every run are readable and
+            // initialised (contract of `values`).
             let values =
                 unsafe { std::slice::from_raw_parts(packed.wrapping_add(block * packed_stride), bytes as usize) };
             self.report(run.conversion, position, values);

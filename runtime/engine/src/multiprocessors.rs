@@ -11,7 +11,7 @@
 /// /// Packs while a solver holds the GPU.
 /// fn send(plane: &Committed, grid: Endpoint, packed: Endpoint) -> Result<usize, TransferError> {
 ///     let pack = plane.at(grid, Range::elements(1)).pack(packed);
-///     // SAFETY: the caller answers for the addresses and their kinds.
+///     // SAFETY: `grid` and `packed` have every byte of one element, in memory of the kinds that they name.
 ///     unsafe { pack.on(Multiprocessors::None).run() }
 /// }
 /// ```

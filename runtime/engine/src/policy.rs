@@ -2,29 +2,32 @@
 
 use std::fmt;
 
-/// When machine code is made for a type: a kernel, if it would gain by one, and thunks, which call the kernel, or the routine that
-/// moves the type, with the numbers of the type in their instructions.
+/// When machine code is made for a type.
+///
+/// The code is a kernel, if the estimate says that the type gains by one, and two thunks. A thunk calls the kernel or a microkernel,
+/// and has the counts and strides of the type in its instructions.
 ///
 /// ```
-/// use dtc_runtime::{Engine, Policy};
+/// use dtc_compiler::datatype::text;
+/// use dtc_runtime::{Engine, Policy, Tier};
 /// // Kernels for types that are used often, none for the others.
 /// let engine = Engine::builder().policy(Policy::Lazy(100)).build();
-/// # drop(engine);
+/// let committed = engine.commit(&text::parse("vector 1000 1 2 double").unwrap());
+/// assert_eq!(committed.tier(), Tier::Generic);
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Policy {
-    /// A kernel in the background, once the type has been used for about 8 us: until then it is moved as it was described, and costs
-    /// no more than that. Thunks with the kernel; for types without one, after 1,024 packs or unpacks of one element, by the call
-    /// that comes next.
+    /// A kernel in the background, once calls have moved the type for about 8 us; until then it is moved as it was described. Thunks
+    /// are made with the kernel. For types without a kernel, the call that follows 1,024 packs or unpacks of one element makes them.
     #[default]
     Background,
-    /// At commit, which waits.
+    /// A kernel and thunks at commit, which waits for them.
     Eager,
-    /// In the background, after so many packs and unpacks. Calls are counted on, so thunks are not used.
+    /// A kernel in the background, after this many packs and unpacks. Every call is counted, which thunks do not do: none are made.
     Lazy(u32),
-    /// At commit, for every type whose plan is not too large, whether it gains or not: for tests of compiled code.
+    /// As `Eager`, but for every type whose plan is not too large, whether it gains or not: for tests of compiled code.
     Always,
-    /// Never.
+    /// No machine code.
     Off,
 }
 
@@ -35,7 +38,7 @@ pub enum Policy {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Tier {
-    /// Leaves driven by the plan.
+    /// Microkernels, driven by the plan.
     Generic,
     /// A kernel compiled for the type.
     Specialised,

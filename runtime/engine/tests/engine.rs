@@ -265,7 +265,7 @@ fn a_forked_child_packs_while_the_loader_is_locked() {
     while !INSIDE.load(Ordering::SeqCst) {
         std::thread::yield_now();
     }
-    // SAFETY: as above.
+    // SAFETY: the child calls `alarm`, packs and leaves by `_exit`. If a pack waited for the loader's lock, the alarm would end it.
     let child = unsafe { libc::fork() };
     if child == 0 {
         // SAFETY: ends the child if it waits for ever.

@@ -90,12 +90,14 @@ impl Committed {
         let (mut destination, packed): (MemoryMut<'m>, &[u8]) = (destination.into(), bytemuck::cast_slice(packed));
         let sides = Sides { memory: destination.address(), packed: packed.as_ptr().cast_mut() };
         if let Some(entry) = self.one(destination.room(), range, packed.len()) {
-            // SAFETY: as for `pack`; `packed` is only read.
+            // SAFETY: `one` found every byte of the element inside `destination`, and as many bytes in `packed`, which is only
+            // read; the slices cannot overlap.
             unsafe { entry.one::<false>(sides) };
             return Ok(packed.len());
         }
         other_call();
-        // SAFETY: as for `pack`.
+        // SAFETY: the room is that of `destination`, `packed` has as many bytes as the range at most, and the slices cannot
+        // overlap.
         unsafe { self.checked::<false>(sides, destination.room(), range.at_most(packed.len() as u64)) }
     }
 
@@ -117,7 +119,8 @@ impl Committed {
             return entry.shape.size as usize;
         }
         let range = self.exact(range);
-        // SAFETY: as above, for the bytes of the range that there are.
+        // SAFETY: `exact` ends the range with the packed bytes of the elements, for which clauses 1 to 4 hold (contract of this
+        // function).
         unsafe { self.some::<PACK>(sides, range) };
         range.length() as usize
     }
@@ -154,7 +157,8 @@ impl Committed {
             },
         };
         self.count_use();
-        // SAFETY: as above, for `Entry::run`.
+        // SAFETY: the range ends with the packed bytes or before. Clauses 1 and 2 make its bytes readable on one side and
+        // writable on the other, without overlap.
         unsafe { entry.run::<PACK>(sides, range) };
     }
 }

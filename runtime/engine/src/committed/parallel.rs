@@ -14,7 +14,7 @@ struct Carried(Sides);
 
 // SAFETY: the threads of a parallel call move disjoint ranges, and the call waits for them.
 unsafe impl Send for Carried {}
-// SAFETY: as above.
+// SAFETY: threads only copy the pointers out of it (`sides`); what they write through them is disjoint, as for `Send`.
 unsafe impl Sync for Carried {}
 
 impl Carried {
@@ -53,7 +53,8 @@ impl Committed {
         let (source, packed): (Memory<'m>, &mut [u8]) = (source.into(), bytemuck::cast_slice_mut(packed));
         let range = self.check(source.room(), range.at_most(packed.len() as u64))?;
         let sides = Sides { memory: source.address().cast_mut(), packed: packed.as_mut_ptr() };
-        // SAFETY: as for `pack`; `memory` is only read.
+        // SAFETY: `check` found every byte of the elements inside `source`, which is only read, and ended the range inside
+        // `packed`; the slices cannot overlap.
         unsafe { self.parallel::<true>(sides, range, threads) };
         Ok(range.length() as usize)
     }
@@ -86,7 +87,8 @@ impl Committed {
         let (mut destination, packed): (MemoryMut<'m>, &[u8]) = (destination.into(), bytemuck::cast_slice(packed));
         let range = self.check(destination.room(), range.at_most(packed.len() as u64))?;
         let sides = Sides { memory: destination.address(), packed: packed.as_ptr().cast_mut() };
-        // SAFETY: as for `unpack`; `packed` is only read.
+        // SAFETY: `check` found every byte of the elements inside `destination`, and ended the range inside `packed`, which is
+        // only read; the slices cannot overlap.
         unsafe { self.parallel::<false>(sides, range, threads) };
         Ok(range.length() as usize)
     }

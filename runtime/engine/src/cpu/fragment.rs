@@ -40,7 +40,7 @@ impl Program {
     ///
     /// Every byte of the range is readable on one side and writable on the other, and the sides do not overlap.
     pub(crate) unsafe fn range<const PACK: bool>(&self, kernel: Option<&Kernel>, sides: Sides, skip: u64, take: u64) {
-        // SAFETY: the caller's promise.
+        // SAFETY: `bytes` moves the same range under the same contract.
         unsafe {
             match take {
                 0 => {}

@@ -119,7 +119,8 @@ impl Kernel {
     #[inline]
     pub(crate) unsafe fn run<const PACK: bool>(&self, Sides { memory, packed }: Sides, count: u64) {
         let half = if PACK { &self.pack } else { &self.unpack };
-        // SAFETY: the caller's promise is the contract of the compiled function.
+        // SAFETY: the compiled function moves `count` elements, every byte of which the contract of `run` covers. Its tables
+        // point into the program, which is alive.
         unsafe { (half.entry)(memory, packed, count, half.tables.as_ptr()) }
     }
 }

@@ -252,7 +252,7 @@ impl Program {
     ///
     /// Every byte of the elements is readable on one side and writable on the other, and the sides do not overlap.
     pub(crate) unsafe fn elements<const PACK: bool>(&self, sides: Sides, count: u64) {
-        // SAFETY: the caller's promise.
+        // SAFETY: `whole_elements` moves the same elements under the same contract.
         unsafe {
             if self.bypasses::<PACK>(self.plan.size().saturating_mul(count)) {
                 self.whole_elements::<PACK, true>(sides, count);
@@ -294,7 +294,8 @@ impl Program {
     /// As for [`Program::elements`], for the bytes of the step.
     #[inline]
     pub(super) unsafe fn whole<const PACK: bool, const BYPASS: bool>(&self, id: StepId, sides: Sides) {
-        // SAFETY: the caller's promise.
+        // SAFETY: `whole_loop` and `microkernel` move the bytes of this step and no others, and `bound` was selected for the
+        // step.
         unsafe {
             match &self.bound[id.index()] {
                 Bound::Loop => self.whole_loop::<PACK, BYPASS>(id, sides),

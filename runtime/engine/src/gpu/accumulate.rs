@@ -116,14 +116,16 @@ impl GpuType {
     ) -> Result<(), CudaError> {
         let Move { call, count, .. } = *asked;
         if reduction.operation() == Operation::Replace {
-            // SAFETY: the caller's promise.
+            // SAFETY: a replacement is an unpack of the same bytes, under the contract of `launch`, which is part of this
+            // function's.
             return unsafe { self.launch(stream, asked) };
         }
         if let Some(variant) = self.plan.accumulation(reduction, &call)
             && let Some(kernel) = self.serving(&variant)
             && let Some(blocks) = self.plan.blocks(&variant, &call)
         {
-            // SAFETY: the caller's promise.
+            // SAFETY: `serving` found the kernel among those of this type. The bytes are those of `call`, for which the contract
+            // of `launch` holds.
             return unsafe { self.launch_compiled(stream, kernel, &call, count, Grid::all(blocks, variant.threads())) };
         }
         let threads = GENERIC_ACCUMULATE_THREADS;
@@ -132,7 +134,8 @@ impl GpuType {
         let blocks = blocks.ok_or(CudaError::GridTooLarge { bytes: call.bytes })?;
         let interpreter = self.interpreter()?;
         let program = interpreter.program.accumulating(reduction);
-        // SAFETY: the caller's promise; the kernel ends in a program.
+        // SAFETY: the generic kernel for accumulations ends in a program, and this one is for the type and the reduction. The
+        // bytes are those of `call`, for which the contract of `launch` holds.
         unsafe {
             interpreter.launch(interpreter.generic.accumulate(), stream, &call, Grid::all(blocks, threads), program)
         }

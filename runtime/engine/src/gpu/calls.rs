@@ -107,7 +107,7 @@ impl<'a> Transfer<'a> {
     /// ```
     /// use dtc_runtime::{Committed, Endpoint, Range, TransferError};
     /// fn pack(column: &Committed, matrix: Endpoint, packed: Endpoint) -> Result<usize, TransferError> {
-    ///     // SAFETY: the caller answers for both ends, until the request was waited for.
+    ///     // SAFETY: `matrix` and `packed` have every byte of one element, and live until `wait` returns.
     ///     let request = unsafe { column.at(matrix, Range::elements(1)).pack(packed).start()? };
     ///     request.wait()
     /// }
@@ -226,7 +226,8 @@ impl<'a> Transfer<'a> {
                 // Before anything is moved.
                 pieces.iter().try_for_each(|piece| piece.check_computes(reduction))?;
                 let wait = wait && pieces.len() == 1;
-                // SAFETY: as above; what could be refused was checked.
+                // SAFETY: the contract of `Transfer` holds for every byte of the call, hence for those of a piece.
+                // `check_reduction` found whole elements, and `check_computes` a processor that accumulates them.
                 Request::start(bytes, pieces.iter().map(|piece| unsafe { piece.start_accumulation(reduction, wait) }))
             }
             Action::Copy(Some(reduction), destination) => {
@@ -238,7 +239,8 @@ impl<'a> Transfer<'a> {
                 let parts = parts(source, destination)?;
                 // Before anything is moved.
                 parts.iter().try_for_each(|part| part.check_computes(reduction))?;
-                // SAFETY: as above; what could be refused was checked.
+                // SAFETY: the contract of `Transfer` holds for every byte of the call, hence for those of a part.
+                // `ends_of_accumulation` found whole elements, and `check_computes` a processor that accumulates them.
                 parts.iter().try_for_each(|part| unsafe { part.accumulate(reduction) })?;
                 Ok(Request::done(source.range.length()))
             }

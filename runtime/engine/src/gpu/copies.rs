@@ -25,7 +25,8 @@ pub(super) unsafe fn enqueue(
         if direction == Direction::Pack { (packed, memory) } else { (memory, packed) }
     });
     if (rows, planes) == (1, 1) {
-        // SAFETY: the caller's promise.
+        // SAFETY: each of `places` is one row of the call, `row_bytes` long, which the device reaches on both sides (contract of
+        // this function).
         return unsafe { contiguous(stream, places, row_bytes as usize) };
     }
     let memory_height = plane_pitch / pitch;
@@ -34,7 +35,8 @@ pub(super) unsafe fn enqueue(
         Direction::Unpack => (pitch, memory_height, row_bytes, rows),
     };
     for (to, from) in places {
-        // SAFETY: the caller's promise.
+        // SAFETY: the rows and planes at `to` and `from` are those of one copy of the call, which the device reaches on both
+        // sides (contract of this function).
         unsafe {
             if planes == 1 {
                 let to = Rows { address: to, pitch: to_pitch as usize };
@@ -61,11 +63,13 @@ unsafe fn contiguous(stream: &Stream, places: impl Iterator<Item = (u64, u64)>, 
     let batched = to.len() > 1
         && !stream.raw().is_null()
         && stream.capture_status()? == CaptureStatus::None
-        // SAFETY: the caller's promise.
+        // SAFETY: each of `places` has `bytes` bytes of the call, which the device reaches on both sides (contract of `enqueue`),
+        // and the three lists are equally long.
         && unsafe { copy::batch(stream, &mut to, &mut from, &mut lengths)? };
     if !batched {
         for (&to, &from) in to.iter().zip(&from) {
-            // SAFETY: the caller's promise.
+            // SAFETY: `to` and `from` have `bytes` bytes of the call, which the device reaches on both sides (contract of
+            // `enqueue`).
             unsafe { copy::between(stream, to, from, bytes)? };
         }
     }

@@ -213,13 +213,15 @@ impl GpuType {
         if self.plan.is_contiguous() {
             let place = memory.wrapping_add(self.origin as u64).wrapping_add(first);
             let (to, from) = if direction == Direction::Pack { (packed, place) } else { (place, packed) };
-            // SAFETY: the caller's promise.
+            // SAFETY: contiguous elements lie at `place` as their packed bytes do: the device reaches `bytes` bytes there and at
+            // `packed`, and they do not overlap (contract of this function).
             return unsafe { copy::between(stream, to, from, bytes as usize) };
         }
         let most = match asked.multiprocessors {
             Multiprocessors::None => {
                 if let Some(copies) = self.plan.copies(&call) {
-                    // SAFETY: the caller's promise.
+                    // SAFETY: the copies move the bytes of `call` and no others, which the device reaches on both sides (contract
+                    // of this function).
                     return unsafe { copies::enqueue(stream, direction, &copies, memory, packed) };
                 }
                 u32::MAX
@@ -238,7 +240,8 @@ impl GpuType {
                 && let Some(blocks) = blocks
             {
                 let grid = Grid { work: blocks, blocks: blocks.min(most), threads: variant.threads() };
-                // SAFETY: the caller's promise.
+                // SAFETY: `serving` found the kernel among those of this type, and `blocks` is the grid for the bytes of `call`,
+                // which the contract of this function covers.
                 return unsafe { self.launch_compiled(stream, kernel, &call, asked.count, grid) };
             }
         }
@@ -256,7 +259,8 @@ impl GpuType {
         // Only the capped kernels take several blocks of the work.
         let grid = if kernel.variant.capped { blocks.min(most) } else { blocks };
         let grid = Grid { work: blocks, blocks: grid, threads: kernel.variant.threads() };
-        // SAFETY: the caller's promise.
+        // SAFETY: generic kernels end in a program, and this is that of the type. The kernel moves the bytes of `call`, which the
+        // contract of this function covers.
         unsafe { interpreter.launch(function, stream, &call, grid, program) }
     }
 
@@ -286,7 +290,8 @@ impl GpuType {
         graph::keep_in_graph(stream, kernel)?;
         let tables = kernel.tables.as_ref().map_or(0, |tables| tables.address());
         let mut bounds = self.bounds(count);
-        // SAFETY: the caller's promise; a compiled kernel ends in bounds.
+        // SAFETY: a compiled kernel ends in bounds, to which the last parameter points. The kernel moves the bytes of `call`,
+        // which the contract of `GpuType::launch` covers.
         unsafe { launch(&kernel.function, stream, call, tables, grid, (&raw mut bounds).cast()) }
     }
 
@@ -369,7 +374,8 @@ impl Interpreter {
     ) -> Result<(), CudaError> {
         graph::keep_in_graph(stream, self)?;
         let tables = self.tables.as_ref().map_or(0, DeviceBuffer::address);
-        // SAFETY: the caller's promise.
+        // SAFETY: the function ends in a program (contract of this function), to which the last parameter points. The function
+        // moves the bytes of `call`, which the contract of `GpuType::launch` covers.
         unsafe { launch(function, stream, call, tables, grid, (&raw mut program).cast()) }
     }
 }
@@ -415,6 +421,7 @@ pub(super) unsafe fn launch(
         (&raw mut work).cast(),
         last,
     ];
-    // SAFETY: the caller's promise; the parameters have the types of every kernel's.
+    // SAFETY: the first six parameters have the types that every kernel declares, and `last` points at the seventh (contract of
+    // this function). All of them live until `launch` has copied them.
     unsafe { function.launch(stream, [grid.blocks, 1, 1], [grid.threads, 1, 1], 0, &mut parameters) }
 }

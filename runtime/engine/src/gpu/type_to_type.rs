@@ -183,12 +183,14 @@ impl GpuType {
         let CopyCall { source, source_first, target, target_first, bytes } = copy;
         if to.plan.is_contiguous() {
             let packed = target.wrapping_add(to.origin as u64).wrapping_add(target_first);
-            // SAFETY: the caller's promise.
+            // SAFETY: the bytes of a contiguous destination are the packed bytes of the source, and they begin at `packed`. The
+            // device reaches both, which do not overlap (contract of this function).
             return unsafe { self.launch(stream, &asked.source.on_device(Direction::Pack, packed)) };
         }
         if self.plan.is_contiguous() {
             let packed = source.wrapping_add(self.origin as u64).wrapping_add(source_first);
-            // SAFETY: the caller's promise.
+            // SAFETY: the bytes of a contiguous source are the packed bytes of the destination, and they begin at `packed`. The
+            // device reaches both, which do not overlap (contract of this function).
             return unsafe { to.launch(stream, &asked.destination.on_device(Direction::Unpack, packed)) };
         }
         let call = Call { memory: source, packed: target, first: source_first, bytes };
@@ -204,7 +206,8 @@ impl GpuType {
                 graph::keep_in_graph(stream, kernel)?;
                 let tables = kernel.tables.as_ref().map_or(0, |tables| tables.address());
                 let last = (&raw mut last).cast();
-                // SAFETY: the caller's promise; the kernel ends in a target.
+                // SAFETY: the kernel was compiled for these two types, and ends in a `Target`. It reads the `bytes` of the source
+                // and writes those of the destination, which the device reaches (contract of this function).
                 return unsafe {
                     launch(&kernel.function, stream, &call, tables, Grid::all(blocks, variant.threads()), last)
                 };
@@ -219,7 +222,8 @@ impl GpuType {
         last.tables = other.tables;
         last.programs = [program.program.address(), other.program.address()];
         let (grid, last) = (Grid::all(blocks, GENERIC_COPY.threads()), (&raw mut last).cast());
-        // SAFETY: the caller's promise; the kernel ends in a target.
+        // SAFETY: the generic kernel interprets the programs of these two types, and ends in a `Target`. It reads the `bytes` of
+        // the source and writes those of the destination, which the device reaches (contract of this function).
         unsafe { launch(generic.copy(), stream, &call, program.tables, grid, last) }
     }
 }

@@ -65,24 +65,24 @@ pub fn alive() -> c_long {
 
 /// How many more allocations succeed; below zero, all.
 pub fn let_allocate(left: c_long) {
-    // SAFETY: as above.
+    // SAFETY: the stub declares a `long` of this name, which only this thread uses.
     unsafe { **stub().get::<*mut c_long>("stub_allocations_left").unwrap() = left }
 }
 
 /// What launches return.
 pub fn let_launches_return(status: c_int) {
-    // SAFETY: as above.
+    // SAFETY: the stub declares an `int` of this name, which only this thread uses.
     unsafe { **stub().get::<*mut c_int>("stub_launch_status").unwrap() = status }
 }
 
 /// What copies return.
 pub fn let_copies_return(status: c_int) {
-    // SAFETY: as above.
+    // SAFETY: the stub declares an `int` of this name, which only this thread uses.
     unsafe { **stub().get::<*mut c_int>("stub_copy_status").unwrap() = status }
 }
 
 /// Whether devices reach each other (1), do not (0) or refuse in the end (2).
 pub fn let_peers_be(peers: c_int) {
-    // SAFETY: as above.
+    // SAFETY: the stub declares an `int` of this name, which only this thread uses.
     unsafe { **stub().get::<*mut c_int>("stub_peers").unwrap() = peers }
 }

@@ -72,7 +72,7 @@ in_child! {
             request.unwrap().wait().unwrap();
             assert!(packed == bytes);
             packed.fill(0);
-            // SAFETY: as above.
+            // SAFETY: both buffers have `BYTES` bytes, and the call returns when all are moved.
             unsafe { source.copy_to(committed.at(packed.as_mut_ptr(), all)).run() }.unwrap();
             assert!(packed == bytes);
         }

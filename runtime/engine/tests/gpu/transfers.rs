@@ -63,7 +63,7 @@ fn there_and_back(engine: &Engine, memory_kind: MemoryKind, packed_kind: MemoryK
     assert!(packed.read(BYTES) == expected, "pack {memory_kind}, {packed_kind}, {form:?}");
     let mut back = Memory::new(memory_kind, &vec![0x5a_u8; BYTES]);
     let unpack = elements(back.at()).unpack(target);
-    // SAFETY: as above.
+    // SAFETY: the range lies in `back` and in `packed`, which are of these kinds and outlive the call.
     let moved = unsafe {
         match form {
             Form::Blocking => unpack.run().unwrap(),
@@ -139,7 +139,7 @@ in_child! {
         assert!(packed.read(total) == expected);
         let mut back = vec![0x5a_u8; host.len()];
         let (from, length) = (1_234_567, 3_456_789);
-        // SAFETY: as above.
+        // SAFETY: `back` has every element, and `packed` has `length` bytes from `from` on.
         let moved = unsafe {
             committed.at(back.as_mut_ptr(), Range::elements(count as u64).fragment(from as u64, length as u64)).unpack(packed.at().add(from)).run()
         };
@@ -161,10 +161,10 @@ in_child! {
             let before = calls("cuLaunchKernel");
             // SAFETY: both buffers are long enough.
             unsafe { committed.at(memory.at(), Range::elements(1).bytes(..12_000)).pack(packed.at()).run() }.unwrap();
-            // SAFETY: as above.
+            // SAFETY: `memory` has one element, `packed` its 12,000 bytes, and both outlive the request.
             unsafe { committed.at(memory.at(), Range::elements(1).bytes(..12_000)).unpack(packed.at()).start() }.unwrap().wait().unwrap();
             let stream = Stream::new(&Device::get(0).unwrap()).unwrap();
-            // SAFETY: as above.
+            // SAFETY: `memory` has one element and `packed` its 12,000 bytes; the stub has done the work when the call returns.
             unsafe { committed.at(memory.at(), Range::elements(1).bytes(..12_000)).pack(packed.at()).enqueue(&stream) }.unwrap();
             assert_eq!(calls("cuLaunchKernel") - before, 3, "{kind}");
         }
@@ -279,7 +279,7 @@ in_child! {
                     assert!(found[block.clone()] == expected[block], "{which}");
                 }
             }
-            // SAFETY: as above.
+            // SAFETY: every displacement is an address in a live buffer, and the packed buffer has `total` bytes.
             let request = unsafe { committed.at(null, Range::elements(1).bytes(..total as u64)).unpack(packed.at()).start() };
             assert_eq!(request.unwrap().wait(), Ok(total));
         }
@@ -382,9 +382,9 @@ in_child! {
             let target = Endpoint::of_kind(packed_kind, packed.at());
             // SAFETY: both buffers are long enough.
             let pack = || unsafe { elements.pack(target).run() };
-            // SAFETY: as above.
+            // SAFETY: `memory` has one element, and `packed` its 12,000 bytes.
             let unpack = || unsafe { elements.unpack(target).run() };
-            // SAFETY: as above.
+            // SAFETY: `memory` has one element, `packed` its 12,000 bytes, and both outlive the request.
             let start = || unsafe { elements.pack(target).start() }.and_then(Request::wait);
             let all = |code: i32| {
                 failed(pack(), code);

@@ -80,7 +80,8 @@ impl Engine {
         let asked: Vec<Asked<'_>> = calls.iter().filter_map(|call| asked(&gpu, call)).collect();
         if !asked.is_empty() {
             let prepared = gpu.several.batches.prepared(&gpu.shared, &asked)?;
-            // SAFETY: the caller's promise.
+            // SAFETY: `prepared` addresses the bytes of `calls` and no others. Until the work is done, the device reaches them on
+            // both sides (contract of this function).
             unsafe { prepared.launch(stream)? };
         }
         Ok(asked.iter().map(|asked| asked.call.bytes).sum())

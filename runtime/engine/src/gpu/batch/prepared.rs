@@ -108,7 +108,8 @@ impl Prepared {
         };
         let mut batch = self.batch;
         let mut parameters = [(&raw mut batch).cast()];
-        // SAFETY: the caller's promise; a batch kernel has one parameter, a batch, and the items are those of its cases.
+        // SAFETY: a batch kernel has one parameter, a `Batch`, and this one holds items of the cases that the kernel was made
+        // for. They address the bytes of the calls, which the device reaches (contract of this function).
         unsafe { function.launch(stream, [batch.blocks, 1, 1], [BATCH_THREADS, 1, 1], 0, &mut parameters) }
     }
 }

@@ -19,7 +19,7 @@ pub(super) unsafe fn enqueue(
 ) -> Result<(), CudaError> {
     let gpu = &on_device.gpu;
     let stage = gpu.stage()?;
-    // SAFETY: the caller's promise.
+    // SAFETY: `through` enqueues the same transfer under the same contract.
     let enqueued = unsafe { through(&stage, on_device, after, asked, end) };
     if enqueued.is_err() {
         // Whoever is told of a failure may free the buffers. Where the device has failed, nothing runs.
@@ -47,11 +47,13 @@ unsafe fn through(
     let ahead = if asked.direction == Direction::Pack { 1 } else { 0 };
     for turn in 0..chunks + ahead {
         if turn < chunks {
-            // SAFETY: the caller's promise.
+            // SAFETY: chunk `turn` is a part of the transfer, whose elements and packed bytes are reached until the work is done
+            // (contract of `enqueue`).
             unsafe { fill(stage, on_device, asked, turn)? };
         }
         if let Some(chunk) = turn.checked_sub(ahead) {
-            // SAFETY: the caller's promise.
+            // SAFETY: `chunk` is a part of the transfer, whose elements and packed bytes are reached until the work is done
+            // (contract of `enqueue`).
             unsafe { empty(stage, on_device, asked, chunk)? };
         }
     }
@@ -89,7 +91,8 @@ unsafe fn empty(stage: &Stage, on_device: &Arc<GpuType>, asked: &Move, chunk: u6
     let (index, part) = part(stage, asked, chunk);
     let slot = part.call;
     stage.second.wait_event(&stage.filled[index])?;
-    // SAFETY: as above.
+    // SAFETY: the slot is the device's and as long as a chunk; the events keep its uses apart. The elements and the packed bytes
+    // of the chunk are reached until the work is done (contract of `enqueue`).
     unsafe {
         match asked.direction {
             Direction::Pack => {
