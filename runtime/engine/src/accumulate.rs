@@ -1,4 +1,4 @@
-//! Unpacking with an operation.
+//! Accumulation of packed bytes in elements in host memory.
 
 use crate::committed::Committed;
 use crate::cpu::Sides;
@@ -13,7 +13,7 @@ use dtc_compiler::operation::{Operation, Reduction};
 use dtc_cuda::MemoryKind;
 use dtc_microkernels::accumulate::{AccumulateFn, select_accumulate};
 
-/// Runs of at least so many bytes are combined where they lie. Shorter ones are collected first, which is one call for many.
+/// Least length of a run that is accumulated in place, in bytes. Shorter runs are packed first, so that one call serves many.
 const IN_PLACE: u64 = 1024;
 
 impl Engine {
@@ -105,7 +105,7 @@ impl Committed {
         sides: Sides,
         range: Range,
     ) -> Result<(), AccumulateError> {
-        let Some(combine) = self.check_reduction(reduction, range)? else {
+        let Some(accumulate) = self.check_reduction(reduction, range)? else {
             // SAFETY: clauses 1 to 4.
             unsafe { self.some::<false>(sides, range) };
             return Ok(());
@@ -120,21 +120,21 @@ impl Committed {
             let packed = sides.packed.wrapping_add(done as usize);
             let run = self.entry().run_at(position);
             let contiguous = run.bytes.min(length - done) / unit * unit;
-            // SAFETY: both branches touch bytes of the range only, for which clause 1 speaks. The CPU has the level of the
-            // entry. Packed bytes are initialised, as are the bytes of memory that the type describes, and those of the
-            // buffer once the pack has written them.
+            // SAFETY: both branches touch bytes of the range only, for which clause 1 speaks. `accumulate` was selected for the
+            // level of the entry, which the CPU has. Packed bytes are initialised, as are the bytes of memory that the type
+            // describes, and those of the buffer once the pack has written them.
             unsafe {
                 if contiguous >= IN_PLACE || contiguous == length - done {
                     let memory = sides.memory.wrapping_offset(run.offset as isize);
                     let memory = std::slice::from_raw_parts_mut(memory, contiguous as usize);
-                    combine(memory, std::slice::from_raw_parts(packed, contiguous as usize));
+                    accumulate(memory, std::slice::from_raw_parts(packed, contiguous as usize));
                     done += contiguous;
                 } else {
                     let bytes = piece_end(position, end, self.entry().shape.size, unit) - position;
                     let (collected, piece) = (Sides { packed: buffer.start(), ..sides }, range.part(done, bytes));
                     self.entry().run::<true>(collected, piece);
                     let memory = std::slice::from_raw_parts_mut(collected.packed, bytes as usize);
-                    combine(memory, std::slice::from_raw_parts(packed, bytes as usize));
+                    accumulate(memory, std::slice::from_raw_parts(packed, bytes as usize));
                     self.entry().run::<false>(collected, piece);
                     done += bytes;
                 }
@@ -162,7 +162,7 @@ impl Committed {
         }
         match select_accumulate(self.entry().level(), reduction) {
             None if reduction.operation() != Operation::Replace => Err(AccumulateError::Unsupported(reduction)),
-            combine => Ok(combine),
+            accumulate => Ok(accumulate),
         }
     }
 }

@@ -5,7 +5,7 @@ use dtc_compiler::layout::TypeHash;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// What the cache may hold beside what is in use.
+/// Limits of the unused entries that the cache keeps.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Caps {
     pub(crate) entries: usize,
@@ -20,7 +20,7 @@ struct Slot {
     bytes: usize,
     /// Insertions into the cache before it was last asked for.
     used: u64,
-    /// Held by somebody else when the hand was last here.
+    /// Whether the entry had another owner at the hand's last visit.
     in_use: bool,
 }
 
@@ -28,7 +28,7 @@ struct Slot {
 ///
 /// A hand goes round the slots, eight at each insertion: so every insertion costs the same, however many types are alive. It
 /// notes which entries are in use. While the others are beyond the caps, it drops those of them that were not asked for during as
-/// many insertions as the caps have entries. What it does not know yet is at most an eighth of all slots.
+/// many insertions as the caps have entries. At most an eighth of all slots have changed since the hand's last visit.
 pub(crate) struct Cache {
     places: HashMap<TypeHash, usize>,
     slots: Vec<Slot>,
@@ -36,7 +36,7 @@ pub(crate) struct Cache {
     hand: usize,
     insertions: u64,
     caps: Caps,
-    /// Entries that nobody else held when the hand was last there, and their bytes.
+    /// Entries without another owner at the hand's last visit, and their bytes.
     idle: Caps,
 }
 

@@ -7,7 +7,7 @@ use crate::memory::{Memory, MemoryMut};
 use crate::piece::{Buffer, PIECE, piece_end};
 use crate::range::Range;
 
-/// Runs of at least so many bytes are one side of a pack or an unpack. Shorter ones go through a piece, which is one call for
+/// Least length of a run that is packed or unpacked directly, in bytes. Shorter runs go through a piece, so that one call moves
 /// many.
 const DIRECT: u64 = 2048;
 

@@ -8,18 +8,18 @@ use dtc_compiler::plan::Plan;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Nanoseconds that a type may take as described, by the estimate of its plan, before it is committed. Committing a small type takes
-/// about as long.
+/// Time that a type is moved as described before it is committed, in nanoseconds, by the estimate of its plan. Committing a small
+/// type takes about as long.
 const BUDGET: u64 = 8_000;
 
-/// Nanoseconds that every call is counted with, beside its bytes. A short type reaches the budget after 30 calls.
+/// Fixed cost of a call, in nanoseconds, beside its bytes. A short type reaches the budget after 30 calls.
 const CALL: u64 = 250;
 
 /// A layout that is moved without having been brought into its canonical form.
 ///
 /// Its plan is made from the layout as it is, node by node. It has neither a hash nor an entry in a cache. The same interpreter
-/// runs it, so the same bytes are moved, in more steps where the description has more than it needs. Calls are counted by what they
-/// cost, and refused from the one on that committing the type is worth it.
+/// runs it, so the same bytes are moved, in more steps where the description has more than it needs. Each call adds its cost to
+/// a sum. Calls are refused once the sum exceeds the cost of committing the type.
 ///
 /// # Example
 ///

@@ -7,7 +7,7 @@ const NEVER_MAPPED: usize = 4096;
 
 /// An address, and the kind of memory there.
 ///
-/// An endpoint made of a pointer has no kind: a call asks the driver, once, unless nobody in the process uses CUDA.
+/// An endpoint made of a pointer has no kind: a call asks the driver once, or not at all while the process does not use CUDA.
 /// [`Endpoint::of_kind`] names the kind, and nothing is asked. A [`DeviceBuffer`] and a [`PinnedBuffer`] know theirs.
 ///
 /// ```
@@ -68,7 +68,7 @@ impl Endpoint {
         self.kind
     }
 
-    /// The same with a kind, if the caller gives one.
+    /// Names the kind of memory, or leaves it open.
     ///
     /// ```
     /// use dtc_runtime::{Endpoint, cuda::MemoryKind};
@@ -88,14 +88,14 @@ impl Endpoint {
         Endpoint { address: self.address.wrapping_offset(bytes as isize), ..self }
     }
 
-    /// Whether nothing can lie at the address.
+    /// Whether the address can never be mapped.
     #[inline]
     pub(crate) fn is_nowhere(self) -> bool {
         self.address.addr() < NEVER_MAPPED
     }
 
-    /// Whether the processor moves what lies at the address, as far as the other end leaves it to. While CUDA is not in use, all
-    /// memory is the host's.
+    /// Whether the processor can move the bytes at the address without asking the driver. While CUDA is not in use, all memory is
+    /// the host's.
     #[inline]
     pub(crate) fn is_host(self) -> bool {
         let is_host = match self.kind {

@@ -172,9 +172,9 @@ impl EngineBuilder {
         EngineBuilder { staging: Some(allocator), ..self }
     }
 
-    /// Sets the function that decides whether a pack or an unpack may make the canonical form of its type: for hosts that must not run
-    /// out of memory. Its arguments are the number of nodes and list entries of the description, and the work. It returns `false` if
-    /// it has not done the work; the call then moves the type as it was described. Default: the work is done at once.
+    /// Sets the function that decides whether a pack or an unpack may make the canonical form of its type: for hosts that must
+    /// not run out of memory. Its arguments are the number of nodes and list entries of the description, and the work. It returns
+    /// `false` if it has not done the work; the call then moves the type as it was described. Default: the work is done at once.
     ///
     /// ```
     /// use dtc_compiler::datatype::text;

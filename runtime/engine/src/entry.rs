@@ -14,7 +14,7 @@ use once_cell::race::OnceBox;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
-/// What a safe call for one whole element looks at.
+/// The numbers that a safe call for one whole element is checked against.
 pub(crate) struct Whole {
     /// Packed bytes of such a call; more than any slice has for a lazy type, each of whose uses is counted.
     pub(crate) packed: u64,
@@ -39,35 +39,36 @@ impl One {
 
     #[inline]
     fn of<const PACK: bool>(&self) -> OneFn {
-        // Acquired, so that whoever has the address of a thunk sees its instructions.
+        // Acquire: a thread that reads the address of a thunk sees its instructions, too.
         let address = if PACK { &self.pack } else { &self.unpack }.load(Ordering::Acquire);
         // SAFETY: every address that was put there is that of such a function.
         unsafe { std::mem::transmute::<*mut (), OneFn>(address) }
     }
 }
 
-/// Calls for one element until thunks are made: by then they have cost what making thunks costs, 8 us.
+/// Calls for one element before thunks are made. By then the calls have cost as much as making thunks does, 8 us.
 const CALLS_BEFORE_THUNKS: u32 = 1024;
 
 /// Everything about a byte sequence that does not depend on how it was described.
 ///
-/// Laid out as declared: what a call for one element looks at comes first, in one cache line. The packed bytes of a short type and
-/// its rows may fill whole sets of the first-level cache, of which each line more pushes others out.
+/// Laid out as declared: the fields that a call for one element reads come first, in one cache line. The packed bytes of a short
+/// type and its rows may fill whole sets of the first-level cache, so every further line would evict one of theirs.
 #[repr(C, align(64))]
 pub(crate) struct Entry {
     pub(crate) whole: Whole,
     one: One,
     program: Program,
     pub(crate) shape: Shape,
-    /// The use after which a lazy kernel is due.
+    /// Number of uses after which a lazy kernel is compiled; `None` under another policy.
     due: Option<u32>,
     /// Uses of a lazy type; of another, calls for one element that were not made by thunks.
     uses: AtomicU32,
-    /// Reads lists of the program. Nothing inside says that there can be none. Nobody waits for it: a forked child might for ever.
+    /// Compiled code, which reads lists of the program; `None` inside if the target has none. A `OnceBox` never blocks: in a forked
+    /// child, the thread that it would wait for does not exist.
     kernel: OnceBox<Option<Kernel>>,
-    /// What `one` calls in the end: they call the kernel, or a microkernel with lists of the program.
+    /// The final functions of `one`: they call the kernel, or a microkernel with lists of the program.
     thunks: OnceBox<Option<Thunks>>,
-    /// Whether somebody has made the thunks, or is about to. Nobody waits for them: a forked child might forever.
+    /// Set by the thread that makes the thunks. Other threads go on without them, so that a forked child cannot wait forever.
     thunks_claimed: AtomicBool,
     pub(crate) hash: TypeHash,
     pub(crate) layout: Layout,
@@ -150,9 +151,9 @@ impl Entry {
         self.make_thunks();
     }
 
-    /// Has one element moved by thunks from here on, where there can be any, and once no kernel is to come.
+    /// Installs the single-element entry points, unless the target has none or a kernel is still to be compiled.
     fn make_thunks(&self) {
-        // The calls of a lazy type are counted, which thunks do not do.
+        // Thunks do not count, and a lazy type needs its calls counted.
         if self.is_lazy() || self.thunks_claimed.swap(true, Ordering::Relaxed) {
             return;
         }
@@ -173,7 +174,7 @@ impl Entry {
     /// Counts a call for one element that was not made by a thunk.
     #[inline]
     fn count_one(&self) {
-        // Once that is enough, the counter rests: while a kernel is awaited, calls only read it.
+        // Beyond the threshold the counter is only read, so that calls that wait for a kernel share its cache line.
         let counted = self.uses.load(Ordering::Relaxed) <= CALLS_BEFORE_THUNKS
             && self.uses.fetch_add(1, Ordering::Relaxed) == CALLS_BEFORE_THUNKS;
         if counted && !self.wants_kernel() {
@@ -195,7 +196,8 @@ impl Entry {
         if self.kernel().is_some() { Tier::Specialised } else { Tier::Generic }
     }
 
-    /// The type on a device. Whoever asks first has its kernels compiled as the policy says; by then others find it.
+    /// The type on a device. The first caller creates the device state and schedules compilation under the engine's policy; later
+    /// callers share it.
     pub(crate) fn on_device(&self, ordinal: usize, gpu: impl FnOnce() -> Arc<DeviceState>) -> &Arc<GpuType> {
         let devices = self.devices.get_or_init(Default::default);
         if let Some(known) = devices[ordinal].get() {
@@ -212,15 +214,15 @@ impl Entry {
         self.due.is_some()
     }
 
-    /// Counts a use; true when it is the one after which a lazy kernel is due.
+    /// Counts a use. Returns true for the one that reaches the threshold of a lazy kernel.
     pub(crate) fn used(&self) -> bool {
         self.due.is_some_and(|due| {
-            // Saturates far from wrapping: it is not counted on after it was due.
+            // The counter stops soon after the threshold, so it cannot wrap.
             self.uses.load(Ordering::Relaxed) <= due && self.uses.fetch_add(1, Ordering::Relaxed) == due
         })
     }
 
-    /// Memory that the entry comes to hold, in bytes: lists dominate.
+    /// Memory that the entry holds once its code is made, in bytes. Lists dominate.
     pub(crate) fn bytes(&self) -> usize {
         /// A page for thunks, and one for the kernel.
         const CODE: usize = 8 << 10;

@@ -10,7 +10,7 @@ use dtc_compiler::datatype::Predefined;
 use dtc_compiler::external32::{Bytes, Conversion, Cursor, Run};
 use dtc_microkernels::external32::{Blocks, ConvertFn, drop_excess, first_misfit, select_convert};
 
-/// Runs of at least so many bytes are converted where they lie. Shorter ones are packed first, which is one call for many.
+/// Least length of a run that is converted in place, in bytes. Shorter runs are packed first, so that one call converts many.
 const IN_PLACE: u64 = 1024;
 
 impl Committed {
@@ -224,7 +224,7 @@ impl<const PACK: bool> Converter<'_, PACK> {
         }
     }
 
-    /// Converts as many whole values as so many bytes of packed ones have; returns how many bytes that were.
+    /// Converts the whole values among the first `bytes` bytes of `packed`. Returns the bytes of those values.
     ///
     /// # Safety
     ///
@@ -233,7 +233,7 @@ impl<const PACK: bool> Converter<'_, PACK> {
         let mut done = 0;
         loop {
             let at = packed.wrapping_add(done as usize);
-            // Of many records, the values at one place are converted together, and then those at the next.
+            // Of many records, the values at one offset are converted together, then those at the next offset.
             if let Some(records) = self.cursor.records() {
                 let count = records.count.min((bytes - done) / records.size.packed);
                 if count > 1 {
@@ -263,8 +263,8 @@ impl<const PACK: bool> Converter<'_, PACK> {
         }
     }
 
-    /// Converts so many runs, the first where something begins after `packed` and the position, and each a stride after the one
-    /// before it.
+    /// Converts `count` runs. The first begins `start` after `packed` and after the position, and each of the others a stride after
+    /// the one before.
     ///
     /// # Safety
     ///

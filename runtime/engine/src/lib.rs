@@ -1,8 +1,8 @@
 //! The runtime of dtc: commits datatypes and packs and unpacks their bytes.
 //!
 //! An [`Engine`] turns a description into a [`Committed`] type. Equal types, however they were described, share one plan
-//! and one kernel. Committing never waits for a compiler: the generic tier, SIMD leaves driven by the plan, serves at
-//! once, and a kernel made for the type takes over where the cost model expects it to be faster.
+//! and one kernel. Under the default policy a commit waits for no compiler: the generic tier, which runs the plan by SIMD
+//! microkernels, serves the first calls. A kernel for the type takes over where the cost model expects it to be faster.
 //!
 //! # Example
 //!

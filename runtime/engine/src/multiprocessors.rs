@@ -1,6 +1,6 @@
 //! How much of a device a transfer may use.
 
-/// What of the multiprocessors of a device a pack or unpack may use.
+/// The multiprocessors of a device that a pack or unpack may use.
 ///
 /// A kernel that waits for a free multiprocessor waits for as long as another one holds all of them. Nests of rows that go over
 /// a link, to the host or to another device, need none: copy engines move them, in the same time whatever the
@@ -17,12 +17,12 @@
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Multiprocessors {
-    /// All that are free; an eighth of them where one end is pinned memory, which fills the link.
+    /// All that are free, or an eighth of them if one end is pinned memory: an eighth fills the link.
     #[default]
     All,
-    /// At most this many, at least one: the kernel has no more blocks.
+    /// At most this many, at least one: the kernel has as many blocks at most.
     AtMost(u32),
-    /// None where the bytes go over a link, the layout is a nest of at most four levels, and the call moves whole elements; all
-    /// that are free where that is not so.
+    /// None, if the bytes go over a link, the layout is a nest of at most four levels, and the call moves whole elements. Otherwise
+    /// as `All`.
     None,
 }

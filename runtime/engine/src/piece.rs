@@ -2,8 +2,8 @@
 
 use std::mem::MaybeUninit;
 
-/// How many bytes are collected at a time: a piece, what it is combined with and the memory around it are in the first-level
-/// cache together, and finding the place of the next piece costs little beside moving it.
+/// Bytes of a piece. A piece, the bytes that are accumulated in it and the memory around it fit the first-level cache together, and
+/// the address of the next piece is found in a small part of the time that a piece takes.
 pub(crate) const PIECE: u64 = 8192;
 
 /// Room for a piece.
@@ -23,7 +23,7 @@ impl Buffer {
 }
 
 /// Where the piece from `position` on ends: after whole units, and with an element of the type where there is an end of one
-/// within reach, so that whole elements are left to whatever moves them best. The range from `position` to `end`, the size of
+/// within reach, so that whole elements are moved by the best code for them. The range from `position` to `end`, the size of
 /// the type and the position are multiples of the unit.
 #[inline]
 pub(crate) fn piece_end(position: u64, end: u64, size: u64, unit: u64) -> u64 {

@@ -1,7 +1,7 @@
-//! Transfers at any address: which packed bytes of which elements, and where both ends lie.
+//! Transfers at any address: the elements, the range of their packed bytes, and both ends.
 //!
-//! [`Committed::at`] says where elements lie, a method of [`Elements`] what is to be done with them, and a method of [`Transfer`]
-//! does it.
+//! [`Committed::at`] names elements in memory, a method of [`Elements`] makes a transfer of them, and a method of [`Transfer`]
+//! runs it.
 
 use crate::committed::Committed;
 use crate::endpoint::Endpoint;
@@ -23,18 +23,18 @@ pub struct Elements<'a> {
 
 /// A pack, unpack, accumulation or copy between two addresses, in memory of any kind.
 ///
-/// It moves nothing before it is told how: [`run`](Transfer::run) returns when the bytes are there, [`start`](Transfer::start)
-/// with a [`Request`](crate::Request), and [`enqueue`](Transfer::enqueue) when the work is on a CUDA stream.
+/// A transfer moves nothing until it is run. [`run`](Transfer::run) returns when the bytes are there, [`start`](Transfer::start)
+/// returns a [`Request`](crate::Request), and [`enqueue`](Transfer::enqueue) puts the work on a CUDA stream.
 ///
 /// # Contract
 ///
-/// Who calls one of the three ensures, until the work is done:
+/// The caller of one of the three ensures, until the work is done:
 ///
 /// 1. Every byte of the elements in the range is readable where it is read and writable where it is written, and so are as many
 ///    packed bytes.
 /// 2. The two ends do not overlap, and the bytes that are written are written once.
-/// 3. What is read may be read with gaps of less than 4 KiB between bytes of the range, and with what shares an aligned 16 bytes
-///    with one of them.
+/// 3. On the side that is read, gaps of less than 4 KiB between bytes of the range are readable, too, and so is every aligned block
+///    of 16 bytes that holds one of them.
 /// 4. The packed bytes of all elements fit 63 bits.
 /// 5. Each end lies in memory of the kind that its [`Endpoint`] names.
 /// 6. The destination of an accumulation is readable, too, as are the values that a range of `external32` cuts.
@@ -78,7 +78,7 @@ pub(crate) enum Action<'a> {
     External(Direction, Endpoint),
     /// Each basic element becomes itself OP the packed one.
     Accumulate(Reduction, Endpoint),
-    /// Moves them to elements of another type, each of which becomes itself OP the one that is moved, if there is an operation.
+    /// Moves them to elements of another type. With a reduction, each basic element there becomes itself OP the moved one.
     Copy(Option<Reduction>, Elements<'a>),
 }
 
@@ -130,8 +130,8 @@ impl<'a> Elements<'a> {
         self.with(Action::Move(Direction::Unpack, packed.into()))
     }
 
-    /// Packs them in `external32`, as [`Committed::pack_external`] does. The range counts bytes of `external32`, and both ends lie in
-    /// host memory.
+    /// Packs them in `external32`, as [`Committed::pack_external`] does. The range counts bytes of `external32`, and both ends
+    /// lie in host memory.
     ///
     /// # Standard sections
     ///
@@ -295,7 +295,7 @@ impl<'a> Elements<'a> {
 }
 
 impl<'a> Transfer<'a> {
-    /// The same with no more of the device's multiprocessors than that. Packs and unpacks keep to it.
+    /// Limits the device's multiprocessors that a pack or unpack uses. Other transfers ignore the limit.
     ///
     /// See [`Multiprocessors`] for an example.
     pub fn on(self, multiprocessors: Multiprocessors) -> Transfer<'a> {

@@ -28,7 +28,7 @@ impl Committed {
         fits.then_some(entry)
     }
 
-    /// Whether the signature leaves it possible that the type consists of such elements.
+    /// Whether the type may consist of such elements: its signature does not contradict that.
     pub(crate) fn may_consist_of(&self, element: Element) -> bool {
         let bit = 1 << element as u32;
         let known = &self.inner.elements;

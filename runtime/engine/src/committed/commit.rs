@@ -31,7 +31,7 @@ impl Engine {
         committed
     }
 
-    /// The same without any work, whatever the policy: for callers whose types exist before they are committed, by
+    /// As [`Engine::commit`], but does no work under any policy: for callers whose types exist before they are committed, by
     /// [`Committed::commit`].
     ///
     /// ```

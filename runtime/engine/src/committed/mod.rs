@@ -66,8 +66,8 @@ impl Clone for Committed {
 
 struct Inner {
     datatype: Datatype,
-    /// What equal types share; made when the description does not serve any more. Nobody waits for it: threads that need it at
-    /// once make it side by side.
+    /// The state that equal types share; made when the description does not serve any more. No thread waits for another: those that
+    /// need it at the same time each make one, and one is kept.
     entry: OnceBox<Arc<Entry>>,
     /// The type as described, for its first calls.
     described: OnceBox<Described>,

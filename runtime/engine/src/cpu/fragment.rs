@@ -8,7 +8,7 @@ use super::{Kernel, Sides};
 use dtc_compiler::plan::{Offsets, Part, Step, StepId};
 use smallvec::SmallVec;
 
-/// A step of which only some bytes are wanted. `sides.packed` is where its first byte would lie.
+/// Some bytes of a step. `sides.packed` is the address that the step's first byte would have.
 struct Cut {
     step: StepId,
     sides: Sides,

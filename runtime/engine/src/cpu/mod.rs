@@ -26,7 +26,7 @@ pub(crate) fn host() -> &'static Target {
     })
 }
 
-/// The two sides of a move: the strided memory and the packed bytes. Which is read depends on the direction.
+/// The addresses of the strided memory and of the packed bytes. The direction says which of them is read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sides {
     pub(crate) memory: *mut u8,
@@ -34,8 +34,8 @@ pub(crate) struct Sides {
 }
 
 impl Sides {
-    /// Both sides further on. Addresses are computed without claiming that they lie in an allocation: gaps may be
-    /// unmapped, and types may reach below their origin.
+    /// Both addresses further on. The arithmetic wraps, since a result need not lie in the allocation: gaps may be unmapped, and
+    /// types may reach below their origin.
     #[inline]
     pub(crate) fn at(self, offset: i64, position: u64) -> Sides {
         Sides {

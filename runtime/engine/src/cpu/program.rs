@@ -273,7 +273,7 @@ impl Program {
         unsafe {
             match (repeated, &self.root.bound) {
                 (Some(step), &Bound::Strided(strided)) => {
-                    // More elements are another nest.
+                    // Several elements are a nest with other counts.
                     let bound = Bound::Strided(if count == 1 { strided } else { strided.for_any() });
                     microkernel::<PACK, BYPASS>(&step, &bound, sides.at(self.root.offset, 0));
                 }
@@ -317,7 +317,7 @@ impl Program {
                 && let bound = &self.bound[body.index()]
                 && !matches!(bound, Bound::Loop)
             {
-                // All iterations at once: those of short nests would take longer than their bytes otherwise.
+                // All iterations without the stack, which would cost more than the bytes of a short nest.
                 let (step, size, first) = (self.plan.step(body), self.plan.size_of(body), frame.sides);
                 for iteration in 0..count {
                     let sides = first.at((iteration as i64).wrapping_mul(stride), iteration * size);

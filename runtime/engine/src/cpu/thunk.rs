@@ -1,22 +1,23 @@
 //! Thunks: the call that moves one element, as machine code with every number in it.
 //!
-//! A microkernel whose numbers were loaded from memory cannot begin before they arrive, and those loads wait behind the last stores of
-//! the call before. Why the instructions are written here and not by Cranelift is in `docs/decisions/0021-thunks-are-encoded-by-hand.md`.
+//! A microkernel whose numbers were loaded from memory cannot begin before they arrive, and those loads wait behind the last
+//! stores of the call before. Why the instructions are written here and not by Cranelift is in
+//! `docs/decisions/0021-thunks-are-encoded-by-hand.md`.
 
 use super::memory::Code;
 use smallvec::{SmallVec, smallvec};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Most types with thunks at a time. Each takes a page, so that is 16 MiB.
+/// Types that have thunks at a time, at most. Each takes a page: 16 MiB in all.
 const MOST: usize = 4096;
 
 /// Bytes of a page.
 const PAGE: usize = 4096;
 
-/// How many types have thunks.
+/// Number of types that have thunks.
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 
-/// A call of a function for one element, of which only the two sides are missing.
+/// A call of a function for one element, complete but for the addresses of memory and packed bytes.
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "there are no thunks"))]
 pub(crate) struct Call {
     /// The address of a function of the C calling convention.
@@ -25,7 +26,7 @@ pub(crate) struct Call {
     offset: i64,
     /// Whether the packed side is the first argument and not the second.
     packed_first: bool,
-    /// The arguments behind the sides.
+    /// The arguments behind the two addresses.
     arguments: SmallVec<[u64; 5]>,
 }
 
@@ -165,7 +166,7 @@ mod tests {
         SEEN.set([a, b, c, d, e, f, g]);
     }
 
-    /// What a thunk of a call makes of two sides.
+    /// The arguments that `record` gets from a thunk of this call.
     fn seen(call: &Call) -> Seen {
         let thunks = Thunks::new(call, call).expect("this machine runs what it writes");
         // SAFETY: the thunk calls `record`, which takes any integers.
