@@ -9,7 +9,7 @@ use dtc_cuda::{CaptureStatus, CudaError, Stream};
 ///
 /// # Safety
 ///
-/// The device can read and write both sides until the work is done, which do not overlap.
+/// Until the work is done, the device can read and write both sides, which do not overlap.
 pub(super) unsafe fn enqueue(
     stream: &Stream,
     direction: Direction,
@@ -52,7 +52,7 @@ pub(super) unsafe fn enqueue(
     Ok(())
 }
 
-/// Copies of so many bytes each, in one call where the driver can.
+/// Enqueues copies of `bytes` bytes each, in one call if the driver can.
 ///
 /// # Safety
 ///

@@ -4,7 +4,7 @@ use crate::error::{AccumulateError, CopyError, ExternalError, PackError};
 use dtc_cuda::{CudaError, MemoryKind};
 use thiserror::Error;
 
-/// Why a call on data in any memory did nothing.
+/// Why a transfer moved nothing.
 ///
 /// ```
 /// use dtc_runtime::TransferError;

@@ -10,12 +10,12 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 /// Kernels of one sort that a device keeps. A code has few kinds of exchanges, and repeats them.
 const KEPT: usize = 64;
 
-/// What a kernel is made for. It does not keep the types alive.
+/// The types that a kernel is made for, which it does not keep alive.
 pub(super) trait Recipe: Send + Sync + 'static {
     /// The kernel.
     type Code: Send + Sync + 'static;
 
-    /// Compiles and loads the kernel; nothing if one of the types is gone, which then cannot come again.
+    /// Compiles and loads the kernel, or returns `None` if one of the types is gone: no call can name it again.
     fn load(&self, gpu: &DeviceState) -> Result<Option<Self::Code>, CudaError>;
 }
 
@@ -24,7 +24,7 @@ pub(super) struct Joint<R: Recipe> {
     pub(super) recipe: R,
     /// Calls that the generic kernels served in its place.
     uses: Arc<AtomicU32>,
-    /// Whether somebody is compiling it, or it is on its way to the background.
+    /// Whether a thread compiles it, or a job of the background will.
     requested: AtomicBool,
     /// The kernel, or nothing if it cannot be compiled or was forgotten.
     code: OnceLock<Option<Arc<R::Code>>>,
@@ -40,7 +40,7 @@ impl<R: Recipe> Default for JointKernels<R> {
 }
 
 impl<R: Recipe> JointKernels<R> {
-    /// The kernel whose recipe is meant, or a new one.
+    /// The kernel with this recipe, or a new one.
     pub(super) fn get(
         &self,
         gpu: &Arc<DeviceState>,
@@ -101,7 +101,7 @@ impl<R: Recipe> Joint<R> {
         None
     }
 
-    /// Compiles it, if that was not tried.
+    /// Compiles it, unless that was tried before.
     pub(super) fn compile(&self, gpu: &Arc<DeviceState>) {
         if self.code.get().is_some() {
             return;

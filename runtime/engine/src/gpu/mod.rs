@@ -106,7 +106,7 @@ impl Gpu {
         self.shared.problem()
     }
 
-    /// What transfers cost on this machine: as it was measured and stored, or the default.
+    /// Costs of transfers on this machine: as measured and stored, or the default.
     ///
     /// ```
     /// if let Ok(gpu) = dtc_runtime::Engine::new().gpu(0) {

@@ -19,8 +19,8 @@ use std::ffi::c_void;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
-/// Different kernels of one type: alignments, index widths and families in both directions. More are served by the
-/// generic kernels. So many again are for unpacks with operations.
+/// Different kernels of one type: alignments, index widths and families in both directions. The
+/// generic kernels serve all others. Accumulations have as many slots again.
 const SLOTS: usize = 24;
 
 /// A pack or unpack as a device sees it.
@@ -401,7 +401,8 @@ impl Grid {
 ///
 /// # Safety
 ///
-/// `last` points at the kernel's last parameter, and the kernel may do what it does.
+/// `last` points at the kernel's last parameter. Until the kernel is done, every byte that it reads or writes for `call` is within
+/// reach of the device.
 pub(super) unsafe fn launch(
     function: &Function,
     stream: &Stream,

@@ -9,8 +9,8 @@ use smallvec::SmallVec;
 use std::fmt;
 use std::sync::Arc;
 
-/// A pack, unpack, copy or unpack with an operation under way. Dropping it does not end the work: where the processor takes
-/// part, as it does for pageable memory, dropping does the rest of it and waits.
+/// A transfer under way. Dropping it does not end the work: if the processor takes part, as it does for pageable memory, the drop
+/// does the rest of the work and waits.
 ///
 /// # Example
 ///
@@ -31,7 +31,7 @@ use std::sync::Arc;
 #[must_use = "the bytes are there when the request is done"]
 pub struct Request {
     bytes: u64,
-    /// Nothing when the work was done at once; several for elements in several kinds of memory.
+    /// Empty if the work is done; several for elements in several kinds of memory.
     parts: SmallVec<[Part; 1]>,
 }
 
@@ -44,7 +44,7 @@ pub(super) enum Part {
 }
 
 impl Part {
-    /// What the default stream of a device was given last. Nothing is left under way if the caller waits for it.
+    /// The work that the default stream of a device was given last; with `wait`, it is waited for here.
     pub(super) fn enqueued(gpu: &Gpu, wait: bool) -> Result<Option<Part>, TransferError> {
         let shared = &gpu.shared;
         if wait {
@@ -87,8 +87,8 @@ impl Request {
         Request { bytes, parts: SmallVec::new() }
     }
 
-    /// A call of so many bytes, whose parts are started one after another. If one cannot be started, those before it end first:
-    /// whoever is told of a failure may free the buffers.
+    /// A call of `bytes` bytes, whose parts are started one after another. If one cannot be started, it waits for those before it:
+    /// the caller may free the buffers after an error.
     pub(super) fn start(
         bytes: u64,
         parts: impl Iterator<Item = Result<Option<Part>, TransferError>>,
@@ -98,7 +98,7 @@ impl Request {
             match part {
                 Ok(part) => request.parts.extend(part),
                 Err(error) => {
-                    // That other parts fail too is no news.
+                    // The first error is the one that is reported.
                     let _ = request.wait();
                     return Err(error);
                 }
@@ -107,8 +107,8 @@ impl Request {
         Ok(request)
     }
 
-    /// Whether nothing was under way when the call returned: the bytes are there. Nobody is asked, so a request that a device
-    /// has finished meanwhile is not done before [`Request::test`] or [`Request::wait`] finds out.
+    /// Whether the bytes were there when the call returned. It does not ask the device: a request that is finished meanwhile is
+    /// done once [`Request::test`] or [`Request::wait`] has found out.
     ///
     /// ```
     /// # fn ready(request: &dtc_runtime::Request) -> bool {

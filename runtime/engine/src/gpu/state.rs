@@ -13,20 +13,20 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 /// Devices that an engine serves: ordinals from 0 on.
 pub(crate) const DEVICES: usize = 16;
 
-/// Kernels and lists that are freed at a time. Freeing waits for whatever runs on the device, which keeps the background
-/// from compiling, so it is done rarely.
+/// Kernels and lists that are freed at a time. Freeing waits for the work on the device, and the background thread compiles
+/// nothing meanwhile, so it is done rarely.
 const RELEASED_TOGETHER: usize = 128;
 
 /// A device, and what every use of it needs. Types hold it, and requests.
 pub(crate) struct DeviceState {
     pub(super) device: Device,
-    /// Where blocking calls enqueue: it orders them after what other streams did.
+    /// The stream of blocking calls, which orders them after the work of other streams.
     pub(super) stream: Stream,
     pub(super) policy: Policy,
     pub(super) background_thread: bool,
     pub(super) queue: Arc<Queue>,
     pub(super) store: Arc<Store>,
-    /// Where lists are brought to the device: it waits for no other stream.
+    /// The stream that copies lists to the device: it waits for no other stream.
     pub(super) uploads: Stream,
     pub(super) idle: Idle,
     generic: OnceLock<Arc<Generic>>,
@@ -34,13 +34,13 @@ pub(crate) struct DeviceState {
     events: Mutex<Vec<Event>>,
     pub(super) landings: Landings,
     problem: Mutex<Option<CudaError>>,
-    /// What types and batches left behind, held until it is dropped.
+    /// Kernels and lists that no type or batch uses any more, until they are freed.
     retired: Mutex<Vec<Box<dyn Send>>>,
-    /// Whether a job that frees them waits: more of them would hide the jobs behind them from each other.
+    /// Whether a job that frees them waits in the queue, which looks through a limited number of jobs: one is enough.
     release_waits: AtomicBool,
     /// What transfers cost on this machine.
     pub(super) model: TransferModel,
-    /// Which devices' memory kernels of this one reach; found out at the first need.
+    /// Whether kernels of this device reach the memory of each other one; asked for at the first need.
     peers: [OnceLock<bool>; DEVICES],
     pub(super) rings: Lanes<Ring>,
     pub(super) stages: Lanes<Stage>,
@@ -95,7 +95,7 @@ impl DeviceState {
 
     /// Waits until what runs now has ended, before code is unloaded; not in a forked child.
     pub(super) fn wait_until_idle(&self) {
-        // A thread of the parent may hold what this would wait for, and nothing can be freed in a child.
+        // A forked child can free nothing, and a lock may be held by a thread that exists in the parent alone.
         if self.device.check_process().is_ok() {
             self.idle.wait();
         }
@@ -115,7 +115,7 @@ impl DeviceState {
         Ok(self.generic.get_or_init(|| loaded))
     }
 
-    /// An event to wait for, new or given back by an earlier request.
+    /// An event, new or given back by an earlier request.
     pub(super) fn event(&self) -> Result<Event, CudaError> {
         let known = self.events.lock().unwrap_or_else(PoisonError::into_inner).pop();
         known.map_or_else(|| Event::new(&self.device), Ok)
@@ -151,7 +151,7 @@ impl DeviceState {
         self.problem.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Keeps what is no longer needed until nothing can be running it; has it freed when it is much.
+    /// Keeps a kernel or list that may still be in use, and schedules the release once [`RELEASED_TOGETHER`] are kept.
     pub(super) fn retire(self: &Arc<DeviceState>, retired: impl Send + 'static) {
         let mut all = self.retired.lock().unwrap_or_else(PoisonError::into_inner);
         all.push(Box::new(retired));
@@ -162,7 +162,7 @@ impl DeviceState {
         }
     }
 
-    /// Frees what was retired, after everything on the device; not on any thread that somebody waits for.
+    /// Frees what was retired, after all work on the device. It may wait long, so it runs in threads that no call waits for.
     fn release(&self) {
         self.release_waits.store(false, Ordering::Relaxed);
         self.idle.during(&self.device, || {

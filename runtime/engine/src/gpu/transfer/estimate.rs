@@ -47,8 +47,8 @@ impl Committed {
     /// What a pack or unpack of this many packed bytes is expected to cost, for elements and packed bytes in memory of these
     /// kinds.
     ///
-    /// The constants for the processor fit 43 of the 52 packs of the examples on a Xeon with AVX-512 (20 November 2026) within a factor
-    /// of 2; those for transfers are the model's, which `dtc calibrate` measures.
+    /// The constants for the processor fit 43 of the 52 packs of the examples on a Xeon with AVX-512 (20 November 2026) within a
+    /// factor of 2; those for transfers are the model's, which `dtc calibrate` measures.
     ///
     /// # Errors
     ///
@@ -115,7 +115,7 @@ fn rate_on_device(run_bytes: u64) -> f64 {
 }
 
 impl Committed {
-    /// Nanoseconds that the processor needs for so many packed bytes.
+    /// Nanoseconds that the processor needs for `bytes` packed bytes.
     fn on_processor_nanoseconds(&self, bytes: u64) -> f64 {
         let layout = self.layout();
         let measure = layout.measure(layout.root().node);

@@ -52,7 +52,7 @@ impl<'a> Elements<'a> {
         self.walk(layout, known)
     }
 
-    /// Goes along the runs, and asks wherever one leaves what is known.
+    /// Visits the runs, and asks the driver about each that is not in a known allocation.
     fn walk(self, layout: &Layout, first: Known) -> Result<Fragments<'a>, TransferError> {
         let positions = Positions::new(layout);
         let mut fragments = Fragments::new();

@@ -3,30 +3,30 @@
 use super::lanes::Lanes;
 use dtc_cuda::{DeviceBuffer, PinnedBuffer};
 
-/// Bytes of a buffer, at most: large enough for launches not to count.
+/// Bytes of a slot: large enough that the time of a launch does not matter.
 pub(super) const CHUNK: u64 = 4 << 20;
 
-/// Two buffers side by side.
+/// A double buffer.
 pub(in crate::gpu) enum Landing {
-    /// That everybody reaches.
+    /// Pinned memory, which the processor and every device reach.
     Pinned(PinnedBuffer),
     /// On the device that empties them, within reach of the one that fills them.
     OnDevice(DeviceBuffer),
 }
 
-/// Buffers of both sorts that nobody uses now.
+/// Double buffers of both sorts that no call uses now.
 #[derive(Default)]
 pub(in crate::gpu) struct Landings {
     pub(super) pinned: Lanes<PinnedBuffer>,
     pub(super) on_device: Lanes<DeviceBuffer>,
 }
 
-/// Where a buffer lies.
+/// The addresses of one half of a double buffer.
 #[derive(Clone, Copy)]
 pub(in crate::gpu) struct Slot {
     /// For kernels and copies.
     pub(in crate::gpu) address: u64,
-    /// For the processor; dangling where it has no access.
+    /// For the processor; null if it has no access.
     pub(in crate::gpu) host: *mut u8,
 }
 

@@ -1,32 +1,32 @@
-//! Buffers that transfers go through, with their streams and events. They are kept from one transfer to the next, so that
+//! Triple buffers that transfers go through, with their streams and events. They are kept from one transfer to the next, so that
 //! only the first allocates, and freed with the GPU's engine: freeing waits for kernels and holds launches back meanwhile.
 
 use dtc_cuda::{CudaError, Device, DeviceBuffer, Event, PinnedBuffer, Stream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Buffers of a lane: one is filled while another is emptied, and the third absorbs what varies.
+/// Slots of a triple buffer: one is filled while another is emptied, and the third absorbs variations in speed.
 pub(super) const SLOTS: usize = 3;
 
-/// Packed bytes of a pinned buffer: small enough to be in the processor's cache when it is copied.
+/// Bytes of a pinned slot: small enough to be in the processor's cache when it is copied.
 pub(super) const RING_CHUNK: u64 = 1 << 20;
 
 /// Bytes of the buffer of a ring.
 pub(super) const RING_BYTES: usize = SLOTS * RING_CHUNK as usize;
 
-/// Packed bytes of a buffer on a device: large enough for launches not to count.
+/// Bytes of a slot on a device: large enough that the time of a launch does not matter.
 pub(super) const STAGE_CHUNK: u64 = 4 << 20;
 
-/// Lanes of a sort that requests make. There are more where more threads wait for transfers at a time.
+/// Buffers of a sort that requests make. Blocking calls of more threads than this make more.
 const FOR_REQUESTS: usize = 8;
 
 /// Pinned buffers for a transfer in which the processor takes part.
 pub(crate) struct Ring {
     pub(super) stream: Stream,
     buffer: PinnedBuffer,
-    /// The last use of each slot by the device.
+    /// Recorded after the device's last use of each slot.
     pub(super) events: [Event; SLOTS],
-    /// When what was enqueued before the transfer is done.
+    /// Recorded after the work that was enqueued before the transfer.
     pub(super) begun: Event,
 }
 
@@ -36,7 +36,7 @@ impl Ring {
         Ok(Ring { stream: Stream::new(device)?, buffer, events: events(device)?, begun: Event::new(device)? })
     }
 
-    /// Where the host finds a slot, and where kernels do.
+    /// The addresses of a slot: for the processor and for kernels.
     pub(super) fn slot(&self, index: usize) -> (*mut u8, u64) {
         let at = index * RING_CHUNK as usize;
         (self.buffer.as_ptr().wrapping_add(at), self.buffer.address() + at as u64)
@@ -46,9 +46,9 @@ impl Ring {
 /// Buffers on a device for a transfer by kernels and copies. Its streams order one transfer after the last one, so it is given
 /// back as soon as everything is enqueued.
 pub(crate) struct Stage {
-    /// Carries what is done first with a slot.
+    /// The stream that fills slots.
     pub(super) first: Stream,
-    /// Carries what is done second.
+    /// The stream that empties slots.
     pub(super) second: Stream,
     buffer: DeviceBuffer,
     pub(super) filled: [Event; SLOTS],
@@ -77,10 +77,10 @@ fn events(device: &Device) -> Result<[Event; SLOTS], CudaError> {
     Ok([Event::new(device)?, Event::new(device)?, Event::new(device)?])
 }
 
-/// The lanes of one sort that no transfer uses now.
+/// The buffers of one sort that no transfer uses now.
 pub(crate) struct Lanes<T> {
     idle: Mutex<Vec<T>>,
-    /// How many there are, in use or not.
+    /// Number of buffers, in use or not.
     alive: AtomicUsize,
 }
 
@@ -95,19 +95,19 @@ impl<T> Lanes<T> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// An idle lane, or a new one.
+    /// An idle buffer, or a new one.
     pub(super) fn take(&self, make: impl FnOnce() -> Result<T, CudaError>) -> Result<T, CudaError> {
         let idle = self.idle().pop();
         idle.map_or_else(|| make().inspect(|_| _ = self.alive.fetch_add(1, Ordering::Relaxed)), Ok)
     }
 
-    /// Whether there is an idle lane, or one more should be made for a request.
+    /// Whether there is an idle buffer, or one more may be made for a request.
     pub(super) fn has_room(&self) -> bool {
         !self.idle().is_empty() || self.alive.load(Ordering::Relaxed) < FOR_REQUESTS
     }
 
-    /// Puts a lane back.
-    pub(super) fn keep(&self, lane: T) {
-        self.idle().push(lane);
+    /// Puts a buffer back.
+    pub(super) fn keep(&self, buffer: T) {
+        self.idle().push(buffer);
     }
 }

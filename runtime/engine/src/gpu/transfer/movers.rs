@@ -1,8 +1,8 @@
-//! Who moves the bytes of calls with two sides in any memory: copies from type to type, and unpacks with an operation.
+//! The movers of copies from type to type and of accumulations: the processor or a device for either end.
 
 use dtc_cuda::MemoryKind;
 
-/// Who can move the bytes of a side.
+/// The kind of an end's memory, as far as it decides who can move its bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(in crate::gpu) enum Memory {
     Host,
@@ -12,7 +12,7 @@ pub(in crate::gpu) enum Memory {
 }
 
 impl Memory {
-    /// The devices that move two sides; nothing where the processor does.
+    /// The devices that move the bytes of both ends; `None` for the processor.
     pub(in crate::gpu) fn movers(one: Memory, other: Memory) -> (Option<u32>, Option<u32>) {
         let device = |side: Memory, beside: Memory| match (side, beside) {
             (Memory::Device(ordinal), _) | (Memory::Managed, Memory::Device(ordinal)) => Some(ordinal),

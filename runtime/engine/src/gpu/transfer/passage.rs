@@ -1,21 +1,21 @@
-//! Moving bytes through two buffers in turns: one is filled while the other is emptied.
+//! Moving bytes through a double buffer: one slot is filled while the other is emptied.
 
 use super::super::Gpu;
 use super::landing::{CHUNK, Landing, Slot};
 use dtc_cuda::{CudaError, Event};
 
-/// Bytes on their way from one mover to another; one that is not given is the processor.
+/// A move of bytes from one device to another through a double buffer; `None` is the processor.
 pub(in crate::gpu) struct Passage<'a> {
     pub(in crate::gpu) from: Option<&'a Gpu>,
     pub(in crate::gpu) to: Option<&'a Gpu>,
     pub(in crate::gpu) bytes: u64,
-    /// Chunks are multiples of it.
+    /// Bytes that every chunk is a multiple of.
     pub(in crate::gpu) granule: u64,
 }
 
 impl Passage<'_> {
-    /// Moves all bytes and waits. `fill` and `empty` get the chunk's first byte, its length and its buffer; those of devices
-    /// enqueue on the legacy default stream. With `on_device` the buffers lie on the device that empties them.
+    /// Moves all bytes and waits. `fill` and `empty` get the chunk's first byte, its length and its slot; those of devices enqueue
+    /// on the legacy default stream. With `on_device`, the slots lie on the device that empties them.
     pub(in crate::gpu) fn run(
         &self,
         on_device: bool,
@@ -23,13 +23,13 @@ impl Passage<'_> {
         empty: impl Fn(u64, u64, Slot) -> Result<(), CudaError>,
     ) -> Result<(), CudaError> {
         let Some(owner) = self.to.or(self.from) else {
-            // Nothing but the processor takes part, so nothing has to be passed.
+            // Between the processor and itself there is nothing to move.
             return Ok(());
         };
         let landing = owner.shared.landing(on_device)?;
         let (filled, emptied) = (events(self.from)?, events(self.to)?);
         let moved = self.turns(&landing, filled.as_ref(), emptied.as_ref(), fill, empty);
-        // The buffers are free when nobody uses them, also after a failure.
+        // After a failure, too, work that was enqueued may still use the buffers.
         let waited = [self.from, self.to].into_iter().flatten().try_for_each(|gpu| gpu.shared.stream.synchronize());
         for (gpu, events) in [(self.from, filled), (self.to, emptied)] {
             if let (Some(gpu), Some(events)) = (gpu, events) {
@@ -74,7 +74,7 @@ fn events(gpu: Option<&Gpu>) -> Result<Option<[Event; 2]>, CudaError> {
     gpu.map(|gpu| Ok([gpu.shared.event()?, gpu.shared.event()?])).transpose()
 }
 
-/// Whoever comes next waits for the event of a slot, if there is one: the processor has done its part when it returns.
+/// Has `next` wait for the event of a slot. There is none for the processor, which has done its part when it returns.
 fn wait(events: Option<&[Event; 2]>, slot: usize, next: Option<&Gpu>) -> Result<(), CudaError> {
     match (events, next) {
         (None, _) => Ok(()),

@@ -12,14 +12,14 @@ use dtc_cuda::{CudaError, copy};
 use dtc_microkernels::{CopyFn, select_bulk_copy};
 use std::sync::Arc;
 
-/// Who packs and unpacks; the other one copies.
+/// The side that packs and unpacks: the processor or the device. The other one copies.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Packer {
     Device,
     Processor,
 }
 
-/// A transfer under way. It goes on only while somebody asks: the processor's part runs in the thread that does.
+/// A transfer under way. The processor's part runs in the thread that calls [`Pipeline::advance`] or [`Pipeline::finish`].
 pub(crate) struct Pipeline {
     committed: Committed,
     on_device: Arc<GpuType>,
@@ -27,18 +27,18 @@ pub(crate) struct Pipeline {
     /// How the processor copies, if that is its part.
     copy: CopyFn,
     asked: Move,
-    /// Nothing until there is a ring to be had, and when all is done.
+    /// `None` until a ring is free, and after the last chunk.
     ring: Option<Ring>,
-    /// Whether the device has come to where the transfer begins.
+    /// Whether the device has done the work that was enqueued before the transfer.
     begun: bool,
-    /// Packed bytes that the device was given to do, and that the processor did.
+    /// Packed bytes that were enqueued for the device, and that the processor has moved.
     by_device: u64,
     by_processor: u64,
     done: bool,
 }
 
 impl Pipeline {
-    /// A transfer that nothing is done for yet.
+    /// A transfer whose work has not begun.
     ///
     /// # Safety
     ///
@@ -80,12 +80,12 @@ impl Pipeline {
         })
     }
 
-    /// Goes on as far as can be without waiting, by one chunk of the processor's at most. Says whether all is done.
+    /// Does the work that needs no waiting, at most one chunk of the processor's. Returns whether all is done.
     pub(crate) fn advance(&mut self) -> Result<bool, TransferError> {
         self.step(false)
     }
 
-    /// Goes on to the end.
+    /// Does all work that is left, and waits.
     pub(crate) fn finish(&mut self) -> Result<(), TransferError> {
         while !self.step(true)? {}
         Ok(())
@@ -184,7 +184,7 @@ impl Pipeline {
         Ok(())
     }
 
-    /// Bytes of the chunk that begins so many bytes behind the first.
+    /// Bytes of the chunk that begins `at` bytes behind the first.
     fn chunk(&self, at: u64) -> u64 {
         RING_CHUNK.min(self.asked.call.bytes - at)
     }
@@ -195,8 +195,8 @@ impl Pipeline {
         let (index, bytes) = (slot(at), self.chunk(at));
         let (_, buffer) = ring.slot(index);
         let (direction, packed) = (self.asked.direction, self.asked.call.packed + at);
-        // SAFETY: a chunk fits its slot, which the processor uses only when the event says that the device is done. What else
-        // is touched, whoever made the pipeline answers for.
+        // SAFETY: a chunk fits its slot, which the processor uses only after the event of the device's work. The elements and the
+        // packed bytes of the chunk are reached until the transfer is done (contract of `Pipeline::new`).
         unsafe {
             match (self.packer, direction) {
                 (Packer::Device, _) => {
@@ -218,8 +218,8 @@ impl Pipeline {
         let memory = std::ptr::with_exposed_provenance_mut::<u8>(call.memory as usize);
         let packed = std::ptr::with_exposed_provenance_mut::<u8>((call.packed + at) as usize);
         let (sides, range) = (Sides { memory, packed: buffer }, self.asked.range().part(at, bytes));
-        // SAFETY: a chunk fits its slot, which the device does not use now. What else is touched, whoever made the pipeline
-        // answers for.
+        // SAFETY: a chunk fits its slot, and the event says that the device has done with the slot. The elements and the packed
+        // bytes of the chunk are reached until the transfer is done (contract of `Pipeline::new`).
         unsafe {
             match (self.packer, direction) {
                 (Packer::Device, Direction::Pack) => (self.copy)(packed, buffer, bytes as usize),
@@ -241,7 +241,7 @@ impl Pipeline {
     /// Gives up after a failure. The device may still be using the ring.
     fn abandon(&mut self) {
         if let Some(ring) = &self.ring {
-            // It fails in its turn where the device has failed, and then nothing runs.
+            // An error here means that the device has failed, and then nothing runs.
             let _ = ring.stream.synchronize();
         }
         self.leave();
@@ -251,10 +251,10 @@ impl Pipeline {
 impl Drop for Pipeline {
     fn drop(&mut self) {
         if self.gpu().device.check_process().is_err() {
-            // The parent's streams and events are none of this process.
+            // A forked child must not touch the streams and events of its parent.
             std::mem::forget(self.ring.take());
         } else if !self.done {
-            // Nobody is left to be told of a failure.
+            // A drop has no caller to report a failure to.
             let _ = self.finish();
         }
     }

@@ -1,4 +1,4 @@
-//! The ends of a call, in memory of one kind each: the processor and kernels find them there.
+//! The ends of a call, each in memory of one kind, with the addresses that the processor and kernels use.
 
 use super::super::error::TransferError;
 use super::super::on_device::Move;
@@ -112,8 +112,8 @@ impl<'a> Placed<'a> {
     }
 }
 
-/// Refuses, by its name, an end where nothing can lie: a null base of a type without absolute addresses, most often. CUDA would call
-/// it host memory.
+/// Refuses, by its name, an end where nothing can lie: a null base of a type without absolute addresses, most often. CUDA would
+/// call it host memory.
 pub(super) fn check(side: &'static str, endpoint: Endpoint) -> Result<(), TransferError> {
     if endpoint.is_nowhere() {
         return Err(TransferError::Address { side, address: endpoint.address().addr() });
@@ -121,7 +121,7 @@ pub(super) fn check(side: &'static str, endpoint: Endpoint) -> Result<(), Transf
     Ok(())
 }
 
-/// Asks the driver about an address, once.
+/// Asks the driver for the kind of memory at an address.
 pub(super) fn ask(address: *const u8) -> Result<(Place, PointerInfo), TransferError> {
     let info = classify(address)?;
     Ok((Place::of(address, &info), info))

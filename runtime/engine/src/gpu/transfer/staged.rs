@@ -22,7 +22,7 @@ pub(super) unsafe fn enqueue(
     // SAFETY: `through` enqueues the same transfer under the same contract.
     let enqueued = unsafe { through(&stage, on_device, after, asked, end) };
     if enqueued.is_err() {
-        // Whoever is told of a failure may free the buffers. Where the device has failed, nothing runs.
+        // The caller may free the buffers after an error. If the device has failed, nothing runs on it.
         let _ = stage.first.synchronize().and_then(|()| stage.second.synchronize());
     }
     gpu.keep_stage(stage);
@@ -45,13 +45,13 @@ unsafe fn through(
     // Copies to pageable memory return when they are done: the kernel of the next chunk is enqueued before, to run meanwhile.
     // Copies from there return when the bytes were read, and the kernel behind one comes at once.
     let ahead = if asked.direction == Direction::Pack { 1 } else { 0 };
-    for turn in 0..chunks + ahead {
-        if turn < chunks {
-            // SAFETY: chunk `turn` is a part of the transfer, whose elements and packed bytes are reached until the work is done
-            // (contract of `enqueue`).
-            unsafe { fill(stage, on_device, asked, turn)? };
+    for iteration in 0..chunks + ahead {
+        if iteration < chunks {
+            // SAFETY: chunk `iteration` is a part of the transfer, whose elements and packed bytes are reached until the work is
+            // done (contract of `enqueue`).
+            unsafe { fill(stage, on_device, asked, iteration)? };
         }
-        if let Some(chunk) = turn.checked_sub(ahead) {
+        if let Some(chunk) = iteration.checked_sub(ahead) {
             // SAFETY: `chunk` is a part of the transfer, whose elements and packed bytes are reached until the work is done
             // (contract of `enqueue`).
             unsafe { empty(stage, on_device, asked, chunk)? };

@@ -6,7 +6,7 @@ use super::lanes::{RING_BYTES, Ring, Stage};
 use dtc_cuda::{CudaError, DeviceBuffer};
 
 impl DeviceState {
-    /// Whether a transfer that can wait should take a ring: there are not too many.
+    /// Whether a request may take a ring now.
     pub(super) fn has_ring(&self) -> bool {
         self.rings.has_room()
     }
@@ -16,7 +16,7 @@ impl DeviceState {
     }
 
     pub(super) fn keep_ring(&self, ring: Ring) {
-        // A thread of the parent may hold the lock in a child.
+        // In a forked child, the lock may be held by a thread that exists in the parent alone.
         if self.device.check_process().is_ok() {
             self.rings.keep(ring);
         }
