@@ -106,7 +106,7 @@ impl Described {
             return None;
         }
         if length > 0 {
-            // SAFETY: the contract of this function.
+            // SAFETY: `within` ends the range with the packed bytes, and the contract of `run` holds for the bytes up to there.
             unsafe { self.run::<PACK>(sides, range) };
         }
         Some(length as usize)

@@ -152,7 +152,8 @@ impl Committed {
             Some(entry) => entry,
             None => match self.first(length) {
                 First::Entry(entry) => entry,
-                // SAFETY: the contract of this function is that of `Described::run`.
+                // SAFETY: the range ends with the packed bytes or before. Clauses 1 and 2 make its bytes readable on one side and
+                // writable on the other, without overlap.
                 First::Described(described) => return unsafe { described.run::<PACK>(sides, range) },
             },
         };

@@ -20,7 +20,8 @@ impl Placed<'_> {
     /// The contract of [`Transfer`](crate::Transfer), with memory and packed bytes that the processor reaches.
     pub(super) unsafe fn accumulate(&self, reduction: Reduction, packed: *mut u8) {
         let sides = Sides { memory: self.memory.address, packed };
-        // SAFETY: the contract of this function. Both the type and the range were checked.
+        // SAFETY: clauses 1 to 4 and 6 hold for every byte of the range, and the processor reaches both ends (contract of this
+        // function). What `accumulate_bytes` refuses was checked before.
         let _ = unsafe { self.of.accumulate_bytes(reduction, sides, self.range) };
     }
 }

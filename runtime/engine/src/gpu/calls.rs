@@ -89,7 +89,7 @@ impl<'a> Transfer<'a> {
                 }
             });
         }
-        // SAFETY: the contract of this function.
+        // SAFETY: `begin` has the same contract, and `wait` returns when the request is done.
         unsafe { self.begin(true)?.wait() }
     }
 
@@ -113,7 +113,7 @@ impl<'a> Transfer<'a> {
     /// }
     /// ```
     pub unsafe fn start(&self) -> Result<Request, TransferError> {
-        // SAFETY: the contract of this function.
+        // SAFETY: `begin` has the same contract: clauses 1 to 6 hold until the request is done.
         unsafe { self.begin(false) }
     }
 
@@ -150,7 +150,8 @@ impl<'a> Transfer<'a> {
                     let gpu = gpu()?;
                     let pieces = pieces(direction, elements, packed, self.multiprocessors)?;
                     pieces.iter().try_for_each(|piece| piece.check_reach(&gpu))?;
-                    // SAFETY: the contract of this function; the device reaches both ends.
+                    // SAFETY: clauses 1 to 6 of the contract hold for every byte of the call, hence for those of each piece,
+                    // until the work is done. `check_reach` found that the device reaches both ends.
                     pieces.iter().try_for_each(|piece| unsafe { piece.enqueue(&gpu, stream) })?;
                 }
             }
@@ -164,7 +165,9 @@ impl<'a> Transfer<'a> {
                     pieces.iter().try_for_each(|piece| piece.check_reach(&gpu))?;
                     for piece in &pieces {
                         let part = piece.elements.on_device(Direction::Unpack, piece.packed.on_device());
-                        // SAFETY: the contract of this function; the device reaches both ends, and the bytes are whole elements.
+                        // SAFETY: clauses 1 to 6 of the contract hold for every byte of the call, hence for those of each piece,
+                        // until the work is done. `check_reach` found that the device reaches both ends, and `check_reduction`
+                        // that the bytes are whole elements.
                         unsafe { elements.of.on_device(&gpu).accumulate(stream, &part, reduction)? };
                     }
                 }
@@ -172,7 +175,8 @@ impl<'a> Transfer<'a> {
             Action::Copy(Some(reduction), destination) => {
                 let [source, destination] = self.ends_of_accumulation(reduction, destination)?;
                 let flat = source.contiguous(reduction, destination).ok_or(TransferError::Buffered)?;
-                // SAFETY: the contract of this function.
+                // SAFETY: `flat` has the same bytes: those of a contiguous source are its packed bytes. Clauses 1 to 6 hold for
+                // them.
                 return unsafe { flat.enqueue(stream) };
             }
             Action::Copy(None, destination) => {
@@ -181,7 +185,8 @@ impl<'a> Transfer<'a> {
                     let gpu = gpu()?;
                     let parts = parts(source, destination)?;
                     parts.iter().try_for_each(|part| part.check_reach(&gpu))?;
-                    // SAFETY: the contract of this function; the device reaches both ends.
+                    // SAFETY: clauses 1 to 6 of the contract hold for every byte of the call, hence for those of each part, until
+                    // the work is done. `check_reach` found that the device reaches both ends.
                     parts.iter().try_for_each(|part| unsafe { part.enqueue(&gpu, stream) })?;
                 }
                 return Ok(source.range.length() as usize);
@@ -206,15 +211,17 @@ impl<'a> Transfer<'a> {
                 }
                 let pieces = pieces(direction, elements, packed, self.multiprocessors)?;
                 let wait = wait && pieces.len() == 1;
-                // SAFETY: the contract of this function, for a part of the call.
+                // SAFETY: clauses 1 to 6 of the contract hold for every byte of the call, hence for those of each piece, until
+                // the work is done.
                 Request::start(bytes, pieces.iter().map(|piece| unsafe { piece.start(wait) }))
             }
-            // SAFETY: the contract of this function.
+            // SAFETY: `convert` has the same contract, for the same bytes.
             Action::External(direction, packed) => unsafe { self.convert(direction, packed) },
             Action::Accumulate(reduction, packed) => {
                 if elements.memory.is_host() && packed.is_host() {
                     let sides = Sides { memory: elements.memory.address(), packed: packed.address() };
-                    // SAFETY: the contract of this function; the processor reaches both ends.
+                    // SAFETY: clauses 1 to 4 and 6 hold for every byte of the range, and both ends are memory of the host
+                    // (`is_host`, clause 5).
                     unsafe { elements.of.accumulate_bytes(reduction, sides, elements.range)? };
                     return Ok(Request::done(bytes));
                 }
@@ -233,7 +240,8 @@ impl<'a> Transfer<'a> {
             Action::Copy(Some(reduction), destination) => {
                 let [source, destination] = self.ends_of_accumulation(reduction, destination)?;
                 if let Some(flat) = source.contiguous(reduction, destination) {
-                    // SAFETY: the contract of this function.
+                    // SAFETY: `flat` has the same bytes: those of a contiguous source are its packed bytes. Clauses 1 to 6 hold
+                    // for them.
                     return unsafe { flat.begin(wait) };
                 }
                 let parts = parts(source, destination)?;
@@ -252,13 +260,15 @@ impl<'a> Transfer<'a> {
                 }
                 if source.memory.is_host() && destination.memory.is_host() {
                     let (read, written) = (source.memory.address(), destination.memory.address());
-                    // SAFETY: the contract of this function; the processor reaches both ends.
+                    // SAFETY: clauses 1 to 4 hold for every byte of both ranges, and both ends are memory of the host (`is_host`,
+                    // clause 5).
                     unsafe { source.of.copy_bytes(read, source.range, destination.of, destination.range, written) };
                     return Ok(Request::done(bytes));
                 }
                 let parts = parts(source, destination)?;
                 let wait = wait && parts.len() == 1;
-                // SAFETY: the contract of this function, for a part of the call.
+                // SAFETY: clauses 1 to 6 of the contract hold for every byte of the call, hence for those of each part, until the
+                // work is done.
                 Request::start(bytes, parts.iter().map(|part| unsafe { part.start(wait) }))
             }
         }
@@ -286,7 +296,8 @@ impl<'a> Transfer<'a> {
             }
         }
         let sides = Sides { memory: memory.address(), packed: packed.address() };
-        // SAFETY: the contract of this function; both ends are memory of the host.
+        // SAFETY: clauses 1 to 4 and 6 hold for every byte of the range. No piece lies on a device, so both ends are memory of
+        // the host.
         unsafe {
             match direction {
                 Direction::Pack => of.convert::<true>(sides, range)?,

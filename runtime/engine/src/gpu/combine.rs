@@ -1,4 +1,4 @@
-//! Copies from type to type with an operation, between memory of any kind.
+//! Accumulations from type to type, between memory of any kind.
 
 use super::accumulate::{check_computes, combines};
 use super::error::TransferError;
@@ -29,7 +29,7 @@ impl PlacedCopy<'_> {
             // SAFETY: the processor reaches the source; the other end is a buffer of this call, and as long as the part.
             unsafe { source.part(at, bytes).on_processor(Direction::Pack, packed) };
         };
-        let combine = |at: u64, bytes: u64, packed: *mut u8| {
+        let accumulate = |at: u64, bytes: u64, packed: *mut u8| {
             // SAFETY: the processor reaches the destination; the buffer holds the part.
             unsafe { destination.part(at, bytes).accumulate(reduction, packed) };
         };
@@ -40,7 +40,7 @@ impl PlacedCopy<'_> {
             for at in (0..bytes).step_by(piece as usize) {
                 let bytes = piece.min(bytes - at);
                 collect(at, bytes, buffer.start());
-                combine(at, bytes, buffer.start());
+                accumulate(at, bytes, buffer.start());
             }
             return Ok(());
         }
@@ -68,7 +68,7 @@ impl PlacedCopy<'_> {
                     unsafe { destination.of.on_device(gpu).accumulate(&gpu.shared.stream, &part, reduction) }
                 }
                 None => {
-                    combine(at, bytes, slot.host);
+                    accumulate(at, bytes, slot.host);
                     Ok(())
                 }
             },

@@ -55,7 +55,7 @@ impl Placed<'_> {
     ///
     /// As for [`GpuType::launch`].
     pub(super) unsafe fn launch(&self, gpu: &Gpu, direction: Direction, packed: u64) -> Result<(), CudaError> {
-        // SAFETY: the contract of this function.
+        // SAFETY: `GpuType::launch` has the same contract, and the stream is one of the device.
         unsafe { self.of.on_device(gpu).launch(&gpu.shared.stream, &self.on_device(direction, packed)) }
     }
 }
@@ -89,7 +89,8 @@ impl PlacedCopy<'_> {
                     // SAFETY: the device of the source reaches that of the destination.
                     return unsafe { self.to_peer(from, into, wait) };
                 }
-                // SAFETY: the contract of this function; every mover reaches its own end.
+                // SAFETY: the contract of `Transfer` holds for every byte of the copy, and `movers` gave each end a mover that
+                // reaches it.
                 unsafe { self.through(from.as_ref(), into.as_ref(), false)? };
                 Ok(None)
             }
@@ -109,7 +110,7 @@ impl PlacedCopy<'_> {
     /// The contract of [`Transfer`](crate::Transfer), until the work is done; the device reaches both ends.
     pub(super) unsafe fn enqueue(&self, gpu: &Gpu, stream: &Stream) -> Result<(), CudaError> {
         let PlacedCopy { source, destination } = self;
-        // SAFETY: the contract of this function.
+        // SAFETY: the device reaches both ends (contract of this function), which do not overlap (clause 2).
         unsafe { source.of.on_device(gpu).copy(stream, destination.of.on_device(gpu), self, &gpu.several.copies) }
     }
 

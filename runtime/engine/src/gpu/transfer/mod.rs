@@ -1,10 +1,10 @@
 //! Transfers: packs and unpacks between memory of all kinds.
 //!
-//! [`place`] says where a side lies, [`fragments`] cuts calls whose elements lie in several kinds of memory, [`choice`] says
-//! which way the bytes go, by a [`model`] of the machine that [`calibrate`] measures, and [`estimate`] how long that takes.
-//! [`staged`] and [`pipeline`] are the ways that need more than one kernel; [`lanes`] are the buffers that they go through, which [`supply`] hands out.
-//! [`movers`] and [`passage`] serve calls with elements on one side and something else than their packed bytes in turn on the other: copies
-//! from type to type, and unpacks with an operation.
+//! [`place`] says where an end lies, and [`fragments`] cuts calls whose elements lie in several kinds of memory. [`choice`]
+//! selects the transfer path by a [`model`] of the machine that [`calibrate`] measures, and [`estimate`] tells its time.
+//! [`staged`] and [`pipeline`] are the paths that need more than one kernel; [`lanes`] are the buffers that they go through,
+//! which [`supply`] hands out. [`movers`] and [`passage`] serve copies from type to type and accumulations, where neither end has
+//! packed bytes that a copy could move.
 
 mod calibrate;
 mod choice;
@@ -96,7 +96,7 @@ impl Piece<'_> {
     ///
     /// The contract of [`Transfer`](crate::Transfer), with both ends in memory that the processor reaches.
     unsafe fn on_processor(&self) {
-        // SAFETY: the contract of this function.
+        // SAFETY: `Placed::on_processor` has the same contract, and is given both ends of the piece.
         unsafe { self.elements.on_processor(self.direction, self.packed.address) }
     }
 
@@ -194,7 +194,8 @@ impl Piece<'_> {
     ///
     /// As for [`Piece::start`], until the work is done; the device of the stream reaches both ends.
     pub(super) unsafe fn enqueue(&self, gpu: &Gpu, stream: &Stream) -> Result<(), TransferError> {
-        // SAFETY: the contract of this function.
+        // SAFETY: until the work is done, the device of the stream reaches both ends (contract of this function), which do not
+        // overlap (clause 2).
         Ok(unsafe { self.elements.of.on_device(gpu).launch(stream, &self.on_device(gpu))? })
     }
 }

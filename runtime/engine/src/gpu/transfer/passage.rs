@@ -50,17 +50,17 @@ impl Passage<'_> {
     ) -> Result<(), CudaError> {
         let chunk = CHUNK / self.granule * self.granule;
         let chunks = self.bytes.div_ceil(chunk);
-        for turn in 0..=chunks {
-            if turn < chunks {
-                let (at, slot) = (turn * chunk, (turn % 2) as usize);
-                if turn >= 2 {
+        for iteration in 0..=chunks {
+            if iteration < chunks {
+                let (at, slot) = (iteration * chunk, (iteration % 2) as usize);
+                if iteration >= 2 {
                     wait(emptied, slot, self.from)?;
                 }
                 fill(at, chunk.min(self.bytes - at), landing.slot(slot))?;
                 record(filled, slot, self.from)?;
             }
-            if let Some(turn) = turn.checked_sub(1) {
-                let (at, slot) = (turn * chunk, (turn % 2) as usize);
+            if let Some(iteration) = iteration.checked_sub(1) {
+                let (at, slot) = (iteration * chunk, (iteration % 2) as usize);
                 wait(filled, slot, self.to)?;
                 empty(at, chunk.min(self.bytes - at), landing.slot(slot))?;
                 record(emptied, slot, self.to)?;

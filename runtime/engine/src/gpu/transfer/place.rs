@@ -102,7 +102,8 @@ impl<'a> Placed<'a> {
     /// The contract of [`Transfer`](crate::Transfer), with memory and packed bytes that the processor reaches.
     pub(in crate::gpu) unsafe fn on_processor(&self, direction: Direction, packed: *mut u8) {
         let sides = Sides { memory: self.memory.address, packed };
-        // SAFETY: the contract of this function, which is that of `some`.
+        // SAFETY: clauses 1 to 4 hold for every byte of the range, and the processor reaches both ends (contract of this
+        // function).
         unsafe {
             match direction {
                 Direction::Pack => self.of.some::<true>(sides, self.range),
