@@ -205,7 +205,8 @@ impl<const PACK: bool> Converter<'_, PACK> {
             let from = self.cursor.packed();
             let run = entry.run_at(from);
             let contiguous = run.bytes.min(last - from);
-            // SAFETY: values of the call, which the caller vouches for; a run is memory as it would be packed.
+            // SAFETY: values before `last` are among those of the call, for which the contract of `convert` holds. A run has
+            // memory as it would be packed, and a piece fits the buffer.
             unsafe {
                 if contiguous >= IN_PLACE || contiguous == last - from {
                     self.values(self.sides.memory.wrapping_offset(run.offset as isize), contiguous);
@@ -324,8 +325,8 @@ impl<const PACK: bool> Converter<'_, PACK> {
         let (sides, value) = (Sides { packed: buffer.start(), ..self.sides }, self.packed(at, size));
         let one = Blocks { count: 1, values: 1, from_stride: 0, to_stride: 0 };
         let (to_external, to_memory) = (select_convert::<true>(entry.level()), select_convert::<false>(entry.level()));
-        // SAFETY: the value is the caller's. It fits the buffer, and what it becomes fits the array. The CPU has the level of the
-        // entry. The part lies in the range of the packed side.
+        // SAFETY: the contract of `convert` holds for the value. Packed it fits the buffer, and converted the array of 16 bytes.
+        // The CPU has the level of the entry, and `within` lies in the range of the packed side.
         unsafe {
             entry.run::<true>(sides, value);
             let fits = to_external(conversion, sides.packed, external.as_mut_ptr(), one);

@@ -221,7 +221,7 @@ impl Program {
     /// As for [`Program::elements`].
     #[inline]
     pub(crate) unsafe fn one<const PACK: bool>(&self, sides: Sides) {
-        // SAFETY: one element, as the caller promises.
+        // SAFETY: `one_element` moves the same element under the contract of `elements`.
         unsafe {
             if self.bypasses::<PACK>(self.plan.size()) {
                 self.one_element::<PACK, true>(sides);
@@ -237,7 +237,8 @@ impl Program {
     #[inline]
     unsafe fn one_element<const PACK: bool, const BYPASS: bool>(&self, sides: Sides) {
         let Root { offset, step, bound, .. } = &self.root;
-        // SAFETY: one element, as the caller promises.
+        // SAFETY: the step and `bound` are those of the root: they move the bytes of one element, which the contract of
+        // `elements` covers.
         unsafe {
             match (step, bound) {
                 (_, Bound::Loop) => self.whole_loop::<PACK, BYPASS>(self.plan.root().step, sides.at(*offset, 0)),
@@ -369,8 +370,8 @@ impl Program {
 #[inline]
 pub(super) unsafe fn microkernel<const PACK: bool, const BYPASS: bool>(step: &Step, bound: &Bound, sides: Sides) {
     let Sides { memory, packed } = sides;
-    // SAFETY: the contract of the microkernels is the caller's promise; the CPU has the level that they were selected for,
-    // and tables come from the plan.
+    // SAFETY: the bytes of the step are valid on both sides (contract of this function). `Program::new` selected `bound` for this
+    // step and for the level of the CPU, and tables come from the plan.
     unsafe {
         match (step, bound) {
             (Step::Copy { bytes }, _) => {

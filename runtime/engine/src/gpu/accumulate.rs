@@ -40,7 +40,7 @@ impl Piece<'_> {
         let Piece { elements, packed, .. } = *self;
         let (by, from) = Memory::movers(elements.kind().into(), packed.kind().into());
         if by.is_none() && from.is_none() {
-            // SAFETY: both ends are the processor's to use.
+            // SAFETY: the contract of `Transfer` holds for the piece, and no end lies on a device, so the processor reaches both.
             unsafe { elements.accumulate(reduction, packed.address) };
             return Ok(None);
         }

@@ -71,7 +71,7 @@ impl PlacedCopy<'_> {
         match Memory::movers(source.kind().into(), destination.kind().into()) {
             (None, None) => {
                 let (read, written) = (source.memory.address, destination.memory.address);
-                // SAFETY: both ends are the processor's to use.
+                // SAFETY: clauses 1 to 4 hold for both ranges, and no end lies on a device, so the processor reaches both.
                 unsafe { source.of.copy_bytes(read, source.range, destination.of, destination.range, written) };
                 Ok(None)
             }

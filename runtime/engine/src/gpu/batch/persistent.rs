@@ -142,18 +142,21 @@ impl PersistentBatch {
         }
         match (&self.launch, self.calls.as_slice()) {
             (Some(Launch::Joint { prepared, .. }), _) => {
-                // SAFETY: the contract of this function.
+                // SAFETY: `prepared` was made for these calls, whose bytes the device reaches until the work is done (contract of
+                // this function).
                 unsafe { prepared.launch(stream)? };
             }
             (Some(Launch::One { kernel, blocks, threads }), [only]) => {
                 let grid = Grid::all(*blocks, *threads);
-                // SAFETY: the contract of this function; the kernel was found for this call of this type.
+                // SAFETY: the kernel was found for this call of this type, whose bytes the device reaches until the work is done
+                // (contract of this function).
                 unsafe { only.on_device.launch_compiled(stream, kernel, &only.call, only.count, grid)? };
             }
             (None, [only]) => {
                 let (direction, count, call) = (only.direction, only.count, only.call);
                 let call = Move { direction, call, count, multiprocessors: Multiprocessors::All };
-                // SAFETY: the contract of this function.
+                // SAFETY: the call is the only one of the batch, whose bytes the device reaches until the work is done (contract
+                // of this function).
                 unsafe { only.on_device.launch(stream, &call)? };
             }
             _ => {}

@@ -111,7 +111,7 @@ impl Piece<'_> {
         let (memory, packed) = (self.elements.kind(), self.packed.kind());
         let (gpu, other) = of.devices(memory, packed)?;
         let Some(gpu) = gpu else {
-            // SAFETY: both ends are the processor's to use.
+            // SAFETY: the contract of `Transfer` holds for the piece, and no end lies on a device, so the processor reaches both.
             unsafe { self.on_processor() };
             return Ok(None);
         };
@@ -125,7 +125,8 @@ impl Piece<'_> {
             run_bytes: of.run_bytes(),
             bytes: range.length(),
         };
-        // SAFETY: the way fits the kinds.
+        // SAFETY: the contract of `Transfer` holds for the piece, and `choose` returns only paths that fit the kinds of memory in
+        // `case`.
         unsafe { self.start_on(&gpu, other.as_ref(), case.choose(gpu.model()).way, wait) }
     }
 

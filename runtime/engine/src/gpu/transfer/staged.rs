@@ -70,7 +70,8 @@ unsafe fn fill(stage: &Stage, on_device: &Arc<GpuType>, asked: &Move, chunk: u64
     let (index, part) = part(stage, asked, chunk);
     let slot = part.call;
     stage.first.wait_event(&stage.emptied[index])?;
-    // SAFETY: the slot is the device's and as long as a chunk; the events keep its uses apart. The rest is the caller's promise.
+    // SAFETY: the slot is the device's and as long as a chunk; the events keep its uses apart. The elements and the packed bytes
+    // of the chunk are reached until the work is done (contract of `enqueue`).
     unsafe {
         match asked.direction {
             Direction::Pack => on_device.launch(&stage.first, &part)?,
