@@ -10,7 +10,7 @@ use dtc_runtime::{Committed, Elements, Endpoint, Engine, Range, Transfer, Transf
 
 /// A buffer in memory of a kind.
 pub enum Memory {
-    /// From the allocator, beginning on a page.
+    /// Memory of the allocator, beginning on a page.
     Pageable(PageAligned),
     /// Page-locked by the driver.
     Pinned(PinnedBuffer),
@@ -56,7 +56,7 @@ impl Memory {
         }
     }
 
-    /// Elements of a type whose address 0 lies so many bytes from the beginning, if all of them lie in bounds.
+    /// Elements of a type whose address 0 lies `origin` bytes from the beginning, if all of them lie in bounds.
     fn elements<'a>(&mut self, committed: &'a Committed, range: Range, origin: i64) -> Result<Elements<'a>, CudaError> {
         if let Some((low, high)) = committed.span(range.count()) {
             let bytes = usize::try_from(high - low).unwrap_or(usize::MAX);

@@ -39,7 +39,7 @@ impl OnDevice<'_> {
         unsafe { transfer.enqueue(stream) }
     }
 
-    /// Enqueues an unpack with an operation of so many packed bytes, from the first on; returns how many there are.
+    /// Enqueues an accumulation of at most `max` packed bytes, from the first on; returns how many there are.
     pub fn accumulate(&self, reduction: Reduction, stream: &Stream, max: u64) -> Result<usize, TransferError> {
         let (elements, packed) = self.ends(Range::elements(self.count).bytes(..max))?;
         // SAFETY: `ends` found the elements and the packed bytes inside their buffers, which are freed only when the device
@@ -68,7 +68,7 @@ impl OnDevice<'_> {
         Ok((self.committed.at(memory, range), packed))
     }
 
-    /// The addresses of element 0 and of the first packed byte, if all elements and so many packed bytes lie in bounds.
+    /// The addresses of element 0 and of the first packed byte, if all elements and `max` packed bytes lie in bounds.
     fn addresses(&self, max: u64) -> Result<(*mut u8, *mut u8), CudaError> {
         within(self.packed, self.at, max)?;
         if let Some((low, high)) = self.committed.span(self.count) {

@@ -17,7 +17,7 @@ pub struct Elements {
 pub type Refusal = (String, String);
 
 impl Elements {
-    /// Of a type.
+    /// The elements of a type.
     pub fn of(datatype: &Datatype) -> Elements {
         let mut elements = Elements { kinds: Vec::new(), bytes: false };
         for (_, node) in lower(datatype).nodes() {

@@ -9,9 +9,9 @@ use std::path::Path;
 
 /// The bytes of an input.
 pub enum Input {
-    /// Of a regular file.
+    /// The mapped bytes of a regular file.
     Mapped(Mapped),
-    /// Of what has to be read to be known.
+    /// The bytes that a pipe, a device or standard input gave.
     Read(Vec<u8>),
 }
 

@@ -28,7 +28,7 @@ pub fn shortened(text: &str, lines: usize, width: usize) -> String {
     short
 }
 
-/// At most so many characters of a text.
+/// The first `characters` characters of a text.
 pub fn cut(text: &str, characters: usize) -> String {
     match text.char_indices().nth(characters) {
         None => text.to_owned(),
@@ -36,7 +36,7 @@ pub fn cut(text: &str, characters: usize) -> String {
     }
 }
 
-/// A text in lines of at most so many columns, broken at blanks; words that are longer are cut.
+/// A text in lines of at most `width` columns, broken at blanks; words that are longer are cut.
 pub fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     let mut used = 0;

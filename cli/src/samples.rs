@@ -27,7 +27,7 @@ pub struct PageAligned {
 }
 
 impl PageAligned {
-    /// So many bytes, all zero and touched, so that no measurement pays for page faults.
+    /// `length` bytes, all zero and touched, so that no measurement contains page faults.
     pub fn new(length: usize) -> PageAligned {
         let mut storage = vec![0u8; length + 2 * 4096];
         // Zeroed memory may be the system's one page of zeros until it is written.

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-/// Nanoseconds per call, of so many calls in a row. One call before the clock starts brings back what others evicted.
+/// Nanoseconds per call, over `repetitions` calls in a row. One call before the clock starts fills the caches.
 pub fn sample(repetitions: u64, mut call: impl FnMut()) -> f64 {
     call();
     let start = Instant::now();
@@ -12,7 +12,7 @@ pub fn sample(repetitions: u64, mut call: impl FnMut()) -> f64 {
     start.elapsed().as_nanos() as f64 / repetitions as f64
 }
 
-/// How many calls take so many nanoseconds.
+/// How many calls take at least `least` nanoseconds.
 pub fn repetitions(least: f64, mut call: impl FnMut()) -> u64 {
     let mut repetitions = 1;
     loop {

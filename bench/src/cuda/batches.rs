@@ -27,7 +27,7 @@ const ITEMS_BYTES: u64 = 256 << 20;
 /// Bytes of the largest item of those batches, over bytes of the smallest.
 const SKEW: u64 = 1_000_000;
 
-/// Where items begin in the packed buffer.
+/// Alignment of items in the packed buffer, in bytes.
 const ALIGNMENT: u64 = 256;
 
 /// Medians of rounds, in microseconds of the device.
@@ -41,7 +41,7 @@ pub struct Figure {
 }
 
 impl Figure {
-    /// In the form of the peers' lines.
+    /// The figure as a line of results, in the form of the peers' lines.
     pub fn to_json(&self) -> Value {
         let rounded = |time: f64| (time * 1e3).round() / 1e3;
         json!({
@@ -65,7 +65,7 @@ const GENERIC_PERSISTENT_HOST: &str = "the same, generic kernel, prepared";
 const ONE_BY_ONE: &str = "one after another";
 const ALONE: &str = "sum of each alone";
 
-/// The pieces that a box sends to its 26 neighbours: so many layers of doubles at faces, edges and corners.
+/// The pieces that a box sends to its 26 neighbours: `width` layers of doubles at faces, edges and corners.
 fn pieces(width: i64) -> Result<Vec<Datatype>, DatatypeError> {
     let sides = [(0, width), (0, EDGE), (EDGE - width, width)];
     let mut pieces = Vec::new();
@@ -79,7 +79,7 @@ fn pieces(width: i64) -> Result<Vec<Datatype>, DatatypeError> {
     Ok(pieces)
 }
 
-/// Blocks of 8 bytes, 64 bytes apart; as many as make so many packed bytes.
+/// Blocks of 8 bytes, 64 bytes apart, with `bytes` packed bytes in all.
 fn strided(bytes: u64) -> Result<Datatype, DatatypeError> {
     let mut types = TypeBuilder::new();
     let double = types.named(Predefined::DOUBLE);
@@ -102,7 +102,7 @@ pub fn measure(arena: &Arena, rounds: usize) -> Result<Vec<Figure>, Failure> {
     let classes = 21;
     for class in 0..classes {
         let bytes = (8.0 * (SKEW as f64).powf(f64::from(class) / f64::from(classes - 1))) as u64 / 8 * 8;
-        // Of the smallest, so many that the batch has 100,000 items.
+        // The cap on the smallest items gives the batch 100,000 items.
         let number = (ITEMS_BYTES / u64::from(classes as u32) / bytes).clamp(1, 9_000);
         skewed.extend(std::iter::repeat_n(bytes, number as usize));
     }
@@ -138,7 +138,7 @@ struct Item {
 struct Batch<'a> {
     arena: &'a Arena,
     name: String,
-    /// By the engine that compiles, and by the one that does not.
+    /// Each type as committed by the engine that compiles, and by the one that does not.
     committed: Vec<[Committed; 2]>,
     origins: Vec<i64>,
     places: Vec<u64>,

@@ -12,7 +12,7 @@ use std::io::Write;
 /// Packed bytes of a fragment.
 const BYTES: u64 = 64 << 20;
 
-/// Where fragments begin that no word divides.
+/// Offset of unaligned fragments, in bytes: odd, so that no word divides it.
 const ODD: u64 = 12_345;
 
 /// The largest buffer and the most packed bytes of the cases below.

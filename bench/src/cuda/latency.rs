@@ -43,7 +43,7 @@ pub struct Figure {
 }
 
 impl Figure {
-    /// In the form of the peers' lines.
+    /// The figure as a line of results, in the form of the peers' lines.
     pub fn to_json(&self) -> Value {
         let rounded = |time: f64| (time * 1e3).round() / 1e3;
         json!({

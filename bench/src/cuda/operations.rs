@@ -17,7 +17,7 @@ use std::io::Write;
 /// Packed bytes of every case.
 const BYTES: u64 = 64 << 20;
 
-/// Sums into these, of elements of so many bytes.
+/// Types that sums are accumulated in: name, text of the type, and element.
 const SUMS: [(&str, &str, Element); 8] = [
     ("double 8/16", "vector 8388608 1 2 double", Element::F64),
     ("double 64/512", "vector 1048576 8 64 double", Element::F64),
@@ -50,7 +50,7 @@ pub struct Figure {
 }
 
 impl Figure {
-    /// In the form of the peers' lines.
+    /// The figure as a line of results, in the form of the peers' lines.
     pub fn to_json(&self) -> Value {
         json!({
             "peer": format!("dtc {}", self.what),

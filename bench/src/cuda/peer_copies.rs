@@ -27,7 +27,7 @@ const LAYOUTS: [[(u64, u64); 2]; 6] = [
 /// Packed bytes of calls.
 const SIZES: [u64; 2] = [4 << 20, 32 << 20];
 
-/// Runs of the type that is written from so many bytes on go over the link one by one, by one launch that can be enqueued.
+/// Bytes of a run of the written type from which on runs go over the link one by one, by one launch that can be enqueued.
 const LONG_RUN: u64 = 128;
 
 /// What was measured.

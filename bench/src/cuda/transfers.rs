@@ -21,7 +21,7 @@ const LAYOUTS: [(u64, u64); 4] = [(8, 16), (8, 64), (64, 512), (512, 4096)];
 /// Packed bytes of calls.
 const SIZES: [u64; 3] = [256 << 10, 4 << 20, 32 << 20];
 
-/// From so many packed bytes on there are targets.
+/// Packed bytes from which on cases have targets.
 const LARGE: u64 = 4 << 20;
 
 /// Elements do not span more, on a device and on the host.
@@ -57,7 +57,7 @@ enum Contestant {
 /// was not measured.
 pub type Times = [Option<f64>; Clock::ALL.len()];
 
-/// What was measured of one direction.
+/// The measured times of one direction.
 pub struct Figure {
     memory: MemoryKind,
     packed: MemoryKind,

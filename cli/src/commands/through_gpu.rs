@@ -133,7 +133,7 @@ impl Passage<'_> {
         Ok(())
     }
 
-    /// What comes after so many packed bytes of the call.
+    /// The piece behind the first `done` packed bytes of the call.
     fn piece(&self, done: u64) -> Piece {
         let size = self.transfer.committed.layout().size();
         let (first, position) = (self.offset / size, self.offset + done);

@@ -211,7 +211,7 @@ impl Progress {
         Progress { start: Instant::now(), total, bar: None }
     }
 
-    /// So many bytes are done.
+    /// Shows that `done` bytes are done, once the first second is over.
     pub fn reached(&mut self, done: u64) {
         if self.start.elapsed() < Duration::from_secs(1) {
             return;

@@ -2,7 +2,7 @@
 //!
 //! Where the system or file system has no nameless files, the file has a temporary name in the folder of its target. Signals
 //! remove it ([`super::signals`]), and so does the next run for the same target: the name follows from the target's, and a
-//! file that nobody holds locked is abandoned.
+//! file without a lock is abandoned.
 
 use super::signals::Removal;
 use std::fs::{File, Permissions, TryLockError};
@@ -119,7 +119,7 @@ fn remove_abandoned(path: &Path) -> bool {
         return false;
     }
     let Ok(file) = File::open(path) else { return false };
-    // Whoever removes a file has its lock, so the name cannot come to mean another file from here on.
+    // A file is removed only under its lock, which is taken first, so the name stays that of this file.
     file.try_lock().is_ok() && is_the_same(&file, path) && std::fs::remove_file(path).is_ok()
 }
 

@@ -59,7 +59,7 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// From one element of an array to the next, in bytes.
+    /// Distance from one element of an array to the next, in bytes.
     pub fn extent(&self) -> i64 {
         // Builders admit bounds only when their difference fits.
         self.ub - self.lb

@@ -225,7 +225,7 @@ constructors! {
         count: integer,
         /// Copies in each block.
         blocklength: integer,
-        /// From block to block, in extents of the child.
+        /// Distance from block to block, in extents of the child.
         stride: integer,
     }
     /// Like [`Constructor::Vector`] with the stride in bytes.
@@ -234,42 +234,42 @@ constructors! {
         count: integer,
         /// Copies in each block.
         blocklength: integer,
-        /// From block to block, in bytes.
+        /// Distance from block to block, in bytes.
         stride_bytes: address,
     }
     /// Blocks of differing length at displacements counted in extents of the child.
     Indexed "indexed" of "child" {
         /// Copies in each block.
         ["count"] blocklengths: integers,
-        /// Of each block, in extents of the child.
+        /// Displacement of each block, in extents of the child.
         displacements: integers,
     }
     /// Blocks of differing length at displacements in bytes.
     Hindexed "hindexed" of "child" {
         /// Copies in each block.
         ["count"] blocklengths: integers,
-        /// Of each block, in bytes.
+        /// Displacement of each block, in bytes.
         displacements_bytes: addresses,
     }
     /// Blocks of one length at displacements counted in extents of the child.
     IndexedBlock "indexed_block" of "child" {
         /// Copies in every block.
         ["count"] blocklength: integer,
-        /// Of each block, in extents of the child.
+        /// Displacement of each block, in extents of the child.
         displacements: integers,
     }
     /// Blocks of one length at displacements in bytes.
     HindexedBlock "hindexed_block" of "child" {
         /// Copies in every block.
         ["count"] blocklength: integer,
-        /// Of each block, in bytes.
+        /// Displacement of each block, in bytes.
         displacements_bytes: addresses,
     }
     /// Block `i` is `blocklengths[i]` copies of child `i` at `displacements_bytes[i]`.
     Struct "struct" of "children" {
         /// Copies of each child.
         ["count"] blocklengths: integers,
-        /// Of each child, in bytes.
+        /// Displacement of each child, in bytes.
         displacements_bytes: addresses,
     }
     /// A box inside an array.

@@ -5,9 +5,9 @@ use crate::layout::Kind;
 /// One basic element of a predefined type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// Of the element in the type, in bytes.
+    /// Offset of the element in the type, in bytes.
     pub offset: i64,
-    /// What the element is.
+    /// Kind of the element.
     pub kind: Kind,
 }
 

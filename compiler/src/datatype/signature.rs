@@ -51,7 +51,7 @@ impl Datatype {
 }
 
 impl Signature {
-    /// Of a type without elements.
+    /// The signature of a type without elements.
     pub const EMPTY: Signature = Signature { elements: 0, hash: Residue::ZERO };
 
     fn of_kind(kind: Kind) -> Signature {

@@ -81,7 +81,7 @@ pub(crate) fn shorten(text: &str) -> String {
     shorten_to(text, LONGEST)
 }
 
-/// At most so many characters of a text, on one line.
+/// The first `longest` characters of a text, on one line, with dots if there are more.
 pub(crate) fn shorten_to(text: &str, longest: usize) -> String {
     let mut short = String::new();
     for letter in text.chars().take(longest) {

@@ -31,9 +31,9 @@ pub(super) struct List {
 }
 
 impl List {
-    /// A list of so many runs, before its first piece, which begins at `first`.
+    /// A list with room for `maximal` runs, before its first piece, which begins at `first`.
     pub(super) fn new(origin: i64, first: i64, maximal: u64) -> List {
-        // Shared from the start, though nobody else has it yet: a node takes it as it is.
+        // An `Arc` from the start, so that a node takes the list without a copy.
         let runs = std::iter::repeat_n(Run { offset: 0, count: 0 }, maximal as usize).collect();
         List { runs, length: 0, origin, start: first, end: first }
     }

@@ -13,7 +13,7 @@ pub(super) const PASS: Pass = Pass {
     rewrite,
 };
 
-/// A stretch has at least so many entries: any two form one.
+/// Fewest entries of a stretch: any two entries form an arithmetic sequence.
 const SHORTEST: usize = 3;
 
 /// A list that does not shrink by this factor stays: a microkernel walks it faster than loops over short stretches.

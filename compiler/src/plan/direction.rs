@@ -1,8 +1,8 @@
-//! Which way the bytes go.
+//! The direction of a transfer.
 
 use std::fmt;
 
-/// Which side is read.
+/// The direction of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {
     /// From memory to the packed bytes.

@@ -77,7 +77,7 @@ impl Plan {
         self.size
     }
 
-    /// From element to element in memory, in bytes.
+    /// Distance from element to element in memory, in bytes.
     #[inline]
     pub fn extent(&self) -> i64 {
         self.extent

@@ -23,11 +23,11 @@ impl StepId {
 /// A displaced step, and where its packed bytes begin inside its sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Part {
-    /// In memory, in bytes.
+    /// Offset in memory, in bytes.
     pub offset: i64,
-    /// In the packed bytes.
+    /// Position of the first packed byte.
     pub position: u64,
-    /// What lies there.
+    /// The displaced step.
     pub step: StepId,
 }
 
@@ -77,7 +77,7 @@ impl Offsets {
 /// Contiguous runs of differing length, with their packed positions.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RunTable {
-    /// In packed order; `count` is in bytes.
+    /// The runs in packed order; `count` is in bytes.
     pub runs: Arc<[Run]>,
     /// The packed position of each run.
     pub positions: Arc<[u64]>,
@@ -97,7 +97,7 @@ pub enum Step {
     Rows {
         /// How many.
         rows: u64,
-        /// From row to row in memory.
+        /// Distance from row to row in memory, in bytes.
         stride: i64,
         /// Length of a row.
         bytes: u64,
@@ -106,11 +106,11 @@ pub enum Step {
     Planes {
         /// How many planes.
         planes: u64,
-        /// From plane to plane in memory.
+        /// Distance from plane to plane in memory, in bytes.
         plane_stride: i64,
         /// Rows in a plane.
         rows: u64,
-        /// From row to row in memory.
+        /// Distance from row to row in memory, in bytes.
         stride: i64,
         /// Length of a row.
         bytes: u64,
@@ -120,22 +120,22 @@ pub enum Step {
     Tile {
         /// How many planes.
         planes: u64,
-        /// From plane to plane in memory; small.
+        /// Distance from plane to plane in memory, in bytes; small.
         plane_stride: i64,
         /// Layers in a plane; 1 where rows and planes are neighbouring levels.
         layers: u64,
-        /// From layer to layer in memory.
+        /// Distance from layer to layer in memory, in bytes.
         layer_stride: i64,
         /// Rows in a layer.
         rows: u64,
-        /// From row to row in memory; large.
+        /// Distance from row to row in memory, in bytes; large.
         stride: i64,
         /// Length of a row.
         bytes: u64,
     },
     /// Equal blocks at listed offsets.
     List {
-        /// Of the blocks in memory.
+        /// Offsets of the blocks in memory.
         offsets: Offsets,
         /// Length of a block.
         bytes: u64,
@@ -144,23 +144,23 @@ pub enum Step {
     Runs(RunTable),
     /// A body repeated at one stride.
     Repeat {
-        /// How often.
+        /// Number of copies.
         count: u64,
-        /// From copy to copy in memory.
+        /// Distance from copy to copy in memory, in bytes.
         stride: i64,
-        /// What is repeated.
+        /// The repeated step.
         body: StepId,
     },
     /// A body repeated at listed offsets.
     Scatter {
-        /// Of the copies in memory.
+        /// Offsets of the copies in memory.
         offsets: Offsets,
-        /// What is repeated.
+        /// The repeated step.
         body: StepId,
     },
     /// Differing parts.
     Sequence {
-        /// In packed order.
+        /// The parts in packed order.
         parts: Arc<[Part]>,
     },
 }

@@ -57,7 +57,7 @@ impl Pending {
 ///
 /// # Safety
 ///
-/// `place` leads to a request, which nobody else uses.
+/// `place` is writable and leads to a live request, which no other thread uses.
 unsafe fn finish(place: *mut *mut dtc_request) -> Outcome {
     // SAFETY: `place` leads to a request, so it is readable (contract of this function).
     let pending = unsafe { place.read() };

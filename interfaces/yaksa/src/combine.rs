@@ -1,4 +1,4 @@
-//! Packs and unpacks that combine what arrives with what is there.
+//! Packs and unpacks that accumulate: the result of an operation replaces the element that it is written to.
 
 use crate::builtin::Builtin;
 use crate::pack::{Call, Pending, failed, pending};
@@ -149,11 +149,11 @@ fn basic_type(basic: Builtin) -> Result<&'static Committed, Status> {
     unsafe { Shared::of_handle(basic.handle()) }.committed()
 }
 
-/// Combines so many bytes of elements that lie one after the other on both sides; the result goes to the second.
+/// Accumulates `bytes` bytes of contiguous elements at `from` in those at `to`.
 ///
 /// # Safety
 ///
-/// The bytes are readable, the second also writable, and they do not overlap.
+/// `bytes` bytes are readable at `from`, readable and writable at `to`, and do not overlap.
 unsafe fn array(operation: Operation, basic: Builtin, from: *const u8, to: *mut u8, bytes: u64) -> Result<(), Status> {
     let reduction = reduction(operation, basic)?;
     let committed = basic_type(basic)?;

@@ -65,7 +65,7 @@ pub(crate) fn indexed_block(blocklength: i64, displacements: &[i64], child: Shar
     blocks(length, displacements, unit, child)
 }
 
-/// Blocks of one length that have bytes, at displacements in units of so many bytes. Regular ones are a vector, which has no
+/// Blocks of one length that have bytes, at displacements in units of `unit` bytes. Regular ones are a vector, which has no
 /// list.
 fn blocks(blocklength: u64, displacements: &[i64], unit: i64, child: Shared) -> Made {
     if let Some(stride) = regular(displacements) {

@@ -25,7 +25,7 @@ impl Memory {
     /// `cudaMemoryTypeUnregistered` and `cudaMemoryTypeHost`.
     const HOST: std::ops::RangeInclusive<i32> = 0..=1;
 
-    /// What the runtime need not ask about. It asks about registered memory, which a device may have at another address.
+    /// The kind of the memory, unless the driver has to be asked: registered memory may have another address on a device.
     fn kind(self) -> Option<MemoryKind> {
         match self.kind {
             0 => Some(MemoryKind::Pageable),

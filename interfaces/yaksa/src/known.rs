@@ -43,7 +43,7 @@ impl Slot {
     const EMPTY: Slot = Slot { words: [0; WORDS], length: 0, known: None };
 }
 
-/// Nobody waits for a slot: in a forked child one may be locked for ever.
+/// Slots are only tried: in a forked child a slot may stay locked for ever.
 static KNOWN: [Mutex<Slot>; SLOTS] = [const { Mutex::new(Slot::EMPTY) }; SLOTS];
 
 /// The hash of the recipe that a slot holds: other recipes need not look into the slot, whose lines are seldom in the cache.

@@ -37,11 +37,11 @@ pub(crate) fn initialise(info: &Info) {
     let _ = USERS.fetch_update(Ordering::Relaxed, Ordering::Relaxed, added);
 }
 
-/// Takes a user away.
+/// Removes a user.
 ///
 /// # Errors
 ///
-/// There is none.
+/// No user is left.
 pub(crate) fn finalise() -> Result<(), Status> {
     let taken = |users: u64| users.checked_sub(ONE_USER);
     USERS.fetch_update(Ordering::Relaxed, Ordering::Relaxed, taken).map_err(|_| Status::Internal)?;

@@ -18,17 +18,17 @@ fn claim(each: u64, number: u64) -> Result<Claim, Status> {
     claim.ok_or(Status::OutOfMemory)
 }
 
-/// For a new type of so many numbers.
+/// Memory for a new type with `numbers` numbers.
 pub(crate) fn for_numbers(numbers: i64) -> Result<Claim, Status> {
     claim(FOR_A_NUMBER, u64::try_from(numbers).unwrap_or(0))
 }
 
-/// For any work on a type of so many types and entries of lists.
+/// Memory for any work on a type with `entries` types and entries of lists.
 pub(crate) fn for_entries(entries: u64) -> Result<Claim, Status> {
     claim(FOR_AN_ENTRY, entries)
 }
 
-/// For a type from so many flattened bytes.
+/// Memory for a type from `bytes` flattened bytes.
 pub(crate) fn for_flattened(bytes: u64) -> Result<Claim, Status> {
     claim(FOR_A_NUMBER, bytes)
 }

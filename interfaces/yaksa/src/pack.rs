@@ -9,7 +9,7 @@ use dtc_runtime::cuda::{MemoryKind, Stream, device_of, is_in_use};
 use dtc_runtime::{Elements, Endpoint, Range, Request, Transfer, TransferError};
 use std::ffi::c_void;
 
-/// What is asked: packed bytes of elements at `memory`.
+/// The arguments of a pack or an unpack: a range of packed bytes of elements at `memory`.
 #[derive(Clone, Copy)]
 pub(crate) struct Call<'a> {
     pub(crate) of: &'a Type,
@@ -20,7 +20,7 @@ pub(crate) struct Call<'a> {
     pub(crate) operation: Operation,
 }
 
-/// What a call on a device has left to do.
+/// The request of a call that a device is still working on.
 pub(crate) type Pending = Option<Box<Request>>;
 
 pub(crate) fn failed(error: TransferError) -> Status {
@@ -32,7 +32,7 @@ pub(crate) fn failed(error: TransferError) -> Status {
     }
 }
 
-/// What a call that was started has left to do.
+/// The request of a started call, unless it is done.
 pub(crate) fn pending(started: Result<Request, TransferError>) -> Result<Pending, Status> {
     let request = started.map_err(failed)?;
     Ok((!request.is_done()).then(|| Box::new(request)))
@@ -55,7 +55,7 @@ impl Call<'_> {
         Ok(self.range.fragment(offset, length))
     }
 
-    /// Whether all bytes are the host's: because the caller says so, or because nobody in the process uses CUDA.
+    /// Whether all bytes lie in host memory: the caller says so, or the process does not use CUDA.
     #[inline]
     fn is_host_only(&self) -> bool {
         is_host_only() || self.info.map_or_else(|| !is_in_use(), Info::is_host_only)
@@ -119,12 +119,12 @@ impl Call<'_> {
         Ok(())
     }
 
-    /// Does what is asked, or begins it where a device does the work. Returns how many bytes are moved.
+    /// Moves the bytes, or starts a device that moves them. Returns the number of bytes, and the request if one is under way.
     ///
     /// # Safety
     ///
     /// The bytes of the elements that the call moves, and as many packed bytes, are readable and writable as the direction
-    /// wants, the two sides do not overlap, and nobody else touches them before the call or its request is done. What the
+    /// wants, the two sides do not overlap, and no other thread touches them before the call or its request is done. What the
     /// info says is true.
     #[inline]
     pub(crate) unsafe fn start<const PACK: bool>(&self) -> Result<(u64, Pending), Status> {
@@ -142,7 +142,7 @@ impl Call<'_> {
         Ok((range.length(), unsafe { self.anywhere::<PACK>(range)? }))
     }
 
-    /// Does what is asked, wherever the bytes lie.
+    /// Moves the bytes, in memory of any kind.
     ///
     /// # Safety
     ///
@@ -159,7 +159,7 @@ impl Call<'_> {
         pending(unsafe { moved::<PACK>(elements, packed).start() })
     }
 
-    /// Does what is asked and waits until it is done.
+    /// Moves the bytes and returns their number.
     ///
     /// # Safety
     ///
@@ -175,7 +175,7 @@ impl Call<'_> {
         Ok(bytes)
     }
 
-    /// Enqueues what is asked on a CUDA stream. Where no side lies on a device, it is done at once.
+    /// Enqueues the call on a CUDA stream. If neither side lies on a device, the bytes are moved before this returns.
     ///
     /// # Safety
     ///

@@ -43,7 +43,7 @@ pub(crate) unsafe fn write<T>(place: *mut T, value: T) -> Result<(), Status> {
 ///
 /// # Safety
 ///
-/// The list has so many entries and is not written while the slice is used.
+/// The list has `length` entries and is not written while the slice is used.
 #[inline]
 pub(crate) unsafe fn list<'a, T>(start: *const T, length: i64) -> Result<&'a [T], Status> {
     match usize::try_from(length) {

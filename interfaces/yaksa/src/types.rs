@@ -94,7 +94,7 @@ impl Form {
 impl Drop for Type {
     fn drop(&mut self) {
         EXISTING.fetch_sub(self.own_entries, Ordering::Relaxed);
-        // A chain of types may be long, so it is taken apart in a loop: a child that nobody else holds gives its own
+        // A chain of types may be long, so it is taken apart in a loop: a child without other references gives its own
         // children up before it goes.
         let mut waiting: Vec<std::vec::IntoIter<Part>> = Vec::new();
         let mut form = self.form.take();
@@ -258,7 +258,7 @@ impl Shared {
         self.0.as_ptr().cast_const()
     }
 
-    /// Whether nobody else refers to the type.
+    /// Whether this is the only reference to the type.
     pub(crate) fn is_only(&self) -> bool {
         // SAFETY: the address came from `Arc::into_raw`; this reference stays with `self`.
         self.is_counted()
@@ -269,7 +269,7 @@ impl Shared {
         Type::builtin(self).is_none()
     }
 
-    /// The type itself, if nobody else refers to it and it is not a builtin.
+    /// The type itself, if this is the only reference to it and it is not a builtin.
     pub(crate) fn into_inner(self) -> Option<Type> {
         let address = self.address();
         let counted = self.is_counted();

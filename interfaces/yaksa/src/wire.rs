@@ -6,7 +6,7 @@
 //!
 //! `yaksa_unflatten` has no argument for the length of its input. So nothing behind the header is read before the header's
 //! own checksum is right and its length within [`LONGEST`]; the types must fill that length exactly. Checksums are no
-//! protection against bytes that were forged: whoever may forge them may make the length a lie.
+//! protection against bytes that were forged: a forger may state a false length.
 //!
 //! | code | arguments |
 //! | --- | --- |
@@ -101,7 +101,7 @@ impl Type {
     ///
     /// # Safety
     ///
-    /// So many bytes as [`Type::flattened_size`] says are writable.
+    /// `to` is writable for [`Type::flattened_size`] bytes.
     pub(crate) unsafe fn flatten(&self, to: *mut u8) -> Result<(), Status> {
         let _claim = memory::for_entries(self.entries())?;
         let ordered = self.origin().ordered();
@@ -131,7 +131,7 @@ impl Type {
     ///
     /// # Safety
     ///
-    /// A header is readable, and if it is one, as many bytes as it says.
+    /// A header is readable at `from`, and, if its checksum is right, as many bytes as it states.
     pub(crate) unsafe fn unflatten(from: *const u8) -> Result<Shared, Status> {
         let word = |at: usize| {
             // SAFETY: a header is readable at `from` (contract of this function), and has 6 words; `at` is at most 5.
@@ -160,7 +160,7 @@ impl Type {
     }
 }
 
-/// Reads so many types from a body; the last is the type.
+/// Reads `types` types from a body; the last is the type.
 fn read(body: &[u8], types: u64) -> Result<Shared, Status> {
     let mut reader = Reader { body };
     let mut made: Vec<Shared> = Vec::new();
@@ -186,7 +186,7 @@ impl Reader<'_> {
         Ok(i64::from_le_bytes(*word))
     }
 
-    /// A list of so many words, which must be there before memory is taken for it.
+    /// A list of `length` words. That the body has them is checked before memory is allocated.
     fn list(&mut self, length: usize) -> Result<Box<[i64]>, Status> {
         let bytes = length.checked_mul(WORD).filter(|&bytes| bytes <= self.body.len()).ok_or(Status::Internal)?;
         let (list, rest) = self.body.split_at(bytes);

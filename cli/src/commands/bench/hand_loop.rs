@@ -37,7 +37,7 @@ pub struct Transfer<'a> {
     pub origin: usize,
     /// Elements.
     pub count: u64,
-    /// Exactly the packed bytes of so many elements.
+    /// Exactly the packed bytes of `count` elements.
     pub packed: &'a mut [u8],
 }
 
@@ -66,7 +66,7 @@ impl HandLoop {
         }
     }
 
-    /// Nanoseconds per call, of so many calls that pack or unpack.
+    /// Nanoseconds per call, over `calls` calls that pack or unpack.
     ///
     /// # Errors
     ///

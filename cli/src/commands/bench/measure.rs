@@ -27,7 +27,7 @@ const POISON: u8 = 0xa5;
 /// The longest that one sample of a slow peer may take, in nanoseconds.
 const LONGEST_SAMPLE: f64 = 5e8;
 
-/// What was found of one type.
+/// The measurements of one type.
 pub struct Measured {
     /// Its name.
     pub name: String,
@@ -41,7 +41,7 @@ pub struct Measured {
     pub unpack: Contest,
     /// Building, committing and freeing. `dtc` knows no equal type; `dtc_known` does.
     pub commit: Contest,
-    /// From the description to the specialised kernel, in nanoseconds.
+    /// Time from the description to the specialised kernel, in nanoseconds.
     pub kernel_ready: f64,
     /// Peers that gave up.
     pub notes: Vec<String>,
@@ -49,7 +49,7 @@ pub struct Measured {
     pub mismatches: Vec<String>,
 }
 
-/// What runs in this process: dtc, memcpy and the loops, and the buffers of all.
+/// The peers in this process, which are dtc, memcpy and the loops, and the buffers of all.
 struct Own {
     committed: Committed,
     count: u64,
@@ -71,7 +71,7 @@ impl Own {
         ["dtc", "memcpy"].into_iter().chain(self.loops.iter().map(|one| one.kind)).collect()
     }
 
-    /// Nanoseconds of one call, of so many, by someone in this process. Slices are at hand, as they are in a program.
+    /// Nanoseconds of one call, over `calls` calls, by a peer in this process. Slices are made beforehand, as in a program.
     fn sample(&mut self, name: &str, pack: bool, calls: u64) -> Result<f64, String> {
         let Own { committed, count, origin, shared, contiguous, loops } = self;
         let (memory, packed) = shared.sides();
@@ -105,7 +105,7 @@ impl Own {
         refused.map_or(Ok(time), |error| Err(error.to_string()))
     }
 
-    /// The same, of as many calls as take so many nanoseconds.
+    /// Nanoseconds of one call, over as many calls as take `least` nanoseconds.
     fn speed(&mut self, name: &str, pack: bool, least: f64) -> Result<f64, String> {
         let mut calls = 1;
         loop {

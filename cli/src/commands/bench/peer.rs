@@ -27,7 +27,7 @@ impl Peer {
         if !program.is_file() {
             return Ok(None);
         }
-        // Libraries complain of networks that are missing; whoever wonders finds it there.
+        // MPI libraries warn of networks that are missing; the log takes their warnings.
         let log = File::options().create(true).append(true).open(directory.join("peers.log"));
         let mut child = Command::new(&program)
             .env("OMPI_ALLOW_RUN_AS_ROOT", "1")

@@ -20,7 +20,7 @@ pub fn find_script(given: Option<&Path>) -> Result<PathBuf, Failure> {
     Ok(std::path::absolute(&script).unwrap_or(script))
 }
 
-/// Nodes of a type up to which there is a hand-written loop: nobody writes more, and the printer recurses.
+/// Most nodes of a type with a hand-written loop: the printer recurses, and larger loops are not written by hand.
 const MOST_NODES: usize = 256;
 
 /// The hand-written loop of a case, or why there is none.

@@ -21,7 +21,7 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// Buffers of these lengths, all zero. Nobody finds them by a name, so nothing is left behind.
+    /// Buffers of these lengths, all zero. Their file has no name, so the system frees it with the last process that maps it.
     pub fn new(memory: usize, packed: usize) -> io::Result<Shared> {
         let begin = memory.next_multiple_of(PAGE);
         let file = unnamed()?;

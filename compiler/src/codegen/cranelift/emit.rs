@@ -28,7 +28,7 @@ impl References {
 
 /// Where a step is applied: two pointers, and constants to be added to them.
 ///
-/// Whatever emits a step returns the place again, by the pointers that are at hand behind the step: those of a loop have moved on.
+/// Every function that emits a step returns the place behind it, by the pointers as they are there: those of a loop have moved on.
 /// So nested loops share two pointers and keep a count each, and no register holds where an outer one began.
 #[derive(Clone, Copy)]
 struct Place {

@@ -29,14 +29,14 @@ use std::fmt;
 use std::ops::Range;
 use thiserror::Error;
 
-/// Where the address of a microkernel belongs: 8 bytes in native order.
+/// A place in the code for the address of a microkernel: 8 bytes in native order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Relocation {
-    /// Of the address in the code, in bytes.
+    /// Offset of the place in the code, in bytes.
     pub offset: u32,
-    /// Whose address.
+    /// The microkernel.
     pub microkernel: Microkernel,
-    /// To be added to it.
+    /// Bytes to add to its address.
     pub addend: i64,
 }
 
@@ -45,7 +45,7 @@ pub struct Relocation {
 pub struct MachineCode {
     /// The instructions and their constants.
     pub code: Vec<u8>,
-    /// What the address of the code must be a multiple of.
+    /// Alignment of the code, in bytes.
     pub alignment: u64,
     /// The microkernels it calls.
     pub relocations: Vec<Relocation>,

@@ -38,13 +38,13 @@ pub struct Item {
     pub memory: u64,
     /// The address of packed byte `first`.
     pub packed: u64,
-    /// Where the lists of the type lie.
+    /// The address of the lists of the type.
     pub tables: u64,
     /// The first packed byte to move.
     pub first: u64,
     /// How many bytes to move, at least 1.
     pub bytes: u64,
-    /// Where the program of the type lies, which the generic kernel interprets.
+    /// The address of the program of the type, which the generic kernel interprets.
     pub program: u64,
     /// What the kernel does for the item.
     pub kind: u32,

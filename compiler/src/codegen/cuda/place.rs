@@ -17,7 +17,7 @@ pub(super) struct Places<'a> {
     text: String,
 }
 
-/// What functions count, and what they tell.
+/// The units that address functions count in, and what they return beside an address.
 #[derive(Clone, Copy)]
 struct Terms {
     /// Bytes of a unit.
@@ -71,7 +71,7 @@ impl<'a> Places<'a> {
         self.function("place", "a word of a column", terms.parameters(), &body);
     }
 
-    /// `outer(tables, record)`: where a record of so many packed bytes begins.
+    /// `outer(tables, record)`: where a record of `size` packed bytes begins.
     pub(super) fn records(&mut self, record: NodeId, size: u64) {
         self.whole("outer", Terms { unit: size, run: false, prefix: "record", stop: Some(record) });
     }

@@ -25,7 +25,7 @@ pub(super) enum List {
 pub(super) struct Tables {
     bytes: Vec<u8>,
     known: HashMap<List, (u64, bool)>,
-    /// Of a node in units: both directions ask for them.
+    /// First units of the runs of a node, kept because both directions ask for them.
     starts: HashMap<(NodeId, u64), Rc<Vec<u64>>>,
 }
 

@@ -348,7 +348,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Reads up to where the next type is due, or a type without parts.
+    /// Reads up to the place of the next type, or a type without parts.
     fn head(&mut self, frames: &mut Vec<Frame<'a>>) -> Result<Option<Complete>, TextError> {
         let token = self.tokens.next();
         let start = token.start;

@@ -12,7 +12,7 @@ pub const MOST_COPIES: u64 = 256;
 /// The bytes of a call as rows, planes of rows, and volumes of planes. The packed bytes follow each other without gaps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Copies {
-    /// Where the first byte lies, counted from element 0.
+    /// Offset of the first byte from element 0, in bytes.
     pub offset: i64,
     /// Bytes of a row.
     pub row_bytes: u64,

@@ -111,7 +111,7 @@ pub(super) fn shape(direction: Direction, word: u32, runs: &Runs) -> Shape {
     Shape { threads, unroll }
 }
 
-/// How a node of so many packed bytes cuts runs of a mean length, whose places in memory are multiples of `starts`. Measured in
+/// How a node of `size` packed bytes cuts runs of `mean` bytes on average, at multiples of `starts` in memory. Measured in
 /// `bench/results/2026-11-22-gpu-kernel-families.md`.
 pub(super) fn cut(direction: Direction, mean: u64, size: u64, starts: u32) -> Cut {
     let large = size >= MANY_SHORT;
@@ -131,8 +131,8 @@ pub(super) fn cut(direction: Direction, mean: u64, size: u64, starts: u32) -> Cu
     Cut { bytes, lanes, unroll }
 }
 
-/// Whether a call of so many bytes moves listed runs of a mean length by their numbers. Otherwise it moves what can be words of
-/// `word` bytes in memory, each of which looks for its run.
+/// Whether a call of `bytes` bytes assigns listed runs of `mean` bytes on average to threads by their numbers. Otherwise each
+/// thread moves words of `word` bytes, and searches the list for the run of each.
 pub(super) fn by_pieces(direction: Direction, word: u32, mean: u64, bytes: u64) -> bool {
     let least = match direction {
         Direction::Pack if word < 4 => 0,
@@ -158,7 +158,7 @@ pub(super) fn interprets_bytes(direction: Direction, word: u32, mean: u64) -> bo
     }
 }
 
-/// Whether unpacks follow the order of memory: of so many runs with `size` bytes in all, which span `span` bytes of memory, `back`
+/// Whether unpacks follow the order of memory: of `runs` runs with `size` bytes in all, which span `span` bytes of memory, `back`
 /// are packed behind one that lies behind them, and `far` behind one that lies far away.
 pub(super) fn by_order(runs: u64, size: u64, span: u64, back: u64, far: u64) -> bool {
     // What is stored of sectors, if no two runs share one.
@@ -166,12 +166,12 @@ pub(super) fn by_order(runs: u64, size: u64, span: u64, back: u64, far: u64) -> 
     runs >= MANY_RUNS && back >= runs / 8 && far >= runs / 2 && stored >= span && size < stored
 }
 
-/// Whether a call of so many bytes unpacks words of `word` bytes in the order of memory, if [`by_order`] says so for its layout.
+/// Whether a call of `bytes` bytes unpacks words of `word` bytes in the order of memory, if [`by_order`] says so for its layout.
 pub(super) fn in_order(word: u32, bytes: u64) -> bool {
     word <= 4 || bytes >= MANY_WORDS
 }
 
-/// Whether a call of so many bytes moves records by their fields, if [`by_fields`] says so for its layout, whose shortest is
+/// Whether a call of `bytes` bytes moves records by their fields, if [`by_fields`] says so for its layout, whose shortest is
 /// `shortest` bytes long, and whose packed places are multiples of `packed`.
 pub(super) fn in_fields(shortest: u64, packed: u32, bytes: u64) -> bool {
     bytes >= MANY_WORDS && u64::from(packed) >= shortest.min(4)

@@ -17,11 +17,11 @@ const WIDEST: u32 = 16;
 /// One field of every record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// Where it lies in memory, counted from where the record does.
+    /// Offset in memory from the beginning of the record, in bytes.
     pub offset: i64,
-    /// Where it lies in the packed record.
+    /// Offset in the packed record, in bytes.
     pub packed: u64,
-    /// How long it is.
+    /// Length in bytes.
     pub bytes: u64,
 }
 
@@ -40,9 +40,9 @@ pub struct Fields {
 
 /// A word of a field, which one instruction loads and one stores.
 pub(crate) struct FieldWord {
-    /// Where it lies in memory, counted from where the record does.
+    /// Offset in memory from the beginning of the record, in bytes.
     pub(crate) offset: i64,
-    /// Where it lies in the packed record.
+    /// Offset in the packed record, in bytes.
     pub(crate) packed: u64,
     /// Bytes of the word: 1, 2, 4, 8 or 16.
     pub(crate) bytes: u32,

@@ -15,7 +15,7 @@ pub struct Grain {
 }
 
 impl Grain {
-    /// Of a layout.
+    /// The granularity of a layout.
     ///
     /// ```
     /// use dtc_compiler::layout::Layout;

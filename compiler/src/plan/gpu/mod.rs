@@ -205,7 +205,7 @@ impl GpuPlan {
         self.blocks_of(variant, call, variant.threads())
     }
 
-    /// How many blocks of so many threads the work of a call has.
+    /// Blocks of `threads` threads that the work of a call has.
     pub(crate) fn blocks_of(&self, variant: &Variant, call: &Call, threads: u32) -> Option<u32> {
         let end = call.first.checked_add(call.bytes)?;
         let threads = u64::from(threads);

@@ -48,7 +48,7 @@ impl Pieces {
         self.records(call).checked_mul(self.count(direction))
     }
 
-    /// Bytes of shared memory that so many threads pack through, from inside an aligned word on.
+    /// Bytes of shared memory that `threads` threads pack through, from inside an aligned word on.
     pub(crate) fn shared_bytes(&self, direction: Direction, threads: u32) -> u32 {
         let Cut { bytes, lanes, unroll } = self.cut(direction);
         if lanes == 1 && direction == Direction::Pack { threads * unroll * bytes + 16 } else { 0 }

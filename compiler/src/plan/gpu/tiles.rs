@@ -6,7 +6,7 @@ use super::sizes::LINE;
 use crate::layout::{Edge, Layout, Node, NodeId};
 use crate::plan::Direction;
 
-/// Memory neighbours are at most so many bytes apart.
+/// Most bytes between neighbours in memory.
 const NEAR: u64 = 32;
 
 /// Words in a column below which tiles do not pay.
@@ -25,7 +25,7 @@ pub struct Tiles {
     pub word: u32,
     /// The stream whose copies are the columns; `None` when those are the elements of a count.
     pub stream: Option<NodeId>,
-    /// From column to column in memory, in bytes.
+    /// Distance from column to column in memory, in bytes.
     pub stride: i64,
     /// Columns of a plane; more than any call has when they are the elements of a count.
     pub columns: u64,

@@ -24,7 +24,7 @@ pub struct CopyCall {
 /// A kernel for a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CopyVariant {
-    /// By which template.
+    /// The template that it is made from.
     pub family: CopyFamily,
     /// Whether indices need 64 bits.
     pub wide: bool,
@@ -101,7 +101,7 @@ impl CopyVariant {
         }
     }
 
-    /// How many blocks the kernel is launched with for so many bytes, or `None` when no grid is that large.
+    /// Blocks that the kernel is launched with for `bytes` bytes, or `None` when no grid is that large.
     pub fn blocks(&self, bytes: u64) -> Option<u32> {
         let threads = match self.family {
             CopyFamily::Words { word, shape, .. } => bytes.div_ceil(u64::from(word * shape.unroll)),

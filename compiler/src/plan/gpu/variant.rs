@@ -59,9 +59,9 @@ pub enum Family {
 /// A kernel of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Variant {
-    /// Which way.
+    /// The direction of the call.
     pub direction: Direction,
-    /// By which template.
+    /// The template that it is made from.
     pub family: Family,
     /// Whether indices need 64 bits.
     pub wide: bool,

@@ -40,7 +40,7 @@ pub(crate) const MICROKERNEL_ROWS: u64 = 8;
 /// Bytes that a microkernel moves in a nanosecond when they are in cache.
 const MICROKERNEL_BYTES: u64 = 16;
 
-/// What the cost model says of a compiled kernel.
+/// The cost model's verdict on a compiled kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decision {
     worth: Worth,
@@ -146,7 +146,7 @@ struct Estimate {
 }
 
 impl Estimate {
-    /// Of a loop over a body.
+    /// The estimate of a loop over a body.
     fn repeated(count: u64, body: Estimate) -> Estimate {
         Estimate {
             interpreted: count.saturating_mul(body.interpreted).saturating_add(INTERPRETED_LOOP),
@@ -156,12 +156,12 @@ impl Estimate {
         }
     }
 
-    /// Of a step that one microkernel carries out.
+    /// The estimate of a step that one microkernel carries out.
     fn microkernel(words: u64) -> Estimate {
         Estimate { interpreted: INTERPRETED_STEP, expanded: 1, depth: 0, words }
     }
 
-    /// Of a step whose bodies are known.
+    /// The estimate of a step, from those of its bodies.
     fn of(step: &Step, known: &[Estimate]) -> Estimate {
         let body = |id: &StepId| known[id.index()];
         match step {

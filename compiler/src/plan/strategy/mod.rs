@@ -105,7 +105,7 @@ pub enum StepStrategy {
     Runs,
 }
 
-/// What a processor does with a plan.
+/// How a processor carries out each step of a plan.
 ///
 /// ```
 /// use dtc_compiler::layout::Layout;

@@ -19,11 +19,11 @@ pub struct Nest {
     pub bytes: usize,
     /// Rows of a plane.
     pub rows: usize,
-    /// From row to row, in bytes.
+    /// Distance from row to row, in bytes.
     pub stride: isize,
     /// Planes; 1 for rows alone.
     pub planes: usize,
-    /// From plane to plane, in bytes.
+    /// Distance from plane to plane, in bytes.
     pub plane_stride: isize,
 }
 

@@ -6,7 +6,7 @@ use crate::memory;
 use crate::status::{Status, answer, list, write};
 use crate::types::Shared;
 
-/// Makes a type of another one, with so many numbers, and gives its handle.
+/// Makes a type from another one and `numbers` numbers, and writes its handle.
 ///
 /// # Safety
 ///

@@ -10,11 +10,11 @@ use std::ffi::{CStr, c_char, c_void};
 ///
 /// # Safety
 ///
-/// The handle is null or alive, and nobody appends to it meanwhile.
+/// The handle is null or alive, and no thread appends to it meanwhile.
 #[inline]
 pub(super) unsafe fn hints<'a>(info: InfoHandle) -> Option<&'a Info> {
-    // SAFETY: the handle is null or the address of an `Info` that `yaksa_info_create` boxed and nobody has freed, and
-    // nobody writes to it meanwhile (contract of this function).
+    // SAFETY: the handle is null or the address of an `Info` that `yaksa_info_create` boxed and that was not freed, and
+    // no thread writes to it meanwhile (contract of this function).
     unsafe { info.cast::<Info>().as_ref() }
 }
 
@@ -48,7 +48,7 @@ unsafe extern "C" fn yaksa_info_free(info: InfoHandle) -> i32 {
 
 /// # Safety
 ///
-/// The info is alive and not used by others meanwhile, the key ends with a zero, and so many bytes of the value are readable.
+/// The info is alive and not used by others meanwhile, the key ends with a zero, and `length` bytes of the value are readable.
 /// (The thresholds, which are ignored, are given as the pointer itself.)
 #[unsafe(no_mangle)]
 unsafe extern "C" fn yaksa_info_keyval_append(

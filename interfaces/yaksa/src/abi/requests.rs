@@ -7,14 +7,14 @@ use dtc_runtime::Request;
 /// The handle of calls that are done.
 const DONE: u64 = 0;
 
-/// Gives what is left of a call to a handle.
+/// The handle of a request, or [`DONE`].
 pub(super) fn into_handle(pending: Pending) -> u64 {
     pending.map_or(DONE, |request| Box::into_raw(request) as usize as u64)
 }
 
 /// # Safety
 ///
-/// The handle is that of a call whose end nobody has seen yet, and the place is null or writable.
+/// `handle` is that of a call whose end has not been reported, no other thread uses it, and `completed` is null or writable.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn yaksa_request_test(handle: u64, completed: *mut i32) -> i32 {
     answer(|| {
@@ -38,7 +38,7 @@ unsafe extern "C" fn yaksa_request_test(handle: u64, completed: *mut i32) -> i32
 
 /// # Safety
 ///
-/// The handle is that of a call whose end nobody has seen yet.
+/// `handle` is that of a call whose end has not been reported, and no other thread uses it.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn yaksa_request_wait(handle: u64) -> i32 {
     answer(|| {

@@ -133,7 +133,7 @@ impl Placed {
 }
 
 impl Arena {
-    /// Engines and buffers for cases of at most so many bytes.
+    /// Engines and buffers for cases of at most `buffer` bytes of memory and `packed` packed bytes.
     pub fn new(buffer: u64, packed: u64) -> Result<Arena, Failure> {
         let specialised = Engine::builder().policy(Policy::Eager).build();
         let generic = Engine::builder().policy(Policy::Off).build();

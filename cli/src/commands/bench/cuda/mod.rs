@@ -25,7 +25,7 @@ pub fn run(cases: &[Case], rounds: usize, out: &mut dyn Write) -> Result<(), Fai
     verify(&arena, &lines)
 }
 
-/// Opens the first GPU, with buffers of so many bytes that grow where a case needs more, and prints what is measured.
+/// Opens the first GPU and prints what is measured. The buffers have `buffer` and `packed` bytes, and grow where a case needs more.
 pub fn open(buffer: u64, packed: u64, rounds: usize, out: &mut dyn Write) -> Result<Arena, Failure> {
     check::host_has(buffer + packed)?;
     let arena = Arena::new(buffer, packed)?;

@@ -17,7 +17,7 @@ use address_set::AddressSet;
 use sectors::{Counts, GRANULE, SECTOR};
 
 impl Footprint {
-    /// Of so many elements, where element 0 lies at an address; `None` if their offsets leave 63 bits.
+    /// The footprint of `count` elements, with element 0 at `address`; `None` if their offsets leave 63 bits.
     ///
     /// Exact, in time that depends on the nodes and lists of the layout and not on its runs, unless loops or parts interleave so
     /// irregularly that more than four million runs would be written out: then it is estimated.
@@ -94,7 +94,7 @@ pub struct Roofline {
 }
 
 impl Roofline {
-    /// Of so many elements, where element 0 lies at an address; `None` if their offsets leave 63 bits.
+    /// The roofline of `count` elements, with element 0 at `address`; `None` if their offsets leave 63 bits.
     pub fn of(layout: &Layout, count: u64, address: u64) -> Option<Roofline> {
         let footprint = Footprint::of(layout, count, address)?;
         Some(Roofline { packed: layout.size().checked_mul(count)?, footprint })
