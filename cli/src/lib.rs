@@ -44,6 +44,7 @@ pub fn execute<A: Parser>(run: impl FnOnce(&A, &mut dyn Write) -> Result<(), Fai
             return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
         }
     };
+    log_as_the_environment_says();
     let mut out = BufWriter::new(io::stdout().lock());
     let result = run(&arguments, &mut out);
     // The report of what succeeded comes before the message.
@@ -59,4 +60,14 @@ pub fn execute<A: Parser>(run: impl FnOnce(&A, &mut dyn Write) -> Result<(), Fai
             ExitCode::from(failure.status())
         }
     }
+}
+
+/// Has the records of the compiler printed to standard error that `RUST_LOG` names: `RUST_LOG=dtc_compiler=trace` shows every
+/// rewrite. Nothing is printed without it.
+fn log_as_the_environment_says() {
+    let mut logger = env_logger::Builder::new();
+    logger.filter_level(log::LevelFilter::Off).parse_default_env();
+    logger.format(|out, record| writeln!(out, "{}: {}", record.target(), record.args()));
+    // A logger that is there already stays.
+    let _ = logger.try_init();
 }

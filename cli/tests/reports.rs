@@ -190,6 +190,23 @@ fn a_bench_without_peers_compares_with_memcpy() {
 }
 
 #[test]
+fn passes_are_traced_on_request() {
+    let folder = tempdir().expect("a folder");
+    write(folder.path(), "t.dtc", "vector 12 5 14 double");
+    let traced = |level: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_dtc"));
+        common::Run::of(command.args(["lower", "t.dtc"]).current_dir(folder.path()).env("RUST_LOG", level))
+    };
+    let run = traced("dtc_compiler=trace");
+    for part in ["fold-dense: %", "lowered: ", "canonical: ", "becomes"] {
+        assert!(run.err.contains(part), "{part} in {}", run.err);
+    }
+    let stages = traced("dtc_compiler=debug");
+    assert!(stages.err.contains("canonical: ") && !stages.err.contains("becomes"), "{}", stages.err);
+    assert_eq!(traced("off").fine(), run.out);
+}
+
+#[test]
 fn the_doctor_looks_around() {
     let text = dtc(&std::env::temp_dir(), &["doctor"]).fine();
     for part in ["vectors", "executable memory", "mpicc.mpich", "mpicc.openmpi", "gcc", "GPU", "CUDA driver", "NVRTC"] {

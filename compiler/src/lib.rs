@@ -1,6 +1,6 @@
 //! The compiler of dtc: from an MPI derived datatype to the code that packs and unpacks it.
 //!
-//! The modules follow the pipeline, one stage one folder:
+//! A [`Pipeline`] holds a datatype and the results of all stages. Each stage is a module:
 //!
 //! 1. [`datatype`]: the application's description, a DAG of MPI constructors, with its bounds and signature;
 //! 2. [`lower`](mod@lower): the datatype as a [`layout`], a hash-consed DAG of streams, lists and records of bytes;
@@ -20,31 +20,42 @@
 //!
 //! ```
 //! use dtc_compiler::datatype::{Predefined, TypeBuilder};
-//! use dtc_compiler::{canonicalise, lower};
+//! use dtc_compiler::Pipeline;
 //!
 //! let mut types = TypeBuilder::new();
 //! let double = types.named(Predefined::DOUBLE);
 //! let vector = types.vector(8, 1, 8, double)?;
 //! let list = types.indexed_block(1, &[0, 8, 16, 24, 32, 40, 48, 56], double)?;
 //!
-//! let from_vector = canonicalise(&lower(&types.finish(vector)?));
-//! let from_list = canonicalise(&lower(&types.finish(list)?));
-//! assert_eq!(from_vector.layout.to_string(), from_list.layout.to_string());
-//! assert_eq!(from_vector.layout.type_hash(), from_list.layout.type_hash());
+//! let from_vector = Pipeline::new(types.finish(vector)?);
+//! let from_list = Pipeline::new(types.finish(list)?);
+//! assert_eq!(from_vector.layout().to_string(), from_list.layout().to_string());
+//! assert_eq!(from_vector.hash(), from_list.hash());
+//! assert_ne!(from_vector.report(), from_list.report());
 //! # Ok::<(), dtc_compiler::datatype::DatatypeError>(())
 //! ```
 #![forbid(unsafe_code)]
 
-pub mod codegen;
+// The stages, and the value that holds their results.
 pub mod datatype;
+
+pub mod lower;
+
+pub mod passes;
+
+pub mod plan;
+
+pub mod codegen;
+
+pub mod pipeline;
+
+// What the stages share, and what leaves the pipeline on the way.
 pub mod external32;
 pub mod layout;
-pub mod lower;
 pub mod operation;
-pub mod passes;
-pub mod plan;
 pub mod raise;
 
 pub use lower::lower;
 pub use passes::canonicalise;
+pub use pipeline::Pipeline;
 pub use raise::raise;

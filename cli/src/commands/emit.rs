@@ -6,12 +6,11 @@ use crate::failure::Failure;
 use crate::output;
 use crate::paths::STANDARD;
 use clap::ValueEnum;
+use dtc_compiler::Pipeline;
 use dtc_compiler::codegen::cranelift::{CodegenError, Compiler};
 use dtc_compiler::codegen::{cuda, mpi_c};
-use dtc_compiler::layout::Layout;
 use dtc_compiler::plan::gpu::GpuPlan;
 use dtc_compiler::plan::{Direction, Plan};
-use dtc_compiler::{canonicalise, lower};
 use dtc_runtime::Engine;
 use dtc_runtime::cuda::{Architecture, Device, Nvrtc};
 use std::fmt;
@@ -105,7 +104,7 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     if let Some(output) = &arguments.output {
         output::distinct("-o", output, &[("TYPE.json", &arguments.file)])?;
     }
-    let datatype = description::read(&arguments.file)?.description.datatype;
+    let pipeline = Pipeline::new(description::read(&arguments.file)?.description.datatype);
     let direction = match arguments.direction {
         Some(Way::Pack) => Some(Direction::Pack),
         Some(Way::Unpack) => Some(Direction::Unpack),
@@ -114,26 +113,21 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     if let (Some(machine @ Machine::Gpu(_)), Form::Clif | Form::Asm) = (arguments.target, arguments.form) {
         return Err(Failure::description("--target", "native, for kernels on the CPU", machine));
     }
-    let layout = || canonicalise(&lower(&datatype)).layout;
-    let plan = || Plan::new(&layout());
     let on_cpu = direction.unwrap_or(Direction::Pack);
     let text = match arguments.form {
-        Form::Layout => layout().to_string(),
-        Form::Dot => layout().to_dot(),
+        Form::Layout => pipeline.layout().to_string(),
+        Form::Dot => pipeline.layout().to_dot(),
         Form::Clif => {
-            let plan = plan();
-            stays_generic(&plan) + &compiler()?.intermediate(&plan, on_cpu).map_err(|error| unavailable(&error))?
+            let plan = pipeline.plan();
+            stays_generic(plan) + &compiler()?.intermediate(plan, on_cpu).map_err(|error| unavailable(&error))?
         }
-        Form::Asm => {
-            let plan = plan();
-            stays_generic(&plan) + &assembly(&plan, on_cpu)?
-        }
-        Form::MpiC => mpi_c::emit(&datatype),
-        Form::Cuda => match cuda_source(&layout(), direction)? {
+        Form::Asm => stays_generic(pipeline.plan()) + &assembly(pipeline.plan(), on_cpu)?,
+        Form::MpiC => mpi_c::emit(pipeline.datatype()),
+        Form::Cuda => match cuda_source(pipeline.gpu_plan(), direction)? {
             Source::Text(text) => text,
             Source::None(why) => format!("// {why}"),
         },
-        Form::Ptx | Form::Cubin => match cuda_source(&layout(), direction)? {
+        Form::Ptx | Form::Cubin => match cuda_source(pipeline.gpu_plan(), direction)? {
             Source::Text(text) => return write(arguments, &compiled(arguments, &text)?, out),
             Source::None(why) => {
                 return Err(Failure::description("--as", "a form that a type without kernels has", why.trim_end()));
@@ -159,15 +153,14 @@ enum Source {
 }
 
 /// The kernels for whole elements between allocations: of one direction, or both.
-fn cuda_source(layout: &Layout, direction: Option<Direction>) -> Result<Source, Failure> {
-    let plan = GpuPlan::new(layout);
+fn cuda_source(plan: &GpuPlan, direction: Option<Direction>) -> Result<Source, Failure> {
     if !plan.allows() {
         return Ok(Source::None(plan.to_string()));
     }
     let wanted = |way: &Direction| direction.is_none_or(|direction| direction == *way);
     let ways = [Direction::Pack, Direction::Unpack].into_iter().filter(wanted);
     let variants: Vec<_> = ways.map(|direction| plan.usual(direction)).collect();
-    let program = cuda::program(&plan, &variants).map_err(|error| Failure::Missing(error.to_string()))?;
+    let program = cuda::program(plan, &variants).map_err(|error| Failure::Missing(error.to_string()))?;
     let lists = match program.tables.len() {
         0 => String::new(),
         bytes => {

@@ -4,17 +4,16 @@ use crate::commands::emit::compiler;
 use crate::description::{self, Named};
 use crate::failure::Failure;
 use crate::report;
+use dtc_compiler::Pipeline;
 use dtc_compiler::codegen::cuda::GenericKernel;
-use dtc_compiler::layout::{Layout, TypeHash};
-use dtc_compiler::passes::Canonical;
-use dtc_compiler::plan::gpu::{Call, GpuPlan, Roofline, Variant};
-use dtc_compiler::plan::{Direction, Plan, Strategy};
-use dtc_compiler::{canonicalise, lower};
+use dtc_compiler::plan::gpu::{Call, Roofline, Variant};
+use dtc_compiler::plan::{Direction, Strategy};
 use dtc_runtime::cuda::{Device, MemoryKind};
 use dtc_runtime::store::{Config, Store};
 use dtc_runtime::{Choice, Engine, TransferCase, TransferModel};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -93,12 +92,17 @@ struct Kernel {
 /// What there is to say.
 struct Explanation {
     named: Named,
-    lowered: Layout,
-    canonical: Canonical,
-    hash: TypeHash,
-    plan: Plan,
+    pipeline: Pipeline,
     kernels: Vec<Kernel>,
-    gpu: GpuPlan,
+}
+
+/// The object of `--json`.
+#[derive(Serialize)]
+struct Object<'a> {
+    #[serde(flatten)]
+    pipeline: &'a Pipeline,
+    #[serde(flatten)]
+    rest: Value,
 }
 
 /// Kinds of calls that kernels for a GPU differ by: what is special, and the alignment of memory and of packed bytes.
@@ -111,37 +115,33 @@ const CALLS: [(&str, u64, u64); 4] = [
 
 impl Explanation {
     fn of(named: Named) -> Result<Explanation, Failure> {
-        let lowered = lower(&named.description.datatype);
-        let canonical = canonicalise(&lowered);
-        let hash = canonical.layout.type_hash();
-        let plan = Plan::new(&canonical.layout);
+        let pipeline = Pipeline::new(named.description.datatype.clone());
         let mut kernels = Vec::new();
-        if plan.decision().specialise()
+        if pipeline.plan().decision().specialise()
             && let Ok(compiler) = compiler()
         {
             for (direction, name) in [(Direction::Pack, "pack"), (Direction::Unpack, "unpack")] {
                 let start = Instant::now();
-                let code = compiler.compile(&plan, direction);
+                let code = compiler.compile(pipeline.plan(), direction);
                 let nanoseconds = start.elapsed().as_nanos() as f64;
                 let code = code.map_err(|error| Failure::data(format_args!("kernel for {name}"), "code", error))?;
                 kernels.push(Kernel { direction: name, code_bytes: code.code.len(), nanoseconds });
             }
         }
-        let gpu = GpuPlan::new(&canonical.layout);
-        Ok(Explanation { named, lowered, canonical, hash, plan, kernels, gpu })
+        Ok(Explanation { named, pipeline, kernels })
     }
 
     /// The kernels that serve a transfer on a GPU, compiled and generic, by the kind of call.
     fn variants(&self) -> Vec<(Direction, &'static str, Variant, Variant)> {
-        let size = self.canonical.layout.size();
-        if size == 0 || self.gpu.is_contiguous() {
+        let (size, gpu) = (self.pipeline.layout().size(), self.pipeline.gpu_plan());
+        if size == 0 || gpu.is_contiguous() {
             return Vec::new();
         }
         let bytes = size.saturating_mul(self.named.description.count.max(1));
         let variant = |direction, (kind, memory, packed)| {
             let call = Call { memory, packed, first: 0, bytes };
-            let generic = GenericKernel::serving(&self.gpu, direction, &call).variant;
-            let own = if self.gpu.allows() { self.gpu.variant(direction, &call) } else { generic };
+            let generic = GenericKernel::serving(gpu, direction, &call).variant;
+            let own = if gpu.allows() { gpu.variant(direction, &call) } else { generic };
             (direction, kind, own, generic)
         };
         let directions = [Direction::Pack, Direction::Unpack];
@@ -151,7 +151,7 @@ impl Explanation {
     /// The ways between kinds of memory that a GPU takes part in: elements, packed bytes, the choice for a pack and for an
     /// unpack by calls that wait. GPUs are taken to have a link, and not to follow the page tables of the host.
     fn ways(&self, model: &TransferModel) -> Vec<(MemoryKind, MemoryKind, [Choice; 2])> {
-        let layout = &self.canonical.layout;
+        let layout = self.pipeline.layout();
         let choose = |direction, memory, packed| {
             let case = TransferCase {
                 direction,
@@ -160,7 +160,7 @@ impl Explanation {
                 peers: true,
                 shares_page_tables: false,
                 waits: true,
-                run_bytes: layout.size() / self.runs().max(1),
+                run_bytes: layout.size() / self.pipeline.runs().max(1),
                 bytes: layout.size().saturating_mul(self.named.description.count.max(1)),
             };
             case.choose(model)
@@ -176,12 +176,12 @@ impl Explanation {
 
     /// The bytes of DRAM that a transfer moves at least; `None` where its offsets leave 63 bits.
     fn roofline(&self) -> Option<Roofline> {
-        Roofline::of(&self.canonical.layout, self.named.description.count, self.named.description.origin_bytes)
+        Roofline::of(self.pipeline.layout(), self.named.description.count, self.named.description.origin_bytes)
     }
 
     /// The strategy of this machine for calls of the described count.
     fn strategy(&self) -> String {
-        Strategy::new(&self.plan, &Engine::new().target(), self.named.description.count.max(1)).to_string()
+        Strategy::new(self.pipeline.plan(), &Engine::new().target(), self.named.description.count.max(1)).to_string()
     }
 
     /// Which tier serves once kernels are compiled.
@@ -189,16 +189,9 @@ impl Explanation {
         if self.kernels.is_empty() { "generic" } else { "specialised" }
     }
 
-    fn runs(&self) -> u64 {
-        let layout = &self.canonical.layout;
-        layout.measure(layout.root().node).runs
-    }
-
-    fn to_json(&self) -> Value {
-        let description = &self.named.description;
-        let (facts, layout) = (description.datatype.facts(), &self.canonical.layout);
-        let passes: Map<String, Value> =
-            self.canonical.report.fired().iter().map(|&(name, times)| (name.to_owned(), times.into())).collect();
+    /// What is said beyond the stages of the compiler.
+    fn rest(&self) -> Value {
+        let (description, gpu) = (&self.named.description, self.pipeline.gpu_plan());
         let kernels: Map<String, Value> = self
             .kernels
             .iter()
@@ -248,32 +241,13 @@ impl Explanation {
             "count": description.count,
             "origin_bytes": description.origin_bytes,
             "buffer_bytes": description.buffer_bytes,
-            "type": description.datatype.to_string(),
-            "type_nodes": description.datatype.nodes().len(),
-            "hash": self.hash.to_string(),
-            "size": facts.size,
-            "lb": facts.lb,
-            "ub": facts.ub,
-            "extent": facts.extent(),
-            "true_lb": facts.true_lb,
-            "true_ub": facts.true_ub,
-            "true_extent": facts.true_extent(),
-            "alignment": facts.alignment,
-            "elements": description.datatype.signature().elements(),
-            "runs": self.runs(),
-            "lowered": self.lowered.to_string(),
-            "layout": layout.to_string(),
-            "exact": layout.exact(),
-            "passes": passes,
-            "plan": self.plan.to_string(),
-            "decision": self.plan.decision().to_string(),
             "strategy": self.strategy(),
             "tier": self.tier(),
             "kernels": kernels,
             "gpu": {
-                "contiguous": self.gpu.is_contiguous(),
-                "compiles": self.gpu.allows(),
-                "plan": self.gpu.to_string(),
+                "contiguous": gpu.is_contiguous(),
+                "compiles": gpu.allows(),
+                "plan": gpu.to_string(),
                 "variants": variants,
                 "roofline": rooflines,
             },
@@ -282,7 +256,7 @@ impl Explanation {
     }
 
     fn print(&self, out: &mut dyn Write, lines: usize, width: usize, gpu: bool) -> Result<(), Failure> {
-        let description = &self.named.description;
+        let (description, pipeline) = (&self.named.description, &self.pipeline);
         let facts = description.datatype.facts();
         writeln!(out, "{}", self.named.name)?;
         for remark in [&description.story, &description.source].into_iter().flatten() {
@@ -297,22 +271,23 @@ impl Explanation {
             ("true lb, ub, extent", format!("{}, {}, {}", facts.true_lb, facts.true_ub, facts.true_extent())),
             ("alignment", facts.alignment.to_string()),
             ("basic elements", description.datatype.signature().elements().to_string()),
-            ("contiguous runs", self.runs().to_string()),
+            ("contiguous runs", pipeline.runs().to_string()),
             ("count of a transfer", description.count.to_string()),
         ];
         for (name, value) in rows {
             writeln!(out, "    {name:<20}{value}")?;
         }
         writeln!(out, "layout as lowered")?;
-        write!(out, "{}", report::shortened(&self.lowered.to_string(), lines, width))?;
-        writeln!(out, "passes\n    {}", self.canonical.report)?;
-        let exact = if self.canonical.layout.exact() { "exact" } else { "not exact: too many runs to write out" };
+        write!(out, "{}", report::shortened(&pipeline.lowered().to_string(), lines, width))?;
+        writeln!(out, "passes\n    {}", pipeline.report())?;
+        let exact = if pipeline.layout().exact() { "exact" } else { "not exact: too many runs to write out" };
         writeln!(out, "layout, canonical ({exact})")?;
-        write!(out, "{}", report::shortened(&self.canonical.layout.to_string(), lines, width))?;
-        writeln!(out, "{}", self.plan.to_string().lines().next().unwrap_or("plan"))?;
-        let steps: Vec<String> = self.plan.to_string().lines().skip(1).map(|line| line.trim().to_owned()).collect();
+        write!(out, "{}", report::shortened(&pipeline.layout().to_string(), lines, width))?;
+        let plan = pipeline.plan().to_string();
+        writeln!(out, "{}", plan.lines().next().unwrap_or("plan"))?;
+        let steps: Vec<String> = plan.lines().skip(1).map(|line| line.trim().to_owned()).collect();
         write!(out, "{}", report::shortened(&steps.join("\n"), lines, width))?;
-        writeln!(out, "decision\n    {}", self.plan.decision())?;
+        writeln!(out, "decision\n    {}", pipeline.plan().decision())?;
         let strategy = self.strategy();
         writeln!(out, "{}", strategy.lines().next().unwrap_or("strategy"))?;
         let steps: Vec<&str> = strategy.lines().skip(1).map(str::trim).collect();
@@ -323,14 +298,14 @@ impl Explanation {
         if gpu {
             self.print_gpu(out, lines, width)?;
         }
-        writeln!(out, "hash\n    {}", self.hash)?;
+        writeln!(out, "hash\n    {}", pipeline.hash())?;
         self.print_legend(out)
     }
 
     /// Kernels and transfers on a GPU.
     fn print_gpu(&self, out: &mut dyn Write, lines: usize, width: usize) -> Result<(), Failure> {
         writeln!(out, "plan for a GPU")?;
-        write!(out, "{}", report::shortened(&self.gpu.to_string(), lines, width))?;
+        write!(out, "{}", report::shortened(&self.pipeline.gpu_plan().to_string(), lines, width))?;
         let variants = self.variants();
         if !variants.is_empty() {
             writeln!(out, "kernels of a transfer on a GPU")?;
@@ -342,7 +317,7 @@ impl Explanation {
             }
         }
         let (model, source) = model();
-        if let Some(roofline) = self.roofline().filter(|_| self.canonical.layout.size() > 0) {
+        if let Some(roofline) = self.roofline().filter(|_| self.pipeline.layout().size() > 0) {
             let copy = model.device_copy();
             writeln!(
                 out,
@@ -379,11 +354,11 @@ impl Explanation {
 
     /// What the words of the layouts and of the plan mean, those alone that occur.
     fn print_legend(&self, out: &mut dyn Write) -> Result<(), Failure> {
-        let layouts = [self.lowered.to_string(), self.canonical.layout.to_string()].join("\n");
+        let layouts = [self.pipeline.lowered().to_string(), self.pipeline.layout().to_string()].join("\n");
         writeln!(out, "words of the layouts")?;
         print_words(&LAYOUT_WORDS, &layouts, out)?;
         writeln!(out, "words of the plan")?;
-        print_words(&PLAN_WORDS, &self.plan.to_string(), out)
+        print_words(&PLAN_WORDS, &self.pipeline.plan().to_string(), out)
     }
 }
 
@@ -391,8 +366,9 @@ impl Explanation {
 pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     let explanation = Explanation::of(description::read(&arguments.file)?)?;
     if arguments.json {
-        writeln!(out, "{:#}", explanation.to_json())?;
-        return Ok(());
+        let (pipeline, rest) = (&explanation.pipeline, explanation.rest());
+        let text = serde_json::to_string_pretty(&Object { pipeline, rest }).map_err(io::Error::from)?;
+        return Ok(writeln!(out, "{text}")?);
     }
     let (lines, width) = if arguments.full { (usize::MAX, usize::MAX) } else { (16, 200) };
     let gpu = arguments.gpu || Device::count().is_ok_and(|devices| devices > 0);

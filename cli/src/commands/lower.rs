@@ -2,7 +2,7 @@
 
 use crate::description;
 use crate::failure::Failure;
-use dtc_compiler::{canonicalise, lower};
+use dtc_compiler::Pipeline;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -16,8 +16,7 @@ pub struct Arguments {
 
 /// Runs the command.
 pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
-    let lowered = lower(&description::read(&arguments.file)?.description.datatype);
-    let canonical = canonicalise(&lowered);
-    writeln!(out, "{lowered}\n\npasses: {}\n\n{}", canonical.report, canonical.layout)?;
+    let pipeline = Pipeline::new(description::read(&arguments.file)?.description.datatype);
+    writeln!(out, "{}\n\npasses: {}\n\n{}", pipeline.lowered(), pipeline.report(), pipeline.layout())?;
     Ok(())
 }

@@ -14,18 +14,15 @@ pub(crate) fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a s
     if word.len() > LONGEST {
         return None;
     }
-    let word: Vec<char> = word.chars().flat_map(char::to_lowercase).collect();
+    let word = word.to_lowercase();
     candidates
         .into_iter()
         .take(COMPARED)
         .filter(|candidate| candidate.len() <= LONGEST)
-        .map(|candidate| (candidate, candidate.chars().count()))
-        // No two words are closer than their lengths.
-        .filter(|&(_, letters)| word.len().abs_diff(letters) <= letters.max(3) / 3)
-        .map(|(candidate, letters)| (distance(&word, candidate), letters, candidate))
-        .filter(|&(distance, letters, _)| distance <= letters.max(3) / 3)
-        .min_by_key(|&(distance, ..)| distance)
-        .map(|(.., candidate)| candidate)
+        .map(|candidate| (strsim::osa_distance(&word, &candidate.to_lowercase()), candidate))
+        .filter(|&(distance, candidate)| distance <= candidate.chars().count().max(3) / 3)
+        .min_by_key(|&(distance, _)| distance)
+        .map(|(_, candidate)| candidate)
 }
 
 /// A name without MPI's prefix, in lower case: `MPI_DISTRIBUTE_BLOCK` is `block`.
@@ -41,26 +38,6 @@ pub(crate) fn plain_constructor(name: &str) -> String {
     let prefixes = ["MPI_Type_create_", "MPI_Type_", "MPI_COMBINER_"];
     let plain = prefixes.map(|prefix| plain_name(name, prefix));
     plain.into_iter().min_by_key(String::len).unwrap_or_default()
-}
-
-/// How many letters are missing, superfluous, wrong or swapped with their neighbour, ignoring case.
-fn distance(word: &[char], candidate: &str) -> usize {
-    let candidate: Vec<char> = candidate.chars().flat_map(char::to_lowercase).collect();
-    let mut before: Vec<usize> = Vec::new();
-    let mut above: Vec<usize> = (0..=word.len()).collect();
-    for (line, letter) in candidate.iter().enumerate() {
-        let mut row = vec![line + 1];
-        for (column, other) in word.iter().enumerate() {
-            let mut best =
-                (above[column] + usize::from(letter != other)).min(above[column + 1] + 1).min(row[column] + 1);
-            if line > 0 && column > 0 && *letter == word[column - 1] && candidate[line - 1] == *other {
-                best = best.min(before[column - 1] + 1);
-            }
-            row.push(best);
-        }
-        before = std::mem::replace(&mut above, row);
-    }
-    above[word.len()]
 }
 
 /// `one of a, b, c`, cut when there are many.

@@ -131,6 +131,15 @@ impl Rewriter {
             index += 1;
             if let Some(new) = (pass.rewrite)(self, edge.node) {
                 debug_assert!(self.means_the_same(edge.node, new), "{} changed the bytes of a node", pass.name);
+                log::trace!(
+                    "{}: %{} = {} becomes {} + %{} = {}",
+                    pass.name,
+                    edge.node.index(),
+                    self.builder.node(edge.node),
+                    new.offset,
+                    new.node.index(),
+                    self.builder.node(new.node)
+                );
                 self.report.count(pass.name);
                 edge = displaced(new, edge.offset);
                 index = 0;

@@ -5,35 +5,24 @@ use crate::handle;
 use crate::memory;
 use crate::status::{Outcome, answer};
 use crate::types::{Type, dtc_type};
-use serde_json::{Map, Value, json};
+use dtc_compiler::Pipeline;
+use serde::Serialize;
 use std::ffi::{c_char, c_int};
+
+/// What is said of a type: the stages of the compiler, and which tier serves it.
+#[derive(Serialize)]
+struct Explanation {
+    #[serde(flatten)]
+    pipeline: Pipeline,
+    tier: String,
+}
 
 fn explanation(asked: &Type) -> Outcome<String> {
     let committed = &asked.ready()?.committed;
-    // The text exists in parts, in the object, and whole.
     let _claim = memory::for_entries(asked.datatype().most_entries())?;
-    let (facts, layout) = (committed.facts(), committed.layout());
-    let passes: Map<String, Value> =
-        committed.report().fired().iter().map(|&(name, times)| (name.to_owned(), times.into())).collect();
-    let explained = json!({
-        "type": asked.datatype().to_string(),
-        "hash": committed.type_hash().to_string(),
-        "size": facts.size,
-        "lb": facts.lb,
-        "extent": facts.extent(),
-        "true_lb": facts.true_lb,
-        "true_extent": facts.true_extent(),
-        "alignment": facts.alignment,
-        "elements": committed.signature().elements(),
-        "runs": layout.measure(layout.root().node).runs,
-        "layout": layout.to_string(),
-        "exact": layout.exact(),
-        "passes": passes,
-        "plan": committed.plan().to_string(),
-        "decision": committed.plan().decision().to_string(),
-        "tier": committed.tier().to_string(),
-    });
-    Ok(explained.to_string())
+    let explanation = Explanation { pipeline: committed.pipeline(), tier: committed.tier().to_string() };
+    // Texts and numbers under constant names have a form in JSON.
+    Ok(serde_json::to_string(&explanation).unwrap_or_default())
 }
 
 /// Explains a committed type as a JSON object: the type as described, its facts, canonical layout, passes that fired, plan,

@@ -10,10 +10,10 @@ use crate::entry::{Entry, Specialise};
 use crate::gpu::{DEVICES, Gpu};
 use crate::policy::Policy;
 use crate::worker::Queue;
+use dtc_compiler::Pipeline;
 use dtc_compiler::datatype::Datatype;
 use dtc_compiler::layout::Point;
 use dtc_compiler::plan::Target;
-use dtc_compiler::{canonicalise, lower};
 use dtc_cuda::{CudaError, StagingAllocator};
 use dtc_host::fork::Process;
 use dtc_host::lock::{Lock, Locked};
@@ -325,8 +325,8 @@ impl Shared {
     /// What a datatype shares with its equals. Makes the canonical form and the plan, unless they are in the cache.
     pub(crate) fn entry_of(&self, datatype: &Datatype) -> Arc<Entry> {
         // The hash is a property of the bytes, so a known type needs no passes.
-        let lowered = lower(datatype);
-        let hash = lowered.type_hash();
+        let pipeline = Pipeline::new(datatype.clone());
+        let (lowered, hash) = (pipeline.lowered(), pipeline.hash());
         let forked = self.forked();
         let known = if forked { None } else { self.cache().get(&hash) };
         let known = known.filter(|entry| {
@@ -336,8 +336,7 @@ impl Shared {
                 && entry.confirmation(confirmation_point()) == lowered.fingerprint(confirmation_point())
         });
         known.unwrap_or_else(|| {
-            let canonical = canonicalise(&lowered);
-            let entry = Arc::new(Entry::new(hash, canonical.layout, canonical.report, self.target, self.policy));
+            let entry = Arc::new(Entry::new(pipeline, self.target, self.policy));
             if !forked {
                 self.cache().insert(&entry);
             }

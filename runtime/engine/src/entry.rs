@@ -7,8 +7,8 @@ use crate::policy::{Policy, Tier};
 use crate::range::Range;
 use crate::shape::Shape;
 use crate::worker::Job;
+use dtc_compiler::Pipeline;
 use dtc_compiler::layout::{Fingerprint, Layout, Point, TypeHash};
-use dtc_compiler::passes::Report;
 use dtc_compiler::plan::{Level, Plan, Target};
 use once_cell::race::OnceBox;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
@@ -72,7 +72,6 @@ pub(crate) struct Entry {
     thunks_claimed: AtomicBool,
     pub(crate) hash: TypeHash,
     pub(crate) layout: Layout,
-    pub(crate) report: Report,
     target: Target,
     confirmation: OnceBox<Fingerprint>,
     /// The type on every device that it was used on; made at the first.
@@ -82,8 +81,9 @@ pub(crate) struct Entry {
 const _: () = assert!(std::mem::offset_of!(Entry, one) + size_of::<One>() <= 64, "one cache line");
 
 impl Entry {
-    pub(crate) fn new(hash: TypeHash, layout: Layout, report: Report, target: Target, policy: Policy) -> Entry {
-        let program = Program::new(Plan::new(&layout), &target);
+    pub(crate) fn new(pipeline: Pipeline, target: Target, policy: Policy) -> Entry {
+        let (hash, layout, plan) = pipeline.into_shared();
+        let program = Program::new(plan, &target);
         let due = if let Policy::Lazy(due) = policy { Some(due) } else { None };
         let one = match policy {
             Policy::Background => One::new(one_counted::<true>, one_counted::<false>),
@@ -102,7 +102,6 @@ impl Entry {
             one,
             hash,
             layout,
-            report,
             kernel: OnceBox::new(),
             thunks: OnceBox::new(),
             thunks_claimed: AtomicBool::new(false),

@@ -1,6 +1,6 @@
 //! Engines over time: policies, caches, threads, forks.
 
-use dtc_compiler::datatype::{Datatype, DatatypeError, Predefined, TypeBuilder, TypeId};
+use dtc_compiler::datatype::{Datatype, DatatypeError, Predefined, TypeBuilder, TypeId, text};
 use dtc_runtime::{Engine, Memory, MemoryMut, PackError, Policy, Range, Tier};
 use std::time::{Duration, Instant};
 
@@ -130,6 +130,20 @@ fn equal_types_share_one_kernel() {
     assert_eq!((first.plan().size(), engine.cached_types()), (second.plan().size(), 1));
     assert_eq!(first.specialise(), Tier::Specialised);
     assert_eq!(second.tier(), Tier::Specialised);
+}
+
+#[test]
+fn equal_types_have_reports_of_their_own() {
+    let engine = Engine::new();
+    let commit = |notation: &str| engine.commit(&text::parse(notation).unwrap());
+    let (vector, list) = (commit("vector 3 1 2 int"), commit("indexed_block 1 [0, 2, 4] int"));
+    assert_eq!((vector.type_hash(), engine.cached_types()), (list.type_hash(), 1));
+    let (vector_stages, list_stages) = (vector.pipeline(), list.pipeline());
+    assert_ne!(vector_stages.report(), list_stages.report());
+    assert!(list_stages.report().fired().iter().any(|&(pass, _)| pass == "detect-period"), "{}", list_stages.report());
+    for stages in [vector_stages, list_stages] {
+        assert_eq!((stages.hash(), stages.layout().to_string()), (list.type_hash(), list.layout().to_string()));
+    }
 }
 
 #[test]

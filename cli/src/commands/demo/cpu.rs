@@ -9,8 +9,8 @@ use crate::judge::{Judge, Placement};
 use crate::report;
 use crate::samples::{PageAligned, SEED, fill};
 use crate::timing::{Rounds, repetitions, sample};
+use dtc_compiler::Pipeline;
 use dtc_compiler::layout::Layout;
-use dtc_compiler::plan::Plan;
 use dtc_runtime::{Committed, Engine, Memory, MemoryMut, Policy, Range, Tier};
 use std::hint::black_box;
 use std::io::Write;
@@ -20,7 +20,7 @@ use std::time::Instant;
 const SAMPLE: f64 = 5e5;
 
 /// Commits the type, checks it and races it.
-pub fn run(named: &Named, lowered: &Layout, built_in: bool, report: &mut Report) -> Result<(), Failure> {
+pub fn run(named: &Named, pipeline: &Pipeline, built_in: bool, report: &mut Report) -> Result<(), Failure> {
     let datatype = &named.description.datatype;
     let out = &mut report.details;
     let generic = Engine::builder().policy(Policy::Off).build().commit(datatype);
@@ -32,12 +32,11 @@ pub fn run(named: &Named, lowered: &Layout, built_in: bool, report: &mut Report)
     let tier = committed.specialise();
     let compile = report::time(start.elapsed().as_nanos() as f64);
     writeln!(out, "plan for this processor")?;
-    let plan = Plan::new(committed.layout()).to_string();
-    write!(out, "{}", report::shortened(&plan, 16, verdict::COLUMNS))?;
+    write!(out, "{}", report::shortened(&pipeline.plan().to_string(), 16, verdict::COLUMNS))?;
     writeln!(out, "commit")?;
     writeln!(out, "    hash {}", committed.type_hash())?;
     writeln!(out, "    usable after {}", report::time(commit.as_nanos() as f64))?;
-    let decision = committed.plan().decision();
+    let decision = pipeline.plan().decision();
     let kernel = match tier {
         Tier::Specialised => format!("kernels compiled in {compile}"),
         Tier::Generic if decision.specialise() => "no kernel: executable memory is refused (see dtc doctor)".to_owned(),
@@ -53,7 +52,7 @@ pub fn run(named: &Named, lowered: &Layout, built_in: bool, report: &mut Report)
     if tier == Tier::Specialised {
         tiers.push(("specialised", committed));
     }
-    check_and_measure(named, lowered, &tiers, built_in, report)
+    check_and_measure(named, pipeline.lowered(), &tiers, built_in, report)
 }
 
 fn check_and_measure(

@@ -4,7 +4,7 @@ use super::verdict::{self, COLUMNS, Race, labelled};
 use crate::description::Named;
 use crate::failure::Failure;
 use crate::report;
-use dtc_compiler::layout::Layout;
+use dtc_compiler::Pipeline;
 use dtc_runtime::PackError;
 use std::io::{self, Write};
 
@@ -52,8 +52,8 @@ impl Report {
     }
 
     /// Prints the verdict, and what it rests on if asked to.
-    pub fn print(&self, named: &Named, canonical: &Layout, verbose: bool, out: &mut dyn Write) -> io::Result<()> {
-        labelled("type", &verdict::describe(named, canonical, self.count), out)?;
+    pub fn print(&self, named: &Named, pipeline: &Pipeline, verbose: bool, out: &mut dyn Write) -> io::Result<()> {
+        labelled("type", &verdict::describe(named, pipeline, self.count), out)?;
         labelled("passes", &self.passes, out)?;
         let on = self.device.as_ref().map_or_else(String::new, |device| format!(" on {device}"));
         match self.races.as_slice() {

@@ -10,6 +10,7 @@ use crate::judge::{Judge, Placement};
 use crate::report;
 use crate::samples::{SEED, fill};
 use crate::timing::Rounds;
+use dtc_compiler::Pipeline;
 use dtc_compiler::codegen::cuda;
 use dtc_compiler::layout::Layout;
 use dtc_compiler::plan::Direction;
@@ -25,7 +26,7 @@ const MATRICES: u64 = 128;
 /// Runs the demo on a device.
 pub fn run(
     named: &Named,
-    lowered: &Layout,
+    pipeline: &Pipeline,
     built_in: bool,
     engine: &Engine,
     gpu: &Gpu,
@@ -51,7 +52,7 @@ pub fn run(
     let start = Instant::now();
     let tier = committed.prepare(gpu)?;
     let prepare = start.elapsed();
-    let plan = GpuPlan::new(committed.layout());
+    let plan = pipeline.gpu_plan();
     writeln!(out, "commit")?;
     writeln!(out, "    hash {}", committed.type_hash())?;
     writeln!(out, "    usable after {}", report::time(commit.as_nanos() as f64))?;
@@ -71,14 +72,14 @@ pub fn run(
     write!(out, "{}", report::shortened(&plan.to_string(), 16, COLUMNS))?;
     if plan.allows() {
         writeln!(out, "kernel that packs, without what all kernels begin with")?;
-        write!(out, "{}", report::shortened(&source(&plan)?, 40, COLUMNS))?;
+        write!(out, "{}", report::shortened(&source(plan)?, 40, COLUMNS))?;
     }
     let mut tiers = vec![("generic", generic)];
     if tier == Tier::Specialised {
         tiers.push(("specialised", committed));
     }
     let count = if built_in { MATRICES } else { named.description.count };
-    check_and_measure(named, lowered, &tiers, count, gpu, report)
+    check_and_measure(named, pipeline.lowered(), &tiers, count, gpu, report)
 }
 
 /// The text of the kernel that packs, from its namespace on.

@@ -11,10 +11,8 @@ mod verdict;
 use crate::description::{self, Named};
 use crate::failure::Failure;
 use crate::report;
+use dtc_compiler::Pipeline;
 use dtc_compiler::datatype::json;
-use dtc_compiler::layout::Layout;
-use dtc_compiler::passes::Canonical;
-use dtc_compiler::{canonicalise, lower};
 use dtc_runtime::{Engine, Gpu};
 use findings::Report;
 use std::io::{self, Write};
@@ -67,15 +65,14 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     let engine = Engine::builder().background_thread(false).build();
     // Asked first: who wants a GPU that is missing is told before anything else is done.
     let gpu = open_gpu(arguments.backend, &engine, out)?;
-    let lowered = lower(&named.description.datatype);
-    let canonical = canonicalise(&lowered);
-    let mut report = Report { passes: verdict::rewritten(&lowered, &canonical), ..Report::default() };
-    tell(&named, &lowered, &canonical, &mut report.details)?;
+    let pipeline = Pipeline::new(named.description.datatype.clone());
+    let mut report = Report { passes: verdict::rewritten(&pipeline), ..Report::default() };
+    tell(&named, &pipeline, &mut report.details)?;
     match gpu {
-        Some(gpu) => gpu::run(&named, &lowered, built_in, &engine, &gpu, &mut report)?,
-        None => cpu::run(&named, &lowered, built_in, &mut report)?,
+        Some(gpu) => gpu::run(&named, &pipeline, built_in, &engine, &gpu, &mut report)?,
+        None => cpu::run(&named, &pipeline, built_in, &mut report)?,
     }
-    Ok(report.print(&named, &canonical.layout, arguments.verbose, out)?)
+    Ok(report.print(&named, &pipeline, arguments.verbose, out)?)
 }
 
 /// The first GPU, if it is wanted and there.
@@ -95,7 +92,7 @@ fn open_gpu(backend: Backend, engine: &Engine, out: &mut dyn Write) -> Result<Op
 }
 
 /// The way from the description to the canonical layout.
-fn tell(named: &Named, lowered: &Layout, canonical: &Canonical, out: &mut dyn Write) -> io::Result<()> {
+fn tell(named: &Named, pipeline: &Pipeline, out: &mut dyn Write) -> io::Result<()> {
     let description = &named.description;
     let wrapped = |text: &str, out: &mut dyn Write| -> io::Result<()> {
         report::wrapped(text, COLUMNS - 4).iter().try_for_each(|line| writeln!(out, "    {line}"))
@@ -107,9 +104,9 @@ fn tell(named: &Named, lowered: &Layout, canonical: &Canonical, out: &mut dyn Wr
     writeln!(out, "datatype: {} packed bytes over an extent of {}", facts.size, facts.extent())?;
     write!(out, "{}", report::shortened(&description.datatype.to_string(), 6, COLUMNS))?;
     writeln!(out, "layout before the passes")?;
-    write!(out, "{}", report::shortened(&lowered.to_string(), 14, COLUMNS))?;
+    write!(out, "{}", report::shortened(&pipeline.lowered().to_string(), 14, COLUMNS))?;
     writeln!(out, "passes that fired")?;
-    wrapped(&canonical.report.to_string(), out)?;
+    wrapped(&pipeline.report().to_string(), out)?;
     writeln!(out, "layout after the passes")?;
-    write!(out, "{}", report::shortened(&canonical.layout.to_string(), 14, COLUMNS))
+    write!(out, "{}", report::shortened(&pipeline.layout().to_string(), 14, COLUMNS))
 }

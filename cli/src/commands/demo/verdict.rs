@@ -3,8 +3,7 @@
 use crate::description::Named;
 use crate::report;
 use crate::timing::{NOISY, least, spread};
-use dtc_compiler::layout::Layout;
-use dtc_compiler::passes::Canonical;
+use dtc_compiler::Pipeline;
 use std::io::{self, Write};
 
 /// Columns of the demo's report.
@@ -25,18 +24,18 @@ pub fn labelled(label: &str, text: &str, out: &mut dyn Write) -> io::Result<()> 
 }
 
 /// What the type is.
-pub fn describe(named: &Named, canonical: &Layout, count: u64) -> String {
+pub fn describe(named: &Named, pipeline: &Pipeline, count: u64) -> String {
     let name = report::cut(&named.name, NAME);
-    let (size, extent) = (canonical.size(), named.description.datatype.facts().true_extent());
-    let runs = report::grouped(canonical.measure(canonical.root().node).runs);
+    let (size, extent) = (pipeline.layout().size(), named.description.datatype.facts().true_extent());
+    let runs = report::grouped(pipeline.runs());
     let elements = if count == 1 { String::new() } else { format!("{} elements of ", report::grouped(count)) };
     format!("{name}: {elements}{} in {runs} runs over {}", report::bytes(size), report::bytes(extent.unsigned_abs()))
 }
 
 /// What the passes made of it.
-pub fn rewritten(lowered: &Layout, canonical: &Canonical) -> String {
-    let rewrites: u64 = canonical.report.fired().iter().map(|(_, times)| times).sum();
-    let (before, after) = (lowered.nodes().len(), canonical.layout.nodes().len());
+pub fn rewritten(pipeline: &Pipeline) -> String {
+    let rewrites: u64 = pipeline.report().fired().iter().map(|(_, times)| times).sum();
+    let (before, after) = (pipeline.lowered().nodes().len(), pipeline.layout().nodes().len());
     let rewrites = report::grouped(rewrites);
     format!("{before} layout nodes became {after} by {rewrites} rewrites")
 }

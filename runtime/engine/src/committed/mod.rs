@@ -11,12 +11,12 @@ use crate::entry::Entry;
 use crate::error::PackError;
 use crate::policy::{Policy, Tier};
 use crate::shape::Shape;
+use dtc_compiler::Pipeline;
 use dtc_compiler::datatype::{Datatype, Facts, Signature};
 use dtc_compiler::external32::External32;
 use dtc_compiler::layout::{Layout, TypeHash};
 use dtc_compiler::lower;
 use dtc_compiler::operation::Element;
-use dtc_compiler::passes::Report;
 use dtc_compiler::plan::Plan;
 use once_cell::race::OnceBox;
 use std::fmt;
@@ -246,7 +246,8 @@ impl Committed {
         &self.entry().layout
     }
 
-    /// The passes that led to the canonical layout of the first of the equal types.
+    /// The stages of the compiler for this type as it was described, made anew: equal types share canonical layout, hash and plan
+    /// alone.
     ///
     /// ```
     /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
@@ -254,11 +255,11 @@ impl Committed {
     /// let int = types.named(Predefined::INT);
     /// let every_other = types.vector(3, 1, 2, int)?;
     /// let every_other = dtc_runtime::Engine::new().commit(&types.finish(every_other)?);
-    /// assert_eq!(every_other.report().fired()[0], ("erase-kinds", 1));
+    /// assert_eq!(every_other.pipeline().report().fired()[0], ("erase-kinds", 1));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn report(&self) -> &Report {
-        &self.entry().report
+    pub fn pipeline(&self) -> Pipeline {
+        Pipeline::new(self.inner.datatype.clone())
     }
 
     /// How the bytes are moved.
