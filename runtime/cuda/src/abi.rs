@@ -195,22 +195,3 @@ pub struct MemcpyAttributes {
     pub destination_hint: MemoryLocation,
     pub flags: c_uint,
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::mem::{offset_of, size_of};
-
-    /// Sizes and offsets that a C compiler finds in the header of CUDA 12.9 on a 64-bit machine.
-    #[test]
-    fn structures_are_laid_out_as_in_the_header() {
-        assert_eq!(size_of::<Memcpy2D>(), 128);
-        assert_eq!(offset_of!(Memcpy2D, destination_x), 56);
-        assert_eq!(offset_of!(Memcpy2D, width), 112);
-        assert_eq!(size_of::<Memcpy3D>(), 200);
-        assert_eq!(offset_of!(Memcpy3D, source_pitch), 72);
-        assert_eq!(offset_of!(Memcpy3D, destination_device), 136);
-        assert_eq!(offset_of!(Memcpy3D, width), 176);
-        assert_eq!(size_of::<MemcpyAttributes>(), 24);
-    }
-}

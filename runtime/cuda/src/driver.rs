@@ -10,6 +10,10 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+#[cfg(test)]
+#[path = "tests/declarations.rs"]
+pub(crate) mod declarations;
+
 /// Oldest supported driver: the first with all functions of the table.
 const NEEDED: Version = Version { major: 11, minor: 4 };
 
@@ -23,7 +27,7 @@ static KIND: Kind = Kind {
 const CANDIDATES: [&str; 3] = ["libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1", "/run/opengl-driver/lib/libcuda.so.1"];
 
 macro_rules! functions {
-    ($($field:ident = $symbol:literal($($argument:ident: $type:ty),* $(,)?);)*) => {
+    ($($field:ident = $symbol:ident($($argument:ident: $type:ty),* $(,)?);)*) => {
         /// Pointers to the functions of the driver, all resolved before the first is called.
         pub(super) struct Functions {
             $(pub(super) $field: unsafe extern "C" fn($($type),*) -> c_int,)*
@@ -32,7 +36,21 @@ macro_rules! functions {
         impl Functions {
             fn find(library: &mut Library) -> Result<Functions, CudaError> {
                 // SAFETY: the field types of `Functions` are those of the declarations in `cuda.h`.
-                Ok(unsafe { Functions { $($field: library.symbol($symbol)?,)* } })
+                Ok(unsafe { Functions { $($field: library.symbol(stringify!($symbol))?,)* } })
+            }
+        }
+
+        #[cfg(test)]
+        impl Functions {
+            /// The name of every function, and its signature as declared here and by cudarc.
+            fn beside_cudarc() -> Vec<(&'static str, Vec<usize>, Vec<usize>)> {
+                macro_rules! any { ($name:ident) => { _ }; }
+                use declarations::{Signature, sizes};
+                vec![$((
+                    stringify!($symbol),
+                    <unsafe extern "C" fn($($type),*) -> c_int>::sizes(),
+                    sizes(cudarc::driver::sys::$symbol as unsafe fn($(any!($argument)),*) -> _),
+                )),*]
             }
         }
 
@@ -53,7 +71,7 @@ macro_rules! functions {
                 pub(super) unsafe fn $field(&self, $($argument: $type),*) -> Result<(), CudaError> {
                     // SAFETY: handles and pointers fulfil the documented preconditions of the function (contract of
                     // this method).
-                    self.check($symbol, unsafe { (self.functions.$field)($($argument),*) })
+                    self.check(stringify!($symbol), unsafe { (self.functions.$field)($($argument),*) })
                 }
             )*
         }
@@ -61,92 +79,92 @@ macro_rules! functions {
 }
 
 functions! {
-    init = "cuInit"(flags: c_uint);
-    device_get_count = "cuDeviceGetCount"(count: *mut c_int);
-    device_get = "cuDeviceGet"(device: *mut c_int, ordinal: c_int);
-    device_get_name = "cuDeviceGetName"(name: *mut c_char, length: c_int, device: c_int);
-    device_get_uuid = "cuDeviceGetUuid_v2"(uuid: *mut [u8; 16], device: c_int);
-    device_get_attribute = "cuDeviceGetAttribute"(value: *mut c_int, attribute: c_int, device: c_int);
-    device_total_memory = "cuDeviceTotalMem_v2"(bytes: *mut usize, device: c_int);
-    device_can_access_peer = "cuDeviceCanAccessPeer"(can: *mut c_int, device: c_int, peer: c_int);
-    primary_context_retain = "cuDevicePrimaryCtxRetain"(context: *mut ContextHandle, device: c_int);
-    primary_context_release = "cuDevicePrimaryCtxRelease_v2"(device: c_int);
-    context_get_current = "cuCtxGetCurrent"(context: *mut ContextHandle);
-    context_push_current = "cuCtxPushCurrent_v2"(context: ContextHandle);
-    context_pop_current = "cuCtxPopCurrent_v2"(context: *mut ContextHandle);
-    context_synchronize = "cuCtxSynchronize"();
-    context_enable_peer_access = "cuCtxEnablePeerAccess"(peer: ContextHandle, flags: c_uint);
-    module_load_data = "cuModuleLoadDataEx"(
+    init = cuInit(flags: c_uint);
+    device_get_count = cuDeviceGetCount(count: *mut c_int);
+    device_get = cuDeviceGet(device: *mut c_int, ordinal: c_int);
+    device_get_name = cuDeviceGetName(name: *mut c_char, length: c_int, device: c_int);
+    device_get_uuid = cuDeviceGetUuid_v2(uuid: *mut [u8; 16], device: c_int);
+    device_get_attribute = cuDeviceGetAttribute(value: *mut c_int, attribute: c_int, device: c_int);
+    device_total_memory = cuDeviceTotalMem_v2(bytes: *mut usize, device: c_int);
+    device_can_access_peer = cuDeviceCanAccessPeer(can: *mut c_int, device: c_int, peer: c_int);
+    primary_context_retain = cuDevicePrimaryCtxRetain(context: *mut ContextHandle, device: c_int);
+    primary_context_release = cuDevicePrimaryCtxRelease_v2(device: c_int);
+    context_get_current = cuCtxGetCurrent(context: *mut ContextHandle);
+    context_push_current = cuCtxPushCurrent_v2(context: ContextHandle);
+    context_pop_current = cuCtxPopCurrent_v2(context: *mut ContextHandle);
+    context_synchronize = cuCtxSynchronize();
+    context_enable_peer_access = cuCtxEnablePeerAccess(peer: ContextHandle, flags: c_uint);
+    module_load_data = cuModuleLoadDataEx(
         module: *mut ModuleHandle, image: *const c_void, options: c_uint, names: *mut c_int, values: *mut *mut c_void,
     );
-    module_unload = "cuModuleUnload"(module: ModuleHandle);
-    module_get_function = "cuModuleGetFunction"(function: *mut FunctionHandle, module: ModuleHandle, name: *const c_char);
-    function_get_attribute = "cuFuncGetAttribute"(value: *mut c_int, attribute: c_int, function: FunctionHandle);
-    launch_kernel = "cuLaunchKernel"(
+    module_unload = cuModuleUnload(module: ModuleHandle);
+    module_get_function = cuModuleGetFunction(function: *mut FunctionHandle, module: ModuleHandle, name: *const c_char);
+    function_get_attribute = cuFuncGetAttribute(value: *mut c_int, attribute: c_int, function: FunctionHandle);
+    launch_kernel = cuLaunchKernel(
         function: FunctionHandle, blocks_x: c_uint, blocks_y: c_uint, blocks_z: c_uint, threads_x: c_uint,
         threads_y: c_uint, threads_z: c_uint, dynamic_shared_bytes: c_uint, stream: StreamHandle,
         parameters: *mut *mut c_void, extra: *mut *mut c_void,
     );
-    stream_create = "cuStreamCreateWithPriority"(stream: *mut StreamHandle, flags: c_uint, priority: c_int);
-    stream_destroy = "cuStreamDestroy_v2"(stream: StreamHandle);
-    stream_synchronize = "cuStreamSynchronize"(stream: StreamHandle);
-    stream_query = "cuStreamQuery"(stream: StreamHandle);
-    stream_wait_event = "cuStreamWaitEvent"(stream: StreamHandle, event: EventHandle, flags: c_uint);
-    stream_is_capturing = "cuStreamIsCapturing"(stream: StreamHandle, status: *mut c_int);
-    stream_get_capture_info = "cuStreamGetCaptureInfo_v2"(
+    stream_create = cuStreamCreateWithPriority(stream: *mut StreamHandle, flags: c_uint, priority: c_int);
+    stream_destroy = cuStreamDestroy_v2(stream: StreamHandle);
+    stream_synchronize = cuStreamSynchronize(stream: StreamHandle);
+    stream_query = cuStreamQuery(stream: StreamHandle);
+    stream_wait_event = cuStreamWaitEvent(stream: StreamHandle, event: EventHandle, flags: c_uint);
+    stream_is_capturing = cuStreamIsCapturing(stream: StreamHandle, status: *mut c_int);
+    stream_get_capture_info = cuStreamGetCaptureInfo_v2(
         stream: StreamHandle, status: *mut c_int, id: *mut u64, graph: *mut GraphHandle,
         dependencies: *mut *const GraphNodeHandle, dependency_count: *mut usize,
     );
-    stream_begin_capture = "cuStreamBeginCapture_v2"(stream: StreamHandle, mode: c_int);
-    stream_end_capture = "cuStreamEndCapture"(stream: StreamHandle, graph: *mut GraphHandle);
-    exchange_capture_mode = "cuThreadExchangeStreamCaptureMode"(mode: *mut c_int);
-    graph_instantiate = "cuGraphInstantiateWithFlags"(executable: *mut GraphExecHandle, graph: GraphHandle, flags: u64);
-    graph_launch = "cuGraphLaunch"(executable: GraphExecHandle, stream: StreamHandle);
-    graph_get_nodes = "cuGraphGetNodes"(graph: GraphHandle, nodes: *mut GraphNodeHandle, count: *mut usize);
-    graph_node_get_type = "cuGraphNodeGetType"(node: GraphNodeHandle, kind: *mut c_int);
-    graph_destroy = "cuGraphDestroy"(graph: GraphHandle);
-    graph_executable_destroy = "cuGraphExecDestroy"(executable: GraphExecHandle);
-    user_object_create = "cuUserObjectCreate"(
+    stream_begin_capture = cuStreamBeginCapture_v2(stream: StreamHandle, mode: c_int);
+    stream_end_capture = cuStreamEndCapture(stream: StreamHandle, graph: *mut GraphHandle);
+    exchange_capture_mode = cuThreadExchangeStreamCaptureMode(mode: *mut c_int);
+    graph_instantiate = cuGraphInstantiateWithFlags(executable: *mut GraphExecHandle, graph: GraphHandle, flags: u64);
+    graph_launch = cuGraphLaunch(executable: GraphExecHandle, stream: StreamHandle);
+    graph_get_nodes = cuGraphGetNodes(graph: GraphHandle, nodes: *mut GraphNodeHandle, count: *mut usize);
+    graph_node_get_type = cuGraphNodeGetType(node: GraphNodeHandle, kind: *mut c_int);
+    graph_destroy = cuGraphDestroy(graph: GraphHandle);
+    graph_executable_destroy = cuGraphExecDestroy(executable: GraphExecHandle);
+    user_object_create = cuUserObjectCreate(
         object: *mut UserObjectHandle, pointer: *mut c_void, destroy: unsafe extern "C" fn(*mut c_void), count: c_uint,
         flags: c_uint,
     );
-    user_object_release = "cuUserObjectRelease"(object: UserObjectHandle, count: c_uint);
-    graph_retain_user_object = "cuGraphRetainUserObject"(
+    user_object_release = cuUserObjectRelease(object: UserObjectHandle, count: c_uint);
+    graph_retain_user_object = cuGraphRetainUserObject(
         graph: GraphHandle, object: UserObjectHandle, count: c_uint, flags: c_uint,
     );
-    event_create = "cuEventCreate"(event: *mut EventHandle, flags: c_uint);
-    event_destroy = "cuEventDestroy_v2"(event: EventHandle);
-    event_record = "cuEventRecord"(event: EventHandle, stream: StreamHandle);
-    event_query = "cuEventQuery"(event: EventHandle);
-    event_synchronize = "cuEventSynchronize"(event: EventHandle);
-    event_elapsed_time = "cuEventElapsedTime"(milliseconds: *mut f32, start: EventHandle, end: EventHandle);
-    memory_allocate = "cuMemAlloc_v2"(pointer: *mut DevicePointer, bytes: usize);
-    memory_allocate_managed = "cuMemAllocManaged"(pointer: *mut DevicePointer, bytes: usize, flags: c_uint);
-    memory_free = "cuMemFree_v2"(pointer: DevicePointer);
-    context_set_limit = "cuCtxSetLimit"(limit: c_int, value: usize);
-    memory_get_info = "cuMemGetInfo_v2"(free: *mut usize, total: *mut usize);
-    memory_host_allocate = "cuMemHostAlloc"(pointer: *mut *mut c_void, bytes: usize, flags: c_uint);
-    memory_host_free = "cuMemFreeHost"(pointer: *mut c_void);
-    memory_host_device_pointer = "cuMemHostGetDevicePointer_v2"(
+    event_create = cuEventCreate(event: *mut EventHandle, flags: c_uint);
+    event_destroy = cuEventDestroy_v2(event: EventHandle);
+    event_record = cuEventRecord(event: EventHandle, stream: StreamHandle);
+    event_query = cuEventQuery(event: EventHandle);
+    event_synchronize = cuEventSynchronize(event: EventHandle);
+    event_elapsed_time = cuEventElapsedTime(milliseconds: *mut f32, start: EventHandle, end: EventHandle);
+    memory_allocate = cuMemAlloc_v2(pointer: *mut DevicePointer, bytes: usize);
+    memory_allocate_managed = cuMemAllocManaged(pointer: *mut DevicePointer, bytes: usize, flags: c_uint);
+    memory_free = cuMemFree_v2(pointer: DevicePointer);
+    context_set_limit = cuCtxSetLimit(limit: c_int, value: usize);
+    memory_get_info = cuMemGetInfo_v2(free: *mut usize, total: *mut usize);
+    memory_host_allocate = cuMemHostAlloc(pointer: *mut *mut c_void, bytes: usize, flags: c_uint);
+    memory_host_free = cuMemFreeHost(pointer: *mut c_void);
+    memory_host_device_pointer = cuMemHostGetDevicePointer_v2(
         device: *mut DevicePointer, host: *mut c_void, flags: c_uint,
     );
-    copy_to_device = "cuMemcpyHtoD_v2"(destination: DevicePointer, source: *const c_void, bytes: usize);
-    copy_to_host = "cuMemcpyDtoH_v2"(destination: *mut c_void, source: DevicePointer, bytes: usize);
-    copy_to_device_async = "cuMemcpyHtoDAsync_v2"(
+    copy_to_device = cuMemcpyHtoD_v2(destination: DevicePointer, source: *const c_void, bytes: usize);
+    copy_to_host = cuMemcpyDtoH_v2(destination: *mut c_void, source: DevicePointer, bytes: usize);
+    copy_to_device_async = cuMemcpyHtoDAsync_v2(
         destination: DevicePointer, source: *const c_void, bytes: usize, stream: StreamHandle,
     );
-    copy_to_host_async = "cuMemcpyDtoHAsync_v2"(
+    copy_to_host_async = cuMemcpyDtoHAsync_v2(
         destination: *mut c_void, source: DevicePointer, bytes: usize, stream: StreamHandle,
     );
-    copy_on_device_async = "cuMemcpyDtoDAsync_v2"(
+    copy_on_device_async = cuMemcpyDtoDAsync_v2(
         destination: DevicePointer, source: DevicePointer, bytes: usize, stream: StreamHandle,
     );
-    copy_async = "cuMemcpyAsync"(destination: DevicePointer, source: DevicePointer, bytes: usize, stream: StreamHandle);
-    copy_2d_async = "cuMemcpy2DAsync_v2"(copy: *const Memcpy2D, stream: StreamHandle);
-    copy_3d_async = "cuMemcpy3DAsync_v2"(copy: *const Memcpy3D, stream: StreamHandle);
-    fill = "cuMemsetD8_v2"(destination: DevicePointer, value: u8, bytes: usize);
-    fill_async = "cuMemsetD8Async"(destination: DevicePointer, value: u8, bytes: usize, stream: StreamHandle);
-    pointer_get_attributes = "cuPointerGetAttributes"(
+    copy_async = cuMemcpyAsync(destination: DevicePointer, source: DevicePointer, bytes: usize, stream: StreamHandle);
+    copy_2d_async = cuMemcpy2DAsync_v2(copy: *const Memcpy2D, stream: StreamHandle);
+    copy_3d_async = cuMemcpy3DAsync_v2(copy: *const Memcpy3D, stream: StreamHandle);
+    fill = cuMemsetD8_v2(destination: DevicePointer, value: u8, bytes: usize);
+    fill_async = cuMemsetD8Async(destination: DevicePointer, value: u8, bytes: usize, stream: StreamHandle);
+    pointer_get_attributes = cuPointerGetAttributes(
         count: c_uint, attributes: *const c_int, values: *mut *mut c_void, pointer: DevicePointer,
     );
 }

@@ -11,6 +11,10 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+#[cfg(test)]
+#[path = "tests/nvrtc_declarations.rs"]
+mod declarations;
+
 static KIND: Kind = Kind {
     name: "NVRTC",
     variable: c"DTC_NVRTC",
