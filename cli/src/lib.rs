@@ -14,7 +14,6 @@ mod disassembly;
 mod elements;
 pub mod failure;
 pub mod input;
-mod judge;
 mod mapped;
 mod npy;
 pub mod output;
@@ -22,6 +21,7 @@ pub mod paths;
 pub mod report;
 pub mod samples;
 pub mod timing;
+mod verify;
 
 use clap::Parser;
 use failure::Failure;

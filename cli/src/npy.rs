@@ -2,6 +2,9 @@
 //!
 //! The header of NumPy's format versions 1 to 3 is a Python dictionary. It is parsed as such, and what it says about the
 //! size of the data is compared with the file.
+//!
+//! The crate npyz reads such headers, too. Its errors have no place in the file, and it refuses what NumPy writes: titles of fields,
+//! and field shapes of 0.
 
 use dtc_compiler::layout::Kind;
 use std::ops::Range;

@@ -1,11 +1,11 @@
-//! The judge of packs and unpacks: the reference walker over the layout as lowered, before any pass has touched it.
+//! Verifies packs and unpacks: the reference walker over the layout as lowered, before any pass has touched it.
 
 use crate::failure::Failure;
 use dtc_compiler::layout::Layout;
 use dtc_runtime::Committed;
 
 /// A transfer between a buffer and packed bytes.
-pub struct Judge<'a> {
+pub struct Verifier<'a> {
     lowered: &'a Layout,
     origin: usize,
     count: u64,
@@ -103,12 +103,12 @@ impl Placement {
     }
 }
 
-impl Judge<'_> {
-    /// A judge of `count` elements of a lowered layout at an origin.
-    pub fn new(lowered: &Layout, origin: usize, count: u64) -> Judge<'_> {
+impl Verifier<'_> {
+    /// Verifies `count` elements of a lowered layout at an origin.
+    pub fn new(lowered: &Layout, origin: usize, count: u64) -> Verifier<'_> {
         // Any number of elements without bytes is none.
         let count = if lowered.size() == 0 { 0 } else { count };
-        Judge { lowered, origin, count }
+        Verifier { lowered, origin, count }
     }
 
     /// The pieces of all elements in packed order: where in the buffer, where in the packed bytes, how long. The

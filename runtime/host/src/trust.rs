@@ -3,6 +3,9 @@
 //! Every component of a path, from the root on, must belong to this user or root. No other user may write the directory
 //! that holds it, unless its sticky bit keeps others from replacing the component. Then no other user can change the
 //! meaning of the path, now or later, so a checked path stays trusted.
+//!
+//! The crate fs-mistrust has other rules: it also trusts the group that has the user's name, for which it asks the user database,
+//! whose locks a forked child may wait for; and an environment variable turns it off.
 
 use crate::{Cause, Finding};
 use std::ffi::OsString;

@@ -11,9 +11,9 @@ use super::peer::Peer;
 use super::peers::Peers;
 use super::shared::Shared;
 use crate::failure::{Failure, reason};
-use crate::judge::{Judge, Placement};
 use crate::samples::{PageAligned, SEED, fill};
 use crate::timing::{median, sample};
+use crate::verify::{Placement, Verifier};
 use dtc_compiler::lower;
 use dtc_runtime::{Committed, Engine, Memory, MemoryMut, Range};
 use rand::SeedableRng;
@@ -204,8 +204,8 @@ pub fn measure(case: &Case, settings: &Settings) -> Result<Measured, Failure> {
         let (memory, packed) = own.shared.sides();
         let packed_bytes = packed.to_vec();
         if start == 0 {
-            let judge = Judge::new(&lowered, packing.origin, count);
-            if let Err(Failure::Data(text)) = judge.check_packed("dtc pack", memory, packed) {
+            let verifier = Verifier::new(&lowered, packing.origin, count);
+            if let Err(Failure::Data(text)) = verifier.check_packed("dtc pack", memory, packed) {
                 mismatches.push(format!("{name}: {text}"));
             }
             agree(&mut own, &mut peers, true, &packed_bytes, &packed_bytes, &mut mismatches, name);
@@ -222,8 +222,8 @@ pub fn measure(case: &Case, settings: &Settings) -> Result<Measured, Failure> {
             packed.copy_from_slice(&packed_bytes);
             own.sample("dtc", false, 1).map_err(failed)?;
             let (memory, packed) = own.shared.sides();
-            let judge = Judge::new(&lowered, unpacking.origin, count);
-            if let Err(Failure::Data(text)) = judge.check_memory("dtc unpack", memory, packed, POISON) {
+            let verifier = Verifier::new(&lowered, unpacking.origin, count);
+            if let Err(Failure::Data(text)) = verifier.check_memory("dtc unpack", memory, packed, POISON) {
                 mismatches.push(format!("{name}: {text}"));
             }
             let right = memory.to_vec();

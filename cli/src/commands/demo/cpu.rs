@@ -5,10 +5,10 @@ use super::matrix;
 use super::verdict::{self, Race};
 use crate::description::Named;
 use crate::failure::Failure;
-use crate::judge::{Judge, Placement};
 use crate::report;
 use crate::samples::{PageAligned, SEED, fill};
 use crate::timing::{Rounds, repetitions, sample};
+use crate::verify::{Placement, Verifier};
 use dtc_compiler::Pipeline;
 use dtc_compiler::layout::Layout;
 use dtc_runtime::{Committed, Engine, Memory, MemoryMut, Policy, Range, Tier};
@@ -69,7 +69,7 @@ fn check_and_measure(
     let Placement { count, buffer, origin } = placement;
     let bytes = first.packed_size(count).map_err(|error| Failure::Description(error.to_string()))?;
     let total = bytes as u64;
-    let judge = Judge::new(lowered, origin, count);
+    let verifier = Verifier::new(lowered, origin, count);
     let mut memory = PageAligned::new(buffer);
     fill(memory.bytes_mut(), SEED);
     // The elements lie inside the buffer, so their bytes are fewer unless the type repeats some.
@@ -82,19 +82,19 @@ fn check_and_measure(
         committed
             .pack(Memory::at(memory.bytes(), origin), Range::elements(count), packed.bytes_mut())
             .map_err(call_failed)?;
-        let checked = judge.check_packed(&format!("{name} pack"), memory.bytes(), packed.bytes())?;
+        let checked = verifier.check_packed(&format!("{name} pack"), memory.bytes(), packed.bytes())?;
         memory.bytes_mut().fill(POISON);
         committed
             .unpack(packed.bytes(), Range::elements(count), MemoryMut::at(memory.bytes_mut(), origin))
             .map_err(call_failed)?;
         let what = format!("{name} unpack");
-        let (restored, untouched) = judge.check_memory(&what, memory.bytes(), packed.bytes(), POISON)?;
+        let (restored, untouched) = verifier.check_memory(&what, memory.bytes(), packed.bytes(), POISON)?;
         report.checked(name, checked, restored, untouched)?;
     }
     if built_in {
         packed.bytes_mut().fill(POISON);
         matrix::pack(memory.bytes(), packed.bytes_mut());
-        judge.check_packed("hand loop", memory.bytes(), packed.bytes())?;
+        verifier.check_packed("hand loop", memory.bytes(), packed.bytes())?;
     }
     if total == 0 {
         return Ok(());

@@ -38,7 +38,7 @@ impl Report {
         writeln!(self.details, "data: {} elements, {total} in a buffer of {buffer}", report::grouped(count))
     }
 
-    /// What the judge found of a tier.
+    /// What the verifier found of a tier.
     pub fn checked(&mut self, name: &str, packed: u64, restored: u64, untouched: u64) -> io::Result<()> {
         for (sum, bytes) in self.checked.iter_mut().zip([packed, restored, untouched]) {
             *sum += bytes;

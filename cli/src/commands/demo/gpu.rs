@@ -6,10 +6,10 @@ use crate::description::Named;
 use crate::device::{OnDevice, copy};
 use crate::device_clock::DeviceClock;
 use crate::failure::Failure;
-use crate::judge::{Judge, Placement};
 use crate::report;
 use crate::samples::{SEED, fill};
 use crate::timing::Rounds;
+use crate::verify::{Placement, Verifier};
 use dtc_compiler::Pipeline;
 use dtc_compiler::codegen::cuda;
 use dtc_compiler::layout::Layout;
@@ -106,7 +106,7 @@ fn check_and_measure(
     // Placement allows a few gigabytes only.
     let bytes = first.packed_size(count).map_err(|error| Failure::Description(error.to_string()))?;
     let total = bytes as u64;
-    let judge = Judge::new(lowered, origin, count);
+    let verifier = Verifier::new(lowered, origin, count);
     let allocate = |bytes| DeviceBuffer::new(gpu.device(), bytes);
     let (mut memory, mut packed, other) = (allocate(buffer)?, allocate(bytes)?, allocate(bytes)?);
     let (mut host, mut host_packed) = (vec![0; buffer], vec![0; bytes]);
@@ -118,11 +118,11 @@ fn check_and_measure(
         packed.fill(POISON)?;
         on_device(committed, count, &memory, origin, &packed).call(Direction::Pack, 0, total)?;
         packed.read(0, &mut host_packed)?;
-        let checked = judge.check_packed(&format!("{name} pack"), &host, &host_packed)?;
+        let checked = verifier.check_packed(&format!("{name} pack"), &host, &host_packed)?;
         memory.fill(POISON)?;
         on_device(committed, count, &memory, origin, &packed).call(Direction::Unpack, 0, total)?;
         memory.read(0, &mut host)?;
-        let (restored, untouched) = judge.check_memory(&format!("{name} unpack"), &host, &host_packed, POISON)?;
+        let (restored, untouched) = verifier.check_memory(&format!("{name} unpack"), &host, &host_packed, POISON)?;
         report.checked(name, checked, restored, untouched)?;
     }
     drop((host, host_packed));

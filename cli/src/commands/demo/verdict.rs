@@ -44,7 +44,7 @@ pub fn rewritten(pipeline: &Pipeline) -> String {
 pub struct Race {
     /// What was done: `pack` or `unpack`.
     pub direction: &'static str,
-    /// Name and samples. The last tier of dtc is the one that is judged.
+    /// Name and samples. The last tier of dtc is the one that is compared.
     pub samples: Vec<(String, Vec<f64>)>,
     /// How many of them are tiers of dtc; they come first.
     pub tiers: usize,
