@@ -14,6 +14,7 @@ mod conforming;
 mod contention;
 mod contexts;
 mod copies;
+mod cudarc;
 mod devices;
 mod faces;
 mod forks;
@@ -106,6 +107,7 @@ fn add_of_tier(tests: &mut Tests, on: &OnTier) {
     lifetimes::add(tests, on);
     accumulate::add(tests, on);
     copies::add(tests, on);
+    cudarc::add(tests, on);
     transfers::add(tests, on);
     several_kinds::add(tests, on);
     devices::add(tests, on);
