@@ -19,9 +19,9 @@
 //! As in C, a handle that was freed or never given out must not be used. Other mistakes are answered with a status.
 
 mod abi;
+mod accumulate;
 mod border;
 mod builtin;
-mod combine;
 mod commit;
 mod construct;
 mod described;

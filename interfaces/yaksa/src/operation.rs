@@ -1,4 +1,4 @@
-//! The operations of packs and unpacks, by their numbers, and where the basic elements that they combine lie.
+//! The operations of packs and unpacks, by their numbers, and where the basic elements that they compute with lie.
 
 use crate::builtin::Builtin;
 use crate::status::Status;

@@ -91,9 +91,9 @@ impl Call<'_> {
     #[inline]
     pub(crate) unsafe fn on_host<const PACK: bool>(&self, range: Range) -> Result<(), Status> {
         if self.operation != Operation::Replace {
-            // SAFETY: `combine` asks what `start` asks, with both sides readable; an operation reads what it replaces,
+            // SAFETY: `accumulate` asks what `start` asks, with both sides readable; an operation reads what it replaces,
             // so the direction wants that (contract of this function).
-            return unsafe { self.combine::<PACK>(range) };
+            return unsafe { self.accumulate::<PACK>(range) };
         }
         let of = self.of.origin();
         if of.committed.get().is_none()
@@ -149,9 +149,9 @@ impl Call<'_> {
     /// As for [`Call::start`].
     unsafe fn anywhere<const PACK: bool>(&self, range: Range) -> Result<Pending, Status> {
         if self.operation != Operation::Replace {
-            // SAFETY: `combine_anywhere` asks what this function asks, with both sides readable; an operation reads
+            // SAFETY: `accumulate_anywhere` asks what this function asks, with both sides readable; an operation reads
             // what it replaces, so the direction wants that.
-            return unsafe { self.combine_anywhere::<PACK>(range) };
+            return unsafe { self.accumulate_anywhere::<PACK>(range) };
         }
         let (elements, packed) = self.ends::<PACK>(range)?;
         // SAFETY: the bytes of the elements in `range` and as many packed bytes stay valid until the request is done,

@@ -7,21 +7,21 @@ use crate::types::Shared;
 use dtc_compiler::operation::{Operation, Reduction};
 use dtc_runtime::{Committed, Endpoint, Range, Transfer};
 
-/// Packed bytes that are combined at a time where elements cannot be combined in place.
+/// Packed bytes that are accumulated at a time where elements cannot be accumulated in place.
 const PIECE: u64 = 4096;
 
 impl Call<'_> {
-    /// Combines packed bytes, on the host.
+    /// Accumulates packed bytes in elements, or elements in packed bytes, on the host.
     ///
     /// # Errors
     ///
     /// The operation is not defined for an element of the type, or an unpack cuts an element. Elements before that may be
-    /// combined already.
+    /// accumulated already.
     ///
     /// # Safety
     ///
     /// As for [`Call::start`], with both sides readable.
-    pub(crate) unsafe fn combine<const PACK: bool>(&self, range: Range) -> Result<(), Status> {
+    pub(crate) unsafe fn accumulate<const PACK: bool>(&self, range: Range) -> Result<(), Status> {
         self.check_whole(range)?;
         match self.plain() {
             Some(basic) if !PACK => {
@@ -38,28 +38,27 @@ impl Call<'_> {
                 // (contract of this function).
                 unsafe { array(self.operation, basic, self.first(range), self.packed, range.length()) }
             }
-            // SAFETY: `combine_pieces` asks what this function asks, of the same range.
-            _ => unsafe { self.combine_pieces::<PACK>(range) },
+            // SAFETY: `accumulate_pieces` asks what this function asks, of the same range.
+            _ => unsafe { self.accumulate_pieces::<PACK>(range) },
         }
     }
 
-    /// Combines packed bytes wherever they lie, or begins to where a device has them. On devices that is done for types of one
-    /// basic element.
+    /// Accumulates wherever the bytes lie, or starts a device that does. Devices do so for types of one basic element.
     ///
     /// # Errors
     ///
-    /// As for [`Call::combine`]; and the device has no such operation.
+    /// As for [`Call::accumulate`]; and the device has no such operation.
     ///
     /// # Safety
     ///
     /// As for [`Call::start`], with both sides readable.
-    pub(crate) unsafe fn combine_anywhere<const PACK: bool>(&self, range: Range) -> Result<Pending, Status> {
+    pub(crate) unsafe fn accumulate_anywhere<const PACK: bool>(&self, range: Range) -> Result<Pending, Status> {
         // Absolute addresses may lead to memory of several kinds, behind a first byte on the host.
         let anywhere = self.memory.is_null() && self.plain().is_some();
         if self.devices::<PACK>()? == (None, None) && !anywhere {
-            // SAFETY: the contract of `combine` is that of this function, and both sides are memory of the host:
+            // SAFETY: the contract of `accumulate` is that of this function, and both sides are memory of the host:
             // `devices` found no device.
-            return unsafe { self.combine::<PACK>(range).map(|()| None) };
+            return unsafe { self.accumulate::<PACK>(range).map(|()| None) };
         }
         let accumulation = self.accumulation::<PACK>(range)?;
         // SAFETY: the bytes of the elements in `range` and as many packed bytes stay valid until the request is done
@@ -96,13 +95,13 @@ impl Call<'_> {
         self.memory.wrapping_offset(self.of.shape.true_lb.wrapping_add(range.offset() as i64) as isize)
     }
 
-    /// The same for any type: packs a piece, combines the stretches of equal elements in it, and unpacks it again where the
-    /// result belongs in memory.
+    /// Accumulates elements of any type on the host: packs a piece, accumulates the stretches of equal elements in it, and
+    /// unpacks it again if the result belongs in memory.
     ///
     /// # Safety
     ///
-    /// As for [`Call::combine`].
-    unsafe fn combine_pieces<const PACK: bool>(&self, range: Range) -> Result<(), Status> {
+    /// As for [`Call::accumulate`].
+    unsafe fn accumulate_pieces<const PACK: bool>(&self, range: Range) -> Result<(), Status> {
         let committed = self.of.committed()?;
         let (begin, end) = (range.offset(), range.offset() + range.length());
         let mut piece = [0u8; PIECE as usize];
