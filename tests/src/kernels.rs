@@ -237,7 +237,7 @@ pub fn variants(plan: &GpuPlan, direction: Direction, call: &Call) -> Vec<Varian
     let aligned = |address: u64, word: u32| address.is_multiple_of(u64::from(word));
     let mut families = Vec::new();
     for word in [1, 2, 4, 8, 16] {
-        let memory = word <= plan.grain().word() && aligned(call.memory, word);
+        let memory = word <= plan.granularity().word() && aligned(call.memory, word);
         let packed = aligned(call.packed.wrapping_sub(call.first), word);
         if memory && packed {
             families.push(Family::Words { word, shape: Shape { threads: 96, unroll: 3 }, cut: true });
@@ -264,7 +264,7 @@ pub fn variants(plan: &GpuPlan, direction: Direction, call: &Call) -> Vec<Varian
             families.push(Family::Scatter);
             let whole =
                 call.first.is_multiple_of(plan.layout().size()) && call.bytes.is_multiple_of(plan.layout().size());
-            let word = plan.grain().word();
+            let word = plan.granularity().word();
             if plan.disordered()
                 && whole
                 && aligned(call.memory, word)

@@ -81,7 +81,7 @@ fn drawn(subject: &Subject, reduction: Reduction, call: &Call, rng: &mut SmallRn
     }
     let size = reduction.element().size() as u32;
     let most = |number: u64| 1 << number.trailing_zeros().min(4);
-    let widest = subject.plan.grain().word().min(most(call.memory));
+    let widest = subject.plan.granularity().word().min(most(call.memory));
     let fits = |word: &u32| *word <= widest && (word.is_multiple_of(size) || size.is_multiple_of(*word));
     let words: Vec<u32> = [1, 2, 4, 8, 16].into_iter().filter(fits).collect();
     let word = *words.choose(rng).expect("a word");

@@ -37,7 +37,8 @@ fn drawn(chosen: CopyVariant, source: &Subject, target: &Subject, call: &CopyCal
         return chosen;
     }
     let bits = call.source | call.target | call.target_first.wrapping_sub(call.source_first);
-    let widest = source.plan.grain().word().min(target.plan.grain().word()).min(1 << bits.trailing_zeros().min(4));
+    let widest =
+        source.plan.granularity().word().min(target.plan.granularity().word()).min(1 << bits.trailing_zeros().min(4));
     let words: Vec<u32> = [1, 2, 4, 8, 16].into_iter().filter(|word| *word <= widest).collect();
     let family = match words.choose(rng) {
         Some(&word) if rng.random_bool(0.7) => {
@@ -61,7 +62,7 @@ fn every_pair() {
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     for pair in 0..PAIRS {
         // Few layouts have the widest words, and fewer pairs.
-        let suits = |subject: &&Subject| pair % 4 != 3 || subject.plan.grain().word() == 16;
+        let suits = |subject: &&Subject| pair % 4 != 3 || subject.plan.granularity().word() == 16;
         let source = subjects.iter().filter(suits).choose(&mut rng).expect("a layout");
         let target = targets.iter().copied().filter(suits).choose(&mut rng).expect("a layout");
         let most = source.layout.size().min(target.layout.size()).min(CALL);

@@ -143,23 +143,23 @@ impl Run {
     /// Pieces of a layout, of every alignment and cut anywhere.
     fn pieces(&mut self, subject: &Subject) -> Vec<Asked> {
         let rng = &mut self.rng;
-        let grain = u64::from(subject.plan.grain().word());
+        let granularity = u64::from(subject.plan.granularity().word());
         let total = subject.layout.size() * subject.count;
         let mut pieces = Vec::new();
         for kind in 0..self.depth.pieces {
             // Pieces are multiples of a word, cut anywhere, or one byte long.
             let (placement, unit, most) = match kind % 8 {
-                0 => (Placement::aligned(rng, 256), grain, PIECE),
+                0 => (Placement::aligned(rng, 256), granularity, PIECE),
                 1 => (Placement { memory: 256, ..Placement::random(rng) }, 1, PIECE),
                 2 => (Placement::random(rng), 1, 1500),
                 3 => (Placement::aligned(rng, 256), 1, PIECE),
-                4 => (Placement { packed: 512, ..Placement::random(rng) }, grain, 3000),
+                4 => (Placement { packed: 512, ..Placement::random(rng) }, granularity, 3000),
                 5 => {
                     let to = 4 << rng.random_range(0..2);
                     (Placement::aligned(rng, to), to as u64, 3000)
                 }
                 6 => (Placement::random(rng), 1, 1),
-                _ => (Placement { memory: 8, ..Placement::random(rng) }, grain, PIECE),
+                _ => (Placement { memory: 8, ..Placement::random(rng) }, granularity, PIECE),
             };
             let unit = if total >= unit { unit } else { 1 };
             let most = (most.min(total) / unit).max(1);

@@ -3,7 +3,7 @@
 use super::GpuPlan;
 use super::call::Call;
 use super::cost::{self, Shape};
-use super::grain;
+use super::granularity;
 use super::sizes::NARROW;
 use super::variant::{Accumulation, Family, Variant};
 use crate::operation::{Element, Operation, Reduction};
@@ -47,10 +47,10 @@ impl GpuPlan {
         }
         let size = reduction.element().size() as u32;
         let whole = if size.is_power_of_two() { size } else { 1 };
-        let packed = grain::alignment(call.packed.wrapping_sub(call.first));
-        let widest = self.grain().word().min(grain::alignment(call.memory));
+        let packed = granularity::alignment(call.packed.wrapping_sub(call.first));
+        let widest = self.granularity().word().min(granularity::alignment(call.memory));
         // Words that do not hold whole elements are part of one.
-        let widest = if size.is_power_of_two() { widest } else { widest.min(grain::alignment(size.into())) };
+        let widest = if size.is_power_of_two() { widest } else { widest.min(granularity::alignment(size.into())) };
         let runs = cost::Runs::of(self.layout());
         let preferred = cost::word(Direction::Unpack, widest, &runs).max(whole.min(widest));
         // Putting a word together from packed bytes costs less than moving it in many.

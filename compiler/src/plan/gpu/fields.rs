@@ -2,7 +2,7 @@
 
 use super::call::Call;
 use super::cost;
-use super::grain::alignment;
+use super::granularity::alignment;
 use crate::layout::{Edge, Layout, Node, NodeId};
 
 /// Fields of a record at most.

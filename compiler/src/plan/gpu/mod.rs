@@ -10,7 +10,7 @@ mod call;
 mod copies;
 mod cost;
 mod fields;
-mod grain;
+mod granularity;
 mod ordered;
 mod pieces;
 mod print;
@@ -25,7 +25,7 @@ pub use call::Call;
 pub use copies::{Copies, MOST_COPIES};
 pub use cost::{Cut, Shape};
 pub use fields::{Field, Fields};
-pub use grain::Grain;
+pub use granularity::Granularity;
 pub(crate) use ordered::ordered;
 pub use pieces::Pieces;
 pub(crate) use pieces::each_run;
@@ -68,7 +68,7 @@ const LONGEST_ROW: u64 = 1 << 30;
 #[derive(Clone, Debug)]
 pub struct GpuPlan {
     layout: Layout,
-    grain: Grain,
+    granularity: Granularity,
     continues: bool,
     row: Option<u64>,
     tiles: Option<Tiles>,
@@ -86,7 +86,7 @@ impl GpuPlan {
 
     /// Plans a layout that is in the form that kernels follow.
     pub(crate) fn regular(layout: Layout) -> GpuPlan {
-        let grain = Grain::of(&layout);
+        let granularity = Granularity::of(&layout);
         let continues = match layout.node(layout.root().node) {
             Node::Stream { count, stride, .. } => {
                 i128::from(*count) * i128::from(*stride) == i128::from(layout.extent())
@@ -94,13 +94,13 @@ impl GpuPlan {
             Node::Dense { count, kind } => count * kind.size() == layout.extent() as u64 && layout.extent() > 0,
             _ => false,
         };
-        let row = grain::row(&layout);
-        let tiles = tiles::find(&layout, grain, continues);
+        let row = granularity::row(&layout);
+        let tiles = tiles::find(&layout, granularity, continues);
         let fields = fields::find(&layout, continues);
         let disordered = ordered::disordered(&layout);
         let pieces = pieces::find(&layout);
         let specialised = layout.nodes().len() <= SPECIALISED_NODES && depth(&layout) <= SPECIALISED_DEPTH;
-        GpuPlan { layout, grain, continues, row, tiles, fields, disordered, pieces, specialised }
+        GpuPlan { layout, granularity, continues, row, tiles, fields, disordered, pieces, specialised }
     }
 
     /// The layout in the form that kernels follow: the same bytes in the same order.
@@ -109,8 +109,8 @@ impl GpuPlan {
     }
 
     /// What addresses and lengths are multiples of.
-    pub fn grain(&self) -> Grain {
-        self.grain
+    pub fn granularity(&self) -> Granularity {
+        self.granularity
     }
 
     /// Whether the outermost node goes on through the elements of a count without a seam.
@@ -127,7 +127,7 @@ impl GpuPlan {
     /// call with less than a row, since a grid has the words of whole ones.
     fn slots(&self, memory: u64, bytes: u64) -> Option<(u64, u64)> {
         let row = self.row.filter(|row| (SLOT..LONGEST_ROW).contains(row) && *row <= bytes)?;
-        let before = SLOT - u64::from(self.grain.starts.min(grain::alignment(memory))).min(SLOT);
+        let before = SLOT - u64::from(self.granularity.starts.min(granularity::alignment(memory))).min(SLOT);
         Some((row, (before + row).div_ceil(SLOT)))
     }
 
@@ -180,7 +180,7 @@ impl GpuPlan {
         let end = call.first.saturating_add(call.bytes);
         let units = match family {
             Family::Words { word, .. } | Family::Shifted { word } | Family::Ordered { word } => end / u64::from(word),
-            Family::Tiles { .. } => end / u64::from(self.grain.word()),
+            Family::Tiles { .. } => end / u64::from(self.granularity.word()),
             Family::Gather | Family::Scatter | Family::Fields { .. } => end,
             Family::Pieces => self
                 .pieces
@@ -250,7 +250,7 @@ impl GpuPlan {
 
     /// The widest word that is aligned on both sides of a call.
     pub(crate) fn aligned_word(&self, call: &Call) -> u32 {
-        self.grain.word().min(grain::alignment(call.memory | call.packed.wrapping_sub(call.first)))
+        self.granularity.word().min(granularity::alignment(call.memory | call.packed.wrapping_sub(call.first)))
     }
 
     /// Whether an interpreter moves more bytes at a time where it puts words together from bytes.
@@ -259,10 +259,10 @@ impl GpuPlan {
     }
 
     fn family(&self, direction: Direction, call: &Call) -> Family {
-        let aligned = grain::alignment(call.memory);
+        let aligned = granularity::alignment(call.memory);
         // Where packed byte 0 would lie.
-        let packed = grain::alignment(call.packed.wrapping_sub(call.first));
-        let word = self.grain.word().min(aligned);
+        let packed = granularity::alignment(call.packed.wrapping_sub(call.first));
+        let word = self.granularity.word().min(aligned);
         if let Some(tiles) = &self.tiles
             && tiles.word <= word
             && tiles.pays(call)
@@ -278,7 +278,7 @@ impl GpuPlan {
         }
         let runs = cost::Runs::of(&self.layout);
         let whole = call.first.is_multiple_of(self.layout.size()) && call.bytes.is_multiple_of(self.layout.size());
-        let fits = self.grain.word() <= word.min(packed) && (word >= 4 || runs.mean < SLOT);
+        let fits = self.granularity.word() <= word.min(packed) && (word >= 4 || runs.mean < SLOT);
         if direction == Direction::Unpack && self.disordered && whole && fits && cost::in_order(word, call.bytes) {
             return Family::Ordered { word };
         }

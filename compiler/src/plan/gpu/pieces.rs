@@ -2,7 +2,7 @@
 
 use super::call::Call;
 use super::cost::{self, Cut};
-use super::grain::alignment;
+use super::granularity::alignment;
 use crate::layout::{Edge, Layout, Node, NodeId};
 use crate::plan::Direction;
 

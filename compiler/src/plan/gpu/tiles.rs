@@ -1,7 +1,7 @@
 //! Transposing layouts: packed neighbours are far apart in memory, and memory neighbours far apart in the packed bytes.
 
 use super::call::Call;
-use super::grain::Grain;
+use super::granularity::Granularity;
 use super::sizes::LINE;
 use crate::layout::{Edge, Layout, Node, NodeId};
 use crate::plan::Direction;
@@ -99,9 +99,9 @@ fn common(side: u32, word: u32) -> u64 {
 }
 
 /// Finds the columns of a transposing layout: the stream, or the count, whose copies are nearest in memory.
-pub(super) fn find(layout: &Layout, grain: Grain, continues: bool) -> Option<Tiles> {
-    let row = super::grain::row(layout)?;
-    let word = u32::try_from(row).ok().filter(|&word| word.is_power_of_two() && word <= grain.word())?;
+pub(super) fn find(layout: &Layout, granularity: Granularity, continues: bool) -> Option<Tiles> {
+    let row = super::granularity::row(layout)?;
+    let word = u32::try_from(row).ok().filter(|&word| word.is_power_of_two() && word <= granularity.word())?;
     let root = layout.root();
     let mut best: Option<(Option<NodeId>, i64, u64, Edge)> = None;
     let mut consider = |stream, stride: i64, columns, column| {

@@ -2,7 +2,7 @@
 
 use super::cost::{self, Shape};
 use super::sizes::{LINE, NARROW, SLOT};
-use super::{GpuPlan, grain};
+use super::{GpuPlan, granularity};
 use crate::plan::Direction;
 use std::fmt;
 
@@ -118,8 +118,8 @@ impl CopyCall {
     /// The widest word that is aligned everywhere.
     fn widest(&self, source: &GpuPlan, target: &GpuPlan) -> u32 {
         let ahead = self.target_first.wrapping_sub(self.source_first);
-        let words = source.grain().word().min(target.grain().word());
-        words.min(grain::alignment(self.source | self.target | ahead))
+        let words = source.granularity().word().min(target.granularity().word());
+        words.min(granularity::alignment(self.source | self.target | ahead))
     }
 }
 

@@ -7,24 +7,24 @@ const WIDEST: u32 = 16;
 
 /// Powers of two, in bytes, up to 16.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Grain {
+pub struct Granularity {
     /// Divides the displacement of every run of every element.
     pub starts: u32,
     /// Divides the length of every run.
     pub lengths: u32,
 }
 
-impl Grain {
+impl Granularity {
     /// The granularity of a layout.
     ///
     /// ```
     /// use dtc_compiler::layout::Layout;
-    /// use dtc_compiler::plan::gpu::Grain;
+    /// use dtc_compiler::plan::gpu::Granularity;
     /// let text = "layout lb 0 extent 24 {\n  %0 = dense 17 x byte\n  root %0\n}";
-    /// assert_eq!(Grain::of(&Layout::parse(text)?), Grain { starts: 8, lengths: 1 });
+    /// assert_eq!(Granularity::of(&Layout::parse(text)?), Granularity { starts: 8, lengths: 1 });
     /// # Ok::<(), dtc_compiler::layout::ParseError>(())
     /// ```
-    pub fn of(layout: &Layout) -> Grain {
+    pub fn of(layout: &Layout) -> Granularity {
         // A power of two divides all numbers if and only if it divides their bits put together.
         let (mut starts, mut lengths) = (layout.root().offset as u64 | layout.extent() as u64, 0);
         for (_, node) in layout.nodes() {
@@ -46,13 +46,13 @@ impl Grain {
                 Node::Record { .. } => {}
             }
         }
-        Grain { starts: alignment(starts), lengths: alignment(lengths) }
+        Granularity { starts: alignment(starts), lengths: alignment(lengths) }
     }
 
     /// The widest word that every run is made of, in bytes.
     ///
     /// ```
-    /// assert_eq!(dtc_compiler::plan::gpu::Grain { starts: 8, lengths: 4 }.word(), 4);
+    /// assert_eq!(dtc_compiler::plan::gpu::Granularity { starts: 8, lengths: 4 }.word(), 4);
     /// ```
     pub fn word(self) -> u32 {
         self.starts.min(self.lengths)
