@@ -132,7 +132,9 @@ impl<'a> Repeated<'a> {
 
     /// Enqueues all of them.
     pub fn enqueue(&mut self, stream: &Stream) -> Result<u64, CudaError> {
-        // SAFETY: as in `enqueue_batch`. Addresses only ever change to what they are.
+        // SAFETY: `batch` found both sides of every call inside their buffers, which are of one device and live for
+        // `'a`; they are freed only when the device has done its work. `touch` gives calls the addresses that they
+        // have.
         unsafe { self.batch.enqueue(stream) }
     }
 

@@ -236,7 +236,7 @@ impl Batch<'_> {
                 if alone {
                     samples.push((name, self.time(rounds, one_launch)?));
                 } else {
-                    // The host takes long to look through so many calls; a prepared batch has done so.
+                    // The host looks through every call of a batch at each launch; a prepared batch has done so once.
                     let repeated = RefCell::new(Repeated::new(self.engine(generic), &gpu, direction, &calls)?);
                     let prepared = || repeated.borrow_mut().enqueue(stream).map(drop);
                     samples.push((name, self.time(rounds, prepared)?));

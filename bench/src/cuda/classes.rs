@@ -1,17 +1,17 @@
 //! Random layouts of each class that kernels on a GPU differ by, drawn from a seed.
 //!
 //! A table of chosen cases invites kernels that are made for them. A class says what a layout is like, the seed says which one
-//! it is: whoever has the seed draws the same layouts.
+//! it is: equal seeds draw equal layouts.
 
 use super::cases::draw;
 use dtc_cli::commands::bench::case::Case;
 use dtc_cli::failure::Failure;
 use dtc_compiler::datatype::{Datatype, DatatypeError, Predefined, TypeBuilder, TypeId};
 
-/// A class: its name, and how one of its layouts is drawn, of about so many packed bytes. Says what was drawn, the type, and
-/// the count.
+/// A class: its name, and the function that draws one of its layouts, with about as many packed bytes as its second argument.
 type Class = (&'static str, fn(&mut Draws, u64) -> Result<Drawn, DatatypeError>);
 
+/// A drawn layout: its parameters as text, its type, and the count.
 type Drawn = (String, Datatype, u64);
 
 const CLASSES: [Class; 11] = [
@@ -61,7 +61,7 @@ impl Draws {
         (drawn.round() as u64).clamp(low, high)
     }
 
-    /// An order of so many things.
+    /// A random order of the numbers below `number`.
     fn order(&mut self, number: u64) -> Vec<u64> {
         let mut order: Vec<u64> = (0..number).collect();
         let seed = self.number();
@@ -70,7 +70,7 @@ impl Draws {
     }
 }
 
-/// As many layouts of each class whose name contains a text, of about so many packed bytes.
+/// `layouts` layouts of each class whose name contains `only`, with about `packed` packed bytes each.
 pub fn cases<'a>(
     seed: u64,
     packed: u64,
@@ -91,7 +91,7 @@ pub fn cases<'a>(
     (0..).zip(drawn).filter(move |(index, _)| named[index / usize::from(layouts)]).map(|(_, case)| case)
 }
 
-/// The name and the type of elements of so many bytes.
+/// The type of elements of `bytes` bytes.
 fn element(types: &mut TypeBuilder, bytes: u64) -> TypeId {
     types.named(match bytes {
         1 => Predefined::CHAR,

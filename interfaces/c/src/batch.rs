@@ -92,16 +92,18 @@ pub unsafe extern "C" fn dtc_batch_prepare(
 ) -> c_int {
     answer(|| {
         arguments::check_pointer("batch", batch)?;
-        // SAFETY: the caller's promise, here and below.
+        // SAFETY: `engine` is null or a live engine, which the caller keeps during the call (contract of this
+        // function).
         let engine = unsafe { handle::borrow(engine)? };
-        // SAFETY: as above.
+        // SAFETY: `calls` has `length` entries, which nobody writes during the call (contract of this function).
         let calls = unsafe { arguments::list("calls", calls, length)? };
         let gpu = engine.gpu(ordinal("device", device)?)?;
-        // SAFETY: as above.
+        // SAFETY: the type of each call is live (contract of this function), and the caller keeps it until this
+        // returns; the batch that is made holds its own reference.
         let calls: Outcome<Vec<BatchCall<'_>>> = calls.iter().map(|call| unsafe { asked(call) }).collect();
         let prepared = engine.persistent_batch(&gpu, &calls?)?;
         let made = handle::share(Prepared { batch: Mutex::new(prepared), gpu });
-        // SAFETY: as above.
+        // SAFETY: `batch` is aligned and not null (checked above), so it is writable (contract of this function).
         unsafe { arguments::give("batch", batch, made) }
     })
 }
@@ -112,7 +114,7 @@ pub unsafe extern "C" fn dtc_batch_prepare(
 ///
 /// Its type is null or a type, which lives as long as what is returned.
 unsafe fn asked<'a>(call: &dtc_batch_call) -> Outcome<BatchCall<'a>> {
-    // SAFETY: the caller's promise.
+    // SAFETY: `call.type` is null or a type that lives for `'a` (contract of this function).
     let datatype = &unsafe { handle::borrow(call.r#type)? }.ready()?.committed;
     let limit = ("dtc_batch_call.max", call.max);
     let range = transfer::range("dtc_batch_call.", call.count, call.offset, limit)?;
@@ -151,7 +153,7 @@ pub unsafe extern "C" fn dtc_batch_move(
     packed: *mut c_void,
 ) -> c_int {
     answer(|| {
-        // SAFETY: the caller's promise.
+        // SAFETY: `batch` is null or a live batch, which the caller keeps during the call (contract of this function).
         let prepared = unsafe { handle::borrow(batch.cast_const())? };
         let call = arguments::length("call", call)?;
         if packed.is_null() {
@@ -180,13 +182,16 @@ pub unsafe extern "C" fn dtc_batch_move(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dtc_batch_enqueue(batch: *mut dtc_batch, stream: *mut c_void, done: *mut i64) -> c_int {
     answer(|| {
-        // SAFETY: the caller's promise, here and below.
+        // SAFETY: `batch` is null or a live batch, which the caller keeps during the call (contract of this function).
         let prepared = unsafe { handle::borrow(batch.cast_const())? };
-        // SAFETY: as above.
+        // SAFETY: `stream` is one of the primary context of the device of the batch, or null for its default stream
+        // (contract of this function).
         let stream = unsafe { Stream::borrow(prepared.gpu.device(), stream) };
-        // SAFETY: as above.
+        // SAFETY: until the work is done the GPU reaches all bytes of all calls, no call writes what another one reads
+        // or writes, and earlier work with other addresses is done or comes before this on the stream (contract of this
+        // function).
         let bytes = prepared.with(|batch| Ok(unsafe { batch.enqueue(&stream)? }))?;
-        // SAFETY: as above.
+        // SAFETY: `done` is null or writable (contract of this function).
         unsafe { arguments::offer("done", done, bytes as i64) }
     })
 }
@@ -200,6 +205,6 @@ pub unsafe extern "C" fn dtc_batch_enqueue(batch: *mut dtc_batch, stream: *mut c
 /// `batch` is null or a batch, which nobody uses from here on.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dtc_batch_free(batch: *mut dtc_batch) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: `batch` is null or a live batch, and the caller gives its reference up (contract of this function).
     answer(|| unsafe { handle::release(batch) })
 }

@@ -123,7 +123,7 @@ impl GpuPlan {
         self.row
     }
 
-    /// Bytes of a row, if all runs have one length that pays, and how many aligned words of memory a row may touch. Nothing for a
+    /// Bytes of a row, if all runs have one length between `SLOT` and `LONGEST_ROW`, and how many aligned words of memory a row may touch. Nothing for a
     /// call with less than a row, since a grid has the words of whole ones.
     fn slots(&self, memory: u64, bytes: u64) -> Option<(u64, u64)> {
         let row = self.row.filter(|row| (SLOT..LONGEST_ROW).contains(row) && *row <= bytes)?;
