@@ -38,7 +38,9 @@ pub fn install(prefix: &Path, archive: Option<PathBuf>) -> Outcome {
     let [include, pkgconfig, cmake, documents] = folders;
     write(&documents.join("THIRD-PARTY-NOTICES"), &read(&root().join("THIRD-PARTY-NOTICES"))?)?;
     let sources = root().join("interfaces/c");
-    write(&include.join("dtc.h"), &read(&sources.join("include/dtc.h"))?)?;
+    for header in ["dtc.h", "dtc_mpi.h"] {
+        write(&include.join(header), &read(&sources.join("include").join(header))?)?;
+    }
     for (folder, name) in
         [(&pkgconfig, "dtc.pc.in"), (&cmake, "dtc-config.cmake"), (&cmake, "dtc-config-version.cmake.in")]
     {

@@ -1,7 +1,12 @@
 //! libdtc as it is installed: what it exports, and C and C++ programs that are built against it with the system's tools.
 #![expect(clippy::disallowed_types, reason = "tests that lock fork no child")]
 
+use dtc_compiler::datatype::Datatype;
+use dtc_tests::generate::random::{self, Limits};
+use dtc_tests::mpi::{Mpi, bounds, program};
 use dtc_tests::skip::skip;
+use rand::SeedableRng;
+use rand::rngs::SmallRng;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -184,6 +189,60 @@ fn each_constructor_has_a_function() {
 fn calls_without_memory_return_a_status() {
     let program = build("memory", "cc", "-std=c11", "tests/c/memory.c", &[], &pkg_config(&["--libs"]));
     run("memory", &program);
+}
+
+/// The compiler of an MPI, unless it is missing.
+fn compiler_of(mpi: Mpi, test: &str) -> Option<&'static str> {
+    let found = program::is_installed(mpi);
+    if !found {
+        skip(test, &format!("needs {}", mpi.compiler()));
+    }
+    found.then(|| mpi.compiler())
+}
+
+#[test]
+fn datatypes_of_each_constructor_are_decoded() {
+    for mpi in Mpi::ALL {
+        let Some(compiler) = compiler_of(mpi, "datatypes_of_each_constructor_are_decoded") else { continue };
+        let name = format!("decoder-{compiler}");
+        let program = build(&name, compiler, "-std=c11", "tests/c/mpi_decoder.c", &[], &pkg_config(&["--libs"]));
+        // Open MPI asks before it runs as root.
+        let mut command = Command::new(program);
+        command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+        let output = command.env("LD_LIBRARY_PATH", INSTALLED.prefix.join("lib")).output().expect("a program");
+        let said = text(&output);
+        assert!(output.status.success() && said.starts_with("mpi_decoder: "), "{compiler}: {said}");
+    }
+}
+
+#[test]
+#[ignore = "decodes 5,000 datatypes of each MPI: ./test mpi"]
+fn random_datatypes_are_decoded() {
+    let drawn = (0..).map(|seed| random::datatype(&mut SmallRng::seed_from_u64(seed), &Limits::SMALL));
+    let types: Vec<Datatype> = drawn.filter(bounds::can_be_asked).take(5_000).collect();
+    for mpi in Mpi::ALL {
+        if compiler_of(mpi, "random_datatypes_are_decoded").is_none() {
+            continue;
+        }
+        let mut flags = pkg_config(&["--cflags", "--libs"]);
+        flags.push(format!("-Wl,-rpath,{}", INSTALLED.prefix.join("lib").display()));
+        let folder = TempDir::new().expect("a folder");
+        let main = include_str!("c/mpi_random.c");
+        let lines = program::run(mpi, &types, folder.path(), main, &flags).unwrap_or_else(|error| panic!("{error}"));
+        let wrong: Vec<String> = lines
+            .iter()
+            .zip(&types)
+            .filter(|(line, _)| *line != "same")
+            .map(|(line, datatype)| format!("{line}\n{datatype}"))
+            .collect();
+        assert!(
+            wrong.is_empty(),
+            "{mpi:?}: {} of {}:\n{}",
+            wrong.len(),
+            types.len(),
+            wrong[..wrong.len().min(5)].join("\n")
+        );
+    }
 }
 
 #[test]

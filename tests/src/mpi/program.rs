@@ -89,6 +89,24 @@ pub fn is_installed(mpi: Mpi) -> bool {
 ///
 /// Files cannot be written, the compiler fails, or the program ends early; then the error names the current type.
 pub fn ask(mpi: Mpi, types: &[Datatype], directory: &Path) -> io::Result<Vec<Answer>> {
+    let lines = run(mpi, types, directory, MAIN, &[])?;
+    Ok(lines.iter().map_while(|line| answer(line)).collect())
+}
+
+/// Compiles one program of all types, with a `main` that finds them in an array `types` of `{ MPI_Datatype (*build)(void); int
+/// packs; }` and prints a line for each; `packs` is [`packs_the_type_map`]. Runs it, and returns the lines.
+///
+/// # Errors
+///
+/// If files cannot be written, the compiler fails, or the program prints too few lines: then the error names the type it was
+/// asked about.
+pub fn run(
+    mpi: Mpi,
+    types: &[Datatype],
+    directory: &Path,
+    text: &str,
+    arguments: &[String],
+) -> io::Result<Vec<String>> {
     let mut sources = Vec::new();
     let mut main = String::from("#include <mpi.h>\n#include <stdio.h>\n#include <stdlib.h>\n\n");
     for (part, chunk) in types.chunks(TYPES_IN_A_FILE).enumerate() {
@@ -108,13 +126,14 @@ pub fn ask(mpi: Mpi, types: &[Datatype], directory: &Path) -> io::Result<Vec<Ans
         let packs = packs_the_type_map(mpi, datatype);
         let _ = writeln!(main, "    {{ build_type_{at}, {} }},", u8::from(packs));
     }
-    let _ = writeln!(main, "}};\n{MAIN}");
+    let _ = writeln!(main, "}};\n{text}");
     let file = directory.join("main.c");
     fs::write(&file, main)?;
     sources.push(file);
 
     let program = directory.join("program");
-    let built = Command::new(mpi.compiler()).args(["-w", "-O0", "-o"]).arg(&program).args(&sources).output()?;
+    let mut compiler = Command::new(mpi.compiler());
+    let built = compiler.args(["-w", "-O0", "-o"]).arg(&program).args(&sources).args(arguments).output()?;
     if !built.status.success() {
         return Err(io::Error::other(String::from_utf8_lossy(&built.stderr).into_owned()));
     }
@@ -124,16 +143,16 @@ pub fn ask(mpi: Mpi, types: &[Datatype], directory: &Path) -> io::Result<Vec<Ans
         .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
         .stdin(Stdio::null())
         .output()?;
-    let answers: Vec<Answer> = String::from_utf8_lossy(&ran.stdout).lines().map_while(answer).collect();
-    if let Some(unanswered) = types.get(answers.len()) {
+    let lines: Vec<String> = String::from_utf8_lossy(&ran.stdout).lines().map(str::to_owned).collect();
+    if let Some(unanswered) = types.get(lines.len()) {
         let stderr = String::from_utf8_lossy(&ran.stderr);
-        let at = answers.len();
+        let at = lines.len();
         return Err(io::Error::other(format!(
             "{mpi:?} ended with {} at type {at}:\n{unanswered}\n{stderr}",
             ran.status
         )));
     }
-    Ok(answers)
+    Ok(lines)
 }
 
 fn answer(line: &str) -> Option<Answer> {
