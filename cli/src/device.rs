@@ -196,7 +196,8 @@ pub fn copy(
     }
     // SAFETY: both ranges lie in their buffers, which are freed only when the device has done its work. Two that overlap
     // would leave bytes of either in a buffer that holds nothing but bytes.
-    Ok(unsafe { copy::on_device(stream, destination.address() + at, source.address() + from, bytes as usize)? })
+    unsafe { copy::on_device(stream, destination.address() + at, source.address() + from, bytes as usize)? };
+    Ok(())
 }
 
 /// Enqueues setting a range of a buffer to one value.

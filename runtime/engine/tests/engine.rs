@@ -24,7 +24,7 @@ fn memory(bytes: usize) -> Vec<u8> {
 fn check(committed: &dtc_runtime::Committed, count: u64) {
     let (_, high) = committed.span(count).unwrap();
     let source = memory(high as usize);
-    let mut packed = vec![0u8; committed.packed_size(count).unwrap() as usize];
+    let mut packed = vec![0u8; committed.packed_size(count).unwrap()];
     committed.pack(&source, Range::elements(count), &mut packed).unwrap();
     let extent = committed.facts().extent();
     let layout = committed.layout();
@@ -50,7 +50,7 @@ fn a_type_that_is_used_a_few_times_is_not_brought_into_its_canonical_form() {
     let other = committed.clone();
     let (_, high) = committed.span(2).unwrap();
     let source = memory(high as usize);
-    let size = committed.packed_size(2).unwrap() as usize;
+    let size = committed.packed_size(2).unwrap();
     let (mut first, mut later) = (vec![0u8; size], vec![0u8; size]);
     for offset in [0, 1, 300] {
         committed.pack(&source, Range::elements(2).bytes(offset..), &mut first[offset as usize..]).unwrap();
@@ -208,7 +208,7 @@ fn several_threads_share_a_pack_when_asked() {
     let vector = types.vector(30_000, 3, 4, double).unwrap();
     let committed = engine.commit(&types.finish(vector).unwrap());
     let source = memory(committed.span(2).unwrap().1 as usize);
-    let total = committed.packed_size(2).unwrap() as usize;
+    let total = committed.packed_size(2).unwrap();
     let mut expected = vec![0u8; total];
     committed.pack(&source, Range::elements(2), &mut expected).unwrap();
     for threads in [0, 1, 2, 3, 7, 64] {

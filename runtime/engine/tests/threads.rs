@@ -35,7 +35,7 @@ fn exercise(engine: &Engine, datatype: &Datatype) {
     let committed = engine.commit(datatype);
     let (_, high) = committed.span(2).expect("a span");
     let source: Vec<u8> = (0..high).map(|at| (at * 31 + at / 251) as u8).collect();
-    let mut packed = vec![0; committed.packed_size(2).expect("a size") as usize];
+    let mut packed = vec![0; committed.packed_size(2).expect("a size")];
     committed.pack(&source, Range::elements(2), &mut packed).expect("a pack");
     let extent = committed.facts().extent();
     let layout = committed.layout();

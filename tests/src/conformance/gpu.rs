@@ -86,7 +86,7 @@ impl Subject for GpuSubject {
             return Err("a pack wrote to its source".to_owned());
         }
         packed.copy_from_slice(&Self::back(target, to_at, packed.len())?);
-        Ok(moved as usize)
+        Ok(moved)
     }
 
     fn unpack(
@@ -113,7 +113,7 @@ impl Subject for GpuSubject {
             return Err("an unpack wrote to its source".to_owned());
         }
         destination.copy_from_slice(&Self::back(memory, to_at, destination.len())?);
-        Ok(moved as usize)
+        Ok(moved)
     }
 
     fn piece_lengths(&self) -> &'static [usize] {
@@ -124,7 +124,7 @@ impl Subject for GpuSubject {
     unsafe fn pack_raw(&self, source: *const u8, count: u64, offset: u64, packed: *mut u8, most: usize) -> usize {
         // SAFETY: `source` and `packed` are valid for the bytes of the range (contract of `Subject::pack_raw`).
         unsafe { self.committed.at(source, Range::elements(count).fragment(offset, most as u64)).pack(packed).run() }
-            .map_or(0, |moved| moved as usize)
+            .unwrap_or(0)
     }
 
     unsafe fn unpack_raw(
@@ -139,6 +139,6 @@ impl Subject for GpuSubject {
         let moved = unsafe {
             self.committed.at(destination, Range::elements(count).fragment(offset, most as u64)).unpack(packed).run()
         };
-        moved.map_or(0, |moved| moved as usize)
+        moved.unwrap_or(0)
     }
 }

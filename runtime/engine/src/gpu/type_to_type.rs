@@ -119,7 +119,7 @@ impl PlacedCopy<'_> {
     /// # Safety
     ///
     /// As for [`PlacedCopy::start`]; the first device has the source and reaches the destination, on the second.
-    unsafe fn to_peer(&self, from: &Gpu, into: &Gpu, wait: bool) -> Result<Option<Part>, TransferError> {
+    unsafe fn to_peer(self, from: &Gpu, into: &Gpu, wait: bool) -> Result<Option<Part>, TransferError> {
         // After what the other device was given, too.
         from.follow(into)?;
         let to = self.destination.of;
@@ -144,7 +144,10 @@ impl PlacedCopy<'_> {
             unsafe {
                 match gpu {
                     Some(gpu) => placed.launch(gpu, direction, slot.address),
-                    None => Ok(placed.on_processor(direction, slot.host)),
+                    None => {
+                        placed.on_processor(direction, slot.host);
+                        Ok(())
+                    }
                 }
             }
         };

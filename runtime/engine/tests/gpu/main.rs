@@ -68,7 +68,7 @@ impl Buffers {
 fn packs_on_the_host(engine: &Engine) {
     let committed = engine.commit(&listed(0));
     let memory: Vec<u8> = (0..4096).map(|at| (at * 7 / 3) as u8).collect();
-    let total = committed.packed_size(1).unwrap() as usize;
+    let total = committed.packed_size(1).unwrap();
     let (mut packed, mut any) = (vec![0u8; total], vec![0u8; total]);
     assert_eq!(committed.pack(&memory, Range::elements(1), &mut packed), Ok(total));
     // SAFETY: both sides are long enough.

@@ -66,7 +66,7 @@ fn draw(committed: &Committed, reduction: Reduction, rng: &mut SmallRng) -> Resu
     let (low, high) = committed.span(1).ok_or("the type has no bytes")?;
     let origin = usize::try_from(-low.min(0)).map_err(text)?;
     let mut memory = random_bytes(origin + usize::try_from(high.max(0)).map_err(text)?, 5);
-    let total = committed.packed_size(1).map_err(text)? as usize;
+    let total = committed.packed_size(1).map_err(text)?;
     let (mut mine, mut packed) = (Vec::with_capacity(total), Vec::with_capacity(total));
     while mine.len() < total {
         let [one, other, _] = reduce::draw_both(reduction, rng);
@@ -171,7 +171,7 @@ fn fragments(on: &OnTier) -> Outcome {
         let committed = on.engine.commit(&datatype);
         for reduction in reductions {
             let size = reduction.element().size() as usize;
-            let total = committed.packed_size(1).map_err(text)? as usize;
+            let total = committed.packed_size(1).map_err(text)?;
             if !total.is_multiple_of(size) || reduction.element().contradicts(&committed.signature()) {
                 continue;
             }

@@ -90,7 +90,7 @@ impl Buffers {
         let origin = usize::try_from(-low.min(0)).map_err(text)?;
         let before = usize::try_from(low.max(0)).map_err(text)?;
         let host = random_bytes(origin + usize::try_from(high.max(0)).map_err(text)?, seed);
-        let mut expected = vec![0u8; committed.packed_size(count).map_err(text)? as usize];
+        let mut expected = vec![0u8; committed.packed_size(count).map_err(text)?];
         committed.pack(Memory::at(&host, origin), Range::elements(count), &mut expected).map_err(text)?;
         let mut memory = allocate(device, host.len() - before).map_err(text)?;
         memory.write(0, &host[before..]).map_err(text)?;

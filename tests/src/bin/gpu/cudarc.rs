@@ -9,7 +9,7 @@ use dtc_runtime::{Committed, Range};
 use std::sync::Arc;
 
 pub fn add(tests: &mut Tests, on: &OnTier) {
-    let cases: [(&str, fn(&OnTier) -> Outcome); 5] = [
+    let cases: [(&str, Test); 5] = [
         ("one stream", one_stream),
         ("two streams", two_streams),
         ("views", views),
@@ -21,6 +21,9 @@ pub fn add(tests: &mut Tests, on: &OnTier) {
         tests.add(format!("{}: cudarc: {name}", on.name), move || run(&on));
     }
 }
+
+/// A test on one tier.
+type Test = fn(&OnTier) -> Outcome;
 
 /// Ints that differ from each other and from those of another seed.
 fn ints(number: usize, seed: i32) -> Vec<i32> {

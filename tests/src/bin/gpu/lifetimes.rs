@@ -39,7 +39,7 @@ fn come_and_go(on: &OnTier, number: u64) -> Outcome {
     for seed in 0..number {
         // 512 runs take at least 8 KiB of lists: 24 MiB if none were freed.
         let committed = engine.commit(&types::listed(10_000 + seed, 512)?);
-        let total = committed.packed_size(1).map_err(text)? as usize;
+        let total = committed.packed_size(1).map_err(text)?;
         let span = committed.span(1).map_or(0, |(_, high)| high as usize);
         expect(total <= SLOT && span <= host.len(), || format!("type {seed} is too large for the test"))?;
         let slot = (seed % SLOTS) as usize;

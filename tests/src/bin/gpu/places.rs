@@ -55,7 +55,7 @@ fn inside(on: &OnTier) -> Outcome {
     let committed = on.engine.commit(&types.finish(backwards).unwrap());
     let (low, high) = committed.span(1).ok_or("no bytes")?;
     let (low, high) = (low as i64, high as i64);
-    let total = committed.packed_size(1).map_err(text)? as usize;
+    let total = committed.packed_size(1).map_err(text)?;
     let (memory, host) = random_buffer(&on.gpu, 1 << 20, 86)?;
     let packed = poisoned_buffer(&on.gpu, 1 << 20)?;
     let mut rng = SmallRng::seed_from_u64(87);

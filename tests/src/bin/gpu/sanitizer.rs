@@ -40,7 +40,7 @@ fn exact(on: &OnTier, datatype: &Datatype, counts: &[u64]) -> Outcome {
     let committed = on.engine.commit(datatype);
     for &count in counts {
         let Some((low, high)) = committed.span(count) else { continue };
-        let total = committed.packed_size(count).map_err(text)? as usize;
+        let total = committed.packed_size(count).map_err(text)?;
         if high - low > LARGEST || low > LARGEST || total as i128 > LARGEST {
             continue;
         }

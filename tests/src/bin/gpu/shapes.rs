@@ -57,7 +57,7 @@ fn far_apart(on: &OnTier) -> Outcome {
     let committed = on.engine.commit(&types.finish(vector).unwrap());
     let span = committed.span(1).map_or(0, |(_, high)| high) as usize;
     let memory = poisoned_buffer(gpu, span)?;
-    let total = committed.packed_size(1).map_err(text)? as usize;
+    let total = committed.packed_size(1).map_err(text)?;
     let (packed, host) = random_buffer(gpu, total, 5)?;
     let back = poisoned_buffer(gpu, total)?;
     // SAFETY: all buffers are on the device and large enough.
@@ -94,7 +94,7 @@ fn many_words(on: &OnTier) -> Outcome {
     let vector = types.resized(0, 16 << 20, vector).map_err(text)?;
     let committed = on.engine.commit(&types.finish(vector).unwrap());
     let count = 820; // 9.6 GiB packed: 2.4 * 2^30 words
-    let total = committed.packed_size(count).map_err(text)? as usize;
+    let total = committed.packed_size(count).map_err(text)?;
     let memory = poisoned_buffer(gpu, (16 << 20) * count as usize)?;
     let mut packed = poisoned_buffer(gpu, total)?;
     // Marks at the ends, and where 32-bit numbers of words and of bytes end.

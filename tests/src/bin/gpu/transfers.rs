@@ -104,7 +104,7 @@ impl Case {
         let (low, high) = committed.span(1).ok_or("the type has no bytes")?;
         let origin = usize::try_from(-low.min(0)).map_err(text)?;
         let host = random_bytes(origin + usize::try_from(high.max(0)).map_err(text)?, seed);
-        let mut expected = vec![0u8; committed.packed_size(1).map_err(text)? as usize];
+        let mut expected = vec![0u8; committed.packed_size(1).map_err(text)?];
         committed.pack(dtc_runtime::Memory::at(&host, origin), Range::elements(1), &mut expected).map_err(text)?;
         Ok(Case { host, origin, expected })
     }
