@@ -25,6 +25,7 @@ const ROOMS: &[Room] = &[
     Room("xtask", "builds and installs the libraries", Part::Tools, 0, 4.0),
     Room("dtc-yaksa", "the datatype engine of MPICH", Part::Interfaces, 1, 0.0),
     Room("dtc-capi", "libdtc, the C interface", Part::Interfaces, 1, 1.0),
+    Room("dtc-cudarc", "slices and streams of cudarc", Part::Interfaces, 1, 2.0),
     Room("dtc-cli", "the command dtc", Part::Tools, 1, 3.0),
     Room("dtc-reserve", "memory claimed for C calls", Part::Interfaces, 2, 0.5),
     Room("dtc-runtime", "engine, types, transfers", Part::Runtime, 2, 2.0),
