@@ -1,7 +1,7 @@
 //! Output files of commands: what is written to one appears when it is whole, or not at all.
 //!
 //! A regular file is written without a name, or under a temporary one, and takes its place in one step
-//! ([`unfinished`]). Pipes, devices and standard output are written directly.
+//! (`unfinished`). Pipes, devices and standard output are written directly.
 
 mod signals;
 mod unfinished;

@@ -75,7 +75,7 @@ pub enum Error {
 ///
 /// MPI 4.1, 5.2 (`MPI_Pack`).
 ///
-/// See the [crate](crate) for an example.
+/// See the [crate] for an example.
 pub fn pack<T: NoUninit, U: Pod>(
     datatype: &Committed,
     stream: &CudaStream,
