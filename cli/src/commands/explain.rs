@@ -225,7 +225,7 @@ impl Explanation {
             [Direction::Pack, Direction::Unpack].map(figures).into_iter().collect()
         });
         let ways = self.ways(&model).into_iter().map(|(memory, packed, [pack, unpack])| {
-            let choice = |choice: Choice| json!({"way": choice.way.to_string(), "reason": choice.reason});
+            let choice = |choice: Choice| json!({"way": choice.path.to_string(), "reason": choice.reason});
             json!({
                 "memory": memory.to_string(),
                 "packed": packed.to_string(),
@@ -343,10 +343,10 @@ impl Explanation {
         for (memory, packed, [pack, unpack]) in self.ways(&model) {
             let sides = format!("{memory}, packed bytes in {packed}");
             if pack == unpack {
-                writeln!(out, "    {sides:<52}{}: {}", pack.way, pack.reason)?;
+                writeln!(out, "    {sides:<52}{}: {}", pack.path, pack.reason)?;
             } else {
-                writeln!(out, "    {sides:<52}pack {}: {}", pack.way, pack.reason)?;
-                writeln!(out, "    {:<52}unpack {}: {}", "", unpack.way, unpack.reason)?;
+                writeln!(out, "    {sides:<52}pack {}: {}", pack.path, pack.reason)?;
+                writeln!(out, "    {:<52}unpack {}: {}", "", unpack.path, unpack.reason)?;
             }
         }
         Ok(())

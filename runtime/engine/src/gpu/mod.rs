@@ -30,7 +30,7 @@ mod type_to_type;
 pub use batch::{BatchCall, PersistentBatch};
 pub use error::TransferError;
 pub use request::Request;
-pub use transfer::{Choice, Estimate, TransferCase, TransferModel, Way};
+pub use transfer::{Choice, Estimate, TransferCase, TransferModel, TransferPath};
 
 pub(crate) use accumulate::combines;
 pub(crate) use on_device::GpuType;

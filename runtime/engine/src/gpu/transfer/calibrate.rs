@@ -5,7 +5,7 @@ use super::super::error::TransferError;
 use super::super::request::Request;
 use super::model::{Line, Path, RUNS, TransferModel};
 use super::place::{Located, Place, Placed};
-use super::{Piece, Way};
+use super::{Piece, TransferPath};
 use crate::committed::Committed;
 use crate::engine::Engine;
 use crate::multiprocessors::Multiprocessors;
@@ -196,7 +196,8 @@ impl Bench<'_> {
         };
         // SAFETY: the buffers are as long as the elements and their packed bytes, and of these kinds; nobody looks at what
         // is written there. Each caller waits.
-        let part = unsafe { piece.start_on(gpu, None, path.way(), path.way() == Way::Kernel)? };
+        let part =
+            unsafe { piece.start_on(gpu, None, path.transfer_path(), path.transfer_path() == TransferPath::Kernel)? };
         Request::start(bytes, std::iter::once(Ok(part)))
     }
 

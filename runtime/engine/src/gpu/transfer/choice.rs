@@ -1,7 +1,7 @@
-//! Which way a transfer takes: a pure function of the kinds of memory, the layout, the bytes and a model of the machine.
+//! The choice of a transfer path: a pure function of the kinds of memory, the layout, the bytes and a model of the machine.
 
 use super::model::{Path, TransferModel};
-use super::way::Way;
+use super::path::TransferPath;
 use dtc_compiler::plan::Direction;
 use dtc_cuda::MemoryKind;
 
@@ -9,7 +9,7 @@ use dtc_cuda::MemoryKind;
 ///
 /// ```
 /// use dtc_compiler::plan::Direction;
-/// use dtc_runtime::{TransferCase, TransferModel, Way, cuda::MemoryKind};
+/// use dtc_runtime::{TransferCase, TransferModel, TransferPath, cuda::MemoryKind};
 /// let case = TransferCase {
 ///     direction: Direction::Pack,
 ///     memory: MemoryKind::Device(0),
@@ -21,7 +21,7 @@ use dtc_cuda::MemoryKind;
 ///     bytes: 1 << 20,
 /// };
 /// let choice = case.choose(&TransferModel::default());
-/// assert_eq!((choice.way, choice.device), (Way::Ring, Some(0)));
+/// assert_eq!((choice.path, choice.device), (TransferPath::Ring, Some(0)));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TransferCase {
@@ -43,11 +43,11 @@ pub struct TransferCase {
     pub bytes: u64,
 }
 
-/// A way, and why it is taken.
+/// A transfer path, and why it is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Choice {
-    /// The way.
-    pub way: Way,
+    /// The transfer path.
+    pub path: TransferPath,
     /// The device that takes part, if one does.
     pub device: Option<u32>,
     /// Why.
@@ -55,21 +55,21 @@ pub struct Choice {
 }
 
 impl TransferCase {
-    /// The way that is taken. See [`TransferCase`] for an example.
+    /// The transfer path for this case. See [`TransferCase`] for an example.
     pub fn choose(&self, model: &TransferModel) -> Choice {
         use MemoryKind::{Device, Managed, Pageable, Pinned};
-        let on = |device, way, reason| Choice { way, device: Some(device), reason };
+        let on = |device, path, reason| Choice { path, device: Some(device), reason };
         match (self.memory, self.packed) {
-            (Device(one), Device(other)) if one == other => on(one, Way::Kernel, "both sides are there"),
+            (Device(one), Device(other)) if one == other => on(one, TransferPath::Kernel, "both sides are there"),
             (Device(one), Device(_)) if self.peers => {
-                on(one, Way::Kernel, "scattered accesses stay on the device, contiguous ones cross the link")
+                on(one, TransferPath::Kernel, "scattered accesses stay on the device, contiguous ones cross the link")
             }
-            (Device(one), Device(_)) => on(one, Way::Staged, "the devices do not reach each other's memory"),
+            (Device(one), Device(_)) => on(one, TransferPath::Staged, "the devices do not reach each other's memory"),
             (Device(one), Managed) | (Managed, Device(one)) => {
-                on(one, Way::Kernel, "managed memory moves to the device of the other side")
+                on(one, TransferPath::Kernel, "managed memory moves to the device of the other side")
             }
             (Device(one), Pageable) | (Pageable, Device(one)) if self.shares_page_tables => {
-                on(one, Way::Kernel, "the device follows the page tables of the host")
+                on(one, TransferPath::Kernel, "the device follows the page tables of the host")
             }
             (Device(one), Pinned) => self.faster(model, one, [(Path::OneShot, REACHED), (Path::Staged, UNREACHED)]),
             (Device(one), Pageable) if self.waits => {
@@ -77,11 +77,11 @@ impl TransferCase {
                               than the processor's";
                 self.faster(model, one, [(Path::Ring, PAGEABLE), (Path::StagedPageable, copied)])
             }
-            (Device(one), Pageable) => on(one, Way::Ring, PAGEABLE),
+            (Device(one), Pageable) => on(one, TransferPath::Ring, PAGEABLE),
             (Pinned, Device(one)) => self.faster(model, one, [(Path::Mapped, REACHED), (Path::HostPacked, UNREACHED)]),
-            (Pageable, Device(one)) => on(one, Way::HostPacked, PAGEABLE),
+            (Pageable, Device(one)) => on(one, TransferPath::HostPacked, PAGEABLE),
             (Pageable | Pinned | Managed, Pageable | Pinned | Managed) => {
-                Choice { way: Way::Processor, device: None, reason: "both sides are the processor's to use" }
+                Choice { path: TransferPath::Processor, device: None, reason: "both sides are the processor's to use" }
             }
         }
     }
@@ -90,7 +90,7 @@ impl TransferCase {
     fn faster(&self, model: &TransferModel, device: u32, paths: [(Path, &'static str); 2]) -> Choice {
         let [one, other] = paths.map(|(path, _)| model.microseconds(path, self.direction, self.run_bytes, self.bytes));
         let (path, reason) = paths[usize::from(one > other)];
-        Choice { way: path.way(), device: Some(device), reason }
+        Choice { path: path.transfer_path(), device: Some(device), reason }
     }
 }
 
@@ -116,22 +116,22 @@ mod tests {
             for memory in host {
                 for packed in host {
                     let choice = choose(direction, memory, packed, 64, 1 << 20);
-                    assert_eq!((choice.way, choice.device), (Way::Processor, None), "{memory}, {packed}");
+                    assert_eq!((choice.path, choice.device), (TransferPath::Processor, None), "{memory}, {packed}");
                 }
             }
             let expected = [
-                (Device(1), Device(1), Way::Kernel, 1),
-                (Device(1), Managed, Way::Kernel, 1),
-                (Managed, Device(1), Way::Kernel, 1),
-                (Device(1), Device(0), Way::Kernel, 1),
-                (Device(1), Pinned, Way::Kernel, 1),
-                (Device(1), Pageable, Way::Ring, 1),
-                (Pageable, Device(1), Way::HostPacked, 1),
-                (Pinned, Device(1), Way::Kernel, 1),
+                (Device(1), Device(1), TransferPath::Kernel, 1),
+                (Device(1), Managed, TransferPath::Kernel, 1),
+                (Managed, Device(1), TransferPath::Kernel, 1),
+                (Device(1), Device(0), TransferPath::Kernel, 1),
+                (Device(1), Pinned, TransferPath::Kernel, 1),
+                (Device(1), Pageable, TransferPath::Ring, 1),
+                (Pageable, Device(1), TransferPath::HostPacked, 1),
+                (Pinned, Device(1), TransferPath::Kernel, 1),
             ];
-            for (memory, packed, way, device) in expected {
+            for (memory, packed, path, device) in expected {
                 let choice = choose(direction, memory, packed, 4096, 1 << 20);
-                assert_eq!((choice.way, choice.device), (way, Some(device)), "{direction} {memory}, {packed}");
+                assert_eq!((choice.path, choice.device), (path, Some(device)), "{direction} {memory}, {packed}");
             }
         }
     }
@@ -149,8 +149,8 @@ mod tests {
             bytes: 1 << 20,
         };
         let model = TransferModel::default();
-        assert_eq!(case.choose(&model).way, Way::Staged);
-        assert_eq!(TransferCase { packed: Pageable, ..case }.choose(&model).way, Way::Kernel);
+        assert_eq!(case.choose(&model).path, TransferPath::Staged);
+        assert_eq!(TransferCase { packed: Pageable, ..case }.choose(&model).path, TransferPath::Kernel);
         assert_eq!(TransferCase { memory: Pageable, packed: Device(3), ..case }.choose(&model).device, Some(3));
     }
 
@@ -185,15 +185,15 @@ mod tests {
                 bytes: 1 << 20,
             };
             let pageable = TransferCase { packed: Pageable, ..case };
-            assert_eq!(pageable.choose(&model).way, Way::Staged);
-            assert_eq!(TransferCase { bytes: 64, ..pageable }.choose(&model).way, Way::Ring);
-            assert_eq!(TransferCase { waits: false, ..pageable }.choose(&model).way, Way::Ring);
+            assert_eq!(pageable.choose(&model).path, TransferPath::Staged);
+            assert_eq!(TransferCase { bytes: 64, ..pageable }.choose(&model).path, TransferPath::Ring);
+            assert_eq!(TransferCase { waits: false, ..pageable }.choose(&model).path, TransferPath::Ring);
             let reversed = TransferCase { memory: Pinned, packed: Device(0), ..case };
-            assert_eq!(case.choose(&model).way, Way::Staged);
-            assert_eq!(reversed.choose(&model).way, Way::HostPacked);
+            assert_eq!(case.choose(&model).path, TransferPath::Staged);
+            assert_eq!(reversed.choose(&model).path, TransferPath::HostPacked);
             // Little is moved soonest where the latency is less.
-            assert_eq!(TransferCase { bytes: 64, ..case }.choose(&model).way, Way::Kernel);
-            assert_eq!(TransferCase { bytes: 64, ..reversed }.choose(&model).way, Way::Kernel);
+            assert_eq!(TransferCase { bytes: 64, ..case }.choose(&model).path, TransferPath::Kernel);
+            assert_eq!(TransferCase { bytes: 64, ..reversed }.choose(&model).path, TransferPath::Kernel);
         }
     }
 }

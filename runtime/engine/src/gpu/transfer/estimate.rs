@@ -3,7 +3,7 @@
 use super::super::error::TransferError;
 use super::choice::TransferCase;
 use super::model::{Path, RUNS};
-use super::way::Way;
+use super::path::TransferPath;
 use crate::committed::Committed;
 use dtc_compiler::plan::Direction;
 use dtc_cuda::MemoryKind;
@@ -11,8 +11,8 @@ use dtc_cuda::MemoryKind;
 /// What a call is expected to cost.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
-    /// The way that the bytes go.
-    pub way: Way,
+    /// The transfer path.
+    pub path: TransferPath,
     /// The device that takes part, if one does.
     pub device: Option<u32>,
     /// Nanoseconds until the bytes are there. Memory that other work uses at the same time, and what is not in a cache yet,
@@ -57,14 +57,14 @@ impl Committed {
     /// ```
     /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
     /// use dtc_runtime::cuda::MemoryKind::Pageable;
-    /// use dtc_runtime::{Direction, Way};
+    /// use dtc_runtime::{Direction, TransferPath};
     /// let mut types = TypeBuilder::new();
     /// let double = types.named(Predefined::DOUBLE);
     /// let column = types.vector(1000, 1, 64, double)?;
     /// let column = dtc_runtime::Engine::new().commit(&types.finish(column)?);
     /// let estimate = |bytes| column.estimate(Direction::Pack, Pageable, Pageable, bytes);
     /// let (some, all) = (estimate(800)?, estimate(8000)?);
-    /// assert_eq!(all.way, Way::Processor);
+    /// assert_eq!(all.path, TransferPath::Processor);
     /// assert!(some.nanoseconds < all.nanoseconds && all.nanoseconds < 20_000.0);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -79,7 +79,7 @@ impl Committed {
         let (gpu, other) = self.devices(memory, packed)?;
         let Some(gpu) = gpu else {
             let nanoseconds = self.on_processor_nanoseconds(bytes);
-            return Ok(Estimate { way: Way::Processor, device: None, nanoseconds });
+            return Ok(Estimate { path: TransferPath::Processor, device: None, nanoseconds });
         };
         let run_bytes = self.run_bytes();
         let case = TransferCase {
@@ -94,17 +94,17 @@ impl Committed {
         };
         let choice = case.choose(gpu.model());
         let by = |path| gpu.model().microseconds(path, direction, run_bytes, bytes) * 1e3;
-        let nanoseconds = match (choice.way, memory, packed) {
-            (Way::Kernel, _, Pinned | Pageable) => by(Path::OneShot),
-            (Way::Kernel, Pinned | Pageable, _) => by(Path::Mapped),
-            (Way::Kernel, ..) => KERNEL + bytes as f64 / rate_on_device(run_bytes),
-            (Way::Staged, _, Pageable) => by(Path::StagedPageable),
-            (Way::Staged, ..) => by(Path::Staged),
-            (Way::Ring, ..) => by(Path::Ring),
-            (Way::HostPacked, ..) => by(Path::HostPacked),
-            (Way::Processor, ..) => self.on_processor_nanoseconds(bytes),
+        let nanoseconds = match (choice.path, memory, packed) {
+            (TransferPath::Kernel, _, Pinned | Pageable) => by(Path::OneShot),
+            (TransferPath::Kernel, Pinned | Pageable, _) => by(Path::Mapped),
+            (TransferPath::Kernel, ..) => KERNEL + bytes as f64 / rate_on_device(run_bytes),
+            (TransferPath::Staged, _, Pageable) => by(Path::StagedPageable),
+            (TransferPath::Staged, ..) => by(Path::Staged),
+            (TransferPath::Ring, ..) => by(Path::Ring),
+            (TransferPath::HostPacked, ..) => by(Path::HostPacked),
+            (TransferPath::Processor, ..) => self.on_processor_nanoseconds(bytes),
         };
-        Ok(Estimate { way: choice.way, device: choice.device, nanoseconds })
+        Ok(Estimate { path: choice.path, device: choice.device, nanoseconds })
     }
 }
 

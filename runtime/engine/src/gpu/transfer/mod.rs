@@ -15,16 +15,16 @@ mod lanes;
 mod model;
 mod movers;
 mod passage;
+mod path;
 mod pipeline;
 mod place;
 mod staged;
 mod supply;
-mod way;
 
 pub use choice::{Choice, TransferCase};
 pub use estimate::Estimate;
 pub use model::TransferModel;
-pub use way::Way;
+pub use path::TransferPath;
 
 pub(super) use landing::{Landings, Slot};
 pub(crate) use lanes::{Lanes, Ring, Stage};
@@ -127,19 +127,19 @@ impl Piece<'_> {
         };
         // SAFETY: the contract of `Transfer` holds for the piece, and `choose` returns only paths that fit the kinds of memory in
         // `case`.
-        unsafe { self.start_on(&gpu, other.as_ref(), case.choose(gpu.model()).way, wait) }
+        unsafe { self.start_on(&gpu, other.as_ref(), case.choose(gpu.model()).path, wait) }
     }
 
-    /// Starts a call that a device takes part in, in a given way.
+    /// Starts a call that a device takes part in, in a given path.
     ///
     /// # Safety
     ///
-    /// As for [`Piece::start`], and the way fits the kinds of memory.
+    /// As for [`Piece::start`], and the path fits the kinds of memory.
     unsafe fn start_on(
         &self,
         gpu: &Gpu,
         other: Option<&Gpu>,
-        way: Way,
+        path: TransferPath,
         wait: bool,
     ) -> Result<Option<Part>, TransferError> {
         let shared = &gpu.shared;
@@ -148,28 +148,28 @@ impl Piece<'_> {
         if let Some(other) = other {
             gpu.follow(other)?;
         }
-        let packer = match way {
-            Way::Processor => {
-                // SAFETY: the processor reaches both ends on this way.
+        let packer = match path {
+            TransferPath::Processor => {
+                // SAFETY: the processor reaches both ends on this path.
                 unsafe { self.on_processor() };
                 return Ok(None);
             }
-            Way::Kernel => {
-                // SAFETY: the device reaches both ends on this way.
+            TransferPath::Kernel => {
+                // SAFETY: the device reaches both ends on this path.
                 unsafe { on_device.launch(&shared.stream, &moved)? };
                 return Part::enqueued(gpu, wait);
             }
-            Way::Staged => {
+            TransferPath::Staged => {
                 let event = shared.event()?;
-                // SAFETY: the device reaches the elements on this way.
+                // SAFETY: the device reaches the elements on this path.
                 unsafe { staged::enqueue(on_device, &shared.stream, &moved, &event)? };
                 return Ok(Some(Part::Device(event, shared.clone())));
             }
-            Way::Ring => {
+            TransferPath::Ring => {
                 moved.call.packed = self.packed.address.expose_provenance() as u64;
                 Packer::Device
             }
-            Way::HostPacked => {
+            TransferPath::HostPacked => {
                 moved.call.memory = self.elements.memory.address.expose_provenance() as u64;
                 Packer::Processor
             }

@@ -1,6 +1,6 @@
-//! How fast each way is on a machine: what a choice between ways is made by.
+//! The speed of each transfer path on a machine: the input of the choice between paths.
 
-use super::way::Way;
+use super::path::TransferPath;
 use dtc_compiler::plan::Direction;
 use dtc_compiler::plan::gpu::DeviceCopy;
 use dtc_cuda::{DeviceInfo, Driver};
@@ -13,7 +13,7 @@ pub(crate) const RUNS: [u64; 8] = [1, 4, 8, 16, 64, 256, 1024, 4096];
 /// The first line of what is stored. Another number, and what an older dtc stored is not found.
 const HEADER: &str = "dtc transfer model 3";
 
-/// What a way costs between two kinds of memory, in one direction.
+/// The cost of a path between two kinds of memory, in one direction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Line {
     /// Microseconds of a call that moves next to nothing.
@@ -40,7 +40,7 @@ impl Line {
     }
 }
 
-/// What is measured: a way, and where the elements lie, since the device may read them from afar.
+/// A transfer path as it is measured: with the place of the elements, which the device may read across the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Path {
     /// Elements on a device, packed bytes in pinned memory, by one kernel.
@@ -72,13 +72,13 @@ impl Path {
         }
     }
 
-    /// The way that is taken.
-    pub(crate) fn way(self) -> Way {
+    /// The transfer path that is measured.
+    pub(crate) fn transfer_path(self) -> TransferPath {
         match self {
-            Path::OneShot | Path::Mapped => Way::Kernel,
-            Path::Staged | Path::StagedPageable => Way::Staged,
-            Path::Ring => Way::Ring,
-            Path::HostPacked => Way::HostPacked,
+            Path::OneShot | Path::Mapped => TransferPath::Kernel,
+            Path::Staged | Path::StagedPageable => TransferPath::Staged,
+            Path::Ring => TransferPath::Ring,
+            Path::HostPacked => TransferPath::HostPacked,
         }
     }
 }

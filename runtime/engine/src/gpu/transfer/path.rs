@@ -5,10 +5,10 @@ use std::fmt;
 /// How the bytes of a transfer are moved.
 ///
 /// ```
-/// assert_eq!(dtc_runtime::Way::Kernel.to_string(), "kernel");
+/// assert_eq!(dtc_runtime::TransferPath::Kernel.to_string(), "kernel");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Way {
+pub enum TransferPath {
     /// The processor moves them.
     Processor,
     /// One kernel moves them, on a device that reaches both sides.
@@ -24,14 +24,14 @@ pub enum Way {
     HostPacked,
 }
 
-impl fmt::Display for Way {
+impl fmt::Display for TransferPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Way::Processor => "processor",
-            Way::Kernel => "kernel",
-            Way::Staged => "staged",
-            Way::Ring => "ring",
-            Way::HostPacked => "host-packed",
+            TransferPath::Processor => "processor",
+            TransferPath::Kernel => "kernel",
+            TransferPath::Staged => "staged",
+            TransferPath::Ring => "ring",
+            TransferPath::HostPacked => "host-packed",
         })
     }
 }
