@@ -197,7 +197,7 @@ fn records(draws: &mut Draws, packed: u64) -> Result<Drawn, DatatypeError> {
     Ok((format!("{fields} runs of {sum} in {extent} bytes"), types.finish(root)?, (packed / sum).max(1)))
 }
 
-/// Blocks of one length in random order, of which memory has as many, or twice as many.
+/// Blocks of one length in random order; memory holds as many blocks, or twice as many.
 fn shuffled(draws: &mut Draws, packed: u64, bytes: u64) -> Result<Drawn, DatatypeError> {
     let (blocks, spread) = ((packed / bytes).max(1), draws.between(1, 2));
     let displacements: Vec<i64> = draws.order(blocks).iter().map(|&block| (block * spread * bytes) as i64).collect();

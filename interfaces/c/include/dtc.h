@@ -858,7 +858,7 @@ int dtc_batch_enqueue(struct dtc_batch *batch,
  *
  * # Safety
  *
- * `batch` is null or a batch, which nobody uses from here on.
+ * `batch` is null or a batch, which the caller does not use from here on.
  */
 int dtc_batch_free(struct dtc_batch *batch);
 

@@ -202,7 +202,7 @@ pub unsafe extern "C" fn dtc_batch_enqueue(batch: *mut dtc_batch, stream: *mut c
 ///
 /// # Safety
 ///
-/// `batch` is null or a batch, which nobody uses from here on.
+/// `batch` is null or a batch, which the caller does not use from here on.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dtc_batch_free(batch: *mut dtc_batch) -> c_int {
     // SAFETY: `batch` is null or a live batch, and the caller gives its reference up (contract of this function).

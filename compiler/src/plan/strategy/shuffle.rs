@@ -8,7 +8,7 @@ const VECTOR: usize = 64;
 /// Most vectors that a group of rows may span. Positions in a span must fit a byte.
 const MOST: usize = 4;
 
-/// Longest row of which a vector may hold two, in bytes.
+/// Longest row, in bytes, that fits a vector twice.
 pub const LONGEST: usize = 31;
 
 /// Longest stride at which a span may hold two rows for each vector, in bytes.
