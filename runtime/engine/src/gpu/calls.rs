@@ -74,7 +74,7 @@ impl<'a> Transfer<'a> {
     ///
     /// See [`Transfer`] for an example.
     #[inline]
-    pub unsafe fn run(self) -> Result<usize, TransferError> {
+    pub unsafe fn run(&self) -> Result<usize, TransferError> {
         let Elements { of, memory, range } = self.elements;
         if let Action::Move(direction, packed) = self.action
             && memory.is_host()
@@ -89,18 +89,6 @@ impl<'a> Transfer<'a> {
                 }
             });
         }
-        // SAFETY: `run_through_engine` has the same contract.
-        unsafe { self.run_through_engine() }
-    }
-
-    /// The part of [`Transfer::run`] that is not inlined. It takes the transfer by value, so that the inlined part keeps its own in
-    /// registers and never writes it to memory.
-    ///
-    /// # Safety
-    ///
-    /// The contract of [`Transfer`].
-    #[inline(never)]
-    unsafe fn run_through_engine(self) -> Result<usize, TransferError> {
         // SAFETY: `begin` has the same contract, and `wait` returns when the request is done.
         unsafe { self.begin(true)?.wait() }
     }
