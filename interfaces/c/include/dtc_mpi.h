@@ -514,7 +514,7 @@ static inline int dtc_mpi_decoder_free(dtc_mpi_decoder *decoder)
 
 /*
  * The committed type of a datatype: made by the first call, and kept at the datatype until MPI destroys that, which may be after
- * MPI_Type_free, when its last operation ends. Two threads that call it first at once make two types, of which one is kept.
+ * MPI_Type_free, when its last operation ends. Two threads that call it first at once make two types; the datatype keeps one.
  *
  * `type`: receives the type, which the caller releases.
  *

@@ -95,7 +95,7 @@ pub unsafe extern "C" fn dtc_batch_prepare(
         // SAFETY: `engine` is null or a live engine, which the caller keeps during the call (contract of this
         // function).
         let engine = unsafe { handle::borrow(engine)? };
-        // SAFETY: `calls` has `length` entries, which nobody writes during the call (contract of this function).
+        // SAFETY: `calls` has `length` entries, which no thread writes during the call (contract of this function).
         let calls = unsafe { arguments::list("calls", calls, length)? };
         let gpu = engine.gpu(ordinal("device", device)?)?;
         // SAFETY: the type of each call is live (contract of this function), and the caller keeps it until this

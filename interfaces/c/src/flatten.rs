@@ -93,7 +93,7 @@ pub unsafe extern "C" fn dtc_unflatten(
         // SAFETY: `engine` is null or a live engine, which the caller keeps during the call (contract of this
         // function).
         let engine = unsafe { handle::borrow(engine)? };
-        // SAFETY: `bytes` is null or readable for `length` bytes, which nobody writes during the call (contract of this
+        // SAFETY: `bytes` is null or readable for `length` bytes, which no thread writes during the call (contract of this
         // function).
         let bytes = unsafe { arguments::list("bytes", bytes.cast::<u8>(), length)? };
         arguments::check_pointer("type", r#type)?;

@@ -48,7 +48,7 @@ pub unsafe extern "C" fn dtc_type_from_blocks(
         // SAFETY: `engine` is null or a live engine, which the caller keeps during the call (contract of this
         // function).
         let engine = unsafe { handle::borrow(engine)? };
-        // SAFETY: `blocks` has `n_blocks` entries, which nobody writes during the call (contract of this function).
+        // SAFETY: `blocks` has `n_blocks` entries, which no thread writes during the call (contract of this function).
         let blocks = unsafe { arguments::list("blocks", blocks, n_blocks)? };
         let _claim = memory::for_numbers(4 * blocks.len() as u64)?;
         let byte = Datatype::named(Predefined::BYTE);

@@ -224,16 +224,16 @@ pub unsafe extern "C" fn dtc_type_create(
         // SAFETY: `engine` is null or a live engine, which the caller keeps during the call (contract of this
         // function).
         let engine = unsafe { handle::borrow(engine)? };
-        // SAFETY: `integers` has `n_integers` entries, which nobody writes during the call (contract of this function).
+        // SAFETY: `integers` has `n_integers` entries, which no thread writes during the call (contract of this function).
         let integers = unsafe { arguments::list("integers", integers, n_integers)? };
-        // SAFETY: `addresses` has `n_addresses` entries, which nobody writes during the call (contract of this
+        // SAFETY: `addresses` has `n_addresses` entries, which no thread writes during the call (contract of this
         // function).
         let addresses = unsafe { arguments::list("addresses", addresses, n_addresses)? };
         let numbers =
             [n_integers, n_addresses, n_types].iter().fold(0u64, |sum, &each| sum.saturating_add(each.max(0) as u64));
         let _claim = memory::for_numbers(numbers)?;
         let constructor = constructor(combiner, integers, addresses)?;
-        // SAFETY: `types` has `n_types` entries, which nobody writes during the call (contract of this function).
+        // SAFETY: `types` has `n_types` entries, which no thread writes during the call (contract of this function).
         let types = unsafe { arguments::list("types", types, n_types)? };
         let mut children = Vec::with_capacity(types.len());
         for &child in types {
