@@ -27,6 +27,7 @@ const ROOMS: &[Room] = &[
     Room("dtc-capi", "libdtc, the C interface", Part::Interfaces, 1, 1.0),
     Room("dtc-cudarc", "slices and streams of cudarc", Part::Interfaces, 1, 2.0),
     Room("dtc-cli", "the command dtc", Part::Tools, 1, 3.0),
+    Room("dtc-matching", "which receive takes a message", Part::Runtime, 1, 4.0),
     Room("dtc-reserve", "memory claimed for C calls", Part::Interfaces, 2, 0.5),
     Room("dtc-runtime", "engine, types, transfers", Part::Runtime, 2, 2.0),
     Room("dtc-hand-loop", "loops as written by hand", Part::Tools, 2, 3.5),
