@@ -4,9 +4,7 @@
 use dtc_compiler::operation::Reduction;
 use dtc_compiler::plan::Direction;
 use dtc_runtime::cuda::{CudaError, DeviceBuffer, Stream, copy};
-use dtc_runtime::{
-    BatchCall, Committed, Elements, Endpoint, Engine, Gpu, PersistentBatch, Range, Tier, Transfer, TransferError,
-};
+use dtc_runtime::{Committed, Elements, Endpoint, Engine, Gpu, PersistentBatch, Range, Tier, Transfer, TransferError};
 
 /// Elements in one buffer and their packed bytes in another, both on one device.
 #[derive(Clone, Copy)]
@@ -25,7 +23,7 @@ pub struct OnDevice<'a> {
     pub at: u64,
 }
 
-impl OnDevice<'_> {
+impl<'a> OnDevice<'a> {
     /// Enqueues a call for packed bytes `offset .. offset + max`; returns how many there are.
     pub fn enqueue(
         &self,
@@ -55,13 +53,18 @@ impl OnDevice<'_> {
         unsafe { transfer(direction, elements, packed.with_kind(None)).run() }
     }
 
-    fn transfer(&self, direction: Direction, range: Range) -> Result<Transfer<'_>, CudaError> {
+    fn transfer(&self, direction: Direction, range: Range) -> Result<Transfer<'a>, CudaError> {
         let (elements, packed) = self.ends(range)?;
         Ok(transfer(direction, elements, packed))
     }
 
+    /// All packed bytes.
+    fn everything(&self) -> Range {
+        Range::elements(self.count).bytes(..self.committed.layout().size().saturating_mul(self.count))
+    }
+
     /// The elements and the first packed byte, if all elements and the bytes of the range lie in bounds.
-    fn ends(&self, range: Range) -> Result<(Elements<'_>, Endpoint), CudaError> {
+    fn ends(&self, range: Range) -> Result<(Elements<'a>, Endpoint), CudaError> {
         let (memory, packed) = self.addresses(range.length())?;
         let [memory, packed] =
             [(self.memory, memory), (self.packed, packed)].map(|(buffer, at)| Endpoint::of_kind(buffer.kind(), at));
@@ -94,12 +97,12 @@ pub fn enqueue_batch(
     stream: &Stream,
     direction: Direction,
     calls: &[OnDevice<'_>],
-) -> Result<u64, CudaError> {
-    let calls = batch(direction, calls)?;
+) -> Result<usize, TransferError> {
+    let transfers = batch(direction, calls)?;
     // SAFETY: `batch` found both sides of every call inside their buffers, which are of one device; they are freed only
     // when the device has done its work. Calls that overlap would leave bytes of either in buffers that hold nothing but
     // bytes.
-    unsafe { engine.enqueue_batch(stream, &calls) }
+    unsafe { engine.enqueue_batch(stream, &transfers) }
 }
 
 /// Makes a device ready for the same.
@@ -108,14 +111,14 @@ pub fn prepare_batch(
     gpu: &Gpu,
     direction: Direction,
     calls: &[OnDevice<'_>],
-) -> Result<Tier, CudaError> {
+) -> Result<Tier, TransferError> {
     engine.prepare_batch(gpu, &batch(direction, calls)?)
 }
 
 /// A batch that is enqueued again and again, in buffers that live as long.
 pub struct Repeated<'a> {
     batch: PersistentBatch,
-    calls: Vec<BatchCall<'a>>,
+    calls: Vec<OnDevice<'a>>,
 }
 
 impl<'a> Repeated<'a> {
@@ -125,13 +128,12 @@ impl<'a> Repeated<'a> {
         gpu: &Gpu,
         direction: Direction,
         calls: &[OnDevice<'a>],
-    ) -> Result<Repeated<'a>, CudaError> {
-        let calls = batch(direction, calls)?;
-        Ok(Repeated { batch: engine.persistent_batch(gpu, &calls)?, calls })
+    ) -> Result<Repeated<'a>, TransferError> {
+        Ok(Repeated { batch: engine.persistent_batch(gpu, &batch(direction, calls)?)?, calls: calls.to_vec() })
     }
 
     /// Enqueues all of them.
-    pub fn enqueue(&mut self, stream: &Stream) -> Result<u64, CudaError> {
+    pub fn enqueue(&mut self, stream: &Stream) -> Result<usize, CudaError> {
         // SAFETY: `batch` found both sides of every call inside their buffers, which are of one device and live for
         // `'a`; they are freed only when the device has done its work. `touch` gives calls the addresses that they
         // have.
@@ -139,27 +141,19 @@ impl<'a> Repeated<'a> {
     }
 
     /// Gives some calls, spread over all, the addresses that they have, as if these were others.
-    pub fn touch(&mut self, number: usize) {
+    pub fn touch(&mut self, number: usize) -> Result<(), CudaError> {
         let apart = (self.calls.len() / number.max(1)).max(1);
         for (index, call) in self.calls.iter().enumerate().step_by(apart).take(number) {
-            self.batch.move_to(index, call.memory, call.packed);
+            let (elements, packed) = call.ends(call.everything())?;
+            self.batch.move_to(index, elements.memory(), packed);
         }
+        Ok(())
     }
 }
 
-fn batch<'a>(direction: Direction, calls: &[OnDevice<'a>]) -> Result<Vec<BatchCall<'a>>, CudaError> {
-    let call = |call: &OnDevice<'a>| {
-        let max = call.committed.layout().size().saturating_mul(call.count);
-        let (memory, packed) = call.addresses(max)?;
-        Ok(BatchCall {
-            datatype: call.committed,
-            direction,
-            memory,
-            range: Range::elements(call.count).bytes(..max),
-            packed,
-        })
-    };
-    calls.iter().map(call).collect()
+/// Transfers of all packed bytes of each.
+fn batch<'a>(direction: Direction, calls: &[OnDevice<'a>]) -> Result<Vec<Transfer<'a>>, CudaError> {
+    calls.iter().map(|call| call.transfer(direction, call.everything())).collect()
 }
 
 /// Enqueues a copy of packed bytes from an element of one type, at the beginning of its buffer, to one of another.

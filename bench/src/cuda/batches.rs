@@ -9,6 +9,7 @@ use dtc_cli::report;
 use dtc_cli::timing::median;
 use dtc_compiler::datatype::{Datatype, DatatypeError, Order, Predefined, TypeBuilder};
 use dtc_compiler::plan::Direction;
+use dtc_runtime::TransferError;
 use dtc_runtime::cuda::{CudaError, DeviceBuffer};
 use dtc_runtime::{Committed, Engine, Memory, MemoryMut, Range, Tier};
 use serde_json::{Value, json};
@@ -227,7 +228,7 @@ impl Batch<'_> {
                 fill_sides()?;
                 let moved = enqueue_batch(self.engine(generic), stream, direction, &calls)?;
                 stream.synchronize()?;
-                if moved != self.bytes {
+                if moved as u64 != self.bytes {
                     return Err(Failure::data(&self.name, format_args!("{} bytes", self.bytes), moved));
                 }
                 self.check(direction, &image, &packed_image)?;
@@ -238,7 +239,7 @@ impl Batch<'_> {
                 } else {
                     // The host looks through every call of a batch at each launch; a prepared batch has done so once.
                     let repeated = RefCell::new(Repeated::new(self.engine(generic), &gpu, direction, &calls)?);
-                    let prepared = || repeated.borrow_mut().enqueue(stream).map(drop);
+                    let prepared = || Ok(repeated.borrow_mut().enqueue(stream).map(drop)?);
                     samples.push((name, self.time(rounds, prepared)?));
                     let (again, once) =
                         if generic { (GENERIC_HOST, GENERIC_PERSISTENT_HOST) } else { (HOST, PERSISTENT_HOST) };
@@ -246,7 +247,7 @@ impl Batch<'_> {
                     samples.push((once, self.host_time(rounds, prepared)?));
                     if !generic {
                         let moved = || {
-                            repeated.borrow_mut().touch(100);
+                            repeated.borrow_mut().touch(100)?;
                             prepared()
                         };
                         samples.push((MOVED_HOST, self.host_time(rounds, moved)?));
@@ -286,8 +287,8 @@ impl Batch<'_> {
     fn host_time(
         &self,
         rounds: usize,
-        enqueue: impl Fn() -> Result<(), CudaError>,
-    ) -> Result<[Vec<f64>; 2], CudaError> {
+        enqueue: impl Fn() -> Result<(), TransferError>,
+    ) -> Result<[Vec<f64>; 2], TransferError> {
         let stream = &self.arena.clock.stream;
         let mut times = Vec::new();
         for _ in 0..rounds {

@@ -8,7 +8,7 @@ use crate::status::{DTC_ERROR_HANDLE, Failure, Outcome, answer};
 use crate::transfer::{self, ordinal};
 use crate::types::dtc_type;
 use dtc_runtime::cuda::Stream;
-use dtc_runtime::{BatchCall, Direction, Gpu, PersistentBatch};
+use dtc_runtime::{Gpu, PersistentBatch, Transfer};
 use std::ffi::{c_int, c_void};
 use std::sync::{Mutex, TryLockError};
 
@@ -100,7 +100,7 @@ pub unsafe extern "C" fn dtc_batch_prepare(
         let gpu = engine.gpu(ordinal("device", device)?)?;
         // SAFETY: the type of each call is live (contract of this function), and the caller keeps it until this
         // returns; the batch that is made holds its own reference.
-        let calls: Outcome<Vec<BatchCall<'_>>> = calls.iter().map(|call| unsafe { asked(call) }).collect();
+        let calls: Outcome<Vec<Transfer<'_>>> = calls.iter().map(|call| unsafe { asked(call) }).collect();
         let prepared = engine.persistent_batch(&gpu, &calls?)?;
         let made = handle::share(Prepared { batch: Mutex::new(prepared), gpu });
         // SAFETY: `batch` is aligned and not null (checked above), so it is writable (contract of this function).
@@ -113,24 +113,24 @@ pub unsafe extern "C" fn dtc_batch_prepare(
 /// # Safety
 ///
 /// Its type is null or a type, which lives as long as what is returned.
-unsafe fn asked<'a>(call: &dtc_batch_call) -> Outcome<BatchCall<'a>> {
+unsafe fn asked<'a>(call: &dtc_batch_call) -> Outcome<Transfer<'a>> {
     // SAFETY: `call.type` is null or a type that lives for `'a` (contract of this function).
     let datatype = &unsafe { handle::borrow(call.r#type)? }.ready()?.committed;
     let limit = ("dtc_batch_call.max", call.max);
     let range = transfer::range("dtc_batch_call.", call.count, call.offset, limit)?;
-    let bytes = datatype.at(call.memory.cast_const(), range).pack(call.packed.cast_const()).bytes()?;
-    if bytes > 0 && call.packed.is_null() {
-        return Err(Failure::argument("dtc_batch_call.packed", "an address", "null"));
-    }
-    let direction = match call.direction {
-        DTC_DIRECTION_PACK => Direction::Pack,
-        DTC_DIRECTION_UNPACK => Direction::Unpack,
+    let elements = datatype.at(call.memory, range);
+    let transfer = match call.direction {
+        DTC_DIRECTION_PACK => elements.pack(call.packed),
+        DTC_DIRECTION_UNPACK => elements.unpack(call.packed),
         unknown => return Err(Failure::argument("dtc_batch_call.direction", "one of DTC_DIRECTION_", unknown)),
     };
+    if transfer.bytes()? > 0 && call.packed.is_null() {
+        return Err(Failure::argument("dtc_batch_call.packed", "an address", "null"));
+    }
     if call.reserved != 0 {
         return Err(Failure::argument("dtc_batch_call.reserved", 0, call.reserved));
     }
-    Ok(BatchCall { datatype, direction, memory: call.memory.cast(), range, packed: call.packed.cast() })
+    Ok(transfer)
 }
 
 /// Has a call of a batch use other addresses from the next launch on, which costs time in proportion to the calls that changed
@@ -160,7 +160,7 @@ pub unsafe extern "C" fn dtc_batch_move(
             return Err(Failure::argument("packed", "an address", "null"));
         }
         prepared.with(|batch| {
-            batch.move_to(call as usize, memory.cast(), packed.cast());
+            batch.move_to(call as usize, memory, packed);
             Ok(())
         })
     })

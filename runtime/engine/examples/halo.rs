@@ -12,7 +12,7 @@
 
 use dtc_compiler::datatype::{DatatypeError, Order, Predefined, TypeBuilder};
 use dtc_runtime::cuda::{DeviceBuffer, Stream};
-use dtc_runtime::{BatchCall, Committed, Direction, Engine, Range};
+use dtc_runtime::{Committed, Engine, Range};
 use std::error::Error;
 
 /// Doubles along an edge of the box, without ghosts, and layers that neighbours need.
@@ -39,23 +39,6 @@ fn along(side: i64) -> (i64, i64, i64) {
         0 => (WIDTH, WIDTH, EDGE),
         _ => (EDGE, 0, WIDTH),
     }
-}
-
-/// One call for each piece and its message.
-fn calls<'a>(
-    direction: Direction,
-    pieces: &'a [Committed],
-    grid: &DeviceBuffer,
-    messages: &[DeviceBuffer],
-) -> Vec<BatchCall<'a>> {
-    let call = |(datatype, message): (&'a Committed, &DeviceBuffer)| BatchCall {
-        datatype,
-        direction,
-        memory: grid.address() as *mut u8,
-        range: Range::elements(1),
-        packed: message.address() as *mut u8,
-    };
-    pieces.iter().zip(messages).map(call).collect()
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -93,12 +76,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     let messages = messages?;
 
     let stream = Stream::new(gpu.device())?;
+    let one = Range::elements(1);
+    let packs: Vec<_> = sent.iter().zip(&messages).map(|(piece, message)| piece.at(&grid, one).pack(message)).collect();
+    let unpacks: Vec<_> =
+        received.iter().zip(&messages).map(|(piece, message)| piece.at(&grid, one).unpack(message)).collect();
     // SAFETY: grid and messages are on the GPU, as long as the types say, and live until the stream was waited for. The
     // ghost layers of the pieces are disjoint.
-    let moved = unsafe {
-        engine.enqueue_batch(&stream, &calls(Direction::Pack, &sent, &grid, &messages))?
-            + engine.enqueue_batch(&stream, &calls(Direction::Unpack, &received, &grid, &messages))?
-    };
+    let moved = unsafe { engine.enqueue_batch(&stream, &packs)? + engine.enqueue_batch(&stream, &unpacks)? };
     stream.synchronize()?;
 
     grid.read(0, &mut bytes)?;

@@ -3,7 +3,7 @@
 use super::error::TransferError;
 use super::on_device::{GpuType, Grid, Move};
 use super::request::Part;
-use super::transfer::{Memory, Passage, Piece, Placed};
+use super::transfer::{BufferedMove, Memory, Piece, Placed};
 use crate::cpu::Sides;
 use crate::error::AccumulateError;
 use dtc_compiler::codegen::cuda::GENERIC_ACCUMULATE_THREADS;
@@ -56,7 +56,7 @@ impl Piece<'_> {
         }
         let (by, from) = (gpu(by)?, gpu(from)?);
         let (from, to) = (from.as_ref(), by.as_ref());
-        Passage { from, to, bytes: elements.range.length(), granule: reduction.element().size() }.run(
+        BufferedMove { from, to, bytes: elements.range.length(), granule: reduction.element().size() }.run(
             false,
             |at, bytes, slot| match from {
                 // SAFETY: the buffer is as long as a chunk, and free; the device reaches the packed bytes.

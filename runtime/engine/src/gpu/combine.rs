@@ -2,7 +2,7 @@
 
 use super::accumulate::{check_computes, combines};
 use super::error::TransferError;
-use super::transfer::{Memory, Passage};
+use super::transfer::{BufferedMove, Memory};
 use super::type_to_type::PlacedCopy;
 use crate::error::AccumulateError;
 use crate::piece::{Buffer, PIECE};
@@ -51,7 +51,7 @@ impl PlacedCopy<'_> {
         let together = from
             .zip(into)
             .is_some_and(|(from, into)| ordinal(from) == ordinal(into) || from.shared.reaches(into.device()));
-        Passage { from, to: into, bytes, granule: size }.run(
+        BufferedMove { from, to: into, bytes, granule: size }.run(
             together,
             |at, bytes, slot| match from {
                 // SAFETY: the buffer is as long as a chunk, and free; the device reaches the source.

@@ -63,4 +63,10 @@ pub enum TransferError {
         "source: expected elements without gaps, to enqueue their accumulation, found gaps; start the transfer instead"
     )]
     Buffered,
+    /// A batch has kernels that pack and unpack, and no others.
+    #[error("batch: expected packs and unpacks, found {0}")]
+    Batch(
+        /// What the transfer is.
+        &'static str,
+    ),
 }

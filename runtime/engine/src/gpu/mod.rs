@@ -27,7 +27,7 @@ mod state;
 mod transfer;
 mod type_to_type;
 
-pub use batch::{BatchCall, PersistentBatch};
+pub use batch::PersistentBatch;
 pub use error::TransferError;
 pub use request::Request;
 pub use transfer::{Choice, Estimate, TransferCase, TransferModel, TransferPath};

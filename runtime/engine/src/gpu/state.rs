@@ -2,7 +2,7 @@
 
 use super::generic::Generic;
 use super::idle::Idle;
-use super::transfer::{Landings, Lanes, Ring, Stage, TransferModel};
+use super::transfer::{DoubleBuffers, Pool, Ring, Stage, TransferModel};
 use crate::policy::Policy;
 use crate::worker::{Job, Queue};
 use dtc_cuda::{CudaError, Device, DeviceBuffer, Event, PinnedBuffer, StagingAllocator, Stream};
@@ -32,7 +32,7 @@ pub(crate) struct DeviceState {
     generic: OnceLock<Arc<Generic>>,
     loading_generic: Mutex<()>,
     events: Mutex<Vec<Event>>,
-    pub(super) landings: Landings,
+    pub(super) double_buffers: DoubleBuffers,
     problem: Mutex<Option<CudaError>>,
     /// Kernels and lists that no type or batch uses any more, until they are freed.
     retired: Mutex<Vec<Box<dyn Send>>>,
@@ -42,8 +42,8 @@ pub(crate) struct DeviceState {
     pub(super) model: TransferModel,
     /// Whether kernels of this device reach the memory of each other one; asked for at the first need.
     peers: [OnceLock<bool>; DEVICES],
-    pub(super) rings: Lanes<Ring>,
-    pub(super) stages: Lanes<Stage>,
+    pub(super) rings: Pool<Ring>,
+    pub(super) stages: Pool<Stage>,
     /// Where pinned buffers come from, if not from CUDA.
     staging: Option<Arc<dyn StagingAllocator>>,
 }
@@ -82,13 +82,13 @@ impl DeviceState {
             generic: OnceLock::new(),
             loading_generic: Mutex::default(),
             events: Mutex::default(),
-            landings: Landings::default(),
+            double_buffers: DoubleBuffers::default(),
             problem: Mutex::default(),
             retired: Mutex::default(),
             release_waits: AtomicBool::new(false),
             peers: Default::default(),
-            rings: Lanes::default(),
-            stages: Lanes::default(),
+            rings: Pool::default(),
+            stages: Pool::default(),
             staging,
         }))
     }

@@ -6,7 +6,7 @@ use super::joint::JointKernels;
 use super::on_device::{GpuType, Grid, launch};
 use super::pair::Pair;
 use super::request::Part;
-use super::transfer::{Memory, Passage, Placed, Slot};
+use super::transfer::{BufferedMove, Memory, Placed, Slot};
 use crate::transfer::Elements;
 use dtc_compiler::codegen::cuda::{GENERIC_COPY, Target};
 use dtc_compiler::plan::Direction;
@@ -151,7 +151,7 @@ impl PlacedCopy<'_> {
                 }
             }
         };
-        Passage { from, to: into, bytes: self.source.range.length(), granule: 16 }.run(
+        BufferedMove { from, to: into, bytes: self.source.range.length(), granule: 16 }.run(
             on_device,
             |at, bytes, slot| pass(&self.source.part(at, bytes), Direction::Pack, from, slot),
             |at, bytes, slot| pass(&self.destination.part(at, bytes), Direction::Unpack, into, slot),

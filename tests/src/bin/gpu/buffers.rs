@@ -3,7 +3,7 @@
 use crate::harness::{expect, text};
 use dtc_runtime::cuda::{Device, DeviceBuffer, Stream};
 use dtc_runtime::cuda::{MemoryKind, PinnedBuffer};
-use dtc_runtime::{BatchCall, Committed, Direction, Endpoint, Gpu, Memory, MemoryMut, Multiprocessors, Range, Request};
+use dtc_runtime::{Committed, Direction, Endpoint, Gpu, Memory, MemoryMut, Multiprocessors, Range, Request, Transfer};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use std::time::{Duration, Instant};
@@ -154,20 +154,19 @@ impl Buffers {
         self.moved_all(moved.map_err(text)?)
     }
 
-    /// A range of the packed bytes as an item of a batch, at its own position.
-    pub fn batch_call<'a>(
+    /// A move of a range of the packed bytes, at its own position.
+    pub fn transfer<'a>(
         &self,
-        datatype: &'a Committed,
+        committed: &'a Committed,
         direction: Direction,
         from: usize,
         length: usize,
-    ) -> BatchCall<'a> {
-        BatchCall {
-            datatype,
-            direction,
-            memory: self.source().cast_mut(),
-            range: Range::elements(self.count).fragment(from as u64, length as u64),
-            packed: (self.packed.address() + from as u64) as *mut u8,
+    ) -> Transfer<'a> {
+        let elements = committed.at(self.source(), Range::elements(self.count).fragment(from as u64, length as u64));
+        let packed = self.target().wrapping_add(from);
+        match direction {
+            Direction::Pack => elements.pack(packed),
+            Direction::Unpack => elements.unpack(packed),
         }
     }
 

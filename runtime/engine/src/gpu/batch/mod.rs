@@ -12,79 +12,53 @@ pub use persistent::PersistentBatch;
 pub(super) use prepared::Batches;
 
 use super::Gpu;
-use crate::committed::Committed;
+use super::error::TransferError;
 use crate::engine::Engine;
 use crate::policy::{Policy, Tier};
-use crate::range::Range;
+use crate::transfer::{Action, Transfer};
 use asked::Asked;
-use dtc_compiler::plan::Direction;
 use dtc_compiler::plan::gpu::Call;
-use dtc_cuda::{CudaError, Stream};
-
-/// One pack or unpack of a batch.
-///
-/// ```
-/// use dtc_runtime::{BatchCall, Committed, Direction, Range};
-/// fn face<'a>(face: &'a Committed, memory: *mut u8, packed: *mut u8, bytes: u64) -> BatchCall<'a> {
-///     BatchCall { datatype: face, direction: Direction::Pack, memory, range: Range::elements(1).bytes(..bytes), packed }
-/// }
-/// ```
-#[derive(Clone, Copy, Debug)]
-pub struct BatchCall<'a> {
-    /// The type of the elements.
-    pub datatype: &'a Committed,
-    /// Which way.
-    pub direction: Direction,
-    /// The address of element 0; only read by packs.
-    pub memory: *mut u8,
-    /// The packed bytes to move.
-    pub range: Range,
-    /// Where the first of them lies; only read by unpacks.
-    pub packed: *mut u8,
-}
+use dtc_cuda::Stream;
 
 impl Engine {
     /// Enqueues packs and unpacks on a CUDA stream as one launch, and returns at once. Returns how many packed bytes will be
     /// moved.
     ///
-    /// The calls may be of different types, directions and sizes, and run in any order. May be captured into a graph. Calls of
+    /// They may be of different types and sizes, and run in any order. May be captured into a graph. Batches of
     /// the same types at the same alignments share a compiled kernel, which is made as the policy says and until then
-    /// replaced by a generic one; a batch of many calls that comes again finds its table on the device.
+    /// replaced by a generic one; a batch of many transfers that comes again finds its table on the device. All multiprocessors
+    /// take part, whatever a transfer asks for.
     ///
     /// # Errors
     ///
-    /// CUDA refuses. Nothing was enqueued then.
+    /// [`TransferError::Batch`] where a transfer is no pack or unpack; CUDA refuses. Nothing was enqueued then.
     ///
     /// # Safety
     ///
-    /// The contract of [`Transfer`](crate::Transfer), for every call, in memory that the device of the stream reaches, until the
-    /// work is done; and no call writes what another one reads or writes.
+    /// The contract of [`Transfer`](crate::Transfer), for every one, in memory that the device of the stream reaches, until the
+    /// work is done; and none writes what another one reads or writes.
     ///
     /// ```
-    /// # use dtc_runtime::cuda::{CudaError, DeviceBuffer, Stream};
-    /// use dtc_runtime::{BatchCall, Committed, Direction, Engine, Range};
-    /// # fn pack(engine: &Engine, faces: &[Committed], grid: &DeviceBuffer, packed: &[DeviceBuffer], stream: &Stream) -> Result<u64, CudaError> {
-    /// let calls: Vec<BatchCall> = faces.iter().zip(packed).map(|(face, packed)| BatchCall {
-    ///     datatype: face,
-    ///     direction: Direction::Pack,
-    ///     memory: grid.address() as *mut u8,
-    ///     range: Range::elements(1),
-    ///     packed: packed.address() as *mut u8,
-    /// }).collect();
+    /// # use dtc_runtime::cuda::{DeviceBuffer, Stream};
+    /// use dtc_runtime::{Committed, Engine, Range, Transfer};
+    /// # use dtc_runtime::TransferError;
+    /// # fn pack(engine: &Engine, faces: &[Committed], grid: &DeviceBuffer, packed: &[DeviceBuffer], stream: &Stream) -> Result<usize, TransferError> {
+    /// let packs: Vec<Transfer> =
+    ///     faces.iter().zip(packed).map(|(face, packed)| face.at(grid, Range::elements(1)).pack(packed)).collect();
     /// // SAFETY: the buffers are on the device of the stream, large enough, and live until the stream was waited for.
-    /// unsafe { engine.enqueue_batch(stream, &calls) }
+    /// unsafe { engine.enqueue_batch(stream, &packs) }
     /// # }
     /// ```
-    pub unsafe fn enqueue_batch(&self, stream: &Stream, calls: &[BatchCall<'_>]) -> Result<u64, CudaError> {
+    pub unsafe fn enqueue_batch(&self, stream: &Stream, transfers: &[Transfer<'_>]) -> Result<usize, TransferError> {
         let gpu = self.gpu(stream.device().info().ordinal)?;
-        let asked: Vec<Asked<'_>> = calls.iter().filter_map(|call| asked(&gpu, call)).collect();
+        let asked = all_asked(&gpu, transfers)?;
         if !asked.is_empty() {
             let prepared = gpu.several.batches.prepared(&gpu.shared, &asked)?;
-            // SAFETY: `prepared` addresses the bytes of `calls` and no others. Until the work is done, the device reaches them on
+            // SAFETY: `prepared` addresses the bytes of `transfers` and no others. Until the work is done, the device reaches them on
             // both sides (contract of this function).
             unsafe { prepared.launch(stream)? };
         }
-        Ok(asked.iter().map(|asked| asked.call.bytes).sum())
+        Ok(asked.iter().map(|asked| asked.call.bytes as usize).sum())
     }
 
     /// Makes a device ready for a batch: brings the lists of its types there and, unless the policy is [`Policy::Off`], compiles
@@ -92,17 +66,18 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// CUDA refuses; a kernel that cannot be compiled is no error, [`Gpu::problem`] tells.
+    /// [`TransferError::Batch`] where a transfer is no pack or unpack; CUDA refuses. A kernel that cannot be compiled is no error,
+    /// [`Gpu::problem`] tells.
     ///
     /// ```
-    /// # fn ready(engine: &dtc_runtime::Engine, gpu: &dtc_runtime::Gpu, calls: &[dtc_runtime::BatchCall]) -> Result<(), Box<dyn std::error::Error>> {
-    /// println!("{}", engine.prepare_batch(gpu, calls)?);
+    /// # fn ready(engine: &dtc_runtime::Engine, gpu: &dtc_runtime::Gpu, packs: &[dtc_runtime::Transfer]) -> Result<(), Box<dyn std::error::Error>> {
+    /// println!("{}", engine.prepare_batch(gpu, packs)?);
     /// # Ok(())
     /// # }
     /// ```
-    pub fn prepare_batch(&self, gpu: &Gpu, calls: &[BatchCall<'_>]) -> Result<Tier, CudaError> {
+    pub fn prepare_batch(&self, gpu: &Gpu, transfers: &[Transfer<'_>]) -> Result<Tier, TransferError> {
         gpu.load()?;
-        let asked: Vec<Asked<'_>> = calls.iter().filter_map(|call| asked(gpu, call)).collect();
+        let asked = all_asked(gpu, transfers)?;
         for asked in &asked {
             asked.on_device.batch_program()?;
         }
@@ -114,11 +89,22 @@ impl Engine {
     }
 }
 
-/// What a call moves; `None` if that is nothing.
-fn asked<'a>(gpu: &Gpu, call: &BatchCall<'a>) -> Option<Asked<'a>> {
-    let &BatchCall { datatype, direction, memory, range, packed } = call;
-    let range = datatype.exact(range);
-    let (first, bytes) = (range.offset(), range.length());
-    let call = Call { memory: memory as u64, packed: packed as u64, first, bytes };
-    (bytes > 0).then(|| Asked { on_device: datatype.on_device(gpu), direction, count: range.count(), call })
+/// What the transfers move, without those that move nothing.
+fn all_asked<'a>(gpu: &Gpu, transfers: &[Transfer<'a>]) -> Result<Vec<Asked<'a>>, TransferError> {
+    transfers.iter().filter_map(|transfer| asked(gpu, transfer).transpose()).collect()
+}
+
+/// What a transfer moves; `None` if that is nothing.
+fn asked<'a>(gpu: &Gpu, transfer: &Transfer<'a>) -> Result<Option<Asked<'a>>, TransferError> {
+    let (direction, packed) = match transfer.action {
+        Action::Move(direction, packed) => (direction, packed),
+        Action::External(..) => return Err(TransferError::Batch("a conversion")),
+        Action::Accumulate(..) => return Err(TransferError::Batch("an accumulation")),
+        Action::Copy(..) => return Err(TransferError::Batch("a copy")),
+    };
+    let elements = transfer.elements.exact();
+    let (first, bytes) = (elements.range.offset(), elements.range.length());
+    let call = Call { memory: elements.memory.address() as u64, packed: packed.address() as u64, first, bytes };
+    let asked = || Asked { on_device: elements.of.on_device(gpu), direction, count: elements.range.count(), call };
+    Ok((bytes > 0).then(asked))
 }

@@ -1,13 +1,16 @@
 //! Batches that are enqueued again and again, with addresses that may change in between.
 
 use super::super::Gpu;
+use super::super::error::TransferError;
 use super::super::kernel::Kernel;
 use super::super::on_device::{GpuType, Grid, Move};
+use super::asked;
 use super::asked::Asked;
 use super::prepared::Prepared;
-use super::{BatchCall, asked};
+use crate::endpoint::Endpoint;
 use crate::engine::Engine;
 use crate::multiprocessors::Multiprocessors;
+use crate::transfer::Transfer;
 use dtc_compiler::codegen::cuda::Item;
 use dtc_compiler::plan::Direction;
 use dtc_compiler::plan::gpu::Call;
@@ -26,13 +29,12 @@ const WRITTEN_TOGETHER: usize = 64;
 /// # Example
 ///
 /// ```
-/// # use dtc_runtime::cuda::{CudaError, DeviceBuffer, Stream};
-/// use dtc_runtime::{BatchCall, Engine};
-/// # fn steps(engine: &Engine, calls: &[BatchCall], grids: [&DeviceBuffer; 2], packed: &DeviceBuffer, stream: &Stream) -> Result<(), CudaError> {
-/// let mut batch = engine.persistent_batch(&engine.gpu(0)?, calls)?;
+/// # use dtc_runtime::cuda::{DeviceBuffer, Stream};
+/// use dtc_runtime::{Engine, Transfer};
+/// # fn steps(engine: &Engine, packs: &[Transfer], grids: [&DeviceBuffer; 2], packed: &DeviceBuffer, stream: &Stream) -> Result<(), Box<dyn std::error::Error>> {
+/// let mut batch = engine.persistent_batch(&engine.gpu(0)?, packs)?;
 /// for step in 0..100 {
-///     let grid = grids[step % 2].address() as *mut u8;
-///     batch.move_to(0, grid, packed.address() as *mut u8);
+///     batch.move_to(0, grids[step % 2], packed);
 ///     // SAFETY: the buffers are on the device, large enough, and live until the stream was waited for.
 ///     unsafe { batch.enqueue(stream)? };
 /// }
@@ -42,7 +44,7 @@ const WRITTEN_TOGETHER: usize = 64;
 pub struct PersistentBatch {
     gpu: Gpu,
     calls: Vec<Held>,
-    /// The place of each call of the caller among those that move bytes.
+    /// The place of each transfer of the caller among those that move bytes.
     places: Vec<Option<u32>>,
     bytes: u64,
     launch: Option<Launch>,
@@ -83,19 +85,19 @@ enum Launch {
 impl Engine {
     /// Prepares packs and unpacks to be enqueued again and again, as one launch.
     ///
-    /// What [`Engine::enqueue_batch`] says of calls and kernels holds here, too. One call alone is moved by the kernels of its type.
+    /// What [`Engine::enqueue_batch`] says of transfers and kernels holds here, too. One alone is moved by the kernels of its type.
     ///
     /// # Errors
     ///
-    /// CUDA refuses.
+    /// [`TransferError::Batch`] where a transfer is no pack or unpack; CUDA refuses.
     ///
     /// See [`PersistentBatch`] for an example.
-    pub fn persistent_batch(&self, gpu: &Gpu, calls: &[BatchCall<'_>]) -> Result<PersistentBatch, CudaError> {
+    pub fn persistent_batch(&self, gpu: &Gpu, transfers: &[Transfer<'_>]) -> Result<PersistentBatch, TransferError> {
         gpu.load()?;
-        let mut held = Vec::with_capacity(calls.len());
-        let mut places = Vec::with_capacity(calls.len());
-        for call in calls {
-            let asked = asked(gpu, call);
+        let mut held = Vec::with_capacity(transfers.len());
+        let mut places = Vec::with_capacity(transfers.len());
+        for transfer in transfers {
+            let asked = asked(gpu, transfer)?;
             places.push(asked.is_some().then_some(held.len() as u32));
             held.extend(asked.map(|Asked { on_device, direction, count, call }| Held {
                 on_device: on_device.clone(),
@@ -113,13 +115,14 @@ impl Engine {
 }
 
 impl PersistentBatch {
-    /// Has a call use other addresses from the next launch on. Does nothing for a call that moves nothing, or that there is not.
+    /// Has a transfer use other ends from the next launch on. `transfer` is its place in the list that the batch was prepared from;
+    /// one that moves nothing, or that there is not, is ignored.
     ///
     /// See [`PersistentBatch`] for an example.
-    pub fn move_to(&mut self, call: usize, memory: *mut u8, packed: *mut u8) {
-        let Some(&Some(place)) = self.places.get(call) else { return };
+    pub fn move_to(&mut self, transfer: usize, memory: impl Into<Endpoint>, packed: impl Into<Endpoint>) {
+        let Some(&Some(place)) = self.places.get(transfer) else { return };
         let held = &mut self.calls[place as usize].call;
-        (held.memory, held.packed) = (memory as u64, packed as u64);
+        (held.memory, held.packed) = (memory.into().address() as u64, packed.into().address() as u64);
         self.changed.push(place);
     }
 
@@ -136,7 +139,7 @@ impl PersistentBatch {
     /// this on the stream.
     ///
     /// See [`PersistentBatch`] for an example.
-    pub unsafe fn enqueue(&mut self, stream: &Stream) -> Result<u64, CudaError> {
+    pub unsafe fn enqueue(&mut self, stream: &Stream) -> Result<usize, CudaError> {
         if !self.serves() || !self.update(stream)? {
             self.prepare()?;
         }
@@ -161,7 +164,7 @@ impl PersistentBatch {
             }
             _ => {}
         }
-        Ok(self.bytes)
+        Ok(self.bytes as usize)
     }
 
     /// Whether what is prepared is the best there is: a compiled kernel may have come.

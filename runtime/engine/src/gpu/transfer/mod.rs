@@ -2,36 +2,38 @@
 //!
 //! [`place`] says where an end lies, and [`fragments`] cuts calls whose elements lie in several kinds of memory. [`choice`]
 //! selects the transfer path by a [`model`] of the machine that [`calibrate`] measures, and [`estimate`] tells its time.
-//! [`staged`] and [`pipeline`] are the paths that need more than one kernel; [`lanes`] are the buffers that they go through,
-//! which [`supply`] hands out. [`movers`] and [`passage`] serve copies from type to type and accumulations, where neither end has
+//! [`staged`] and [`pipeline`] are the paths that need more than one kernel; [`triple_buffers`] are the buffers that they go through,
+//! which [`supply`] hands out. [`movers`] and [`buffered_move`] serve copies from type to type and accumulations, where neither end has
 //! packed bytes that a copy could move.
 
+mod buffered_move;
 mod calibrate;
 mod choice;
+mod double_buffer;
 mod estimate;
 mod fragments;
-mod landing;
-mod lanes;
 mod model;
 mod movers;
-mod passage;
 mod path;
 mod pipeline;
 mod place;
+mod pool;
 mod staged;
 mod supply;
+mod triple_buffers;
 
 pub use choice::{Choice, TransferCase};
 pub use estimate::Estimate;
 pub use model::TransferModel;
 pub use path::TransferPath;
 
-pub(super) use landing::{Landings, Slot};
-pub(crate) use lanes::{Lanes, Ring, Stage};
+pub(super) use buffered_move::BufferedMove;
+pub(super) use double_buffer::{DoubleBuffers, Slot};
 pub(super) use movers::Memory;
-pub(super) use passage::Passage;
 pub(crate) use pipeline::Pipeline;
 pub(super) use place::{Located, Placed};
+pub(crate) use pool::Pool;
+pub(crate) use triple_buffers::{Ring, Stage};
 
 use super::Gpu;
 use super::error::TransferError;

@@ -4,7 +4,7 @@
 use super::super::error::TransferError;
 use super::super::on_device::{GpuType, Move};
 use super::super::state::DeviceState;
-use super::lanes::{RING_CHUNK, Ring, SLOTS};
+use super::triple_buffers::{RING_CHUNK, Ring, SLOTS};
 use crate::committed::Committed;
 use crate::cpu::Sides;
 use dtc_compiler::plan::Direction;

@@ -1,7 +1,7 @@
 //! Transfers through memory of a device: kernels on one stream, copies on another, chunk by chunk.
 
 use super::super::on_device::{GpuType, Move};
-use super::lanes::{SLOTS, STAGE_CHUNK, Stage};
+use super::triple_buffers::{SLOTS, STAGE_CHUNK, Stage};
 use dtc_compiler::plan::Direction;
 use dtc_cuda::{CudaError, Event, Stream, copy};
 use std::sync::Arc;

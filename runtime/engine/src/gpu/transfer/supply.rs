@@ -1,8 +1,8 @@
 //! Buffers for transfers, from those that a device keeps.
 
 use super::super::state::DeviceState;
-use super::landing::{CHUNK, Landing};
-use super::lanes::{RING_BYTES, Ring, Stage};
+use super::double_buffer::{CHUNK, DoubleBuffer};
+use super::triple_buffers::{RING_BYTES, Ring, Stage};
 use dtc_cuda::{CudaError, DeviceBuffer};
 
 impl DeviceState {
@@ -32,19 +32,19 @@ impl DeviceState {
         }
     }
 
-    pub(super) fn landing(&self, on_device: bool) -> Result<Landing, CudaError> {
+    pub(super) fn double_buffer(&self, on_device: bool) -> Result<DoubleBuffer, CudaError> {
         let bytes = 2 * CHUNK as usize;
         if on_device {
-            self.landings.on_device.take(|| DeviceBuffer::new(&self.device, bytes)).map(Landing::OnDevice)
+            self.double_buffers.on_device.take(|| DeviceBuffer::new(&self.device, bytes)).map(DoubleBuffer::OnDevice)
         } else {
-            self.landings.pinned.take(|| self.staging(bytes)).map(Landing::Pinned)
+            self.double_buffers.pinned.take(|| self.staging(bytes)).map(DoubleBuffer::Pinned)
         }
     }
 
-    pub(super) fn keep_landing(&self, landing: Landing) {
-        match landing {
-            Landing::Pinned(buffer) => self.landings.pinned.keep(buffer),
-            Landing::OnDevice(buffer) => self.landings.on_device.keep(buffer),
+    pub(super) fn keep_double_buffer(&self, double_buffer: DoubleBuffer) {
+        match double_buffer {
+            DoubleBuffer::Pinned(buffer) => self.double_buffers.pinned.keep(buffer),
+            DoubleBuffer::OnDevice(buffer) => self.double_buffers.on_device.keep(buffer),
         }
     }
 }

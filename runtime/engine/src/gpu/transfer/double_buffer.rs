@@ -1,13 +1,13 @@
 //! Buffers that bytes pass through on their way from one mover to another.
 
-use super::lanes::Lanes;
+use super::pool::Pool;
 use dtc_cuda::{DeviceBuffer, PinnedBuffer};
 
 /// Bytes of a slot: large enough that the time of a launch does not matter.
 pub(super) const CHUNK: u64 = 4 << 20;
 
 /// A double buffer.
-pub(in crate::gpu) enum Landing {
+pub(in crate::gpu) enum DoubleBuffer {
     /// Pinned memory, which the processor and every device reach.
     Pinned(PinnedBuffer),
     /// On the device that empties them, within reach of the one that fills them.
@@ -16,9 +16,9 @@ pub(in crate::gpu) enum Landing {
 
 /// Double buffers of both sorts that no call uses now.
 #[derive(Default)]
-pub(in crate::gpu) struct Landings {
-    pub(super) pinned: Lanes<PinnedBuffer>,
-    pub(super) on_device: Lanes<DeviceBuffer>,
+pub(in crate::gpu) struct DoubleBuffers {
+    pub(super) pinned: Pool<PinnedBuffer>,
+    pub(super) on_device: Pool<DeviceBuffer>,
 }
 
 /// The addresses of one half of a double buffer.
@@ -30,14 +30,16 @@ pub(in crate::gpu) struct Slot {
     pub(in crate::gpu) host: *mut u8,
 }
 
-impl Landing {
+impl DoubleBuffer {
     pub(super) fn slot(&self, index: usize) -> Slot {
         let at = index * CHUNK as usize;
         match self {
-            Landing::Pinned(buffer) => {
+            DoubleBuffer::Pinned(buffer) => {
                 Slot { address: buffer.address() + at as u64, host: buffer.as_ptr().wrapping_add(at) }
             }
-            Landing::OnDevice(buffer) => Slot { address: buffer.address() + at as u64, host: std::ptr::null_mut() },
+            DoubleBuffer::OnDevice(buffer) => {
+                Slot { address: buffer.address() + at as u64, host: std::ptr::null_mut() }
+            }
         }
     }
 }

@@ -2,8 +2,6 @@
 //! only the first allocates, and freed with the GPU's engine: freeing waits for kernels and holds launches back meanwhile.
 
 use dtc_cuda::{CudaError, Device, DeviceBuffer, Event, PinnedBuffer, Stream};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Slots of a triple buffer: one is filled while another is emptied, and the third absorbs variations in speed.
 pub(super) const SLOTS: usize = 3;
@@ -16,9 +14,6 @@ pub(super) const RING_BYTES: usize = SLOTS * RING_CHUNK as usize;
 
 /// Bytes of a slot on a device: large enough that the time of a launch does not matter.
 pub(super) const STAGE_CHUNK: u64 = 4 << 20;
-
-/// Buffers of a sort that requests make. Blocking calls of more threads than this make more.
-const FOR_REQUESTS: usize = 8;
 
 /// Pinned buffers for a transfer in which the processor takes part.
 pub(crate) struct Ring {
@@ -75,39 +70,4 @@ impl Stage {
 
 fn events(device: &Device) -> Result<[Event; SLOTS], CudaError> {
     Ok([Event::new(device)?, Event::new(device)?, Event::new(device)?])
-}
-
-/// The buffers of one sort that no transfer uses now.
-pub(crate) struct Lanes<T> {
-    idle: Mutex<Vec<T>>,
-    /// Number of buffers, in use or not.
-    alive: AtomicUsize,
-}
-
-impl<T> Default for Lanes<T> {
-    fn default() -> Lanes<T> {
-        Lanes { idle: Mutex::default(), alive: AtomicUsize::new(0) }
-    }
-}
-
-impl<T> Lanes<T> {
-    fn idle(&self) -> MutexGuard<'_, Vec<T>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// An idle buffer, or a new one.
-    pub(super) fn take(&self, make: impl FnOnce() -> Result<T, CudaError>) -> Result<T, CudaError> {
-        let idle = self.idle().pop();
-        idle.map_or_else(|| make().inspect(|_| _ = self.alive.fetch_add(1, Ordering::Relaxed)), Ok)
-    }
-
-    /// Whether there is an idle buffer, or one more may be made for a request.
-    pub(super) fn has_room(&self) -> bool {
-        !self.idle().is_empty() || self.alive.load(Ordering::Relaxed) < FOR_REQUESTS
-    }
-
-    /// Puts a buffer back.
-    pub(super) fn keep(&self, buffer: T) {
-        self.idle().push(buffer);
-    }
 }

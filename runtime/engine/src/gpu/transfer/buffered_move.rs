@@ -1,11 +1,11 @@
 //! Moving bytes through a double buffer: one slot is filled while the other is emptied.
 
 use super::super::Gpu;
-use super::landing::{CHUNK, Landing, Slot};
+use super::double_buffer::{CHUNK, DoubleBuffer, Slot};
 use dtc_cuda::{CudaError, Event};
 
 /// A move of bytes from one device to another through a double buffer; `None` is the processor.
-pub(in crate::gpu) struct Passage<'a> {
+pub(in crate::gpu) struct BufferedMove<'a> {
     pub(in crate::gpu) from: Option<&'a Gpu>,
     pub(in crate::gpu) to: Option<&'a Gpu>,
     pub(in crate::gpu) bytes: u64,
@@ -13,7 +13,7 @@ pub(in crate::gpu) struct Passage<'a> {
     pub(in crate::gpu) granule: u64,
 }
 
-impl Passage<'_> {
+impl BufferedMove<'_> {
     /// Moves all bytes and waits. `fill` and `empty` get the chunk's first byte, its length and its slot; those of devices enqueue
     /// on the legacy default stream. With `on_device`, the slots lie on the device that empties them.
     pub(in crate::gpu) fn run(
@@ -26,9 +26,9 @@ impl Passage<'_> {
             // Between the processor and itself there is nothing to move.
             return Ok(());
         };
-        let landing = owner.shared.landing(on_device)?;
+        let double_buffer = owner.shared.double_buffer(on_device)?;
         let (filled, emptied) = (events(self.from)?, events(self.to)?);
-        let moved = self.turns(&landing, filled.as_ref(), emptied.as_ref(), fill, empty);
+        let moved = self.turns(&double_buffer, filled.as_ref(), emptied.as_ref(), fill, empty);
         // After a failure, too, work that was enqueued may still use the buffers.
         let waited = [self.from, self.to].into_iter().flatten().try_for_each(|gpu| gpu.shared.stream.synchronize());
         for (gpu, events) in [(self.from, filled), (self.to, emptied)] {
@@ -36,13 +36,13 @@ impl Passage<'_> {
                 events.into_iter().for_each(|event| gpu.shared.give_back(event));
             }
         }
-        owner.shared.keep_landing(landing);
+        owner.shared.keep_double_buffer(double_buffer);
         moved.and(waited)
     }
 
     fn turns(
         &self,
-        landing: &Landing,
+        double_buffer: &DoubleBuffer,
         filled: Option<&[Event; 2]>,
         emptied: Option<&[Event; 2]>,
         fill: impl Fn(u64, u64, Slot) -> Result<(), CudaError>,
@@ -56,13 +56,13 @@ impl Passage<'_> {
                 if iteration >= 2 {
                     wait(emptied, slot, self.from)?;
                 }
-                fill(at, chunk.min(self.bytes - at), landing.slot(slot))?;
+                fill(at, chunk.min(self.bytes - at), double_buffer.slot(slot))?;
                 record(filled, slot, self.from)?;
             }
             if let Some(iteration) = iteration.checked_sub(1) {
                 let (at, slot) = (iteration * chunk, (iteration % 2) as usize);
                 wait(filled, slot, self.to)?;
-                empty(at, chunk.min(self.bytes - at), landing.slot(slot))?;
+                empty(at, chunk.min(self.bytes - at), double_buffer.slot(slot))?;
                 record(emptied, slot, self.to)?;
             }
         }
