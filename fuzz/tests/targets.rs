@@ -45,6 +45,11 @@ fn fragments() {
     run(env!("CARGO_BIN_EXE_fragments"), "fragments");
 }
 
+#[test]
+fn bundle() {
+    run(env!("CARGO_BIN_EXE_bundle"), "bundle");
+}
+
 /// Flattened types are encoded layouts, so the seeds are those of layouts.
 #[test]
 fn unflatten() {

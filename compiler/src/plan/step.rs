@@ -1,10 +1,11 @@
 //! The steps of plans.
 
 use crate::layout::Run;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// Names a step of one plan; bodies have smaller numbers than the steps around them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct StepId(u32);
 
 impl StepId {

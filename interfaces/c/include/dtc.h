@@ -977,6 +977,22 @@ int dtc_init(const struct dtc_config *config,
 int dtc_finalize(struct dtc_engine *engine);
 
 /**
+ * Loads a bundle: the directory that `dtc build` made, or the file `kernels.dtc` in it. Types that are first used from then on have
+ * its kernels at once, and nothing is compiled for them. Bundles are searched in the order in which they were loaded, after those
+ * that the variable `DTC_BUNDLES` lists. Under `DTC_POLICY_OFF` none is used.
+ *
+ * `DTC_ERROR_HANDLE`: not an engine.
+ * `DTC_ERROR_ARGUMENT`: the path is null, or the bundle is absent or damaged, made by another version of dtc, or not safe from other
+ * users. Nothing has changed.
+ *
+ * # Safety
+ *
+ * `engine` is null or an engine; `path` is null or a text that ends.
+ */
+int dtc_load_bundle(const struct dtc_engine *engine,
+                    const char *path);
+
+/**
  * Compiles kernels that wait, until none is left or the time is up: for hosts that forbid threads (`DTC_THREAD_NONE`), in this
  * thread, which needs 256 KiB of stack then.
  *

@@ -3,12 +3,14 @@
 use crate::arguments::{self, Context, Growing};
 use crate::handle::{self, Handle, Tag};
 use crate::memory;
-use crate::status::{DTC_ERROR_VERSION, Failure, Outcome, answer};
+use crate::status::{DTC_ERROR_ARGUMENT, DTC_ERROR_VERSION, Failure, Outcome, answer};
 use dtc_runtime::cuda::StagingAllocator;
 use dtc_runtime::store::Config;
 use dtc_runtime::{Engine, Policy};
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
 use std::fmt;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -216,7 +218,11 @@ unsafe fn build(config: &dtc_config) -> Outcome<Engine> {
             let directory = directory
                 .to_str()
                 .map_err(|_| Failure::argument(&place("store_directory"), "text in UTF-8", "other bytes"))?;
-            if directory == "off" { Config::none() } else { Config::from_environment().directory(directory) }
+            if directory == "off" {
+                Config::from_environment().without_directories()
+            } else {
+                Config::from_environment().directory(directory)
+            }
         }
     };
     if let Some(log) = config.log {
@@ -262,6 +268,32 @@ pub unsafe extern "C" fn dtc_finalize(engine: *mut dtc_engine) -> c_int {
     // SAFETY: `engine` is null or came from `dtc_init`, and the caller gives its reference up (contract of this
     // function).
     answer(|| unsafe { handle::release(engine) })
+}
+
+/// Loads a bundle: the directory that `dtc build` made, or the file `kernels.dtc` in it. Types that are first used from then on have
+/// its kernels at once, and nothing is compiled for them. Bundles are searched in the order in which they were loaded, after those
+/// that the variable `DTC_BUNDLES` lists. Under `DTC_POLICY_OFF` none is used.
+///
+/// `DTC_ERROR_HANDLE`: not an engine.
+/// `DTC_ERROR_ARGUMENT`: the path is null, or the bundle is absent or damaged, made by another version of dtc, or not safe from other
+/// users. Nothing has changed.
+///
+/// # Safety
+///
+/// `engine` is null or an engine; `path` is null or a text that ends.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dtc_load_bundle(engine: *const dtc_engine, path: *const c_char) -> c_int {
+    answer(|| {
+        // SAFETY: `engine` is null or a live engine, which the caller keeps during the call (contract of this
+        // function).
+        let engine = unsafe { handle::borrow(engine)? };
+        arguments::check_pointer("path", path)?;
+        let _claim = memory::for_a_call()?;
+        // SAFETY: `path` is not null (checked above), so it is a text that ends with a byte 0 (contract of this function); it is
+        // not used after this call.
+        let path = Path::new(OsStr::from_bytes(unsafe { CStr::from_ptr(path) }.to_bytes()));
+        engine.load_bundle(path).map_err(|finding| Failure::new(DTC_ERROR_ARGUMENT, format!("path: {finding}")))
+    })
 }
 
 /// Compiles kernels that wait, until none is left or the time is up: for hosts that forbid threads (`DTC_THREAD_NONE`), in this

@@ -4,10 +4,11 @@
     reason = "cache, store and GPUs of an engine are used only in the process that made it"
 )]
 
+use crate::bundle;
 use crate::cache::{Cache, Caps};
 use crate::cpu;
 use crate::entry::{Entry, Specialise};
-use crate::gpu::{DEVICES, Gpu};
+use crate::gpu::{DEVICES, Gpu, Kept};
 use crate::policy::Policy;
 use crate::worker::Queue;
 use dtc_compiler::Pipeline;
@@ -18,10 +19,11 @@ use dtc_cuda::{CudaError, StagingAllocator};
 use dtc_host::fork::Process;
 use dtc_host::lock::{Lock, Locked};
 use dtc_host::thread;
-use dtc_store::{Config, Store};
+use dtc_store::{Bundles, Cause, Config, Finding, Store};
 use once_cell::race::OnceBox;
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -84,6 +86,7 @@ pub(crate) struct Shared {
     process: Process,
     store_config: Option<Config>,
     store: OnceLock<Arc<Store>>,
+    bundles: OnceLock<Arc<Bundles>>,
     staging: Option<Arc<dyn StagingAllocator>>,
     gpus: [OnceLock<Result<Gpu, CudaError>>; DEVICES],
 }
@@ -209,6 +212,7 @@ impl EngineBuilder {
                 process: Process::current(),
                 store_config,
                 store: OnceLock::new(),
+                bundles: OnceLock::new(),
                 staging,
                 gpus: Default::default(),
             }),
@@ -285,6 +289,26 @@ impl Engine {
         queue.compile_pending(budget)
     }
 
+    /// Loads a bundle: the directory that `dtc build` made, or the file `kernels.dtc` in it. Types that are committed from then on have
+    /// its kernels at once, and nothing is compiled for them. Bundles are searched in the order in which they were loaded; those that
+    /// `DTC_BUNDLES` lists come first. Unless the policy is [`Policy::Off`].
+    ///
+    /// # Errors
+    ///
+    /// The bundle is absent or damaged, another version of dtc made it, or another user could have written it. Nothing has changed
+    /// then. In a forked child, no bundle is loaded.
+    ///
+    /// ```
+    /// let error = dtc_runtime::Engine::new().load_bundle("/nonexistent".as_ref()).unwrap_err();
+    /// assert!(error.to_string().contains("expected a bundle, found none"));
+    /// ```
+    pub fn load_bundle(&self, path: &Path) -> Result<(), Finding> {
+        if self.shared.forked() {
+            return Err(Cause::System("a forked child".to_owned()).at(path));
+        }
+        self.shared.bundles().load(path)
+    }
+
     /// How many different types the cache holds, in use or not; none in a forked child, which does without the cache.
     ///
     /// ```
@@ -338,6 +362,7 @@ impl Shared {
         known.unwrap_or_else(|| {
             let entry = Arc::new(Entry::new(pipeline, self.target, self.policy));
             if !forked {
+                self.load(&entry);
                 self.cache().insert(&entry);
             }
             if self.policy == Policy::Background {
@@ -345,6 +370,24 @@ impl Shared {
             }
             entry
         })
+    }
+
+    fn config(&self) -> Config {
+        self.store_config.clone().unwrap_or_else(Config::from_environment)
+    }
+
+    fn bundles(&self) -> &Arc<Bundles> {
+        self.bundles.get_or_init(|| Arc::new(Bundles::open(&self.config(), bundle::MAKER)))
+    }
+
+    /// Takes the kernel of an entry from a bundle, if one has it.
+    fn load(&self, entry: &Entry) {
+        if self.policy == Policy::Off || !entry.wants_kernel() || self.bundles().is_empty() {
+            return;
+        }
+        if let Some(found) = bundle::cpu_kernel(self.bundles(), &entry.layout, self.target.level) {
+            entry.load(&found);
+        }
     }
 
     /// Whether this is a child of the process that made the engine. It must not wait for a lock that a thread of its
@@ -360,10 +403,10 @@ impl Shared {
         }
         let slot = self.gpus.get(ordinal as usize).ok_or(CudaError::Ordinal { ordinal, count: DEVICES as u32 })?;
         let opened = slot.get_or_init(|| {
-            let config = || self.store_config.clone().unwrap_or_else(Config::from_environment);
-            let store = self.store.get_or_init(|| Arc::new(Store::open(config())));
+            let store = self.store.get_or_init(|| Arc::new(Store::open(self.config())));
+            let kept = Kept { bundles: self.bundles().clone(), store: store.clone() };
             let (queue, staging) = (self.queue.clone(), self.staging.clone());
-            Gpu::open(ordinal, self.policy, self.background_thread, queue, store.clone(), staging)
+            Gpu::open(ordinal, self.policy, self.background_thread, queue, kept, staging)
         });
         opened.clone()
     }

@@ -142,6 +142,13 @@ impl Entry {
         }
     }
 
+    /// Takes a kernel that was compiled ahead of time, if the bytes are one of this type.
+    pub(crate) fn load(&self, bytes: &[u8]) {
+        if let Some(kernel) = cpu::load(bytes, &self.program, &self.target) {
+            self.kernel.get_or_init(|| Box::new(Some(kernel)));
+        }
+    }
+
     /// Compiles the kernel, if the plan is not too large, and makes the thunks, if neither has been tried.
     pub(crate) fn compile(&self) {
         if self.plan().decision().allows() {

@@ -30,6 +30,7 @@
 #![warn(missing_debug_implementations)]
 
 mod accumulate;
+mod bundle;
 mod cache;
 mod committed;
 mod copy;
@@ -51,6 +52,7 @@ mod shape;
 mod transfer;
 mod worker;
 
+pub use bundle::BundleWriter;
 pub use committed::Committed;
 pub use described::Described;
 pub use dtc_compiler::plan::Direction;

@@ -80,6 +80,23 @@ pub enum Cause {
     /// The checksum does not fit: bytes have changed since they were written.
     #[error("expected the bytes that were written, found others")]
     Checksum,
+    /// There is no bundle.
+    #[error("expected a bundle, found none")]
+    Missing,
+    /// The file does not begin like a bundle.
+    #[error("expected a bundle, found other bytes")]
+    NoBundle,
+    /// The index of a bundle does not fit its bytes.
+    #[error("expected entries in the order of their keys up to the end, found another index")]
+    Index,
+    /// Another version of dtc made the bundle.
+    #[error("expected kernels of dtc {expected}, found those of dtc {found}")]
+    Maker {
+        /// The version that runs.
+        expected: String,
+        /// The version that made it.
+        found: String,
+    },
     /// The directory cannot be written.
     #[error("expected to write, found {0}")]
     ReadOnly(String),
@@ -133,6 +150,10 @@ impl Cause {
             Cause::ReadOnly(_) => 12,
             Cause::Full(_) => 13,
             Cause::System(_) => 14,
+            Cause::Missing => 15,
+            Cause::NoBundle => 16,
+            Cause::Index => 17,
+            Cause::Maker { .. } => 18,
         }
     }
 }

@@ -20,6 +20,7 @@ pub(super) type Hook = Arc<dyn Fn(&Finding) + Send + Sync>;
 /// ```
 #[derive(Clone)]
 pub struct Config {
+    pub(super) bundles: Vec<PathBuf>,
     pub(super) sites: Vec<PathBuf>,
     pub(super) directory: Option<PathBuf>,
     pub(super) capacity: u64,
@@ -30,9 +31,14 @@ pub struct Config {
 
 impl fmt::Debug for Config {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Config { sites, directory, capacity, .. } = self;
+        let Config { bundles, sites, directory, capacity, .. } = self;
         let mut debug = f.debug_struct("Config");
-        debug.field("sites", sites).field("directory", directory).field("capacity", capacity).finish_non_exhaustive()
+        debug
+            .field("bundles", bundles)
+            .field("sites", sites)
+            .field("directory", directory)
+            .field("capacity", capacity)
+            .finish_non_exhaustive()
     }
 }
 
@@ -45,13 +51,14 @@ impl Config {
     /// assert!(!store.put(&Key::of(&[b"source"]), b"code"));
     /// ```
     pub fn none() -> Config {
-        Config { sites: Vec::new(), directory: None, capacity: 256 << 20, hook: Arc::new(|_| {}), no_locks: false }
+        let (bundles, sites) = (Vec::new(), Vec::new());
+        Config { bundles, sites, directory: None, capacity: 256 << 20, hook: Arc::new(|_| {}), no_locks: false }
     }
 
     /// Settings from the environment. `DTC_CACHE_SITE` lists read-only directories, separated by colons.
     /// `DTC_CACHE_DIR` is the directory that is written; `off` disables the store. Its default is a directory for this
-    /// user alone in the system's directory for temporary files. A program with more rights than its user ignores both
-    /// variables.
+    /// user alone in the system's directory for temporary files. `DTC_BUNDLES` lists bundles, separated by colons. A program with
+    /// more rights than its user ignores these variables.
     ///
     /// ```no_run
     /// use dtc_store::{Config, Store};
@@ -59,7 +66,34 @@ impl Config {
     /// println!("{} entries", store.list().len());
     /// ```
     pub fn from_environment() -> Config {
-        Config::from_variables(environment::variable(c"DTC_CACHE_SITE"), environment::variable(c"DTC_CACHE_DIR"))
+        let config =
+            Config::from_variables(environment::variable(c"DTC_CACHE_SITE"), environment::variable(c"DTC_CACHE_DIR"));
+        let bundles = environment::variable(c"DTC_BUNDLES");
+        let bundles = bundles.iter().flat_map(env::split_paths).filter(|path| !path.as_os_str().is_empty());
+        Config { bundles: bundles.collect(), ..config }
+    }
+
+    /// The same settings without directories: the store finds and keeps nothing, and bundles stay.
+    ///
+    /// ```
+    /// use dtc_store::{Config, Store};
+    /// let store = Store::open(Config::from_environment().without_directories());
+    /// assert!(store.directories().is_empty());
+    /// ```
+    pub fn without_directories(self) -> Config {
+        Config { sites: Vec::new(), directory: None, ..self }
+    }
+
+    /// Adds a bundle, which is searched after those added before.
+    ///
+    /// ```
+    /// use dtc_store::{Bundles, Config};
+    /// let config = Config::none().bundle("/nonexistent").on_finding(|finding| eprintln!("dtc: {finding}"));
+    /// assert!(Bundles::open(&config, "0.1.0").is_empty());
+    /// ```
+    pub fn bundle(mut self, path: impl Into<PathBuf>) -> Config {
+        self.bundles.push(path.into());
+        self
     }
 
     pub(super) fn from_variables(site: Option<OsString>, directory: Option<OsString>) -> Config {

@@ -22,6 +22,28 @@ const ENTRY: &str = "kernel";
 const CLAIM: &str = "claim";
 const TEMPORARY: &str = "tmp";
 
+/// The bytes of a trusted file of at most `limit` bytes in a trusted directory, if it is there.
+pub(super) fn read_trusted(path: &Path, limit: u64) -> Result<Option<(File, Vec<u8>)>, Cause> {
+    let file = match OpenOptions::new().read(true).custom_flags(CAREFUL).open(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        opened => opened.map_err(|error| Cause::of_read(&error))?,
+    };
+    let metadata = file.metadata().map_err(|error| Cause::of_read(&error))?;
+    if !metadata.is_file() {
+        return Err(Cause::NotRegular);
+    }
+    trust::check(&metadata, false)?;
+    let found = metadata.len();
+    if found > limit {
+        return Err(Cause::TooLarge { limit, found });
+    }
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(found as usize + 1).map_err(|error| Cause::System(error.to_string()))?;
+    // The limit stops the reading of a file that grows meanwhile.
+    (&file).take(found + 1).read_to_end(&mut bytes).map_err(|error| Cause::of_read(&error))?;
+    Ok(Some((file, bytes)))
+}
+
 /// A trusted directory.
 pub(super) struct Folder {
     /// Its path, without links.
@@ -86,25 +108,10 @@ impl Folder {
     fn open_and_read(&self, key: &Key) -> Result<Option<(File, Vec<u8>)>, Finding> {
         let path = self.entry(key);
         let read = || {
-            let file = match OpenOptions::new().read(true).custom_flags(CAREFUL).open(&path) {
-                Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-                opened => opened.map_err(|error| Cause::of_read(&error))?,
-            };
-            let metadata = file.metadata().map_err(|error| Cause::of_read(&error))?;
-            if !metadata.is_file() {
-                return Err(Cause::NotRegular);
-            }
-            trust::check(&metadata, false)?;
-            let found = metadata.len();
-            if found > ENTRY_LIMIT {
-                return Err(Cause::TooLarge { limit: ENTRY_LIMIT, found });
-            }
-            let mut bytes = Vec::with_capacity(found as usize + 1);
-            // The limit stops the reading of a file that grows meanwhile.
-            (&file).take(found + 1).read_to_end(&mut bytes).map_err(|error| Cause::of_read(&error))?;
+            let Some((file, bytes)) = read_trusted(&path, ENTRY_LIMIT)? else { return Ok(None) };
             Ok(Some((file, record::payload(key, bytes)?)))
         };
-        read().map_err(|cause| cause.at(&path))
+        read().map_err(|cause: Cause| cause.at(&path))
     }
 
     /// Writes an entry to a temporary file and renames it, so that no reader ever sees a part of it.

@@ -33,6 +33,10 @@ impl Key {
         Key(*hasher.finalize().as_bytes())
     }
 
+    pub(super) fn from_bytes(bytes: [u8; Key::BYTES]) -> Key {
+        Key(bytes)
+    }
+
     pub(super) fn as_bytes(&self) -> &[u8; Key::BYTES] {
         &self.0
     }

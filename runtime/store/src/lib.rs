@@ -1,4 +1,5 @@
-//! Compiled GPU code on disk, so that it is compiled once per machine and not once per process.
+//! Compiled GPU code on disk, so that it is compiled once per machine and not once per process; and [`Bundles`] of code that was
+//! compiled ahead of time.
 //!
 //! A [`Store`] searches directories that an administrator has filled, and then one that it writes itself. It never
 //! fails: a damaged, forged, unreadable or full file is a [`Finding`] for the hook of its [`Config`], and counts as a
@@ -17,6 +18,7 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 
+mod bundle;
 mod claim;
 mod config;
 mod folder;
@@ -26,6 +28,7 @@ mod system;
 #[cfg(test)]
 mod tests;
 
+pub use bundle::{Bundle, Bundles};
 pub use claim::{Claim, ClaimGuard};
 pub use config::Config;
 pub use dtc_host::{Cause, Finding};
@@ -110,7 +113,7 @@ impl Store {
     /// assert!(store.directories()[0].finding.is_some());
     /// ```
     pub fn open(config: Config) -> Store {
-        let Config { sites, directory, capacity, hook, no_locks } = config;
+        let Config { sites, directory, capacity, hook, no_locks, bundles: _ } = config;
         let mut store = Store {
             sites: Vec::new(),
             local: None,

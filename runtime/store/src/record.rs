@@ -17,7 +17,7 @@ const VERSION: u32 = 1;
 const CHECKED: usize = 56;
 pub(super) const HEADER: usize = CHECKED + blake3::OUT_LEN;
 
-fn checksum(checked: &[u8], payload: &[u8]) -> [u8; blake3::OUT_LEN] {
+pub(super) fn checksum(checked: &[u8], payload: &[u8]) -> [u8; blake3::OUT_LEN] {
     let mut hasher = blake3::Hasher::new();
     hasher.update(checked);
     hasher.update(payload);

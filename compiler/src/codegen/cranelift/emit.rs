@@ -1,5 +1,6 @@
 //! From the steps of a plan to Cranelift's intermediate form.
 
+use super::closed::{self, Closed, Surroundings};
 use super::copy::chunks;
 use super::microkernel::Microkernel;
 use crate::plan::{Direction, INLINE_BYTES, MICROKERNEL_ROWS, Offsets, Part, Plan, Step, StepId, UNROLLED_WORDS};
@@ -31,15 +32,15 @@ impl References {
 /// Every function that emits a step returns the place behind it, by the pointers as they are there: those of a loop have moved on.
 /// So nested loops share two pointers and keep a count each, and no register holds where an outer one began.
 #[derive(Clone, Copy)]
-struct Place {
-    memory: Value,
-    offset: i64,
-    packed: Value,
-    position: i64,
+pub(super) struct Place {
+    pub(super) memory: Value,
+    pub(super) offset: i64,
+    pub(super) packed: Value,
+    pub(super) position: i64,
 }
 
 impl Place {
-    fn further(self, offset: i64, position: u64) -> Place {
+    pub(super) fn further(self, offset: i64, position: u64) -> Place {
         Place {
             offset: self.offset.wrapping_add(offset),
             position: self.position.wrapping_add(position as i64),
@@ -48,7 +49,7 @@ impl Place {
     }
 
     /// The place from which [`Place::further`] leads here.
-    fn back(self, offset: i64, position: u64) -> Place {
+    pub(super) fn back(self, offset: i64, position: u64) -> Place {
         Place {
             offset: self.offset.wrapping_sub(offset),
             position: self.position.wrapping_sub(position as i64),
@@ -67,12 +68,14 @@ pub(super) fn step_of(location: SourceLoc) -> Option<StepId> {
     location.bits().checked_sub(1).map(|marked| StepId::new(marked as usize))
 }
 
-struct Emitter<'a, 'b> {
+pub(super) struct Emitter<'a, 'b> {
     plan: &'a Plan,
-    direction: Direction,
-    builder: FunctionBuilder<'b>,
-    tables: Value,
-    references: References,
+    pub(super) direction: Direction,
+    pub(super) builder: FunctionBuilder<'b>,
+    /// The table of pointers to lists, of kernels of the runtime.
+    tables: Option<Value>,
+    pub(super) closed: Option<Closed>,
+    pub(super) references: References,
 }
 
 /// Writes the body of a kernel: the element, in a loop over the count.
@@ -81,14 +84,28 @@ pub(super) fn kernel(
     plan: &Plan,
     direction: Direction,
     config: TargetFrontendConfig,
+    surroundings: Surroundings,
 ) -> References {
     let entry = builder.create_block();
     builder.append_block_params_for_function_params(entry);
     builder.switch_to_block(entry);
-    let (memory, packed) = (builder.block_params(entry)[0], builder.block_params(entry)[1]);
-    let (count, tables) = (builder.block_params(entry)[2], builder.block_params(entry)[3]);
-    let references = References { only_calls: true, ..References::default() };
-    let mut emitter = Emitter { plan, direction, builder, tables, references };
+    let parameters = builder.block_params(entry);
+    let (mut memory, mut packed, count) = (parameters[0], parameters[1], parameters[2]);
+    let tables = parameters.get(3).copied();
+    let mut references = References { only_calls: true, ..References::default() };
+    let closed = match surroundings {
+        Surroundings::Runtime => None,
+        Surroundings::Closed(mut closed) => {
+            references.tables = std::mem::take(&mut closed.lists);
+            // Closed functions read their first argument and write their second.
+            if direction == Direction::Unpack {
+                (memory, packed) = (packed, memory);
+            }
+            closed::return_without_elements(&mut builder, count);
+            Some(closed)
+        }
+    };
+    let mut emitter = Emitter { plan, direction, builder, tables, closed, references };
     let Part { offset, step, .. } = plan.root();
     let place = Place { memory, offset: 0, packed, position: 0 };
     emitter.builder.set_srcloc(SourceLoc::new(0));
@@ -103,16 +120,16 @@ pub(super) fn kernel(
 }
 
 impl Emitter<'_, '_> {
-    fn constant(&mut self, value: i64) -> Value {
+    pub(super) fn constant(&mut self, value: i64) -> Value {
         self.builder.ins().iconst(types::I64, value)
     }
 
-    fn plus(&mut self, pointer: Value, offset: i64) -> Value {
+    pub(super) fn plus(&mut self, pointer: Value, offset: i64) -> Value {
         if offset == 0 { pointer } else { self.builder.ins().iadd_imm_s(pointer, offset) }
     }
 
     /// The pointers of a place, with their constants added.
-    fn pointers(&mut self, place: Place) -> (Value, Value) {
+    pub(super) fn pointers(&mut self, place: Place) -> (Value, Value) {
         (self.plus(place.memory, place.offset), self.plus(place.packed, place.position))
     }
 
@@ -153,7 +170,7 @@ impl Emitter<'_, '_> {
         Place { memory, offset: 0, packed, position: 0 }
     }
 
-    fn counted(
+    pub(super) fn counted(
         &mut self,
         place: Place,
         count: u64,
@@ -167,7 +184,7 @@ impl Emitter<'_, '_> {
     }
 
     /// A loop over a list of offsets.
-    fn listed(
+    pub(super) fn listed(
         &mut self,
         id: StepId,
         offsets: &Offsets,
@@ -202,14 +219,22 @@ impl Emitter<'_, '_> {
     }
 
     /// The address of the list of a step.
-    fn table(&mut self, id: StepId) -> Value {
+    pub(super) fn table(&mut self, id: StepId) -> Value {
         let tables = &mut self.references.tables;
         let index = tables.iter().position(|&known| known == id).unwrap_or_else(|| {
             tables.push(id);
             tables.len() - 1
         });
-        let flags = MemFlagsData::trusted().with_readonly();
-        self.builder.ins().load(types::I64, flags, self.tables, index as i32 * 8)
+        match (&self.closed, self.tables) {
+            (None, Some(tables)) => {
+                let flags = MemFlagsData::trusted().with_readonly();
+                self.builder.ins().load(types::I64, flags, tables, index as i32 * 8)
+            }
+            (closed, _) => {
+                let first = closed.as_ref().map_or(0, |closed| closed.first_list);
+                closed::address_of_list(&mut self.builder, first + index as u32)
+            }
+        }
     }
 
     fn call(&mut self, microkernel: Microkernel, arguments: &[Value]) {
@@ -234,15 +259,11 @@ impl Emitter<'_, '_> {
     }
 
     /// One contiguous piece.
-    fn copy(&mut self, bytes: u64, place: Place) {
-        if bytes > INLINE_BYTES {
+    pub(super) fn copy(&mut self, bytes: u64, place: Place) {
+        if bytes > self.inline_bytes() {
             let (memory, packed) = self.pointers(place);
-            let (destination, source) = match self.direction {
-                Direction::Pack => (packed, memory),
-                Direction::Unpack => (memory, packed),
-            };
             let bytes = self.constant(bytes as i64);
-            return self.call(Microkernel::Copy, &[destination, source, bytes]);
+            return self.copy_long(memory, packed, bytes);
         }
         self.references.only_calls = false;
         let Place { memory, offset, packed, position } = self.near(place, bytes);
@@ -262,18 +283,44 @@ impl Emitter<'_, '_> {
         }
     }
 
-    fn rows(&mut self, rows: u64, stride: i64, bytes: u64, place: Place) -> Place {
-        if (rows >= MICROKERNEL_ROWS && !self.small()) || bytes > INLINE_BYTES {
+    /// A contiguous piece of any length, at two addresses.
+    pub(super) fn copy_long(&mut self, memory: Value, packed: Value, bytes: Value) {
+        let (destination, source) = match self.direction {
+            Direction::Pack => (packed, memory),
+            Direction::Unpack => (memory, packed),
+        };
+        match &self.closed {
+            None => self.call(Microkernel::Copy, &[destination, source, bytes]),
+            Some(closed) => closed::copy(&mut self.builder, closed.memcpy, &[destination, source, bytes]),
+        }
+    }
+
+    /// Longest piece that is moved by straight code.
+    fn inline_bytes(&self) -> u64 {
+        if self.closed.is_some() { closed::INLINE_BYTES } else { INLINE_BYTES }
+    }
+
+    /// How many loads a piece takes by straight code.
+    pub(super) fn piece(&self, bytes: u64) -> u64 {
+        if bytes <= self.inline_bytes() { chunks(bytes).len() as u64 } else { u64::MAX }
+    }
+
+    pub(super) fn rows(&mut self, rows: u64, stride: i64, bytes: u64, place: Place) -> Place {
+        let long = (rows >= MICROKERNEL_ROWS && !self.small()) || bytes > INLINE_BYTES;
+        if long && self.closed.is_none() {
             let (memory, packed) = self.pointers(place);
             let [rows, length, stride] = [rows as i64, bytes as i64, stride].map(|value| self.constant(value));
             self.call(Microkernel::Rows(bytes), &[memory, packed, rows, length, stride]);
             return place;
         }
-        if self.small() || rows * chunks(bytes).len() as u64 <= UNROLLED_WORDS {
+        if self.small() || self.piece(bytes).saturating_mul(rows) <= UNROLLED_WORDS {
             for row in 0..rows {
                 self.copy(bytes, place.further((row as i64).wrapping_mul(stride), row * bytes));
             }
             return place;
+        }
+        if self.closed.is_some() {
+            return self.closed_rows(rows, stride, bytes, place);
         }
         self.counted(place, rows, stride, bytes, |emitter, place| {
             emitter.copy(bytes, place);
@@ -282,13 +329,13 @@ impl Emitter<'_, '_> {
     }
 
     /// Whether the whole element is straight code.
-    fn small(&self) -> bool {
+    pub(super) fn small(&self) -> bool {
         self.plan.decision().is_small()
     }
 
     /// How many loads a step takes when everything in it is unrolled.
     fn words(&self, id: StepId) -> u64 {
-        let piece = |bytes: u64| if bytes <= INLINE_BYTES { chunks(bytes).len() as u64 } else { u64::MAX };
+        let piece = |bytes: u64| self.piece(bytes);
         match *self.plan.step(id) {
             Step::Nothing => 0,
             Step::Copy { bytes } => piece(bytes),
@@ -321,8 +368,14 @@ impl Emitter<'_, '_> {
             }
             Step::Rows { rows, stride, bytes } => self.rows(rows, stride, bytes, place),
             Step::Planes { planes, plane_stride, rows, stride, bytes } => {
-                if self.small() || (self.words(id) <= UNROLLED_WORDS && rows < MICROKERNEL_ROWS) {
+                let few = rows < MICROKERNEL_ROWS || self.closed.is_some();
+                if self.small() || (self.words(id) <= UNROLLED_WORDS && few) {
                     return self.unrolled(planes, plane_stride, rows * bytes, place, |emitter, place| {
+                        emitter.rows(rows, stride, bytes, place)
+                    });
+                }
+                if self.closed.is_some() {
+                    return self.counted(place, planes, plane_stride, rows * bytes, |emitter, place| {
                         emitter.rows(rows, stride, bytes, place)
                     });
                 }
@@ -340,7 +393,10 @@ impl Emitter<'_, '_> {
             Step::Tile { planes, plane_stride, layers, layer_stride, rows, stride, bytes } => {
                 let (layer, pitch) = (rows * bytes, layers * rows * bytes);
                 let numbers = [planes as i64, plane_stride, rows as i64, stride, bytes as i64, pitch as i64];
-                let tile = |emitter: &mut Self, place| emitter.nest(Microkernel::Tile(bytes), &numbers, place);
+                let tile = |emitter: &mut Self, place| match emitter.closed {
+                    Some(_) => emitter.closed_tile((planes, plane_stride, pitch), (rows, stride, bytes), place),
+                    None => emitter.nest(Microkernel::Tile(bytes), &numbers, place),
+                };
                 if layers == 1 { tile(self, place) } else { self.counted(place, layers, layer_stride, layer, tile) }
             }
             Step::List { ref offsets, bytes } => {
@@ -349,6 +405,12 @@ impl Emitter<'_, '_> {
                         self.copy(bytes, place.further(offsets.get(index), index as u64 * bytes));
                     }
                     return place;
+                }
+                if self.closed.is_some() {
+                    return self.listed(id, offsets, place, bytes, |emitter, place| {
+                        emitter.copy(bytes, place);
+                        place
+                    });
                 }
                 let (memory, packed) = self.pointers(place);
                 let table = self.table(id);
@@ -366,6 +428,9 @@ impl Emitter<'_, '_> {
                         self.copy(run.count, place.further(run.offset, position));
                     }
                     return place;
+                }
+                if self.closed.is_some() {
+                    return self.closed_runs(id, table, place);
                 }
                 let (memory, packed) = self.pointers(place);
                 let (runs, count) = (self.table(id), self.constant(table.runs.len() as i64));
@@ -397,7 +462,7 @@ impl Emitter<'_, '_> {
     }
 
     /// A loop written out.
-    fn unrolled(
+    pub(super) fn unrolled(
         &mut self,
         count: u64,
         stride: i64,

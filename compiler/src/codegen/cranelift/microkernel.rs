@@ -1,7 +1,9 @@
 //! What kernels call.
 
+use serde::{Deserialize, Serialize};
+
 /// An ahead-of-time routine of the runtime that a kernel calls, in the kernel's direction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Microkernel {
     /// `fn(destination, source, bytes)`.
     Copy,

@@ -11,26 +11,46 @@
 //! non-temporal stores. The code refers to microkernels by [`Relocation`]s and to lists through `tables`, an array with one
 //! pointer for each entry of [`MachineCode::tables`]; so it is position independent and free of this process's
 //! addresses.
+//!
+//! Programs without dtc are linked with closed functions (`object`): the same loops, with loops and `memcpy` in place of
+//! microkernels, and their lists beside them.
 
+mod backend;
+mod closed;
 mod copy;
 mod emit;
+mod error;
+mod image;
+mod loops;
 mod microkernel;
+#[cfg(feature = "objects")]
+mod object;
+mod target;
 
+pub use error::CodegenError;
+pub use image::{Image, ImageError};
 pub use microkernel::Microkernel;
+#[cfg(feature = "objects")]
+pub use object::object;
+pub use target::CpuTarget;
 
-use crate::plan::{Direction, Level, Plan, SPECIALISED_DEPTH, SPECIALISED_STEPS, StepId};
+use crate::plan::{Direction, Level, Plan, StepId};
+use backend::Backend;
+use closed::Surroundings;
 use cranelift_codegen::control::ControlPlane;
 use cranelift_codegen::ir::{AbiParam, Function, Signature, UserFuncName, types};
 use cranelift_codegen::isa::OwnedTargetIsa;
-use cranelift_codegen::settings::{self, Configurable};
-use cranelift_codegen::{Context, FinalizedRelocTarget, binemit::Reloc, isa};
+use cranelift_codegen::{Context, FinalizedRelocTarget, binemit::Reloc};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
-use std::fmt;
+use serde::{Deserialize, Serialize};
 use std::ops::Range;
-use thiserror::Error;
+use target_lexicon::Triple;
+
+/// The version of Cranelift.
+pub const VERSION: &str = cranelift_codegen::VERSION;
 
 /// A place in the code for the address of a microkernel: 8 bytes in native order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Relocation {
     /// Offset of the place in the code, in bytes.
     pub offset: u32,
@@ -41,7 +61,7 @@ pub struct Relocation {
 }
 
 /// A compiled kernel, not yet at an address.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct MachineCode {
     /// The instructions and their constants.
     pub code: Vec<u8>,
@@ -52,6 +72,7 @@ pub struct MachineCode {
     /// The steps whose lists it reads, in the order of its table of pointers.
     pub tables: Vec<StepId>,
     /// What the instructions are for, in the order of the code.
+    #[serde(skip)]
     pub sources: Vec<Source>,
 }
 
@@ -62,30 +83,6 @@ pub struct Source {
     pub range: Range<u32>,
     /// The innermost step; none for the loop over the elements.
     pub step: Option<StepId>,
-}
-
-/// Why there is no kernel. The generic tier serves instead.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum CodegenError {
-    /// Cranelift has no backend for this machine, or a setting it refuses.
-    #[error("expected a machine that Cranelift compiles for, found {0}")]
-    Target(String),
-    /// Cranelift refused the function, which is a fault of this crate.
-    #[error("expected a function that Cranelift compiles, found {0}")]
-    Function(String),
-    /// The plan is too large for a kernel, which has straight code for every step.
-    #[error(
-        "expected a plan of at most {} steps in {} levels, found {steps} steps in {levels} levels",
-        SPECIALISED_STEPS,
-        SPECIALISED_DEPTH
-    )]
-    Size {
-        /// Steps, shared bodies counted once for every use.
-        steps: u64,
-        /// Levels of nesting.
-        levels: u32,
-    },
 }
 
 /// Compiles kernels for the architecture of this process.
@@ -117,7 +114,22 @@ impl Compiler {
     ///
     /// [`CodegenError::Target`] on architectures that Cranelift does not know.
     pub fn new(level: Level) -> Result<Compiler, CodegenError> {
-        Ok(Compiler { isa: backend(level, "backtracking")?, single_pass: backend(level, "single_pass")? })
+        let avx2 = cfg!(target_arch = "x86_64") && level >= Level::Avx2;
+        Compiler::with(Backend { triple: Triple::host(), avx2, object: false })
+    }
+
+    /// Prepares the backend of any target, for kernels that another machine runs.
+    ///
+    /// # Errors
+    ///
+    /// [`CodegenError::Target`] where the backend is left out: see the feature `objects`.
+    pub fn for_target(target: CpuTarget) -> Result<Compiler, CodegenError> {
+        let triple = target.triple().map_err(CodegenError::Target)?;
+        Compiler::with(Backend { triple, avx2: target.has_avx2(), object: false })
+    }
+
+    fn with(backend: Backend) -> Result<Compiler, CodegenError> {
+        Ok(Compiler { isa: backend.build("backtracking")?, single_pass: backend.build("single_pass")? })
     }
 
     /// Compiles the kernel of a plan. Takes in the order of 100 microseconds.
@@ -166,35 +178,13 @@ impl Compiler {
     }
 
     fn function(&self, plan: &Plan, direction: Direction) -> Result<(Function, emit::References), CodegenError> {
-        if !plan.decision().allows() {
-            let (steps, levels) = plan.decision().extent();
-            return Err(CodegenError::Size { steps, levels });
-        }
+        error::checked_size(plan)?;
         let mut signature = Signature::new(self.isa.default_call_conv());
         signature.params.extend([AbiParam::new(types::I64); 4]);
         let mut function = Function::with_name_signature(UserFuncName::user(0, 0), signature);
         let mut context = FunctionBuilderContext::new();
         let builder = FunctionBuilder::new(&mut function, &mut context);
-        let references = emit::kernel(builder, plan, direction, self.isa.frontend_config());
+        let references = emit::kernel(builder, plan, direction, self.isa.frontend_config(), Surroundings::Runtime);
         Ok((function, references))
     }
-}
-
-/// The backend of this machine with an algorithm of register allocation.
-fn backend(level: Level, allocation: &str) -> Result<OwnedTargetIsa, CodegenError> {
-    let target = |error: &dyn fmt::Display| CodegenError::Target(error.to_string());
-    let mut flags = settings::builder();
-    // The emitter writes what it means: optimising took a third of the time and left the same loops.
-    flags.set("opt_level", "none").map_err(|error| target(&error))?;
-    flags.set("regalloc_algorithm", allocation).map_err(|error| target(&error))?;
-    flags.set("is_pic", "false").map_err(|error| target(&error))?;
-    let checked = if cfg!(debug_assertions) { "true" } else { "false" };
-    flags.set("enable_verifier", checked).map_err(|error| target(&error))?;
-    let mut isa = isa::lookup(target_lexicon::Triple::host()).map_err(|error| target(&error))?;
-    if cfg!(target_arch = "x86_64") && level >= Level::Avx2 {
-        for feature in ["has_sse3", "has_ssse3", "has_sse41", "has_sse42", "has_avx", "has_avx2"] {
-            isa.enable(feature).map_err(|error| target(&error))?;
-        }
-    }
-    isa.finish(settings::Flags::new(flags)).map_err(|error| target(&error))
 }

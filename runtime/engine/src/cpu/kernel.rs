@@ -4,7 +4,7 @@ use super::Sides;
 use super::memory::Code;
 use super::program::Program;
 use super::thunk::Call;
-use dtc_compiler::codegen::cranelift::{Compiler, MachineCode, Microkernel};
+use dtc_compiler::codegen::cranelift::{Compiler, Image, MachineCode, Microkernel};
 use dtc_compiler::plan::Direction;
 use dtc_compiler::plan::strategy::{Strategy, Target};
 use dtc_compiler::plan::{Offsets, Plan, Step};
@@ -37,10 +37,20 @@ pub(crate) fn compile(program: &Program, target: &Target) -> Option<Kernel> {
     // One process runs on one CPU, so the first target is the only one.
     static COMPILER: OnceBox<Option<Compiler>> = OnceBox::new();
     let compiler = COMPILER.get_or_init(|| Box::new(Compiler::new(target.level).ok())).as_ref()?;
+    bind(Image::compile(compiler, program.plan()).ok()?, program, target)
+}
+
+/// The kernels of a program that were compiled ahead of time; `None` when the bytes are others, or this machine's policy does not
+/// allow code to be made.
+pub(crate) fn load(bytes: &[u8], program: &Program, target: &Target) -> Option<Kernel> {
+    bind(Image::from_bytes(bytes, program.plan()).ok()?, program, target)
+}
+
+/// Gives kernels an address, and the microkernels and lists that they refer to.
+fn bind(image: Image, program: &Program, target: &Target) -> Option<Kernel> {
     let plan = program.plan();
     let mut code = Vec::new();
-    let mut place = |direction: Direction| {
-        let mut compiled = compiler.compile(plan, direction).ok()?;
+    let mut place = |direction: Direction, mut compiled: MachineCode| {
         relocate(&mut compiled, plan, direction, target)?;
         let start = code.len().next_multiple_of(compiled.alignment.max(16) as usize);
         code.resize(start, 0);
@@ -48,8 +58,8 @@ pub(crate) fn compile(program: &Program, target: &Target) -> Option<Kernel> {
         let tables: Option<Box<[*const u8]>> = compiled.tables.iter().map(|&id| table(plan.step(id))).collect();
         Some((start, tables?))
     };
-    let (pack, pack_tables) = place(Direction::Pack)?;
-    let (unpack, unpack_tables) = place(Direction::Unpack)?;
+    let (pack, pack_tables) = place(Direction::Pack, image.pack)?;
+    let (unpack, unpack_tables) = place(Direction::Unpack, image.unpack)?;
     let code = Code::new(&code).ok()?;
     let half = |start: usize, tables| {
         // SAFETY: the compiler placed a function of this signature at the start of each part.
@@ -74,13 +84,12 @@ fn relocate(compiled: &mut MachineCode, plan: &Plan, direction: Direction, targe
 
 fn address(microkernel: Microkernel, direction: Direction, level: Level, strategy: Strategy<'_>) -> usize {
     use dtc_microkernels::*;
-    let (pack, non_temporal, prefetch) =
-        (direction == Direction::Pack, strategy.non_temporal(), strategy.prefetches_lists());
+    let (pack, bypass, prefetch) = (direction == Direction::Pack, strategy.bypasses(), strategy.prefetches_lists());
     match microkernel {
         Microkernel::Copy => copy as *const () as usize,
-        Microkernel::Rows(bytes) if pack => select_pack_rows(level, bytes, non_temporal) as usize,
+        Microkernel::Rows(bytes) if pack => select_pack_rows(level, bytes, bypass) as usize,
         Microkernel::Rows(bytes) => select_unpack_rows(level, bytes) as usize,
-        Microkernel::Planes(bytes) if pack => select_pack_planes(level, bytes, non_temporal) as usize,
+        Microkernel::Planes(bytes) if pack => select_pack_planes(level, bytes, bypass) as usize,
         Microkernel::Planes(bytes) => select_unpack_planes(level, bytes) as usize,
         Microkernel::Tile(bytes) if pack => select_pack_tile(level, bytes) as usize,
         Microkernel::Tile(bytes) => select_unpack_tile(level, bytes) as usize,

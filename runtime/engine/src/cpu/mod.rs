@@ -7,7 +7,7 @@ mod program;
 mod run;
 mod thunk;
 
-pub(crate) use kernel::{Kernel, compile};
+pub(crate) use kernel::{Kernel, compile, load};
 pub(crate) use program::Program;
 pub(crate) use run::Run;
 pub(crate) use thunk::Thunks;
@@ -21,7 +21,7 @@ pub(crate) fn host() -> &'static Target {
     HOST.get_or_init(|| {
         Box::new(Target {
             level: dtc_microkernels::detect_level(),
-            non_temporal_bytes: dtc_microkernels::non_temporal_threshold() as u64,
+            streaming_bytes: dtc_microkernels::streaming_threshold() as u64,
         })
     })
 }

@@ -1,13 +1,15 @@
-//! Compiling kernels: from the store, or by NVRTC.
+//! Compiling kernels: from a bundle or the store, or by NVRTC.
 
+use super::error::without_source;
 use super::kernel::Kernel;
 use super::on_device::GpuType;
 use super::state::DeviceState;
-use dtc_compiler::codegen::cuda::{self, CodegenError};
+use crate::bundle::{self, PTX};
+use dtc_compiler::codegen::cuda;
 use dtc_compiler::plan::gpu::Variant;
 use dtc_cuda::module::{Function, Module};
 use dtc_cuda::{CudaError, Nvrtc};
-use dtc_store::{Claim, Key};
+use dtc_store::Claim;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -48,19 +50,21 @@ impl GpuType {
     }
 }
 
-/// The error of a call whose kernel has no source.
-pub(super) fn without_source(error: CodegenError) -> CudaError {
-    CudaError::Compile { compiler: "dtc", name: "no kernel text".to_owned(), log: error.to_string() }
-}
-
 impl DeviceState {
-    /// The kernels of a text, from the store or compiled.
+    /// The kernels of a text, from a bundle or the store, or compiled.
     pub(super) fn functions(&self, source: &str, entries: &[&str]) -> Result<Vec<Function>, CudaError> {
         let architecture = self.device.info().architecture();
         let target = format!("sm_{architecture}");
-        let key = Key::of(&[source.as_bytes(), target.as_bytes(), env!("CARGO_PKG_VERSION").as_bytes()]);
+        let key = bundle::gpu_key(source, &target);
         let store = &self.store;
         let load = |code: &[u8]| self.loaded(code, entries);
+        if !self.bundles.is_empty() {
+            let keys = [key, bundle::gpu_key(source, PTX)];
+            let bundled = keys.iter().find_map(|key| load(&self.bundles.get(key)?).ok());
+            if let Some(functions) = bundled {
+                return Ok(functions);
+            }
+        }
         // Code that the driver refuses, or that lacks a kernel, is compiled again.
         if let Some(functions) = store.get(&key).and_then(|code| load(&code).ok()) {
             return Ok(functions);

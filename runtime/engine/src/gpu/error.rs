@@ -1,6 +1,7 @@
 //! What can be wrong with a call on data in any memory.
 
 use crate::error::{AccumulateError, CopyError, ExternalError, PackError};
+use dtc_compiler::codegen::cuda::CodegenError;
 use dtc_cuda::{CudaError, MemoryKind};
 use thiserror::Error;
 
@@ -69,4 +70,9 @@ pub enum TransferError {
         /// What the transfer is.
         &'static str,
     ),
+}
+
+/// The error of a call whose kernel has no source.
+pub(crate) fn without_source(error: CodegenError) -> CudaError {
+    CudaError::Compile { compiler: "dtc", name: "no kernel text".to_owned(), log: error.to_string() }
 }

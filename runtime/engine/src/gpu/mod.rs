@@ -19,7 +19,6 @@ mod generic;
 mod idle;
 mod joint;
 mod kernel;
-mod lists;
 mod on_device;
 mod pair;
 mod request;
@@ -34,13 +33,13 @@ pub use request::Request;
 pub use transfer::{Choice, Estimate, TransferCase, TransferModel, TransferPath};
 
 pub(crate) use accumulate::combines;
+pub(crate) use error::without_source;
 pub(crate) use on_device::GpuType;
-pub(crate) use state::{DEVICES, DeviceState};
+pub(crate) use state::{DEVICES, DeviceState, Kept};
 
 use crate::policy::Policy;
 use crate::worker::Queue;
 use dtc_cuda::{CudaError, Device, StagingAllocator};
-use dtc_store::Store;
 use several::Several;
 use std::fmt;
 use std::sync::Arc;
@@ -74,10 +73,10 @@ impl Gpu {
         policy: Policy,
         background_thread: bool,
         queue: Arc<Queue>,
-        store: Arc<Store>,
+        kept: Kept,
         staging: Option<Arc<dyn StagingAllocator>>,
     ) -> Result<Gpu, CudaError> {
-        let state = DeviceState::open(ordinal, policy, background_thread, queue, store, staging)?;
+        let state = DeviceState::open(ordinal, policy, background_thread, queue, kept, staging)?;
         let gpu = Gpu { several: Arc::new(Several::new(&state)), shared: state };
         // The driver loads code only while no kernel runs, so it is better done now than under the first pack. If it fails,
         // that pack tries again and reports.

@@ -1,6 +1,6 @@
 //! Kernels that copy from one type to another.
 
-use super::compile::without_source;
+use super::error::without_source;
 use super::joint::Recipe;
 use super::kernel::Kernel;
 use super::on_device::GpuType;

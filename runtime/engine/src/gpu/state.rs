@@ -5,8 +5,8 @@ use super::idle::Idle;
 use super::transfer::{DoubleBuffers, Pool, Ring, Stage, TransferModel};
 use crate::policy::Policy;
 use crate::worker::{Job, Queue};
-use dtc_cuda::{CudaError, Device, Event, PinnedBuffer, StagingAllocator, Stream};
-use dtc_store::Store;
+use dtc_cuda::{CudaError, Device, DeviceBuffer, Event, PinnedBuffer, StagingAllocator, Stream};
+use dtc_store::{Bundles, Store};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
@@ -17,6 +17,12 @@ pub(crate) const DEVICES: usize = 16;
 /// nothing meanwhile, so it is done rarely.
 const RELEASED_TOGETHER: usize = 128;
 
+/// Where compiled code is found, in the order of search.
+pub(crate) struct Kept {
+    pub(crate) bundles: Arc<Bundles>,
+    pub(crate) store: Arc<Store>,
+}
+
 /// A device, and what every use of it needs. Types hold it, and requests.
 pub(crate) struct DeviceState {
     pub(super) device: Device,
@@ -25,6 +31,7 @@ pub(crate) struct DeviceState {
     pub(super) policy: Policy,
     pub(super) background_thread: bool,
     pub(super) queue: Arc<Queue>,
+    pub(super) bundles: Arc<Bundles>,
     pub(super) store: Arc<Store>,
     /// The stream that copies lists to the device: it waits for no other stream.
     pub(super) uploads: Stream,
@@ -62,7 +69,7 @@ impl DeviceState {
         policy: Policy,
         background_thread: bool,
         queue: Arc<Queue>,
-        store: Arc<Store>,
+        Kept { bundles, store }: Kept,
         staging: Option<Arc<dyn StagingAllocator>>,
     ) -> Result<Arc<DeviceState>, CudaError> {
         let device = Device::get(ordinal)?;
@@ -76,6 +83,7 @@ impl DeviceState {
             policy,
             background_thread,
             queue,
+            bundles,
             store,
             uploads,
             idle: Idle::default(),
@@ -135,6 +143,11 @@ impl DeviceState {
     /// A pinned buffer for transfers.
     pub(super) fn staging(&self, bytes: usize) -> Result<PinnedBuffer, CudaError> {
         PinnedBuffer::staging(&self.device, self.staging.as_ref(), bytes)
+    }
+
+    /// Lists on the device; nothing if there are none.
+    pub(super) fn upload(&self, tables: &[u8]) -> Result<Option<DeviceBuffer>, CudaError> {
+        if tables.is_empty() { Ok(None) } else { DeviceBuffer::holding(&self.uploads, tables).map(Some) }
     }
 
     pub(super) fn note(&self, error: CudaError) {

@@ -4,9 +4,10 @@
 use crate::buffers::Buffers;
 use crate::harness::{Fault, Outcome, Tests, expect, text};
 use crate::types;
-use dtc_runtime::cuda::Nvrtc;
+use dtc_compiler::Pipeline;
+use dtc_runtime::cuda::{Device, Nvrtc};
 use dtc_runtime::store::{Config, Key, Store};
-use dtc_runtime::{Engine, Tier};
+use dtc_runtime::{BundleWriter, Engine, Tier};
 use std::cell::OnceCell;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -30,6 +31,8 @@ pub fn add(tests: &mut Tests) {
         tests.add(format!("store: {}", damage.name), move || survives(damage, &filled));
     }
     tests.add("store: none", none);
+    tests.add("store: a bundle has machine code for this device", || bundled(None));
+    tests.add("store: a bundle has PTX for an older device", || bundled(Some(75)));
 }
 
 /// Observations of a process.
@@ -75,6 +78,8 @@ pub fn child() -> ExitCode {
 fn look(folder: &Path, nvrtc: bool) -> Result<Report, String> {
     let mut command = Command::new(std::env::current_exe().map_err(text)?);
     command.arg(CHILD).env("DTC_CACHE_DIR", folder).env_remove("DTC_CACHE_SITE");
+    // One that is absent is left out.
+    command.env("DTC_BUNDLES", bundle_beside(folder));
     if !nvrtc {
         command.env("DTC_NVRTC", folder.join("no-libnvrtc.so"));
     }
@@ -138,6 +143,35 @@ fn none() -> Outcome {
     expect_report(&report, "without NVRTC and entries", false, false)?;
     let told = report.line.contains("pip install nvidia-cuda-nvrtc");
     Ok(expect(told, || format!("the problem does not say how to get NVRTC: {}", report.line))?)
+}
+
+/// The file of the bundle that a child process with this store loads.
+fn bundle_beside(folder: &Path) -> PathBuf {
+    folder.with_extension("dtc")
+}
+
+/// Without entries and without NVRTC, a bundle serves, which was made for an architecture or for this device's.
+fn bundled(architecture: Option<u32>) -> Outcome {
+    if let Err(error) = Nvrtc::get() {
+        return Err(Fault::Skipped(error.to_string()));
+    }
+    let own = Device::get(0).map_err(text)?.info().architecture();
+    let mut writer = BundleWriter::default();
+    let made = writer.add_gpu(&Pipeline::new(types::listed(7, 1000)?), &[architecture.unwrap_or(own)]).map_err(text)?;
+    expect(made, || "the type has no kernels".to_owned())?;
+    let scratch = tempfile::tempdir().map_err(text)?;
+    let folder = scratch.path().join("kernels");
+    fs::write(bundle_beside(&folder), writer.finish()).map_err(text)?;
+    // One run more than needed: the driver keeps what it makes of PTX.
+    let mut best = Duration::MAX;
+    for _ in 0..2 {
+        let report = look(&folder, false)?;
+        expect_report(&report, "a process with a bundle", true, false)?;
+        println!("  from the bundle in {:?}", report.prepare);
+        best = best.min(report.prepare);
+    }
+    expect(entries(&folder)?.is_empty(), || "the process with a bundle has kept an entry".to_owned())?;
+    Ok(expect(best <= QUICK, || format!("the quickest of two took {best:?}, expected at most {QUICK:?}"))?)
 }
 
 /// Damage to the files of a store.

@@ -1,6 +1,6 @@
 //! Compiled kernels for batches.
 
-use super::super::compile::without_source;
+use super::super::error::without_source;
 use super::super::joint::{Joint, JointKernels, Recipe};
 use super::super::on_device::GpuType;
 use super::super::state::DeviceState;
