@@ -1,6 +1,7 @@
 //! The commands, one a file.
 
 pub mod bench;
+pub mod build;
 pub mod cache;
 pub mod calibrate;
 pub mod demo;

@@ -1,0 +1,34 @@
+//! What a bundle holds, for programs.
+
+use super::target::{self, Target};
+use super::types::BuiltType;
+use dtc_compiler::codegen::cranelift;
+use serde_json::json;
+
+/// The manifest, JSON.
+pub fn write(types: &[BuiltType], targets: &[Target]) -> String {
+    let (cpus, gpus) = target::divide(targets);
+    let targets = cpus.into_iter().map(Target::Cpu).chain(gpus.into_iter().map(Target::Gpu));
+    let types: Vec<_> = types.iter().map(of_type).collect();
+    let manifest = json!({
+        "format": 1,
+        "dtc": env!("CARGO_PKG_VERSION"),
+        "cranelift": cranelift::VERSION,
+        "targets": targets.map(|target| target.to_string()).collect::<Vec<_>>(),
+        "types": types,
+    });
+    format!("{manifest:#}\n")
+}
+
+fn of_type(BuiltType { name, pipeline, .. }: &BuiltType) -> serde_json::Value {
+    let facts = pipeline.datatype().facts();
+    json!({
+        "name": name,
+        "type": pipeline.datatype().to_string(),
+        "hash": pipeline.hash().to_string(),
+        "layout": pipeline.layout().to_string(),
+        "size": facts.size,
+        "extent": facts.extent(),
+        "kernel": pipeline.plan().decision().to_string(),
+    })
+}

@@ -1,0 +1,75 @@
+//! `dtc build`: types compiled ahead of time, as libraries to link and as a bundle that engines load.
+
+mod folder;
+mod header;
+mod library;
+mod manifest;
+mod target;
+mod types;
+
+use crate::failure::Failure;
+use dtc_compiler::codegen::cranelift;
+use dtc_runtime::BundleWriter;
+use dtc_runtime::store::Bundle;
+use folder::Folder;
+use indicatif::{ProgressBar, ProgressStyle};
+use std::path::{Path, PathBuf};
+use target::Target;
+
+/// Compiles types ahead of time: libraries and a header to link, and a bundle that the runtime loads in place of compiling
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Type descriptions, JSON or the short notation in files that end in .dtc or .txt; or folders of them. The functions have the
+    /// names of the files
+    #[arg(value_name = "TYPES", required = true)]
+    types: Vec<PathBuf>,
+    /// The folder to make, which must not exist; the libraries have its name
+    #[arg(short, long, value_name = "DIRECTORY")]
+    output: PathBuf,
+    /// Processors, separated by commas: x86-64, x86-64-v3, x86-64-v4, aarch64, and sm_90 and the like for GPUs
+    #[arg(long, value_name = "TARGETS", value_delimiter = ',', required = true)]
+    target: Vec<Target>,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let library = library::name(&arguments.output)?;
+    // What cannot be written is said before anything is compiled.
+    let mut folder = Folder::create(&arguments.output)?;
+    let types = types::read(&arguments.types)?;
+    let (cpus, gpus) = target::divide(&arguments.target);
+    let mut bundle = BundleWriter::default();
+    let progress = ProgressBar::new((types.len() * (cpus.len() + usize::from(!gpus.is_empty()))) as u64);
+    // On standard error, and only where that is a terminal.
+    let style = ProgressStyle::with_template("{pos}/{len} {wide_msg}");
+    progress.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    let begin = |what: String| {
+        progress.set_message(what);
+        progress.inc(1);
+    };
+    for named in types.iter().filter(|_| !gpus.is_empty()) {
+        begin(format!("{} for GPUs", named.name));
+        bundle.add_gpu(&named.pipeline, &gpus)?;
+    }
+    for &cpu in &cpus {
+        let mut objects = Vec::new();
+        for named in &types {
+            begin(format!("{} for {cpu}", named.name));
+            let failed = |error| Failure::Description(format!("{}: {error}", named.file.display()));
+            bundle.add_cpu(&named.pipeline, cpu).map_err(failed)?;
+            let object = cranelift::object(cpu, &named.name, named.pipeline.plan()).map_err(failed)?;
+            objects.push((format!("{}.o", named.name), object));
+        }
+        let place = Path::new("lib").join(cpu.to_string());
+        folder.add(place.join(format!("lib{library}.so")), library::shared(&library, &objects, cpu)?)?;
+        folder.add(place.join(format!("lib{library}.a")), library::archive(objects)?)?;
+        folder.add(place.join(format!("pkgconfig/{library}.pc")), library::pkg_config(&library, cpu))?;
+    }
+    if !cpus.is_empty() {
+        folder.add(Path::new("include").join(format!("{library}.h")), header::write(&library, &types))?;
+    }
+    folder.add(Path::new(Bundle::file_name()).to_owned(), bundle.finish())?;
+    folder.add(PathBuf::from("manifest.json"), manifest::write(&types, &arguments.target))?;
+    progress.finish_and_clear();
+    folder.finish()
+}

@@ -1,0 +1,48 @@
+//! What a bundle is built for.
+
+use dtc_compiler::codegen::cranelift::CpuTarget;
+use std::collections::BTreeSet;
+use std::fmt;
+use std::str::FromStr;
+
+/// A processor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    Cpu(CpuTarget),
+    /// A GPU, by ten times its compute capability.
+    Gpu(u32),
+}
+
+impl FromStr for Target {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Target, String> {
+        let gpu = text.strip_prefix("sm_").and_then(|number| number.parse().ok().map(Target::Gpu));
+        CpuTarget::named(text).map(Target::Cpu).or(gpu).ok_or_else(|| {
+            let cpus = CpuTarget::ALL.map(|cpu| cpu.to_string()).join(", ");
+            format!("expected {cpus}, or sm_ and ten times a compute capability, found {text}")
+        })
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Target::Cpu(cpu) => cpu.fmt(f),
+            Target::Gpu(number) => write!(f, "sm_{number}"),
+        }
+    }
+}
+
+/// Each target once, CPUs and GPUs apart.
+pub fn divide(targets: &[Target]) -> (BTreeSet<CpuTarget>, Vec<u32>) {
+    let mut gpus = BTreeSet::new();
+    let mut cpus = BTreeSet::new();
+    for target in targets {
+        match target {
+            Target::Cpu(cpu) => cpus.insert(*cpu),
+            Target::Gpu(number) => gpus.insert(*number),
+        };
+    }
+    (cpus, gpus.into_iter().collect())
+}

@@ -1,0 +1,259 @@
+//! `dtc build`: what it makes is linked without dtc, moves the right bytes, and is the same every time.
+
+mod common;
+
+use common::{Run, dtc, write};
+use dtc_compiler::Pipeline;
+use dtc_compiler::codegen::cranelift::CpuTarget;
+use dtc_compiler::datatype::text;
+use dtc_runtime::Engine;
+use dtc_runtime::cuda::Nvrtc;
+use dtc_runtime::store::Bundle;
+use libloading::{Library, Symbol};
+use rand::rngs::SmallRng;
+use rand::{RngCore, SeedableRng};
+use std::collections::BTreeMap;
+use std::ffi::c_void;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use tempfile::tempdir;
+
+const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../ir-examples");
+
+/// Types whose closed functions take every way: straight code, loops, tiles, lists, runs, long pieces.
+const TYPES: [(&str, &str); 13] = [
+    ("piece", "contiguous 1000 char"),
+    ("words", "struct [2@0 int, 1@16 double]"),
+    ("rows", "vector 100 3 5 double"),
+    ("odd_rows", "hvector 101 7 -19 char"),
+    ("long_rows", "vector 11 700 900 char"),
+    ("middle_rows", "vector 13 201 220 char"),
+    ("planes", "hvector 9 1 4000 (vector 12 5 9 double)"),
+    ("deep", "hvector 5 1 90000 (hvector 7 1 9000 (hvector 6 1 800 (vector 3 9 11 char)))"),
+    ("transpose", "hvector 45 1 8 (vector 37 1 45 double)"),
+    ("offsets", "indexed_block 3 [0, 50, 7, 31, 90, 12, 200, 4, 61, 140] int"),
+    ("runs", "indexed [3@0, 1@9, 70@20, 2@7, 33@200, 5@100, 9@300, 1@15, 4@330, 6@400, 11@410] double"),
+    ("records", "contiguous 20 (resized 0 64 (struct [1@0 double, 1@12 int, 1@20 char]))"),
+    ("behind", "resized -8 100 (hindexed_block 2 [-40, 16] int)"),
+];
+
+fn targets() -> Vec<CpuTarget> {
+    CpuTarget::running_on(Engine::new().target().level)
+}
+
+fn list(targets: &[CpuTarget]) -> String {
+    targets.iter().map(CpuTarget::to_string).collect::<Vec<_>>().join(",")
+}
+
+/// Writes the types above into a folder.
+fn types(folder: &Path) -> Vec<(String, Pipeline)> {
+    let types = folder.join("types");
+    fs::create_dir(&types).expect("a folder");
+    let made = TYPES.iter().map(|(name, description)| {
+        write(&types, &format!("{name}.dtc"), description);
+        ((*name).to_owned(), Pipeline::new(text::parse(description).expect(name)))
+    });
+    made.collect()
+}
+
+#[track_caller]
+fn succeed(command: &mut Command) -> Output {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    output
+}
+
+fn random(bytes: usize, seed: u64) -> Vec<u8> {
+    let mut random = vec![0; bytes];
+    SmallRng::seed_from_u64(seed).fill_bytes(&mut random);
+    random
+}
+
+type Function = unsafe extern "C" fn(*const c_void, *mut c_void, usize);
+
+/// Compares both functions of a type with the reference walker.
+fn check(library: &Library, name: &str, pipeline: &Pipeline, count: i64) {
+    let layout = pipeline.layout();
+    let one: Vec<i64> = layout.displacements().collect();
+    let bytes: Vec<i64> =
+        (0..count).flat_map(|element| one.iter().map(move |at| at + element * layout.extent())).collect();
+    let (first, last) = (*bytes.iter().min().expect("bytes"), *bytes.iter().max().expect("bytes"));
+    let place = |at: i64| (at - first) as usize;
+    let memory = random((last - first) as usize + 1, 1);
+    let function = |suffix: &str| -> Symbol<'_, Function> {
+        // SAFETY: the header declares functions of this signature.
+        unsafe { library.get(format!("{name}_{suffix}").as_bytes()) }.expect(name)
+    };
+    let mut packed = random(bytes.len() + 1, 2);
+    let behind = packed[bytes.len()];
+    let origin = |memory: *mut u8| memory.wrapping_offset(-first as isize).cast::<c_void>();
+    // SAFETY: both sides have room for every byte of the elements.
+    unsafe { function("pack")(origin(memory.as_ptr().cast_mut()), packed.as_mut_ptr().cast(), count as usize) };
+    assert_eq!(packed.pop(), Some(behind), "{name}");
+    let wrong = bytes.iter().zip(&packed).position(|(&at, &byte)| memory[place(at)] != byte);
+    assert_eq!(wrong, None, "pack of {count} {name}");
+
+    let from = random(bytes.len(), 3);
+    let mut expected = memory.clone();
+    bytes.iter().zip(&from).for_each(|(&at, &byte)| expected[place(at)] = byte);
+    let mut found = memory;
+    // SAFETY: as above.
+    unsafe { function("unpack")(from.as_ptr().cast(), origin(found.as_mut_ptr()), count as usize) };
+    assert!(expected == found, "unpack of {count} {name}");
+    // SAFETY: nothing is moved.
+    unsafe { function("pack")(std::ptr::null(), std::ptr::null_mut(), 0) };
+}
+
+#[test]
+fn functions_move_the_bytes_of_the_walker() {
+    let folder = tempdir().expect("a folder");
+    let types = types(folder.path());
+    let targets = targets();
+    dtc(folder.path(), &["build", "types", "-o", "kernels", "--target", &list(&targets)]).fine();
+    for target in targets {
+        let path = folder.path().join(format!("kernels/lib/{target}/libkernels.so"));
+        // SAFETY: the library has no initialiser.
+        let library = unsafe { Library::new(path) }.expect("a library");
+        for (name, pipeline) in &types {
+            for count in [1, 3] {
+                check(&library, name, pipeline, count);
+            }
+        }
+    }
+}
+
+/// Names and bytes of all files.
+fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut files = BTreeMap::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(next) = folders.pop() {
+        for entry in fs::read_dir(next).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                files.insert(path.strip_prefix(folder).expect("inside").to_owned(), fs::read(&path).expect("a file"));
+            }
+        }
+    }
+    files
+}
+
+#[test]
+fn all_examples_are_built_the_same_every_time_and_need_the_c_library_alone() {
+    let folder = tempdir().expect("a folder");
+    let targets = targets();
+    for name in ["one", "two"] {
+        fs::create_dir(folder.path().join(name)).expect("a folder");
+        let output = format!("{name}/examples");
+        dtc(folder.path(), &["build", EXAMPLES, "-o", &output, "--target", &list(&targets)]).fine();
+    }
+    let (one, two) = (files(&folder.path().join("one")), files(&folder.path().join("two")));
+    assert_eq!(one.keys().collect::<Vec<_>>(), two.keys().collect::<Vec<_>>());
+    let differing: Vec<_> = one.iter().filter(|(path, bytes)| two[*path] != **bytes).map(|(path, _)| path).collect();
+    assert!(differing.is_empty(), "{differing:?}");
+    assert!(one.values().map(Vec::len).sum::<usize>() < 20 << 20);
+    assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 2, "nothing else is left");
+
+    let built = folder.path().join("one/examples");
+    let manifest: serde_json::Value =
+        serde_json::from_slice(&fs::read(built.join("manifest.json")).expect("a file")).expect("JSON");
+    let described = fs::read_dir(EXAMPLES).expect("the examples").count();
+    assert_eq!(manifest["types"].as_array().expect("types").len(), described);
+    for target in targets {
+        let archive = built.join(format!("lib/{target}/libexamples.a"));
+        let undefined = succeed(Command::new("nm").arg("--undefined-only").arg("-j").arg(archive));
+        for line in String::from_utf8_lossy(&undefined.stdout).lines() {
+            assert!(line.is_empty() || line.ends_with(':') || line == "memcpy", "{target}: {line}");
+        }
+    }
+    // Every function that the header declares links, as C and as C++.
+    let header = fs::read_to_string(built.join("include/examples.h")).expect("a header");
+    assert_eq!(header.matches("_pack(").count(), described);
+    for (compiler, language) in [("cc", "c"), ("c++", "c++")] {
+        let options = ["-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-x", language];
+        succeed(Command::new(compiler).args(options).arg(built.join("include/examples.h")));
+    }
+}
+
+#[test]
+fn the_example_in_c_links_the_bundle_alone() {
+    let folder = tempdir().expect("a folder");
+    let target = targets()[0].to_string();
+    let example = format!("{EXAMPLES}/matrix_columns.json");
+    dtc(folder.path(), &["build", &example, "-o", "columns", "--target", &target]).fine();
+    // The folder may be moved.
+    fs::rename(folder.path().join("columns"), folder.path().join("elsewhere")).expect("a move");
+    let libraries = folder.path().join("elsewhere/lib").join(target);
+    let options = |options: &[&str]| {
+        let mut command = Command::new("pkg-config");
+        let output = succeed(command.args(options).arg("columns").env("PKG_CONFIG_PATH", libraries.join("pkgconfig")));
+        String::from_utf8_lossy(&output.stdout).split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let source = Path::new(EXAMPLES).join("../interfaces/c/examples/ahead_of_time.c");
+    let archive = libraries.join("libcolumns.a").display().to_string();
+    for link in [options(&["--libs"]), vec![archive.clone()], vec![archive, "-static".to_owned()]] {
+        let program = folder.path().join("program");
+        let mut compiler = Command::new("cc");
+        compiler.args(["-std=c11", "-O1", "-Wall", "-Wextra", "-Werror"]).arg(&source).args(options(&["--cflags"]));
+        succeed(compiler.args(link).arg("-o").arg(&program));
+        let output = succeed(Command::new(&program).env("LD_LIBRARY_PATH", &libraries));
+        assert!(String::from_utf8_lossy(&output.stdout).starts_with("ahead_of_time: "));
+    }
+}
+
+/// With NVRTC as `DTC_NVRTC` names it, which needs no GPU.
+#[test]
+fn kernels_for_gpus_are_built_without_one() {
+    if Nvrtc::get().is_err() {
+        println!("skipped: kernels_for_gpus_are_built_without_one: needs NVRTC");
+        return;
+    }
+    let folder = tempdir().expect("a folder");
+    types(folder.path());
+    for name in ["one", "two"] {
+        dtc(folder.path(), &["build", "types/rows.dtc", "types/piece.dtc", "-o", name, "--target", "sm_90,sm_80"])
+            .fine();
+    }
+    let bundle = |name: &str| fs::read(folder.path().join(name).join("kernels.dtc")).expect("a bundle");
+    assert!(bundle("one") == bundle("two"));
+    // Two of machine code and one of PTX; a piece has none.
+    let entries = Bundle::parse(bundle("one"), env!("CARGO_PKG_VERSION")).expect("a bundle").to_entries();
+    assert_eq!(entries.len(), 3);
+    assert_eq!(entries.values().filter(|entry| entry.starts_with(b"\x7fELF")).count(), 2);
+    assert!(!folder.path().join("one/include").exists());
+}
+
+#[test]
+fn mistakes_are_named_and_leave_nothing() {
+    let folder = tempdir().expect("a folder");
+    let here = folder.path();
+    write(here, "row.dtc", "vector 9 1 2 int");
+    write(here, "row.json", r#"{"type": {"kind": "named", "name": "MPI_INT"}}"#);
+    write(here, "none.dtc", "contiguous 0 int");
+    write(here, "7.dtc", "int");
+    fs::create_dir(here.join("empty")).expect("a folder");
+    let target = targets()[0].to_string();
+    let before = files(here);
+    let build = |types: &[&str], output: &str, target: &str| -> Run {
+        dtc(here, &[&["build"], types, &["-o", output, "--target", target]].concat())
+    };
+    let unknown = build(&["row.dtc"], "out", "sparc");
+    assert!(unknown.status == 2 && unknown.err.contains("expected x86-64, x86-64-v3"), "{unknown:?}");
+    build(&["row.dtc", "row.json"], "out", &target).fails(2, &["row.json", "a name of their own", "row.dtc"]);
+    build(&["none.dtc"], "out", &target).fails(2, &["none.dtc", "a type with bytes"]);
+    build(&["7.dtc"], "out", &target).fails(2, &["7.dtc", "begins with a letter"]);
+    build(&["empty"], "out", &target).fails(2, &["empty", "files that end in"]);
+    build(&["absent.dtc"], "out", &target).fails(2, &["absent.dtc"]);
+    build(&["row.dtc"], "absent/out", &target).fails(3, &["absent/out", "a folder to write"]);
+    build(&["row.dtc"], "empty", &target).fails(3, &["empty", "a name for a new folder"]);
+    build(&["row.dtc"], "my lib", &target).fails(2, &["-o", "my lib"]);
+    let other = CpuTarget::ALL.into_iter().find(|other| other.architecture() != std::env::consts::ARCH);
+    let other = other.expect("a foreign target");
+    if Command::new(format!("{}-linux-gnu-gcc", other.architecture())).output().is_err() {
+        build(&["row.dtc"], "out", &other.to_string()).fails(4, &["-linux-gnu-gcc", "install a C compiler"]);
+    }
+    assert_eq!(files(here), before);
+    assert_eq!(fs::read_dir(here).expect("a folder").count(), 5, "nothing else is left");
+}
