@@ -60,4 +60,6 @@ pub enum Part {
     Latency,
     /// Calls between kinds of memory, and copies to another GPU
     Transfers,
+    /// Messages matched to receives, by guarantees, shapes and lengths; only where it is named
+    Matching,
 }

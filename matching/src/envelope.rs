@@ -5,6 +5,9 @@ use thiserror::Error;
 /// The largest source, tag and communicator: the upper bound of an `int`, which tags have in MPI at most.
 pub const LARGEST: u32 = i32::MAX as u32;
 
+/// What stands for any source or tag in [`Pattern::bits`].
+const ANY: u32 = LARGEST + 1;
+
 /// A number that is out of range.
 ///
 /// ```
@@ -77,6 +80,16 @@ impl Envelope {
         self.tag
     }
 
+    /// The envelope as kernels have it: the source above, the tag below. Queues belong to one communicator.
+    ///
+    /// ```
+    /// assert_eq!(dtc_matching::Envelope::new(3, 7, 0)?.bits(), 3 << 32 | 7);
+    /// # Ok::<(), dtc_matching::EnvelopeError>(())
+    /// ```
+    pub fn bits(self) -> u64 {
+        u64::from(self.source) << 32 | u64::from(self.tag)
+    }
+
     /// The number of the communicator.
     ///
     /// ```
@@ -140,6 +153,16 @@ impl Pattern {
     /// ```
     pub fn tag(self) -> Option<u32> {
         self.tag
+    }
+
+    /// The pattern as kernels have it: like [`Envelope::bits`], with the highest bit of a half for any.
+    ///
+    /// ```
+    /// assert_eq!(dtc_matching::Pattern::new(None, Some(7), 0)?.bits(), 1 << 63 | 7);
+    /// # Ok::<(), dtc_matching::EnvelopeError>(())
+    /// ```
+    pub fn bits(self) -> u64 {
+        u64::from(self.source.unwrap_or(ANY)) << 32 | u64::from(self.tag.unwrap_or(ANY))
     }
 
     /// The number of the communicator.

@@ -1,7 +1,8 @@
 //! Message matching: which receive takes which message (MPI 4.1, sections 3.2.3 and 3.5).
 //!
 //! A message has an [`Envelope`], a receive a [`Pattern`] of envelopes. [`SequentialMatcher`] matches them one at a time on a CPU,
-//! with lists, as MPI libraries do. [`workload`] draws messages and receives of the shapes that applications have.
+//! with lists, as MPI libraries do. A [`Matcher`] matches what is queued in the memory of a GPU, with a kernel that is generated for the
+//! guarantees that the program needs, its [`Semantics`]. [`workload`] draws messages and receives of the shapes that applications have.
 //!
 //! # The order of events does not matter
 //!
@@ -19,12 +20,20 @@
 //! assert_eq!(matcher.post(Pattern::new(None, Some(7), 0)?, 200), Some(100));
 //! # Ok::<(), dtc_matching::EnvelopeError>(())
 //! ```
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 #![warn(missing_debug_implementations)]
 
 mod envelope;
+mod error;
+mod matcher;
+pub mod queue;
 mod sequential;
+mod verify;
 pub mod workload;
 
+pub use dtc_compiler::matching::{Semantics, Wildcards};
 pub use envelope::{Envelope, EnvelopeError, LARGEST, Pattern};
+pub use error::MatchError;
+pub use matcher::{Contents, Matcher, Queues};
 pub use sequential::SequentialMatcher;
+pub use verify::{expected_pairs, verify};

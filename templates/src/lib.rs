@@ -13,6 +13,9 @@
 //! `first` lies, `tables` holds the lists of the type, `blocks` is how many blocks the work has, of which every block of the
 //! grid takes its share, and `call` is what the elements span in memory. The generic kernels have an interpreter's program,
 //! which begins with these bounds, in its place. Copies from type to type have a target there, and its element 0 at `packed`.
+//!
+//! The kernels of message matching move no bytes of a type. Their parameters are
+//! `(u8 *queues, u8 *matches, const u8 *, u64 capacity, u64 stride)`: a block has the queue at `queues + blockIdx.x * stride`.
 
 /// Types that every kernel uses.
 pub const PRELUDE: &str = include_str!("../kernels/prelude.cu");
@@ -63,7 +66,7 @@ pub struct Template {
     pub text: &'static str,
 }
 
-/// Every way of moving bytes.
+/// Every way of moving bytes, and of matching messages.
 pub const KERNELS: &[Template] = &[
     Template { name: "entry", text: include_str!("../kernels/entry.cu") },
     Template { name: "batch", text: include_str!("../kernels/batch.cu") },
@@ -84,4 +87,9 @@ pub const KERNELS: &[Template] = &[
     Template { name: "copy_words", text: include_str!("../kernels/copy_words.cu") },
     Template { name: "copy_rows", text: include_str!("../kernels/copy_rows.cu") },
     Template { name: "copy_bytes", text: include_str!("../kernels/copy_bytes.cu") },
+    Template { name: "matching", text: include_str!("../kernels/matching.cu") },
+    Template { name: "matching_entry", text: include_str!("../kernels/matching_entry.cu") },
+    Template { name: "matching_hash", text: include_str!("../kernels/matching_hash.cu") },
+    Template { name: "matching_ranks", text: include_str!("../kernels/matching_ranks.cu") },
+    Template { name: "matching_matrix", text: include_str!("../kernels/matching_matrix.cu") },
 ];

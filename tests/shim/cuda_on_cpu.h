@@ -69,7 +69,7 @@ namespace shim {
 [[noreturn]] void fail(const char *message);
 void barrier();
 
-enum class Exchange { SYNCWARP, SHUFFLE, BALLOT };
+enum class Exchange { SYNCWARP, SHUFFLE, BALLOT, MATCH };
 
 /// Values that the lanes of a warp passed to an exchange, and the lanes that take part.
 struct Lanes {
@@ -154,6 +154,14 @@ inline unsigned __ballot_sync(unsigned mask, int predicate) {
 inline int __any_sync(unsigned mask, int predicate) { return __ballot_sync(mask, predicate) != 0; }
 inline int __all_sync(unsigned mask, int predicate) { return __ballot_sync(mask, !predicate) == 0; }
 
+template <class T> unsigned __match_any_sync(unsigned mask, T value) {
+    const unsigned long long bits = shim::bits_of(value);
+    shim::Lanes lanes = shim::exchange(shim::Exchange::MATCH, mask, bits);
+    unsigned equal = 0;
+    for (int lane = 0; lane < 32; lane++) equal |= (unsigned)(lanes.present >> lane & 1 && lanes.values[lane] == bits) << lane;
+    return equal;
+}
+
 template <class T> T __shfl_sync(unsigned mask, T value, int source, int width = 32) {
     shim::Lanes lanes = shim::exchange(shim::Exchange::SHUFFLE, mask, shim::bits_of(value));
     return shim::value_of<T>(lanes, (shim::lane() & ~(width - 1)) + (source & (width - 1)));
@@ -197,6 +205,23 @@ DTC_STORE(__stcs)
 DTC_STORE(__stwt)
 #undef DTC_LOAD
 #undef DTC_STORE
+
+// Atomic, since fibers switch at exchanges and barriers alone. Without the sanitizer's calls, because an atomic access is no race.
+#define DTC_ATOMIC(name, result)                                                                                       \
+    template <class T, class V> __attribute__((noinline, no_sanitize("thread"))) T name(T *address, V value) {         \
+        T old = *address;                                                                                              \
+        *address = result;                                                                                             \
+        return old;                                                                                                    \
+    }
+DTC_ATOMIC(atomicAdd, old + (T)value)
+DTC_ATOMIC(atomicOr, old | (T)value)
+DTC_ATOMIC(atomicExch, (T)value)
+#undef DTC_ATOMIC
+template <class T> __attribute__((noinline, no_sanitize("thread"))) T atomicCAS(T *address, T expected, T value) {
+    T old = *address;
+    if (old == expected) *address = value;
+    return old;
+}
 
 inline unsigned __funnelshift_l(unsigned low, unsigned high, unsigned shift) {
     unsigned long long both = (unsigned long long)high << 32 | low;

@@ -6,6 +6,7 @@ mod cases;
 mod classes;
 mod fragments;
 mod latency;
+mod matching;
 mod operations;
 mod peer_copies;
 mod transfers;
@@ -24,7 +25,7 @@ pub fn run(arguments: &Benchmark, out: &mut dyn Write) -> Result<(), Failure> {
     let shared = &arguments.shared;
     let chosen = shared.only.is_some() || !shared.files.is_empty();
     let wants = |part| match arguments.part.as_slice() {
-        [] => part == Part::Kernels || (part != Part::Classes && !chosen),
+        [] => part == Part::Kernels || (!matches!(part, Part::Classes | Part::Matching) && !chosen),
         parts => parts.contains(&part),
     };
     let mut references = Vec::new();
@@ -134,6 +135,13 @@ fn measure(
         tell("");
         found.iter().try_for_each(|figure| figures.write(figure.to_json()))?;
         peer_copies::print(&found, out)?;
+    }
+    if wants(Part::Matching) {
+        let only = arguments.shared.only.as_deref().unwrap_or_default();
+        let found = matching::measure(arena, rounds, only, tell)?;
+        tell("");
+        found.iter().try_for_each(|figure| figures.write(figure.to_json()))?;
+        matching::print(&found, out)?;
     }
     verify(arena, &lines)
 }

@@ -14,7 +14,7 @@ namespace shim {
 struct Fiber {
     ucontext_t context;
     char *stack;
-    bool waits, ended;
+    enum { RUNS, AT_EXCHANGE, AT_BARRIER, ENDED } state;
     unsigned exchanges;
 };
 
@@ -30,18 +30,19 @@ void fail(const char *message) {
 }
 
 void barrier() {
-    current->waits = true;
+    current->state = Fiber::AT_BARRIER;
     swapcontext(&current->context, &scheduler);
 }
 
-// All threads run to their next stop in turn, so that every lane has brought its value when the first goes on. That one may
-// bring its next value before the last has read this one, hence two sets in turn.
+// A warp goes on when every lane has brought its value. The first lane may bring its next value before the last has read this one,
+// hence two sets in turn.
 inline unsigned long long brought[2][1024];
 
 Lanes exchange(Exchange, unsigned, unsigned long long value) {
     const unsigned set = current->exchanges++ % 2, first = threadIdx.x / 32 * 32;
     brought[set][threadIdx.x] = value;
-    barrier();
+    current->state = Fiber::AT_EXCHANGE;
+    swapcontext(&current->context, &scheduler);
     unsigned present = 0;
     for (unsigned lane = 0; lane < 32 && first + lane < blockDim.x; lane++) present |= 1u << lane;
     return {brought[set] + first, present};
@@ -51,8 +52,29 @@ int lane() { return threadIdx.x % 32; }
 
 inline void fiber_main() {
     kernel(arguments);
-    current->ended = true;
+    current->state = Fiber::ENDED;
     swapcontext(&current->context, &scheduler);
+}
+
+// Lets those go on that all wait for each other: the lanes of a warp, or else the threads of the block. False if all have ended.
+inline bool release(unsigned threads) {
+    bool released = false, left = false;
+    for (unsigned first = 0; first < threads; first += 32) {
+        bool together = true, any = false;
+        for (unsigned at = first; at < threads && at < first + 32; at++) {
+            together &= fibers[at].state == Fiber::AT_EXCHANGE || fibers[at].state == Fiber::ENDED;
+            any |= fibers[at].state == Fiber::AT_EXCHANGE;
+            left |= fibers[at].state != Fiber::ENDED;
+        }
+        for (unsigned at = first; together && any && at < threads && at < first + 32; at++)
+            if (fibers[at].state == Fiber::AT_EXCHANGE) fibers[at].state = Fiber::RUNS;
+        released |= together && any;
+    }
+    for (unsigned at = 0; !released && at < threads; at++) {
+        if (fibers[at].state == Fiber::AT_EXCHANGE) fail("lanes of a warp wait for different operations");
+        if (fibers[at].state == Fiber::AT_BARRIER) fibers[at].state = Fiber::RUNS;
+    }
+    return left;
 }
 
 inline void run_together(unsigned threads) {
@@ -60,7 +82,7 @@ inline void run_together(unsigned threads) {
     for (unsigned at = 0; at < threads; at++) {
         Fiber &fiber = fibers[at];
         if (!fiber.stack) fiber.stack = (char *)malloc(size);
-        fiber.waits = fiber.ended = false;
+        fiber.state = Fiber::RUNS;
         fiber.exchanges = 0;
         getcontext(&fiber.context);
         fiber.context.uc_stack.ss_sp = fiber.stack;
@@ -68,16 +90,14 @@ inline void run_together(unsigned threads) {
         fiber.context.uc_link = nullptr;
         makecontext(&fiber.context, fiber_main, 0);
     }
-    for (bool left = true; left;) {
-        left = false;
+    do {
         for (unsigned at = 0; at < threads; at++) {
-            if (fibers[at].ended) continue;
+            if (fibers[at].state != Fiber::RUNS) continue;
             threadIdx = {at, 0, 0};
             current = &fibers[at];
             swapcontext(&scheduler, &current->context);
-            left |= !current->ended;
         }
-    }
+    } while (release(threads));
 }
 
 } // namespace shim

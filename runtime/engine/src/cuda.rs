@@ -1,5 +1,6 @@
 //! Devices, streams, buffers, events, graphs and NVRTC: what programs use of [`dtc_cuda`].
 
+pub use dtc_cuda::module::Function;
 pub use dtc_cuda::{
     Architecture, Binary, CaptureMode, CaptureStatus, CudaError, Device, DeviceBuffer, DeviceInfo, Driver, Event,
     Graph, GraphExecutable, MemoryKind, NodeCounts, Nvrtc, PinnedBuffer, Scope, StagingAllocator, Stream, Version,

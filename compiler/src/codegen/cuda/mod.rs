@@ -11,6 +11,7 @@ mod copy;
 mod fields;
 mod interpreter;
 mod kernel;
+mod matching;
 mod place;
 mod tables;
 mod template;
@@ -25,6 +26,7 @@ pub use interpreter::{
 };
 
 pub use kernel::Program;
+pub use matching::{MATCH_ENTRY, MatchingProgram, matching};
 pub use template::CodegenError;
 
 use crate::plan::Direction;

@@ -39,6 +39,7 @@ pub(crate) use state::{DEVICES, DeviceState, Kept};
 
 use crate::policy::Policy;
 use crate::worker::Queue;
+use dtc_cuda::module::Function;
 use dtc_cuda::{CudaError, Device, StagingAllocator};
 use several::Several;
 use std::fmt;
@@ -115,6 +116,23 @@ impl Gpu {
     /// ```
     pub fn model(&self) -> &TransferModel {
         &self.shared.model
+    }
+
+    /// The kernels of a CUDA C++ text by their names, as those of types are compiled: from the store, or by NVRTC.
+    ///
+    /// # Errors
+    ///
+    /// NVRTC is missing or refuses the text, or the driver refuses the code.
+    ///
+    /// ```
+    /// if let Ok(gpu) = dtc_runtime::Engine::new().gpu(0) {
+    ///     let text = "extern \"C\" __global__ void __launch_bounds__(32)\nnothing() {}";
+    ///     assert_eq!(gpu.compile(text, &["nothing"])?.len(), 1);
+    /// }
+    /// # Ok::<(), dtc_runtime::cuda::CudaError>(())
+    /// ```
+    pub fn compile(&self, source: &str, entries: &[&str]) -> Result<Vec<Function>, CudaError> {
+        self.shared.functions(source, entries)
     }
 
     /// Loads the generic kernels, if that failed when the GPU was opened: the driver compiles them, or finds them in its own

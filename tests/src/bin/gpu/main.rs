@@ -23,6 +23,7 @@ mod harness;
 mod interfaces;
 mod launches;
 mod lifetimes;
+mod matching;
 mod memory;
 mod occupancy;
 mod places;
@@ -77,6 +78,7 @@ fn main() -> ExitCode {
     let mut tests = Tests::default();
     if given("--sanitizer") {
         tiers.iter().for_each(|on| sanitizer::add(&mut tests, on));
+        matching::add_small(&mut tests, &tiers[1]);
     } else {
         tiers.iter().for_each(|on| add_of_tier(&mut tests, on));
         add_others(&mut tests, &tiers);
@@ -121,5 +123,6 @@ fn add_others(tests: &mut Tests, tiers: &[OnTier; 2]) {
     let [generic, compiled] = tiers;
     yaksa_interface::add(tests, generic);
     policies::add(tests, compiled);
+    matching::add(tests, compiled);
     stores::add(tests);
 }

@@ -1,0 +1,291 @@
+//! Messages matched to receives: pairs per second for each [`Semantics`], over lengths and shapes, beside the sequential matcher on the
+//! host. The pairs of every case are compared with those of the sequential matcher.
+
+use dtc_cli::commands::bench::cuda::contest::Arena;
+use dtc_cli::commands::bench::table::table;
+use dtc_cli::device::copy;
+use dtc_cli::failure::Failure;
+use dtc_cli::timing::median;
+use dtc_matching::workload::{Order, Shape};
+use dtc_matching::{
+    Envelope, MatchError, Matcher, Pattern, Queues, Semantics, SequentialMatcher, Wildcards, expected_pairs, verify,
+};
+use dtc_runtime::cuda::{DeviceBuffer, Event, Stream};
+use serde_json::{Value, json};
+use std::io::Write;
+use std::time::Instant;
+
+/// Entries of a queue, or of all queues of a communicator.
+const LENGTHS: [u32; 13] = [16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536];
+
+/// Calls in a row, each on queues of its own.
+const ROW: usize = 16;
+
+/// Calls of more than this are made alone, in milliseconds.
+const LONG_MS: f64 = 5.0;
+
+/// The longest list that the sequential matcher is measured with where most of it has to be searched: minutes, beyond.
+const LONGEST_SEARCH: u32 = 16384;
+
+/// How the queues are laid out.
+#[derive(Clone, Copy, PartialEq)]
+struct Layout {
+    communicators: u32,
+    partitions: u32,
+}
+
+/// A case that was measured.
+pub struct Figure {
+    semantics: String,
+    shape: &'static str,
+    /// Queues that are matched in one call, and the messages of all of them.
+    queues: u32,
+    messages: u32,
+    pairs: u32,
+    /// Microseconds of a call: of several in a row, and of one alone.
+    in_a_row: f64,
+    alone: Option<f64>,
+}
+
+impl Figure {
+    /// Millions of pairs per second.
+    fn rate(&self) -> f64 {
+        f64::from(self.pairs) / self.in_a_row
+    }
+
+    pub fn to_json(&self) -> Value {
+        let rounded = |time: f64| (time * 1e3).round() / 1e3;
+        json!({
+            "peer": self.semantics,
+            "case": self.shape,
+            "queues": self.queues,
+            "messages": self.messages,
+            "pairs": self.pairs,
+            "us": rounded(self.in_a_row),
+            "alone_us": self.alone.map(rounded),
+            "million_pairs_per_s": rounded(self.rate()),
+        })
+    }
+}
+
+/// The shapes: random tuples as in the paper's benchmarks, and what it names as adverse.
+fn shapes(length: u32) -> [(&'static str, Shape); 6] {
+    let random = Shape::random(length);
+    [
+        ("random", random),
+        ("reversed", Shape { order: Order::Reversed, ..random }),
+        ("same order", Shape { order: Order::Same, ..random }),
+        ("few tuples", Shape { peers: 16, tags: 2, ..random }),
+        ("half unmatched", Shape { unmatched: 0.5, ..random }),
+        ("wildcards", Shape { any_source: 0.125, any_tag: 0.125, peers: 64, tags: 64, ..random }),
+    ]
+}
+
+/// The shape where these guarantees allow it.
+fn allowed(semantics: Semantics, shape: Shape) -> Option<Shape> {
+    let shape = match semantics.wildcards() {
+        Wildcards::SourceAndTag => shape,
+        Wildcards::Tag => Shape { any_source: 0.0, ..shape },
+        Wildcards::None if shape.any_tag > 0.0 => return None,
+        Wildcards::None => Shape { any_source: 0.0, ..shape },
+    };
+    (semantics.unexpected() || shape.unmatched == 0.0).then_some(shape)
+}
+
+/// The layouts that are measured.
+fn layouts(semantics: Semantics) -> Vec<Layout> {
+    let mut layouts = vec![Layout { communicators: 1, partitions: 1 }];
+    if semantics.wildcards() != Wildcards::SourceAndTag {
+        layouts.push(Layout { communicators: 1, partitions: 16 });
+    }
+    // Each communicator has queues of the full length.
+    layouts.push(Layout { communicators: 32, partitions: 1 });
+    layouts
+}
+
+fn refused(error: MatchError) -> Failure {
+    match error {
+        MatchError::Cuda(error) => error.into(),
+        error => Failure::Data(error.to_string()),
+    }
+}
+
+/// Measures the cases whose names contain `only`.
+pub fn measure(arena: &Arena, rounds: usize, only: &str, tell: impl Fn(&str)) -> Result<Vec<Figure>, Failure> {
+    let mut figures = Vec::new();
+    for length in LENGTHS {
+        for (name, shape) in shapes(length) {
+            let title = format!("sequential, {name}, {length}");
+            let searches = shape.order != Order::Same;
+            if title.contains(only) && (length <= LONGEST_SEARCH || !searches) {
+                tell(&title);
+                figures.push(sequential(name, &shape));
+            }
+        }
+    }
+    for semantics in Semantics::all() {
+        let smallest = Queues { communicators: 1, partitions: 1, capacity: 1 };
+        let kernel = Matcher::new(&arena.gpu, semantics, false, smallest).map_err(refused)?;
+        for layout in layouts(semantics) {
+            let queues = layout.communicators * layout.partitions;
+            for length in LENGTHS {
+                for (name, shape) in shapes(length) {
+                    let title = format!("{semantics}, {name}, {queues} queues, {length}");
+                    let Some(shape) = allowed(semantics, shape) else { continue };
+                    if length < layout.partitions || !title.contains(only) || large(layout, name, length) {
+                        continue;
+                    }
+                    tell(&title);
+                    let figure = on_device(arena, &kernel, layout, name, shape, rounds);
+                    figures.push(figure.map_err(|failure| match failure {
+                        Failure::Data(text) => Failure::Data(format!("{title}: {text}")),
+                        other => other,
+                    })?);
+                }
+            }
+        }
+    }
+    Ok(figures)
+}
+
+/// Cases that would take minutes and say nothing new: several communicators beyond the random tuples.
+fn large(layout: Layout, name: &str, length: u32) -> bool {
+    layout.communicators > 1 && (name != "random" || length > 8192)
+}
+
+type Entries = (Vec<(Envelope, u32)>, Vec<(Pattern, u32)>);
+
+/// Messages and receives of each communicator.
+fn draw(communicators: u32, shape: &Shape) -> Entries {
+    let whole = Shape { communicators, length: shape.length * communicators, ..*shape };
+    let workload = whole.draw(u64::from(shape.length));
+    (workload.messages.into_iter().zip(0..).collect(), workload.receives.into_iter().zip(1 << 30..).collect())
+}
+
+/// The sequential matcher: all receives are posted before the first message comes.
+fn sequential(name: &'static str, shape: &Shape) -> Figure {
+    let (messages, receives) = draw(1, shape);
+    let least = if shape.length <= 1024 { 21 } else { 1 };
+    let mut times = Vec::new();
+    let mut pairs = 0;
+    for _ in 0..least {
+        let mut matcher = SequentialMatcher::default();
+        let start = Instant::now();
+        for (pattern, handle) in &receives {
+            matcher.post(*pattern, *handle);
+        }
+        pairs = messages.iter().filter(|(envelope, handle)| matcher.arrive(*envelope, *handle).is_some()).count();
+        times.push(start.elapsed().as_nanos() as f64 / 1e3);
+    }
+    Figure {
+        semantics: "sequential, on the host".to_owned(),
+        shape: name,
+        queues: 1,
+        messages: shape.length,
+        pairs: pairs as u32,
+        in_a_row: median(&times),
+        alone: None,
+    }
+}
+
+fn on_device(
+    arena: &Arena,
+    kernel: &Matcher,
+    layout: Layout,
+    name: &'static str,
+    shape: Shape,
+    rounds: usize,
+) -> Result<Figure, Failure> {
+    let device = arena.gpu.device();
+    let Layout { communicators, partitions } = layout;
+    let (mut messages, receives) = draw(communicators, &shape);
+    if !kernel.semantics().unexpected() {
+        let pairs = expected_pairs(&messages, &receives);
+        let taken: std::collections::HashSet<u32> = pairs.into_iter().map(|(_, message)| message).collect();
+        messages.retain(|(_, handle)| taken.contains(handle));
+    }
+    // The longest list of all queues.
+    let mut lengths = vec![0; (communicators * partitions) as usize];
+    let mut others = lengths.clone();
+    let queue = |communicator: u32, source: u32| (communicator * partitions + source % partitions) as usize;
+    messages.iter().for_each(|(envelope, _)| lengths[queue(envelope.communicator(), envelope.source())] += 1);
+    receives.iter().for_each(|(pattern, _)| others[queue(pattern.communicator(), pattern.source().unwrap_or(0))] += 1);
+    let capacity = lengths.iter().chain(&others).max().copied().unwrap_or(1).max(1);
+    let queues = Queues { communicators, partitions, capacity };
+
+    let stream = Stream::new(device)?;
+    let mut first = kernel.another(queues).map_err(refused)?;
+    first.post(&stream, &receives).map_err(refused)?;
+    first.arrive(&stream, &messages).map_err(refused)?;
+    let bytes = first.memory().len() as u64;
+    let pristine = DeviceBuffer::new(device, first.memory().len())?;
+    copy(&stream, &pristine, 0, first.memory(), 0, bytes)?;
+    let restore = |matcher: &Matcher| copy(&stream, matcher.memory(), 0, &pristine, 0, bytes);
+    let (start, end) = (Event::timed(device)?, Event::timed(device)?);
+    let clock = |matchers: &[Matcher]| {
+        for matcher in matchers {
+            restore(matcher)?;
+        }
+        start.record(&stream)?;
+        for matcher in matchers {
+            matcher.enqueue(&stream).map_err(refused)?;
+        }
+        end.record(&stream)?;
+        stream.synchronize()?;
+        Ok::<f64, Failure>(f64::from(start.elapsed_ms(&end)?) * 1e3)
+    };
+    let first = [first];
+    clock(&first)?;
+    let pairs = first[0].pairs(&stream).map_err(refused)?;
+    verify(kernel.semantics(), &messages, &receives, &pairs).map_err(Failure::Data)?;
+    let time = clock(&first)?;
+    let long = time > LONG_MS * 1e3;
+    let rounds = if long { 2 } else { rounds };
+    let alone = (0..rounds).map(|_| clock(&first)).collect::<Result<Vec<f64>, Failure>>()?;
+    let in_a_row = if long {
+        median(&alone)
+    } else {
+        let row = (0..ROW).map(|_| kernel.another(queues).map_err(refused)).collect::<Result<Vec<_>, Failure>>()?;
+        let times = (0..rounds).map(|_| Ok(clock(&row)? / ROW as f64)).collect::<Result<Vec<f64>, Failure>>()?;
+        // The last one is that of a call, too.
+        let again = row[ROW - 1].pairs(&stream).map_err(refused)?;
+        if again != pairs && kernel.semantics().ordering() {
+            return Err(Failure::Data("expected the pairs of the first call, found others".to_owned()));
+        }
+        median(&times)
+    };
+    Ok(Figure {
+        semantics: kernel.semantics().to_string(),
+        shape: name,
+        queues: communicators * partitions,
+        messages: messages.len() as u32,
+        pairs: pairs.len() as u32,
+        in_a_row,
+        alone: Some(median(&alone)),
+    })
+}
+
+/// Prints the figures, one table for each of the guarantees.
+pub fn print(figures: &[Figure], out: &mut dyn Write) -> Result<(), Failure> {
+    for part in figures.chunk_by(|one, other| one.semantics == other.semantics) {
+        writeln!(
+            out,
+            "\n{}: microseconds of a call, in a row and alone, and millions of pairs per second",
+            part[0].semantics
+        )?;
+        let mut rows = table(&["shape", "queues", "messages", "pairs", "us", "alone", "M/s"]);
+        for figure in part {
+            rows.add_row([
+                figure.shape.to_owned(),
+                figure.queues.to_string(),
+                figure.messages.to_string(),
+                figure.pairs.to_string(),
+                format!("{:.2}", figure.in_a_row),
+                figure.alone.map_or_else(|| "-".to_owned(), |time| format!("{time:.2}")),
+                format!("{:.2}", figure.rate()),
+            ]);
+        }
+        writeln!(out, "{rows}")?;
+    }
+    Ok(())
+}

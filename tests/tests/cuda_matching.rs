@@ -1,0 +1,337 @@
+//! The kernels of message matching, compared with the sequential matcher; the shim runs them on the CPU.
+
+use dtc_compiler::codegen::cuda;
+use dtc_compiler::matching::{Semantics, Wildcards};
+use dtc_matching::queue::{self, Entry, HEADER_BYTES, Header, NO_MESSAGE};
+use dtc_matching::workload::{APPLICATIONS, Order, Shape};
+use dtc_matching::{Envelope, Pattern, SequentialMatcher};
+use dtc_tests::nvrtc::compile_all;
+use dtc_tests::shim::{Access, Buffer, Build, Case, Kernel, Range, Shim};
+use dtc_tests::skip::skip;
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
+
+/// One queue, and what a call makes of it.
+struct Queue {
+    messages: Vec<(Envelope, u32)>,
+    receives: Vec<(Pattern, u32)>,
+}
+
+/// The queue of a shape: its messages and receives with handles. Sources are those of one partition.
+fn draw(shape: &Shape, seed: u64) -> Queue {
+    let workload = shape.draw(seed);
+    let handles = 0x1000 + (seed as u32) * 0x10000..;
+    Queue {
+        messages: workload.messages.into_iter().zip(handles.clone()).collect(),
+        receives: workload.receives.into_iter().zip(handles.map(|handle| handle | 1 << 30)).collect(),
+    }
+}
+
+/// Header, pairs, and the lists that are left.
+struct Expected {
+    header: Header,
+    pairs: Vec<u32>,
+    messages: Vec<Entry>,
+    receives: Vec<Entry>,
+}
+
+fn expected(queue: &Queue) -> Expected {
+    let mut matcher = SequentialMatcher::default();
+    for &(pattern, handle) in &queue.receives {
+        matcher.post(pattern, handle);
+    }
+    let mut pairs: Vec<u32> = queue.receives.iter().flat_map(|&(_, handle)| [handle, NO_MESSAGE]).collect();
+    let mut matched = 0;
+    for &(envelope, handle) in &queue.messages {
+        if let Some(receive) = matcher.arrive(envelope, handle) {
+            pairs[2 * (receive - queue.receives[0].1) as usize + 1] = handle;
+            matched += 1;
+        }
+    }
+    let examined = queue.receives.len() as u32;
+    let messages: Vec<Entry> =
+        matcher.unexpected(0).iter().map(|(envelope, handle)| (envelope.bits(), *handle)).collect();
+    let receives: Vec<Entry> = matcher.posted(0).iter().map(|(pattern, handle)| (pattern.bits(), *handle)).collect();
+    let header =
+        Header { messages: messages.len() as u32, receives: receives.len() as u32, matched, status: 0, examined };
+    Expected { header, pairs, messages, receives }
+}
+
+fn bytes(numbers: &[u32]) -> Vec<u8> {
+    numbers.iter().flat_map(|number| number.to_ne_bytes()).collect()
+}
+
+/// A launch of one block for each queue.
+fn case(name: &str, semantics: Semantics, checked: bool, queues: &[Queue], rng: &mut SmallRng) -> Case {
+    let most = queues.iter().map(|queue| queue.messages.len().max(queue.receives.len())).max().unwrap_or(0);
+    let capacity = most as u32 + rng.random_range(1..9);
+    let (mut before, mut after) = (Vec::new(), Vec::new());
+    let (mut pairs_before, mut pairs_after) = (Vec::new(), Vec::new());
+    for queue in queues {
+        let mut one = vec![0; queue::stride(capacity)];
+        rng.fill(&mut one[..]);
+        let bits =
+            |entries: &[(Envelope, u32)]| -> Vec<Entry> { entries.iter().map(|(e, h)| (e.bits(), *h)).collect() };
+        let patterns: Vec<Entry> = queue.receives.iter().map(|(pattern, handle)| (pattern.bits(), *handle)).collect();
+        queue::put(&mut one, capacity, &bits(&queue.messages), &patterns);
+        let expected = expected(queue);
+        before.extend_from_slice(&one);
+        if !semantics.ordering() {
+            // Messages that were taken are marked, and those that stay move over some of them.
+            for (index, (_, handle)) in queue.messages.iter().enumerate() {
+                if expected.messages.iter().all(|(_, left)| left != handle) {
+                    one[HEADER_BYTES + 8 * index..][..8].fill(0xff);
+                }
+            }
+        }
+        queue::put(&mut one, capacity, &expected.messages, &expected.receives);
+        one[..HEADER_BYTES].copy_from_slice(&expected.header.to_bytes());
+        after.extend_from_slice(&one);
+        let mut pairs = vec![0; 8 * capacity as usize];
+        rng.fill(&mut pairs[..]);
+        pairs_before.extend_from_slice(&pairs);
+        pairs[..4 * expected.pairs.len()].copy_from_slice(&bytes(&expected.pairs));
+        pairs_after.extend_from_slice(&pairs);
+    }
+    let program = cuda::matching(semantics, checked).unwrap();
+    let kernel = Kernel::new(&program.source, cuda::MATCH_ENTRY).blocks(queues.len() as u32).threads(program.threads);
+    let range = |before, after| Range { position: 0, access: Access::Update, before, after };
+    Case {
+        name: format!("{name}; {semantics}{}", if checked { ", checked" } else { "" }),
+        kernel,
+        first: capacity.into(),
+        bytes: queue::stride(capacity) as u64,
+        memory: Buffer { alignment: 256, ranges: vec![range(before, after)] },
+        packed: Buffer { alignment: 256, ranges: vec![range(pairs_before, pairs_after)] },
+    }
+}
+
+/// A shape that these guarantees allow.
+fn allowed(semantics: Semantics, shape: Shape) -> Shape {
+    let wildcards = semantics.wildcards();
+    Shape {
+        any_source: if wildcards == Wildcards::SourceAndTag { shape.any_source } else { 0.0 },
+        any_tag: if wildcards == Wildcards::None { 0.0 } else { shape.any_tag },
+        unmatched: if semantics.unexpected() { shape.unmatched } else { 0.0 },
+        communicators: 1,
+        ..shape
+    }
+}
+
+/// Shapes of a length: random tuples in all orders, few tuples, wildcards, messages without receives.
+fn shapes(length: u32) -> Vec<(String, Shape)> {
+    let random = Shape::random(length);
+    let few = Shape { peers: 3, tags: 2, ..random };
+    let mut shapes = vec![
+        ("random".to_owned(), random),
+        ("same order".to_owned(), Shape { order: Order::Same, ..random }),
+        ("reversed".to_owned(), Shape { order: Order::Reversed, ..random }),
+        ("one tuple".to_owned(), Shape { peers: 1, tags: 1, ..random }),
+        ("few tuples".to_owned(), few),
+        ("few tuples, half unmatched".to_owned(), Shape { unmatched: 0.5, ..few }),
+        ("wildcards".to_owned(), Shape { any_source: 0.3, any_tag: 0.3, unmatched: 0.1, peers: 8, tags: 8, ..random }),
+        ("all wildcards".to_owned(), Shape { any_source: 1.0, any_tag: 1.0, ..random }),
+        ("a wildcard, reversed".to_owned(), Shape { any_source: 0.05, order: Order::Reversed, ..random }),
+        ("a wildcard, half unmatched".to_owned(), Shape { any_tag: 0.05, unmatched: 0.5, peers: 5, tags: 9, ..random }),
+        ("nearly all unmatched".to_owned(), Shape { unmatched: 0.95, ..random }),
+        ("all unmatched".to_owned(), Shape { unmatched: 1.0, ..random }),
+    ];
+    for (_, shape) in &mut shapes {
+        shape.length = length;
+    }
+    shapes
+}
+
+/// Whether only one result is right: without ordering, tuples have to differ.
+fn is_definite(semantics: Semantics, shape: &Shape) -> bool {
+    semantics.ordering() || shape.peers * shape.tags > 1 << 20
+}
+
+/// Queues where every message finds a receive, if these guarantees say so.
+fn without_leftovers(semantics: Semantics, mut queue: Queue) -> Queue {
+    if !semantics.unexpected() {
+        let left = expected(&queue).messages;
+        queue.messages.retain(|(_, handle)| !left.iter().any(|(_, other)| other == handle));
+    }
+    queue
+}
+
+fn run(build: Build, lengths: &[u32], checked: &[bool]) {
+    let mut rng = SmallRng::seed_from_u64(u64::from(lengths[0]) + 1);
+    let mut shim = Shim::new(build);
+    shim.limit_seconds(60);
+    for semantics in Semantics::all() {
+        for &checked in checked {
+            for &length in lengths {
+                for (name, shape) in shapes(length) {
+                    if !is_definite(semantics, &shape) {
+                        continue;
+                    }
+                    let queue =
+                        without_leftovers(semantics, draw(&allowed(semantics, shape), rng.random_range(0..1000)));
+                    shim.add(case(&format!("{length}, {name}"), semantics, checked, &[queue], &mut rng));
+                }
+            }
+        }
+    }
+    let outcomes = shim.run().unwrap_or_else(|error| panic!("{error}"));
+    println!("{} cases", outcomes.len());
+    for outcome in outcomes {
+        outcome.traffic();
+    }
+}
+
+#[test]
+fn queues_of_one_chunk() {
+    run(Build::Fast, &[0, 1, 31, 65, 512, 1024], &[false]);
+}
+
+#[test]
+fn queues_of_several_chunks() {
+    run(Build::Fast, &[1025, 2500], &[false]);
+}
+
+#[test]
+fn accesses_and_races() {
+    run(Build::Checked, &[2, 33, 150], &[false, true]);
+    run(Build::Checked, &[1100], &[true]);
+}
+
+#[test]
+fn queues_of_applications() {
+    let mut rng = SmallRng::seed_from_u64(5);
+    let mut shim = Shim::new(Build::Fast);
+    for semantics in Semantics::all() {
+        for application in APPLICATIONS {
+            if !is_definite(semantics, &application.shape(300)) {
+                continue;
+            }
+            // Lists of different lengths: half of the messages are still on their way.
+            let mut queues: Vec<Queue> =
+                (0..5).map(|seed| draw(&allowed(semantics, application.shape(300)), seed)).collect();
+            for (number, queue) in queues.iter_mut().enumerate() {
+                queue.messages.truncate(80 * number);
+            }
+            let queues: Vec<Queue> = queues.into_iter().map(|queue| without_leftovers(semantics, queue)).collect();
+            shim.add(case(application.name, semantics, false, &queues, &mut rng));
+        }
+    }
+    for outcome in shim.run().unwrap_or_else(|error| panic!("{error}")) {
+        outcome.traffic();
+    }
+}
+
+/// What a checked kernel makes of messages (1, 1) and (2, 2) and of receives, one of which is for (2, 2).
+fn broken(semantics: Semantics, messages: &[u64], receives: &[u64], status: u32, alone: bool) -> Case {
+    let capacity = 4;
+    let entries = |bits: &[u64], handle| -> Vec<Entry> { bits.iter().copied().zip(handle..).collect() };
+    let (messages, receives) = (entries(messages, 10), entries(receives, 20));
+    let pair = |left: &Entry| receives.iter().find(|right| right.0 == left.0 && left.0 == (2 << 32 | 2));
+    let left: Vec<Entry> = messages.iter().filter(|one| alone || pair(one).is_none()).copied().collect();
+    let open: Vec<Entry> =
+        receives.iter().filter(|one| alone || messages.iter().all(|other| pair(other) != Some(one))).copied().collect();
+    let mut before = vec![0x55; queue::stride(capacity)];
+    queue::put(&mut before, capacity, &messages, &receives);
+    let mut after = before.clone();
+    queue::put(&mut after, capacity, &left, &open);
+    let unexpected = if semantics.unexpected() || left.is_empty() { 0 } else { 2 };
+    let header = Header {
+        messages: left.len() as u32,
+        receives: open.len() as u32,
+        matched: (messages.len() - left.len()) as u32,
+        status: status | unexpected,
+        examined: receives.len() as u32,
+    };
+    after[..HEADER_BYTES].copy_from_slice(&header.to_bytes());
+    let mut pairs = vec![0x33; 8 * capacity as usize];
+    let pairs_before = pairs.clone();
+    for (index, receive) in receives.iter().enumerate() {
+        let message = messages.iter().find(|message| !alone && pair(message) == Some(receive));
+        pairs[8 * index..][..8].copy_from_slice(&bytes(&[receive.1, message.map_or(NO_MESSAGE, |message| message.1)]));
+    }
+    let program = cuda::matching(semantics, true).unwrap();
+    let range = |before, after| Range { position: 0, access: Access::Update, before, after };
+    Case {
+        name: format!("status {status}; {semantics}"),
+        kernel: Kernel::new(&program.source, cuda::MATCH_ENTRY).threads(program.threads),
+        first: capacity.into(),
+        bytes: queue::stride(capacity) as u64,
+        memory: Buffer { alignment: 256, ranges: vec![range(before, after)] },
+        packed: Buffer { alignment: 256, ranges: vec![range(pairs_before, pairs)] },
+    }
+}
+
+#[test]
+fn checked_kernels_find_broken_promises() {
+    const ANY: u64 = 1 << 31;
+    let mut shim = Shim::new(Build::Checked);
+    for semantics in Semantics::all() {
+        let messages = [1 << 32 | 1, 2 << 32 | 2];
+        // Without ordering, a queue is left alone.
+        let alone = !semantics.ordering();
+        if semantics.wildcards() != Wildcards::SourceAndTag {
+            shim.add(broken(semantics, &messages, &[ANY << 32 | 1, 2 << 32 | 2], 4, alone));
+        }
+        if semantics.wildcards() == Wildcards::None {
+            shim.add(broken(semantics, &messages, &[1 << 32 | ANY, 2 << 32 | 2], 4, alone));
+        }
+        shim.add(broken(semantics, &[ANY | 7, 2 << 32 | 2], &[2 << 32 | 2], 8, alone));
+        shim.add(broken(semantics, &[2 << 32 | 2, ANY << 32], &[1 << 32 | 1, 2 << 32 | 2], 8, alone));
+    }
+    for outcome in shim.run().unwrap_or_else(|error| panic!("{error}")) {
+        outcome.traffic();
+    }
+}
+
+/// A header that was overwritten ends the call, and the queue is left alone.
+#[test]
+fn lists_beyond_their_capacity_are_left_alone() {
+    let mut shim = Shim::new(Build::Checked);
+    for semantics in Semantics::all() {
+        for (messages, receives) in [(5, 1), (1, 5), (u32::MAX, 0)] {
+            let mut case = broken(semantics, &[1, 2], &[1], 0, true);
+            let [memory, packed] = [&mut case.memory.ranges[0], &mut case.packed.ranges[0]];
+            let header = Header { messages, receives, ..Header::default() };
+            memory.before[..HEADER_BYTES].copy_from_slice(&header.to_bytes());
+            memory.after = memory.before.clone();
+            memory.after[..HEADER_BYTES].copy_from_slice(&Header { status: 1, ..header }.to_bytes());
+            packed.after = packed.before.clone();
+            shim.add(case);
+        }
+    }
+    for outcome in shim.run().unwrap_or_else(|error| panic!("{error}")) {
+        outcome.traffic();
+    }
+}
+
+#[test]
+fn texts_of_every_kernel() {
+    let snapshots = concat!(env!("CARGO_MANIFEST_DIR"), "/../snapshots/matching");
+    let settings = |name: &str, text: &str| {
+        insta::with_settings!({ snapshot_path => snapshots, prepend_module_to_snapshot => false, omit_expression => true }, {
+            insta::assert_snapshot!(name, text);
+        });
+    };
+    for semantics in Semantics::all() {
+        let name = semantics.to_string().replace(", ", "_").replace(' ', "_");
+        settings(&name, &cuda::matching(semantics, false).unwrap().source);
+    }
+    settings("checked", &cuda::matching(Semantics::MPI.without_unexpected(), true).unwrap().source);
+}
+
+#[test]
+fn nvrtc_accepts_every_kernel() {
+    let texts: Vec<(String, String)> = Semantics::all()
+        .flat_map(|semantics| [false, true].map(|checked| (semantics, checked)))
+        .map(|(semantics, checked)| {
+            (format!("{semantics}, checked {checked}"), cuda::matching(semantics, checked).unwrap().source)
+        })
+        .collect();
+    match compile_all(&texts) {
+        Ok(refusals) => {
+            refusals.iter().take(2).for_each(|refusal| println!("{refusal}"));
+            assert!(refusals.is_empty(), "{} refused", refusals.len());
+        }
+        Err(missing) => skip("nvrtc_accepts_every_kernel", &missing.to_string()),
+    }
+}
