@@ -1,10 +1,11 @@
-//! Installs libdtc.
+//! Installs libdtc, and the interposer, which contains it.
 //!
 //! rustc's archive contains the whole Rust library with every symbol visible, so two of them cannot be linked into one
 //! program. This module joins it into one object that hides all symbols but the interface, and links both libraries
 //! from that object. rustc could write the shared library itself, but with its own list of exports, which excludes
 //! symbol versions.
 
+use crate::interposer;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -50,13 +51,16 @@ pub fn install(prefix: &Path, archive: Option<PathBuf>) -> Outcome {
     let functions = functions(&read(&sources.join("include/dtc.h"))?);
     let object = library.join("libdtc.o");
     hide(&archive, &functions, &object)?;
-    let linked = link(&sources.join("pkg/dtc.map"), &object, &library).and_then(|()| pack(&object, &library));
+    let linked = link(&sources.join("pkg/dtc.map"), &object, &library)
+        .and_then(|()| pack(&object, &library))
+        .and_then(|()| interposer::link(&object, &library, &SYSTEM));
     fs::remove_file(&object).map_err(|error| format!("{}: {error}", object.display()))?;
     linked?;
     println!("libdtc {VERSION} is in {used}. To build a program with it, and one that needs nothing of it:");
     println!("    export PKG_CONFIG_PATH={used}/lib/pkgconfig");
     println!("    cc program.c $(pkg-config --cflags --libs dtc) -Wl,-rpath,{used}/lib");
     println!("    cc -static program.c $(pkg-config --static --cflags --libs dtc)");
+    println!("To run an MPI program with it: LD_PRELOAD={used}/lib/libdtc_mpi.so");
     Ok(())
 }
 

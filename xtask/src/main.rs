@@ -6,13 +6,14 @@
 //! cargo xtask notices [--check]
 //! ```
 //!
-//! - `install` installs libdtc (shared and static library, header, pkg-config file, CMake package: `docs/c-abi.md`) and
-//!   the command dtc with its man pages and completions.
+//! - `install` installs libdtc (shared and static library, header, pkg-config file, CMake package: `docs/c-abi.md`), the
+//!   interposer libdtc_mpi (`docs/mpi.md`), and the command dtc with its man pages and completions.
 //! - `install-yaksa` installs libyaksa for an MPICH, and prints the folder to configure MPICH with (`docs/mpich.md`).
 //! - `notices` writes `THIRD-PARTY-NOTICES`, the licences of what both libraries contain.
 
 mod command;
 mod install;
+mod interposer;
 mod notices;
 mod yaksa;
 
@@ -23,7 +24,7 @@ const USAGE: &str = "usage: cargo xtask install --prefix DIR [--archive FILE] [-
        cargo xtask install-yaksa --prefix DIR [--library FILE]
        cargo xtask notices [--check]
     --prefix DIR      where to install; DESTDIR in the environment goes before it
-    --archive FILE    installs the library alone, of the static one that cargo built
+    --archive FILE    installs the libraries alone, of the static one that cargo built
     --command FILE    installs the command dtc alone, which cargo built; without --archive and --command, both are built in
                       the release profile and installed
     --library FILE    the shared library that cargo built; built in the release profile unless said otherwise

@@ -5,7 +5,7 @@ use super::bounds::packs_the_type_map;
 use dtc_compiler::codegen::mpi_c;
 use dtc_compiler::datatype::Datatype;
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::{fs, io};
 
@@ -93,20 +93,20 @@ pub fn ask(mpi: Mpi, types: &[Datatype], directory: &Path) -> io::Result<Vec<Ans
     Ok(lines.iter().map_while(|line| answer(line)).collect())
 }
 
-/// Compiles one program of all types, with a `main` that finds them in an array `types` of `{ MPI_Datatype (*build)(void); int
-/// packs; }` and prints a line for each; `packs` is [`packs_the_type_map`]. Runs it, and returns the lines.
+/// Compiles one program of all types in a directory, and returns its path. Its `main` finds them in an array `types` of `{
+/// MPI_Datatype (*build)(void); int packs; }`; `packs` is [`packs_the_type_map`].
 ///
 /// # Errors
 ///
-/// If files cannot be written, the compiler fails, or the program prints too few lines: then the error names the type it was
-/// asked about.
-pub fn run(
+/// If files cannot be written, or the compiler fails.
+pub fn build(
+    compiler: &Path,
     mpi: Mpi,
     types: &[Datatype],
     directory: &Path,
     text: &str,
     arguments: &[String],
-) -> io::Result<Vec<String>> {
+) -> io::Result<PathBuf> {
     let mut sources = Vec::new();
     let mut main = String::from("#include <mpi.h>\n#include <stdio.h>\n#include <stdlib.h>\n\n");
     for (part, chunk) in types.chunks(TYPES_IN_A_FILE).enumerate() {
@@ -132,11 +132,27 @@ pub fn run(
     sources.push(file);
 
     let program = directory.join("program");
-    let mut compiler = Command::new(mpi.compiler());
-    let built = compiler.args(["-w", "-O0", "-o"]).arg(&program).args(&sources).args(arguments).output()?;
+    let built =
+        Command::new(compiler).args(["-w", "-O0", "-o"]).arg(&program).args(&sources).args(arguments).output()?;
     if !built.status.success() {
         return Err(io::Error::other(String::from_utf8_lossy(&built.stderr).into_owned()));
     }
+    Ok(program)
+}
+
+/// Runs what [`build`] compiles with the MPI's compiler; its `main` prints a line for each type. Returns the lines.
+///
+/// # Errors
+///
+/// Those of [`build`], and if the program prints too few lines: then the error names the type it was asked about.
+pub fn run(
+    mpi: Mpi,
+    types: &[Datatype],
+    directory: &Path,
+    text: &str,
+    arguments: &[String],
+) -> io::Result<Vec<String>> {
+    let program = build(Path::new(mpi.compiler()), mpi, types, directory, text, arguments)?;
     // One process needs no launcher. Open MPI needs permission to run as root.
     let ran = Command::new(&program)
         .env("OMPI_ALLOW_RUN_AS_ROOT", "1")

@@ -1,6 +1,8 @@
 //! libdtc as it is installed: what it exports, and C and C++ programs that are built against it with the system's tools.
 #![expect(clippy::disallowed_types, reason = "tests that lock fork no child")]
 
+mod interposer;
+
 use dtc_compiler::datatype::Datatype;
 use dtc_tests::generate::random::{self, Limits};
 use dtc_tests::mpi::{Mpi, bounds, program};
@@ -241,7 +243,7 @@ fn random_datatypes_are_decoded() {
         let mut flags = pkg_config(&["--cflags", "--libs"]);
         flags.push(format!("-Wl,-rpath,{}", INSTALLED.prefix.join("lib").display()));
         let folder = TempDir::new().expect("a folder");
-        let main = include_str!("c/mpi_random.c");
+        let main = include_str!("../c/mpi_random.c");
         let lines = program::run(mpi, &types, folder.path(), main, &flags).unwrap_or_else(|error| panic!("{error}"));
         let wrong: Vec<String> = lines
             .iter()

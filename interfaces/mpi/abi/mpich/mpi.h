@@ -1,0 +1,28 @@
+/* What the interposer uses of the ABI of MPICH and its relatives: handles are integers, with values of their own. */
+#ifndef DTC_MPI_ABI_H
+#define DTC_MPI_ABI_H
+
+typedef int MPI_Datatype;
+typedef int MPI_Comm;
+typedef int MPI_Message;
+
+typedef struct MPI_Status {
+    int count_lo;
+    int count_hi_and_cancelled;
+    int MPI_SOURCE;
+    int MPI_TAG;
+    int MPI_ERROR;
+} MPI_Status;
+
+#define MPICH
+#define MPI_STATUS_IGNORE ((MPI_Status *)1)
+#define MPI_IN_PLACE ((void *)-1)
+#define MPI_COMBINER_VALUE_INDEX 20
+
+#define DTC_MPI_ABI mpich
+#define DTC_MPI_OF_ABI(mpich, open_mpi, standard) mpich
+#define DTC_MPI_OVERRUNS 0
+
+#include "declarations.h"
+
+#endif

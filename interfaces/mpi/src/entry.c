@@ -1,0 +1,66 @@
+/*
+ * The functions that a program finds instead of those of its MPI.
+ *
+ * Each goes on to an entry of a table, with its arguments as they came. An entry is found by the first call: it is a wrapper for the
+ * ABI of the MPI, or the MPI's own function if the interposer steps aside. An argument is at most a machine word wide, in every ABI,
+ * and reaches the wrapper or the MPI in the same register or stack slot, of which an integer is the lower half (System V ABI of
+ * x86-64, 3.2.3; AAPCS64, 6.8.2). So the table needs no types.
+ */
+#include "interposer.h"
+#include "shapes.h"
+
+#if !defined(__LP64__) || !defined(__linux__) || __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "expected 64-bit Linux, little-endian"
+#endif
+
+#include <string.h>
+
+#include "find.h"
+
+typedef uintptr_t word;
+
+/* What the exported functions call; null until a call is found. */
+static dtc_mpi_function entries[DTC_MPI_CALLS];
+
+/* The code of calls that the MPI lacks. */
+static int unsupported;
+
+static int fail(void)
+{
+    return __atomic_load_n(&unsupported, __ATOMIC_RELAXED);
+}
+
+/* Fills the table. Threads that come here at once write the same. */
+static dtc_mpi_function find(enum dtc_mpi_call wanted)
+{
+    static const char *const names[DTC_MPI_CALLS] = {
+#define CALL(name, shape, count) "MPI_" #name,
+#include "calls.def"
+#undef CALL
+    };
+    dtc_mpi_function functions[DTC_MPI_CALLS];
+    for (int call = 0; call < DTC_MPI_CALLS; call++) functions[call] = dtc_mpi_find_function(names[call]);
+    const struct dtc_mpi_abi *abi = dtc_mpi_detect();
+    if (abi) __atomic_store_n(&unsupported, abi->unsupported, __ATOMIC_RELAXED);
+    int bound = abi && abi->bind(functions);
+    dtc_mpi_function found = 0;
+    for (int call = 0; call < DTC_MPI_CALLS; call++) {
+        dtc_mpi_function entry = !functions[call] ? (dtc_mpi_function)fail : bound ? abi->wrappers[call] : functions[call];
+        __atomic_store_n(&entries[call], entry, __ATOMIC_RELEASE);
+        if (call == (int)wanted) found = entry;
+    }
+    return found;
+}
+
+#define PARAMETER(kind, name) word name
+#define TYPE(kind, name) word
+#define ARGUMENT(kind, name) name
+#define CALL(name, shape, count)                                                                                                  \
+    __attribute__((visibility("default"))) int MPI_##name(ARGUMENTS_##shape(PARAMETER, count));                                   \
+    int MPI_##name(ARGUMENTS_##shape(PARAMETER, count))                                                                           \
+    {                                                                                                                              \
+        dtc_mpi_function entry = __atomic_load_n(&entries[DTC_MPI_CALL_##name], __ATOMIC_ACQUIRE);                                \
+        if (__builtin_expect(!entry, 0)) entry = find(DTC_MPI_CALL_##name);                                                       \
+        return ((int (*)(ARGUMENTS_##shape(TYPE, count)))entry)(ARGUMENTS_##shape(ARGUMENT, count));                              \
+    }
+#include "calls.def"

@@ -1,0 +1,49 @@
+/* What the parts of the interposer know of each other. Nothing here depends on the ABI of an MPI. */
+#ifndef DTC_MPI_INTERPOSER_H
+#define DTC_MPI_INTERPOSER_H
+
+#include <stdint.h>
+
+/* A function of any type; its caller knows which. */
+typedef void (*dtc_mpi_function)(void);
+
+/* The calls of calls.def. */
+enum dtc_mpi_call {
+#define CALL(name, shape, count) DTC_MPI_CALL_##name,
+#include "calls.def"
+#undef CALL
+    DTC_MPI_CALLS
+};
+
+/* The calls of one ABI. */
+struct dtc_mpi_abi {
+    const char *name;
+    /* What the exported functions call. */
+    dtc_mpi_function wrappers[DTC_MPI_CALLS];
+    /* Finds what the wrappers use; 0 if some of it is missing. */
+    int (*bind)(const dtc_mpi_function functions[DTC_MPI_CALLS]);
+    /* The error code of a call that the MPI does not have. */
+    int unsupported;
+};
+
+extern const struct dtc_mpi_abi dtc_mpi_of_mpich, dtc_mpi_of_open_mpi, dtc_mpi_of_standard;
+
+/* A function of the MPI, below this library in the order of the loader; null if there is none. */
+dtc_mpi_function dtc_mpi_find_function(const char *name);
+
+/* An object of the MPI, where the program sees it; null if there is none. */
+void *dtc_mpi_find_object(const char *name);
+
+/* Says why the interposer steps aside, if DTC_MPI_REPORT asks. */
+void dtc_mpi_say(const char *what, const char *why);
+
+/* Memory of at least `bytes` bytes for packed data, to be given back with the same number; null if there is none. */
+void *dtc_mpi_staging_take(int64_t bytes);
+void dtc_mpi_staging_give(void *memory, int64_t bytes);
+
+/* What was done, for the report. */
+enum dtc_mpi_count { DTC_MPI_PACKED, DTC_MPI_UNPACKED, DTC_MPI_SENT, DTC_MPI_RECEIVED, DTC_MPI_COUNTS };
+void dtc_mpi_count(enum dtc_mpi_count what, int64_t bytes);
+void dtc_mpi_report(const char *abi);
+
+#endif

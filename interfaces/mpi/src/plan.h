@@ -1,0 +1,152 @@
+/*
+ * What the interposer knows of a datatype.
+ *
+ * A plan is an attribute of its datatype: values of handles are used again after MPI_Type_free, attributes go with the datatype. Each
+ * thread remembers the plans of a few handles, until any datatype with a plan is destroyed.
+ */
+#ifndef DTC_MPI_PLAN_H
+#define DTC_MPI_PLAN_H
+
+struct plan {
+    /* The attribute's reference, and one for each operation under way. */
+    int64_t references;
+    /* The committed type; null if the MPI moves this datatype. */
+    dtc_type *type;
+    /* Packed bytes of one element. */
+    int64_t size;
+    /* Packed bytes of a contiguous piece, on average. */
+    int64_t piece;
+    /* Whether all basic elements have one size, a power of two up to 8. */
+    int uniform;
+};
+
+/* The engine of all types. It is never ended: datatypes, and threads of the program, may outlive MPI_Finalize. */
+static dtc_mpi_decoder decoder;
+
+/* The key of the attribute. */
+static int plan_key;
+
+/* Counts the destroyed datatypes that had plans, from 1. */
+static uint64_t generation = 1;
+
+/* What a thread remembers of a handle. */
+struct remembered {
+    uint64_t generation;
+    MPI_Datatype datatype;
+    struct plan *plan;
+};
+
+/* A power of two. */
+enum { REMEMBERED = 64 };
+
+static __thread struct remembered remembered[REMEMBERED];
+
+static void plan_retain(struct plan *plan)
+{
+    __atomic_fetch_add(&plan->references, 1, __ATOMIC_RELAXED);
+}
+
+static void plan_release(struct plan *plan)
+{
+    if (__atomic_sub_fetch(&plan->references, 1, __ATOMIC_ACQ_REL) > 0) return;
+    if (plan->type) dtc_type_release(plan->type);
+    free(plan);
+}
+
+static int copy_plan(MPI_Datatype datatype, int key, void *extra, void *value, void *copy, int *flag)
+{
+    (void)datatype, (void)key, (void)extra;
+    plan_retain((struct plan *)value);
+    memcpy(copy, &value, sizeof value);
+    *flag = 1;
+    return MPI_SUCCESS;
+}
+
+static int delete_plan(MPI_Datatype datatype, int key, void *value, void *extra)
+{
+    (void)datatype, (void)key, (void)extra;
+    __atomic_fetch_add(&generation, 1, __ATOMIC_RELEASE);
+    plan_release((struct plan *)value);
+    return MPI_SUCCESS;
+}
+
+/* Prepares what datatypes are decoded with; 0 if that fails. */
+static int plan_start(void)
+{
+    dtc_engine *engine;
+    if (dtc_init(NULL, &engine) != DTC_OK) return 0;
+    if (dtc_mpi_decoder_init(engine, &decoder) == DTC_OK) {
+        if (PMPI_Type_create_keyval(copy_plan, delete_plan, &plan_key, NULL) == MPI_SUCCESS) return 1;
+        dtc_mpi_decoder_free(&decoder);
+    }
+    dtc_finalize(engine);
+    return 0;
+}
+
+/* Whether basic elements are of one size that divides 8. A complex number is two of them. */
+static int is_uniform(const dtc_info *info)
+{
+    int64_t size = info->kind == DTC_KIND_COMPLEX ? info->kind_size / 2 : info->kind_size;
+    return size > 0 && 8 % size == 0;
+}
+
+/* Decodes a datatype that the MPI accepts, and leaves the plan with it. One thread does so at a time; others leave it to a later
+   call, since the one that comes second would destroy the plan of the first. */
+static void plan_make(MPI_Datatype datatype)
+{
+    static char busy;
+    struct plan *plan;
+    int found = 0;
+    if (datatype == MPI_DATATYPE_NULL || __atomic_test_and_set(&busy, __ATOMIC_ACQUIRE)) return;
+    PMPI_Type_get_attr(datatype, plan_key, &plan, &found);
+    plan = found || dtc_mpi_is_predefined(dtc_mpi_get_envelope(datatype).combiner) ? NULL : (struct plan *)calloc(1, sizeof *plan);
+    if (plan) {
+        dtc_info info = DTC_INFO_INIT;
+        plan->references = 1;
+        /* A datatype that is one piece, or none, is the MPI's to move, as is one that dtc cannot decode. */
+        if (dtc_mpi_committed(&decoder, datatype, &plan->type) != DTC_OK) plan->type = NULL;
+        int whole = plan->type && (dtc_type_query(plan->type, &info) != DTC_OK || info.blocks == 0 ||
+                                   (info.contiguous && info.extent == info.packed_size));
+        if (whole) {
+            dtc_type_release(plan->type);
+            plan->type = NULL;
+        }
+        plan->size = info.packed_size;
+        plan->piece = info.blocks > 0 ? info.packed_size / info.blocks : 0;
+        plan->uniform = is_uniform(&info);
+        if (PMPI_Type_set_attr(datatype, plan_key, plan) != MPI_SUCCESS) plan_release(plan);
+    }
+    __atomic_clear(&busy, __ATOMIC_RELEASE);
+}
+
+/* Looks a datatype up. Predefined datatypes are remembered without a plan; `unknown` is set for others without one. */
+static __attribute__((noinline)) struct plan *plan_look_up(MPI_Datatype datatype, struct remembered *place, int *unknown)
+{
+    struct plan *plan = NULL;
+    int found = 0;
+    uint64_t now = __atomic_load_n(&generation, __ATOMIC_ACQUIRE);
+    if (datatype == MPI_DATATYPE_NULL) return NULL;
+    PMPI_Type_get_attr(datatype, plan_key, &plan, &found);
+    if (!found) {
+        plan = NULL;
+        if (!dtc_mpi_is_predefined(dtc_mpi_get_envelope(datatype).combiner)) {
+            *unknown = 1;
+            return NULL;
+        }
+    }
+    *place = (struct remembered){now, datatype, plan};
+    return plan;
+}
+
+/* The plan of a datatype that dtc may move; null if the MPI shall. `unknown` is set if plan_make should decode the datatype, once
+   the MPI has accepted it. */
+static inline struct plan *plan_of(MPI_Datatype datatype, int *unknown)
+{
+    struct remembered *place = &remembered[dtc_mpi_hash(datatype) % REMEMBERED];
+    struct plan *plan = place->plan;
+    if (place->datatype != datatype || place->generation != __atomic_load_n(&generation, __ATOMIC_ACQUIRE))
+        plan = plan_look_up(datatype, place, unknown);
+    return plan && plan->type ? plan : NULL;
+}
+
+#endif

@@ -1,0 +1,57 @@
+/* When the interposer begins and ends: with the first call that finds the MPI initialised, and with MPI_Finalize. */
+#ifndef DTC_MPI_START_H
+#define DTC_MPI_START_H
+
+enum { WAITING, STARTING, READY, ASIDE };
+
+static int state = WAITING;
+
+static __attribute__((noinline)) int start(void)
+{
+    int initialized = 0, finalized = 0, waiting = WAITING;
+    if (__atomic_load_n(&state, __ATOMIC_RELAXED) != WAITING) return 0;
+    /* There is no communicator to test with before MPI_Init; a program that only has sessions keeps its MPI. */
+    if (PMPI_Initialized(&initialized) != MPI_SUCCESS || !initialized) return 0;
+    if (PMPI_Finalized(&finalized) != MPI_SUCCESS || finalized) return 0;
+    /* Other threads go on to the MPI meanwhile. */
+    if (!__atomic_compare_exchange_n(&state, &waiting, STARTING, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) return 0;
+    int works = plan_start() && self_test();
+    if (!works) dtc_mpi_say("steps aside", "the MPI packs or receives other bytes than dtc");
+    __atomic_store_n(&state, works ? READY : ASIDE, __ATOMIC_RELEASE);
+    return works;
+}
+
+/* Whether calls may be handled. */
+static inline int is_ready(void)
+{
+    return __builtin_expect(__atomic_load_n(&state, __ATOMIC_ACQUIRE) == READY, 1) || start();
+}
+
+static int wrap_Init(int *argc, char ***argv)
+{
+    int status = mpi.Init(argc, argv);
+    if (status == MPI_SUCCESS) is_ready();
+    return status;
+}
+
+static int wrap_Init_thread(int *argc, char ***argv, int required, int *provided)
+{
+    int status = mpi.Init_thread(argc, argv, required, provided);
+    if (status == MPI_SUCCESS) is_ready();
+    return status;
+}
+
+static int wrap_Finalize(void)
+{
+    if (__atomic_exchange_n(&state, ASIDE, __ATOMIC_ACQ_REL) == READY) dtc_mpi_report(TEXT_OF(DTC_MPI_ABI));
+    return mpi.Finalize();
+}
+
+static int wrap_Type_commit(MPI_Datatype *datatype)
+{
+    int status = mpi.Type_commit(datatype);
+    if (status == MPI_SUCCESS && is_ready()) plan_make(*datatype);
+    return status;
+}
+
+#endif
