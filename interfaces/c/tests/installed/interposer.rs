@@ -196,6 +196,19 @@ fn calls_that_the_mpi_does_cost_100_ns_more_at_most() {
     }
 }
 
+#[test]
+#[ignore = "runs programs of each MPI: ./test mpi"]
+fn threads_send_and_receive_at_once() {
+    for launcher in Launcher::all("threads_send_and_receive_at_once") {
+        let folder = TempDir::new().expect("a folder");
+        let program = launcher.compile("threads.c", folder.path(), &["-pthread"]);
+        let output = launcher.pass(2, &program, &[("DTC_MPI_REPORT", "1")]);
+        assert!(text(&output).contains("threads: done"), "{}", text(&output));
+        let (sent, received) = (handled(&output, ": sent:"), handled(&output, ": received:"));
+        assert!(sent > 500 && received > 500, "{}: {sent} {received}", launcher.compiler.display());
+    }
+}
+
 /// As Python does: the MPI is opened by a plugin, and its names are not in the global scope.
 #[test]
 #[ignore = "runs programs of each MPI: ./test mpi"]
