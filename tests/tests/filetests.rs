@@ -126,7 +126,7 @@ fn bytes(layout: &Layout) -> Vec<i64> {
 fn strategies(plan: &Plan) -> String {
     let mut found = Vec::new();
     for level in [Level::Portable, Level::Avx512, Level::Zen5] {
-        let target = Target { level, streaming_bytes: 16 << 20 };
+        let target = Target { level, non_temporal_bytes: 16 << 20 };
         let [one, many] = [1, 1000].map(|count| Strategy::new(plan, &target, count).to_string());
         if many != one {
             found.push(format!("1000 elements: {many}"));

@@ -31,8 +31,8 @@ pub fn run(_: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     writeln!(out, "dtc {}", env!("CARGO_PKG_VERSION"))?;
     row(out, "processor", &format!("{}, {cores} available", processor()))?;
     row(out, "vectors", &target.level.to_string())?;
-    let streaming = report::bytes(target.streaming_bytes);
-    row(out, "cache", &format!("packs of more than {streaming} go past it"))?;
+    let non_temporal = report::bytes(target.non_temporal_bytes);
+    row(out, "cache", &format!("packs of more than {non_temporal} go past it"))?;
     row(out, "kernels", &kernels(&engine))?;
     for (command, what, packages) in PEERS {
         let state = match find(command) {

@@ -84,7 +84,7 @@ impl DeviceBuffer {
 
     /// Allocates memory, copies `source` into it on `stream`, and waits for that stream. It touches no other stream and
     /// frees nothing, so it neither waits for other kernels nor disturbs the capture of another stream.
-    pub fn holding(stream: &Stream, source: &[u8]) -> Result<DeviceBuffer, CudaError> {
+    pub fn copy_of(stream: &Stream, source: &[u8]) -> Result<DeviceBuffer, CudaError> {
         let device = stream.device();
         let buffer = DeviceBuffer::plain(device, source.len())?;
         if !source.is_empty() {

@@ -61,7 +61,7 @@ pub use contiguous::{CopyFn, select_bulk_copy, select_copy};
 pub use dtc_compiler::layout::Run;
 pub use dtc_compiler::plan::strategy::Level;
 pub use nest::whole::{NestFn, select_nest};
-pub use processor::{detect_level, streaming_threshold};
+pub use processor::{detect_level, non_temporal_threshold};
 pub use select::*;
 
 /// Moves `rows` rows of `bytes` bytes: row `i` is at `memory + i * stride` and at `packed + i * bytes`.

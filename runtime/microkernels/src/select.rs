@@ -372,7 +372,7 @@ mod non_temporal {
     use super::{PlanesFn, RowsFn, Shape};
     use crate::block::Block;
     use crate::nest::{non_temporal, rows};
-    use dtc_compiler::plan::strategy::{NON_TEMPORAL_BYTES, RowLoop};
+    use dtc_compiler::plan::strategy::{LEAST_NON_TEMPORAL, RowLoop};
 
     pub struct Rows;
 
@@ -412,7 +412,7 @@ mod non_temporal {
         bytes: usize,
     ) {
         let block = B::new(bytes);
-        let short = planes * rows * bytes <= NON_TEMPORAL_BYTES;
+        let short = planes * rows * bytes <= LEAST_NON_TEMPORAL;
         for plane in 0..planes {
             let memory = memory.wrapping_offset((plane as isize).wrapping_mul(plane_stride));
             // SAFETY: the contract of `PlanesFn` covers every row of the plane, and `packed` from `plane * rows` rows on. The CPU

@@ -542,6 +542,6 @@ fn copies_of_every_size() {
 
 #[test]
 fn the_threshold_is_sensible() {
-    assert!(streaming_threshold() >= 1 << 18);
-    assert_eq!(streaming_threshold(), streaming_threshold());
+    assert!(non_temporal_threshold() >= 1 << 18);
+    assert_eq!(non_temporal_threshold(), non_temporal_threshold());
 }

@@ -8,6 +8,7 @@
 //! | `processor.rs` | what the levels of instructions are good for |
 //! | `nest.rs` | how rows are moved, and what is prefetched |
 //! | `shuffle.rs` | how short rows are grouped |
+//! | `stores.rs` | which stores are non-temporal: they bypass the caches |
 //! | `shape.rs` | which nests are tiles, and which are listed: the only decisions that a plan holds |
 //! | `kernel.rs` | whether a kernel is compiled, and what it writes out |
 //!
@@ -19,6 +20,7 @@ mod nest;
 mod processor;
 pub(super) mod shape;
 mod shuffle;
+mod stores;
 
 pub(super) use kernel::decide;
 pub use kernel::{Decision, SPECIALISED_DEPTH, SPECIALISED_STEPS};
@@ -26,6 +28,7 @@ pub(crate) use kernel::{INLINE_BYTES, MICROKERNEL_ROWS, UNROLLED_WORDS};
 pub use nest::{Nest, NestMethod, Prefetch, RowLoop, nest, whole_nest};
 pub use processor::{Level, Target};
 pub use shuffle::{FARTHEST as LONGEST_SHUFFLED_STRIDE, Group, LONGEST as LONGEST_SHUFFLED_ROW};
+pub use stores::{LEAST_NON_TEMPORAL, copies_non_temporally, is_beyond_caches, is_non_temporal};
 
 use super::{Direction, Offsets, Plan, Step, StepId};
 use std::fmt;
@@ -33,26 +36,11 @@ use std::fmt;
 /// Footprint of a plan, in bytes, from which its lists lie beyond the first-level cache, and their unpacks prefetch.
 const FIRST_LEVEL: u64 = 40 << 10;
 
-/// Lengths of rows, in bytes, that a pack writes by non-temporal stores beyond the caches: rows of 128 bytes of every 512 were level
-/// to 1.4 times as fast, of 1,024 of 4,096 1.2 to 1.8 times; of 32 and 8 bytes up to 20 % slower (64 MiB, Sapphire Rapids). The
-/// longest fill half of the buffer that the stores go through.
-const NON_TEMPORAL_ROWS: std::ops::RangeInclusive<u64> = 128..=2048;
-
-/// Most packed bytes of a nest that a pack writes through the caches all the same: parts of a large type go to small buffers, which are
-/// read again soon.
-pub const NON_TEMPORAL_BYTES: usize = 8 << 10;
-
 /// Most blocks of a list that are gathered. Longer lists were not measured.
 const GATHERED_BLOCKS: usize = 1 << 16;
 
 /// Most elements of 16 bytes that a pack transposes in registers. More are faster one by one.
 const TRANSPOSED_PAIRS: usize = 1 << 14;
-
-/// Whether a pack of rows of `bytes` bytes writes them by non-temporal stores.
-#[must_use]
-pub fn is_non_temporal(level: Level, bytes: u64) -> bool {
-    level >= Level::Avx512 && NON_TEMPORAL_ROWS.contains(&bytes)
-}
 
 /// Whether a pack gathers `count` blocks at 32-bit offsets. A gather takes 64 bytes.
 #[inline(always)]
@@ -121,7 +109,7 @@ pub enum StepStrategy {
 pub struct Strategy<'a> {
     plan: &'a Plan,
     level: Level,
-    bypasses: bool,
+    non_temporal: bool,
     far: bool,
 }
 
@@ -131,14 +119,14 @@ impl<'a> Strategy<'a> {
         Strategy {
             plan,
             level: target.level,
-            bypasses: plan.size().saturating_mul(count) > target.streaming_bytes,
+            non_temporal: is_beyond_caches(plan.size().saturating_mul(count), target.non_temporal_bytes),
             far: plan.footprint() > FIRST_LEVEL,
         }
     }
 
-    /// Whether packs bypass the caches where a microkernel can.
-    pub fn bypasses(&self) -> bool {
-        self.bypasses
+    /// Whether packs go by non-temporal stores where a microkernel can.
+    pub fn non_temporal(&self) -> bool {
+        self.non_temporal
     }
 
     /// Whether unpacks of lists prefetch: they lie beyond the first-level cache, and the processor gains by it.
@@ -178,7 +166,7 @@ impl<'a> Strategy<'a> {
         [planes, rows, bytes]: [u64; 3],
         [plane_stride, stride]: [i64; 2],
     ) -> StepStrategy {
-        let non_temporal = self.bypasses && direction == Direction::Pack && is_non_temporal(self.level, bytes);
+        let non_temporal = self.non_temporal && direction == Direction::Pack && is_non_temporal(self.level, bytes);
         let numbers = Nest {
             bytes: bytes as usize,
             rows: rows as usize,
@@ -221,7 +209,7 @@ impl<'a> Strategy<'a> {
 
 impl fmt::Display for Strategy<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let stores = if self.bypasses { "beyond the caches" } else { "within the caches" };
+        let stores = if self.non_temporal { "beyond the caches" } else { "within the caches" };
         write!(f, "strategy for {}, packed bytes {stores}", self.level)?;
         for (index, step) in self.plan.steps().iter().enumerate() {
             for direction in [Direction::Pack, Direction::Unpack] {

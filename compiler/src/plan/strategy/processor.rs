@@ -87,14 +87,14 @@ impl fmt::Display for Level {
 pub struct Target {
     /// Vector instructions.
     pub level: Level,
-    /// Half of the last-level cache, in bytes: from a call of more packed bytes on, a pack bypasses the caches where a
-    /// microkernel can. Memory takes as many bytes again, so the two do not fit together.
-    pub streaming_bytes: u64,
+    /// Half of the last-level cache, in bytes: from a call of more packed bytes on, a pack goes by non-temporal stores where
+    /// a microkernel can. Memory takes as many bytes again, so the two do not fit together.
+    pub non_temporal_bytes: u64,
 }
 
 impl Default for Target {
     /// A CPU that every machine of the architecture can stand in for, with a cache of 32 MiB.
     fn default() -> Target {
-        Target { level: Level::Portable, streaming_bytes: 32 << 20 }
+        Target { level: Level::Portable, non_temporal_bytes: 32 << 20 }
     }
 }

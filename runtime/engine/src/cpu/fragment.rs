@@ -44,18 +44,18 @@ impl Program {
         unsafe {
             match take {
                 0 => {}
-                bytes if self.bypasses::<PACK>(bytes) => self.bytes::<PACK, true>(kernel, sides, skip, bytes),
+                bytes if self.is_non_temporal::<PACK>(bytes) => self.bytes::<PACK, true>(kernel, sides, skip, bytes),
                 bytes => self.bytes::<PACK, false>(kernel, sides, skip, bytes),
             }
         }
     }
 
-    /// [`Program::range`] of at least a byte; where `BYPASS`, packs bypass the caches.
+    /// [`Program::range`] of at least a byte; where `NON_TEMPORAL`, packs bypass the caches.
     ///
     /// # Safety
     ///
     /// As for [`Program::range`].
-    unsafe fn bytes<const PACK: bool, const BYPASS: bool>(
+    unsafe fn bytes<const PACK: bool, const NON_TEMPORAL: bool>(
         &self,
         kernel: Option<&Kernel>,
         sides: Sides,
@@ -69,23 +69,23 @@ impl Program {
         unsafe {
             if self.is_contiguous() {
                 let sides = sides.at(offset + skip as i64, skip);
-                return microkernel::<PACK, BYPASS>(&Step::Copy { bytes: take }, self.bound(root), sides);
+                return microkernel::<PACK, NON_TEMPORAL>(&Step::Copy { bytes: take }, self.bound(root), sides);
             }
             let division = divide(skip, take, plan.size());
             let element = |at: u64| sides.at((at as i64).wrapping_mul(plan.extent()), at * plan.size());
             let whole = division.whole;
             if let Some((skip, take)) = division.head {
-                self.cut::<PACK, BYPASS>(root, element(whole.start - 1).at(offset, 0), skip, take);
+                self.cut::<PACK, NON_TEMPORAL>(root, element(whole.start - 1).at(offset, 0), skip, take);
             }
             if !whole.is_empty() {
                 let count = whole.end - whole.start;
                 match kernel {
                     Some(kernel) => kernel.run::<PACK>(element(whole.start), count),
-                    None => self.whole_elements::<PACK, BYPASS>(element(whole.start), count),
+                    None => self.whole_elements::<PACK, NON_TEMPORAL>(element(whole.start), count),
                 }
             }
             if division.tail > 0 {
-                self.cut::<PACK, BYPASS>(root, element(whole.end).at(offset, 0), 0, division.tail);
+                self.cut::<PACK, NON_TEMPORAL>(root, element(whole.end).at(offset, 0), 0, division.tail);
             }
         }
     }
@@ -95,18 +95,18 @@ impl Program {
     /// # Safety
     ///
     /// As for [`Program::range`], for those bytes.
-    unsafe fn cut<const PACK: bool, const BYPASS: bool>(&self, step: StepId, sides: Sides, skip: u64, take: u64) {
+    unsafe fn cut<const PACK: bool, const NON_TEMPORAL: bool>(&self, step: StepId, sides: Sides, skip: u64, take: u64) {
         let mut work: SmallVec<[Cut; 4]> = SmallVec::new();
         work.push(Cut { step, sides, skip, take });
         while let Some(cut) = work.pop() {
             // SAFETY: the parts of a cut are among its bytes.
             unsafe {
                 if cut.skip == 0 && cut.take == self.plan().size_of(cut.step) {
-                    self.whole::<PACK, BYPASS>(cut.step, cut.sides);
+                    self.whole::<PACK, NON_TEMPORAL>(cut.step, cut.sides);
                 } else if matches!(self.bound(cut.step), Bound::Loop) {
-                    self.cut_loop::<PACK, BYPASS>(&cut, &mut work);
+                    self.cut_loop::<PACK, NON_TEMPORAL>(&cut, &mut work);
                 } else {
-                    cut_microkernel::<PACK, BYPASS>(
+                    cut_microkernel::<PACK, NON_TEMPORAL>(
                         self.plan().step(cut.step),
                         self.bound(cut.step),
                         cut.sides,
@@ -123,7 +123,7 @@ impl Program {
     /// # Safety
     ///
     /// As for [`Program::range`], for the bytes of the cut.
-    unsafe fn cut_loop<const PACK: bool, const BYPASS: bool>(&self, cut: &Cut, work: &mut SmallVec<[Cut; 4]>) {
+    unsafe fn cut_loop<const PACK: bool, const NON_TEMPORAL: bool>(&self, cut: &Cut, work: &mut SmallVec<[Cut; 4]>) {
         let mut push = |iteration: u64, skip: u64, take: u64| {
             if let Some((step, sides)) = self.body(cut.step, iteration, cut.sides) {
                 work.push(Cut { step, sides, skip, take });
@@ -161,7 +161,7 @@ impl Program {
         for iteration in whole {
             if let Some((step, sides)) = self.body(cut.step, iteration, cut.sides) {
                 // SAFETY: a whole body inside the range.
-                unsafe { self.whole::<PACK, BYPASS>(step, sides) };
+                unsafe { self.whole::<PACK, NON_TEMPORAL>(step, sides) };
             }
         }
     }
@@ -172,7 +172,7 @@ impl Program {
 /// # Safety
 ///
 /// As for [`Program::range`], for those bytes.
-unsafe fn cut_microkernel<const PACK: bool, const BYPASS: bool>(
+unsafe fn cut_microkernel<const PACK: bool, const NON_TEMPORAL: bool>(
     step: &Step,
     bound: &Bound,
     sides: Sides,
@@ -205,7 +205,11 @@ unsafe fn cut_microkernel<const PACK: bool, const BYPASS: bool>(
             (Step::Copy { .. }, _) => copy(skip as i64, skip, take),
             (&Step::Rows { stride, bytes, .. }, _) => blocks(bytes, &|row| row as i64 * stride, &|whole| {
                 let step = Step::Rows { rows: whole.end - whole.start, stride, bytes };
-                microkernel::<PACK, BYPASS>(&step, bound, sides.at(whole.start as i64 * stride, whole.start * bytes));
+                microkernel::<PACK, NON_TEMPORAL>(
+                    &step,
+                    bound,
+                    sides.at(whole.start as i64 * stride, whole.start * bytes),
+                );
             }),
             (
                 &(Step::Planes { plane_stride, rows, stride, bytes, .. }
@@ -225,10 +229,10 @@ unsafe fn cut_microkernel<const PACK: bool, const BYPASS: bool>(
                 let division = divide(skip, take, size);
                 let place = |at: u64| sides.at(at as i64 * plane_stride, at * size);
                 if let Some((skip, take)) = division.head {
-                    cut_microkernel::<PACK, BYPASS>(&plane, bound, place(division.whole.start - 1), skip, take);
+                    cut_microkernel::<PACK, NON_TEMPORAL>(&plane, bound, place(division.whole.start - 1), skip, take);
                 }
                 if division.tail > 0 {
-                    cut_microkernel::<PACK, BYPASS>(&plane, bound, place(division.whole.end), 0, division.tail);
+                    cut_microkernel::<PACK, NON_TEMPORAL>(&plane, bound, place(division.whole.end), 0, division.tail);
                 }
                 let planes = division.whole.end - division.whole.start;
                 if planes > 0 {
@@ -238,7 +242,7 @@ unsafe fn cut_microkernel<const PACK: bool, const BYPASS: bool>(
                         }
                         _ => Step::Planes { planes, plane_stride, rows, stride, bytes },
                     };
-                    microkernel::<PACK, BYPASS>(&whole, bound, place(division.whole.start));
+                    microkernel::<PACK, NON_TEMPORAL>(&whole, bound, place(division.whole.start));
                 }
             }
             (Step::List { offsets, bytes }, _) => blocks(*bytes, &|block| offsets.get(block as usize), &|whole| {

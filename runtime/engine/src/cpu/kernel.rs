@@ -84,12 +84,13 @@ fn relocate(compiled: &mut MachineCode, plan: &Plan, direction: Direction, targe
 
 fn address(microkernel: Microkernel, direction: Direction, level: Level, strategy: Strategy<'_>) -> usize {
     use dtc_microkernels::*;
-    let (pack, bypass, prefetch) = (direction == Direction::Pack, strategy.bypasses(), strategy.prefetches_lists());
+    let (pack, non_temporal, prefetch) =
+        (direction == Direction::Pack, strategy.non_temporal(), strategy.prefetches_lists());
     match microkernel {
         Microkernel::Copy => copy as *const () as usize,
-        Microkernel::Rows(bytes) if pack => select_pack_rows(level, bytes, bypass) as usize,
+        Microkernel::Rows(bytes) if pack => select_pack_rows(level, bytes, non_temporal) as usize,
         Microkernel::Rows(bytes) => select_unpack_rows(level, bytes) as usize,
-        Microkernel::Planes(bytes) if pack => select_pack_planes(level, bytes, bypass) as usize,
+        Microkernel::Planes(bytes) if pack => select_pack_planes(level, bytes, non_temporal) as usize,
         Microkernel::Planes(bytes) => select_unpack_planes(level, bytes) as usize,
         Microkernel::Tile(bytes) if pack => select_pack_tile(level, bytes) as usize,
         Microkernel::Tile(bytes) => select_unpack_tile(level, bytes) as usize,

@@ -21,7 +21,7 @@ pub(crate) fn host() -> &'static Target {
     HOST.get_or_init(|| {
         Box::new(Target {
             level: dtc_microkernels::detect_level(),
-            streaming_bytes: dtc_microkernels::streaming_threshold() as u64,
+            non_temporal_bytes: dtc_microkernels::non_temporal_threshold() as u64,
         })
     })
 }

@@ -2,7 +2,7 @@
 
 use super::Sides;
 use super::thunk::Call;
-use dtc_compiler::plan::strategy::{Nest, Strategy, Target};
+use dtc_compiler::plan::strategy::{self, Nest, Strategy, Target};
 use dtc_compiler::plan::{Offsets, Part, Plan, Step, StepId};
 use dtc_microkernels::{Level, List32Fn, List64Fn, NestFn, PlanesFn, RowsFn, RunsFn, TileFn};
 use smallvec::SmallVec;
@@ -27,7 +27,7 @@ pub(super) struct Strided {
     rows: Both<RowsFn>,
     planes: Both<PlanesFn>,
     /// Packs of both that bypass the caches, where the length of the rows allows it.
-    bypassing: (RowsFn, PlanesFn),
+    non_temporal: (RowsFn, PlanesFn),
     tile: Both<TileFn>,
     /// The microkernels specialised for the counts and strides of the step, where there are any.
     nest: Both<Option<NestFn>>,
@@ -35,12 +35,12 @@ pub(super) struct Strided {
 
 impl Strided {
     fn new(step: &Step, level: Level, bytes: u64) -> Strided {
-        let rows = |bypass| dtc_microkernels::select_pack_rows(level, bytes, bypass);
-        let planes = |bypass| dtc_microkernels::select_pack_planes(level, bytes, bypass);
+        let rows = |non_temporal| dtc_microkernels::select_pack_rows(level, bytes, non_temporal);
+        let planes = |non_temporal| dtc_microkernels::select_pack_planes(level, bytes, non_temporal);
         Strided {
             rows: Both { pack: rows(false), unpack: dtc_microkernels::select_unpack_rows(level, bytes) },
             planes: Both { pack: planes(false), unpack: dtc_microkernels::select_unpack_planes(level, bytes) },
-            bypassing: (rows(true), planes(true)),
+            non_temporal: (rows(true), planes(true)),
             tile: Both {
                 pack: dtc_microkernels::select_pack_tile(level, bytes),
                 unpack: dtc_microkernels::select_unpack_tile(level, bytes),
@@ -55,12 +55,12 @@ impl Strided {
         }
     }
 
-    fn rows<const PACK: bool, const BYPASS: bool>(&self) -> RowsFn {
-        if BYPASS { self.bypassing.0 } else { self.rows.of::<PACK>() }
+    fn rows<const PACK: bool, const NON_TEMPORAL: bool>(&self) -> RowsFn {
+        if NON_TEMPORAL { self.non_temporal.0 } else { self.rows.of::<PACK>() }
     }
 
-    fn planes<const PACK: bool, const BYPASS: bool>(&self) -> PlanesFn {
-        if BYPASS { self.bypassing.1 } else { self.planes.of::<PACK>() }
+    fn planes<const PACK: bool, const NON_TEMPORAL: bool>(&self) -> PlanesFn {
+        if NON_TEMPORAL { self.non_temporal.1 } else { self.planes.of::<PACK>() }
     }
 
     /// The microkernels for any nest of such rows.
@@ -87,7 +87,7 @@ pub(crate) struct Program {
     /// Of each step. Most plans have one or two.
     bound: SmallVec<[Bound; 2]>,
     /// Packed bytes of a call from which a pack bypasses the caches.
-    streaming_bytes: u64,
+    non_temporal_bytes: u64,
     /// Whether any count of elements is one piece of memory.
     contiguous: bool,
 }
@@ -149,7 +149,7 @@ impl Program {
         let (step, of_root) = (plan.step(root).clone(), bound[root.index()]);
         let contiguous = matches!(plan.repeated(2), Some(Step::Copy { .. }));
         let root = Root { offset, bound: of_root, step };
-        Program { root, plan, bound, streaming_bytes: target.streaming_bytes, contiguous }
+        Program { root, plan, bound, non_temporal_bytes: target.non_temporal_bytes, contiguous }
     }
 
     #[inline]
@@ -165,9 +165,9 @@ impl Program {
         &self.bound[id.index()]
     }
 
-    /// Whether a pack of `bytes` packed bytes bypasses the caches where a microkernel can.
-    pub(super) fn bypasses<const PACK: bool>(&self, bytes: u64) -> bool {
-        PACK && bytes > self.streaming_bytes
+    /// Whether a pack of `bytes` packed bytes goes by non-temporal stores where a microkernel can.
+    pub(super) fn is_non_temporal<const PACK: bool>(&self, bytes: u64) -> bool {
+        PACK && strategy::is_beyond_caches(bytes, self.non_temporal_bytes)
     }
 
     /// The call that moves one whole element, if one microkernel does, on a CPU of the level that the program was made for.
@@ -175,7 +175,7 @@ impl Program {
     /// Tiles are left out: they are not short, and their microkernel takes more arguments than the others.
     pub(crate) fn call<const PACK: bool>(&self, level: Level) -> Option<Call> {
         let Root { offset, step, bound } = &self.root;
-        let bypass = self.bypasses::<PACK>(self.plan.size());
+        let non_temporal = self.is_non_temporal::<PACK>(self.plan.size());
         Some(match (step, bound) {
             (&Step::Copy { bytes }, _) => {
                 Call::copy::<PACK>(dtc_microkernels::select_copy(level, bytes) as usize, *offset, bytes)
@@ -183,7 +183,8 @@ impl Program {
             (&Step::Rows { rows, stride, bytes }, Bound::Strided(strided)) => match whole_nest::<PACK>(step, level) {
                 Some(nest) => Call::new(nest as usize, *offset, [1, 0, rows, stride.cast_unsigned()]),
                 None => {
-                    let function = if bypass { strided.rows::<PACK, true>() } else { strided.rows::<PACK, false>() };
+                    let function =
+                        if non_temporal { strided.rows::<PACK, true>() } else { strided.rows::<PACK, false>() };
                     Call::new(function as usize, *offset, [rows, bytes, stride.cast_unsigned()])
                 }
             },
@@ -193,7 +194,7 @@ impl Program {
                     Some(nest) => Call::new(nest as usize, *offset, [planes, plane_stride, rows, stride]),
                     None => {
                         let function =
-                            if bypass { strided.planes::<PACK, true>() } else { strided.planes::<PACK, false>() };
+                            if non_temporal { strided.planes::<PACK, true>() } else { strided.planes::<PACK, false>() };
                         Call::new(function as usize, *offset, [planes, plane_stride, rows, stride, bytes])
                     }
                 }
@@ -223,7 +224,7 @@ impl Program {
     pub(crate) unsafe fn one<const PACK: bool>(&self, sides: Sides) {
         // SAFETY: `one_element` moves the same element under the contract of `elements`.
         unsafe {
-            if self.bypasses::<PACK>(self.plan.size()) {
+            if self.is_non_temporal::<PACK>(self.plan.size()) {
                 self.one_element::<PACK, true>(sides);
             } else {
                 self.one_element::<PACK, false>(sides);
@@ -235,14 +236,14 @@ impl Program {
     ///
     /// As for [`Program::elements`].
     #[inline]
-    unsafe fn one_element<const PACK: bool, const BYPASS: bool>(&self, sides: Sides) {
+    unsafe fn one_element<const PACK: bool, const NON_TEMPORAL: bool>(&self, sides: Sides) {
         let Root { offset, step, bound, .. } = &self.root;
         // SAFETY: the step and `bound` are those of the root: they move the bytes of one element, which the contract of
         // `elements` covers.
         unsafe {
             match (step, bound) {
-                (_, Bound::Loop) => self.whole_loop::<PACK, BYPASS>(self.plan.root().step, sides.at(*offset, 0)),
-                _ => microkernel::<PACK, BYPASS>(step, bound, sides.at(*offset, 0)),
+                (_, Bound::Loop) => self.whole_loop::<PACK, NON_TEMPORAL>(self.plan.root().step, sides.at(*offset, 0)),
+                _ => microkernel::<PACK, NON_TEMPORAL>(step, bound, sides.at(*offset, 0)),
             }
         }
     }
@@ -255,7 +256,7 @@ impl Program {
     pub(crate) unsafe fn elements<const PACK: bool>(&self, sides: Sides, count: u64) {
         // SAFETY: `whole_elements` moves the same elements under the same contract.
         unsafe {
-            if self.bypasses::<PACK>(self.plan.size().saturating_mul(count)) {
+            if self.is_non_temporal::<PACK>(self.plan.size().saturating_mul(count)) {
                 self.whole_elements::<PACK, true>(sides, count);
             } else {
                 self.whole_elements::<PACK, false>(sides, count);
@@ -263,12 +264,12 @@ impl Program {
         }
     }
 
-    /// Moves `count` whole elements; where `BYPASS`, packs bypass the caches.
+    /// Moves `count` whole elements; where `NON_TEMPORAL`, packs bypass the caches.
     ///
     /// # Safety
     ///
     /// As for [`Program::elements`].
-    pub(super) unsafe fn whole_elements<const PACK: bool, const BYPASS: bool>(&self, sides: Sides, count: u64) {
+    pub(super) unsafe fn whole_elements<const PACK: bool, const NON_TEMPORAL: bool>(&self, sides: Sides, count: u64) {
         let repeated = self.plan.repeated(count);
         // SAFETY: `repeated` addresses the same bytes as a loop over the elements.
         unsafe {
@@ -276,12 +277,12 @@ impl Program {
                 (Some(step), &Bound::Strided(strided)) => {
                     // Several elements are a nest with other counts.
                     let bound = Bound::Strided(if count == 1 { strided } else { strided.for_any() });
-                    microkernel::<PACK, BYPASS>(&step, &bound, sides.at(self.root.offset, 0));
+                    microkernel::<PACK, NON_TEMPORAL>(&step, &bound, sides.at(self.root.offset, 0));
                 }
                 _ => {
                     for element in 0..count {
                         let offset = (element as i64).wrapping_mul(self.plan.extent());
-                        self.one_element::<PACK, BYPASS>(sides.at(offset, element * self.plan.size()));
+                        self.one_element::<PACK, NON_TEMPORAL>(sides.at(offset, element * self.plan.size()));
                     }
                 }
             }
@@ -294,13 +295,13 @@ impl Program {
     ///
     /// As for [`Program::elements`], for the bytes of the step.
     #[inline]
-    pub(super) unsafe fn whole<const PACK: bool, const BYPASS: bool>(&self, id: StepId, sides: Sides) {
+    pub(super) unsafe fn whole<const PACK: bool, const NON_TEMPORAL: bool>(&self, id: StepId, sides: Sides) {
         // SAFETY: `whole_loop` and `microkernel` move the bytes of this step and no others, and `bound` was selected for the
         // step.
         unsafe {
             match &self.bound[id.index()] {
-                Bound::Loop => self.whole_loop::<PACK, BYPASS>(id, sides),
-                bound => microkernel::<PACK, BYPASS>(self.plan.step(id), bound, sides),
+                Bound::Loop => self.whole_loop::<PACK, NON_TEMPORAL>(id, sides),
+                bound => microkernel::<PACK, NON_TEMPORAL>(self.plan.step(id), bound, sides),
             }
         }
     }
@@ -310,7 +311,7 @@ impl Program {
     /// # Safety
     ///
     /// As for [`Program::elements`], for the bytes of the step.
-    unsafe fn whole_loop<const PACK: bool, const BYPASS: bool>(&self, id: StepId, sides: Sides) {
+    unsafe fn whole_loop<const PACK: bool, const NON_TEMPORAL: bool>(&self, id: StepId, sides: Sides) {
         let mut stack: SmallVec<[Frame; 16]> = SmallVec::new();
         stack.push(Frame { step: id, sides, next: 0 });
         while let Some(frame) = stack.last_mut() {
@@ -323,7 +324,7 @@ impl Program {
                 for iteration in 0..count {
                     let sides = first.at((iteration as i64).wrapping_mul(stride), iteration * size);
                     // SAFETY: a body's bytes are among those of the step.
-                    unsafe { microkernel::<PACK, BYPASS>(step, bound, sides) };
+                    unsafe { microkernel::<PACK, NON_TEMPORAL>(step, bound, sides) };
                 }
                 stack.pop();
                 continue;
@@ -338,7 +339,7 @@ impl Program {
                 stack.push(Frame { step: body, sides, next: 0 });
             } else {
                 // SAFETY: a body's bytes are among those of the step.
-                unsafe { microkernel::<PACK, BYPASS>(self.plan.step(body), &self.bound[body.index()], sides) };
+                unsafe { microkernel::<PACK, NON_TEMPORAL>(self.plan.step(body), &self.bound[body.index()], sides) };
             }
         }
     }
@@ -368,7 +369,7 @@ impl Program {
 ///
 /// As for [`Program::elements`], for the bytes of the step; `bound` was selected for its block length.
 #[inline]
-pub(super) unsafe fn microkernel<const PACK: bool, const BYPASS: bool>(step: &Step, bound: &Bound, sides: Sides) {
+pub(super) unsafe fn microkernel<const PACK: bool, const NON_TEMPORAL: bool>(step: &Step, bound: &Bound, sides: Sides) {
     let Sides { memory, packed } = sides;
     // SAFETY: the bytes of the step are valid on both sides (contract of this function). `Program::new` selected `bound` for this
     // step and for the level of the CPU, and tables come from the plan.
@@ -379,14 +380,22 @@ pub(super) unsafe fn microkernel<const PACK: bool, const BYPASS: bool>(step: &St
                 dtc_microkernels::copy(destination, source, *bytes as usize);
             }
             (&Step::Rows { rows, stride, bytes }, Bound::Strided(strided)) => {
-                strided.rows::<PACK, BYPASS>()(memory, packed, rows as usize, bytes as usize, stride as isize);
+                strided.rows::<PACK, NON_TEMPORAL>()(memory, packed, rows as usize, bytes as usize, stride as isize);
             }
             (&Step::Planes { planes, plane_stride, rows, stride, bytes }, Bound::Strided(strided)) => {
                 let (planes, rows, bytes) = (planes as usize, rows as usize, bytes as usize);
                 let (plane_stride, stride) = (plane_stride as isize, stride as isize);
                 match strided.nest.of::<PACK>() {
                     Some(nest) => nest(memory, packed, planes, plane_stride, rows, stride),
-                    None => strided.planes::<PACK, BYPASS>()(memory, packed, planes, plane_stride, rows, stride, bytes),
+                    None => strided.planes::<PACK, NON_TEMPORAL>()(
+                        memory,
+                        packed,
+                        planes,
+                        plane_stride,
+                        rows,
+                        stride,
+                        bytes,
+                    ),
                 }
             }
             (

@@ -19,6 +19,7 @@ mod generic;
 mod idle;
 mod joint;
 mod kernel;
+mod lists;
 mod on_device;
 mod pair;
 mod request;

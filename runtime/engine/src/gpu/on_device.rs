@@ -323,7 +323,7 @@ impl GpuType {
         }
         let parameter = interpreter.program.parameter(0, 0);
         let bytes: Vec<u8> = parameter.iter().flat_map(|number| number.to_ne_bytes()).collect();
-        let program = DeviceBuffer::holding(&self.gpu.uploads, &bytes)?;
+        let program = DeviceBuffer::copy_of(&self.gpu.uploads, &bytes)?;
         let tables = interpreter.tables.as_ref().map_or(0, DeviceBuffer::address);
         Ok(self.batch_program.get_or_init(|| Arc::new(BatchProgram { program, tables, _interpreter: interpreter })))
     }

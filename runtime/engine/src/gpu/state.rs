@@ -5,7 +5,7 @@ use super::idle::Idle;
 use super::transfer::{DoubleBuffers, Pool, Ring, Stage, TransferModel};
 use crate::policy::Policy;
 use crate::worker::{Job, Queue};
-use dtc_cuda::{CudaError, Device, DeviceBuffer, Event, PinnedBuffer, StagingAllocator, Stream};
+use dtc_cuda::{CudaError, Device, Event, PinnedBuffer, StagingAllocator, Stream};
 use dtc_store::{Bundles, Store};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
@@ -143,11 +143,6 @@ impl DeviceState {
     /// A pinned buffer for transfers.
     pub(super) fn staging(&self, bytes: usize) -> Result<PinnedBuffer, CudaError> {
         PinnedBuffer::staging(&self.device, self.staging.as_ref(), bytes)
-    }
-
-    /// Lists on the device; nothing if there are none.
-    pub(super) fn upload(&self, tables: &[u8]) -> Result<Option<DeviceBuffer>, CudaError> {
-        if tables.is_empty() { Ok(None) } else { DeviceBuffer::holding(&self.uploads, tables).map(Some) }
     }
 
     pub(super) fn note(&self, error: CudaError) {

@@ -44,7 +44,7 @@ fn detect_instructions() -> Level {
 ///
 /// Reads the size of the cache once; where the system does not tell it, 32 MiB are assumed.
 #[must_use]
-pub fn streaming_threshold() -> usize {
+pub fn non_temporal_threshold() -> usize {
     // Zero before the first call. Threads that find it so ask the system side by side, and none waits for another.
     static THRESHOLD: AtomicUsize = AtomicUsize::new(0);
     match THRESHOLD.load(Ordering::Relaxed) {

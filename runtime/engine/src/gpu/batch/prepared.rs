@@ -179,7 +179,7 @@ impl Batches {
                 own.copy_from_slice(&items);
                 None
             }
-            None => Some(DeviceBuffer::holding(&gpu.uploads, &table(&items, blocks))?),
+            None => Some(DeviceBuffer::copy_of(&gpu.uploads, &table(&items, blocks))?),
         };
         batch.items = table.as_ref().map_or(0, DeviceBuffer::address);
         Ok((Prepared { better, code, batch, table }, items))

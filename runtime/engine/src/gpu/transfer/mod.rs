@@ -1,17 +1,18 @@
 //! Transfers: packs and unpacks between memory of all kinds.
 //!
-//! [`place`] says where an end lies, and [`fragments`] cuts calls whose elements lie in several kinds of memory. [`choice`]
+//! [`place`] says where an end lies, and [`allocations`] cuts calls whose elements lie in several kinds of memory. [`choice`]
 //! selects the transfer path by a [`model`] of the machine that [`calibrate`] measures, and [`estimate`] tells its time.
 //! [`staged`] and [`pipeline`] are the paths that need more than one kernel; [`triple_buffers`] are the buffers that they go through,
 //! which [`supply`] hands out. [`movers`] and [`buffered_move`] serve copies from type to type and accumulations, where neither end has
 //! packed bytes that a copy could move.
 
+mod allocations;
 mod buffered_move;
 mod calibrate;
 mod choice;
 mod double_buffer;
 mod estimate;
-mod fragments;
+
 mod model;
 mod movers;
 mod path;

@@ -1,5 +1,5 @@
 //! Types whose bytes lie in several allocations: absolute addresses lead anywhere, so one element may have parts in memory of
-//! different kinds. The packed bytes are cut where the kind changes, and each fragment is a call like any other.
+//! different kinds. The packed bytes are cut where the kind changes, and each part is a call like any other.
 
 use super::super::error::TransferError;
 use super::place::{self, Located, Place, Placed};
@@ -16,12 +16,12 @@ const NEIGHBOURS: usize = 16;
 /// Host memory is pinned and allocated for devices in whole pages at least.
 const PAGE: u64 = 4096;
 
-/// The fragments of a call, in packed order: one, for most calls.
-pub(in crate::gpu) type Fragments<'a> = SmallVec<[Placed<'a>; 1]>;
+/// The parts of a call, in packed order: one, for most calls.
+pub(in crate::gpu) type Parts<'a> = SmallVec<[Placed<'a>; 1]>;
 
 impl<'a> Elements<'a> {
     /// Where the elements lie, by what the caller or the driver says. The range ends with the packed bytes or before.
-    pub(in crate::gpu) fn placed(self, side: &'static str) -> Result<Fragments<'a>, TransferError> {
+    pub(in crate::gpu) fn placed(self, side: &'static str) -> Result<Parts<'a>, TransferError> {
         let layout = self.of.any_layout();
         // The base of an absolute type lies nowhere; its first byte lies in memory.
         let begin = layout.root().offset.wrapping_add(layout.measure(layout.root().node).first);
@@ -38,7 +38,7 @@ impl<'a> Elements<'a> {
     }
 
     /// Asks about the first byte. As long as its allocation holds everything, that is all.
-    fn search(self, layout: &Layout, first_byte: *const u8) -> Result<Fragments<'a>, TransferError> {
+    fn search(self, layout: &Layout, first_byte: *const u8) -> Result<Parts<'a>, TransferError> {
         let (place, info) = place::ask(first_byte)?;
         let base = self.memory.address().addr() as i128;
         let (low, high) = self.of.span(self.range.count()).unwrap_or_default();
@@ -53,9 +53,9 @@ impl<'a> Elements<'a> {
     }
 
     /// Visits the runs, and asks the driver about each that is not in a known allocation.
-    fn walk(self, layout: &Layout, first: Known) -> Result<Fragments<'a>, TransferError> {
+    fn walk(self, layout: &Layout, first: Known) -> Result<Parts<'a>, TransferError> {
         let positions = Positions::new(layout);
-        let mut fragments = Fragments::new();
+        let mut parts = Parts::new();
         // Runs often go back and forth between a few allocations.
         let mut known = vec![first];
         let (mut at, length) = (0, self.range.length());
@@ -72,19 +72,19 @@ impl<'a> Elements<'a> {
                     }
                 };
                 let bytes = left.min(here.end - address);
-                match fragments.last_mut() {
+                match parts.last_mut() {
                     Some(last) if last.memory.place == here.place => {
                         last.range = last.range.part(0, last.range.length() + bytes);
                     }
-                    _ => fragments.push(self.part(at, bytes).in_place(here.place)),
+                    _ => parts.push(self.part(at, bytes).in_place(here.place)),
                 }
                 (at, left, address) = (at + bytes, left - bytes, address.wrapping_add(bytes));
             }
             if at == length {
-                return Ok(fragments);
+                return Ok(parts);
             }
         }
-        Ok(fragments)
+        Ok(parts)
     }
 }
 
