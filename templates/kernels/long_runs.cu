@@ -1,5 +1,6 @@
 // Long runs: {{ lanes }} lanes move a run, or a piece of up to {{ piece }} bytes of it, in words of 16 bytes that are aligned where they are
-// stored. A shift puts them together from two that are aligned where they are loaded.
+// stored. A shift puts them together from two that are aligned where they are loaded. The bytes at both ends are under way
+// together with the words.
 static __device__ __forceinline__ void move_block(
     u8 *memory, u8 *packed, const u8 *tables, u64 first, u64 bytes, const {{ call }} &call, u32 block)
 {
@@ -39,6 +40,15 @@ static __device__ __forceinline__ void move_block(
     const u32 tail = head + words * 16, skip = (u32)(u64)(source + head) & 15;
     const uint4 *loads = (const uint4 *)(source + head - skip);
     uint4 *stores = (uint4 *)(target + head);
+    u8 front[{{ edge }}], back[{{ edge }}];
+#pragma unroll
+    for (u32 step = 0; step < {{ edge }}; step++) {
+        const u32 at = lane + step * {{ lanes }};
+        if (at < head)
+            front[step] = __ldg(source + at);
+        if (tail + at < length)
+            back[step] = __ldg(source + tail + at);
+    }
     for (u32 base = lane; base < words; base += {{ lanes * unroll }}) {
         // All loads are under way before the first store.
         uint4 low[{{ unroll }}], high[{{ unroll }}];
@@ -58,8 +68,17 @@ static __device__ __forceinline__ void move_block(
                 stores[at] = skip == 0 ? low[step] : funnel(low[step], high[step], skip);
         }
     }
-    for (u32 at = lane; at < head; at += {{ lanes }})
+#pragma unroll
+    for (u32 step = 0; step < {{ edge }}; step++) {
+        const u32 at = lane + step * {{ lanes }};
+        if (at < head)
+            target[at] = front[step];
+        if (tail + at < length)
+            target[tail + at] = back[step];
+    }
+    // Longer ends are those at the bounds of what the call may read.
+    for (u32 at = lane + {{ edge * lanes }}; at < head; at += {{ lanes }})
         target[at] = source[at];
-    for (u32 at = tail + lane; at < length; at += {{ lanes }})
+    for (u32 at = tail + lane + {{ edge * lanes }}; at < length; at += {{ lanes }})
         target[at] = source[at];
 }

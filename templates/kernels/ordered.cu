@@ -1,5 +1,5 @@
 // Ordered: blocks whose packed order is not that of memory, in the order of memory. Word `at` of that order is packed at
-// source(at) and stored at target(at), so that sectors of memory are stored whole.
+// source(at) and stored at target(at), so that sectors of memory are stored whole. Stores leave the cache to the packed bytes.
 static __device__ __forceinline__ void move_block(
     u8 *memory, u8 *packed, const u8 *tables, u64 first, u64 bytes, const {{ call }} &call, u32 block)
 {
@@ -17,6 +17,6 @@ static __device__ __forceinline__ void move_block(
     for (u32 step = 0; step < {{ unroll }}; step++) {
         const index at = base + step * {{ threads }};
         if (at < words)
-            *(word *)(memory + target({{ context }}tables, begin + at)) = value[step];
+            __stcs((word *)(memory + target({{ context }}tables, begin + at)), value[step]);
     }
 }

@@ -1,4 +1,5 @@
 // Words: packed word `at` is the memory word at place(at), aligned on both sides.
+{%- if streamed %} Stores leave the cache to memory.{% endif %}
 {%- if cut %} The call may cut its first and last word.{% endif %}
 static __device__ __forceinline__ void move_block(
     u8 *memory, u8 *packed, const u8 *tables, u64 first, u64 bytes, const {{ call }} &call, u32 block)
@@ -31,7 +32,7 @@ static __device__ __forceinline__ void move_block(
     const index at = (index)block * {{ threads }} + threadIdx.x{% if cut and pack %} - ahead{% endif %};
     if (at < words) {
         word *place_of = (word *)(memory + place({{ context }}tables, begin + at));
-        {% if pack %}aligned[at] = __ldg(place_of){% else %}*place_of = __ldg(aligned + at){% endif %};
+        {% if streamed %}__stcs(aligned + at, __ldg(place_of)){% elif pack %}aligned[at] = __ldg(place_of){% else %}*place_of = __ldg(aligned + at){% endif %};
     }
 {%- else %}
     const index base = (index)block * {{ threads * unroll }} + threadIdx.x{% if cut and pack %} - ahead{% endif %};
@@ -50,7 +51,7 @@ static __device__ __forceinline__ void move_block(
 #pragma unroll
     for (u32 step = 0; step < {{ unroll }}; step++) {
         if (base + step * {{ threads }} < words)
-            {% if pack %}aligned[base + step * {{ threads }}] = value[step]{% else %}*place_of[step] = value[step]{% endif %};
+            {% if streamed %}__stcs(aligned + (base + step * {{ threads }}), value[step]){% elif pack %}aligned[base + step * {{ threads }}] = value[step]{% else %}*place_of[step] = value[step]{% endif %};
     }
 {%- endif %}
 }

@@ -79,6 +79,7 @@ pub const KERNELS: &[Template] = &[
     Template { name: "rows", text: include_str!("../kernels/rows.cu") },
     Template { name: "long_runs", text: include_str!("../kernels/long_runs.cu") },
     Template { name: "tiles", text: include_str!("../kernels/tiles.cu") },
+    Template { name: "columns", text: include_str!("../kernels/columns.cu") },
     Template { name: "ordered", text: include_str!("../kernels/ordered.cu") },
     Template { name: "short_runs", text: include_str!("../kernels/short_runs.cu") },
     Template { name: "fields", text: include_str!("../kernels/fields.cu") },

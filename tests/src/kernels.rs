@@ -224,6 +224,17 @@ const LAYOUTS: &[(&str, u64, &str)] = &[
     ("a record of long streams", 3, "layout lb 0 extent 300000 {\n  %0 = dense 8 x byte\n  %1 = stream 1500 x 16 of %0\n  %2 = dense 4 x byte\n  \
      %3 = stream 2000 x 12 of %2\n  %4 = dense 12 x byte\n  %5 = stream 1100 x 20 of %4\n  \
      %6 = record [0: %1, 50000: %3, 100000: %5, 150000: %1, 200000: %3, 290000: %4]\n  root %6\n}"),
+    ("records field by field", 3, "layout lb 0 extent 19200 {\n  %0 = dense 8 x byte\n  %1 = dense 4 x byte\n  %2 = dense 2 x byte\n  %3 = dense 1 x byte\n  \
+     %4 = stream 600 x 32 of %0\n  %5 = stream 600 x 32 of %1\n  %6 = stream 600 x 32 of %2\n  %7 = stream 600 x 32 of %3\n  \
+     %8 = record [0: %7, 8: %4, 16: %6, 18: %6, 20: %5, 24: %4]\n  root %8\n}"),
+    ("records without gaps, field by field", 3, "layout lb 0 extent 16400 {\n  %0 = dense 4 x byte\n  %1 = dense 2 x byte\n  %2 = dense 1 x byte\n  \
+     %3 = stream 2050 x 8 of %0\n  %4 = stream 2050 x 8 of %1\n  %5 = stream 2050 x 8 of %2\n  \
+     %6 = record [2: %4, 0: %5, 4: %3, 1: %5]\n  root %6\n}"),
+    ("odd records, field by field", 3, "layout lb 0 extent 17001 {\n  %0 = dense 3 x byte\n  %1 = dense 1 x byte\n  %2 = dense 5 x byte\n  \
+     %3 = stream 1500 x 11 of %0\n  %4 = stream 1500 x 11 of %1\n  %5 = stream 1500 x 11 of %2\n  \
+     %6 = record [6: %3, 20: %5, 10: %4]\n  root -7: %6\n}"),
+    ("records of arrays, field by field", 3, "layout lb 0 extent 20008 {\n  %0 = dense 12 x byte\n  %1 = dense 8 x byte\n  \
+     %2 = stream 690 x 28 of %0\n  %3 = stream 690 x 28 of %1\n  %4 = record [12: %3, 0: %2]\n  root 8: %4\n}"),
     ("a record of odd streams", 3, "layout lb 0 extent 300000 {\n  %0 = dense 7 x byte\n  %1 = stream 1500 x 15 of %0\n  %2 = dense 3 x byte\n  \
      %3 = stream 2000 x 11 of %2\n  %4 = record [0: %1, 50001: %3, 100000: %1, 150000: %2]\n  root %4\n}"),
 ];
@@ -258,12 +269,14 @@ pub fn variants(plan: &GpuPlan, direction: Direction, call: &Call) -> Vec<Varian
         let (memory, packed) = (alignment(call.memory), alignment(call.packed.wrapping_sub(call.first)));
         families.push(Family::Fields { memory, packed });
     }
+    let whole = call.first.is_multiple_of(plan.layout().size()) && call.bytes.is_multiple_of(plan.layout().size());
+    if plan.columns().is_some() && whole {
+        families.push(Family::Columns { memory: 1 << call.memory.trailing_zeros().min(2) });
+    }
     match direction {
         Direction::Pack => families.push(Family::Gather),
         Direction::Unpack => {
             families.push(Family::Scatter);
-            let whole =
-                call.first.is_multiple_of(plan.layout().size()) && call.bytes.is_multiple_of(plan.layout().size());
             let word = plan.granularity().word();
             if plan.disordered()
                 && whole

@@ -172,6 +172,12 @@ impl Run {
                 _ => rng.random_range(1..=most) * unit,
             };
             let first = rng.random_range(0..=(total - bytes) / unit) * unit;
+            if subject.plan.columns().is_some() && kind < 4 {
+                let (size, element) = (subject.layout.size(), rng.random_range(0..subject.count));
+                let elements = rng.random_range(1..=subject.count - element);
+                pieces.push(Asked { count: subject.count, first: element * size, bytes: elements * size, placement });
+                continue;
+            }
             // Positions are the ends of the bounds, the borders of narrow indices, and random ones.
             let last = (total - bytes) / unit * unit;
             let border = (NARROW * unit).wrapping_sub(bytes) / unit * unit;
@@ -341,6 +347,7 @@ fn every_family() {
         "shifted words of 4",
         "shifted words of 8",
         "records through shared memory, fields from arrays of their own",
+        "records through shared memory, packed field by field",
         "runs, each found by its number",
         "tiles through shared memory",
         "tiles through shared memory, astride the packed words",
@@ -401,6 +408,11 @@ fn every_alignment() {
             "fields",
             "layout lb 0 extent 20000 {\n  %0 = runs [(0 8) (9000 4) (4000 2) (14001 1)] x byte\n  \
          %1 = stream 300 x 8 of %0\n  root %1\n}",
+        ),
+        (
+            "records field by field",
+            "layout lb 0 extent 16400 {\n  %0 = dense 2 x byte\n  %1 = dense 1 x byte\n  %2 = stream 2050 x 8 of %0\n  \
+         %3 = stream 2050 x 8 of %1\n  %4 = record [2: %2, 0: %3, 4: %2, 1: %3]\n  root %4\n}",
         ),
         ("rows", "layout lb 0 extent 50 {\n  %0 = dense 23 x byte\n  %1 = stream 2 x 25 of %0\n  root %1\n}"),
         ("words", "layout lb 0 extent 60 {\n  %0 = dense 20 x byte\n  %1 = stream 2 x 28 of %0\n  root %1\n}"),

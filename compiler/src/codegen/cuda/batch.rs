@@ -142,6 +142,7 @@ pub fn batch(asked: &[(&GpuPlan, Variant)]) -> Result<BatchProgram, CodegenError
     let tiles = chosen.iter().filter_map(|(plan, variant)| match variant.family {
         Family::Tiles { shifted } => plan.tiles().map(|tiles| tiles.shared_bytes(shifted)),
         Family::Fields { .. } => plan.fields().map(Fields::shared_bytes),
+        Family::Columns { .. } => plan.columns().map(|columns| columns.shared_bytes(variant.direction)),
         Family::Pieces => plan.pieces().map(|pieces| pieces.shared_bytes(variant.direction, BATCH_THREADS)),
         _ => None,
     });

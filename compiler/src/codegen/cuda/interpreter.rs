@@ -196,7 +196,7 @@ fn interpreting(
         name,
         &context! {
             word, word_type => word_type(word), pack => variant.direction == Direction::Pack,
-            threads, unroll => variant.unroll(), cut => true, crosses_once => false, call, context => "call, ",
+            threads, unroll => variant.unroll(), cut => true, streamed => false, crosses_once => false, call, context => "call, ",
         },
     )?;
     Ok(format!("\nnamespace {namespace} {{\n\n{place}{body}\n{kernel}}}\n"))
@@ -352,7 +352,7 @@ impl GpuPlan {
                 let word = self.tiles().map_or(4, |tiles| tiles.word);
                 if shifted { Family::Shifted { word } } else { words(word) }
             }
-            Family::Fields { .. } | Family::Ordered { .. } | Family::Pieces
+            Family::Fields { .. } | Family::Columns { .. } | Family::Ordered { .. } | Family::Pieces
                 if word >= 4 && !self.interprets_bytes(direction, word) =>
             {
                 words(word)

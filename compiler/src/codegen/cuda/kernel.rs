@@ -1,6 +1,7 @@
 //! The text of a kernel: a template, with the functions of its layout.
 
 use super::accumulate;
+use super::columns;
 use super::fields;
 use super::place::Places;
 use super::tables::Tables;
@@ -38,7 +39,8 @@ fn loads_bytes(plan: &GpuPlan, variant: &Variant) -> bool {
         Family::Shifted { .. } => variant.direction == Direction::Unpack,
         Family::Accumulate(chosen) => !chosen.aligned,
         Family::Pieces => !moves_long_runs(plan, variant),
-        Family::Words { .. } | Family::Ordered { .. } | Family::Tiles { .. } | Family::Fields { .. } => false,
+        Family::Words { .. } | Family::Ordered { .. } => false,
+        Family::Tiles { .. } | Family::Fields { .. } | Family::Columns { .. } => false,
     }
 }
 
@@ -124,6 +126,7 @@ pub(super) fn kernel(
         Family::Rows { .. } => "rows",
         Family::Ordered { .. } => "ordered",
         Family::Fields { .. } => "fields",
+        Family::Columns { .. } => "columns",
         Family::Pieces if moves_long_runs(plan, variant) => "long_runs",
         Family::Pieces => "short_runs",
         Family::Tiles { .. } => "tiles",
@@ -135,7 +138,9 @@ pub(super) fn kernel(
     let (word, values) = match variant.family {
         Family::Words { word, shape, cut } => {
             places.elements(word.into(), false);
-            (word, context! { unroll => shape.unroll, cut })
+            // Blocks in any order are at lines that others have blocks of, too.
+            let streamed = plan.disordered() && variant.direction == Direction::Pack;
+            (word, context! { unroll => shape.unroll, cut, streamed })
         }
         Family::Shifted { word } => {
             places.elements(word.into(), false);
@@ -165,13 +170,22 @@ pub(super) fn kernel(
             let list = places.pieces(pieces, variant.direction);
             let shared = pieces.shared_bytes(variant.direction, threads);
             let count = pieces.count(variant.direction);
-            (1, context! { list, size => pieces.size, pieces => count, piece => bytes, lanes, unroll, shared, pool })
+            // Bytes of either end that a lane has: fewer than a word together.
+            let edge = 16u32.div_ceil(lanes);
+            (
+                1,
+                context! { list, size => pieces.size, pieces => count, piece => bytes, lanes, unroll, edge, shared, pool },
+            )
         }
         Family::Fields { memory, packed } => {
             let fields = plan.fields().ok_or_else(missing)?;
             places.records(fields.record, fields.size);
             places.elements(1, false);
             (1, fields::values(fields, memory, packed, pool))
+        }
+        Family::Columns { memory } => {
+            let columns = plan.columns().ok_or_else(missing)?;
+            (1, columns::values(columns, plan.layout().extent(), variant.direction, memory, threads, pool))
         }
         Family::Accumulate(chosen) => {
             places.elements(chosen.word.into(), false);
@@ -201,7 +215,10 @@ pub(super) fn kernel(
     let body = render(name, &context! { ..values, ..own })?;
     let kernel = match entry {
         Some(entry) => {
-            let shared = matches!(variant.family, Family::Tiles { .. } | Family::Fields { .. } | Family::Pieces);
+            let shared = match variant.family {
+                Family::Tiles { .. } | Family::Fields { .. } | Family::Columns { .. } | Family::Pieces => true,
+                _ => false,
+            };
             render("entry", &context! { entry, threads, shared, capped => variant.capped, call => "Bounds" })? + "\n"
         }
         None => String::new(),

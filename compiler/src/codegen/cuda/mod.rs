@@ -7,6 +7,7 @@
 
 mod accumulate;
 mod batch;
+mod columns;
 mod copy;
 mod fields;
 mod interpreter;

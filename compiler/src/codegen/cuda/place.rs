@@ -10,6 +10,9 @@ use std::fmt::Write;
 /// Runs of more units than this on average are found by search, shorter ones by rank.
 const RANKED: u64 = 64;
 
+/// Offsets from which on a list is too long to stay in the cache between elements.
+const LONG_LIST: usize = 1 << 18;
+
 /// Writes functions in terms of one unit of the packed bytes: a word, a byte, a row or a plane.
 pub(super) struct Places<'a> {
     plan: &'a GpuPlan,
@@ -28,6 +31,8 @@ struct Terms {
     prefix: &'static str,
     /// The stream at whose copies they stop.
     stop: Option<NodeId>,
+    /// Whether long lists of offsets leave the cache to what lies there.
+    once: bool,
 }
 
 impl Terms {
@@ -47,7 +52,8 @@ impl<'a> Places<'a> {
 
     /// `place(tables, at)`, or `place(tables, at, left, start)`: where unit `at` of all elements lies.
     pub(super) fn elements(&mut self, unit: u64, run: bool) {
-        self.whole("place", Terms { unit, run, prefix: "node", stop: None });
+        let once = self.plan.disordered();
+        self.whole("place", Terms { unit, run, prefix: "node", stop: None, once });
     }
 
     /// `outer(tables, plane)` and `place(tables, row)`: where a plane begins, and a word of a column in it.
@@ -57,14 +63,14 @@ impl<'a> Places<'a> {
             Some(stream) => {
                 // A plane that the call alone bounds is the only one.
                 let size = self.plan.layout().measure(stream).size;
-                self.whole("outer", Terms { unit: size, run: false, prefix: "plane", stop: Some(stream) });
+                self.whole("outer", Terms { unit: size, run: false, prefix: "plane", stop: Some(stream), once: false });
             }
             None => {
                 let body = "    return 0;".to_owned();
                 self.function("outer", "the only plane", "const u8 *, index", &body);
             }
         }
-        let terms = Terms { unit: word, run: false, prefix: "node", stop: None };
+        let terms = Terms { unit: word, run: false, prefix: "node", stop: None, once: false };
         self.nodes(tiles.column.node, terms);
         // Columns of a count begin at the root, which the other planes already include.
         let body = format!("    return {};", self.at(tiles.column, "at", terms));
@@ -73,7 +79,7 @@ impl<'a> Places<'a> {
 
     /// `outer(tables, record)`: where a record of `size` packed bytes begins.
     pub(super) fn records(&mut self, record: NodeId, size: u64) {
-        self.whole("outer", Terms { unit: size, run: false, prefix: "record", stop: Some(record) });
+        self.whole("outer", Terms { unit: size, run: false, prefix: "record", stop: Some(record), once: false });
     }
 
     /// `outer(tables, record)`, and where the list of pieces lies.
@@ -100,7 +106,7 @@ impl<'a> Places<'a> {
             self.tables.next_type();
             let plan = GpuPlan::regular(layout);
             let mut places = Places::new(&plan, self.tables);
-            places.whole(name, Terms { unit: word, run: false, prefix: name, stop: None });
+            places.whole(name, Terms { unit: word, run: false, prefix: name, stop: None, once: true });
             self.text.push_str(&places.into_text());
         }
         self.tables.next_type();
@@ -183,7 +189,7 @@ impl<'a> Places<'a> {
                     let (table, wide) = self.tables.signed(List::Offsets(id, scale), scaled);
                     let copy = size_of(child.node);
                     let rest = self.at(Edge { offset: 0, ..*child }, &remainder("at", "copy", copy), terms);
-                    let entry = entry(table, wide, "copy");
+                    let entry = entry(table, wide, "copy", terms.once && offsets.len() >= LONG_LIST);
                     let body = format!(
                         "    const index copy = {};\n    return {entry} * {} + {rest};",
                         quotient("at", copy),
@@ -233,7 +239,7 @@ impl<'a> Places<'a> {
             "    const uint2 rank = __ldg((const uint2 *)(tables + {rank}) + (at >> 5));\n    \
              const u32 run = rank.y + __popc(rank.x & 0xffffffffu >> (31 - (u32)(at & 31)));\n    \
              return ({} + (i64)at) * {unit};",
-            entry(table, wide, "run")
+            entry(table, wide, "run", false)
         )
     }
 
@@ -263,7 +269,7 @@ impl<'a> Places<'a> {
              if (__ldg(starts + middle) <= at)\n            run = middle;\n        \
              else\n            last = middle - 1;\n    }}\n{left}    \
              return {} + (i64)(at - starts[run]) * {unit};",
-            entry(offsets, wide, "run")
+            entry(offsets, wide, "run", false)
         )
     }
 
@@ -321,13 +327,14 @@ fn scaled(at: &str, unit: u64) -> String {
     if unit == 1 { format!("(i64){at}") } else { format!("(i64){at} * {unit}") }
 }
 
-fn entry(table: u64, wide: bool, index: &str) -> String {
+fn entry(table: u64, wide: bool, index: &str, once: bool) -> String {
     let number = if wide { "i64" } else { "int" };
-    format!("(i64)__ldg((const {number} *)(tables + {table}) + {index})")
+    let load = if once { "__ldcs" } else { "__ldg" };
+    format!("(i64){load}((const {number} *)(tables + {table}) + {index})")
 }
 
 /// A constant; beyond 31 bits one of 64.
-fn number(number: u64) -> String {
+pub(super) fn number(number: u64) -> String {
     if number < 1 << 31 { number.to_string() } else { format!("{number}ull") }
 }
 

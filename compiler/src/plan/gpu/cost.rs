@@ -40,6 +40,9 @@ const MANY_RUNS: u64 = 256;
 /// Packed bytes of a record at most whose fields a thread moves: shared memory holds enough of them for all threads.
 const LARGEST_RECORD: u64 = 256;
 
+/// Bytes at most from record to record of an array that is packed field by field: a tile has at least 32 of them.
+const WIDEST_RECORD: u64 = 256;
+
 /// Words that a thread has under way of blocks in the order of memory.
 pub(super) const ORDERED_WORDS: u32 = 2;
 
@@ -103,6 +106,8 @@ pub(super) fn shape(direction: Direction, word: u32, runs: &Runs) -> Shape {
         Direction::Pack if word == 16 && runs.mean >= 128 => (128, 1),
         Direction::Pack if word == 16 || runs.sparse() => (1024, 1),
         Direction::Pack => (128, 16 / word.max(4)),
+        // A byte is little to have under way.
+        Direction::Unpack if word == 1 => (256, 4),
         Direction::Unpack if runs.mean >= 128 => (128, 16 / word.max(4)),
         Direction::Unpack if runs.mean >= 32 && word == 8 => (256, 1),
         Direction::Unpack if runs.mean > 32 || (word <= 4 && runs.distance < 32) => (256, 2),
@@ -118,12 +123,12 @@ pub(super) fn cut(direction: Direction, mean: u64, size: u64, starts: u32) -> Cu
     let (bytes, lanes, unroll) = match (direction, mean) {
         (_, LONG..) if large => (4096, 32, 4),
         (Direction::Pack, 1024..) if large => (1024, 16, 2),
-        (Direction::Unpack, MEDIUM..1024) if large => (2048, 16, 4),
+        (_, MEDIUM..1024) if large => (512, 16, 2),
         // One load for each lane: pieces of a small call are under way all at once.
         (Direction::Unpack, MEDIUM..) => (1024, 32, 1),
         (Direction::Pack, MEDIUM..) if !large => (1024, 32, 1),
-        (Direction::Pack, SHORT..) => (256, 4, 2),
-        (Direction::Unpack, SHORT..) => (1024, 8, 4),
+        (Direction::Pack, SHORT..128) => (128, 4, 2),
+        (_, SHORT..) => (256, 8, 2),
         (Direction::Pack, _) => (8, 1, 4),
         // Aligned words of memory are stored whole: longer ones are slower where they touch two sectors.
         (Direction::Unpack, _) => (if starts >= 4 { 4 } else { 8 }, 1, 1),
@@ -139,7 +144,7 @@ pub(super) fn by_pieces(direction: Direction, word: u32, mean: u64, bytes: u64) 
         // Short words cost less than the parts that a run touches of them.
         Direction::Unpack if word < 4 => 8,
         Direction::Pack => 256,
-        Direction::Unpack => MEDIUM,
+        Direction::Unpack => 128,
     };
     let many = match mean {
         MEDIUM.. => MANY_LONG,
@@ -182,6 +187,34 @@ pub(super) fn in_fields(shortest: u64, packed: u32, bytes: u64) -> bool {
 pub(super) fn by_fields(size: u64, copies: u64, near: u64, far: u64) -> bool {
     let dense = (1..=SECTOR).contains(&near) && copies.saturating_mul(near) >= 2 * LINE;
     dense && size <= LARGEST_RECORD && far >= 2 * near.max(16)
+}
+
+/// Whether elements that are arrays of `records` records, `stride` bytes apart, move by columns: `size` packed bytes of each record,
+/// field by field.
+pub(super) fn by_columns(size: u64, stride: u64, records: u64) -> bool {
+    // All sectors of memory are read.
+    let full = stride <= SECTOR || 2 * size >= stride;
+    full && stride <= WIDEST_RECORD && records >= tile_records(Direction::Pack, stride)
+}
+
+/// Whether a call of `bytes` bytes moves by columns, if [`by_columns`] says so for its layout.
+pub(super) fn in_columns(bytes: u64) -> bool {
+    bytes >= MANY_WORDS
+}
+
+/// Bytes of memory of a tile of records that are packed field by field, and threads of its block. Measured in
+/// `bench/results/2026-11-23-gpu-classes.md`.
+pub(super) fn columns_tile(direction: Direction) -> (u64, u32) {
+    match direction {
+        Direction::Pack => (16 << 10, 256),
+        Direction::Unpack => (4 << 10, 64),
+    }
+}
+
+/// Records of a tile of records `stride` bytes apart: whole sectors of columns of single bytes.
+pub(super) fn tile_records(direction: Direction, stride: u64) -> u64 {
+    let (bytes, _) = columns_tile(direction);
+    (bytes / stride.max(1) / SECTOR).max(1) * SECTOR
 }
 
 /// The launch shape of kernels on few multiprocessors: 8 KiB under way in each block. Of pinned memory an eighth of an H200 then

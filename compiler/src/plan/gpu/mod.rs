@@ -7,6 +7,7 @@
 
 mod accumulate;
 mod call;
+mod columns;
 mod copies;
 mod cost;
 mod fields;
@@ -22,6 +23,7 @@ mod variant;
 
 pub use accumulate::computes;
 pub use call::Call;
+pub use columns::{Column, Columns};
 pub use copies::{Copies, MOST_COPIES};
 pub use cost::{Cut, Shape};
 pub use fields::{Field, Fields};
@@ -73,6 +75,7 @@ pub struct GpuPlan {
     row: Option<u64>,
     tiles: Option<Tiles>,
     fields: Option<Fields>,
+    columns: Option<Columns>,
     disordered: bool,
     pieces: Option<Pieces>,
     specialised: bool,
@@ -97,10 +100,11 @@ impl GpuPlan {
         let row = granularity::row(&layout);
         let tiles = tiles::find(&layout, granularity, continues);
         let fields = fields::find(&layout, continues);
+        let columns = columns::find(&layout);
         let disordered = ordered::disordered(&layout);
         let pieces = pieces::find(&layout);
         let specialised = layout.nodes().len() <= SPECIALISED_NODES && depth(&layout) <= SPECIALISED_DEPTH;
-        GpuPlan { layout, granularity, continues, row, tiles, fields, disordered, pieces, specialised }
+        GpuPlan { layout, granularity, continues, row, tiles, fields, columns, disordered, pieces, specialised }
     }
 
     /// The layout in the form that kernels follow: the same bytes in the same order.
@@ -139,6 +143,11 @@ impl GpuPlan {
     /// The records of a layout whose fields lie in arrays of their own.
     pub fn fields(&self) -> Option<&Fields> {
         self.fields.as_ref()
+    }
+
+    /// The columns of a layout whose elements are arrays of records, packed field by field.
+    pub fn columns(&self) -> Option<&Columns> {
+        self.columns.as_ref()
     }
 
     /// Whether the packed order is so far from that of memory that unpacks follow the latter.
@@ -181,7 +190,7 @@ impl GpuPlan {
         let units = match family {
             Family::Words { word, .. } | Family::Shifted { word } | Family::Ordered { word } => end / u64::from(word),
             Family::Tiles { .. } => end / u64::from(self.granularity.word()),
-            Family::Gather | Family::Scatter | Family::Fields { .. } => end,
+            Family::Gather | Family::Scatter | Family::Fields { .. } | Family::Columns { .. } => end,
             Family::Pieces => self
                 .pieces
                 .and_then(|pieces| Some(pieces.of_call(direction, call)?.max(end / pieces.size)))
@@ -236,6 +245,7 @@ impl GpuPlan {
             }
             Family::Tiles { shifted } => self.tiles.as_ref()?.blocks(variant.direction, shifted, call),
             Family::Fields { .. } => self.fields.as_ref()?.blocks(call),
+            Family::Columns { .. } => self.columns.as_ref()?.blocks(variant.direction, call),
             Family::Pieces => {
                 let pieces = self.pieces?;
                 let Cut { lanes, unroll, .. } = pieces.cut(variant.direction);
@@ -275,6 +285,11 @@ impl GpuPlan {
             if fields.pays(packed, call) {
                 return Family::Fields { memory, packed };
             }
+        }
+        if let Some(columns) = &self.columns
+            && columns.pays(call)
+        {
+            return Family::Columns { memory: columns.alignment(aligned) };
         }
         let runs = cost::Runs::of(&self.layout);
         let whole = call.first.is_multiple_of(self.layout.size()) && call.bytes.is_multiple_of(self.layout.size());

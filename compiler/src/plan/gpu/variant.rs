@@ -50,6 +50,11 @@ pub enum Family {
         /// Bytes that divide where packed byte 0 would lie: a power of two.
         packed: u32,
     },
+    /// Arrays of records that are packed field by field, through shared memory. Whole elements only.
+    Columns {
+        /// Bytes that divide the address of element 0: a power of two.
+        memory: u32,
+    },
     /// Runs, or pieces of long ones, found by their numbers and not by their bytes. Packs of short ones pass through shared memory.
     Pieces,
     /// Elements of memory that become themselves combined with the packed ones. Unpacks only.
@@ -96,6 +101,7 @@ impl Variant {
             Family::Words { shape, .. } | Family::Accumulate(Accumulation { shape, .. }) => shape.threads,
             // As many bytes under way as words have on few multiprocessors.
             Family::Pieces if self.capped => cost::capped_shape(1).threads,
+            Family::Columns { .. } => cost::columns_tile(self.direction).1,
             // Long threads: small blocks leave fewer of them waiting at the end.
             Family::Gather | Family::Pieces | Family::Fields { .. } => 128,
             _ => 256,
