@@ -26,19 +26,21 @@ static __device__ __forceinline__ void pack_column(u8 *stage, u32 begin, u8 *to,
     const u32 lead = (u32)(u64)to & 3, skip = (0 - lead) & (bytes - 1);
 #pragma unroll
     for (u32 round = 0; round < rounds; round++) {
-        const i64 first = (i64)((round * {{ threads }} + threadIdx.x) * 4) - lead, last = first + 4;
-        if (first >= 0 && last <= length) {
-            const u32 unit = (u32)first / bytes;
+        const u32 at = (round * {{ threads }} + threadIdx.x) * 4, end = lead + length;
+        if (at >= end)
+            break;
+        if (at >= lead && at + 4 <= end) {
+            const u32 unit = (at - lead) / bytes;
             u64 value = 0;
 #pragma unroll
             for (u32 part = 0; part < 4 / bytes; part++)
                 value |= (u64)unit_of<width, bytes>(stage, begin, unit + part) << 8 * bytes * part;
             if (skip != 0)
                 value |= (u64)unit_of<width, bytes>(stage, begin, unit + 4 / bytes) << 32;
-            *(u32 *)(to + first) = (u32)(value >> 8 * skip);
+            *(u32 *)(to + (at - lead)) = (u32)(value >> 8 * skip);
         } else {
-            for (i64 byte = max(first, (i64)0); byte < min(last, (i64)length); byte++)
-                to[byte] = stage[padded(begin + (u32)byte / width * {{ stride }} + (u32)byte % width)];
+            for (u32 byte = max(at, lead) - lead; byte < min(at + 4, end) - lead; byte++)
+                to[byte] = stage[padded(begin + byte / width * {{ stride }} + byte % width)];
         }
     }
 }
@@ -49,7 +51,7 @@ static __device__ __forceinline__ void pack_column(u8 *stage, u32 begin, u8 *to,
 template <u32 width, u32 bytes, u32 rounds>
 static __device__ __forceinline__ void unpack_column(u8 *stage, u32 begin, const u8 *from, u32 length, u64 before, u64 behind)
 {
-    const u32 skip = (u32)(u64)from & 3;
+    const u32 skip = (u32)(u64)from & 3, reach = (u32)min(behind, (u64)1 << 30);
     const u32 *words = (const u32 *)(from - skip);
     u32 value[rounds];
 #pragma unroll
@@ -57,7 +59,7 @@ static __device__ __forceinline__ void unpack_column(u8 *stage, u32 begin, const
         const u32 at = round * {{ threads }} + threadIdx.x;
         value[round] = 0;
         if (at * 4 < length) {
-            if (at * 4 + before >= skip && at * 4 + 8 <= behind) {
+            if ((at > 0 || before >= skip) && at * 4 + 8 <= reach) {
                 value[round] = __ldg(words + at);
                 if (skip != 0)
                     value[round] = __funnelshift_r(value[round], __ldg(words + at + 1), 8 * skip);
@@ -98,21 +100,23 @@ static __device__ __forceinline__ void move_block(
 {%- if pack %}
     const u32 until = head + (count - 1) * {{ stride }} + {{ span }};
     const uint4 *lines = (const uint4 *)(place_of - head);
-    const u64 low = (u64)(memory + call.low), high = (u64)(memory + call.high);
+    // Words that the call may read: the first may begin before its memory, the last may end behind it.
+    const u32 low = (u64)lines < (u64)(memory + call.low) ? 1 : 0;
+    const u32 high = (u32)min((u64)((u64)(memory + call.high) - (u64)lines) / 16, (u64)1 << 30);
     uint4 value[{{ rounds }}];
 #pragma unroll
     for (u32 round = 0; round < {{ rounds }}; round++) {
         const u32 at = round * {{ threads }} + threadIdx.x;
         value[round] = make_uint4(0, 0, 0, 0);
-        if (at * 16 < until && (u64)(lines + at) >= low && (u64)(lines + at + 1) <= high)
+        if (at * 16 < until && at >= low && at < high)
             value[round] = __ldg(lines + at);
     }
 #pragma unroll
     for (u32 round = 0; round < {{ rounds }}; round++) {
         const u32 at = round * {{ threads }} + threadIdx.x;
         if (at * 16 >= until)
-            continue;
-        if ((u64)(lines + at) >= low && (u64)(lines + at + 1) <= high) {
+            break;
+        if (at >= low && at < high) {
             u32 *words = (u32 *)(stage + padded(at * 16));
             words[0] = value[round].x;
             words[1] = value[round].y;

@@ -123,12 +123,15 @@ pub(super) fn cut(direction: Direction, mean: u64, size: u64, starts: u32) -> Cu
     let (bytes, lanes, unroll) = match (direction, mean) {
         (_, LONG..) if large => (4096, 32, 4),
         (Direction::Pack, 1024..) if large => (1024, 16, 2),
-        (_, MEDIUM..1024) if large => (512, 16, 2),
+        (Direction::Unpack, MEDIUM..1024) if large => (2048, 16, 4),
         // One load for each lane: pieces of a small call are under way all at once.
         (Direction::Unpack, MEDIUM..) => (1024, 32, 1),
         (Direction::Pack, MEDIUM..) if !large => (1024, 32, 1),
+        // Most runs are one piece, without a loop.
         (Direction::Pack, SHORT..128) => (128, 4, 2),
-        (_, SHORT..) => (256, 8, 2),
+        (Direction::Unpack, SHORT..128) => (256, 8, 2),
+        (Direction::Pack, SHORT..) => (256, 4, 2),
+        (Direction::Unpack, SHORT..) => (1024, 8, 4),
         (Direction::Pack, _) => (8, 1, 4),
         // Aligned words of memory are stored whole: longer ones are slower where they touch two sectors.
         (Direction::Unpack, _) => (if starts >= 4 { 4 } else { 8 }, 1, 1),
@@ -144,7 +147,7 @@ pub(super) fn by_pieces(direction: Direction, word: u32, mean: u64, bytes: u64) 
         // Short words cost less than the parts that a run touches of them.
         Direction::Unpack if word < 4 => 8,
         Direction::Pack => 256,
-        Direction::Unpack => 128,
+        Direction::Unpack => MEDIUM,
     };
     let many = match mean {
         MEDIUM.. => MANY_LONG,
