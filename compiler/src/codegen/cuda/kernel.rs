@@ -215,10 +215,9 @@ pub(super) fn kernel(
     let body = render(name, &context! { ..values, ..own })?;
     let kernel = match entry {
         Some(entry) => {
-            let shared = match variant.family {
-                Family::Tiles { .. } | Family::Fields { .. } | Family::Columns { .. } | Family::Pieces => true,
-                _ => false,
-            };
+            let families =
+                |family| matches!(family, Family::Tiles { .. } | Family::Fields { .. } | Family::Columns { .. });
+            let shared = families(variant.family) || variant.family == Family::Pieces;
             render("entry", &context! { entry, threads, shared, capped => variant.capped, call => "Bounds" })? + "\n"
         }
         None => String::new(),
