@@ -102,7 +102,8 @@ static inline int dtc_mpi_is_predefined(int combiner)
     case MPI_COMBINER_F90_REAL:
     case MPI_COMBINER_F90_COMPLEX:
     case MPI_COMBINER_F90_INTEGER:
-#ifdef MPI_COMBINER_VALUE_INDEX
+/* An enumerator in some MPIs, and a macro in others. It came with MPI 4.1. */
+#if defined(MPI_COMBINER_VALUE_INDEX) || MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
     case MPI_COMBINER_VALUE_INDEX:
 #endif
         return 1;
