@@ -59,6 +59,23 @@ fn faulty_descriptions_are_named() {
 }
 
 #[test]
+fn plain_sources_are_named_after_their_file() {
+    let folder = tempdir().expect("a folder");
+    write(folder.path(), "3d-face.dtc", "vector 12 5 14 double");
+    write(folder.path(), "class.dtc", "contiguous 0 int");
+    let source = dtc(folder.path(), &["emit", "3d-face.dtc", "--as", "c"]).fine();
+    let hash = "Hash 9c9215e8ebb0c30be91f4dc6f9424333";
+    assert!(source.contains("void type_3d_face_pack(const void *restrict memory") && source.contains(hash), "{source}");
+    let header = dtc(folder.path(), &["emit", "3d-face.dtc", "--as", "cuda-header"]).fine();
+    assert!(header.contains("struct type_3d_face {") && header.contains(hash), "{header}");
+    assert!(dtc(folder.path(), &["emit", "class.dtc", "--as", "c"]).fine().contains("(void)memory;"));
+    let list: Vec<String> = (0..4_200_000i64).map(|at| (at * 3 + at % 2 * (at % 7919)).to_string()).collect();
+    write(folder.path(), "long.dtc", format!("indexed_block 1 [{}] int", list.join(", ")));
+    let parts = ["plain source: expected at most 4194304 entries of lists, found 42"];
+    dtc(folder.path(), &["emit", "long.dtc", "--as", "c"]).fails(2, &parts);
+}
+
+#[test]
 fn faulty_arguments_are_status_2() {
     let folder = tempdir().expect("a folder");
     write(folder.path(), "t.dtc", "contiguous 4 int");

@@ -8,6 +8,7 @@ use crate::paths::STANDARD;
 use clap::ValueEnum;
 use dtc_compiler::Pipeline;
 use dtc_compiler::codegen::cranelift::{CodegenError, Compiler};
+use dtc_compiler::codegen::source::{self, TooLarge};
 use dtc_compiler::codegen::{cuda, mpi_c};
 use dtc_compiler::plan::gpu::GpuPlan;
 use dtc_compiler::plan::{Direction, Plan};
@@ -57,6 +58,10 @@ enum Form {
     Cubin,
     /// C source that builds the type with calls of MPI
     MpiC,
+    /// A C11 file with functions that pack and unpack the type, named after TYPE.json; it needs nothing of dtc
+    C,
+    /// A CUDA C++ header with device functions that pack and unpack the type, for kernels of your own
+    CudaHeader,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -104,7 +109,8 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     if let Some(output) = &arguments.output {
         output::distinct("-o", output, &[("TYPE.json", &arguments.file)])?;
     }
-    let pipeline = Pipeline::new(description::read(&arguments.file)?.description.datatype);
+    let named = description::read(&arguments.file)?;
+    let pipeline = Pipeline::new(named.description.datatype);
     let direction = match arguments.direction {
         Some(Way::Pack) => Some(Direction::Pack),
         Some(Way::Unpack) => Some(Direction::Unpack),
@@ -123,6 +129,8 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
         }
         Form::Asm => stays_generic(pipeline.plan()) + &assembly(pipeline.plan(), on_cpu)?,
         Form::MpiC => mpi_c::emit(pipeline.datatype()),
+        Form::C => source::c(&named.name, &pipeline).map_err(too_large)?,
+        Form::CudaHeader => source::cuda_header(&named.name, &pipeline).map_err(too_large)?,
         Form::Cuda => match cuda_source(pipeline.gpu_plan(), direction)? {
             Source::Text(text) => text,
             Source::None(why) => format!("// {why}"),
@@ -190,6 +198,10 @@ fn stays_generic(plan: &Plan) -> String {
         true => String::new(),
         false => format!("; this kernel is never compiled: the type stays {}\n", plan.decision()),
     }
+}
+
+fn too_large(error: TooLarge) -> Failure {
+    Failure::Description(format!("plain source: {error}; pack and unpack work without one"))
 }
 
 /// The kernel's instructions.

@@ -5,3 +5,4 @@
 pub mod cranelift;
 pub mod cuda;
 pub mod mpi_c;
+pub mod source;
