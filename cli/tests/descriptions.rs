@@ -69,10 +69,11 @@ fn plain_sources_are_named_after_their_file() {
     let header = dtc(folder.path(), &["emit", "3d-face.dtc", "--as", "cuda-header"]).fine();
     assert!(header.contains("struct type_3d_face {") && header.contains(hash), "{header}");
     assert!(dtc(folder.path(), &["emit", "class.dtc", "--as", "c"]).fine().contains("(void)memory;"));
-    let list: Vec<String> = (0..4_200_000i64).map(|at| (at * 3 + at % 2 * (at % 7919)).to_string()).collect();
-    write(folder.path(), "long.dtc", format!("indexed_block 1 [{}] int", list.join(", ")));
-    let parts = ["plain source: expected at most 4194304 entries of lists, found 42"];
-    dtc(folder.path(), &["emit", "long.dtc", "--as", "c"]).fails(2, &parts);
+    let part = |part: u32| format!("1@{} (hvector {} 1 {} int)", part * 90_000 + part % 7, 1000 + part, 8 + part % 5);
+    let parts: Vec<String> = (0..20_000).map(part).collect();
+    write(folder.path(), "large.dtc", format!("struct [{}]", parts.join(", ")));
+    let expected = "plain source: expected at most 16384 nodes and parts of records, found ";
+    dtc(folder.path(), &["emit", "large.dtc", "--as", "c"]).fails(2, &[expected]);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use super::outline::{Outline, Shape, TooLarge};
 use super::remark::remark;
 use super::tables::{Tables, Words};
 use super::text::{Text, plus, plus_product};
-use crate::Pipeline;
+use crate::pipeline::Pipeline;
 use crate::plan::Direction;
 
 const WORDS: Words = Words { array: "static const", narrow: ["int32_t", "uint32_t"], wide: ["int64_t", "uint64_t"] };

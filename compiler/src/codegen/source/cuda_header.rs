@@ -6,7 +6,7 @@ use super::outline::{Outline, TooLarge};
 use super::remark::remark;
 use super::tables::{Tables, Words};
 use super::text::{Text, constant};
-use crate::Pipeline;
+use crate::pipeline::Pipeline;
 use crate::plan::gpu::Granularity;
 
 const WORDS: Words = Words {

@@ -2,7 +2,7 @@
 
 use super::outline::Outline;
 use super::text::wrapped;
-use crate::Pipeline;
+use crate::pipeline::Pipeline;
 
 /// Characters of the longest notation that is repeated.
 const LONGEST: usize = 2_000;
