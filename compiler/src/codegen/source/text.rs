@@ -68,7 +68,7 @@ pub(super) fn constant(number: i64) -> String {
 pub(super) fn plus(text: &str, number: i64) -> String {
     match number {
         0 => text.to_owned(),
-        i64::MIN => format!("{text} + {}", constant(number)),
+        _ if number == i64::MIN => format!("{text} + {}", constant(number)),
         ..0 => format!("{text} - {}", -number),
         _ => format!("{text} + {number}"),
     }
@@ -80,7 +80,7 @@ pub(super) fn plus_product(text: &str, index: &str, stride: i64) -> String {
         0 => text.to_owned(),
         1 => format!("{text} + {index}"),
         -1 => format!("{text} - {index}"),
-        i64::MIN => format!("{text} + {index} * {}", constant(stride)),
+        _ if stride == i64::MIN => format!("{text} + {index} * {}", constant(stride)),
         ..=-2 => format!("{text} - {index} * {}", -stride),
         2.. => format!("{text} + {index} * {stride}"),
     }
