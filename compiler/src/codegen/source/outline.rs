@@ -4,7 +4,7 @@ use crate::layout::{Edge, Layout, Node, NodeId};
 use crate::passes;
 use thiserror::Error;
 
-/// Statements that a text may have at most: parts of records, and nodes. GCC 12 compiles as many at `-O2` in seconds.
+/// Statements that a text may have at most: parts of records, and nodes.
 const MOST_STATEMENTS: u64 = 16_384;
 
 /// Entries that the lists of a text may have at most.
