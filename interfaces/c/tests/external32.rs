@@ -27,7 +27,7 @@ fn pack(made: &Type, memory: &[u8], origin: usize, offset: u64, packed: &mut [u8
 fn unpack(made: &Type, packed: &[u8], offset: u64, memory: &mut [u8], origin: usize) -> i64 {
     let mut done = -1;
     let (source, target) = (packed.as_ptr(), memory.as_mut_ptr().wrapping_add(origin));
-    // SAFETY: as above.
+    // SAFETY: a live type, and slices that hold the elements and the packed bytes of the tests.
     ok(unsafe {
         let length = packed.len() as i64;
         dtc_unpack_external(made.0, source.cast(), length, target.cast(), 1, offset as i64, &mut done, null())

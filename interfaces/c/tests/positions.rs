@@ -51,7 +51,7 @@ fn lists_from_any_piece_and_byte_agree_with_the_map() {
         for _ in 0..8 {
             let offset = rng.random_range(0..=map.len()) as i64;
             let (mut piece, mut skip) = (-1, -1);
-            // SAFETY: as above.
+            // SAFETY: a live type, and results on the stack.
             ok(unsafe { dtc_iov_at(made.0, count, offset, &mut piece, &mut skip) });
             let max = rng.random_range(0..5);
             let (some, bytes) = iov(&made, count, piece, skip, max);
@@ -59,7 +59,7 @@ fn lists_from_any_piece_and_byte_agree_with_the_map() {
             assert_eq!(covered, map[offset as usize..offset as usize + bytes as usize]);
             // Whole pieces of the first so many bytes.
             let (mut fitting, mut held) = (-1, -1);
-            // SAFETY: as above.
+            // SAFETY: a live type, and results on the stack.
             ok(unsafe { dtc_iov_len(made.0, count, offset, &mut fitting, &mut held) });
             let ends = all.iter().scan(0, |end, &(_, length)| {
                 *end += length as i64;
@@ -69,7 +69,7 @@ fn lists_from_any_piece_and_byte_agree_with_the_map() {
             assert_eq!((fitting as usize, held), (whole.len(), whole.last().copied().unwrap_or(0)));
         }
         let (mut begin, mut leading) = (-1, -1);
-        // SAFETY: as above.
+        // SAFETY: a live type, and results on the stack.
         ok(unsafe { dtc_leading_piece(made.0, count, &mut begin, &mut leading) });
         let mut run = map.windows(2).take_while(|pair| pair[1] == pair[0] + 1).count() + 1;
         run = run.min(map.len());
@@ -84,7 +84,7 @@ fn lists_from_any_piece_and_byte_agree_with_the_map() {
         for _ in 0..8 {
             let offset = rng.random_range(0..=map.len()) as i64;
             let mut border = -1;
-            // SAFETY: as above.
+            // SAFETY: a live type, and results on the stack.
             ok(unsafe { dtc_element_border(made.0, count, offset, &mut border) });
             let expected = match offset == map.len() as i64 {
                 true => offset,
@@ -105,7 +105,7 @@ fn huge_lists_are_entered_anywhere_at_once() {
     let first = (1 << 39) + 12_345;
     assert_eq!(iov(&wide, 1, first, 1, 2).0, [(4 * first + 1, 2), (4 * first + 4, 3)]);
     let (mut pieces, mut bytes) = (0, 0);
-    // SAFETY: as above.
+    // SAFETY: a live type, and results on the stack.
     ok(unsafe { dtc_iov_len(wide.0, 1, 3 * first + 2, &mut pieces, &mut bytes) });
     assert_eq!((pieces, bytes), (first, 3 * first));
 }

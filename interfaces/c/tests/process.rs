@@ -166,11 +166,10 @@ fn make(engine: *mut dtc_engine, seed: i64) -> *mut dtc_type {
 fn uses<'a>(engine: *mut dtc_engine, asked: *mut dtc_type, buffers: &'a Buffers) -> Steps<'a> {
     let (memory, packed, other) = buffers.sides();
     let most = ROOM as i64;
-    // SAFETY, for all of them: live handles, places on the stack, and buffers that are longer than two elements.
     macro_rules! steps {
         ($($name:literal => $body:expr;)*) => { vec![$(($name, Box::new(move || {
             #[allow(unused_unsafe, reason = "some steps call nothing unsafe")]
-            // SAFETY: as above.
+            // SAFETY: live handles, places on the stack, and buffers that are longer than two elements.
             unsafe { $body };
         }) as Box<dyn Fn() + 'a>)),*] };
     }

@@ -99,7 +99,7 @@ fn basic_types_have_the_sizes_of_their_kinds() {
         }
     }
     let mut made = null_mut();
-    // SAFETY: as above.
+    // SAFETY: a live engine, and a place on the stack or null, which is refused.
     unsafe {
         fails(dtc_type_basic(engine.0, 99, 4, &mut made), DTC_ERROR_ARGUMENT, "kind");
         fails(dtc_type_basic(engine.0, DTC_KIND_SIGNED, -4, &mut made), DTC_ERROR_ARGUMENT, "size");

@@ -129,7 +129,8 @@ pub fn unpack<T: Pod, U: NoUninit>(
     call.check_packed(packed.num_bytes())?;
     let ((packed, _read), (memory, _written)) = (packed.device_ptr(stream), memory.device_ptr_mut(stream));
     let destination = (memory as *mut u8).wrapping_offset(origin);
-    // SAFETY: as in `pack`.
+    // SAFETY: `Call` found both slices in the context of the stream, and all bytes of the call inside of them. They do not overlap,
+    // since `memory` is borrowed exclusively, and cudarc frees neither before the events of the guards.
     Ok(unsafe { datatype.at(destination, range).unpack(packed as *const u8).enqueue(&call.stream)? })
 }
 

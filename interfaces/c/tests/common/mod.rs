@@ -119,7 +119,7 @@ pub struct Type(pub *mut dtc_type);
 
 // SAFETY: the interface lets any thread use a type.
 unsafe impl Send for Type {}
-// SAFETY: as above.
+// SAFETY: the interface lets any threads use a type at once.
 unsafe impl Sync for Type {}
 
 impl Drop for Type {
@@ -150,7 +150,7 @@ impl Type {
         let mut done = -1;
         let target = memory.as_mut_ptr().wrapping_add(origin);
         let (source, length) = (packed.as_ptr(), packed.len() as i64);
-        // SAFETY: as above.
+        // SAFETY: a live type, and slices that hold the elements and the packed bytes of the tests.
         ok(unsafe { dtc_unpack(self.0, source.cast(), length, target.cast(), count, offset, &mut done, null()) });
         done as usize
     }

@@ -104,7 +104,8 @@ impl Committed {
         let part = move |start: u64| {
             let sides = carried.sides();
             let sides = Sides { packed: sides.packed.wrapping_add(start as usize), ..sides };
-            // SAFETY: a range of the caller's, and no other thread has it.
+            // SAFETY: the piece is part of `range`, whose bytes both sides have (contract of this function). Pieces are disjoint, so no
+            // other thread moves the same bytes.
             unsafe { self.some::<PACK>(sides, range.part(start, piece.min(take - start))) };
         };
         std::thread::scope(|scope| {
