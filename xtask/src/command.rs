@@ -1,6 +1,6 @@
 //! Installs the command dtc, with its man pages, shell completions, and the schema of type descriptions.
 
-use crate::install::{Outcome, below_destdir, build, read, root, run, write};
+use crate::steps::{Outcome, below_destdir, build, read, root, run, write};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;

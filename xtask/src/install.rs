@@ -6,23 +6,17 @@
 //! symbol versions.
 
 use crate::interposer;
-use std::ffi::{OsStr, OsString};
+use crate::steps::{Outcome, VERSION, below_destdir, build, point, read, root, run, write};
+use std::ffi::OsString;
 use std::fs;
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-
-/// Version of this release.
-pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Name that programs are linked with; its number changes with the interface.
 const SONAME: &str = "libdtc.so.0";
 
 /// Libraries of the system that the Rust library needs.
 const SYSTEM: [&str; 5] = ["-lgcc_s", "-lpthread", "-lm", "-ldl", "-lc"];
-
-/// An error names the place, the expectation, and what was found there.
-pub(crate) type Outcome<T = ()> = Result<T, String>;
 
 /// Installs the library below `prefix`, or below `DESTDIR` and `prefix`, and says how to use it. Without `archive`,
 /// cargo builds it first.
@@ -62,31 +56,6 @@ pub fn install(prefix: &Path, archive: Option<PathBuf>) -> Outcome {
     println!("    cc -static program.c $(pkg-config --static --cflags --libs dtc)");
     println!("To run an MPI program with it: LD_PRELOAD={used}/lib/libdtc_mpi.so");
     Ok(())
-}
-
-/// Root of the sources.
-pub(crate) fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."))
-}
-
-/// The prefix, below the staging root of a packager.
-pub(crate) fn below_destdir(destdir: Option<OsString>, prefix: &Path) -> Outcome<PathBuf> {
-    let Ok(inside) = prefix.strip_prefix("/") else {
-        return Err(format!("--prefix: expected an absolute path, found {}", prefix.display()));
-    };
-    Ok(match destdir.filter(|root| !root.is_empty()) {
-        Some(root) => Path::new(&root).join(inside),
-        None => prefix.to_owned(),
-    })
-}
-
-/// Builds a library in the release profile and returns its path.
-pub(crate) fn build(package: &str, library: &str) -> Outcome<PathBuf> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    run(Command::new(cargo).current_dir(root()).args(["build", "--release", "--locked", "--package", package]))?;
-    let target =
-        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), |target| root().join(target));
-    Ok(target.join("release").join(library))
 }
 
 /// Names of the functions that the header declares.
@@ -129,14 +98,6 @@ fn link(map: &Path, object: &Path, library: &Path) -> Outcome {
     point(&library.join("libdtc.so"), SONAME)
 }
 
-/// Creates or redirects a symbolic link.
-pub(crate) fn point(link: &Path, target: &str) -> Outcome {
-    match fs::remove_file(link) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(format!("{}: {error}", link.display())),
-        _ => symlink(target, link).map_err(|error| format!("{}: {error}", link.display())),
-    }
-}
-
 /// Writes the static library.
 fn pack(object: &Path, library: &Path) -> Outcome {
     let archive = library.join("libdtc.a");
@@ -145,26 +106,6 @@ fn pack(object: &Path, library: &Path) -> Outcome {
         fs::remove_file(&archive).map_err(|error| format!("{}: {error}", archive.display()))?;
     }
     run(Command::new("ar").arg("rcs").arg(archive).arg(object))
-}
-
-pub(crate) fn run(command: &mut Command) -> Outcome {
-    let name = command.get_program().to_string_lossy().into_owned();
-    match command.status() {
-        Ok(status) if status.success() => Ok(()),
-        Ok(status) => {
-            let arguments: Vec<&OsStr> = command.get_args().collect();
-            Err(format!("{name}: expected success, found {status} of {arguments:?}"))
-        }
-        Err(error) => Err(format!("{name}: expected a program, found {error}")),
-    }
-}
-
-pub(crate) fn read(path: &Path) -> Outcome<String> {
-    fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
-}
-
-pub(crate) fn write(path: &Path, text: &str) -> Outcome {
-    fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
 }
 
 #[cfg(test)]
@@ -176,13 +117,5 @@ mod tests {
         let header = "#define DTC_X (1)\nint dtc_init(const dtc_config *config,\n             dtc_engine **engine);\n\
                       const char *dtc_message(void);\ntypedef void (*dtc_log_function)(void *context);\n";
         assert_eq!(functions(header), ["dtc_init", "dtc_message"]);
-    }
-
-    #[test]
-    fn packagers_stage_below_another_root() {
-        let below = |root: &str, prefix| below_destdir(Some(root.into()), Path::new(prefix));
-        assert_eq!(below("/stage", "/usr"), Ok("/stage/usr".into()));
-        assert_eq!(below("", "/usr"), Ok("/usr".into()));
-        assert_eq!(below("", "usr"), Err("--prefix: expected an absolute path, found usr".into()));
     }
 }

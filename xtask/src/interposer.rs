@@ -2,7 +2,7 @@
 //!
 //! The sources of an ABI are compiled once for each, against declarations of their own: no MPI is needed here.
 
-use crate::install::{Outcome, VERSION, point, root, run};
+use crate::steps::{Outcome, VERSION, point, root, run};
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};

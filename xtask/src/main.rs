@@ -15,6 +15,7 @@ mod command;
 mod install;
 mod interposer;
 mod notices;
+mod steps;
 mod yaksa;
 
 use std::path::PathBuf;

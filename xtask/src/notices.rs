@@ -1,6 +1,6 @@
 //! Collects the licences of the crates in the installed libraries.
 
-use crate::install::{Outcome, read, root, write};
+use crate::steps::{Outcome, read, root, write};
 use std::process::Command;
 
 /// Manifest of libdtc, which contains all crates of libyaksa.

@@ -1,7 +1,7 @@
 //! Installs libyaksa and its header below lib/dtc/yaksa, a folder of its own that no compiler or loader searches. MPICH
 //! is configured with `--with-yaksa=` and that folder.
 
-use crate::install::{Outcome, VERSION, below_destdir, build, point, read, root, run, write};
+use crate::steps::{Outcome, VERSION, below_destdir, build, point, read, root, run, write};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
