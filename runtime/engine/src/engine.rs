@@ -86,7 +86,8 @@ pub(crate) struct Shared {
     process: Process,
     store_config: Option<Config>,
     store: OnceLock<Arc<Store>>,
-    bundles: OnceLock<Arc<Bundles>>,
+    /// Opened at the first commit. The thread sanitizer sees a `OnceBox`, and no `OnceLock`.
+    bundles: OnceBox<Arc<Bundles>>,
     staging: Option<Arc<dyn StagingAllocator>>,
     gpus: [OnceLock<Result<Gpu, CudaError>>; DEVICES],
 }
@@ -212,7 +213,7 @@ impl EngineBuilder {
                 process: Process::current(),
                 store_config,
                 store: OnceLock::new(),
-                bundles: OnceLock::new(),
+                bundles: OnceBox::new(),
                 staging,
                 gpus: Default::default(),
             }),
@@ -377,7 +378,7 @@ impl Shared {
     }
 
     fn bundles(&self) -> &Arc<Bundles> {
-        self.bundles.get_or_init(|| Arc::new(Bundles::open(&self.config(), bundle::MAKER)))
+        self.bundles.get_or_init(|| Box::new(Arc::new(Bundles::open(&self.config(), bundle::MAKER))))
     }
 
     /// Takes the kernel of an entry from a bundle, if one has it.
