@@ -111,7 +111,7 @@ impl Application {
 }
 
 impl Shape {
-    /// Tuples of 4,096 sources and 65,536 tags in random order, all of which match: the benchmark of section V.B.
+    /// Tuples of 4,096 sources and 65,536 tags in random order; all match. This is the benchmark of section V.B.
     ///
     /// ```
     /// assert_eq!(dtc_matching::workload::Shape::random(64).unmatched, 0.0);
@@ -138,7 +138,7 @@ impl Shape {
     /// ```
     pub fn draw(&self, seed: u64) -> Workload {
         let mut rng = SmallRng::seed_from_u64(seed);
-        // Half of the range, since the tags above are those that nobody sends.
+        // Half of the range: nobody sends the tags above.
         let half = |number: u32| number.clamp(1, LARGEST / 2);
         let mut messages = Vec::with_capacity(self.length as usize);
         let mut receives = Vec::with_capacity(self.length as usize);

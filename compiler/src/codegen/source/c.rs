@@ -209,7 +209,7 @@ impl File<'_> {
         text.empty_line();
     }
 
-    /// The pointers to bytes, of which the memory's is displaced.
+    /// The pointers to bytes; that to memory is displaced.
     fn pointers(&self, direction: Direction, origin: i64, text: &mut Text) {
         let displaced = |kind: &str| match origin {
             0 => "memory".to_owned(),

@@ -86,7 +86,7 @@ pub(super) fn plus_product(text: &str, index: &str, stride: i64) -> String {
     }
 }
 
-/// Items in lines of at most so many columns, each line behind a prefix.
+/// Items in lines of a limited number of columns, each behind a prefix.
 pub(super) fn wrapped<T: Display>(items: impl Iterator<Item = T>, prefix: &str, columns: usize) -> String {
     let (mut lines, mut line) = (String::new(), String::new());
     for item in items {

@@ -11,8 +11,8 @@ const NON_TEMPORAL_ROWS: std::ops::RangeInclusive<u64> = 128..=2048;
 /// read again soon.
 pub const LEAST_NON_TEMPORAL: usize = 8 << 10;
 
-/// Whether a pack of so many packed bytes goes by non-temporal stores where a microkernel can: whether it is of more than `threshold`
-/// bytes, a [`Target::non_temporal_bytes`](super::Target::non_temporal_bytes).
+/// Whether a pack of `packed_bytes` goes by non-temporal stores where a microkernel can: where it is of more bytes than `threshold`, a
+/// [`Target::non_temporal_bytes`](super::Target::non_temporal_bytes).
 #[inline(always)]
 #[must_use]
 pub fn is_beyond_caches(packed_bytes: u64, threshold: u64) -> bool {

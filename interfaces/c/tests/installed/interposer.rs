@@ -57,7 +57,7 @@ impl Launcher {
         program
     }
 
-    /// Runs a program on so many ranks, with variables of the environment.
+    /// Runs a program on `ranks` ranks, with variables of the environment.
     fn run(&self, ranks: u32, program: &Path, environment: &[(&str, &str)]) -> Output {
         let mut run = Command::new(&self.run);
         // Open MPI asks before it runs as root.
