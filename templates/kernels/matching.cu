@@ -1,5 +1,5 @@
 // Queues of message matching. A queue is a header, the envelopes of messages and the patterns of receives, and the handles of both;
-// each list has `capacity` entries, of which the header says how many are there. Envelope: source << 32 | tag. In a pattern, the
+// each list has room for `capacity` entries; the header says how many there are. Envelope: source << 32 | tag. In a pattern, the
 // highest bit of either half stands for any.
 
 struct alignas(64) Header {

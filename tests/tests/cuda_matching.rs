@@ -221,7 +221,7 @@ fn queues_of_applications() {
     }
 }
 
-/// What a checked kernel makes of messages (1, 1) and (2, 2) and of receives, one of which is for (2, 2).
+/// What a checked kernel makes of messages and receives, given as bits; at most one receive is for the message (2, 2).
 fn broken(semantics: Semantics, messages: &[u64], receives: &[u64], status: u32, alone: bool) -> Case {
     let capacity = 4;
     let entries = |bits: &[u64], handle| -> Vec<Entry> { bits.iter().copied().zip(handle..).collect() };
