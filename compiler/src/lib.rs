@@ -55,8 +55,10 @@ pub mod layout;
 pub mod matching;
 pub mod operation;
 pub mod raise;
+mod tokens;
 
 pub use lower::lower;
 pub use passes::canonicalise;
 pub use pipeline::Pipeline;
 pub use raise::raise;
+pub use tokens::TextError;

@@ -34,7 +34,7 @@ use std::fmt::Display;
 /// assert!(columns.lowered().to_string().contains("f64"));
 /// assert_eq!(columns.report().to_string(), "erase-kinds 1, fold-dense 1");
 /// assert!(columns.plan().to_string().contains("rows 12 x 112 of 40 bytes"));
-/// # Ok::<(), text::TextError>(())
+/// # Ok::<(), dtc_compiler::TextError>(())
 /// ```
 #[derive(Debug)]
 pub struct Pipeline {

@@ -45,7 +45,7 @@ const LONGEST_REMARK: usize = 100;
 /// }
 /// "
 /// );
-/// # Ok::<(), text::TextError>(())
+/// # Ok::<(), dtc_compiler::TextError>(())
 /// ```
 pub fn emit(datatype: &Datatype) -> String {
     let mut emitter = Emitter { body: String::new(), built: 0, large: false, inexpressible: false };

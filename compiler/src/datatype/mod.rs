@@ -31,7 +31,7 @@ pub mod json;
 mod node;
 mod predefined;
 mod signature;
-mod suggest;
+pub(crate) mod suggest;
 #[cfg(test)]
 mod tests;
 pub mod text;

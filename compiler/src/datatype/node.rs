@@ -127,7 +127,7 @@ impl Datatype {
     /// let pair = text::parse("let row = contiguous 5 int; struct [1@0 row, 1@64 row]")?;
     /// let nodes = pair.nodes();
     /// assert_eq!((nodes.len(), nodes.place(&pair)), (3, 2));
-    /// # Ok::<(), text::TextError>(())
+    /// # Ok::<(), dtc_compiler::TextError>(())
     /// ```
     pub fn nodes(&self) -> Nodes<'_> {
         let mut nodes: SmallVec<[&Datatype; 8]> = SmallVec::new();

@@ -21,7 +21,7 @@ use once_cell::race::OnceBox;
 /// let strided = text::parse("vector 3 2 5 int")?.signature();
 /// assert_eq!(strided, text::parse("contiguous 6 int")?.signature());
 /// assert_eq!(strided.elements(), 6);
-/// # Ok::<(), text::TextError>(())
+/// # Ok::<(), dtc_compiler::TextError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Signature {
@@ -43,7 +43,7 @@ impl Datatype {
     /// let strided = text::parse("vector 3 2 5 int")?.signature();
     /// assert_eq!(strided, text::parse("contiguous 6 int")?.signature());
     /// assert_eq!(strided.elements(), 6);
-    /// # Ok::<(), text::TextError>(())
+    /// # Ok::<(), dtc_compiler::TextError>(())
     /// ```
     pub fn signature(&self) -> Signature {
         Signature::of(&self.nodes())
@@ -71,7 +71,7 @@ impl Signature {
     /// let signature = text::parse("contiguous 5 double_int")?.signature();
     /// assert!(signature.repeats(&[Kind::F64, Kind::I32]));
     /// assert!(!signature.repeats(&[Kind::F64]));
-    /// # Ok::<(), text::TextError>(())
+    /// # Ok::<(), dtc_compiler::TextError>(())
     /// ```
     pub fn repeats(&self, kinds: &[Kind]) -> bool {
         let once = Signature::of_kinds(kinds.iter().copied());

@@ -32,7 +32,7 @@ impl Layout {
     /// use dtc_compiler::layout::Layout;
     /// let layout = Layout::parse("layout lb 0 extent 9 {\n  %0 = dense 1 x byte\n  root 3: %0\n}")?;
     /// assert!(layout.to_dot().contains("n0 [label=\"dense 1 x byte\"]"));
-    /// # Ok::<(), dtc_compiler::layout::ParseError>(())
+    /// # Ok::<(), dtc_compiler::TextError>(())
     /// ```
     pub fn to_dot(&self) -> String {
         let mut text = String::from("digraph layout {\n  node [shape=box, fontname=monospace];\n");

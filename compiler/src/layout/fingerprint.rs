@@ -23,7 +23,7 @@ use std::fmt;
 /// let b = Layout::parse("layout lb 0 extent 4 {\n  %0 = dense 2 x i16\n  root %0\n}")?;
 /// let point = Point::new(0x1234_5678_9abc_def0, 0x0fed_cba9_8765_4321);
 /// assert_eq!(a.fingerprint(&point), b.fingerprint(&point));
-/// # Ok::<(), dtc_compiler::layout::ParseError>(())
+/// # Ok::<(), dtc_compiler::TextError>(())
 /// ```
 pub struct Point {
     x: SignedPowers,
@@ -155,7 +155,7 @@ impl Layout {
     /// let once = Layout::parse("layout lb 0 extent 8 {\n  %0 = dense 8 x byte\n  root %0\n}")?;
     /// let twice = Layout::parse("layout lb 0 extent 8 {\n  %0 = dense 4 x byte\n  %1 = indexed [0 4] of %0\n  root %1\n}")?;
     /// assert_eq!(once.type_hash(), twice.type_hash());
-    /// # Ok::<(), dtc_compiler::layout::ParseError>(())
+    /// # Ok::<(), dtc_compiler::TextError>(())
     /// ```
     pub fn type_hash(&self) -> TypeHash {
         let mut hasher = blake3::Hasher::new();

@@ -45,7 +45,6 @@ pub use fingerprint::{Fingerprint, Point, TypeHash};
 pub use kind::Kind;
 pub use measure::Measure;
 pub use node::{Edge, Node, NodeId, Run};
-pub use parse::ParseError;
 pub use run_lengths::RunLengths;
 pub use verify::VerifyError;
 pub use walk::{Piece, Walk};
@@ -59,7 +58,7 @@ pub use walk::{Piece, Walk};
 /// let layout = Layout::parse("layout lb 0 extent 24 {\n  %0 = dense 1 x f64\n  %1 = stream 2 x 16 of %0\n  root %1\n}")?;
 /// assert_eq!(layout.size(), 16);
 /// assert_eq!(layout.walk().map(|piece| piece.offset).collect::<Vec<_>>(), [0, 16]);
-/// # Ok::<(), dtc_compiler::layout::ParseError>(())
+/// # Ok::<(), dtc_compiler::TextError>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Layout {
@@ -161,7 +160,7 @@ impl Layout {
     /// use dtc_compiler::layout::Layout;
     /// let layout = Layout::parse("layout lb 0 extent 8 {\n  %0 = dense 8 x byte\n  root 4: %0\n}")?;
     /// assert_eq!(layout.contiguous(), Some((4, 8)));
-    /// # Ok::<(), dtc_compiler::layout::ParseError>(())
+    /// # Ok::<(), dtc_compiler::TextError>(())
     /// ```
     pub fn contiguous(&self) -> Option<(i64, u64)> {
         let measure = self.measure(self.root.node);

@@ -1,196 +1,77 @@
 //! Parser of the textual form of layouts.
 
 use super::{Edge, Kind, Layout, LayoutBuilder, Node, NodeId, Run};
-use std::fmt;
+use crate::tokens::{TextError, Tokens};
 
-/// A syntax error: its place, what was expected there and what was found.
-///
-/// ```
-/// use dtc_compiler::layout::Layout;
-/// let error = Layout::parse("layout lb 0 extent 4 {\n  %0 = dense 4 y byte\n  root %0\n}").unwrap_err();
-/// assert_eq!(error.to_string(), "line 2, column 16: expected `x`, found `y`");
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ParseError {
-    line: usize,
-    column: usize,
-    expected: String,
-    found: String,
+type Parsed<T> = Result<T, TextError>;
+
+fn count(tokens: &mut Tokens) -> Parsed<u64> {
+    tokens.number("a count")
 }
 
-impl ParseError {
-    /// Line of the error, from 1.
-    pub fn line(&self) -> usize {
-        self.line
-    }
-
-    /// Column of the error in characters, from 1.
-    pub fn column(&self) -> usize {
-        self.column
-    }
+fn offset(tokens: &mut Tokens) -> Parsed<i64> {
+    tokens.number("an offset in bytes")
 }
 
-impl fmt::Display for ParseError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}, column {}: expected {}, found {}", self.line, self.column, self.expected, self.found)
-    }
+fn kind(tokens: &mut Tokens) -> Parsed<Kind> {
+    let token = tokens.next();
+    Kind::by_name(token.text).ok_or_else(|| tokens.unexpected(token, "an element kind"))
 }
 
-impl std::error::Error for ParseError {}
-
-/// Splits a text into words, numbers and single punctuation characters.
-struct Tokens<'a> {
-    text: &'a str,
-    at: usize,
+/// Parses `%N`, the id of an earlier node.
+fn node(tokens: &mut Tokens, nodes: &[NodeId]) -> Parsed<NodeId> {
+    tokens.need("%")?;
+    let place = tokens.peek();
+    let number: usize = tokens.number("the number of a node")?;
+    let unknown = || tokens.unexpected(place, format_args!("the number of an earlier node (below {})", nodes.len()));
+    nodes.get(number).copied().ok_or_else(unknown)
 }
 
-impl<'a> Tokens<'a> {
-    /// Start and end of the next token; both are the length of the text at its end.
-    fn peek_range(&self) -> (usize, usize) {
-        let mut rest = &self.text[self.at..];
-        loop {
-            rest = rest.trim_start();
-            match rest.strip_prefix(';') {
-                Some(comment) => rest = comment.find('\n').map_or("", |end| &comment[end..]),
-                None => break,
-            }
+/// Parses `%N`, or `OFFSET: %N`.
+fn edge(tokens: &mut Tokens, nodes: &[NodeId]) -> Parsed<Edge> {
+    let mut at = 0;
+    if tokens.peek().text != "%" {
+        at = offset(tokens)?;
+        tokens.need(":")?;
+    }
+    Ok(Edge { offset: at, node: node(tokens, nodes)? })
+}
+
+fn run(tokens: &mut Tokens) -> Parsed<Run> {
+    tokens.need("(")?;
+    let run = Run { offset: offset(tokens)?, count: count(tokens)? };
+    tokens.need(")")?;
+    Ok(run)
+}
+
+fn definition(tokens: &mut Tokens, nodes: &[NodeId]) -> Parsed<Node> {
+    let name = tokens.next();
+    Ok(match name.text {
+        "dense" => {
+            let count = count(tokens)?;
+            tokens.need("x")?;
+            Node::Dense { count, kind: kind(tokens)? }
         }
-        let start = self.text.len() - rest.len();
-        let word = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-        let length = match rest.chars().next() {
-            None => 0,
-            Some(c) if word(c) => rest.find(|c| !word(c)).unwrap_or(rest.len()),
-            Some(c) => c.len_utf8(),
-        };
-        (start, start + length)
-    }
-
-    fn peek(&self) -> &'a str {
-        let (start, end) = self.peek_range();
-        &self.text[start..end]
-    }
-
-    fn error(&self, expected: impl Into<String>) -> ParseError {
-        let (start, end) = self.peek_range();
-        let before = &self.text[..start];
-        let found = &self.text[start..end];
-        ParseError {
-            line: before.matches('\n').count() + 1,
-            column: before.rsplit('\n').next().unwrap_or("").chars().count() + 1,
-            expected: expected.into(),
-            found: if found.is_empty() { "the end of the text".to_owned() } else { format!("`{found}`") },
+        "stream" => {
+            let count = count(tokens)?;
+            tokens.need("x")?;
+            let stride = offset(tokens)?;
+            tokens.need("of")?;
+            Node::Stream { count, stride, child: edge(tokens, nodes)? }
         }
-    }
-
-    /// The error at an earlier place. Line and column are only computed here.
-    fn error_at(&self, at: usize, expected: impl Into<String>) -> ParseError {
-        Tokens { text: self.text, at }.error(expected)
-    }
-
-    fn take(&mut self) -> &'a str {
-        let (start, end) = self.peek_range();
-        self.at = end;
-        &self.text[start..end]
-    }
-
-    fn expect(&mut self, token: &str) -> Result<(), ParseError> {
-        if self.peek() != token {
-            return Err(self.error(format!("`{token}`")));
+        "indexed" => {
+            let offsets = tokens.list("", offset)?.into();
+            tokens.need("of")?;
+            Node::Indexed { offsets, child: edge(tokens, nodes)? }
         }
-        self.take();
-        Ok(())
-    }
-
-    fn number<T: std::str::FromStr>(&mut self, expected: &str) -> Result<T, ParseError> {
-        let number = self.peek().parse().map_err(|_| self.error(expected))?;
-        self.take();
-        Ok(number)
-    }
-
-    fn count(&mut self) -> Result<u64, ParseError> {
-        self.number("a count")
-    }
-
-    fn offset(&mut self) -> Result<i64, ParseError> {
-        self.number("an offset in bytes")
-    }
-
-    fn kind(&mut self) -> Result<Kind, ParseError> {
-        let kind = Kind::by_name(self.peek()).ok_or_else(|| self.error("an element kind"))?;
-        self.take();
-        Ok(kind)
-    }
-
-    /// Parses `%N`, the id of an earlier node.
-    fn node(&mut self, nodes: &[NodeId]) -> Result<NodeId, ParseError> {
-        self.expect("%")?;
-        let place = self.at;
-        let number: usize = self.number("the number of a node")?;
-        let expected = || format!("the number of an earlier node (below {})", nodes.len());
-        nodes.get(number).copied().ok_or_else(|| self.error_at(place, expected()))
-    }
-
-    /// Parses `%N`, or `OFFSET: %N`.
-    fn edge(&mut self, nodes: &[NodeId]) -> Result<Edge, ParseError> {
-        let mut offset = 0;
-        if self.peek() != "%" {
-            offset = self.offset()?;
-            self.expect(":")?;
+        "runs" => {
+            let runs = tokens.list("", run)?.into();
+            tokens.need("x")?;
+            Node::Runs { runs, kind: kind(tokens)? }
         }
-        Ok(Edge { offset, node: self.node(nodes)? })
-    }
-
-    fn list<T>(
-        &mut self,
-        separator: Option<&str>,
-        mut item: impl FnMut(&mut Self) -> Result<T, ParseError>,
-    ) -> Result<Vec<T>, ParseError> {
-        self.expect("[")?;
-        let mut items = Vec::new();
-        while self.peek() != "]" {
-            if let (Some(separator), false) = (separator, items.is_empty()) {
-                self.expect(separator)?;
-            }
-            items.push(item(self)?);
-        }
-        self.take();
-        Ok(items)
-    }
-
-    fn definition(&mut self, nodes: &[NodeId]) -> Result<Node, ParseError> {
-        let place = self.at;
-        Ok(match self.take() {
-            "dense" => {
-                let count = self.count()?;
-                self.expect("x")?;
-                Node::Dense { count, kind: self.kind()? }
-            }
-            "stream" => {
-                let count = self.count()?;
-                self.expect("x")?;
-                let stride = self.offset()?;
-                self.expect("of")?;
-                Node::Stream { count, stride, child: self.edge(nodes)? }
-            }
-            "indexed" => {
-                let offsets = self.list(None, Self::offset)?.into();
-                self.expect("of")?;
-                Node::Indexed { offsets, child: self.edge(nodes)? }
-            }
-            "runs" => {
-                let runs = self.list(None, |tokens| {
-                    tokens.expect("(")?;
-                    let run = Run { offset: tokens.offset()?, count: tokens.count()? };
-                    tokens.expect(")")?;
-                    Ok(run)
-                })?;
-                self.expect("x")?;
-                Node::Runs { runs: runs.into(), kind: self.kind()? }
-            }
-            "record" => Node::Record { parts: self.list(Some(","), |tokens| tokens.edge(nodes))?.into() },
-            _ => return Err(self.error_at(place, "`dense`, `stream`, `indexed`, `runs` or `record`")),
-        })
-    }
+        "record" => Node::Record { parts: tokens.list(",", |tokens| edge(tokens, nodes))?.into() },
+        _ => return Err(tokens.unexpected(name, "`dense`, `stream`, `indexed`, `runs` or `record`")),
+    })
 }
 
 impl Layout {
@@ -200,46 +81,40 @@ impl Layout {
     /// # Errors
     ///
     /// The first syntax error, or the first break of a rule of [`Layout::verify`].
-    pub fn parse(text: &str) -> Result<Layout, ParseError> {
-        let mut tokens = Tokens { text, at: 0 };
+    pub fn parse(text: &str) -> Result<Layout, TextError> {
+        let mut tokens = Tokens::new(text, ';');
         let mut builder = LayoutBuilder::new();
         let mut nodes = Vec::new();
-        tokens.expect("layout")?;
-        if tokens.peek() == "exact" {
-            tokens.take();
-        }
-        tokens.expect("lb")?;
-        let lb = tokens.offset()?;
-        tokens.expect("extent")?;
-        let place = tokens.at;
-        let extent = tokens.offset()?;
-        lb.checked_add(extent).ok_or_else(|| tokens.error_at(place, "an extent whose upper bound fits 64 bits"))?;
-        tokens.expect("{")?;
-        while tokens.peek() == "%" {
-            tokens.take();
-            let number: usize = tokens.peek().parse().unwrap_or(usize::MAX);
-            if number != nodes.len() {
-                return Err(tokens.error(format!("node number {}", nodes.len())));
+        tokens.need("layout")?;
+        tokens.take("exact");
+        tokens.need("lb")?;
+        let lb = offset(&mut tokens)?;
+        tokens.need("extent")?;
+        let place = tokens.peek();
+        let extent = offset(&mut tokens)?;
+        lb.checked_add(extent).ok_or_else(|| tokens.unexpected(place, "an extent whose upper bound fits 64 bits"))?;
+        tokens.need("{")?;
+        while tokens.take("%") {
+            let number = tokens.next();
+            if number.text.parse() != Ok(nodes.len()) {
+                return Err(tokens.unexpected(number, format_args!("node number {}", nodes.len())));
             }
-            tokens.take();
-            tokens.expect("=")?;
-            let place = tokens.at;
-            let node = tokens.definition(&nodes)?;
+            tokens.need("=")?;
+            let place = tokens.peek();
+            let node = definition(&mut tokens, &nodes)?;
             let expected = "a node with counts of at least 1, no empty child, and sizes that fit 64 bits";
-            nodes.push(builder.intern(node).ok_or_else(|| tokens.error_at(place, expected))?);
+            nodes.push(builder.intern(node).ok_or_else(|| tokens.unexpected(place, expected))?);
         }
-        tokens.expect("root")?;
-        let place = tokens.at;
-        let root = tokens.edge(&nodes)?;
+        tokens.need("root")?;
+        let place = tokens.peek();
+        let root = edge(&mut tokens, &nodes)?;
         let measure = builder.measure(root.node);
         let fits = |bound: i64| bound.checked_add(root.offset).is_some();
         if !fits(measure.low) || !fits(measure.high) {
-            return Err(tokens.error_at(place, "a root whose bounds fit 64 bits"));
+            return Err(tokens.unexpected(place, "a root whose bounds fit 64 bits"));
         }
-        tokens.expect("}")?;
-        if !tokens.peek().is_empty() {
-            return Err(tokens.error("the end of the text"));
-        }
+        tokens.need("}")?;
+        tokens.need_end()?;
         Ok(builder.finish(root, lb, extent))
     }
 }
@@ -269,7 +144,7 @@ mod tests {
     #[test]
     fn faults_are_placed() {
         let error = |text: &str| Layout::parse(text).unwrap_err().to_string();
-        assert_eq!(error(""), "line 1, column 1: expected `layout`, found the end of the text");
+        assert_eq!(error(""), "line 1, column 1: expected `layout`, found the end");
         assert_eq!(
             error("layout lb 0 extent 4 {\n  %0 = stream 2 x 8 of %0\n  root %0\n}"),
             "line 2, column 25: expected the number of an earlier node (below 0), found `0`"
@@ -286,6 +161,6 @@ mod tests {
         assert!(
             error("layout lb 0 extent 4 {\n %0 = dense 9223372036854775807 x f64\n root %0\n}").contains("64 bits")
         );
-        assert!(error("layout lb 0 extent 4 {\n %0 = dense 1 x f64\n root %0\n} more").contains("end of the text"));
+        assert!(error("layout lb 0 extent 4 {\n %0 = dense 1 x f64\n root %0\n} more").contains("expected the end"));
     }
 }

@@ -18,7 +18,7 @@ use std::borrow::Cow;
 /// assert_eq!(positions.position_of(17), Some(9));
 /// assert_eq!(positions.element_border(6), 4);
 /// assert_eq!(positions.contiguous_prefix(1), 8);
-/// # Ok::<(), dtc_compiler::layout::ParseError>(())
+/// # Ok::<(), dtc_compiler::TextError>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Positions<'a> {

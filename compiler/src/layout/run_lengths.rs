@@ -83,7 +83,7 @@ impl Layout {
     /// let layout = Layout::parse("layout lb 0 extent 24 {\n  %0 = runs [(0 3) (8 4) (12 2)] x byte\n  root %0\n}")?;
     /// let lengths = layout.run_lengths();
     /// assert_eq!((lengths.shortest, lengths.longest), (3, 6));
-    /// # Ok::<(), dtc_compiler::layout::ParseError>(())
+    /// # Ok::<(), dtc_compiler::TextError>(())
     /// ```
     pub fn run_lengths(&self) -> RunLengths {
         let mut ends: Vec<Option<Ends>> = Vec::with_capacity(self.nodes.len());

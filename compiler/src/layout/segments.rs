@@ -15,7 +15,7 @@ use super::{Edge, Layout, Measure, Node};
 /// assert_eq!(index.start_of(&positions, 2), Some(16));
 /// // The next element has segments of its own.
 /// assert_eq!(index.start_of(&positions, 4), Some(32));
-/// # Ok::<(), dtc_compiler::layout::ParseError>(())
+/// # Ok::<(), dtc_compiler::TextError>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct SegmentIndex {

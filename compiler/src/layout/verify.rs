@@ -46,7 +46,7 @@ impl Layout {
     /// use dtc_compiler::layout::Layout;
     /// let layout = Layout::parse("layout lb 0 extent 1 {\n  %0 = dense 1 x byte\n  root %0\n}")?;
     /// assert!(layout.verify().is_ok());
-    /// # Ok::<(), dtc_compiler::layout::ParseError>(())
+    /// # Ok::<(), dtc_compiler::TextError>(())
     /// ```
     pub fn verify(&self) -> Result<(), VerifyError> {
         let mut seen: HashMap<&Node, NodeId> = HashMap::with_capacity(self.nodes.len());

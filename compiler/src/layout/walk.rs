@@ -42,7 +42,7 @@ impl Layout {
     /// let text = "layout lb 0 extent 16 {\n  %0 = dense 1 x i32\n  %1 = indexed [8 0] of %0\n  root 4: %1\n}";
     /// let offsets: Vec<i64> = Layout::parse(text)?.walk().map(|piece| piece.offset).collect();
     /// assert_eq!(offsets, [12, 4]);
-    /// # Ok::<(), dtc_compiler::layout::ParseError>(())
+    /// # Ok::<(), dtc_compiler::TextError>(())
     /// ```
     pub fn walk(&self) -> Walk<'_> {
         Walk::new(&self.nodes, self.root)
@@ -54,7 +54,7 @@ impl Layout {
     /// use dtc_compiler::layout::Layout;
     /// let text = "layout lb 0 extent 8 {\n  %0 = dense 2 x i16\n  root 2: %0\n}";
     /// assert_eq!(Layout::parse(text)?.displacements().collect::<Vec<_>>(), [2, 3, 4, 5]);
-    /// # Ok::<(), dtc_compiler::layout::ParseError>(())
+    /// # Ok::<(), dtc_compiler::TextError>(())
     /// ```
     pub fn displacements(&self) -> impl Iterator<Item = i64> {
         self.walk().flat_map(|piece| piece.offset..piece.offset + piece.bytes() as i64)

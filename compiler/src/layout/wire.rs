@@ -100,7 +100,7 @@ impl Layout {
     /// let bytes = layout.to_bytes();
     /// assert_eq!(Layout::from_bytes(&bytes).unwrap().to_string(), layout.to_string());
     /// assert!(Layout::from_bytes(&bytes[..20]).is_err());
-    /// # Ok::<(), dtc_compiler::layout::ParseError>(())
+    /// # Ok::<(), dtc_compiler::TextError>(())
     /// ```
     pub fn to_bytes(&self) -> Vec<u8> {
         let body = BodyRef { lb: self.lb, extent: self.extent, nodes: &self.nodes, root: self.root };
@@ -125,7 +125,7 @@ impl Layout {
     /// use dtc_compiler::layout::Layout;
     /// let layout = Layout::parse("layout lb 0 extent 9 {\n  %0 = dense 1 x byte\n  root 3: %0\n}")?;
     /// assert_eq!(layout.to_readable_bytes(), Ok(layout.to_bytes()));
-    /// # Ok::<(), dtc_compiler::layout::ParseError>(())
+    /// # Ok::<(), dtc_compiler::TextError>(())
     /// ```
     pub fn to_readable_bytes(&self) -> Result<Vec<u8>, WireError> {
         within("nodes", MAX_NODES, self.nodes.len() as u64)?;

@@ -129,7 +129,7 @@ pub fn all() -> impl Iterator<Item = &'static Pass> {
 ///   root %2
 /// }";
 /// assert_eq!(canonical.to_string(), expected);
-/// # Ok::<(), dtc_compiler::layout::ParseError>(())
+/// # Ok::<(), dtc_compiler::TextError>(())
 /// ```
 pub fn canonicalise(layout: &Layout) -> Canonical {
     let limit = layout.entries().saturating_mul(4).saturating_add(1024);
@@ -156,7 +156,7 @@ pub fn canonicalise(layout: &Layout) -> Canonical {
 /// let fold: Vec<_> = passes::all().filter(|pass| pass.name() == "fold-dense").collect();
 /// let report = passes::apply(&fold, &layout).report;
 /// assert_eq!(report.to_string(), "no pass fired"); // the kinds must be erased first
-/// # Ok::<(), dtc_compiler::layout::ParseError>(())
+/// # Ok::<(), dtc_compiler::TextError>(())
 /// ```
 pub fn apply(passes: &[&'static Pass], layout: &Layout) -> Canonical {
     let limit = layout.entries().saturating_mul(4).saturating_add(1024);
@@ -174,7 +174,7 @@ pub fn apply(passes: &[&'static Pass], layout: &Layout) -> Canonical {
 /// let text = format!("layout lb 0 extent 200 {{\n  %0 = dense 4 x byte\n  %1 = indexed [{list}] of %0\n  root %1\n}}");
 /// let regular = dtc_compiler::passes::regularise(&Layout::parse(&text)?);
 /// assert!(regular.to_string().contains("stream 10 x 8"));
-/// # Ok::<(), dtc_compiler::layout::ParseError>(())
+/// # Ok::<(), dtc_compiler::TextError>(())
 /// ```
 pub fn regularise(layout: &Layout) -> Layout {
     regularise_by(REGULARISE, layout)
@@ -195,7 +195,7 @@ pub fn regularise(layout: &Layout) -> Layout {
 /// let text = format!("layout lb 0 extent 3000 {{\n  %0 = runs [{}] x byte\n  root %0\n}}", runs.trim_end());
 /// let regular = dtc_compiler::passes::regularise_for_cpu(&Layout::parse(&text)?);
 /// assert!(regular.to_string().contains("%0 = dense 4 x byte\n  %1 = indexed"));
-/// # Ok::<(), dtc_compiler::layout::ParseError>(())
+/// # Ok::<(), dtc_compiler::TextError>(())
 /// ```
 pub fn regularise_for_cpu(layout: &Layout) -> Layout {
     regularise_by(REGULARISE_FOR_CPU, layout)

@@ -21,7 +21,7 @@ pub struct Canonical {
 /// let layout = Layout::parse("layout lb 0 extent 8 {\n  %0 = dense 1 x i32\n  %1 = stream 2 x 4 of %0\n  root %1\n}")?;
 /// let canonical = dtc_compiler::canonicalise(&layout);
 /// assert_eq!(canonical.report.to_string(), "erase-kinds 1, fold-dense 1");
-/// # Ok::<(), dtc_compiler::layout::ParseError>(())
+/// # Ok::<(), dtc_compiler::TextError>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {

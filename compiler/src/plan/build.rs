@@ -21,7 +21,7 @@ impl Plan {
     /// use dtc_compiler::plan::Plan;
     /// let text = "layout lb 0 extent 64 {\n  %0 = dense 1 x f64\n  %1 = stream 2 x 8 of 8: %0\n  %2 = stream 2 x 32 of %1\n  root %2\n}";
     /// assert!(Plan::as_described(&Layout::parse(text)?).to_string().contains("rows 2 x 32 of 16 bytes"));
-    /// # Ok::<(), dtc_compiler::layout::ParseError>(())
+    /// # Ok::<(), dtc_compiler::TextError>(())
     /// ```
     pub fn as_described(layout: &Layout) -> Plan {
         as_described(layout)
@@ -36,7 +36,7 @@ impl Plan {
     /// let text = "layout lb 0 extent 24 {\n  %0 = dense 17 x byte\n  root %0\n}";
     /// let plan = Plan::new(&Layout::parse(text)?);
     /// assert_eq!(plan.repeated(1000), Some(Step::Rows { rows: 1000, stride: 24, bytes: 17 }));
-    /// # Ok::<(), dtc_compiler::layout::ParseError>(())
+    /// # Ok::<(), dtc_compiler::TextError>(())
     /// ```
     pub fn repeated(&self, count: u64) -> Option<Step> {
         repeat(self.step(self.root.step), count, self.extent)

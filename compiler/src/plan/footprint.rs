@@ -15,7 +15,7 @@ impl Plan {
     /// use dtc_compiler::plan::Plan;
     /// let text = "layout lb 0 extent 8000 {\n  %0 = dense 8 x byte\n  %1 = stream 10 x 800 of %0\n  root %1\n}";
     /// assert_eq!(Plan::new(&Layout::parse(text)?).footprint(), 10 * 64 + 80);
-    /// # Ok::<(), dtc_compiler::layout::ParseError>(())
+    /// # Ok::<(), dtc_compiler::TextError>(())
     /// ```
     pub fn footprint(&self) -> u64 {
         let mut lines: SmallVec<[u64; 32]> = SmallVec::with_capacity(self.steps.len());

@@ -36,7 +36,7 @@ type Sizes = SmallVec<[u64; 4]>;
 /// let text = "layout lb 0 extent 1344 {\n  %0 = dense 40 x byte\n  %1 = stream 12 x 112 of %0\n  root 8: %1\n}";
 /// let plan = Plan::new(&Layout::parse(text)?);
 /// assert!(plan.to_string().contains("rows 12 x 112 of 40 bytes"));
-/// # Ok::<(), dtc_compiler::layout::ParseError>(())
+/// # Ok::<(), dtc_compiler::TextError>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Plan {

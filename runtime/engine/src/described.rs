@@ -32,7 +32,7 @@ const CALL: u64 = 250;
 /// // SAFETY: both ends are as long as the type.
 /// let moved = unsafe { described.pack(memory.as_ptr(), Range::elements(1), packed.as_mut_ptr()) };
 /// assert_eq!((moved, &packed), (Some(4), b"abef"));
-/// # Ok::<(), dtc_compiler::layout::ParseError>(())
+/// # Ok::<(), dtc_compiler::TextError>(())
 /// ```
 pub struct Described {
     program: Program,
@@ -141,7 +141,7 @@ impl Described {
     /// let mut unpack = || unsafe { described.unpack(b"abef".as_ptr(), Range::elements(1), memory.as_mut_ptr()) };
     /// assert_eq!((0..100).take_while(|_| unpack() == Some(4)).count(), 30);
     /// assert_eq!(&memory, b"ab..ef..");
-    /// # Ok::<(), dtc_compiler::layout::ParseError>(())
+    /// # Ok::<(), dtc_compiler::TextError>(())
     /// ```
     pub unsafe fn unpack(&self, packed: *const u8, range: Range, memory: *mut u8) -> Option<usize> {
         // SAFETY: clauses 1 to 4 hold for the range (contract of `pack`), which is what `admitted` asks for; `packed` is only

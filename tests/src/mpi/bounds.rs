@@ -17,7 +17,7 @@ use std::collections::HashSet;
 /// let rows = text::parse("hvector 2 1 5 int")?;
 /// let extent = |mpi| bounds::of(mpi, &rows)[rows.nodes().place(&rows)].extent();
 /// assert_eq!((extent(Mpi::Mpich), extent(Mpi::OpenMpi)), (9, 12));
-/// # Ok::<(), text::TextError>(())
+/// # Ok::<(), dtc_compiler::TextError>(())
 /// ```
 pub fn of(mpi: Mpi, datatype: &Datatype) -> Vec<Bounds> {
     match mpi {

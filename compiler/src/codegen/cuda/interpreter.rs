@@ -100,7 +100,7 @@ impl GenericKernel {
     /// let plan = GpuPlan::new(&Layout::parse(text)?);
     /// let kernel = GenericKernel::serving(&plan, Direction::Pack, &Call::whole(32768));
     /// assert_eq!(kernel.entry, "dtc_generic_pack_8");
-    /// # Ok::<(), dtc_compiler::layout::ParseError>(())
+    /// # Ok::<(), dtc_compiler::TextError>(())
     /// ```
     pub fn serving(plan: &GpuPlan, direction: Direction, call: &Call) -> &'static GenericKernel {
         let wanted = plan.generic_family(direction, call);
@@ -221,7 +221,7 @@ impl Interpreted {
     /// let text = "layout lb 0 extent 64 {\n  %0 = dense 8 x byte\n  %1 = stream 4 x 16 of %0\n  root %1\n}";
     /// let program = Interpreted::new(&GpuPlan::new(&Layout::parse(text)?));
     /// assert!(program.tables.is_empty());
-    /// # Ok::<(), dtc_compiler::layout::ParseError>(())
+    /// # Ok::<(), dtc_compiler::TextError>(())
     /// ```
     pub fn new(plan: &GpuPlan) -> Interpreted {
         let layout = plan.layout();

@@ -53,11 +53,11 @@
 //! let datatype = text::parse(notation)?;
 //! assert_eq!(datatype.facts().size, 40 + 3 * 4 * 40);
 //! assert_eq!(datatype.to_string(), notation.replace("row", "t1"));
-//! # Ok::<(), text::TextError>(())
+//! # Ok::<(), dtc_compiler::TextError>(())
 //! ```
 
 mod parse;
 mod print;
 
-pub use parse::{TextError, parse};
+pub use parse::parse;
 pub use print::print;

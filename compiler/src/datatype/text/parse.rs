@@ -2,60 +2,12 @@
 
 use super::print::lower;
 use crate::datatype::constructor::KINDS;
-use crate::datatype::suggest::{closest, plain_constructor, plain_name, shorten};
+use crate::datatype::suggest::{closest, plain_constructor, plain_name};
 use crate::datatype::{
     Constructor, Datatype, DatatypeError, Distribution, GivenBounds, Order, Predefined, ReadArguments,
 };
+use crate::tokens::{TextError, Token, Tokens};
 use std::collections::HashMap;
-use std::fmt;
-
-/// Why a text is not the notation of a datatype: where, what was expected, and what was found.
-///
-/// ```
-/// use dtc_compiler::datatype::text;
-/// let error = text::parse("vector 12 1\n  (contiguous 5 double)").unwrap_err();
-/// assert_eq!((error.line(), error.column()), (2, 3));
-/// assert_eq!(error.to_string(), "line 2, column 3: expected an integer (stride), found (");
-/// let error = text::parse("contiguous -5 double").unwrap_err();
-/// assert_eq!(error.to_string(), "line 1, column 1: expected contiguous.count: a count of at least 0, found -5");
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TextError {
-    line: usize,
-    column: usize,
-    expected: String,
-    found: String,
-}
-
-impl TextError {
-    /// The line, from 1.
-    pub fn line(&self) -> usize {
-        self.line
-    }
-
-    /// The column in characters, from 1.
-    pub fn column(&self) -> usize {
-        self.column
-    }
-
-    /// What the place should hold.
-    pub fn expected(&self) -> &str {
-        &self.expected
-    }
-
-    /// What it holds.
-    pub fn found(&self) -> &str {
-        &self.found
-    }
-}
-
-impl fmt::Display for TextError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}, column {}: expected {}, found {}", self.line, self.column, self.expected, self.found)
-    }
-}
-
-impl std::error::Error for TextError {}
 
 /// Reads the notation. The [module](super) shows it.
 ///
@@ -65,10 +17,10 @@ impl std::error::Error for TextError {}
 /// use dtc_compiler::datatype::text;
 /// let pairs = text::parse("indexed [3@0, 1@10] 2int")?;
 /// assert_eq!((pairs.facts().size, pairs.facts().extent()), (32, 88));
-/// # Ok::<(), text::TextError>(())
+/// # Ok::<(), dtc_compiler::TextError>(())
 /// ```
 pub fn parse(text: &str) -> Result<Datatype, TextError> {
-    let mut parser = Parser { tokens: Tokens { text, offset: 0 }, predefined: HashMap::new(), names: HashMap::new() };
+    let mut parser = Parser { tokens: Tokens::new(text, '#'), predefined: HashMap::new(), names: HashMap::new() };
     parser.document()
 }
 
@@ -81,205 +33,99 @@ fn words<'a>() -> impl Iterator<Item = &'a str> + Clone {
     WORDS.into_iter().map(|word| -> &'a str { word }).chain(constructors)
 }
 
-/// Of a text, with where it starts.
-#[derive(Clone, Copy)]
-struct Token<'a> {
-    text: &'a str,
-    start: usize,
+/// A number, and what it is.
+fn number(tokens: &mut Tokens, what: &str) -> Result<i64, TextError> {
+    tokens.number(format_args!("an integer ({what})"))
 }
 
-struct Tokens<'a> {
-    text: &'a str,
-    offset: usize,
+/// `LENGTH@DISPLACEMENT`.
+fn block(tokens: &mut Tokens) -> Result<(i64, i64), TextError> {
+    let length = number(tokens, "length")?;
+    tokens.need("@")?;
+    Ok((length, number(tokens, "displacement")?))
 }
 
-impl<'a> Tokens<'a> {
-    /// The next token, which stays; empty at the end.
-    fn peek(&mut self) -> Token<'a> {
-        let bytes = self.text.as_bytes();
-        loop {
-            match bytes.get(self.offset) {
-                Some(byte) if byte.is_ascii_whitespace() => self.offset += 1,
-                Some(b'#') => {
-                    let rest = &bytes[self.offset..];
-                    self.offset += rest.iter().position(|&byte| byte == b'\n').unwrap_or(rest.len());
-                }
-                _ => break,
-            }
+fn blocks(tokens: &mut Tokens) -> Result<(Vec<i64>, Vec<i64>), TextError> {
+    Ok(tokens.list(",", block)?.into_iter().unzip())
+}
+
+fn distribution(tokens: &mut Tokens) -> Result<Distribution, TextError> {
+    let token = tokens.next();
+    let distribution = match token.text {
+        "none" | "MPI_DISTRIBUTE_NONE" => return Ok(Distribution::None),
+        "block" | "MPI_DISTRIBUTE_BLOCK" => Distribution::Block,
+        "cyclic" | "MPI_DISTRIBUTE_CYCLIC" => Distribution::Cyclic,
+        _ => return Err(tokens.unexpected(token, "block, cyclic or none")),
+    };
+    if !tokens.take("(") {
+        return Ok(distribution(None));
+    }
+    let length = number(tokens, "block length")?;
+    tokens.need(")")?;
+    Ok(distribution(Some(length)))
+}
+
+/// The arguments of a constructor with one child, if the word names one. Lists of one length are one list of their items.
+fn constructor(tokens: &mut Tokens, word: &str) -> Result<Option<Constructor>, TextError> {
+    Ok(Some(match word {
+        "struct" => return Ok(None),
+        "indexed" => {
+            let (blocklengths, displacements) = blocks(tokens)?;
+            Constructor::Indexed { blocklengths, displacements }
         }
-        let rest = &self.text[self.offset..];
-        let word = |from: usize| {
-            let end = rest[from..].find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
-            end.map_or(rest.len(), |end| from + end)
-        };
-        let length = match rest.chars().next() {
-            None => 0,
-            Some('-') => word(1),
-            Some(letter) if letter.is_ascii_alphanumeric() || letter == '_' => word(0),
-            Some(other) => other.len_utf8(),
-        };
-        Token { text: &rest[..length], start: self.offset }
-    }
-
-    fn next(&mut self) -> Token<'a> {
-        let token = self.peek();
-        self.offset += token.text.len();
-        token
-    }
-
-    fn error(&self, start: usize, expected: impl Into<String>, found: impl Into<String>) -> TextError {
-        let before = &self.text[..start];
-        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-        TextError {
-            line: before.matches('\n').count() + 1,
-            column: before[line_start..].chars().count() + 1,
-            expected: expected.into(),
-            found: found.into(),
+        "hindexed" => {
+            let (blocklengths, displacements_bytes) = blocks(tokens)?;
+            Constructor::Hindexed { blocklengths, displacements_bytes }
         }
-    }
-
-    fn unexpected(&self, token: Token, expected: impl Into<String>) -> TextError {
-        let found = if token.text.is_empty() { "the end".to_owned() } else { shorten(token.text) };
-        self.error(token.start, expected, found)
-    }
-
-    /// Takes the next token if it is this one.
-    fn take(&mut self, text: &str) -> bool {
-        let taken = self.peek().text == text;
-        if taken {
-            self.next();
+        "subarray" => {
+            let order = tokens.order("order")?;
+            let (mut sizes, mut subsizes, mut starts) = (Vec::new(), Vec::new(), Vec::new());
+            tokens.list(",", |tokens| {
+                let (subsize, start) = block(tokens)?;
+                tokens.need("of")?;
+                sizes.push(number(tokens, "size")?);
+                subsizes.push(subsize);
+                starts.push(start);
+                Ok(())
+            })?;
+            Constructor::Subarray { sizes, subsizes, starts, order }
         }
-        taken
-    }
-
-    fn need(&mut self, text: &str) -> Result<(), TextError> {
-        if self.take(text) {
-            return Ok(());
+        "darray" => {
+            let order = tokens.order("order")?;
+            let rank = number(tokens, "rank")?;
+            tokens.need("of")?;
+            let size = number(tokens, "processes")?;
+            let (mut gsizes, mut distributions, mut psizes) = (Vec::new(), Vec::new(), Vec::new());
+            tokens.list(",", |tokens| {
+                distributions.push(distribution(tokens)?);
+                gsizes.push(number(tokens, "elements")?);
+                tokens.need("over")?;
+                psizes.push(number(tokens, "processes")?);
+                Ok(())
+            })?;
+            Constructor::Darray { size, rank, gsizes, distributions, psizes, order }
         }
-        let token = self.peek();
-        Err(self.unexpected(token, text))
-    }
-
-    fn number(&mut self, what: &str) -> Result<i64, TextError> {
-        let token = self.next();
-        token.text.parse().map_err(|_| self.unexpected(token, format!("an integer ({what})")))
-    }
-
-    /// The items of a list with brackets.
-    fn list(&mut self, mut item: impl FnMut(&mut Self) -> Result<(), TextError>) -> Result<(), TextError> {
-        self.need("[")?;
-        if self.take("]") {
-            return Ok(());
-        }
-        loop {
-            item(self)?;
-            if self.take("]") {
-                return Ok(());
-            }
-            if !self.take(",") {
-                let token = self.peek();
-                return Err(self.unexpected(token, ", or ]"));
-            }
-        }
-    }
-
-    fn block(&mut self) -> Result<(i64, i64), TextError> {
-        let length = self.number("length")?;
-        self.need("@")?;
-        Ok((length, self.number("displacement")?))
-    }
-
-    fn blocks(&mut self) -> Result<(Vec<i64>, Vec<i64>), TextError> {
-        let (mut lengths, mut displacements) = (Vec::new(), Vec::new());
-        self.list(|tokens| {
-            let (length, displacement) = tokens.block()?;
-            lengths.push(length);
-            displacements.push(displacement);
-            Ok(())
-        })?;
-        Ok((lengths, displacements))
-    }
-
-    fn distribution(&mut self) -> Result<Distribution, TextError> {
-        let token = self.next();
-        let distribution = match token.text {
-            "none" | "MPI_DISTRIBUTE_NONE" => return Ok(Distribution::None),
-            "block" | "MPI_DISTRIBUTE_BLOCK" => Distribution::Block,
-            "cyclic" | "MPI_DISTRIBUTE_CYCLIC" => Distribution::Cyclic,
-            _ => return Err(self.unexpected(token, "block, cyclic or none")),
-        };
-        if !self.take("(") {
-            return Ok(distribution(None));
-        }
-        let length = self.number("block length")?;
-        self.need(")")?;
-        Ok(distribution(Some(length)))
-    }
-
-    /// The arguments of a constructor with one child, if the word names one.
-    fn constructor(&mut self, word: &str) -> Result<Option<Constructor>, TextError> {
-        Ok(Some(match word {
-            "struct" => return Ok(None),
-            "indexed" => {
-                let (blocklengths, displacements) = self.blocks()?;
-                Constructor::Indexed { blocklengths, displacements }
-            }
-            "hindexed" => {
-                let (blocklengths, displacements_bytes) = self.blocks()?;
-                Constructor::Hindexed { blocklengths, displacements_bytes }
-            }
-            "subarray" => {
-                let order = self.order("order")?;
-                let (mut sizes, mut subsizes, mut starts) = (Vec::new(), Vec::new(), Vec::new());
-                self.list(|tokens| {
-                    let (subsize, start) = tokens.block()?;
-                    tokens.need("of")?;
-                    sizes.push(tokens.number("size")?);
-                    subsizes.push(subsize);
-                    starts.push(start);
-                    Ok(())
-                })?;
-                Constructor::Subarray { sizes, subsizes, starts, order }
-            }
-            "darray" => {
-                let order = self.order("order")?;
-                let rank = self.number("rank")?;
-                self.need("of")?;
-                let size = self.number("processes")?;
-                let (mut gsizes, mut distributions, mut psizes) = (Vec::new(), Vec::new(), Vec::new());
-                self.list(|tokens| {
-                    distributions.push(tokens.distribution()?);
-                    gsizes.push(tokens.number("elements")?);
-                    tokens.need("over")?;
-                    psizes.push(tokens.number("processes")?);
-                    Ok(())
-                })?;
-                Constructor::Darray { size, rank, gsizes, distributions, psizes, order }
-            }
-            // The others have their arguments one after the other.
-            other => return Constructor::read(other, self),
-        }))
-    }
+        // The others have their arguments one after the other.
+        other => return Constructor::read(other, tokens),
+    }))
 }
 
 impl ReadArguments for Tokens<'_> {
     type Error = TextError;
 
     fn integer(&mut self, name: &'static str) -> Result<i64, TextError> {
-        self.number(match name {
-            "stride_bytes" => "stride in bytes",
-            "lb" => "lower bound",
-            name => name,
-        })
+        number(
+            self,
+            match name {
+                "stride_bytes" => "stride in bytes",
+                "lb" => "lower bound",
+                name => name,
+            },
+        )
     }
 
     fn integers(&mut self, _name: &'static str) -> Result<Vec<i64>, TextError> {
-        let mut integers = Vec::new();
-        self.list(|tokens| {
-            integers.push(tokens.number("displacement")?);
-            Ok(())
-        })?;
-        Ok(integers)
+        self.list(",", |tokens| number(tokens, "displacement"))
     }
 
     fn order(&mut self, _name: &'static str) -> Result<Order, TextError> {
@@ -292,21 +138,16 @@ impl ReadArguments for Tokens<'_> {
     }
 
     fn distributions(&mut self, _name: &'static str) -> Result<Vec<Distribution>, TextError> {
-        let mut distributions = Vec::new();
-        self.list(|tokens| {
-            distributions.push(tokens.distribution()?);
-            Ok(())
-        })?;
-        Ok(distributions)
+        self.list(",", distribution)
     }
 }
 
 /// What waits for a type to be complete.
 enum Frame<'a> {
     Parenthesis,
-    Given { given: GivenBounds, start: usize },
-    Node { constructor: Constructor, start: usize },
-    Struct { blocklengths: Vec<i64>, displacements_bytes: Vec<i64>, children: Vec<Datatype>, start: usize },
+    Given { given: GivenBounds, head: Token<'a> },
+    Node { constructor: Constructor, head: Token<'a> },
+    Struct { blocklengths: Vec<i64>, displacements_bytes: Vec<i64>, children: Vec<Datatype>, head: Token<'a> },
     Let { name: &'a str },
 }
 
@@ -337,11 +178,8 @@ impl<'a> Parser<'a> {
             // A type is complete: everything that waited for nothing else is, too.
             while let Some(finished) = complete {
                 let Some(frame) = frames.pop() else {
-                    let token = self.tokens.next();
-                    return match token.text {
-                        "" => Ok(self.made(finished)),
-                        _ => Err(self.tokens.unexpected(token, "the end")),
-                    };
+                    self.tokens.need_end()?;
+                    return Ok(self.made(finished));
                 };
                 complete = self.complete(frame, finished, &mut frames)?;
             }
@@ -350,30 +188,29 @@ impl<'a> Parser<'a> {
 
     /// Reads up to the place of the next type, or a type without parts.
     fn head(&mut self, frames: &mut Vec<Frame<'a>>) -> Result<Option<Complete>, TextError> {
-        let token = self.tokens.next();
-        let start = token.start;
-        if let Some(constructor) = self.tokens.constructor(token.text)? {
-            frames.push(Frame::Node { constructor, start });
+        let head = self.tokens.next();
+        if let Some(constructor) = constructor(&mut self.tokens, head.text)? {
+            frames.push(Frame::Node { constructor, head });
             return Ok(None);
         }
-        match token.text {
+        match head.text {
             "(" => frames.push(Frame::Parenthesis),
             "given" => {
-                let lb = self.tokens.number("lower bound")?;
-                let extent = self.tokens.number("extent")?;
-                frames.push(Frame::Given { given: GivenBounds { lb, extent }, start });
+                let lb = number(&mut self.tokens, "lower bound")?;
+                let extent = number(&mut self.tokens, "extent")?;
+                frames.push(Frame::Given { given: GivenBounds { lb, extent }, head });
             }
             "struct" => {
                 self.tokens.need("[")?;
                 if self.tokens.take("]") {
-                    return self.build(start, structure(Vec::new(), Vec::new()), []);
+                    return self.build(head, structure(Vec::new(), Vec::new()), []);
                 }
-                let (blocklength, displacement) = self.tokens.block()?;
+                let (blocklength, displacement) = block(&mut self.tokens)?;
                 frames.push(Frame::Struct {
                     blocklengths: vec![blocklength],
                     displacements_bytes: vec![displacement],
                     children: Vec::new(),
-                    start,
+                    head,
                 });
             }
             word => {
@@ -393,7 +230,7 @@ impl<'a> Parser<'a> {
                     Some(meant) => format!("a type (perhaps {meant})"),
                     None => "a type".to_owned(),
                 };
-                return Err(self.tokens.unexpected(token, expected));
+                return Err(self.tokens.unexpected(head, expected));
             }
         }
         Ok(None)
@@ -411,32 +248,32 @@ impl<'a> Parser<'a> {
                 self.tokens.need(")")?;
                 Ok(Some(finished))
             }
-            Frame::Given { given, start } => {
+            Frame::Given { given, head } => {
                 let plain = match finished {
                     Complete::New(made) => made,
                     Complete::Predefined(predefined) => Datatype::named(predefined),
                     Complete::Known(_) => {
-                        return Err(self.tokens.error(start, "bounds given where a type is made", "a finished type"));
+                        return Err(self.tokens.error(head, "bounds given where a type is made", "a finished type"));
                     }
                 };
                 let made = Datatype::new(plain.constructor().clone(), plain.children().iter().cloned(), Some(given));
-                Ok(Some(Complete::Known(made.map_err(|error| self.built(start, error))?)))
+                Ok(Some(Complete::Known(made.map_err(|error| self.built(head, error))?)))
             }
-            Frame::Node { constructor, start } => {
+            Frame::Node { constructor, head } => {
                 let child = self.made(finished);
-                self.build(start, constructor, [child])
+                self.build(head, constructor, [child])
             }
-            Frame::Struct { mut blocklengths, mut displacements_bytes, mut children, start } => {
+            Frame::Struct { mut blocklengths, mut displacements_bytes, mut children, head } => {
                 children.push(self.made(finished));
                 if self.tokens.take(",") {
-                    let (blocklength, displacement) = self.tokens.block()?;
+                    let (blocklength, displacement) = block(&mut self.tokens)?;
                     blocklengths.push(blocklength);
                     displacements_bytes.push(displacement);
-                    frames.push(Frame::Struct { blocklengths, displacements_bytes, children, start });
+                    frames.push(Frame::Struct { blocklengths, displacements_bytes, children, head });
                     return Ok(None);
                 }
                 self.tokens.need("]")?;
-                self.build(start, structure(blocklengths, displacements_bytes), children)
+                self.build(head, structure(blocklengths, displacements_bytes), children)
             }
             Frame::Let { name } => {
                 self.tokens.need(";")?;
@@ -458,11 +295,11 @@ impl<'a> Parser<'a> {
 
     fn build(
         &self,
-        start: usize,
+        head: Token<'a>,
         constructor: Constructor,
         children: impl IntoIterator<Item = Datatype>,
     ) -> Result<Option<Complete>, TextError> {
-        let made = Datatype::new(constructor, children, None).map_err(|error| self.built(start, error))?;
+        let made = Datatype::new(constructor, children, None).map_err(|error| self.built(head, error))?;
         Ok(Some(Complete::New(made)))
     }
 
@@ -478,8 +315,8 @@ impl<'a> Parser<'a> {
         Ok(name)
     }
 
-    fn built(&self, start: usize, error: DatatypeError) -> TextError {
-        self.tokens.error(start, format!("{}: {}", error.place(), error.expected()), error.found())
+    fn built(&self, head: Token<'a>, error: DatatypeError) -> TextError {
+        self.tokens.error(head, format!("{}: {}", error.place(), error.expected()), error.found())
     }
 }
 

@@ -56,7 +56,7 @@ impl GpuPlan {
     /// let text = "layout lb 0 extent 65536 {\n  %0 = dense 256 x byte\n  %1 = stream 64 x 1024 of %0\n  root %1\n}";
     /// let copies = GpuPlan::new(&Layout::parse(text)?).copies(&Call::whole(16384)).unwrap();
     /// assert_eq!((copies.row_bytes, copies.rows, copies.pitch, copies.copies), (256, 64, 1024, 1));
-    /// # Ok::<(), dtc_compiler::layout::ParseError>(())
+    /// # Ok::<(), dtc_compiler::TextError>(())
     /// ```
     pub fn copies(&self, call: &Call) -> Option<Copies> {
         let size = self.layout().size();

@@ -22,7 +22,7 @@ impl Granularity {
     /// use dtc_compiler::plan::gpu::Granularity;
     /// let text = "layout lb 0 extent 24 {\n  %0 = dense 17 x byte\n  root %0\n}";
     /// assert_eq!(Granularity::of(&Layout::parse(text)?), Granularity { starts: 8, lengths: 1 });
-    /// # Ok::<(), dtc_compiler::layout::ParseError>(())
+    /// # Ok::<(), dtc_compiler::TextError>(())
     /// ```
     pub fn of(layout: &Layout) -> Granularity {
         // A power of two divides all numbers if and only if it divides their bits put together.

@@ -65,7 +65,7 @@ const LONGEST_ROW: u64 = 1 << 30;
 /// let plan = GpuPlan::new(&Layout::parse(text)?);
 /// let variant = plan.variant(Direction::Pack, &Call::whole(32768));
 /// assert!(matches!(variant.family, Family::Words { word: 8, .. }));
-/// # Ok::<(), dtc_compiler::layout::ParseError>(())
+/// # Ok::<(), dtc_compiler::TextError>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct GpuPlan {
@@ -167,7 +167,7 @@ impl GpuPlan {
     /// use dtc_compiler::plan::gpu::GpuPlan;
     /// let layout = Layout::parse("layout lb 0 extent 8 {\n  %0 = dense 8 x byte\n  root %0\n}")?;
     /// assert!(GpuPlan::new(&layout).is_contiguous());
-    /// # Ok::<(), dtc_compiler::layout::ParseError>(())
+    /// # Ok::<(), dtc_compiler::TextError>(())
     /// ```
     pub fn is_contiguous(&self) -> bool {
         self.continues && matches!(self.layout.node(self.layout.root().node), Node::Dense { .. })

@@ -66,7 +66,7 @@ impl CopyVariant {
     /// let call = CopyCall { source: 0, source_first: 0, target: 256, target_first: 8, bytes: 4096 };
     /// let variant = CopyVariant::serving(&plan(8192, 16)?, &plan(12288, 24)?, &call).unwrap();
     /// assert!(matches!(variant.family, CopyFamily::Words { word: 8, .. }));
-    /// # Ok::<(), dtc_compiler::layout::ParseError>(())
+    /// # Ok::<(), dtc_compiler::TextError>(())
     /// ```
     pub fn serving(source: &GpuPlan, target: &GpuPlan, call: &CopyCall) -> Option<CopyVariant> {
         if !source.allows_in_batch() || !target.allows_in_batch() {

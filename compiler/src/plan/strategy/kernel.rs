@@ -70,7 +70,7 @@ impl Decision {
     /// use dtc_compiler::plan::Plan;
     /// let row = Layout::parse("layout lb 0 extent 8 {\n  %0 = dense 8 x byte\n  root %0\n}")?;
     /// assert!(!Plan::new(&row).decision().specialise());
-    /// # Ok::<(), dtc_compiler::layout::ParseError>(())
+    /// # Ok::<(), dtc_compiler::TextError>(())
     /// ```
     pub fn specialise(&self) -> bool {
         matches!(self.worth, Worth::Compiled | Worth::Small)
@@ -83,7 +83,7 @@ impl Decision {
     /// use dtc_compiler::plan::Plan;
     /// let row = Layout::parse("layout lb 0 extent 1600 {\n  %0 = dense 1600 x byte\n  root %0\n}")?;
     /// assert!((100..120).contains(&Plan::new(&row).decision().generic_nanoseconds()));
-    /// # Ok::<(), dtc_compiler::layout::ParseError>(())
+    /// # Ok::<(), dtc_compiler::TextError>(())
     /// ```
     pub fn generic_nanoseconds(&self) -> u64 {
         self.interpreted.saturating_add(self.moving)
@@ -101,7 +101,7 @@ impl Decision {
     /// use dtc_compiler::plan::Plan;
     /// let row = Layout::parse("layout lb 0 extent 8 {\n  %0 = dense 8 x byte\n  root %0\n}")?;
     /// assert!(Plan::new(&row).decision().allows());
-    /// # Ok::<(), dtc_compiler::layout::ParseError>(())
+    /// # Ok::<(), dtc_compiler::TextError>(())
     /// ```
     pub fn allows(&self) -> bool {
         self.worth != Worth::TooLarge

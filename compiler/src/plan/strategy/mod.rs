@@ -103,7 +103,7 @@ pub enum StepStrategy {
 /// let plan = Plan::new(&Layout::parse(text)?);
 /// let target = Target { level: Level::Zen5, ..Target::default() };
 /// assert!(Strategy::new(&plan, &target, 1).to_string().contains("rows of 40 bytes, 1 per iteration, prefetch off"));
-/// # Ok::<(), dtc_compiler::layout::ParseError>(())
+/// # Ok::<(), dtc_compiler::TextError>(())
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Strategy<'a> {

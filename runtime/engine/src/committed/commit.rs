@@ -42,7 +42,7 @@ impl Engine {
     /// assert_eq!(engine.cached_types(), 0);
     /// made.commit();
     /// assert_eq!(engine.cached_types(), 1);
-    /// # Ok::<(), text::TextError>(())
+    /// # Ok::<(), dtc_compiler::TextError>(())
     /// ```
     pub fn adopt(&self, datatype: Datatype) -> Committed {
         Committed::new(datatype, self.clone())

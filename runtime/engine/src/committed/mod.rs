@@ -156,7 +156,7 @@ impl Committed {
     /// use dtc_compiler::datatype::text;
     /// let committed = dtc_runtime::Engine::new().commit(&text::parse("vector 3 1 2 int")?);
     /// committed.describe();
-    /// # Ok::<(), text::TextError>(())
+    /// # Ok::<(), dtc_compiler::TextError>(())
     /// ```
     pub fn describe(&self) {
         if self.found().is_none() {
@@ -225,7 +225,7 @@ impl Committed {
     /// use dtc_compiler::datatype::text;
     /// let every_other = dtc_runtime::Engine::new().commit(&text::parse("vector 3 1 2 int")?);
     /// assert_eq!(every_other.signature().elements(), 3);
-    /// # Ok::<(), text::TextError>(())
+    /// # Ok::<(), dtc_compiler::TextError>(())
     /// ```
     pub fn signature(&self) -> Signature {
         self.inner.datatype.signature()

@@ -28,7 +28,7 @@ impl Footprint {
     /// let text = "layout lb 0 extent 64 {\n  %0 = dense 8 x byte\n  root %0\n}";
     /// let found = Footprint::of(&Layout::parse(text)?, 1 << 40, 0).unwrap();
     /// assert_eq!((found.granules, found.sectors, found.full_sectors), (1 << 40, 1 << 40, 0));
-    /// # Ok::<(), dtc_compiler::layout::ParseError>(())
+    /// # Ok::<(), dtc_compiler::TextError>(())
     /// ```
     pub fn of(layout: &Layout, count: u64, address: u64) -> Option<Footprint> {
         const EMPTY: Footprint = Footprint { granules: 0, sectors: 0, full_sectors: 0, error: 0.0 };
@@ -85,7 +85,7 @@ impl Traffic {
 /// assert_eq!(roofline.traffic(Direction::Unpack).read, (8 << 20) + (32 << 20));
 /// assert!((roofline.copy_share(Direction::Pack) - 16.0 / 72.0).abs() < 1e-6);
 /// assert!(DeviceCopy::default().microseconds(roofline.traffic(Direction::Pack)) > 18.0);
-/// # Ok::<(), dtc_compiler::layout::ParseError>(())
+/// # Ok::<(), dtc_compiler::TextError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Roofline {
