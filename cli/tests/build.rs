@@ -6,9 +6,9 @@ use common::{Run, dtc, write};
 use dtc_compiler::Pipeline;
 use dtc_compiler::codegen::cranelift::CpuTarget;
 use dtc_compiler::datatype::text;
-use dtc_runtime::Engine;
 use dtc_runtime::cuda::Nvrtc;
-use dtc_runtime::store::Bundle;
+use dtc_runtime::store::{Bundle, Config};
+use dtc_runtime::{Engine, Tier};
 use libloading::{Library, Symbol};
 use rand::rngs::SmallRng;
 use rand::{RngCore, SeedableRng};
@@ -223,6 +223,59 @@ fn kernels_for_gpus_are_built_without_one() {
     assert_eq!(entries.len(), 3);
     assert_eq!(entries.values().filter(|entry| entry.starts_with(b"\x7fELF")).count(), 2);
     assert!(!folder.path().join("one/include").exists());
+}
+
+/// What a program recorded is built, and serves the program in place of compiling.
+#[test]
+fn recordings_are_built() {
+    const RECORDS: &str = "contiguous 20 (resized 0 64 (struct [1@0 double, 1@12 int, 1@20 char]))";
+    let folder = tempdir().expect("a folder");
+    let here = folder.path();
+    write(here, "records.dtc", RECORDS);
+    write(here, "rows.dtc", "vector 3 1 2 int");
+    write(here, "memory", random(20 * 64, 7));
+    let record = |file: &str, times: usize| {
+        for _ in 0..times {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_dtc"));
+            command.args(["pack", file, "--in", "memory", "--out", "packed", "--count", "1"]);
+            Run::of(command.current_dir(here).env("DTC_RECORD", here.join("records"))).fine();
+        }
+    };
+    record("records.dtc", 2);
+    record("rows.dtc", 3);
+    // A process was killed in the middle of a line, before any whole one.
+    write(&here.join("records"), "7-07.recorded", "\ntype 0123 vec");
+    write(&here.join("records"), "more.dtc", "vector 5 1 2 int");
+    let target = targets()[0].to_string();
+    let run = dtc(here, &["build", "records", "-o", "built", "--target", &target]);
+    assert_eq!(run.status, 0, "{run:?}");
+    assert_eq!(run.err, "dtc: left out 1 line of the recordings, which is cut short\n");
+    let manifest = fs::read(here.join("built/manifest.json")).expect("a file");
+    let manifest: serde_json::Value = serde_json::from_slice(&manifest).expect("JSON");
+    let types = manifest["types"].as_array().expect("types");
+    let of = |notation: &str| {
+        let hash = Pipeline::new(text::parse(notation).expect("a type")).hash().to_string();
+        types.iter().find(|each| each["hash"] == *hash).expect(notation)
+    };
+    assert_eq!(types.len(), 3);
+    assert_eq!(of("vector 3 1 2 int")["uses"]["packed_bytes"], 3 * 12);
+    assert_eq!(of(RECORDS)["uses"]["packs"], 2);
+    assert!(of("vector 5 1 2 int").get("uses").is_none());
+    let name = of(RECORDS)["name"].as_str().expect("a name").to_owned();
+    assert!(name.len() == 17 && name.starts_with("type_"), "{name}");
+    // SAFETY: the library has no initialiser.
+    let library = unsafe { Library::new(here.join(format!("built/lib/{target}/libbuilt.so"))) }.expect("a library");
+    check(&library, &name, &Pipeline::new(text::parse(RECORDS).expect("a type")), 3);
+    let engine = Engine::builder().background_thread(false).store(Config::none()).build();
+    engine.load_bundle(&here.join("built")).expect("a bundle");
+    let committed = engine.commit(&text::parse(RECORDS).expect("a type"));
+    committed.type_hash();
+    assert_eq!(committed.tier(), Tier::Specialised);
+
+    let other = "\ntype 00000000000000000000000000000000 int;\n";
+    write(here, "other.recorded", other);
+    let refused = dtc(here, &["build", "other.recorded", "-o", "out", "--target", &target]);
+    refused.fails(2, &["recorded type 0000", "a type with this hash"]);
 }
 
 #[test]

@@ -42,7 +42,12 @@ pub fn run(_: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
         row(out, command, &state)?;
     }
     gpu(out)?;
-    store(out)
+    store(out)?;
+    match dtc_runtime::recording_file() {
+        Some(Ok(file)) => row(out, "recording", &format!("into {}", file.display())),
+        Some(Err(finding)) => row(out, "recording", &format!("off: {finding}")),
+        None => Ok(()),
+    }
 }
 
 /// Where compiled GPU code is kept.

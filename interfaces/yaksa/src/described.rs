@@ -6,7 +6,7 @@ use crate::status::Status;
 use crate::types::{Form, Shared, Type};
 use dtc_compiler::layout::{Edge, Layout};
 use dtc_compiler::lower::{Child, Lowering};
-use dtc_runtime::Described;
+use dtc_runtime::{Described, is_recording};
 use smallvec::{SmallVec, smallvec};
 use std::sync::Arc;
 
@@ -26,7 +26,8 @@ impl Type {
         if let Some(known) = self.described.get() {
             return Ok(Some(known));
         }
-        if self.committed.get().is_some() {
+        // A recording knows committed types alone.
+        if self.committed.get().is_some() || is_recording() {
             return Ok(None);
         }
         // A refusal is not kept: there may be memory later.

@@ -1,5 +1,6 @@
 //! C programs against the header and the library: what MPICH does, and what it must not.
 
+use dtc_runtime::store::{RecordedUses, Recording};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -56,6 +57,35 @@ fn packs_agree_with_vectors_whole_and_in_pieces() {
 #[test]
 fn operations_combine_what_arrives() {
     assert_eq!(run("operations.c", ""), "");
+}
+
+/// Types that are used without a commit, by a program that ends without finalising.
+#[test]
+fn types_and_calls_are_recorded() {
+    let folder = prefix();
+    let source = folder.path().join("recorded.c");
+    let text = "#include <yaksa.h>
+        static char memory[4096], packed[4096];
+        int main(void) {
+            yaksa_type_t rows;
+            uintptr_t moved;
+            yaksa_init(0);
+            yaksa_type_create_vector(3, 1, 2, YAKSA_TYPE__INT, 0, &rows);
+            for (int call = 0; call < 5; call++) {
+                yaksa_pack(memory, 1, rows, 0, packed, sizeof packed, &moved, 0, YAKSA_OP__REPLACE);
+                yaksa_unpack(packed, 8, memory, 1, rows, 4, &moved, 0, YAKSA_OP__REPLACE);
+            }
+            return moved != 8;
+        }";
+    std::fs::write(&source, text).unwrap();
+    let program = compile("cc", &["-std=gnu11"], &source, folder.path());
+    let records = folder.path().join("records");
+    assert!(Command::new(program).env("DTC_RECORD", &records).status().unwrap().success());
+    let mut recording = Recording::default();
+    std::fs::read_dir(records).unwrap().for_each(|file| recording.add_file(&file.unwrap().path()).unwrap());
+    let expected = RecordedUses { packs: 5, packed_bytes: 60, unpacks: 5, unpacked_bytes: 40, largest: 12 };
+    let found: Vec<_> = recording.types.values().map(|recorded| recorded.uses).collect();
+    assert_eq!(found, [expected]);
 }
 
 #[test]

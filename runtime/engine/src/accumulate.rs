@@ -10,6 +10,7 @@ use crate::piece::{Buffer, piece_end};
 use crate::range::Range;
 use bytemuck::NoUninit;
 use dtc_compiler::operation::{Operation, Reduction};
+use dtc_compiler::plan::Direction;
 use dtc_cuda::MemoryKind;
 use dtc_microkernels::accumulate::{AccumulateFn, select_accumulate};
 
@@ -87,6 +88,7 @@ impl Committed {
         // SAFETY: `check` found every byte of the elements inside the slice, which cannot overlap `packed`; `packed` is only
         // read.
         unsafe { self.accumulate_bytes(reduction, sides, range)? };
+        self.record(Direction::Unpack, range.length());
         Ok(range.length() as usize)
     }
 

@@ -6,6 +6,7 @@ use crate::error::CopyError;
 use crate::memory::{Memory, MemoryMut};
 use crate::piece::{Buffer, PIECE, piece_end};
 use crate::range::Range;
+use dtc_compiler::plan::Direction;
 
 /// Least length of a run that is packed or unpacked directly, in bytes. Shorter runs go through a piece, so that one call moves
 /// many.
@@ -55,7 +56,10 @@ impl Committed {
         let to_range = to.check(destination.room(), to_range).map_err(CopyError::Destination)?;
         let (read, written) = (source.address().cast_mut(), destination.address());
         // SAFETY: both checks found every byte of the elements inside the slices, which cannot overlap.
-        Ok(unsafe { self.copy_bytes(read, range, to, to_range, written) } as usize)
+        let bytes = unsafe { self.copy_bytes(read, range, to, to_range, written) };
+        self.record(Direction::Pack, bytes);
+        to.record(Direction::Unpack, bytes);
+        Ok(bytes as usize)
     }
 
     /// Copies as many bytes as both ranges have, which end with the packed bytes or before, between memory at any address of the

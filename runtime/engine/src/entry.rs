@@ -5,6 +5,7 @@ use crate::cpu::{self, Kernel, Program, Run, Sides, Thunks};
 use crate::gpu::{DEVICES, DeviceState, GpuType};
 use crate::policy::{Policy, Tier};
 use crate::range::Range;
+use crate::recorder::{self, Uses};
 use crate::shape::Shape;
 use crate::worker::Job;
 use dtc_compiler::Pipeline;
@@ -16,7 +17,7 @@ use std::sync::{Arc, OnceLock, Weak};
 
 /// The numbers that a safe call for one whole element is checked against.
 pub(crate) struct Whole {
-    /// Packed bytes of such a call; more than any slice has for a lazy type, each of whose uses is counted.
+    /// Packed bytes of such a call; more than any slice has for a type whose uses are counted.
     pub(crate) packed: u64,
     /// Bytes that it needs of a buffer before its origin, and in all.
     pub(crate) before: u64,
@@ -63,6 +64,8 @@ pub(crate) struct Entry {
     due: Option<u32>,
     /// Uses of a lazy type; of another, calls for one element that were not made by thunks.
     uses: AtomicU32,
+    /// What the recorder of the process counts; `None` where there is none.
+    pub(crate) recorded: Option<&'static Uses>,
     /// Compiled code, which reads lists of the program; `None` inside if the target has none. A `OnceBox` never blocks: in a forked
     /// child, the thread that it would wait for does not exist.
     kernel: OnceBox<Option<Kernel>>,
@@ -82,6 +85,7 @@ const _: () = assert!(std::mem::offset_of!(Entry, one) + size_of::<One>() <= 64,
 
 impl Entry {
     pub(crate) fn new(pipeline: Pipeline, target: Target, policy: Policy) -> Entry {
+        let recorded = recorder::recorder().and_then(|recorder| recorder.uses_of(&pipeline));
         let (hash, layout, plan) = pipeline.into_shared();
         let program = Program::new(plan, &target);
         let due = if let Policy::Lazy(due) = policy { Some(due) } else { None };
@@ -92,7 +96,7 @@ impl Entry {
         let (true_lb, true_ub) = (layout.true_lb(), layout.true_ub());
         let shape = Shape { size: layout.size(), extent: layout.extent(), true_lb, true_ub };
         let whole = Whole {
-            packed: if due.is_none() { layout.size() } else { u64::MAX },
+            packed: if due.is_none() && recorded.is_none() { layout.size() } else { u64::MAX },
             before: true_lb.min(0).unsigned_abs(),
             span: true_lb.min(0).abs_diff(true_ub.max(0)),
         };
@@ -110,6 +114,7 @@ impl Entry {
             confirmation: OnceBox::new(),
             due,
             uses: AtomicU32::new(0),
+            recorded,
             devices: OnceLock::new(),
         }
     }
@@ -159,8 +164,8 @@ impl Entry {
 
     /// Installs the single-element entry points, unless the target has none or a kernel is still to be compiled.
     fn make_thunks(&self) {
-        // Thunks do not count, and a lazy type needs its calls counted.
-        if self.is_lazy() || self.thunks_claimed.swap(true, Ordering::Relaxed) {
+        // Thunks do not count.
+        if self.is_counted() || self.thunks_claimed.swap(true, Ordering::Relaxed) {
             return;
         }
         let level = self.target.level;
@@ -218,6 +223,12 @@ impl Entry {
     #[inline]
     pub(crate) fn is_lazy(&self) -> bool {
         self.due.is_some()
+    }
+
+    /// Whether every use is counted, for a lazy kernel or by the recorder.
+    #[inline]
+    pub(crate) fn is_counted(&self) -> bool {
+        self.is_lazy() || self.recorded.is_some()
     }
 
     /// Counts a use. Returns true for the one that reaches the threshold of a lazy kernel.

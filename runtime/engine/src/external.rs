@@ -8,6 +8,7 @@ use crate::piece::{Buffer, piece_end};
 use crate::range::Range;
 use dtc_compiler::datatype::Predefined;
 use dtc_compiler::external32::{Bytes, Conversion, Cursor, Run};
+use dtc_compiler::plan::Direction;
 use dtc_microkernels::external32::{Blocks, ConvertFn, drop_excess, first_misfit, select_convert};
 
 /// Least length of a run that is converted in place, in bytes. Shorter runs are packed first, so that one call converts many.
@@ -139,12 +140,15 @@ impl Committed {
     /// Clauses 1 to 4 and 6 of the contract of [`Transfer`](crate::Transfer), on memory of the host.
     pub(crate) unsafe fn convert<const PACK: bool>(&self, sides: Sides, range: Range) -> Result<(), ExternalError> {
         let external = self.external32();
+        let direction = if PACK { Direction::Pack } else { Direction::Unpack };
         if range.length() == 0 || external.is_bytes() {
             // SAFETY: where `external32` has the bytes of memory, both ranges mean the same.
             unsafe { self.some::<PACK>(sides, range) };
+            self.record(direction, range.length());
             return Ok(());
         }
         self.count_use();
+        self.record(direction, range.length());
         let (count, offset) = (range.count(), range.offset());
         let end = offset + range.length();
         // Where the value begins that the end cuts, or that comes after it.

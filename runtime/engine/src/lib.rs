@@ -48,6 +48,7 @@ mod multiprocessors;
 mod piece;
 mod policy;
 mod range;
+mod recorder;
 mod shape;
 mod transfer;
 mod worker;
@@ -68,6 +69,7 @@ pub use memory::{Memory, MemoryMut};
 pub use multiprocessors::Multiprocessors;
 pub use policy::{Policy, Tier};
 pub use range::Range;
+pub use recorder::{is_recording, recording_file};
 pub use transfer::{Elements, Transfer};
 
 /// The examples of the README.

@@ -24,6 +24,7 @@ mod config;
 mod folder;
 mod key;
 mod record;
+mod recording;
 mod system;
 #[cfg(test)]
 mod tests;
@@ -33,6 +34,7 @@ pub use claim::{Claim, ClaimGuard};
 pub use config::Config;
 pub use dtc_host::{Cause, Finding};
 pub use key::Key;
+pub use recording::{RecordedType, RecordedUses, Recording, RecordingFile};
 
 use config::Hook;
 use folder::{ENTRY_LIMIT, Folder, Kind, Lock};

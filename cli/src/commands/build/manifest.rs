@@ -20,9 +20,9 @@ pub fn write(types: &[BuiltType], targets: &[Target]) -> String {
     format!("{manifest:#}\n")
 }
 
-fn of_type(BuiltType { name, pipeline, .. }: &BuiltType) -> serde_json::Value {
+fn of_type(BuiltType { name, pipeline, uses, .. }: &BuiltType) -> serde_json::Value {
     let facts = pipeline.datatype().facts();
-    json!({
+    let mut value = json!({
         "name": name,
         "type": pipeline.datatype().to_string(),
         "hash": pipeline.hash().to_string(),
@@ -30,5 +30,15 @@ fn of_type(BuiltType { name, pipeline, .. }: &BuiltType) -> serde_json::Value {
         "size": facts.size,
         "extent": facts.extent(),
         "kernel": pipeline.plan().decision().to_string(),
-    })
+    });
+    if let Some(uses) = uses {
+        value["uses"] = json!({
+            "packs": uses.packs,
+            "packed_bytes": uses.packed_bytes,
+            "unpacks": uses.unpacks,
+            "unpacked_bytes": uses.unpacked_bytes,
+            "largest": uses.largest,
+        });
+    }
+    value
 }

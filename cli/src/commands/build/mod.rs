@@ -19,8 +19,9 @@ use target::Target;
 /// Compiles types ahead of time: libraries and a header to link, and a bundle that the runtime loads in place of compiling
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Type descriptions, JSON or the short notation in files that end in .dtc or .txt; or folders of them. The functions have the
-    /// names of the files
+    /// Type descriptions, JSON or the short notation in files that end in .dtc or .txt, whose names the functions have; types that
+    /// programs have recorded (DTC_RECORD), in files that end in .recorded, whose functions are named by their hashes; or folders of
+    /// both
     #[arg(value_name = "TYPES", required = true)]
     types: Vec<PathBuf>,
     /// The folder to make, which must not exist; the libraries have its name
@@ -55,7 +56,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         let mut objects = Vec::new();
         for named in &types {
             begin(format!("{} for {cpu}", named.name));
-            let failed = |error| Failure::Description(format!("{}: {error}", named.file.display()));
+            let failed = |error| Failure::Description(format!("{}: {error}", named.place));
             bundle.add_cpu(&named.pipeline, cpu).map_err(failed)?;
             let object = cranelift::object(cpu, &named.name, named.pipeline.plan()).map_err(failed)?;
             objects.push((format!("{}.o", named.name), object));

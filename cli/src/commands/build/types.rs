@@ -3,20 +3,30 @@
 use crate::description;
 use crate::failure::{Failure, reason};
 use dtc_compiler::Pipeline;
+use dtc_compiler::datatype::text;
+use dtc_runtime::store::{Finding, RecordedType, RecordedUses, Recording};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// A type under the name that its functions begin with.
 pub struct BuiltType {
     pub name: String,
-    pub file: PathBuf,
+    /// Where it is described, for messages.
+    pub place: String,
     pub pipeline: Pipeline,
+    /// How often programs used it, if it was recorded.
+    pub uses: Option<RecordedUses>,
 }
 
-/// Reads descriptions, and those in folders, in the order of their names.
+/// Reads descriptions and recordings, and those in folders, in the order of the names of their functions.
 pub fn read(paths: &[PathBuf]) -> Result<Vec<BuiltType>, Failure> {
     let mut types: BTreeMap<String, BuiltType> = BTreeMap::new();
-    for file in files(paths)? {
+    let (recordings, descriptions): (Vec<_>, Vec<_>) =
+        files(paths)?.into_iter().partition(|file| Recording::is_file_name(file));
+    for built in recorded(&recordings)? {
+        types.insert(built.name.clone(), built);
+    }
+    for file in descriptions {
         let description::Named { name, description } = description::read(&file)?;
         let name = identifier(&name).ok_or_else(|| {
             let expected = "a file whose name begins with a letter, for functions to be named by";
@@ -27,12 +37,45 @@ pub fn read(paths: &[PathBuf]) -> Result<Vec<BuiltType>, Failure> {
             return Err(Failure::description(file.display(), "a type with bytes", "one without"));
         }
         if let Some(other) = types.get(&name) {
-            let found = format_args!("{name}, as for {}", other.file.display());
+            let found = format_args!("{name}, as for {}", other.place);
             return Err(Failure::description(file.display(), "functions with a name of their own", found));
         }
-        types.insert(name.clone(), BuiltType { name, file, pipeline });
+        types.insert(name.clone(), BuiltType { name, place: file.display().to_string(), pipeline, uses: None });
     }
     Ok(types.into_values().collect())
+}
+
+/// Digits of a type's hash in the names of its functions.
+const DIGITS: usize = 12;
+
+/// The types of recordings, each once, with its uses in all.
+fn recorded(files: &[PathBuf]) -> Result<Vec<BuiltType>, Failure> {
+    let mut recording = Recording::default();
+    for file in files {
+        let failed = |finding: Finding| Failure::description(file.display(), "a recording", finding.cause);
+        recording.add_file(file).map_err(failed)?;
+    }
+    let mut types = Vec::new();
+    for (hash, RecordedType { notation, uses }) in recording.types {
+        if notation.is_empty() {
+            recording.left_out += 1;
+            continue;
+        }
+        let place = format!("recorded type {hash}");
+        let datatype = text::parse(&notation).map_err(|error| Failure::Description(format!("{place}: {error}")))?;
+        let pipeline = Pipeline::new(datatype);
+        let found = pipeline.hash().to_string();
+        if found != hash {
+            return Err(Failure::description(place, "a type with this hash", found));
+        }
+        types.push(BuiltType { name: format!("type_{}", &hash[..DIGITS]), place, pipeline, uses: Some(uses) });
+    }
+    match recording.left_out {
+        0 => {}
+        1 => eprintln!("dtc: left out 1 line of the recordings, which is cut short"),
+        more => eprintln!("dtc: left out {more} lines of the recordings, which are cut short"),
+    }
+    Ok(types)
 }
 
 /// The files that paths name, and those in the folders among them.
@@ -52,7 +95,7 @@ fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
             }
         }
         if found.is_empty() {
-            let expected = "files that end in .json, .dtc or .txt";
+            let expected = "files that end in .json, .dtc, .txt or .recorded";
             return Err(Failure::description(path.display(), expected, "none"));
         }
         files.append(&mut found);
@@ -62,7 +105,7 @@ fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
 
 fn is_description(file: &Path) -> bool {
     let extension = file.extension().map(|extension| extension.to_string_lossy().to_lowercase());
-    matches!(extension.as_deref(), Some("json" | "dtc" | "txt")) && file.is_file()
+    (matches!(extension.as_deref(), Some("json" | "dtc" | "txt")) || Recording::is_file_name(file)) && file.is_file()
 }
 
 /// A name as C has them: other characters are underscores. `None` where that does not begin with a letter.

@@ -22,7 +22,7 @@ use dtc_compiler::layout::positions::Positions;
 use dtc_compiler::layout::segments::SegmentIndex;
 use dtc_compiler::lower;
 use dtc_compiler::operation::Element;
-use dtc_runtime::{Committed, Engine, Policy};
+use dtc_runtime::{Committed, Engine, Policy, is_recording};
 use once_cell::race::OnceBox;
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -112,7 +112,7 @@ impl Type {
 
     /// Commits the type. What that takes is done here only where the policy of the engine says so.
     pub(crate) fn commit(&self) -> Outcome {
-        if self.engine().policy() == Policy::Eager {
+        if self.engine().policy() == Policy::Eager || is_recording() {
             self.prepare()?;
         } else if self.state.load(Ordering::Relaxed) == NEW {
             self.state.store(COMMITTED, Ordering::Relaxed);

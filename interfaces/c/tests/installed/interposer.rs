@@ -3,6 +3,7 @@
 
 use super::{INSTALLED, root, succeed, symbols, text};
 use dtc_compiler::datatype::Datatype;
+use dtc_runtime::store::{RecordedUses, Recording};
 use dtc_tests::generate::random::{self, Limits};
 use dtc_tests::mpi::{Mpi, bounds, program};
 use dtc_tests::skip::skip;
@@ -148,6 +149,32 @@ fn messages_are_the_same_at_both_sides() {
         // Nothing is said unless it is asked for.
         let output = launcher.pass(2, &program, &[]);
         assert!(!(text(&output) + &String::from_utf8_lossy(&output.stderr)).contains("libdtc_mpi"));
+    }
+}
+
+/// All ranks record into one folder, at once.
+#[test]
+#[ignore = "runs programs of each MPI: ./test mpi"]
+fn datatypes_and_their_calls_are_recorded() {
+    for launcher in Launcher::all("datatypes_and_their_calls_are_recorded") {
+        let folder = TempDir::new().expect("a folder");
+        let program = launcher.compile("messages.c", folder.path(), &[]);
+        let records = folder.path().join("records");
+        let variables = [("DTC_MPI_REPORT", "1"), ("DTC_RECORD", records.to_str().expect("a name"))];
+        let output = launcher.pass(3, &program, &variables);
+        let compiler = launcher.compiler.display();
+        let (mut recording, mut files) = (Recording::default(), 0);
+        for file in std::fs::read_dir(&records).expect("a folder") {
+            recording.add_file(&file.expect("a file").path()).expect("a recording");
+            files += 1;
+        }
+        assert_eq!((files, recording.left_out), (3, 0), "{compiler}");
+        let total = |of: fn(&RecordedUses) -> u64| recording.types.values().map(|each| of(&each.uses)).sum::<u64>();
+        let (packs, unpacks) = (total(|uses| uses.packs), total(|uses| uses.unpacks));
+        // The self-test packs too.
+        let sent = handled(&output, ": sent:") + handled(&output, ": MPI_Pack:");
+        let received = handled(&output, ": received:") + handled(&output, ": MPI_Unpack:");
+        assert!(sent > 100 && packs >= sent && unpacks >= received, "{compiler}: {packs} {sent} {unpacks} {received}");
     }
 }
 

@@ -4,6 +4,7 @@
 mod interposer;
 
 use dtc_compiler::datatype::Datatype;
+use dtc_runtime::store::{RecordedUses, Recording};
 use dtc_tests::generate::random::{self, Limits};
 use dtc_tests::mpi::{Mpi, bounds, program};
 use dtc_tests::skip::skip;
@@ -192,6 +193,21 @@ fn copy() {
 #[test]
 fn column() {
     shared("column.c", &[]);
+}
+
+#[test]
+fn types_and_calls_are_recorded() {
+    let program = build("column-recorded", "cc", "-std=c11", "column.c", &[], &pkg_config(&["--libs"]));
+    let records = tempfile::tempdir().expect("a folder");
+    let mut command = Command::new(program);
+    succeed(command.env("LD_LIBRARY_PATH", INSTALLED.prefix.join("lib")).env("DTC_RECORD", records.path()));
+    let mut recording = Recording::default();
+    for file in std::fs::read_dir(records.path()).expect("a folder") {
+        recording.add_file(&file.expect("a file").path()).expect("a recording");
+    }
+    let found: Vec<_> = recording.types.values().map(|each| (each.notation.as_str(), each.uses)).collect();
+    let uses = RecordedUses { packs: 2, packed_bytes: 880, unpacks: 1, unpacked_bytes: 800, largest: 800 };
+    assert_eq!(found, [("vector 100 1 32 double", uses)]);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::child::Stub::{Absent, Built};
 use super::child::{build, in_child};
 use crate::{CudaError, Driver, Nvrtc, search};
-use dtc_store::Config;
+use dtc_store::{Config, RecordingFile};
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
@@ -95,7 +95,7 @@ fn a_program_with_more_rights_ignores_the_environment() {
     for variable in ["CUDA_HOME", "CUDA_PATH", "VIRTUAL_ENV", "CONDA_PREFIX", "HOME", "TMPDIR"] {
         child.env(variable, folder.path());
     }
-    for variable in ["DTC_CACHE_DIR", "DTC_CACHE_SITE"] {
+    for variable in ["DTC_CACHE_DIR", "DTC_CACHE_SITE", "DTC_BUNDLES", "DTC_RECORD"] {
         child.env(variable, folder.path().join("store"));
     }
     let output = child.output().unwrap();
@@ -121,6 +121,7 @@ fn ignores_the_environment(folder: &Path) {
     }
     let config = format!("{:?}", Config::from_environment());
     assert!(!config.contains(folder.to_str().unwrap()), "{config}");
+    assert!(RecordingFile::from_environment().is_none());
 }
 
 fn honours_set_user_id(folder: &Path) -> bool {

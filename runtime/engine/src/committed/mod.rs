@@ -10,6 +10,7 @@ use crate::engine::Engine;
 use crate::entry::Entry;
 use crate::error::PackError;
 use crate::policy::{Policy, Tier};
+use crate::recorder::recorder;
 use crate::shape::Shape;
 use dtc_compiler::Pipeline;
 use dtc_compiler::datatype::{Datatype, Facts, Signature};
@@ -17,7 +18,7 @@ use dtc_compiler::external32::External32;
 use dtc_compiler::layout::{Layout, TypeHash};
 use dtc_compiler::lower;
 use dtc_compiler::operation::Element;
-use dtc_compiler::plan::Plan;
+use dtc_compiler::plan::{Direction, Plan};
 use once_cell::race::OnceBox;
 use std::fmt;
 use std::sync::Arc;
@@ -136,9 +137,9 @@ impl Committed {
             return First::Entry(entry);
         }
         let engine = &self.engine().shared;
-        // The calls of a lazy type are counted where its equals count theirs.
-        let is_lazy = matches!(engine.policy, Policy::Lazy(_));
-        if !is_lazy && self.described().admits(take) {
+        // Calls that are counted are counted where equal types count theirs.
+        let is_counted = matches!(engine.policy, Policy::Lazy(_)) || recorder().is_some();
+        if !is_counted && self.described().admits(take) {
             return First::Described(self.described());
         }
         let make = &mut || {
@@ -196,6 +197,9 @@ impl Committed {
     pub fn commit(&self) {
         if matches!(self.engine().policy(), Policy::Eager | Policy::Always) {
             self.engine().shared.compile_now(self.shared());
+        } else if recorder().is_some() {
+            // The recorder knows types by their hashes.
+            self.shared();
         }
     }
 
@@ -379,6 +383,17 @@ impl Committed {
     pub(crate) fn count_use(&self) {
         if self.entry().is_lazy() {
             self.count_lazy_use();
+        }
+    }
+
+    /// Tells the recorder of the process, if it has one, of a call that has moved these bytes.
+    #[inline]
+    pub(crate) fn record(&self, direction: Direction, bytes: u64) {
+        if bytes > 0
+            && let Some(uses) = self.known().and_then(|entry| entry.recorded)
+            && let Some(recorder) = recorder()
+        {
+            recorder.count(uses, direction, bytes);
         }
     }
 

@@ -6,6 +6,7 @@ use crate::error::PackError;
 use crate::memory::{Memory, MemoryMut, Room};
 use crate::range::Range;
 use bytemuck::{NoUninit, Pod};
+use dtc_compiler::plan::Direction;
 
 impl Committed {
     /// Packs the bytes of a range, in order, until `packed` is full or the range ends. Returns how many bytes were written.
@@ -112,7 +113,7 @@ impl Committed {
             && range.count() == 1
             && range.offset() == 0
             && range.length() >= entry.shape.size
-            && !entry.is_lazy()
+            && !entry.is_counted()
         {
             // SAFETY: the range has the whole element, for which the clauses speak.
             unsafe { entry.one::<PACK>(sides) };
@@ -122,6 +123,7 @@ impl Committed {
         // SAFETY: `exact` ends the range with the packed bytes of the elements, for which clauses 1 to 4 hold (contract of this
         // function).
         unsafe { self.some::<PACK>(sides, range) };
+        self.record(direction::<PACK>(), range.length());
         range.length() as usize
     }
 
@@ -135,6 +137,7 @@ impl Committed {
         let range = self.check(room, range)?;
         // SAFETY: `check` found every byte of the elements inside the room.
         unsafe { self.some::<PACK>(sides, range) };
+        self.record(direction::<PACK>(), range.length());
         Ok(range.length() as usize)
     }
 
@@ -162,6 +165,10 @@ impl Committed {
         // writable on the other, without overlap.
         unsafe { entry.run::<PACK>(sides, range) };
     }
+}
+
+fn direction<const PACK: bool>() -> Direction {
+    if PACK { Direction::Pack } else { Direction::Unpack }
 }
 
 /// Where a call is not for one whole element, which may be so short that a jump shows: has it laid out elsewhere.

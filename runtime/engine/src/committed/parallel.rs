@@ -6,6 +6,7 @@ use crate::error::PackError;
 use crate::memory::{Memory, MemoryMut};
 use crate::range::Range;
 use bytemuck::{NoUninit, Pod};
+use dtc_compiler::plan::Direction;
 use dtc_host::signals::{self, Blocked};
 
 /// A pointer that threads may carry: each moves other bytes.
@@ -56,6 +57,7 @@ impl Committed {
         // SAFETY: `check` found every byte of the elements inside `source`, which is only read, and ended the range inside
         // `packed`; the slices cannot overlap.
         unsafe { self.parallel::<true>(sides, range, threads) };
+        self.record(Direction::Pack, range.length());
         Ok(range.length() as usize)
     }
 
@@ -90,6 +92,7 @@ impl Committed {
         // SAFETY: `check` found every byte of the elements inside `destination`, and ended the range inside `packed`, which is
         // only read; the slices cannot overlap.
         unsafe { self.parallel::<false>(sides, range, threads) };
+        self.record(Direction::Unpack, range.length());
         Ok(range.length() as usize)
     }
 

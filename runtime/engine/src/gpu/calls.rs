@@ -14,6 +14,7 @@ use crate::endpoint::Endpoint;
 use crate::error::{AccumulateError, CopyError};
 use crate::multiprocessors::Multiprocessors;
 use crate::policy::Tier;
+use crate::recorder::recorder;
 use crate::transfer::{Action, Elements, Transfer};
 use dtc_compiler::operation::Reduction;
 use dtc_compiler::plan::Direction;
@@ -142,6 +143,16 @@ impl<'a> Transfer<'a> {
     /// # }
     /// ```
     pub unsafe fn enqueue(&self, stream: &Stream) -> Result<usize, TransferError> {
+        // SAFETY: `put` has the same contract.
+        let bytes = unsafe { self.put(stream)? };
+        self.record();
+        Ok(bytes)
+    }
+
+    /// # Safety
+    ///
+    /// As for [`Transfer::enqueue`].
+    unsafe fn put(&self, stream: &Stream) -> Result<usize, TransferError> {
         let elements = self.elements.exact();
         let gpu = || elements.of.engine().gpu(stream.device().info().ordinal);
         match self.action {
@@ -177,7 +188,7 @@ impl<'a> Transfer<'a> {
                 let flat = source.contiguous(reduction, destination).ok_or(TransferError::Buffered)?;
                 // SAFETY: `flat` has the same bytes: those of a contiguous source are its packed bytes. Clauses 1 to 6 hold for
                 // them.
-                return unsafe { flat.enqueue(stream) };
+                return unsafe { flat.put(stream) };
             }
             Action::Copy(None, destination) => {
                 let [source, destination] = ends(elements, destination);
@@ -202,6 +213,34 @@ impl<'a> Transfer<'a> {
     /// The contract of [`Transfer`], until the request is done.
     #[inline(never)]
     unsafe fn begin(&self, wait: bool) -> Result<Request, TransferError> {
+        // SAFETY: `dispatch` has the same contract.
+        let request = unsafe { self.dispatch(wait)? };
+        self.record();
+        Ok(request)
+    }
+
+    /// Tells the recorder of the process, if it has one, of this call. Conversions tell it themselves.
+    fn record(&self) {
+        if recorder().is_none() {
+            return;
+        }
+        let elements = self.elements.exact();
+        match self.action {
+            Action::Move(direction, _) => elements.of.record(direction, elements.range.length()),
+            Action::External(..) => {}
+            Action::Accumulate(..) => elements.of.record(Direction::Unpack, elements.range.length()),
+            Action::Copy(_, destination) => {
+                let [source, destination] = ends(elements, destination);
+                source.of.record(Direction::Pack, source.range.length());
+                destination.of.record(Direction::Unpack, source.range.length());
+            }
+        }
+    }
+
+    /// # Safety
+    ///
+    /// As for [`Transfer::begin`].
+    unsafe fn dispatch(&self, wait: bool) -> Result<Request, TransferError> {
         let elements = self.elements.exact();
         let bytes = elements.range.length();
         match self.action {
@@ -242,7 +281,7 @@ impl<'a> Transfer<'a> {
                 if let Some(flat) = source.contiguous(reduction, destination) {
                     // SAFETY: `flat` has the same bytes: those of a contiguous source are its packed bytes. Clauses 1 to 6 hold
                     // for them.
-                    return unsafe { flat.begin(wait) };
+                    return unsafe { flat.dispatch(wait) };
                 }
                 let parts = parts(source, destination)?;
                 // Before anything is moved.

@@ -4,6 +4,7 @@
 #![expect(clippy::disallowed_types, reason = "tests fork no children among threads")]
 
 mod races;
+mod recording;
 
 use super::{Cause, Claim, Config, Finding, Key, Store, record, system};
 use dtc_host::trust;
