@@ -55,8 +55,11 @@ static struct {
 #define PMPI_Get_count dtc_mpi_pmpi.Get_count
 #define PMPI_Pack dtc_mpi_pmpi.Pack
 #define PMPI_Sendrecv dtc_mpi_pmpi.Sendrecv
-#define PMPI_Mprobe dtc_mpi_pmpi.Mprobe
-#define PMPI_Mrecv dtc_mpi_pmpi.Mrecv
+#define PMPI_Type_create_hindexed dtc_mpi_pmpi.Type_create_hindexed
+#define PMPI_Test dtc_mpi_pmpi.Test
+#define PMPI_Test_cancelled dtc_mpi_pmpi.Test_cancelled
+#define PMPI_Request_get_status dtc_mpi_pmpi.Request_get_status
+#define PMPI_Request_free dtc_mpi_pmpi.Request_free
 #define PMPI_Comm_split dtc_mpi_pmpi.Comm_split
 #define PMPI_Comm_free dtc_mpi_pmpi.Comm_free
 #define PMPI_Comm_call_errhandler dtc_mpi_pmpi.Comm_call_errhandler

@@ -7,6 +7,7 @@
 #include <mpi.h>
 
 #include <dtc_mpi.h>
+#include <sched.h>
 
 #include "interposer.h"
 #include "shapes.h"
@@ -32,6 +33,9 @@
 #define KIND_communicator MPI_Comm
 #define KIND_message_pointer MPI_Message *
 #define KIND_status MPI_Status *
+#define KIND_request MPI_Request
+#define KIND_request_pointer MPI_Request *
+#define KIND_requests const MPI_Request *
 
 #define PARAMETER(kind, name) KIND_##kind name
 #define TYPE(kind, name) KIND_##kind
@@ -50,7 +54,12 @@ static struct {
 
 #include "profit.h"
 #include "pack.h"
+#include "receive_type.h"
+#include "staged.h"
 #include "point_to_point.h"
+#include "operations.h"
+#include "nonblocking.h"
+#include "completion.h"
 
 /* start.h has the wrappers of these. */
 #define WRAP_INIT(name, count)

@@ -63,6 +63,15 @@ void *dtc_mpi_find_object(const char *name)
     return handle ? dlsym(handle, name) : found;
 }
 
+enum dtc_mpi_provider dtc_mpi_provider(const char *name)
+{
+    Dl_info found, here;
+    void *function = dlsym(RTLD_DEFAULT, name);
+    if (!function) return DTC_MPI_NOWHERE;
+    int known = dladdr(function, &found) && dladdr((void *)private_mpi, &here);
+    return known && found.dli_fbase == here.dli_fbase ? DTC_MPI_HERE : DTC_MPI_ELSEWHERE;
+}
+
 /* Whether the MPI names itself as one of the family of MPICH, whose members have its ABI. */
 static int is_mpich(void)
 {

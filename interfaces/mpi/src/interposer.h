@@ -37,6 +37,30 @@ void *dtc_mpi_find_object(const char *name);
 /* Says why the interposer steps aside, if DTC_MPI_REPORT asks. */
 void dtc_mpi_say(const char *what, const char *why);
 
+/* What is under way with a request of the MPI. The first member of a structure that says more. */
+struct dtc_mpi_tracked {
+    struct dtc_mpi_tracked *next;
+    /* The value of the handle. */
+    uintptr_t request;
+    /* Whether the handle stays valid when the request ends. */
+    char persistent;
+};
+
+/* How many there are; as long as there is none, no request needs to be looked up. */
+extern int64_t dtc_mpi_tracked_count;
+
+void dtc_mpi_track(struct dtc_mpi_tracked *tracked, uintptr_t request);
+void dtc_mpi_untrack(struct dtc_mpi_tracked *tracked);
+
+/* What is under way with a request; null if nothing is. dtc_mpi_take removes it unless it is persistent: the MPI uses a handle again,
+   in any thread, as soon as its request has ended. */
+struct dtc_mpi_tracked *dtc_mpi_find_tracked(uintptr_t request);
+struct dtc_mpi_tracked *dtc_mpi_take_tracked(uintptr_t request);
+
+/* Where the program finds a function. */
+enum dtc_mpi_provider { DTC_MPI_NOWHERE, DTC_MPI_HERE, DTC_MPI_ELSEWHERE };
+enum dtc_mpi_provider dtc_mpi_provider(const char *name);
+
 /* Memory of at least `bytes` bytes for packed data, to be given back with the same number; null if there is none. */
 void *dtc_mpi_staging_take(int64_t bytes);
 void dtc_mpi_staging_give(void *memory, int64_t bytes);

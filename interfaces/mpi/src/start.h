@@ -41,8 +41,12 @@ static int wrap_Init_thread(int *argc, char ***argv, int required, int *provided
     return status;
 }
 
+/* Leaves requests that the program has freed to the MPI. */
+static void release_freed(void);
+
 static int wrap_Finalize(void)
 {
+    release_freed();
     if (__atomic_exchange_n(&state, ASIDE, __ATOMIC_ACQ_REL) == READY) dtc_mpi_report(TEXT_OF(DTC_MPI_ABI));
     return mpi.Finalize();
 }

@@ -36,6 +36,8 @@ int main(int argc, char **argv)
     CHECK(sizeof(MPI_Datatype) == OF_ABI(4, 8, 8) && sizeof(MPI_Message) == OF_ABI(4, 8, 8), "%zu", sizeof(MPI_Datatype));
     CHECK(sizeof(MPI_Aint) == 8 && sizeof(MPI_Count) == 8, "%zu", sizeof(MPI_Count));
     CHECK((intptr_t)MPI_STATUS_IGNORE == OF_ABI(1, 0, 0), "%p", (void *)MPI_STATUS_IGNORE);
+    CHECK((intptr_t)MPI_STATUSES_IGNORE == OF_ABI(1, 0, 0), "%p", (void *)MPI_STATUSES_IGNORE);
+    CHECK(sizeof(MPI_Request) == OF_ABI(4, 8, 8), "%zu", sizeof(MPI_Request));
     CHECK((intptr_t)MPI_BOTTOM == 0, "%p", MPI_BOTTOM);
     printf("constants: %d\n", compared);
     MPI_Finalize();

@@ -52,8 +52,9 @@ static const char *compare(MPI_Datatype datatype)
     PMPI_Unpack(packed, bytes, &position, expected.memory, count, datatype, MPI_COMM_WORLD);
     if (!overlaps) wrong = !same(expected, received);
     PMPI_Allreduce(&wrong, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-    for (int way = 0; way < 3 && ranks > 1 && !any; way++) {
-        MPI_Request request;
+    for (int way = 0; way < 4 && ranks > 1 && !any; way++) {
+        MPI_Request request, requests[2];
+        MPI_Status statuses[2];
         MPI_Status status;
         int elements_received = -1;
         drop(received);
@@ -66,6 +67,12 @@ static const char *compare(MPI_Datatype datatype)
             else PMPI_Irecv(received.memory, count, datatype, from, way, MPI_COMM_WORLD, &request);
             MPI_Send(memory.memory, count, datatype, to, way, MPI_COMM_WORLD);
             PMPI_Wait(&request, &status);
+        } else if (way == 3) {
+            if (overlaps) MPI_Irecv(other, bytes, MPI_PACKED, from, way, MPI_COMM_WORLD, &requests[0]);
+            else MPI_Irecv(received.memory, count, datatype, from, way, MPI_COMM_WORLD, &requests[0]);
+            MPI_Isend(memory.memory, count, datatype, to, way, MPI_COMM_WORLD, &requests[1]);
+            MPI_Waitall(2, requests, statuses);
+            status = statuses[0];
         } else {
             PMPI_Isend(memory.memory, count, datatype, to, way, MPI_COMM_WORLD, &request);
             if (overlaps) MPI_Recv(other, bytes, MPI_PACKED, from, way, MPI_COMM_WORLD, &status);

@@ -16,9 +16,25 @@ static void *work(void *argument)
         MPI_Type_commit(&rows);
         unsigned seed = (unsigned)(thread * ROUNDS + round);
         struct elements sent = elements(rows, 1, seed), received = elements(rows, 1, 3), expected = elements(rows, 1, 3);
-        for (int again = 0; again < 2; again++) {
-            if (rank == 0) MPI_Send(sent.memory, 1, rows, 1, thread, MPI_COMM_WORLD);
-            if (rank == 1) MPI_Recv(received.memory, 1, rows, 0, thread, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        for (int again = 0; again < 4; again++) {
+            int number = -1, flag = 0;
+            MPI_Request requests[2];
+            if (again % 2 == 0) {
+                if (rank == 0) MPI_Send(sent.memory, 1, rows, 1, thread, MPI_COMM_WORLD);
+                if (rank == 1) MPI_Recv(received.memory, 1, rows, 0, thread, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+                continue;
+            }
+            /* Handles of requests that have ended come again in other threads. */
+            if (rank == 0) {
+                MPI_Isend(&round, 1, MPI_INT, 1, THREADS + thread, MPI_COMM_WORLD, &requests[0]);
+                MPI_Isend(sent.memory, 1, rows, 1, thread, MPI_COMM_WORLD, &requests[1]);
+            } else {
+                MPI_Irecv(&number, 1, MPI_INT, 0, THREADS + thread, MPI_COMM_WORLD, &requests[0]);
+                MPI_Irecv(received.memory, 1, rows, 0, thread, MPI_COMM_WORLD, &requests[1]);
+            }
+            if (again == 1) MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+            else while (!flag) MPI_Testall(2, requests, &flag, MPI_STATUSES_IGNORE);
+            CHECK(rank == 0 || number == round, "%d in round %d", number, round);
         }
         if (rank == 1) {
             expect(sent, expected, count * 8);

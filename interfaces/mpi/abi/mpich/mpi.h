@@ -5,6 +5,7 @@
 typedef int MPI_Datatype;
 typedef int MPI_Comm;
 typedef int MPI_Message;
+typedef int MPI_Request;
 
 typedef struct MPI_Status {
     int count_lo;
@@ -16,6 +17,7 @@ typedef struct MPI_Status {
 
 #define MPICH
 #define MPI_STATUS_IGNORE ((MPI_Status *)1)
+#define MPI_STATUSES_IGNORE ((MPI_Status *)1)
 #define MPI_IN_PLACE ((void *)-1)
 #define MPI_COMBINER_VALUE_INDEX 20
 

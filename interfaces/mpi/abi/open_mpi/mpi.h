@@ -7,6 +7,7 @@
 typedef struct ompi_datatype_t *MPI_Datatype;
 typedef struct ompi_communicator_t *MPI_Comm;
 typedef struct ompi_message_t *MPI_Message;
+typedef struct ompi_request_t *MPI_Request;
 
 typedef struct MPI_Status {
     int MPI_SOURCE;
@@ -18,6 +19,7 @@ typedef struct MPI_Status {
 
 #define OPEN_MPI
 #define MPI_STATUS_IGNORE ((MPI_Status *)0)
+#define MPI_STATUSES_IGNORE ((MPI_Status *)0)
 #define MPI_IN_PLACE ((void *)1)
 
 #define DTC_MPI_ABI open_mpi

@@ -5,6 +5,7 @@
 typedef struct MPI_ABI_Datatype *MPI_Datatype;
 typedef struct MPI_ABI_Comm *MPI_Comm;
 typedef struct MPI_ABI_Message *MPI_Message;
+typedef struct MPI_ABI_Request *MPI_Request;
 
 typedef struct MPI_Status {
     int MPI_SOURCE;
@@ -14,6 +15,7 @@ typedef struct MPI_Status {
 } MPI_Status;
 
 #define MPI_STATUS_IGNORE ((MPI_Status *)0)
+#define MPI_STATUSES_IGNORE ((MPI_Status *)0)
 #define MPI_IN_PLACE ((void *)1)
 #define MPI_COMBINER_VALUE_INDEX 117
 

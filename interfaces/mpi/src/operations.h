@@ -1,0 +1,228 @@
+/*
+ * Nonblocking and persistent messages that are staged. The program has the MPI's own request. What is to be done when it ends stands
+ * in an operation. Calls that complete requests take it out of the table before they call the MPI, which may use a handle again as
+ * soon as its request has ended, and put it back if it has not ended. Persistent ones stay.
+ */
+#ifndef DTC_MPI_OPERATIONS_H
+#define DTC_MPI_OPERATIONS_H
+
+struct operation {
+    struct dtc_mpi_tracked tracked;
+    struct staged out, in;
+    /* Whether what was received has been unpacked for a program that asked before it completed the request. */
+    char unpacked;
+    /* The request of a program that has freed it. */
+    MPI_Request request;
+    struct operation *next;
+};
+
+/* Whether all calls that complete requests come here, so that no end of an operation is missed. */
+static int find_completions(void)
+{
+    int seen = 1;
+#define CALL(name, shape, count) seen = seen && (!mpi.name || dtc_mpi_provider("MPI_" #name) == DTC_MPI_HERE);
+#include "calls.def"
+#undef CALL
+    /* These call functions of the MPI that are not interposed, for requests that may come from here. */
+    seen = seen && dtc_mpi_provider("mpi_wait_f08_") != DTC_MPI_ELSEWHERE;
+    if (DTC_MPI_OF_ABI(0, 1, 0)) seen = seen && dtc_mpi_provider("mpi_wait_") != DTC_MPI_ELSEWHERE;
+    if (!seen) dtc_mpi_say("leaves nonblocking messages to the MPI", "some calls that complete them do not come here");
+    return seen;
+}
+
+static inline int sees_completions(void)
+{
+    static int known = -1;
+    int seen = __atomic_load_n(&known, __ATOMIC_RELAXED);
+    if (__builtin_expect(seen < 0, 0)) __atomic_store_n(&known, seen = find_completions(), __ATOMIC_RELAXED);
+    return seen;
+}
+
+static uintptr_t key_of(MPI_Request request)
+{
+    uintptr_t key = 0;
+    memcpy(&key, &request, sizeof request);
+    return key;
+}
+
+static void operation_drop(struct operation *operation)
+{
+    unstage(&operation->out);
+    unstage(&operation->in);
+    free(operation);
+}
+
+/* After the call that has made the request, or has failed. */
+static int operation_begin(struct operation *operation, const MPI_Request *request, int result)
+{
+    int ended = 0;
+    if (operation->in.plan) is_posted(&operation->in);
+    /* The requests of sends that have ended at once may all have one handle. */
+    if (result == MPI_SUCCESS && !operation->tracked.persistent && !operation->in.plan)
+        if (PMPI_Request_get_status(*request, &ended, MPI_STATUS_IGNORE) != MPI_SUCCESS) ended = 0;
+    if (result == MPI_SUCCESS && !ended) dtc_mpi_track(&operation->tracked, key_of(*request));
+    else operation_drop(operation);
+    return result;
+}
+
+/* Unpacks what was received, once. */
+static int operation_unpack(struct operation *operation, const MPI_Status *status)
+{
+    enum { NOT_YET, UNPACKING, DONE };
+    char state = NOT_YET;
+    if (!operation->in.plan) return MPI_SUCCESS;
+    if (!__atomic_compare_exchange_n(&operation->unpacked, &state, UNPACKING, 0, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE)) {
+        /* Threads may ask for the status of one request at once. */
+        while (__atomic_load_n(&operation->unpacked, __ATOMIC_ACQUIRE) != DONE) sched_yield();
+        return MPI_SUCCESS;
+    }
+    int result = unpack_received(&operation->in, status);
+    __atomic_store_n(&operation->unpacked, DONE, __ATOMIC_RELEASE);
+    return result;
+}
+
+/* After a request has ended, as `result` says: unpacks what was received. The status of a persistent request that had not been
+   started is that of a message without bytes. */
+static int operation_end(struct operation *operation, const MPI_Status *status, int result)
+{
+    if (result == MPI_SUCCESS) result = operation_unpack(operation, status);
+    if (!operation->tracked.persistent) operation_drop(operation);
+    return result;
+}
+
+/* Operations that were active when the program freed their requests. */
+static struct operation *freed_operations;
+
+/* Adds operations that are linked. */
+static void add_freed(struct operation *first)
+{
+    if (!first) return;
+    struct operation *last = first;
+    while (last->next) last = last->next;
+    last->next = __atomic_load_n(&freed_operations, __ATOMIC_RELAXED);
+    while (!__atomic_compare_exchange_n(&freed_operations, &last->next, first, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
+    }
+}
+
+/* Ends those that the MPI has completed. */
+static __attribute__((noinline)) void end_freed(void)
+{
+    struct operation *operation = __atomic_exchange_n(&freed_operations, NULL, __ATOMIC_ACQUIRE), *active = NULL;
+    while (operation) {
+        struct operation *next = operation->next;
+        MPI_Status status;
+        int ended = 0, result = PMPI_Test(&operation->request, &ended, &status);
+        if (result == MPI_SUCCESS && !ended) {
+            operation->next = active;
+            active = operation;
+        } else {
+            if (result == MPI_SUCCESS) operation_unpack(operation, &status);
+            if (operation->tracked.persistent) PMPI_Request_free(&operation->request);
+            operation_drop(operation);
+        }
+        operation = next;
+    }
+    add_freed(active);
+}
+
+/* Their staging memory is lost: the MPI may still send from it. */
+static void release_freed(void)
+{
+    end_freed();
+    struct operation *operation = __atomic_exchange_n(&freed_operations, NULL, __ATOMIC_ACQUIRE);
+    for (; operation; operation = operation->next) PMPI_Request_free(&operation->request);
+}
+
+static inline void poll_freed(void)
+{
+    if (__builtin_expect(!!__atomic_load_n(&freed_operations, __ATOMIC_RELAXED), 0)) end_freed();
+}
+
+/* An operation of what is staged; takes it over. Null, with nothing staged any more, if there is no memory. */
+static struct operation *operation_new(struct staged *out, struct staged *in)
+{
+    poll_freed();
+    struct operation *operation = (struct operation *)calloc(1, sizeof *operation);
+    if (operation && out) operation->out = *out;
+    if (operation && in) operation->in = *in;
+    if (!operation && out) unstage(out);
+    if (!operation && in) is_posted(in), unstage(in);
+    return operation;
+}
+
+/* The operation of a request, which stays in the table; null if the request is the MPI's alone. */
+static inline struct operation *find_operation(MPI_Request request)
+{
+    if (!__atomic_load_n(&dtc_mpi_tracked_count, __ATOMIC_ACQUIRE) || request == MPI_REQUEST_NULL) return NULL;
+    return (struct operation *)dtc_mpi_find_tracked(key_of(request));
+}
+
+/* The same, for a call that may complete the request. */
+static inline struct operation *take_operation(MPI_Request request)
+{
+    poll_freed();
+    if (!__atomic_load_n(&dtc_mpi_tracked_count, __ATOMIC_ACQUIRE) || request == MPI_REQUEST_NULL) return NULL;
+    return (struct operation *)dtc_mpi_take_tracked(key_of(request));
+}
+
+/* Puts an operation back that a call has not ended. */
+static void keep_operation(struct operation *operation)
+{
+    if (!operation->tracked.persistent) dtc_mpi_track(&operation->tracked, operation->tracked.request);
+}
+
+/* What was found for an array of requests, with statuses for a program that ignores them. */
+struct looked {
+    struct operation **operations;
+    MPI_Status *statuses;
+    int length, taken;
+    struct operation *few_operations[32];
+    MPI_Status few_statuses[32];
+};
+
+static __attribute__((noinline)) int look_up(struct looked *looked, int length, const MPI_Request *requests, int take)
+{
+    struct operation *found = NULL;
+    int first = 0;
+    if (length <= 0 || !requests) return 0;
+    while (first < length && !(found = find_operation(requests[first]))) first++;
+    if (!found) return 0;
+    looked->operations = looked->few_operations;
+    looked->statuses = looked->few_statuses;
+    looked->length = length;
+    looked->taken = take;
+    if (length > (int)(sizeof looked->few_operations / sizeof *looked->few_operations)) {
+        char *memory = (char *)malloc((size_t)length * (sizeof *looked->operations + sizeof *looked->statuses));
+        looked->operations = (struct operation **)memory;
+        looked->statuses = (MPI_Status *)(looked->operations + length);
+        if (!memory) return 1;
+    }
+    for (int at = 0; at < first; at++) looked->operations[at] = NULL;
+    for (int at = first; at < length; at++)
+        looked->operations[at] = take ? take_operation(requests[at]) : find_operation(requests[at]);
+    return 1;
+}
+
+/* Finds, or takes, the operations of an array; 0 if all of its requests are the MPI's. Without memory, there are no operations. */
+static inline int look(struct looked *looked, int length, const MPI_Request *requests, int take)
+{
+    if (take) poll_freed();
+    return __atomic_load_n(&dtc_mpi_tracked_count, __ATOMIC_ACQUIRE) ? look_up(looked, length, requests, take) : 0;
+}
+
+/* Puts those back that were not ended. */
+static void look_end(const struct looked *looked)
+{
+    for (int at = 0; looked->taken && at < looked->length; at++)
+        if (looked->operations[at]) keep_operation(looked->operations[at]);
+    if (looked->operations != looked->few_operations) free(looked->operations);
+}
+
+/* An error of this library: a GPU failed, or there is no memory. The error handler decides. */
+static int fail(int code)
+{
+    PMPI_Comm_call_errhandler(MPI_COMM_SELF, code);
+    return code;
+}
+
+#endif
