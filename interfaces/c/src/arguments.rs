@@ -1,4 +1,7 @@
 //! What callers hand over: pointers, lists and structs that may grow.
+//!
+//! What every call does on its way is inlined into it, here and beside the calls: results that are handed over in memory, and read there
+//! in other pieces than they were written in, made a pack of 480 bytes take 70 ns instead of 34 (Zen 5).
 
 use crate::status::{Failure, Outcome};
 use std::ffi::c_void;
@@ -23,6 +26,7 @@ pub(crate) unsafe fn list<'a, T>(place: &str, first: *const T, length: i64) -> O
 }
 
 /// Refuses a pointer that cannot lead to a `T`.
+#[inline(always)]
 pub(crate) fn check_pointer<T>(place: &str, pointer: *const T) -> Outcome {
     if pointer.is_null() || !pointer.is_aligned() {
         let expected = format!("an address that is a multiple of {}", align_of::<T>());
@@ -36,6 +40,7 @@ pub(crate) fn check_pointer<T>(place: &str, pointer: *const T) -> Outcome {
 /// # Safety
 ///
 /// `place` is null, misaligned, or writable.
+#[inline(always)]
 pub(crate) unsafe fn give<T>(name: &str, place: *mut T, value: T) -> Outcome {
     check_pointer(name, place)?;
     // SAFETY: `place` is aligned and not null (checked above), so it is writable (contract of this function).
@@ -48,12 +53,14 @@ pub(crate) unsafe fn give<T>(name: &str, place: *mut T, value: T) -> Outcome {
 /// # Safety
 ///
 /// As for [`give`].
+#[inline(always)]
 pub(crate) unsafe fn offer<T>(name: &str, place: *mut T, value: T) -> Outcome {
     // SAFETY: `place` is misaligned or writable (contract of this function), which is what `give` asks.
     if place.is_null() { Ok(()) } else { unsafe { give(name, place, value) } }
 }
 
 /// A number that must not be negative.
+#[inline(always)]
 pub(crate) fn length(place: &str, value: i64) -> Outcome<u64> {
     u64::try_from(value).map_err(|_| Failure::argument(place, "at least 0", value))
 }
@@ -77,6 +84,7 @@ pub(crate) unsafe trait Growing: Copy {
 /// # Safety
 ///
 /// `from` is null, misaligned, or readable for the size that it begins with.
+#[inline(always)]
 unsafe fn known_bytes<T: Growing>(from: *const T) -> Outcome<usize> {
     check_pointer(T::NAME, from)?;
     // SAFETY: `from` is aligned and not null (checked above), so it is readable for its size (contract of this
@@ -97,6 +105,7 @@ unsafe fn known_bytes<T: Growing>(from: *const T) -> Outcome<usize> {
 /// # Safety
 ///
 /// `from` is null, misaligned, or readable for the size that it begins with.
+#[inline(always)]
 pub(crate) unsafe fn read<T: Growing>(from: *const T) -> Outcome<T> {
     let mut value = T::DEFAULT;
     if !from.is_null() {

@@ -43,6 +43,7 @@ impl<T> Drop for Tagged<T> {
     }
 }
 
+#[inline(always)]
 fn check<T: Handle>(handle: *const T) -> Outcome<*const Tagged<T::Inside>> {
     let wrong = |found: &str| Failure::new(DTC_ERROR_HANDLE, format!("{0}: expected a {0}, found {found}", T::NAME));
     if handle.is_null() {
@@ -63,6 +64,7 @@ fn check<T: Handle>(handle: *const T) -> Outcome<*const Tagged<T::Inside>> {
 /// # Safety
 ///
 /// `handle` is null, misaligned, or a live handle of any kind.
+#[inline(always)]
 pub(crate) unsafe fn borrow<'a, T: Handle>(handle: *const T) -> Outcome<&'a T::Inside> {
     let tagged = check(handle)?;
     // SAFETY: the tag says that this is a `Tagged<T::Inside>`, and the handle is live, so its reference keeps the value

@@ -48,11 +48,15 @@ pub(crate) struct Failure {
 pub(crate) type Outcome<T = ()> = Result<T, Failure>;
 
 impl Failure {
+    #[cold]
+    #[inline(never)]
     pub(crate) fn new(status: c_int, message: impl Into<String>) -> Failure {
         Failure { status, message: message.into() }
     }
 
     /// An argument is wrong: its place, what was expected there, and what was found.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn argument(place: &str, expected: impl fmt::Display, found: impl fmt::Display) -> Failure {
         Failure::new(DTC_ERROR_ARGUMENT, format!("{place}: expected {expected}, found {found}"))
     }

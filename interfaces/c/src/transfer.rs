@@ -71,6 +71,7 @@ unsafe impl Growing for dtc_transfer {
 
 impl dtc_transfer {
     /// What the caller says of the two sides. Every call asks this, so it also refuses what no version has given a meaning.
+    #[inline(always)]
     pub(crate) fn kinds(&self) -> Outcome<[Option<MemoryKind>; 2]> {
         if self.reserved != 0 {
             return Err(Failure::argument("dtc_transfer.reserved", 0, self.reserved));
@@ -90,6 +91,7 @@ impl dtc_transfer {
     }
 
     /// What of a GPU the call may occupy.
+    #[inline(always)]
     fn multiprocessors(&self) -> Outcome<Multiprocessors> {
         match self.multiprocessors {
             0 => Ok(Multiprocessors::All),
@@ -106,6 +108,7 @@ impl dtc_transfer {
     /// # Safety
     ///
     /// The stream is one of the device's primary context, or one of CUDA's special handles.
+    #[inline(always)]
     pub(crate) unsafe fn stream(&self, engine: &Engine) -> Outcome<Option<Stream>> {
         match self.flags {
             0 => Ok(None),
@@ -137,11 +140,13 @@ pub(crate) unsafe fn uncapped(transfer: *const dtc_transfer) -> Outcome<dtc_tran
     }
 }
 
+#[inline(always)]
 pub(crate) fn ordinal(place: &str, device: i32) -> Outcome<u32> {
     u32::try_from(device).map_err(|_| Failure::argument(place, "at least 0", device))
 }
 
 /// Packed bytes `offset` to `offset + most` of `count` elements; `place` says whose numbers these are, and `limit` names the last.
+#[inline(always)]
 pub(crate) fn range(place: &str, count: i64, offset: i64, (limit, most): (&str, i64)) -> Outcome<Range> {
     let number = |name: &str, value: i64| {
         u64::try_from(value).map_err(|_| Failure::argument(&format!("{place}{name}"), "at least 0", value))
@@ -164,6 +169,7 @@ impl<'a> Call<'a> {
     ///
     /// `asked` is null or a type. The stream of `transfer` is one of the primary context of its device, or a special handle of
     /// CUDA.
+    #[inline(always)]
     pub(crate) unsafe fn of(asked: *const dtc_type, range: Range, transfer: &dtc_transfer) -> Outcome<Call<'a>> {
         // SAFETY: `asked` is null or a type that the caller keeps for `'a` (contract of this function).
         let asked = unsafe { handle::borrow(asked)? };
@@ -187,6 +193,7 @@ impl<'a> Call<'a> {
 
     /// The packed end of the call, at an address. Null is refused unless no byte is moved. Elements may have a null base, which
     /// types of absolute addresses are applied to.
+    #[inline(always)]
     pub(crate) fn packed(&self, address: *const c_void) -> Outcome<Endpoint> {
         if address.is_null() && self.range.length() > 0 && self.at(address).pack(address).bytes()? > 0 {
             return Err(Failure::argument("packed", "an address", "null"));
@@ -199,6 +206,7 @@ impl<'a> Call<'a> {
     /// # Safety
     ///
     /// The contract of [`Transfer`]; `done` is null or writable.
+    #[inline(always)]
     pub(crate) unsafe fn run(&self, transfer: Transfer<'_>, done: *mut i64) -> Outcome {
         let bytes = transfer.bytes()? as i64;
         let transfer = transfer.on(self.multiprocessors);

@@ -90,19 +90,19 @@ impl Endpoint {
 
     /// Whether the address can never be mapped.
     #[inline]
-    pub(crate) fn is_nowhere(self) -> bool {
+    pub(crate) fn is_nowhere(&self) -> bool {
         self.address.addr() < NEVER_MAPPED
     }
 
-    /// Whether the processor can move the bytes at the address without asking the driver. While CUDA is not in use, all memory is
-    /// the host's.
+    /// Whether the processor can move bytes between both addresses without asking the driver about them. While CUDA is not in use, all
+    /// memory is the host's.
+    // Asks at most once whether it is: that takes 20 ns.
     #[inline]
-    pub(crate) fn is_host(self) -> bool {
-        let is_host = match self.kind {
-            Some(kind) => !matches!(kind, MemoryKind::Device(_)),
-            None => !is_in_use(),
-        };
-        is_host && !self.is_nowhere()
+    pub(crate) fn are_on_host(&self, other: &Endpoint) -> bool {
+        let ends = [self, other];
+        let is_known = ends.iter().all(|end| end.kind.is_some());
+        let is_elsewhere = ends.iter().any(|end| matches!(end.kind, Some(MemoryKind::Device(_))) || end.is_nowhere());
+        !is_elsewhere && (is_known || !is_in_use())
     }
 }
 

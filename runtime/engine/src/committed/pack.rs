@@ -112,12 +112,12 @@ impl Committed {
         if let Some(entry) = self.known()
             && range.count() == 1
             && range.offset() == 0
-            && range.length() >= entry.shape.size
-            && !entry.is_counted()
+            && range.length() >= entry.whole.packed
+            && entry.whole.packed != u64::MAX
         {
             // SAFETY: the range has the whole element, for which the clauses speak.
             unsafe { entry.one::<PACK>(sides) };
-            return entry.shape.size as usize;
+            return entry.whole.packed as usize;
         }
         let range = self.exact(range);
         // SAFETY: `exact` ends the range with the packed bytes of the elements, for which clauses 1 to 4 hold (contract of this
