@@ -6,7 +6,9 @@ use dtc_tests::conformance::{Expectation, engines};
 use dtc_tests::corpus;
 use dtc_tests::external32;
 use dtc_tests::generate::random::{self, Limits};
-use dtc_tests::type_map::{Entry, TypeMap};
+#[cfg(target_arch = "x86_64")]
+use dtc_tests::type_map::Entry;
+use dtc_tests::type_map::TypeMap;
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};

@@ -18,6 +18,7 @@ macro_rules! microkernels {
     ($(#[$feature:meta])? $level:ident, $any_size:ty) => {
         use super::{Level, List32Fn, List64Fn, PlanesFn, RowsFn, Shape, TileFn, strategy};
         use crate::block::Block;
+        #[cfg(target_arch = "x86_64")]
         use crate::nest::direction;
         use crate::{Run, list, list::runs, nest, tile};
         use strategy::Nest;

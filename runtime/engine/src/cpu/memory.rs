@@ -1,5 +1,6 @@
 //! Executable memory.
 
+use super::coherence;
 use memmap2::{Mmap, MmapMut};
 use std::io;
 
@@ -15,7 +16,10 @@ impl Code {
     pub(crate) fn new(code: &[u8]) -> io::Result<Code> {
         let mut pages = MmapMut::map_anon(code.len().max(1))?;
         pages[..code.len()].copy_from_slice(code);
-        pages.make_exec().map(Code)
+        coherence::publish(&pages[..code.len()]);
+        let pages = pages.make_exec()?;
+        coherence::synchronise();
+        Ok(Code(pages))
     }
 
     /// The address of the first instruction.

@@ -1,7 +1,9 @@
 //! Long contiguous copies between pageable memory and pinned buffers, which are not read again by this processor.
 
 use crate::copy;
-use dtc_compiler::plan::strategy::{Level, copies_non_temporally};
+use dtc_compiler::plan::strategy::Level;
+#[cfg(target_arch = "x86_64")]
+use dtc_compiler::plan::strategy::copies_non_temporally;
 
 /// Copies `bytes` contiguous bytes.
 ///
