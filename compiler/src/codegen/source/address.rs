@@ -94,10 +94,12 @@ impl Address<'_> {
     /// Adds a term to the place so far.
     fn add(&self, at: &mut At, sum: impl Fn(&str) -> String, text: &mut Text) {
         let sum = simplified(&sum(&at.written()));
-        match sum.strip_prefix("place + ") {
+        let subtracted = sum.strip_prefix("place - ").filter(|term| !term.contains(" + ") && !term.contains(" - "));
+        match (sum.strip_prefix("place + "), subtracted) {
             _ if !at.declared => text.line(format_args!("{} place = {sum};", self.signed)),
-            Some(term) => text.line(format_args!("place += {term};")),
-            None => text.line(format_args!("place = {sum};")),
+            (Some(term), _) => text.line(format_args!("place += {term};")),
+            (None, Some(term)) => text.line(format_args!("place -= {term};")),
+            (None, None) => text.line(format_args!("place = {sum};")),
         }
         *at = At { offset: 0, declared: true };
     }

@@ -64,7 +64,7 @@ count    elements
 offset   in bytes, from the first packed byte of the first element
 length   packed bytes to move; a fragment may begin and end inside of an element
 
-Memory and packed bytes do not overlap. Nothing is aligned, and no other byte is read or written.";
+Memory and packed bytes do not overlap, and may have any alignment. No other byte is read or written.";
 
 /// The head of a function that moves whole elements.
 fn whole_head(name: &str, direction: Direction) -> String {
@@ -92,9 +92,9 @@ struct File<'a> {
     outline: &'a Outline,
 }
 
-/// What the functions for whole elements and for fragments call: all copies of the outermost loop or some, or an element.
+/// What the functions for whole elements and for fragments call: the outermost loop or a part of it, or an element.
 enum Helper {
-    Copies {
+    Loop {
         count: u64,
         bytes: u64,
     },
@@ -145,9 +145,9 @@ impl File<'_> {
         let root = self.outline.root();
         match self.outline.shape(root) {
             Shape::Bytes(_) | Shape::Empty => Helper::None,
-            Shape::Repeat { count, child, .. } => Helper::Copies { count, bytes: self.outline.size(child) },
+            Shape::Repeat { count, child, .. } => Helper::Loop { count, bytes: self.outline.size(child) },
             Shape::Listed { offsets, child } => {
-                Helper::Copies { count: offsets.len() as u64, bytes: self.outline.size(child) }
+                Helper::Loop { count: offsets.len() as u64, bytes: self.outline.size(child) }
             }
             Shape::Runs(_) | Shape::Parts(_) => Helper::Element,
         }
@@ -165,14 +165,14 @@ impl File<'_> {
         }
         let helper = self.helper();
         match helper {
-            Helper::Copies { .. } => {
-                text.line("/* Copies `first` to `last` of the outermost loop, without `last`. */");
+            Helper::Loop { .. } => {
+                text.line("/* Iterations of the outermost loop, from `first` on and without `last`. */");
                 text.function(format_args!(
-                    "static void {name}_{direction}_copies({parameters},\n{:indent$}ptrdiff_t first, ptrdiff_t last)",
+                    "static void {name}_{direction}_loop({parameters},\n{:indent$}ptrdiff_t first, ptrdiff_t last)",
                     "",
-                    indent = format!("static void {name}_{direction}_copies(").len()
+                    indent = format!("static void {name}_{direction}_loop(").len()
                 ));
-                loops.copies(root, text);
+                loops.iterations(root, text);
             }
             Helper::Element => {
                 text.function(format_args!("static void {name}_{direction}_element({parameters})"));
@@ -200,7 +200,7 @@ impl File<'_> {
             Direction::Unpack => (at("to", true), at("from", false)),
         };
         text.line(match helper {
-            Helper::Copies { count, .. } => format!("{name}_{direction}_copies({memory}, {packed}, 0, {count});"),
+            Helper::Loop { count, .. } => format!("{name}_{direction}_loop({memory}, {packed}, 0, {count});"),
             Helper::Element => format!("{name}_{direction}_element({memory}, {packed});"),
             Helper::None => loops.copy(&memory, &packed, &size.to_string()),
         });
@@ -260,7 +260,7 @@ impl File<'_> {
             text.close("}");
             text.empty_line();
         }
-        text.line("/* Where packed byte `at` of an element lies; `run` bytes follow each other from there. */");
+        text.line("/* Where in memory packed byte `at` of an element lies; `run` packed bytes lie there in a row. */");
         text.function(format_args!("static ptrdiff_t {}_place(size_t at, size_t *run)", self.name));
         address.node(self.outline.root(), self.outline.origin(), text);
         text.close("}");
@@ -287,20 +287,22 @@ impl File<'_> {
         text.empty_line();
         let memory = plus("element", origin);
         match self.helper() {
-            Helper::Copies { count, bytes } => {
+            Helper::Loop { count, bytes } => {
                 let (boundary, first, whole) = match bytes {
                     1 => (String::new(), "at".to_owned(), "length".to_owned()),
                     _ => (format!("at % {bytes} == 0 && "), format!("at / {bytes}"), format!("length / {bytes}")),
                 };
                 text.open(format_args!("if ({boundary}length >= {bytes})"));
                 text.line(format_args!("const size_t first = {first};"));
-                text.line(format_args!("const size_t copies = {whole} < {count} - first ? {whole} : {count} - first;"));
                 text.line(format_args!(
-                    "{name}_{direction}_copies({memory}, {packed}, (ptrdiff_t)first, (ptrdiff_t)(first + copies));"
+                    "const size_t iterations = {whole} < {count} - first ? {whole} : {count} - first;"
+                ));
+                text.line(format_args!(
+                    "{name}_{direction}_loop({memory}, {packed}, (ptrdiff_t)first, (ptrdiff_t)(first + iterations));"
                 ));
                 text.line(match bytes {
-                    1 => "moved = copies;".to_owned(),
-                    _ => format!("moved = copies * {bytes};"),
+                    1 => "moved = iterations;".to_owned(),
+                    _ => format!("moved = iterations * {bytes};"),
                 });
                 text.close("} else {");
                 text.indent();

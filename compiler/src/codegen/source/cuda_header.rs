@@ -127,30 +127,29 @@ fn functions(address: &Address<'_>, text: &mut Text) {
     function("place", true, &|text| address.elements(text));
     text.append(PACK);
     for direction in ["pack", "unpack"] {
-        let parameters = match direction {
-            "pack" => {
-                "const void *memory, void *packed, unsigned long long offset,\n                                                     unsigned long long length"
-            }
-            _ => {
-                "void *memory, const void *packed, unsigned long long offset,\n                                                       unsigned long long length"
-            }
-        };
-        text.empty_line();
-        text.function(format_args!("static __device__ __forceinline__ void {direction}({parameters})"));
-        text.line("unsigned char *const there = (unsigned char *)memory, *const here = (unsigned char *)packed;");
         let is_pack = direction == "pack";
+        let sides = if is_pack { "const void *memory, void *packed" } else { "void *memory, const void *packed" };
+        let head = format!("static __device__ __forceinline__ void {direction}(");
+        text.empty_line();
+        text.function(format_args!(
+            "{head}{sides}, unsigned long long offset,\n{:indent$}unsigned long long length)",
+            "",
+            indent = FUNCTIONS_INDENT + head.len()
+        ));
+        text.line("unsigned char *const there = (unsigned char *)memory, *const here = (unsigned char *)packed;");
         let call = |word: &str| format!("move<{word}, {is_pack}>(there, here, offset, length);");
         let widths = words(Granularity::of(outline.layout()).word());
         if widths.len() > 1 {
+            text.line("/* Words are as wide as the lowest bit that is set in any of these allows. */");
             text.line(
-                "const unsigned long long all = (unsigned long long)there | (unsigned long long)here | offset | length;",
+                "const unsigned long long bits = (unsigned long long)there | (unsigned long long)here | offset | length;",
             );
         }
         for (place, (bytes, word)) in widths.iter().enumerate() {
             match (place, *bytes) {
                 (0, 1) => text.line(call(word)),
                 (0, _) => {
-                    text.open(format_args!("if (all % {bytes} == 0)"));
+                    text.open(format_args!("if (bits % {bytes} == 0)"));
                     text.line(call(word));
                 }
                 (_, 1) => {
@@ -160,7 +159,7 @@ fn functions(address: &Address<'_>, text: &mut Text) {
                     text.close("}");
                 }
                 _ => {
-                    text.close(&format!("}} else if (all % {bytes} == 0) {{"));
+                    text.close(&format!("}} else if (bits % {bytes} == 0) {{"));
                     text.indent();
                     text.line(call(word));
                 }
@@ -169,6 +168,9 @@ fn functions(address: &Address<'_>, text: &mut Text) {
         text.close("}");
     }
 }
+
+/// Columns that functions of the structure are indented by.
+const FUNCTIONS_INDENT: usize = 4;
 
 /// The words that a fragment may be moved in: the widest, one of 4 bytes, a byte.
 fn words(widest: u32) -> Vec<(u32, &'static str)> {

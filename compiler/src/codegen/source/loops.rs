@@ -47,8 +47,8 @@ impl Loops<'_> {
         writer.node(id, "memory", 0);
     }
 
-    /// Statements that move copies `first` to `last` of a loop, which the node is.
-    pub(super) fn copies(&self, id: NodeId, text: &mut Text) {
+    /// Statements that move iterations `first` to `last` of a loop, which the node is.
+    pub(super) fn iterations(&self, id: NodeId, text: &mut Text) {
         let mut writer = Writer { loops: self, text, behind: 0, depth: 0 };
         writer.repeated(id, "first", "last", "memory");
     }
@@ -122,7 +122,7 @@ impl Writer<'_, '_> {
         self.text.close("}");
     }
 
-    /// Moves some copies of a loop.
+    /// Moves some iterations of a loop.
     fn repeated(&mut self, id: NodeId, first: &str, last: &str, at: &str) {
         let counter = self.open_loop(first, last);
         let (at, child) = match self.loops.outline.shape(id) {
