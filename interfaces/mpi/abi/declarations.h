@@ -62,6 +62,13 @@ static struct {
 #define PMPI_Request_free dtc_mpi_pmpi.Request_free
 #define PMPI_Comm_split dtc_mpi_pmpi.Comm_split
 #define PMPI_Comm_free dtc_mpi_pmpi.Comm_free
+#define PMPI_Comm_test_inter dtc_mpi_pmpi.Comm_test_inter
+#define PMPI_Comm_size dtc_mpi_pmpi.Comm_size
+#define PMPI_Comm_rank dtc_mpi_pmpi.Comm_rank
+#define PMPI_Topo_test dtc_mpi_pmpi.Topo_test
+#define PMPI_Cartdim_get dtc_mpi_pmpi.Cartdim_get
+#define PMPI_Graph_neighbors_count dtc_mpi_pmpi.Graph_neighbors_count
+#define PMPI_Dist_graph_neighbors_count dtc_mpi_pmpi.Dist_graph_neighbors_count
 #define PMPI_Comm_call_errhandler dtc_mpi_pmpi.Comm_call_errhandler
 
 /* Every MPI is asked in 64 bits; one without large counts has no type that was made with one. */

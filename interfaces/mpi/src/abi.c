@@ -33,6 +33,11 @@
 #define KIND_communicator MPI_Comm
 #define KIND_message_pointer MPI_Message *
 #define KIND_status MPI_Status *
+#define KIND_count_array const int *
+#define KIND_large_count_array const MPI_Count *
+#define KIND_count_places const int *
+#define KIND_large_count_places const MPI_Aint *
+#define KIND_datatypes const MPI_Datatype *
 #define KIND_request MPI_Request
 #define KIND_request_pointer MPI_Request *
 #define KIND_requests const MPI_Request *
@@ -57,6 +62,7 @@ static struct {
 #include "receive_type.h"
 #include "staged.h"
 #include "point_to_point.h"
+#include "exchange.h"
 #include "operations.h"
 #include "nonblocking.h"
 #include "completion.h"

@@ -1,4 +1,4 @@
-/* Nonblocking messages, and persistent ones: what is staged is packed when they begin, and unpacked when they end. */
+/* Nonblocking messages and collectives, and persistent messages: what is staged is packed when they begin, and unpacked when they end. */
 #ifndef DTC_MPI_NONBLOCKING_H
 #define DTC_MPI_NONBLOCKING_H
 
@@ -62,6 +62,32 @@
                                    datatype, source, received_tag, communicator, request);                                        \
         return operation_begin(operation, request, result);                                                                       \
     }
+
+/* The operation of a collective; null if the MPI shall do it. */
+static struct operation *operation_exchange(struct given *out, struct given *in, int *unknown)
+{
+    struct exchange *exchange = (struct exchange *)malloc(sizeof *exchange);
+    struct operation *operation = exchange ? operation_new(NULL, NULL) : NULL;
+    if (operation && exchange_stage(exchange, out, in, unknown)) {
+        operation->exchange = exchange;
+        return operation;
+    }
+    free(operation);
+    free(exchange);
+    return NULL;
+}
+
+#define WRAP_LATER_EXCHANGE(name, count, shape, neighbors)                                                                       \
+    static int wrap_##name(ARGUMENTS_##shape(PARAMETER, count))                                                                   \
+    {                                                                                                                              \
+        GIVEN(count, neighbors);                                                                                                   \
+        struct operation *operation = staged && sees_completions() ? operation_exchange(&out, &in, &unknown) : NULL;             \
+        if (!operation) return LEARN_ALL(mpi.name(ARGUMENTS_##shape(ARGUMENT, count)));                                           \
+        return operation_begin(operation, request, LEARN_ALL(mpi.name(GIVEN_ARGUMENTS, request)));                                \
+    }
+
+#define WRAP_IALLTOALLW(name, count) WRAP_LATER_EXCHANGE(name, count, IALLTOALLW, 0)
+#define WRAP_INEIGHBOR_ALLTOALLW(name, count) WRAP_LATER_EXCHANGE(name, count, INEIGHBOR_ALLTOALLW, 1)
 
 /* The elements are packed when the request is started. */
 #define WRAP_SEND_INIT(name, count)                                                                                               \

@@ -9,6 +9,8 @@
 struct operation {
     struct dtc_mpi_tracked tracked;
     struct staged out, in;
+    /* A collective's; null for messages. */
+    struct exchange *exchange;
     /* Whether what was received has been unpacked for a program that asked before it completed the request. */
     char unpacked;
     /* The request of a program that has freed it. */
@@ -49,20 +51,9 @@ static void operation_drop(struct operation *operation)
 {
     unstage(&operation->out);
     unstage(&operation->in);
+    if (operation->exchange) exchange_drop(operation->exchange);
+    free(operation->exchange);
     free(operation);
-}
-
-/* After the call that has made the request, or has failed. */
-static int operation_begin(struct operation *operation, const MPI_Request *request, int result)
-{
-    int ended = 0;
-    if (operation->in.plan) is_posted(&operation->in);
-    /* The requests of sends that have ended at once may all have one handle. */
-    if (result == MPI_SUCCESS && !operation->tracked.persistent && !operation->in.plan)
-        if (PMPI_Request_get_status(*request, &ended, MPI_STATUS_IGNORE) != MPI_SUCCESS) ended = 0;
-    if (result == MPI_SUCCESS && !ended) dtc_mpi_track(&operation->tracked, key_of(*request));
-    else operation_drop(operation);
-    return result;
 }
 
 /* Unpacks what was received, once. */
@@ -70,14 +61,29 @@ static int operation_unpack(struct operation *operation, const MPI_Status *statu
 {
     enum { NOT_YET, UNPACKING, DONE };
     char state = NOT_YET;
-    if (!operation->in.plan) return MPI_SUCCESS;
+    if (!operation->in.plan && !operation->exchange) return MPI_SUCCESS;
     if (!__atomic_compare_exchange_n(&operation->unpacked, &state, UNPACKING, 0, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE)) {
         /* Threads may ask for the status of one request at once. */
         while (__atomic_load_n(&operation->unpacked, __ATOMIC_ACQUIRE) != DONE) sched_yield();
         return MPI_SUCCESS;
     }
-    int result = unpack_received(&operation->in, status);
+    int result = operation->exchange ? exchange_unpack(operation->exchange) : unpack_received(&operation->in, status);
     __atomic_store_n(&operation->unpacked, DONE, __ATOMIC_RELEASE);
+    return result;
+}
+
+/* After the call that has made the request, or has failed. */
+static int operation_begin(struct operation *operation, const MPI_Request *request, int result)
+{
+    int ended = 0;
+    if (operation->in.plan) is_posted(&operation->in);
+    if (operation->exchange) half_posted(&operation->exchange->in);
+    /* The requests of sends, and of collectives, that have ended at once may all have one handle. */
+    if (result == MPI_SUCCESS && !operation->tracked.persistent && !operation->in.plan)
+        if (PMPI_Request_get_status(*request, &ended, MPI_STATUS_IGNORE) != MPI_SUCCESS) ended = 0;
+    if (ended) result = operation_unpack(operation, MPI_STATUS_IGNORE);
+    if (result == MPI_SUCCESS && !ended) dtc_mpi_track(&operation->tracked, key_of(*request));
+    else operation_drop(operation);
     return result;
 }
 

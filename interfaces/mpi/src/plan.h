@@ -10,8 +10,10 @@
 struct plan {
     /* The attribute's reference, and one for each operation under way. */
     int64_t references;
-    /* The committed type; null if the MPI moves this datatype. */
+    /* The committed type; null if dtc cannot decode the datatype. */
     dtc_type *type;
+    /* Whether an element is one piece, or none, and elements lie without gaps: messages of these are the MPI's. */
+    int whole;
     /* Packed bytes of one element. */
     int64_t size;
     /* Packed bytes of a contiguous piece, on average. */
@@ -103,14 +105,9 @@ static void plan_make(MPI_Datatype datatype)
     if (plan) {
         dtc_info info = DTC_INFO_INIT;
         plan->references = 1;
-        /* A datatype that is one piece, or none, is the MPI's to move, as is one that dtc cannot decode. */
         if (dtc_mpi_committed(&decoder, datatype, &plan->type) != DTC_OK) plan->type = NULL;
-        int whole = plan->type && (dtc_type_query(plan->type, &info) != DTC_OK || info.blocks == 0 ||
-                                   (info.contiguous && info.extent == info.packed_size));
-        if (whole) {
-            dtc_type_release(plan->type);
-            plan->type = NULL;
-        }
+        if (plan->type) dtc_type_query(plan->type, &info);
+        plan->whole = info.blocks == 0 || (info.contiguous && info.extent == info.packed_size);
         plan->size = info.packed_size;
         plan->piece = info.blocks > 0 ? info.packed_size / info.blocks : 0;
         plan->uniform = is_uniform(&info);
@@ -138,15 +135,20 @@ static __attribute__((noinline)) struct plan *plan_look_up(MPI_Datatype datatype
     return plan;
 }
 
-/* The plan of a datatype that dtc may move; null if the MPI shall. `unknown` is set if plan_make should decode the datatype, once
-   the MPI has accepted it. */
-static inline struct plan *plan_of(MPI_Datatype datatype, int *unknown)
+/* The plan of a datatype; null if it is predefined, or if `unknown` is set: plan_make should decode the datatype then, once the MPI
+   has accepted it. */
+static inline struct plan *plan_of_any(MPI_Datatype datatype, int *unknown)
 {
     struct remembered *place = &remembered[dtc_mpi_hash(datatype) % REMEMBERED];
-    struct plan *plan = place->plan;
-    if (place->datatype != datatype || place->generation != __atomic_load_n(&generation, __ATOMIC_ACQUIRE))
-        plan = plan_look_up(datatype, place, unknown);
-    return plan && plan->type ? plan : NULL;
+    if (place->datatype == datatype && place->generation == __atomic_load_n(&generation, __ATOMIC_ACQUIRE)) return place->plan;
+    return plan_look_up(datatype, place, unknown);
+}
+
+/* The same for messages: null if the MPI shall move them. */
+static inline struct plan *plan_of(MPI_Datatype datatype, int *unknown)
+{
+    struct plan *plan = plan_of_any(datatype, unknown);
+    return plan && plan->type && !plan->whole ? plan : NULL;
 }
 
 #endif

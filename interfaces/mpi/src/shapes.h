@@ -46,6 +46,15 @@
 #define ARGUMENTS_SENDRECV_REPLACE(A, count) RECEIVED(A, count), REST_REPLACE(A, count), A(status, status)
 #define ARGUMENTS_ISENDRECV_REPLACE(A, count) RECEIVED(A, count), REST_REPLACE(A, count), A(request_pointer, request)
 
+#define ALL_TO_ALL(A, count, places)                                                                                             \
+    A(source, sent), A(count##_array, sent_counts), A(places, sent_places), A(datatypes, sent_datatypes),                         \
+        A(destination, received), A(count##_array, received_counts), A(places, received_places),                                  \
+        A(datatypes, received_datatypes), A(communicator, communicator)
+#define ARGUMENTS_ALLTOALLW(A, count) ALL_TO_ALL(A, count, count##_places)
+#define ARGUMENTS_NEIGHBOR_ALLTOALLW(A, count) ALL_TO_ALL(A, count, large_count_places)
+#define ARGUMENTS_IALLTOALLW(A, count) ARGUMENTS_ALLTOALLW(A, count), A(request_pointer, request)
+#define ARGUMENTS_INEIGHBOR_ALLTOALLW(A, count) ARGUMENTS_NEIGHBOR_ALLTOALLW(A, count), A(request_pointer, request)
+
 #define ARGUMENTS_START(A, count) A(request_pointer, request)
 #define ARGUMENTS_STARTALL(A, count) A(number, length), A(request_pointer, requests)
 #define ARGUMENTS_REQUEST_FREE(A, count) A(request_pointer, request)

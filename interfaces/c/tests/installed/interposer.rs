@@ -190,8 +190,21 @@ fn nonblocking_messages_end_with_every_call() {
             let (sent, received) = (handled(&output, ": sent:"), handled(&output, ": received:"));
             assert!(sent > 2_000 && received > 2_000, "{}: {sent} {received}", launcher.compiler.display());
         }
-        let output = launcher.pass(2, &program, &[("DTC_MPI", "off")]);
-        assert!(text(&output).contains("nonblocking: done"), "{}", text(&output));
+    }
+}
+
+#[test]
+#[ignore = "runs programs of each MPI: ./test mpi"]
+fn collectives_with_datatypes_for_each_pair_exchange_the_same() {
+    for launcher in Launcher::all("collectives_with_datatypes_for_each_pair_exchange_the_same") {
+        let folder = TempDir::new().expect("a folder");
+        let program = launcher.compile("exchanges.c", folder.path(), &[]);
+        for ranks in 2..=4 {
+            let output = launcher.pass(ranks, &program, &[("DTC_MPI_REPORT", "1")]);
+            assert!(text(&output).contains("exchanges: done"), "{}", text(&output));
+            let (sent, received) = (handled(&output, ": sent:"), handled(&output, ": received:"));
+            assert!(sent > 50 && received > 30, "{}: {sent} {received}", launcher.compiler.display());
+        }
     }
 }
 
