@@ -79,6 +79,22 @@ extern \"C\" __global__ void {direction}(unsigned char *memory, unsigned char *p
     kernel("pack", "memory, packed + begin") + &kernel("unpack", "memory, packed + begin")
 }
 
+/// A kernel that packs by asking where each byte of memory belongs.
+fn kernel_by_position(name: &str) -> String {
+    format!(
+        "
+extern \"C\" __global__ void by_position(unsigned char *memory, unsigned char *packed, const unsigned char *,
+    unsigned long long first, unsigned long long bytes)
+{{
+    for (unsigned long long at = blockIdx.x * blockDim.x + threadIdx.x; at < bytes; at += gridDim.x * blockDim.x) {{
+        const unsigned long long place = (unsigned long long){name}::place(first + at);
+        packed[{name}::position(place) - first] = memory[place];
+    }}
+}}
+"
+    )
+}
+
 #[test]
 fn cuda_headers_compile() {
     let texts: Vec<(String, String)> = examples()
@@ -104,6 +120,7 @@ fn cuda_headers_move_what_the_walker_says() {
     let mut shim = Shim::new(Build::Checked);
     shim.limit_seconds(20);
     let mut rng = SmallRng::seed_from_u64(11);
+    let mut nests = 0;
     let mut subjects = examples();
     subjects.extend(corpus_types().into_iter().filter(has_text));
     subjects.extend(random_types().into_iter().step_by(5));
@@ -116,7 +133,11 @@ fn cuda_headers_move_what_the_walker_says() {
             continue;
         }
         let header = source::cuda_header(&subject.name, &subject.pipeline).unwrap();
-        let text = header + &kernels(&source::identifier(&subject.name));
+        let name = source::identifier(&subject.name);
+        let is_nest = header.contains("Index position(Index place)");
+        nests += usize::from(is_nest);
+        let inverse = if is_nest { kernel_by_position(&name) } else { String::new() };
+        let text = header + &kernels(&name) + &inverse;
         let all = layout.size() * count;
         let mut asked = vec![(0, all.min(64 << 10))];
         for _ in 0..3 {
@@ -126,6 +147,10 @@ fn cuda_headers_move_what_the_walker_says() {
         for (place, (first, bytes)) in asked.into_iter().enumerate() {
             let fragment = Fragment::new(layout, count, first, bytes);
             let placement = if place == 0 { Placement::aligned(&mut rng, 256) } else { Placement::random(&mut rng) };
+            if is_nest {
+                let pack = Kernel::new(&text, "by_position").blocks(2).threads(96);
+                shim.add(Case::pack(&subject.name, &pack, &fragment, placement, &mut rng));
+            }
             let pack = Kernel::new(&text, "pack").blocks(3).threads(64);
             shim.add(Case::pack(&subject.name, &pack, &fragment, placement, &mut rng));
             let unpack = Kernel::new(&text, "unpack").blocks(1).threads(40);
@@ -141,7 +166,8 @@ fn cuda_headers_move_what_the_walker_says() {
         }
     }
     assert_eq!(faults, 0, "of {} cases", outcomes.len());
-    println!("{} cases", outcomes.len());
+    println!("{} cases, {nests} types that are nests", outcomes.len());
+    assert!(nests > 20, "{nests}");
 }
 
 /// Texts that a reader should take for written by hand.

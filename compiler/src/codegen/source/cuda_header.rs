@@ -2,6 +2,7 @@
 
 use super::address::Address;
 use super::names::identifier;
+use super::nest::Nest;
 use super::outline::{Outline, TooLarge};
 use super::remark::remark;
 use super::tables::{Tables, Words};
@@ -43,7 +44,9 @@ pub fn cuda_header(name: &str, pipeline: &Pipeline) -> Result<String, TooLarge> 
     let layout = outline.layout();
     let mut text = Text::default();
     let first = format!("{name}: device functions that pack and unpack the datatype");
-    text.append(&remark(&first, "cuda-header", pipeline, &outline, CONTRACT));
+    let nest = Nest::of(&outline);
+    let contract = CONTRACT.replace("POSITION", if nest.is_some() { POSITION } else { "" });
+    text.append(&remark(&first, "cuda-header", pipeline, &outline, &contract));
     let mark = format!("DTC_TYPE_{name}");
     let hash: String = pipeline.hash().as_bytes().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
     text.line(format_args!("#ifndef {mark}"));
@@ -71,7 +74,7 @@ pub fn cuda_header(name: &str, pipeline: &Pipeline) -> Result<String, TooLarge> 
             run: false,
             name: "",
         };
-        functions(&address, &mut text);
+        functions(&address, nest.as_ref(), &mut text);
     }
     text.close("};");
     text.empty_line();
@@ -89,7 +92,7 @@ size, extent, true_lb, true_ub   of an element, in bytes
 
 place(at)   where packed byte `at` lies, in bytes from the address of the type; element i is at i * extent. Beyond the
             first element too. Any integer is taken; unsigned int costs less than unsigned long long.
-
+POSITION
 pack(memory, packed, offset, length)   moves packed bytes `offset` to `offset + length` of the elements at `memory` to
 unpack(memory, packed, offset, length) `packed`, or back. All threads of a block call it with equal arguments; blocks
             share a transfer by taking fragments of it. Nothing is waited for: values that other threads of the block
@@ -97,6 +100,12 @@ unpack(memory, packed, offset, length) `packed`, or back. All threads of a block
 
 Memory and packed bytes do not overlap. Words are as wide as the type, the addresses and the fragment allow; offsets that
 are multiples of 16 allow most.";
+
+/// The same of the function that only some types have.
+const POSITION: &str = "
+position(place)   which packed byte lies there: `at`, if `place` is place(at). For places of the type alone. By it a thread
+            stores what it has computed into the packed bytes, without reading it again.
+";
 
 /// The functions of a type without bytes.
 const NOTHING: &str = "    template <typename Index>
@@ -110,7 +119,7 @@ const NOTHING: &str = "    template <typename Index>
     static __device__ __forceinline__ void unpack(void *, const void *, unsigned long long, unsigned long long) {}
 ";
 
-fn functions(address: &Address<'_>, text: &mut Text) {
+fn functions(address: &Address<'_>, nest: Option<&Nest>, text: &mut Text) {
     let outline = address.outline;
     let mut function = |name: &str, root: bool, write: &dyn Fn(&mut Text)| {
         text.line("template <typename Index>");
@@ -125,6 +134,10 @@ fn functions(address: &Address<'_>, text: &mut Text) {
         function(&address.part(number), false, &|text| address.node(id, 0, text));
     }
     function("place", true, &|text| address.elements(text));
+    if let Some(nest) = nest {
+        text.empty_line();
+        nest.position(text);
+    }
     text.append(PACK);
     for direction in ["pack", "unpack"] {
         let is_pack = direction == "pack";

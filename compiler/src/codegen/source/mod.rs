@@ -15,6 +15,7 @@ mod c;
 mod cuda_header;
 mod loops;
 mod names;
+mod nest;
 mod outline;
 mod remark;
 mod tables;
