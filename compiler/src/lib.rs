@@ -35,6 +35,7 @@
 //! # Ok::<(), dtc_compiler::datatype::DatatypeError>(())
 //! ```
 #![forbid(unsafe_code)]
+#![warn(missing_debug_implementations)]
 
 // The stages, and the value that holds their results.
 pub mod datatype;

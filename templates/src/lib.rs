@@ -16,6 +16,7 @@
 //!
 //! The kernels of message matching move no bytes of a type. Their parameters are
 //! `(u8 *queues, u8 *matches, const u8 *, u64 capacity, u64 stride)`: a block has the queue at `queues + blockIdx.x * stride`.
+#![warn(missing_debug_implementations)]
 
 /// Types that every kernel uses.
 pub const PRELUDE: &str = include_str!("../kernels/prelude.cu");

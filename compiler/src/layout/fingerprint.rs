@@ -34,6 +34,13 @@ pub struct Point {
     by_step: Residue,
 }
 
+/// Without the values, which nobody outside of the process may know.
+impl fmt::Debug for Point {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Point").finish_non_exhaustive()
+    }
+}
+
 /// Runs of fewer bytes than this are looked up in a table.
 const SHORT_RUN: usize = 1024;
 

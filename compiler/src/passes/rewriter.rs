@@ -2,6 +2,7 @@
 
 use super::report::{Canonical, Report};
 use crate::layout::{Edge, Kind, Layout, LayoutBuilder, Measure, Node, NodeId};
+use std::fmt;
 
 /// Looks at a node whose children are settled; `Some` is what replaces it.
 pub(super) type Rewrite = fn(&mut Rewriter, NodeId) -> Option<Edge>;
@@ -11,6 +12,12 @@ pub struct Pass {
     pub(super) name: &'static str,
     pub(super) summary: &'static str,
     pub(super) rewrite: Rewrite,
+}
+
+impl fmt::Debug for Pass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pass").field("name", &self.name).finish_non_exhaustive()
+    }
 }
 
 impl Pass {

@@ -22,6 +22,7 @@
 //! ```
 //!
 //! `examples/column.rs` is a whole program.
+#![warn(missing_debug_implementations)]
 
 use bytemuck::{NoUninit, Pod};
 use cudarc::driver::{CudaStream, DevicePtr, DevicePtrMut};

@@ -5,6 +5,7 @@ use super::driver::Driver;
 use super::error::{CudaError, Version};
 use crate::fork;
 use std::ffi::{CStr, c_char, c_int};
+use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -143,8 +144,8 @@ impl PartialEq for Device {
 
 impl Eq for Device {}
 
-impl std::fmt::Debug for Device {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Device").field("info", &self.shared.info).finish_non_exhaustive()
     }
 }
@@ -395,6 +396,12 @@ pub struct Scope<'device> {
     pushed: bool,
     /// The current context is a property of the thread, so a scope must not leave its thread.
     thread: PhantomData<*const ()>,
+}
+
+impl fmt::Debug for Scope<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scope").field("device", self.device).finish_non_exhaustive()
+    }
 }
 
 impl Drop for Scope<'_> {

@@ -6,6 +6,7 @@ use super::library::{self, Candidate, Kind, Library};
 use crate::fork;
 use dtc_host::environment;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -206,6 +207,12 @@ pub struct Driver {
     error_text: GetErrorText,
     version: Version,
     path: Option<PathBuf>,
+}
+
+impl fmt::Debug for Driver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Driver").field("version", &self.version).field("path", &self.path).finish_non_exhaustive()
+    }
 }
 
 static DRIVER: OnceLock<Result<Driver, CudaError>> = OnceLock::new();

@@ -21,6 +21,7 @@
 //! }
 //! ```
 #![expect(clippy::disallowed_types, reason = "a fork watch is asked before any of these is waited for")]
+#![warn(missing_debug_implementations)]
 
 mod abi;
 mod binary;

@@ -5,6 +5,7 @@ use super::device::Device;
 use super::error::CudaError;
 use super::stream::Stream;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::fmt;
 use std::sync::Arc;
 
 /// Bytes for the driver's log about a PTX text that it rejects.
@@ -15,6 +16,12 @@ const LOG_BYTES: usize = 16 << 10;
 #[derive(Clone)]
 pub struct Module {
     shared: Arc<Shared>,
+}
+
+impl fmt::Debug for Module {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Module").field("device", &self.shared.device).finish_non_exhaustive()
+    }
 }
 
 struct Shared {
@@ -96,6 +103,12 @@ impl Module {
 pub struct Function {
     module: Module,
     handle: FunctionHandle,
+}
+
+impl fmt::Debug for Function {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Function").field("module", &self.module).finish_non_exhaustive()
+    }
 }
 
 impl Function {

@@ -7,6 +7,7 @@ use super::library::{Kind, Library};
 use super::search;
 use crate::fork;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -69,6 +70,12 @@ pub struct Nvrtc {
     path: Option<PathBuf>,
     /// Whether to pass `--minimal`, which saves a sixth of the time; cleared when NVRTC rejects it.
     minimal: AtomicBool,
+}
+
+impl fmt::Debug for Nvrtc {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Nvrtc").field("version", &self.version).field("path", &self.path).finish_non_exhaustive()
+    }
 }
 
 static NVRTC: OnceLock<Result<Nvrtc, CudaError>> = OnceLock::new();

@@ -2,6 +2,7 @@
 //! files that another user could have created.
 //!
 //! Nothing here depends on datatypes or CUDA. Each promise of `SECURITY.md` is kept in one place of this crate.
+#![warn(missing_debug_implementations)]
 
 pub mod environment;
 mod finding;

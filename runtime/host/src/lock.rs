@@ -2,11 +2,12 @@
 #![expect(clippy::disallowed_types, reason = "each place that makes one says why no forked child comes there")]
 #![cfg_attr(dtc_thread_sanitizer, expect(unsafe_code, reason = "the runtime of the sanitizer is told of each lock"))]
 
+use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// Data that one thread uses at a time. Poisoning is ignored: users leave the data consistent at every step.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct Lock<T>(Mutex<T>);
 
 /// Access to the data while it is locked.
@@ -14,6 +15,12 @@ pub struct Locked<'a, T> {
     // Fields are dropped in this order: the sanitizer learns of the release before the lock is free.
     _held: Held,
     guard: MutexGuard<'a, T>,
+}
+
+impl<T: fmt::Debug> fmt::Debug for Locked<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Locked").field(&*self.guard).finish()
+    }
 }
 
 impl<T> Lock<T> {

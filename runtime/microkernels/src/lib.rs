@@ -44,6 +44,7 @@
 //!   Wider gaps may be unmapped.
 //!
 //! No microkernel panics or allocates.
+#![warn(missing_debug_implementations)]
 
 pub mod accumulate;
 mod block;

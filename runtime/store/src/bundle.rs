@@ -20,6 +20,7 @@ use super::record;
 use dtc_host::lock::Lock;
 use dtc_host::{Cause, Finding, trust};
 use std::collections::BTreeMap;
+use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -188,6 +189,12 @@ fn index(bytes: &[u8], end: usize) -> Option<Vec<(Key, Range<usize>)>> {
 pub struct Bundles {
     maker: String,
     loaded: Lock<Vec<Bundle>>,
+}
+
+impl fmt::Debug for Bundles {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Bundles").field("maker", &self.maker).finish_non_exhaustive()
+    }
 }
 
 impl Bundles {

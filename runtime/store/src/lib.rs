@@ -17,6 +17,7 @@
 //! assert_eq!(store.get(&key).as_deref(), Some(&b"machine code"[..]));
 //! # Ok::<(), std::io::Error>(())
 //! ```
+#![warn(missing_debug_implementations)]
 
 mod bundle;
 mod claim;
@@ -38,6 +39,7 @@ pub use recording::{RecordedType, RecordedUses, Recording, RecordingFile};
 
 use config::Hook;
 use folder::{ENTRY_LIMIT, Folder, Kind, Lock};
+use std::fmt;
 use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -104,6 +106,15 @@ pub struct Store {
     hook: Hook,
     /// A bit for each cause that was reported. It is not behind a lock, so that a child forked at any moment can go on.
     told: AtomicU32,
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Store")
+            .field("directories", &self.directories)
+            .field("capacity", &self.capacity)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Store {

@@ -43,6 +43,7 @@ use cranelift_codegen::isa::OwnedTargetIsa;
 use cranelift_codegen::{Context, FinalizedRelocTarget, binemit::Reloc};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use serde::{Deserialize, Serialize};
+use std::fmt;
 use std::ops::Range;
 use target_lexicon::Triple;
 
@@ -105,6 +106,12 @@ pub struct Compiler {
     /// The same with registers allocated in one pass, which spills what is not needed soon. Kernels that only call microkernels lose
     /// nothing by that, and are compiled in half of the time.
     single_pass: OwnedTargetIsa,
+}
+
+impl fmt::Debug for Compiler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Compiler").field("target", self.isa.triple()).finish_non_exhaustive()
+    }
 }
 
 impl Compiler {

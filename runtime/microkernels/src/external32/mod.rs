@@ -7,7 +7,7 @@ use dtc_compiler::external32::Conversion;
 use dtc_compiler::plan::strategy::Level;
 
 /// Blocks of values that are converted alike.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Blocks {
     /// Number of blocks.
     pub count: usize,
