@@ -3,7 +3,7 @@
 
 use dtc_compiler::operation::Reduction;
 use dtc_compiler::plan::Direction;
-use dtc_runtime::cuda::{CudaError, DeviceBuffer, Stream, copy};
+use dtc_runtime::cuda::{CudaError, DeviceBuffer, Function, Stream, copy};
 use dtc_runtime::{Committed, Elements, Endpoint, Engine, Gpu, PersistentBatch, Range, Tier, Transfer, TransferError};
 
 /// Elements in one buffer and their packed bytes in another, both on one device.
@@ -113,6 +113,31 @@ pub fn prepare_batch(
     calls: &[OnDevice<'_>],
 ) -> Result<Tier, TransferError> {
     engine.prepare_batch(gpu, &batch(direction, calls)?)
+}
+
+/// A kernel that does nothing, with parameters as the kernels of types have them: its launch is what any call takes at least.
+pub struct Nothing(Function);
+
+impl Nothing {
+    const TEXT: &str = "struct Bounds { long long low, high; };\n\
+        extern \"C\" __global__ void __launch_bounds__(32)\n\
+        nothing(char *, char *, const char *, long long, long long, int, const __grid_constant__ Bounds bounds) {}\n";
+
+    /// Compiles it.
+    pub fn new(gpu: &Gpu) -> Result<Nothing, CudaError> {
+        let mut functions = gpu.compile(Self::TEXT, &["nothing"])?;
+        functions.pop().map(Nothing).ok_or(CudaError::KernelMissing { kernel: "nothing" })
+    }
+
+    /// Enqueues it.
+    pub fn enqueue(&self, stream: &Stream) -> Result<(), CudaError> {
+        let (mut number, mut last) = (0u64, [0u64; 2]);
+        let number = (&raw mut number).cast();
+        let mut parameters = [number, number, number, number, number, number, (&raw mut last).cast()];
+        // SAFETY: the kernel has seven parameters: five of 8 bytes and one of 4, for which `number` has enough, and one of 16, to
+        // which the last pointer points. It reads and writes nothing.
+        unsafe { self.0.launch(stream, [1; 3], [32, 1, 1], 0, &mut parameters) }
+    }
 }
 
 /// A batch that is enqueued again and again, in buffers that live as long.

@@ -4,7 +4,7 @@ use super::cases::runs;
 use dtc_cli::commands::bench::cuda::check::POISON;
 use dtc_cli::commands::bench::cuda::contest::Arena;
 use dtc_cli::commands::bench::table::table;
-use dtc_cli::device::{OnDevice, Repeated, copy};
+use dtc_cli::device::{Nothing, OnDevice, Repeated, copy};
 use dtc_cli::failure::Failure;
 use dtc_cli::report;
 use dtc_cli::samples::{SEED, fill};
@@ -101,6 +101,13 @@ pub fn calls(arena: &mut Arena) -> Result<Vec<Figure>, Failure> {
     let (stream, memory) = (Stream::new(&device)?, DeviceBuffer::new(&device, BUFFER_BYTES)?);
     let packed = DeviceBuffer::new(&device, BUFFER_BYTES)?;
     let mut bench = Bench { arena, stream, memory, packed, figures: Vec::new() };
+    let nothing = Nothing::new(&bench.arena.gpu)?;
+    let launch = |bench: &Bench<'_>| Ok::<(), Failure>(nothing.enqueue(&bench.stream)?);
+    bench.time("empty kernel enqueued", "launch", Direction::Pack, 0, CALLS, launch)?;
+    bench.time(&format!("{ROW} empty kernels synchronised"), "launch", Direction::Pack, 0, 9, |bench| {
+        (0..ROW).try_for_each(|_| launch(bench))?;
+        Ok(bench.stream.synchronize()?)
+    })?;
     let smallest = bench.commit(&parse("vector 2 1 2 int")?)?;
     bench.enqueued("smallest pack", "launch", &smallest)?;
     let cases = [
@@ -207,6 +214,10 @@ impl Bench<'_> {
         let repeated = RefCell::new(repeated);
         self.time(&format!("{name} enqueued, prepared"), case, Direction::Pack, bytes, CALLS, |bench| {
             Ok(repeated.borrow_mut().enqueue(&bench.stream).map(drop)?)
+        })?;
+        self.time(&format!("{ROW} of {name} synchronised, prepared"), case, Direction::Pack, bytes, 9, |bench| {
+            (0..ROW).try_for_each(|_| repeated.borrow_mut().enqueue(&bench.stream).map(drop))?;
+            Ok(bench.stream.synchronize()?)
         })?;
         self.time(&format!("{ROW} of {name} synchronised"), case, Direction::Pack, bytes, 9, |bench| {
             (0..ROW).try_for_each(|_| enqueue(bench))?;

@@ -1,7 +1,7 @@
 //! CUDA graphs: results of captures, and values that a graph keeps alive.
 
 use super::abi::*;
-use super::device::Device;
+use super::device::{Device, Scope};
 use super::error::CudaError;
 use super::stream::Stream;
 use std::any::Any;
@@ -194,8 +194,9 @@ pub fn release_dropped() {
 }
 
 /// Keeps `value` alive as long as the graph that `stream` is being captured into, and every instance of that graph.
-/// Returns false and keeps nothing if the stream is not being captured. Allocates no memory of its own.
-pub fn keep_in_graph<T: Any + Send + Sync>(stream: &Stream, value: &Arc<T>) -> Result<bool, CudaError> {
+/// Returns false and keeps nothing if the stream is not being captured. Allocates no memory of its own. The scope is one of the
+/// stream's device: a launch needs it too.
+pub fn keep_in_graph<T: Any + Send + Sync>(_: &Scope<'_>, stream: &Stream, value: &Arc<T>) -> Result<bool, CudaError> {
     unsafe extern "C" fn let_go<T: Any + Send + Sync>(value: *mut c_void) {
         // SAFETY: the pointer is the one that `Arc::into_raw` returns below, and the driver calls the destructor once.
         let value: Arc<T> = unsafe { Arc::from_raw(value.cast::<T>()) };
@@ -205,7 +206,6 @@ pub fn keep_in_graph<T: Any + Send + Sync>(stream: &Stream, value: &Arc<T>) -> R
     if stream.handle() == StreamHandle::NULL {
         return Ok(false);
     }
-    let _scope = stream.device().scope()?;
     let driver = stream.device().driver();
     let (mut status, mut id, mut graph) = (CAPTURE_NONE, 0, GraphHandle::NULL);
     let (mut dependencies, mut count) = (std::ptr::null(), 0);

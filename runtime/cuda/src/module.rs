@@ -1,7 +1,7 @@
 //! Modules of GPU code, and their functions.
 
 use super::abi::*;
-use super::device::Device;
+use super::device::{Device, Scope};
 use super::error::CudaError;
 use super::stream::Stream;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -128,12 +128,30 @@ impl Function {
         dynamic_shared_bytes: u32,
         parameters: &mut [*mut c_void],
     ) -> Result<(), CudaError> {
-        let device = &self.module.shared.device;
-        let _scope = device.scope()?;
-        // SAFETY: `self` keeps the function alive, `_scope` its context current, and `parameters` fits the kernel
+        let scope = self.module.shared.device.scope()?;
+        // SAFETY: `launch_within` has the same contract, and the scope is of the device of the module.
+        unsafe { self.launch_within(&scope, stream, blocks, threads, dynamic_shared_bytes, parameters) }
+    }
+
+    /// The same in a scope of the device, which saves a question to the driver.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Function::launch`]; the scope is of the device that the module was loaded on.
+    #[inline]
+    pub unsafe fn launch_within(
+        &self,
+        _: &Scope<'_>,
+        stream: &Stream,
+        blocks: [u32; 3],
+        threads: [u32; 3],
+        dynamic_shared_bytes: u32,
+        parameters: &mut [*mut c_void],
+    ) -> Result<(), CudaError> {
+        // SAFETY: `self` keeps the function alive, the scope its context current, and `parameters` fits the kernel
         // (contract of this function).
         unsafe {
-            device.driver().launch_kernel(
+            self.module.shared.device.driver().launch_kernel(
                 self.handle,
                 blocks[0],
                 blocks[1],

@@ -149,13 +149,13 @@ pub(super) fn graphs(device: &Device, image: &[u8]) {
     let mut buffer = DeviceBuffer::new(device, 8).unwrap();
     buffer.write(0, b"abcdefgh").unwrap();
     let table = Arc::new(7);
-    assert_eq!(keep_in_graph(&stream, &table), Ok(false));
+    assert_eq!(keep_in_graph(&device.scope().unwrap(), &stream, &table), Ok(false));
     stream.begin_capture(CaptureMode::Global).unwrap();
     assert_eq!(stream.capture_status(), Ok(CaptureStatus::Active));
     launch(&function, &stream, buffer.address() + 4, buffer.address(), 4).unwrap();
     // SAFETY: the range lies within the buffer, which outlives the graph.
     unsafe { copy::fill(&stream, buffer.address(), b'.', 2).unwrap() };
-    assert_eq!(keep_in_graph(&stream, &table), Ok(true));
+    assert_eq!(keep_in_graph(&device.scope().unwrap(), &stream, &table), Ok(true));
     // Calls that a capture forbids work beside it, in this thread and in others.
     let beside = || {
         drop(DeviceBuffer::new(device, 8).unwrap());

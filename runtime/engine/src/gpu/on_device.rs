@@ -14,7 +14,7 @@ use dtc_compiler::layout::Layout;
 use dtc_compiler::plan::Direction;
 use dtc_compiler::plan::gpu::{Call, Family, GpuPlan, Variant};
 use dtc_cuda::module::Function;
-use dtc_cuda::{CudaError, DeviceBuffer, Stream, copy, graph};
+use dtc_cuda::{CudaError, DeviceBuffer, Scope, Stream, copy, graph};
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
@@ -287,12 +287,13 @@ impl GpuType {
         count: u64,
         grid: Grid,
     ) -> Result<(), CudaError> {
-        graph::keep_in_graph(stream, kernel)?;
+        let scope = stream.device().scope()?;
+        graph::keep_in_graph(&scope, stream, kernel)?;
         let tables = kernel.tables.as_ref().map_or(0, |tables| tables.address());
         let mut bounds = self.bounds(count);
         // SAFETY: a compiled kernel ends in bounds, to which the last parameter points. The kernel moves the bytes of `call`,
         // which the contract of `GpuType::launch` covers.
-        unsafe { launch(&kernel.function, stream, call, tables, grid, (&raw mut bounds).cast()) }
+        unsafe { launch(&scope, &kernel.function, stream, call, tables, grid, (&raw mut bounds).cast()) }
     }
 
     /// The generic kernels, and the lists that they read, on the device from the first use on.
@@ -372,11 +373,12 @@ impl Interpreter {
         grid: Grid,
         mut program: Parameter,
     ) -> Result<(), CudaError> {
-        graph::keep_in_graph(stream, self)?;
+        let scope = stream.device().scope()?;
+        graph::keep_in_graph(&scope, stream, self)?;
         let tables = self.tables.as_ref().map_or(0, DeviceBuffer::address);
         // SAFETY: the function ends in a program (contract of this function), to which the last parameter points. The function
         // moves the bytes of `call`, which the contract of `GpuType::launch` covers.
-        unsafe { launch(function, stream, call, tables, grid, (&raw mut program).cast()) }
+        unsafe { launch(&scope, function, stream, call, tables, grid, (&raw mut program).cast()) }
     }
 }
 
@@ -401,9 +403,10 @@ impl Grid {
 ///
 /// # Safety
 ///
-/// `last` points at the kernel's last parameter. Until the kernel is done, every byte that it reads or writes for `call` is within
+/// The scope is of the stream's device. `last` points at the kernel's last parameter. Until the kernel is done, every byte that it reads or writes for `call` is within
 /// reach of the device.
 pub(super) unsafe fn launch(
+    scope: &Scope<'_>,
     function: &Function,
     stream: &Stream,
     call: &Call,
@@ -423,6 +426,6 @@ pub(super) unsafe fn launch(
         last,
     ];
     // SAFETY: the first six parameters have the types that every kernel declares, and `last` points at the seventh (contract of
-    // this function). All of them live until `launch` has copied them.
-    unsafe { function.launch(stream, [grid.blocks, 1, 1], [grid.threads, 1, 1], 0, &mut parameters) }
+    // this function). All of them live until `launch_within` has copied them. The scope is of the device of stream and module.
+    unsafe { function.launch_within(scope, stream, [grid.blocks, 1, 1], [grid.threads, 1, 1], 0, &mut parameters) }
 }

@@ -199,6 +199,7 @@ impl GpuType {
         }
         let call = Call { memory: source, packed: target, first: source_first, bytes };
         let bounds = self.bounds(asked.source.range.count());
+        let scope = stream.device().scope()?;
         let mut last = Target { low: bounds.low, high: bounds.high, first: target_first, ..Target::default() };
         if let Some(variant) = CopyVariant::serving(&self.plan, &to.plan, &copy)
             && let Some(blocks) = variant.blocks(bytes)
@@ -207,27 +208,27 @@ impl GpuType {
             let is = |pair: &Pair| pair.types == types && pair.variant == variant;
             let new = || Pair { types, variant, plans: [Arc::downgrade(self), Arc::downgrade(to)] };
             if let Some(kernel) = kernels.get(&self.gpu, is, new).serving(&self.gpu) {
-                graph::keep_in_graph(stream, kernel)?;
+                graph::keep_in_graph(&scope, stream, kernel)?;
                 let tables = kernel.tables.as_ref().map_or(0, |tables| tables.address());
                 let last = (&raw mut last).cast();
                 // SAFETY: the kernel was compiled for these two types, and ends in a `Target`. It reads the `bytes` of the source
                 // and writes those of the destination, which the device reaches (contract of this function).
                 return unsafe {
-                    launch(&kernel.function, stream, &call, tables, Grid::all(blocks, variant.threads()), last)
+                    launch(&scope, &kernel.function, stream, &call, tables, Grid::all(blocks, variant.threads()), last)
                 };
             }
         }
         let blocks = GENERIC_COPY.blocks(bytes).ok_or(CudaError::GridTooLarge { bytes })?;
         let (program, other) = (self.batch_program()?, to.batch_program()?);
         let generic = self.gpu.generic()?;
-        graph::keep_in_graph(stream, generic)?;
-        graph::keep_in_graph(stream, program)?;
-        graph::keep_in_graph(stream, other)?;
+        graph::keep_in_graph(&scope, stream, generic)?;
+        graph::keep_in_graph(&scope, stream, program)?;
+        graph::keep_in_graph(&scope, stream, other)?;
         last.tables = other.tables;
         last.programs = [program.program.address(), other.program.address()];
         let (grid, last) = (Grid::all(blocks, GENERIC_COPY.threads()), (&raw mut last).cast());
         // SAFETY: the generic kernel interprets the programs of these two types, and ends in a `Target`. It reads the `bytes` of
         // the source and writes those of the destination, which the device reaches (contract of this function).
-        unsafe { launch(generic.copy(), stream, &call, program.tables, grid, last) }
+        unsafe { launch(&scope, generic.copy(), stream, &call, program.tables, grid, last) }
     }
 }

@@ -101,7 +101,8 @@ impl Prepared {
     ///
     /// The device can read and write both sides of all calls until the work is done.
     pub(super) unsafe fn launch(self: &Arc<Prepared>, stream: &Stream) -> Result<(), CudaError> {
-        graph::keep_in_graph(stream, self)?;
+        let scope = stream.device().scope()?;
+        graph::keep_in_graph(&scope, stream, self)?;
         let function = match &self.code {
             Code::Compiled(kernel) => &kernel.function,
             Code::Generic(generic, _) => generic.batch(),
@@ -109,8 +110,11 @@ impl Prepared {
         let mut batch = self.batch;
         let mut parameters = [(&raw mut batch).cast()];
         // SAFETY: a batch kernel has one parameter, a `Batch`, and this one holds items of the cases that the kernel was made
-        // for. They address the bytes of the calls, which the device reaches (contract of this function).
-        unsafe { function.launch(stream, [batch.blocks, 1, 1], [BATCH_THREADS, 1, 1], 0, &mut parameters) }
+        // for. They address the bytes of the calls, which the device reaches (contract of this function). The scope is of the
+        // stream's device.
+        unsafe {
+            function.launch_within(&scope, stream, [batch.blocks, 1, 1], [BATCH_THREADS, 1, 1], 0, &mut parameters)
+        }
     }
 }
 
