@@ -49,7 +49,19 @@ static __device__ __forceinline__ void move_block(
         if (tail + at < length)
             back[step] = __ldg(source + tail + at);
     }
+    // Longer ends are those at the bounds of what the call may read.
+    if (max(head, length - tail) > {{ edge * lanes }}) {
+        for (u32 at = lane + {{ edge * lanes }}; at < head; at += {{ lanes }})
+            target[at] = source[at];
+        for (u32 at = tail + lane + {{ edge * lanes }}; at < length; at += {{ lanes }})
+            target[at] = source[at];
+    }
+{%- if single %}
+    const u32 base = lane;
+    {
+{%- else %}
     for (u32 base = lane; base < words; base += {{ lanes * unroll }}) {
+{%- endif %}
         // All loads are under way before the first store.
         uint4 low[{{ unroll }}], high[{{ unroll }}];
 #pragma unroll
@@ -76,9 +88,4 @@ static __device__ __forceinline__ void move_block(
         if (tail + at < length)
             target[tail + at] = back[step];
     }
-    // Longer ends are those at the bounds of what the call may read.
-    for (u32 at = lane + {{ edge * lanes }}; at < head; at += {{ lanes }})
-        target[at] = source[at];
-    for (u32 at = tail + lane + {{ edge * lanes }}; at < length; at += {{ lanes }})
-        target[at] = source[at];
 }

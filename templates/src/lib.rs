@@ -33,6 +33,9 @@ pub const STORE_PART: &str = include_str!("../kernels/store_part.cu");
 /// A function that shifts a word of 16 bytes out of two.
 pub const FUNNEL: &str = include_str!("../kernels/funnel.cu");
 
+/// Functions that put a word of 16 bytes together from parts, behind [`FUNNEL`].
+pub const JOIN: &str = include_str!("../kernels/join.cu");
+
 /// Functions that combine an element of memory with a packed one. They need the names of operations and elements before them.
 pub const COMBINE: &str = include_str!("../kernels/combine.cu");
 
@@ -78,6 +81,7 @@ pub const KERNELS: &[Template] = &[
     Template { name: "gather", text: include_str!("../kernels/gather.cu") },
     Template { name: "scatter", text: include_str!("../kernels/scatter.cu") },
     Template { name: "rows", text: include_str!("../kernels/rows.cu") },
+    Template { name: "joined", text: include_str!("../kernels/joined.cu") },
     Template { name: "long_runs", text: include_str!("../kernels/long_runs.cu") },
     Template { name: "tiles", text: include_str!("../kernels/tiles.cu") },
     Template { name: "columns", text: include_str!("../kernels/columns.cu") },

@@ -90,6 +90,7 @@ pub fn families() -> Vec<Subject> {
     let lists = [
         ("short runs", runs((0..300).map(|at| (at * 40 + at % 7 * 4, 4 * (1 + at % 5))))),
         ("short odd runs", runs((0..300).map(|at| (at * 23 + at % 3, 1 + at % 13)))),
+        ("short odd runs, close to each other", runs_within(7001, (0..300).map(|at| (at * 23 + at % 3, 1 + at % 13)))),
         ("long runs", runs((0..60).map(|at| (at * 1200 + at % 7 * 8, 8 * (70 + at % 50))))),
         ("long odd runs", runs((0..60).map(|at| (at * 600 + at % 7, 100 + at * at % 400)))),
         ("runs beyond 32 bits", runs((0..40).map(|at| ((at * 37 % 40) << 33, 8 + at % 3 * 4)))),
@@ -140,8 +141,13 @@ pub fn transposes(word: u64, shapes: u64) -> Vec<Subject> {
 
 /// The text of disjoint runs `(offset, length)` in bytes, within 2^41 bytes.
 fn runs(runs: impl Iterator<Item = (i64, i64)>) -> String {
+    runs_within(1 << 41, runs)
+}
+
+/// The same within `extent` bytes.
+fn runs_within(extent: i64, runs: impl Iterator<Item = (i64, i64)>) -> String {
     let runs: Vec<String> = runs.map(|(offset, length)| format!("({offset} {length})")).collect();
-    format!("layout lb 0 extent {} {{\n  %0 = runs [{}] x byte\n  root %0\n}}", 1i64 << 41, runs.join(" "))
+    format!("layout lb 0 extent {extent} {{\n  %0 = runs [{}] x byte\n  root %0\n}}", runs.join(" "))
 }
 
 /// A record of streams, no two of them equal, with more runs than are enumerated.
@@ -210,6 +216,9 @@ const LAYOUTS: &[(&str, u64, &str)] = &[
     ("few rows", 2, "layout lb 0 extent 50000 {\n  %0 = dense 4 x byte\n  %1 = stream 9 x 4096 of %0\n  %2 = stream 700 x 4 of %1\n  root %2\n}"),
     ("listed rows", 2, "layout lb 0 extent 50000 {\n  %0 = dense 4 x byte\n  %1 = indexed [0 4096 12288 8192 1024 2048 30000 20480 16384 40000] of %0\n  \
      %2 = stream 150 x 4 of %1\n  root %2\n}"),
+    ("records of short runs", 400, "layout lb 0 extent 41 {\n  %0 = runs [(3 3) (7 1) (9 5) (20 9)] x byte\n  root -5: %0\n}"),
+    ("records of two bytes", 900, "layout lb 0 extent 6 {\n  %0 = runs [(0 1) (2 2)] x byte\n  root %0\n}"),
+    ("records of short runs without a seam", 3, "layout lb 0 extent 6400 {\n  %0 = runs [(0 9) (13 1) (20 30)] x byte\n  %1 = stream 100 x 64 of %0\n  root 7: %1\n}"),
     ("elements as columns", 100, "layout lb 0 extent 8 {\n  %0 = dense 8 x byte\n  %1 = stream 100 x 800 of %0\n  root 16: %1\n}"),
     ("elements of two dimensions as columns", 70, "layout lb 0 extent 4 {\n  %0 = dense 4 x byte\n  %1 = stream 10 x 400 of %0\n  \
      %2 = stream 9 x 5000 of %1\n  root %2\n}"),
@@ -274,7 +283,12 @@ pub fn variants(plan: &GpuPlan, direction: Direction, call: &Call) -> Vec<Varian
         families.push(Family::Columns { memory: 1 << call.memory.trailing_zeros().min(2) });
     }
     match direction {
-        Direction::Pack => families.push(Family::Gather),
+        Direction::Pack => {
+            families.push(Family::Gather);
+            if plan.pieces().is_some() {
+                families.push(Family::Joined);
+            }
+        }
         Direction::Unpack => {
             families.push(Family::Scatter);
             let word = plan.granularity().word();

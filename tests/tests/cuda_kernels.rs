@@ -358,7 +358,7 @@ fn every_family() {
         "narrow indices",
         "wide indices",
     ];
-    let packs = ["packed words gathered from runs at any alignment"];
+    let packs = ["packed words gathered from runs at any alignment", "packed words joined from listed runs"];
     let unpacks = [
         "shifted words of 16",
         "packed words scattered to runs at any alignment",

@@ -352,7 +352,11 @@ impl GpuPlan {
                 let word = self.tiles().map_or(4, |tiles| tiles.word);
                 if shifted { Family::Shifted { word } } else { words(word) }
             }
-            Family::Fields { .. } | Family::Columns { .. } | Family::Ordered { .. } | Family::Pieces
+            Family::Fields { .. }
+            | Family::Columns { .. }
+            | Family::Ordered { .. }
+            | Family::Pieces
+            | Family::Joined
                 if word >= 4 && !self.interprets_bytes(direction, word) =>
             {
                 words(word)

@@ -36,6 +36,7 @@ pub struct Program {
 fn loads_bytes(plan: &GpuPlan, variant: &Variant) -> bool {
     match variant.family {
         Family::Gather | Family::Scatter | Family::Rows { .. } => true,
+        Family::Joined => false,
         Family::Shifted { .. } => variant.direction == Direction::Unpack,
         Family::Accumulate(chosen) => !chosen.aligned,
         Family::Pieces => !moves_long_runs(plan, variant),
@@ -71,8 +72,12 @@ pub(super) fn library(kernels: &[(&GpuPlan, Variant)]) -> String {
     if any(|_, variant| matches!(variant.family, Family::Rows { .. })) {
         text.push_str(dtc_templates::STORE_PART);
     }
-    if any(moves_long_runs) {
+    let joins = |_: &GpuPlan, variant: &Variant| variant.family == Family::Joined;
+    if any(moves_long_runs) || any(joins) {
         text.push_str(dtc_templates::FUNNEL);
+    }
+    if any(joins) {
+        text.push_str(dtc_templates::JOIN);
     }
     let cut = kernels.iter().filter_map(|(_, variant)| match variant.family {
         Family::Accumulate(chosen) => Some(chosen.cut),
@@ -129,6 +134,7 @@ pub(super) fn kernel(
         Family::Columns { .. } => "columns",
         Family::Pieces if moves_long_runs(plan, variant) => "long_runs",
         Family::Pieces => "short_runs",
+        Family::Joined => "joined",
         Family::Tiles { .. } => "tiles",
         Family::Accumulate(_) => "accumulate",
     };
@@ -172,10 +178,14 @@ pub(super) fn kernel(
             let count = pieces.count(variant.direction);
             // Bytes of either end that a lane has: fewer than a word together.
             let edge = 16u32.div_ceil(lanes);
-            (
-                1,
-                context! { list, size => pieces.size, pieces => count, piece => bytes, lanes, unroll, edge, shared, pool },
-            )
+            let single = bytes <= lanes * unroll * 16;
+            let values = context! { list, size => pieces.size, pieces => count, piece => bytes, lanes, unroll };
+            (1, context! { edge, single, shared, pool, ..values })
+        }
+        Family::Joined => {
+            let pieces = plan.pieces().ok_or_else(missing)?;
+            let (list, bases, steps, runs) = places.joined(pieces);
+            (1, context! { list, bases, steps, runs, size => pieces.size, unroll => variant.unroll() })
         }
         Family::Fields { memory, packed } => {
             let fields = plan.fields().ok_or_else(missing)?;
@@ -215,9 +225,10 @@ pub(super) fn kernel(
     let body = render(name, &context! { ..values, ..own })?;
     let kernel = match entry {
         Some(entry) => {
-            let families =
-                |family| matches!(family, Family::Tiles { .. } | Family::Fields { .. } | Family::Columns { .. });
-            let shared = families(variant.family) || variant.family == Family::Pieces;
+            let shared = matches!(
+                variant.family,
+                Family::Tiles { .. } | Family::Fields { .. } | Family::Columns { .. } | Family::Pieces
+            );
             render("entry", &context! { entry, threads, shared, capped => variant.capped, call => "Bounds" })? + "\n"
         }
         None => String::new(),

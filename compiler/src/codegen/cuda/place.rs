@@ -96,6 +96,22 @@ impl<'a> Places<'a> {
         self.tables.pieces(List::Pieces(pieces.record, direction), &list)
     }
 
+    /// `outer(tables, record)`, where the lists of the packed order lie: the runs, those of every 256th packed byte, and how many
+    /// later those of every 16th are; and how many runs there are.
+    pub(super) fn joined(&mut self, pieces: &Pieces) -> (u64, u64, u64, usize) {
+        self.records(pieces.record, pieces.size);
+        let (mut runs, mut end) = (Vec::new(), 0);
+        gpu::each_run(self.plan.layout(), Edge { offset: 0, node: pieces.record }, &mut |offset, length| {
+            let start = end;
+            end += length;
+            runs.push((offset - start as i64, end));
+        });
+        let list = self.tables.pieces(List::Joined(pieces.record), &runs);
+        let (bases, steps) = tables::steps(runs.iter().map(|run| run.1));
+        let bases = self.tables.numbers(List::Bases(pieces.record), &bases);
+        (list, bases, self.tables.bytes(List::Steps(pieces.record), &steps), runs.len())
+    }
+
     /// `source(tables, at)` and `target(tables, at)`: where word `at` in the order of memory lies among the packed
     /// bytes, and in memory.
     pub(super) fn ordered(&mut self, word: u64) -> Result<(), CodegenError> {

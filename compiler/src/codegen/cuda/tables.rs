@@ -18,6 +18,9 @@ pub(super) enum List {
     Places(NodeId),
     Chunks(NodeId, u64),
     Pieces(NodeId, Direction),
+    Joined(NodeId),
+    Bases(NodeId),
+    Steps(NodeId),
 }
 
 /// Lists one after the other, each on a boundary of 16 bytes and kept once.
@@ -94,6 +97,24 @@ impl Tables {
         at
     }
 
+    /// Numbers of 32 bits.
+    pub(super) fn numbers(&mut self, list: List, numbers: &[u32]) -> u64 {
+        let (at, _) = self.list(list, |bytes| {
+            append(bytes, numbers.iter().map(|number| number.to_le_bytes()));
+            false
+        });
+        at
+    }
+
+    /// Numbers of one byte.
+    pub(super) fn bytes(&mut self, list: List, numbers: &[u8]) -> u64 {
+        let (at, _) = self.list(list, |bytes| {
+            bytes.extend_from_slice(numbers);
+            false
+        });
+        at
+    }
+
     /// A rank table: for every group of 32 words a mask of the words at which runs begin, and how many runs began before
     /// the group, less one. The run of a word takes one look-up, wherever it lies.
     pub(super) fn rank(&mut self, list: List, starts: &[u64]) -> u64 {
@@ -137,6 +158,24 @@ pub(super) fn starts(runs: &[Run], element: u64, unit: u64) -> Vec<u64> {
     debug_assert!(unit.is_power_of_two());
     starts.iter_mut().for_each(|start| *start >>= unit.trailing_zeros());
     starts
+}
+
+/// For runs that end at these packed bytes, the number of the run of every 256th byte, and how many runs later the one of every 16th
+/// is: fewer than 256, since every run has a byte.
+pub(super) fn steps(ends: impl Iterator<Item = u64>) -> (Vec<u32>, Vec<u8>) {
+    let (mut bases, mut steps) = (Vec::new(), Vec::new());
+    let (mut at, mut base) = (0, 0);
+    for (run, end) in (0u32..).zip(ends) {
+        while at < end {
+            if at % 256 == 0 {
+                base = run;
+                bases.push(run);
+            }
+            steps.push((run - base) as u8);
+            at += 16;
+        }
+    }
+    (bases, steps)
 }
 
 /// For every 2^shift units the run at their first, with an end mark; and the shift, for about one run in each.

@@ -43,6 +43,9 @@ const LARGEST_RECORD: u64 = 256;
 /// Bytes at most from record to record of an array that is packed field by field: a tile has at least 32 of them.
 const WIDEST_RECORD: u64 = 256;
 
+/// Packed words that a thread puts together from runs.
+pub(super) const JOINED_WORDS: u32 = 1;
+
 /// Words that a thread has under way of blocks in the order of memory.
 pub(super) const ORDERED_WORDS: u32 = 2;
 
@@ -123,15 +126,14 @@ pub(super) fn cut(direction: Direction, mean: u64, size: u64, starts: u32) -> Cu
     let (bytes, lanes, unroll) = match (direction, mean) {
         (_, LONG..) if large => (4096, 32, 4),
         (Direction::Pack, 1024..) if large => (1024, 16, 2),
-        (Direction::Unpack, MEDIUM..1024) if large => (2048, 16, 4),
+        // Pieces that a group of lanes has under way at once, without a loop.
+        (_, MEDIUM..1024) if large => (512, 16, 2),
         // One load for each lane: pieces of a small call are under way all at once.
         (Direction::Unpack, MEDIUM..) => (1024, 32, 1),
         (Direction::Pack, MEDIUM..) if !large => (1024, 32, 1),
-        // Most runs are one piece, without a loop.
-        (Direction::Pack, SHORT..128) => (128, 4, 2),
+        (Direction::Pack, SHORT..) => (256, 8, 2),
         (Direction::Unpack, SHORT..128) => (256, 8, 2),
-        (Direction::Pack, SHORT..) => (256, 4, 2),
-        (Direction::Unpack, SHORT..) => (1024, 8, 4),
+        (Direction::Unpack, SHORT..) => (128, 8, 1),
         (Direction::Pack, _) => (8, 1, 4),
         // Aligned words of memory are stored whole: longer ones are slower where they touch two sectors.
         (Direction::Unpack, _) => (if starts >= 4 { 4 } else { 8 }, 1, 1),
@@ -155,6 +157,11 @@ pub(super) fn by_pieces(direction: Direction, word: u32, mean: u64, bytes: u64) 
         _ => MANY_SINGLE,
     };
     mean >= least && bytes >= many
+}
+
+/// Whether a pack of `bytes` bytes joins words of 16 bytes from listed runs of `mean` bytes on average, whose alignment is `word`.
+pub(super) fn joined(direction: Direction, word: u32, mean: u64, bytes: u64) -> bool {
+    direction == Direction::Pack && word < 4 && (SHORT..MEDIUM).contains(&mean) && bytes >= MANY_SINGLE
 }
 
 /// Whether an interpreter, whose time is that of its look-ups, moves runs of a mean length in 8 (packs) or 16 bytes at any alignment

@@ -39,7 +39,7 @@ pub use variant::{Accumulation, Family, Variant};
 use super::Direction;
 use crate::layout::{Layout, Node};
 use crate::passes;
-use sizes::{LINE, NARROW, SLOT, WARP};
+use sizes::{JOINED, LINE, NARROW, SLOT, WARP};
 
 /// Layouts of more nodes than this stay on the generic kernels.
 pub const SPECIALISED_NODES: usize = 256;
@@ -190,7 +190,7 @@ impl GpuPlan {
         let units = match family {
             Family::Words { word, .. } | Family::Shifted { word } | Family::Ordered { word } => end / u64::from(word),
             Family::Tiles { .. } => end / u64::from(self.granularity.word()),
-            Family::Gather | Family::Scatter | Family::Fields { .. } | Family::Columns { .. } => end,
+            Family::Gather | Family::Scatter | Family::Joined | Family::Fields { .. } | Family::Columns { .. } => end,
             Family::Pieces => self
                 .pieces
                 .and_then(|pieces| Some(pieces.of_call(direction, call)?.max(end / pieces.size)))
@@ -238,6 +238,10 @@ impl GpuPlan {
                 spread(end.div_ceil(word) - call.first / word, threads * u64::from(variant.unroll()))
             }
             Family::Gather => spread((call.bytes + call.packed % SLOT).div_ceil(SLOT), threads),
+            Family::Joined => {
+                let words = (call.bytes + call.packed % JOINED).div_ceil(JOINED);
+                spread(words, threads * u64::from(variant.unroll()))
+            }
             Family::Scatter => spread(call.bytes.div_ceil(2 * SLOT), threads),
             Family::Rows { slots } => {
                 let row = self.row?;
@@ -299,6 +303,11 @@ impl GpuPlan {
         }
         let preferred = cost::word(direction, word, &runs);
         let fitting = preferred.min(packed);
+        if let Some(pieces) = &self.pieces
+            && cost::joined(direction, word, pieces.mean, call.bytes)
+        {
+            return Family::Joined;
+        }
         if let Some(pieces) = &self.pieces
             && cost::by_pieces(direction, word, pieces.mean, call.bytes)
             && pieces.pays(call)

@@ -101,8 +101,10 @@ pub(super) fn find(layout: &Layout) -> Option<Pieces> {
         Node::Record { .. } | Node::Indexed { .. } => measure.runs <= MOST_RUNS.max(2 * layout.entries()),
         Node::Dense { .. } | Node::Stream { .. } => false,
     };
-    // Lists of pieces have 32 bits.
-    let near = [measure.low, measure.high, measure.size as i64].iter().all(|&bound| i32::try_from(bound).is_ok());
+    // Lists of pieces have 32 bits, also what is between the places of a run in memory and among the packed bytes.
+    let size = measure.size as i64;
+    let bounds = [measure.low, measure.high, size, measure.low.saturating_sub(size)];
+    let near = bounds.iter().all(|&bound| i32::try_from(bound).is_ok());
     if !listed || measure.runs < 2 || !near {
         return None;
     }

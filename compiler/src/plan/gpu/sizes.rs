@@ -6,6 +6,9 @@ pub(super) const NARROW: u64 = 1 << 31;
 /// Packed bytes of a thread in the families without words.
 pub(super) const SLOT: u64 = 8;
 
+/// Packed bytes of a word that is put together from runs.
+pub(super) const JOINED: u64 = 16;
+
 /// Threads of a warp.
 pub(super) const WARP: u64 = 32;
 

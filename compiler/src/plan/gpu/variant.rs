@@ -57,6 +57,8 @@ pub enum Family {
     },
     /// Runs, or pieces of long ones, found by their numbers and not by their bytes. Packs of short ones pass through shared memory.
     Pieces,
+    /// Packed words of 16 bytes, each put together from the runs that it has. Packs only.
+    Joined,
     /// Elements of memory that become themselves combined with the packed ones. Unpacks only.
     Accumulate(Accumulation),
 }
@@ -91,6 +93,7 @@ impl Variant {
             Family::Words { shape, .. } | Family::Accumulate(Accumulation { shape, .. }) => shape.unroll,
             Family::Shifted { word } => (SHIFTED_BYTES / word).max(1),
             Family::Ordered { .. } => cost::ORDERED_WORDS,
+            Family::Joined => cost::JOINED_WORDS,
             _ => 1,
         }
     }
@@ -103,7 +106,7 @@ impl Variant {
             Family::Pieces if self.capped => cost::capped_shape(1).threads,
             Family::Columns { .. } => cost::columns_tile(self.direction).1,
             // Long threads: small blocks leave fewer of them waiting at the end.
-            Family::Gather | Family::Pieces | Family::Fields { .. } => 128,
+            Family::Gather | Family::Pieces | Family::Joined | Family::Fields { .. } => 128,
             _ => 256,
         }
     }
