@@ -91,6 +91,38 @@ pub enum MatchError {
         /// The promise.
         semantics: Semantics,
     },
+    /// A handle that the service does not have; nothing was enqueued.
+    #[error("handle: expected one below {handles}, found {found}")]
+    Handle {
+        /// How many there are.
+        handles: u32,
+        /// Which was named.
+        found: u32,
+    },
+    /// The service does not run; nothing was enqueued.
+    #[error("matching service: expected one that runs, found it stopped")]
+    Stopped,
+    /// The service runs, so what waits is on the move.
+    #[error("matching service: expected it stopped, found it running")]
+    Running,
+    /// Blocks of the service did not begin to run; it was stopped again.
+    #[error(
+        "matching service: expected {blocks} blocks to run within 10 s, found {running}: do other kernels fill the GPU?"
+    )]
+    NotStarted {
+        /// How many there are.
+        blocks: u32,
+        /// How many ran.
+        running: u32,
+    },
+    /// The service ended, but kernels had reserved slots and not filled them, so entries behind these were not taken.
+    #[error(
+        "matching service: expected all reserved slots to be filled within 1 s, found some that were not, in {blocks} blocks"
+    )]
+    Abandoned {
+        /// Blocks that found such slots.
+        blocks: u32,
+    },
     /// A checked kernel found sources or tags of messages above [`LARGEST`](crate::LARGEST); such messages wait.
     #[error("queue {queue}: expected sources and tags of 0 to 2147483647, found others")]
     Range {

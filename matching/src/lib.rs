@@ -2,7 +2,8 @@
 //!
 //! A message has an [`Envelope`], a receive a [`Pattern`] of envelopes. [`SequentialMatcher`] matches them one at a time on a CPU,
 //! with lists, as MPI libraries do. A [`Matcher`] matches what is queued in the memory of a GPU, with a kernel that is generated for the
-//! guarantees that the program needs, its [`Semantics`]. [`workload`] draws messages and receives of the shapes that applications have.
+//! guarantees that the program needs, its [`Semantics`]. A [`Service`] is such a kernel that stays on the GPU, and matches what the host
+//! and other kernels post. [`workload`] draws messages and receives of the shapes that applications have.
 //!
 //! # The order of events does not matter
 //!
@@ -26,8 +27,10 @@
 mod envelope;
 mod error;
 mod matcher;
+pub mod port;
 pub mod queue;
 mod sequential;
+mod service;
 mod verify;
 pub mod workload;
 
@@ -36,4 +39,5 @@ pub use envelope::{Envelope, EnvelopeError, LARGEST, Pattern};
 pub use error::MatchError;
 pub use matcher::{Contents, Matcher, Queues};
 pub use sequential::SequentialMatcher;
+pub use service::{End, Outcome, Service, ServiceOptions, Waiting};
 pub use verify::{expected_pairs, verify};

@@ -13,7 +13,7 @@ use std::ffi::c_void;
 use std::fmt;
 
 /// Most queues of a matcher, and most entries of a list.
-const MOST: u32 = 1 << 20;
+pub(crate) const MOST: u32 = 1 << 20;
 
 /// How many queues there are, and how long.
 ///
@@ -151,14 +151,6 @@ impl Matcher {
         &self.memory
     }
 
-    /// The queue of a communicator and a source.
-    fn queue_of(&self, communicator: u32, source: u32) -> Result<u32, MatchError> {
-        if communicator >= self.queues.communicators {
-            return Err(MatchError::Communicator { communicators: self.queues.communicators, found: communicator });
-        }
-        Ok(communicator * self.queues.partitions + source % self.queues.partitions)
-    }
-
     fn header(&self, queue: u32) -> Result<Header, MatchError> {
         let mut bytes = [0; HEADER_BYTES];
         self.memory.read(queue as usize * queue::stride(self.queues.capacity), &mut bytes)?;
@@ -173,7 +165,7 @@ impl Matcher {
     pub fn arrive(&mut self, stream: &Stream, messages: &[(Envelope, u32)]) -> Result<(), MatchError> {
         let mut lists: BTreeMap<u32, Vec<Entry>> = BTreeMap::new();
         for (envelope, handle) in messages {
-            let queue = self.queue_of(envelope.communicator(), envelope.source())?;
+            let queue = queue_of(self.queues, envelope.communicator(), envelope.source())?;
             lists.entry(queue).or_default().push((envelope.bits(), *handle));
         }
         self.append(stream, &lists, false)
@@ -187,16 +179,8 @@ impl Matcher {
     /// refuses.
     pub fn post(&mut self, stream: &Stream, receives: &[(Pattern, u32)]) -> Result<(), MatchError> {
         let mut lists: BTreeMap<u32, Vec<Entry>> = BTreeMap::new();
-        let (semantics, wildcards) = (self.semantics, self.semantics.wildcards());
         for (pattern, handle) in receives {
-            if pattern.source().is_none() && wildcards != Wildcards::SourceAndTag {
-                return Err(MatchError::Wildcard { wildcard: "MPI_ANY_SOURCE", semantics });
-            }
-            if pattern.tag().is_none() && wildcards == Wildcards::None {
-                return Err(MatchError::Wildcard { wildcard: "MPI_ANY_TAG", semantics });
-            }
-            // With wildcards for sources there is one partition.
-            let queue = self.queue_of(pattern.communicator(), pattern.source().unwrap_or(0))?;
+            let queue = queue_of_receive(self.semantics, self.queues, pattern)?;
             lists.entry(queue).or_default().push((pattern.bits(), *handle));
         }
         self.append(stream, &lists, true)
@@ -277,26 +261,15 @@ impl Matcher {
             return Err(MatchError::Overflown { queue, capacity });
         }
         let base = queue as usize * queue::stride(capacity);
-        let numbers = |buffer: &DeviceBuffer, at: usize, count: usize| {
-            let mut bytes = vec![0; 4 * count];
-            buffer.read(at, &mut bytes)?;
-            let numbers = bytes.as_chunks::<4>().0.iter().map(|bytes| u32::from_ne_bytes(*bytes));
-            Ok::<Vec<u32>, CudaError>(numbers.collect())
-        };
-        let list = |bits_at: usize, handles_at: usize, count: u32| {
-            let bits = numbers(&self.memory, base + bits_at, 2 * count as usize)?;
-            let handles = numbers(&self.memory, base + handles_at, count as usize)?;
-            let both = |half: &[u32; 2]| u64::from_ne_bytes(bytes_of(*half));
-            Ok::<Vec<Entry>, CudaError>(bits.as_chunks::<2>().0.iter().map(both).zip(handles).collect())
-        };
-        let [messages_at, receives_at, message_handles_at, receive_handles_at] = queue::offsets(capacity);
-        let pairs = numbers(&self.matches, queue as usize * 8 * capacity as usize, 2 * header.examined as usize)?;
+        let mut lists = vec![0; queue::stride(capacity)];
+        self.memory.read(base, &mut lists)?;
+        let [messages, receives] = queue::lists(&lists, capacity, header);
+        let mut pairs = vec![0; 8 * header.examined as usize];
+        self.matches.read(queue as usize * 8 * capacity as usize, &mut pairs)?;
+        let numbers = pairs.as_chunks::<4>().0.iter().map(|bytes| u32::from_ne_bytes(*bytes));
+        let pairs: Vec<u32> = numbers.collect();
         let pair = |&[receive, message]: &[u32; 2]| (receive, (message != queue::NO_MESSAGE).then_some(message));
-        Ok(Contents {
-            pairs: pairs.as_chunks::<2>().0.iter().map(pair).collect(),
-            messages: list(messages_at, message_handles_at, header.messages)?,
-            receives: list(receives_at, receive_handles_at, header.receives)?,
-        })
+        Ok(Contents { pairs: pairs.as_chunks::<2>().0.iter().map(pair).collect(), messages, receives })
     }
 
     /// Waits for `stream`, and returns the pairs of the last call: handles of receives and of their messages, queue by queue, in the
@@ -323,7 +296,28 @@ impl Matcher {
     }
 }
 
-fn check(semantics: Semantics, queues: Queues) -> Result<(), MatchError> {
+/// The queue of a communicator and a source.
+pub(crate) fn queue_of(queues: Queues, communicator: u32, source: u32) -> Result<u32, MatchError> {
+    if communicator >= queues.communicators {
+        return Err(MatchError::Communicator { communicators: queues.communicators, found: communicator });
+    }
+    Ok(communicator * queues.partitions + source % queues.partitions)
+}
+
+/// The queue of a receive, whose wildcards are checked.
+pub(crate) fn queue_of_receive(semantics: Semantics, queues: Queues, pattern: &Pattern) -> Result<u32, MatchError> {
+    let wildcards = semantics.wildcards();
+    if pattern.source().is_none() && wildcards != Wildcards::SourceAndTag {
+        return Err(MatchError::Wildcard { wildcard: "MPI_ANY_SOURCE", semantics });
+    }
+    if pattern.tag().is_none() && wildcards == Wildcards::None {
+        return Err(MatchError::Wildcard { wildcard: "MPI_ANY_TAG", semantics });
+    }
+    // With wildcards for sources there is one partition.
+    queue_of(queues, pattern.communicator(), pattern.source().unwrap_or(0))
+}
+
+pub(crate) fn check(semantics: Semantics, queues: Queues) -> Result<(), MatchError> {
     if queues.partitions != 1 && semantics.wildcards() == Wildcards::SourceAndTag {
         return Err(MatchError::Partitions { found: queues.partitions });
     }
@@ -339,9 +333,4 @@ fn check(semantics: Semantics, queues: Queues) -> Result<(), MatchError> {
         }
     }
     Ok(())
-}
-
-fn bytes_of([low, high]: [u32; 2]) -> [u8; 8] {
-    let ([a, b, c, d], [e, f, g, h]) = (low.to_ne_bytes(), high.to_ne_bytes());
-    [a, b, c, d, e, f, g, h]
 }

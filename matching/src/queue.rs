@@ -110,3 +110,14 @@ pub fn put(queue: &mut [u8], capacity: u32, messages: &[Entry], receives: &[Entr
     let header = Header { messages: messages.len() as u32, receives: receives.len() as u32, ..Header::default() };
     queue[..HEADER_BYTES].copy_from_slice(&header.to_bytes());
 }
+
+/// The lists of a queue: messages and receives, with as many entries as the header says.
+pub(crate) fn lists(queue: &[u8], capacity: u32, header: Header) -> [Vec<Entry>; 2] {
+    let [messages, receives, message_handles, receive_handles] = offsets(capacity);
+    let list = |at: usize, handles_at: usize, count: u32| {
+        let bits = queue[at..].as_chunks::<8>().0.iter().map(|bytes| u64::from_ne_bytes(*bytes));
+        let handles = queue[handles_at..].as_chunks::<4>().0.iter().map(|bytes| u32::from_ne_bytes(*bytes));
+        bits.zip(handles).take(count as usize).collect()
+    };
+    [list(messages, message_handles, header.messages), list(receives, receive_handles, header.receives)]
+}

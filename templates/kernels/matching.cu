@@ -22,15 +22,15 @@ struct Queue {
     uint2 *pairs;
 };
 
-static __device__ __forceinline__ Queue queue_of(u8 *queues, u8 *matches, u64 capacity, u64 stride)
+static __device__ __forceinline__ Queue queue_of(u8 *queues, u8 *matches, u64 capacity, u64 stride, u32 number)
 {
     Queue queue;
-    queue.header = (Header *)(queues + blockIdx.x * stride);
+    queue.header = (Header *)(queues + number * stride);
     queue.messages = (u64 *)(queue.header + 1);
     queue.receives = queue.messages + capacity;
     queue.message_handles = (u32 *)(queue.receives + capacity);
     queue.receive_handles = queue.message_handles + capacity;
-    queue.pairs = (uint2 *)matches + blockIdx.x * capacity;
+    queue.pairs = (uint2 *)matches + number * capacity;
     return queue;
 }
 {%- if checked %}

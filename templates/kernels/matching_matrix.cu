@@ -69,7 +69,9 @@ static __device__ __forceinline__ bool fits(const Receive &receive, const uint2 
 static __device__ __forceinline__ u32 match_matrix(const Queue &queue, u32 messages, u32 receives, Matrix &shared{% if checked %}, u32 &status{% endif %})
 {
     const u32 warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    const bool scans = warp < {{ scanners }}, reduces = warp == {{ scanners }};
+    // A scheduler has every fourth warp, and that of the reduction has no other to serve.
+    const bool scans = warp % 4 != 0, reduces = warp == 0;
+    const u32 scanner = warp / 4 * 3 + warp % 4 - 1;
     if (threadIdx.x == 0)
         shared.head = 0;
     u32 kept = 0;
@@ -124,7 +126,7 @@ static __device__ __forceinline__ u32 match_matrix(const Queue &queue, u32 messa
                     if (phase + 1 < windows)
                         next[part] = receive_at(queue, from + (phase + 1) * {{ window }} + part * 32 + lane, receives, start == 0);
                 }
-                for (u32 row = warp; row < rows; row += {{ scanners }}) {
+                for (u32 row = scanner; row < rows; row += {{ scanners }}) {
                     u32 word[{{ window // 32 }}] = {};
 #pragma unroll
                     for (u32 bit = 0; bit < 32; bit++) {

@@ -15,7 +15,8 @@
 //! which begins with these bounds, in its place. Copies from type to type have a target there, and its element 0 at `packed`.
 //!
 //! The kernels of message matching move no bytes of a type. Their parameters are
-//! `(u8 *queues, u8 *matches, const u8 *, u64 capacity, u64 stride)`: a block has the queue at `queues + blockIdx.x * stride`.
+//! `(u8 *queues, u8 *matches, const u8 *, u64 capacity, u64 stride)`: a block has the queue at `queues + blockIdx.x * stride`. Those of
+//! the matching service have its memory in the place of `matches`, and more parameters after these.
 #![warn(missing_debug_implementations)]
 
 /// Types that every kernel uses.
@@ -44,6 +45,13 @@ pub const LOAD_VALUE: &str = include_str!("../kernels/load_value.cu");
 
 /// What a copy from type to type needs to know of the other side.
 pub const COPY_TARGET: &str = include_str!("../kernels/copy_target.cu");
+
+/// The header for kernels that post messages and receives to a matching service: the text of `dtc_matching.cuh`.
+///
+/// ```
+/// assert!(dtc_templates::MATCHING_HEADER.contains("dtc_matching_send"));
+/// ```
+pub const MATCHING_HEADER: &str = include_str!("../kernels/dtc_matching.cuh");
 
 /// The interpreter of the generic kernels.
 pub const INTERPRETER: &str = include_str!("../kernels/interpreter.cu");
@@ -94,8 +102,11 @@ pub const KERNELS: &[Template] = &[
     Template { name: "copy_rows", text: include_str!("../kernels/copy_rows.cu") },
     Template { name: "copy_bytes", text: include_str!("../kernels/copy_bytes.cu") },
     Template { name: "matching", text: include_str!("../kernels/matching.cu") },
+    Template { name: "matching_body", text: include_str!("../kernels/matching_body.cu") },
     Template { name: "matching_entry", text: include_str!("../kernels/matching_entry.cu") },
     Template { name: "matching_hash", text: include_str!("../kernels/matching_hash.cu") },
     Template { name: "matching_ranks", text: include_str!("../kernels/matching_ranks.cu") },
     Template { name: "matching_matrix", text: include_str!("../kernels/matching_matrix.cu") },
+    Template { name: "matching_near", text: include_str!("../kernels/matching_near.cu") },
+    Template { name: "matching_serve", text: include_str!("../kernels/matching_serve.cu") },
 ];

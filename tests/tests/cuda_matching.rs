@@ -4,27 +4,18 @@ use dtc_compiler::codegen::cuda;
 use dtc_compiler::matching::{Semantics, Wildcards};
 use dtc_matching::queue::{self, Entry, HEADER_BYTES, Header, NO_MESSAGE};
 use dtc_matching::workload::{APPLICATIONS, Order, Shape};
-use dtc_matching::{Envelope, Pattern, SequentialMatcher};
+use dtc_matching::{Envelope, SequentialMatcher};
+use dtc_tests::matching::Queue;
 use dtc_tests::nvrtc::compile_all;
 use dtc_tests::shim::{Access, Buffer, Build, Case, Kernel, Range, Shim};
 use dtc_tests::skip::skip;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
-/// One queue, and what a call makes of it.
-struct Queue {
-    messages: Vec<(Envelope, u32)>,
-    receives: Vec<(Pattern, u32)>,
-}
-
-/// The queue of a shape: its messages and receives with handles. Sources are those of one partition.
-fn draw(shape: &Shape, seed: u64) -> Queue {
-    let workload = shape.draw(seed);
-    let handles = 0x1000 + (seed as u32) * 0x10000..;
-    Queue {
-        messages: workload.messages.into_iter().zip(handles.clone()).collect(),
-        receives: workload.receives.into_iter().zip(handles.map(|handle| handle | 1 << 30)).collect(),
-    }
+/// The queue of a shape.
+fn draw(semantics: Semantics, shape: &Shape, seed: u64) -> Queue {
+    let messages = 0x1000 + seed as u32 * 0x10000;
+    Queue::draw(semantics, &Shape { communicators: 1, ..*shape }, seed, [messages, messages | 1 << 30])
 }
 
 /// Header, pairs, and the lists that are left.
@@ -106,18 +97,6 @@ fn case(name: &str, semantics: Semantics, checked: bool, queues: &[Queue], rng: 
     }
 }
 
-/// A shape that these guarantees allow.
-fn allowed(semantics: Semantics, shape: Shape) -> Shape {
-    let wildcards = semantics.wildcards();
-    Shape {
-        any_source: if wildcards == Wildcards::SourceAndTag { shape.any_source } else { 0.0 },
-        any_tag: if wildcards == Wildcards::None { 0.0 } else { shape.any_tag },
-        unmatched: if semantics.unexpected() { shape.unmatched } else { 0.0 },
-        communicators: 1,
-        ..shape
-    }
-}
-
 /// Shapes of a length: random tuples in all orders, few tuples, wildcards, messages without receives.
 fn shapes(length: u32) -> Vec<(String, Shape)> {
     let random = Shape::random(length);
@@ -147,15 +126,6 @@ fn is_definite(semantics: Semantics, shape: &Shape) -> bool {
     semantics.ordering() || shape.peers * shape.tags > 1 << 20
 }
 
-/// Queues where every message finds a receive, if these guarantees say so.
-fn without_leftovers(semantics: Semantics, mut queue: Queue) -> Queue {
-    if !semantics.unexpected() {
-        let left = expected(&queue).messages;
-        queue.messages.retain(|(_, handle)| !left.iter().any(|(_, other)| other == handle));
-    }
-    queue
-}
-
 fn run(build: Build, lengths: &[u32], checked: &[bool]) {
     let mut rng = SmallRng::seed_from_u64(u64::from(lengths[0]) + 1);
     let mut shim = Shim::new(build);
@@ -167,8 +137,7 @@ fn run(build: Build, lengths: &[u32], checked: &[bool]) {
                     if !is_definite(semantics, &shape) {
                         continue;
                     }
-                    let queue =
-                        without_leftovers(semantics, draw(&allowed(semantics, shape), rng.random_range(0..1000)));
+                    let queue = draw(semantics, &shape, rng.random_range(0..1000));
                     shim.add(case(&format!("{length}, {name}"), semantics, checked, &[queue], &mut rng));
                 }
             }
@@ -207,12 +176,11 @@ fn queues_of_applications() {
                 continue;
             }
             // Lists of different lengths: half of the messages are still on their way.
-            let mut queues: Vec<Queue> =
-                (0..5).map(|seed| draw(&allowed(semantics, application.shape(300)), seed)).collect();
+            let mut queues: Vec<Queue> = (0..5).map(|seed| draw(semantics, &application.shape(300), seed)).collect();
             for (number, queue) in queues.iter_mut().enumerate() {
                 queue.messages.truncate(80 * number);
             }
-            let queues: Vec<Queue> = queues.into_iter().map(|queue| without_leftovers(semantics, queue)).collect();
+            let queues: Vec<Queue> = queues.into_iter().map(|queue| queue.without_leftovers(semantics)).collect();
             shim.add(case(application.name, semantics, false, &queues, &mut rng));
         }
     }

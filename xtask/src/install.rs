@@ -36,6 +36,8 @@ pub fn install(prefix: &Path, archive: Option<PathBuf>) -> Outcome {
     for header in ["dtc.h", "dtc_mpi.h"] {
         write(&include.join(header), &read(&sources.join("include").join(header))?)?;
     }
+    let kernels = "dtc_matching.cuh";
+    write(&include.join(kernels), &read(&root().join("templates/kernels").join(kernels))?)?;
     for (folder, name) in
         [(&pkgconfig, "dtc.pc.in"), (&cmake, "dtc-config.cmake"), (&cmake, "dtc-config-version.cmake.in")]
     {

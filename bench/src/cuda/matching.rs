@@ -103,7 +103,8 @@ fn layouts(semantics: Semantics) -> Vec<Layout> {
     layouts
 }
 
-fn refused(error: MatchError) -> Failure {
+/// An error of matching as one of the benchmark.
+pub fn refused(error: MatchError) -> Failure {
     match error {
         MatchError::Cuda(error) => error.into(),
         error => Failure::Data(error.to_string()),

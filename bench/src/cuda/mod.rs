@@ -7,6 +7,7 @@ mod classes;
 mod fragments;
 mod latency;
 mod matching;
+mod matching_service;
 mod operations;
 mod peer_copies;
 mod transfers;
@@ -142,6 +143,13 @@ fn measure(
         tell("");
         found.iter().try_for_each(|figure| figures.write(figure.to_json()))?;
         matching::print(&found, out)?;
+        if "service".contains(only) {
+            tell("the service");
+            let found = matching_service::measure(arena, rounds)?;
+            tell("");
+            found.iter().try_for_each(|figure| figures.write(figure.to_json()))?;
+            matching_service::print(&found, out)?;
+        }
     }
     verify(arena, &lines)
 }

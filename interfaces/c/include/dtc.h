@@ -138,6 +138,56 @@
 #define DTC_LOG_WARNING 1
 
 /**
+ * Any source or tag of a receive: `MPI_ANY_SOURCE` and `MPI_ANY_TAG` by another number.
+ */
+#define DTC_MATCHER_ANY -1
+
+/**
+ * No receive has any source. A promise that receives are held to.
+ */
+#define DTC_MATCHER_NO_ANY_SOURCE 1
+
+/**
+ * No receive has any source or any tag.
+ */
+#define DTC_MATCHER_NO_WILDCARDS 2
+
+/**
+ * Messages of one source and tag may be taken in any order, and no receive has any source or tag.
+ */
+#define DTC_MATCHER_UNORDERED 4
+
+/**
+ * Kernels of other GPUs post or wait, too.
+ */
+#define DTC_MATCHER_SYSTEM 8
+
+/**
+ * An entry is a message.
+ */
+#define DTC_MATCHER_MESSAGES 0
+
+/**
+ * An entry is a receive.
+ */
+#define DTC_MATCHER_RECEIVES 1
+
+/**
+ * The outcome of an entry that waits, or was never posted. Else it is the handle of the other side, from 0 on.
+ */
+#define DTC_MATCHER_PENDING -1
+
+/**
+ * The outcome of an entry that found no free slot within a second, and was not posted.
+ */
+#define DTC_MATCHER_FULL -2
+
+/**
+ * The outcome of an entry that found the matcher stopped, and was not posted.
+ */
+#define DTC_MATCHER_STOPPED -3
+
+/**
  * The call did what it says.
  */
 #define DTC_OK 0
@@ -400,6 +450,12 @@ typedef struct dtc_batch dtc_batch;
 typedef struct dtc_engine dtc_engine;
 
 /**
+ * A matcher: queues in the memory of a GPU, and a kernel that matches what streams and kernels post. It belongs to one thread at a
+ * time.
+ */
+typedef struct dtc_matcher dtc_matcher;
+
+/**
  * A call under way. It belongs to one thread at a time.
  */
 typedef struct dtc_request dtc_request;
@@ -616,6 +672,88 @@ typedef struct dtc_iovec {
      */
     size_t length;
 } dtc_iovec;
+
+/**
+ * How a matcher is laid out. `DTC_MATCHER_CONFIG_INIT` sets `size`, and every other field to 0, its default.
+ */
+typedef struct dtc_matcher_config {
+    /**
+     * `sizeof(dtc_matcher_config)`.
+     */
+    int64_t size;
+    /**
+     * A sum of promises: `DTC_MATCHER_NO_ANY_SOURCE` and the others; 0 for what MPI guarantees.
+     */
+    int32_t flags;
+    /**
+     * Communicators, numbered from 0 on; 0 for 1.
+     */
+    int32_t communicators;
+    /**
+     * Queues of a communicator, by the source modulo their number; 0 for 1. More need `DTC_MATCHER_NO_ANY_SOURCE` or a stronger promise.
+     */
+    int32_t partitions;
+    /**
+     * Messages, and receives, that wait in a queue; 0 for 1,024.
+     */
+    int32_t capacity;
+    /**
+     * Messages, and receives, of a queue that are posted and not yet looked at, rounded up to a power of two; 0 for `capacity`.
+     */
+    int32_t slots;
+    /**
+     * Handles of messages, and of receives; 0 for as many as queues and slots have room for.
+     */
+    int32_t handles;
+    /**
+     * Thread blocks of the kernel, half a multiprocessor each, at most one for each queue; 0 for 1.
+     */
+    int32_t blocks;
+    /**
+     * 0; anything else is refused, so that a later library can give it a meaning.
+     */
+    int32_t reserved;
+    /**
+     * The kernel ends after this long without an entry, in microseconds; 0 for 5 s.
+     */
+    int64_t idle_microseconds;
+} dtc_matcher_config;
+
+/**
+ * What kernels need to post: `dtc_matching_port` of the header `dtc_matching.cuh`, which is a parameter of theirs by value.
+ */
+typedef struct dtc_matcher_port {
+    /**
+     * The device address of its memory.
+     */
+    uint64_t memory;
+    /**
+     * What lies there.
+     */
+    uint32_t numbers[6];
+} dtc_matcher_port;
+
+/**
+ * A message, or a receive, that is posted.
+ */
+typedef struct dtc_matcher_entry {
+    /**
+     * The rank of the sender; `DTC_MATCHER_ANY` in a receive.
+     */
+    int32_t source;
+    /**
+     * The tag; `DTC_MATCHER_ANY` in a receive.
+     */
+    int32_t tag;
+    /**
+     * The communicator.
+     */
+    int32_t communicator;
+    /**
+     * What the caller calls it, from 0 on. Its outcome is forgotten.
+     */
+    int32_t handle;
+} dtc_matcher_entry;
 
 /**
  * Consecutive elements in memory.
@@ -1272,6 +1410,143 @@ int dtc_element_border(const struct dtc_type *type,
                        int64_t *border);
 
 /**
+ * Makes a matcher. Its kernels are compiled, or found in the store; none runs before `dtc_matcher_start`.
+ *
+ * `device`: the GPU.
+ * `config`: the layout and the promises; null for the defaults.
+ * `matcher`: receives the matcher, to be freed by `dtc_matcher_free`.
+ *
+ * `DTC_ERROR_HANDLE`: not an engine.
+ * `DTC_ERROR_ARGUMENT`: `matcher` is null, or a field of `config` is out of range.
+ * `DTC_ERROR_DEVICE`: CUDA or NVRTC is missing or failed.
+ *
+ * # Safety
+ *
+ * `engine` is null or an engine, `config` is null or leads to `config->size` bytes, and `matcher` is null or writable.
+ */
+int dtc_matcher_create(const struct dtc_engine *engine,
+                       int32_t device,
+                       const struct dtc_matcher_config *config,
+                       struct dtc_matcher **matcher);
+
+/**
+ * Starts the kernel of a matcher, and returns when it runs. What waits since the last stop is served. Does nothing if it runs.
+ *
+ * While it runs, loading code and freeing memory of the device wait for it in the whole process.
+ *
+ * `DTC_ERROR_HANDLE`: not a matcher, or another thread uses it.
+ * `DTC_ERROR_DEVICE`: other kernels kept it from running for 10 s, or CUDA failed.
+ *
+ * # Safety
+ *
+ * `matcher` is null or a matcher.
+ */
+int dtc_matcher_start(struct dtc_matcher *matcher);
+
+/**
+ * Has the kernel of a matcher serve what was posted, and end; waits for that. Entries that are not matched wait for the next start.
+ *
+ * `idle`: receives 1 if it had ended by itself, for want of entries, and 0 else; may be null.
+ *
+ * `DTC_ERROR_HANDLE`: not a matcher, or another thread uses it.
+ * `DTC_ERROR_DEVICE`: a kernel took a slot and did not fill it within a second, or CUDA failed. It has ended all the same.
+ *
+ * # Safety
+ *
+ * `matcher` is null or a matcher; `idle` is null or writable.
+ */
+int dtc_matcher_stop(struct dtc_matcher *matcher,
+                     int *idle);
+
+/**
+ * Stops a matcher and frees it with what waits.
+ *
+ * `DTC_ERROR_HANDLE`: not a matcher.
+ *
+ * # Safety
+ *
+ * `matcher` is null or a matcher, which neither the caller nor a kernel uses from here on.
+ */
+int dtc_matcher_free(struct dtc_matcher *matcher);
+
+/**
+ * What kernels need to post. It is the same over starts and stops.
+ *
+ * `port`: receives it.
+ *
+ * `DTC_ERROR_HANDLE`: not a matcher, or another thread uses it.
+ * `DTC_ERROR_ARGUMENT`: `port` is null.
+ *
+ * # Safety
+ *
+ * `matcher` is null or a matcher; `port` is null or writable.
+ */
+int dtc_matcher_get_port(const struct dtc_matcher *matcher, struct dtc_matcher_port *port);
+
+/**
+ * Enqueues messages or receives on a CUDA stream, in order, and returns at once. A CUDA graph may capture it.
+ *
+ * `kind`: `DTC_MATCHER_MESSAGES` or `DTC_MATCHER_RECEIVES`.
+ * `entries`, `length`: the entries.
+ * `stream`: a `cudaStream_t` or `CUstream` of the device of the matcher; null for the legacy default stream.
+ *
+ * `DTC_ERROR_HANDLE`: not a matcher, or another thread uses it.
+ * `DTC_ERROR_ARGUMENT`: a number is out of range, a wildcard was promised not to be used, or the matcher does not run. Nothing is posted.
+ * `DTC_ERROR_DEVICE`: CUDA failed.
+ *
+ * # Safety
+ *
+ * `matcher` is null or a matcher, `entries` leads to as many, and the stream is one of the primary context of its device.
+ */
+int dtc_matcher_post(struct dtc_matcher *matcher,
+                     int32_t kind,
+                     const struct dtc_matcher_entry *entries,
+                     int64_t length,
+                     void *stream);
+
+/**
+ * Enqueues a wait on a CUDA stream: what is behind it runs when an entry is matched, when the time is up, or when the matcher has ended.
+ * Ask for the outcome to know which. A CUDA graph may capture it.
+ *
+ * `kind`, `handle`: the entry.
+ * `microseconds`: the time.
+ * `stream`: as for `dtc_matcher_post`.
+ *
+ * `DTC_ERROR_HANDLE`: not a matcher, or another thread uses it.
+ * `DTC_ERROR_ARGUMENT`: the kind is unknown, the handle out of range, or the time negative.
+ * `DTC_ERROR_DEVICE`: CUDA failed.
+ *
+ * # Safety
+ *
+ * `matcher` is null or a matcher, and the stream one of the primary context of its device.
+ */
+int dtc_matcher_wait(struct dtc_matcher *matcher,
+                     int32_t kind,
+                     int32_t handle,
+                     int64_t microseconds,
+                     void *stream);
+
+/**
+ * What became of entries, as it is now.
+ *
+ * `kind`, `first`, `length`: the entries, by their handles.
+ * `outcomes`: receives for each the handle of the other side, or `DTC_MATCHER_PENDING`, `DTC_MATCHER_FULL` or `DTC_MATCHER_STOPPED`.
+ *
+ * `DTC_ERROR_HANDLE`: not a matcher, or another thread uses it.
+ * `DTC_ERROR_ARGUMENT`: the kind is unknown, a handle out of range, or a pointer null.
+ * `DTC_ERROR_DEVICE`: CUDA failed.
+ *
+ * # Safety
+ *
+ * `matcher` is null or a matcher, and `outcomes` is null or has room for `length` numbers.
+ */
+int dtc_matcher_outcomes(const struct dtc_matcher *matcher,
+                         int32_t kind,
+                         int32_t first,
+                         int64_t length,
+                         int64_t *outcomes);
+
+/**
  * Whether a call under way is done; frees the request then, and when it failed, and makes `*request` null.
  *
  * `request`: the request; null in it stands for a call that is done.
@@ -1852,9 +2127,11 @@ inline dtc_config dtc_initial_config() {
 #define DTC_TRANSFER_INIT dtc_initial<dtc_transfer>()
 #define DTC_INFO_INIT dtc_initial<dtc_info>()
 #define DTC_EXPENSE_INIT dtc_initial<dtc_expense>()
+#define DTC_MATCHER_CONFIG_INIT dtc_initial<dtc_matcher_config>()
 #else
 #define DTC_CONFIG_INIT ((dtc_config){.size = sizeof(dtc_config), .abi_version = DTC_ABI_VERSION})
 #define DTC_TRANSFER_INIT ((dtc_transfer){.size = sizeof(dtc_transfer)})
 #define DTC_INFO_INIT ((dtc_info){.size = sizeof(dtc_info)})
 #define DTC_EXPENSE_INIT ((dtc_expense){.size = sizeof(dtc_expense)})
+#define DTC_MATCHER_CONFIG_INIT ((dtc_matcher_config){.size = sizeof(dtc_matcher_config)})
 #endif

@@ -13,6 +13,7 @@ impl Tag {
     pub(crate) const ENGINE: Tag = Tag(0x6474_635f_656e_6769);
     pub(crate) const TYPE: Tag = Tag(0x6474_635f_7479_7065);
     pub(crate) const REQUEST: Tag = Tag(0x6474_635f_7265_7175);
+    pub(crate) const MATCHER: Tag = Tag(0x6474_635f_6d61_7463);
     pub(crate) const BATCH: Tag = Tag(0x6474_635f_6261_7463);
     /// Of a handle that was released: refused as long as its memory is not used again.
     pub(crate) const GONE: Tag = Tag(0);

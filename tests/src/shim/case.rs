@@ -18,6 +18,8 @@ pub enum Access {
     WriteAny,
     /// Read and written.
     Update,
+    /// Read and written, with any value afterwards.
+    UpdateAny,
 }
 
 /// Bytes of a buffer.

@@ -329,6 +329,7 @@ impl File {
                 Access::Write => 2,
                 Access::WriteAny => 2 | 4,
                 Access::Update => 1 | 2,
+                Access::UpdateAny => 1 | 2 | 4,
             });
             self.0.extend_from_slice(before);
             if *access != Access::Read {

@@ -26,8 +26,9 @@ pub use interpreter::{
     GENERIC_KERNELS, GenericKernel, Interpreted, InterpreterProgram, Parameter, generic_batch, generic_source,
 };
 
+pub use dtc_templates::MATCHING_HEADER;
 pub use kernel::Program;
-pub use matching::{MATCH_ENTRY, MatchingProgram, matching};
+pub use matching::{MATCH_ENTRY, MatchingProgram, POSTED_AT_ONCE, SERVICE_ENTRIES, matching, matching_service};
 pub use template::CodegenError;
 
 use crate::plan::Direction;

@@ -2,9 +2,10 @@
 
 use crate::harness::{Outcome, Tests, expect, text};
 use crate::tier::OnTier;
-use dtc_matching::workload::{APPLICATIONS, Order, Shape, Workload};
-use dtc_matching::{Envelope, MatchError, Matcher, Pattern, Queues, Semantics, SequentialMatcher, Wildcards, verify};
+use dtc_matching::workload::{APPLICATIONS, Order, Shape};
+use dtc_matching::{Envelope, MatchError, Matcher, Pattern, Queues, Semantics, Wildcards, verify};
 use dtc_runtime::cuda::Stream;
+use dtc_tests::matching::Queue;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
@@ -43,28 +44,9 @@ pub fn add_small(tests: &mut Tests, on: &OnTier) {
     }
 }
 
-/// A shape that the guarantees allow.
-fn allowed(semantics: Semantics, shape: Shape) -> Shape {
-    let wildcards = semantics.wildcards();
-    Shape {
-        any_source: if wildcards == Wildcards::SourceAndTag { shape.any_source } else { 0.0 },
-        any_tag: if wildcards == Wildcards::None { 0.0 } else { shape.any_tag },
-        unmatched: if semantics.unexpected() { shape.unmatched } else { 0.0 },
-        ..shape
-    }
-}
-
-/// Messages and receives with handles. Where no message may be unexpected, every one has a receive.
-fn with_handles(semantics: Semantics, workload: Workload) -> (Messages, Receives) {
-    let receives: Receives = workload.receives.into_iter().zip(1 << 30..).collect();
-    let mut messages: Messages = workload.messages.into_iter().zip(0..).collect();
-    if !semantics.unexpected() {
-        let mut matcher = SequentialMatcher::default();
-        for (pattern, handle) in &receives {
-            matcher.post(*pattern, *handle);
-        }
-        messages.retain(|(envelope, handle)| matcher.arrive(*envelope, *handle).is_some());
-    }
+/// Messages and receives of a shape, as far as the guarantees allow it.
+fn draw(semantics: Semantics, shape: &Shape, seed: u64) -> (Messages, Receives) {
+    let Queue { messages, receives } = Queue::draw(semantics, shape, seed, [0, 1 << 30]);
     (messages, receives)
 }
 
@@ -109,7 +91,7 @@ fn shapes(on: &OnTier, semantics: Semantics, checked: bool, lengths: &[u32]) -> 
             ("all wildcards", Shape { any_source: 1.0, any_tag: 1.0, ..random }),
             ("unmatched", Shape { unmatched: 0.9, ..random }),
         ] {
-            let (messages, receives) = with_handles(semantics, allowed(semantics, shape).draw(u64::from(length)));
+            let (messages, receives) = draw(semantics, &shape, u64::from(length));
             let queues = Queues { communicators: 1, partitions: 1, capacity: length };
             let mut matcher = kernel.another(queues).map_err(text)?;
             one_call(&mut matcher, &stream, &messages, &receives)
@@ -123,8 +105,7 @@ fn applications(on: &OnTier, semantics: Semantics, checked: bool) -> Outcome {
     let stream = Stream::new(on.gpu.device()).map_err(text)?;
     let kernel = matcher(on, semantics, checked)?;
     for application in APPLICATIONS {
-        let shape = allowed(semantics, application.shape(2000));
-        let (messages, receives) = with_handles(semantics, shape.draw(11));
+        let (messages, receives) = draw(semantics, &application.shape(2000), 11);
         let partitions = if semantics.wildcards() == Wildcards::SourceAndTag { 1 } else { 16 };
         let queues = Queues { communicators: application.communicators, partitions, capacity: 2000 };
         let mut matcher = kernel.another(queues).map_err(text)?;
@@ -141,7 +122,7 @@ fn calls(on: &OnTier, semantics: Semantics, checked: bool) -> Outcome {
     let mut rng = SmallRng::seed_from_u64(3);
     for seed in 0..5 {
         let shape = Shape { peers: 12, tags: 5, any_source: 0.1, any_tag: 0.2, unmatched: 0.1, ..Shape::random(1500) };
-        let (messages, receives) = with_handles(semantics, allowed(semantics, shape).draw(seed));
+        let (messages, receives) = draw(semantics, &shape, seed);
         let mut matcher = kernel.another(Queues { communicators: 1, partitions: 1, capacity: 1500 }).map_err(text)?;
         let mut pairs = Vec::new();
         let (mut come, mut posted) = (0, 0);
