@@ -53,11 +53,11 @@ static struct {
 #undef CALL
 } mpi;
 
+#include "profit.h"
 #include "plan.h"
 #include "self_test.h"
 #include "start.h"
 
-#include "profit.h"
 #include "pack.h"
 #include "receive_type.h"
 #include "staged.h"

@@ -146,7 +146,7 @@ static void half_stage(struct half *half, const struct given *given, int sends, 
         block->place = half->taken;
         half->bytes += block->bytes;
         half->taken += block->bytes + GAP;
-        if (block->plan && !block->plan->whole && block->plan->piece <= LONGEST_PIECE) gained += block->bytes;
+        if (block->plan && !block->plan->whole && block->plan->piece <= longest_piece) gained += block->bytes;
     }
     /* Blocks that the MPI moves as fast are copied once more. */
     int pays = gained >= LEAST_MESSAGE && 2 * gained >= half->bytes;

@@ -72,15 +72,20 @@ enum dtc_mpi_provider dtc_mpi_provider(const char *name)
     return known && found.dli_fbase == here.dli_fbase ? DTC_MPI_HERE : DTC_MPI_ELSEWHERE;
 }
 
+const char *dtc_mpi_library_version(void)
+{
+    /* Room for the longest of any ABI. Threads that come here at once write the same. */
+    static char version[8192 + 1];
+    int length = 0;
+    int (*get)(char *, int *) = (int (*)(char *, int *))dtc_mpi_find_function("PMPI_Get_library_version");
+    return get && !get(version, &length) ? version : "";
+}
+
 /* Whether the MPI names itself as one of the family of MPICH, whose members have its ABI. */
 static int is_mpich(void)
 {
     static const char *const names[] = {"MPICH", "MVAPICH", "Intel(R) MPI"};
-    /* Room for the longest of any ABI. */
-    char version[8192 + 1] = "";
-    int length = 0;
-    int (*get)(char *, int *) = (int (*)(char *, int *))dtc_mpi_find_function("PMPI_Get_library_version");
-    if (!get || get(version, &length)) return 0;
+    const char *version = dtc_mpi_library_version();
     for (unsigned at = 0; at < sizeof names / sizeof *names; at++)
         if (strstr(version, names[at])) return 1;
     return 0;

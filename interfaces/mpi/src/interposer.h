@@ -34,6 +34,9 @@ dtc_mpi_function dtc_mpi_find_function(const char *name);
 /* An object of the MPI, where the program sees it; null if there is none. */
 void *dtc_mpi_find_object(const char *name);
 
+/* What the MPI says that it is; empty if it says nothing. */
+const char *dtc_mpi_library_version(void);
+
 /* Says why the interposer steps aside, if DTC_MPI_REPORT asks. */
 void dtc_mpi_say(const char *what, const char *why);
 

@@ -15,6 +15,7 @@ static __attribute__((noinline)) int start(void)
     if (PMPI_Finalized(&finalized) != MPI_SUCCESS || finalized) return 0;
     /* Other threads go on to the MPI meanwhile. */
     if (!__atomic_compare_exchange_n(&state, &waiting, STARTING, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) return 0;
+    profit_start();
     int works = plan_start() && self_test();
     if (!works) dtc_mpi_say("steps aside", "the MPI packs or receives other bytes than dtc");
     __atomic_store_n(&state, works ? READY : ASIDE, __ATOMIC_RELEASE);

@@ -12,7 +12,7 @@ static void *work(void *argument)
     for (int round = 0; round < ROUNDS; round++) {
         int count = 1500 + thread * 100 + round;
         MPI_Datatype rows;
-        MPI_Type_vector(count, 2, 3, MPI_INT, &rows);
+        MPI_Type_vector(2 * count, 1, 2, MPI_INT, &rows);
         MPI_Type_commit(&rows);
         unsigned seed = (unsigned)(thread * ROUNDS + round);
         struct elements sent = elements(rows, 1, seed), received = elements(rows, 1, 3), expected = elements(rows, 1, 3);
