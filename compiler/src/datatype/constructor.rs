@@ -150,7 +150,26 @@ macro_rules! constructors {
             $( ($name, &["kind", $($( stringify!($argument), )*)? $children, "facts"]), )*
         ];
 
+        /// The place of each constructor in [`KINDS`].
+        enum Place {
+            Named,
+            $( $variant, )*
+        }
+
         impl Constructor {
+            /// Its number in the table: 0 for a predefined type, and from 1 on the numbers of `DTC_COMBINER_...` in C.
+            ///
+            /// ```
+            /// use dtc_compiler::datatype::Constructor;
+            /// assert_eq!((Constructor::Dup.number(), Constructor::name_of_number(1)), (1, Some("dup")));
+            /// ```
+            pub fn number(&self) -> usize {
+                match self {
+                    Constructor::Named(_) => Place::Named as usize,
+                    $( Constructor::$variant { .. } => Place::$variant as usize, )*
+                }
+            }
+
             /// The name of the kind in JSON descriptions.
             ///
             /// ```
@@ -214,6 +233,8 @@ macro_rules! constructors {
 }
 
 constructors! {
+    /// The child itself.
+    Dup "dup" of "child"
     /// `count` copies, one extent apart.
     Contiguous "contiguous" of "child" {
         /// Number of copies.
@@ -305,6 +326,11 @@ constructors! {
         /// New extent in bytes.
         extent: address,
     }
-    /// The child itself.
-    Dup "dup" of "child"
+}
+
+impl Constructor {
+    /// The name of the kind with this number in the table. See [`Constructor::number`].
+    pub fn name_of_number(number: usize) -> Option<&'static str> {
+        KINDS.get(number).map(|&(name, _)| name)
+    }
 }

@@ -2,6 +2,7 @@
 
 use super::facts::facts_of;
 use super::{Constructor, DatatypeError, Facts, GivenBounds, Predefined};
+use once_cell::race::OnceBox;
 use smallvec::SmallVec;
 use std::cmp::Ordering as Comparison;
 use std::collections::BinaryHeap;
@@ -26,16 +27,25 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// # Ok::<(), dtc_compiler::datatype::DatatypeError>(())
 /// ```
 #[derive(Clone)]
-pub struct Datatype(Arc<Node>);
+pub struct Datatype(Reference);
+
+/// A reference to a node. Every type leads to a few predefined ones: counting their uses would cost more than the rest of a node,
+/// and in the same places for all threads.
+#[derive(Clone)]
+enum Reference {
+    Predefined(&'static Node),
+    Counted(Arc<Node>),
+}
 
 type Children = SmallVec<[Datatype; 1]>;
 
-/// What [`Datatype`] counts the references to.
+/// What a [`Datatype`] refers to.
 struct Node {
-    /// Greater than those of its children, since they were made before.
+    /// Greater than those of its children, since they were made before. Predefined types come before all others.
     number: u64,
     constructor: Constructor,
-    given: Option<GivenBounds>,
+    /// Whether the caller gave the bounds that the facts have.
+    given: bool,
     facts: Facts,
     children: Children,
     /// Nodes of the tree below it and the entries of their lists. A shared node counts each time.
@@ -43,7 +53,7 @@ struct Node {
 }
 
 /// Nodes that were made, and the entries of their lists; and those that are gone. 2^64 take centuries.
-static MADE: AtomicU64 = AtomicU64::new(0);
+static MADE: AtomicU64 = AtomicU64::new(Predefined::NUMBER as u64);
 static GONE: AtomicU64 = AtomicU64::new(0);
 
 impl Datatype {
@@ -68,35 +78,55 @@ impl Datatype {
                 DatatypeError::new("facts", "an upper bound that fits 64 bits", found)
             })?;
         }
-        Ok(Datatype::of_facts(constructor, facts, children, given))
+        Ok(Datatype::of_facts(constructor, facts, children, given.is_some()))
     }
 
-    /// A predefined type.
+    /// A predefined type: the same node each time.
     pub fn named(predefined: Predefined) -> Datatype {
-        Datatype::of_facts(Constructor::Named(predefined), Facts::of_predefined(predefined), Children::new(), None)
+        static NODES: OnceBox<Box<[Node]>> = OnceBox::new();
+        let node = |(number, predefined): (u64, Predefined)| Node {
+            number,
+            constructor: Constructor::Named(predefined),
+            given: false,
+            facts: Facts::of_predefined(predefined),
+            children: Children::new(),
+            entries: 1,
+        };
+        let nodes = NODES.get_or_init(|| Box::new((0..).zip(Predefined::all()).map(node).collect()));
+        Datatype(Reference::Predefined(&nodes[predefined.index()]))
     }
 
-    fn of_facts(constructor: Constructor, facts: Facts, children: Children, given: Option<GivenBounds>) -> Datatype {
+    fn of_facts(constructor: Constructor, facts: Facts, children: Children, given: bool) -> Datatype {
         let own = 1 + constructor.entries() as u64;
-        let entries = children.iter().fold(own, |sum, child| sum.saturating_add(child.0.entries));
+        let entries = children.iter().fold(own, |sum, child| sum.saturating_add(child.node().entries));
         let number = MADE.fetch_add(own, Ordering::Relaxed);
-        Datatype(Arc::new(Node { number, constructor, given, facts, children, entries }))
+        let node = Node { number, constructor, given, facts, children, entries };
+        Datatype(Reference::Counted(Arc::new(node)))
+    }
+
+    #[inline]
+    fn node(&self) -> &Node {
+        match &self.0 {
+            Reference::Predefined(node) => node,
+            Reference::Counted(node) => node,
+        }
     }
 
     /// The constructor with its arguments.
     pub fn constructor(&self) -> &Constructor {
-        &self.0.constructor
+        &self.node().constructor
     }
 
     /// What MPI defines for the type.
     #[inline]
     pub fn facts(&self) -> &Facts {
-        &self.0.facts
+        &self.node().facts
     }
 
     /// Lower bound and extent as given by the caller, where they replace the computed ones.
     pub fn given(&self) -> Option<GivenBounds> {
-        self.0.given
+        let facts = self.facts();
+        self.node().given.then(|| GivenBounds { lb: facts.lb, extent: facts.extent() })
     }
 
     /// The children in the order of the arguments; a child used twice appears twice.
@@ -112,15 +142,16 @@ impl Datatype {
     /// # Ok::<(), dtc_compiler::datatype::DatatypeError>(())
     /// ```
     pub fn children(&self) -> &[Datatype] {
-        &self.0.children
+        &self.node().children
     }
 
     /// Whether both are the same node. Equal descriptions may be different nodes.
     pub fn is(&self, other: &Datatype) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
+        std::ptr::eq(self.node(), other.node())
     }
 
-    /// The nodes that are reached from this one, each once: children before parents, in the order in which they were made.
+    /// The nodes that are reached from this one, each once: children before parents, predefined types in the order of their table, and
+    /// then the others in the order in which they were made.
     ///
     /// ```
     /// use dtc_compiler::datatype::text;
@@ -166,7 +197,7 @@ impl Datatype {
     pub fn most_entries(&self) -> u64 {
         // No graph has more than exist.
         let gone = GONE.load(Ordering::Relaxed);
-        self.0.entries.min(MADE.load(Ordering::Relaxed).saturating_sub(gone))
+        self.node().entries.min(MADE.load(Ordering::Relaxed).saturating_sub(gone))
     }
 }
 
@@ -181,9 +212,14 @@ impl Drop for Node {
     /// Takes chains apart in a loop: they may be longer than the stack.
     fn drop(&mut self) {
         GONE.fetch_add(1 + self.constructor.entries() as u64, Ordering::Relaxed);
+        if self.children.iter().all(|child| matches!(child.0, Reference::Predefined(_))) {
+            return;
+        }
         let mut orphans = std::mem::take(&mut self.children);
         while let Some(orphan) = orphans.pop() {
-            if let Some(mut orphan) = Arc::into_inner(orphan.0) {
+            if let Reference::Counted(node) = orphan.0
+                && let Some(mut orphan) = Arc::into_inner(node)
+            {
                 orphans.append(&mut orphan.children);
             }
         }
@@ -197,7 +233,7 @@ pub struct Nodes<'a>(SmallVec<[&'a Datatype; 8]>);
 impl<'a> Nodes<'a> {
     /// Where a node of the graph stands.
     pub fn place(&self, node: &Datatype) -> usize {
-        self.0.partition_point(|other| other.0.number < node.0.number)
+        self.0.partition_point(|other| other.node().number < node.node().number)
     }
 }
 
@@ -214,7 +250,7 @@ struct Newest<'a>(&'a Datatype);
 
 impl Ord for Newest<'_> {
     fn cmp(&self, other: &Self) -> Comparison {
-        self.0.0.number.cmp(&other.0.0.number)
+        self.0.node().number.cmp(&other.0.node().number)
     }
 }
 

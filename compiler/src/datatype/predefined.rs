@@ -132,6 +132,14 @@ predefined! {
 }
 
 impl Predefined {
+    /// How many there are.
+    pub(super) const NUMBER: usize = TABLE.len();
+
+    /// Its place among them.
+    pub(super) fn index(self) -> usize {
+        self.0.into()
+    }
+
     /// Every predefined type.
     ///
     /// ```

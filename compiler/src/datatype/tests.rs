@@ -49,7 +49,7 @@ fn nodes_are_listed_once_in_the_order_they_were_made() {
     let mut types = TypeBuilder::new();
     let int = types.named(Predefined::INT);
     let rows = types.vector(2, 1, 3, int).unwrap();
-    let late = types.named(Predefined::INT);
+    let late = types.dup(int).unwrap();
     // Each level has the one below twice: 2^60 paths lead to the bottom.
     let ladder = (0..60).fold(rows, |below, _| types.structure(&[1, 0, 0], &[0, 0, 0], &[below, late, below]).unwrap());
     let ladder = types.finish(ladder).unwrap();

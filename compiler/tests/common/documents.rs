@@ -51,7 +51,7 @@ pub const REFUSED: &[(&str, &str, &str, &str)] = &[
     (r#"{"cases": []}"#, "$", "one of the keys", "only cases"),
     (r#"{"ref": "a"}"#, "$", "one of the keys", "only ref"),
     (r#"{"kind": "vectr"}"#, "$.kind", "perhaps vector", "vectr"),
-    (r#"{"kind": "quilt"}"#, "$.kind", "named, contiguous, vector", "quilt"),
+    (r#"{"kind": "quilt"}"#, "$.kind", "named, dup, contiguous, vector", "quilt"),
     (r#"{"kind": 3}"#, "$.kind", "the name of a kind", "3"),
     (r#"{"kind": "named", "name": "MPI_DUOBLE"}"#, "$.name", "perhaps MPI_DOUBLE", "MPI_DUOBLE"),
     (r#"{"kind": "named", "name": ["MPI_INT"]}"#, "$.name", "the name of a predefined type", "a list"),

@@ -418,14 +418,13 @@ impl<'d> Trees<'d> {
     /// Builds every tree, those first that others refer to, and returns the root of one.
     fn build(self, root: usize) -> Read<Datatype> {
         let mut built: Vec<Option<Datatype>> = vec![None; self.nodes.len()];
-        let mut named = HashMap::new();
         for tree in self.order()? {
             for index in self.ranges[tree].clone().rev() {
                 let node = &self.nodes[index];
                 let made = match &node.form {
                     Form::Reference(tree) => expect(&built[self.ranges[*tree].start]).clone(),
                     Form::Constructor(Constructor::Named(predefined)) if node.given.is_none() => {
-                        named.entry(*predefined).or_insert_with(|| Datatype::named(*predefined)).clone()
+                        Datatype::named(*predefined)
                     }
                     Form::Constructor(constructor) => {
                         let children = node.children.clone().map(|child| expect(&built[child]).clone());

@@ -20,8 +20,7 @@ use std::collections::HashMap;
 /// # Ok::<(), dtc_compiler::TextError>(())
 /// ```
 pub fn parse(text: &str) -> Result<Datatype, TextError> {
-    let mut parser = Parser { tokens: Tokens::new(text, '#'), predefined: HashMap::new(), names: HashMap::new() };
-    parser.document()
+    Parser { tokens: Tokens::new(text, '#'), names: HashMap::new() }.document()
 }
 
 /// The words of the notation beside the names of constructors.
@@ -155,12 +154,18 @@ enum Frame<'a> {
 enum Complete {
     New(Datatype),
     Known(Datatype),
-    Predefined(Predefined),
+}
+
+impl Complete {
+    fn made(self) -> Datatype {
+        match self {
+            Complete::New(made) | Complete::Known(made) => made,
+        }
+    }
 }
 
 struct Parser<'a> {
     tokens: Tokens<'a>,
-    predefined: HashMap<Predefined, Datatype>,
     names: HashMap<&'a str, Datatype>,
 }
 
@@ -179,7 +184,7 @@ impl<'a> Parser<'a> {
             while let Some(finished) = complete {
                 let Some(frame) = frames.pop() else {
                     self.tokens.need_end()?;
-                    return Ok(self.made(finished));
+                    return Ok(finished.made());
                 };
                 complete = self.complete(frame, finished, &mut frames)?;
             }
@@ -218,7 +223,7 @@ impl<'a> Parser<'a> {
                     return Ok(Some(Complete::Known(known.clone())));
                 }
                 if let Some(predefined) = predefined(word) {
-                    return Ok(Some(Complete::Predefined(predefined)));
+                    return Ok(Some(Complete::New(Datatype::named(predefined))));
                 }
                 let names: Vec<String> = Predefined::all().map(lower).collect();
                 let known = names.iter().map(String::as_str).chain(words()).chain(self.names.keys().copied());
@@ -251,7 +256,6 @@ impl<'a> Parser<'a> {
             Frame::Given { given, head } => {
                 let plain = match finished {
                     Complete::New(made) => made,
-                    Complete::Predefined(predefined) => Datatype::named(predefined),
                     Complete::Known(_) => {
                         return Err(self.tokens.error(head, "bounds given where a type is made", "a finished type"));
                     }
@@ -260,11 +264,11 @@ impl<'a> Parser<'a> {
                 Ok(Some(Complete::Known(made.map_err(|error| self.built(head, error))?)))
             }
             Frame::Node { constructor, head } => {
-                let child = self.made(finished);
+                let child = finished.made();
                 self.build(head, constructor, [child])
             }
             Frame::Struct { mut blocklengths, mut displacements_bytes, mut children, head } => {
-                children.push(self.made(finished));
+                children.push(finished.made());
                 if self.tokens.take(",") {
                     let (blocklength, displacement) = block(&mut self.tokens)?;
                     blocklengths.push(blocklength);
@@ -277,18 +281,9 @@ impl<'a> Parser<'a> {
             }
             Frame::Let { name } => {
                 self.tokens.need(";")?;
-                let made = self.made(finished);
+                let made = finished.made();
                 self.names.insert(name, made);
                 Ok(None)
-            }
-        }
-    }
-
-    fn made(&mut self, complete: Complete) -> Datatype {
-        match complete {
-            Complete::New(made) | Complete::Known(made) => made,
-            Complete::Predefined(predefined) => {
-                self.predefined.entry(predefined).or_insert_with(|| Datatype::named(predefined)).clone()
             }
         }
     }

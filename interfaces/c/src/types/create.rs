@@ -161,27 +161,10 @@ pub(super) fn distributions(kinds: &[i64], lengths: &[i64]) -> Outcome<Vec<Distr
     kinds.iter().zip(lengths).enumerate().map(of).collect()
 }
 
-/// The names of the combiners in the compiler, from `DTC_COMBINER_DUP` on.
-const NAMES: [&str; DTC_COMBINER_RESIZED as usize] = [
-    "dup",
-    "contiguous",
-    "vector",
-    "hvector",
-    "indexed",
-    "hindexed",
-    "indexed_block",
-    "hindexed_block",
-    "struct",
-    "subarray",
-    "darray",
-    "resized",
-];
-
 /// The constructor of a combiner with its numbers.
 fn constructor(combiner: i32, integers: &[i64], addresses: &[i64]) -> Outcome<Constructor> {
     let unknown = || Failure::argument("combiner", "one of DTC_COMBINER_", combiner);
-    let place = usize::try_from(combiner).ok().and_then(|number| number.checked_sub(DTC_COMBINER_DUP as usize));
-    let name = place.and_then(|place| NAMES.get(place).copied()).ok_or_else(unknown)?;
+    let name = usize::try_from(combiner).ok().and_then(Constructor::name_of_number).ok_or_else(unknown)?;
     let mut contents = Contents { integers, addresses, combiner: name, length: 0 };
     let constructor = Constructor::read(name, &mut contents)?.ok_or_else(unknown)?;
     contents.end()?;
@@ -274,5 +257,31 @@ fn checked(engine: &Engine, constructor: Constructor, children: &[&Type], facts:
             Err(Failure::new(DTC_ERROR_TYPE, format!("dtc_facts.packed_size: expected {size}, found {found}")))
         }
         _ => Ok(made),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn combiners_have_the_numbers_of_the_compiler() {
+        for (combiner, name) in [
+            (DTC_COMBINER_DUP, "dup"),
+            (DTC_COMBINER_CONTIGUOUS, "contiguous"),
+            (DTC_COMBINER_VECTOR, "vector"),
+            (DTC_COMBINER_HVECTOR, "hvector"),
+            (DTC_COMBINER_INDEXED, "indexed"),
+            (DTC_COMBINER_HINDEXED, "hindexed"),
+            (DTC_COMBINER_INDEXED_BLOCK, "indexed_block"),
+            (DTC_COMBINER_HINDEXED_BLOCK, "hindexed_block"),
+            (DTC_COMBINER_STRUCT, "struct"),
+            (DTC_COMBINER_SUBARRAY, "subarray"),
+            (DTC_COMBINER_DARRAY, "darray"),
+            (DTC_COMBINER_RESIZED, "resized"),
+        ] {
+            assert_eq!(Constructor::name_of_number(combiner as usize), Some(name));
+        }
+        assert_eq!(Constructor::name_of_number(DTC_COMBINER_RESIZED as usize + 1), None);
     }
 }
