@@ -150,6 +150,11 @@ __device__ inline unsigned dtc_matching_reserve(const dtc_matching_port &port, u
                                                 int *status)
 {
     dtc_matching_ring *const ring = dtc_matching_ring_of(port, number);
+    // Those who find no slot leave the sum alone: thousands that wait would keep it below 0.
+    if (dtc_matching_load(&ring->room) <= 0) {
+        *status = dtc_matching_load(&ring->state) & 1 ? DTC_MATCHING_STOPPED : DTC_MATCHING_FULL;
+        return 0;
+    }
     // Sums, which many threads make at once; an exchange would fail for all but one. Slots are free before they have tickets, so no
     // ticket has to be given back.
     const int wanted = (int)count, room = dtc_matching_add_room(port, ring, -wanted);

@@ -480,13 +480,11 @@ fn ends_idle(on: &OnTier) -> Verdict {
 /// Kernels that fill the device run beside it, and it matches beside them.
 fn beside_others(on: &OnTier) -> Verdict {
     let mut bench = Bench::new(on, Semantics::MPI, ServiceOptions { handles: 1000, ..ServiceOptions::new(ONE_QUEUE) })?;
-    let multiprocessors = on.gpu.device().info().multiprocessors;
-    // Its code is loaded before the service runs.
-    Spinner::start(&on.gpu, 1, StreamKind::NonBlocking)?.finish()?;
+    // Its code is loaded before the service runs, and unloaded when that has ended: either would wait for it. It leaves room for others.
+    let blocks = 8 * on.gpu.device().info().multiprocessors;
+    let spinner = Spinner::start(&on.gpu, blocks, StreamKind::NonBlocking)?;
     bench.service.start().map_err(text)?;
     let drawn = Queue::draw(Semantics::MPI, &Shape::random(1000), 5, [0, 0]);
-    // The other kernel leaves room for the one that posts.
-    let spinner = Spinner::start(&on.gpu, 8 * multiprocessors, StreamKind::NonBlocking)?;
     let statuses = bench.post(&drawn, true, true, 2)?;
     expect(statuses.iter().all(|status| *status == DONE), || "entries were refused".to_owned())?;
     let last = drawn.receives.len() as u32 - 1;
@@ -494,8 +492,8 @@ fn beside_others(on: &OnTier) -> Verdict {
         let status = bench.wait_for(Kind::Receives, handle, Duration::from_secs(5))?;
         expect(status == DONE, || format!("receive {handle}: {status}"))?;
     }
-    spinner.finish()?;
-    Ok(bench.check(&drawn)?)
+    bench.check(&drawn)?;
+    Ok(spinner.finish()?)
 }
 
 /// Posts and a wait are replayed; outcomes are forgotten when their handles are posted again.
