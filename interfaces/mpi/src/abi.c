@@ -77,6 +77,10 @@ static struct {
 #include "calls.def"
 #undef CALL
 
+#if DTC_MPI_FORTRAN_CALLS_C
+#include "fortran.h"
+#endif
+
 static int bind(const dtc_mpi_function functions[DTC_MPI_CALLS])
 {
 #define CALL(name, shape, count) mpi.name = (int (*)(ARGUMENTS_##shape(TYPE, count)))functions[DTC_MPI_CALL_##name];
@@ -111,6 +115,14 @@ const struct dtc_mpi_abi TABLE_OF(DTC_MPI_ABI) = {
 #include "calls.def"
 #undef CALL
         },
+#if DTC_MPI_FORTRAN_CALLS_C
+    .fortran =
+        {
+#define FORTRAN(name) (dtc_mpi_function)fortran_##name,
+#include "fortran.def"
+#undef FORTRAN
+        },
+#endif
     .bind = bind,
     .unsupported = MPI_ERR_UNSUPPORTED_OPERATION,
 };

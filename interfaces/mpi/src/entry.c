@@ -22,6 +22,9 @@ typedef uintptr_t word;
 /* What the exported functions call; null until a call is found. */
 static dtc_mpi_function entries[DTC_MPI_CALLS];
 
+/* The ABI whose wrappers stand in the table. */
+static const struct dtc_mpi_abi *bound_abi;
+
 /* The code of calls that the MPI lacks. */
 static int unsupported;
 
@@ -43,6 +46,7 @@ static dtc_mpi_function find(enum dtc_mpi_call wanted)
     const struct dtc_mpi_abi *abi = dtc_mpi_detect();
     if (abi) __atomic_store_n(&unsupported, abi->unsupported, __ATOMIC_RELAXED);
     int bound = abi && abi->bind(functions);
+    __atomic_store_n(&bound_abi, bound ? abi : NULL, __ATOMIC_RELEASE);
     dtc_mpi_function found = 0;
     for (int call = 0; call < DTC_MPI_CALLS; call++) {
         dtc_mpi_function entry = !functions[call] ? (dtc_mpi_function)fail : bound ? abi->wrappers[call] : functions[call];
@@ -50,6 +54,12 @@ static dtc_mpi_function find(enum dtc_mpi_call wanted)
         if (call == (int)wanted) found = entry;
     }
     return found;
+}
+
+const struct dtc_mpi_abi *dtc_mpi_bound(void)
+{
+    if (!__atomic_load_n(&entries[0], __ATOMIC_ACQUIRE)) find(0);
+    return __atomic_load_n(&bound_abi, __ATOMIC_ACQUIRE);
 }
 
 #define PARAMETER(kind, name) word name

@@ -15,11 +15,21 @@ enum dtc_mpi_call {
     DTC_MPI_CALLS
 };
 
+/* The subroutines of fortran.def. */
+enum dtc_mpi_fortran {
+#define FORTRAN(name) DTC_MPI_FORTRAN_##name,
+#include "fortran.def"
+#undef FORTRAN
+    DTC_MPI_FORTRANS
+};
+
 /* The calls of one ABI. */
 struct dtc_mpi_abi {
     const char *name;
     /* What the exported functions call. */
     dtc_mpi_function wrappers[DTC_MPI_CALLS];
+    /* What the subroutines of Fortran call; null where the MPI's own see all that they need. */
+    dtc_mpi_function fortran[DTC_MPI_FORTRANS];
     /* Finds what the wrappers use; 0 if some of it is missing. */
     int (*bind)(const dtc_mpi_function functions[DTC_MPI_CALLS]);
     /* The error code of a call that the MPI does not have. */
@@ -27,6 +37,9 @@ struct dtc_mpi_abi {
 };
 
 extern const struct dtc_mpi_abi dtc_mpi_of_mpich, dtc_mpi_of_open_mpi, dtc_mpi_of_standard;
+
+/* The ABI of the process whose wrappers are called; null if calls go to the MPI. */
+const struct dtc_mpi_abi *dtc_mpi_bound(void);
 
 /* A function of the MPI, below this library in the order of the loader; null if there is none. */
 dtc_mpi_function dtc_mpi_find_function(const char *name);

@@ -91,15 +91,17 @@ fn handled(output: &Output, word: &str) -> u64 {
     counts.filter_map(|line| line.rsplit(": ").next()?.split(' ').next()?.parse::<u64>().ok()).sum()
 }
 
-/// The names of `calls.def`.
+/// The names of `calls.def` and of `fortran.def`.
 fn calls() -> Vec<String> {
     let table = std::fs::read_to_string(root().join("interfaces/mpi/src/calls.def")).expect("the table");
     let names = table.lines().filter_map(|line| line.strip_prefix("CALL(")?.split(',').next());
-    names.map(|name| format!("MPI_{name}")).collect()
+    let subroutines = std::fs::read_to_string(root().join("interfaces/mpi/src/fortran.def")).expect("the table");
+    let fortran = subroutines.lines().filter_map(|line| line.strip_prefix("FORTRAN(")?.strip_suffix(")"));
+    names.map(|name| format!("MPI_{name}")).chain(fortran.map(|name| format!("mpi_{name}_f08_"))).collect()
 }
 
 #[test]
-fn the_interposer_exports_the_calls_of_its_table_alone() {
+fn the_interposer_exports_the_calls_of_its_tables_alone() {
     let (mut found, mut expected) = (symbols(&["-D", "--defined-only"], "libdtc_mpi.so"), calls());
     found.sort();
     expected.sort();
@@ -263,6 +265,34 @@ fn threads_send_and_receive_at_once() {
         assert!(text(&output).contains("threads: done"), "{}", text(&output));
         let (sent, received) = (handled(&output, ": sent:"), handled(&output, ": received:"));
         assert!(sent > 500 && received > 500, "{}: {sent} {received}", launcher.compiler.display());
+    }
+}
+
+/// A program for either binding; those of Open MPI do not call the functions of C.
+#[test]
+#[ignore = "runs programs of each MPI: ./test mpi"]
+fn programs_in_fortran_complete_what_they_begin() {
+    let test = "programs_in_fortran_complete_what_they_begin";
+    for launcher in Launcher::all(test).iter_mut().filter(|launcher| launcher.compiler.is_relative()) {
+        let mpich = launcher.model == Mpi::Mpich;
+        launcher.compiler = if mpich { "mpif90.mpich".into() } else { "mpif90.openmpi".into() };
+        if Command::new("gfortran").arg("--version").output().is_err() {
+            skip(test, "needs gfortran");
+            return;
+        }
+        for binding in ["-DF08", "-DMPIF"] {
+            let folder = TempDir::new().expect("a folder");
+            let program = folder.path().join("messages");
+            let mut compiler = Command::new(&launcher.compiler);
+            compiler.args(["-cpp", "-fallow-argument-mismatch", binding, "-o"]).arg(&program);
+            succeed(compiler.arg(sources().join("messages.F90")));
+            let output = launcher.pass(2, &program, &[("DTC_MPI_REPORT", "1")]);
+            assert!(text(&output).contains("messages: done"), "{}", text(&output));
+            let (sent, received) = (handled(&output, ": sent:"), handled(&output, ": received:"));
+            // The commit of mpi_f08 is not seen: each rank learns of the datatype by its first receive.
+            let expected = if binding == "-DF08" { (22, 20) } else { (22, 22) };
+            assert_eq!((sent, received), if mpich { expected } else { (0, 0) }, "{binding}");
+        }
     }
 }
 

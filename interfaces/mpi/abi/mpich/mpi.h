@@ -24,6 +24,8 @@ typedef struct MPI_Status {
 #define DTC_MPI_ABI mpich
 #define DTC_MPI_OF_ABI(mpich, open_mpi, standard) mpich
 #define DTC_MPI_OVERRUNS 0
+/* Whether subroutines of Fortran that begin messages call functions of C. */
+#define DTC_MPI_FORTRAN_CALLS_C 1
 
 #include "declarations.h"
 

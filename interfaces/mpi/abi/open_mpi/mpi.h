@@ -28,6 +28,8 @@ typedef struct MPI_Status {
 #define DTC_MPI_HANDLES_ARE_SYMBOLS
 /* Open MPI 4.1 and 5.0 write a message that is too long past the end of a contiguous receive buffer, and not of one with gaps. */
 #define DTC_MPI_OVERRUNS 1
+/* Whether subroutines of Fortran that begin messages call functions of C. */
+#define DTC_MPI_FORTRAN_CALLS_C 0
 
 #include "declarations.h"
 

@@ -22,6 +22,8 @@ typedef struct MPI_Status {
 #define DTC_MPI_ABI standard
 #define DTC_MPI_OF_ABI(mpich, open_mpi, standard) standard
 #define DTC_MPI_OVERRUNS 0
+/* Whether subroutines of Fortran that begin messages call functions of C. */
+#define DTC_MPI_FORTRAN_CALLS_C 0
 
 #include "declarations.h"
 
