@@ -37,8 +37,8 @@ pub struct ServiceOptions {
     pub slots: u32,
     /// Handles of messages, and of receives: 0 to `handles - 1`.
     pub handles: u32,
-    /// Thread blocks, at most one for each queue. A block has 1,024 threads and 48 KiB of shared memory, and keeps half of a
-    /// multiprocessor while it runs.
+    /// Thread blocks, at most one for each queue. A block takes all registers of a multiprocessor: it starts on one that is empty, and no
+    /// other block runs there while it does.
     pub blocks: u32,
     /// The service ends after this long without an entry and without [`Service::renew`]: if the host is stuck, its GPU is not.
     pub idle: Duration,

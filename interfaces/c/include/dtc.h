@@ -706,7 +706,7 @@ typedef struct dtc_matcher_config {
      */
     int32_t handles;
     /**
-     * Thread blocks of the kernel, half a multiprocessor each, at most one for each queue; 0 for 1.
+     * Thread blocks of the kernel, a whole multiprocessor each, at most one for each queue; 0 for 1.
      */
     int32_t blocks;
     /**

@@ -62,7 +62,7 @@ pub struct dtc_matcher_config {
     pub slots: i32,
     /// Handles of messages, and of receives; 0 for as many as queues and slots have room for.
     pub handles: i32,
-    /// Thread blocks of the kernel, half a multiprocessor each, at most one for each queue; 0 for 1.
+    /// Thread blocks of the kernel, a whole multiprocessor each, at most one for each queue; 0 for 1.
     pub blocks: i32,
     /// 0; anything else is refused, so that a later library can give it a meaning.
     pub reserved: i32,

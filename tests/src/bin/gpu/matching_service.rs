@@ -477,11 +477,12 @@ fn ends_idle(on: &OnTier) -> Verdict {
     Ok(())
 }
 
-/// Kernels that fill the device run beside it, and it matches beside them.
+/// A kernel on many multiprocessors runs beside it, and it matches beside that.
 fn beside_others(on: &OnTier) -> Verdict {
     let mut bench = Bench::new(on, Semantics::MPI, ServiceOptions { handles: 1000, ..ServiceOptions::new(ONE_QUEUE) })?;
-    // Its code is loaded before the service runs, and unloaded when that has ended: either would wait for it. It leaves room for others.
-    let blocks = 8 * on.gpu.device().info().multiprocessors;
+    // Its code is loaded before the service runs, and unloaded when that has ended: either would wait for it. Half of the
+    // multiprocessors are left to others.
+    let blocks = on.gpu.device().info().multiprocessors / 2;
     let spinner = Spinner::start(&on.gpu, blocks, StreamKind::NonBlocking)?;
     bench.service.start().map_err(text)?;
     let drawn = Queue::draw(Semantics::MPI, &Shape::random(1000), 5, [0, 0]);
