@@ -5,6 +5,7 @@ use super::error::{CudaError, Version};
 use super::library::{self, Candidate, Kind, Library};
 use crate::fork;
 use dtc_host::environment;
+use dtc_host::exit;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -277,6 +278,7 @@ impl Driver {
                     if code == SUCCESS {
                         // The watch never ends: no child can use a driver that its parent has initialised.
                         fork::DRIVER.enter();
+                        exit::come_first();
                     }
                     match code {
                         NO_DEVICE => Err(CudaError::NoDevice { reason: driver.describe(code) }),

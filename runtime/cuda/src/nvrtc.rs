@@ -6,6 +6,7 @@ use super::error::{CudaError, Version};
 use super::library::{Kind, Library};
 use super::search;
 use crate::fork;
+use dtc_host::exit;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -70,6 +71,8 @@ pub struct Nvrtc {
     path: Option<PathBuf>,
     /// Whether to pass `--minimal`, which saves a sixth of the time; cleared when NVRTC rejects it.
     minimal: AtomicBool,
+    /// Whether it has compiled something.
+    used: AtomicBool,
 }
 
 impl fmt::Debug for Nvrtc {
@@ -191,7 +194,7 @@ impl Nvrtc {
         if !self.architectures.contains(&number) {
             return Err(self.unsupported(number));
         }
-        fork::NVRTC.during(|| {
+        let compiled = fork::NVRTC.during(|| {
             if self.minimal.load(Ordering::Relaxed) {
                 let minimal = [&["--minimal"], options].concat();
                 match self.attempt(source, name, architecture, &minimal) {
@@ -206,7 +209,12 @@ impl Nvrtc {
                 return plain.map_err(|(_, error)| error);
             }
             self.attempt(source, name, architecture, options).map_err(|(_, error)| error)
-        })
+        });
+        // The first compilation makes what NVRTC destroys at the end of the process.
+        if !self.used.swap(true, Ordering::Relaxed) {
+            exit::come_first();
+        }
+        compiled
     }
 
     fn attempt(
@@ -275,7 +283,9 @@ impl Nvrtc {
             architectures: Vec::new(),
             path: library.path().map(Path::to_owned),
             minimal: AtomicBool::new(true),
+            used: AtomicBool::new(false),
         };
+        exit::come_first();
         let (mut major, mut minor, mut count) = (0, 0, 0);
         // SAFETY: `major` and `minor` are live integers.
         nvrtc.check("nvrtcVersion", unsafe { (nvrtc.functions.version)(&mut major, &mut minor) }).map_err(second)?;

@@ -1,6 +1,7 @@
 //! Background compilation: one thread, started at the first type that needs it.
 #![expect(clippy::disallowed_types, reason = "a queue is used only in the process that made its engine")]
 
+use dtc_host::exit::Work;
 use dtc_host::lock::{Lock, Locked};
 use dtc_host::signals::{self, Blocked};
 use dtc_host::thread::STACK;
@@ -88,7 +89,9 @@ impl Queue {
                     state.busy = true;
                     drop(state);
                     let busy = Busy(self);
+                    let Some(work) = Work::begin() else { return };
                     job.run();
+                    drop(work);
                     drop(busy);
                     state = self.state();
                 }

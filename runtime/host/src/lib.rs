@@ -5,6 +5,7 @@
 #![warn(missing_debug_implementations)]
 
 pub mod environment;
+pub mod exit;
 mod finding;
 pub mod fork;
 pub mod lock;

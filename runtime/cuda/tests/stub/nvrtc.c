@@ -5,6 +5,7 @@
  *   STUB_WITHOUT_MINIMAL   the option --minimal is unknown
  *   STUB_WITHOUT_BUILTINS  every compilation fails for want of libnvrtc-builtins
  *   STUB_WAITS             a compilation ends when stub_may_end says so
+ *   STUB_SLOW              a compilation takes a third of a second, and the process must not end within
  */
 #include <stdatomic.h>
 #include <stdio.h>
@@ -17,6 +18,11 @@ enum { SUCCESS, INVALID_INPUT = 3, INVALID_OPTION = 5, COMPILATION, BUILTIN_OPER
 struct program { char *source, log[1024]; };
 long stub_alive;
 atomic_int stub_compiling, stub_may_end;
+
+#ifdef STUB_SLOW
+static atomic_int inside;
+__attribute__((destructor)) static void take_down(void) { if (inside) abort(); }
+#endif
 
 int nvrtcVersion(int *major, int *minor) { *major = 12; *minor = 9; return SUCCESS; }
 int nvrtcGetNumSupportedArchs(int *number) { *number = 3; return SUCCESS; }
@@ -47,6 +53,11 @@ int nvrtcCompileProgram(struct program *program, int number, const char *const *
     stub_compiling++;
 #ifdef STUB_WAITS
     while (!stub_may_end) usleep(100);
+#endif
+#ifdef STUB_SLOW
+    inside++;
+    usleep(333333);
+    inside--;
 #endif
 #ifdef STUB_WITHOUT_BUILTINS
     return BUILTIN_OPERATION_FAILURE;

@@ -83,6 +83,16 @@ in_child! {
         assert_eq!(compiling(), 1);
     }
 
+    fn a_process_ends_when_the_background_is_out_of_the_compiler(driver: Built(&["STUB_ANY_CODE"]), nvrtc: Built(&["STUB_SLOW"])) {
+        let engine = builder(Policy::Background).background_thread(true).build();
+        let gpu = engine.gpu(0).unwrap();
+        Buffers::new(&gpu).enqueue(&engine.commit(&listed(0))).unwrap();
+        while compiling() == 0 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        // The process ends now, and the stub ends it by a signal if a compilation has not ended.
+    }
+
     fn equal_types_share_their_kernels(driver: Built(&["STUB_ANY_CODE"]), nvrtc: Built(&[])) {
         let engine = builder(Policy::Background).build();
         let gpu = engine.gpu(0).unwrap();

@@ -1,0 +1,71 @@
+//! The end of the process, which threads of the library may not be surprised by inside other libraries.
+//!
+//! `exit` runs the handlers of all libraries in one thread while the others go on. A compiler or driver then destroys what a thread
+//! that is inside it still uses, and the process ends by a signal after all its work was done. So such threads hold [`Work`], and a
+//! handler of ours lets nobody begin any and waits for what has begun. Handlers run in the reverse of the order in which they were
+//! registered: [`come_first`] is called when another library is loaded, and again when it has made what it makes at its first use.
+
+use crate::fork::Handler;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+/// Work that has begun and has not ended.
+static WORKING: AtomicU32 = AtomicU32::new(0);
+static ENDING: AtomicBool = AtomicBool::new(false);
+static FORKED: Handler = Handler::new(in_child);
+
+/// How long the end of the process waits at most. A kernel compiles in a tenth of a second, on a busy machine in a few.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Work of a thread of the library in a library that the end of the process takes down.
+///
+/// ```
+/// use dtc_host::exit::Work;
+/// if let Some(work) = Work::begin() {
+///     // The process does not end in here.
+///     drop(work);
+/// }
+/// ```
+#[derive(Debug)]
+pub struct Work(());
+
+impl Work {
+    /// Begins work, unless the process is ending.
+    pub fn begin() -> Option<Work> {
+        FORKED.arm();
+        // Counted before the look, as the handler looks at the count after it has said that the process ends: one sees the other.
+        WORKING.fetch_add(1, Ordering::SeqCst);
+        let work = Work(());
+        if ENDING.load(Ordering::SeqCst) { None } else { Some(work) }
+    }
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        WORKING.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// Has the end of the process wait for [`Work`] before the handlers run that other libraries have registered so far.
+///
+/// ```
+/// dtc_host::exit::come_first();
+/// ```
+pub fn come_first() {
+    // SAFETY: `at_exit` has no preconditions and runs any number of times, and it stays mapped: it is part of the program, or of a
+    // library that is never unloaded. Without memory for the registration, nothing waits.
+    unsafe { libc::atexit(at_exit) };
+}
+
+extern "C" fn at_exit() {
+    ENDING.store(true, Ordering::SeqCst);
+    let start = Instant::now();
+    while WORKING.load(Ordering::SeqCst) > 0 && start.elapsed() < PATIENCE {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// The threads that work are those of the parent. Touches atomics alone.
+extern "C" fn in_child() {
+    WORKING.store(0, Ordering::Relaxed);
+}
