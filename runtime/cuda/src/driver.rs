@@ -287,6 +287,9 @@ impl Driver {
                 })
             }),
         };
+        if result.is_ok() {
+            exit::watch_main_thread();
+        }
         result.clone().map(|()| driver)
     }
 

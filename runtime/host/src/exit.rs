@@ -2,10 +2,13 @@
 //!
 //! `exit` runs the handlers of all libraries in one thread while the others go on. A compiler or driver then destroys what a thread
 //! that is inside it still uses, and the process ends by a signal after all its work was done. So such threads hold [`Work`], and a
-//! handler of ours lets nobody begin any and waits for what has begun. Handlers run in the reverse of the order in which they were
-//! registered: [`come_first`] is called when another library is loaded, and again when it has made what it makes at its first use.
+//! handler of ours lets nobody begin any and waits for what has begun. It has to run first. Before all handlers, `exit` ends what belongs
+//! to the calling thread, which is nearly always the main one: [`watch_main_thread`]. Handlers run in the reverse of the order in which
+//! they were registered: [`come_first`] is called when another library is loaded, and again when it has made what it makes at its first
+//! use. Where the main thread never calls the library, an end within that first use is not covered.
 
 use crate::fork::Handler;
+use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
@@ -55,6 +58,44 @@ pub fn come_first() {
     // SAFETY: `at_exit` has no preconditions and runs any number of times, and it stays mapped: it is part of the program, or of a
     // library that is never unloaded. Without memory for the registration, nothing waits.
     unsafe { libc::atexit(at_exit) };
+}
+
+/// Has the end of the main thread, with which the process ends, wait for [`Work`]. Does nothing in other threads.
+///
+/// ```
+/// dtc_host::exit::watch_main_thread();
+/// ```
+#[inline]
+pub fn watch_main_thread() {
+    thread_local! {
+        static KNOWN: Cell<bool> = const { Cell::new(false) };
+    }
+    if !KNOWN.replace(true) {
+        watch_if_main();
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn watch_if_main() {}
+
+#[cfg(target_os = "linux")]
+#[cold]
+fn watch_if_main() {
+    struct End;
+    impl Drop for End {
+        fn drop(&mut self) {
+            at_exit();
+        }
+    }
+    thread_local! {
+        static END: End = const { End };
+    }
+    // SAFETY: `gettid` and `getpid` have no preconditions and cannot fail.
+    let is_main = unsafe { libc::syscall(libc::SYS_gettid) == libc::c_long::from(libc::getpid()) };
+    if is_main {
+        // The first access registers the destructor. An ending thread has none any more.
+        let _ = END.try_with(|_| ());
+    }
 }
 
 extern "C" fn at_exit() {
