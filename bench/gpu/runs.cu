@@ -1,5 +1,5 @@
 // Runs of a few or of dozens of bytes by the words of the side that is written: a thread puts one word together, from as many runs as it
-// has. Beside pieces of runs, as in classes.cu, of which a thread has several under way.
+// has. They are timed beside pieces of runs, as in classes.cu; a thread has several pieces under way.
 //
 //     nvcc -O3 -arch=sm_90 -std=c++17 --extended-lambda -o runs runs.cu && ./runs [SEED [ONLY]]
 

@@ -378,7 +378,7 @@ impl Service {
     /// # Errors
     ///
     /// [`MatchError::Stopped`], [`MatchError::Communicator`] and [`MatchError::Handle`], and then nothing is enqueued; or the driver
-    /// refuses. Messages that find the service stopped or full when the stream comes to them have the outcome that says so.
+    /// refuses. If the service is stopped or full when the stream reaches a message, its outcome says so.
     pub fn arrive(&self, stream: &Stream, messages: &[(Envelope, u32)]) -> Result<(), MatchError> {
         let mut rings: BTreeMap<u32, Vec<[u32; 3]>> = BTreeMap::new();
         for (envelope, handle) in messages {

@@ -34,7 +34,7 @@ pub struct Point {
     by_step: Residue,
 }
 
-/// Without the values, which nobody outside of the process may know.
+/// Leaves the values out: nobody outside the process may know them.
 impl fmt::Debug for Point {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Point").finish_non_exhaustive()

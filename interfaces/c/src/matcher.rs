@@ -454,8 +454,8 @@ pub unsafe extern "C" fn dtc_matcher_outcomes(
                 Matched::Full => DTC_MATCHER_FULL,
                 Matched::Stopped => DTC_MATCHER_STOPPED,
             };
-            // SAFETY: `outcomes` is aligned and not null (checked above), so it has room for `length` numbers (contract of this function),
-            // of which `place` is one.
+            // SAFETY: `outcomes` is aligned and not null (checked above), so it has room for `length` numbers (contract of this function);
+            // `place` is below `length`.
             unsafe { outcomes.add(place).write(outcome) };
         }
         Ok(())

@@ -39,7 +39,7 @@ fn configurations_out_of_range_are_refused() {
     fails(unsafe { dtc_matcher_create(engine.0, 0, null(), null_mut()) }, DTC_ERROR_ARGUMENT, "matcher");
     // SAFETY: null for the engine, and a place.
     fails(unsafe { dtc_matcher_create(null(), 0, null(), &mut matcher) }, DTC_ERROR_HANDLE, "dtc_engine");
-    // SAFETY: a live engine and a place. No machine has so many GPUs.
+    // SAFETY: a live engine and a place for the handle. Device 1000 does not exist.
     fails(unsafe { dtc_matcher_create(engine.0, 1000, null(), &mut matcher) }, DTC_ERROR_DEVICE, "");
     assert!(matcher.is_null());
 }

@@ -224,7 +224,7 @@ static int exchange_unpack(const struct exchange *exchange)
     return MPI_ERR_OTHER;
 }
 
-/* After a call that the MPI has done with datatypes of which some were unknown. */
+/* Decodes the datatypes that were unknown when the MPI was given the call. */
 static int learn_all(int result, int unknown, const MPI_Datatype *out, int out_length, const MPI_Datatype *in, int in_length)
 {
     if (!unknown || result != MPI_SUCCESS) return result;

@@ -34,7 +34,7 @@ static void gapped_drop(struct gapped *gapped)
     free(gapped);
 }
 
-/* Takes the datatype of so many bytes, at least two; null if there is none. */
+/* Takes the datatype that receives `bytes` bytes, at least two; null if there is none. */
 static struct gapped *gapped_take(int64_t bytes)
 {
     struct gapped *gapped = __atomic_exchange_n(gapped_place(bytes), NULL, __ATOMIC_ACQUIRE);
