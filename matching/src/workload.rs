@@ -138,7 +138,7 @@ impl Shape {
     /// ```
     pub fn draw(&self, seed: u64) -> Workload {
         let mut rng = SmallRng::seed_from_u64(seed);
-        // Half of the range: nobody sends a tag of the other half.
+        // Tags come from the lower half of the range, so that receives can ask for tags that never come.
         let half = |number: u32| number.clamp(1, LARGEST / 2);
         let mut messages = Vec::with_capacity(self.length as usize);
         let mut receives = Vec::with_capacity(self.length as usize);

@@ -286,7 +286,7 @@ fn full_lists_hold_entries_back() {
             for handle in 0..messages {
                 model.post(0, Kind::Messages, (3 << 32 | u64::from(handle), handle));
             }
-            // From the last message to the first, some of which are not taken.
+            // In the reverse order of the messages. Some of them find no receive.
             for handle in 0..receives {
                 model.post(0, Kind::Receives, (3 << 32 | u64::from(receives - 1 - handle), handle));
             }

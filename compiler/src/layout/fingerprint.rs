@@ -34,7 +34,7 @@ pub struct Point {
     by_step: Residue,
 }
 
-/// Leaves the values out: nobody outside the process may know them.
+/// Prints no values, which are secrets of the process.
 impl fmt::Debug for Point {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Point").finish_non_exhaustive()

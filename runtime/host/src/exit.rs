@@ -1,11 +1,13 @@
-//! The end of the process, which threads of the library may not be surprised by inside other libraries.
+//! The end of the process, which waits until threads of the library have left other libraries.
 //!
 //! `exit` runs the handlers of all libraries in one thread while the others go on. A compiler or driver then destroys what a thread
-//! that is inside it still uses, and the process ends by a signal after all its work was done. So such threads hold [`Work`], and a
-//! handler of ours lets nobody begin any and waits for what has begun. It has to run first. Before all handlers, `exit` ends what belongs
-//! to the calling thread, which is nearly always the main one: [`watch_main_thread`]. Handlers run in the reverse of the order in which
-//! they were registered: [`come_first`] is called when another library is loaded, and again when it has made what it makes at its first
-//! use. Where the main thread never calls the library, an end within that first use is not covered.
+//! inside it still uses, and the process ends by a signal although its work is done. Such threads therefore hold [`Work`]. A handler of
+//! ours refuses new work and waits for the rest.
+//!
+//! The handler has to run first, and there are two ways to that. `exit` begins by ending the thread-local values of its caller, which is
+//! nearly always the main thread: [`watch_main_thread`]. Then it runs handlers, those registered last first: [`come_first`] is called
+//! when a library is loaded, and again after its first use, which registers handlers, too. If the main thread never calls dtc, an end
+//! within that first use is not covered.
 
 use crate::fork::Handler;
 use std::cell::Cell;

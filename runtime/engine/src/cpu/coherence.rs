@@ -30,8 +30,8 @@ pub(super) fn publish(code: &[u8]) {
 pub(super) fn synchronise() {
     const REGISTER: libc::c_int = 1 << 6;
     const SYNCHRONISE: libc::c_int = 1 << 5;
-    // SAFETY: `membarrier` takes a command and flags, of which 0 is valid, and touches no memory of this process. A refusal changes
-    // nothing.
+    // SAFETY: `membarrier` takes a command and flags; 0 is a valid flag. It touches no memory of this process, and if it refuses, nothing
+    // has changed.
     unsafe {
         libc::syscall(libc::SYS_membarrier, REGISTER, 0);
         libc::syscall(libc::SYS_membarrier, SYNCHRONISE, 0);

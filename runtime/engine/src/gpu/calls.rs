@@ -75,7 +75,7 @@ impl<'a> Transfer<'a> {
     ///
     /// See [`Transfer`] for an example.
     // A call on the host may take 2 ns. So this is inlined, and reads the parts of the transfer where they are: a copy of an endpoint
-    // waits for both halves of its kind, of which only one was written.
+    // reads both halves of its kind at once, and waits, since only one was written just before.
     #[inline(always)]
     pub unsafe fn run(&self) -> Result<usize, TransferError> {
         let Elements { of, memory, range } = &self.elements;

@@ -69,7 +69,7 @@ fn posted_and_matched(on: &OnTier) -> Outcome {
     let found = (outcomes(DTC_MATCHER_RECEIVES, 20, 3)?, outcomes(DTC_MATCHER_MESSAGES, 10, 3)?);
     let expected = (vec![10, 12, DTC_MATCHER_PENDING], vec![20, DTC_MATCHER_PENDING, 21]);
     expect(found == expected, || format!("expected {expected:?}, found {found:?}"))?;
-    // SAFETY: a matcher and an engine that nobody uses from here on.
+    // SAFETY: the matcher and the engine are live, and nothing uses them after this.
     unsafe {
         ok(dtc_matcher_free(matcher))?;
         Ok(ok(dtc_finalize(engine))?)
