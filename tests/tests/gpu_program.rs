@@ -59,6 +59,7 @@ fn right_kernels_pass() {
         &["fragments: three of four ints"],
         &["generic: batches: enqueued again at other"],
         &["generic: C: batches"],
+        &["generic: C: memory and a batch at once"],
         &["generic: C: packs and unpacks"],
         &["generic: C: requests"],
         &["generic: C: copies"],

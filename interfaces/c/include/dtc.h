@@ -456,6 +456,11 @@ typedef struct dtc_engine dtc_engine;
 typedef struct dtc_matcher dtc_matcher;
 
 /**
+ * Memory that the library allocated.
+ */
+typedef struct dtc_memory dtc_memory;
+
+/**
  * A call under way. It belongs to one thread at a time.
  */
 typedef struct dtc_request dtc_request;
@@ -930,6 +935,60 @@ int dtc_op_supported(int32_t operation,
                      int *supported);
 
 /**
+ * Tells which kind of memory lies at an address, which is not read. While the process does not use CUDA, all memory is the host's, and
+ * this neither loads nor initialises CUDA; otherwise it is one question to the driver.
+ *
+ * `address`: any address.
+ * `kind`: receives `DTC_MEMORY_HOST`, `DTC_MEMORY_PINNED`, `DTC_MEMORY_MANAGED` or `DTC_MEMORY_DEVICE`.
+ * `device`: receives the GPU for `DTC_MEMORY_DEVICE`, else 0; may be null.
+ *
+ * `DTC_ERROR_ARGUMENT`: `kind` is null.
+ * `DTC_ERROR_DEVICE`: CUDA failed.
+ *
+ * # Safety
+ *
+ * `kind` and `device` are null or writable.
+ */
+int dtc_memory_kind(const void *address,
+                    int32_t *kind,
+                    int32_t *device);
+
+/**
+ * Allocates memory for packed bytes. It takes up to milliseconds: use it again.
+ *
+ * `kind`: `DTC_MEMORY_PINNED`, for memory of the host that every GPU reaches, aligned to a page; or `DTC_MEMORY_DEVICE`, aligned to 256.
+ * `device`: the GPU of the memory. That of pinned memory is the one that has it registered; any may use it.
+ * `bytes`: its length, at least 1.
+ * `address`: receives its address.
+ * `memory`: receives what frees it, by `dtc_memory_free`.
+ *
+ * `DTC_ERROR_HANDLE`: not an engine.
+ * `DTC_ERROR_ARGUMENT`: another kind, a number out of range, or a null pointer.
+ * `DTC_ERROR_DEVICE`: CUDA is missing or failed, or there is no memory left.
+ *
+ * # Safety
+ *
+ * `engine` is null or an engine; `address` and `memory` are null or writable.
+ */
+int dtc_memory_allocate(const struct dtc_engine *engine,
+                        int32_t kind,
+                        int32_t device,
+                        int64_t bytes,
+                        void **address,
+                        struct dtc_memory **memory);
+
+/**
+ * Frees memory that `dtc_memory_allocate` returned. That of a GPU waits for all work there. CUDA may be gone already.
+ *
+ * `DTC_ERROR_HANDLE`: not such memory.
+ *
+ * # Safety
+ *
+ * `memory` is null or came from `dtc_memory_allocate`, and nothing uses it any more.
+ */
+int dtc_memory_free(struct dtc_memory *memory);
+
+/**
  * Prepares packs and unpacks to be enqueued again and again, as one launch: what an exchange of halos repeats.
  *
  * `device`: the GPU that moves the bytes; it must reach all of them.
@@ -950,6 +1009,27 @@ int dtc_batch_prepare(const struct dtc_engine *engine,
                       const struct dtc_batch_call *calls,
                       int64_t length,
                       struct dtc_batch **batch);
+
+/**
+ * Packs and unpacks many types as one launch, and returns when the bytes are moved. It is ordered after what was enqueued on the legacy
+ * default stream of the GPU. A list that comes again costs less the second time.
+ *
+ * `device`: the GPU that moves the bytes; it must reach all of them.
+ * `calls`, `length`: the calls, which run in any order.
+ * `done`: receives how many packed bytes were moved; may be null.
+ *
+ * Errors are those of `dtc_batch_prepare`.
+ *
+ * # Safety
+ *
+ * `engine` is null or an engine, and `calls` leads to as many, each of a type. The GPU reaches all bytes of all calls, and no call
+ * writes what another one reads or writes. `done` is null or writable.
+ */
+int dtc_batch_run(const struct dtc_engine *engine,
+                  int32_t device,
+                  const struct dtc_batch_call *calls,
+                  int64_t length,
+                  int64_t *done);
 
 /**
  * Has a call of a batch use other addresses from the next launch on, which costs time in proportion to the calls that changed

@@ -1,4 +1,4 @@
-//! Packs and unpacks of many types that are enqueued again and again, as one launch.
+//! Packs and unpacks of many types as one launch, once or again and again.
 #![expect(clippy::disallowed_types, reason = "the lock is only tried")]
 
 use crate::arguments;
@@ -105,6 +105,46 @@ pub unsafe extern "C" fn dtc_batch_prepare(
         let made = handle::share(Prepared { batch: Mutex::new(prepared), gpu });
         // SAFETY: `batch` is aligned and not null (checked above), so it is writable (contract of this function).
         unsafe { arguments::give("batch", batch, made) }
+    })
+}
+
+/// Packs and unpacks many types as one launch, and returns when the bytes are moved. It is ordered after what was enqueued on the legacy
+/// default stream of the GPU. A list that comes again costs less the second time.
+///
+/// `device`: the GPU that moves the bytes; it must reach all of them.
+/// `calls`, `length`: the calls, which run in any order.
+/// `done`: receives how many packed bytes were moved; may be null.
+///
+/// Errors are those of `dtc_batch_prepare`.
+///
+/// # Safety
+///
+/// `engine` is null or an engine, and `calls` leads to as many, each of a type. The GPU reaches all bytes of all calls, and no call
+/// writes what another one reads or writes. `done` is null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dtc_batch_run(
+    engine: *const dtc_engine,
+    device: i32,
+    calls: *const dtc_batch_call,
+    length: i64,
+    done: *mut i64,
+) -> c_int {
+    answer(|| {
+        // SAFETY: `engine` is null or a live engine, which the caller keeps during the call (contract of this
+        // function).
+        let engine = unsafe { handle::borrow(engine)? };
+        // SAFETY: `calls` has `length` entries, which no thread writes during the call (contract of this function).
+        let calls = unsafe { arguments::list("calls", calls, length)? };
+        let gpu = engine.gpu(ordinal("device", device)?)?;
+        // SAFETY: the type of each call is live, and the caller keeps it until this returns (contract of this function).
+        let calls: Outcome<Vec<Transfer<'_>>> = calls.iter().map(|call| unsafe { asked(call) }).collect();
+        let stream = Stream::legacy_default(gpu.device());
+        // SAFETY: the GPU reaches all bytes of all calls, and no call writes what another one reads or writes (contract of
+        // this function), until the stream was waited for below.
+        let bytes = unsafe { engine.enqueue_batch(&stream, &calls?)? };
+        stream.synchronize()?;
+        // SAFETY: `done` is null or writable (contract of this function).
+        unsafe { arguments::offer("done", done, bytes as i64) }
     })
 }
 

@@ -15,6 +15,7 @@ impl Tag {
     pub(crate) const REQUEST: Tag = Tag(0x6474_635f_7265_7175);
     pub(crate) const MATCHER: Tag = Tag(0x6474_635f_6d61_7463);
     pub(crate) const BATCH: Tag = Tag(0x6474_635f_6261_7463);
+    pub(crate) const MEMORY: Tag = Tag(0x6474_635f_6d65_6d6f);
     /// Of a handle that was released: refused as long as its memory is not used again.
     pub(crate) const GONE: Tag = Tag(0);
 }

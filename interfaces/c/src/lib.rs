@@ -10,6 +10,7 @@
 #![allow(clippy::too_many_arguments, reason = "the arguments of the MPI calls that they stand for")]
 
 mod accumulate;
+mod allocation;
 mod arguments;
 mod batch;
 mod copy;
@@ -28,6 +29,7 @@ mod transfer;
 mod types;
 
 pub use accumulate::*;
+pub use allocation::*;
 pub use batch::*;
 pub use copy::*;
 pub use cost::*;

@@ -199,3 +199,35 @@ fn costs_grow_with_bytes_and_pieces() {
         fails(dtc_cost(double.0, 1, null(), null_mut()), DTC_ERROR_ARGUMENT, "dtc_expense");
     }
 }
+
+/// Without CUDA in the process, all memory is the host's, and none of another kind can be had.
+#[test]
+fn memory_is_that_of_the_host_where_there_is_no_cuda() {
+    let engine = Engine::new();
+    let (number, mut kind, mut device) = (7, -1, -1);
+    for address in [(&raw const number).cast(), null()] {
+        // SAFETY: places for both results, or none for the second.
+        unsafe {
+            ok(dtc_memory_kind(address, &mut kind, &mut device));
+            assert_eq!((kind, device), (DTC_MEMORY_HOST, 0));
+            ok(dtc_memory_kind(address, &mut kind, null_mut()));
+            fails(dtc_memory_kind(address, null_mut(), null_mut()), DTC_ERROR_ARGUMENT, "kind");
+        }
+    }
+    let (mut address, mut memory) = (null_mut(), null_mut());
+    let mut allocate = |kind, device, bytes| {
+        // SAFETY: a live engine, and places for both results.
+        unsafe { dtc_memory_allocate(engine.0, kind, device, bytes, &mut address, &mut memory) }
+    };
+    fails(allocate(DTC_MEMORY_HOST, 0, 64), DTC_ERROR_ARGUMENT, "DTC_MEMORY_PINNED");
+    fails(allocate(DTC_MEMORY_PINNED, 0, 0), DTC_ERROR_ARGUMENT, "bytes");
+    fails(allocate(DTC_MEMORY_PINNED, -1, 64), DTC_ERROR_ARGUMENT, "device");
+    fails(allocate(DTC_MEMORY_DEVICE, 99, 64), DTC_ERROR_DEVICE, "GPU");
+    assert!(address.is_null() && memory.is_null());
+    // SAFETY: null is refused.
+    unsafe {
+        let status = dtc_memory_allocate(engine.0, DTC_MEMORY_PINNED, 0, 64, null_mut(), &mut memory);
+        fails(status, DTC_ERROR_ARGUMENT, "address");
+        fails(dtc_memory_free(null_mut()), DTC_ERROR_HANDLE, "dtc_memory");
+    }
+}

@@ -38,7 +38,10 @@ impl MemoryKind {
     /// # Ok::<(), dtc_cuda::CudaError>(())
     /// ```
     pub fn of(address: *const u8) -> Result<MemoryKind, CudaError> {
-        Ok(classify(address)?.kind)
+        let Some(driver) = Driver::if_loaded() else { return Ok(MemoryKind::Pageable) };
+        let mut answer = Answer::default();
+        let known = ask(driver, Answer::ATTRIBUTES, answer.values(), address)?;
+        Ok(if known { answer.kind() } else { MemoryKind::Pageable })
     }
 }
 
@@ -87,54 +90,82 @@ impl PointerInfo {
         PointerInfo { kind: MemoryKind::Pageable, device_address: 0, buffer_id: 0, range_start: 0, range_bytes: 0 };
 }
 
-/// Asks the driver once about an address, which is not dereferenced. All memory is pageable if CUDA is not loaded, not
-/// initialised, or unusable after a fork; this neither loads nor initialises it.
-pub fn classify(pointer: *const u8) -> Result<PointerInfo, CudaError> {
-    let Some(driver) = Driver::if_loaded() else { return Ok(PointerInfo::PAGEABLE) };
-    const ATTRIBUTES: [c_int; 7] = [
-        POINTER_MEMORY_TYPE,
-        POINTER_IS_MANAGED,
-        POINTER_DEVICE_ORDINAL,
-        POINTER_DEVICE_POINTER,
-        POINTER_BUFFER_ID,
-        POINTER_RANGE_START,
-        POINTER_RANGE_SIZE,
-    ];
-    let (mut memory, mut managed, mut ordinal): (c_uint, c_uint, c_int) = (0, 0, 0);
-    let (mut device_address, mut buffer_id, mut range_start, mut range_bytes) = (0_u64, 0_u64, 0_u64, 0_usize);
-    let mut values: [*mut c_void; 7] = [
-        (&raw mut memory).cast(),
-        (&raw mut managed).cast(),
-        (&raw mut ordinal).cast(),
-        (&raw mut device_address).cast(),
-        (&raw mut buffer_id).cast(),
-        (&raw mut range_start).cast(),
-        (&raw mut range_bytes).cast(),
-    ];
-    // SAFETY: `values` holds a live local of the declared type for each attribute; the driver does not dereference
-    // `pointer`.
+/// What the driver says of the kind of memory.
+#[derive(Default)]
+struct Answer {
+    memory: c_uint,
+    managed: c_uint,
+    ordinal: c_int,
+}
+
+impl Answer {
+    const ATTRIBUTES: [c_int; 3] = [POINTER_MEMORY_TYPE, POINTER_IS_MANAGED, POINTER_DEVICE_ORDINAL];
+
+    fn values(&mut self) -> [*mut c_void; 3] {
+        [(&raw mut self.memory).cast(), (&raw mut self.managed).cast(), (&raw mut self.ordinal).cast()]
+    }
+
+    fn kind(&self) -> MemoryKind {
+        match self.memory {
+            _ if self.managed != 0 => MemoryKind::Managed,
+            MEMORY_HOST => MemoryKind::Pinned,
+            MEMORY_DEVICE => u32::try_from(self.ordinal).map_or(MemoryKind::Pageable, MemoryKind::Device),
+            _ => MemoryKind::Pageable,
+        }
+    }
+}
+
+/// Asks the driver about an address, which is not dereferenced; `false` if CUDA is not initialised. Each value is that of a live
+/// variable, of the type that is declared for its attribute.
+fn ask<const N: usize>(
+    driver: &Driver,
+    attributes: [c_int; N],
+    mut values: [*mut c_void; N],
+    pointer: *const u8,
+) -> Result<bool, CudaError> {
+    // SAFETY: `values` holds a live variable of the declared type for each attribute (both callers take them of their own
+    // variables); the driver does not dereference `pointer`.
     let code = unsafe {
         (driver.functions.pointer_get_attributes)(
-            ATTRIBUTES.len() as c_uint,
-            ATTRIBUTES.as_ptr(),
+            N as c_uint,
+            attributes.as_ptr(),
             values.as_mut_ptr(),
             pointer.addr() as DevicePointer,
         )
     };
     if matches!(code, NOT_INITIALIZED | DEINITIALIZED) {
-        return Ok(PointerInfo::PAGEABLE);
+        return Ok(false);
     }
     driver.check("cuPointerGetAttributes", code)?;
-    let kind = match memory {
-        _ if managed != 0 => MemoryKind::Managed,
-        MEMORY_HOST => MemoryKind::Pinned,
-        MEMORY_DEVICE => match u32::try_from(ordinal) {
-            Ok(ordinal) => MemoryKind::Device(ordinal),
-            Err(_) => return Ok(PointerInfo::PAGEABLE),
-        },
-        _ => return Ok(PointerInfo::PAGEABLE),
-    };
-    Ok(PointerInfo { kind, device_address, buffer_id, range_start, range_bytes: range_bytes as u64 })
+    Ok(true)
+}
+
+/// Asks the driver once about an address, which is not dereferenced. All memory is pageable if CUDA is not loaded, not
+/// initialised, or unusable after a fork; this neither loads nor initialises it.
+pub fn classify(pointer: *const u8) -> Result<PointerInfo, CudaError> {
+    let Some(driver) = Driver::if_loaded() else { return Ok(PointerInfo::PAGEABLE) };
+    let [memory, managed, ordinal] = Answer::ATTRIBUTES;
+    let (device, id, start, size) =
+        (POINTER_DEVICE_POINTER, POINTER_BUFFER_ID, POINTER_RANGE_START, POINTER_RANGE_SIZE);
+    let mut answer = Answer::default();
+    let (mut device_address, mut buffer_id, mut range_start, mut range_bytes) = (0_u64, 0_u64, 0_u64, 0_usize);
+    let [memory_value, managed_value, ordinal_value] = answer.values();
+    let values = [
+        memory_value,
+        managed_value,
+        ordinal_value,
+        (&raw mut device_address).cast(),
+        (&raw mut buffer_id).cast(),
+        (&raw mut range_start).cast(),
+        (&raw mut range_bytes).cast(),
+    ];
+    let known = ask(driver, [memory, managed, ordinal, device, id, start, size], values, pointer)?;
+    match answer.kind() {
+        kind if known && kind != MemoryKind::Pageable => {
+            Ok(PointerInfo { kind, device_address, buffer_id, range_start, range_bytes: range_bytes as u64 })
+        }
+        _ => Ok(PointerInfo::PAGEABLE),
+    }
 }
 
 /// The ordinal of the device whose memory is at an address; `None` for host and managed memory. While nothing in the

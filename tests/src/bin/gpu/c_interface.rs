@@ -37,7 +37,7 @@ pub fn ok(status: c_int) -> Result<(), String> {
 }
 
 /// An engine of the C interface.
-pub struct Engine(*mut dtc_engine);
+pub struct Engine(pub *mut dtc_engine);
 
 impl Drop for Engine {
     fn drop(&mut self) {
@@ -47,7 +47,7 @@ impl Drop for Engine {
 }
 
 /// A committed type of the C interface.
-pub struct Type(*mut dtc_type);
+pub struct Type(pub *mut dtc_type);
 
 impl Drop for Type {
     fn drop(&mut self) {
@@ -69,7 +69,7 @@ impl Engine {
         Ok(Engine(engine))
     }
 
-    fn of(on: &OnTier) -> Result<Engine, String> {
+    pub fn of(on: &OnTier) -> Result<Engine, String> {
         Engine::new(if on.is_compiled() { DTC_POLICY_EAGER } else { DTC_POLICY_OFF })
     }
 

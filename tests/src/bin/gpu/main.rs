@@ -9,6 +9,7 @@ mod accumulate;
 mod batches;
 mod buffers;
 mod c_interface;
+mod c_memory;
 mod captures;
 mod conforming;
 mod contention;
@@ -118,6 +119,7 @@ fn add_of_tier(tests: &mut Tests, on: &OnTier) {
     devices::add(tests, on);
     contexts::add(tests, on);
     c_interface::add(tests, on);
+    c_memory::add(tests, on);
     forks::add(tests, on);
 }
 

@@ -1,0 +1,128 @@
+//! Which kind of memory lies at an address, and memory of a kind.
+
+use crate::arguments;
+use crate::engine::dtc_engine;
+use crate::handle::{self, Handle, Tag};
+use crate::status::{Failure, Outcome, answer};
+use crate::transfer::{DTC_MEMORY_DEVICE, DTC_MEMORY_HOST, DTC_MEMORY_MANAGED, DTC_MEMORY_PINNED, ordinal};
+use dtc_runtime::cuda::{DeviceBuffer, MemoryKind, PinnedBuffer};
+use std::ffi::{c_int, c_void};
+
+/// Memory that the library allocated.
+pub struct dtc_memory(());
+
+/// Frees it when it is dropped.
+#[expect(dead_code, reason = "held to be dropped")]
+pub(crate) enum Allocation {
+    Pinned(PinnedBuffer),
+    Device(DeviceBuffer),
+}
+
+impl Handle for dtc_memory {
+    type Inside = Allocation;
+    const TAG: Tag = Tag::MEMORY;
+    const NAME: &'static str = "dtc_memory";
+}
+
+/// Tells which kind of memory lies at an address, which is not read. While the process does not use CUDA, all memory is the host's, and
+/// this neither loads nor initialises CUDA; otherwise it is one question to the driver.
+///
+/// `address`: any address.
+/// `kind`: receives `DTC_MEMORY_HOST`, `DTC_MEMORY_PINNED`, `DTC_MEMORY_MANAGED` or `DTC_MEMORY_DEVICE`.
+/// `device`: receives the GPU for `DTC_MEMORY_DEVICE`, else 0; may be null.
+///
+/// `DTC_ERROR_ARGUMENT`: `kind` is null.
+/// `DTC_ERROR_DEVICE`: CUDA failed.
+///
+/// # Safety
+///
+/// `kind` and `device` are null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dtc_memory_kind(address: *const c_void, kind: *mut i32, device: *mut i32) -> c_int {
+    answer(|| {
+        let (number, gpu) = match MemoryKind::of(address.cast())? {
+            MemoryKind::Pageable => (DTC_MEMORY_HOST, 0),
+            MemoryKind::Pinned => (DTC_MEMORY_PINNED, 0),
+            MemoryKind::Managed => (DTC_MEMORY_MANAGED, 0),
+            MemoryKind::Device(gpu) => (DTC_MEMORY_DEVICE, gpu as i32),
+        };
+        // SAFETY: `kind` and `device` are null or writable (contract of this function).
+        unsafe {
+            arguments::give("kind", kind, number)?;
+            arguments::offer("device", device, gpu)
+        }
+    })
+}
+
+/// Allocates memory for packed bytes. It takes up to milliseconds: use it again.
+///
+/// `kind`: `DTC_MEMORY_PINNED`, for memory of the host that every GPU reaches, aligned to a page; or `DTC_MEMORY_DEVICE`, aligned to 256.
+/// `device`: the GPU of the memory. That of pinned memory is the one that has it registered; any may use it.
+/// `bytes`: its length, at least 1.
+/// `address`: receives its address.
+/// `memory`: receives what frees it, by `dtc_memory_free`.
+///
+/// `DTC_ERROR_HANDLE`: not an engine.
+/// `DTC_ERROR_ARGUMENT`: another kind, a number out of range, or a null pointer.
+/// `DTC_ERROR_DEVICE`: CUDA is missing or failed, or there is no memory left.
+///
+/// # Safety
+///
+/// `engine` is null or an engine; `address` and `memory` are null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dtc_memory_allocate(
+    engine: *const dtc_engine,
+    kind: i32,
+    device: i32,
+    bytes: i64,
+    address: *mut *mut c_void,
+    memory: *mut *mut dtc_memory,
+) -> c_int {
+    answer(|| {
+        arguments::check_pointer("address", address)?;
+        arguments::check_pointer("memory", memory)?;
+        // SAFETY: `engine` is null or a live engine, which the caller keeps during the call (contract of this
+        // function).
+        let engine = unsafe { handle::borrow(engine)? };
+        let length = usize::try_from(bytes).ok().filter(|&length| length > 0);
+        let length = length.ok_or_else(|| Failure::argument("bytes", "at least 1", bytes))?;
+        if ![DTC_MEMORY_PINNED, DTC_MEMORY_DEVICE].contains(&kind) {
+            return Err(Failure::argument("kind", "DTC_MEMORY_PINNED or DTC_MEMORY_DEVICE", kind));
+        }
+        let gpu = engine.gpu(ordinal("device", device)?)?;
+        let (at, made) = if kind == DTC_MEMORY_PINNED {
+            let made = PinnedBuffer::new(gpu.device(), length)?;
+            (made.as_ptr().cast(), Allocation::Pinned(made))
+        } else {
+            let made = DeviceBuffer::new(gpu.device(), length)?;
+            (std::ptr::with_exposed_provenance_mut(made.address() as usize), Allocation::Device(made))
+        };
+        // SAFETY: `address` and `memory` are aligned and not null (checked above), so they are writable (contract of this
+        // function).
+        unsafe { give(address, at, memory, made) }
+    })
+}
+
+/// # Safety
+///
+/// `address` and `memory` are writable.
+unsafe fn give(address: *mut *mut c_void, at: *mut c_void, memory: *mut *mut dtc_memory, made: Allocation) -> Outcome {
+    // SAFETY: both are writable (contract of this function).
+    unsafe {
+        arguments::give("address", address, at)?;
+        arguments::give("memory", memory, handle::share(made))
+    }
+}
+
+/// Frees memory that `dtc_memory_allocate` returned. That of a GPU waits for all work there. CUDA may be gone already.
+///
+/// `DTC_ERROR_HANDLE`: not such memory.
+///
+/// # Safety
+///
+/// `memory` is null or came from `dtc_memory_allocate`, and nothing uses it any more.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dtc_memory_free(memory: *mut dtc_memory) -> c_int {
+    // SAFETY: `memory` is null or such a handle, and the caller gives its reference up (contract of this function).
+    answer(|| unsafe { handle::release(memory) })
+}
