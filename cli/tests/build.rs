@@ -6,7 +6,7 @@ use common::{Run, dtc, write};
 use dtc_compiler::Pipeline;
 use dtc_compiler::codegen::cranelift::CpuTarget;
 use dtc_compiler::datatype::text;
-use dtc_runtime::cuda::Nvrtc;
+use dtc_runtime::cuda::{Device, Nvrtc, Stream};
 use dtc_runtime::store::{Bundle, Config};
 use dtc_runtime::{Engine, Tier};
 use libloading::{Library, Symbol};
@@ -71,38 +71,71 @@ fn random(bytes: usize, seed: u64) -> Vec<u8> {
 }
 
 type Function = unsafe extern "C" fn(*const c_void, *mut c_void, usize);
+type Launch = unsafe extern "C" fn(*const c_void, *mut c_void, usize, *mut c_void) -> i32;
 
-/// Compares both functions of a type with the reference walker.
-fn check(library: &Library, name: &str, pipeline: &Pipeline, count: i64) {
+/// Bytes at an address that has a given remainder by the bytes of a line.
+struct Placed {
+    memory: Vec<u8>,
+    begin: usize,
+    length: usize,
+}
+
+const LINE: usize = 128;
+
+impl Placed {
+    fn new(bytes: &[u8], remainder: usize) -> Placed {
+        let mut memory = vec![0; bytes.len() + LINE];
+        let begin = (LINE + remainder - memory.as_ptr() as usize % LINE) % LINE;
+        memory[begin..begin + bytes.len()].copy_from_slice(bytes);
+        Placed { memory, begin, length: bytes.len() }
+    }
+
+    fn bytes(&self) -> &[u8] {
+        &self.memory[self.begin..self.begin + self.length]
+    }
+
+    fn at(&mut self) -> *mut u8 {
+        self.memory[self.begin..].as_mut_ptr()
+    }
+}
+
+/// Compares both functions of a type with the reference walker. The elements and the packed bytes begin `odd` bytes behind lines.
+fn check(name: &str, pipeline: &Pipeline, count: i64, odd: usize, call: &dyn Fn(&str, *const c_void, *mut c_void)) {
     let layout = pipeline.layout();
     let one: Vec<i64> = layout.displacements().collect();
     let bytes: Vec<i64> =
         (0..count).flat_map(|element| one.iter().map(move |at| at + element * layout.extent())).collect();
     let (first, last) = (*bytes.iter().min().expect("bytes"), *bytes.iter().max().expect("bytes"));
     let place = |at: i64| (at - first) as usize;
-    let memory = random((last - first) as usize + 1, 1);
-    let function = |suffix: &str| -> Symbol<'_, Function> {
-        // SAFETY: the header declares functions of this signature.
-        unsafe { library.get(format!("{name}_{suffix}").as_bytes()) }.expect(name)
-    };
-    let mut packed = random(bytes.len() + 1, 2);
-    let behind = packed[bytes.len()];
+    let remainder = (first + odd as i64).rem_euclid(LINE as i64) as usize;
     let origin = |memory: *mut u8| memory.wrapping_offset(-first as isize).cast::<c_void>();
-    // SAFETY: both sides have room for every byte of the elements.
-    unsafe { function("pack")(origin(memory.as_ptr().cast_mut()), packed.as_mut_ptr().cast(), count as usize) };
-    assert_eq!(packed.pop(), Some(behind), "{name}");
-    let wrong = bytes.iter().zip(&packed).position(|(&at, &byte)| memory[place(at)] != byte);
-    assert_eq!(wrong, None, "pack of {count} {name}");
+    let held = random((last - first) as usize + 1, 1);
+    let mut memory = Placed::new(&held, remainder);
+    let before = random(bytes.len() + 1, 2);
+    let mut packed = Placed::new(&before, odd);
+    call("pack", origin(memory.at()), packed.at().cast());
+    let (found, behind) = packed.bytes().split_at(bytes.len());
+    assert_eq!(behind, &before[bytes.len()..], "{name}");
+    let wrong = bytes.iter().zip(found).position(|(&at, &byte)| held[place(at)] != byte);
+    assert_eq!(wrong, None, "pack of {count} {name}, {odd} bytes behind a line");
 
     let from = random(bytes.len(), 3);
-    let mut expected = memory.clone();
+    let mut expected = held;
     bytes.iter().zip(&from).for_each(|(&at, &byte)| expected[place(at)] = byte);
-    let mut found = memory;
-    // SAFETY: as above.
-    unsafe { function("unpack")(from.as_ptr().cast(), origin(found.as_mut_ptr()), count as usize) };
-    assert!(expected == found, "unpack of {count} {name}");
-    // SAFETY: nothing is moved.
-    unsafe { function("pack")(std::ptr::null(), std::ptr::null_mut(), 0) };
+    call("unpack", Placed::new(&from, odd).at().cast(), origin(memory.at()));
+    assert!(expected == memory.bytes(), "unpack of {count} {name}, {odd} bytes behind a line");
+}
+
+fn linked<'a>(library: &'a Library, name: &str, suffix: &str) -> Symbol<'a, Function> {
+    // SAFETY: the header declares functions of this signature.
+    unsafe { library.get(format!("{name}_{suffix}").as_bytes()) }.expect(name)
+}
+
+fn check_linked(library: &Library, name: &str, pipeline: &Pipeline, count: i64, odd: usize) {
+    check(name, pipeline, count, odd, &|suffix, from, to| {
+        // SAFETY: both sides have room for every byte of the elements.
+        unsafe { linked(library, name, suffix)(from, to, count as usize) }
+    });
 }
 
 #[test]
@@ -116,9 +149,10 @@ fn functions_move_the_bytes_of_the_walker() {
         // SAFETY: the library has no initialiser.
         let library = unsafe { Library::new(path) }.expect("a library");
         for (name, pipeline) in &types {
-            for count in [1, 3] {
-                check(&library, name, pipeline, count);
-            }
+            check_linked(&library, name, pipeline, 1, 0);
+            check_linked(&library, name, pipeline, 3, 1);
+            // SAFETY: nothing is moved.
+            unsafe { linked(&library, name, "pack")(std::ptr::null(), std::ptr::null_mut(), 0) };
         }
     }
 }
@@ -225,6 +259,67 @@ fn kernels_for_gpus_are_built_without_one() {
     assert!(!folder.path().join("one/include").exists());
 }
 
+/// Types whose kernels are words, tiles, short and long runs, and none.
+const LAUNCHED: [&str; 6] = ["rows", "odd_rows", "transpose", "runs", "behind", "piece"];
+
+/// The process in which the driver of the emulator has the name of CUDA's.
+const INSIDE: &str = "TEST_FOLDER_OF_LAUNCHED_FUNCTIONS";
+
+/// On the emulator, whose machine code is the text of the kernels.
+#[test]
+fn functions_for_gpus_move_the_bytes_of_the_walker() {
+    if let Some(folder) = std::env::var_os(INSIDE) {
+        return launched_functions(Path::new(&folder));
+    }
+    let folder = tempdir().expect("a folder");
+    types(folder.path());
+    let files: Vec<String> = LAUNCHED.iter().map(|name| format!("types/{name}.dtc")).collect();
+    let target = format!("{},sm_80,sm_90", targets()[0]);
+    let options = ["-o", "kernels", "--target", &target];
+    let arguments: Vec<&str> = ["build"].into_iter().chain(files.iter().map(String::as_str)).chain(options).collect();
+    common::emulated(env!("CARGO_BIN_EXE_dtc"), folder.path(), &arguments, &[]).fine();
+    let header = folder.path().join("kernels/include/kernels_cuda.h");
+    for (compiler, language) in [("cc", "c"), ("c++", "c++")] {
+        let options = ["-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-x", language];
+        succeed(Command::new(compiler).args(options).arg(&header));
+    }
+    std::os::unix::fs::symlink(common::emulated_driver(), folder.path().join("libcuda.so.1")).expect("a link");
+    let this = std::env::current_exe().expect("this program");
+    let here = folder.path().display().to_string();
+    let arguments = ["--exact", "functions_for_gpus_move_the_bytes_of_the_walker", "--nocapture"];
+    let variables = [("LD_LIBRARY_PATH", here.as_str()), (INSIDE, &here)];
+    common::emulated(&this.display().to_string(), folder.path(), &arguments, &variables).fine();
+}
+
+fn launched_functions(folder: &Path) {
+    let library = folder.join(format!("kernels/lib/{}-cuda/libkernels_cuda.so", std::env::consts::ARCH));
+    // SAFETY: the library has no initialiser.
+    let library = unsafe { Library::new(library) }.expect("a library");
+    let function = |name: &str, suffix: &str| -> Symbol<'_, Launch> {
+        // SAFETY: the header declares functions of this signature.
+        unsafe { library.get(format!("{name}_{suffix}_cuda").as_bytes()) }.expect("a function")
+    };
+    let nothing = std::ptr::null_mut();
+    let device = Device::get(0).expect("a device");
+    let stream = Stream::new(&device).expect("a stream");
+    // SAFETY: nothing is moved without a context.
+    let refused = unsafe { function("rows", "pack")(nothing, nothing, 1, nothing) };
+    assert_eq!(refused, 201, "there is no context");
+    let _scope = device.scope().expect("a context");
+    // SAFETY: no elements are moved.
+    assert_eq!(unsafe { function("rows", "pack")(nothing, nothing, 0, nothing) }, 0);
+    for (name, notation) in TYPES.iter().filter(|(name, _)| LAUNCHED.contains(name)) {
+        let pipeline = Pipeline::new(text::parse(notation).expect(name));
+        for (count, odd) in [(1, 0), (1, 1), (7, 0), (5, 8), (3, 4), (2, 3)] {
+            check(name, &pipeline, count, odd, &|suffix, from, to| {
+                // SAFETY: both sides have room for every byte of the elements, and the emulator is done when it returns.
+                let status = unsafe { function(name, suffix)(from, to, count as usize, stream.raw()) };
+                assert_eq!(status, 0, "{suffix} of {count} {name}");
+            });
+        }
+    }
+}
+
 /// What a program recorded is built, and serves the program in place of compiling.
 #[test]
 fn recordings_are_built() {
@@ -265,7 +360,7 @@ fn recordings_are_built() {
     assert!(name.len() == 17 && name.starts_with("type_"), "{name}");
     // SAFETY: the library has no initialiser.
     let library = unsafe { Library::new(here.join(format!("built/lib/{target}/libbuilt.so"))) }.expect("a library");
-    check(&library, &name, &Pipeline::new(text::parse(RECORDS).expect("a type")), 3);
+    check_linked(&library, &name, &Pipeline::new(text::parse(RECORDS).expect("a type")), 3, 0);
     let engine = Engine::builder().background_thread(false).store(Config::none()).build();
     engine.load_bundle(&here.join("built")).expect("a bundle");
     let committed = engine.commit(&text::parse(RECORDS).expect("a type"));

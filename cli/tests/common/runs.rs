@@ -95,6 +95,12 @@ fn emulator() -> &'static Emulator {
     })
 }
 
+/// The driver of the emulator.
+#[allow(dead_code, reason = "each test file uses a part")]
+pub fn emulated_driver() -> &'static Path {
+    &emulator().driver
+}
+
 /// Runs a program in a folder with a GPU that is emulated.
 pub fn emulated(program: &str, folder: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Run {
     let Emulator { folder: scratch, driver, nvrtc, generic } = emulator();

@@ -120,6 +120,17 @@ int cuModuleGetFunction(struct function **function, void *module, const char *na
     return SUCCESS;
 }
 
+int cuCtxGetId(uintptr_t context, unsigned long long *id) { CONTEXT; *id = context ? context : stack[depth - 1]; return SUCCESS; }
+int cuCtxGetDevice(int *device) { CONTEXT; *device = 0; return SUCCESS; }
+
+/* Libraries belong to no context; here each is loaded where it is asked for. */
+int cuLibraryLoadData(void **library, const char *code, void *options, void *values, unsigned many, void *of_library, void *more,
+                      unsigned others) {
+    if (options || values || many || of_library || more || others) return INVALID_VALUE;
+    return cuModuleLoadDataEx(library, code, 0, NULL, NULL);
+}
+int cuLibraryGetKernel(struct function **kernel, void *library, const char *name) { return cuModuleGetFunction(kernel, library, name); }
+
 int cuLaunchKernel(const struct function *function, unsigned bx, unsigned by, unsigned bz, unsigned tx, unsigned ty,
                    unsigned tz, unsigned shared, struct stream *stream, void **parameters, void **extra) {
     CONTEXT;

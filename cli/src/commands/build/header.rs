@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 /// The header: two functions of each type.
 pub fn write(library: &str, types: &[BuiltType]) -> String {
-    let guard = format!("{}_H", library.to_uppercase().replace(['-', '.'], "_"));
+    let guard = format!("{}_H", macro_name(library));
     let mut text = format!(
         "/*\n * Packs and unpacks datatypes, by functions that dtc {} has compiled for each. They need no library but that of C.\n \
          *\n * `memory` is the address of the first of `count` elements, each an extent from the one before; `packed` that of the\n \
@@ -17,6 +17,32 @@ pub fn write(library: &str, types: &[BuiltType]) -> String {
     for named in types {
         // Writing to a text cannot fail.
         let _ = declarations(&mut text, named);
+    }
+    text + "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n"
+}
+
+/// The name of a library in macros.
+pub fn macro_name(library: &str) -> String {
+    library.to_uppercase().replace(['-', '.'], "_")
+}
+
+/// The header of functions that launch kernels: two of each type that has them.
+pub fn write_cuda(library: &str, names: &[&str]) -> String {
+    let guard = format!("{}_CUDA_H", macro_name(library));
+    let mut text = format!(
+        "/*\n * Packs and unpacks datatypes in memory that a GPU reaches, by kernels that dtc {} has compiled for each. They need the driver of\n \
+         * CUDA, 12.0 or later, which the first call opens.\n *\n * Arguments are those of the functions in {library}.h, and a CUstream or \
+         cudaStream_t of the current context. A call enqueues\n * its work and returns: 0, or a CUresult. 3 (CUDA_ERROR_NOT_INITIALIZED) is a \
+         machine without libcuda.so.1, 500 (CUDA_ERROR_NOT_FOUND)\n * a driver before 12.0, 209 (CUDA_ERROR_NO_BINARY_FOR_GPU) a GPU before \
+         those that the kernels are for, 1 (CUDA_ERROR_INVALID_VALUE)\n * too many bytes. The first call of a type on a device loads its \
+         kernels. Any thread may call at any time.\n */\n\
+         #ifndef {guard}\n#define {guard}\n\n#include \"{library}.h\"\n\n#ifdef __cplusplus\nextern \"C\" {{\n#endif\n\n",
+        env!("CARGO_PKG_VERSION")
+    );
+    for name in names {
+        // Writing to a text cannot fail.
+        let _ = writeln!(text, "int {name}_pack_cuda(const void *memory, void *packed, size_t count, void *stream);");
+        let _ = writeln!(text, "int {name}_unpack_cuda(const void *packed, void *memory, size_t count, void *stream);");
     }
     text + "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n"
 }

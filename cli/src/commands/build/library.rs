@@ -3,7 +3,6 @@
 use super::types::identifier;
 use crate::failure::Failure;
 use ar_archive_writer::{ArchiveKind, DEFAULT_OBJECT_READER, NewArchiveMember, write_archive_to_stream};
-use dtc_compiler::codegen::cranelift::CpuTarget;
 use std::io::Cursor;
 use std::path::Path;
 use std::process::Command;
@@ -19,8 +18,11 @@ pub fn name(folder: &Path) -> Result<String, Failure> {
     Ok(found)
 }
 
+/// Names and bytes of what is linked.
+pub type Objects = Vec<(String, Vec<u8>)>;
+
 /// A static library with a table of its symbols.
-pub fn archive(objects: Vec<(String, Vec<u8>)>) -> Result<Vec<u8>, Failure> {
+pub fn archive(objects: Objects) -> Result<Vec<u8>, Failure> {
     let member = |(name, bytes): (String, Vec<u8>)| NewArchiveMember::new(bytes, &DEFAULT_OBJECT_READER, name);
     let members: Vec<_> = objects.into_iter().map(member).collect();
     let mut archive = Cursor::new(Vec::new());
@@ -28,18 +30,22 @@ pub fn archive(objects: Vec<(String, Vec<u8>)>) -> Result<Vec<u8>, Failure> {
     Ok(archive.into_inner())
 }
 
-/// A shared library, by the linker of a C compiler.
-pub fn shared(library: &str, objects: &[(String, Vec<u8>)], cpu: CpuTarget) -> Result<Vec<u8>, Failure> {
+/// A shared library, by the linker of a C compiler. Unlike the functions for a CPU, those for GPUs need libraries of the system.
+pub fn shared(
+    library: &str,
+    objects: &[(String, Vec<u8>)],
+    architecture: &str,
+    system: &[&str],
+) -> Result<Vec<u8>, Failure> {
     let failed = |error| Failure::file(&std::env::temp_dir(), "room for objects to link", &error);
     let folder = tempfile::tempdir().map_err(failed)?;
     let result = folder.path().join("library");
-    let compiler = compiler(cpu);
-    let mut linker = Command::new(&compiler);
+    let mut linker = Command::new(compiler(architecture));
     // Nothing in the result depends on when and where it is linked.
     linker.args(["-shared", "-nostartfiles", "-Wl,--build-id=none,--no-undefined,-z,noexecstack,-z,relro"]);
     linker.arg(format!("-Wl,-soname,lib{library}.so")).arg("-o").arg(&result);
     // By short names, so that the command line stays short.
-    linker.current_dir(folder.path()).arg("@objects");
+    linker.current_dir(folder.path()).arg("@objects").args(system);
     let mut names = String::new();
     for (at, (_, bytes)) in objects.iter().enumerate() {
         let name = format!("{at}.o");
@@ -47,30 +53,36 @@ pub fn shared(library: &str, objects: &[(String, Vec<u8>)], cpu: CpuTarget) -> R
         names.push_str(&format!("{name}\n"));
     }
     std::fs::write(folder.path().join("objects"), names).map_err(failed)?;
-    let output = linker.output().map_err(|error| {
-        let remedy = format!("install a C compiler for {}", cpu.architecture());
-        Failure::missing(&compiler, format_args!("a compiler that links for {cpu}"), error, remedy)
-    })?;
-    if !output.status.success() {
-        let found = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-        return Err(Failure::missing(&compiler, format_args!("it to link for {cpu}"), found, "see what it says"));
-    }
+    output_of(linker, architecture)?;
     std::fs::read(&result).map_err(failed)
 }
 
-/// The C compiler for a processor: `cc` for this machine's, and GCC as distributions name it for others.
-fn compiler(cpu: CpuTarget) -> String {
-    match cpu.architecture() {
+/// Runs a C compiler.
+pub fn output_of(mut compiler: Command, architecture: &str) -> Result<Vec<u8>, Failure> {
+    let name = compiler.get_program().to_string_lossy().into_owned();
+    let wanted = format!("a C compiler for {architecture}");
+    let output =
+        compiler.output().map_err(|error| Failure::missing(&name, &wanted, error, format!("install {wanted}")))?;
+    if !output.status.success() {
+        let found = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        return Err(Failure::missing(&name, format_args!("it to build for {architecture}"), found, "see what it says"));
+    }
+    Ok(output.stdout)
+}
+
+/// The C compiler for an architecture: `cc` for this machine's, and GCC as distributions name it for others.
+pub fn compiler(architecture: &str) -> String {
+    match architecture {
         std::env::consts::ARCH => "cc".to_owned(),
         other => format!("{other}-linux-gnu-gcc"),
     }
 }
 
 /// The file for pkg-config, which finds the libraries wherever the folder is moved.
-pub fn pkg_config(library: &str, cpu: CpuTarget) -> String {
+pub fn pkg_config(library: &str, folder: &str, target: &str) -> String {
     format!(
-        "prefix=${{pcfiledir}}/../../..\nlibdir=${{prefix}}/lib/{cpu}\nincludedir=${{prefix}}/include\n\n\
-         Name: {library}\nDescription: Packs and unpacks datatypes; compiled by dtc for {cpu}\nVersion: {}\n\
+        "prefix=${{pcfiledir}}/../../..\nlibdir=${{prefix}}/lib/{folder}\nincludedir=${{prefix}}/include\n\n\
+         Name: {library}\nDescription: Packs and unpacks datatypes; compiled by dtc for {target}\nVersion: {}\n\
          Libs: -L${{libdir}} -l{library}\nCflags: -I${{includedir}}\n",
         env!("CARGO_PKG_VERSION")
     )

@@ -1,5 +1,6 @@
 //! `dtc build`: types compiled ahead of time, as libraries to link and as a bundle that engines load.
 
+mod cuda;
 mod folder;
 mod header;
 mod library;
@@ -13,6 +14,7 @@ use dtc_runtime::BundleWriter;
 use dtc_runtime::store::Bundle;
 use folder::Folder;
 use indicatif::{ProgressBar, ProgressStyle};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use target::Target;
 
@@ -40,7 +42,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let types = types::read(&arguments.types)?;
     let (cpus, gpus) = target::divide(&arguments.target);
     let mut bundle = BundleWriter::default();
-    let progress = ProgressBar::new((types.len() * (cpus.len() + usize::from(!gpus.is_empty()))) as u64);
+    let architectures: BTreeSet<&str> = cpus.iter().map(|cpu| cpu.architecture()).collect();
+    let each = cpus.len() + usize::from(!gpus.is_empty());
+    let progress = ProgressBar::new((types.len() * each + architectures.len()) as u64);
     // On standard error, and only where that is a terminal.
     let style = ProgressStyle::with_template("{pos}/{len} {wide_msg}");
     progress.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
@@ -48,9 +52,13 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         progress.set_message(what);
         progress.inc(1);
     };
+    let mut launched = Vec::new();
     for named in types.iter().filter(|_| !gpus.is_empty()) {
         begin(format!("{} for GPUs", named.name));
         bundle.add_gpu(&named.pipeline, &gpus)?;
+        if !architectures.is_empty() {
+            launched.extend(cuda::functions(named, &library, &gpus)?);
+        }
     }
     for &cpu in &cpus {
         let mut objects = Vec::new();
@@ -62,9 +70,26 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             objects.push((format!("{}.o", named.name), object));
         }
         let place = Path::new("lib").join(cpu.to_string());
-        folder.add(place.join(format!("lib{library}.so")), library::shared(&library, &objects, cpu)?)?;
+        let shared = library::shared(&library, &objects, cpu.architecture(), &[])?;
+        folder.add(place.join(format!("lib{library}.so")), shared)?;
         folder.add(place.join(format!("lib{library}.a")), library::archive(objects)?)?;
-        folder.add(place.join(format!("pkgconfig/{library}.pc")), library::pkg_config(&library, cpu))?;
+        let pkg_config = library::pkg_config(&library, &cpu.to_string(), &cpu.to_string());
+        folder.add(place.join(format!("pkgconfig/{library}.pc")), pkg_config)?;
+    }
+    if !launched.is_empty() {
+        let name = cuda::library_name(&library);
+        for architecture in architectures {
+            begin(format!("functions for GPUs beside {architecture}"));
+            let objects = cuda::objects(&launched, &library, architecture)?;
+            let place = Path::new("lib").join(format!("{architecture}-cuda"));
+            let shared = library::shared(&name, &objects, architecture, &["-ldl", "-lpthread"])?;
+            folder.add(place.join(format!("lib{name}.so")), shared)?;
+            folder.add(place.join(format!("lib{name}.a")), library::archive(objects)?)?;
+            let pkg_config = library::pkg_config(&name, &format!("{architecture}-cuda"), "GPUs");
+            folder.add(place.join(format!("pkgconfig/{name}.pc")), pkg_config)?;
+        }
+        let names: Vec<&str> = launched.iter().map(|functions| functions.name()).collect();
+        folder.add(Path::new("include").join(format!("{name}.h")), header::write_cuda(&library, &names))?;
     }
     if !cpus.is_empty() {
         folder.add(Path::new("include").join(format!("{library}.h")), header::write(&library, &types))?;

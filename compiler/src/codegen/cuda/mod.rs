@@ -16,6 +16,7 @@ mod matching;
 mod place;
 mod tables;
 mod template;
+mod whole;
 
 pub use accumulate::{GENERIC_ACCUMULATE_ENTRY, GENERIC_ACCUMULATE_THREADS};
 pub use batch::{
@@ -30,6 +31,7 @@ pub use dtc_templates::MATCHING_HEADER;
 pub use kernel::Program;
 pub use matching::{MATCH_ENTRY, MatchingProgram, POSTED_AT_ONCE, SERVICE_ENTRIES, matching, matching_service};
 pub use template::CodegenError;
+pub use whole::{WholeEntry, WholeProgram, whole};
 
 use crate::plan::Direction;
 use crate::plan::gpu::{Family, GpuPlan, Variant};

@@ -20,6 +20,7 @@ mod sizes;
 mod tiles;
 mod type_to_type;
 mod variant;
+mod whole;
 
 pub use accumulate::computes;
 pub use call::Call;
@@ -35,6 +36,7 @@ pub use roofline::{DeviceCopy, Footprint, Roofline, Traffic};
 pub use tiles::Tiles;
 pub use type_to_type::{CopyCall, CopyFamily, CopyVariant};
 pub use variant::{Accumulation, Family, Variant};
+pub use whole::{Grid, WholeKernel};
 
 use super::Direction;
 use crate::layout::{Layout, Node};
@@ -203,10 +205,14 @@ impl GpuPlan {
 
     /// The kernel that serves whole elements between allocations.
     pub fn usual(&self, direction: Direction) -> Variant {
-        // As many elements as make a few megabytes: what a count interleaves is visible, and indices are narrow.
+        Variant { wide: false, ..self.variant(direction, &Call::whole(self.usual_bytes())) }
+    }
+
+    /// Packed bytes of a usual call: of as many elements as make a few megabytes, where what a count interleaves is visible and
+    /// indices are narrow.
+    fn usual_bytes(&self) -> u64 {
         let size = self.layout.size().max(1);
-        let bytes = size.saturating_mul((4 << 20) / size).max(size);
-        Variant { wide: false, ..self.variant(direction, &Call::whole(bytes)) }
+        size.saturating_mul((4 << 20) / size).max(size)
     }
 
     /// How many blocks a kernel is launched with for a call, or `None` when no grid is that large.
