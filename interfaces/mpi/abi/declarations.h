@@ -53,6 +53,7 @@ static struct {
 #define PMPI_Type_create_struct dtc_mpi_pmpi.Type_create_struct
 #define PMPI_Type_create_resized dtc_mpi_pmpi.Type_create_resized
 #define PMPI_Get_count dtc_mpi_pmpi.Get_count
+#define PMPI_Pack_size dtc_mpi_pmpi.Pack_size
 #define PMPI_Pack dtc_mpi_pmpi.Pack
 #define PMPI_Sendrecv dtc_mpi_pmpi.Sendrecv
 #define PMPI_Type_create_hindexed dtc_mpi_pmpi.Type_create_hindexed
@@ -64,6 +65,7 @@ static struct {
 #define PMPI_Comm_free dtc_mpi_pmpi.Comm_free
 #define PMPI_Comm_test_inter dtc_mpi_pmpi.Comm_test_inter
 #define PMPI_Comm_size dtc_mpi_pmpi.Comm_size
+#define PMPI_Comm_remote_size dtc_mpi_pmpi.Comm_remote_size
 #define PMPI_Comm_rank dtc_mpi_pmpi.Comm_rank
 #define PMPI_Topo_test dtc_mpi_pmpi.Topo_test
 #define PMPI_Cartdim_get dtc_mpi_pmpi.Cartdim_get

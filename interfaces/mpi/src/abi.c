@@ -10,6 +10,7 @@
 #include <sched.h>
 
 #include "interposer.h"
+#include "redirect.h"
 #include "shapes.h"
 
 /* The name of the ABI, and of its table. */
@@ -66,6 +67,7 @@ static struct {
 #include "operations.h"
 #include "nonblocking.h"
 #include "completion.h"
+#include "substitutes.h"
 
 /* start.h has the wrappers of these. */
 #define WRAP_INIT(name, count)
@@ -81,11 +83,8 @@ static struct {
 #include "fortran.h"
 #endif
 
-static int bind(const dtc_mpi_function functions[DTC_MPI_CALLS])
+static int bind(dtc_mpi_function functions[DTC_MPI_CALLS])
 {
-#define CALL(name, shape, count) mpi.name = (int (*)(ARGUMENTS_##shape(TYPE, count)))functions[DTC_MPI_CALL_##name];
-#include "calls.def"
-#undef CALL
 #define QUERY(name, needed, parameters)                                                                                           \
     dtc_mpi_pmpi.name = (int(*) parameters)dtc_mpi_find_function("PMPI_" #name);                                                  \
     if (needed && !dtc_mpi_pmpi.name) {                                                                                           \
@@ -104,6 +103,10 @@ static int bind(const dtc_mpi_function functions[DTC_MPI_CALLS])
 #include "handles.def"
 #undef HANDLE
 #endif
+    substitute(functions);
+#define CALL(name, shape, count) mpi.name = (int (*)(ARGUMENTS_##shape(TYPE, count)))functions[DTC_MPI_CALL_##name];
+#include "calls.def"
+#undef CALL
     return 1;
 }
 

@@ -13,9 +13,11 @@
 #error "expected 64-bit Linux, little-endian"
 #endif
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "find.h"
+#include "redirect.h"
 
 typedef uintptr_t word;
 
@@ -45,7 +47,9 @@ static dtc_mpi_function find(enum dtc_mpi_call wanted)
     for (int call = 0; call < DTC_MPI_CALLS; call++) functions[call] = dtc_mpi_find_function(names[call]);
     const struct dtc_mpi_abi *abi = dtc_mpi_detect();
     if (abi) __atomic_store_n(&unsupported, abi->unsupported, __ATOMIC_RELAXED);
-    int bound = abi && abi->bind(functions);
+    const char *asked = getenv("DTC_MPI");
+    /* What the MPI lacks has substitutes also if the rest goes to it. */
+    int bound = abi && abi->bind(functions) && !(asked && !strcmp(asked, "off"));
     __atomic_store_n(&bound_abi, bound ? abi : NULL, __ATOMIC_RELEASE);
     dtc_mpi_function found = 0;
     for (int call = 0; call < DTC_MPI_CALLS; call++) {
@@ -53,6 +57,7 @@ static dtc_mpi_function find(enum dtc_mpi_call wanted)
         __atomic_store_n(&entries[call], entry, __ATOMIC_RELEASE);
         if (call == (int)wanted) found = entry;
     }
+    if (bound && abi == &dtc_mpi_of_open_mpi) dtc_mpi_redirect_fortran();
     return found;
 }
 

@@ -146,10 +146,10 @@ static void half_stage(struct half *half, const struct given *given, int sends, 
         block->place = half->taken;
         half->bytes += block->bytes;
         half->taken += block->bytes + GAP;
-        if (block->plan && !block->plan->whole && block->plan->piece <= longest_piece) gained += block->bytes;
+        if (block->plan && !block->plan->whole && block->plan->piece <= limits.piece) gained += block->bytes;
     }
     /* Blocks that the MPI moves as fast are copied once more. */
-    int pays = gained >= LEAST_MESSAGE && 2 * gained >= half->bytes;
+    int pays = gained >= limits.bytes && limits.share * gained >= half->bytes;
     half->packed = pays ? (unsigned char *)dtc_mpi_staging_take(half->taken) : NULL;
     int given_all = !!half->packed;
     for (; given_all && half->length < given->length; half->length++) {

@@ -23,23 +23,31 @@ static int add_candidate(struct dl_phdr_info *info, size_t size, void *argument)
     return candidates->count == sizeof candidates->paths / sizeof *candidates->paths;
 }
 
-/* An MPI that was opened privately, as mpi4py and other plugins do: its symbols are not in the global scope. */
-static void *private_mpi(void)
+/* A library of an MPI that was opened privately, as mpi4py and other plugins do: its symbols are not in the global scope. The first that
+   finds a symbol. */
+static void *private_library(const char *name)
 {
-    static void *known;
-    void *handle = __atomic_load_n(&known, __ATOMIC_ACQUIRE);
-    if (handle) return handle;
+    void *handle = NULL;
     struct candidates *candidates = calloc(1, sizeof *candidates);
     if (!candidates) return NULL;
     dl_iterate_phdr(add_candidate, candidates);
     for (int at = 0; !handle && at < candidates->count; at++) {
         handle = dlopen(candidates->paths[at], RTLD_LAZY | RTLD_NOLOAD);
-        if (handle && !dlsym(handle, "PMPI_Initialized")) {
+        if (handle && !dlsym(handle, name)) {
             dlclose(handle);
             handle = NULL;
         }
     }
     free(candidates);
+    return handle;
+}
+
+static void *private_mpi(void)
+{
+    static void *known;
+    void *handle = __atomic_load_n(&known, __ATOMIC_ACQUIRE);
+    if (handle) return handle;
+    handle = private_library("PMPI_Initialized");
     __atomic_store_n(&known, handle, __ATOMIC_RELEASE);
     return handle;
 }
@@ -50,6 +58,8 @@ dtc_mpi_function dtc_mpi_find_function(const char *name)
     void *found = dlsym(RTLD_NEXT, name);
     void *handle = found ? NULL : private_mpi();
     if (handle) found = dlsym(handle, name);
+    /* Subroutines of Fortran are in a library that needs this one. */
+    if (handle && !found && !strncmp(name, "mpi_", 4) && (handle = private_library(name))) found = dlsym(handle, name);
     dtc_mpi_function function;
     memcpy(&function, &found, sizeof function);
     return function;
@@ -93,9 +103,7 @@ static int is_mpich(void)
 
 const struct dtc_mpi_abi *dtc_mpi_detect(void)
 {
-    const char *asked = getenv("DTC_MPI");
     int major = -1, minor = -1;
-    if (asked && !strcmp(asked, "off")) return NULL;
     /* These may be called before MPI_Init. (MPI 5.0, 11.4.1 and 20) */
     int (*get)(int *, int *) = (int (*)(int *, int *))dtc_mpi_find_function("PMPI_Abi_get_version");
     if (get && !get(&major, &minor) && major >= 1) return &dtc_mpi_of_standard;

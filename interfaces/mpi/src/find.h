@@ -4,7 +4,7 @@
 
 #include "interposer.h"
 
-/* The ABI of the MPI; null if it is unknown, or if DTC_MPI is "off". */
+/* The ABI of the MPI; null if it is unknown. */
 const struct dtc_mpi_abi *dtc_mpi_detect(void);
 
 #endif

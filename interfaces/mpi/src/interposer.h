@@ -30,8 +30,8 @@ struct dtc_mpi_abi {
     dtc_mpi_function wrappers[DTC_MPI_CALLS];
     /* What the subroutines of Fortran call; null where the MPI's own see all that they need. */
     dtc_mpi_function fortran[DTC_MPI_FORTRANS];
-    /* Finds what the wrappers use; 0 if some of it is missing. */
-    int (*bind)(const dtc_mpi_function functions[DTC_MPI_CALLS]);
+    /* Finds what the wrappers use, and puts substitutes where the MPI lacks a call; 0 if something is missing that is needed. */
+    int (*bind)(dtc_mpi_function functions[DTC_MPI_CALLS]);
     /* The error code of a call that the MPI does not have. */
     int unsupported;
 };

@@ -11,6 +11,8 @@ struct operation {
     struct staged out, in;
     /* A collective's; null for messages. */
     struct exchange *exchange;
+    /* What a substitute sends; null for others. */
+    void *copy;
     /* Whether what was received has been unpacked for a program that asked before it completed the request. */
     char unpacked;
     /* The request of a program that has freed it. */
@@ -27,7 +29,10 @@ static int find_completions(void)
 #undef CALL
     /* These call functions of the MPI that are not interposed, for requests that may come from here. */
     seen = seen && dtc_mpi_provider("mpi_wait_f08_") != DTC_MPI_ELSEWHERE;
-    if (DTC_MPI_OF_ABI(0, 1, 0)) seen = seen && dtc_mpi_provider("mpi_wait_") != DTC_MPI_ELSEWHERE;
+    if (DTC_MPI_OF_ABI(0, 1, 0)) {
+        int ours = dtc_mpi_is_fortran_redirected();
+        seen = seen && (ours || dtc_mpi_provider("mpi_wait_") != DTC_MPI_ELSEWHERE);
+    }
     if (!seen) dtc_mpi_say("leaves nonblocking messages to the MPI", "some calls that complete them do not come here");
     return seen;
 }
@@ -53,6 +58,7 @@ static void operation_drop(struct operation *operation)
     unstage(&operation->in);
     if (operation->exchange) exchange_drop(operation->exchange);
     free(operation->exchange);
+    free(operation->copy);
     free(operation);
 }
 

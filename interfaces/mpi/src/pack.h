@@ -8,8 +8,8 @@ static struct plan *plan_of_pack(const void *memory, int64_t elements, MPI_Datat
 {
     if (!is_ready() || !memory || !packed || elements <= 0 || position < 0 || communicator == MPI_COMM_NULL) return NULL;
     struct plan *plan = plan_of(datatype, unknown);
-    if (!plan || plan->piece > LONGEST_PACKED_PIECE || __builtin_mul_overflow(elements, plan->size, bytes)) return NULL;
-    return *bytes >= LEAST_PACKED && position <= size && *bytes <= size - position ? plan : NULL;
+    if (!plan || plan->piece > limits.packed_piece || __builtin_mul_overflow(elements, plan->size, bytes)) return NULL;
+    return *bytes >= limits.packed_bytes && position <= size && *bytes <= size - position ? plan : NULL;
 }
 
 #define WRAP_PACK(name, count)                                                                                                    \

@@ -10,9 +10,9 @@
 struct plan {
     /* The attribute's reference, and one for each operation under way. */
     int64_t references;
-    /* The committed type; null if dtc cannot decode the datatype. */
+    /* The committed type; null if dtc cannot decode the datatype, or shall not move it. */
     dtc_type *type;
-    /* Whether an element is one piece, or none, and elements lie without gaps: messages of these are the MPI's. */
+    /* Whether the MPI moves elements by itself: they have no bytes, or lie in one piece without gaps. */
     int whole;
     /* Packed bytes of one element. */
     int64_t size;
@@ -85,6 +85,13 @@ static int plan_start(void)
     return 0;
 }
 
+/* Whether some basic element may have padding inside, as `long double` has: none else is aligned to 16 bytes. MPICH 5 and Open MPI 5 leave
+   padding where it is, and programs may compare bytes. */
+static int is_padded(const dtc_info *info)
+{
+    return info->alignment > 8;
+}
+
 /* Whether basic elements are of one size that divides 8. A complex number is two of them. */
 static int is_uniform(const dtc_info *info)
 {
@@ -107,7 +114,11 @@ static void plan_make(MPI_Datatype datatype)
         plan->references = 1;
         if (dtc_mpi_committed(&decoder, datatype, &plan->type) != DTC_OK) plan->type = NULL;
         if (plan->type) dtc_type_query(plan->type, &info);
-        plan->whole = info.blocks == 0 || (info.contiguous && info.extent == info.packed_size);
+        if (plan->type && is_padded(&info)) {
+            dtc_type_release(plan->type);
+            plan->type = NULL;
+        }
+        plan->whole = info.blocks == 0 || (limits.leaves_whole && info.contiguous && info.extent == info.packed_size);
         plan->size = info.packed_size;
         plan->piece = info.blocks > 0 ? info.packed_size / info.blocks : 0;
         plan->uniform = is_uniform(&info);

@@ -31,8 +31,8 @@ static int stage(struct staged *staged, const void *memory, int64_t elements, MP
     staged->plan = NULL;
     if (!is_ready() || !memory || elements <= 0 || rank == MPI_PROC_NULL || communicator == MPI_COMM_NULL) return 0;
     struct plan *plan = plan_of(datatype, unknown);
-    if (!plan || plan->piece > longest_piece || __builtin_mul_overflow(elements, plan->size, &staged->bytes)) return 0;
-    if (staged->bytes < LEAST_MESSAGE || staged->bytes > LARGEST_MESSAGE) return 0;
+    if (!plan || plan->piece > limits.piece || __builtin_mul_overflow(elements, plan->size, &staged->bytes)) return 0;
+    if (staged->bytes < limits.bytes || staged->bytes > LARGEST_MESSAGE) return 0;
     staged->packed = dtc_mpi_staging_take(staged->bytes);
     if (!staged->packed) return 0;
     plan_retain(plan);

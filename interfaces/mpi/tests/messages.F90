@@ -1,4 +1,5 @@
-! Messages of derived datatypes in Fortran, begun and completed in several ways, between two ranks: with the module mpi_f08, or mpif.h.
+! Messages of derived datatypes in Fortran, begun and completed in several ways, between two ranks: with the module mpi_f08 or mpi, or
+! mpif.h; and a few blocking calls, with the constants that are addresses.
 #ifdef F08
 #define REQUEST type(MPI_Request)
 #define DATATYPE type(MPI_Datatype)
@@ -14,6 +15,9 @@ program messages
 #ifdef F08
     use mpi_f08
     implicit none
+#elif defined(MODULE)
+    use mpi
+    implicit none
 #else
     implicit none
     include 'mpif.h'
@@ -23,7 +27,9 @@ program messages
     integer, asynchronous :: sent(2 * rows), received(2 * rows), number
     logical :: flag
     REQUEST :: requests(4)
-    DATATYPE :: strided
+    integer :: lengths(1), counts(2), places(2)
+    integer(kind=MPI_ADDRESS_KIND) :: addresses(1)
+    DATATYPE :: strided, absolute, datatypes(2)
     STATUSES(4)
     call MPI_Init(error)
     call MPI_Comm_rank(MPI_COMM_WORLD, rank, error)
@@ -119,15 +125,40 @@ program messages
         do at = 1, 4
             if (requests(at) /= MPI_REQUEST_NULL) call fail(way)
         end do
-        do at = 1, 2 * rows
-            if (mod(at, 2) == 1 .and. received(at) /= at * 10 + way + other) call fail(way)
-            if (mod(at, 2) == 0 .and. received(at) /= -1) call fail(way)
-        end do
+        call check_received(way)
     end do
+    received = -1
+    call MPI_Sendrecv(sent, 1, strided, other, 3, received, 1, strided, other, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE, error)
+    call check_received(12)
+    ! The MPI moves these.
+    received = -1
+    lengths = 1
+    call MPI_Get_address(received, addresses(1), error)
+    call MPI_Type_create_hindexed(1, lengths, addresses, strided, absolute, error)
+    call MPI_Type_commit(absolute, error)
+    call MPI_Sendrecv(sent, 1, strided, other, 4, MPI_BOTTOM, 1, absolute, other, 4, MPI_COMM_WORLD, STATUS(1), error)
+    call check_received(13)
+    call MPI_Type_free(absolute, error)
+    received = sent
+    counts = 0
+    counts(other + 1) = 1
+    places = 0
+    datatypes = strided
+    call MPI_Alltoallw(MPI_IN_PLACE, counts, places, datatypes, received, counts, places, datatypes, MPI_COMM_WORLD, error)
+    received(2::2) = -1
+    call check_received(14)
     call MPI_Type_free(strided, error)
     if (rank == 0) print *, 'messages: done'
     call MPI_Finalize(error)
 contains
+    ! The last thing that was sent is of the way before 12.
+    subroutine check_received(way)
+        integer, intent(in) :: way
+        do at = 1, 2 * rows
+            if (mod(at, 2) == 1 .and. received(at) /= at * 10 + min(way, 11) + other) call fail(way)
+            if (mod(at, 2) == 0 .and. received(at) /= -1) call fail(way)
+        end do
+    end subroutine
     subroutine fail(way)
         integer, intent(in) :: way
         integer :: code
