@@ -37,6 +37,7 @@ static struct {
 #undef QUERY
 } dtc_mpi_pmpi;
 
+#define PMPI_Query_thread dtc_mpi_pmpi.Query_thread
 #define PMPI_Initialized dtc_mpi_pmpi.Initialized
 #define PMPI_Finalized dtc_mpi_pmpi.Finalized
 #define PMPI_Type_get_attr dtc_mpi_pmpi.Type_get_attr

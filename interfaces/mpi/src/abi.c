@@ -8,6 +8,7 @@
 
 #include <dtc_mpi.h>
 #include <sched.h>
+#include <stdio.h>
 
 #include "interposer.h"
 #include "redirect.h"
@@ -68,6 +69,8 @@ static struct {
 #include "nonblocking.h"
 #include "completion.h"
 #include "substitutes.h"
+#include "reasons.h"
+#include "about.h"
 
 /* start.h has the wrappers of these. */
 #define WRAP_INIT(name, count)
@@ -127,5 +130,6 @@ const struct dtc_mpi_abi TABLE_OF(DTC_MPI_ABI) = {
         },
 #endif
     .bind = bind,
+    .judge = reason_of,
     .unsupported = MPI_ERR_UNSUPPORTED_OPERATION,
 };

@@ -18,6 +18,7 @@
 
 #include "find.h"
 #include "redirect.h"
+#include "report_calls.h"
 
 typedef uintptr_t word;
 
@@ -51,11 +52,13 @@ static dtc_mpi_function find(enum dtc_mpi_call wanted)
     /* What the MPI lacks has substitutes also if the rest goes to it. */
     int bound = abi && abi->bind(functions) && !(asked && !strcmp(asked, "off"));
     __atomic_store_n(&bound_abi, bound ? abi : NULL, __ATOMIC_RELEASE);
-    dtc_mpi_function found = 0;
+    dtc_mpi_function table[DTC_MPI_CALLS], found = 0;
+    for (int call = 0; call < DTC_MPI_CALLS; call++)
+        table[call] = !functions[call] ? (dtc_mpi_function)fail : bound ? abi->wrappers[call] : functions[call];
+    if (bound && dtc_mpi_reports()) dtc_mpi_count_calls(table, abi->judge);
     for (int call = 0; call < DTC_MPI_CALLS; call++) {
-        dtc_mpi_function entry = !functions[call] ? (dtc_mpi_function)fail : bound ? abi->wrappers[call] : functions[call];
-        __atomic_store_n(&entries[call], entry, __ATOMIC_RELEASE);
-        if (call == (int)wanted) found = entry;
+        __atomic_store_n(&entries[call], table[call], __ATOMIC_RELEASE);
+        if (call == (int)wanted) found = table[call];
     }
     if (bound && abi == &dtc_mpi_of_open_mpi) dtc_mpi_redirect_fortran();
     return found;

@@ -23,6 +23,12 @@ enum dtc_mpi_fortran {
     DTC_MPI_FORTRANS
 };
 
+/* What dtc_mpi_judge is asked about. */
+enum { DTC_MPI_JUDGE_SEND, DTC_MPI_JUDGE_RECEIVE, DTC_MPI_JUDGE_PACK };
+
+/* Tells why a call was not handled, one of enum dtc_mpi_reason, from its arguments as the program gave them. */
+typedef int (*dtc_mpi_judge)(uintptr_t memory, int64_t elements, uintptr_t datatype, int rank, int what);
+
 /* The calls of one ABI. */
 struct dtc_mpi_abi {
     const char *name;
@@ -32,6 +38,7 @@ struct dtc_mpi_abi {
     dtc_mpi_function fortran[DTC_MPI_FORTRANS];
     /* Finds what the wrappers use, and puts substitutes where the MPI lacks a call; 0 if something is missing that is needed. */
     int (*bind)(dtc_mpi_function functions[DTC_MPI_CALLS]);
+    dtc_mpi_judge judge;
     /* The error code of a call that the MPI does not have. */
     int unsupported;
 };
@@ -84,6 +91,14 @@ void dtc_mpi_staging_give(void *memory, int64_t bytes);
 /* What was done, for the report. */
 enum dtc_mpi_count { DTC_MPI_PACKED, DTC_MPI_UNPACKED, DTC_MPI_SENT, DTC_MPI_RECEIVED, DTC_MPI_COUNTS };
 void dtc_mpi_count(enum dtc_mpi_count what, int64_t bytes);
-void dtc_mpi_report(const char *abi);
+/* How often this thread did something: it grows with each part of a call that dtc does. Only if DTC_MPI_REPORT asks. */
+int64_t dtc_mpi_done_here(void);
+void dtc_mpi_did(void);
+
+/* Whether DTC_MPI_REPORT asks. */
+int dtc_mpi_reports(void);
+
+/* At the end: what was done, with how many datatypes that dtc decoded, and how many of these have kernels compiled for them. */
+void dtc_mpi_report(const char *abi, int64_t decoded, int64_t compiled);
 
 #endif

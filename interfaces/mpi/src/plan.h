@@ -10,6 +10,8 @@
 struct plan {
     /* The attribute's reference, and one for each operation under way. */
     int64_t references;
+    /* The next that is kept for the report. */
+    struct plan *next;
     /* The committed type; null if dtc cannot decode the datatype, or shall not move it. */
     dtc_type *type;
     /* Whether the MPI moves elements by itself: they have no bytes, or lie in one piece without gaps. */
@@ -99,6 +101,19 @@ static int is_uniform(const dtc_info *info)
     return size > 0 && 8 % size == 0;
 }
 
+/* Plans that are kept for the report. */
+static struct plan *reported;
+
+/* Counts those that dtc decoded, and those that it compiled a kernel for. */
+static void plan_count(int64_t *decoded, int64_t *compiled)
+{
+    for (const struct plan *plan = __atomic_load_n(&reported, __ATOMIC_ACQUIRE); plan; plan = plan->next) {
+        dtc_info info = DTC_INFO_INIT;
+        *decoded += !!plan->type;
+        if (plan->type && dtc_type_query(plan->type, &info) == DTC_OK) *compiled += info.compiled;
+    }
+}
+
 /* Decodes a datatype that the MPI accepts, and leaves the plan with it. One thread does so at a time; others leave it to a later
    call, since the one that comes second would destroy the plan of the first. */
 static void plan_make(MPI_Datatype datatype)
@@ -122,6 +137,11 @@ static void plan_make(MPI_Datatype datatype)
         plan->size = info.packed_size;
         plan->piece = info.blocks > 0 ? info.packed_size / info.blocks : 0;
         plan->uniform = is_uniform(&info);
+        if (dtc_mpi_reports()) {
+            plan_retain(plan);
+            plan->next = reported;
+            __atomic_store_n(&reported, plan, __ATOMIC_RELEASE);
+        }
         if (PMPI_Type_set_attr(datatype, plan_key, plan) != MPI_SUCCESS) plan_release(plan);
     }
     __atomic_clear(&busy, __ATOMIC_RELEASE);

@@ -1,5 +1,6 @@
 /* What the interposer says, to standard error, when DTC_MPI_REPORT is set. */
 #include "interposer.h"
+#include "report_calls.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +9,7 @@
 /* Whether DTC_MPI_REPORT asks; -1 as long as nobody has looked. */
 static int reports = -1;
 
-static int is_asked(void)
+int dtc_mpi_reports(void)
 {
     int known = __atomic_load_n(&reports, __ATOMIC_RELAXED);
     if (known < 0) {
@@ -21,25 +22,40 @@ static int is_asked(void)
 
 void dtc_mpi_say(const char *what, const char *why)
 {
-    if (is_asked()) fprintf(stderr, "libdtc_mpi: %s: %s\n", what, why);
+    if (dtc_mpi_reports()) fprintf(stderr, "libdtc_mpi: %s: %s\n", what, why);
 }
 
 static struct {
     int64_t calls, bytes;
 } counted[DTC_MPI_COUNTS];
 
+static __thread int64_t done_here;
+
+int64_t dtc_mpi_done_here(void)
+{
+    return done_here;
+}
+
+void dtc_mpi_did(void)
+{
+    done_here++;
+}
+
 void dtc_mpi_count(enum dtc_mpi_count what, int64_t bytes)
 {
-    if (!is_asked()) return;
+    if (!dtc_mpi_reports()) return;
+    dtc_mpi_did();
     __atomic_fetch_add(&counted[what].calls, 1, __ATOMIC_RELAXED);
     __atomic_fetch_add(&counted[what].bytes, bytes, __ATOMIC_RELAXED);
 }
 
-void dtc_mpi_report(const char *abi)
+void dtc_mpi_report(const char *abi, int64_t decoded, int64_t compiled)
 {
     static const char *const names[DTC_MPI_COUNTS] = {"MPI_Pack", "MPI_Unpack", "sent", "received"};
-    if (!is_asked()) return;
+    if (!dtc_mpi_reports()) return;
     for (int at = 0; at < DTC_MPI_COUNTS; at++)
         fprintf(stderr, "libdtc_mpi: %s: %s: %lld calls with dtc, %lld bytes\n", abi, names[at], (long long)counted[at].calls,
                 (long long)counted[at].bytes);
+    fprintf(stderr, "libdtc_mpi: %s: %lld datatypes decoded, kernels compiled for %lld\n", abi, (long long)decoded, (long long)compiled);
+    dtc_mpi_report_calls(abi);
 }

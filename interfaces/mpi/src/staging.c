@@ -42,6 +42,7 @@ void *dtc_mpi_staging_take(int64_t bytes)
         else if (posix_memalign(&memory, 4096, (size_t)block + SLACK)) memory = NULL;
     }
     if (!memory) __atomic_fetch_sub(&lent_bytes, block, __ATOMIC_RELAXED);
+    else dtc_mpi_did();
     return memory;
 }
 

@@ -6,6 +6,9 @@ enum { WAITING, STARTING, READY, ASIDE };
 
 static int state = WAITING;
 
+/* What the MPI is, for the report (about.h). */
+static void tell_about(void);
+
 static __attribute__((noinline)) int start(void)
 {
     int initialized = 0, finalized = 0, waiting = WAITING;
@@ -17,7 +20,8 @@ static __attribute__((noinline)) int start(void)
     if (!__atomic_compare_exchange_n(&state, &waiting, STARTING, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) return 0;
     profit_start();
     int works = plan_start() && self_test();
-    if (!works) dtc_mpi_say("steps aside", "the MPI packs or receives other bytes than dtc");
+    if (works) tell_about();
+    else dtc_mpi_say("steps aside", "the MPI packs or receives other bytes than dtc");
     __atomic_store_n(&state, works ? READY : ASIDE, __ATOMIC_RELEASE);
     return works;
 }
@@ -48,7 +52,11 @@ static void release_freed(void);
 static int wrap_Finalize(void)
 {
     release_freed();
-    if (__atomic_exchange_n(&state, ASIDE, __ATOMIC_ACQ_REL) == READY) dtc_mpi_report(TEXT_OF(DTC_MPI_ABI));
+    if (__atomic_exchange_n(&state, ASIDE, __ATOMIC_ACQ_REL) == READY) {
+        int64_t decoded = 0, compiled = 0;
+        plan_count(&decoded, &compiled);
+        dtc_mpi_report(TEXT_OF(DTC_MPI_ABI), decoded, compiled);
+    }
     return mpi.Finalize();
 }
 

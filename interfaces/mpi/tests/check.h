@@ -8,7 +8,7 @@
 #define CHECK(condition, ...)                                                                                                     \
     do {                                                                                                                           \
         if (!(condition)) {                                                                                                        \
-            printf("%s:%d: " #condition ": ", __FILE__, __LINE__);                                                                \
+            printf("%s:%d: %s: ", __FILE__, __LINE__, #condition);                                                                \
             printf(__VA_ARGS__);                                                                                                   \
             puts("");                                                                                                              \
             fflush(stdout);                                                                                                        \

@@ -149,11 +149,18 @@ fn messages_are_the_same_at_both_sides() {
     for launcher in Launcher::all("messages_are_the_same_at_both_sides") {
         let folder = TempDir::new().expect("a folder");
         let program = launcher.compile("messages.c", folder.path(), &[]);
+        let mut report = String::new();
         for ranks in 2..=4 {
             let output = launcher.pass(ranks, &program, &[("DTC_MPI_REPORT", "1")]);
             assert!(text(&output).contains("messages: done"), "{}", text(&output));
             let (sent, received) = (handled(&output, ": sent:"), handled(&output, ": received:"));
             assert!(sent > 100 && received > 100, "{}: {sent} {received}", launcher.compiler.display());
+            report = String::from_utf8_lossy(&output.stderr).into_owned() + &text(&output);
+        }
+        for part in
+            ["MPI: ", "threads: MPI_THREAD_", "served: blocking calls, nonblocking", "call MPI_Recv: ", " few bytes"]
+        {
+            assert!(report.contains(part), "{}: {part} in {report}", launcher.compiler.display());
         }
         // Without the limits of what dtc does faster.
         let all = launcher.pass(2, &program, &[("DTC_MPI", "all"), ("DTC_MPI_REPORT", "1")]);
