@@ -55,9 +55,9 @@ fn compile(sources: &Path, objects: &Path) -> Outcome<Vec<PathBuf>> {
             "-D_GNU_SOURCE",
         ]);
         compile.args(["-Wall", "-Wextra", "-c", "-o"]).arg(&object).arg(sources.join("src").join(source));
+        compile.arg("-I").arg(root().join("interfaces/c/include"));
         if let Some(abi) = abi {
             compile.arg("-I").arg(sources.join("abi").join(abi)).arg("-I").arg(sources.join("abi"));
-            compile.arg("-I").arg(root().join("interfaces/c/include"));
         }
         run(&mut compile)?;
         made.push(object);

@@ -6,11 +6,14 @@
  *   EMULATOR_INCLUDE      the folders of cuda_on_cpu.h and kernels.h, as options of g++
  *   EMULATOR_FREE         free bytes of the device; 4 GiB unless said otherwise
  *   EMULATOR_WRONG        if set, the first byte that a kernel stores is wrong
+ *   EMULATOR_HIDDEN       if set, only copies and kernels reach the memory of devices: other code that touches it ends by a signal
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
 #include <unistd.h>
+
+#include "hidden.h"
 
 #define cuModuleLoadDataEx stub_module_load
 #define cuModuleUnload stub_module_unload
@@ -135,9 +138,11 @@ int cuLaunchKernel(const struct function *function, unsigned bx, unsigned by, un
                    unsigned tz, unsigned shared, struct stream *stream, void **parameters, void **extra) {
     CONTEXT;
     if (!bx || by != 1 || bz != 1 || !tx || ty != 1 || tz != 1 || shared || extra) return INVALID_VALUE + 0 * !stream;
+    use_device_memory(1);
     function->run(function->call, parameters, bx, tx);
     /* Kernels of batches have one parameter, and are never made wrong. */
     unsigned char *written = getenv("EMULATOR_WRONG") ? *(unsigned char **)parameters[1] : NULL;
     if (written) ++*written;
+    use_device_memory(0);
     return SUCCESS;
 }

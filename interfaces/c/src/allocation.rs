@@ -5,7 +5,7 @@ use crate::engine::dtc_engine;
 use crate::handle::{self, Handle, Tag};
 use crate::status::{Failure, Outcome, answer};
 use crate::transfer::{DTC_MEMORY_DEVICE, DTC_MEMORY_HOST, DTC_MEMORY_MANAGED, DTC_MEMORY_PINNED, ordinal};
-use dtc_runtime::cuda::{DeviceBuffer, MemoryKind, PinnedBuffer};
+use dtc_runtime::cuda::{DeviceBuffer, MemoryKind, PinnedBuffer, is_in_use};
 use std::ffi::{c_int, c_void};
 
 /// Memory that the library allocated.
@@ -29,7 +29,8 @@ impl Handle for dtc_memory {
 ///
 /// `address`: any address.
 /// `kind`: receives `DTC_MEMORY_HOST`, `DTC_MEMORY_PINNED`, `DTC_MEMORY_MANAGED` or `DTC_MEMORY_DEVICE`.
-/// `device`: receives the GPU for `DTC_MEMORY_DEVICE`, else 0; may be null.
+/// `device`: receives the GPU for `DTC_MEMORY_DEVICE`, -1 while the process does not use CUDA, so that no other address needs to be asked
+/// about now, else 0; may be null.
 ///
 /// `DTC_ERROR_ARGUMENT`: `kind` is null.
 /// `DTC_ERROR_DEVICE`: CUDA failed.
@@ -40,11 +41,13 @@ impl Handle for dtc_memory {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dtc_memory_kind(address: *const c_void, kind: *mut i32, device: *mut i32) -> c_int {
     answer(|| {
-        let (number, gpu) = match MemoryKind::of(address.cast())? {
-            MemoryKind::Pageable => (DTC_MEMORY_HOST, 0),
-            MemoryKind::Pinned => (DTC_MEMORY_PINNED, 0),
-            MemoryKind::Managed => (DTC_MEMORY_MANAGED, 0),
-            MemoryKind::Device(gpu) => (DTC_MEMORY_DEVICE, gpu as i32),
+        let kind_there = if is_in_use() { Some(MemoryKind::of(address.cast())?) } else { None };
+        let (number, gpu) = match kind_there {
+            None => (DTC_MEMORY_HOST, -1),
+            Some(MemoryKind::Pageable) => (DTC_MEMORY_HOST, 0),
+            Some(MemoryKind::Pinned) => (DTC_MEMORY_PINNED, 0),
+            Some(MemoryKind::Managed) => (DTC_MEMORY_MANAGED, 0),
+            Some(MemoryKind::Device(gpu)) => (DTC_MEMORY_DEVICE, gpu as i32),
         };
         // SAFETY: `kind` and `device` are null or writable (contract of this function).
         unsafe {

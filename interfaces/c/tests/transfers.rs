@@ -209,7 +209,7 @@ fn memory_is_that_of_the_host_where_there_is_no_cuda() {
         // SAFETY: places for both results, or none for the second.
         unsafe {
             ok(dtc_memory_kind(address, &mut kind, &mut device));
-            assert_eq!((kind, device), (DTC_MEMORY_HOST, 0));
+            assert_eq!((kind, device), (DTC_MEMORY_HOST, -1));
             ok(dtc_memory_kind(address, &mut kind, null_mut()));
             fails(dtc_memory_kind(address, null_mut(), null_mut()), DTC_ERROR_ARGUMENT, "kind");
         }

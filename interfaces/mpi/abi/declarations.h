@@ -56,6 +56,7 @@ static struct {
 #define PMPI_Get_count dtc_mpi_pmpi.Get_count
 #define PMPI_Pack_size dtc_mpi_pmpi.Pack_size
 #define PMPI_Pack dtc_mpi_pmpi.Pack
+#define PMPI_Send dtc_mpi_pmpi.Send
 #define PMPI_Sendrecv dtc_mpi_pmpi.Sendrecv
 #define PMPI_Type_create_hindexed dtc_mpi_pmpi.Type_create_hindexed
 #define PMPI_Test dtc_mpi_pmpi.Test

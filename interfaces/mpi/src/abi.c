@@ -57,6 +57,7 @@ static struct {
 
 #include "profit.h"
 #include "plan.h"
+#include "memory.h"
 #include "self_test.h"
 #include "start.h"
 
@@ -64,6 +65,7 @@ static struct {
 #include "receive_type.h"
 #include "staged.h"
 #include "point_to_point.h"
+#include "block.h"
 #include "exchange.h"
 #include "operations.h"
 #include "nonblocking.h"

@@ -6,55 +6,9 @@
 #ifndef DTC_MPI_EXCHANGE_H
 #define DTC_MPI_EXCHANGE_H
 
-/* Elements for one process, or from it. */
-struct block {
-    /* Null if the datatype is predefined: its elements are copied. */
-    struct plan *plan;
-    unsigned char *memory;
-    int64_t elements, bytes;
-    /* Where its bytes lie in staging memory. */
-    int64_t place;
-#if DTC_MPI_OVERRUNS
-    /* Until the MPI has the datatype; null if that is the same as for the block before. */
-    struct gapped *gapped;
-#endif
-};
-
-/* The arguments of one direction, as the program gives them. Counts and displacements are wide in the large-count forms. */
-struct given {
-    int length, wide_counts, wide_places;
-    void *memory;
-    const void *counts, *places;
-    const MPI_Datatype *datatypes;
-};
-
-/* One direction of a call. */
-struct half {
-    /* Zero if the MPI moves it. */
-    int length;
-    unsigned char *packed;
-    /* Packed bytes, and all that staging memory was taken for. */
-    int64_t bytes, taken;
-    struct block *blocks;
-    /* What the MPI is given, as wide as what the program gave. */
-    void *counts, *places;
-    MPI_Datatype *datatypes;
-};
-
 struct exchange {
     struct half out, in;
 };
-
-static int64_t given_number(const void *numbers, int wide, int at)
-{
-    return wide ? ((const int64_t *)numbers)[at] : ((const int *)numbers)[at];
-}
-
-static void give_number(void *numbers, int wide, int at, int64_t number)
-{
-    if (wide) ((int64_t *)numbers)[at] = number;
-    else ((int *)numbers)[at] = (int)number;
-}
 
 /* Whether elements of a predefined datatype lie without gaps. Those of pairs do not. */
 static int is_dense(MPI_Datatype datatype, int64_t *size)
@@ -83,60 +37,46 @@ static int block_of(struct block *block, const struct given *given, int at, int 
     return !__builtin_mul_overflow(block->elements, size, &block->bytes) && block->bytes <= LARGEST_MESSAGE;
 }
 
-static void half_drop(struct half *half)
+/* The GPU of the first block that lies on one; -1 if none does. */
+static int32_t device_of_blocks(const struct given *given)
 {
-    for (int at = 0; at < half->length; at++)
-        if (half->blocks[at].plan) plan_release(half->blocks[at].plan);
-    if (half->packed) dtc_mpi_staging_give(half->packed, half->taken);
-    free(half->blocks);
-    *half = (struct half){0};
-}
-
-/* What the MPI is given for a block; 0 if there is no memory. */
-static int give_block(struct half *half, const struct given *given, int at, int sends)
-{
-    struct block *block = &half->blocks[at];
-    int64_t count = block->bytes;
-    half->datatypes[at] = MPI_PACKED;
-#if DTC_MPI_OVERRUNS
-    if (!sends && count > 1) {
-        int again = at > 0 && block[-1].bytes == count;
-        block->gapped = again ? NULL : gapped_take(count);
-        if (!again && !block->gapped) return 0;
-        half->datatypes[at] = again ? half->datatypes[at - 1] : block->gapped->datatype;
-        count = 1;
+    for (int at = 0; at < given->length; at++) {
+        int unknown = 0;
+        MPI_Datatype datatype = given->datatypes[at];
+        if (given_number(given->counts, given->wide_counts, at) <= 0 || datatype == MPI_DATATYPE_NULL) continue;
+        struct plan *plan = plan_of_any(datatype, &unknown);
+        MPI_Count true_lb = plan ? plan->true_lb : 0, true_extent;
+        if (unknown) PMPI_Type_get_true_extent_x(datatype, &true_lb, &true_extent);
+        int64_t first = given_number(given->places, given->wide_places, at) + true_lb;
+        struct place place = place_of((const void *)((uintptr_t)given->memory + (uintptr_t)first));
+        if (place.device < 0) return -1;
+        if (place.kind == DTC_MEMORY_DEVICE) return place.device;
     }
-#endif
-    (void)sends;
-    give_number(half->counts, given->wide_counts, at, count);
-    give_number(half->places, given->wide_places, at, block->place);
-    return 1;
+    return -1;
 }
 
-/* Once the MPI has the datatypes. */
-static void half_posted(struct half *half)
-{
-    (void)half;
-#if DTC_MPI_OVERRUNS
-    for (int at = 0; at < half->length; at++) {
-        if (half->blocks[at].gapped) gapped_give(half->blocks[at].gapped);
-        half->blocks[at].gapped = NULL;
-    }
-#endif
-}
-
-/* Stages a direction, unless the MPI shall move it. */
-static void half_stage(struct half *half, const struct given *given, int sends, int *unknown)
+/* Stages a direction, unless the MPI shall move it. In place, all of it is the MPI's but what lies on a GPU. */
+static void half_stage(struct half *half, const struct given *given, int direction, MPI_Comm communicator, int *unknown)
 {
     size_t each = sizeof *half->blocks + 2 * sizeof(int64_t) + sizeof *half->datatypes;
     int64_t gained = 0;
+    int sends = direction & SENDS;
     *half = (struct half){0};
     if (given->length <= 0 || !given->counts || !given->places || !given->datatypes) return;
+    int32_t device = device_of_blocks(given);
+    if (device < 0 && direction == (SENDS | RECEIVES)) return;
     half->blocks = (struct block *)calloc((size_t)given->length, each);
-    if (!half->blocks) return;
+    if (!half->blocks) {
+        if (device >= 0 && !takes_devices) half->refused = fail(MPI_ERR_NO_MEM);
+        return;
+    }
     half->counts = half->blocks + given->length;
     half->places = (int64_t *)half->counts + given->length;
     half->datatypes = (MPI_Datatype *)((int64_t *)half->places + given->length);
+    if (device >= 0) {
+        half_stage_on_device(half, &(struct device_half){given, device, direction, communicator});
+        return;
+    }
     for (int at = 0; at < given->length; at++) {
         struct block *block = &half->blocks[at];
         if (!block_of(block, given, at, sends, unknown) || half->taken > LARGEST_MESSAGE - block->bytes) {
@@ -150,8 +90,8 @@ static void half_stage(struct half *half, const struct given *given, int sends, 
     }
     /* Blocks that the MPI moves as fast are copied once more. */
     int pays = gained >= limits.bytes && limits.share * gained >= half->bytes;
-    half->packed = pays ? (unsigned char *)dtc_mpi_staging_take(half->taken) : NULL;
-    int given_all = !!half->packed;
+    half->staging = pays ? dtc_mpi_staging_take(DTC_MPI_HOST, 0, half->taken) : NULL;
+    int given_all = !!half->staging;
     for (; given_all && half->length < given->length; half->length++) {
         given_all = give_block(half, given, half->length, sends);
         if (half->blocks[half->length].plan) plan_retain(half->blocks[half->length].plan);
@@ -161,54 +101,44 @@ static void half_stage(struct half *half, const struct given *given, int sends, 
     half_drop(half);
 }
 
-/* Packs all blocks; 0 if that fails. */
-static int half_pack(const struct half *half)
-{
-    for (int at = 0; at < half->length; at++) {
-        const struct block *block = &half->blocks[at];
-        unsigned char *packed = half->packed + block->place;
-        if (!block->plan) memcpy(packed, block->memory, (size_t)block->bytes);
-        else if (block->bytes > 0 &&
-                 dtc_pack(block->plan->type, block->memory, block->elements, 0, packed, block->bytes, NULL, NULL) != DTC_OK)
-            return 0;
-    }
-    if (half->length) dtc_mpi_count(DTC_MPI_SENT, half->bytes);
-    return 1;
-}
-
-/* Unpacks all blocks; 0 if that fails. */
-static int half_unpack(const struct half *half)
-{
-    for (int at = 0; at < half->length; at++) {
-        const struct block *block = &half->blocks[at];
-        unsigned char *packed = half->packed + block->place;
-        if (GAP && block->bytes > 1) packed[block->bytes - 1] = packed[block->bytes];
-        if (!block->plan) memcpy(block->memory, packed, (size_t)block->bytes);
-        else if (block->bytes > 0 &&
-                 dtc_unpack(block->plan->type, packed, block->bytes, block->memory, block->elements, 0, NULL, NULL) != DTC_OK)
-            return 0;
-    }
-    if (half->length) dtc_mpi_count(DTC_MPI_RECEIVED, half->bytes);
-    return 1;
-}
-
 static void exchange_drop(struct exchange *exchange)
 {
     half_drop(&exchange->out);
     half_drop(&exchange->in);
 }
 
-/* Stages the directions of a call, and puts what the MPI is given into the arguments; 0 if the MPI shall do it all. */
-static int exchange_stage(struct exchange *exchange, struct given *out, struct given *in, int *unknown)
+/* The error of a call that the MPI must not be given. */
+static int exchange_refused(const struct exchange *exchange)
 {
-    half_stage(&exchange->out, out, 1, unknown);
-    half_stage(&exchange->in, in, 0, unknown);
-    if (!half_pack(&exchange->out)) half_drop(&exchange->out);
+    return exchange->out.refused != MPI_SUCCESS ? exchange->out.refused : exchange->in.refused;
+}
+
+/* Stages the directions of a call, and puts what the MPI is given into the arguments; 0 if the MPI shall do it all, or if the call is
+   refused. */
+static int exchange_stage(struct exchange *exchange, struct given *out, struct given *in, int in_place, MPI_Comm communicator, int *unknown)
+{
+    struct half *halves[] = {&exchange->out, &exchange->in};
     struct given *both[] = {out, in};
-    const struct half *halves[] = {&exchange->out, &exchange->in};
+    half_stage(&exchange->out, out, SENDS, communicator, unknown);
+    half_stage(&exchange->in, in, in_place ? SENDS | RECEIVES : RECEIVES, communicator, unknown);
+    if (!half_pack(&exchange->out)) {
+        if (exchange->out.on_device && !takes_devices) exchange->out.refused = fail(MPI_ERR_OTHER);
+        half_drop(&exchange->out);
+    }
+    if (exchange->in.filled && !half_fill(&exchange->in)) {
+        half_posted(&exchange->in);
+        if (!takes_devices) exchange->in.refused = fail(MPI_ERR_OTHER);
+        half_drop(&exchange->in);
+    }
+    if (exchange_refused(exchange) != MPI_SUCCESS) {
+        half_posted(&exchange->in);
+        half_drop(&exchange->out);
+        half_drop(&exchange->in);
+        return 0;
+    }
     for (int at = 0; at < 2; at++) {
         if (!halves[at]->length) continue;
-        both[at]->memory = halves[at]->packed;
+        both[at]->memory = halves[at]->staging->memory;
         both[at]->counts = halves[at]->counts;
         both[at]->places = halves[at]->places;
         both[at]->datatypes = halves[at]->datatypes;
@@ -219,9 +149,7 @@ static int exchange_stage(struct exchange *exchange, struct given *out, struct g
 /* Unpacks what was received. */
 static int exchange_unpack(const struct exchange *exchange)
 {
-    if (half_unpack(&exchange->in)) return MPI_SUCCESS;
-    PMPI_Comm_call_errhandler(MPI_COMM_SELF, MPI_ERR_OTHER);
-    return MPI_ERR_OTHER;
+    return half_unpack(&exchange->in) ? MPI_SUCCESS : fail(MPI_ERR_OTHER);
 }
 
 /* Decodes the datatypes that were unknown when the MPI was given the call. */
@@ -252,11 +180,12 @@ static int exchange_degrees(MPI_Comm communicator, int neighbors, int *out, int 
     struct given out = {0, WIDE, WIDE || neighbors, (void *)sent, sent_counts, sent_places, sent_datatypes};                      \
     struct given in = {0, WIDE, WIDE || neighbors, received, received_counts, received_places, received_datatypes};               \
     int unknown = 0;                                                                                                               \
-    int staged = is_ready() && sent != MPI_IN_PLACE && exchange_degrees(communicator, neighbors, &out.length, &in.length)
+    int in_place = sent == MPI_IN_PLACE, staged = is_ready() && exchange_degrees(communicator, neighbors, &out.length, &in.length);  \
+    if (in_place) out.length = 0
 
 /* What the MPI is given instead. */
 #define GIVEN_ARGUMENTS                                                                                                          \
-    out.memory, out.counts, out.places, out.datatypes, in.memory, in.counts, in.places, in.datatypes, communicator
+    in_place ? sent : out.memory, out.counts, out.places, out.datatypes, in.memory, in.counts, in.places, in.datatypes, communicator
 
 #define LEARN_ALL(result) learn_all(result, unknown, sent_datatypes, out.length, received_datatypes, in.length)
 
@@ -265,8 +194,9 @@ static int exchange_degrees(MPI_Comm communicator, int neighbors, int *out, int 
     {                                                                                                                              \
         struct exchange exchange;                                                                                                  \
         GIVEN(count, neighbors);                                                                                                   \
-        if (!staged || !exchange_stage(&exchange, &out, &in, &unknown))                                                           \
-            return LEARN_ALL(mpi.name(ARGUMENTS_##shape(ARGUMENT, count)));                                                       \
+        if (!staged || !exchange_stage(&exchange, &out, &in, in_place, communicator, &unknown))                                   \
+            return staged && exchange_refused(&exchange) ? exchange_refused(&exchange)                                            \
+                                                         : LEARN_ALL(mpi.name(ARGUMENTS_##shape(ARGUMENT, count)));              \
         int result = LEARN_ALL(mpi.name(GIVEN_ARGUMENTS));                                                                        \
         half_posted(&exchange.in);                                                                                                 \
         if (result == MPI_SUCCESS) result = exchange_unpack(&exchange);                                                           \

@@ -84,9 +84,26 @@ struct dtc_mpi_tracked *dtc_mpi_take_tracked(uintptr_t request);
 enum dtc_mpi_provider { DTC_MPI_NOWHERE, DTC_MPI_HERE, DTC_MPI_ELSEWHERE };
 enum dtc_mpi_provider dtc_mpi_provider(const char *name);
 
-/* Memory of at least `bytes` bytes for packed data, to be given back with the same number; null if there is none. */
-void *dtc_mpi_staging_take(int64_t bytes);
-void dtc_mpi_staging_give(void *memory, int64_t bytes);
+/* The engine of all types; null until the interposer has begun. It is never ended: datatypes, and threads of the program, may outlive
+   MPI_Finalize. */
+extern struct dtc_engine *dtc_mpi_engine;
+
+/* Where staging memory lies: of the host, of the host and pinned, or of the GPU of this number behind it. */
+enum dtc_mpi_pool { DTC_MPI_HOST, DTC_MPI_PINNED, DTC_MPI_DEVICE };
+
+/* A piece of staging memory. */
+struct dtc_mpi_block {
+    void *memory;
+    /* DTC_MEMORY_... of dtc.h, and the GPU. */
+    int32_t kind, device;
+    /* What the pool knows it by. */
+    int pool, power;
+    struct dtc_memory *allocation;
+};
+
+/* Takes at least `bytes` bytes for packed data, from a pool for elements of GPU `device`; null if there are none. */
+struct dtc_mpi_block *dtc_mpi_staging_take(enum dtc_mpi_pool pool, int32_t device, int64_t bytes);
+void dtc_mpi_staging_give(struct dtc_mpi_block *block);
 
 /* What was done, for the report. */
 enum dtc_mpi_count { DTC_MPI_PACKED, DTC_MPI_UNPACKED, DTC_MPI_SENT, DTC_MPI_RECEIVED, DTC_MPI_COUNTS };

@@ -6,12 +6,14 @@
     static int wrap_##name(ARGUMENTS_ISEND(PARAMETER, count))                                                                     \
     {                                                                                                                              \
         struct staged out;                                                                                                         \
+        out.refused = MPI_SUCCESS;                                                                                                 \
         int unknown = 0;                                                                                                           \
         struct operation *operation = NULL;                                                                                       \
         if (sees_completions() && stage_packed(&out, memory, elements, datatype, rank, communicator, &unknown))                   \
             operation = operation_new(&out, NULL);                                                                                \
+        if (!operation && out.refused) return out.refused;                                                                         \
         if (!operation) return learn(mpi.name(ARGUMENTS_ISEND(ARGUMENT, count)), datatype, unknown);                              \
-        int result = mpi.name(out.packed, (KIND_##count)out.length, out.datatype, REST_ISEND(ARGUMENT, count));                    \
+        int result = mpi.name(out.given, (KIND_##count)out.length, out.datatype, REST_ISEND(ARGUMENT, count));                    \
         return operation_begin(operation, request, result);                                                                       \
     }
 
@@ -19,13 +21,15 @@
     static int wrap_##name(ARGUMENTS_##shape(PARAMETER, count))                                                                   \
     {                                                                                                                              \
         struct staged in;                                                                                                          \
+        in.refused = MPI_SUCCESS;                                                                                                  \
         int unknown = 0;                                                                                                           \
         struct operation *operation = NULL;                                                                                       \
         if (sees_completions() && stage_received(&in, memory, elements, datatype, from, communicator, &unknown))                  \
             operation = operation_new(NULL, &in);                                                                                 \
+        if (!operation && in.refused) return in.refused;                                                                           \
         if (!operation) return learn(mpi.name(ARGUMENTS_##shape(ARGUMENT, count)), datatype, unknown);                            \
         operation->tracked.persistent = lasts;                                                                                            \
-        int result = mpi.name(in.packed, (KIND_##count)in.length, in.datatype, REST_##shape(ARGUMENT, count));                     \
+        int result = mpi.name(in.given, (KIND_##count)in.length, in.datatype, REST_##shape(ARGUMENT, count));                     \
         return operation_begin(operation, request, result);                                                                       \
     }
 
@@ -33,17 +37,35 @@
 #define WRAP_IMRECV(name, count) WRAP_RECEIVE_LATER(name, count, IMRECV, SOURCE_OF(message), MPI_COMM_SELF, 0)
 #define WRAP_RECV_INIT(name, count) WRAP_RECEIVE_LATER(name, count, IRECV, rank, communicator, 1)
 
-/* The MPI receives: MPICH 4.0 and 5.0 do not tell how many bytes have come. */
+/* Stages the halves of an exchange; null if the MPI shall do it, or if a half is refused. MPICH 4.0 and 5.0 do not tell how many bytes have
+   come: the MPI receives, but for elements on a GPU that it must not be given. */
+static struct operation *operation_both(struct staged *out, struct staged *in, const void *sent, int64_t sent_elements,
+                                        MPI_Datatype sent_datatype, int destination, void *received, int64_t received_elements,
+                                        MPI_Datatype received_datatype, int source, MPI_Comm communicator, int *unknown)
+{
+    int in_unknown = 0;
+    in->plan = out->plan = NULL;
+    in->refused = out->refused = MPI_SUCCESS;
+    if (!sees_completions()) return NULL;
+    stage_packed(out, sent, sent_elements, sent_datatype, destination, communicator, unknown);
+    if (out->refused) return NULL;
+    if (!takes_devices)
+        stage_received_as(in, received, received_elements, received_datatype, source, communicator, UNTOLD, &in_unknown);
+    if (in->refused) unstage(out);
+    if (!out->plan && !in->plan) return NULL;
+    return operation_new(out->plan ? out : NULL, in->plan ? in : NULL);
+}
+
 #define WRAP_ISENDRECV(name, count)                                                                                               \
     static int wrap_##name(ARGUMENTS_ISENDRECV(PARAMETER, count))                                                                 \
     {                                                                                                                              \
-        struct staged out;                                                                                                         \
+        struct staged out, in;                                                                                                     \
         int unknown = 0;                                                                                                           \
-        struct operation *operation = NULL;                                                                                       \
         MPI_Datatype datatype = sent_datatype;                                                                                    \
-        if (sees_completions() && stage_packed(&out, sent, sent_elements, sent_datatype, destination, communicator, &unknown))    \
-            operation = operation_new(&out, NULL);                                                                                \
-        if (operation) sent = out.packed, sent_elements = (KIND_##count)out.length, sent_datatype = out.datatype;                 \
+        struct operation *operation = operation_both(&out, &in, sent, sent_elements, sent_datatype, destination, received,        \
+                                                     received_elements, received_datatype, source, communicator, &unknown);       \
+        if (out.refused || in.refused) return out.refused ? out.refused : in.refused;                                             \
+        EXCHANGE_STAGED(count);                                                                                                    \
         int result = learn(mpi.name(ARGUMENTS_ISENDRECV(ARGUMENT, count)), datatype, unknown);                                    \
         return operation ? operation_begin(operation, request, result) : result;                                                  \
     }
@@ -52,26 +74,32 @@
 #define WRAP_ISENDRECV_REPLACE(name, count)                                                                                       \
     static int wrap_##name(ARGUMENTS_ISENDRECV_REPLACE(PARAMETER, count))                                                         \
     {                                                                                                                              \
-        struct staged out;                                                                                                         \
+        struct staged out, in;                                                                                                     \
         int unknown = 0;                                                                                                           \
-        struct operation *operation = NULL;                                                                                       \
-        if (sees_completions() && stage_packed(&out, memory, elements, datatype, destination, communicator, &unknown))            \
-            operation = operation_new(&out, NULL);                                                                                \
+        struct operation *operation = operation_both(&out, &in, memory, elements, datatype, destination, memory, elements,        \
+                                                     datatype, source, communicator, &unknown);                                   \
+        if (out.refused || in.refused) return out.refused ? out.refused : in.refused;                                             \
         if (!operation) return learn(mpi.name(ARGUMENTS_ISENDRECV_REPLACE(ARGUMENT, count)), datatype, unknown);                  \
-        int result = mpi.Isendrecv(out.packed, (int)out.length, out.datatype, destination, sent_tag, memory, (int)elements,       \
-                                   datatype, source, received_tag, communicator, request);                                        \
+        const void *from = out.plan ? out.given : memory;                                                                         \
+        void *into = in.plan ? in.given : memory;                                                                                 \
+        int64_t out_length = out.plan ? out.length : elements, in_length = in.plan ? in.length : elements;                        \
+        if (out_length > INT32_MAX || in_length > INT32_MAX) return operation_drop(operation), fail(MPI_ERR_OTHER);               \
+        int result = mpi.Isendrecv(from, (int)out_length, out.plan ? out.datatype : datatype, destination, sent_tag, into,        \
+                                   (int)in_length, in.plan ? in.datatype : datatype, source, received_tag, communicator, request); \
         return operation_begin(operation, request, result);                                                                       \
     }
 
-/* The operation of a collective; null if the MPI shall do it. */
-static struct operation *operation_exchange(struct given *out, struct given *in, int *unknown)
+/* The operation of a collective; null if the MPI shall do it, or if it is refused. */
+static struct operation *operation_exchange(struct given *out, struct given *in, int in_place, MPI_Comm communicator, int *unknown,
+                                            int *refused)
 {
-    struct exchange *exchange = (struct exchange *)malloc(sizeof *exchange);
+    struct exchange *exchange = (struct exchange *)calloc(1, sizeof *exchange);
     struct operation *operation = exchange ? operation_new(NULL, NULL) : NULL;
-    if (operation && exchange_stage(exchange, out, in, unknown)) {
+    if (operation && exchange_stage(exchange, out, in, in_place, communicator, unknown)) {
         operation->exchange = exchange;
         return operation;
     }
+    if (operation) *refused = exchange_refused(exchange);
     free(operation);
     free(exchange);
     return NULL;
@@ -81,7 +109,11 @@ static struct operation *operation_exchange(struct given *out, struct given *in,
     static int wrap_##name(ARGUMENTS_##shape(PARAMETER, count))                                                                   \
     {                                                                                                                              \
         GIVEN(count, neighbors);                                                                                                   \
-        struct operation *operation = staged && sees_completions() ? operation_exchange(&out, &in, &unknown) : NULL;             \
+        int refused = MPI_SUCCESS;                                                                                                 \
+        struct operation *operation = NULL;                                                                                       \
+        if (staged && sees_completions())                                                                                         \
+            operation = operation_exchange(&out, &in, in_place, communicator, &unknown, &refused);                                \
+        if (refused != MPI_SUCCESS) return refused;                                                                               \
         if (!operation) return LEARN_ALL(mpi.name(ARGUMENTS_##shape(ARGUMENT, count)));                                           \
         return operation_begin(operation, request, LEARN_ALL(mpi.name(GIVEN_ARGUMENTS, request)));                                \
     }
@@ -94,21 +126,23 @@ static struct operation *operation_exchange(struct given *out, struct given *in,
     static int wrap_##name(ARGUMENTS_SEND_INIT(PARAMETER, count))                                                                 \
     {                                                                                                                              \
         struct staged out;                                                                                                         \
+        out.refused = MPI_SUCCESS;                                                                                                 \
         int unknown = 0;                                                                                                           \
         struct operation *operation = NULL;                                                                                       \
         if (sees_completions() && stage_sent(&out, memory, elements, datatype, rank, communicator, &unknown))                     \
             operation = operation_new(&out, NULL);                                                                                \
+        if (!operation && out.refused) return out.refused;                                                                         \
         if (!operation) return learn(mpi.name(ARGUMENTS_SEND_INIT(ARGUMENT, count)), datatype, unknown);                          \
         operation->tracked.persistent = 1;                                                                                                 \
-        int result = mpi.name(out.packed, (KIND_##count)out.length, out.datatype, REST_ISEND(ARGUMENT, count));                    \
+        int result = mpi.name(out.given, (KIND_##count)out.length, out.datatype, REST_ISEND(ARGUMENT, count));                    \
         return operation_begin(operation, request, result);                                                                       \
     }
 
-/* Before the MPI starts a persistent operation: packs what is sent; 0 if that fails. */
+/* Before the MPI starts a persistent operation: packs what is sent, or received over; 0 if that fails. */
 static int operation_start(struct operation *operation)
 {
     __atomic_store_n(&operation->unpacked, 0, __ATOMIC_RELAXED);
-    return !operation->out.plan || pack_staged(&operation->out);
+    return (!operation->out.plan || pack_sent(&operation->out)) && (!operation->in.plan || !operation->in.filled || pack_staged(&operation->in));
 }
 
 /* After the MPI has started it. Open MPI may start another request in its place. */

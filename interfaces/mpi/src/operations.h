@@ -84,8 +84,8 @@ static int operation_begin(struct operation *operation, const MPI_Request *reque
     int ended = 0;
     if (operation->in.plan) is_posted(&operation->in);
     if (operation->exchange) half_posted(&operation->exchange->in);
-    /* The requests of sends, and of collectives, that have ended at once may all have one handle. */
-    if (result == MPI_SUCCESS && !operation->tracked.persistent && !operation->in.plan)
+    /* The requests of sends, of exchanges and of collectives that have ended at once may all have one handle. */
+    if (result == MPI_SUCCESS && !operation->tracked.persistent && (!operation->in.plan || operation->in.filled))
         if (PMPI_Request_get_status(*request, &ended, MPI_STATUS_IGNORE) != MPI_SUCCESS) ended = 0;
     if (ended) result = operation_unpack(operation, MPI_STATUS_IGNORE);
     if (result == MPI_SUCCESS && !ended) dtc_mpi_track(&operation->tracked, key_of(*request));
@@ -150,15 +150,15 @@ static inline void poll_freed(void)
     if (__builtin_expect(!!__atomic_load_n(&freed_operations, __ATOMIC_RELAXED), 0)) end_freed();
 }
 
-/* An operation of what is staged; takes it over. Null, with nothing staged any more, if there is no memory. */
+/* An operation of what is staged; takes it over. Null, with nothing staged any more, if there is no memory: either may be refused. */
 static struct operation *operation_new(struct staged *out, struct staged *in)
 {
     poll_freed();
     struct operation *operation = (struct operation *)calloc(1, sizeof *operation);
     if (operation && out) operation->out = *out;
     if (operation && in) operation->in = *in;
-    if (!operation && out) unstage(out);
-    if (!operation && in) is_posted(in), unstage(in);
+    if (!operation && in) is_posted(in), refuse(in, MPI_ERR_NO_MEM);
+    if (!operation && out) refuse(out, MPI_ERR_NO_MEM);
     return operation;
 }
 
@@ -228,13 +228,6 @@ static void look_end(const struct looked *looked)
     for (int at = 0; looked->taken && at < looked->length; at++)
         if (looked->operations[at]) keep_operation(looked->operations[at]);
     if (looked->operations != looked->few_operations) free(looked->operations);
-}
-
-/* An error of this library: a GPU failed, or there is no memory. The error handler decides. */
-static int fail(int code)
-{
-    PMPI_Comm_call_errhandler(MPI_COMM_SELF, code);
-    return code;
 }
 
 #endif

@@ -22,10 +22,14 @@ struct plan {
     int64_t piece;
     /* Whether all basic elements have one size, a power of two up to 8. */
     int uniform;
+    /* The lowest displacement of a byte. */
+    int64_t true_lb;
 };
 
-/* The engine of all types. It is never ended: datatypes, and threads of the program, may outlive MPI_Finalize. */
 static dtc_mpi_decoder decoder;
+
+/* Bytes, for elements that are moved as they lie. */
+static struct plan *byte_plan;
 
 /* The key of the attribute. */
 static int plan_key;
@@ -74,12 +78,24 @@ static int delete_plan(MPI_Datatype datatype, int key, void *value, void *extra)
     return MPI_SUCCESS;
 }
 
+static struct plan *make_byte_plan(dtc_engine *engine)
+{
+    struct plan *plan = (struct plan *)calloc(1, sizeof *plan);
+    if (!plan) return NULL;
+    *plan = (struct plan){.references = 1, .whole = 1, .size = 1, .piece = 1, .uniform = 1};
+    if (dtc_type_named(engine, "MPI_BYTE", &plan->type) == DTC_OK && dtc_type_commit(plan->type, 0) == DTC_OK) return plan;
+    plan_release(plan);
+    return NULL;
+}
+
 /* Prepares what datatypes are decoded with; 0 if that fails. */
 static int plan_start(void)
 {
     dtc_engine *engine;
     if (dtc_init(NULL, &engine) != DTC_OK) return 0;
-    if (dtc_mpi_decoder_init(engine, &decoder) == DTC_OK) {
+    byte_plan = make_byte_plan(engine);
+    dtc_mpi_engine = engine;
+    if (byte_plan && dtc_mpi_decoder_init(engine, &decoder) == DTC_OK) {
         if (PMPI_Type_create_keyval(copy_plan, delete_plan, &plan_key, NULL) == MPI_SUCCESS) return 1;
         dtc_mpi_decoder_free(&decoder);
     }
@@ -137,6 +153,7 @@ static void plan_make(MPI_Datatype datatype)
         plan->size = info.packed_size;
         plan->piece = info.blocks > 0 ? info.packed_size / info.blocks : 0;
         plan->uniform = is_uniform(&info);
+        plan->true_lb = info.true_lb;
         if (dtc_mpi_reports()) {
             plan_retain(plan);
             plan->next = reported;
@@ -175,11 +192,10 @@ static inline struct plan *plan_of_any(MPI_Datatype datatype, int *unknown)
     return plan_look_up(datatype, place, unknown);
 }
 
-/* The same for messages: null if the MPI shall move them. */
-static inline struct plan *plan_of(MPI_Datatype datatype, int *unknown)
+/* Whether dtc may pack a datatype of this plan. */
+static inline int is_derived(const struct plan *plan)
 {
-    struct plan *plan = plan_of_any(datatype, unknown);
-    return plan && plan->type && !plan->whole ? plan : NULL;
+    return plan && plan->type && !plan->whole;
 }
 
 #endif

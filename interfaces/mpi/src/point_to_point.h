@@ -8,8 +8,8 @@
         struct staged out;                                                                                                         \
         int unknown = 0;                                                                                                           \
         if (!stage_packed(&out, memory, elements, datatype, rank, communicator, &unknown))                                        \
-            return learn(mpi.name(ARGUMENTS_SEND(ARGUMENT, count)), datatype, unknown);                                           \
-        int result = mpi.name(out.packed, (KIND_##count)out.length, out.datatype, REST_SEND(ARGUMENT, count));                     \
+            return out.refused ? out.refused : learn(mpi.name(ARGUMENTS_SEND(ARGUMENT, count)), datatype, unknown);               \
+        int result = mpi.name(out.given, (KIND_##count)out.length, out.datatype, REST_SEND(ARGUMENT, count));                     \
         unstage(&out);                                                                                                             \
         return result;                                                                                                             \
     }
@@ -20,10 +20,10 @@
         struct staged in;                                                                                                          \
         int unknown = 0;                                                                                                           \
         if (!stage_received(&in, memory, elements, datatype, from, communicator, &unknown))                                       \
-            return learn(mpi.name(ARGUMENTS_##shape(ARGUMENT, count)), datatype, unknown);                                        \
+            return in.refused ? in.refused : learn(mpi.name(ARGUMENTS_##shape(ARGUMENT, count)), datatype, unknown);              \
         MPI_Status own;                                                                                                            \
         if (status == MPI_STATUS_IGNORE) status = &own;                                                                           \
-        int result = mpi.name(in.packed, (KIND_##count)in.length, in.datatype, REST_##shape(ARGUMENT, count));                     \
+        int result = mpi.name(in.given, (KIND_##count)in.length, in.datatype, REST_##shape(ARGUMENT, count));                     \
         is_posted(&in);                                                                                                            \
         return end_received(&in, status, result);                                                                                 \
     }
@@ -38,8 +38,8 @@
 
 /* Puts the staged halves into the arguments of an exchange. */
 #define EXCHANGE_STAGED(count)                                                                                                   \
-    if (out.plan) sent = out.packed, sent_elements = (KIND_##count)out.length, sent_datatype = out.datatype;                       \
-    if (in.plan) received = in.packed, received_elements = (KIND_##count)in.length, received_datatype = in.datatype
+    if (out.plan) sent = out.given, sent_elements = (KIND_##count)out.length, sent_datatype = out.datatype;                       \
+    if (in.plan) received = in.given, received_elements = (KIND_##count)in.length, received_datatype = in.datatype
 
 /* Either half is staged by itself. */
 #define WRAP_SENDRECV(name, count)                                                                                                \
@@ -49,7 +49,12 @@
         int out_unknown = 0, in_unknown = 0;                                                                                       \
         MPI_Datatype out_datatype = sent_datatype, in_datatype = received_datatype;                                               \
         stage_packed(&out, sent, sent_elements, sent_datatype, destination, communicator, &out_unknown);                          \
+        if (out.refused) return out.refused;                                                                                      \
         stage_received(&in, received, received_elements, received_datatype, source, communicator, &in_unknown);                   \
+        if (in.refused) {                                                                                                          \
+            unstage(&out);                                                                                                         \
+            return in.refused;                                                                                                     \
+        }                                                                                                                          \
         MPI_Status own;                                                                                                            \
         if (in.plan && status == MPI_STATUS_IGNORE) status = &own;                                                                \
         EXCHANGE_STAGED(count);                                                                                                    \
@@ -62,21 +67,37 @@
         return end_received(&in, status, result);                                                                                 \
     }
 
+/* The exchange of MPI_Sendrecv_replace, of which either half may be staged. */
+static int send_and_receive(const struct staged *out, const struct staged *in, void *memory, int64_t elements, MPI_Datatype datatype,
+                            int destination, int sent_tag, int source, int received_tag, MPI_Comm communicator, MPI_Status *status)
+{
+    void *from = out->plan ? out->given : memory, *into = in->plan ? in->given : memory;
+    int64_t sent = out->plan ? out->length : elements, received = in->plan ? in->length : elements;
+    if (sent > INT32_MAX || received > INT32_MAX) return fail(MPI_ERR_OTHER);
+    return mpi.Sendrecv(from, (int)sent, out->plan ? out->datatype : datatype, destination, sent_tag, into, (int)received,
+                        in->plan ? in->datatype : datatype, source, received_tag, communicator, status);
+}
+
 /* MPI_Sendrecv_replace of the MPI would copy the bytes once more; what was packed may be received over. */
 #define WRAP_SENDRECV_REPLACE(name, count)                                                                                        \
     static int wrap_##name(ARGUMENTS_SENDRECV_REPLACE(PARAMETER, count))                                                          \
     {                                                                                                                              \
         struct staged out, in;                                                                                                     \
         int unknown = 0;                                                                                                           \
-        if (!stage_packed(&out, memory, elements, datatype, destination, communicator, &unknown))                                 \
-            return learn(mpi.name(ARGUMENTS_SENDRECV_REPLACE(ARGUMENT, count)), datatype, unknown);                               \
-        stage_received(&in, memory, elements, datatype, source, communicator, &unknown);                                          \
+        stage_packed(&out, memory, elements, datatype, destination, communicator, &unknown);                                      \
+        if (out.refused) return out.refused;                                                                                      \
+        /* What is sent to no process lies where the MPI may receive over it. */                                                  \
+        stage_received(&in, memory, elements, datatype, out.plan || destination == MPI_PROC_NULL ? source : MPI_PROC_NULL,        \
+                       communicator, &unknown);                                                                                    \
+        if (in.refused) {                                                                                                          \
+            unstage(&out);                                                                                                         \
+            return in.refused;                                                                                                     \
+        }                                                                                                                          \
+        if (!out.plan && !in.plan) return learn(mpi.name(ARGUMENTS_SENDRECV_REPLACE(ARGUMENT, count)), datatype, unknown);        \
         MPI_Status own;                                                                                                            \
         if (in.plan && status == MPI_STATUS_IGNORE) status = &own;                                                                \
-        void *into = in.plan ? in.packed : memory;                                                                                \
-        int result = mpi.Sendrecv(out.packed, (int)out.length, out.datatype, destination, sent_tag, into,                          \
-                                   (int)(in.plan ? in.length : elements), in.plan ? in.datatype : datatype, source, received_tag,   \
-                                   communicator, status);                                                                         \
+        int result = send_and_receive(&out, &in, memory, elements, datatype, destination, sent_tag, source, received_tag,         \
+                                      communicator, status);                                                                       \
         unstage(&out);                                                                                                             \
         if (!in.plan) return result;                                                                                              \
         is_posted(&in);                                                                                                            \

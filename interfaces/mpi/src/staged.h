@@ -6,6 +6,8 @@
  *
  * A message is packed for sending only if its basic elements have one size. MPICH 4.0 on UCX cuts what a contiguous buffer sends
  * anywhere, and loses what it cuts inside an element when it unpacks: it reports that the message is truncated.
+ *
+ * Elements on a GPU are packed into pinned memory of the host, or, for an MPI that is CUDA-aware, into memory of that GPU (memory.h).
  */
 #ifndef DTC_MPI_STAGED_H
 #define DTC_MPI_STAGED_H
@@ -14,57 +16,133 @@
 struct staged {
     /* Null if nothing is staged. */
     struct plan *plan;
-    void *memory, *packed;
+    void *memory;
     int64_t elements, bytes;
-    /* What the MPI sends or receives at `packed`. */
+    dtc_transfer transfer;
+    struct dtc_mpi_block *block;
+    /* What the MPI sends or receives. */
+    void *given;
     int64_t length;
     MPI_Datatype datatype;
+    /* Whether staging memory is received over what the elements are, and is unpacked whole. */
+    char filled;
+    /* Whether the last byte is received one place further on. */
+    char gap;
+    /* Whether the MPI must not be given the elements. */
+    char bound;
+    /* The error of a message that could not be staged, and that the MPI must not be given; the error handler was called. */
+    int refused;
 #if DTC_MPI_OVERRUNS
     struct gapped *gapped;
 #endif
 };
 
-/* Takes staging memory for a message; 0 if the MPI shall move it. */
-static int stage(struct staged *staged, const void *memory, int64_t elements, MPI_Datatype datatype, int rank, MPI_Comm communicator,
-                 int *unknown)
-{
-    staged->plan = NULL;
-    if (!is_ready() || !memory || elements <= 0 || rank == MPI_PROC_NULL || communicator == MPI_COMM_NULL) return 0;
-    struct plan *plan = plan_of(datatype, unknown);
-    if (!plan || plan->piece > limits.piece || __builtin_mul_overflow(elements, plan->size, &staged->bytes)) return 0;
-    if (staged->bytes < limits.bytes || staged->bytes > LARGEST_MESSAGE) return 0;
-    staged->packed = dtc_mpi_staging_take(staged->bytes);
-    if (!staged->packed) return 0;
-    plan_retain(plan);
-    *staged = (struct staged){.plan = plan, .memory = (void *)memory, .packed = staged->packed, .elements = elements,
-                              .bytes = staged->bytes, .length = staged->bytes, .datatype = MPI_PACKED};
-    return 1;
-}
-
 static void unstage(struct staged *staged)
 {
     if (!staged->plan) return;
-    dtc_mpi_staging_give(staged->packed, staged->bytes);
+    dtc_mpi_staging_give(staged->block);
     plan_release(staged->plan);
     staged->plan = NULL;
+}
+
+/* After a failure that came before the MPI was given the message. */
+static int refuse(struct staged *staged, int code)
+{
+    unstage(staged);
+    if (staged->bound && staged->refused == MPI_SUCCESS) staged->refused = fail(code);
+    return 0;
 }
 
 /* Packs the elements; 0 if that fails. */
 static int pack_staged(const struct staged *staged)
 {
-    if (dtc_pack(staged->plan->type, staged->memory, staged->elements, 0, staged->packed, staged->bytes, NULL, NULL) != DTC_OK) return 0;
+    if (dtc_pack(staged->plan->type, staged->memory, staged->elements, 0, staged->block->memory, staged->bytes, NULL,
+                 &staged->transfer) != DTC_OK)
+        return 0;
+    if (GAP && staged->gap) {
+        unsigned char *last = (unsigned char *)staged->block->memory + staged->bytes - 1;
+        last[GAP] = *last;
+    }
+    return 1;
+}
+
+/* What is to be received: the MPI may know fewer bytes than it tells (`UNTOLD`). */
+enum { SENT, RECEIVED, UNTOLD };
+
+/* The same as stage(), for elements on a GPU. */
+static __attribute__((noinline)) int stage_on_device(struct staged *staged, struct place place, const void *memory, int64_t elements,
+                                                     MPI_Datatype datatype, MPI_Comm communicator, int way, int *unknown)
+{
+    struct span span;
+    struct plan *plan = plan_now(datatype, communicator, unknown, &staged->refused);
+    staged->bound = !takes_devices;
+    if (staged->refused != MPI_SUCCESS) return 0;
+    if (!span_of(&span, elements, datatype)) return refuse(staged, MPI_ERR_OTHER);
+    enum form form = form_of(plan, &span, way == SENT ? SENDS : RECEIVES);
+    if (form == PASSED || span.bytes == 0) return 0;
+    struct moved moved = moved_of(form, plan, &span, (void *)memory, elements);
+    struct dtc_mpi_block *block = take_for_device(place.device, moved.bytes);
+    if (!block) return refuse(staged, MPI_ERR_NO_MEM);
+    plan_retain(moved.plan);
+    staged->plan = moved.plan;
+    staged->memory = moved.memory;
+    staged->elements = moved.elements;
+    staged->bytes = moved.bytes;
+    staged->transfer = transfer_of(memory, place, block);
+    staged->block = block;
+    staged->given = form == PACKED ? block->memory : (void *)((uintptr_t)block->memory - (uintptr_t)span.low);
+    staged->length = form == PACKED ? moved.bytes : elements;
+    staged->datatype = form == PACKED ? MPI_PACKED : datatype;
+    staged->filled = way != SENT && (form == AS_THEY_LIE || way == UNTOLD);
+    return 1;
+}
+
+/* Takes staging memory for a message; 0 if the MPI shall move it, or if it is refused. */
+static int stage(struct staged *staged, const void *memory, int64_t elements, MPI_Datatype datatype, int rank, MPI_Comm communicator,
+                 int way, int *unknown)
+{
+    staged->plan = NULL;
+    staged->refused = MPI_SUCCESS;
+    staged->filled = staged->gap = staged->bound = 0;
+    if (!is_ready() || elements <= 0 || rank == MPI_PROC_NULL || communicator == MPI_COMM_NULL) return 0;
+    struct plan *plan = plan_of_any(datatype, unknown);
+    if (!is_derived(plan) && takes_devices && !*unknown) return 0;
+    MPI_Count true_lb = plan ? plan->true_lb : 0, true_extent;
+    if (__builtin_expect(*unknown, 0)) PMPI_Type_get_true_extent_x(datatype, &true_lb, &true_extent);
+    struct place place = place_of((const void *)((uintptr_t)memory + (uintptr_t)true_lb));
+    if (__builtin_expect(place.kind == DTC_MEMORY_DEVICE, 0))
+        return stage_on_device(staged, place, memory, elements, datatype, communicator, way, unknown);
+    if (__builtin_expect(may_be_several(memory, plan, place), 0))
+        return stage_on_device(staged, (struct place){DTC_MEMORY_UNKNOWN, -1}, memory, elements, datatype, communicator, way, unknown);
+    if (!is_derived(plan) || !memory || way == UNTOLD || (way == SENT && !plan->uniform) || plan->piece > limits.piece) return 0;
+    if (__builtin_mul_overflow(elements, plan->size, &staged->bytes)) return 0;
+    if (staged->bytes < limits.bytes || staged->bytes > LARGEST_MESSAGE) return 0;
+    staged->block = dtc_mpi_staging_take(DTC_MPI_HOST, 0, staged->bytes);
+    if (!staged->block) return 0;
+    plan_retain(plan);
+    staged->plan = plan;
+    staged->memory = (void *)memory;
+    staged->elements = elements;
+    staged->transfer = transfer_of(memory, place, staged->block);
+    staged->given = staged->block->memory;
+    staged->length = staged->bytes;
+    staged->datatype = MPI_PACKED;
+    return 1;
+}
+
+/* Packs elements that are sent; 0 if that fails. */
+static int pack_sent(const struct staged *staged)
+{
+    if (!pack_staged(staged)) return 0;
     dtc_mpi_count(DTC_MPI_SENT, staged->bytes);
     return 1;
 }
 
-/* Takes staging memory for elements that are sent; 0 if the MPI shall send them. */
+/* Takes staging memory for elements that are sent; 0 if the MPI shall send them, or if they are refused. */
 static int stage_sent(struct staged *staged, const void *memory, int64_t elements, MPI_Datatype datatype, int rank,
                       MPI_Comm communicator, int *unknown)
 {
-    if (!stage(staged, memory, elements, datatype, rank, communicator, unknown)) return 0;
-    if (staged->plan->uniform) return 1;
-    unstage(staged);
-    return 0;
+    return stage(staged, memory, elements, datatype, rank, communicator, SENT, unknown);
 }
 
 /* The same, and packs them. */
@@ -72,52 +150,66 @@ static int stage_packed(struct staged *staged, const void *memory, int64_t eleme
                         MPI_Comm communicator, int *unknown)
 {
     if (!stage_sent(staged, memory, elements, datatype, rank, communicator, unknown)) return 0;
-    if (pack_staged(staged)) return 1;
-    unstage(staged);
-    return 0;
+    return pack_sent(staged) || refuse(staged, MPI_ERR_OTHER);
 }
 
-/* Takes staging memory for elements that are received; 0 if the MPI shall receive them. The caller hands the datatype back with
-   is_posted when the MPI has it. */
+/* Takes staging memory for elements that are received, RECEIVED or UNTOLD; 0 if the MPI shall receive them, or if they are refused. The
+   caller hands the datatype back with is_posted when the MPI has it. */
+static int stage_received_as(struct staged *staged, const void *memory, int64_t elements, MPI_Datatype datatype, int rank,
+                             MPI_Comm communicator, int way, int *unknown)
+{
+    if (!stage(staged, memory, elements, datatype, rank, communicator, way, unknown)) return 0;
+#if DTC_MPI_OVERRUNS
+    staged->gapped = NULL;
+    if (staged->datatype == MPI_PACKED && staged->bytes > 1 && staged->block->kind != DTC_MEMORY_DEVICE) {
+        staged->gapped = gapped_take(staged->bytes);
+        if (!staged->gapped) return refuse(staged, MPI_ERR_NO_MEM);
+        staged->length = 1;
+        staged->datatype = staged->gapped->datatype;
+        staged->gap = 1;
+    }
+#endif
+    if (!staged->filled || pack_staged(staged)) return 1;
+#if DTC_MPI_OVERRUNS
+    if (staged->gapped) gapped_give(staged->gapped);
+#endif
+    return refuse(staged, MPI_ERR_OTHER);
+}
+
 static int stage_received(struct staged *staged, const void *memory, int64_t elements, MPI_Datatype datatype, int rank,
                           MPI_Comm communicator, int *unknown)
 {
-    if (!stage(staged, memory, elements, datatype, rank, communicator, unknown)) return 0;
-#if DTC_MPI_OVERRUNS
-    staged->gapped = gapped_take(staged->bytes);
-    if (!staged->gapped) {
-        unstage(staged);
-        return 0;
-    }
-    staged->length = 1;
-    staged->datatype = staged->gapped->datatype;
-#endif
-    return 1;
+    return stage_received_as(staged, memory, elements, datatype, rank, communicator, RECEIVED, unknown);
 }
 
 static void is_posted(struct staged *staged)
 {
     (void)staged;
 #if DTC_MPI_OVERRUNS
-    gapped_give(staged->gapped);
+    if (staged->gapped) gapped_give(staged->gapped);
+    staged->gapped = NULL;
 #endif
 }
 
 /* Unpacks what was received, which may be less than was expected. */
 static int unpack_received(const struct staged *staged, const MPI_Status *status)
 {
-    int received = 0, cancelled = 0;
-    PMPI_Test_cancelled(status, &cancelled);
-    if (!cancelled) PMPI_Get_count(status, MPI_PACKED, &received);
+    int counted = 0, cancelled = 0;
+    int64_t received = staged->bytes;
+    if (!staged->filled) {
+        PMPI_Test_cancelled(status, &cancelled);
+        if (!cancelled) PMPI_Get_count(status, MPI_PACKED, &counted);
+        received = counted;
+    }
     if (received <= 0) return MPI_SUCCESS;
     dtc_mpi_count(DTC_MPI_RECEIVED, received);
-    unsigned char *last = (unsigned char *)staged->packed + staged->bytes - 1;
-    if (GAP && received == staged->bytes) *last = last[GAP];
-    if (dtc_unpack(staged->plan->type, staged->packed, received, staged->memory, staged->elements, 0, NULL, NULL) == DTC_OK)
+    unsigned char *last = (unsigned char *)staged->block->memory + staged->bytes - 1;
+    if (GAP && staged->gap && received == staged->bytes) *last = last[GAP];
+    if (dtc_unpack(staged->plan->type, staged->block->memory, received, staged->memory, staged->elements, 0, NULL,
+                   &staged->transfer) == DTC_OK)
         return MPI_SUCCESS;
     /* A GPU failed. The message is lost: the error handler decides. */
-    PMPI_Comm_call_errhandler(MPI_COMM_SELF, MPI_ERR_OTHER);
-    return MPI_ERR_OTHER;
+    return fail(MPI_ERR_OTHER);
 }
 
 /* After a blocking call that received. */

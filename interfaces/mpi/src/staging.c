@@ -1,25 +1,32 @@
-/* Memory that packed data goes through. It is kept for later calls: fresh memory costs a page fault for every page. */
+/* Memory that packed data goes through. It is kept for later calls: fresh memory costs a page fault for every page, and memory of CUDA
+   milliseconds. */
 #include "interposer.h"
 
+#include <dtc.h>
 #include <stdlib.h>
 
 /* Sizes are powers of two, from 4 KiB on. */
 enum { SMALLEST = 12 };
 
-/* Most bytes of a block that is kept, as a power of two. */
-enum { LARGEST_KEPT = 24 };
+/* Most bytes of a block that is kept, as a power of two: of the host, and of memory that CUDA allocates. */
+enum { LARGEST_KEPT = 24, LARGEST_KEPT_OF_CUDA = 27 };
 
-/* Blocks kept of each size, and most bytes of all of them. */
-enum { KEPT = 32, MOST_KEPT = 64 << 20 };
+/* Blocks kept of each size, and most bytes of all of them in a pool. */
+enum { KEPT = 32, MOST_KEPT = 64 << 20, MOST_KEPT_OF_CUDA = 256 << 20 };
 
-/* Most bytes that are lent at once: nonblocking messages hold theirs until they end. */
+/* Most bytes of host memory that are lent at once: nonblocking messages hold theirs until they end. */
 enum { MOST_LENT = 1 << 30 };
 
 /* Bytes behind each block, which receive_type.h may ask for. */
 enum { SLACK = 64 };
 
-static void *kept[LARGEST_KEPT - SMALLEST + 1][KEPT];
-static int64_t kept_bytes, lent_bytes;
+/* GPUs with a pool. */
+enum { DEVICES = 16, POOLS = DTC_MPI_DEVICE + DEVICES };
+
+struct dtc_engine *dtc_mpi_engine;
+
+static struct dtc_mpi_block *kept[POOLS][LARGEST_KEPT_OF_CUDA - SMALLEST + 1][KEPT];
+static int64_t kept_bytes[POOLS], lent_bytes;
 
 /* The power of two that holds so many bytes. */
 static int power_of(int64_t bytes)
@@ -29,34 +36,65 @@ static int power_of(int64_t bytes)
     return power;
 }
 
-void *dtc_mpi_staging_take(int64_t bytes)
+static int is_kept(int pool, int power)
 {
-    int power = power_of(bytes);
-    int64_t block = (int64_t)1 << power;
-    void *memory = NULL;
-    if (__atomic_add_fetch(&lent_bytes, block, __ATOMIC_RELAXED) <= MOST_LENT) {
-        for (int at = 0; power <= LARGEST_KEPT && at < KEPT && !memory; at++)
-            if (__atomic_load_n(&kept[power - SMALLEST][at], __ATOMIC_RELAXED))
-                memory = __atomic_exchange_n(&kept[power - SMALLEST][at], NULL, __ATOMIC_ACQUIRE);
-        if (memory) __atomic_fetch_sub(&kept_bytes, block, __ATOMIC_RELAXED);
-        else if (posix_memalign(&memory, 4096, (size_t)block + SLACK)) memory = NULL;
-    }
-    if (!memory) __atomic_fetch_sub(&lent_bytes, block, __ATOMIC_RELAXED);
-    else dtc_mpi_did();
-    return memory;
+    return power <= (pool == DTC_MPI_HOST ? LARGEST_KEPT : LARGEST_KEPT_OF_CUDA);
 }
 
-void dtc_mpi_staging_give(void *memory, int64_t bytes)
+static void drop(struct dtc_mpi_block *block)
 {
-    int power = power_of(bytes), keep = power <= LARGEST_KEPT;
-    int64_t block = (int64_t)1 << power;
-    __atomic_fetch_sub(&lent_bytes, block, __ATOMIC_RELAXED);
-    if (keep && __atomic_add_fetch(&kept_bytes, block, __ATOMIC_RELAXED) <= MOST_KEPT) {
+    if (block->allocation) dtc_memory_free(block->allocation);
+    else free(block->memory);
+    free(block);
+}
+
+static struct dtc_mpi_block *allocate(int pool, int power, int32_t device)
+{
+    int64_t bytes = ((int64_t)1 << power) + SLACK;
+    struct dtc_mpi_block *block = calloc(1, sizeof *block);
+    if (!block) return NULL;
+    int32_t kind = pool == DTC_MPI_HOST ? DTC_MEMORY_HOST : pool == DTC_MPI_PINNED ? DTC_MEMORY_PINNED : DTC_MEMORY_DEVICE;
+    *block = (struct dtc_mpi_block){.kind = kind, .device = device, .pool = pool, .power = power};
+    int failed = pool == DTC_MPI_HOST
+                     ? posix_memalign(&block->memory, 4096, (size_t)bytes)
+                     : dtc_memory_allocate(dtc_mpi_engine, kind, device, bytes, &block->memory, &block->allocation) != DTC_OK;
+    if (!failed) return block;
+    free(block);
+    return NULL;
+}
+
+struct dtc_mpi_block *dtc_mpi_staging_take(enum dtc_mpi_pool asked, int32_t device, int64_t bytes)
+{
+    int power = power_of(bytes), pool = asked == DTC_MPI_DEVICE ? DTC_MPI_DEVICE + device : (int)asked;
+    int64_t size = (int64_t)1 << power;
+    struct dtc_mpi_block *block = NULL;
+    if (device < 0 || device >= DEVICES) return NULL;
+    if (pool == DTC_MPI_HOST && __atomic_add_fetch(&lent_bytes, size, __ATOMIC_RELAXED) > MOST_LENT) {
+        __atomic_fetch_sub(&lent_bytes, size, __ATOMIC_RELAXED);
+        return NULL;
+    }
+    for (int at = 0; is_kept(pool, power) && at < KEPT && !block; at++)
+        if (__atomic_load_n(&kept[pool][power - SMALLEST][at], __ATOMIC_RELAXED))
+            block = __atomic_exchange_n(&kept[pool][power - SMALLEST][at], NULL, __ATOMIC_ACQUIRE);
+    if (block) __atomic_fetch_sub(&kept_bytes[pool], size, __ATOMIC_RELAXED);
+    else block = allocate(pool, power, device);
+    if (!block && pool == DTC_MPI_HOST) __atomic_fetch_sub(&lent_bytes, size, __ATOMIC_RELAXED);
+    if (block) dtc_mpi_did();
+    return block;
+}
+
+void dtc_mpi_staging_give(struct dtc_mpi_block *block)
+{
+    int pool = block->pool, power = block->power, keep = is_kept(pool, power);
+    int64_t size = (int64_t)1 << power;
+    if (pool == DTC_MPI_HOST) __atomic_fetch_sub(&lent_bytes, size, __ATOMIC_RELAXED);
+    int64_t most = pool == DTC_MPI_HOST ? MOST_KEPT : MOST_KEPT_OF_CUDA;
+    if (keep && __atomic_add_fetch(&kept_bytes[pool], size, __ATOMIC_RELAXED) <= most) {
         for (int at = 0; at < KEPT; at++) {
-            void *none = NULL;
-            if (__atomic_compare_exchange_n(&kept[power - SMALLEST][at], &none, memory, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) return;
+            struct dtc_mpi_block *none = NULL, **place = &kept[pool][power - SMALLEST][at];
+            if (__atomic_compare_exchange_n(place, &none, block, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) return;
         }
     }
-    if (keep) __atomic_fetch_sub(&kept_bytes, block, __ATOMIC_RELAXED);
-    free(memory);
+    if (keep) __atomic_fetch_sub(&kept_bytes[pool], size, __ATOMIC_RELAXED);
+    drop(block);
 }

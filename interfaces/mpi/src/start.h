@@ -19,6 +19,7 @@ static __attribute__((noinline)) int start(void)
     /* Other threads go on to the MPI meanwhile. */
     if (!__atomic_compare_exchange_n(&state, &waiting, STARTING, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) return 0;
     profit_start();
+    find_awareness();
     int works = plan_start() && self_test();
     if (works) tell_about();
     else dtc_mpi_say("steps aside", "the MPI packs or receives other bytes than dtc");

@@ -1,6 +1,7 @@
 /* What a call costs more that goes on to the MPI, in nanoseconds: the shortest of many batches of packs of few bytes, against the
-   shortest of PMPI_Pack; and the same for tests of a request that is the MPI's, while one of dtc is under way. */
-#include "check.h"
+   shortest of PMPI_Pack; the same for a message to oneself, sent and received, and for tests of a request that is the MPI's, while one
+   of dtc is under way. If DTC_CUDA_DRIVER names a driver, the process uses CUDA. */
+#include "device.h"
 #include <time.h>
 
 enum { CALLS = 1000, BATCHES = 2000 };
@@ -29,6 +30,32 @@ static void measure(const char *name, MPI_Datatype datatype)
         if (time < theirs) theirs = time;
     }
     printf("cost: %s: %.1f ns more\n", name, ours - theirs);
+}
+
+typedef int exchange_function(const void *, int, MPI_Datatype, int, int, void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Status *);
+
+static double messages(exchange_function *exchange, void *memory, void *received, MPI_Datatype datatype)
+{
+    struct timespec begin, end;
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    for (int call = 0; call < CALLS; call++)
+        exchange(memory, 1, datatype, 0, 3, received, 1, datatype, 0, 3, MPI_COMM_SELF, MPI_STATUS_IGNORE);
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    return ((double)(end.tv_sec - begin.tv_sec) * 1e9 + (double)(end.tv_nsec - begin.tv_nsec)) / CALLS;
+}
+
+/* Both ends of a message are asked about. */
+static void measure_messages(const char *name, MPI_Datatype datatype)
+{
+    double ours = 1e9, theirs = 1e9;
+    double memory[64] = {0}, received[64];
+    for (int round = 0; round < BATCHES / 2; round++) {
+        double time = messages(MPI_Sendrecv, memory, received, datatype);
+        if (time < ours) ours = time;
+        time = messages(PMPI_Sendrecv, memory, received, datatype);
+        if (time < theirs) theirs = time;
+    }
+    printf("cost: message, %s: %.1f ns more\n", name, (ours - theirs) / 2);
 }
 
 typedef int test_function(MPI_Request *, int *, MPI_Status *);
@@ -73,8 +100,11 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Type_vector(3, 1, 2, MPI_DOUBLE, &rows);
     MPI_Type_commit(&rows);
+    if (getenv("DTC_CUDA_DRIVER")) open_device(0);
     measure("predefined", MPI_DOUBLE);
     measure("derived", rows);
+    measure_messages("predefined", MPI_DOUBLE);
+    measure_messages("derived", rows);
     measure_tests(rows);
     MPI_Type_free(&rows);
     MPI_Finalize();

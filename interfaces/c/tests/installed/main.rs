@@ -1,6 +1,7 @@
 //! libdtc as it is installed: what it exports, and C and C++ programs that are built against it with the system's tools.
 #![expect(clippy::disallowed_types, reason = "tests that lock fork no child")]
 
+mod device;
 mod interposer;
 
 use dtc_compiler::datatype::Datatype;

@@ -125,6 +125,13 @@ int cuCtxEnablePeerAccess(uintptr_t peer, unsigned flags) {
     return enabled++ ? ALREADY_ENABLED : SUCCESS;
 }
 
+/* Where the memory of devices lies, and what is done around work that uses it. Who includes this may say otherwise. */
+#ifndef DEVICE_MEMORY
+static char *take_device_memory(size_t bytes) { return aligned_alloc(256, bytes); }
+static void give_device_memory(char *memory, size_t bytes) { (void)bytes; free(memory); }
+static void use_device_memory(int begins) { (void)begins; }
+#endif
+
 /* Memory: a list of ranges. */
 struct range { struct range *next; char *start; size_t bytes; int kind, managed, device; uint64_t id; };
 static struct range *ranges;
@@ -138,7 +145,12 @@ static int allocate(char **pointer, size_t bytes, int kind, int managed) {
     if (stub_allocations_left == 0) return OUT_OF_MEMORY;
     if (stub_allocations_left > 0) stub_allocations_left--;
     struct range *range = malloc(sizeof *range);
-    *pointer = aligned_alloc(256, (bytes + 255) / 256 * 256);
+    size_t rounded = (bytes + 255) / 256 * 256;
+    *pointer = kind == 2 && !managed ? take_device_memory(rounded) : aligned_alloc(256, rounded);
+    if (!*pointer) {
+        free(range);
+        return OUT_OF_MEMORY;
+    }
     *range = (struct range){ranges, *pointer, bytes, kind, managed, (int)stack[depth - 1] - 1, ++last};
     ranges = range;
     stub_alive++;
@@ -150,7 +162,8 @@ static int release(char *pointer) {
         if ((*at)->start == pointer) {
             struct range *range = *at;
             *at = range->next;
-            free(range->start);
+            if (range->kind == 2 && !range->managed) give_device_memory(range->start, (range->bytes + 255) / 256 * 256);
+            else free(range->start);
             free(range);
             stub_alive--;
             return SUCCESS;
@@ -192,6 +205,8 @@ int cuPointerGetAttributes(unsigned number, const int *attributes, void **values
     return SUCCESS;
 }
 
+int cuPointerGetAttribute(void *value, int attribute, char *pointer) { return cuPointerGetAttributes(1, &attribute, &value, pointer); }
+
 /* Work, which is done at once, or kept by the graph that its stream is captured into. */
 struct work { int kind; char *destination; const char *source; size_t bytes; int value; };
 struct graph { struct work work[64]; size_t length; void (*destroy[8])(void *); void *objects[8]; int object_count; };
@@ -199,9 +214,14 @@ struct stream { struct graph *graph; };
 enum { KERNEL, COPY, FILL };
 
 static int enqueue(struct stream *stream, struct work work) {
-    if (stream && stream->graph) stream->graph->work[stream->graph->length++] = work;
-    else if (work.kind == FILL) memset(work.destination, work.value, work.bytes);
+    if (stream && stream->graph) {
+        stream->graph->work[stream->graph->length++] = work;
+        return SUCCESS;
+    }
+    use_device_memory(1);
+    if (work.kind == FILL) memset(work.destination, work.value, work.bytes);
     else if (work.bytes) memmove(work.destination, work.source, work.bytes);
+    use_device_memory(0);
     return SUCCESS;
 }
 

@@ -1,0 +1,115 @@
+//! Memory of a GPU in the messages of every MPI of the machine: of an emulated GPU, which hides it from all but its own copies and
+//! kernels, so that an MPI or an interposer that touches it ends by a signal; and, for an MPI that says that it is CUDA-aware, in the open.
+
+use super::interposer::{Launcher, handled};
+use super::{INSTALLED, root, succeed, text};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::LazyLock;
+use tempfile::TempDir;
+
+/// The emulated driver, with its generic kernels compiled.
+static EMULATOR: LazyLock<TempDir> = LazyLock::new(|| {
+    let folder = TempDir::new().expect("a folder");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-shared", "-fPIC", "-O1", "-o"]).arg(folder.path().join("driver.so"));
+    succeed(compiler.arg(root().join("cli/tests/emulator/driver.c")).arg("-ldl"));
+    let generic = dtc_compiler::codegen::cuda::generic_source().expect("a text");
+    std::fs::write(folder.path().join("generic.cu"), generic).expect("a file");
+    folder
+});
+
+/// What a program needs to find the emulated driver. Kernels are the generic ones alone: those of types take seconds to compile.
+fn environment(hidden: bool) -> Vec<(&'static str, String)> {
+    let folder = EMULATOR.path();
+    let include = ["tests/shim", "cli/tests/emulator"].map(|part| format!("-I{}", root().join(part).display()));
+    let path = |file: &str| folder.join(file).display().to_string();
+    vec![
+        ("DTC_CUDA_DRIVER", path("driver.so")),
+        ("DTC_NVRTC", path("missing")),
+        ("DTC_CACHE_DIR", "off".to_owned()),
+        ("EMULATOR_FOLDER", folder.display().to_string()),
+        ("EMULATOR_GENERIC", path("generic.cu")),
+        ("EMULATOR_INCLUDE", include.join(" ")),
+        ("EMULATOR_HIDDEN", if hidden { "1" } else { "" }.to_owned()),
+        ("DTC_MPI_REPORT", "1".to_owned()),
+    ]
+}
+
+fn pairs<'a>(environment: &'a [(&'static str, String)]) -> Vec<(&'a str, &'a str)> {
+    environment.iter().map(|(name, value)| (*name, value.as_str())).collect()
+}
+
+/// Compiles a program for memory of a GPU.
+fn compile(launcher: &Launcher, source: &str, folder: &Path) -> PathBuf {
+    launcher.compile(source, folder, &["-Wno-stringop-overflow", "-Wno-stringop-overread", "-ldl"])
+}
+
+#[track_caller]
+fn expect_done(launcher: &Launcher, output: &Output, program: &str, least: u64) {
+    assert!(text(output).contains(&format!("{program}: done")), "{}", text(output));
+    let (sent, received) = (handled(output, ": sent:"), handled(output, ": received:"));
+    assert!(sent > least && received > least, "{}: {sent} {received}", launcher.compiler.display());
+}
+
+#[test]
+#[ignore = "runs programs of each MPI: ./test mpi"]
+fn an_mpi_without_cuda_never_sees_memory_of_a_gpu() {
+    let environment = environment(true);
+    for launcher in Launcher::all("an_mpi_without_cuda_never_sees_memory_of_a_gpu") {
+        let folder = TempDir::new().expect("a folder");
+        let program = compile(&launcher, "device.c", folder.path());
+        let ranks = if launcher.compiler.is_relative() { 3 } else { 2 };
+        expect_done(&launcher, &launcher.pass(ranks, &program, &pairs(&environment)), "device", 500);
+        let program = compile(&launcher, "device_exchanges.c", folder.path());
+        for ranks in [2, 4] {
+            expect_done(&launcher, &launcher.pass(ranks, &program, &pairs(&environment)), "device_exchanges", 50);
+        }
+    }
+}
+
+/// Without the interposer: the emulated GPU would not let it pass.
+#[test]
+#[ignore = "runs programs of each MPI: ./test mpi"]
+fn a_gpu_is_hidden_from_an_mpi() {
+    let mut environment = environment(true);
+    environment.push(("DTC_MPI", "off".to_owned()));
+    for launcher in Launcher::all("a_gpu_is_hidden_from_an_mpi") {
+        let folder = TempDir::new().expect("a folder");
+        let program = compile(&launcher, "device.c", folder.path());
+        let output = launcher.run(2, &program, &pairs(&environment));
+        assert!(!output.status.success(), "{}: {}", launcher.compiler.display(), text(&output));
+    }
+}
+
+#[test]
+#[ignore = "runs programs of each MPI: ./test mpi"]
+fn a_cuda_aware_mpi_is_given_packed_bytes_on_the_gpu() {
+    for launcher in Launcher::all("a_cuda_aware_mpi_is_given_packed_bytes_on_the_gpu") {
+        let folder = TempDir::new().expect("a folder");
+        let aware = launcher.compile("aware.c", folder.path(), &["-shared", "-fPIC", "-ldl"]);
+        let ours = INSTALLED.prefix.join("lib/libdtc_mpi.so");
+        let mut environment = environment(false);
+        environment.push(("LD_PRELOAD", format!("{}:{}", ours.display(), aware.display())));
+        environment.push(("DEVICE_AWARE", "1".to_owned()));
+        let program = compile(&launcher, "device.c", folder.path());
+        let output = launcher.pass(2, &program, &pairs(&environment));
+        expect_done(&launcher, &output, "device", 300);
+        let said = text(&output);
+        let told: Vec<&str> = said.lines().filter_map(|line| line.split("aware: ").nth(1)).collect();
+        let counts = |word: &str| -> Vec<u64> {
+            let parts = told.iter().flat_map(|line| line.split(", "));
+            parts.filter(|part| part.ends_with(word)).filter_map(|part| part.split(' ').next()?.parse().ok()).collect()
+        };
+        let (on_gpu, pinned) = (counts("of a GPU"), counts("pinned"));
+        let compiler = launcher.compiler.display();
+        assert!(on_gpu.len() == 2 && on_gpu.iter().all(|&count| count > 100), "{compiler}: {said}");
+        assert!(pinned == [0, 0], "{compiler}: {said}");
+        let program = compile(&launcher, "device_exchanges.c", folder.path());
+        expect_done(&launcher, &launcher.pass(3, &program, &pairs(&environment)), "device_exchanges", 30);
+        // The same MPI, which is given memory of the host: nothing of the GPU comes to it.
+        environment.push(("DTC_MPI_GPU", "host".to_owned()));
+        environment.push(("EMULATOR_HIDDEN", "1".to_owned()));
+        expect_done(&launcher, &launcher.pass(2, &program, &pairs(&environment)), "device_exchanges", 50);
+    }
+}

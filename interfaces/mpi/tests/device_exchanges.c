@@ -1,0 +1,183 @@
+/* Collectives in which every pair of processes has datatypes of its own, with blocks in memory of a GPU and of the host side by side,
+   against those of the MPI on the host. 2 ranks or more. */
+#include "device.h"
+
+enum { PAIRS = 16, ROOM = 20000 };
+
+static int rank, ranks;
+
+/* The datatypes of 2,400 bytes between two ranks, as one of them sees it; elements of differing sizes among them. */
+static MPI_Datatype datatype_of(int kind, int receives, int *count)
+{
+    MPI_Datatype made, parts[] = {MPI_DOUBLE, MPI_INT};
+    int lengths[] = {1, 1};
+    MPI_Aint places[] = {8, 0};
+    *count = 1;
+    switch (kind % 5) {
+    case 0:
+        MPI_Type_vector(600, 1, 3 + receives, MPI_INT, &made);
+        break;
+    case 1:
+        *count = 6;
+        MPI_Type_vector(100, 1, 2, MPI_INT, &made);
+        break;
+    case 2:
+        *count = 600;
+        MPI_Type_dup(MPI_INT, &made);
+        break;
+    case 3:
+        *count = 200;
+        MPI_Type_create_struct(2, lengths, places, parts, &made);
+        break;
+    default:
+        MPI_Type_contiguous(600, MPI_INT, &made);
+    }
+    MPI_Type_commit(&made);
+    return made;
+}
+
+/* The blocks of one direction, in one piece of memory or at addresses of their own. */
+struct side {
+    int length, counts[PAIRS], places[PAIRS];
+    MPI_Aint addresses[PAIRS];
+    MPI_Datatype datatypes[PAIRS];
+    struct buffer buffer;
+};
+
+static struct side side(int length, const int *others, int receives, int round, unsigned seed, enum where where)
+{
+    struct side made = {.length = length};
+    for (int at = 0; at < length; at++) {
+        int from = receives ? others[at] : rank, to = receives ? rank : others[at];
+        made.datatypes[at] = datatype_of(from * 3 + to + round, receives, &made.counts[at]);
+        if ((from + to + round) % 7 == 3) made.counts[at] = 0;
+        made.addresses[at] = made.places[at] = at * ROOM;
+    }
+    made.buffer = buffer(MPI_BYTE, PAIRS * ROOM, seed, where);
+    return made;
+}
+
+static void side_drop(struct side *side)
+{
+    for (int at = 0; at < side->length; at++) MPI_Type_free(&side->datatypes[at]);
+    release(&side->buffer);
+}
+
+/* A call of each kind, at addresses as the program gives them or as the host has them. */
+static void call(int kind, int ours, const struct side *out, const struct side *in, MPI_Comm communicator, MPI_Request *request)
+{
+    const void *sent = ours ? out->buffer.memory : out->buffer.host.memory;
+    void *received = ours ? in->buffer.memory : in->buffer.host.memory;
+    *request = MPI_REQUEST_NULL;
+#define PLACES sent, out->counts, out->places, out->datatypes, received, in->counts, in->places, in->datatypes, communicator
+#define ADDRESSES sent, out->counts, out->addresses, out->datatypes, received, in->counts, in->addresses, in->datatypes, communicator
+    if (kind == 0) (ours ? MPI_Alltoallw : PMPI_Alltoallw)(PLACES);
+    if (kind == 1) (ours ? MPI_Ialltoallw : PMPI_Ialltoallw)(PLACES, request);
+    if (kind == 2) (ours ? MPI_Neighbor_alltoallw : PMPI_Neighbor_alltoallw)(ADDRESSES);
+    if (kind == 3) (ours ? MPI_Ineighbor_alltoallw : PMPI_Ineighbor_alltoallw)(ADDRESSES, request);
+}
+
+/* The same call on the host by the MPI, and from and into places that differ with the rank. */
+static void compare(int kind, MPI_Comm communicator, int length, const int *others, int round)
+{
+    enum where from = (round + rank) % 3 ? ON_DEVICE : ON_HOST, into = (round + rank) % 3 != 1 ? ON_DEVICE : ON_HOST;
+    struct side out = side(length, others, 0, round, 100 + (unsigned)rank, from);
+    struct side expected = side(length, others, 1, round, 7, ON_HOST), received = side(length, others, 1, round, 7, into);
+    MPI_Request request;
+    call(kind, 0, &out, &expected, communicator, &request);
+    PMPI_Wait(&request, MPI_STATUS_IGNORE);
+    call(kind, 1, &out, &received, communicator, &request);
+    MPI_Status status;
+    if (round % 2) MPI_Waitall(1, &request, &status);
+    else for (int flag = 0; !flag;) MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
+    download(&received.buffer);
+    CHECK(same(received.buffer.host, expected.buffer.host), "kind %d, round %d", kind, round);
+    side_drop(&out), side_drop(&received), side_drop(&expected);
+}
+
+/* Blocks of which some lie on the GPU and some on the host: their places are addresses. */
+static void mixed_places(int round)
+{
+    struct buffer out[PAIRS], in[PAIRS];
+    struct elements expected[PAIRS];
+    int out_counts[PAIRS], in_counts[PAIRS], all[PAIRS];
+    MPI_Aint out_places[PAIRS], in_places[PAIRS];
+    MPI_Datatype out_types[PAIRS], in_types[PAIRS];
+    MPI_Comm graph;
+    for (int at = 0; at < ranks; at++) {
+        all[at] = at;
+        out_types[at] = datatype_of(rank * 3 + at + round, 0, &out_counts[at]);
+        in_types[at] = datatype_of(at * 3 + rank + round, 1, &in_counts[at]);
+        out[at] = buffer(out_types[at], out_counts[at], (unsigned)(rank * 20 + at), (at + round) % 2 ? ON_DEVICE : ON_HOST);
+        in[at] = buffer(in_types[at], in_counts[at], 3, (at + round) % 3 ? ON_DEVICE : ON_HOST);
+        expected[at] = elements(in_types[at], in_counts[at], 3);
+        int their_count;
+        MPI_Datatype theirs = datatype_of(at * 3 + rank + round, 0, &their_count);
+        struct elements sent = elements(theirs, their_count, (unsigned)(at * 20 + rank));
+        expect(sent, expected[at], 2400);
+        drop(sent);
+        MPI_Type_free(&theirs);
+        MPI_Get_address(out[at].memory, &out_places[at]);
+        MPI_Get_address(in[at].memory, &in_places[at]);
+    }
+    MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, ranks, all, MPI_UNWEIGHTED, ranks, all, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &graph);
+    MPI_Neighbor_alltoallw(MPI_BOTTOM, out_counts, out_places, out_types, MPI_BOTTOM, in_counts, in_places, in_types, graph);
+    for (int at = 0; at < ranks; at++) {
+        download(&in[at]);
+        CHECK(same(in[at].host, expected[at]), "block %d, round %d", at, round);
+        release(&in[at]), release(&out[at]), drop(expected[at]);
+        MPI_Type_free(&out_types[at]), MPI_Type_free(&in_types[at]);
+    }
+    MPI_Comm_free(&graph);
+}
+
+/* What is received takes the place of what is sent. */
+static void in_place(int later)
+{
+    MPI_Datatype rows, datatypes[PAIRS];
+    int counts[PAIRS], places[PAIRS];
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Type_vector(300, 1, 2, MPI_INT, &rows);
+    MPI_Type_commit(&rows);
+    struct buffer memory = buffer(rows, ranks, (unsigned)rank, ON_DEVICE);
+    struct elements expected = elements(rows, ranks, (unsigned)rank);
+    for (int at = 0; at < ranks; at++) counts[at] = 1, places[at] = at * (2 * 300 - 1) * 4, datatypes[at] = rows;
+    PMPI_Alltoallw(MPI_IN_PLACE, NULL, NULL, NULL, expected.memory, counts, places, datatypes, MPI_COMM_WORLD);
+    if (later) MPI_Ialltoallw(MPI_IN_PLACE, NULL, NULL, NULL, memory.memory, counts, places, datatypes, MPI_COMM_WORLD, &request);
+    else MPI_Alltoallw(MPI_IN_PLACE, NULL, NULL, NULL, memory.memory, counts, places, datatypes, MPI_COMM_WORLD);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    download(&memory);
+    CHECK(same(memory.host, expected), "in place, later %d", later);
+    release(&memory), drop(expected);
+    MPI_Type_free(&rows);
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Comm ring, graph;
+    int all[PAIRS], wide, periodic = 1;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    open_device(rank);
+    for (int at = 0; at < ranks; at++) all[at] = at;
+    wide = ranks;
+    MPI_Cart_create(MPI_COMM_WORLD, 1, &wide, &periodic, 0, &ring);
+    int sides[2] = {(rank + ranks - 1) % ranks, (rank + 1) % ranks};
+    MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, ranks, all, MPI_UNWEIGHTED, ranks, all, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &graph);
+    for (int round = 0; round < 9; round++) {
+        compare(0, MPI_COMM_WORLD, ranks, all, round);
+        compare(1, MPI_COMM_WORLD, ranks, all, round);
+        /* On a ring of two, which block goes where is not the same in all MPIs. */
+        if (ranks > 2) compare(2, ring, 2, sides, round), compare(3, ring, 2, sides, round);
+        compare(2, graph, ranks, all, round);
+        compare(3, graph, ranks, all, round);
+        mixed_places(round);
+    }
+    in_place(0), in_place(1);
+    MPI_Comm_free(&ring);
+    MPI_Comm_free(&graph);
+    if (rank == 0) puts("device_exchanges: done");
+    MPI_Finalize();
+    return 0;
+}
