@@ -64,6 +64,20 @@ fn every_form_is_emitted() {
     }
 }
 
+#[test]
+fn functions_are_emitted_for_llvm() {
+    let folder = tempdir().expect("a folder");
+    write(folder.path(), "my rows.dtc", "vector 1000 3 7 int");
+    let text = dtc(folder.path(), &["emit", "my rows.dtc", "--as", "llvm", "--target", "aarch64"]).fine();
+    for part in ["aarch64-unknown-linux-gnu", "@my_rows_pack(", "@my_rows_unpack("] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    if cfg!(not(feature = "llvm")) {
+        let emit = dtc(folder.path(), &["emit", "my rows.dtc", "--as", "llvm-asm"]);
+        emit.fails(4, &["--as llvm-asm", "built with LLVM", "--features llvm"]);
+    }
+}
+
 /// A DAG of so many levels, each of three parts that share what is below.
 fn deep(levels: usize) -> String {
     let mut types =

@@ -9,6 +9,8 @@ mod texts;
 
 use driven::{AARCH64, Functions, SANITIZED, Subject, Toolchain, corpus_types, examples, random_types};
 use dtc_compiler::Pipeline;
+use dtc_compiler::codegen::cranelift::CpuTarget;
+use dtc_compiler::codegen::llvm;
 use dtc_compiler::codegen::source::{self, TooLarge};
 use dtc_compiler::datatype::{Predefined, TypeBuilder, text};
 use dtc_tests::nvrtc::compile_all;
@@ -192,6 +194,28 @@ fn instructive_types_have_their_texts() {
             let pipeline = Pipeline::new(text::parse(notation).unwrap_or_else(|error| panic!("{name}: {error}")));
             insta::assert_snapshot!(format!("{name}.c"), source::c(name, &pipeline).unwrap());
             insta::assert_snapshot!(format!("{name}.cuh"), source::cuda_header(name, &pipeline).unwrap());
+        }
+    });
+}
+
+/// Each has another kind of loop or vector: words, squares of a transpose, masks, shuffles, a list.
+#[test]
+fn instructive_types_have_their_modules() {
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path("../llvm");
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    settings.bind(|| {
+        for (name, target, notation) in [
+            ("columns", CpuTarget::X86_64, "vector 12 5 14 double"),
+            ("transpose", CpuTarget::X86_64V3, "hvector 45 1 8 (vector 37 1 45 double)"),
+            ("records", CpuTarget::X86_64V4, "resized 0 24 (struct [1@0 double, 2@8 int, 1@16 char])"),
+            ("shuffled", CpuTarget::Zen5, "vector 1000 1 2 double"),
+            ("reversed", CpuTarget::X86_64V3, "hvector 8 1 -8 double"),
+            ("scattered", CpuTarget::Aarch64, "indexed_block 3 [0, 17, 3, 40, 92, 61, 28, 55, 80, 99] int"),
+        ] {
+            let pipeline = Pipeline::new(text::parse(notation).unwrap_or_else(|error| panic!("{name}: {error}")));
+            insta::assert_snapshot!(format!("{name}.ll"), llvm::ir(target, name, pipeline.plan()).unwrap());
         }
     });
 }

@@ -7,9 +7,9 @@ use crate::output;
 use crate::paths::STANDARD;
 use clap::ValueEnum;
 use dtc_compiler::Pipeline;
-use dtc_compiler::codegen::cranelift::{CodegenError, Compiler};
+use dtc_compiler::codegen::cranelift::{CodegenError, Compiler, CpuTarget};
 use dtc_compiler::codegen::source::{self, TooLarge};
-use dtc_compiler::codegen::{cuda, mpi_c};
+use dtc_compiler::codegen::{cuda, llvm, mpi_c};
 use dtc_compiler::plan::gpu::GpuPlan;
 use dtc_compiler::plan::{Direction, Plan};
 use dtc_runtime::Engine;
@@ -31,8 +31,8 @@ pub struct Arguments {
     /// Which kernel [default: pack for clif and asm, both for cuda, ptx and cubin]
     #[arg(long, value_enum)]
     direction: Option<Way>,
-    /// The machine that kernels are for: native, or sm_90 and the like for ptx and cubin [default: native; for ptx and
-    /// cubin the first GPU, or sm_90 where there is none]
+    /// The machine that kernels are for: native; a processor of `dtc build` for llvm and llvm-asm; sm_90 and the like for ptx and
+    /// cubin [default: native; for ptx and cubin the first GPU, or sm_90 where there is none]
     #[arg(long, value_name = "TARGET")]
     target: Option<Machine>,
     /// Writes to a file, which appears when it is whole, instead of standard output
@@ -50,6 +50,10 @@ enum Form {
     Clif,
     /// The kernel's instructions, with addresses, and what each stretch is for
     Asm,
+    /// The two functions of `dtc build` in LLVM's intermediate form, before LLVM optimises them
+    Llvm,
+    /// The same, compiled by LLVM, as an assembler reads them; needs a dtc with the feature llvm
+    LlvmAsm,
     /// CUDA C++ of the kernels for a GPU
     Cuda,
     /// The same, compiled by NVRTC to PTX
@@ -75,6 +79,8 @@ enum Way {
 enum Machine {
     /// This machine.
     Native,
+    /// A processor.
+    Cpu(CpuTarget),
     /// A GPU, by ten times its compute capability.
     Gpu(u32),
 }
@@ -87,7 +93,10 @@ impl FromStr for Machine {
         match number {
             _ if text == "native" => Ok(Machine::Native),
             Some(number) => Ok(Machine::Gpu(number)),
-            None => Err("expected native, or sm_ and ten times a compute capability".to_owned()),
+            None => CpuTarget::named(text).map(Machine::Cpu).ok_or_else(|| {
+                let cpus = CpuTarget::ALL.map(|cpu| cpu.to_string()).join(", ");
+                format!("expected native, {cpus}, or sm_ and ten times a compute capability")
+            }),
         }
     }
 }
@@ -96,6 +105,7 @@ impl fmt::Display for Machine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Machine::Native => f.write_str("native"),
+            Machine::Cpu(cpu) => cpu.fmt(f),
             Machine::Gpu(number) => write!(f, "sm_{number}"),
         }
     }
@@ -116,8 +126,17 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
         Some(Way::Unpack) => Some(Direction::Unpack),
         None => None,
     };
-    if let (Some(machine @ Machine::Gpu(_)), Form::Clif | Form::Asm) = (arguments.target, arguments.form) {
-        return Err(Failure::description("--target", "native, for kernels on the CPU", machine));
+    match (arguments.target, arguments.form) {
+        (Some(machine @ (Machine::Gpu(_) | Machine::Cpu(_))), Form::Clif | Form::Asm) => {
+            return Err(Failure::description("--target", "native, for kernels on the CPU", machine));
+        }
+        (Some(machine @ Machine::Gpu(_)), Form::Llvm | Form::LlvmAsm) => {
+            return Err(Failure::description("--target", "a processor, for functions on the CPU", machine));
+        }
+        (Some(machine @ Machine::Cpu(_)), Form::Ptx | Form::Cubin) => {
+            return Err(Failure::description("--target", "native or a GPU", machine));
+        }
+        _ => {}
     }
     let on_cpu = direction.unwrap_or(Direction::Pack);
     let text = match arguments.form {
@@ -128,6 +147,11 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
             stays_generic(plan) + &compiler()?.intermediate(plan, on_cpu).map_err(|error| unavailable(&error))?
         }
         Form::Asm => stays_generic(pipeline.plan()) + &assembly(pipeline.plan(), on_cpu)?,
+        Form::Llvm => {
+            let name = source::identifier(&named.name);
+            llvm::ir(processor(arguments.target), &name, pipeline.plan()).map_err(|error| unavailable(&error))?
+        }
+        Form::LlvmAsm => llvm_assembly(processor(arguments.target), &source::identifier(&named.name), pipeline.plan())?,
         Form::MpiC => mpi_c::emit(pipeline.datatype()),
         Form::C => source::c(&named.name, &pipeline).map_err(too_large)?,
         Form::CudaHeader => source::cuda_header(&named.name, &pipeline).map_err(too_large)?,
@@ -182,7 +206,7 @@ fn cuda_source(plan: &GpuPlan, direction: Option<Direction>) -> Result<Source, F
 fn compiled(arguments: &Arguments, source: &str) -> Result<Vec<u8>, Failure> {
     let number = match arguments.target {
         Some(Machine::Gpu(number)) => number,
-        Some(Machine::Native) => Device::get(0)?.info().architecture(),
+        Some(Machine::Native | Machine::Cpu(_)) => Device::get(0)?.info().architecture(),
         None => Device::get(0).map_or(DEFAULT_ARCHITECTURE, |device| device.info().architecture()),
     };
     let architecture = match arguments.form {
@@ -211,6 +235,25 @@ fn assembly(plan: &Plan, direction: Direction) -> Result<String, Failure> {
         let found = std::env::consts::ARCH;
         Failure::missing("--as asm", "x86-64 or AArch64", found, "--as clif prints the kernel on any machine")
     })
+}
+
+/// The processor that functions are for: the best that runs here, unless one is named.
+fn processor(machine: Option<Machine>) -> CpuTarget {
+    match machine {
+        Some(Machine::Cpu(cpu)) => cpu,
+        _ => CpuTarget::running_on(Engine::new().target().level).first().copied().unwrap_or(CpuTarget::X86_64),
+    }
+}
+
+#[cfg(feature = "llvm")]
+fn llvm_assembly(cpu: CpuTarget, name: &str, plan: &Plan) -> Result<String, Failure> {
+    llvm::assembly(cpu, name, plan).map_err(|error| unavailable(&error))
+}
+
+#[cfg(not(feature = "llvm"))]
+fn llvm_assembly(_: CpuTarget, _: &str, _: &Plan) -> Result<String, Failure> {
+    let remedy = "build it with --features llvm; --as llvm prints what LLVM would compile";
+    Err(Failure::missing("--as llvm-asm", "a dtc that was built with LLVM", "one without", remedy))
 }
 
 /// Cranelift for this machine.

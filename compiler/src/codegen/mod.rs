@@ -4,5 +4,8 @@
 
 pub mod cranelift;
 pub mod cuda;
+mod error;
+pub mod llvm;
 pub mod mpi_c;
 pub mod source;
+mod target;

@@ -120,6 +120,14 @@ pub struct Functions {
     pub object: Option<Vec<u8>>,
 }
 
+/// Declares the two functions of an object.
+pub fn declarations(name: &str) -> String {
+    format!(
+        "void {name}_pack(const void *, void *, __SIZE_TYPE__);\n\
+         void {name}_unpack(const void *, void *, __SIZE_TYPE__);\n"
+    )
+}
+
 /// Offset and length of fragments: all, the ends, the borders of elements, and others.
 fn fragments(size: u64, count: u64, rng: &mut SmallRng) -> Vec<(u64, u64)> {
     let all = size * count;

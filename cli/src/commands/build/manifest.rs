@@ -14,10 +14,19 @@ pub fn write(types: &[BuiltType], targets: &[Target]) -> String {
         "format": 1,
         "dtc": env!("CARGO_PKG_VERSION"),
         "cranelift": cranelift::VERSION,
+        "llvm": llvm_version(),
         "targets": targets.map(|target| target.to_string()).collect::<Vec<_>>(),
         "types": types,
     });
     format!("{manifest:#}\n")
+}
+
+/// The version of LLVM, which compiled the functions; null where Cranelift did.
+fn llvm_version() -> Option<String> {
+    #[cfg(feature = "llvm")]
+    return Some(dtc_compiler::codegen::llvm::version());
+    #[cfg(not(feature = "llvm"))]
+    None
 }
 
 fn of_type(BuiltType { name, pipeline, uses, .. }: &BuiltType) -> serde_json::Value {

@@ -9,7 +9,8 @@ mod target;
 mod types;
 
 use crate::failure::Failure;
-use dtc_compiler::codegen::cranelift;
+use dtc_compiler::codegen::cranelift::{CodegenError, CpuTarget};
+use dtc_compiler::plan::Plan;
 use dtc_runtime::BundleWriter;
 use dtc_runtime::store::Bundle;
 use folder::Folder;
@@ -29,7 +30,7 @@ pub struct Arguments {
     /// The folder to make, which must not exist; the libraries have its name
     #[arg(short, long, value_name = "DIRECTORY")]
     output: PathBuf,
-    /// Processors, separated by commas: x86-64, x86-64-v3, x86-64-v4, aarch64, and sm_90 and the like for GPUs
+    /// Processors, separated by commas: x86-64, x86-64-v3, x86-64-v4, zen5, aarch64, and sm_90 and the like for GPUs
     #[arg(long, value_name = "TARGETS", value_delimiter = ',', required = true)]
     target: Vec<Target>,
 }
@@ -66,7 +67,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             begin(format!("{} for {cpu}", named.name));
             let failed = |error| Failure::Description(format!("{}: {error}", named.place));
             bundle.add_cpu(&named.pipeline, cpu).map_err(failed)?;
-            let object = cranelift::object(cpu, &named.name, named.pipeline.plan()).map_err(failed)?;
+            let object = object(cpu, &named.name, named.pipeline.plan()).map_err(failed)?;
             objects.push((format!("{}.o", named.name), object));
         }
         let place = Path::new("lib").join(cpu.to_string());
@@ -98,4 +99,15 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     folder.add(PathBuf::from("manifest.json"), manifest::write(&types, &arguments.target))?;
     progress.finish_and_clear();
     folder.finish()
+}
+
+/// The closed functions of a type, by the compiler whose code is the faster: LLVM where dtc is built with it.
+#[cfg(feature = "llvm")]
+fn object(cpu: CpuTarget, name: &str, plan: &Plan) -> Result<Vec<u8>, CodegenError> {
+    dtc_compiler::codegen::llvm::object(cpu, name, plan)
+}
+
+#[cfg(not(feature = "llvm"))]
+fn object(cpu: CpuTarget, name: &str, plan: &Plan) -> Result<Vec<u8>, CodegenError> {
+    dtc_compiler::codegen::cranelift::object(cpu, name, plan)
 }

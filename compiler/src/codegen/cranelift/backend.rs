@@ -1,6 +1,6 @@
 //! Cranelift's backends, with the settings that kernels are compiled with.
 
-use super::error::CodegenError;
+use crate::codegen::error::CodegenError;
 use cranelift_codegen::isa::{self, OwnedTargetIsa};
 use cranelift_codegen::settings::{self, Configurable};
 use std::fmt;

@@ -19,20 +19,18 @@ mod backend;
 mod closed;
 mod copy;
 mod emit;
-mod error;
 mod image;
 mod loops;
 mod microkernel;
 #[cfg(feature = "objects")]
 mod object;
-mod target;
 
-pub use error::CodegenError;
+pub use super::error::CodegenError;
+pub use super::target::CpuTarget;
 pub use image::{Image, ImageError};
 pub use microkernel::Microkernel;
 #[cfg(feature = "objects")]
 pub use object::object;
-pub use target::CpuTarget;
 
 use crate::plan::{Direction, Level, Plan, StepId};
 use backend::Backend;
@@ -185,7 +183,7 @@ impl Compiler {
     }
 
     fn function(&self, plan: &Plan, direction: Direction) -> Result<(Function, emit::References), CodegenError> {
-        error::checked_size(plan)?;
+        super::error::checked_size(plan)?;
         let mut signature = Signature::new(self.isa.default_call_conv());
         signature.params.extend([AbiParam::new(types::I64); 4]);
         let mut function = Function::with_name_signature(UserFuncName::user(0, 0), signature);

@@ -2,8 +2,9 @@
 
 use super::backend::Backend;
 use super::closed::{Closed, Surroundings};
-use super::error::{CodegenError, checked_size};
-use super::{CpuTarget, emit};
+use super::emit;
+use crate::codegen::error::{CodegenError, checked_size};
+use crate::codegen::target::CpuTarget;
 use crate::plan::{Direction, Offsets, Plan, Step};
 use cranelift_codegen::Context;
 use cranelift_codegen::ir::{AbiParam, Signature, UserFuncName, types};

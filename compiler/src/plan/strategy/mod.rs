@@ -10,11 +10,13 @@
 //! | `shuffle.rs` | how short rows are grouped |
 //! | `stores.rs` | which stores are non-temporal: they bypass the caches |
 //! | `shape.rs` | which nests are tiles, and which are listed: the only decisions that a plan holds |
+//! | `closed.rs` | how functions without microkernels move rows and lists |
 //! | `kernel.rs` | whether a kernel is compiled, and what it writes out |
 //!
 //! Which instructions move one block of a given length is the catalogue of the microkernels
 //! (`runtime/microkernels/src/select.rs`).
 
+mod closed;
 mod kernel;
 mod nest;
 mod processor;
@@ -22,6 +24,10 @@ pub(super) mod shape;
 mod shuffle;
 mod stores;
 
+pub(crate) use closed::{
+    CLOSED_INLINE_BYTES, CLOSED_LOOP_BYTES, ListMethod, RowsMethod, Vectors, closed_list, closed_rows,
+    is_transposed_closed, writes_rows_first,
+};
 pub(super) use kernel::decide;
 pub use kernel::{Decision, SPECIALISED_DEPTH, SPECIALISED_STEPS};
 pub(crate) use kernel::{INLINE_BYTES, MICROKERNEL_ROWS, UNROLLED_WORDS};

@@ -7,11 +7,11 @@ use thiserror::Error;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum CodegenError {
-    /// Cranelift has no backend for this machine, or a setting it refuses.
-    #[error("expected a machine that Cranelift compiles for, found {0}")]
+    /// The compiler has no backend for this machine, or a setting it refuses.
+    #[error("expected a machine that kernels are compiled for, found {0}")]
     Target(String),
-    /// Cranelift refused the function, which is a fault of this crate.
-    #[error("expected a function that Cranelift compiles, found {0}")]
+    /// The compiler refused the function, which is a fault of this crate.
+    #[error("expected a function that compiles, found {0}")]
     Function(String),
     /// The plan is too large for a kernel, which has straight code for every step.
     #[error(
