@@ -228,6 +228,27 @@ fn the_doctor_looks_around() {
     }
 }
 
+/// A library that says nothing stands for the interposer; a script says what it would.
+#[test]
+fn the_doctor_runs_a_program_of_mpi() {
+    let folder = tempdir().unwrap();
+    let library = write(folder.path(), "libdtc_mpi.so", "");
+    let script = "echo libdtc_mpi: ABI: $DTC_MPI_REPORT; echo libdtc_mpi: ABI: 1 >&2; echo other; exit";
+    let run = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_dtc"));
+        let file = library.to_str().unwrap();
+        common::Run::of(command.args(["doctor", "--interposer", file, "--mpi"]).args(arguments))
+    };
+    let text = run(&["sh", "-c", script]).fine();
+    assert!(text.contains("ABI            1\n") && text.matches("ABI").count() == 1, "{text}");
+    assert!(!text.contains("other"), "{text}");
+    assert!(run(&["true"]).fine().contains("no call came to the library"));
+    let failed = run(&["sh", "-c", "exit 3"]);
+    assert!(failed.err.contains("expected a program that ends well"), "{}", failed.err);
+    let missing = dtc(folder.path(), &["doctor", "--mpi", "true"]);
+    assert!(missing.err.contains("--interposer FILE"), "{}", missing.err);
+}
+
 /// What the doctor says of these libraries.
 fn doctor(driver: &Path, nvrtc: &Path) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_dtc"));

@@ -1,17 +1,26 @@
 //! `dtc doctor`: what this machine offers.
 
+use super::doctor_mpi;
 use crate::failure::Failure;
 use crate::report;
 use dtc_compiler::datatype::text;
 use dtc_runtime::cuda::{Device, DeviceInfo, Driver, Nvrtc};
 use dtc_runtime::store::{Config, Store};
 use dtc_runtime::{Engine, Policy, Tier, TransferModel};
+use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Says what this machine offers: vectors, executable memory, GPUs, peers for measurements, the store of kernels
 #[derive(clap::Args)]
-pub struct Arguments {}
+pub struct Arguments {
+    /// Runs a program of MPI with libdtc_mpi preloaded, and says what it serves there, or why it does not
+    #[arg(long, value_name = "PROGRAM", num_args = 1.., allow_hyphen_values = true)]
+    mpi: Option<Vec<OsString>>,
+    /// libdtc_mpi.so; that of the installation unless given. Before `--mpi`, which takes all that follows
+    #[arg(long, value_name = "FILE", requires = "mpi")]
+    interposer: Option<PathBuf>,
+}
 
 /// A type whose kernel is always worth having.
 const RECORD: &str = "struct [1@0 double, 3@16 int, 1@40 (vector 7 3 5 float), 1@512 (vector 5 1 3 double)]";
@@ -24,7 +33,10 @@ pub const PEERS: [(&str, &str, &str); 3] = [
 ];
 
 /// Runs the command.
-pub fn run(_: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
+pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
+    if let Some(program) = &arguments.mpi {
+        return doctor_mpi::run(program, arguments.interposer.as_deref(), out);
+    }
     let engine = Engine::builder().policy(Policy::Eager).build();
     let target = engine.target();
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -147,7 +159,7 @@ fn line(device: &DeviceInfo) -> String {
     )
 }
 
-fn row(out: &mut dyn Write, name: &str, value: &str) -> Result<(), Failure> {
+pub(super) fn row(out: &mut dyn Write, name: &str, value: &str) -> Result<(), Failure> {
     Ok(writeln!(out, "    {name:<15}{value}")?)
 }
 

@@ -6,6 +6,7 @@ pub mod cache;
 pub mod calibrate;
 pub mod demo;
 pub mod doctor;
+mod doctor_mpi;
 pub mod emit;
 pub mod explain;
 pub mod lower;

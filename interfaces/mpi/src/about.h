@@ -21,10 +21,10 @@ static const char *cuda_support(void)
     return query() ? "yes, by MPIX_Query_cuda_support" : "no, by MPIX_Query_cuda_support";
 }
 
-/* Which large-count forms and calls of MPI 4 this library has made. */
-static const char *made(void)
+/* Which calls of substitutes.h a program finds here. */
+static const char *substituted(void)
 {
-    return mpi.Send_c == substitute_Send_c ? "large-count forms, which the MPI lacks" : "nothing";
+    return mpi.Send_c == substitute_Send_c ? "large-count forms, which the MPI lacks" : "none";
 }
 
 static void tell_about(void)
@@ -39,9 +39,9 @@ static void tell_about(void)
             "libdtc_mpi: ABI: %s\n"
             "libdtc_mpi: threads: %s\n"
             "libdtc_mpi: CUDA: %s\n"
-            "libdtc_mpi: made for the program: %s\n"
+            "libdtc_mpi: substitutes: %s\n"
             "libdtc_mpi: served: blocking calls%s\n",
-            version, TEXT_OF(DTC_MPI_ABI), thread_level(), cuda_support(), made(),
+            version, TEXT_OF(DTC_MPI_ABI), thread_level(), cuda_support(), substituted(),
             sees_completions() ? ", nonblocking and persistent messages" : " alone");
 }
 
