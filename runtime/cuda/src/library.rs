@@ -186,7 +186,7 @@ pub(super) fn loads() -> u64 {
 #[cold]
 fn try_lock(generation: u32) {
     let caller = std::thread::current();
-    thread::start(move || {
+    thread::start_small(move || {
         counted();
         WORKS_IN.store(generation, Ordering::Release);
         caller.unpark();

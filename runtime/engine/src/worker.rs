@@ -3,8 +3,7 @@
 
 use dtc_host::exit::Work;
 use dtc_host::lock::{Lock, Locked};
-use dtc_host::signals::{self, Blocked};
-use dtc_host::thread::STACK;
+use dtc_host::thread;
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar};
 use std::time::{Duration, Instant};
@@ -71,10 +70,8 @@ impl Queue {
         state.pending.push_back(Box::new(job));
         if threaded && !state.started {
             let queue = self.clone();
-            // The size is given, since the standard library looks into the environment for it otherwise, under a lock.
-            let thread = std::thread::Builder::new().name("dtc-compile".to_owned()).stack_size(STACK);
             // Without a thread the jobs wait for `compile_pending`.
-            state.started = signals::spawn_with(Blocked::All, || thread.spawn(move || queue.serve())).is_ok();
+            state.started = thread::start_compiler(move || queue.serve());
         }
         drop(state);
         self.arrived.notify_one();

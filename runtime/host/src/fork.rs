@@ -9,6 +9,7 @@
 //!   `clippy.toml` refuses other locks.
 //! - A library with locks of its own is called in a child only if no thread was inside it at the fork, which a
 //!   [`Handler`] records.
+//! - Threads are started without the standard library, which has such a lock: [`crate::thread`].
 //!
 //! `fork` runs the handlers. Children of `_Fork`, `vfork` or `clone` may call only async-signal-safe functions, as the
 //! system requires.

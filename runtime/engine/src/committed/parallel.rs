@@ -7,7 +7,7 @@ use crate::memory::{Memory, MemoryMut};
 use crate::range::Range;
 use bytemuck::{NoUninit, Pod};
 use dtc_compiler::plan::Direction;
-use dtc_host::signals::{self, Blocked};
+use dtc_host::thread;
 
 /// A pointer that threads may carry: each moves other bytes.
 #[derive(Clone, Copy)]
@@ -111,15 +111,8 @@ impl Committed {
             // other thread moves the same bytes.
             unsafe { self.some::<PACK>(sides, range.part(start, piece.min(take - start))) };
         };
-        std::thread::scope(|scope| {
-            for start in (0..take).step_by(piece as usize).skip(1) {
-                let thread = std::thread::Builder::new();
-                let spawned =
-                    signals::spawn_with(Blocked::AllButFaults, || thread.spawn_scoped(scope, move || part(start)));
-                if spawned.is_err() {
-                    part(start);
-                }
-            }
+        let others = (0..take).step_by(piece as usize).skip(1).map(|start| move || part(start));
+        thread::run_beside(others, || {
             if take > 0 {
                 part(0);
             }
