@@ -273,8 +273,8 @@ static void exchanges(int later, MPI_Datatype datatype, int count, enum where fr
     drop(expected);
     expected = elements(datatype, count, 10 + (unsigned)rank);
     expect(theirs, expected, bytes);
-    /* MPICH 5.0 exchanges other elements of differing sizes on the host, in place. */
-    for (int nowhere = 0; nowhere < 2 && !(later && from == ON_HOST); nowhere++) {
+    /* MPICH 5.0 itself exchanges other elements, if their sizes differ, in place. */
+    for (int nowhere = 0; nowhere < 2 && !(later && (from == ON_HOST || getenv("DEVICE_AWARE"))); nowhere++) {
         int to = nowhere ? MPI_PROC_NULL : right, source = nowhere ? MPI_PROC_NULL : left;
 #if HAS_ISENDRECV
         if (later) MPI_Isendrecv_replace(sent.memory, count, datatype, to, TAG, source, TAG, MPI_COMM_WORLD, &request);
@@ -314,12 +314,13 @@ static void ends(MPI_Datatype datatype, int count)
     download(&received);
     struct elements before = elements(datatype, count, 7);
     CHECK(flag && same(received.host, before), "cancelled");
-    /* What has been freed ends during later calls. */
-    if (rank == 0) {
+    /* What has been freed ends during later calls; what is the MPI's alone, by itself. */
+    int staged = size_of(datatype) > 4 || !getenv("DEVICE_AWARE");
+    if (rank == 0 && staged) {
         MPI_Isend(sent.memory, count, datatype, 1, TAG, communicator, &request);
         MPI_Request_free(&request);
         MPI_Recv(NULL, 0, MPI_INT, 1, 9, communicator, MPI_STATUS_IGNORE);
-    } else if (rank == 1) {
+    } else if (rank == 1 && staged) {
         struct elements expected = elements(datatype, count, 7), theirs = elements(datatype, count, 6);
         expect(theirs, expected, size_of(datatype) * count);
         MPI_Irecv(received.memory, count, datatype, 0, TAG, communicator, &request);
