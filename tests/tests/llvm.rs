@@ -2,7 +2,7 @@
 
 mod driven;
 
-use driven::{Functions, Subject, Toolchain, corpus_types, examples, random_types};
+use driven::{AARCH64, Functions, Subject, Toolchain, corpus_types, examples, random_types};
 use dtc_compiler::codegen::cranelift::CpuTarget;
 use dtc_compiler::codegen::{llvm, source};
 use dtc_runtime::Engine;
@@ -28,4 +28,10 @@ fn objects_by_llvm_move_what_the_walker_says() {
         println!("{target}");
         expect_objects(&Toolchain::GCC, target);
     }
+}
+
+#[test]
+#[ignore = "needs a compiler for AArch64 and an emulator: ./test llvm installs them"]
+fn objects_by_llvm_for_aarch64_move_what_the_walker_says() {
+    expect_objects(&AARCH64, CpuTarget::Aarch64);
 }

@@ -170,3 +170,42 @@ fn group(vectors: &Vectors, direction: Direction, bytes: u64, stride: u64) -> (u
     }
     best
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TARGETS: [Vectors; 3] = [
+        Vectors { bytes: 16, masked_loads: false, masked_stores: false, byte_shuffles: false, gathers: false },
+        Vectors { bytes: 32, masked_loads: false, masked_stores: false, byte_shuffles: false, gathers: false },
+        Vectors { bytes: 64, masked_loads: true, masked_stores: true, byte_shuffles: true, gathers: true },
+    ];
+
+    #[test]
+    fn groups_of_rows_fit_their_vectors() {
+        let mut groups = 0;
+        for target in TARGETS {
+            for direction in [Direction::Pack, Direction::Unpack] {
+                for (bytes, stride) in (1..32).flat_map(|bytes| (bytes + 1..=64).map(move |stride| (bytes, stride))) {
+                    let method = closed_rows(&target, direction, (Some(1000), stride as i64, bytes), 1);
+                    let RowsMethod::Shuffled { rows, vectors } = method else { continue };
+                    groups += 1;
+                    assert!(rows > 1 && rows * bytes <= target.bytes, "{bytes} of {stride}");
+                    assert!((rows - 1) * stride + bytes <= vectors * target.bytes, "{bytes} of {stride}");
+                }
+            }
+        }
+        assert!(groups > 500, "{groups}");
+    }
+
+    #[test]
+    fn vectors_hang_over_forward_rows_alone() {
+        let methods = |stride| TARGETS.map(|target| closed_rows(&target, Direction::Pack, (Some(1000), stride, 12), 1));
+        let [sse, ..] = methods(128);
+        assert_eq!(sse, RowsMethod::Overhanging { width: 16 });
+        for stride in [-128, 8, 0, 8192] {
+            let overhangs = |method: &RowsMethod| matches!(method, RowsMethod::Overhanging { .. });
+            assert!(!methods(stride).iter().any(overhangs), "{stride}");
+        }
+    }
+}
