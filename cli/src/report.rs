@@ -1,6 +1,13 @@
 //! Small helpers for what commands print.
 
+use crate::failure::Failure;
 use std::fmt::Write;
+use std::io;
+
+/// Prints a line of a report: a name, and what is found of it.
+pub fn row(out: &mut dyn io::Write, name: &str, value: &str) -> Result<(), Failure> {
+    Ok(writeln!(out, "    {name:<15}{value}")?)
+}
 
 /// The first lines of a text, indented and each cut to a width in columns, and how much is left out.
 pub fn shortened(text: &str, lines: usize, width: usize) -> String {

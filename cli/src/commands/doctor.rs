@@ -2,7 +2,7 @@
 
 use super::doctor_mpi;
 use crate::failure::Failure;
-use crate::report;
+use crate::report::{self, row};
 use dtc_compiler::datatype::text;
 use dtc_runtime::cuda::{Device, DeviceInfo, Driver, Nvrtc};
 use dtc_runtime::store::{Config, Store};
@@ -157,10 +157,6 @@ fn line(device: &DeviceInfo) -> String {
         report::bytes(device.memory_bytes),
         report::bytes(device.l2_bytes)
     )
-}
-
-pub(super) fn row(out: &mut dyn Write, name: &str, value: &str) -> Result<(), Failure> {
-    Ok(writeln!(out, "    {name:<15}{value}")?)
 }
 
 /// Whether compiled code may run, found by compiling some.

@@ -2,8 +2,8 @@
 //!
 //! The library itself finds that out, in the program: the command is linked with no MPI, and which one a program loads is only known there.
 
-use super::doctor::row;
 use crate::failure::Failure;
+use crate::report::row;
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
