@@ -940,7 +940,8 @@ int dtc_op_supported(int32_t operation,
  *
  * `address`: any address.
  * `kind`: receives `DTC_MEMORY_HOST`, `DTC_MEMORY_PINNED`, `DTC_MEMORY_MANAGED` or `DTC_MEMORY_DEVICE`.
- * `device`: receives the GPU for `DTC_MEMORY_DEVICE`, else 0; may be null.
+ * `device`: receives the GPU for `DTC_MEMORY_DEVICE`, -1 while the process does not use CUDA, so that no other address needs to be asked
+ * about now, else 0; may be null.
  *
  * `DTC_ERROR_ARGUMENT`: `kind` is null.
  * `DTC_ERROR_DEVICE`: CUDA failed.
