@@ -205,7 +205,7 @@ static int half_unpack(const struct half *half)
     return 1;
 }
 
-/* A direction of which some elements lie on a GPU, and what is asked of it. */
+/* A direction with elements on a GPU, and what is asked of it. */
 struct device_half {
     const struct given *given;
     /* The GPU of the first of them. */

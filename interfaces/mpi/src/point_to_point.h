@@ -67,7 +67,7 @@
         return end_received(&in, status, result);                                                                                 \
     }
 
-/* The exchange of MPI_Sendrecv_replace, of which either half may be staged. */
+/* The exchange of MPI_Sendrecv_replace. Either half may be staged. */
 static int send_and_receive(const struct staged *out, const struct staged *in, void *memory, int64_t elements, MPI_Datatype datatype,
                             int destination, int sent_tag, int source, int received_tag, MPI_Comm communicator, MPI_Status *status)
 {

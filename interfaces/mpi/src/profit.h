@@ -34,7 +34,7 @@ static void profit_start(void)
     const char *found = version ? strstr(version, name) : NULL;
     if (found && atoi(found + sizeof name - 1) >= 5) limits.piece = 4;
     if (!asked || strcmp(asked, "all")) return;
-    /* A datatype with a gap, of which receive_type.h receives, has two bytes. */
+    /* A datatype with a gap, as receive_type.h makes one for a receive, has two bytes. */
     limits.packed_piece = limits.piece = limits.share = LARGEST_MESSAGE;
     limits.packed_bytes = 1;
     limits.bytes = 2;

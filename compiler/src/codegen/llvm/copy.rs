@@ -107,7 +107,7 @@ impl Emitter<'_> {
         function.copy(to, from, bytes);
     }
 
-    /// A run whose length is a value: by vectors, the last of which overlaps the one before.
+    /// A run whose length is a value: by vectors. The last one overlaps the one before.
     pub(super) fn copy_run(&mut self, function: &mut Function, bytes: &str, place: &Place) {
         let lanes = Lanes::of(self.vectors.bytes);
         let width = self.vectors.bytes;

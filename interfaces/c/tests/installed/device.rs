@@ -107,7 +107,7 @@ fn a_cuda_aware_mpi_is_given_packed_bytes_on_the_gpu() {
         assert!(pinned == [0, 0], "{compiler}: {said}");
         let program = compile(&launcher, "device_exchanges.c", folder.path());
         expect_done(&launcher, &launcher.pass(3, &program, &pairs(&environment)), "device_exchanges", 30);
-        // The same MPI, which is given memory of the host: nothing of the GPU comes to it.
+        // The same MPI is given memory of the host, and none of the GPU.
         environment.push(("DTC_MPI_GPU", "host".to_owned()));
         environment.push(("EMULATOR_HIDDEN", "1".to_owned()));
         expect_done(&launcher, &launcher.pass(2, &program, &pairs(&environment)), "device_exchanges", 50);
