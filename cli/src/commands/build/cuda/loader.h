@@ -36,8 +36,8 @@ struct type {
     int64_t extent, true_lb, true_ub;
     /* Elements at most of a launch. */
     uint64_t most;
-    /* Packs, then unpacks; none for a contiguous type. */
-    int packs, unpacks;
+    /* Kernels for packs, none for a contiguous type, and behind them those for unpacks. */
+    int packs;
     const struct kernel *kernels;
     /* Machine code by ascending architectures, then PTX. */
     int images;

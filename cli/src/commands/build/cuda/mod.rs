@@ -132,12 +132,8 @@ fn source(built: &BuiltType, library: &str, program: Option<&WholeProgram>, imag
         long(facts.true_ub)
     );
     if !kernels.is_empty() {
-        let unpacks = kernels.len() - packs;
-        let _ = writeln!(
-            text,
-            "    .packs = {packs}, .unpacks = {unpacks}, .kernels = kernels, .images = {}, .image = images,",
-            images.len()
-        );
+        let _ =
+            writeln!(text, "    .packs = {packs}, .kernels = kernels, .images = {}, .image = images,", images.len());
     }
     if tables > 0 {
         let _ = writeln!(text, "    .tables = {name}_tables, .table_bytes = {tables},");
