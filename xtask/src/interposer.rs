@@ -15,8 +15,18 @@ const SONAME: &str = "libdtc_mpi.so.0";
 const ABIS: [&str; 3] = ["mpich", "open_mpi", "standard"];
 
 /// The sources that do not depend on an ABI.
-const COMMON: [&str; 8] =
-    ["entry.c", "find.c", "fortran.c", "redirect.c", "report.c", "report_calls.c", "requests.c", "staging.c"];
+const COMMON: [&str; 10] = [
+    "entry.c",
+    "find.c",
+    "fortran.c",
+    "moves.c",
+    "ranges.c",
+    "redirect.c",
+    "report.c",
+    "report_calls.c",
+    "requests.c",
+    "staging.c",
+];
 
 /// Links the interposer into the folder of the libraries. `object` is libdtc with every symbol but its functions hidden; `system` is
 /// what it needs.

@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "interposer.h"
+#include "moves.h"
 #include "redirect.h"
 #include "shapes.h"
 

@@ -13,12 +13,30 @@ static const char *thread_level(void)
                                             : "unknown";
 }
 
-/* An extension that MPICH and Open MPI share. */
-static const char *cuda_support(void)
+/*
+ * Tells which calls of the MPI are given memory of a GPU as the program gives it. An MPI that knows nothing of CUDA fails in them; what a
+ * CUDA-aware one does with derived datatypes there is its own.
+ */
+static void tell_unhelped(void)
 {
-    int (*query)(void) = (int (*)(void))dtc_mpi_find_function("MPIX_Query_cuda_support");
-    if (!query) return "unknown, the MPI has no MPIX_Query_cuda_support";
-    return query() ? "yes, by MPIX_Query_cuda_support" : "no, by MPIX_Query_cuda_support";
+    static const char *const names[] = {
+        "Allgather", "Allgatherv", "Allreduce", "Alltoall", "Alltoallv", "Bcast", "Exscan", "Gather", "Gatherv", "Neighbor_allgather",
+        "Neighbor_allgatherv", "Neighbor_alltoall", "Neighbor_alltoallv", "Reduce", "Reduce_local", "Reduce_scatter",
+        "Reduce_scatter_block", "Scan", "Scatter", "Scatterv",
+        /* Persistent forms of calls that are interposed. */
+        "Alltoallw_init", "Neighbor_alltoallw_init",
+        "Put", "Get", "Accumulate", "Get_accumulate", "Fetch_and_op", "Compare_and_swap", "Rput", "Rget", "Raccumulate", "Rget_accumulate",
+        "Psend_init", "Precv_init", "Pack_external", "Unpack_external",
+        "File_read", "File_read_at", "File_read_all", "File_read_at_all", "File_read_shared", "File_read_ordered",
+        "File_write", "File_write_at", "File_write_all", "File_write_at_all", "File_write_shared", "File_write_ordered",
+    };
+    /* One write: lines of several processes do not mix. */
+    char function[64], line[40 * sizeof names / sizeof *names] = "";
+    for (unsigned at = 0; at < sizeof names / sizeof *names; at++) {
+        snprintf(function, sizeof function, "MPI_%s", names[at]);
+        if (dtc_mpi_find_function(function)) strcat(strcat(line, function), " ");
+    }
+    fprintf(stderr, "libdtc_mpi: left to the MPI with memory of a GPU: %sand their other forms\n", line);
 }
 
 /* Which calls of substitutes.h a program finds here. */
@@ -38,11 +56,13 @@ static void tell_about(void)
             "libdtc_mpi: MPI: %s\n"
             "libdtc_mpi: ABI: %s\n"
             "libdtc_mpi: threads: %s\n"
-            "libdtc_mpi: CUDA: %s\n"
+            "libdtc_mpi: memory of a GPU: %s (%s)\n"
             "libdtc_mpi: substitutes: %s\n"
             "libdtc_mpi: served: blocking calls%s\n",
-            version, TEXT_OF(DTC_MPI_ABI), thread_level(), cuda_support(), substituted(),
+            version, TEXT_OF(DTC_MPI_ABI), thread_level(),
+            takes_devices ? "given to the MPI" : "staged in memory of the host", awareness_source, substituted(),
             sees_completions() ? ", nonblocking and persistent messages" : " alone");
+    tell_unhelped();
 }
 
 #endif

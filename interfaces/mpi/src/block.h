@@ -117,9 +117,15 @@ static int move_block(const struct half *half, const struct block *block, int un
         return 1;
     }
     dtc_transfer transfer = transfer_of(block->memory, block->where, half->staging);
-    dtc_type *type = block->plan->type;
-    return (unpacks ? dtc_unpack(type, packed, block->bytes, block->memory, block->elements, 0, NULL, &transfer)
-                    : dtc_pack(type, block->memory, block->elements, 0, packed, block->bytes, NULL, &transfer)) == DTC_OK;
+    return dtc_mpi_move(&(struct dtc_mpi_move){
+        .direction = unpacks ? DTC_MPI_UNPACKS : DTC_MPI_PACKS,
+        .type = block->plan->type,
+        .memory = block->memory,
+        .elements = block->elements,
+        .packed = packed,
+        .bytes = block->bytes,
+        .transfer = &transfer,
+    });
 }
 
 /* Whether a GPU moves a block in one launch with others: it reaches both ends. */
@@ -149,7 +155,7 @@ static int launch_blocks(const struct half *half, int first, int unpacks)
         };
     }
     int done = launched == 1 ? move_block(half, &half->blocks[first], unpacks)
-                             : dtc_batch_run(dtc_mpi_engine, device, calls, launched, NULL) == DTC_OK;
+                             : dtc_mpi_launch(device, calls, launched, half->staging->kind);
     free(calls);
     return done;
 }

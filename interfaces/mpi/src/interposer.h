@@ -112,6 +112,9 @@ void dtc_mpi_count(enum dtc_mpi_count what, int64_t bytes);
 int64_t dtc_mpi_done_here(void);
 void dtc_mpi_did(void);
 
+/* Nanoseconds of a clock that never goes back. */
+int64_t dtc_mpi_now(void);
+
 /* Whether DTC_MPI_REPORT asks. */
 int dtc_mpi_reports(void);
 

@@ -11,6 +11,9 @@
 /* Whether the MPI takes memory of GPUs. */
 static int takes_devices;
 
+/* From where that is known, for the report. */
+static const char *awareness_source = "the MPI has no call that tells whether it is CUDA-aware";
+
 /* Asks the MPI whether it is CUDA-aware, unless DTC_MPI_GPU says what it is to be given. The functions are extensions of Open MPI and
    MPICH. */
 static void find_awareness(void)
@@ -20,10 +23,10 @@ static void find_awareness(void)
     int supported = 0;
     int (*query)(void) = (int (*)(void))dtc_mpi_find_function("MPIX_Query_cuda_support");
     int (*query_gpu)(int, int *) = (int (*)(int, int *))dtc_mpi_find_function("MPIX_GPU_query_support");
-    if (query) takes_devices = query() == 1;
-    else if (query_gpu) takes_devices = query_gpu(CUDA, &supported) == MPI_SUCCESS && supported;
-    if (asked && !strcmp(asked, "host")) takes_devices = 0;
-    if (asked && !strcmp(asked, "device")) takes_devices = 1;
+    if (query) takes_devices = query() == 1, awareness_source = "MPIX_Query_cuda_support";
+    else if (query_gpu) takes_devices = query_gpu(CUDA, &supported) == MPI_SUCCESS && supported, awareness_source = "MPIX_GPU_query_support";
+    if (asked && !strcmp(asked, "host")) takes_devices = 0, awareness_source = "DTC_MPI_GPU=host";
+    if (asked && !strcmp(asked, "device")) takes_devices = 1, awareness_source = "DTC_MPI_GPU=device";
 }
 
 /* DTC_MEMORY_..., and the GPU: -1 while the process does not use CUDA. */

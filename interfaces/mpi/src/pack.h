@@ -12,6 +12,23 @@ static struct plan *plan_of_pack(const void *memory, int64_t elements, MPI_Datat
     return *bytes >= limits.packed_bytes && position <= size && *bytes <= size - position ? plan : NULL;
 }
 
+/* Packs or unpacks elements of such a call; 0 if that fails. */
+static int move_on_host(enum dtc_mpi_direction direction, const struct plan *plan, const void *memory, int64_t elements, const void *packed,
+                        int64_t bytes)
+{
+    struct dtc_mpi_move move = {
+        .direction = direction,
+        .type = plan->type,
+        .memory = (void *)memory,
+        .elements = elements,
+        .packed = (void *)packed,
+        .bytes = bytes,
+    };
+    if (!dtc_mpi_move(&move)) return 0;
+    dtc_mpi_count(direction == DTC_MPI_PACKS ? DTC_MPI_PACKED : DTC_MPI_UNPACKED, bytes);
+    return 1;
+}
+
 /* Either end of a call. */
 struct pack_ends {
     void *memory, *packed;
@@ -53,11 +70,16 @@ static __attribute__((noinline)) int pack_on_device(int unpacks, const struct pa
     dtc_transfer transfer = DTC_TRANSFER_INIT;
     if (ends->memory) transfer.memory = ends->memory_place.kind, transfer.memory_device = ends->memory_place.device;
     transfer.packed = ends->packed_place.kind, transfer.packed_device = ends->packed_place.device;
-    dtc_type *type = moved.plan->type;
-    int status = span.bytes == 0 ? DTC_OK
-                 : unpacks       ? dtc_unpack(type, ends->packed, moved.bytes, moved.memory, moved.elements, 0, NULL, &transfer)
-                                 : dtc_pack(type, moved.memory, moved.elements, 0, ends->packed, moved.bytes, NULL, &transfer);
-    if (status != DTC_OK) *result = fail(MPI_ERR_OTHER);
+    struct dtc_mpi_move move = {
+        .direction = unpacks ? DTC_MPI_UNPACKS : DTC_MPI_PACKS,
+        .type = moved.plan->type,
+        .memory = moved.memory,
+        .elements = moved.elements,
+        .packed = ends->packed,
+        .bytes = moved.bytes,
+        .transfer = &transfer,
+    };
+    if (span.bytes > 0 && !dtc_mpi_move(&move)) *result = fail(MPI_ERR_OTHER);
     else dtc_mpi_count(unpacks ? DTC_MPI_UNPACKED : DTC_MPI_PACKED, span.bytes);
     return 1;
 }
@@ -85,8 +107,7 @@ static inline int moves_bytes(int64_t elements, MPI_Datatype datatype, int64_t s
         int64_t bytes = 0, at = position ? *position : -1;                                                                        \
         PACK_ON_DEVICE(0);                                                                                                         \
         struct plan *plan = plan_of_pack(memory, elements, datatype, packed, size, at, communicator, &bytes, &unknown);           \
-        if (plan && dtc_pack(plan->type, memory, elements, 0, (char *)packed + at, bytes, NULL, NULL) == DTC_OK) {                \
-            dtc_mpi_count(DTC_MPI_PACKED, bytes);                                                                                 \
+        if (plan && move_on_host(DTC_MPI_PACKS, plan, memory, elements, (char *)packed + at, bytes)) {                            \
             *position += (KIND_##count)bytes;                                                                                      \
             return MPI_SUCCESS;                                                                                                    \
         }                                                                                                                          \
@@ -102,8 +123,7 @@ static inline int moves_bytes(int64_t elements, MPI_Datatype datatype, int64_t s
         int64_t bytes = 0, at = position ? *position : -1;                                                                        \
         PACK_ON_DEVICE(1);                                                                                                         \
         struct plan *plan = plan_of_pack(memory, elements, datatype, packed, size, at, communicator, &bytes, &unknown);           \
-        if (plan && dtc_unpack(plan->type, (const char *)packed + at, bytes, memory, elements, 0, NULL, NULL) == DTC_OK) {        \
-            dtc_mpi_count(DTC_MPI_UNPACKED, bytes);                                                                               \
+        if (plan && move_on_host(DTC_MPI_UNPACKS, plan, memory, elements, (const char *)packed + at, bytes)) {                    \
             *position += (KIND_##count)bytes;                                                                                      \
             return MPI_SUCCESS;                                                                                                    \
         }                                                                                                                          \

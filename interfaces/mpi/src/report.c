@@ -1,10 +1,12 @@
 /* What the interposer says, to standard error, when DTC_MPI_REPORT is set. */
 #include "interposer.h"
+#include "moves.h"
 #include "report_calls.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* Whether DTC_MPI_REPORT asks; -1 as long as nobody has looked. */
 static int reports = -1;
@@ -18,6 +20,13 @@ int dtc_mpi_reports(void)
         __atomic_store_n(&reports, known, __ATOMIC_RELAXED);
     }
     return known;
+}
+
+int64_t dtc_mpi_now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
 void dtc_mpi_say(const char *what, const char *why)
@@ -56,6 +65,7 @@ void dtc_mpi_report(const char *abi, int64_t decoded, int64_t compiled)
     for (int at = 0; at < DTC_MPI_COUNTS; at++)
         fprintf(stderr, "libdtc_mpi: %s: %s: %lld calls with dtc, %lld bytes\n", abi, names[at], (long long)counted[at].calls,
                 (long long)counted[at].bytes);
-    fprintf(stderr, "libdtc_mpi: %s: %lld datatypes decoded, kernels compiled for %lld\n", abi, (long long)decoded, (long long)compiled);
+    fprintf(stderr, "libdtc_mpi: %s: %lld datatypes decoded, kernels compiled for %lld on the host\n", abi, (long long)decoded, (long long)compiled);
+    dtc_mpi_report_moves(abi);
     dtc_mpi_report_calls(abi);
 }

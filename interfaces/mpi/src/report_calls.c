@@ -6,7 +6,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <time.h>
 
 #include "shapes.h"
 
@@ -29,13 +28,6 @@ static dtc_mpi_function entries[DTC_MPI_CALLS];
 
 static dtc_mpi_judge judge;
 
-static int64_t now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
-}
-
 static void add(int64_t *number, int64_t more)
 {
     __atomic_fetch_add(number, more, __ATOMIC_RELAXED);
@@ -44,7 +36,7 @@ static void add(int64_t *number, int64_t more)
 /* After a call: whether this thread did something in it. */
 static int tell(struct counted *call, int64_t begin, int64_t done)
 {
-    int64_t time = now() - begin;
+    int64_t time = dtc_mpi_now() - begin;
     if (dtc_mpi_done_here() != done) {
         add(&call->handled, 1);
         add(&call->handled_nanoseconds, time);
@@ -108,7 +100,7 @@ static int tell(struct counted *call, int64_t begin, int64_t done)
     static int count_##name(ARGUMENTS_##shape(PARAMETER, count))                                                                  \
     {                                                                                                                              \
         struct counted *call = &counted[DTC_MPI_CALL_##name];                                                                     \
-        int64_t begin = now(), done = dtc_mpi_done_here();                                                                        \
+        int64_t begin = dtc_mpi_now(), done = dtc_mpi_done_here();                                                                        \
         int result = ((int (*)(ARGUMENTS_##shape(TYPE, count)))entries[DTC_MPI_CALL_##name])(ARGUMENTS_##shape(ARGUMENT, count));  \
         int reason = tell(call, begin, done) ? -1 : REASON_##shape(NUMBER_##count);                                               \
         if (reason >= 0) add(&call->reasons[reason], 1);                                                                          \

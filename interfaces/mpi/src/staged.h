@@ -53,12 +53,24 @@ static int refuse(struct staged *staged, int code)
     return 0;
 }
 
+/* Packs the elements, or unpacks what there is of their bytes; 0 if that fails. */
+static int move_staged(const struct staged *staged, enum dtc_mpi_direction direction, int64_t bytes)
+{
+    return dtc_mpi_move(&(struct dtc_mpi_move){
+        .direction = direction,
+        .type = staged->plan->type,
+        .memory = staged->memory,
+        .elements = staged->elements,
+        .packed = staged->block->memory,
+        .bytes = bytes,
+        .transfer = &staged->transfer,
+    });
+}
+
 /* Packs the elements; 0 if that fails. */
 static int pack_staged(const struct staged *staged)
 {
-    if (dtc_pack(staged->plan->type, staged->memory, staged->elements, 0, staged->block->memory, staged->bytes, NULL,
-                 &staged->transfer) != DTC_OK)
-        return 0;
+    if (!move_staged(staged, DTC_MPI_PACKS, staged->bytes)) return 0;
     if (GAP && staged->gap) {
         unsigned char *last = (unsigned char *)staged->block->memory + staged->bytes - 1;
         last[GAP] = *last;
@@ -205,9 +217,7 @@ static int unpack_received(const struct staged *staged, const MPI_Status *status
     dtc_mpi_count(DTC_MPI_RECEIVED, received);
     unsigned char *last = (unsigned char *)staged->block->memory + staged->bytes - 1;
     if (GAP && staged->gap && received == staged->bytes) *last = last[GAP];
-    if (dtc_unpack(staged->plan->type, staged->block->memory, received, staged->memory, staged->elements, 0, NULL,
-                   &staged->transfer) == DTC_OK)
-        return MPI_SUCCESS;
+    if (move_staged(staged, DTC_MPI_UNPACKS, received)) return MPI_SUCCESS;
     /* A GPU failed. The message is lost: the error handler decides. */
     return fail(MPI_ERR_OTHER);
 }

@@ -45,6 +45,15 @@ fn compile(launcher: &Launcher, source: &str, folder: &Path) -> PathBuf {
     launcher.compile(source, folder, &["-Wno-stringop-overflow", "-Wno-stringop-overread", "-ldl"])
 }
 
+/// Holds the reports of a run against what they should contain.
+#[track_caller]
+fn expect_reported(output: &Output, parts: &[&str]) {
+    let report = String::from_utf8_lossy(&output.stderr).into_owned() + &text(output);
+    for part in parts {
+        assert!(report.contains(part), "{part} in {report}");
+    }
+}
+
 #[track_caller]
 fn expect_done(launcher: &Launcher, output: &Output, program: &str, least: u64) {
     assert!(text(output).contains(&format!("{program}: done")), "{}", text(output));
@@ -60,7 +69,18 @@ fn an_mpi_without_cuda_never_sees_memory_of_a_gpu() {
         let folder = TempDir::new().expect("a folder");
         let program = compile(&launcher, "device.c", folder.path());
         let ranks = if launcher.compiler.is_relative() { 3 } else { 2 };
-        expect_done(&launcher, &launcher.pass(ranks, &program, &pairs(&environment)), "device", 500);
+        let output = launcher.pass(ranks, &program, &pairs(&environment));
+        expect_done(&launcher, &output, "device", 500);
+        expect_reported(
+            &output,
+            &[
+                "memory of a GPU: staged in memory of the host (",
+                "left to the MPI with memory of a GPU: MPI_Allgather ",
+                ": elements in device memory, packed in pinned memory: ",
+                ": elements in device memory, packed in device memory: ",
+                ": elements in host memory, packed in device memory: ",
+            ],
+        );
         let program = compile(&launcher, "device_exchanges.c", folder.path());
         for ranks in [2, 4] {
             expect_done(&launcher, &launcher.pass(ranks, &program, &pairs(&environment)), "device_exchanges", 50);
@@ -95,6 +115,8 @@ fn a_cuda_aware_mpi_is_given_packed_bytes_on_the_gpu() {
         let program = compile(&launcher, "device.c", folder.path());
         let output = launcher.pass(2, &program, &pairs(&environment));
         expect_done(&launcher, &output, "device", 300);
+        let given = "memory of a GPU: given to the MPI (MPIX_Query_cuda_support)";
+        expect_reported(&output, &[given, ": elements in device memory, packed in device memory: "]);
         let said = text(&output);
         let told: Vec<&str> = said.lines().filter_map(|line| line.split("aware: ").nth(1)).collect();
         let counts = |word: &str| -> Vec<u64> {
@@ -110,6 +132,8 @@ fn a_cuda_aware_mpi_is_given_packed_bytes_on_the_gpu() {
         // The same MPI is given memory of the host, and none of the GPU.
         environment.push(("DTC_MPI_GPU", "host".to_owned()));
         environment.push(("EMULATOR_HIDDEN", "1".to_owned()));
-        expect_done(&launcher, &launcher.pass(2, &program, &pairs(&environment)), "device_exchanges", 50);
+        let output = launcher.pass(2, &program, &pairs(&environment));
+        expect_done(&launcher, &output, "device_exchanges", 50);
+        expect_reported(&output, &["memory of a GPU: staged in memory of the host (DTC_MPI_GPU=host)"]);
     }
 }

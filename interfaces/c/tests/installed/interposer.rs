@@ -289,6 +289,34 @@ fn threads_send_and_receive_at_once() {
     }
 }
 
+/// A profiler, by the protocol of NVTX.
+#[test]
+#[ignore = "runs programs of each MPI: ./test mpi"]
+fn profilers_see_a_range_for_each_pack_and_unpack() {
+    let folder = TempDir::new().expect("a folder");
+    let profiler = folder.path().join("ranges.so");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-std=gnu11", "-Wall", "-shared", "-fPIC", "-o"]).arg(&profiler);
+    succeed(compiler.arg(sources().join("ranges.c")));
+    for launcher in Launcher::all("profilers_see_a_range_for_each_pack_and_unpack") {
+        let program = launcher.compile("threads.c", folder.path(), &["-pthread"]);
+        let path = profiler.to_str().expect("a name");
+        let output = launcher.pass(2, &program, &[("NVTX_INJECTION64_PATH", path)]);
+        let said = text(&output);
+        let lines: Vec<&str> = said.lines().filter_map(|line| line.strip_prefix("ranges: ")).collect();
+        let number = |part: &str| -> u64 { part.trim().split(' ').next().expect("a word").parse().expect("a number") };
+        // Launchers of the MPI may load the profiler too; they have no ranges.
+        let told: Vec<Vec<&str>> = lines.iter().map(|line| line.splitn(4, ',').collect()).collect();
+        let ranks: Vec<&Vec<&str>> = told.iter().filter(|parts| number(parts[0]) > 0).collect();
+        assert_eq!(ranks.len(), 2, "{}: {said}", launcher.compiler.display());
+        for parts in ranks {
+            let (begun, ended, deep) = (number(parts[0]), number(parts[1]), number(parts[2]));
+            assert!(begun > 1_000 && begun == ended && deep == 1, "{said}");
+            assert!(parts[3].ends_with("elements in host memory, packed in host memory"), "{said}");
+        }
+    }
+}
+
 /// MPICH's tests and those of mpi4py: all of them under all MPIs with `DTC_FOREIGN=full`.
 #[test]
 #[ignore = "runs tests of others: ./test mpi"]
