@@ -31,6 +31,9 @@ pub struct Benchmark {
     /// Bytes that the L2 cache of the GPU fetches at a time while --backend cuda measures
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(32..=128))]
     pub l2_fetch: Option<u16>,
+    /// The folder that dtc build made of the types, for --part bundles
+    #[arg(long, value_name = "DIRECTORY")]
+    pub bundle: Option<PathBuf>,
     /// How often buffers are allocated and MPIs started anew, each time for as many rounds
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=100))]
     pub starts: u16,
@@ -60,6 +63,8 @@ pub enum Part {
     Latency,
     /// Calls between kinds of memory, and copies to another GPU
     Transfers,
+    /// Functions and kernels of a bundle, beside the kernels that are compiled now; only where it is named
+    Bundles,
     /// Messages matched to receives, by guarantees, shapes and lengths; only where it is named
     Matching,
 }

@@ -3,6 +3,8 @@
 #[path = "../../cli/tests/common/runs.rs"]
 mod runs;
 
+use clap::Parser;
+use dtc_cli::commands::build;
 use runs::{Run, write};
 use serde_json::Value;
 use std::path::Path;
@@ -89,4 +91,40 @@ fn layouts_of_a_class_are_drawn_again_by_their_seed() {
     let line: Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
     assert_eq!(line["seed"].to_string(), seed);
     assert!(line["least_us"].as_f64() > Some(0.0), "{line}");
+}
+
+/// The process that builds, with the compiler for kernels of the emulator.
+const BUILDS: &str = "TEST_FOLDER_OF_A_BUNDLE";
+
+#[derive(Parser)]
+struct Build {
+    #[command(flatten)]
+    arguments: build::Arguments,
+}
+
+#[test]
+fn functions_of_a_bundle_are_held_against_the_walker() {
+    if let Some(folder) = std::env::var_os(BUILDS) {
+        std::env::set_current_dir(folder).expect("a folder");
+        let target = if cfg!(target_arch = "aarch64") { "aarch64,sm_90" } else { "x86-64,sm_90" };
+        let built = ["build", "rows.json", "byte.dtc", "-o", "kernels", "--target", target];
+        return build::run(&Build::parse_from(built).arguments).expect("a bundle");
+    }
+    let folder = tempdir().expect("a folder");
+    write(folder.path(), "rows.json", ROWS);
+    write(folder.path(), "byte.dtc", "vector 9 1 3 byte");
+    let this = std::env::current_exe().expect("this program").display().to_string();
+    let here = folder.path().display().to_string();
+    let arguments = ["--exact", "functions_of_a_bundle_are_held_against_the_walker", "--nocapture"];
+    runs::emulated(&this, folder.path(), &arguments, &[(BUILDS, &here)]).fine();
+    std::os::unix::fs::symlink(runs::emulated_driver(), folder.path().join("libcuda.so.1")).expect("a link");
+    let bench = ["--backend", "cuda", "--rounds", "1", "--part", "bundles", "--json", "lines", "rows.json", "byte.dtc"];
+    emulated(folder.path(), &bench, &[]).fails(2, &["--part bundles", "--bundle"]);
+    let bench = [&bench[..], &["--bundle", "kernels"]].concat();
+    let text = emulated(folder.path(), &bench, &[("LD_LIBRARY_PATH", &here)]).fine();
+    assert!(text.contains("all 2 types have kernels from the bundle"), "{text}");
+    let lines = std::fs::read_to_string(folder.path().join("lines")).unwrap();
+    assert_eq!(lines.lines().count(), 4);
+    let wrong = [("LD_LIBRARY_PATH", here.as_str()), ("EMULATOR_WRONG", "1")];
+    emulated(folder.path(), &bench, &wrong).fails(3, &["rows", "packed byte"]);
 }

@@ -2,6 +2,7 @@
 //! latencies, and transfers between kinds of memory.
 
 mod batches;
+mod bundles;
 mod cases;
 mod classes;
 mod fragments;
@@ -26,7 +27,7 @@ pub fn run(arguments: &Benchmark, out: &mut dyn Write) -> Result<(), Failure> {
     let shared = &arguments.shared;
     let chosen = shared.only.is_some() || !shared.files.is_empty();
     let wants = |part| match arguments.part.as_slice() {
-        [] => part == Part::Kernels || (!matches!(part, Part::Classes | Part::Matching) && !chosen),
+        [] => part == Part::Kernels || (!matches!(part, Part::Classes | Part::Bundles | Part::Matching) && !chosen),
         parts => parts.contains(&part),
     };
     let mut references = Vec::new();
@@ -136,6 +137,14 @@ fn measure(
         tell("");
         found.iter().try_for_each(|figure| figures.write(figure.to_json()))?;
         peer_copies::print(&found, out)?;
+    }
+    if wants(Part::Bundles) {
+        let missing = || Failure::description("--part bundles", "--bundle, the folder that dtc build made", "none");
+        let bundle = arguments.bundle.as_deref().ok_or_else(missing)?;
+        let found = bundles::measure(arena, bundle, &arguments.shared.files, rounds, out, tell)?;
+        tell("");
+        found.iter().try_for_each(|figure| figures.write(figure.to_json()))?;
+        bundles::print(&found, out)?;
     }
     if wants(Part::Matching) {
         let only = arguments.shared.only.as_deref().unwrap_or_default();

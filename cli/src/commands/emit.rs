@@ -1,5 +1,6 @@
 //! `dtc emit`: one of the texts, or the machine code, that a datatype can become.
 
+use super::build::native;
 use crate::description;
 use crate::disassembly;
 use crate::failure::Failure;
@@ -241,7 +242,7 @@ fn assembly(plan: &Plan, direction: Direction) -> Result<String, Failure> {
 fn processor(machine: Option<Machine>) -> CpuTarget {
     match machine {
         Some(Machine::Cpu(cpu)) => cpu,
-        _ => CpuTarget::running_on(Engine::new().target().level).first().copied().unwrap_or(CpuTarget::X86_64),
+        _ => native(),
     }
 }
 

@@ -18,6 +18,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use target::Target;
+pub use target::native;
 
 /// Compiles types ahead of time: libraries and a header to link, and a bundle that the runtime loads in place of compiling
 #[derive(clap::Args)]
@@ -30,7 +31,8 @@ pub struct Arguments {
     /// The folder to make, which must not exist; the libraries have its name
     #[arg(short, long, value_name = "DIRECTORY")]
     output: PathBuf,
-    /// Processors, separated by commas: x86-64, x86-64-v3, x86-64-v4, zen5, aarch64, and sm_90 and the like for GPUs
+    /// Processors, separated by commas: x86-64, x86-64-v3, x86-64-v4, zen5, aarch64, or native for this machine's, and sm_90 and
+    /// the like for GPUs
     #[arg(long, value_name = "TARGETS", value_delimiter = ',', required = true)]
     target: Vec<Target>,
 }

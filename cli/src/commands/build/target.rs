@@ -1,6 +1,7 @@
 //! What a bundle is built for.
 
 use dtc_compiler::codegen::cranelift::CpuTarget;
+use dtc_runtime::Engine;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
@@ -13,14 +14,23 @@ pub enum Target {
     Gpu(u32),
 }
 
+/// The name of this machine's processor among targets.
+const NATIVE: &str = "native";
+
+/// The best target that runs on this machine.
+pub fn native() -> CpuTarget {
+    CpuTarget::running_on(Engine::new().target().level).first().copied().unwrap_or(CpuTarget::X86_64)
+}
+
 impl FromStr for Target {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Target, String> {
         let gpu = text.strip_prefix("sm_").and_then(|number| number.parse().ok().map(Target::Gpu));
-        CpuTarget::named(text).map(Target::Cpu).or(gpu).ok_or_else(|| {
+        let native = || (text == NATIVE).then(native);
+        CpuTarget::named(text).or_else(native).map(Target::Cpu).or(gpu).ok_or_else(|| {
             let cpus = CpuTarget::ALL.map(|cpu| cpu.to_string()).join(", ");
-            format!("expected {cpus}, or sm_ and ten times a compute capability, found {text}")
+            format!("expected {cpus}, {NATIVE}, or sm_ and ten times a compute capability, found {text}")
         })
     }
 }

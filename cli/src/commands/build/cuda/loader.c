@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* CUresult, CUdevice_attribute */
 enum { SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_INITIALIZED = 3, NO_BINARY_FOR_GPU = 209, NOT_FOUND = 500 };
@@ -65,6 +66,46 @@ static int image_for_device(const struct type *type, struct image **image)
     return *image ? SUCCESS : NO_BINARY_FOR_GPU;
 }
 
+/* A length of LZ4: what a token has, and bytes that add to it while they are 255. */
+static size_t length_of(size_t length, const unsigned char **from)
+{
+    unsigned char more = 255;
+    while (length >= 15 && more == 255) length += more = *(*from)++;
+    return length;
+}
+
+/* The bytes of a block of LZ4, which is whole: it came with this code. */
+static void expand(const struct image *image, unsigned char *to)
+{
+    const unsigned char *from = image->packed, *end = from + image->packed_bytes;
+    while (from < end) {
+        unsigned char token = *from++;
+        size_t literals = length_of(token >> 4, &from);
+        memcpy(to, from, literals);
+        to += literals;
+        from += literals;
+        /* The last sequence has no copy. */
+        if (from == end) return;
+        size_t distance = from[0] | (size_t)from[1] << 8;
+        from += 2;
+        /* Byte by byte: a copy may read what it wrote. */
+        for (size_t copied = length_of(token & 15, &from) + 4; copied > 0; copied--, to++) *to = *(to - distance);
+    }
+}
+
+/* Loads the code of an image. The driver keeps a copy of it. */
+static int load(struct image *image)
+{
+    void *library = NULL;
+    unsigned char *code = malloc(image->bytes);
+    if (!code) return OUT_OF_MEMORY;
+    expand(image, code);
+    int status = driver.load(&library, code, NULL, NULL, 0, NULL, NULL, 0);
+    free(code);
+    if (!status) image->library = library;
+    return status;
+}
+
 /* The kernel of that number, in all contexts of the process. */
 static int kernel_of(struct type *type, int number, void **kernel)
 {
@@ -74,11 +115,7 @@ static int kernel_of(struct type *type, int number, void **kernel)
     *kernel = atomic_load_explicit(&image->kernels[number], memory_order_acquire);
     if (*kernel) return SUCCESS;
     pthread_mutex_lock(&loading);
-    if (!image->library) {
-        void *library = NULL;
-        status = driver.load(&library, image->code, NULL, NULL, 0, NULL, NULL, 0);
-        if (!status) image->library = library;
-    }
+    if (!image->library) status = load(image);
     if (!status) status = driver.kernel(kernel, image->library, type->kernels[number].name);
     if (!status) atomic_store_explicit(&image->kernels[number], *kernel, memory_order_release);
     pthread_mutex_unlock(&loading);

@@ -17,9 +17,10 @@ struct kernel {
     uint64_t unit, share, more, word, line, rows, each;
 };
 
-/* Machine code of an architecture, ten times its compute capability, or PTX for it and those after it. */
+/* Machine code of an architecture, ten times its compute capability, or PTX for it and those after it: a block of LZ4. */
 struct image {
-    const void *code;
+    const void *packed;
+    size_t packed_bytes, bytes;
     int architecture, is_ptx;
     void *library;
     _Atomic(void *) kernels[MOST_KERNELS];

@@ -25,7 +25,10 @@ fn image_file(at: usize) -> String {
 struct Image {
     architecture: u32,
     is_ptx: bool,
-    code: Vec<u8>,
+    /// Its length.
+    bytes: usize,
+    /// It, as one block of LZ4: a third to a half of the bytes.
+    packed: Vec<u8>,
 }
 
 /// The functions of a type: C, and what it launches.
@@ -61,7 +64,8 @@ pub fn functions(built: &BuiltType, library: &str, architectures: &[u32]) -> Res
             if is_ptx {
                 code.push(0);
             }
-            images.push(Image { architecture, is_ptx, code });
+            let packed = lz4_flex::block::compress(&code);
+            images.push(Image { architecture, is_ptx, bytes: code.len(), packed });
         }
     } else if !plan.is_contiguous() {
         return Ok(None);
@@ -113,11 +117,12 @@ fn source(built: &BuiltType, library: &str, program: Option<&WholeProgram>, imag
             );
         }
         text.push_str("};\n\nstatic struct image images[] = {\n");
-        for (at, Image { architecture, is_ptx, .. }) in images.iter().enumerate() {
+        for (at, Image { architecture, is_ptx, bytes, packed }) in images.iter().enumerate() {
+            let (is_ptx, length) = (u8::from(*is_ptx), packed.len());
             let _ = writeln!(
                 text,
-                "    {{.code = {name}_image_{at}, .architecture = {architecture}, .is_ptx = {}}},",
-                u8::from(*is_ptx)
+                "    {{.packed = {name}_image_{at}, .packed_bytes = {length}, .bytes = {bytes}, .architecture = {architecture}, \
+                 .is_ptx = {is_ptx}}},"
             );
         }
         text.push_str("};\n");
@@ -174,7 +179,7 @@ pub fn objects(functions: &[Functions], library: &str, architecture: &str) -> Re
         write("functions.c", source.as_bytes())?;
         write(TABLES, tables)?;
         for (at, image) in images.iter().enumerate() {
-            write(&image_file(at), &image.code)?;
+            write(&image_file(at), &image.packed)?;
         }
         objects.push(compiled("functions.c", format!("{name}_cuda.o"))?);
     }
