@@ -4,9 +4,8 @@ struct Shared {
 {%- if wildcards != "none" %}
         Matrix matrix;
 {%- endif %}
-{%- if ordering %}
         Ranks ranks;
-{%- else %}
+{%- if not ordering %}
         Tables tables;
 {%- endif %}
 {%- if serves %}
@@ -61,11 +60,17 @@ static __device__ __forceinline__ void match_queue(const Queue &queue, u32 messa
 
 {%- if not ordering %}
 {%- if checked %}
-    // Then the queue is left alone.
-    const u32 kept = shared.status != 0 ? messages : match_hash(queue, messages, receives, shared.tables);
+    // A queue with faults is left alone.
+    u32 kept = shared.status != 0 ? messages : match_hash(queue, messages, receives, shared.tables);
 {%- else %}
-    const u32 kept = match_hash(queue, messages, receives, shared.tables);
+    u32 kept = match_hash(queue, messages, receives, shared.tables);
 {%- endif %}
+    const bool by_ranks = kept == REPEATED;
+    if (by_ranks) {
+        // All threads have read the tables, whose memory the ranks take.
+        __syncthreads();
+        kept = match_ranks(queue, messages, receives, shared.ranks{% if checked %}, shared.status{% endif %});
+    }
 {%- elif wildcards == "none" %}
     const u32 kept = match_ranks(queue, messages, receives, shared.ranks{% if checked %}, shared.status{% endif %});
 {%- else %}
@@ -75,7 +80,7 @@ static __device__ __forceinline__ void match_queue(const Queue &queue, u32 messa
     const u32 matched = messages - kept;
     __syncthreads();
 {%- if not ordering and (unexpected or checked) %}
-    if (matched != 0 && kept != 0)
+    if (!by_ranks && matched != 0 && kept != 0)
         compact(queue.messages, queue.message_handles, messages, shared.totals, [&](u32 at) { return queue.messages[at] != TAKEN; });
 {%- endif %}
     if (matched != 0 && matched != receives)

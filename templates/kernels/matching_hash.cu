@@ -2,6 +2,9 @@
 // there, to that in the second; else it waits for the next iteration. A message takes a receive of its source and tag from either place.
 // Receives that are left in the tables when all messages have been there have no message.
 //
+// An iteration takes two receives of a source and tag. A queue where more than a quarter of the first receives have to wait repeats
+// few of them, and is matched by ranks.
+//
 // The second table has a fifth of the first, as in Klenk et al. 2017, section VI.C.
 
 struct Tables {
@@ -10,6 +13,9 @@ struct Tables {
     u32 places[{{ first_places + second_places }}];
     u32 matched, waiting;
 };
+
+// Returned for a queue that is to be matched by ranks.
+enum : u32 { REPEATED = ~0u };
 
 // Jenkins's hash of 32 bits with six shifts.
 static __device__ __forceinline__ u32 hash_of(const uint2 &tuple)
@@ -45,11 +51,13 @@ static __device__ __forceinline__ u32 taken_from(Tables &tables, u32 place, cons
     return atomicCAS(&tables.places[place], receive, 0u) == receive ? receive : 0;
 }
 
-// Returns how many messages stay. Those that were taken have become TAKEN.
+// Returns how many messages stay, or REPEATED. Those that were taken have become TAKEN.
 static __device__ __forceinline__ u32 match_hash(const Queue &queue, u32 messages, u32 receives, Tables &shared)
 {
     if (threadIdx.x == 0)
         shared.matched = 0;
+    // No message has been taken.
+    bool untouched = true;
     for (u32 start = 0; start < receives; start += {{ chunk }}) {
         const u32 at = start + threadIdx.x;
         bool waits = at < receives;
@@ -67,14 +75,17 @@ static __device__ __forceinline__ u32 match_hash(const Queue &queue, u32 message
             if (threadIdx.x == 0)
                 shared.waiting = 0;
             __syncthreads();
-            if (waits) {
+            if (waits)
                 waits = atomicCAS(&shared.places[first_place(hash)], 0u, threadIdx.x + 1) != 0 &&
                         atomicCAS(&shared.places[second_place(hash)], 0u, threadIdx.x + 1) != 0;
-                if (waits)
-                    atomicOr(&shared.waiting, 1u);
-            }
+            const u32 left = (u32)__popc(__ballot_sync(~0u, waits));
+            if (left != 0 && threadIdx.x % 32 == 0)
+                atomicAdd(&shared.waiting, left);
             __syncthreads();
             const bool again = shared.waiting != 0;
+            if (untouched && shared.waiting > min(receives, {{ chunk }}u) / 4)
+                return REPEATED;
+            untouched = false;
             u32 found = 0;
             for (u32 message = threadIdx.x; message < messages; message += {{ threads }}) {
                 const u64 envelope = queue.messages[message];

@@ -110,7 +110,10 @@ fn parts(semantics: Semantics) -> Vec<&'static str> {
     if semantics.wildcards() != Wildcards::None {
         parts.push("matching_matrix");
     }
-    parts.push(if semantics.ordering() { "matching_ranks" } else { "matching_hash" });
+    parts.push("matching_ranks");
+    if !semantics.ordering() {
+        parts.push("matching_hash");
+    }
     parts
 }
 

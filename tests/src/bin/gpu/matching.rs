@@ -89,6 +89,8 @@ fn shapes(on: &OnTier, semantics: Semantics, checked: bool, lengths: &[u32]) -> 
             ("few tuples", Shape { unmatched: 0.3, ..few }),
             ("wildcards", Shape { any_source: 0.2, any_tag: 0.2, unmatched: 0.1, peers: 9, tags: 9, ..random }),
             ("all wildcards", Shape { any_source: 1.0, any_tag: 1.0, ..random }),
+            ("one tuple, half of each wildcard", Shape { any_source: 0.5, any_tag: 0.5, peers: 1, tags: 1, ..random }),
+            ("few tuples, half of each wildcard", Shape { any_source: 0.5, any_tag: 0.5, ..few }),
             ("unmatched", Shape { unmatched: 0.9, ..random }),
         ] {
             let (messages, receives) = draw(semantics, &shape, u64::from(length));
