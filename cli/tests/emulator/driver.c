@@ -23,6 +23,9 @@
 #define cuStreamQuery stub_stream_query
 #define cuEventQuery stub_event_query
 #define cuMemsetD8Async stub_fill_async
+#define cuIpcGetMemHandle stub_ipc_get
+#define cuIpcOpenMemHandle_v2 stub_ipc_open
+#define cuIpcCloseMemHandle stub_ipc_close
 #include "../../../runtime/cuda/tests/stub/driver.c"
 #undef cuModuleLoadDataEx
 #undef cuModuleUnload
@@ -32,9 +35,23 @@
 #undef cuStreamQuery
 #undef cuEventQuery
 #undef cuMemsetD8Async
+#undef cuIpcGetMemHandle
+#undef cuIpcOpenMemHandle_v2
+#undef cuIpcCloseMemHandle
 
 int cuStreamQuery(struct stream *stream) { CONTEXT; return SUCCESS + 0 * !stream; }
 int cuEventQuery(double *event) { CONTEXT; return SUCCESS + 0 * !event; }
+
+/* Memory of other processes, if it is hidden: other memory cannot be shared. */
+int cuIpcGetMemHandle(struct shared_name *name, char *pointer) {
+    UNSAFE; return name_device_memory(name, pointer) ? SUCCESS : NOT_SUPPORTED;
+}
+int cuIpcOpenMemHandle_v2(char **pointer, struct shared_name name, unsigned flags) {
+    UNSAFE;
+    *pointer = flags == 1 ? open_device_memory(&name) : NULL;
+    return *pointer ? SUCCESS : INVALID_HANDLE;
+}
+int cuIpcCloseMemHandle(char *pointer) { UNSAFE; return close_device_memory(pointer) ? SUCCESS : INVALID_VALUE; }
 
 /* So much is written to empty a cache alone; there is none. */
 int cuMemsetD8Async(char *to, unsigned char value, size_t bytes, struct stream *stream) {

@@ -1,7 +1,10 @@
 /* Memory of devices: that of the C library, or, with EMULATOR_HIDDEN, pages that are without access but while the driver works on them. An
- * MPI that knows nothing of CUDA, and an interposer that takes memory of a device for the host's, cannot touch them. */
+ * MPI that knows nothing of CUDA, and an interposer that takes memory of a device for the host's, cannot touch them. Other processes may open
+ * them, as long as this one lives. */
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #define DEVICE_MEMORY
 
@@ -16,6 +19,7 @@ struct piece {
 };
 
 static char *hidden;
+static int hidden_file = -1;
 static struct piece *pieces;
 /* The end of what was ever taken, and how many calls are at work. */
 static size_t hidden_end;
@@ -25,7 +29,9 @@ static int is_hidden(void)
 {
     const char *asked = getenv("EMULATOR_HIDDEN");
     if (hidden || !asked || !*asked) return hidden != NULL;
-    char *made = mmap(NULL, HIDDEN_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    hidden_file = memfd_create("device memory", MFD_CLOEXEC);
+    if (hidden_file < 0 || ftruncate(hidden_file, HIDDEN_BYTES)) return 0;
+    char *made = mmap(NULL, HIDDEN_BYTES, PROT_NONE, MAP_SHARED | MAP_NORESERVE, hidden_file, 0);
     if (made == MAP_FAILED) return 0;
     pieces = calloc(1, sizeof *pieces);
     pieces->bytes = HIDDEN_BYTES;
@@ -74,9 +80,53 @@ static void give_device_memory(char *memory, size_t bytes)
     }
 }
 
+/* What names a piece to other processes, and pieces of these that are open here. */
+struct shared_name { int process, file; size_t at, bytes; char rest[40]; };
+static struct opened { struct opened *next; char *memory; size_t bytes; } *all_opened;
+
+static int name_device_memory(struct shared_name *name, const char *memory)
+{
+    const struct piece *piece = hidden ? pieces : NULL;
+    while (piece && (!piece->taken || memory < hidden + piece->at || memory >= hidden + piece->at + piece->bytes)) piece = piece->next;
+    if (piece) *name = (struct shared_name){(int)getpid(), hidden_file, piece->at, piece->bytes, ""};
+    return piece != NULL;
+}
+
+/* A process cannot open its own. */
+static char *open_device_memory(const struct shared_name *name)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", name->process, name->file);
+    int file = name->process && name->process != (int)getpid() ? open(path, O_RDWR | O_CLOEXEC) : -1;
+    if (file < 0) return NULL;
+    struct opened *opened = malloc(sizeof *opened);
+    size_t before = name->at % HIDDEN_PAGE, bytes = before + name->bytes;
+    char *made = mmap(NULL, bytes, PROT_NONE, MAP_SHARED, file, (off_t)(name->at - before));
+    close(file);
+    if (made == MAP_FAILED) return NULL;
+    *opened = (struct opened){all_opened, made, bytes};
+    all_opened = opened;
+    return made + before;
+}
+
+static int close_device_memory(const char *memory)
+{
+    struct opened **at = &all_opened;
+    while (*at && (memory < (*at)->memory || memory >= (*at)->memory + (*at)->bytes)) at = &(*at)->next;
+    if (!*at) return 0;
+    struct opened *found = *at;
+    *at = found->next;
+    munmap(found->memory, found->bytes);
+    free(found);
+    return 1;
+}
+
 /* Calls take turns, and some call each other. */
 static void use_device_memory(int begins)
 {
     int changes = begins ? at_work++ == 0 : --at_work == 0;
-    if (hidden && changes && hidden_end) mprotect(hidden, hidden_end, begins ? PROT_READ | PROT_WRITE : PROT_NONE);
+    if (!changes) return;
+    int access = begins ? PROT_READ | PROT_WRITE : PROT_NONE;
+    if (hidden && hidden_end) mprotect(hidden, hidden_end, access);
+    for (const struct opened *opened = all_opened; opened; opened = opened->next) mprotect(opened->memory, opened->bytes, access);
 }

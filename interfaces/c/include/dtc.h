@@ -87,6 +87,11 @@
 #define DTC_OPERATION_REPLACE 13
 
 /**
+ * Length of what names memory of a GPU to other processes.
+ */
+#define DTC_EXPORT_BYTES 64
+
+/**
  * The call packs: it reads elements and writes packed bytes.
  */
 #define DTC_DIRECTION_PACK 0
@@ -456,7 +461,7 @@ typedef struct dtc_engine dtc_engine;
 typedef struct dtc_matcher dtc_matcher;
 
 /**
- * Memory that the library allocated.
+ * Memory that the library allocated, or imported.
  */
 typedef struct dtc_memory dtc_memory;
 
@@ -979,13 +984,53 @@ int dtc_memory_allocate(const struct dtc_engine *engine,
                         struct dtc_memory **memory);
 
 /**
- * Frees memory that `dtc_memory_allocate` returned. That of a GPU waits for all work there. CUDA may be gone already.
+ * Names memory of a GPU to other processes of this machine, which import it. It must be freed after they have closed it.
+ *
+ * `memory`: what `dtc_memory_allocate` returned for `DTC_MEMORY_DEVICE`.
+ * `handle`: receives `DTC_EXPORT_BYTES` bytes.
+ *
+ * `DTC_ERROR_HANDLE`: not such memory.
+ * `DTC_ERROR_ARGUMENT`: memory of another kind, or `handle` is null.
+ * `DTC_ERROR_DEVICE`: CUDA failed.
+ *
+ * # Safety
+ *
+ * `memory` is null or came from `dtc_memory_allocate`; `handle` is null or has as many writable bytes.
+ */
+int dtc_memory_export(const struct dtc_memory *memory,
+                      void *handle);
+
+/**
+ * Opens memory of a GPU that another process of this machine has exported. It takes up to milliseconds: use it again.
+ *
+ * `device`: the GPU of this process that uses it.
+ * `handle`: the `DTC_EXPORT_BYTES` bytes that `dtc_memory_export` wrote there.
+ * `address`: receives its address for that GPU.
+ * `memory`: receives what closes it, by `dtc_memory_free`.
+ *
+ * `DTC_ERROR_HANDLE`: not an engine.
+ * `DTC_ERROR_ARGUMENT`: a null pointer.
+ * `DTC_ERROR_DEVICE`: CUDA is missing or failed; or the memory is out of reach, or of this process.
+ *
+ * # Safety
+ *
+ * `engine` is null or an engine; `handle` is null or leads to as many bytes; `address` and `memory` are null or writable.
+ */
+int dtc_memory_import(const struct dtc_engine *engine,
+                      int32_t device,
+                      const void *handle,
+                      void **address,
+                      struct dtc_memory **memory);
+
+/**
+ * Frees memory that `dtc_memory_allocate` returned, or closes what `dtc_memory_import` did. That of a GPU waits for all work there. CUDA may
+ * be gone already.
  *
  * `DTC_ERROR_HANDLE`: not such memory.
  *
  * # Safety
  *
- * `memory` is null or came from `dtc_memory_allocate`, and nothing uses it any more.
+ * `memory` is null or came from either, and nothing uses it any more.
  */
 int dtc_memory_free(struct dtc_memory *memory);
 

@@ -5,17 +5,22 @@ use crate::engine::dtc_engine;
 use crate::handle::{self, Handle, Tag};
 use crate::status::{Failure, Outcome, answer};
 use crate::transfer::{DTC_MEMORY_DEVICE, DTC_MEMORY_HOST, DTC_MEMORY_MANAGED, DTC_MEMORY_PINNED, ordinal};
-use dtc_runtime::cuda::{DeviceBuffer, MemoryKind, PinnedBuffer, is_in_use};
+use dtc_runtime::cuda::{DeviceBuffer, ImportedBuffer, MemoryKind, PinnedBuffer, is_in_use};
 use std::ffi::{c_int, c_void};
 
-/// Memory that the library allocated.
+/// Length of what names memory of a GPU to other processes.
+pub const DTC_EXPORT_BYTES: i32 = 64;
+
+/// Memory that the library allocated, or imported.
 pub struct dtc_memory(());
 
 /// Frees it when it is dropped.
-#[expect(dead_code, reason = "held to be dropped")]
 pub(crate) enum Allocation {
+    #[expect(dead_code, reason = "held to be dropped")]
     Pinned(PinnedBuffer),
     Device(DeviceBuffer),
+    #[expect(dead_code, reason = "held to be dropped")]
+    Imported(ImportedBuffer),
 }
 
 impl Handle for dtc_memory {
@@ -117,13 +122,82 @@ unsafe fn give(address: *mut *mut c_void, at: *mut c_void, memory: *mut *mut dtc
     }
 }
 
-/// Frees memory that `dtc_memory_allocate` returned. That of a GPU waits for all work there. CUDA may be gone already.
+/// Names memory of a GPU to other processes of this machine, which import it. It must be freed after they have closed it.
+///
+/// `memory`: what `dtc_memory_allocate` returned for `DTC_MEMORY_DEVICE`.
+/// `handle`: receives `DTC_EXPORT_BYTES` bytes.
+///
+/// `DTC_ERROR_HANDLE`: not such memory.
+/// `DTC_ERROR_ARGUMENT`: memory of another kind, or `handle` is null.
+/// `DTC_ERROR_DEVICE`: CUDA failed.
+///
+/// # Safety
+///
+/// `memory` is null or came from `dtc_memory_allocate`; `handle` is null or has as many writable bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dtc_memory_export(memory: *const dtc_memory, handle: *mut c_void) -> c_int {
+    answer(|| {
+        // SAFETY: `memory` is null or such a handle, which the caller keeps during the call (contract of this function).
+        let Allocation::Device(buffer) = (unsafe { handle::borrow(memory)? }) else {
+            return Err(Failure::argument("memory", "memory of a GPU", "other memory"));
+        };
+        arguments::check_pointer("handle", handle)?;
+        let name = buffer.export()?;
+        // SAFETY: `handle` is not null (checked above), so it has `DTC_EXPORT_BYTES` writable bytes, of any alignment
+        // (contract of this function).
+        unsafe { arguments::give("handle", handle.cast::<[u8; DTC_EXPORT_BYTES as usize]>(), name) }
+    })
+}
+
+/// Opens memory of a GPU that another process of this machine has exported. It takes up to milliseconds: use it again.
+///
+/// `device`: the GPU of this process that uses it.
+/// `handle`: the `DTC_EXPORT_BYTES` bytes that `dtc_memory_export` wrote there.
+/// `address`: receives its address for that GPU.
+/// `memory`: receives what closes it, by `dtc_memory_free`.
+///
+/// `DTC_ERROR_HANDLE`: not an engine.
+/// `DTC_ERROR_ARGUMENT`: a null pointer.
+/// `DTC_ERROR_DEVICE`: CUDA is missing or failed; or the memory is out of reach, or of this process.
+///
+/// # Safety
+///
+/// `engine` is null or an engine; `handle` is null or leads to as many bytes; `address` and `memory` are null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dtc_memory_import(
+    engine: *const dtc_engine,
+    device: i32,
+    handle: *const c_void,
+    address: *mut *mut c_void,
+    memory: *mut *mut dtc_memory,
+) -> c_int {
+    answer(|| {
+        arguments::check_pointer("handle", handle)?;
+        arguments::check_pointer("address", address)?;
+        arguments::check_pointer("memory", memory)?;
+        // SAFETY: `engine` is null or a live engine, which the caller keeps during the call (contract of this
+        // function).
+        let engine = unsafe { handle::borrow(engine)? };
+        // SAFETY: `handle` is not null (checked above), so it leads to `DTC_EXPORT_BYTES` bytes, of any alignment
+        // (contract of this function).
+        let name = unsafe { handle.cast::<[u8; DTC_EXPORT_BYTES as usize]>().read() };
+        let gpu = engine.gpu(ordinal("device", device)?)?;
+        let made = ImportedBuffer::open(gpu.device(), name)?;
+        let at = std::ptr::with_exposed_provenance_mut(made.address() as usize);
+        // SAFETY: `address` and `memory` are aligned and not null (checked above), so they are writable (contract of this
+        // function).
+        unsafe { give(address, at, memory, Allocation::Imported(made)) }
+    })
+}
+
+/// Frees memory that `dtc_memory_allocate` returned, or closes what `dtc_memory_import` did. That of a GPU waits for all work there. CUDA may
+/// be gone already.
 ///
 /// `DTC_ERROR_HANDLE`: not such memory.
 ///
 /// # Safety
 ///
-/// `memory` is null or came from `dtc_memory_allocate`, and nothing uses it any more.
+/// `memory` is null or came from either, and nothing uses it any more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dtc_memory_free(memory: *mut dtc_memory) -> c_int {
     // SAFETY: `memory` is null or such a handle, and the caller gives its reference up (contract of this function).

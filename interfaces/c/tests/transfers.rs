@@ -229,5 +229,11 @@ fn memory_is_that_of_the_host_where_there_is_no_cuda() {
         let status = dtc_memory_allocate(engine.0, DTC_MEMORY_PINNED, 0, 64, null_mut(), &mut memory);
         fails(status, DTC_ERROR_ARGUMENT, "address");
         fails(dtc_memory_free(null_mut()), DTC_ERROR_HANDLE, "dtc_memory");
+        let mut name = [0_u8; DTC_EXPORT_BYTES as usize];
+        fails(dtc_memory_export(null(), name.as_mut_ptr().cast()), DTC_ERROR_HANDLE, "dtc_memory");
+        let status = dtc_memory_import(engine.0, 0, null(), &mut address, &mut memory);
+        fails(status, DTC_ERROR_ARGUMENT, "handle");
+        let status = dtc_memory_import(engine.0, 99, name.as_ptr().cast(), &mut address, &mut memory);
+        fails(status, DTC_ERROR_DEVICE, "GPU");
     }
 }

@@ -125,6 +125,14 @@ pub const GRAPH_USER_OBJECT_MOVE: c_uint = 1;
 pub const SOURCE_ACCESS_STREAM: c_int = 1;
 pub const PREFER_OVERLAP_WITH_COMPUTE: c_uint = 1;
 
+/// CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS.
+pub const IPC_ENABLE_PEER_ACCESS: c_uint = 1;
+
+/// CUipcMemHandle. The driver takes it by value.
+#[repr(transparent)]
+#[derive(Clone, Copy, Debug)]
+pub struct IpcHandle(pub [u8; 64]);
+
 /// CUDA_MEMCPY2D.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]

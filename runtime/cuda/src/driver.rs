@@ -143,6 +143,9 @@ functions! {
     memory_allocate = cuMemAlloc_v2(pointer: *mut DevicePointer, bytes: usize);
     memory_allocate_managed = cuMemAllocManaged(pointer: *mut DevicePointer, bytes: usize, flags: c_uint);
     memory_free = cuMemFree_v2(pointer: DevicePointer);
+    ipc_get_handle = cuIpcGetMemHandle(handle: *mut IpcHandle, pointer: DevicePointer);
+    ipc_open_handle = cuIpcOpenMemHandle_v2(pointer: *mut DevicePointer, handle: IpcHandle, flags: c_uint);
+    ipc_close_handle = cuIpcCloseMemHandle(pointer: DevicePointer);
     context_set_limit = cuCtxSetLimit(limit: c_int, value: usize);
     memory_get_info = cuMemGetInfo_v2(free: *mut usize, total: *mut usize);
     memory_host_allocate = cuMemHostAlloc(pointer: *mut *mut c_void, bytes: usize, flags: c_uint);

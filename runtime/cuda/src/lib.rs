@@ -39,6 +39,7 @@ pub mod module;
 mod nvrtc;
 pub mod pointer;
 mod search;
+mod shared;
 mod staging;
 mod stream;
 #[cfg(test)]
@@ -54,5 +55,6 @@ pub use event::Event;
 pub use graph::{Graph, GraphExecutable, NodeCounts};
 pub use nvrtc::Nvrtc;
 pub use pointer::{MemoryKind, device_of, is_in_use};
+pub use shared::ImportedBuffer;
 pub use staging::StagingAllocator;
 pub use stream::Stream;

@@ -6,7 +6,7 @@ use super::exercise;
 use crate::abi::ContextHandle;
 use crate::module::Module;
 use crate::pointer;
-use crate::{CudaError, Device, DeviceBuffer, Driver, Event, MemoryKind, PinnedBuffer, Stream};
+use crate::{CudaError, Device, DeviceBuffer, Driver, Event, ImportedBuffer, MemoryKind, PinnedBuffer, Stream};
 use libloading::os::unix::Library;
 use std::ffi::{CString, c_char, c_long};
 
@@ -108,6 +108,18 @@ in_child! {
     fn buffers_hold_bytes(driver: Built(&[]), nvrtc: Absent) {
         exercise::buffers(&Device::get(0).unwrap());
         assert_eq!(alive(), 0);
+    }
+
+    fn exported_memory_is_opened_and_closed(driver: Built(&[]), nvrtc: Absent) {
+        let device = Device::get(0).unwrap();
+        let buffer = DeviceBuffer::new(&device, 8).unwrap();
+        let before = alive();
+        let opened = ImportedBuffer::open(&device, buffer.export().unwrap()).unwrap();
+        assert_eq!((opened.address(), alive()), (buffer.address(), before + 1));
+        drop(opened);
+        assert_eq!(alive(), before);
+        assert_eq!(ImportedBuffer::open(&device, [0; 64]).unwrap_err().code(), Some(1));
+        assert!(DeviceBuffer::new(&device, 0).unwrap().export().is_err());
     }
 
     fn failing_calls_are_named(driver: Built(&["STUB_NO_MEMORY"]), nvrtc: Absent) {

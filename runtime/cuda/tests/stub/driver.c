@@ -19,7 +19,7 @@
 #endif
 
 enum { SUCCESS, INVALID_VALUE, OUT_OF_MEMORY, NOT_INITIALIZED, NO_DEVICE = 100, INVALID_DEVICE, INVALID_CONTEXT = 201,
-       ALREADY_ENABLED = 704, INVALID_PTX = 218, INVALID_HANDLE = 400, NOT_FOUND = 500, CAPTURE_UNSUPPORTED = 900 };
+       ALREADY_ENABLED = 704, INVALID_PTX = 218, INVALID_HANDLE = 400, NOT_FOUND = 500, NOT_SUPPORTED = 801, CAPTURE_UNSUPPORTED = 900 };
 
 /* How often each function was called, and how many things are alive, for the tests to ask. */
 static struct { const char *name; long calls; } counters[128];
@@ -206,6 +206,20 @@ int cuPointerGetAttributes(unsigned number, const int *attributes, void **values
 }
 
 int cuPointerGetAttribute(void *value, int attribute, char *pointer) { return cuPointerGetAttributes(1, &attribute, &value, pointer); }
+
+/* Memory of other processes: here a handle names memory of this one. */
+struct handle { char *pointer; char rest[56]; };
+int cuIpcGetMemHandle(struct handle *handle, char *pointer) {
+    UNSAFE; *handle = (struct handle){pointer, ""}; return pointer ? SUCCESS : INVALID_VALUE;
+}
+int cuIpcOpenMemHandle_v2(char **pointer, struct handle handle, unsigned flags) {
+    UNSAFE;
+    if (!handle.pointer || flags != 1) return INVALID_VALUE;
+    *pointer = handle.pointer;
+    stub_alive++;
+    return SUCCESS;
+}
+int cuIpcCloseMemHandle(char *pointer) { UNSAFE; stub_alive--; return pointer ? SUCCESS : INVALID_VALUE; }
 
 /* Work, which is done at once, or kept by the graph that its stream is captured into. */
 struct work { int kind; char *destination; const char *source; size_t bytes; int value; };
