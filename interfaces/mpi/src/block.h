@@ -29,6 +29,8 @@ struct given {
     void *memory;
     const void *counts, *places;
     const MPI_Datatype *datatypes;
+    /* A bit for each block whose other process is none, at the edge of a grid: those stay as they are. */
+    uint64_t absent;
 };
 
 /* One direction of a call. */
@@ -51,6 +53,12 @@ struct half {
 static int64_t given_number(const void *numbers, int wide, int at)
 {
     return wide ? ((const int64_t *)numbers)[at] : ((const int *)numbers)[at];
+}
+
+static int64_t given_elements(const struct given *given, int at)
+{
+    int is_absent = at < 64 && given->absent >> at & 1;
+    return is_absent ? 0 : given_number(given->counts, given->wide_counts, at);
 }
 
 static void give_number(void *numbers, int wide, int at, int64_t number)
@@ -216,8 +224,8 @@ struct device_half {
     const struct given *given;
     /* The GPU of the first of them. */
     int32_t device;
-    /* SENDS, RECEIVES, or both in place. */
-    int direction;
+    /* SENDS, RECEIVES, or both in place; and whether the MPI is given memory of the host in any case. */
+    int direction, on_host;
     MPI_Comm communicator;
 };
 
@@ -231,7 +239,7 @@ static int device_block(struct half *half, const struct device_half *asked, int 
     const struct given *given = asked->given;
     struct block *block = &half->blocks[at];
     MPI_Datatype datatype = given->datatypes[at];
-    int64_t elements = given_number(given->counts, given->wide_counts, at);
+    int64_t elements = given_elements(given, at);
     int unknown = 0;
     unsigned char *memory = (unsigned char *)((uintptr_t)given->memory + (uintptr_t)given_number(given->places, given->wide_places, at));
     *form = PACKED;
@@ -262,7 +270,7 @@ static int give_device_block(struct half *half, const struct device_half *asked,
     const struct given *given = asked->given;
     if (form == PACKED) return give_block(half, given, at, !(asked->direction & RECEIVES));
     half->datatypes[at] = given->datatypes[at];
-    give_number(half->counts, given->wide_counts, at, given_number(given->counts, given->wide_counts, at));
+    give_number(half->counts, given->wide_counts, at, given_elements(given, at));
     give_number(half->places, given->wide_places, at, half->blocks[at].place - span->low);
     return 1;
 }
@@ -271,7 +279,7 @@ static int give_device_block(struct half *half, const struct device_half *asked,
 static __attribute__((noinline)) void half_stage_on_device(struct half *half, const struct device_half *asked)
 {
     const struct given *given = asked->given;
-    int length = given->length, planned = 1, gains = !takes_devices;
+    int length = given->length, planned = 1, gains = !takes_devices || asked->on_host;
     enum form *forms = (enum form *)calloc((size_t)length, sizeof *forms);
     struct span *spans = (struct span *)calloc((size_t)length, sizeof *spans);
     for (int at = 0; forms && spans && planned && at < length; at++) {
@@ -283,7 +291,9 @@ static __attribute__((noinline)) void half_stage_on_device(struct half *half, co
         planned = planned && (given->wide_places || (place <= INT32_MAX && displacement >= INT32_MIN && displacement <= INT32_MAX));
     }
     half->on_device = 1;
-    if (forms && spans && planned && gains) half->staging = take_for_device(asked->device, half->taken > 0 ? half->taken : 1);
+    int64_t taken = half->taken > 0 ? half->taken : 1;
+    if (forms && spans && planned && gains)
+        half->staging = asked->on_host ? dtc_mpi_staging_take(DTC_MPI_PINNED, asked->device, taken) : take_for_device(asked->device, taken);
     int given_all = !!half->staging;
     for (; given_all && half->length < length; half->length++) {
         int at = half->length;

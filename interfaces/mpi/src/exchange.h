@@ -24,7 +24,7 @@ static int block_of(struct block *block, const struct given *given, int at, int 
 {
     int64_t size;
     MPI_Datatype datatype = given->datatypes[at];
-    block->elements = given_number(given->counts, given->wide_counts, at);
+    block->elements = given_elements(given, at);
     block->memory = (unsigned char *)given->memory + given_number(given->places, given->wide_places, at);
     block->plan = plan_of_any(datatype, unknown);
     if (block->elements < 0 || *unknown || datatype == MPI_DATATYPE_NULL) return 0;
@@ -37,13 +37,19 @@ static int block_of(struct block *block, const struct given *given, int at, int 
     return !__builtin_mul_overflow(block->elements, size, &block->bytes) && block->bytes <= LARGEST_MESSAGE;
 }
 
+/* Whether a direction has blocks. */
+static int usable(const struct given *given)
+{
+    return given->length > 0 && given->counts && given->places && given->datatypes;
+}
+
 /* The GPU of the first block that lies on one; -1 if none does. */
 static int32_t device_of_blocks(const struct given *given)
 {
     for (int at = 0; at < given->length; at++) {
         int unknown = 0;
         MPI_Datatype datatype = given->datatypes[at];
-        if (given_number(given->counts, given->wide_counts, at) <= 0 || datatype == MPI_DATATYPE_NULL) continue;
+        if (given_elements(given, at) <= 0 || datatype == MPI_DATATYPE_NULL) continue;
         struct plan *plan = plan_of_any(datatype, &unknown);
         MPI_Count true_lb = plan ? plan->true_lb : 0, true_extent;
         if (unknown) PMPI_Type_get_true_extent_x(datatype, &true_lb, &true_extent);
@@ -55,15 +61,16 @@ static int32_t device_of_blocks(const struct given *given)
     return -1;
 }
 
-/* Stages a direction, unless the MPI shall move it. In place, all of it is the MPI's but what lies on a GPU. */
-static void half_stage(struct half *half, const struct given *given, int direction, MPI_Comm communicator, int *unknown)
+/* Stages a direction, unless the MPI shall move it. In place, all of it is the MPI's but what lies on a GPU. The first of its elements on one do
+   on `device`, and those of the other direction on `other`: -1 if there are none. */
+static void half_stage(struct half *half, const struct given *given, int32_t device, int32_t other, int direction, MPI_Comm communicator,
+                       int *unknown)
 {
     size_t each = sizeof *half->blocks + 2 * sizeof(int64_t) + sizeof *half->datatypes;
     int64_t gained = 0;
     int sends = direction & SENDS;
     *half = (struct half){0};
-    if (given->length <= 0 || !given->counts || !given->places || !given->datatypes) return;
-    int32_t device = device_of_blocks(given);
+    if (!usable(given)) return;
     if (device < 0 && direction == (SENDS | RECEIVES)) return;
     half->blocks = (struct block *)calloc((size_t)given->length, each);
     if (!half->blocks) {
@@ -74,7 +81,9 @@ static void half_stage(struct half *half, const struct given *given, int directi
     half->places = (int64_t *)half->counts + given->length;
     half->datatypes = (MPI_Datatype *)((int64_t *)half->places + given->length);
     if (device >= 0) {
-        half_stage_on_device(half, &(struct device_half){given, device, direction, communicator});
+        /* MPI_Alltoallw of Open MPI 5.0 ends by a signal where a process sends to itself from memory of a GPU to the host, or back. */
+        int on_host = DTC_MPI_OF_ABI(0, 1, 0) && takes_devices && other < 0 && direction != (SENDS | RECEIVES);
+        half_stage_on_device(half, &(struct device_half){given, device, direction, on_host, communicator});
         return;
     }
     for (int at = 0; at < given->length; at++) {
@@ -119,8 +128,9 @@ static int exchange_stage(struct exchange *exchange, struct given *out, struct g
 {
     struct half *halves[] = {&exchange->out, &exchange->in};
     struct given *both[] = {out, in};
-    half_stage(&exchange->out, out, SENDS, communicator, unknown);
-    half_stage(&exchange->in, in, in_place ? SENDS | RECEIVES : RECEIVES, communicator, unknown);
+    int32_t from = usable(out) ? device_of_blocks(out) : -1, into = usable(in) ? device_of_blocks(in) : -1;
+    half_stage(&exchange->out, out, from, into, SENDS, communicator, unknown);
+    half_stage(&exchange->in, in, into, from, in_place ? SENDS | RECEIVES : RECEIVES, communicator, unknown);
     if (!half_pack(&exchange->out)) {
         if (exchange->out.on_device && !takes_devices) exchange->out.refused = fail(MPI_ERR_OTHER);
         half_drop(&exchange->out);
@@ -174,13 +184,27 @@ static int exchange_degrees(MPI_Comm communicator, int neighbors, int *out, int 
     return PMPI_Graph_neighbors_count(communicator, rank, out) == MPI_SUCCESS && (*in = *out, 1);
 }
 
+/* Which neighbors in a Cartesian grid are none: a bit for each. */
+static uint64_t absent_neighbors(MPI_Comm communicator, int length)
+{
+    int topology = MPI_UNDEFINED, before, after;
+    uint64_t absent = 0;
+    if (PMPI_Topo_test(communicator, &topology) != MPI_SUCCESS || topology != MPI_CART) return 0;
+    for (int at = 0; at < length && at < 64; at += 2) {
+        if (PMPI_Cart_shift(communicator, at / 2, 1, &before, &after) != MPI_SUCCESS) continue;
+        absent |= (uint64_t)(before == MPI_PROC_NULL) << at | (uint64_t)(after == MPI_PROC_NULL) << (at + 1);
+    }
+    return absent;
+}
+
 /* What a call gives; displacements are wide in the large-count forms, and of neighbors always. */
 #define GIVEN(count, neighbors)                                                                                                  \
     enum { WIDE = sizeof(KIND_##count) == sizeof(int64_t) };                                                                      \
-    struct given out = {0, WIDE, WIDE || neighbors, (void *)sent, sent_counts, sent_places, sent_datatypes};                      \
-    struct given in = {0, WIDE, WIDE || neighbors, received, received_counts, received_places, received_datatypes};               \
+    struct given out = {0, WIDE, WIDE || neighbors, (void *)sent, sent_counts, sent_places, sent_datatypes, 0};                   \
+    struct given in = {0, WIDE, WIDE || neighbors, received, received_counts, received_places, received_datatypes, 0};            \
     int unknown = 0;                                                                                                               \
     int in_place = sent == MPI_IN_PLACE, staged = is_ready() && exchange_degrees(communicator, neighbors, &out.length, &in.length);  \
+    if (neighbors && staged) out.absent = in.absent = absent_neighbors(communicator, in.length);                                  \
     if (in_place) out.length = 0
 
 /* What the MPI is given instead. */

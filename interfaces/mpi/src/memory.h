@@ -37,7 +37,7 @@ struct place {
 /* Whether elements at absolute addresses may lie on GPUs, while others of them lie on the host: dtc looks at all of them. */
 static inline int may_be_several(const void *memory, const struct plan *plan, struct place place)
 {
-    return !memory && place.device >= 0 && !takes_devices && is_derived(plan);
+    return !memory && place.device >= 0 && is_derived(plan);
 }
 
 static inline struct place place_of(const void *address)

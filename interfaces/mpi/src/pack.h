@@ -50,7 +50,8 @@ static inline int is_on_device(struct pack_ends *ends, const void *memory, MPI_D
     return ends->memory_place.kind == DTC_MEMORY_DEVICE || ends->packed_place.kind == DTC_MEMORY_DEVICE;
 }
 
-/* Packs or unpacks where an end lies on a GPU; 0 if the MPI shall do it. Contiguous elements are copied. */
+/* Packs or unpacks where an end lies on a GPU; 0 if the MPI shall do it. Contiguous elements are copied, for a CUDA-aware MPI too: Open MPI 5.0
+   asks about the elements alone, and ends by a signal where the packed data lie in other memory. */
 static __attribute__((noinline)) int pack_on_device(int unpacks, const struct pack_ends *ends, int64_t elements, MPI_Datatype datatype,
                                                     int64_t room, MPI_Comm communicator, int64_t *bytes, int *unknown, int *result)
 {
@@ -60,7 +61,7 @@ static __attribute__((noinline)) int pack_on_device(int unpacks, const struct pa
     if (*result != MPI_SUCCESS) return 1;
     int known = span_of(&span, elements, datatype), contiguous = known && (!plan || plan->whole) && span.length == span.bytes;
     int decoded = contiguous || (plan && plan->type);
-    if (takes_devices && (contiguous || !decoded || span.bytes > room)) return 0;
+    if (takes_devices && (!decoded || span.bytes > room)) return 0;
     *bytes = span.bytes;
     if (!known || !decoded || span.bytes > room) {
         *result = fail(known && decoded ? MPI_ERR_TRUNCATE : MPI_ERR_OTHER);

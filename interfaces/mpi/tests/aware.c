@@ -18,7 +18,7 @@ int MPIX_Query_cuda_support(void)
 /* Messages from and to memory of a GPU, pinned memory, and the rest. */
 static long given[3];
 
-static void look(const void *memory)
+static unsigned kind_of(const void *memory)
 {
     static int (*ask)(void *, int, const void *);
     const char *path = getenv("DTC_CUDA_DRIVER");
@@ -26,6 +26,12 @@ static void look(const void *memory)
     if (driver && !ask) ask = (int (*)(void *, int, const void *))dlsym(driver, "cuPointerGetAttribute");
     unsigned kind = 0;
     if (ask && ask(&kind, 2, memory)) kind = 0;
+    return kind;
+}
+
+static void look(const void *memory)
+{
+    unsigned kind = kind_of(memory);
     __atomic_fetch_add(&given[kind == 2 ? 0 : kind == 1 ? 1 : 2], 1, __ATOMIC_RELAXED);
 }
 
@@ -53,6 +59,49 @@ int MPI_Irecv(void *memory, int count, MPI_Datatype datatype, int rank, int tag,
 {
     look(memory);
     return NEXT(Irecv)(memory, count, datatype, rank, tag, communicator, request);
+}
+
+/* Open MPI 5.0 ends by a signal where these lie in memory of different kinds. */
+static void meet(const char *what, const void *first, const void *second)
+{
+    if ((kind_of(first) == 2) == (kind_of(second) == 2)) return;
+    fprintf(stderr, "aware: %s between a GPU and the host\n", what);
+    abort();
+}
+
+int MPI_Pack(const void *memory, int count, MPI_Datatype datatype, void *packed, int size, int *position, MPI_Comm communicator)
+{
+    meet("MPI_Pack", memory, packed);
+    return NEXT(Pack)(memory, count, datatype, packed, size, position, communicator);
+}
+
+int MPI_Unpack(const void *packed, int size, int *position, void *memory, int count, MPI_Datatype datatype, MPI_Comm communicator)
+{
+    meet("MPI_Unpack", packed, memory);
+    return NEXT(Unpack)(packed, size, position, memory, count, datatype, communicator);
+}
+
+#ifdef OPEN_MPI
+int MPI_Alltoallw(const void *sent, const int *sent_counts, const int *sent_places, const MPI_Datatype *sent_types, void *received,
+                  const int *counts, const int *places, const MPI_Datatype *types, MPI_Comm communicator)
+{
+    int rank;
+    PMPI_Comm_rank(communicator, &rank);
+    if (sent != MPI_IN_PLACE && counts[rank] > 0)
+        meet("a block to itself", (const char *)sent + sent_places[rank], (const char *)received + places[rank]);
+    return NEXT(Alltoallw)(sent, sent_counts, sent_places, sent_types, received, counts, places, types, communicator);
+}
+#endif
+
+/* It asks where address 0 leads to. */
+int MPI_Sendrecv(const void *sent, int sent_count, MPI_Datatype sent_type, int to, int sent_tag, void *received, int count,
+                 MPI_Datatype type, int from, int tag, MPI_Comm communicator, MPI_Status *status)
+{
+    if ((sent == MPI_BOTTOM && sent_count > 0) || (received == MPI_BOTTOM && count > 0)) {
+        fprintf(stderr, "aware: MPI_Sendrecv at absolute addresses\n");
+        abort();
+    }
+    return NEXT(Sendrecv)(sent, sent_count, sent_type, to, sent_tag, received, count, type, from, tag, communicator, status);
 }
 
 int MPI_Finalize(void)
