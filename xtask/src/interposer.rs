@@ -15,13 +15,15 @@ const SONAME: &str = "libdtc_mpi.so.0";
 const ABIS: [&str; 3] = ["mpich", "open_mpi", "standard"];
 
 /// The sources that do not depend on an ABI.
-const COMMON: [&str; 10] = [
+const COMMON: [&str; 12] = [
     "entry.c",
     "find.c",
     "fortran.c",
+    "landing.c",
     "moves.c",
     "ranges.c",
     "redirect.c",
+    "registry.c",
     "report.c",
     "report_calls.c",
     "requests.c",

@@ -29,6 +29,8 @@ enum {
 
 typedef int MPI_Type_copy_attr_function(MPI_Datatype, int, void *, void *, void *, int *);
 typedef int MPI_Type_delete_attr_function(MPI_Datatype, int, void *, void *);
+typedef int MPI_Comm_copy_attr_function(MPI_Comm, int, void *, void *, void *, int *);
+typedef int MPI_Comm_delete_attr_function(MPI_Comm, int, void *, void *);
 
 /* The functions of the MPI that the interposer asks. */
 static struct {
@@ -74,6 +76,19 @@ static struct {
 #define PMPI_Graph_neighbors_count dtc_mpi_pmpi.Graph_neighbors_count
 #define PMPI_Dist_graph_neighbors_count dtc_mpi_pmpi.Dist_graph_neighbors_count
 #define PMPI_Comm_call_errhandler dtc_mpi_pmpi.Comm_call_errhandler
+#define PMPI_Comm_group dtc_mpi_pmpi.Comm_group
+#define PMPI_Group_translate_ranks dtc_mpi_pmpi.Group_translate_ranks
+#define PMPI_Group_free dtc_mpi_pmpi.Group_free
+#define PMPI_Comm_create_keyval dtc_mpi_pmpi.Comm_create_keyval
+#define PMPI_Comm_get_attr dtc_mpi_pmpi.Comm_get_attr
+#define PMPI_Comm_set_attr dtc_mpi_pmpi.Comm_set_attr
+#define PMPI_Cart_shift dtc_mpi_pmpi.Cart_shift
+#define PMPI_Graph_neighbors dtc_mpi_pmpi.Graph_neighbors
+#define PMPI_Dist_graph_neighbors dtc_mpi_pmpi.Dist_graph_neighbors
+#define PMPI_Isend dtc_mpi_pmpi.Isend
+#define PMPI_Irecv dtc_mpi_pmpi.Irecv
+#define PMPI_Waitall dtc_mpi_pmpi.Waitall
+#define PMPI_Allgather dtc_mpi_pmpi.Allgather
 
 /* Every MPI is asked in 64 bits; one without large counts has no type that was made with one. */
 #define MPI_VERSION 4

@@ -9,10 +9,13 @@
 #include <dtc_mpi.h>
 #include <sched.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "interposer.h"
+#include "landing.h"
 #include "moves.h"
 #include "redirect.h"
+#include "registry.h"
 #include "shapes.h"
 
 /* The name of the ABI, and of its table. */
@@ -67,6 +70,7 @@ static struct {
 #include "staged.h"
 #include "point_to_point.h"
 #include "block.h"
+#include "direct.h"
 #include "exchange.h"
 #include "operations.h"
 #include "nonblocking.h"

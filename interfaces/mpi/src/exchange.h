@@ -218,10 +218,12 @@ static uint64_t absent_neighbors(MPI_Comm communicator, int length)
     {                                                                                                                              \
         struct exchange exchange;                                                                                                  \
         GIVEN(count, neighbors);                                                                                                   \
+        int result = MPI_SUCCESS;                                                                                                  \
+        if (staged && direct_exchange(&out, &in, in_place, neighbors, communicator, &result)) return result;                      \
         if (!staged || !exchange_stage(&exchange, &out, &in, in_place, communicator, &unknown))                                   \
             return staged && exchange_refused(&exchange) ? exchange_refused(&exchange)                                            \
                                                          : LEARN_ALL(mpi.name(ARGUMENTS_##shape(ARGUMENT, count)));              \
-        int result = LEARN_ALL(mpi.name(GIVEN_ARGUMENTS));                                                                        \
+        result = LEARN_ALL(mpi.name(GIVEN_ARGUMENTS));                                                                            \
         half_posted(&exchange.in);                                                                                                 \
         if (result == MPI_SUCCESS) result = exchange_unpack(&exchange);                                                           \
         exchange_drop(&exchange);                                                                                                  \

@@ -9,6 +9,10 @@ static int state = WAITING;
 /* What the MPI is, for the report (about.h). */
 static void tell_about(void);
 
+/* Exchanges between processes that all have this library (direct.h). */
+static void direct_start(void);
+static void direct_end(void);
+
 static __attribute__((noinline)) int start(void)
 {
     int initialized = 0, finalized = 0, waiting = WAITING;
@@ -21,7 +25,7 @@ static __attribute__((noinline)) int start(void)
     profit_start();
     find_awareness();
     int works = plan_start() && self_test();
-    if (works) tell_about();
+    if (works) tell_about(), direct_start();
     else dtc_mpi_say("steps aside", "the MPI packs or receives other bytes than dtc");
     __atomic_store_n(&state, works ? READY : ASIDE, __ATOMIC_RELEASE);
     return works;
@@ -55,6 +59,7 @@ static int wrap_Finalize(void)
     release_freed();
     if (__atomic_exchange_n(&state, ASIDE, __ATOMIC_ACQ_REL) == READY) {
         int64_t decoded = 0, compiled = 0;
+        direct_end();
         plan_count(&decoded, &compiled);
         dtc_mpi_report(TEXT_OF(DTC_MPI_ABI), decoded, compiled);
     }

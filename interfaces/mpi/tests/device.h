@@ -13,6 +13,8 @@ static struct {
     int (*CtxPushCurrent_v2)(uintptr_t);
     int (*MemAlloc_v2)(uintptr_t *, size_t);
     int (*MemFree_v2)(uintptr_t);
+    int (*MemHostAlloc)(void **, size_t, unsigned);
+    int (*MemFreeHost)(void *);
     int (*MemcpyHtoD_v2)(uintptr_t, const void *, size_t);
     int (*MemcpyDtoH_v2)(void *, uintptr_t, size_t);
 } cuda;
@@ -37,6 +39,8 @@ static inline void open_device(int rank)
     FIND(CtxPushCurrent_v2);
     FIND(MemAlloc_v2);
     FIND(MemFree_v2);
+    FIND(MemHostAlloc);
+    FIND(MemFreeHost);
     FIND(MemcpyHtoD_v2);
     FIND(MemcpyDtoH_v2);
     CHECK(!cuda.Init(0) && !cuda.DeviceGetCount(&devices) && devices > 0, "%d devices", devices);

@@ -77,10 +77,11 @@ static void call(int kind, int ours, const struct side *out, const struct side *
     if (kind == 3) (ours ? MPI_Ineighbor_alltoallw : PMPI_Ineighbor_alltoallw)(ADDRESSES, request);
 }
 
-/* The same call on the host by the MPI, and from and into places that differ with the rank. */
+/* The same call on the host by the MPI, and from and into places that differ with the rank, or on the GPU in all of them. */
 static void compare(int kind, MPI_Comm communicator, int length, const int *others, int round)
 {
-    enum where from = (round + rank) % 3 ? ON_DEVICE : ON_HOST, into = (round + rank) % 3 != 1 ? ON_DEVICE : ON_HOST;
+    enum where from = round % 2 || (round + rank) % 3 ? ON_DEVICE : ON_HOST;
+    enum where into = round % 2 || (round + rank) % 3 != 1 ? ON_DEVICE : ON_HOST;
     struct side out = side(length, others, 0, round, 100 + (unsigned)rank, from);
     struct side expected = side(length, others, 1, round, 7, ON_HOST), received = side(length, others, 1, round, 7, into);
     MPI_Request request;
@@ -152,6 +153,62 @@ static void in_place(int later)
     MPI_Type_free(&rows);
 }
 
+/* Blocks of a graph whose processes are neighbors several times, this one among them: those between two are received in the order in which
+   they are sent. They grow and shrink from call to call, and lie in other memory each time. */
+static void several_edges(int later)
+{
+    enum { EDGES = 5 };
+    int to[EDGES], from[EDGES], counts[EDGES];
+    MPI_Aint out_places[EDGES], in_places[EDGES];
+    MPI_Datatype out_types[EDGES], in_types[EDGES];
+    MPI_Comm graph;
+    for (int at = 0; at < EDGES; at++) to[at] = (rank + at / 2) % ranks, from[at] = (rank + ranks - at / 2 % ranks) % ranks;
+    MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, EDGES, from, MPI_UNWEIGHTED, EDGES, to, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &graph);
+    for (int round = 0; round < 8; round++) {
+        long bytes = round == 5 ? 3 << 20 : 1L << (2 * round), out_length = 0, in_length = 0;
+        for (int at = 0; at < EDGES; at++) {
+            counts[at] = (at + round) % 4 ? 1 : 0;
+            int words = (int)(bytes * (at + 1) / EDGES / 4) + 1;
+            MPI_Type_vector(words, 1, 2, MPI_INT, &out_types[at]);
+            MPI_Type_vector(words, 1, 3, MPI_INT, &in_types[at]);
+            MPI_Type_commit(&out_types[at]), MPI_Type_commit(&in_types[at]);
+            out_places[at] = out_length, in_places[at] = in_length;
+            out_length += 8L * words, in_length += 12L * words;
+        }
+        struct buffer out = buffer(MPI_BYTE, (int)out_length, (unsigned)(rank + 10 * round), ON_DEVICE);
+        struct buffer in = buffer(MPI_BYTE, (int)in_length, 4, ON_DEVICE), expected = buffer(MPI_BYTE, (int)in_length, 4, ON_HOST);
+        MPI_Request request = MPI_REQUEST_NULL;
+        PMPI_Neighbor_alltoallw(out.host.memory, counts, out_places, out_types, expected.memory, counts, in_places, in_types, graph);
+        if (later) MPI_Ineighbor_alltoallw(out.memory, counts, out_places, out_types, in.memory, counts, in_places, in_types, graph, &request);
+        else MPI_Neighbor_alltoallw(out.memory, counts, out_places, out_types, in.memory, counts, in_places, in_types, graph);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        download(&in);
+        CHECK(same(in.host, expected.host), "several edges, round %d, later %d", round, later);
+        release(&out), release(&in), release(&expected);
+        for (int at = 0; at < EDGES; at++) MPI_Type_free(&out_types[at]), MPI_Type_free(&in_types[at]);
+    }
+    MPI_Comm_free(&graph);
+}
+
+/* A line of processes, whose ends have one neighbor; a communicator of its own each time. */
+static void line(int round)
+{
+    MPI_Comm row, half;
+    int wide = ranks, straight = 0;
+    MPI_Cart_create(MPI_COMM_WORLD, 1, &wide, &straight, 0, &row);
+    int before = rank > 0 ? rank - 1 : rank, after = rank + 1 < ranks ? rank + 1 : rank, sides[] = {before, after};
+    compare(2, row, 2, sides, round);
+    /* Every other process, whose numbers there are others. */
+    MPI_Comm_split(MPI_COMM_WORLD, rank % 2, -rank, &half);
+    int length, own = rank, all[PAIRS];
+    MPI_Comm_size(half, &length);
+    for (int at = 0; at < length; at++) all[at] = at;
+    MPI_Comm_rank(half, &rank);
+    compare(0, half, length, all, round);
+    rank = own;
+    MPI_Comm_free(&row), MPI_Comm_free(&half);
+}
+
 int main(int argc, char **argv)
 {
     MPI_Comm ring, graph;
@@ -173,7 +230,9 @@ int main(int argc, char **argv)
         compare(2, graph, ranks, all, round);
         compare(3, graph, ranks, all, round);
         mixed_places(round);
+        line(round);
     }
+    several_edges(0), several_edges(1);
     in_place(0), in_place(1);
     MPI_Comm_free(&ring);
     MPI_Comm_free(&graph);

@@ -82,9 +82,43 @@ fn an_mpi_without_cuda_never_sees_memory_of_a_gpu() {
             ],
         );
         let program = compile(&launcher, "device_exchanges.c", folder.path());
+        let output = launcher.pass(2, &program, &pairs(&environment));
+        expect_done(&launcher, &output, "device_exchanges", 50);
+        assert_eq!(handled(&output, DIRECT), 0, "{}", launcher.compiler.display());
         for ranks in [2, 4] {
-            expect_done(&launcher, &launcher.pass(ranks, &program, &pairs(&environment)), "device_exchanges", 50);
+            let output = launcher.pass(ranks, &program, &pairs(&with_direct(&environment)));
+            expect_done(&launcher, &output, "device_exchanges", 50);
+            // Blocking collectives whose elements all lie on the GPU.
+            let direct = handled(&output, DIRECT);
+            assert!(direct > 10 * u64::from(ranks), "{}: {direct}", launcher.compiler.display());
         }
+    }
+}
+
+/// The line of the report that counts exchanges without the MPI.
+const DIRECT: &str = ": packed into memory of other processes:";
+
+/// The same, where processes exchange from GPU to GPU.
+fn with_direct(environment: &[(&'static str, String)]) -> Vec<(&'static str, String)> {
+    environment.iter().cloned().chain([("DTC_MPI_DIRECT", "on".to_owned())]).collect()
+}
+
+/// Processes exchange directly if all have the library, and want it.
+#[test]
+#[ignore = "runs programs of each MPI: ./test mpi"]
+fn one_process_that_does_not_take_part_keeps_all_from_exchanging_directly() {
+    let environment = with_direct(&environment(true));
+    for launcher in Launcher::all("one_process_that_does_not_take_part_keeps_all_from_exchanging_directly") {
+        let folder = TempDir::new().expect("a folder");
+        let program = compile(&launcher, "device_exchanges.c", folder.path());
+        let off = launcher.pass_beside(&program, &pairs(&environment), &[("DTC_MPI_DIRECT", "off")]);
+        expect_done(&launcher, &off, "device_exchanges", 50);
+        assert_eq!(handled(&off, DIRECT), 0, "{}", launcher.compiler.display());
+        // A process without the library keeps to memory of the host.
+        let program = launcher.compile("exchanges.c", folder.path(), &["-ldl"]);
+        let without = launcher.pass_beside(&program, &pairs(&environment), &[("LD_PRELOAD", "")]);
+        assert!(text(&without).contains("exchanges: done"), "{}", text(&without));
+        assert_eq!(handled(&without, DIRECT), 0, "{}", launcher.compiler.display());
     }
 }
 

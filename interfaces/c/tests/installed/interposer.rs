@@ -69,10 +69,27 @@ impl Launcher {
         run.output().expect("a launcher")
     }
 
-    /// The same, which must end well.
+    /// The same with two ranks, of which the second has other variables too; it must end well.
+    #[track_caller]
+    pub(super) fn pass_beside(&self, program: &Path, both: &[(&str, &str)], second: &[(&str, &str)]) -> Output {
+        let preload = format!("LD_PRELOAD={}", INSTALLED.prefix.join("lib/libdtc_mpi.so").display());
+        let assign =
+            |pairs: &[(&str, &str)]| pairs.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>();
+        let mut run = Command::new(&self.run);
+        run.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+        run.args(self.options).args(["-n", "1", "env", &preload]).args(assign(both)).arg(program);
+        run.args([":", "-n", "1", "env", &preload]).args(assign(both)).args(assign(second)).arg(program);
+        self.ended_well(run.output().expect("a launcher"))
+    }
+
+    /// The same as [`Launcher::run`], which must end well.
     #[track_caller]
     pub(super) fn pass(&self, ranks: u32, program: &Path, environment: &[(&str, &str)]) -> Output {
-        let output = self.run(ranks, program, environment);
+        self.ended_well(self.run(ranks, program, environment))
+    }
+
+    #[track_caller]
+    fn ended_well(&self, output: Output) -> Output {
         let error = String::from_utf8_lossy(&output.stderr);
         let compiler = self.compiler.display();
         assert!(output.status.success(), "{compiler}: {}\n{}\n{error}", output.status, text(&output));

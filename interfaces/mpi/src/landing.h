@@ -1,0 +1,31 @@
+/* Memory of a GPU that other processes of this machine write to. */
+#ifndef DTC_MPI_LANDING_H
+#define DTC_MPI_LANDING_H
+
+#include <dtc.h>
+
+/* A piece of this process, for what others pack. */
+struct dtc_mpi_landing {
+    struct dtc_mpi_landing *next;
+    char taken;
+    int32_t device;
+    int64_t bytes;
+    void *memory;
+    struct dtc_memory *allocation;
+    /* Counts those of this process. */
+    int64_t number;
+    /* What others open it by. */
+    unsigned char name[DTC_EXPORT_BYTES];
+};
+
+/* Takes a piece of a GPU of at least so many bytes; null if there is no memory, or if others cannot open it. */
+struct dtc_mpi_landing *dtc_mpi_landing_take(int32_t device, int64_t bytes);
+void dtc_mpi_landing_give(struct dtc_mpi_landing *landing);
+
+/* The address, for GPU `device` of this process, of piece `number` of another process; null if it cannot be opened. */
+void *dtc_mpi_import(int64_t process, int64_t number, const unsigned char *name, int32_t device);
+
+/* At the end: closes what was opened. */
+void dtc_mpi_close_imports(void);
+
+#endif
