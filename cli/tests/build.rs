@@ -374,11 +374,25 @@ fn recordings_are_built() {
 }
 
 #[test]
+fn a_build_that_is_killed_leaves_nothing() {
+    let folder = tempdir().expect("a folder");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dtc"));
+    command.args(["build", EXAMPLES, "-o", "out", "--target", "x86-64,x86-64-v3,x86-64-v4"]);
+    let mut build = command.current_dir(folder.path()).spawn().expect("the command");
+    std::thread::sleep(std::time::Duration::from_millis(30));
+    build.kill().expect("a signal");
+    build.wait().expect("its end");
+    let left: Vec<_> = fs::read_dir(folder.path()).expect("a folder").collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
 fn mistakes_are_named_and_leave_nothing() {
     let folder = tempdir().expect("a folder");
     let here = folder.path();
     write(here, "row.dtc", "vector 9 1 2 int");
     write(here, "row.json", r#"{"type": {"kind": "named", "name": "MPI_INT"}}"#);
+    write(here, "ROW.dtc", "vector 9 1 3 int");
     write(here, "none.dtc", "contiguous 0 int");
     write(here, "7.dtc", "int");
     fs::create_dir(here.join("empty")).expect("a folder");
@@ -389,6 +403,9 @@ fn mistakes_are_named_and_leave_nothing() {
     };
     let unknown = build(&["row.dtc"], "out", "sparc");
     assert!(unknown.status == 2 && unknown.err.contains("expected x86-64, x86-64-v3"), "{unknown:?}");
+    let unknown = build(&["row.dtc"], "out", "sm_+90");
+    assert!(unknown.status == 2 && unknown.err.contains("sm_ and ten times"), "{unknown:?}");
+    build(&["row.dtc", "ROW.dtc"], "out", &target).fails(2, &["ROW.dtc", "a name of their own", "row, as for row.dtc"]);
     build(&["row.dtc", "row.json"], "out", &target).fails(2, &["row.json", "a name of their own", "row.dtc"]);
     build(&["none.dtc"], "out", &target).fails(2, &["none.dtc", "a type with bytes"]);
     build(&["7.dtc"], "out", &target).fails(2, &["7.dtc", "begins with a letter"]);
@@ -403,5 +420,5 @@ fn mistakes_are_named_and_leave_nothing() {
         build(&["row.dtc"], "out", &other.to_string()).fails(4, &["-linux-gnu-gcc", "install a C compiler"]);
     }
     assert_eq!(files(here), before);
-    assert_eq!(fs::read_dir(here).expect("a folder").count(), 5, "nothing else is left");
+    assert_eq!(fs::read_dir(here).expect("a folder").count(), 6, "nothing else is left");
 }

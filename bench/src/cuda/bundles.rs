@@ -11,6 +11,7 @@ use dtc_cli::report;
 use dtc_cli::samples::{SEED, fill};
 use dtc_cli::timing::{geometric_mean, median};
 use dtc_compiler::plan::Direction;
+use dtc_compiler::plan::gpu::GpuPlan;
 use dtc_runtime::cuda::{DeviceBuffer, Stream};
 use dtc_runtime::store::Config;
 use dtc_runtime::{Committed, Engine, Gpu, Tier};
@@ -99,10 +100,11 @@ pub fn measure(
 ) -> Result<Vec<Figure>, Failure> {
     let cases: Vec<Case> = files.iter().map(|file| Case::read(file)).collect::<Result<_, _>>()?;
     // First what needs no compiler, so that none has been opened.
-    let ready: Vec<f64> = ready(bundle, &cases)?;
+    let ready = ready(bundle, &cases)?;
     let opened = std::fs::read_to_string("/proc/self/maps").map_err(|error| Failure::Data(reason(&error)))?;
     let compiler = if opened.contains("libnvrtc") { "open" } else { "not open" };
-    writeln!(out, "all {} types have kernels from the bundle; NVRTC is {compiler}", cases.len())?;
+    let number = ready.iter().flatten().count();
+    writeln!(out, "{number} of {} types have kernels, all from the bundle; NVRTC is {compiler}", cases.len())?;
     let functions = Functions::open(bundle)?;
     let mut figures = Vec::new();
     for (case, ready) in cases.iter().zip(ready) {
@@ -112,7 +114,7 @@ pub fn measure(
             let first_call = contest.check()?;
             let mut figure = contest.times(rounds)?;
             if direction == Direction::Pack {
-                (figure.first_call, figure.kernel_ready) = (Some(first_call), Some(ready));
+                (figure.first_call, figure.kernel_ready) = (Some(first_call), ready);
             }
             figures.push(figure);
         }
@@ -120,18 +122,21 @@ pub fn measure(
     Ok(figures)
 }
 
-/// Microseconds from the commit of each type until it has its kernels, in an engine that has the bundle and no store.
-fn ready(bundle: &Path, cases: &[Case]) -> Result<Vec<f64>, Failure> {
+/// Microseconds from the commit of each type until it has its kernels, in an engine that has the bundle and no store; nothing for
+/// contiguous types, which need none.
+fn ready(bundle: &Path, cases: &[Case]) -> Result<Vec<Option<f64>>, Failure> {
     let engine = Engine::builder().background_thread(false).store(Config::none()).build();
     engine.load_bundle(bundle).map_err(|finding| Failure::Data(finding.to_string()))?;
     let gpu: Gpu = engine.gpu(0)?;
     gpu.load()?;
     let ready = |case: &Case| {
         let start = Instant::now();
-        let tier = engine.commit(&case.datatype).prepare(&gpu)?;
+        let committed = engine.commit(&case.datatype);
+        let tier = committed.prepare(&gpu)?;
         let time = start.elapsed().as_nanos() as f64 / 1e3;
         match tier {
-            Tier::Specialised => Ok(time),
+            Tier::Specialised => Ok(Some(time)),
+            _ if !GpuPlan::new(committed.layout()).allows() => Ok(None),
             tier => Err(Failure::data(&case.name, "kernels from the bundle", tier)),
         }
     };

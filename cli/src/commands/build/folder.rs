@@ -6,44 +6,49 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// A folder that is being made.
+/// A folder that will be made. What it holds is kept in memory until then, so that a process that is killed while it compiles leaves
+/// nothing.
 pub struct Folder {
     target: PathBuf,
-    /// A hidden folder beside the target, and in it what becomes the target. Dropping removes it.
-    unfinished: TempDir,
+    files: Vec<(PathBuf, Vec<u8>)>,
 }
 
 impl Folder {
-    /// Prepares a folder that will be `target`.
+    /// Prepares a folder that will be `target`, if that can be made.
     pub fn create(target: &Path) -> Result<Folder, Failure> {
         if target.symlink_metadata().is_ok() {
             return Err(Failure::data(target.display(), "a name for a new folder", "one that exists"));
         }
         let failed = |error: io::Error| Failure::file(target, "a folder to write", &error);
-        let target = std::path::absolute(target).map_err(failed)?;
-        let parent = target.parent().unwrap_or(Path::new("/"));
-        let unfinished = tempfile::Builder::new().prefix(".dtc-").tempdir_in(parent).map_err(failed)?;
-        let folder = Folder { target: target.clone(), unfinished };
-        make_folder(&folder.inside()).map_err(failed)?;
+        let folder = Folder { target: std::path::absolute(target).map_err(failed)?, files: Vec::new() };
+        folder.unfinished().map_err(failed)?;
         Ok(folder)
     }
 
-    fn inside(&self) -> PathBuf {
-        self.unfinished.path().join("whole")
+    /// A hidden folder beside the target. Dropping removes it.
+    fn unfinished(&self) -> io::Result<TempDir> {
+        tempfile::Builder::new().prefix(".dtc-").tempdir_in(self.target.parent().unwrap_or(Path::new("/")))
     }
 
-    /// Writes a file, and the folders that lead to it.
-    pub fn add(&mut self, file: PathBuf, bytes: impl AsRef<[u8]>) -> Result<(), Failure> {
-        let path = self.inside().join(&file);
-        let written = make_folder(path.parent().unwrap_or(&path))
-            .and_then(|()| readable().write(true).create_new(true).open(&path))
-            .and_then(|mut created| created.write_all(bytes.as_ref()));
-        written.map_err(|error| Failure::file(&self.target.join(file), "room for the output", &error))
+    /// Adds a file.
+    pub fn add(&mut self, file: PathBuf, bytes: impl Into<Vec<u8>>) {
+        self.files.push((file, bytes.into()));
     }
 
-    /// Puts the folder in its place.
+    /// Writes the folder, and puts it in its place.
     pub fn finish(self) -> Result<(), Failure> {
-        let renamed = fs::rename(self.inside(), &self.target);
+        let failed = |error: io::Error| Failure::file(&self.target, "a folder to write", &error);
+        let unfinished = self.unfinished().map_err(failed)?;
+        let whole = unfinished.path().join("whole");
+        make_folder(&whole).map_err(failed)?;
+        for (file, bytes) in &self.files {
+            let path = whole.join(file);
+            let written = make_folder(path.parent().unwrap_or(&path))
+                .and_then(|()| readable().write(true).create_new(true).open(&path))
+                .and_then(|mut created| created.write_all(bytes));
+            written.map_err(|error| Failure::file(&self.target.join(file), "room for the output", &error))?;
+        }
+        let renamed = fs::rename(whole, &self.target);
         renamed.map_err(|error| Failure::file(&self.target, "a name for a new folder", &error))
     }
 }

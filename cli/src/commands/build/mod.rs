@@ -74,10 +74,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         }
         let place = Path::new("lib").join(cpu.to_string());
         let shared = library::shared(&library, &objects, cpu.architecture(), &[])?;
-        folder.add(place.join(format!("lib{library}.so")), shared)?;
-        folder.add(place.join(format!("lib{library}.a")), library::archive(objects)?)?;
+        folder.add(place.join(format!("lib{library}.so")), shared);
+        folder.add(place.join(format!("lib{library}.a")), library::archive(objects)?);
         let pkg_config = library::pkg_config(&library, &cpu.to_string(), &cpu.to_string());
-        folder.add(place.join(format!("pkgconfig/{library}.pc")), pkg_config)?;
+        folder.add(place.join(format!("pkgconfig/{library}.pc")), pkg_config);
     }
     if !launched.is_empty() {
         let name = cuda::library_name(&library);
@@ -86,19 +86,19 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             let objects = cuda::objects(&launched, &library, architecture)?;
             let place = Path::new("lib").join(format!("{architecture}-cuda"));
             let shared = library::shared(&name, &objects, architecture, &["-ldl", "-lpthread"])?;
-            folder.add(place.join(format!("lib{name}.so")), shared)?;
-            folder.add(place.join(format!("lib{name}.a")), library::archive(objects)?)?;
+            folder.add(place.join(format!("lib{name}.so")), shared);
+            folder.add(place.join(format!("lib{name}.a")), library::archive(objects)?);
             let pkg_config = library::pkg_config(&name, &format!("{architecture}-cuda"), "GPUs");
-            folder.add(place.join(format!("pkgconfig/{name}.pc")), pkg_config)?;
+            folder.add(place.join(format!("pkgconfig/{name}.pc")), pkg_config);
         }
         let names: Vec<&str> = launched.iter().map(|functions| functions.name()).collect();
-        folder.add(Path::new("include").join(format!("{name}.h")), header::write_cuda(&library, &names))?;
+        folder.add(Path::new("include").join(format!("{name}.h")), header::write_cuda(&library, &names));
     }
     if !cpus.is_empty() {
-        folder.add(Path::new("include").join(format!("{library}.h")), header::write(&library, &types))?;
+        folder.add(Path::new("include").join(format!("{library}.h")), header::write(&library, &types));
     }
-    folder.add(Path::new(Bundle::file_name()).to_owned(), bundle.finish())?;
-    folder.add(PathBuf::from("manifest.json"), manifest::write(&types, &arguments.target))?;
+    folder.add(Path::new(Bundle::file_name()).to_owned(), bundle.finish());
+    folder.add(PathBuf::from("manifest.json"), manifest::write(&types, &arguments.target));
     progress.finish_and_clear();
     folder.finish()
 }

@@ -27,6 +27,8 @@ impl FromStr for Target {
 
     fn from_str(text: &str) -> Result<Target, String> {
         let gpu = text.strip_prefix("sm_").and_then(|number| number.parse().ok().map(Target::Gpu));
+        // A number is written in one way.
+        let gpu = gpu.filter(|gpu| gpu.to_string() == text);
         let native = || (text == NATIVE).then(native);
         CpuTarget::named(text).or_else(native).map(Target::Cpu).or(gpu).ok_or_else(|| {
             let cpus = CpuTarget::ALL.map(|cpu| cpu.to_string()).join(", ");

@@ -18,13 +18,14 @@ pub struct BuiltType {
     pub uses: Option<RecordedUses>,
 }
 
-/// Reads descriptions and recordings, and those in folders, in the order of the names of their functions.
+/// Reads descriptions and recordings, and those in folders, in the order of the names of their functions. These differ in more than
+/// the case of letters: macros of the header are in capitals.
 pub fn read(paths: &[PathBuf]) -> Result<Vec<BuiltType>, Failure> {
     let mut types: BTreeMap<String, BuiltType> = BTreeMap::new();
     let (recordings, descriptions): (Vec<_>, Vec<_>) =
         files(paths)?.into_iter().partition(|file| Recording::is_file_name(file));
     for built in recorded(&recordings)? {
-        types.insert(built.name.clone(), built);
+        types.insert(built.name.to_lowercase(), built);
     }
     for file in descriptions {
         let description::Named { name, description } = description::read(&file)?;
@@ -36,11 +37,11 @@ pub fn read(paths: &[PathBuf]) -> Result<Vec<BuiltType>, Failure> {
         if pipeline.lowered().size() == 0 {
             return Err(Failure::description(file.display(), "a type with bytes", "one without"));
         }
-        if let Some(other) = types.get(&name) {
-            let found = format_args!("{name}, as for {}", other.place);
+        if let Some(other) = types.get(&name.to_lowercase()) {
+            let found = format_args!("{}, as for {}", other.name, other.place);
             return Err(Failure::description(file.display(), "functions with a name of their own", found));
         }
-        types.insert(name.clone(), BuiltType { name, place: file.display().to_string(), pipeline, uses: None });
+        types.insert(name.to_lowercase(), BuiltType { name, place: file.display().to_string(), pipeline, uses: None });
     }
     Ok(types.into_values().collect())
 }
