@@ -5,7 +5,7 @@
 //
 // With ONLY, candidates whose names contain it run once, for a profiler. -DPARTS=1, 2, 4 or 8 compiles a part of them.
 
-#include "candidates.hpp"
+#include "runs.hpp"
 
 #include <utility>
 
@@ -379,18 +379,6 @@ template <class word, int spread> static void sweep_elements(std::mt19937_64 &ra
 // ---- Runs of dozens of bytes. Some lanes have a piece of a run: words that are aligned where they are stored, and what is left at
 // both ends by single units. All loads are under way before the first store.
 
-__device__ __forceinline__ u32 funnel(u32 low, u32 high, u32 skip) { return __funnelshift_r(low, high, 8 * skip); }
-__device__ __forceinline__ u64 funnel(u64 low, u64 high, u32 skip) { return skip == 0 ? low : low >> 8 * skip | high << (64 - 8 * skip); }
-__device__ __forceinline__ uint4 funnel(const uint4 &low, const uint4 &high, u32 skip) {
-    u32 part[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
-#pragma unroll
-    for (u32 at = 0; at < 6; at++) part[at] = skip & 8 ? part[at + 2] : part[at];
-#pragma unroll
-    for (u32 at = 0; at < 5; at++) part[at] = skip & 4 ? part[at + 1] : part[at];
-    return make_uint4(__funnelshift_r(part[0], part[1], 8 * skip), __funnelshift_r(part[1], part[2], 8 * skip),
-                      __funnelshift_r(part[2], part[3], 8 * skip), __funnelshift_r(part[3], part[4], 8 * skip));
-}
-
 template <int lanes, class word, int unroll, class unit, int threads, bool packs, bool staged>
 __global__ void __launch_bounds__(threads) move_pieces(u8 *memory, u8 *packed, const int2 *list, u32 pieces) {
     constexpr u32 bytes = sizeof(word), units = bytes / sizeof(unit), each = threads / lanes;
@@ -440,32 +428,13 @@ __global__ void __launch_bounds__(threads) move_pieces(u8 *memory, u8 *packed, c
         if (place[step] != ~0u) *(unit *)(target + place[step]) = part[step];
     if (staged) {
         __syncthreads();
-        for (u32 at = threadIdx.x; at * 16 < until; at += threads) {
-            if (at * 16 >= from && at * 16 + 16 <= until) {
-                ((uint4 *)lines)[at] = stage[at];
-            } else {
-                for (u32 byte = max(at * 16, from); byte < min(at * 16 + 16, until); byte++) lines[byte] = ((u8 *)stage)[byte];
-            }
-        }
+        store_lines<threads>(lines, stage, from, until);
     }
 }
 
 template <int lanes, class word, int unroll, class unit, int threads> static void piece_shape(bool packs, const Layout &layout) {
-    constexpr u64 bytes = lanes * sizeof(word) * unroll;
-    std::vector<int2> list;
-    u64 packed_at = 0;
-    for (const Run &run : layout.runs) {
-        for (u64 at = 0, next = bytes - ((packs ? packed_at : run.offset) & (bytes - 1)); at < run.length; at = next, next += bytes) {
-            int2 piece;
-            piece.x = run.offset + at, piece.y = packed_at + at;
-            list.push_back(piece);
-        }
-        packed_at += run.length;
-    }
-    const u32 pieces = list.size(), blocks = (pieces + threads / lanes - 1) / (threads / lanes);
-    int2 end;
-    end.x = 0, end.y = packed_at;
-    list.push_back(end);
+    const std::vector<int2> list = pieces_of(layout, lanes * sizeof(word) * unroll, packs);
+    const u32 pieces = list.size() - 1, blocks = (pieces + threads / lanes - 1) / (threads / lanes);
     int2 *there = upload(list);
     const std::string shape = "pieces, " + std::to_string(lanes) + " lanes, " + std::to_string(unroll) + " words of " + std::to_string(sizeof(word)) +
                               ", units of " + std::to_string(sizeof(unit)) + ", " + std::to_string(threads) + " threads";
