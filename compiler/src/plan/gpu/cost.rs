@@ -1,9 +1,12 @@
 //! The cost model: which family moves what, word sizes and launch shapes.
 //!
 //! The rules are measured on an H200: `bench/results/`. Words as wide as the runs are best where lines are full. On
-//! sparse strides every word costs a line of its own, and narrow words in large blocks keep more lines in flight.
+//! sparse strides every word costs a line of its own, and narrow words in large blocks keep more lines in flight. Words and shapes of
+//! launches are in tables, which `bench/gpu/tune.cu` can write for any GPU.
 
+use super::shapes::{Density, Row};
 use super::sizes::LINE;
+use super::sm_90::SM_90;
 use crate::layout::Layout;
 use crate::plan::Direction;
 
@@ -86,36 +89,30 @@ impl Runs {
         Runs { mean: (measure.size / runs).max(1), distance }
     }
 
-    fn sparse(&self) -> bool {
-        self.distance >= SPARSE && self.distance >= 4 * self.mean
+    fn density(&self) -> Density {
+        match self.distance {
+            ..SECTOR => Density::Close,
+            SPARSE.. if self.distance >= 4 * self.mean => Density::Sparse,
+            _ => Density::Near,
+        }
     }
+}
+
+/// The row of runs in a direction.
+fn row(direction: Direction, runs: &Runs) -> &'static Row {
+    let density = runs.density();
+    let holds = |row: &&Row| row.direction == direction && row.density == density && row.least <= runs.mean;
+    SM_90.iter().rev().find(holds).unwrap_or(&SM_90[0])
 }
 
 /// The word that moves runs best, no wider than `widest`.
 pub(super) fn word(direction: Direction, widest: u32, runs: &Runs) -> u32 {
-    let best = match direction {
-        Direction::Pack if runs.mean >= 48 => 16,
-        Direction::Pack if runs.sparse() && runs.mean < 32 => 4,
-        Direction::Unpack if runs.mean >= 128 => 16,
-        Direction::Unpack if runs.sparse() && runs.mean <= 32 => 4,
-        _ => 8,
-    };
-    best.min(widest)
+    row(direction, runs).word.min(widest)
 }
 
 /// The launch shape for words of a size.
 pub(super) fn shape(direction: Direction, word: u32, runs: &Runs) -> Shape {
-    let (threads, unroll) = match direction {
-        Direction::Pack if word == 16 && runs.mean >= 128 => (128, 1),
-        Direction::Pack if word == 16 || runs.sparse() => (1024, 1),
-        Direction::Pack => (128, 16 / word.max(4)),
-        // A byte is little to have under way.
-        Direction::Unpack if word == 1 => (256, 4),
-        Direction::Unpack if runs.mean >= 128 => (128, 16 / word.max(4)),
-        Direction::Unpack if runs.mean >= 32 && word == 8 => (256, 1),
-        Direction::Unpack if runs.mean > 32 || (word <= 4 && runs.distance < 32) => (256, 2),
-        Direction::Unpack => (1024, 1),
-    };
+    let (threads, unroll) = row(direction, runs).shapes[word.trailing_zeros().min(4) as usize];
     Shape { threads, unroll }
 }
 
@@ -232,4 +229,21 @@ pub(super) fn tile_records(direction: Direction, stride: u64) -> u64 {
 /// kernel beside four times as much took 1.4 times as long.
 pub(super) fn capped_shape(word: u32) -> Shape {
     Shape { threads: 512, unroll: (16 / word).clamp(1, 4) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_length_and_density_has_a_row() {
+        for direction in [Direction::Pack, Direction::Unpack] {
+            for density in [Density::Close, Density::Near, Density::Sparse] {
+                let of = |row: &&Row| row.direction == direction && row.density == density;
+                let least: Vec<u64> = SM_90.iter().filter(of).map(|row| row.least).collect();
+                assert_eq!(least.first(), Some(&0), "{direction} {density:?}");
+                assert!(least.is_sorted(), "{direction} {density:?}: {least:?}");
+            }
+        }
+    }
 }
