@@ -90,6 +90,7 @@ pub const KERNELS: &[Template] = &[
     Template { name: "scatter", text: include_str!("../kernels/scatter.cu") },
     Template { name: "rows", text: include_str!("../kernels/rows.cu") },
     Template { name: "joined", text: include_str!("../kernels/joined.cu") },
+    Template { name: "records", text: include_str!("../kernels/records.cu") },
     Template { name: "long_runs", text: include_str!("../kernels/long_runs.cu") },
     Template { name: "tiles", text: include_str!("../kernels/tiles.cu") },
     Template { name: "columns", text: include_str!("../kernels/columns.cu") },

@@ -291,6 +291,9 @@ pub fn variants(plan: &GpuPlan, direction: Direction, call: &Call) -> Vec<Varian
         }
         Direction::Unpack => {
             families.push(Family::Scatter);
+            if plan.records().is_some() {
+                families.push(Family::Records);
+            }
             let word = plan.granularity().word();
             if plan.disordered()
                 && whole

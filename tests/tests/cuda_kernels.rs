@@ -365,6 +365,7 @@ fn every_family() {
         "words of memory that odd rows fill",
         "words of 16 bytes in the order of memory",
         "words of 4 bytes in the order of memory",
+        "records through shared memory, in the order of memory",
     ];
     let lists = [
         "generic: nodes in parameters",

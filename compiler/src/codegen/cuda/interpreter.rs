@@ -357,6 +357,7 @@ impl GpuPlan {
             | Family::Ordered { .. }
             | Family::Pieces
             | Family::Joined
+            | Family::Records
                 if word >= 4 && !self.interprets_bytes(direction, word) =>
             {
                 words(word)

@@ -3,7 +3,7 @@
 use super::accumulate;
 use super::columns;
 use super::fields;
-use super::place::Places;
+use super::place::{Places, signed};
 use super::tables::Tables;
 use super::template::{CodegenError, render, word_type};
 use crate::layout::{Layout, Node};
@@ -36,7 +36,7 @@ pub struct Program {
 fn loads_bytes(plan: &GpuPlan, variant: &Variant) -> bool {
     match variant.family {
         Family::Gather | Family::Scatter | Family::Rows { .. } => true,
-        Family::Joined => false,
+        Family::Joined | Family::Records => false,
         Family::Shifted { .. } => variant.direction == Direction::Unpack,
         Family::Accumulate(chosen) => !chosen.aligned,
         Family::Pieces => !moves_long_runs(plan, variant),
@@ -135,6 +135,7 @@ pub(super) fn kernel(
         Family::Pieces if moves_long_runs(plan, variant) => "long_runs",
         Family::Pieces => "short_runs",
         Family::Joined => "joined",
+        Family::Records => "records",
         Family::Tiles { .. } => "tiles",
         Family::Accumulate(_) => "accumulate",
     };
@@ -187,6 +188,16 @@ pub(super) fn kernel(
             let (list, bases, steps, runs) = places.joined(pieces);
             (1, context! { list, bases, steps, runs, size => pieces.size, unroll => variant.unroll() })
         }
+        Family::Records => {
+            let records = plan.records().ok_or_else(missing)?;
+            let rounds = (records.tile_bytes() + 15).div_ceil(16).div_ceil(threads.into());
+            let values = context! {
+                table => places.record_bytes(records), size => records.size, stride => records.stride,
+                low => signed(records.low), records => records.tile_records(), rounds,
+                stage_bytes => records.stage_bytes(), shared => records.shared_bytes(), pool,
+            };
+            (1, values)
+        }
         Family::Fields { memory, packed } => {
             let fields = plan.fields().ok_or_else(missing)?;
             places.records(fields.record, fields.size);
@@ -227,7 +238,11 @@ pub(super) fn kernel(
         Some(entry) => {
             let shared = matches!(
                 variant.family,
-                Family::Tiles { .. } | Family::Fields { .. } | Family::Columns { .. } | Family::Pieces
+                Family::Tiles { .. }
+                    | Family::Fields { .. }
+                    | Family::Columns { .. }
+                    | Family::Pieces
+                    | Family::Records
             );
             render("entry", &context! { entry, threads, shared, capped => variant.capped, call => "Bounds" })? + "\n"
         }

@@ -4,7 +4,7 @@ use super::tables::{self, List, Tables};
 use super::template::CodegenError;
 use crate::layout::{Edge, Node, NodeId};
 use crate::plan::Direction;
-use crate::plan::gpu::{self, GpuPlan, Pieces, Tiles};
+use crate::plan::gpu::{self, GpuPlan, Pieces, Records, Tiles};
 use std::fmt::Write;
 
 /// Runs of more units than this on average are found by search, shorter ones by rank.
@@ -110,6 +110,12 @@ impl<'a> Places<'a> {
         let (bases, steps) = tables::steps(runs.iter().map(|run| run.1));
         let bases = self.tables.numbers(List::Bases(pieces.record), &bases);
         (list, bases, self.tables.bytes(List::Steps(pieces.record), &steps), runs.len())
+    }
+
+    /// `outer(tables, record)`, and where the list of the packed places of the bytes of a record lies.
+    pub(super) fn record_bytes(&mut self, records: &Records) -> u64 {
+        self.records(records.record, records.size);
+        self.tables.shorts(List::Bytes(records.record), &records.places())
     }
 
     /// `source(tables, at)` and `target(tables, at)`: where word `at` in the order of memory lies among the packed

@@ -21,6 +21,7 @@ pub(super) enum List {
     Joined(NodeId),
     Bases(NodeId),
     Steps(NodeId),
+    Bytes(NodeId),
 }
 
 /// Lists one after the other, each on a boundary of 16 bytes and kept once.
@@ -99,6 +100,15 @@ impl Tables {
 
     /// Numbers of 32 bits.
     pub(super) fn numbers(&mut self, list: List, numbers: &[u32]) -> u64 {
+        let (at, _) = self.list(list, |bytes| {
+            append(bytes, numbers.iter().map(|number| number.to_le_bytes()));
+            false
+        });
+        at
+    }
+
+    /// Numbers of 16 bits.
+    pub(super) fn shorts(&mut self, list: List, numbers: &[u16]) -> u64 {
         let (at, _) = self.list(list, |bytes| {
             append(bytes, numbers.iter().map(|number| number.to_le_bytes()));
             false

@@ -46,6 +46,12 @@ const LARGEST_RECORD: u64 = 256;
 /// Bytes at most from record to record of an array that is packed field by field: a tile has at least 32 of them.
 const WIDEST_RECORD: u64 = 256;
 
+/// Bytes at most from record to record whose bytes are unpacked in the order of memory.
+const WIDEST_GAPPED: u64 = 512;
+
+/// Bytes of memory of a block that unpacks such records. Measured in `bench/results/2026-11-23-gpu-staged.md`.
+pub(super) const RECORDS_TILE: u64 = 8 << 10;
+
 /// Packed words that a thread puts together from runs.
 pub(super) const JOINED_WORDS: u32 = 1;
 
@@ -159,6 +165,18 @@ pub(super) fn by_pieces(direction: Direction, word: u32, mean: u64, bytes: u64) 
 /// Whether a pack of `bytes` bytes joins words of 16 bytes from listed runs of `mean` bytes on average, whose alignment is `word`.
 pub(super) fn joined(direction: Direction, word: u32, mean: u64, bytes: u64) -> bool {
     direction == Direction::Pack && word < 4 && (SHORT..MEDIUM).contains(&mean) && bytes >= MANY_SINGLE
+}
+
+/// Whether records of `size` packed bytes, `stride` bytes apart, are unpacked byte by byte in the order of memory: few of those
+/// bytes are between fields.
+pub(super) fn by_records(size: u64, stride: u64) -> bool {
+    stride <= WIDEST_GAPPED && 2 * size >= stride
+}
+
+/// Whether an unpack of `bytes` bytes does so, if [`by_records`] says so for its layout, whose runs have `mean` bytes on average. Longer
+/// runs move by pieces, and aligned words of `word` bytes as such where they have four bytes and more.
+pub(super) fn in_records(direction: Direction, word: u32, mean: u64, bytes: u64) -> bool {
+    direction == Direction::Unpack && word < 4 && mean < SHORT && bytes >= MANY_WORDS
 }
 
 /// Whether an interpreter, whose time is that of its look-ups, moves runs of a mean length in 8 (packs) or 16 bytes at any alignment

@@ -15,6 +15,7 @@ mod granularity;
 mod ordered;
 mod pieces;
 mod print;
+mod records;
 mod roofline;
 mod shapes;
 mod sizes;
@@ -34,6 +35,7 @@ pub use granularity::Granularity;
 pub(crate) use ordered::ordered;
 pub use pieces::Pieces;
 pub(crate) use pieces::each_run;
+pub use records::Records;
 pub use roofline::{DeviceCopy, Footprint, Roofline, Traffic};
 pub use tiles::Tiles;
 pub use type_to_type::{CopyCall, CopyFamily, CopyVariant};
@@ -82,6 +84,7 @@ pub struct GpuPlan {
     columns: Option<Columns>,
     disordered: bool,
     pieces: Option<Pieces>,
+    records: Option<Records>,
     specialised: bool,
 }
 
@@ -107,8 +110,21 @@ impl GpuPlan {
         let columns = columns::find(&layout);
         let disordered = ordered::disordered(&layout);
         let pieces = pieces::find(&layout);
+        let records = records::find(&layout, continues);
         let specialised = layout.nodes().len() <= SPECIALISED_NODES && depth(&layout) <= SPECIALISED_DEPTH;
-        GpuPlan { layout, granularity, continues, row, tiles, fields, columns, disordered, pieces, specialised }
+        GpuPlan {
+            layout,
+            granularity,
+            continues,
+            row,
+            tiles,
+            fields,
+            columns,
+            disordered,
+            pieces,
+            records,
+            specialised,
+        }
     }
 
     /// The layout in the form that kernels follow: the same bytes in the same order.
@@ -164,6 +180,11 @@ impl GpuPlan {
         self.pieces.as_ref()
     }
 
+    /// The records of a layout that have small gaps and follow each other.
+    pub fn records(&self) -> Option<&Records> {
+        self.records.as_ref()
+    }
+
     /// Whether any count of elements is one contiguous piece, which the driver copies best.
     ///
     /// ```
@@ -194,7 +215,8 @@ impl GpuPlan {
         let units = match family {
             Family::Words { word, .. } | Family::Shifted { word } | Family::Ordered { word } => end / u64::from(word),
             Family::Tiles { .. } => end / u64::from(self.granularity.word()),
-            Family::Gather | Family::Scatter | Family::Joined | Family::Fields { .. } | Family::Columns { .. } => end,
+            Family::Gather | Family::Scatter | Family::Joined => end,
+            Family::Fields { .. } | Family::Columns { .. } | Family::Records => end,
             Family::Pieces => self
                 .pieces
                 .and_then(|pieces| Some(pieces.of_call(direction, call)?.max(end / pieces.size)))
@@ -258,6 +280,7 @@ impl GpuPlan {
             Family::Tiles { shifted } => self.tiles.as_ref()?.blocks(variant.direction, shifted, call),
             Family::Fields { .. } => self.fields.as_ref()?.blocks(call),
             Family::Columns { .. } => self.columns.as_ref()?.blocks(variant.direction, call),
+            Family::Records => self.records.as_ref()?.blocks(call),
             Family::Pieces => {
                 let pieces = self.pieces?;
                 let Cut { lanes, unroll, .. } = pieces.cut(variant.direction);
@@ -311,6 +334,9 @@ impl GpuPlan {
         }
         let preferred = cost::word(direction, word, &runs);
         let fitting = preferred.min(packed);
+        if self.records.is_some() && cost::in_records(direction, word, runs.mean, call.bytes) {
+            return Family::Records;
+        }
         if let Some(pieces) = &self.pieces
             && cost::joined(direction, word, pieces.mean, call.bytes)
         {

@@ -55,6 +55,8 @@ pub enum Family {
         /// Bytes that divide the address of element 0: a power of two.
         memory: u32,
     },
+    /// Records with small gaps, byte by byte in the order of memory, through shared memory. Unpacks only.
+    Records,
     /// Runs, or pieces of long ones, found by their numbers and not by their bytes. Packs of short ones pass through shared memory.
     Pieces,
     /// Packed words of 16 bytes, each put together from the runs that it has. Packs only.

@@ -132,6 +132,9 @@ impl GpuPlan {
                 share: columns.tiles(variant.direction),
                 ..spread(columns.size, 1)
             }),
+            Family::Records => {
+                self.records.as_ref().map_or(spread(1, 1), |records| spread(records.size, records.tile_records()))
+            }
             Family::Pieces => self.pieces.map_or(spread(1, 1), |pieces| {
                 let Cut { lanes, unroll, .. } = pieces.cut(variant.direction);
                 let each = if lanes == 1 { threads * u64::from(unroll) } else { threads / u64::from(lanes) };

@@ -1,0 +1,57 @@
+// Records: a block has the packed bytes of up to {{ records }} records, {{ stride }} bytes apart, in shared memory. Its lanes go through their memory
+// byte by byte, so that each store of a warp has one sector of memory; bytes between fields are left out.
+static __device__ __forceinline__ void move_block(
+    u8 *memory, u8 *packed, const u8 *tables, u64 first, u64 bytes, const {{ call }} &call, u32 block)
+{
+{%- if pool %}
+    uint4 *const stage = {{ pool }};
+{%- else %}
+    __shared__ uint4 stage[{{ shared // 16 }}];
+{%- endif %}
+    // Where each byte of a record is packed.
+    u16 *const places = (u16 *)(stage + {{ stage_bytes // 16 }});
+    const u64 last = first + bytes;
+    const index record = (index)(first / {{ size }}) + (index)block * {{ records }};
+    const u64 begin = (u64)record * {{ size }};
+    // Only the bytes that the call has.
+    const u64 from = max(begin, first), to = min(begin + {{ records * size }}, last);
+    if (from >= to)
+        return;
+    // The packed bytes lie in shared memory as they do in memory, from inside an aligned word on.
+    const u8 *source = packed + (from - first);
+    const u32 length = (u32)(to - from), head = (u32)(u64)source & 15, until = head + length, ahead = (u32)(from - begin);
+    const uint4 *lines = (const uint4 *)(source - head);
+    // Words around both ends of the call reach out of the packed bytes.
+    const u32 lowest = head > from - first ? 1 : 0, highest = (u32)min((u64)(until + 15), head + (last - from)) / 16;
+    uint4 value[{{ rounds }}];
+#pragma unroll
+    for (u32 round = 0; round < {{ rounds }}; round++) {
+        const u32 at = round * {{ threads }} + threadIdx.x;
+        if (at >= lowest && at < highest)
+            value[round] = __ldcs(lines + at);
+    }
+    for (u32 at = threadIdx.x; at < {{ stride }}; at += {{ threads }})
+        places[at] = __ldg((const u16 *)(tables + {{ table }}) + at);
+#pragma unroll
+    for (u32 round = 0; round < {{ rounds }}; round++) {
+        const u32 at = round * {{ threads }} + threadIdx.x;
+        if (at >= lowest && at < highest) {
+            stage[at] = value[round];
+        } else if (at * 16 < until) {
+            for (u32 byte = max(at * 16, head); byte < min(at * 16 + 16, until); byte++)
+                ((u8 *)stage)[byte] = ((const u8 *)lines)[byte];
+        }
+    }
+    __syncthreads();
+    u8 *target = memory + (outer({{ context }}tables, record) + {{ low }});
+    // Warps begin at sectors of memory; lanes in front of the first record wrap around to records that the block does not have.
+    const u32 skew = (u32)(u64)target & 31;
+#pragma unroll 8
+    for (u32 lane = threadIdx.x; lane < skew + {{ records * stride }}; lane += {{ threads }}) {
+        const u32 at = lane - skew, its = at / {{ stride }}, place = places[at - its * {{ stride }}];
+        // Of a part of the block's packed bytes, the first may be inside a record.
+        const u32 own = its * {{ size }} + place - ahead;
+        if (its < {{ records }} && place != 0xffff && own < length)
+            target[at] = ((const u8 *)stage)[head + own];
+    }
+}
