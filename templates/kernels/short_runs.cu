@@ -5,7 +5,19 @@ static __device__ __forceinline__ void move_block(
 {
     const u64 last = first + bytes;
     // Of every piece of a record its memory offset, and where it is packed; and where the next record is.
+{%- if bases %} Pieces are near to a base for
+    // every 32 of them.
+    const u32 *list = (const u32 *)(tables + {{ list }});
+    const int2 *bases = (const int2 *)(tables + {{ bases }});
+    const auto listed = [&](index piece) {
+        const u32 near = __ldg(list + piece);
+        const int2 base = __ldg(bases + piece / 32);
+        return make_int2(base.x + (int)(near & 0xffff), base.y + (int)(near >> 16));
+    };
+{%- else %}
     const int2 *list = (const int2 *)(tables + {{ list }});
+    const auto listed = [&](index piece) { return __ldg(list + piece); };
+{%- endif %}
     const index begin = (index)(first / {{ size }}), pieces = ((index)((last + {{ size - 1 }}) / {{ size }}) - begin) * {{ pieces }};
     const index base = (index)block * {{ threads * unroll }};
 {%- if pack %}
@@ -16,7 +28,7 @@ static __device__ __forceinline__ void move_block(
 {%- endif %}
     const auto packed_at = [&](index piece) {
         const index record = piece / {{ pieces }};
-        return ((u64)begin + record) * {{ size }} + (u32)__ldg(&list[piece - record * {{ pieces }}].y);
+        return ((u64)begin + record) * {{ size }} + (u32)listed(piece - record * {{ pieces }}).y;
     };
     // The packed bytes of the block lie in shared memory as they do in memory, from inside an aligned word on.
     const u64 low = max(first, packed_at(base)), high = min(last, packed_at(min(base + {{ threads * unroll }}, pieces)));
@@ -32,9 +44,9 @@ static __device__ __forceinline__ void move_block(
     for (u32 step = 0; step < {{ unroll }}; step++) {
         const index piece = min(base + step * {{ threads }} + threadIdx.x, pieces - 1), record = piece / {{ pieces }};
         const index own = piece - record * {{ pieces }};
-        const int2 mine = __ldg(list + own);
+        const int2 mine = listed(own);
         const u64 of_record = ((u64)begin + record) * {{ size }}, position = of_record + (u32)mine.y;
-        const u64 to = min(of_record + (u32)__ldg(&list[own + 1].y), last);
+        const u64 to = min(of_record + (u32)listed(own + 1).y, last);
         // Only the bytes that the call has.
         from[step] = max(position, first);
         length[step] = base + step * {{ threads }} + threadIdx.x < pieces && from[step] < to ? (u32)(to - from[step]) : 0;

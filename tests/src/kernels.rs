@@ -91,6 +91,7 @@ pub fn families() -> Vec<Subject> {
         ("short runs", runs((0..300).map(|at| (at * 40 + at % 7 * 4, 4 * (1 + at % 5))))),
         ("short odd runs", runs((0..300).map(|at| (at * 23 + at % 3, 1 + at % 13)))),
         ("short odd runs, close to each other", runs_within(7001, (0..300).map(|at| (at * 23 + at % 3, 1 + at % 13)))),
+        ("short odd runs, far from each other", runs((0..200).map(|at| (at * 5003 + at % 3, 1 + at % 13)))),
         ("long runs", runs((0..60).map(|at| (at * 1200 + at % 7 * 8, 8 * (70 + at % 50))))),
         ("long odd runs", runs((0..60).map(|at| (at * 600 + at % 7, 100 + at * at % 400)))),
         ("runs beyond 32 bits", runs((0..40).map(|at| ((at * 37 % 40) << 33, 8 + at % 3 * 4)))),

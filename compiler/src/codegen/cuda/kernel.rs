@@ -174,13 +174,13 @@ pub(super) fn kernel(
         Family::Pieces => {
             let pieces = plan.pieces().ok_or_else(missing)?;
             let Cut { bytes, lanes, unroll } = pieces.cut(variant.direction);
-            let list = places.pieces(pieces, variant.direction);
+            let (list, bases) = places.pieces(pieces, variant.direction);
             let shared = pieces.shared_bytes(variant.direction, threads);
             let count = pieces.count(variant.direction);
             // Bytes of either end that a lane has: fewer than a word together.
             let edge = 16u32.div_ceil(lanes);
             let single = bytes <= lanes * unroll * 16;
-            let values = context! { list, size => pieces.size, pieces => count, piece => bytes, lanes, unroll };
+            let values = context! { list, bases, size => pieces.size, pieces => count, piece => bytes, lanes, unroll };
             (1, context! { edge, single, shared, pool, ..values })
         }
         Family::Joined => {

@@ -82,8 +82,9 @@ impl<'a> Places<'a> {
         self.whole("outer", Terms { unit: size, run: false, prefix: "record", stop: Some(record), once: false });
     }
 
-    /// `outer(tables, record)`, and where the list of pieces lies.
-    pub(super) fn pieces(&mut self, pieces: &Pieces, direction: Direction) -> u64 {
+    /// `outer(tables, record)`, and where the list of pieces lies; and that of the bases of every 32 pieces, if there is one: pieces
+    /// of a few bytes have short entries where they lie near to each other.
+    pub(super) fn pieces(&mut self, pieces: &Pieces, direction: Direction) -> (u64, Option<u64>) {
         self.records(pieces.record, pieces.size);
         let mut list = Vec::with_capacity(pieces.count(direction) as usize + 1);
         let (cut, mut packed) = (pieces.cut(direction), 0);
@@ -92,8 +93,16 @@ impl<'a> Places<'a> {
             packed += length;
         });
         debug_assert_eq!(list.len() as u64, pieces.count(direction));
-        list.push((0, packed));
-        self.tables.pieces(List::Pieces(pieces.record, direction), &list)
+        // The entry behind the last says where the packed bytes end.
+        list.push((list.last().map_or(0, |last| last.0), packed));
+        let name = List::Pieces(pieces.record, direction);
+        if cut.lanes == 1
+            && let Some((near, bases)) = tables::near(&list)
+        {
+            let near = self.tables.numbers(name, &near);
+            return (near, Some(self.tables.pieces(List::Near(pieces.record, direction), &bases)));
+        }
+        (self.tables.pieces(name, &list), None)
     }
 
     /// `outer(tables, record)`, where the lists of the packed order lie: the runs, those of every 256th packed byte, and how many

@@ -22,7 +22,11 @@ pub(super) enum List {
     Bases(NodeId),
     Steps(NodeId),
     Bytes(NodeId),
+    Near(NodeId, Direction),
 }
+
+/// Memory offset and packed place of a piece.
+pub(super) type Piece = (i64, u64);
 
 /// Lists one after the other, each on a boundary of 16 bytes and kept once.
 #[derive(Default)]
@@ -87,7 +91,7 @@ impl Tables {
     }
 
     /// Pieces: memory offset and packed place of each, of 32 bits.
-    pub(super) fn pieces(&mut self, list: List, pieces: &[(i64, u64)]) -> u64 {
+    pub(super) fn pieces(&mut self, list: List, pieces: &[Piece]) -> u64 {
         let (at, _) = self.list(list, |bytes| {
             append(
                 bytes,
@@ -186,6 +190,23 @@ pub(super) fn steps(ends: impl Iterator<Item = u64>) -> (Vec<u32>, Vec<u8>) {
         }
     }
     (bases, steps)
+}
+
+/// Pieces as numbers of 32 bits, memory offset and packed place in 16 each, counted from a base for every [`GROUP`] of them; and these
+/// bases. None if the pieces of a group are too far from each other.
+pub(super) fn near(pieces: &[Piece]) -> Option<(Vec<u32>, Vec<Piece>)> {
+    let mut near = Vec::with_capacity(pieces.len());
+    let mut bases = Vec::with_capacity(pieces.len().div_ceil(GROUP as usize));
+    for group in pieces.chunks(GROUP as usize) {
+        let base = (group.iter().map(|piece| piece.0).min()?, group.first()?.1);
+        for piece in group {
+            let offset = u16::try_from(piece.0 - base.0).ok()?;
+            let packed = u16::try_from(piece.1 - base.1).ok()?;
+            near.push(u32::from(packed) << 16 | u32::from(offset));
+        }
+        bases.push(base);
+    }
+    Some((near, bases))
 }
 
 /// For every 2^shift units the run at their first, with an end mark; and the shift, for about one run in each.
