@@ -14,6 +14,7 @@ pub mod matching;
 pub mod memory;
 pub mod mpi;
 pub mod nvrtc;
+pub mod plot;
 pub mod reduce;
 pub mod shim;
 pub mod skip;

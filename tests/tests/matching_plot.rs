@@ -1,8 +1,6 @@
 //! The picture of matching rates in docs/matching.md is what the recorded results draw.
 
-use std::fmt::Write;
-use std::fs;
-use std::path::{Path, PathBuf};
+use dtc_tests::plot::{self, Panel, Stroke};
 
 const RESULTS: &str = "bench/results/2026-11-23-gpu-matching.md";
 const PICTURE: &str = "docs/matching.svg";
@@ -14,10 +12,6 @@ const LEFT: f64 = 60.0;
 const RIGHT: f64 = 300.0;
 const TOP: f64 = 20.0;
 const BOTTOM: f64 = 50.0;
-
-/// Ranges of the axes: messages, and millions of pairs per second.
-const MESSAGES: [f64; 2] = [16.0, 65536.0];
-const RATES: [f64; 2] = [0.1, 10000.0];
 
 /// A curve: the section, queues and case of its row; its name and colour; dashed where no message is unexpected.
 struct Curve {
@@ -68,113 +62,54 @@ const CURVES: [Curve; 11] = [
     curve("Sequential, on the host", "1", "wildcards", "a quarter with wildcards", "#111827", true),
 ];
 
-fn path(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name)
-}
-
-fn read(name: &str) -> String {
-    fs::read_to_string(path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
-}
+/// Where the curves lie.
+const PANEL: Panel = Panel {
+    left: LEFT,
+    top: TOP,
+    width: WIDTH - LEFT - RIGHT,
+    height: HEIGHT - TOP - BOTTOM,
+    across: [16.0, 65536.0],
+    up: [0.1, 10000.0],
+};
 
 /// The points of a curve: messages, and millions of pairs per second.
 fn points(results: &str, curve: &Curve) -> Vec<(f64, f64)> {
-    let section = results.split("\n## ").find(|part| part.starts_with(&format!("{}\n", curve.section)));
-    let section = section.unwrap_or_else(|| panic!("{RESULTS} has no section {}", curve.section));
-    let rows: Vec<Vec<&str>> = section
-        .lines()
-        .filter_map(|line| line.strip_prefix('|')?.strip_suffix('|'))
-        .map(|line| line.split('|').map(str::trim).collect())
-        .collect();
+    let rows = plot::rows(results, curve.section);
     let row = rows.iter().find(|row| row[0] == curve.queues && row[1] == curve.case);
     let row = row.unwrap_or_else(|| panic!("{}: no {} of {} queues", curve.section, curve.case, curve.queues));
     let number = |text: &&str| text.parse::<f64>().ok();
     rows[0].iter().zip(row).skip(2).filter_map(|(messages, rate)| Some((number(messages)?, number(rate)?))).collect()
 }
 
-/// Where a number lies between two others, on a logarithmic axis.
-fn share(number: f64, [low, high]: [f64; 2]) -> f64 {
-    (number / low).ln() / (high / low).ln()
-}
-
-fn x(messages: f64) -> f64 {
-    LEFT + share(messages, MESSAGES) * (WIDTH - LEFT - RIGHT)
-}
-
-fn y(rate: f64) -> f64 {
-    HEIGHT - BOTTOM - share(rate, RATES) * (HEIGHT - TOP - BOTTOM)
-}
-
-/// Writes text into the picture; `anchor` is what lies at the position.
-fn label(picture: &mut String, [x, y]: [f64; 2], anchor: &str, text: &str) {
-    let _ = writeln!(
-        picture,
-        r##"  <text x="{x:.1}" y="{y:.1}" text-anchor="{anchor}" font-size="12" fill="#111827">{text}</text>"##
-    );
-}
-
 fn draw(results: &str) -> String {
-    let mut picture = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" font-family=\"sans-serif\">\n  \
-         <rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"#ffffff\"/>\n"
-    );
-    let mut line = |from: [f64; 2], to: [f64; 2]| {
-        let ([x, y], [u, v]) = (from, to);
-        let _ = writeln!(picture, r##"  <path d="M{x:.1} {y:.1} L{u:.1} {v:.1}" stroke="#e5e7eb"/>"##);
-    };
-    let decades = || (0..6).map(|power| RATES[0] * 10_f64.powi(power));
-    let lengths = || (2..=8).map(|power| 4_f64.powi(power));
-    decades().for_each(|rate| line([x(MESSAGES[0]), y(rate)], [x(MESSAGES[1]), y(rate)]));
-    lengths().for_each(|messages| line([x(messages), y(RATES[0])], [x(messages), y(RATES[1])]));
-    for rate in decades() {
-        label(&mut picture, [LEFT - 6.0, y(rate) + 4.0], "end", &format!("{rate}"));
-    }
-    for messages in lengths() {
-        label(&mut picture, [x(messages), HEIGHT - BOTTOM + 18.0], "middle", &format!("{messages}"));
-    }
-    let middle = x(MESSAGES[0].sqrt() * MESSAGES[1].sqrt());
-    label(&mut picture, [middle, HEIGHT - 10.0], "middle", "messages of a call");
-    label(&mut picture, [LEFT + 6.0, TOP + 12.0], "start", "millions of pairs per second");
+    let mut picture = plot::begin(WIDTH, HEIGHT);
+    let lengths: Vec<f64> = (2..=8).map(|power| 4_f64.powi(power)).collect();
+    let decades: Vec<f64> = (0..6).map(|power| PANEL.up[0] * 10_f64.powi(power)).collect();
+    PANEL.grid(&mut picture, &lengths, &decades);
+    let middle = PANEL.left + PANEL.width / 2.0;
+    plot::label(&mut picture, [middle, HEIGHT - 10.0], "middle", "messages of a call");
+    plot::label(&mut picture, [LEFT + 6.0, TOP + 12.0], "start", "millions of pairs per second");
     for (place, curve) in CURVES.iter().enumerate() {
-        let (colour, dash) = (curve.colour, if curve.dashed { r#" stroke-dasharray="5 4""# } else { "" });
-        let places: Vec<String> = points(results, curve)
-            .iter()
-            .map(|(messages, rate)| format!("{:.1} {:.1}", x(*messages), y(*rate)))
-            .collect();
-        let _ = writeln!(
-            picture,
-            r#"  <path d="M{}" fill="none" stroke="{colour}" stroke-width="2"{dash}/>"#,
-            places.join(" L")
-        );
-        let (left, height) = (WIDTH - RIGHT + 20.0, TOP + 20.0 + 24.0 * place as f64);
-        let _ = writeln!(
-            picture,
-            r#"  <path d="M{left:.1} {height:.1} L{:.1} {height:.1}" stroke="{colour}" stroke-width="2"{dash}/>"#,
-            left + 30.0
-        );
-        label(&mut picture, [left + 38.0, height + 4.0], "start", curve.name);
+        let stroke = Stroke { colour: curve.colour, dashed: curve.dashed };
+        PANEL.curve(&mut picture, &points(results, curve), stroke);
+        plot::legend(&mut picture, [WIDTH - RIGHT + 20.0, TOP + 20.0 + 24.0 * place as f64], curve.name, stroke);
     }
-    picture + "</svg>\n"
+    plot::end(picture)
 }
 
 #[test]
 fn picture_of_matching_rates() {
-    let drawn = draw(&read(RESULTS));
-    if std::env::var_os("DTC_BLESS").is_some() {
-        fs::write(path(PICTURE), &drawn).unwrap_or_else(|error| panic!("{PICTURE}: {error}"));
-    }
-    let hint = "DTC_BLESS=1 cargo test -p dtc-tests --test matching_plot draws it";
-    assert_eq!(read(PICTURE), drawn, "{PICTURE} is not of {RESULTS}: {hint}");
+    plot::expect_picture(PICTURE, &draw(&plot::read(RESULTS)), RESULTS, "matching_plot");
 }
 
 #[test]
 fn curves_have_points() {
-    let results = read(RESULTS);
+    let results = plot::read(RESULTS);
     for curve in &CURVES {
         let points = points(&results, curve);
         assert!(points.len() >= 5, "{}, {}: {} points", curve.section, curve.case, points.len());
-        for (messages, rate) in points {
-            assert!((0.0..=1.0).contains(&share(messages, MESSAGES)), "{messages} messages are outside of the picture");
-            assert!((0.0..=1.0).contains(&share(rate, RATES)), "{rate} M/s are outside of the picture");
+        for point in points {
+            assert!(PANEL.contains(point), "{point:?} is outside of the picture");
         }
     }
 }
