@@ -162,12 +162,8 @@ impl Piece<'_> {
                 unsafe { on_device.launch(&shared.stream, &moved)? };
                 return Part::enqueued(gpu, wait);
             }
-            TransferPath::Staged => {
-                let event = shared.event()?;
-                // SAFETY: the device reaches the elements on this path.
-                unsafe { staged::enqueue(on_device, &shared.stream, &moved, &event)? };
-                return Ok(Some(Part::Device(event, shared.clone())));
-            }
+            // SAFETY: the device reaches the elements on this path.
+            TransferPath::Staged => return unsafe { self.start_staged(gpu, &moved) },
             TransferPath::Ring => {
                 moved.call.packed = self.packed.address.expose_provenance() as u64;
                 Packer::Device
@@ -181,8 +177,25 @@ impl Piece<'_> {
         let mut pipeline = Box::new(unsafe { Pipeline::new(self.elements.of, on_device, packer, moved) });
         if !wait {
             pipeline.start()?;
+        } else if pipeline.take_ring().is_err() && packer == Packer::Device {
+            // No more memory can be pinned. The driver's copies need none.
+            pipeline.abandon();
+            // SAFETY: the packer of this path is the device, which reaches the elements.
+            return unsafe { self.start_staged(gpu, &self.on_device(gpu)) };
         }
         Ok(Some(Part::Pipeline(pipeline)))
+    }
+
+    /// Starts a call through buffers on a device.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Piece::start`], and the device reaches the elements.
+    unsafe fn start_staged(&self, gpu: &Gpu, moved: &Move) -> Result<Option<Part>, TransferError> {
+        let event = gpu.shared.event()?;
+        // SAFETY: the device reaches the elements, and the driver's copies reach memory of every kind (contract of this function).
+        unsafe { staged::enqueue(self.elements.of.on_device(gpu), &gpu.shared.stream, moved, &event)? };
+        Ok(Some(Part::Device(event, gpu.shared.clone())))
     }
 
     /// An error if kernels of a device cannot use both ends.

@@ -113,7 +113,8 @@ impl Pipeline {
         }
     }
 
-    fn take_ring(&mut self) -> Result<(), CudaError> {
+    /// Takes a ring, unless there is one. The work of the device on it begins behind what it has been given before.
+    pub(super) fn take_ring(&mut self) -> Result<(), CudaError> {
         if self.ring.is_none() {
             let ring = self.gpu().ring()?;
             // Ordered like work of the legacy default stream, from here on.
@@ -239,7 +240,7 @@ impl Pipeline {
     }
 
     /// Gives up after a failure. The device may still be using the ring.
-    fn abandon(&mut self) {
+    pub(super) fn abandon(&mut self) {
         if let Some(ring) = &self.ring {
             // An error here means that the device has failed, and then nothing runs.
             let _ = ring.stream.synchronize();
