@@ -19,7 +19,6 @@ static const long MOST = 2L << 30;
 
 enum kind { MESSAGE, CONTIGUOUS, EXCHANGE, PACK, KINDS };
 
-static int rank;
 static enum where where;
 
 /* Elements that are sent, those that are received, and packed data. */
@@ -147,8 +146,7 @@ static void measure(long block, long stride, long bytes)
 
 int main(int argc, char **argv)
 {
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    begin(&argc, &argv);
     where = argc > 1 && !strcmp(argv[1], "device") ? ON_DEVICE : ON_HOST;
     if (where == ON_DEVICE) open_device(rank);
     if (rank == 0) puts("block bytes message contiguous exchange pack");

@@ -5,6 +5,7 @@
  *   EMULATOR_GENERIC      the source of the generic kernels, for their PTX
  *   EMULATOR_INCLUDE      the folders of cuda_on_cpu.h and kernels.h, as options of g++
  *   EMULATOR_FREE         free bytes of the device; 4 GiB unless said otherwise
+ *   EMULATOR_NO_PINNED    if set, no memory of the host can be pinned
  *   EMULATOR_WRONG        if set, the first byte that a kernel stores is wrong
  *   EMULATOR_HIDDEN       if set, only copies and kernels reach the memory of devices: other code that touches it ends by a signal
  */
@@ -20,6 +21,7 @@
 #define cuModuleGetFunction stub_module_get_function
 #define cuLaunchKernel stub_launch
 #define cuMemGetInfo_v2 stub_memory
+#define cuMemHostAlloc stub_host_alloc
 #define cuStreamQuery stub_stream_query
 #define cuEventQuery stub_event_query
 #define cuMemsetD8Async stub_fill_async
@@ -32,6 +34,7 @@
 #undef cuModuleGetFunction
 #undef cuLaunchKernel
 #undef cuMemGetInfo_v2
+#undef cuMemHostAlloc
 #undef cuStreamQuery
 #undef cuEventQuery
 #undef cuMemsetD8Async
@@ -57,6 +60,10 @@ int cuIpcCloseMemHandle(char *pointer) { UNSAFE; return close_device_memory(poin
 int cuMemsetD8Async(char *to, unsigned char value, size_t bytes, struct stream *stream) {
     CONTEXT;
     return bytes == (size_t)256 << 20 ? SUCCESS : stub_fill_async(to, value, bytes, stream);
+}
+
+int cuMemHostAlloc(char **pointer, size_t bytes, unsigned flags) {
+    UNSAFE; return getenv("EMULATOR_NO_PINNED") ? OUT_OF_MEMORY : stub_host_alloc(pointer, bytes, flags);
 }
 
 int cuMemGetInfo_v2(size_t *available, size_t *total) {

@@ -9,7 +9,7 @@
 #define DEVICE_MEMORY
 
 /* Addresses of hidden memory. Its pages are made as they are used. */
-enum { HIDDEN_BYTES = 1 << 30, HIDDEN_PAGE = 4096 };
+enum { HIDDEN_BYTES = 16LL << 30, HIDDEN_PAGE = 4096 };
 
 /* A piece of them, in order. */
 struct piece {

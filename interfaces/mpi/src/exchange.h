@@ -19,13 +19,14 @@ static int is_dense(MPI_Datatype datatype, int64_t *size)
     return known && lb == 0 && extent == bytes;
 }
 
-/* What is known of a block; 0 if the MPI shall move the direction. */
+/* What is known of a block whose elements the processor reaches; 0 if the MPI shall move the direction. */
 static int block_of(struct block *block, const struct given *given, int at, int sends, int *unknown)
 {
     int64_t size;
     MPI_Datatype datatype = given->datatypes[at];
     block->elements = given_elements(given, at);
     block->memory = (unsigned char *)given->memory + given_number(given->places, given->wide_places, at);
+    block->where.kind = DTC_MEMORY_HOST;
     block->plan = plan_of_any(datatype, unknown);
     if (block->elements < 0 || *unknown || datatype == MPI_DATATYPE_NULL) return 0;
     if (block->plan) {

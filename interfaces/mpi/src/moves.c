@@ -36,14 +36,17 @@ static struct begun begin(enum dtc_mpi_direction direction, int32_t memory, int3
     return begun;
 }
 
-static void end(const struct begun *begun, int64_t bytes)
+/* Counts it if it was done; 0 if it failed with this code of libdtc. */
+static int end(const struct begun *begun, int code, int64_t bytes)
 {
     if (dtc_mpi_has_ranges()) dtc_mpi_range_pop();
-    if (!dtc_mpi_reports()) return;
+    if (code != DTC_OK) dtc_mpi_say("a pack or unpack failed", dtc_message());
+    if (code != DTC_OK || !dtc_mpi_reports()) return code == DTC_OK;
     __typeof__(&moved[0][0][0]) count = &moved[begun->memory][begun->packed][begun->direction];
     __atomic_fetch_add(&count->calls, 1, __ATOMIC_RELAXED);
     __atomic_fetch_add(&count->bytes, bytes, __ATOMIC_RELAXED);
     __atomic_fetch_add(&count->nanoseconds, dtc_mpi_now() - begun->time, __ATOMIC_RELAXED);
+    return 1;
 }
 
 int dtc_mpi_move(const struct dtc_mpi_move *move)
@@ -53,8 +56,7 @@ int dtc_mpi_move(const struct dtc_mpi_move *move)
     int code = move->direction == DTC_MPI_UNPACKS
                    ? dtc_unpack(move->type, move->packed, move->bytes, move->memory, move->elements, 0, NULL, transfer)
                    : dtc_pack(move->type, move->memory, move->elements, 0, move->packed, move->bytes, NULL, transfer);
-    end(&begun, code == DTC_OK ? move->bytes : 0);
-    return code == DTC_OK;
+    return end(&begun, code, move->bytes);
 }
 
 int dtc_mpi_launch(int32_t device, const dtc_batch_call *calls, int32_t length, int32_t packed)
@@ -64,8 +66,7 @@ int dtc_mpi_launch(int32_t device, const dtc_batch_call *calls, int32_t length, 
     enum dtc_mpi_direction direction = calls[0].direction == DTC_DIRECTION_UNPACK ? DTC_MPI_UNPACKS : DTC_MPI_PACKS;
     struct begun begun = begin(direction, DTC_MEMORY_DEVICE, packed);
     int code = dtc_batch_run(dtc_mpi_engine, device, calls, length, NULL);
-    end(&begun, code == DTC_OK ? bytes : 0);
-    return code == DTC_OK;
+    return end(&begun, code, bytes);
 }
 
 void dtc_mpi_report_moves(const char *abi)

@@ -10,8 +10,8 @@
 struct plan {
     /* The attribute's reference, and one for each operation under way. */
     int64_t references;
-    /* The next that is kept for the report. */
-    struct plan *next;
+    /* Its place among those that the report counts; `at` is null for others. */
+    struct plan *next, **at;
     /* The committed type; null if dtc cannot decode the datatype, or shall not move it. */
     dtc_type *type;
     /* Whether the MPI moves elements by itself: they have no bytes, or lie in one piece without gaps. */
@@ -54,9 +54,53 @@ static void plan_retain(struct plan *plan)
     __atomic_fetch_add(&plan->references, 1, __ATOMIC_RELAXED);
 }
 
+/* For the report: the plans that are alive, how many types there have been, and how many of those that are gone had a kernel. */
+static struct {
+    char busy;
+    struct plan *alive;
+    int64_t decoded, compiled;
+} reported;
+
+static void reported_lock(void)
+{
+    while (__atomic_test_and_set(&reported.busy, __ATOMIC_ACQUIRE)) sched_yield();
+}
+
+static void reported_unlock(void)
+{
+    __atomic_clear(&reported.busy, __ATOMIC_RELEASE);
+}
+
+static int is_compiled(const struct plan *plan)
+{
+    dtc_info info = DTC_INFO_INIT;
+    return plan->type && dtc_type_query(plan->type, &info) == DTC_OK && info.compiled;
+}
+
+static void reported_add(struct plan *plan)
+{
+    reported_lock();
+    reported.decoded += !!plan->type;
+    plan->next = reported.alive;
+    plan->at = &reported.alive;
+    if (plan->next) plan->next->at = &plan->next;
+    reported.alive = plan;
+    reported_unlock();
+}
+
+static void reported_remove(struct plan *plan)
+{
+    reported_lock();
+    reported.compiled += is_compiled(plan);
+    *plan->at = plan->next;
+    if (plan->next) plan->next->at = plan->at;
+    reported_unlock();
+}
+
 static void plan_release(struct plan *plan)
 {
     if (__atomic_sub_fetch(&plan->references, 1, __ATOMIC_ACQ_REL) > 0) return;
+    if (plan->at) reported_remove(plan);
     if (plan->type) dtc_type_release(plan->type);
     free(plan);
 }
@@ -117,17 +161,14 @@ static int is_uniform(const dtc_info *info)
     return size > 0 && 8 % size == 0;
 }
 
-/* Plans that are kept for the report. */
-static struct plan *reported;
-
-/* Counts those that dtc decoded, and those that it compiled a kernel for. */
+/* Counts the datatypes that dtc decoded, and those that it compiled a kernel for. */
 static void plan_count(int64_t *decoded, int64_t *compiled)
 {
-    for (const struct plan *plan = __atomic_load_n(&reported, __ATOMIC_ACQUIRE); plan; plan = plan->next) {
-        dtc_info info = DTC_INFO_INIT;
-        *decoded += !!plan->type;
-        if (plan->type && dtc_type_query(plan->type, &info) == DTC_OK) *compiled += info.compiled;
-    }
+    reported_lock();
+    *decoded = reported.decoded;
+    *compiled = reported.compiled;
+    for (const struct plan *plan = reported.alive; plan; plan = plan->next) *compiled += is_compiled(plan);
+    reported_unlock();
 }
 
 /* Decodes a datatype that the MPI accepts, and leaves the plan with it. One thread does so at a time; others leave it to a later
@@ -154,11 +195,7 @@ static void plan_make(MPI_Datatype datatype)
         plan->piece = info.blocks > 0 ? info.packed_size / info.blocks : 0;
         plan->uniform = is_uniform(&info);
         plan->true_lb = info.true_lb;
-        if (dtc_mpi_reports()) {
-            plan_retain(plan);
-            plan->next = reported;
-            __atomic_store_n(&reported, plan, __ATOMIC_RELEASE);
-        }
+        if (dtc_mpi_reports()) reported_add(plan);
         if (PMPI_Type_set_attr(datatype, plan_key, plan) != MPI_SUCCESS) plan_release(plan);
     }
     __atomic_clear(&busy, __ATOMIC_RELEASE);

@@ -2,7 +2,7 @@
  * Memory of a GPU for the test programs: of the CUDA driver that DTC_CUDA_DRIVER names, or of libcuda.so.1. Elements have a copy on the
  * host, in which they are filled and compared.
  */
-#include "check.h"
+#include "programs.h"
 #include <dlfcn.h>
 #include <stdint.h>
 
@@ -11,6 +11,7 @@ static struct {
     int (*DeviceGetCount)(int *);
     int (*DevicePrimaryCtxRetain)(uintptr_t *, int);
     int (*CtxPushCurrent_v2)(uintptr_t);
+    int (*CtxPopCurrent_v2)(uintptr_t *);
     int (*MemAlloc_v2)(uintptr_t *, size_t);
     int (*MemFree_v2)(uintptr_t);
     int (*MemHostAlloc)(void **, size_t, unsigned);
@@ -18,6 +19,9 @@ static struct {
     int (*MemcpyHtoD_v2)(uintptr_t, const void *, size_t);
     int (*MemcpyDtoH_v2)(void *, uintptr_t, size_t);
 } cuda;
+
+/* The context of the GPU that is not current; that of the same if there is one alone. */
+static uintptr_t other_context;
 
 /* Makes a GPU current in this thread, a different one for each rank if there are as many. */
 static inline void open_device(int rank)
@@ -37,6 +41,7 @@ static inline void open_device(int rank)
     FIND(DeviceGetCount);
     FIND(DevicePrimaryCtxRetain);
     FIND(CtxPushCurrent_v2);
+    FIND(CtxPopCurrent_v2);
     FIND(MemAlloc_v2);
     FIND(MemFree_v2);
     FIND(MemHostAlloc);
@@ -46,9 +51,20 @@ static inline void open_device(int rank)
     CHECK(!cuda.Init(0) && !cuda.DeviceGetCount(&devices) && devices > 0, "%d devices", devices);
     int device = rank % devices;
     CHECK(!cuda.DevicePrimaryCtxRetain(&context, device) && !cuda.CtxPushCurrent_v2(context), "device %d", device);
+    CHECK(!cuda.DevicePrimaryCtxRetain(&other_context, (device + 1) % devices), "device %d", (device + 1) % devices);
 }
 
-enum where { ON_HOST, ON_DEVICE };
+enum where { ON_HOST, ON_DEVICE, ON_OTHER };
+
+/* Memory of the current GPU, or of the other. */
+static inline uintptr_t take_device_memory(enum where where, long bytes)
+{
+    uintptr_t there, popped;
+    if (where == ON_OTHER) CHECK(!cuda.CtxPushCurrent_v2(other_context), "push");
+    CHECK(!cuda.MemAlloc_v2(&there, (size_t)bytes), "%ld bytes", bytes);
+    if (where == ON_OTHER) CHECK(!cuda.CtxPopCurrent_v2(&popped), "pop");
+    return there;
+}
 
 /* Elements, and where the calls find them. */
 struct buffer {
@@ -61,13 +77,13 @@ struct buffer {
 /* Brings what the host's copy has to the GPU. */
 static inline void upload(struct buffer *buffer)
 {
-    if (buffer->where == ON_DEVICE) CHECK(!cuda.MemcpyHtoD_v2(buffer->there, buffer->host.bytes, (size_t)buffer->host.length), "copy");
+    if (buffer->where != ON_HOST) CHECK(!cuda.MemcpyHtoD_v2(buffer->there, buffer->host.bytes, (size_t)buffer->host.length), "copy");
 }
 
 /* Brings what the GPU has to the host's copy. */
 static inline void download(struct buffer *buffer)
 {
-    if (buffer->where == ON_DEVICE) CHECK(!cuda.MemcpyDtoH_v2(buffer->host.bytes, buffer->there, (size_t)buffer->host.length), "copy");
+    if (buffer->where != ON_HOST) CHECK(!cuda.MemcpyDtoH_v2(buffer->host.bytes, buffer->there, (size_t)buffer->host.length), "copy");
 }
 
 /* Elements filled with random bytes. */
@@ -76,7 +92,7 @@ static inline struct buffer buffer(MPI_Datatype datatype, int count, unsigned se
     struct buffer made = {.host = elements(datatype, count, seed), .where = where};
     made.memory = made.host.memory;
     if (where == ON_HOST) return made;
-    CHECK(!cuda.MemAlloc_v2(&made.there, (size_t)made.host.length), "%ld bytes", made.host.length);
+    made.there = take_device_memory(where, made.host.length);
     made.memory = (void *)(made.there + (uintptr_t)(made.host.memory - made.host.bytes));
     upload(&made);
     return made;
@@ -90,7 +106,7 @@ static inline void refill(struct buffer *buffer, unsigned seed)
 
 static inline void release(struct buffer *buffer)
 {
-    if (buffer->where == ON_DEVICE) CHECK(!cuda.MemFree_v2(buffer->there), "free");
+    if (buffer->where != ON_HOST) CHECK(!cuda.MemFree_v2(buffer->there), "free");
     drop(buffer->host);
 }
 

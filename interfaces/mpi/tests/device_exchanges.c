@@ -1,13 +1,12 @@
 /* Collectives in which every pair of processes has datatypes of its own, with blocks in memory of a GPU and of the host side by side,
    against those of the MPI on the host. 2 ranks or more. */
 #include "device.h"
+#include "large_counts.h"
 
 enum { PAIRS = 16, ROOM = 20000 };
 
-static int rank, ranks;
-
 /* The datatypes of 2,400 bytes between two ranks, as one of them sees it; elements of differing sizes among them. */
-static MPI_Datatype datatype_of(int kind, int receives, int *count)
+static MPI_Datatype datatype_of(int kind, int receives, count_type *count)
 {
     MPI_Datatype made, parts[] = {MPI_DOUBLE, MPI_INT};
     int lengths[] = {1, 1};
@@ -38,7 +37,9 @@ static MPI_Datatype datatype_of(int kind, int receives, int *count)
 
 /* The blocks of one direction, in one piece of memory or at addresses of their own. */
 struct side {
-    int length, counts[PAIRS], places[PAIRS];
+    int length;
+    count_type counts[PAIRS];
+    place_type places[PAIRS];
     MPI_Aint addresses[PAIRS];
     MPI_Datatype datatypes[PAIRS];
     struct buffer buffer;
@@ -80,8 +81,8 @@ static void call(int kind, int ours, const struct side *out, const struct side *
 /* The same call on the host by the MPI, and from and into places that differ with the rank, or on the GPU in all of them. */
 static void compare(int kind, MPI_Comm communicator, int length, const int *others, int round)
 {
-    enum where from = round % 2 || (round + rank) % 3 ? ON_DEVICE : ON_HOST;
-    enum where into = round % 2 || (round + rank) % 3 != 1 ? ON_DEVICE : ON_HOST;
+    enum where from = round % 2 ? ON_DEVICE : (enum where)((round + rank) % 3);
+    enum where into = round % 2 ? ON_DEVICE : (enum where)((2 * round + rank + 1) % 3);
     struct side out = side(length, others, 0, round, 100 + (unsigned)rank, from);
     struct side expected = side(length, others, 1, round, 7, ON_HOST), received = side(length, others, 1, round, 7, into);
     MPI_Request request;
@@ -96,12 +97,13 @@ static void compare(int kind, MPI_Comm communicator, int length, const int *othe
     side_drop(&out), side_drop(&received), side_drop(&expected);
 }
 
-/* Blocks of which some lie on the GPU and some on the host: their places are addresses. */
+/* Blocks of which some lie on either GPU and some on the host: their places are addresses. */
 static void mixed_places(int round)
 {
     struct buffer out[PAIRS], in[PAIRS];
     struct elements expected[PAIRS];
-    int out_counts[PAIRS], in_counts[PAIRS], all[PAIRS];
+    int all[PAIRS];
+    count_type out_counts[PAIRS], in_counts[PAIRS];
     MPI_Aint out_places[PAIRS], in_places[PAIRS];
     MPI_Datatype out_types[PAIRS], in_types[PAIRS];
     MPI_Comm graph;
@@ -109,12 +111,12 @@ static void mixed_places(int round)
         all[at] = at;
         out_types[at] = datatype_of(rank * 3 + at + round, 0, &out_counts[at]);
         in_types[at] = datatype_of(at * 3 + rank + round, 1, &in_counts[at]);
-        out[at] = buffer(out_types[at], out_counts[at], (unsigned)(rank * 20 + at), (at + round) % 2 ? ON_DEVICE : ON_HOST);
-        in[at] = buffer(in_types[at], in_counts[at], 3, (at + round) % 3 ? ON_DEVICE : ON_HOST);
-        expected[at] = elements(in_types[at], in_counts[at], 3);
-        int their_count;
+        out[at] = buffer(out_types[at], (int)out_counts[at], (unsigned)(rank * 20 + at), (enum where)((at + round) % 3));
+        in[at] = buffer(in_types[at], (int)in_counts[at], 3, (enum where)((at + 2 * round + 1) % 3));
+        expected[at] = elements(in_types[at], (int)in_counts[at], 3);
+        count_type their_count;
         MPI_Datatype theirs = datatype_of(at * 3 + rank + round, 0, &their_count);
-        struct elements sent = elements(theirs, their_count, (unsigned)(at * 20 + rank));
+        struct elements sent = elements(theirs, (int)their_count, (unsigned)(at * 20 + rank));
         expect(sent, expected[at], 2400);
         drop(sent);
         MPI_Type_free(&theirs);
@@ -136,7 +138,8 @@ static void mixed_places(int round)
 static void in_place(int later)
 {
     MPI_Datatype rows, datatypes[PAIRS];
-    int counts[PAIRS], places[PAIRS];
+    count_type counts[PAIRS];
+    place_type places[PAIRS];
     MPI_Request request = MPI_REQUEST_NULL;
     MPI_Type_vector(300, 1, 2, MPI_INT, &rows);
     MPI_Type_commit(&rows);
@@ -213,9 +216,7 @@ int main(int argc, char **argv)
 {
     MPI_Comm ring, graph;
     int all[PAIRS], wide, periodic = 1;
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    begin(&argc, &argv);
     open_device(rank);
     for (int at = 0; at < ranks; at++) all[at] = at;
     wide = ranks;

@@ -1,17 +1,7 @@
 /* Collectives in which every pair of processes has datatypes of its own, against those of the MPI, interposed at all ranks or at some. */
-#include "check.h"
+#include "programs.h"
 
 enum { PAIRS = 16 };
-
-static int rank, ranks;
-
-static MPI_Datatype vector(int count, int blocklength, int stride)
-{
-    MPI_Datatype made;
-    MPI_Type_vector(count, blocklength, stride, MPI_INT, &made);
-    MPI_Type_commit(&made);
-    return made;
-}
 
 /* The datatypes of 12,000 bytes, or none, between two ranks, as one of them sees it. */
 static MPI_Datatype datatype_of(int kind, int receives, int *count)
@@ -151,9 +141,7 @@ int main(int argc, char **argv)
 {
     MPI_Comm ring, graph;
     int all[PAIRS], wide, periodic = 1;
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    begin(&argc, &argv);
     for (int at = 0; at < ranks; at++) all[at] = at;
     wide = ranks;
     MPI_Cart_create(MPI_COMM_WORLD, 1, &wide, &periodic, 0, &ring);

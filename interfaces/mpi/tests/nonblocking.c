@@ -1,25 +1,7 @@
 /* Nonblocking and persistent messages of derived datatypes, completed by every call that completes. 2 ranks or more. */
-#include "check.h"
+#include "programs.h"
 
 enum { TAG = 5 };
-
-#define HAS_GET_STATUS_OF_MANY (MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1))
-/* MPI_Isendrecv of MPICH 4.0 frees datatypes that the program has. */
-#if defined(OMPI_MAJOR_VERSION)
-#define HAS_ISENDRECV (OMPI_MAJOR_VERSION >= 5)
-#else
-#define HAS_ISENDRECV HAS_GET_STATUS_OF_MANY
-#endif
-
-static int rank, ranks;
-
-static MPI_Datatype vector(int count, int blocklength, int stride)
-{
-    MPI_Datatype made;
-    MPI_Type_vector(count, blocklength, stride, MPI_INT, &made);
-    MPI_Type_commit(&made);
-    return made;
-}
 
 /* The ways to complete requests. */
 enum way { WAIT, TEST, WAITALL, TESTALL, WAITANY, TESTANY, WAITSOME, TESTSOME, ASK, ASK_ALL, ASK_ANY, ASK_SOME, WAYS };
@@ -456,6 +438,19 @@ static void large_counts(void)
     }
     MPI_Request_free(&requests[1]);
     MPI_Request_free(&requests[3]);
+    /* To receives that have been posted. */
+    for (int at = 0; at < 2; at++) {
+        received[at] = elements(rows, 2, 5);
+        MPI_Irecv_c(received[at].memory, 2, rows, left, at, MPI_COMM_WORLD, &requests[at]);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Rsend_c(sent.memory, 2, rows, right, 0, MPI_COMM_WORLD);
+    MPI_Irsend_c(sent.memory, 2, rows, right, 1, MPI_COMM_WORLD, &requests[2]);
+    MPI_Waitall(3, requests, statuses);
+    for (int at = 0; at < 2; at++) {
+        CHECK(same(received[at], expected), "%d", at);
+        drop(received[at]);
+    }
     drop(sent), drop(theirs), drop(expected);
     MPI_Type_free(&rows);
 }
@@ -463,9 +458,7 @@ static void large_counts(void)
 
 int main(int argc, char **argv)
 {
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    begin(&argc, &argv);
     CHECK(ranks >= 2, "%d", ranks);
     int room = 64 << 20;
     void *buffer = malloc((size_t)room);

@@ -122,6 +122,57 @@ fn one_process_that_does_not_take_part_keeps_all_from_exchanging_directly() {
     }
 }
 
+#[test]
+#[ignore = "runs programs of each MPI: ./test mpi"]
+fn large_count_forms_take_memory_of_a_gpu() {
+    let environment = environment(true);
+    for launcher in Launcher::all("large_count_forms_take_memory_of_a_gpu") {
+        // Open MPI lacks them.
+        if launcher.compiler.display().to_string().contains("openmpi") {
+            continue;
+        }
+        let folder = TempDir::new().expect("a folder");
+        for (source, least) in [("device.c", 500), ("device_exchanges.c", 25)] {
+            let flags = ["-DLARGE_COUNTS", "-Wno-stringop-overflow", "-Wno-stringop-overread", "-ldl"];
+            let program = launcher.compile(source, folder.path(), &flags);
+            let output = launcher.pass(2, &program, &pairs(&environment));
+            expect_done(&launcher, &output, source.trim_end_matches(".c"), least);
+        }
+    }
+}
+
+/// Neither by the interposer nor by libdtc.
+#[test]
+#[ignore = "runs programs of each MPI: ./test mpi"]
+fn messages_pass_where_no_memory_can_be_pinned() {
+    let mut environment = environment(true);
+    environment.push(("EMULATOR_NO_PINNED", "1".to_owned()));
+    let test = "messages_pass_where_no_memory_can_be_pinned";
+    for launcher in Launcher::all(test).iter().filter(|launcher| launcher.compiler.is_relative()) {
+        let folder = TempDir::new().expect("a folder");
+        for (source, least) in [("device.c", 500), ("device_exchanges.c", 25)] {
+            let program = compile(launcher, source, folder.path());
+            let output = launcher.pass(2, &program, &pairs(&environment));
+            expect_done(launcher, &output, source.trim_end_matches(".c"), least);
+            expect_reported(&output, &[": elements in device memory, packed in host memory: "]);
+        }
+    }
+}
+
+#[test]
+#[ignore = "runs programs of each MPI: ./test mpi"]
+fn calls_that_find_no_memory_on_a_gpu_fail_and_leave_their_elements() {
+    let environment = environment(true);
+    for launcher in Launcher::all("calls_that_find_no_memory_on_a_gpu_fail_and_leave_their_elements") {
+        let folder = TempDir::new().expect("a folder");
+        let program = compile(&launcher, "shortage.c", folder.path());
+        let said = text(&launcher.pass(1, &program, &pairs(&environment)));
+        let told = said.lines().find_map(|line| line.strip_prefix("shortage: ")).unwrap_or_else(|| panic!("{said}"));
+        let numbers: Vec<u32> = told.split(' ').filter_map(|word| word.parse().ok()).collect();
+        assert!(numbers.len() == 2 && numbers[0] > 0 && numbers[1] > 20, "{}: {told}", launcher.compiler.display());
+    }
+}
+
 /// Without the interposer: the emulated GPU would not let it pass.
 #[test]
 #[ignore = "runs programs of each MPI: ./test mpi"]

@@ -9,6 +9,7 @@ use dtc_tests::mpi::{Mpi, bounds, program};
 use dtc_tests::skip::skip;
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use tempfile::TempDir;
@@ -138,6 +139,26 @@ fn the_interposer_exports_the_calls_of_its_tables_alone() {
     let dynamic = text(&output);
     assert!(dynamic.contains("[libdtc_mpi.so.0]") && dynamic.contains("NODELETE"), "{dynamic}");
     assert!(!dynamic.contains("TEXTREL") && !dynamic.contains("RUNPATH") && !dynamic.contains("[libmpi"), "{dynamic}");
+}
+
+/// Subroutines of Fortran are called by one program, which names them without the suffix of their binding.
+#[test]
+fn a_test_program_has_every_call() {
+    let files = std::fs::read_dir(sources()).expect("a folder").map(|entry| entry.expect("a file").path());
+    let programs: Vec<String> =
+        files.map(|path| std::fs::read_to_string(path).expect("a program").to_ascii_lowercase()).collect();
+    let mut words = HashSet::new();
+    for program in &programs {
+        words.extend(program.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_'));
+    }
+    let missing: Vec<String> = calls()
+        .into_iter()
+        .filter(|call| {
+            let name = call.trim_end_matches('_').trim_end_matches("_f08").to_ascii_lowercase();
+            !words.contains(name.as_str())
+        })
+        .collect();
+    assert!(missing.is_empty(), "{missing:?}");
 }
 
 /// A program without an MPI is none of its business.
@@ -331,6 +352,44 @@ fn profilers_see_a_range_for_each_pack_and_unpack() {
             assert!(begun > 1_000 && begun == ended && deep == 1, "{said}");
             assert!(parts[3].ends_with("elements in host memory, packed in host memory"), "{said}");
         }
+    }
+}
+
+/// Every call of the tables, 600 times.
+#[test]
+#[ignore = "runs programs of each MPI: ./test mpi"]
+fn the_heap_does_not_grow() {
+    for launcher in Launcher::all("the_heap_does_not_grow") {
+        let folder = TempDir::new().expect("a folder");
+        let program = launcher.compile("leaks.c", folder.path(), &["-Wno-stringop-overflow"]);
+        let grown = |output: &Output| -> i64 {
+            let said = text(output);
+            let line = said.lines().find_map(|line| line.strip_prefix("leaks: "));
+            line.and_then(|number| number.parse().ok()).unwrap_or_else(|| panic!("{said}"))
+        };
+        let compiler = launcher.compiler.display();
+        let with = launcher.pass(1, &program, &[("DTC_MPI_REPORT", "1")]);
+        assert!(handled(&with, ": sent:") > 10_000, "{compiler}");
+        let without = launcher.pass(1, &program, &[("DTC_MPI", "off")]);
+        // Tenths of a byte for each round: less than the smallest block of the heap.
+        assert!(grown(&with) <= grown(&without).max(0) + 80, "{compiler}: {} {}", grown(&with), grown(&without));
+    }
+}
+
+/// Ten gigabytes of memory, so with all tests alone.
+#[test]
+#[ignore = "runs programs of each MPI: ./test mpi"]
+fn more_than_two_gibibytes_are_moved() {
+    let test = "more_than_two_gibibytes_are_moved";
+    if std::env::var("DTC_FOREIGN").ok().as_deref() != Some("full") {
+        skip(test, "needs ./test mpi full");
+        return;
+    }
+    for launcher in Launcher::all(test) {
+        let folder = TempDir::new().expect("a folder");
+        let program = launcher.compile("large.c", folder.path(), &["-ldl"]);
+        let said = text(&launcher.pass(1, &program, &[("DTC_MPI_REPORT", "1")]));
+        assert!(said.contains("large: done"), "{said}");
     }
 }
 
