@@ -103,6 +103,24 @@ fn with_direct(environment: &[(&'static str, String)]) -> Vec<(&'static str, Str
     environment.iter().cloned().chain([("DTC_MPI_DIRECT", "on".to_owned())]).collect()
 }
 
+/// Each thread has a communicator, and exchanges from GPU to GPU or through the host.
+#[test]
+#[ignore = "runs programs of each MPI: ./test mpi"]
+fn threads_exchange_elements_on_a_gpu_at_once() {
+    let environment = environment(true);
+    for launcher in Launcher::all("threads_exchange_elements_on_a_gpu_at_once") {
+        let folder = TempDir::new().expect("a folder");
+        let options = ["-Wno-stringop-overflow", "-Wno-stringop-overread", "-ldl", "-pthread"];
+        let program = launcher.compile("device_threads.c", folder.path(), &options);
+        let staged = launcher.pass(2, &program, &pairs(&environment));
+        expect_done(&launcher, &staged, "device_threads", 100);
+        let direct = launcher.pass(2, &program, &pairs(&with_direct(&environment)));
+        expect_done(&launcher, &direct, "device_threads", 100);
+        // A call goes through the host if the other thread is decoding a datatype.
+        assert!(handled(&direct, DIRECT) > 100, "{}", launcher.compiler.display());
+    }
+}
+
 /// Processes exchange directly if all have the library, and want it.
 #[test]
 #[ignore = "runs programs of each MPI: ./test mpi"]
