@@ -161,7 +161,8 @@ static void in_place(int later)
 static void several_edges(int later)
 {
     enum { EDGES = 5 };
-    int to[EDGES], from[EDGES], counts[EDGES];
+    int to[EDGES], from[EDGES];
+    count_type counts[EDGES];
     MPI_Aint out_places[EDGES], in_places[EDGES];
     MPI_Datatype out_types[EDGES], in_types[EDGES];
     MPI_Comm graph;
