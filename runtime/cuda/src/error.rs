@@ -184,6 +184,16 @@ impl CudaError {
         }
     }
 
+    /// Whether the driver has no memory left of the kind that was asked for (`CUDA_ERROR_OUT_OF_MEMORY`).
+    ///
+    /// ```
+    /// use dtc_cuda::CudaError;
+    /// assert!(!CudaError::Forked.is_out_of_memory());
+    /// ```
+    pub fn is_out_of_memory(&self) -> bool {
+        self.code() == Some(2)
+    }
+
     /// Whether CUDA is unusable in this process: no driver, too old a driver, no device, or a forked child. Callers
     /// then continue without a GPU.
     ///

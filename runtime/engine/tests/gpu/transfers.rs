@@ -370,9 +370,10 @@ in_child! {
             Err(TransferError::Cuda(error)) => assert_eq!(error.code(), Some(code), "{error}"),
             other => panic!("{other:?}"),
         };
+        // The pair that needs pinned memory comes first: with buffers on the device it does without.
         let pairs = [
-            (MemoryKind::Device(0), MemoryKind::Device(1)),
             (MemoryKind::Device(0), MemoryKind::Pageable),
+            (MemoryKind::Device(0), MemoryKind::Device(1)),
             (MemoryKind::Pageable, MemoryKind::Device(0)),
         ];
         for (memory_kind, packed_kind) in pairs {
@@ -415,6 +416,28 @@ in_child! {
             start().unwrap();
             assert!(alive() <= buffers + 2, "{memory_kind}, {packed_kind}: {} things, {buffers} before", alive());
         }
+    }
+
+    fn calls_that_block_need_no_pinned_memory(driver: Built(&["STUB_ANY_CODE"]), nvrtc: Absent) {
+        let engine = engine();
+        engine.gpu(1).unwrap();
+        let_peers_be(0);
+        let committed = engine.commit(&strided());
+        let mut memory = Memory::new(MemoryKind::Device(0), &[0; 16_000]);
+        let mut other = Memory::new(MemoryKind::Device(1), &[0; 12_000]);
+        let mut packed = vec![0u8; 12_000];
+        let elements = committed.at(memory.at(), Range::elements(1));
+        // Makes the buffers on the device.
+        // SAFETY: `memory` has one element, and the other its 12,000 bytes.
+        unsafe { elements.pack(Endpoint::of_kind(MemoryKind::Device(1), other.at())).run() }.unwrap();
+        let_allocate(0);
+        // SAFETY: `memory` has one element, and `packed` its 12,000 bytes.
+        assert_eq!(unsafe { elements.pack(packed.as_mut_ptr()).run() }.unwrap(), 12_000);
+        // SAFETY: as above.
+        assert_eq!(unsafe { elements.unpack(packed.as_mut_ptr()).run() }.unwrap(), 12_000);
+        // The driver's copies would block a request.
+        // SAFETY: as above, and both live until the request is done.
+        assert!(unsafe { elements.pack(packed.as_mut_ptr()).start() }.and_then(Request::wait).is_err());
     }
 
     fn a_part_that_fails_ends_the_call(driver: Built(&["STUB_ANY_CODE"]), nvrtc: Absent) {

@@ -177,9 +177,11 @@ impl Piece<'_> {
         let mut pipeline = Box::new(unsafe { Pipeline::new(self.elements.of, on_device, packer, moved) });
         if !wait {
             pipeline.start()?;
-        } else if pipeline.take_ring().is_err() && packer == Packer::Device {
+        } else if let Err(error) = pipeline.take_ring() {
+            if packer == Packer::Processor || !error.is_out_of_memory() {
+                return Err(error.into());
+            }
             // No more memory can be pinned. The driver's copies need none.
-            pipeline.abandon();
             // SAFETY: the packer of this path is the device, which reaches the elements.
             return unsafe { self.start_staged(gpu, &self.on_device(gpu)) };
         }

@@ -113,10 +113,11 @@ impl Pipeline {
         }
     }
 
-    /// Takes a ring, unless there is one. The work of the device on it begins behind what it has been given before.
+    /// Takes a ring, unless there is one; gives up if none can be had. The work of the device on it begins behind what it has been given
+    /// before.
     pub(super) fn take_ring(&mut self) -> Result<(), CudaError> {
         if self.ring.is_none() {
-            let ring = self.gpu().ring()?;
+            let ring = self.gpu().ring().inspect_err(|_| self.abandon())?;
             // Ordered like work of the legacy default stream, from here on.
             let ordered = ring.begun.record(&self.gpu().stream).and_then(|()| ring.stream.wait_event(&ring.begun));
             self.ring = Some(ring);
@@ -240,7 +241,7 @@ impl Pipeline {
     }
 
     /// Gives up after a failure. The device may still be using the ring.
-    pub(super) fn abandon(&mut self) {
+    fn abandon(&mut self) {
         if let Some(ring) = &self.ring {
             // An error here means that the device has failed, and then nothing runs.
             let _ = ring.stream.synchronize();
