@@ -475,17 +475,22 @@ static void sweep_columns() {
 
 // ---- Runs of a few bytes: a mask for every 32 bytes of memory, where the bytes of 1,024 are packed, a byte a lane.
 
-template <int threads> __global__ void __launch_bounds__(threads) unpack_masked(u8 *memory, const u8 *packed, const u32 *masks, const u32 *begins, u32 groups) {
-    const u32 lane = threadIdx.x % 32, group = blockIdx.x * (threads / 32) + threadIdx.x / 32;
-    if (group >= groups) return;
-    const u32 mask = __ldcs(masks + group * 32 + lane), begin = __ldg(begins + group);
-    u32 sum = __popc(mask);
+// The sum of the counts of the lanes below.
+__device__ static u32 sum_below(u32 count, u32 lane) {
+    u32 sum = count;
 #pragma unroll
     for (u32 far = 1; far < 32; far *= 2) {
         const u32 other = __shfl_up_sync(~0u, sum, far);
         if (lane >= far) sum += other;
     }
-    sum = begin + sum - __popc(mask);
+    return sum - count;
+}
+
+template <int threads> __global__ void __launch_bounds__(threads) unpack_masked(u8 *memory, const u8 *packed, const u32 *masks, const u32 *begins, u32 groups) {
+    const u32 lane = threadIdx.x % 32, group = blockIdx.x * (threads / 32) + threadIdx.x / 32;
+    if (group >= groups) return;
+    const u32 mask = __ldcs(masks + group * 32 + lane), begin = __ldg(begins + group);
+    const u32 sum = begin + sum_below(__popc(mask), lane);
     u8 *target = memory + (u64)group * 1024 + lane;
     const u32 below = (1u << lane) - 1;
 #pragma unroll 1
@@ -510,13 +515,7 @@ template <int threads> __global__ void __launch_bounds__(threads) pack_masked(co
     const u32 lane = threadIdx.x % 32, base = blockIdx.x * (threads / 32), group = base + threadIdx.x / 32, own_group = min(group, groups - 1);
     const u32 mask = group < groups ? __ldcs(masks + own_group * 32 + lane) : 0, begin = __ldg(begins + own_group);
     const u32 low = __ldg(begins + base), high = __ldg(begins + min(base + threads / 32, groups)), head = low & 15, until = head + high - low;
-    u32 sum = __popc(mask);
-#pragma unroll
-    for (u32 far = 1; far < 32; far *= 2) {
-        const u32 other = __shfl_up_sync(~0u, sum, far);
-        if (lane >= far) sum += other;
-    }
-    sum = begin - low + head + sum - __popc(mask);
+    const u32 sum = begin - low + head + sum_below(__popc(mask), lane);
     const u8 *source = memory + (u64)own_group * 1024 + lane;
     const u32 below = (1u << lane) - 1;
     u8 *bytes = (u8 *)stage;

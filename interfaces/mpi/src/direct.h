@@ -1,7 +1,7 @@
 /*
  * Exchanges between processes on one machine whose GPUs reach each other: each packs straight into memory of the other's GPU, by one launch,
  * and unpacks what the others have packed. It is a protocol of this library, and used only between processes that are known to have it
- * (registry.h), in blocking collectives in which every pair has datatypes of its own: their pieces are seen by nobody else.
+ * (registry.h), in blocking collectives in which every pair has datatypes of its own: only both ends see their pieces.
  *
  * Each process tells those that send to it where it wants their blocks, opens the memory of those that it sends to, and says whether it can
  * take part: it can if all of its blocks lie on one GPU for each direction, and it can reach all that it packs into. If one cannot, all leave
@@ -237,7 +237,7 @@ static int plan_packs(const struct direct *direct, const struct flow *out, const
         if (!offer->ready) return -1;
         for (int block = group->first; block < group->first + group->length; block++, offered++) {
             const struct block *from = &out->blocks[block];
-            /* An error of the program, of which the MPI tells. */
+            /* An error of the program, which the MPI reports. */
             if (from->bytes != offered->bytes) return -1;
             if (from->bytes == 0) continue;
             int own = group->peer == direct->rank;

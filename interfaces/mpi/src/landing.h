@@ -18,7 +18,7 @@ struct dtc_mpi_landing {
     unsigned char name[DTC_EXPORT_BYTES];
 };
 
-/* Takes a piece of a GPU of at least so many bytes; null if there is no memory, or if others cannot open it. */
+/* Takes a piece of at least `bytes` bytes of a GPU; null if there is no memory, or if others cannot open it. */
 struct dtc_mpi_landing *dtc_mpi_landing_take(int32_t device, int64_t bytes);
 void dtc_mpi_landing_give(struct dtc_mpi_landing *landing);
 

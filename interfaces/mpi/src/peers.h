@@ -2,7 +2,7 @@
 #ifndef DTC_MPI_PEERS_H
 #define DTC_MPI_PEERS_H
 
-/* A block of a call, of which `at` is the place in its arguments. */
+/* A block of a call; `at` is its place in the arguments. */
 struct edge {
     int peer, at;
 };

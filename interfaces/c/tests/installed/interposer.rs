@@ -70,7 +70,7 @@ impl Launcher {
         run.output().expect("a launcher")
     }
 
-    /// The same with two ranks, of which the second has other variables too; it must end well.
+    /// The same with two ranks; the second has further variables. It must end well.
     #[track_caller]
     pub(super) fn pass_beside(&self, program: &Path, both: &[(&str, &str)], second: &[(&str, &str)]) -> Output {
         let preload = format!("LD_PRELOAD={}", INSTALLED.prefix.join("lib/libdtc_mpi.so").display());
