@@ -16,6 +16,7 @@
 #include "moves.h"
 #include "redirect.h"
 #include "registry.h"
+#include "report_calls.h"
 #include "shapes.h"
 
 /* The name of the ABI, and of its table. */

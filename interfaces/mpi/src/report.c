@@ -1,7 +1,5 @@
 /* What the interposer says, to standard error, when DTC_MPI_REPORT is set. */
 #include "interposer.h"
-#include "moves.h"
-#include "report_calls.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,6 +64,4 @@ void dtc_mpi_report(const char *abi, int64_t decoded, int64_t compiled)
         fprintf(stderr, "libdtc_mpi: %s: %s: %lld calls with dtc, %lld bytes\n", abi, names[at], (long long)counted[at].calls,
                 (long long)counted[at].bytes);
     fprintf(stderr, "libdtc_mpi: %s: %lld datatypes decoded, kernels compiled for %lld on the host\n", abi, (long long)decoded, (long long)compiled);
-    dtc_mpi_report_moves(abi);
-    dtc_mpi_report_calls(abi);
 }

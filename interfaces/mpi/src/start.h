@@ -62,6 +62,8 @@ static int wrap_Finalize(void)
         direct_end();
         plan_count(&decoded, &compiled);
         dtc_mpi_report(TEXT_OF(DTC_MPI_ABI), decoded, compiled);
+        dtc_mpi_report_moves(TEXT_OF(DTC_MPI_ABI));
+        dtc_mpi_report_calls(TEXT_OF(DTC_MPI_ABI));
     }
     return mpi.Finalize();
 }
