@@ -32,7 +32,7 @@ static int edge_order(const void *left, const void *right)
     return a->peer != b->peer ? (a->peer > b->peer) - (a->peer < b->peer) : (a->at > b->at) - (a->at < b->at);
 }
 
-/* Orders the blocks of a call, of which those for no process are left out; 0 if there is no memory. */
+/* Orders the blocks of a call, without those for no process; 0 if there is no memory. */
 static int peers_order(struct peers *peers, int length, const int *ranks)
 {
     peers->edges = (struct edge *)malloc(((size_t)length + 1) * sizeof *peers->edges);

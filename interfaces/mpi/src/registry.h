@@ -2,8 +2,8 @@
 #ifndef DTC_MPI_REGISTRY_H
 #define DTC_MPI_REGISTRY_H
 
-/* Says that this process, of this rank in a job of so many, has the library, if DTC_MPI_DIRECT=on. It tells nobody where the launcher gives the
-   job no name. */
+/* Enters this process, rank `rank` of a job of `size`, among those that have the library, if DTC_MPI_DIRECT=on and the launcher names the
+   job. */
 void dtc_mpi_register(int rank, int size);
 
 /* Whether the processes of the job on this machine exchange directly: all have said that they have the library. The first that asks may wait
