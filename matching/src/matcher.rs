@@ -106,13 +106,14 @@ impl Matcher {
     pub fn new(gpu: &Gpu, semantics: Semantics, checked: bool, queues: Queues) -> Result<Matcher, MatchError> {
         check(semantics, queues)?;
         let no_kernel = |log: String| CudaError::Compile { compiler: "dtc", name: "no kernel".to_owned(), log };
-        let program = cuda::matching(semantics, checked).map_err(|error| no_kernel(error.to_string()))?;
+        let program =
+            cuda::matching(semantics, checked, queues.capacity).map_err(|error| no_kernel(error.to_string()))?;
         let function = gpu.compile(&program.source, &[cuda::MATCH_ENTRY])?.pop();
         let function = function.ok_or_else(|| no_kernel(String::new()))?;
         Matcher::with(gpu.device(), function, program.threads, semantics, queues)
     }
 
-    /// Other empty queues, with the same kernel.
+    /// Other empty queues, with the same kernel, which is made for the capacity of these: others are matched rightly, and more slowly.
     ///
     /// # Errors
     ///

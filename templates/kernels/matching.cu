@@ -33,6 +33,14 @@ static __device__ __forceinline__ Queue queue_of(u8 *queues, u8 *matches, u64 ca
     queue.pairs = (uint2 *)matches + number * capacity;
     return queue;
 }
+{%- if wildcards != "none" %}
+
+// Kinds of patterns: {% if wildcards == "both" %}bit 0 is any source, and bit 1 any tag{% else %}bit 0 is any tag{% endif %}.
+static __device__ __forceinline__ u32 kind_of(u64 pattern)
+{
+    return {% if wildcards == "both" %}(u32)(pattern >> 63) | ((u32)pattern >> 31) << 1{% else %}(u32)pattern >> 31{% endif %};
+}
+{%- endif %}
 {%- if checked %}
 
 // Whether a message has numbers that no message may have.

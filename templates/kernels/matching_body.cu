@@ -3,6 +3,9 @@ struct Shared {
     union {
 {%- if wildcards != "none" %}
         Matrix matrix;
+{%- if has_classes %}
+        Classes classes;
+{%- endif %}
 {%- endif %}
         Ranks ranks;
 {%- if not ordering %}
@@ -17,7 +20,12 @@ struct Shared {
     u32 status;
 {%- endif %}
 {%- if wildcards != "none" %}
-    u32 wildcards;
+    // A bit for each kind of pattern that a receive has.
+    u32 kinds;
+{%- if has_classes %}
+    // Those of the first {{ threads }} receives that have a wildcard.
+    u32 wild;
+{%- endif %}
 {%- endif %}
 };
 
@@ -30,10 +38,19 @@ static __device__ __forceinline__ void match_queue(const Queue &queue, u32 messa
         shared.status = 0;
 {%- endif %}
 {%- if wildcards != "none" %}
-        shared.wildcards = 0;
+        shared.kinds = 0;
+{%- if has_classes %}
+        shared.wild = 0;
+{%- endif %}
 {%- endif %}
     }
     __syncthreads();
+{%- endif %}
+{%- if wildcards != "none" %}
+    u32 kinds = 0;
+{%- if has_classes %}
+    bool wild = false;
+{%- endif %}
 {%- endif %}
     // No receive has a message yet.
     for (u32 at = threadIdx.x; at < receives; at += {{ threads }}) {
@@ -42,14 +59,27 @@ static __device__ __forceinline__ void match_queue(const Queue &queue, u32 messa
         const u64 pattern = queue.receives[at];
 {%- endif %}
 {%- if wildcards != "none" %}
-        if ((((u32)(pattern >> 32) | (u32)pattern) & ANY) != 0)
-            atomicOr(&shared.wildcards, 1u);
+        kinds |= 1u << kind_of(pattern);
+{%- if has_classes %}
+        wild |= at < {{ threads }} && kind_of(pattern) != 0;
+{%- endif %}
 {%- endif %}
 {%- if checked %}
         if (forbidden(pattern))
             atomicOr(&shared.status, WILDCARD);
 {%- endif %}
     }
+{%- if wildcards != "none" %}
+    for (u32 kind = 0; kind < {{ 4 if wildcards == "both" else 2 }}; kind++) {
+        if (__any_sync(~0u, (int)(kinds >> kind & 1)) && threadIdx.x % 32 == 0)
+            atomicOr(&shared.kinds, 1u << kind);
+    }
+{%- if has_classes %}
+    const u32 wilds = __ballot_sync(~0u, wild);
+    if (wilds != 0 && threadIdx.x % 32 == 0)
+        atomicAdd(&shared.wild, (u32)__popc(wilds));
+{%- endif %}
+{%- endif %}
 {%- if checked and not ordering %}
     for (u32 at = threadIdx.x; at < messages; at += {{ threads }}) {
         if (out_of_range(queue.messages[at]))
@@ -74,8 +104,21 @@ static __device__ __forceinline__ void match_queue(const Queue &queue, u32 messa
 {%- elif wildcards == "none" %}
     const u32 kept = match_ranks(queue, messages, receives, shared.ranks{% if checked %}, shared.status{% endif %});
 {%- else %}
-    const u32 kept = shared.wildcards != 0 ? match_matrix(queue, messages, receives, shared.matrix{% if checked %}, shared.status{% endif %})
-                                           : match_ranks(queue, messages, receives, shared.ranks{% if checked %}, shared.status{% endif %});
+    u32 kept = 0;
+    if (shared.kinds <= 1) {
+        kept = match_ranks(queue, messages, receives, shared.ranks{% if checked %}, shared.status{% endif %});
+    } else {
+{%- if has_classes %}
+        u32 start = 0;
+        const bool tries = (u64)messages * receives > {{ compared }} && shared.wild * {{ rare }} <= min(receives, {{ threads }}u);
+        if (tries)
+            kept = match_classes(queue, messages, receives, shared.kinds, start, shared.totals, shared.classes{% if checked %}, shared.status{% endif %});
+        if (start < messages)
+            kept = match_matrix(queue, start, kept, tries ? shared.totals : nullptr, messages, receives, shared.matrix{% if checked %}, shared.status{% endif %});
+{%- else %}
+        kept = match_matrix(queue, 0, 0, nullptr, messages, receives, shared.matrix{% if checked %}, shared.status{% endif %});
+{%- endif %}
+    }
 {%- endif %}
     const u32 matched = messages - kept;
     __syncthreads();

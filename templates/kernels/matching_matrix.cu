@@ -65,17 +65,31 @@ static __device__ __forceinline__ bool fits(const Receive &receive, const uint2 
     return (tag | source) == 0;
 }
 
-// Returns how many messages stay.
-static __device__ __forceinline__ u32 match_matrix(const Queue &queue, u32 messages, u32 receives, Matrix &shared{% if checked %}, u32 &status{% endif %})
+// A receive takes a message, in a warp whose lanes have rows of messages: those that are there, and those of them that fit. The lowest lane
+// with one gives its first. No branch: each receive waits for the one before it.
+static __device__ __forceinline__ bool takes(u32 vote, u32 &mine, u32 &first)
 {
-    const u32 warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    const u32 bit = 1u << threadIdx.x % 32, through = 2 * bit - 1;
+    const u32 mask = vote & mine;
+    first = mask & (0 - mask);
+    const bool wins = (__ballot_sync(~0u, mask != 0) & through) == bit;
+    mine ^= wins ? first : 0;
+    return wins;
+}
+
+// Matches the messages from `start` on, where `kept` messages before them stay. Returns how many stay. `gone` is null, or some receives have
+// messages, and it has a bit for each of the first {{ threads }} messages from `start` on that has been taken.
+static __device__ __forceinline__ u32 match_matrix(const Queue &queue, u32 start, u32 kept, const u32 *gone, u32 messages, u32 receives,
+                                                   Matrix &shared{% if checked %}, u32 &status{% endif %})
+{
+    const u32 warp = threadIdx.x / 32, lane = threadIdx.x % 32, begin = start;
     // A scheduler has every fourth warp, and that of the reduction has no other to serve.
     const bool scans = warp % 4 != 0, reduces = warp == 0;
     const u32 scanner = warp / 4 * 3 + warp % 4 - 1;
     if (threadIdx.x == 0)
         shared.head = 0;
-    u32 kept = 0;
-    for (u32 start = 0; start < messages; start += {{ rows * 32 }}) {
+    for (; start < messages; start += {{ rows * 32 }}) {
+        const bool untouched = start == 0 && gone == nullptr;
         const u32 count = min(messages - start, {{ rows * 32 }}u);
         // Everything of the chunk before has been read.
         __syncthreads();
@@ -98,10 +112,12 @@ static __device__ __forceinline__ u32 match_matrix(const Queue &queue, u32 messa
         if (reduces) {
             const u32 first = lane * 32;
             mine = first >= count ? 0 : count - first >= 32 ? ~0u : (1u << (count - first)) - 1;
+            if (gone != nullptr && start == begin && lane < {{ threads // 32 }})
+                mine &= ~gone[lane];
         } else if (scans) {
 #pragma unroll
             for (u32 part = 0; part < {{ window // 32 }}; part++)
-                next[part] = receive_at(queue, from + part * 32 + lane, receives, start == 0);
+                next[part] = receive_at(queue, from + part * 32 + lane, receives, untouched);
         }
         __syncthreads();
 {%- if checked %}
@@ -124,7 +140,7 @@ static __device__ __forceinline__ u32 match_matrix(const Queue &queue, u32 messa
                 for (u32 part = 0; part < {{ window // 32 }}; part++) {
                     now[part] = next[part];
                     if (phase + 1 < windows)
-                        next[part] = receive_at(queue, from + (phase + 1) * {{ window }} + part * 32 + lane, receives, start == 0);
+                        next[part] = receive_at(queue, from + (phase + 1) * {{ window }} + part * 32 + lane, receives, untouched);
                 }
                 for (u32 row = scanner; row < rows; row += {{ scanners }}) {
                     u32 word[{{ window // 32 }}] = {};
@@ -147,10 +163,9 @@ static __device__ __forceinline__ u32 match_matrix(const Queue &queue, u32 messa
                 for (u32 part = 0; part < {{ window // 32 }}; part++) {
                     const u32 at = base + part * 32 + lane;
                     shared.chosen[part * 32 + lane] = NONE;
-                    done[part] = at >= receives || (start != 0 && queue.pairs[at].y != NONE);
+                    done[part] = at >= receives || (!untouched && queue.pairs[at].y != NONE);
                 }
                 __syncwarp();
-                const u32 bit = 1u << lane, through = 2 * bit - 1;
                 const u32 *const words = shared.votes[(phase - 1) % 2][lane];
                 u32 ahead[8];
 #pragma unroll
@@ -164,14 +179,10 @@ static __device__ __forceinline__ u32 match_matrix(const Queue &queue, u32 messa
                         if (base + 8 < {{ window }})
                             ahead[step] = lane < rows ? words[base + 8 + step] : 0;
                     }
-                    // No branch: each receive waits for the one before it.
 #pragma unroll
                     for (u32 step = 0; step < 8; step++) {
-                        const u32 mask = vote[step] & mine;
-                        const u32 first = mask & (0 - mask);
-                        const u32 bidders = __ballot_sync(~0u, mask != 0);
-                        const bool wins = (bidders & through) == bit;
-                        mine ^= wins ? first : 0;
+                        u32 first;
+                        const bool wins = takes(vote[step], mine, first);
                         shared.chosen[wins ? base + step : {{ window }} + lane] = lane * 32 + 31 - (u32)__clz((int)first);
                     }
                 }

@@ -108,6 +108,7 @@ pub const KERNELS: &[Template] = &[
     Template { name: "matching_hash", text: include_str!("../kernels/matching_hash.cu") },
     Template { name: "matching_ranks", text: include_str!("../kernels/matching_ranks.cu") },
     Template { name: "matching_matrix", text: include_str!("../kernels/matching_matrix.cu") },
+    Template { name: "matching_classes", text: include_str!("../kernels/matching_classes.cu") },
     Template { name: "matching_near", text: include_str!("../kernels/matching_near.cu") },
     Template { name: "matching_serve", text: include_str!("../kernels/matching_serve.cu") },
 ];

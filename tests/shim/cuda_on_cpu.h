@@ -68,6 +68,8 @@ namespace shim {
 /// Ends the case with a message.
 [[noreturn]] void fail(const char *message);
 void barrier();
+/// A barrier; whether a thread of the block passed a predicate.
+bool barrier_or(bool predicate);
 
 enum class Exchange { SYNCWARP, SHUFFLE, BALLOT, MATCH };
 
@@ -141,6 +143,7 @@ template <class T> T value_of(const Lanes &lanes, int lane) {
 } // namespace shim
 
 inline __attribute__((always_inline)) void __syncthreads() { shim::barrier(); }
+inline __attribute__((always_inline)) int __syncthreads_or(int predicate) { return shim::barrier_or(predicate != 0); }
 inline void __syncwarp(unsigned mask = 0xffffffff) { shim::exchange(shim::Exchange::SYNCWARP, mask, 0); }
 
 inline unsigned __ballot_sync(unsigned mask, int predicate) {
@@ -216,6 +219,7 @@ DTC_STORE(__stwt)
 DTC_ATOMIC(atomicAdd, old + (T)value)
 DTC_ATOMIC(atomicOr, old | (T)value)
 DTC_ATOMIC(atomicExch, (T)value)
+DTC_ATOMIC(atomicMin, old < (T)value ? old : (T)value)
 #undef DTC_ATOMIC
 template <class T> __attribute__((noinline, no_sanitize("thread"))) T atomicCAS(T *address, T expected, T value) {
     T old = *address;

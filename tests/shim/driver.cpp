@@ -620,11 +620,22 @@ void run(Reader reader, bool checked) {
 
 void shim::fail(const char *message) { fault(message, __builtin_return_address(0)); }
 
-void shim::barrier() {
+static void wait_at_barrier(const void *site) {
     if (!running->cooperates) fault("the kernel was not known to have a barrier");
     current->barriers++;
-    current->site = __builtin_return_address(0);
+    current->site = site;
     wait_as(State::AT_BARRIER);
+}
+
+void shim::barrier() { wait_at_barrier(__builtin_return_address(0)); }
+
+bool shim::barrier_or(bool predicate) {
+    // The last intervals in which a thread voted. Two, because a thread may vote again before others have read this vote.
+    static decltype(interval) voted[2] = {~0u, ~0u};
+    const auto now = interval;
+    if (predicate) voted[now % 2] = now;
+    wait_at_barrier(__builtin_return_address(0));
+    return voted[now % 2] == now;
 }
 
 int shim::lane() { return (int)(number_of(*current) % 32); }

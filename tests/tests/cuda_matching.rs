@@ -86,7 +86,9 @@ fn case(name: &str, semantics: Semantics, checked: bool, queues: &[Queue], rng: 
         pairs[..4 * expected.pairs.len()].copy_from_slice(&bytes(&expected.pairs));
         pairs_after.extend_from_slice(&pairs);
     }
-    let program = cuda::matching(semantics, checked).unwrap();
+    // Kernels for short lists and for long ones match both. Without ordering, their size says which queues are matched by ranks.
+    let longest = if semantics.ordering() && rng.random() { rng.random_range(1..400) } else { capacity };
+    let program = cuda::matching(semantics, checked, longest).unwrap();
     let kernel = Kernel::new(&program.source, cuda::MATCH_ENTRY).blocks(queues.len() as u32).threads(program.threads);
     let range = |before, after| Range { position: 0, access: Access::Update, before, after };
     Case {
@@ -120,6 +122,12 @@ fn shapes(length: u32) -> Vec<(String, Shape)> {
             "few tuples, half of each wildcard".to_owned(),
             Shape { any_source: 0.5, any_tag: 0.5, unmatched: 0.2, ..few },
         ),
+        // Long chains of proposals.
+        (
+            "some tuples, half of each wildcard".to_owned(),
+            Shape { any_source: 0.5, any_tag: 0.5, unmatched: 0.2, peers: 8, tags: 4, ..random },
+        ),
+        ("one tag, half of any source".to_owned(), Shape { any_source: 0.5, tags: 1, ..random }),
         ("a wildcard, reversed".to_owned(), Shape { any_source: 0.05, order: Order::Reversed, ..random }),
         ("a wildcard, half unmatched".to_owned(), Shape { any_tag: 0.05, unmatched: 0.5, peers: 5, tags: 9, ..random }),
         ("nearly all unmatched".to_owned(), Shape { unmatched: 0.95, ..random }),
@@ -284,7 +292,7 @@ fn broken(semantics: Semantics, messages: &[u64], receives: &[u64], status: u32,
         let message = messages.iter().find(|message| !alone && pair(message) == Some(receive));
         pairs[8 * index..][..8].copy_from_slice(&bytes(&[receive.1, message.map_or(NO_MESSAGE, |message| message.1)]));
     }
-    let program = cuda::matching(semantics, true).unwrap();
+    let program = cuda::matching(semantics, true, capacity).unwrap();
     let range = |before, after| Range { position: 0, access: Access::Update, before, after };
     Case {
         name: format!("status {status}; {semantics}"),
@@ -349,17 +357,20 @@ fn texts_of_every_kernel() {
     };
     for semantics in Semantics::all() {
         let name = semantics.to_string().replace(", ", "_").replace(' ', "_");
-        settings(&name, &cuda::matching(semantics, false).unwrap().source);
+        settings(&name, &cuda::matching(semantics, false, 1024).unwrap().source);
     }
-    settings("checked", &cuda::matching(Semantics::MPI.without_unexpected(), true).unwrap().source);
+    settings("checked", &cuda::matching(Semantics::MPI.without_unexpected(), true, 1024).unwrap().source);
+    settings("short_lists", &cuda::matching(Semantics::MPI, false, 64).unwrap().source);
 }
 
 #[test]
 fn nvrtc_accepts_every_kernel() {
     let texts: Vec<(String, String)> = Semantics::all()
         .flat_map(|semantics| [false, true].map(|checked| (semantics, checked)))
-        .map(|(semantics, checked)| {
-            (format!("{semantics}, checked {checked}"), cuda::matching(semantics, checked).unwrap().source)
+        .flat_map(|(semantics, checked)| [64, 1024].map(|longest| (semantics, checked, longest)))
+        .map(|(semantics, checked, longest)| {
+            let name = format!("{semantics}, checked {checked}, lists of {longest}");
+            (name, cuda::matching(semantics, checked, longest).unwrap().source)
         })
         .collect();
     match compile_all(&texts) {

@@ -14,19 +14,30 @@ const ROWS: u32 = 32;
 /// Receives that are scanned at a time, 32 to a lane's register. The words of two windows are in shared memory.
 const WINDOW: u32 = 64;
 
-/// Warps that scan: three of each four. A scheduler of the GPU has every fourth warp, and the one that reduces has one to itself.
-/// Measured on an H200: 3 to 23 % faster than 16 warps on all four, for queues of 512 and 1,024.
-const SCANNERS: u32 = THREADS / 32 / 4 * 3;
-
 /// Threads of a block: one for each message of a chunk.
 const THREADS: u32 = 1024;
 
-/// Places for classes of messages: twice the messages of a chunk.
-const PLACES: u32 = 2 * THREADS;
+/// Threads of a block for short lists, and the longest of these. Measured on an H200: 16 queues of 64 messages take 4.6 us with 512 threads,
+/// 5.2 with 1,024 and 5.0 with 128.
+const FEW_THREADS: u32 = 512;
+const SHORT: u32 = 256;
 
-/// Places of the two tables: the first has five times those of the second.
-const FIRST_PLACES: u32 = 2560;
-const SECOND_PLACES: u32 = FIRST_PLACES / 5;
+/// Products of messages and receives, of queues with wildcards, up to which all pairs are compared.
+const COMPARED: u32 = 160 * 160;
+
+/// Places for classes of one kind of pattern. With those of three kinds, and the candidates of four, a block has 47 KiB of shared memory.
+const CLASS_PLACES: u32 = 1664;
+
+/// Candidates that a receive looks at together when it has lost one.
+const AHEAD: u32 = 8;
+
+/// Proposals that a thread makes one after the other before the rest is left to the matrix.
+const LONGEST_CHAIN: u32 = 144;
+
+/// Messages of a class, by the mean of a kind, from which on there are no proposals; and the least receives to one with a wildcard. Chains of
+/// proposals are long beyond, and each step takes half a microsecond while most warps propose.
+const CROWD: u32 = 64;
+const RARE: u32 = 3;
 
 /// Entries that the first warp of a service looks for at a time, of each kind. As many are left to the whole block.
 const POLLED: u32 = 16;
@@ -56,7 +67,8 @@ pub struct MatchingProgram {
     pub threads: u32,
 }
 
-/// Writes the kernel for these guarantees. A checked one detects broken promises.
+/// Writes the kernel for these guarantees, and for lists of up to `longest` entries, which is about its speed alone. A checked one detects
+/// broken promises.
 ///
 /// # Errors
 ///
@@ -67,17 +79,19 @@ pub struct MatchingProgram {
 /// ```
 /// use dtc_compiler::codegen::cuda;
 /// use dtc_compiler::matching::Semantics;
-/// let program = cuda::matching(Semantics::MPI, false)?;
+/// let program = cuda::matching(Semantics::MPI, false, 64)?;
+/// assert_eq!(program.threads, 512);
 /// assert!(program.source.contains("dtc_match(u8 *queues"));
 /// # Ok::<(), cuda::CodegenError>(())
 /// ```
-pub fn matching(semantics: Semantics, checked: bool) -> Result<MatchingProgram, CodegenError> {
+pub fn matching(semantics: Semantics, checked: bool, longest: u32) -> Result<MatchingProgram, CodegenError> {
+    let threads = if longest <= SHORT { FEW_THREADS } else { THREADS };
     let build = if checked { ", checked" } else { "" };
     let mut source = format!("// Message matching: {semantics}{build}.\n{PRELUDE}");
-    for part in parts(semantics).into_iter().chain(["matching_body", "matching_entry"]) {
-        source = source + "\n" + &render(part, &values(semantics, checked, false))? + "\n";
+    for part in parts(semantics, threads).into_iter().chain(["matching_body", "matching_entry"]) {
+        source = source + "\n" + &render(part, &values(semantics, checked, false, threads))? + "\n";
     }
-    Ok(MatchingProgram { source, threads: THREADS })
+    Ok(MatchingProgram { source, threads })
 }
 
 /// Writes the kernels of a service for these guarantees: one that stays and serves queues, one that posts entries of the host, and one
@@ -98,17 +112,25 @@ pub fn matching(semantics: Semantics, checked: bool) -> Result<MatchingProgram, 
 /// ```
 pub fn matching_service(semantics: Semantics) -> Result<MatchingProgram, CodegenError> {
     let mut source = format!("// A matching service: {semantics}.\n{PRELUDE}\n{MATCHING_HEADER}");
-    for part in parts(semantics).into_iter().chain(["matching_near", "matching_body", "matching_serve"]) {
-        source = source + "\n" + &render(part, &values(semantics, false, true))? + "\n";
+    for part in parts(semantics, THREADS).into_iter().chain(["matching_near", "matching_body", "matching_serve"]) {
+        source = source + "\n" + &render(part, &values(semantics, false, true, THREADS))? + "\n";
     }
     Ok(MatchingProgram { source, threads: THREADS })
 }
 
+/// Whether a kernel has proposals. Short lists take 0.9 us more in one that does, by the matrix, too.
+fn has_classes(threads: u32) -> bool {
+    threads == THREADS
+}
+
 /// The methods that these guarantees need, behind the queues.
-fn parts(semantics: Semantics) -> Vec<&'static str> {
+fn parts(semantics: Semantics, threads: u32) -> Vec<&'static str> {
     let mut parts = vec!["matching"];
     if semantics.wildcards() != Wildcards::None {
         parts.push("matching_matrix");
+        if has_classes(threads) {
+            parts.push("matching_classes");
+        }
     }
     parts.push("matching_ranks");
     if !semantics.ordering() {
@@ -117,9 +139,9 @@ fn parts(semantics: Semantics) -> Vec<&'static str> {
     parts
 }
 
-fn values(semantics: Semantics, checked: bool, serves: bool) -> Value {
+fn values(semantics: Semantics, checked: bool, serves: bool, threads: u32) -> Value {
     context! {
-        threads => THREADS,
+        threads => threads,
         checked => checked,
         serves => serves,
         wildcards => match semantics.wildcards() {
@@ -129,13 +151,24 @@ fn values(semantics: Semantics, checked: bool, serves: bool) -> Value {
         },
         unexpected => semantics.unexpected() || serves,
         ordering => semantics.ordering(),
-        chunk => THREADS,
-        places => PLACES,
-        first_places => FIRST_PLACES,
-        second_places => SECOND_PLACES,
+        chunk => threads,
+        // Twice the messages of a chunk.
+        places => 2 * threads,
+        // The first table has five times the places of the second.
+        first_places => threads / 2 * 5,
+        second_places => threads / 2,
         rows => ROWS,
         window => WINDOW,
-        scanners => SCANNERS,
+        // Three of each four warps scan. A scheduler of the GPU has every fourth warp, and the one that reduces has one to itself.
+        // Measured on an H200: 3 to 23 % faster than 16 warps on all four, for queues of 512 and 1,024.
+        scanners => threads / 32 / 4 * 3,
+        has_classes => has_classes(threads),
+        compared => COMPARED,
+        class_places => CLASS_PLACES,
+        ahead => AHEAD,
+        longest_chain => LONGEST_CHAIN,
+        crowd => CROWD,
+        rare => RARE,
         polled => POLLED,
         near => NEAR,
         turns => TURNS,

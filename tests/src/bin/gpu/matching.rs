@@ -70,15 +70,16 @@ fn one_call(matcher: &mut Matcher, stream: &Stream, messages: &Messages, receive
     expect(open + pairs.len() == receives.len(), || format!("{open} receives wait after {} pairs", pairs.len()))
 }
 
-fn matcher(on: &OnTier, semantics: Semantics, checked: bool) -> Result<Matcher, String> {
-    let smallest = Queues { communicators: 1, partitions: 1, capacity: 1 };
-    Matcher::new(&on.gpu, semantics, checked, smallest).map_err(text)
+/// A kernel for lists of a length, which matches others too.
+fn matcher(on: &OnTier, semantics: Semantics, checked: bool, capacity: u32) -> Result<Matcher, String> {
+    let queues = Queues { communicators: 1, partitions: 1, capacity };
+    Matcher::new(&on.gpu, semantics, checked, queues).map_err(text)
 }
 
 fn shapes(on: &OnTier, semantics: Semantics, checked: bool, lengths: &[u32]) -> Outcome {
     let stream = Stream::new(on.gpu.device()).map_err(text)?;
-    let kernel = matcher(on, semantics, checked)?;
-    for &length in lengths {
+    let kernels = [matcher(on, semantics, checked, 1)?, matcher(on, semantics, checked, 1024)?];
+    for (&length, kernel) in lengths.iter().flat_map(|length| kernels.iter().map(move |kernel| (length, kernel))) {
         let random = Shape::random(length);
         let few = Shape { peers: 3, tags: 2, ..random };
         for (name, shape) in [
@@ -91,6 +92,11 @@ fn shapes(on: &OnTier, semantics: Semantics, checked: bool, lengths: &[u32]) -> 
             ("all wildcards", Shape { any_source: 1.0, any_tag: 1.0, ..random }),
             ("one tuple, half of each wildcard", Shape { any_source: 0.5, any_tag: 0.5, peers: 1, tags: 1, ..random }),
             ("few tuples, half of each wildcard", Shape { any_source: 0.5, any_tag: 0.5, ..few }),
+            (
+                "some tuples, half of each wildcard",
+                Shape { any_source: 0.5, any_tag: 0.5, peers: 8, tags: 4, ..random },
+            ),
+            ("one tag, half of any source", Shape { any_source: 0.5, tags: 1, ..random }),
             ("unmatched", Shape { unmatched: 0.9, ..random }),
         ] {
             let (messages, receives) = draw(semantics, &shape, u64::from(length));
@@ -105,7 +111,7 @@ fn shapes(on: &OnTier, semantics: Semantics, checked: bool, lengths: &[u32]) -> 
 
 fn applications(on: &OnTier, semantics: Semantics, checked: bool) -> Outcome {
     let stream = Stream::new(on.gpu.device()).map_err(text)?;
-    let kernel = matcher(on, semantics, checked)?;
+    let kernel = matcher(on, semantics, checked, 2000)?;
     for application in APPLICATIONS {
         let (messages, receives) = draw(semantics, &application.shape(2000), 11);
         let partitions = if semantics.wildcards() == Wildcards::SourceAndTag { 1 } else { 16 };
@@ -120,7 +126,7 @@ fn applications(on: &OnTier, semantics: Semantics, checked: bool) -> Outcome {
 /// Messages and receives come in pieces, between which the queues are matched.
 fn calls(on: &OnTier, semantics: Semantics, checked: bool) -> Outcome {
     let stream = Stream::new(on.gpu.device()).map_err(text)?;
-    let kernel = matcher(on, semantics, checked)?;
+    let kernel = matcher(on, semantics, checked, 2000)?;
     let mut rng = SmallRng::seed_from_u64(3);
     for seed in 0..5 {
         let shape = Shape { peers: 12, tags: 5, any_source: 0.1, any_tag: 0.2, unmatched: 0.1, ..Shape::random(1500) };

@@ -95,8 +95,12 @@ pub fn add(tests: &mut Tests, on: &OnTier) {
 /// Part of [`add`] for compute-sanitizer.
 pub fn add_small(tests: &mut Tests, on: &OnTier) {
     for semantics in [Semantics::MPI, Semantics::MPI.without_ordering()] {
-        let of = on.clone();
-        tests.add(format!("matching service: {semantics}"), move || by_kernels_of(&of, semantics, &[3, 300]));
+        for (name, shape) in shapes(200) {
+            let of = on.clone();
+            tests.add(format!("matching service: {semantics}: {name}"), move || {
+                Ok(by_kernels_in(&of, semantics, shape, false)?)
+            });
+        }
     }
 }
 
@@ -274,18 +278,22 @@ fn by_kernels_of(on: &OnTier, semantics: Semantics, lengths: &[u32]) -> Verdict 
     for &length in lengths {
         for (name, shape) in shapes(length) {
             for system in [false, true] {
-                let drawn = Queue::draw(semantics, &Shape { communicators: 3, ..shape }, length.into(), [0, 0]);
-                // Rings that are shorter than what is posted.
-                let options = ServiceOptions { slots: 64, system, ..options(semantics, length) };
-                let mut bench = Bench::new(on, semantics, options)?;
-                bench.service.start().map_err(text)?;
-                let statuses = bench.post(&drawn, true, true, 2)?;
-                expect(statuses.iter().all(|status| *status == DONE), || format!("{length}, {name}: refused"))?;
-                bench.check(&drawn).map_err(|fault| format!("{length}, {name}: {fault}"))?;
+                by_kernels_in(on, semantics, shape, system).map_err(|fault| format!("{length}, {name}: {fault}"))?;
             }
         }
     }
     Ok(())
+}
+
+fn by_kernels_in(on: &OnTier, semantics: Semantics, shape: Shape, system: bool) -> Result<(), String> {
+    let drawn = Queue::draw(semantics, &Shape { communicators: 3, ..shape }, shape.length.into(), [0, 0]);
+    // Rings that are shorter than what is posted.
+    let options = ServiceOptions { slots: 64, system, ..options(semantics, shape.length) };
+    let mut bench = Bench::new(on, semantics, options)?;
+    bench.service.start().map_err(text)?;
+    let statuses = bench.post(&drawn, true, true, 2)?;
+    expect(statuses.iter().all(|status| *status == DONE), || "refused".to_owned())?;
+    bench.check(&drawn)
 }
 
 /// The order of threads is open, so every tuple differs.
