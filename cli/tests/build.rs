@@ -414,6 +414,9 @@ fn mistakes_are_named_and_leave_nothing() {
     build(&["row.dtc"], "absent/out", &target).fails(3, &["absent/out", "a folder to write"]);
     build(&["row.dtc"], "empty", &target).fails(3, &["empty", "a name for a new folder"]);
     build(&["row.dtc"], "my lib", &target).fails(2, &["-o", "my lib"]);
+    for taken in ["string", "Math", "c"] {
+        build(&["row.dtc"], taken, &target).fails(2, &["-o", "no header or library of the system", taken]);
+    }
     let other = CpuTarget::ALL.into_iter().find(|other| other.architecture() != std::env::consts::ARCH);
     let other = other.expect("a foreign target");
     if Command::new(format!("{}-linux-gnu-gcc", other.architecture())).output().is_err() {

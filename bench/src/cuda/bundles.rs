@@ -4,7 +4,6 @@
 use dtc_cli::commands::bench::case::Case;
 use dtc_cli::commands::bench::cuda::check::{GUARD, POISON};
 use dtc_cli::commands::bench::cuda::contest::Arena;
-use dtc_cli::commands::bench::table::table;
 use dtc_cli::device::OnDevice;
 use dtc_cli::failure::{Failure, reason};
 use dtc_cli::report;
@@ -56,6 +55,24 @@ impl Figure {
         })
     }
 
+    fn print(&self, out: &mut dyn Write) -> Result<(), Failure> {
+        let optional = |time: Option<f64>| time.map_or_else(String::new, |time| report::time(time * 1e3));
+        let [cold, cold_itself, warm, warm_itself] = self.ratios().map(|ratio| format!("{ratio:.3}"));
+        let row = [
+            self.case.clone(),
+            self.direction.to_string(),
+            report::bytes(self.packed_bytes),
+            report::time(self.cold[0] * 1e3),
+            cold,
+            cold_itself,
+            warm,
+            warm_itself,
+            optional(self.first_call),
+            optional(self.kernel_ready),
+        ];
+        print_row(&row, out)
+    }
+
     /// The function over the runtime, and the runtime over itself: cold, then warm.
     fn ratios(&self) -> [f64; 4] {
         let Figure { cold, warm, .. } = self;
@@ -89,15 +106,16 @@ impl Functions {
     }
 }
 
-/// Measures the types of files, whose functions and kernels a bundle has. Every byte is held against the reference walker.
+/// Measures the types of files, whose functions and kernels a bundle has. Every byte is held against the reference walker. Each figure
+/// is printed, and given to `record`, as soon as it is known.
 pub fn measure(
     arena: &mut Arena,
     bundle: &Path,
     files: &[PathBuf],
     rounds: usize,
     out: &mut dyn Write,
-    mut tell: impl FnMut(&str),
-) -> Result<Vec<Figure>, Failure> {
+    mut record: impl FnMut(&Figure) -> Result<(), Failure>,
+) -> Result<(), Failure> {
     let cases: Vec<Case> = files.iter().map(|file| Case::read(file)).collect::<Result<_, _>>()?;
     // First what needs no compiler, so that none has been opened.
     let ready = ready(bundle, &cases)?;
@@ -105,21 +123,28 @@ pub fn measure(
     let compiler = if opened.contains("libnvrtc") { "open" } else { "not open" };
     let number = ready.iter().flatten().count();
     writeln!(out, "{number} of {} types have kernels, all from the bundle; NVRTC is {compiler}", cases.len())?;
+    writeln!(
+        out,
+        "functions of a bundle over the runtime's kernels, and these over themselves: times with the cache emptied, and not"
+    )?;
+    print_row(&COLUMNS.map(str::to_owned), out)?;
     let functions = Functions::open(bundle)?;
+    let mut host = Host::default();
     let mut figures = Vec::new();
     for (case, ready) in cases.iter().zip(ready) {
-        tell(&case.name);
         for direction in [Direction::Pack, Direction::Unpack] {
             let mut contest = Contest::new(arena, &functions, case, direction)?;
-            let first_call = contest.check()?;
+            let first_call = contest.check(&mut host)?;
             let mut figure = contest.times(rounds)?;
             if direction == Direction::Pack {
                 (figure.first_call, figure.kernel_ready) = (Some(first_call), ready);
             }
+            figure.print(out)?;
+            record(&figure)?;
             figures.push(figure);
         }
     }
-    Ok(figures)
+    print_summary(&figures, out)
 }
 
 /// Microseconds from the commit of each type until it has its kernels, in an engine that has the bundle and no store; nothing for
@@ -156,6 +181,17 @@ struct Contest<'a> {
     origin: u64,
     /// Packed bytes.
     bytes: u64,
+}
+
+/// Both buffers on the host. They are kept from type to type: new pages would take longer than the call.
+#[derive(Default)]
+struct Host {
+    /// What a call must leave in memory.
+    memory: Vec<u8>,
+    /// What a call must leave among the packed bytes.
+    packed: Vec<u8>,
+    /// What one of the buffers has.
+    found: Vec<u8>,
 }
 
 /// Room before the elements and the packed bytes, for addresses of several alignments.
@@ -204,16 +240,28 @@ impl<'a> Contest<'a> {
     }
 
     /// Holds every byte of both buffers against the walker, for addresses of three alignments; microseconds of the first call.
-    fn check(&mut self) -> Result<f64, Failure> {
+    fn check(&mut self, host: &mut Host) -> Result<f64, Failure> {
         let layout = self.committed.layout().clone();
+        let Host { memory, packed, found } = host;
+        memory.resize(self.memory.len(), 0);
+        packed.resize(self.packed.len(), 0);
+        // A call that changes its source is found at once, so that the source is written once.
+        if self.direction == Direction::Pack {
+            fill(memory, SEED);
+            self.memory.write(0, memory)?;
+        } else {
+            fill(packed, SEED);
+            self.packed.write(0, packed)?;
+        }
         let mut first_call = None;
         for shift in [0, self.case.datatype.facts().alignment.min(SHIFT), 1] {
-            let mut memory = vec![POISON; self.memory.len()];
-            let mut packed = vec![POISON; self.packed.len()];
-            let source = if self.direction == Direction::Pack { &mut memory } else { &mut packed };
-            fill(source, SEED);
-            self.memory.write(0, &memory)?;
-            self.packed.write(0, &packed)?;
+            if self.direction == Direction::Pack {
+                packed.fill(POISON);
+                self.packed.write(0, packed)?;
+            } else {
+                memory.fill(POISON);
+                self.memory.write(0, memory)?;
+            }
             let mut next = shift as usize;
             for element in 0..self.case.count as i64 {
                 for byte in layout.displacements() {
@@ -229,9 +277,13 @@ impl<'a> Contest<'a> {
             self.call(shift)?;
             self.arena.clock.stream.synchronize()?;
             first_call.get_or_insert(start.elapsed().as_nanos() as f64 / 1e3);
-            for (side, buffer, expected) in [("memory", &self.memory, &memory), ("packed", &self.packed, &packed)] {
-                let mut found = vec![0; expected.len()];
-                buffer.read(0, &mut found)?;
+            for (side, buffer, expected) in [("memory", &self.memory, &*memory), ("packed", &self.packed, &*packed)] {
+                found.resize(expected.len(), 0);
+                buffer.read(0, found)?;
+                // All at once, which is many times as fast as byte by byte.
+                if found == expected {
+                    continue;
+                }
                 if let Some(at) = (0..found.len()).find(|&at| found[at] != expected[at]) {
                     let place =
                         format!("{} {}, {shift} bytes behind a line: {side} byte {at}", self.direction, self.case.name);
@@ -271,41 +323,21 @@ impl<'a> Contest<'a> {
     }
 }
 
-/// Prints figures.
-pub fn print(figures: &[Figure], out: &mut dyn Write) -> Result<(), Failure> {
-    writeln!(
-        out,
-        "\nfunctions of a bundle over the runtime's kernels, and these over themselves: times with the cache emptied, and not"
-    )?;
-    let mut table = table(&[
-        "type",
-        "direction",
-        "packed",
-        "runtime",
-        "cold",
-        "itself",
-        "warm",
-        "itself",
-        "first call",
-        "kernels ready",
-    ]);
-    let optional = |time: Option<f64>| time.map_or_else(String::new, |time| report::time(time * 1e3));
-    for figure in figures {
-        let [cold, cold_itself, warm, warm_itself] = figure.ratios().map(|ratio| format!("{ratio:.3}"));
-        table.add_row([
-            figure.case.clone(),
-            figure.direction.to_string(),
-            report::bytes(figure.packed_bytes),
-            report::time(figure.cold[0] * 1e3),
-            cold,
-            cold_itself,
-            warm,
-            warm_itself,
-            optional(figure.first_call),
-            optional(figure.kernel_ready),
-        ]);
-    }
-    writeln!(out, "{table}")?;
+/// What a line of figures has.
+const COLUMNS: [&str; 10] =
+    ["type", "direction", "packed", "runtime", "cold", "itself", "warm", "itself", "first call", "kernels ready"];
+
+/// Prints one line, and sees that it is there if the process is ended by the next.
+fn print_row(cells: &[String; 10], out: &mut dyn Write) -> Result<(), Failure> {
+    let [name, rest @ ..] = cells;
+    write!(out, "{name:<32}")?;
+    rest.iter().try_for_each(|cell| write!(out, "{cell:>14}"))?;
+    writeln!(out)?;
+    Ok(out.flush()?)
+}
+
+/// Prints what all figures say together.
+fn print_summary(figures: &[Figure], out: &mut dyn Write) -> Result<(), Failure> {
     for (at, what) in ["cold", "runtime over itself, cold", "warm", "runtime over itself, warm"].into_iter().enumerate()
     {
         let ratios: Vec<f64> = figures.iter().map(|figure| figure.ratios()[at]).collect();

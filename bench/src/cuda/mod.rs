@@ -141,10 +141,8 @@ fn measure(
     if wants(Part::Bundles) {
         let missing = || Failure::description("--part bundles", "--bundle, the folder that dtc build made", "none");
         let bundle = arguments.bundle.as_deref().ok_or_else(missing)?;
-        let found = bundles::measure(arena, bundle, &arguments.shared.files, rounds, out, tell)?;
-        tell("");
-        found.iter().try_for_each(|figure| figures.write(figure.to_json()))?;
-        bundles::print(&found, out)?;
+        let record = |figure: &bundles::Figure| figures.write(figure.to_json());
+        bundles::measure(arena, bundle, &arguments.shared.files, rounds, out, record)?;
     }
     if wants(Part::Matching) {
         let only = arguments.shared.only.as_deref().unwrap_or_default();

@@ -85,15 +85,26 @@ impl CpuTarget {
 
     /// What vectors are good for.
     pub(super) fn vectors(self) -> Vectors {
-        let plain =
-            |bytes| Vectors { bytes, masked_loads: false, masked_stores: false, byte_shuffles: false, gathers: false };
+        let plain = |bytes| Vectors {
+            bytes,
+            masked_loads: false,
+            masked_stores: false,
+            byte_shuffles: false,
+            gathers: false,
+            overhangs: false,
+        };
         match self {
             CpuTarget::X86_64 | CpuTarget::Aarch64 => plain(16),
             CpuTarget::X86_64V3 => plain(32),
             CpuTarget::X86_64V4 => Vectors { masked_loads: true, ..plain(64) },
-            CpuTarget::Zen5 => {
-                Vectors { bytes: 64, masked_loads: true, masked_stores: true, byte_shuffles: true, gathers: true }
-            }
+            CpuTarget::Zen5 => Vectors {
+                bytes: 64,
+                masked_loads: true,
+                masked_stores: true,
+                byte_shuffles: true,
+                gathers: true,
+                overhangs: true,
+            },
         }
     }
 

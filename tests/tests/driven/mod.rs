@@ -5,9 +5,11 @@
 #![allow(dead_code, reason = "every test binary uses a part")]
 
 use dtc_compiler::Pipeline;
+use dtc_compiler::codegen::cranelift::{CodegenError, CpuTarget};
 use dtc_compiler::codegen::source;
 use dtc_compiler::datatype::{Datatype, json};
 use dtc_compiler::layout::Layout;
+use dtc_compiler::plan::Plan;
 use dtc_tests::corpus;
 use dtc_tests::generate::random::{self, Limits};
 use dtc_tests::shim::Fragment;
@@ -235,4 +237,22 @@ pub fn expect(toolchain: &Toolchain, subjects: &[Subject], functions: impl Fn(&S
     let run = subjects.iter().filter(|subject| subject.fitting() > 0).count();
     println!("{} types, {run} of them run", subjects.len());
     assert!(run > 300, "{run}");
+}
+
+/// What compiles the closed functions of a plan, which get a name.
+pub type Compile = fn(CpuTarget, &str, &Plan) -> Result<Vec<u8>, CodegenError>;
+
+/// Links and runs the objects of all types that have one: examples, corpus and random types.
+pub fn expect_objects(toolchain: &Toolchain, target: CpuTarget, compile: Compile) {
+    println!("{target}");
+    let mut subjects = examples();
+    subjects.extend(corpus_types());
+    subjects.extend(random_types());
+    let allowed = |subject: &Subject| subject.layout().size() > 0 && subject.pipeline.plan().decision().allows();
+    subjects.retain(allowed);
+    expect(toolchain, &subjects, |subject| {
+        let name = source::identifier(&subject.name);
+        let object = compile(target, &name, subject.pipeline.plan()).unwrap_or_else(|error| panic!("{name}: {error}"));
+        Functions { text: declarations(&name), fragments: false, object: Some(object) }
+    });
 }

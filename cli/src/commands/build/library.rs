@@ -7,12 +7,22 @@ use std::io::Cursor;
 use std::path::Path;
 use std::process::Command;
 
+/// Headers of C, and libraries that programs of C, CUDA, MPI and dtc name: those of a bundle would hide them.
+const TAKEN: &str = "assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal stdalign stdarg stdatomic \
+                     stdbit stdbool stdckdint stddef stdint stdio stdlib stdnoreturn string tgmath threads time uchar wchar wctype \
+                     c dl gcc gcc_s m pthread rt cuda dtc mpi";
+
 /// The name of the libraries in a folder: its own.
 pub fn name(folder: &Path) -> Result<String, Failure> {
     let found = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let known = |character: char| character.is_ascii_alphanumeric() || "_-.".contains(character);
     if identifier(&found).is_none() || !found.chars().all(known) {
         let expected = "a name of letters, digits, -, _ and . that begins with a letter, for the libraries";
+        return Err(Failure::description("-o", expected, format_args!("{found:?}")));
+    }
+    let lower = found.to_lowercase();
+    if TAKEN.split(' ').any(|taken| taken == lower) {
+        let expected = "a name that no header or library of the system has";
         return Err(Failure::description("-o", expected, format_args!("{found:?}")));
     }
     Ok(found)

@@ -1,7 +1,7 @@
 //! From the steps of a plan to LLVM's intermediate form.
 
 use super::function::{Count, Function, Lanes};
-use crate::plan::strategy::{ListMethod, Vectors, closed_list};
+use crate::plan::strategy::{ListMethod, Vectors, closed_list, near_elements};
 use crate::plan::{Direction, Offsets, Plan, RunTable, Step, StepId};
 use std::cell::RefCell;
 use std::ops::Range;
@@ -54,32 +54,57 @@ pub(super) struct Emitter<'a> {
 }
 
 impl Emitter<'_> {
-    /// The body of a function: `%count` elements at `%memory` and `%packed`.
+    /// The body of a function: `%count` elements at `%memory` and `%packed`. Where the vectors of calls that stay in a cache make a
+    /// difference, there are two.
     pub(super) fn body(&mut self) -> String {
+        let (near, vectors) = (near_elements(self.plan), self.vectors);
+        let [whole, far] = [vectors, vectors.far()].map(|vectors| {
+            let mut function = Function::new();
+            self.call(&mut function, vectors);
+            function.line("ret void");
+            function.into_text()
+        });
+        if near == 0 || whole == far {
+            return far;
+        }
         let mut function = Function::new();
+        let few = function.value("few", format_args!("icmp ule i64 %count, {near}"));
+        let emitter = RefCell::new(self);
+        function.either(
+            &few,
+            |function| emitter.borrow_mut().call(function, vectors),
+            |function| emitter.borrow_mut().call(function, vectors.far()),
+        );
+        function.line("ret void");
+        function.into_text()
+    }
+
+    /// What moves `%count` elements.
+    fn call(&mut self, function: &mut Function, vectors: Vectors) {
+        self.vectors = vectors;
         let plan = self.plan;
         let root = plan.root();
         let place = Place { memory: "%memory".to_owned(), packed: "%packed".to_owned() };
-        let place = place.further(&mut function, root.offset, 0);
+        let place = place.further(function, root.offset, 0);
         let count = Count::Value("%count".to_owned());
         // How often the outermost count of the step has the number of elements in it.
         let times = |function: &mut Function, of_many: u64| function.scaled(&count, of_many / MANY);
         match plan.repeated(MANY) {
             Some(Step::Nothing) => {}
             Some(Step::Copy { bytes }) => {
-                let bytes = times(&mut function, bytes);
-                self.copy_long(&mut function, &bytes.to_string(), &place);
+                let bytes = times(function, bytes);
+                self.copy_long(function, &bytes.to_string(), &place);
             }
             Some(Step::Rows { rows, stride, bytes }) => {
-                let rows = times(&mut function, rows);
-                self.rows(&mut function, &rows, (stride, bytes), &place);
+                let rows = times(function, rows);
+                self.rows(function, &rows, (stride, bytes), &place);
             }
             Some(Step::Planes { planes, plane_stride, rows, stride, bytes }) => {
-                let planes = times(&mut function, planes);
-                self.planes(&mut function, (&planes, plane_stride), (rows, stride, bytes), &place);
+                let planes = times(function, planes);
+                self.planes(function, (&planes, plane_stride), (rows, stride, bytes), &place);
             }
             Some(Step::Tile { planes, plane_stride, layers, layer_stride, rows, stride, bytes }) => {
-                let planes = times(&mut function, planes);
+                let planes = times(function, planes);
                 let tile = Tile { planes, plane_stride, pitch: layers * rows * bytes, rows, stride, bytes };
                 // Where elements overlap, the last one must be unpacked last.
                 let room = if layers > 1 {
@@ -96,10 +121,8 @@ impl Emitter<'_> {
                     |function| emitter.borrow_mut().elements(function, &count, &place),
                 );
             }
-            _ => self.elements(&mut function, &count, &place),
+            _ => self.elements(function, &count, &place),
         }
-        function.line("ret void");
-        function.into_text()
     }
 
     /// One element after the other.

@@ -5,6 +5,24 @@ use super::function::{Count, Function, Lanes};
 use crate::plan::Direction;
 use crate::plan::strategy::{RowsMethod, closed_rows};
 
+/// Rows that lie in one vector of packed bytes, in words that all their offsets and lengths are multiples of.
+struct Group {
+    lanes: Lanes,
+    rows: u64,
+    /// Vectors of memory that the rows lie in.
+    vectors: u64,
+    /// Words of a row, and from one row to the next.
+    in_row: u64,
+    in_step: u64,
+}
+
+impl Group {
+    /// The address of a vector of memory.
+    fn vector(&self, function: &mut Function, number: u64, place: &Place) -> String {
+        function.offset(&place.memory, (number * self.lanes.count * self.lanes.bytes) as i64)
+    }
+}
+
 impl Emitter<'_> {
     /// Rows at one stride.
     pub(super) fn rows(&mut self, function: &mut Function, rows: &Count, (stride, bytes): (i64, u64), place: &Place) {
@@ -45,9 +63,12 @@ impl Emitter<'_> {
     }
 
     fn each(&mut self, function: &mut Function, rows: &Count, (stride, bytes): (i64, u64), place: &Place) {
+        let vectors = self.vectors;
+        self.vectors = vectors.of_rows(stride, bytes);
         self.strided(function, rows, (stride, bytes), place, |emitter, function, place| {
             emitter.copy(function, bytes, place);
         });
+        self.vectors = vectors;
     }
 
     /// Rows as whole vectors, which begin where a row does; those at the end, by words.
@@ -127,83 +148,16 @@ impl Emitter<'_> {
         let (groups, _) = function.divided(&before, of_group);
         let word = [8, 4, 2, 1].into_iter().find(|&word| (bytes | step).is_multiple_of(word)).unwrap_or(1);
         let lanes = Lanes { count: width / word, bytes: word };
-        self.strided(
-            function,
-            &groups,
-            (stride * of_group as i64, bytes * of_group),
-            place,
-            |emitter, function, place| match emitter.direction {
-                Direction::Pack => emitter.gather_group(function, lanes, (step, bytes), (of_group, vectors), place),
-                Direction::Unpack => emitter.spread_group(function, lanes, (step, bytes), (of_group, vectors), place),
-            },
-        );
+        let group = Group { lanes, rows: of_group, vectors, in_row: bytes / word, in_step: step / word };
+        let size = bytes * of_group;
+        self.strided(function, &groups, (stride * of_group as i64, size), place, |emitter, function, place| {
+            match emitter.direction {
+                Direction::Pack => pack_group(function, &group, place),
+                Direction::Unpack => unpack_group(function, &group, place),
+            }
+        });
         let before = function.scaled(&groups, of_group);
         self.behind(function, rows, &before, (stride, bytes), place);
-    }
-
-    /// One group of a pack: the words of its rows, from the first two vectors, then one vector after the other.
-    fn gather_group(
-        &mut self,
-        function: &mut Function,
-        lanes: Lanes,
-        (step, bytes): (u64, u64),
-        (rows, vectors): (u64, u64),
-        place: &Place,
-    ) {
-        let (words, in_row, in_step) = (lanes.count, bytes / lanes.bytes, step / lanes.bytes);
-        let loaded: Vec<String> = (0..vectors)
-            .map(|vector| {
-                let at = function.offset(&place.memory, (vector * words * lanes.bytes) as i64);
-                function.load(lanes, &at)
-            })
-            .collect();
-        // Which word of the span each packed word is.
-        let source = |lane: u64| (lane < rows * in_row).then(|| lane / in_row * in_step + lane % in_row);
-        let last = loaded.len() as u64 - 1;
-        let from_two: Vec<_> = (0..words).map(|lane| source(lane).filter(|&word| word < 2 * words)).collect();
-        let second = loaded.get(1).map_or("poison", String::as_str);
-        let mut packed = function.shuffle(lanes, [&loaded[0], second], &from_two);
-        for vector in 2..=last {
-            let pick = |lane: u64| {
-                let word = source(lane)?;
-                if word / words == vector {
-                    Some(words + word % words)
-                } else {
-                    (word / words < vector).then_some(lane)
-                }
-            };
-            let picked: Vec<_> = (0..words).map(pick).collect();
-            packed = function.shuffle(lanes, [&packed, &loaded[vector as usize]], &picked);
-        }
-        function.store(lanes, &packed, &place.packed);
-    }
-
-    /// One group of an unpack: the packed words at their places in each vector of the span, stored under a mask.
-    fn spread_group(
-        &mut self,
-        function: &mut Function,
-        lanes: Lanes,
-        (step, bytes): (u64, u64),
-        (rows, vectors): (u64, u64),
-        place: &Place,
-    ) {
-        let (words, in_row, in_step) = (lanes.count, bytes / lanes.bytes, step / lanes.bytes);
-        let packed = function.load(lanes, &place.packed);
-        for vector in 0..vectors {
-            let source = |lane: u64| {
-                let word = vector * words + lane;
-                let (row, inside) = (word / in_step, word % in_step);
-                (row < rows && inside < in_row).then_some(row * in_row + inside)
-            };
-            let spread: Vec<_> = (0..words).map(source).collect();
-            if spread.iter().all(Option::is_none) {
-                continue;
-            }
-            let there = function.shuffle(lanes, [&packed, "poison"], &spread);
-            let at = function.offset(&place.memory, (vector * words * lanes.bytes) as i64);
-            let mask: Vec<_> = spread.iter().map(Option::is_some).collect();
-            function.store_masked(lanes, &there, &at, &mask);
-        }
     }
 
     /// Words far apart, a vector of them at a time.
@@ -227,5 +181,51 @@ impl Emitter<'_> {
         });
         let before = function.scaled(&groups, lanes.count);
         self.behind(function, rows, &before, (stride, bytes), place);
+    }
+}
+
+/// One group of a pack: the words of its rows, from the first two vectors, then one vector after the other.
+fn pack_group(function: &mut Function, group: &Group, place: &Place) {
+    let Group { lanes, rows, vectors, in_row, in_step } = *group;
+    let words = lanes.count;
+    let load = |vector: u64| {
+        let at = group.vector(function, vector, place);
+        function.load(lanes, &at)
+    };
+    let loaded: Vec<String> = (0..vectors).map(load).collect();
+    // Which word of the span each packed word is.
+    let source = |lane: u64| (lane < rows * in_row).then(|| lane / in_row * in_step + lane % in_row);
+    let from_two: Vec<_> = (0..words).map(|lane| source(lane).filter(|&word| word < 2 * words)).collect();
+    let second = loaded.get(1).map_or("poison", String::as_str);
+    let mut packed = function.shuffle(lanes, [&loaded[0], second], &from_two);
+    for (vector, loaded) in (0..).zip(&loaded).skip(2) {
+        let pick = |lane: u64| {
+            let word = source(lane)?;
+            if word / words == vector { Some(words + word % words) } else { (word / words < vector).then_some(lane) }
+        };
+        let picked: Vec<_> = (0..words).map(pick).collect();
+        packed = function.shuffle(lanes, [&packed, loaded], &picked);
+    }
+    function.store(lanes, &packed, &place.packed);
+}
+
+/// One group of an unpack: the packed words at their places in each vector of the span, stored under a mask.
+fn unpack_group(function: &mut Function, group: &Group, place: &Place) {
+    let Group { lanes, rows, vectors, in_row, in_step } = *group;
+    let packed = function.load(lanes, &place.packed);
+    for vector in 0..vectors {
+        let source = |lane: u64| {
+            let word = vector * lanes.count + lane;
+            let (row, inside) = (word / in_step, word % in_step);
+            (row < rows && inside < in_row).then_some(row * in_row + inside)
+        };
+        let spread: Vec<_> = (0..lanes.count).map(source).collect();
+        if spread.iter().all(Option::is_none) {
+            continue;
+        }
+        let there = function.shuffle(lanes, [&packed, "poison"], &spread);
+        let at = group.vector(function, vector, place);
+        let mask: Vec<_> = spread.iter().map(Option::is_some).collect();
+        function.store_masked(lanes, &there, &at, &mask);
     }
 }

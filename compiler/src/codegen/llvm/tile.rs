@@ -3,10 +3,16 @@
 use super::emit::{Emitter, Place, Tile};
 use super::function::{Count, Function, Lanes};
 use crate::plan::Direction;
-use crate::plan::strategy::{is_transposed_closed, writes_rows_first};
+use crate::plan::strategy::{blockwise_bytes, writes_rows_first};
+use std::cell::RefCell;
 
-/// Rows of a tile that is moved block by block. As many lines stay in the first-level cache.
-const TILE_ROWS: u64 = 16;
+/// Rows of a block of a tile: as many lines of a pack stay in the first-level cache, and as many of an unpack in one set of it.
+fn block_rows(direction: Direction) -> u64 {
+    match direction {
+        Direction::Pack => 16,
+        Direction::Unpack => 8,
+    }
+}
 
 /// Bytes of the blocks that a vector is divided into when it is transposed: shuffles within them are the fastest.
 const BLOCK: u64 = 16;
@@ -15,11 +21,28 @@ impl Emitter<'_> {
     /// A tile, in squares that are transposed in registers where planes are neighbours.
     pub(super) fn tile(&mut self, function: &mut Function, tile: &Tile, place: &Place) {
         let side = self.vectors.bytes / tile.bytes;
-        let serves = is_transposed_closed(&self.vectors, self.direction, tile.plane_stride, tile.bytes);
-        if serves && tile.rows >= side {
-            self.squares(function, tile, side, place)
-        } else {
-            self.blocks(function, tile, place)
+        let blockwise = blockwise_bytes(&self.vectors, self.direction, tile.plane_stride, tile.bytes);
+        let Some(blockwise) = blockwise.filter(|_| tile.rows >= side) else {
+            return self.blocks(function, tile, place);
+        };
+        match &tile.planes {
+            _ if blockwise.is_empty() => self.squares(function, tile, side, place),
+            Count::Known(planes) if blockwise.contains(&planes.saturating_mul(tile.pitch)) => {
+                self.blocks(function, tile, place);
+            }
+            Count::Known(_) => self.squares(function, tile, side, place),
+            Count::Value(planes) => {
+                // The planes of as many bytes, less the fewest.
+                let (fewest, end) = (blockwise.start / tile.pitch, blockwise.end / tile.pitch);
+                let beyond = function.value("beyond", format_args!("sub i64 {planes}, {fewest}"));
+                let serves = function.value("serves", format_args!("icmp ult i64 {beyond}, {}", end - fewest));
+                let emitter = RefCell::new(self);
+                function.either(
+                    &serves,
+                    |function| emitter.borrow_mut().blocks(function, tile, place),
+                    |function| emitter.borrow_mut().squares(function, tile, side, place),
+                );
+            }
         }
     }
 
@@ -30,9 +53,11 @@ impl Emitter<'_> {
         let bytes = side * tile.bytes;
         let along_planes = (bytes as i64, side * tile.pitch);
         let along_rows = (tile.stride.wrapping_mul(side as i64), bytes);
-        let known = if let Count::Known(planes) = &tile.planes { Some(*planes) } else { None };
+        // A number that is not known is a large one; `body` has seen that planes do not reach into the next rows.
+        let room = (tile.stride.unsigned_abs() / tile.bytes) as usize;
+        let known = if let Count::Known(planes) = tile.planes { planes as usize } else { room };
         let squares = Count::Known(whole);
-        let (outer, inner) = if writes_rows_first(self.direction, known, tile.bytes) {
+        let (outer, inner) = if writes_rows_first(self.direction, known, tile.stride as isize, tile.bytes as usize) {
             ((&squares, along_rows), (&strips, along_planes))
         } else {
             ((&strips, along_planes), (&squares, along_rows))
@@ -64,7 +89,8 @@ impl Emitter<'_> {
 
     /// A few rows of all planes, then the next rows.
     fn blocks(&mut self, function: &mut Function, tile: &Tile, place: &Place) {
-        let (tiles, left) = (tile.rows / TILE_ROWS, tile.rows % TILE_ROWS);
+        let height = block_rows(self.direction);
+        let (tiles, left) = (tile.rows / height, tile.rows % height);
         let of_all_planes = |emitter: &mut Self, function: &mut Function, rows: u64, place: &Place| {
             function.repeat(&tile.planes, |function, plane| {
                 let plane = place.at(function, plane, tile.plane_stride, tile.pitch);
@@ -75,12 +101,12 @@ impl Emitter<'_> {
             });
         };
         function.repeat(&Count::Known(tiles), |function, number| {
-            let place = place.at(function, number, tile.stride.wrapping_mul(TILE_ROWS as i64), TILE_ROWS * tile.bytes);
-            of_all_planes(self, function, TILE_ROWS, &place);
+            let place = place.at(function, number, tile.stride.wrapping_mul(height as i64), height * tile.bytes);
+            of_all_planes(self, function, height, &place);
         });
         if left > 0 {
-            let offset = tile.stride.wrapping_mul((tiles * TILE_ROWS) as i64);
-            let place = place.further(function, offset, tiles * TILE_ROWS * tile.bytes);
+            let offset = tile.stride.wrapping_mul((tiles * height) as i64);
+            let place = place.further(function, offset, tiles * height * tile.bytes);
             of_all_planes(self, function, left, &place);
         }
     }

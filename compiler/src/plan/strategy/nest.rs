@@ -36,6 +36,8 @@ pub enum NestMethod {
     Shuffled(Group),
     /// Every other word of 8 bytes, by a fixed shuffle. Packs only.
     EveryOtherWord,
+    /// Each row as a whole vector, whose end the next row overwrites. Packs only.
+    Overhanging,
     /// Rows in reverse order without gaps, turned round in registers.
     Reversed,
     /// Planes of four reversed words, two planes to a vector. For nests that are known as a whole.
@@ -83,6 +85,9 @@ const SHUFFLED_ROWS: usize = 64;
 
 /// Bytes of a vector of the microkernel for reversed rows: the fewest that it moves.
 const REVERSED_BYTES: usize = 32;
+
+/// Fewest rows that are packed as whole vectors.
+const OVERHANGING_ROWS: usize = 8;
 
 /// Fewest rows that are packed in pairs.
 const PAIRED_ROWS: usize = 4;
@@ -188,6 +193,16 @@ pub fn nest(level: Level, direction: Direction, nest: &Nest) -> NestMethod {
         if group.vectors > 0 {
             return NestMethod::Shuffled(group);
         }
+    }
+    if pack
+        && level.overhangs()
+        && !bytes.is_power_of_two()
+        && (3..LINE).contains(&bytes)
+        && rows >= OVERHANGING_ROWS
+        && stride > bytes as isize
+        && stride <= LINE as isize
+    {
+        return NestMethod::Overhanging;
     }
     if level >= Level::Avx2
         && matches!(bytes, 1 | 2 | 4 | 8)

@@ -54,6 +54,12 @@ impl Level {
         matches!(self, Level::Avx512 | Level::Zen5)
     }
 
+    /// Whether stores of whole vectors that overlap are faster than stores of rows alone: 0.75 of the time on Zen 5, 1.5 on Sapphire Rapids.
+    #[inline(always)]
+    pub const fn overhangs(self) -> bool {
+        matches!(self, Level::Zen5)
+    }
+
     /// The level of a name, which is what it displays as.
     ///
     /// ```

@@ -5,6 +5,8 @@ pub(crate) mod gather;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod non_temporal;
 #[cfg(target_arch = "x86_64")]
+mod overhanging;
+#[cfg(target_arch = "x86_64")]
 mod pairs;
 #[cfg(target_arch = "x86_64")]
 mod reversed;
@@ -53,6 +55,8 @@ pub(crate) unsafe fn planes<B: Block, const PACK: bool>(
             NestMethod::EveryOtherWord => shuffled::every_other_word(memory, packed, nest),
             #[cfg(target_arch = "x86_64")]
             NestMethod::Reversed => reversed::planes::<B, PACK>(memory, packed, nest),
+            #[cfg(target_arch = "x86_64")]
+            NestMethod::Overhanging => overhanging::planes(memory, packed, block, nest),
             #[cfg(target_arch = "x86_64")]
             NestMethod::Pairs => pairs::planes(memory, packed, block, nest),
             #[cfg(target_arch = "x86_64")]

@@ -9,10 +9,15 @@
 pub(crate) mod transpose;
 
 use crate::block::{Block, LINE, transfer};
+use crate::nest::direction;
 use core::ops::Range;
+use dtc_compiler::plan::strategy::reads_whole_rows;
 
 /// Lines of one set of the first-level cache that a tile uses, at most.
 const WAYS: usize = 8;
+
+/// Rows of a tile that has all columns.
+const WHOLE_ROWS: usize = 16;
 
 /// Rows of a tile at this stride.
 ///
@@ -53,6 +58,17 @@ pub(crate) unsafe fn tile<B: Block, const PACK: bool>(
     block: B,
     pitch: usize,
 ) {
+    let packed_bytes = outer.saturating_mul(inner).saturating_mul(block.bytes());
+    if reads_whole_rows(direction::<PACK>(), packed_bytes) {
+        let mut first = 0;
+        while first < inner {
+            let rows = first..inner.min(first + WHOLE_ROWS);
+            first = rows.end;
+            // SAFETY: the rows are among the `inner` rows, each of whose elements the contract of `TileFn` covers.
+            unsafe { strip::<B, PACK>(memory, packed, 0..outer, outer_stride, rows, inner_stride, block, pitch) };
+        }
+        return;
+    }
     let (mut width, full) = columns(memory, outer_stride);
     let mut first = 0;
     while first < outer {

@@ -1,7 +1,8 @@
 //! Tiles whose columns are neighbours: a matrix of 4, 8 or 16-byte elements sent by columns.
 //!
 //! A square of one line of columns by as many rows is loaded by lines of one side, transposed in registers and stored by lines of
-//! the other, so that each line of either side is touched once and whole. Prefetching squares did not help at any distance.
+//! the other, so that each line of either side is touched once and whole. Squares follow each other in the order of what is written.
+//! Prefetching squares did not help at any distance.
 
 use core::arch::x86_64::{
     __m512i, _mm512_loadu_si512, _mm512_setzero_si512, _mm512_shuffle_i64x2, _mm512_storeu_si512,
@@ -10,6 +11,8 @@ use core::arch::x86_64::{
 
 use super::{columns, strip};
 use crate::block::{Block, LINE};
+use crate::nest::direction;
+use dtc_compiler::plan::strategy::writes_rows_first;
 
 /// Moves a nest of elements of 4, 8 or 16 bytes whose outer stride is the element size.
 ///
@@ -53,7 +56,7 @@ unsafe fn tile<B: Block, const N: usize, const PACK: bool>(
     pitch: usize,
 ) {
     let bytes = LINE / N;
-    let whole = inner / N * N;
+    let squares = inner / N;
     // Squares are aligned to lines of `memory` if all rows agree on where these begin.
     let mut first = 0;
     let lead = columns(memory, bytes as isize).0;
@@ -63,31 +66,33 @@ unsafe fn tile<B: Block, const N: usize, const PACK: bool>(
             first = lead.min(outer);
             strip::<B, PACK>(memory, packed, 0..first, bytes as isize, 0..inner, inner_stride, block, pitch);
         }
-        while outer - first >= N {
-            let mut line = memory.add(first * bytes);
-            let mut dense = packed.add(first * pitch);
-            for _ in 0..inner / N {
+        let strips = (outer - first) / N;
+        let (line, dense) = (memory.wrapping_add(first * bytes), packed.wrapping_add(first * pitch));
+        // Distances from square to square, in memory and among the packed bytes.
+        let along_planes = (LINE as isize, N * pitch);
+        let along_rows = (inner_stride.wrapping_mul(N as isize), LINE);
+        let [(outside, far), (inside, near)] = if writes_rows_first(direction::<PACK>(), outer, inner_stride, bytes) {
+            [(squares, along_rows), (strips, along_planes)]
+        } else {
+            [(strips, along_planes), (squares, along_rows)]
+        };
+        for index in 0..outside {
+            let mut line = line.wrapping_offset(far.0.wrapping_mul(index as isize));
+            let mut dense = dense.wrapping_add(far.1 * index);
+            for _ in 0..inside {
                 if PACK {
                     square::<N>(dense, pitch as isize, line, inner_stride);
                 } else {
                     square::<N>(line, inner_stride, dense, pitch as isize);
                 }
-                line = line.wrapping_offset(inner_stride.wrapping_mul(N as isize));
-                dense = dense.add(LINE);
+                line = line.wrapping_offset(near.0);
+                dense = dense.wrapping_add(near.1);
             }
-            strip::<B, PACK>(
-                memory,
-                packed,
-                first..first + N,
-                bytes as isize,
-                whole..inner,
-                inner_stride,
-                block,
-                pitch,
-            );
-            first += N;
         }
-        strip::<B, PACK>(memory, packed, first..outer, bytes as isize, 0..inner, inner_stride, block, pitch);
+        let last = first + strips * N;
+        let below = squares * N..inner;
+        strip::<B, PACK>(memory, packed, first..last, bytes as isize, below, inner_stride, block, pitch);
+        strip::<B, PACK>(memory, packed, last..outer, bytes as isize, 0..inner, inner_stride, block, pitch);
     }
 }
 
