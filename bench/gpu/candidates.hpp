@@ -35,6 +35,8 @@ struct Layout {
     std::string name;
     std::vector<Run> runs;
     u64 packed = 0, span = 0;
+    // Of runs of one length at a stride, which are not listed.
+    u64 length = 0, stride = 0;
 
     void add(i64 offset, u64 length) {
         runs.push_back({offset, length});
@@ -50,7 +52,7 @@ static i64 *offsets;
 static u64 *starts;
 static u32 *differences;
 static u32 runs;
-static u64 packed_bytes, span;
+static u64 packed_bytes, span, run_length, run_stride;
 static double copy_time;
 
 // For a profiler: candidates whose names contain `only` run once, unchecked.
@@ -76,6 +78,14 @@ __global__ void move_bytes(u8 *memory, u8 *packed, const i64 *offsets, const u64
             else last = middle - 1;
         }
         u8 *place = memory + offsets[run] + (at - starts[run]);
+        if (packs) packed[at] = *place;
+        else *place = packed[at];
+    }
+}
+
+__global__ void move_strided_bytes(u8 *memory, u8 *packed, u64 length, u64 stride, u64 bytes, bool packs) {
+    for (u64 at = blockIdx.x * (u64)blockDim.x + threadIdx.x; at < bytes; at += (u64)gridDim.x * blockDim.x) {
+        u8 *place = memory + at / length * stride + at % length;
         if (packs) packed[at] = *place;
         else *place = packed[at];
     }
@@ -131,7 +141,8 @@ static void open(const Layout &layout) {
         at += run.length;
     }
     run_starts.push_back(at);
-    runs = layout.runs.size();
+    runs = layout.stride ? layout.packed / layout.length : layout.runs.size();
+    run_length = layout.length, run_stride = layout.stride;
     packed_bytes = layout.packed;
     span = (layout.span + 15) / 16 * 16;
     check(cudaMalloc(&memory, span + 64));
@@ -162,7 +173,8 @@ static void candidate(const std::string &name, bool packs, const std::function<v
     poison(packed, packed_bytes, 2);
     poison(expected, packs ? packed_bytes : span, packs ? 2 : 1);
     work();
-    move_bytes<<<4096, 256>>>(packs ? memory : expected, packs ? expected : packed, offsets, starts, runs, packed_bytes, packs);
+    if (run_stride) move_strided_bytes<<<4096, 256>>>(packs ? memory : expected, packs ? expected : packed, run_length, run_stride, packed_bytes, packs);
+    else move_bytes<<<4096, 256>>>(packs ? memory : expected, packs ? expected : packed, offsets, starts, runs, packed_bytes, packs);
     check(cudaMemset(differences, 0, 4));
     const u64 compared = (packs ? packed_bytes : span) + 56;
     compare<<<1024, 256>>>((u64 *)(packs ? packed : memory), (u64 *)expected, compared / 8, differences);

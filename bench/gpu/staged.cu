@@ -20,6 +20,11 @@ __device__ __forceinline__ u32 staged4(const u8 *stage, u32 at) {
     const u32 *words = (const u32 *)(stage + (at & ~3u));
     return __funnelshift_r(words[0], words[1], 8 * (at & 3));
 }
+
+// The time of what a kernel stores, which are not its bytes.
+static void alone(const std::string &name, const std::function<void()> &stores) {
+    if (only.empty()) found.push_back({time(stores), "the stores of " + name + ", alone"});
+}
 __device__ __forceinline__ u32 shared_address(const void *pointer) { return (u32)__cvta_generic_to_shared(pointer); }
 
 // Run bases[t] has the first packed byte of tile t. Entry run + 1 of the list: what is between its place in memory and the packed
@@ -373,12 +378,14 @@ template <int width, int records, int threads> static void records_shape(u32 all
 }
 
 // Any bytes of memory by a byte a lane: lanes go through the bytes of records, where gaps have lanes too; the number of threads is free.
-template <int records, int threads> __global__ void __launch_bounds__(threads) unpack_bytes(u8 *memory, const u8 *packed, u32 all) {
+// Without loads, stores alone are timed.
+template <int records, int threads, bool loaded = true> __global__ void __launch_bounds__(threads) unpack_bytes(u8 *memory, const u8 *packed, u32 all) {
     __shared__ uint4 stage[records * SIZE / 16 + 2];
     __shared__ short places[STRIDE];
     const u32 first = blockIdx.x * records, count = min((u32)records, all - first), until = count * SIZE;
     const uint4 *lines = (const uint4 *)(packed + first * SIZE);
-    for (u32 at = threadIdx.x; at * 16 < until; at += threads) stage[at] = __ldcs(lines + at);
+    if (loaded)
+        for (u32 at = threadIdx.x; at * 16 < until; at += threads) stage[at] = __ldcs(lines + at);
     if (threadIdx.x < STRIDE) places[threadIdx.x] = packed_of[threadIdx.x];
     __syncthreads();
     const u8 *bytes = (const u8 *)stage;
@@ -418,6 +425,7 @@ static void sweep_records() {
     candidate("bytes of 64, 256 threads", false, [=] { unpack_bytes<64, 256><<<(all + 63) / 64, 256>>>(memory, packed, all); });
     candidate("bytes of 32, 256 threads", false, [=] { unpack_bytes<32, 256><<<(all + 31) / 32, 256>>>(memory, packed, all); });
     candidate("bytes of 64, 512 threads", false, [=] { unpack_bytes<64, 512><<<(all + 63) / 64, 512>>>(memory, packed, all); });
+    alone("bytes of 64, 256 threads", [=] { unpack_bytes<64, 256, false><<<(all + 63) / 64, 256>>>(memory, packed, all); });
     report("unpack", 40);
     close();
 }
@@ -429,14 +437,14 @@ static const u32 field_widths[FIELDS] = {8, 4, 1, 2, 8, 2}, field_offsets[FIELDS
 __constant__ int column_of[32], column_width[32], column_begin[FIELDS], column_bytes[FIELDS];
 
 // A lane has a byte of a record of 32 bytes, or a word where fields fill them.
-template <int records, int threads> __global__ void __launch_bounds__(threads) unpack_columns(u8 *memory, const u8 *packed, u32 all) {
+template <int records, int threads, bool loaded = true> __global__ void __launch_bounds__(threads) unpack_columns(u8 *memory, const u8 *packed, u32 all) {
     __shared__ uint4 stage[records * 25 / 16];
     const u32 first = blockIdx.x * records;
 #pragma unroll
     for (u32 field = 0, before = 0; field < FIELDS; field++) {
         const u32 words = records * column_bytes[field] / 16;
         const uint4 *from = (const uint4 *)(packed + (u64)all * column_begin[field] + first * column_bytes[field]);
-        for (u32 at = threadIdx.x; at < words; at += threads) stage[before + at] = __ldcs(from + at);
+        for (u32 at = threadIdx.x; loaded && at < words; at += threads) stage[before + at] = __ldcs(from + at);
         before += words;
     }
     const u32 lane = threadIdx.x % 32;
@@ -469,6 +477,7 @@ static void sweep_columns() {
     candidate("columns, 256 records, 256 threads", false, [=] { unpack_columns<256, 256><<<all / 256, 256>>>(memory, packed, all); });
     candidate("columns, 256 records, 512 threads", false, [=] { unpack_columns<256, 512><<<all / 256, 512>>>(memory, packed, all); });
     candidate("columns, 512 records, 512 threads", false, [=] { unpack_columns<512, 512><<<all / 512, 512>>>(memory, packed, all); });
+    alone("columns, 128 records, 128 threads", [=] { unpack_columns<128, 128, false><<<all / 128, 128>>>(memory, packed, all); });
     report("unpack", 40);
     close();
 }
@@ -658,6 +667,48 @@ static void sweep_short(std::mt19937_64 &random, u64 least, u64 most, u64 gap) {
     close();
 }
 
+// ---- Stores alone: `bytes` of every sector that is `apart` bytes behind the last one, by a word a sector, or by a byte a lane and a warp a sector.
+
+template <class word> __global__ void store_words(u8 *memory, u32 apart) {
+    *(word *)(memory + (u64)(blockIdx.x * blockDim.x + threadIdx.x) * apart) = word{};
+}
+// A warp has 32 sectors, one after the other.
+template <int bytes> __global__ void store_lanes(u8 *memory, u32 apart) {
+    const u32 warp = (blockIdx.x * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % 32;
+#pragma unroll 8
+    for (u32 at = 0; at < 32; at++)
+        if (lane < bytes) memory[(u64)(warp * 32 + at) * apart + lane] = (u8)at;
+}
+
+// Nanoseconds of stores with an empty cache, or with what the same stores left there.
+static void stores(const char *name, u32 sectors, u32 apart, const std::function<void()> &work) {
+    const double cold = time(work);
+    check(cudaEventRecord(begin_event));
+    for (int round = 0; round < 20; round++) work();
+    check(cudaEventRecord(end_event));
+    check(cudaEventSynchronize(end_event));
+    float milliseconds;
+    check(cudaEventElapsedTime(&milliseconds, begin_event, end_event));
+    printf("  %s, every %u bytes: %.1f sectors a nanosecond, %.1f again and again\n", name, apart, sectors / cold / 1e3, sectors / (milliseconds * 1e6 / 20));
+}
+static void sweep_stores() {
+    for (const u32 mib : {16, 64}) {
+        printf("stores into %u MiB\n", mib);
+        check(cudaMalloc(&memory, mib << 20));
+        for (const u32 apart : {32, 64, 128}) {
+            const u32 sectors = (mib << 20) / apart, blocks = sectors / 256;
+            u8 *const there = memory;
+            stores("4 bytes", sectors, apart, [=] { store_words<u32><<<blocks, 256>>>(there, apart); });
+            stores("8 bytes", sectors, apart, [=] { store_words<u64><<<blocks, 256>>>(there, apart); });
+            stores("16 bytes", sectors, apart, [=] { store_words<uint4><<<blocks, 256>>>(there, apart); });
+            stores("16 bytes by a byte a lane", sectors, apart, [=] { store_lanes<16><<<blocks, 256>>>(there, apart); });
+            stores("31 bytes by a byte a lane", sectors, apart, [=] { store_lanes<31><<<blocks, 256>>>(there, apart); });
+            stores("32 bytes by a byte a lane", sectors, apart, [=] { store_lanes<32><<<blocks, 256>>>(there, apart); });
+        }
+        check(cudaFree(memory));
+    }
+}
+
 int main(int arguments, char **argument) {
     const u64 seed = arguments > 1 ? strtoull(argument[1], nullptr, 10) : 7;
     const std::string chosen = arguments > 2 ? argument[2] : "";
@@ -671,6 +722,7 @@ int main(int arguments, char **argument) {
     if (chosen.empty() || chosen == "records") sweep_records();
     if (chosen.empty() || chosen == "columns") sweep_columns();
     if (chosen.empty() || chosen == "short") sweep_short(random, 1, 9, 27);
+    if (chosen.empty() || chosen == "stores") sweep_stores();
     if (chosen.empty() || chosen == "medium") sweep_runs(random, 32, 256, 200);
     if (chosen.empty() || chosen == "long") sweep_runs(random, 100, 1000, 1000);
     return mistakes == 0 ? 0 : 3;

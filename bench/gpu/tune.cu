@@ -50,8 +50,16 @@ struct Shape {
 
 static std::map<Shape, std::vector<double>> shares;
 
+// Shapes that are so far behind the best with a layout of a row are not tried with its others, and do not win it.
+constexpr double HOPELESS = 0.9;
+
+static bool hopeless(const Shape &shape) {
+    const auto found = shares.find(shape);
+    return found != shares.end() && *std::min_element(found->second.begin(), found->second.end()) < HOPELESS;
+}
+
 template <class word, int threads, int unroll, bool packs> static void shape(u32 length, u64 stride, u64 bytes) {
-    if (length % sizeof(word) != 0 || stride % sizeof(word) != 0) return;
+    if (length % sizeof(word) != 0 || stride % sizeof(word) != 0 || hopeless({sizeof(word), threads, unroll})) return;
     const u32 words = bytes / sizeof(word), blocks = (words + threads * unroll - 1) / (threads * unroll);
     const Divisor run(length / sizeof(word));
     candidate(std::to_string(sizeof(word)) + " " + std::to_string(threads) + " " + std::to_string(unroll), packs,
@@ -91,7 +99,7 @@ static void cell(FILE *table, const char *direction, const char *density, u32 fr
     for (auto &[shape, found] : shares) {
         double product = 1;
         for (double share : found) product *= share;
-        const double mean = std::pow(product, 1. / found.size());
+        const double mean = hopeless(shape) ? *std::min_element(found.begin(), found.end()) : std::pow(product, 1. / found.size());
         by_word[shape.word].push_back({mean, shape});
         if (mean > best) best = mean, best_word = shape.word;
     }
@@ -145,7 +153,8 @@ int main(int arguments, char **argument) {
                     const u64 least = sparse ? std::max<u64>(256, 4 * length) : close ? length + unit : std::max<u64>(32, length + unit);
                     const u64 room = close ? (31 - least) / unit + 1 : (sparse ? 16 : 3) * length / unit + 1, stride = least + random() % room * unit;
                     Layout drawn;
-                    for (u64 run = 0; run < PACKED / length; run++) drawn.add(run * stride, length);
+                    drawn.length = length, drawn.stride = stride, drawn.packed = PACKED / length * length;
+                    drawn.span = (PACKED / length - 1) * stride + length;
                     drawn.name = std::to_string(length) + "/" + std::to_string(stride);
                     open(drawn);
                     const auto all = [&](auto direction) {

@@ -19,25 +19,40 @@ static __device__ __forceinline__ u8 byte_of(const uint4 &value, u32 byte)
     return (u8)(part >> 8 * (byte % 4));
 }
 
-// The word whose bytes `begin` to `end` lie as far from `address`, from the aligned words that hold them; byte by byte where these
-// reach out of `low` to `high`.
-static __device__ __forceinline__ uint4 load_joined(const u8 *address, u32 begin, u32 end, u64 low, u64 high)
+// Two aligned words that hold 16 bytes, and where in them these begin.
+struct Pair {
+    uint4 one, other;
+    u32 skip;
+};
+
+// The words that hold bytes `begin` to `end` of those at `address`; byte by byte where they may reach out of `inner` bytes from `low` on.
+static __device__ __forceinline__ Pair load_joined(const u8 *address, u32 begin, u32 end, u64 low, u64 inner)
 {
-    if (((u64)(address + begin) & ~15ull) < low || (((u64)(address + end) + 15) & ~15ull) > high) {
+    Pair pair;
+    pair.one = make_uint4(0, 0, 0, 0);
+    pair.other = pair.one;
+    if ((u64)address - low >= inner) {
+        pair.skip = 0;
         u64 half[2] = {0, 0};
+#pragma unroll 1
         for (u32 byte = begin; byte < end; byte++) {
             const u64 shifted = (u64)address[byte] << 8 * (byte % 8);
             half[0] |= byte < 8 ? shifted : 0;
             half[1] |= byte < 8 ? 0 : shifted;
         }
-        return make_uint4((u32)half[0], (u32)(half[0] >> 32), (u32)half[1], (u32)(half[1] >> 32));
+        pair.one = make_uint4((u32)half[0], (u32)(half[0] >> 32), (u32)half[1], (u32)(half[1] >> 32));
+    } else {
+        pair.skip = (u32)(u64)address & 15;
+        const uint4 *words = (const uint4 *)(address - pair.skip);
+        if (pair.skip + begin < 16)
+            pair.one = __ldg(words);
+        if (pair.skip + end > 16)
+            pair.other = __ldg(words + 1);
     }
-    const u32 skip = (u32)(u64)address & 15;
-    const uint4 *words = (const uint4 *)(address - skip);
-    uint4 one = make_uint4(0, 0, 0, 0), other = one;
-    if (skip + begin < 16)
-        one = __ldg(words);
-    if (skip + end > 16)
-        other = __ldg(words + 1);
-    return funnel(one, other, skip);
+    return pair;
+}
+
+static __device__ __forceinline__ uint4 word_of(const Pair &pair)
+{
+    return funnel(pair.one, pair.other, pair.skip);
 }

@@ -46,12 +46,14 @@ static __device__ __forceinline__ void move_block(
     u8 *target = memory + (outer({{ context }}tables, record) + {{ low }});
     // Warps begin at sectors of memory; lanes in front of the first record wrap around to records that the block does not have.
     const u32 skew = (u32)(u64)target & 31;
+    const u8 *const staged = (const u8 *)stage + head;
+    const bool whole = length == {{ records * size }};
 #pragma unroll 8
-    for (u32 lane = threadIdx.x; lane < skew + {{ records * stride }}; lane += {{ threads }}) {
-        const u32 at = lane - skew, its = at / {{ stride }}, place = places[at - its * {{ stride }}];
+    for (u32 round = 0; round < {{ (records * stride + 31 + threads - 1) // threads }}; round++) {
+        const u32 at = round * {{ threads }} + threadIdx.x - skew, its = at / {{ stride }}, place = places[at - its * {{ stride }}];
         // Of a part of the block's packed bytes, the first may be inside a record.
         const u32 own = its * {{ size }} + place - ahead;
-        if (its < {{ records }} && place != 0xffff && own < length)
-            target[at] = ((const u8 *)stage)[head + own];
+        if (at < {{ records * stride }} && place != 0xffff && (whole || own < length))
+            target[at] = staged[own];
     }
 }

@@ -3,7 +3,6 @@
 static __device__ __forceinline__ void move_block(
     u8 *memory, u8 *packed, const u8 *tables, u64 first, u64 bytes, const {{ call }} &call, u32 block)
 {
-    const u64 last = first + bytes;
     // Of every piece of a record its memory offset, and where it is packed; and where the next record is.
 {%- if bases %} Pieces are near to a base for
     // every 32 of them.
@@ -18,8 +17,15 @@ static __device__ __forceinline__ void move_block(
     const int2 *list = (const int2 *)(tables + {{ list }});
     const auto listed = [&](index piece) { return __ldg(list + piece); };
 {%- endif %}
-    const index begin = (index)(first / {{ size }}), pieces = ((index)((last + {{ size - 1 }}) / {{ size }}) - begin) * {{ pieces }};
-    const index base = (index)block * {{ threads * unroll }};
+    const u64 begin = first / {{ size }};
+    const index pieces = (index)((first + bytes + {{ size - 1 }}) / {{ size }} - begin) * {{ pieces }};
+    const index base = (index)block * {{ threads * unroll }}, ahead = base / {{ pieces }};
+    if (base >= pieces)
+        return;
+    // Packed bytes count from the first record of the block on, so that 32 bits count them: where the call begins and ends.
+    const u64 origin = (begin + ahead) * {{ size }};
+    const u32 start = first > origin ? (u32)(first - origin) : 0, last = (u32)min(first + bytes - origin, (u64)0xffffffff);
+    {% if not pack %}const {% endif %}u8 *const bytes_of = packed + (i64)(origin - first);
 {%- if pack %}
 {%- if pool %}
     uint4 *const stage = {{ pool }};
@@ -28,34 +34,35 @@ static __device__ __forceinline__ void move_block(
 {%- endif %}
     const auto packed_at = [&](index piece) {
         const index record = piece / {{ pieces }};
-        return ((u64)begin + record) * {{ size }} + (u32)listed(piece - record * {{ pieces }}).y;
+        return (u32)(record - ahead) * {{ size }} + (u32)listed(piece - record * {{ pieces }}).y;
     };
     // The packed bytes of the block lie in shared memory as they do in memory, from inside an aligned word on.
-    const u64 low = max(first, packed_at(base)), high = min(last, packed_at(min(base + {{ threads * unroll }}, pieces)));
+    const u32 low = max(start, packed_at(base)), high = min(last, packed_at(min(base + {{ threads * unroll }}, pieces)));
     if (low >= high)
         return;
-    const u32 head = (u32)(u64)(packed + (low - first)) & 15, until = head + (u32)(high - low);
-    u8 *lines = packed + (low - first) - head;
+    const u32 head = (u32)(u64)(bytes_of + low) & 15, until = head + high - low;
+    u8 *lines = bytes_of + low - head;
+    // Aligned words around a run may reach outside of what the elements span.
+    const u64 inner = call.high - call.low >= 22 ? call.high - call.low - 21 : 0;
 {%- endif %}
     u8 *place_of[{{ unroll }}];
-    u64 from[{{ unroll }}], value[{{ unroll }}];
-    u32 length[{{ unroll }}];
+    u64 value[{{ unroll }}];
+    u32 from[{{ unroll }}], length[{{ unroll }}];
 #pragma unroll
     for (u32 step = 0; step < {{ unroll }}; step++) {
         const index piece = min(base + step * {{ threads }} + threadIdx.x, pieces - 1), record = piece / {{ pieces }};
         const index own = piece - record * {{ pieces }};
         const int2 mine = listed(own);
-        const u64 of_record = ((u64)begin + record) * {{ size }}, position = of_record + (u32)mine.y;
-        const u64 to = min(of_record + (u32)listed(own + 1).y, last);
+        const u32 of_record = (u32)(record - ahead) * {{ size }}, position = of_record + (u32)mine.y;
+        const u32 to = min(of_record + (u32)listed(own + 1).y, last);
         // Only the bytes that the call has.
-        from[step] = max(position, first);
-        length[step] = base + step * {{ threads }} + threadIdx.x < pieces && from[step] < to ? (u32)(to - from[step]) : 0;
-        const i64 offset = outer({{ context }}tables, begin + record) + mine.x + (i64)(from[step] - position);
+        from[step] = max(position, start);
+        length[step] = base + step * {{ threads }} + threadIdx.x < pieces && from[step] < to ? to - from[step] : 0;
+        const i64 offset = outer({{ context }}tables, (index)begin + record) + mine.x + (i64)(from[step] - position);
         place_of[step] = memory + offset;
         value[step] = 0;
 {%- if pack %}
-        // Aligned words around a run may reach outside of what the elements span.
-        if (offset >= call.low + 7 && offset + 15 <= call.high) {
+        if ((u64)(offset - call.low - 7) < inner) {
             if (length[step] > 0)
                 value[step] = load_bytes(place_of[step], length[step]);
         } else {
@@ -64,19 +71,19 @@ static __device__ __forceinline__ void move_block(
         }
 {%- else %}
         // Aligned words around the first and last bytes reach outside the packed bytes.
-        if (from[step] >= first + 8 && from[step] + 16 <= last) {
+        if (from[step] >= start + 8 && from[step] + 16 <= last) {
             if (length[step] > 0)
-                value[step] = load_bytes(packed + (from[step] - first), length[step]);
+                value[step] = load_bytes(bytes_of + from[step], length[step]);
         } else {
             for (u32 byte = 0; byte < length[step]; byte++)
-                value[step] |= (u64)packed[from[step] - first + byte] << 8 * byte;
+                value[step] |= (u64)bytes_of[from[step] + byte] << 8 * byte;
         }
 {%- endif %}
     }
 {%- if pack %}
 #pragma unroll
     for (u32 step = 0; step < {{ unroll }}; step++) {
-        u8 *to = (u8 *)stage + head + (u32)(from[step] - low);
+        u8 *to = (u8 *)stage + head + from[step] - low;
 #pragma unroll
         for (u32 byte = 0; byte < {{ piece }}; byte++)
             if (byte < length[step])

@@ -8,12 +8,15 @@ use super::tables::Tables;
 use super::template::{CodegenError, render, word_type};
 use crate::layout::{Layout, Node};
 use crate::plan::Direction;
-use crate::plan::gpu::{Cut, Family, GpuPlan, Variant};
+use crate::plan::gpu::{Cut, Family, GpuPlan, LISTS_AHEAD, Variant};
 use minijinja::{Value, context};
 use std::fmt::Write;
 
 /// Loads of words that lie astride which a thread has under way; more of them cost registers, and so threads.
 const ASTRIDE_LOADS: u32 = 9;
+
+/// Listed runs that a thread brings to the L2 cache, of 8 bytes each.
+const LISTED_AT_ONCE: u64 = 12;
 
 /// The shared memory of a kernel. A block belongs to one item, so all kinds use the same.
 pub(super) const POOL: &str = "pool";
@@ -186,7 +189,11 @@ pub(super) fn kernel(
         Family::Joined => {
             let pieces = plan.pieces().ok_or_else(missing)?;
             let (list, bases, steps, runs) = places.joined(pieces);
-            (1, context! { list, bases, steps, runs, size => pieces.size, unroll => variant.unroll() })
+            // Short lists stay in the cache.
+            let runs_ahead = if pieces.size > 2 * LISTS_AHEAD { LISTS_AHEAD / pieces.mean } else { 0 };
+            let stretches = (u64::from(threads) * 16 / pieces.mean).div_ceil(LISTED_AT_ONCE);
+            let ahead = context! { runs_ahead, bytes_ahead => LISTS_AHEAD, stretches, stretch => LISTED_AT_ONCE };
+            (1, context! { list, bases, steps, runs, size => pieces.size, ..ahead })
         }
         Family::Records => {
             let records = plan.records().ok_or_else(missing)?;

@@ -52,8 +52,9 @@ const WIDEST_GAPPED: u64 = 512;
 /// Bytes of memory of a block that unpacks such records. Measured in `bench/results/2026-11-23-gpu-staged.md`.
 pub(super) const RECORDS_TILE: u64 = 8 << 10;
 
-/// Packed words that a thread puts together from runs.
-pub(super) const JOINED_WORDS: u32 = 1;
+/// Packed bytes from a block that joins words to the one whose lists it brings to the cache: about half of what is under way on a whole GPU.
+/// Measured in `bench/results/2026-11-23-gpu-limits.md`.
+pub(crate) const LISTS_AHEAD: u64 = 2 << 20;
 
 /// Words that a thread has under way of blocks in the order of memory.
 pub(super) const ORDERED_WORDS: u32 = 2;

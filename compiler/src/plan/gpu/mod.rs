@@ -29,6 +29,7 @@ pub use accumulate::computes;
 pub use call::Call;
 pub use columns::{Column, Columns};
 pub use copies::{Copies, MOST_COPIES};
+pub(crate) use cost::LISTS_AHEAD;
 pub use cost::{Cut, Shape};
 pub use fields::{Field, Fields};
 pub use granularity::Granularity;

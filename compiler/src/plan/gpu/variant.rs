@@ -95,7 +95,6 @@ impl Variant {
             Family::Words { shape, .. } | Family::Accumulate(Accumulation { shape, .. }) => shape.unroll,
             Family::Shifted { word } => (SHIFTED_BYTES / word).max(1),
             Family::Ordered { .. } => cost::ORDERED_WORDS,
-            Family::Joined => cost::JOINED_WORDS,
             _ => 1,
         }
     }

@@ -7,6 +7,10 @@ use super::sizes::{JOINED, LINE, NARROW, SLOT, WARP};
 use super::variant::{Family, Variant};
 use crate::plan::Direction;
 
+/// Packed bytes of elements that are taken to be moved one at a time: arrays of 4,096 records, field by field, took 1.2 and 2.1 times as
+/// long by the kernels for 4 MiB of them, on an H200.
+const ALONE: u64 = 64 << 10;
+
 /// A kernel for whole elements, and when it serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WholeKernel {
@@ -73,7 +77,9 @@ impl GpuPlan {
         let wide = self.layout.size() >= NARROW;
         let mut kernels: Vec<WholeKernel> = Vec::new();
         for alignment in [LINE, alignment, 1] {
-            let call = Call { memory: alignment, packed: alignment, ..Call::whole(self.usual_bytes()) };
+            let size = self.layout.size();
+            let bytes = if size >= ALONE { size } else { self.usual_bytes() };
+            let call = Call { memory: alignment, packed: alignment, ..Call::whole(bytes) };
             let variant = Variant { wide, ..self.variant(direction, &call) };
             let grid = self.grid(&variant);
             match kernels.last_mut() {
