@@ -9,6 +9,9 @@
  *
  *   applications halo EDGE device
  *                               the same cube in memory of a GPU, as messages and as MPI_Neighbor_alltoallw, without the packed one
+ *   applications halo EDGE device halo.cubin [pinned]
+ *                               the same, and packed by hand (halo.cu) into memory of the GPU, or into pinned memory of the host, and sent as
+ *                               contiguous bytes
  *   applications vector BLOCK device
  *                               elements in memory of a GPU, in blocks of so many bytes at a stride of 512 or of twice as many: exchanged
  *                               between 2 processes by MPI_Sendrecv and by MPI_Alltoallw, beside as many contiguous bytes on the GPU and in
@@ -61,6 +64,8 @@ static void report(const char *what, long size, void exchange(void))
     fflush(stdout);
 }
 
+#include "by_hand.h"
+
 /* The cube of a process, with its halo. */
 static int *cells, *mirror, edge, whole, place[3], grid[3], neighbor[27];
 static MPI_Datatype inner[27], outer[27];
@@ -101,17 +106,24 @@ static void fill(int halo)
     if (where == ON_DEVICE && !halo) require(!cuda.MemcpyHtoD_v2((uintptr_t)cells, mirror, bytes), "copy", 0);
 }
 
-static MPI_Datatype region(int direction, int is_outer)
+/* The cells that are sent in a direction, or received from there. */
+static struct region box(int direction, int is_outer)
 {
-    int sizes[3], parts[3], starts[3];
-    MPI_Datatype made;
+    struct region made = {0};
     for (int axis = 0; axis < 3; axis++) {
         int to = step(direction, axis);
-        sizes[axis] = whole;
-        parts[axis] = to ? RADIUS : edge;
-        starts[axis] = to < 0 ? (is_outer ? 0 : RADIUS) : to > 0 ? (is_outer ? RADIUS + edge : edge) : RADIUS;
+        made.size[axis] = to ? RADIUS : edge;
+        made.start[axis] = to < 0 ? (is_outer ? 0 : RADIUS) : to > 0 ? (is_outer ? RADIUS + edge : edge) : RADIUS;
     }
-    MPI_Type_create_subarray(3, sizes, parts, starts, MPI_ORDER_C, MPI_INT, &made);
+    return made;
+}
+
+static MPI_Datatype region(int direction, int is_outer)
+{
+    int sizes[3] = {whole, whole, whole};
+    struct region cells = box(direction, is_outer);
+    MPI_Datatype made;
+    MPI_Type_create_subarray(3, sizes, cells.size, cells.start, MPI_ORDER_C, MPI_INT, &made);
     MPI_Type_commit(&made);
     return made;
 }
@@ -160,14 +172,24 @@ static void halo_neighbors(void)
     MPI_Neighbor_alltoallw(cells, ones, zeros, out, cells, ones, zeros, in, graph);
 }
 
+/* By the number of the message: a block goes in a direction, and the one that is received comes from the opposite. */
+static int sources[26], destinations[26];
+
+static void halo_by_hand(void)
+{
+    by_hand_exchange(cells, whole, destinations, sources, cube);
+}
+
 static void make_graph(void)
 {
-    int sources[26], destinations[26];
+    struct region out[26], in[26];
     for (int at = 0; at < 26; at++) {
         int to = at < 13 ? at : at + 1;
         destinations[at] = neighbor[to];
         sources[at] = neighbor[26 - to];
+        out[at] = box(to, 0), in[at] = box(26 - to, 1);
     }
+    if (by_hand.path) by_hand_begin(out, in);
     /* Of the world, whose ranks are those of the cube: Open MPI 5.0 takes a graph of a grid for a grid. */
     MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 26, sources, MPI_UNWEIGHTED, 26, destinations, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &graph);
 }
@@ -196,9 +218,9 @@ static void halo(void)
     make_graph();
     packed_out = allocate((size_t)total);
     packed_in = allocate((size_t)total);
-    static const char *const names[] = {"halo, packed", "halo, messages", "halo, neighbors"};
-    void (*const exchanges[])(void) = {halo_packed, halo_messages, halo_neighbors};
-    for (int way = where == ON_DEVICE; way < 3; way++) {
+    static const char *const names[] = {"halo, packed", "halo, messages", "halo, neighbors", "halo, by hand"};
+    void (*const exchanges[])(void) = {halo_packed, halo_messages, halo_neighbors, halo_by_hand};
+    for (int way = where == ON_DEVICE; way < 3 + !!by_hand.path; way++) {
         fill(0);
         exchanges[way]();
         fill(1);
@@ -402,10 +424,11 @@ int main(int argc, char **argv)
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     edge = argc >= 3 ? atoi(argv[2]) : 0;
     int is_vector = argc >= 2 && !strcmp(argv[1], "vector");
-    where = argc == 4 && (is_vector || !strcmp(argv[1], "halo")) && !strcmp(argv[3], "device") ? ON_DEVICE : ON_HOST;
-    if ((argc == 4 || is_vector) && where == ON_HOST) edge = 0;
+    if (argc >= 5 && !strcmp(argv[1], "halo")) by_hand.path = argv[4], by_hand.is_pinned = argc == 6 && !strcmp(argv[5], "pinned");
+    where = (argc == 4 || by_hand.path) && (is_vector || !strcmp(argv[1], "halo")) && !strcmp(argv[3], "device") ? ON_DEVICE : ON_HOST;
+    if ((argc > 3 || is_vector) && where == ON_HOST) edge = 0;
     if (edge < 2 * RADIUS || ranks > 256 || (is_vector && ranks != 2)) {
-        if (rank == 0) fprintf(stderr, "usage: applications halo|stencil|mesh SIZE, or halo|vector SIZE device\n");
+        if (rank == 0) fprintf(stderr, "usage: applications halo|stencil|mesh SIZE, or halo|vector SIZE device [halo.cubin [pinned]]\n");
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     if (where == ON_DEVICE) open_device(rank);

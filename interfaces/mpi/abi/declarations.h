@@ -75,6 +75,9 @@ static struct {
 #define PMPI_Cartdim_get dtc_mpi_pmpi.Cartdim_get
 #define PMPI_Graph_neighbors_count dtc_mpi_pmpi.Graph_neighbors_count
 #define PMPI_Dist_graph_neighbors_count dtc_mpi_pmpi.Dist_graph_neighbors_count
+#define PMPI_Comm_get_errhandler dtc_mpi_pmpi.Comm_get_errhandler
+#define PMPI_Comm_set_errhandler dtc_mpi_pmpi.Comm_set_errhandler
+#define PMPI_Errhandler_free dtc_mpi_pmpi.Errhandler_free
 #define PMPI_Comm_call_errhandler dtc_mpi_pmpi.Comm_call_errhandler
 #define PMPI_Comm_group dtc_mpi_pmpi.Comm_group
 #define PMPI_Group_translate_ranks dtc_mpi_pmpi.Group_translate_ranks

@@ -74,6 +74,7 @@ static struct {
 #include "direct.h"
 #include "exchange.h"
 #include "operations.h"
+#include "together.h"
 #include "nonblocking.h"
 #include "completion.h"
 #include "substitutes.h"

@@ -52,6 +52,7 @@ static int in_status(MPI_Status *statuses, int length, int at, int wrong, int re
 static int settle_all(const struct looked *looked, int length, const MPI_Request *requests, MPI_Status *statuses, int result)
 {
     int whole = result;
+    unpack_together(looked->operations, length, NULL, statuses, result);
     for (int at = 0; at < length; at++) {
         int each = result == MPI_ERR_IN_STATUS ? statuses[at].MPI_ERROR : result;
         if (each == MPI_ERR_PENDING) continue;
@@ -125,6 +126,7 @@ static int settle_some(const struct looked *looked, const MPI_Request *requests,
 {
     int whole = result;
     if (ended == MPI_UNDEFINED || (result != MPI_SUCCESS && result != MPI_ERR_IN_STATUS)) return result;
+    unpack_together(looked->operations, ended, indices, statuses, result);
     for (int at = 0; at < ended; at++) {
         int each = result == MPI_ERR_IN_STATUS ? statuses[at].MPI_ERROR : result;
         int found = settle(&looked->operations[indices[at]], each == MPI_SUCCESS, requests[indices[at]], &statuses[at], each);

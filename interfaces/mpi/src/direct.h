@@ -49,6 +49,8 @@ static int delete_direct(MPI_Comm communicator, int key, void *value, void *extr
 /* Whether all processes of a communicator have this library, and run on this machine. */
 static int all_registered(MPI_Comm communicator, int size)
 {
+    if (size == 1) return 1;
+    if (!dtc_mpi_exchanges_directly()) return 0;
     MPI_Group group, world;
     int all = 0, *places = (int *)malloc(2 * (size_t)size * sizeof *places);
     if (!places) return 0;
@@ -65,22 +67,26 @@ static int all_registered(MPI_Comm communicator, int size)
     return all;
 }
 
+/* Whether some process of a communicator uses CUDA, as all of them find; -1 if the MPI does not tell. */
+static int some_use_cuda(MPI_Comm communicator, int size)
+{
+    char own = place_of(NULL).device >= 0, *all = (char *)malloc((size_t)size);
+    int some = all && PMPI_Allgather(&own, 1, MPI_BYTE, all, 1, MPI_BYTE, communicator) == MPI_SUCCESS ? 0 : -1;
+    for (int at = 0; some >= 0 && at < size; at++) some = some || all[at];
+    free(all);
+    return some;
+}
+
 /* At the first such call of a communicator, by all of its processes: those whose processes do not use CUDA keep to the host. */
 static __attribute__((noinline)) struct direct *direct_make(MPI_Comm communicator)
 {
     struct direct *direct = (struct direct *)malloc(sizeof *direct);
     int known = direct && PMPI_Comm_size(communicator, &direct->size) == MPI_SUCCESS && PMPI_Comm_rank(communicator, &direct->rank) == MPI_SUCCESS;
+    if (known) direct->communicator = MPI_COMM_NULL;
     /* Nothing that a process finds here by itself differs in another one, but for lack of memory, which ends the program. */
-    if (!known || direct->size < 2 || !all_registered(communicator, direct->size)) {
-        if (known) direct->communicator = MPI_COMM_NULL;
-    } else if (PMPI_Comm_split(communicator, 0, direct->rank, &direct->communicator) == MPI_SUCCESS) {
-        char own = place_of(NULL).device >= 0, some = 0, *all = (char *)malloc((size_t)direct->size);
-        if (all && PMPI_Allgather(&own, 1, MPI_BYTE, all, 1, MPI_BYTE, direct->communicator) == MPI_SUCCESS)
-            for (int at = 0; at < direct->size; at++) some = some || all[at];
-        free(all);
-        if (!some) PMPI_Comm_free(&direct->communicator), direct->communicator = MPI_COMM_NULL;
-    } else {
-        known = 0;
+    if (known && all_registered(communicator, direct->size)) {
+        int some = some_use_cuda(communicator, direct->size);
+        known = some >= 0 && (!some || PMPI_Comm_split(communicator, 0, direct->rank, &direct->communicator) == MPI_SUCCESS);
     }
     if (!known || PMPI_Comm_set_attr(communicator, direct_key, direct) != MPI_SUCCESS) {
         free(direct);
@@ -94,15 +100,22 @@ static struct direct *direct_of(MPI_Comm communicator)
 {
     struct direct *direct;
     int found = 0;
-    if (!direct_key || !dtc_mpi_exchanges_directly()) return NULL;
+    if (!direct_key) return NULL;
     if (PMPI_Comm_get_attr(communicator, direct_key, &direct, &found) != MPI_SUCCESS) return NULL;
     if (!found) direct = direct_make(communicator);
     return direct && direct->communicator != MPI_COMM_NULL ? direct : NULL;
 }
 
+static int wants_direct(void)
+{
+    const char *asked = getenv("DTC_MPI_DIRECT");
+    return !asked || strcmp(asked, "off");
+}
+
 static void direct_start(void)
 {
     int rank, size;
+    if (!wants_direct()) return;
     if (PMPI_Comm_rank(MPI_COMM_WORLD, &rank) != MPI_SUCCESS || PMPI_Comm_size(MPI_COMM_WORLD, &size) != MPI_SUCCESS) return;
     if (PMPI_Comm_create_keyval(copy_direct, delete_direct, &direct_key, NULL) != MPI_SUCCESS) return;
     dtc_mpi_register(rank, size);

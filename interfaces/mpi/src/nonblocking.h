@@ -38,7 +38,8 @@
 #define WRAP_RECV_INIT(name, count) WRAP_RECEIVE_LATER(name, count, IRECV, rank, communicator, 1)
 
 /* Stages the halves of an exchange; null if the MPI shall do it, or if a half is refused. MPICH 4.0 and 5.0 do not tell how many bytes have
-   come: the MPI receives, but for elements on a GPU that it must not be given. */
+   come: the MPI receives, but for elements on a GPU that it must not be given, or that are noncontiguous: MPI_Isendrecv of Open MPI 5.0.7 ends by
+   a signal where such a message has come before it. */
 static struct operation *operation_both(struct staged *out, struct staged *in, const void *sent, int64_t sent_elements,
                                         MPI_Datatype sent_datatype, int destination, void *received, int64_t received_elements,
                                         MPI_Datatype received_datatype, int source, MPI_Comm communicator, int *unknown)
@@ -49,8 +50,7 @@ static struct operation *operation_both(struct staged *out, struct staged *in, c
     if (!sees_completions()) return NULL;
     stage_packed(out, sent, sent_elements, sent_datatype, destination, communicator, unknown);
     if (out->refused) return NULL;
-    if (!takes_devices)
-        stage_received_as(in, received, received_elements, received_datatype, source, communicator, UNTOLD, &in_unknown);
+    stage_received_as(in, received, received_elements, received_datatype, source, communicator, UNTOLD, &in_unknown);
     if (in->refused) unstage(out);
     if (!out->plan && !in->plan) return NULL;
     return operation_new(out->plan ? out : NULL, in->plan ? in : NULL);
@@ -138,11 +138,11 @@ static struct operation *operation_exchange(struct given *out, struct given *in,
         return operation_begin(operation, request, result);                                                                       \
     }
 
-/* Before the MPI starts a persistent operation: packs what is sent, or received over; 0 if that fails. */
-static int operation_start(struct operation *operation)
+/* Before the MPI starts a persistent operation: packs what is sent, unless it is packed, or received over; 0 if that fails. */
+static int operation_start(struct operation *operation, int is_packed)
 {
-    __atomic_store_n(&operation->unpacked, 0, __ATOMIC_RELAXED);
-    return (!operation->out.plan || pack_sent(&operation->out)) && (!operation->in.plan || !operation->in.filled || pack_staged(&operation->in));
+    __atomic_store_n(&operation->unpacked, NOT_UNPACKED, __ATOMIC_RELAXED);
+    return (!operation->out.plan || is_packed || pack_sent(&operation->out)) && (!operation->in.plan || !operation->in.filled || pack_staged(&operation->in));
 }
 
 /* After the MPI has started it. Open MPI may start another request in its place. */
@@ -157,7 +157,7 @@ static int wrap_Start(MPI_Request *request)
 {
     struct operation *operation = request ? find_operation(*request) : NULL;
     if (!operation) return mpi.Start(request);
-    if (!operation_start(operation)) return fail(MPI_ERR_OTHER);
+    if (!operation_start(operation, 0)) return fail(MPI_ERR_OTHER);
     int result = mpi.Start(request);
     operation_started(operation, *request);
     return result;
@@ -168,8 +168,14 @@ static int wrap_Startall(int length, MPI_Request *requests)
     struct looked looked;
     if (!look(&looked, length, requests, 0)) return mpi.Startall(length, requests);
     if (!looked.operations) return fail(MPI_ERR_NO_MEM);
-    int packed = 1;
-    for (int at = 0; at < length; at++) packed = packed && (!looked.operations[at] || operation_start(looked.operations[at]));
+    struct together together;
+    int joined = pack_together(&together, looked.operations, length), packed = 1, next = 0;
+    for (int at = 0; packed && at < length; at++) {
+        int is_packed = next < joined && together.operations[next] == looked.operations[at];
+        next += is_packed;
+        packed = !looked.operations[at] || operation_start(looked.operations[at], is_packed);
+    }
+    together_end(&together);
     int result = packed ? mpi.Startall(length, requests) : fail(MPI_ERR_OTHER);
     for (int at = 0; packed && at < length; at++)
         if (looked.operations[at]) operation_started(looked.operations[at], requests[at]);

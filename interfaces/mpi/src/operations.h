@@ -62,19 +62,26 @@ static void operation_drop(struct operation *operation)
     free(operation);
 }
 
+/* Of what was received. */
+enum { NOT_UNPACKED, UNPACKING, UNPACKED };
+
+/* Whether this thread shall unpack what was received; it waits for one that does. */
+static int claim(struct operation *operation)
+{
+    char state = NOT_UNPACKED;
+    if (!operation->in.plan && !operation->exchange) return 0;
+    if (__atomic_compare_exchange_n(&operation->unpacked, &state, UNPACKING, 0, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE)) return 1;
+    /* Threads may ask for the status of one request at once. */
+    while (__atomic_load_n(&operation->unpacked, __ATOMIC_ACQUIRE) == UNPACKING) sched_yield();
+    return 0;
+}
+
 /* Unpacks what was received, once. */
 static int operation_unpack(struct operation *operation, const MPI_Status *status)
 {
-    enum { NOT_YET, UNPACKING, DONE };
-    char state = NOT_YET;
-    if (!operation->in.plan && !operation->exchange) return MPI_SUCCESS;
-    if (!__atomic_compare_exchange_n(&operation->unpacked, &state, UNPACKING, 0, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE)) {
-        /* Threads may ask for the status of one request at once. */
-        while (__atomic_load_n(&operation->unpacked, __ATOMIC_ACQUIRE) != DONE) sched_yield();
-        return MPI_SUCCESS;
-    }
+    if (!claim(operation)) return MPI_SUCCESS;
     int result = operation->exchange ? exchange_unpack(operation->exchange) : unpack_received(&operation->in, status);
-    __atomic_store_n(&operation->unpacked, DONE, __ATOMIC_RELEASE);
+    __atomic_store_n(&operation->unpacked, UNPACKED, __ATOMIC_RELEASE);
     return result;
 }
 

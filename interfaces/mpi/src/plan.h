@@ -20,6 +20,8 @@ struct plan {
     int64_t size;
     /* Packed bytes of a contiguous piece, on average. */
     int64_t piece;
+    /* Fewest bytes of a message that dtc moves; INT64_MAX if the MPI moves such pieces as fast. */
+    int64_t least;
     /* Whether all basic elements have one size, a power of two up to 8. */
     int uniform;
     /* The lowest displacement of a byte. */
@@ -171,6 +173,30 @@ static void plan_count(int64_t *decoded, int64_t *compiled)
     reported_unlock();
 }
 
+/* How the pieces of a type lie, as far as MPIs differ in how fast they move them. */
+enum pieces { REGULAR, SPARSE, IRREGULAR };
+
+/* Irregular pieces follow no rule, so that their description grows with their number, or interleave with those of the next element. Sparse ones
+   have gaps of three times their length between them. */
+static enum pieces pieces_of(const dtc_type *type, const dtc_info *info)
+{
+    enum { FEW = 64 };
+    int64_t described = 0;
+    if (info->blocks < FEW || info->blocks == INT64_MAX) return REGULAR;
+    if (info->extent > 0 && info->extent < info->true_extent / 2) return IRREGULAR;
+    if (dtc_flatten_size(type, &described) == DTC_OK && described > info->blocks / 2) return IRREGULAR;
+    return info->true_extent / 4 > info->packed_size ? SPARSE : REGULAR;
+}
+
+/* What plan.least says. */
+static int64_t least_message(const struct plan *plan, const dtc_info *info)
+{
+    enum pieces pieces = plan->type ? pieces_of(plan->type, info) : REGULAR;
+    if (pieces == SPARSE && plan->piece < limits.shortest_sparse_piece) pieces = REGULAR;
+    int64_t longest = pieces == IRREGULAR ? limits.irregular_piece : pieces == SPARSE ? limits.sparse_piece : limits.piece;
+    return plan->piece > longest ? INT64_MAX : pieces == IRREGULAR ? limits.irregular_bytes : limits.bytes;
+}
+
 /* Decodes a datatype that the MPI accepts, and leaves the plan with it. One thread does so at a time; others leave it to a later
    call, since the one that comes second would destroy the plan of the first. */
 static void plan_make(MPI_Datatype datatype)
@@ -193,6 +219,7 @@ static void plan_make(MPI_Datatype datatype)
         plan->whole = info.blocks == 0 || (limits.leaves_whole && info.contiguous && info.extent == info.packed_size);
         plan->size = info.packed_size;
         plan->piece = info.blocks > 0 ? info.packed_size / info.blocks : 0;
+        plan->least = least_message(plan, &info);
         plan->uniform = is_uniform(&info);
         plan->true_lb = info.true_lb;
         if (dtc_mpi_reports()) reported_add(plan);

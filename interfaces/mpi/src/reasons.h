@@ -15,7 +15,7 @@ static int reason_of(uintptr_t memory, int64_t elements, uintptr_t handle, int r
     if (!plan) return unknown || !is_ready() || datatype == MPI_DATATYPE_NULL ? DTC_MPI_OTHER : DTC_MPI_PREDEFINED;
     if (!plan->type) return DTC_MPI_UNDECODED;
     if (plan->whole) return DTC_MPI_WHOLE;
-    if (plan->piece > (what == DTC_MPI_JUDGE_PACK ? limits.packed_piece : limits.piece)) return DTC_MPI_LONG_PIECES;
+    if (what == DTC_MPI_JUDGE_PACK ? plan->piece > limits.packed_piece : plan->least == INT64_MAX) return DTC_MPI_LONG_PIECES;
     if (__builtin_mul_overflow(elements, plan->size, &bytes)) return DTC_MPI_MANY_BYTES;
     if (bytes < (what == DTC_MPI_JUDGE_PACK ? limits.packed_bytes : limits.bytes)) return DTC_MPI_FEW_BYTES;
     if (what != DTC_MPI_JUDGE_PACK && bytes > LARGEST_MESSAGE) return DTC_MPI_MANY_BYTES;

@@ -19,7 +19,7 @@
 
 enum { UNDECIDED, DIRECT, NOT_DIRECT };
 
-/* Most processes of a job, and nanoseconds that one waits for those that began with it. */
+/* Most processes of a job, and nanoseconds within which those that began with a process enter themselves too. */
 enum { MOST_RANKS = 1 << 20, PATIENCE = 1000000000 };
 
 /* What a process says of itself; `process` comes last, and is 0 until then. */
@@ -36,6 +36,9 @@ struct registry {
 static struct registry *registry;
 static char path[80];
 static int ranks, expected;
+
+/* When this process entered itself. */
+static int64_t entered;
 
 static uint64_t mix(uint64_t hash, const char *text)
 {
@@ -102,35 +105,6 @@ static int decide(int32_t wanted)
     return wanted == DIRECT;
 }
 
-void dtc_mpi_register(int rank, int size)
-{
-    const char *asked = getenv("DTC_MPI_DIRECT");
-    uint64_t job = asked && !strcmp(asked, "on") ? name_of_job() : 0;
-    if (!job || size < 2 || size > MOST_RANKS) return;
-    size_t bytes = sizeof *registry + (size_t)size * sizeof *registry->slots;
-    snprintf(path, sizeof path, "/dev/shm/dtc-mpi-%u-%016" PRIx64, (unsigned)geteuid(), job);
-    int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    struct stat status;
-    int usable = file >= 0 && !fstat(file, &status) && status.st_uid == geteuid() && !ftruncate(file, (off_t)bytes);
-    void *made = usable ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0) : MAP_FAILED;
-    if (file >= 0) close(file);
-    if (made == MAP_FAILED) return;
-    registry = (struct registry *)made;
-    ranks = size;
-    expected = count_here(size);
-    int32_t others = 0;
-    int64_t nobody = 0, process = getpid();
-    struct slot *slot = &registry->slots[rank];
-    int agreed = __atomic_compare_exchange_n(&registry->size, &others, size, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED) || others == size;
-    agreed = agreed && !__atomic_load_n(&slot->process, __ATOMIC_RELAXED);
-    if (agreed) {
-        __atomic_store_n(&slot->started, start_of(process), __ATOMIC_RELAXED);
-        agreed = __atomic_compare_exchange_n(&slot->process, &nobody, process, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
-    }
-    /* A file that an earlier job left behind may say otherwise. */
-    if (!agreed) __atomic_store_n(&registry->decision, NOT_DIRECT, __ATOMIC_RELEASE);
-}
-
 /* How many have come; -1 if one of them is gone. */
 static int count_registered(int check)
 {
@@ -144,13 +118,43 @@ static int count_registered(int check)
     return count;
 }
 
+void dtc_mpi_register(int rank, int size)
+{
+    uint64_t job = size >= 2 && size <= MOST_RANKS ? name_of_job() : 0;
+    if (!job) return;
+    size_t bytes = sizeof *registry + (size_t)size * sizeof *registry->slots;
+    snprintf(path, sizeof path, "/dev/shm/dtc-mpi-%u-%016" PRIx64, (unsigned)geteuid(), job);
+    int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    struct stat status;
+    int usable = file >= 0 && !fstat(file, &status) && status.st_uid == geteuid() && !ftruncate(file, (off_t)bytes);
+    void *made = usable ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0) : MAP_FAILED;
+    if (file >= 0) close(file);
+    if (made == MAP_FAILED) return;
+    registry = (struct registry *)made;
+    ranks = size;
+    expected = count_here(size);
+    entered = dtc_mpi_now();
+    int32_t others = 0;
+    int64_t nobody = 0, process = getpid();
+    struct slot *slot = &registry->slots[rank];
+    int agreed = __atomic_compare_exchange_n(&registry->size, &others, size, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED) || others == size;
+    agreed = agreed && !__atomic_load_n(&slot->process, __ATOMIC_RELAXED);
+    if (agreed) {
+        __atomic_store_n(&slot->started, start_of(process), __ATOMIC_RELAXED);
+        agreed = __atomic_compare_exchange_n(&slot->process, &nobody, process, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+    }
+    /* A file that an earlier job left behind may say otherwise. */
+    if (!agreed) __atomic_store_n(&registry->decision, NOT_DIRECT, __ATOMIC_RELEASE);
+    /* The last that comes takes the name away: a job that is killed leaves no file behind. */
+    if (count_registered(0) == expected) unlink(path);
+}
+
 int dtc_mpi_exchanges_directly(void)
 {
     if (!registry) return 0;
     int32_t decision = __atomic_load_n(&registry->decision, __ATOMIC_ACQUIRE);
     if (decision != UNDECIDED) return decision == DIRECT;
-    int64_t end = dtc_mpi_now() + PATIENCE;
-    while (count_registered(0) < expected && dtc_mpi_now() < end && registry->decision == UNDECIDED) sched_yield();
+    while (count_registered(0) < expected && dtc_mpi_now() < entered + PATIENCE && registry->decision == UNDECIDED) sched_yield();
     int direct = decide(count_registered(1) == expected ? DIRECT : NOT_DIRECT);
     unlink(path);
     return direct;

@@ -7,7 +7,8 @@
  * A message is packed for sending only if its basic elements have one size. MPICH 4.0 on UCX cuts what a contiguous buffer sends
  * anywhere, and loses what it cuts inside an element when it unpacks: it reports that the message is truncated.
  *
- * Elements on a GPU are packed into pinned memory of the host, or, for an MPI that is CUDA-aware, into memory of that GPU (memory.h).
+ * Elements on a GPU are packed into pinned memory of the host, or, for an MPI that is CUDA-aware and more than a few bytes, into memory of that GPU
+ * (memory.h).
  */
 #ifndef DTC_MPI_STAGED_H
 #define DTC_MPI_STAGED_H
@@ -93,7 +94,7 @@ static __attribute__((noinline)) int stage_on_device(struct staged *staged, stru
     enum form form = form_of(plan, &span, way == SENT ? SENDS : RECEIVES);
     if (form == PASSED || span.bytes == 0) return 0;
     struct moved moved = moved_of(form, plan, &span, (void *)memory, elements);
-    struct dtc_mpi_block *block = take_for_device(place.device, moved.bytes);
+    struct dtc_mpi_block *block = take_for_message(place.device, moved.bytes);
     if (!block) return refuse(staged, MPI_ERR_NO_MEM);
     plan_retain(moved.plan);
     staged->plan = moved.plan;
@@ -126,9 +127,9 @@ static int stage(struct staged *staged, const void *memory, int64_t elements, MP
         return stage_on_device(staged, place, memory, elements, datatype, communicator, way, unknown);
     if (__builtin_expect(may_be_several(memory, plan, place), 0))
         return stage_on_device(staged, (struct place){DTC_MEMORY_UNKNOWN, -1}, memory, elements, datatype, communicator, way, unknown);
-    if (!is_derived(plan) || !memory || way == UNTOLD || (way == SENT && !plan->uniform) || plan->piece > limits.piece) return 0;
+    if (!is_derived(plan) || !memory || way == UNTOLD || (way == SENT && !plan->uniform)) return 0;
     if (__builtin_mul_overflow(elements, plan->size, &staged->bytes)) return 0;
-    if (staged->bytes < limits.bytes || staged->bytes > LARGEST_MESSAGE) return 0;
+    if (staged->bytes < plan->least || staged->bytes > LARGEST_MESSAGE) return 0;
     staged->block = dtc_mpi_staging_take(DTC_MPI_HOST, 0, staged->bytes);
     if (!staged->block) return 0;
     plan_retain(plan);
@@ -203,8 +204,8 @@ static void is_posted(struct staged *staged)
 #endif
 }
 
-/* Unpacks what was received, which may be less than was expected. */
-static int unpack_received(const struct staged *staged, const MPI_Status *status)
+/* How many bytes were received, which may be less than was expected; they lie together from then on. */
+static int64_t bytes_received(const struct staged *staged, const MPI_Status *status)
 {
     int counted = 0, cancelled = 0;
     int64_t received = staged->bytes;
@@ -213,10 +214,17 @@ static int unpack_received(const struct staged *staged, const MPI_Status *status
         if (!cancelled) PMPI_Get_count(status, MPI_PACKED, &counted);
         received = counted;
     }
-    if (received <= 0) return MPI_SUCCESS;
-    dtc_mpi_count(DTC_MPI_RECEIVED, received);
     unsigned char *last = (unsigned char *)staged->block->memory + staged->bytes - 1;
     if (GAP && staged->gap && received == staged->bytes) *last = last[GAP];
+    return received;
+}
+
+/* Unpacks what was received. */
+static int unpack_received(const struct staged *staged, const MPI_Status *status)
+{
+    int64_t received = bytes_received(staged, status);
+    if (received <= 0) return MPI_SUCCESS;
+    dtc_mpi_count(DTC_MPI_RECEIVED, received);
     if (move_staged(staged, DTC_MPI_UNPACKS, received)) return MPI_SUCCESS;
     /* A GPU failed. The message is lost: the error handler decides. */
     return fail(MPI_ERR_OTHER);

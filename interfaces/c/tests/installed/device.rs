@@ -82,11 +82,12 @@ fn an_mpi_without_cuda_never_sees_memory_of_a_gpu() {
             ],
         );
         let program = compile(&launcher, "device_exchanges.c", folder.path());
-        let output = launcher.pass(2, &program, &pairs(&environment));
+        let output = launcher.pass(2, &program, &pairs(&without_direct(&environment)));
         expect_done(&launcher, &output, "device_exchanges", 50);
+        expect_reported(&output, &["exchanges between GPUs of a machine: through the MPI (DTC_MPI_DIRECT=off)"]);
         assert_eq!(handled(&output, DIRECT), 0, "{}", launcher.compiler.display());
         for ranks in [2, 4] {
-            let output = launcher.pass(ranks, &program, &pairs(&with_direct(&environment)));
+            let output = launcher.pass(ranks, &program, &pairs(&environment));
             expect_done(&launcher, &output, "device_exchanges", 50);
             // Blocking collectives whose elements all lie on the GPU.
             let direct = handled(&output, DIRECT);
@@ -98,9 +99,9 @@ fn an_mpi_without_cuda_never_sees_memory_of_a_gpu() {
 /// The line of the report that counts exchanges without the MPI.
 const DIRECT: &str = ": packed into memory of other processes:";
 
-/// The same, where processes exchange from GPU to GPU.
-fn with_direct(environment: &[(&'static str, String)]) -> Vec<(&'static str, String)> {
-    environment.iter().cloned().chain([("DTC_MPI_DIRECT", "on".to_owned())]).collect()
+/// The same, where processes exchange through the MPI.
+fn without_direct(environment: &[(&'static str, String)]) -> Vec<(&'static str, String)> {
+    environment.iter().cloned().chain([("DTC_MPI_DIRECT", "off".to_owned())]).collect()
 }
 
 /// Each thread has a communicator, and exchanges from GPU to GPU or through the host.
@@ -112,26 +113,27 @@ fn threads_exchange_elements_on_a_gpu_at_once() {
         let folder = TempDir::new().expect("a folder");
         let options = ["-Wno-stringop-overflow", "-Wno-stringop-overread", "-ldl", "-pthread"];
         let program = launcher.compile("device_threads.c", folder.path(), &options);
-        let staged = launcher.pass(2, &program, &pairs(&environment));
+        let staged = launcher.pass(2, &program, &pairs(&without_direct(&environment)));
         expect_done(&launcher, &staged, "device_threads", 100);
-        let direct = launcher.pass(2, &program, &pairs(&with_direct(&environment)));
+        let direct = launcher.pass(2, &program, &pairs(&environment));
         expect_done(&launcher, &direct, "device_threads", 100);
         // A call goes through the host if the other thread is decoding a datatype.
         assert!(handled(&direct, DIRECT) > 100, "{}", launcher.compiler.display());
     }
 }
 
-/// Processes exchange directly if all have the library, and want it.
+/// Processes exchange directly if all have the library, and none refuses.
 #[test]
 #[ignore = "runs programs of each MPI: ./test mpi"]
 fn one_process_that_does_not_take_part_keeps_all_from_exchanging_directly() {
-    let environment = with_direct(&environment(true));
+    let environment = environment(true);
     for launcher in Launcher::all("one_process_that_does_not_take_part_keeps_all_from_exchanging_directly") {
         let folder = TempDir::new().expect("a folder");
         let program = compile(&launcher, "device_exchanges.c", folder.path());
         let off = launcher.pass_beside(&program, &pairs(&environment), &[("DTC_MPI_DIRECT", "off")]);
         expect_done(&launcher, &off, "device_exchanges", 50);
-        assert_eq!(handled(&off, DIRECT), 0, "{}", launcher.compiler.display());
+        // Those of a process with itself, in communicators of one process.
+        assert!(handled(&off, DIRECT) < 10, "{}: {}", launcher.compiler.display(), text(&off));
         // A process without the library keeps to memory of the host.
         let program = launcher.compile("exchanges.c", folder.path(), &["-ldl"]);
         let without = launcher.pass_beside(&program, &pairs(&environment), &[("LD_PRELOAD", "")]);
@@ -226,10 +228,12 @@ fn a_cuda_aware_mpi_is_given_packed_bytes_on_the_gpu() {
             let parts = told.iter().flat_map(|line| line.split(", "));
             parts.filter(|part| part.ends_with(word)).filter_map(|part| part.split(' ').next()?.parse().ok()).collect()
         };
-        let (on_gpu, pinned) = (counts("of a GPU"), counts("pinned"));
+        // Contiguous elements and long messages on the GPU, short ones in pinned memory.
         let compiler = launcher.compiler.display();
-        assert!(on_gpu.len() == 2 && on_gpu.iter().all(|&count| count > 100), "{compiler}: {said}");
-        assert!(pinned == [0, 0], "{compiler}: {said}");
+        for kind in ["of a GPU", "pinned"] {
+            let given = counts(kind);
+            assert!(given.len() == 2 && given.iter().all(|&count| count > 50), "{compiler}: {kind} in {said}");
+        }
         let program = compile(&launcher, "device_exchanges.c", folder.path());
         expect_done(&launcher, &launcher.pass(3, &program, &pairs(&environment)), "device_exchanges", 30);
         // The same MPI is given memory of the host, and none of the GPU.

@@ -368,11 +368,14 @@ fn the_heap_does_not_grow() {
             line.and_then(|number| number.parse().ok()).unwrap_or_else(|| panic!("{said}"))
         };
         let compiler = launcher.compiler.display();
-        let with = launcher.pass(1, &program, &[("DTC_MPI_REPORT", "1")]);
-        assert!(handled(&with, ": sent:") > 10_000, "{compiler}");
-        let without = launcher.pass(1, &program, &[("DTC_MPI", "off")]);
+        let with = || launcher.pass(1, &program, &[("DTC_MPI_REPORT", "1")]);
+        let without = || grown(&launcher.pass(1, &program, &[("DTC_MPI", "off")]));
+        assert!(handled(&with(), ": sent:") > 10_000, "{compiler}");
+        // MPICH 4.0 alone grows by 832 bytes a round or by none, by where its memory lies: each in about half of the processes.
+        let alone = (0..4).map(|_| without()).min().expect("four runs").max(0);
         // Tenths of a byte for each round: less than the smallest block of the heap.
-        assert!(grown(&with) <= grown(&without).max(0) + 80, "{compiler}: {} {}", grown(&with), grown(&without));
+        let found: Vec<i64> = (0..12).map(|_| grown(&with())).take_while(|&grown| grown > alone + 80).collect();
+        assert!(found.len() < 12, "{compiler}: {found:?}, without the library {alone}");
     }
 }
 

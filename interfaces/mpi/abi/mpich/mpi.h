@@ -4,6 +4,7 @@
 
 typedef int MPI_Datatype;
 typedef int MPI_Comm;
+typedef int MPI_Errhandler;
 typedef int MPI_Group;
 typedef int MPI_Message;
 typedef int MPI_Request;
