@@ -366,6 +366,10 @@ fn recordings_are_built() {
     let committed = engine.commit(&text::parse(RECORDS).expect("a type"));
     committed.type_hash();
     assert_eq!(committed.tier(), Tier::Specialised);
+    let listed = format!("{}:{}", here.join("built").display(), here.join("records").display());
+    let mut doctor = Command::new(env!("CARGO_BIN_EXE_dtc"));
+    let told = Run::of(doctor.arg("doctor").env("DTC_BUNDLES", listed)).fine();
+    assert!(told.contains("built, with kernels under ") && told.contains("expected a bundle, found none"), "{told}");
 
     let other = "\ntype 00000000000000000000000000000000 int;\n";
     write(here, "other.recorded", other);

@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::report::{self, row};
 use dtc_compiler::datatype::text;
 use dtc_runtime::cuda::{Device, DeviceInfo, Driver, Nvrtc};
-use dtc_runtime::store::{Config, Store};
+use dtc_runtime::store::{Bundle, Config, Store};
 use dtc_runtime::{Engine, Policy, Tier, TransferModel};
 use std::ffi::OsString;
 use std::io::Write;
@@ -55,6 +55,7 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     }
     gpu(out)?;
     store(out)?;
+    bundles(out)?;
     match dtc_runtime::recording_file() {
         Some(Ok(file)) => row(out, "recording", &format!("into {}", file.display())),
         Some(Err(finding)) => row(out, "recording", &format!("off: {finding}")),
@@ -77,6 +78,18 @@ fn store(out: &mut dyn Write) -> Result<(), Failure> {
             (None, false) => format!("{}, only read", directory.path.display()),
         };
         row(out, "kernel store", &use_made)?;
+    }
+    Ok(())
+}
+
+/// What is compiled already, as `DTC_BUNDLES` lists it.
+fn bundles(out: &mut dyn Write) -> Result<(), Failure> {
+    for path in Config::from_environment().bundles() {
+        let state = match Bundle::open(path, env!("CARGO_PKG_VERSION")) {
+            Ok(bundle) => format!("{}, with kernels under {} keys", path.display(), bundle.entries()),
+            Err(finding) => format!("not used: {finding}"),
+        };
+        row(out, "bundle", &state)?;
     }
     Ok(())
 }

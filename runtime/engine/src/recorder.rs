@@ -7,7 +7,7 @@
 //! up.
 
 use dtc_compiler::Pipeline;
-use dtc_compiler::datatype::Datatype;
+use dtc_compiler::datatype::{Constructor, Datatype};
 use dtc_compiler::layout::TypeHash;
 use dtc_compiler::plan::Direction;
 use dtc_host::{Finding, fork};
@@ -108,8 +108,8 @@ impl Recorder {
         Ok(Recorder { file, chains, types: AtomicUsize::new(0) })
     }
 
-    /// The counters of a type, which is written if it is not known yet. `None` for types without bytes, too large ones, and those
-    /// beyond the most.
+    /// The counters of a type, which is written if it is not known yet. `None` for predefined types, which need no kernel, those
+    /// without bytes, too large ones, and those beyond the most.
     pub(crate) fn uses_of(&self, pipeline: &Pipeline) -> Option<&Uses> {
         let hash = pipeline.hash();
         let mut link = &self.chains[chain_of(&hash)];
@@ -177,7 +177,8 @@ fn chain_of(hash: &TypeHash) -> usize {
 }
 
 fn is_recorded(datatype: &Datatype) -> bool {
-    datatype.facts().size > 0 && datatype.most_entries() <= MOST_ENTRIES
+    let predefined = matches!(datatype.constructor(), Constructor::Named(_));
+    !predefined && datatype.facts().size > 0 && datatype.most_entries() <= MOST_ENTRIES
 }
 
 extern "C" fn at_exit() {

@@ -137,6 +137,11 @@ impl Bundle {
         self.bytes.get(self.entries[at].1.clone())
     }
 
+    /// How many entries it has.
+    pub fn entries(&self) -> usize {
+        self.entries.len()
+    }
+
     /// The name of a bundle's file in the directory that `dtc build` makes.
     pub fn file_name() -> &'static str {
         NAME

@@ -96,6 +96,16 @@ impl Config {
         self
     }
 
+    /// The bundles, in the order of search.
+    ///
+    /// ```
+    /// use dtc_store::Config;
+    /// assert_eq!(Config::none().bundle("/opt/site/halo").bundles(), ["/opt/site/halo"]);
+    /// ```
+    pub fn bundles(&self) -> &[PathBuf] {
+        &self.bundles
+    }
+
     pub(super) fn from_variables(site: Option<OsString>, directory: Option<OsString>) -> Config {
         // An empty variable counts as unset.
         let directory = directory.filter(|directory| !directory.is_empty());
