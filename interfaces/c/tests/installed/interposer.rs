@@ -61,26 +61,35 @@ impl Launcher {
 
     /// Runs a program on `ranks` ranks, with variables of the environment.
     pub(super) fn run(&self, ranks: u32, program: &Path, environment: &[(&str, &str)]) -> Output {
-        let mut run = Command::new(&self.run);
-        // Open MPI asks before it runs as root.
-        run.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
-        run.args(self.options).args(["-n", &ranks.to_string(), "env"]);
-        run.arg(format!("LD_PRELOAD={}", INSTALLED.prefix.join("lib/libdtc_mpi.so").display()));
-        run.args(environment.iter().map(|(name, value)| format!("{name}={value}"))).arg(program);
-        run.output().expect("a launcher")
+        self.launch(&[(ranks, environment)], program)
     }
 
     /// The same with two ranks; the second has further variables. It must end well.
     #[track_caller]
     pub(super) fn pass_beside(&self, program: &Path, both: &[(&str, &str)], second: &[(&str, &str)]) -> Output {
-        let preload = format!("LD_PRELOAD={}", INSTALLED.prefix.join("lib/libdtc_mpi.so").display());
-        let assign =
-            |pairs: &[(&str, &str)]| pairs.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>();
+        self.ended_well(self.launch(&[(1, both), (1, &[both, second].concat())], program))
+    }
+
+    /// Runs a program on groups of ranks, each with its variables. A rank has files of its own for what it says: launchers pass on the
+    /// lines of several ranks in parts, and those of a long report get mixed.
+    fn launch(&self, groups: &[(u32, &[(&str, &str)])], program: &Path) -> Output {
+        let folder = TempDir::new().expect("a folder");
         let mut run = Command::new(&self.run);
-        run.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
-        run.args(self.options).args(["-n", "1", "env", &preload]).args(assign(both)).arg(program);
-        run.args([":", "-n", "1", "env", &preload]).args(assign(both)).args(assign(second)).arg(program);
-        self.ended_well(run.output().expect("a launcher"))
+        // Open MPI asks before it runs as root.
+        run.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1").args(self.options);
+        for (at, (ranks, environment)) in groups.iter().enumerate() {
+            run.args((at > 0).then_some(":")).args(["-n", &ranks.to_string()]);
+            run.args(["sh", "-c", r#"exec "$@" >"$0/$$.out" 2>"$0/$$.err""#]).arg(folder.path()).arg("env");
+            run.arg(format!("LD_PRELOAD={}", INSTALLED.prefix.join("lib/libdtc_mpi.so").display()));
+            run.args(environment.iter().map(|(name, value)| format!("{name}={value}"))).arg(program);
+        }
+        let mut output = run.output().expect("a launcher");
+        for file in std::fs::read_dir(folder.path()).expect("a folder") {
+            let path = file.expect("a file").path();
+            let said = if path.extension() == Some("out".as_ref()) { &mut output.stdout } else { &mut output.stderr };
+            said.extend(std::fs::read(&path).expect("a file"));
+        }
+        output
     }
 
     /// The same as [`Launcher::run`], which must end well.
