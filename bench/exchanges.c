@@ -4,7 +4,7 @@
  *
  * Prints, for each datatype, its bytes, and microseconds one way of MPI_Send and MPI_Recv, as DDTBench sends it back and forth, and of an
  * exchange in both directions with MPI_Irecv, MPI_Isend and MPI_Waitall: the shortest of all rounds. Every byte that is received is
- * compared.
+ * compared. Arguments name the datatypes to measure; without any, all are.
  */
 #include "../interfaces/mpi/tests/programs.h"
 
@@ -81,12 +81,20 @@ static void measure(const char *name, MPI_Datatype datatype)
     MPI_Type_free(&datatype);
 }
 
+static int is_named(const char *name, int argc, char **argv)
+{
+    for (int at = 1; at < argc; at++)
+        if (!strcmp(argv[at], name)) return 1;
+    return argc < 2;
+}
+
 int main(int argc, char **argv)
 {
     begin(&argc, &argv);
     CHECK(ranks == 2, "%d ranks", ranks);
     if (rank == 0) puts("datatype bytes message exchange");
-    for (unsigned at = 0; at < sizeof cases / sizeof *cases; at++) measure(cases[at].name, cases[at].build());
+    for (unsigned at = 0; at < sizeof cases / sizeof *cases; at++)
+        if (is_named(cases[at].name, argc, argv)) measure(cases[at].name, cases[at].build());
     MPI_Finalize();
     return 0;
 }
