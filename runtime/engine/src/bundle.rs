@@ -4,32 +4,53 @@ use crate::gpu::without_source;
 use dtc_compiler::Pipeline;
 use dtc_compiler::codegen::cranelift::{self, CodegenError, Compiler, CpuTarget, Image};
 use dtc_compiler::codegen::cuda;
-use dtc_compiler::layout::Layout;
+use dtc_compiler::plan::gpu::{GpuPlan, Variant};
 use dtc_compiler::plan::{Direction, Level};
 use dtc_cuda::{Architecture, CudaError, Nvrtc};
-use dtc_store::{Bundle, Bundles, Key};
+use dtc_store::{Bundle, BundleEntry, Bundles, Key};
 use std::collections::BTreeMap;
 
 /// The version of dtc that bundles are made by and for.
 pub(crate) const MAKER: &str = env!("CARGO_PKG_VERSION");
 
 /// The target of PTX, which the driver compiles for any GPU from the oldest target of the bundle on.
-pub(crate) const PTX: &str = "ptx";
+const PTX: &str = "ptx";
 
-/// The key of a program for GPUs. `target` is `sm_90` and the like.
-pub(crate) fn gpu_key(source: &str, target: &str) -> Key {
-    Key::of(&[source.as_bytes(), target.as_bytes(), MAKER.as_bytes()])
-}
+/// What the lists of a program for GPUs are filed under, in the place of a target. All targets read the same.
+const LISTS: &str = "lists";
 
-/// The key of the kernels of a layout for CPUs. The hash of a type does not suffice: two types with one hash can be constructed.
-fn cpu_key(layout: &Layout, target: CpuTarget) -> Key {
-    let parts = [layout.to_string(), target.to_string(), MAKER.to_owned(), cranelift::VERSION.to_owned()];
-    Key::of(&parts.each_ref().map(|part| part.as_bytes()))
+/// What the kernels of a layout are found by: everything that they depend on beside the target. A type's hash does not suffice,
+/// since two types with one hash can be constructed.
+pub(crate) struct Name(Vec<u8>);
+
+impl Name {
+    fn of_cpu(digest: &[u8; 32]) -> Name {
+        Name([digest, MAKER.as_bytes(), cranelift::VERSION.as_bytes()].join(&0))
+    }
+
+    /// Of these kernels for a GPU. No text is written for it: that is a function of the layout, of the variants, and of whether
+    /// plans follow the order of memory.
+    pub(crate) fn of_gpu(digest: &[u8; 32], plan: &GpuPlan, variants: &[Variant]) -> Name {
+        let plan = format!("{variants:?} {}", plan.disordered());
+        Name([digest, MAKER.as_bytes(), plan.as_bytes()].join(&0))
+    }
+
+    fn key(&self, target: &str) -> Key {
+        Key::of(&[&self.0, target.as_bytes()])
+    }
 }
 
 /// The kernels of a layout for a CPU of this level, for the best target that a bundle has.
-pub(crate) fn cpu_kernel(bundles: &Bundles, layout: &Layout, level: Level) -> Option<Vec<u8>> {
-    CpuTarget::running_on(level).into_iter().find_map(|target| bundles.get(&cpu_key(layout, target)))
+pub(crate) fn cpu_kernel(bundles: &Bundles, digest: &[u8; 32], level: Level) -> Option<BundleEntry> {
+    let name = Name::of_cpu(digest);
+    CpuTarget::running_on(level).into_iter().find_map(|target| bundles.get(&name.key(&target.to_string())))
+}
+
+/// The code of a layout's kernels for a GPU, machine code before PTX for the oldest target, and the lists that all of it reads.
+pub(crate) fn gpu_kernels(bundles: &Bundles, name: &Name, target: &str) -> Option<(Vec<BundleEntry>, BundleEntry)> {
+    let lists = bundles.get(&name.key(LISTS))?;
+    let code = [target, PTX].into_iter().filter_map(|target| bundles.get(&name.key(target)));
+    Some((code.collect(), lists))
 }
 
 /// Writes a bundle: kernels that engines take in place of compiling them, with [`Engine::load_bundle`](crate::Engine::load_bundle).
@@ -64,7 +85,8 @@ impl BundleWriter {
             return Ok(false);
         }
         let image = Image::compile(&Compiler::for_target(target)?, plan)?;
-        self.entries.insert(cpu_key(pipeline.layout(), target), image.to_bytes());
+        let key = Name::of_cpu(&pipeline.layout().digest()).key(&target.to_string());
+        self.entries.insert(key, image.to_bytes());
         Ok(true)
     }
 
@@ -83,21 +105,62 @@ impl BundleWriter {
         }
         let nvrtc = Nvrtc::get()?;
         let variants = [Direction::Pack, Direction::Unpack].map(|direction| plan.usual(direction));
-        let source = cuda::program(plan, &variants).map_err(without_source)?.source;
+        let name = Name::of_gpu(&pipeline.layout().digest(), plan, &variants);
+        let program = cuda::program(plan, &variants).map_err(without_source)?;
         let mut add = |target: &str, architecture| {
-            let binary = nvrtc.compile(&source, "dtc.cu", architecture, &[])?;
-            self.entries.insert(gpu_key(&source, target), binary.bytes);
+            let binary = nvrtc.compile(&program.source, "dtc.cu", architecture, &[])?;
+            self.entries.insert(name.key(target), binary.bytes);
             Ok::<(), CudaError>(())
         };
         for &architecture in architectures {
             add(&format!("sm_{architecture}"), Architecture::Cubin(architecture))?;
         }
         add(PTX, Architecture::Ptx(oldest))?;
+        self.entries.insert(name.key(LISTS), program.tables);
         Ok(true)
     }
 
     /// The bytes of the file. Equal types and targets give equal bytes.
     pub fn finish(&self) -> Vec<u8> {
         Bundle::write(MAKER, &self.entries)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dtc_compiler::datatype::text;
+
+    /// Bytes in one order, described in two ways. Some plans depend on how long the description is.
+    #[test]
+    fn what_has_one_name_has_one_program() {
+        let places: Vec<i64> = (0..40).map(|at| (at * 7919 % 40) * 4000).collect();
+        let blocks = |step: i64, count: i64| -> Vec<String> {
+            let all = places.iter().flat_map(|place| (0..count).map(move |at| (place + at * step).to_string()));
+            all.collect()
+        };
+        let nested = |step: i64, count: i64| {
+            let places = places.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
+            format!("hindexed_block 1 [{places}] (hvector {count} 1 {step} int)")
+        };
+        let listed = |step: i64, count: i64| format!("hindexed_block 1 [{}] int", blocks(step, count).join(", "));
+        let descriptions = [
+            ("vector 50 2 3 int".to_owned(), "hvector 50 1 12 (contiguous 8 char)".to_owned(), true),
+            (nested(12, 4), listed(12, 4), true),
+            (nested(-200, 20), listed(-200, 20), true),
+            ("vector 50 2 3 int".to_owned(), "vector 50 2 4 int".to_owned(), false),
+        ];
+        for (one, other, same) in descriptions {
+            let [one, other] = [one, other].map(|text| Pipeline::new(text::parse(&text).unwrap()));
+            let digests = [&one, &other].map(|pipeline| pipeline.layout().digest());
+            assert_eq!(digests[0] == digests[1], same, "{} and {}", one.layout(), other.layout());
+            let of = |pipeline: &Pipeline, digest| {
+                let plan = pipeline.gpu_plan();
+                let variants = [Direction::Pack, Direction::Unpack].map(|direction| plan.usual(direction));
+                (Name::of_gpu(digest, plan, &variants).0, cuda::program(plan, &variants).unwrap().source)
+            };
+            let (one, other) = (of(&one, &digests[0]), of(&other, &digests[1]));
+            assert!(one.0 != other.0 || one.1 == other.1, "{}", one.1);
+        }
     }
 }

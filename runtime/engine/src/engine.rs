@@ -307,6 +307,8 @@ impl Engine {
         if self.shared.forked() {
             return Err(Cause::System("a forked child".to_owned()).at(path));
         }
+        // Hashing types needs tables, which the first commit would wait for otherwise.
+        Point::published();
         self.shared.bundles().load(path)
     }
 
@@ -386,7 +388,7 @@ impl Shared {
         if self.policy == Policy::Off || !entry.wants_kernel() || self.bundles().is_empty() {
             return;
         }
-        if let Some(found) = bundle::cpu_kernel(self.bundles(), &entry.layout, self.target.level) {
+        if let Some(found) = bundle::cpu_kernel(self.bundles(), &entry.layout.digest(), self.target.level) {
             entry.load(&found);
         }
     }

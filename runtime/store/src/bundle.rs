@@ -21,8 +21,9 @@ use dtc_host::lock::Lock;
 use dtc_host::{Cause, Finding, trust};
 use std::collections::BTreeMap;
 use std::fmt;
-use std::ops::Range;
+use std::ops::{Deref, Range};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 const MAGIC: [u8; 8] = *b"dtcbundl";
 const VERSION: u32 = 1;
@@ -133,8 +134,12 @@ impl Bundle {
 
     /// The entry of a key.
     pub fn get(&self, key: &Key) -> Option<&[u8]> {
+        self.bytes.get(self.range(key)?)
+    }
+
+    fn range(&self, key: &Key) -> Option<Range<usize>> {
         let at = self.entries.binary_search_by_key(key, |(key, _)| *key).ok()?;
-        self.bytes.get(self.entries[at].1.clone())
+        Some(self.entries[at].1.clone())
     }
 
     /// How many entries it has.
@@ -188,12 +193,28 @@ fn index(bytes: &[u8], end: usize) -> Option<Vec<(Key, Range<usize>)>> {
 /// ```
 /// use dtc_store::{Bundles, Config, Key};
 /// let bundles = Bundles::open(&Config::none(), "0.1.0");
-/// assert_eq!(bundles.get(&Key::of(&[b"source"])), None);
+/// assert!(bundles.get(&Key::of(&[b"source"])).is_none());
 /// assert!(bundles.load("/nonexistent".as_ref()).is_err());
 /// ```
 pub struct Bundles {
     maker: String,
-    loaded: Lock<Vec<Bundle>>,
+    loaded: Lock<Vec<Arc<Bundle>>>,
+}
+
+/// The bytes of an entry, which hold their bundle: entries may have hundreds of kilobytes.
+#[derive(Clone, Debug)]
+pub struct BundleEntry {
+    bundle: Arc<Bundle>,
+    range: Range<usize>,
+}
+
+impl Deref for BundleEntry {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        // The range is one that the bundle found.
+        self.bundle.bytes.get(self.range.clone()).unwrap_or_default()
+    }
 }
 
 impl fmt::Debug for Bundles {
@@ -223,7 +244,7 @@ impl Bundles {
     ///
     /// As [`Bundle::open`]. Nothing has changed then.
     pub fn load(&self, path: &Path) -> Result<(), Finding> {
-        let bundle = Bundle::open(path, &self.maker)?;
+        let bundle = Arc::new(Bundle::open(path, &self.maker)?);
         self.loaded.lock().push(bundle);
         Ok(())
     }
@@ -234,7 +255,8 @@ impl Bundles {
     }
 
     /// The entry of a key, from the first bundle that has it.
-    pub fn get(&self, key: &Key) -> Option<Vec<u8>> {
-        self.loaded.lock().iter().find_map(|bundle| bundle.get(key)).map(<[u8]>::to_vec)
+    pub fn get(&self, key: &Key) -> Option<BundleEntry> {
+        let loaded = self.loaded.lock();
+        loaded.iter().find_map(|bundle| Some(BundleEntry { range: bundle.range(key)?, bundle: bundle.clone() }))
     }
 }

@@ -30,7 +30,7 @@ mod system;
 #[cfg(test)]
 mod tests;
 
-pub use bundle::{Bundle, Bundles};
+pub use bundle::{Bundle, BundleEntry, Bundles};
 pub use claim::{Claim, ClaimGuard};
 pub use config::Config;
 pub use dtc_host::{Cause, Finding};

@@ -4,12 +4,12 @@ use super::error::without_source;
 use super::kernel::Kernel;
 use super::on_device::GpuType;
 use super::state::DeviceState;
-use crate::bundle::{self, PTX};
+use crate::bundle::{self, Name};
 use dtc_compiler::codegen::cuda;
 use dtc_compiler::plan::gpu::Variant;
 use dtc_cuda::module::{Function, Module};
 use dtc_cuda::{CudaError, Nvrtc};
-use dtc_store::Claim;
+use dtc_store::{BundleEntry, Claim, Key};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -41,30 +41,42 @@ impl GpuType {
     }
 
     fn load(&self, variants: &[Variant]) -> Result<Vec<Option<Arc<Kernel>>>, CudaError> {
-        let program = cuda::program(&self.plan, variants).map_err(without_source)?;
         let entries: Vec<&str> = variants.iter().map(cuda::entry).collect();
-        let functions = self.gpu.functions(&program.source, &entries)?;
-        let tables = self.gpu.upload(&program.tables)?.map(Arc::new);
+        let (functions, tables) = match self.bundled(variants, &entries) {
+            Some((functions, lists)) => (functions, self.gpu.upload(&lists)?),
+            None => {
+                let program = cuda::program(&self.plan, variants).map_err(without_source)?;
+                (self.gpu.functions(&program.source, &entries)?, self.gpu.upload(&program.tables)?)
+            }
+        };
+        let tables = tables.map(Arc::new);
         let kernel = |function| Some(Arc::new(Kernel { function, tables: tables.clone() }));
         Ok(functions.into_iter().map(kernel).collect())
+    }
+
+    /// The usual kernels and their lists from a bundle, if one has them and the driver takes the code.
+    fn bundled(&self, variants: &[Variant], entries: &[&str]) -> Option<(Vec<Function>, BundleEntry)> {
+        if self.gpu.bundles.is_empty() || variants != self.usual() {
+            return None;
+        }
+        let name = Name::of_gpu(&self.layout.digest(), &self.plan, variants);
+        let (code, lists) = bundle::gpu_kernels(&self.gpu.bundles, &name, &self.gpu.target())?;
+        let functions = code.iter().find_map(|code| self.gpu.loaded(code, entries).ok())?;
+        Some((functions, lists))
     }
 }
 
 impl DeviceState {
-    /// The kernels of a text, from a bundle or the store, or compiled.
+    /// What machine code for the device is compiled for.
+    fn target(&self) -> String {
+        format!("sm_{}", self.device.info().architecture())
+    }
+
+    /// The kernels of a text, from the store, or compiled.
     pub(super) fn functions(&self, source: &str, entries: &[&str]) -> Result<Vec<Function>, CudaError> {
-        let architecture = self.device.info().architecture();
-        let target = format!("sm_{architecture}");
-        let key = bundle::gpu_key(source, &target);
+        let key = Key::of(&[source.as_bytes(), self.target().as_bytes(), bundle::MAKER.as_bytes()]);
         let store = &self.store;
         let load = |code: &[u8]| self.loaded(code, entries);
-        if !self.bundles.is_empty() {
-            let keys = [key, bundle::gpu_key(source, PTX)];
-            let bundled = keys.iter().find_map(|key| load(&self.bundles.get(key)?).ok());
-            if let Some(functions) = bundled {
-                return Ok(functions);
-            }
-        }
         // Code that the driver refuses, or that lacks a kernel, is compiled again.
         if let Some(functions) = store.get(&key).and_then(|code| load(&code).ok()) {
             return Ok(functions);
@@ -77,7 +89,7 @@ impl DeviceState {
             return Ok(functions);
         }
         let nvrtc = Nvrtc::get()?;
-        let target = nvrtc.architecture_for(architecture)?;
+        let target = nvrtc.architecture_for(self.device.info().architecture())?;
         let binary = nvrtc.compile(source, "dtc.cu", target, &[])?;
         store.put(&key, &binary.bytes);
         load(&binary.bytes)

@@ -68,9 +68,10 @@ pub(crate) struct GpuType {
     /// No other type of the process has it.
     pub(super) id: u64,
     pub(super) gpu: Arc<DeviceState>,
+    /// The canonical layout, by which bundles name its kernels.
+    pub(super) layout: Layout,
     pub(super) plan: GpuPlan,
     shape: Shape,
-    pub(super) origin: i64,
     /// Made at the first call that needs it; tried again at the next one if there was no memory.
     interpreter: OnceLock<Arc<Interpreter>>,
     making_interpreter: Mutex<()>,
@@ -109,7 +110,7 @@ impl GpuType {
         Arc::new(GpuType {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
             gpu,
-            origin: layout.root().offset,
+            layout: layout.clone(),
             plan: GpuPlan::new(layout),
             shape,
             interpreter: OnceLock::new(),
@@ -139,6 +140,11 @@ impl GpuType {
                 self.enqueue(self.usual().to_vec());
             }
         }
+    }
+
+    /// The displacement of a contiguous element.
+    pub(super) fn origin(&self) -> i64 {
+        self.layout.root().offset
     }
 
     /// The kernels of both directions for whole elements between allocations.
@@ -211,7 +217,7 @@ impl GpuType {
         let Move { direction, call, .. } = *asked;
         let Call { memory, packed, first, bytes } = call;
         if self.plan.is_contiguous() {
-            let place = memory.wrapping_add(self.origin as u64).wrapping_add(first);
+            let place = memory.wrapping_add(self.origin() as u64).wrapping_add(first);
             let (to, from) = if direction == Direction::Pack { (packed, place) } else { (place, packed) };
             // SAFETY: contiguous elements lie at `place` as their packed bytes do: the device reaches `bytes` bytes there and at
             // `packed`, and they do not overlap (contract of this function).

@@ -186,13 +186,13 @@ impl GpuType {
         let copy = asked.call();
         let CopyCall { source, source_first, target, target_first, bytes } = copy;
         if to.plan.is_contiguous() {
-            let packed = target.wrapping_add(to.origin as u64).wrapping_add(target_first);
+            let packed = target.wrapping_add(to.origin() as u64).wrapping_add(target_first);
             // SAFETY: the bytes of a contiguous destination are the packed bytes of the source, and they begin at `packed`. The
             // device reaches both, which do not overlap (contract of this function).
             return unsafe { self.launch(stream, &asked.source.on_device(Direction::Pack, packed)) };
         }
         if self.plan.is_contiguous() {
-            let packed = source.wrapping_add(self.origin as u64).wrapping_add(source_first);
+            let packed = source.wrapping_add(self.origin() as u64).wrapping_add(source_first);
             // SAFETY: the bytes of a contiguous source are the packed bytes of the destination, and they begin at `packed`. The
             // device reaches both, which do not overlap (contract of this function).
             return unsafe { to.launch(stream, &asked.destination.on_device(Direction::Unpack, packed)) };
