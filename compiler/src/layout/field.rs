@@ -187,7 +187,7 @@ impl Add for Residue {
 pub(crate) const LOWEST_DIGIT: u32 = 12;
 
 /// Bits of the other digits. Two digits cover displacements below 2 MiB, which cost one product.
-const DIGIT: u32 = 9;
+pub(crate) const DIGIT: u32 = 9;
 
 /// Number of digits above the lowest in 64 bits.
 const DIGITS: usize = (u64::BITS - LOWEST_DIGIT).div_ceil(DIGIT) as usize;
@@ -274,6 +274,19 @@ impl Powers {
     #[inline(always)]
     pub(crate) fn second(&self, digit: usize) -> Residue {
         self.digits[0][digit]
+    }
+
+    /// The base raised to the two lowest digits of `exponent`, and the remaining upper bits.
+    #[inline(always)]
+    pub(crate) fn two_lowest(&self, exponent: u64) -> (Residue, u64) {
+        let (lowest, rest) = self.lowest(exponent);
+        (lowest * self.digits[0][(rest & ((1 << DIGIT) - 1)) as usize], rest >> DIGIT)
+    }
+
+    /// The base raised to the upper bits that [`Powers::two_lowest`] returned, if they are one digit.
+    #[inline(always)]
+    pub(crate) fn third(&self, digit: usize) -> Residue {
+        self.digits[1][digit]
     }
 
     /// Multiplies the power of the two lowest digits with those of the others.

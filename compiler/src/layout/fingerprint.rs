@@ -5,7 +5,7 @@
 //! sequence `A` contributes `y^|A| * F(B)`, and streams are geometric sums. So it depends only on the sequence, and
 //! costs time linear in the nodes and list entries of the layout.
 
-use super::field::{LOWEST_DIGIT, Powers, Residue, SignedPowers, Sum, on_heap};
+use super::field::{DIGIT, LOWEST_DIGIT, Powers, Residue, SignedPowers, Sum, on_heap};
 use super::{Edge, Layout, Measure, Node, Run};
 use once_cell::race::OnceBox;
 use std::fmt;
@@ -197,11 +197,18 @@ fn value<'a>(
             // Both were measured together, so the difference fits 63 bits.
             let lowest = own.low.wrapping_sub(block.low).wrapping_sub(child.offset);
             let span = own.high.wrapping_sub(own.low).wrapping_sub(block.high.wrapping_sub(block.low)) as u64;
-            let near = span < NEAR && offsets.len() >= 4 * BLOCK;
-            let list = if near {
-                point.x.of(lowest) * near_list_value(offsets, lowest, packed, point.x.positive())
-            } else {
-                list_value(offsets, packed, point)
+            let (short, x) = (offsets.len() < 4 * BLOCK, point.x.positive());
+            let list = match span {
+                _ if short => list_value(offsets, packed, point),
+                ..NEAR => {
+                    point.x.of(lowest)
+                        * long_list_value(offsets, lowest, packed, |at| x.lowest(at), |upper| x.second(upper))
+                }
+                ..MIDDLE => {
+                    point.x.of(lowest)
+                        * long_list_value(offsets, lowest, packed, |at| x.two_lowest(at), |upper| x.third(upper))
+                }
+                _ => list_value(offsets, packed, point),
             };
             displaced(*child) * list
         }
@@ -240,9 +247,18 @@ const UPPER_DIGITS: usize = 128;
 /// Span of a near list in bytes: every offset is less than this above the lowest.
 const NEAR: u64 = (UPPER_DIGITS as u64) << LOWEST_DIGIT;
 
-/// The value of a long list whose offsets, relative to the lowest, have two digits. It costs about one product per
-/// entry instead of two.
-fn near_list_value(offsets: &[i64], low: i64, packed: Residue, x: &Powers) -> Residue {
+/// The same for lists whose offsets have three digits.
+const MIDDLE: u64 = NEAR << DIGIT;
+
+/// The value of a long list of offsets, relative to the lowest. `lower` tells the power of the lower digits of one and what its
+/// upper digit is, `upper` the power of that. It costs a product less for each entry than [`list_value`].
+fn long_list_value(
+    offsets: &[i64],
+    low: i64,
+    packed: Residue,
+    lower: impl Fn(u64) -> (Residue, u64),
+    upper: impl Fn(usize) -> Residue,
+) -> Residue {
     let mut powers = [Residue::ONE; BLOCK];
     for at in 1..BLOCK {
         powers[at] = powers[at - 1] * packed;
@@ -251,12 +267,12 @@ fn near_list_value(offsets: &[i64], low: i64, packed: Residue, x: &Powers) -> Re
     offsets.chunks(BLOCK).rev().fold(Residue::ZERO, |later, block| {
         let mut sums = [Sum::ZERO; UPPER_DIGITS];
         for (&offset, &power) in block.iter().zip(&powers) {
-            let (lowest, upper) = x.lowest(offset.wrapping_sub(low) as u64);
-            sums[upper as usize % UPPER_DIGITS].add_product(lowest, power);
+            let (power_of_lower, digit) = lower(offset.wrapping_sub(low) as u64);
+            sums[digit as usize % UPPER_DIGITS].add_product(power_of_lower, power);
         }
         let used = sums.iter().enumerate().filter(|(_, sum)| !sum.is_zero());
         let mut value = Sum::ZERO;
-        used.for_each(|(upper, sum)| value.add_product(sum.residue(), x.second(upper)));
+        used.for_each(|(digit, sum)| value.add_product(sum.residue(), upper(digit)));
         later.times_plus(whole, value.residue())
     })
 }
@@ -324,7 +340,16 @@ mod tests {
     #[test]
     fn long_lists_agree_with_the_definition() {
         let point = Point::new(u128::MAX / 13, u128::MAX / 17);
-        for (length, span) in [(1023, 4000), (1024, 4000), (1300, NEAR), (1500, NEAR - 1), (1100, 1 << 30)] {
+        for (length, span) in [
+            (1023, 4000),
+            (1024, 4000),
+            (1300, NEAR),
+            (1500, NEAR - 1),
+            (1100, 1 << 27),
+            (1100, MIDDLE),
+            (1100, MIDDLE - 1),
+            (1100, 1 << 30),
+        ] {
             for low in [0, -777, 1 << 40] {
                 let mut offsets: Vec<i64> = (0..length).map(|at| low + (at * 7919 * 8 % span) as i64).collect();
                 offsets[17] = low;

@@ -127,16 +127,31 @@ pub(super) fn find(layout: &Layout) -> Option<Pieces> {
 
 /// Calls with offset and length of every run below an edge, in packed order.
 pub(crate) fn each_run(layout: &Layout, at: Edge, tell: &mut impl FnMut(i64, u64)) {
-    let below = |offset: i64, child: &Edge| Edge { offset: at.offset + offset + child.offset, ..*child };
     match layout.node(at.node) {
         Node::Dense { count, kind } => tell(at.offset, count * kind.size()),
         Node::Runs { runs, kind } => runs.iter().for_each(|run| tell(at.offset + run.offset, run.count * kind.size())),
         Node::Stream { count, stride, child } => {
-            (0..*count as i64).for_each(|copy| each_run(layout, below(copy * stride, child), tell));
+            each_copy(layout, at.offset, (0..*count as i64).map(|copy| copy * stride), *child, tell);
         }
-        Node::Indexed { offsets, child } => {
-            offsets.iter().for_each(|&offset| each_run(layout, below(offset, child), tell));
+        Node::Indexed { offsets, child } => each_copy(layout, at.offset, offsets.iter().copied(), *child, tell),
+        Node::Record { parts } => {
+            let displaced = |part: &Edge| Edge { offset: at.offset + part.offset, ..*part };
+            parts.iter().for_each(|part| each_run(layout, displaced(part), tell));
         }
-        Node::Record { parts } => parts.iter().for_each(|part| each_run(layout, below(0, part), tell)),
+    }
+}
+
+/// Does so for copies of a child. A call for each copy of a dense one would take longer than what is done with its run.
+fn each_copy(
+    layout: &Layout,
+    base: i64,
+    offsets: impl Iterator<Item = i64>,
+    child: Edge,
+    tell: &mut impl FnMut(i64, u64),
+) {
+    let base = base + child.offset;
+    match layout.node(child.node) {
+        Node::Dense { count, kind } => offsets.for_each(|offset| tell(base + offset, count * kind.size())),
+        _ => offsets.for_each(|offset| each_run(layout, Edge { offset: base + offset, ..child }, tell)),
     }
 }
