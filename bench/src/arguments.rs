@@ -31,7 +31,8 @@ pub struct Benchmark {
     /// Bytes that the L2 cache of the GPU fetches at a time while --backend cuda measures
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(32..=128))]
     pub l2_fetch: Option<u16>,
-    /// The folder that dtc build made of the types, for --part bundles
+    /// The folder that dtc build made of the types, for --part bundles; without --backend cuda, measures how soon types have the
+    /// kernels of it
     #[arg(long, value_name = "DIRECTORY")]
     pub bundle: Option<PathBuf>,
     /// How often buffers are allocated and MPIs started anew, each time for as many rounds

@@ -4,6 +4,7 @@
 
 mod arguments;
 mod cases;
+mod commits;
 mod cuda;
 mod figures;
 
@@ -36,6 +37,9 @@ fn run(arguments: &Benchmark, out: &mut dyn Write) -> Result<(), Failure> {
     }
     let listed = arguments.cases.as_deref().map(cases::list).transpose()?;
     let cases = case::collect(&shared.files, listed, shared.only.as_deref())?;
+    if let Some(bundle) = &arguments.bundle {
+        return commits::measure(bundle, &cases, shared.rounds(), out);
+    }
     // Before hours of measuring, not behind them.
     let figures = arguments.json.as_deref().map(Output::create).transpose()?;
     let results = Results::measure(shared, &cases, arguments.starts)?;
