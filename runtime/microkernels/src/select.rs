@@ -89,14 +89,16 @@ macro_rules! microkernels {
             pitch: usize,
         ) {
             let block = B::new(bytes);
-            // SAFETY: the safety contract of the crate covers every element. `is_transposed` holds only for levels with AVX-512,
+            // SAFETY: the safety contract of the crate covers every element. `is_transposed` holds only for levels with AVX2,
             // and for columns that are neighbours.
             unsafe {
                 #[cfg(target_arch = "x86_64")]
                 if strategy::is_transposed(
                     LEVEL, direction::<PACK>(), outer_stride, outer.saturating_mul(inner), length::<B>(bytes),
                 ) {
-                    return tile::transpose::elements::<B, PACK>(memory, packed, outer, inner, inner_stride, block, pitch);
+                    return tile::transpose::elements::<B, PACK>(
+                        LEVEL, memory, packed, outer, inner, inner_stride, block, pitch,
+                    );
                 }
                 tile::tile::<B, PACK>(memory, packed, outer, outer_stride, inner, inner_stride, block, pitch);
             }

@@ -1,26 +1,34 @@
 //! Tiles whose columns are neighbours: a matrix of 4, 8 or 16-byte elements sent by columns.
 //!
 //! A square of one line of columns by as many rows is loaded by lines of one side, transposed in registers and stored by lines of
-//! the other, so that each line of either side is touched once and whole. Squares follow each other in the order of what is written.
-//! Prefetching squares did not help at any distance.
+//! the other, so that each line of either side is touched once and whole. With AVX2, vectors hold half a line, and a square is
+//! transposed by quarters. Squares follow each other in the order of what is written. Prefetching squares did not help at any
+//! distance.
 
 use core::arch::x86_64::{
-    __m512i, _mm512_loadu_si512, _mm512_setzero_si512, _mm512_shuffle_i64x2, _mm512_storeu_si512,
-    _mm512_unpackhi_epi32, _mm512_unpackhi_epi64, _mm512_unpacklo_epi32, _mm512_unpacklo_epi64,
+    __m512i, _mm256_loadu_si256, _mm256_permute2x128_si256, _mm256_setzero_si256, _mm256_storeu_si256,
+    _mm256_unpackhi_epi32, _mm256_unpackhi_epi64, _mm256_unpacklo_epi32, _mm256_unpacklo_epi64, _mm512_loadu_si512,
+    _mm512_setzero_si512, _mm512_shuffle_i64x2, _mm512_storeu_si512, _mm512_unpackhi_epi32, _mm512_unpackhi_epi64,
+    _mm512_unpacklo_epi32, _mm512_unpacklo_epi64,
 };
 
 use super::{columns, strip};
 use crate::block::{Block, LINE};
 use crate::nest::direction;
-use dtc_compiler::plan::strategy::writes_rows_first;
+use dtc_compiler::plan::strategy::{Level, writes_rows_first};
+
+/// Bytes of a vector of AVX2.
+const HALF: usize = LINE / 2;
 
 /// Moves a nest of elements of 4, 8 or 16 bytes whose outer stride is the element size.
 ///
 /// # Safety
 ///
-/// The contract of [`TileFn`](crate::TileFn), on a CPU of [`Level::Avx512`](crate::Level::Avx512).
+/// The contract of [`TileFn`](crate::TileFn), on a CPU of the level, which is at least [`Level::Avx2`].
 #[inline(always)]
+#[expect(clippy::too_many_arguments, reason = "two levels, the pitch and the processor")]
 pub(crate) unsafe fn elements<B: Block, const PACK: bool>(
+    level: Level,
     memory: *mut u8,
     packed: *mut u8,
     outer: usize,
@@ -29,12 +37,16 @@ pub(crate) unsafe fn elements<B: Block, const PACK: bool>(
     block: B,
     pitch: usize,
 ) {
-    // SAFETY: the element size is `LINE / N` in each case, and the contract of `tile` is that of this function.
+    // SAFETY: the element size is `LINE / N` in each case. `WIDE` holds for levels with AVX-512 alone, and all others have AVX2
+    // (contract of `elements`). The contract of `tile` is otherwise that of this function.
     unsafe {
-        match B::EXACT {
-            4 => tile::<B, 16, PACK>(memory, packed, outer, inner, inner_stride, block, pitch),
-            8 => tile::<B, 8, PACK>(memory, packed, outer, inner, inner_stride, block, pitch),
-            _ => tile::<B, 4, PACK>(memory, packed, outer, inner, inner_stride, block, pitch),
+        match (B::EXACT, level >= Level::Avx512) {
+            (4, true) => tile::<B, 16, true, PACK>(memory, packed, outer, inner, inner_stride, block, pitch),
+            (8, true) => tile::<B, 8, true, PACK>(memory, packed, outer, inner, inner_stride, block, pitch),
+            (_, true) => tile::<B, 4, true, PACK>(memory, packed, outer, inner, inner_stride, block, pitch),
+            (4, false) => tile::<B, 16, false, PACK>(memory, packed, outer, inner, inner_stride, block, pitch),
+            (8, false) => tile::<B, 8, false, PACK>(memory, packed, outer, inner, inner_stride, block, pitch),
+            (_, false) => tile::<B, 4, false, PACK>(memory, packed, outer, inner, inner_stride, block, pitch),
         }
     }
 }
@@ -43,10 +55,9 @@ pub(crate) unsafe fn elements<B: Block, const PACK: bool>(
 ///
 /// # Safety
 ///
-/// The contract of [`TileFn`](crate::TileFn), on a CPU of [`Level::Avx512`](crate::Level::Avx512).
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,bmi2")]
-#[inline]
-unsafe fn tile<B: Block, const N: usize, const PACK: bool>(
+/// The contract of [`TileFn`](crate::TileFn), on a CPU of [`Level::Avx512`] where `WIDE`, and with AVX2.
+#[inline(always)]
+unsafe fn tile<B: Block, const N: usize, const WIDE: bool, const PACK: bool>(
     memory: *mut u8,
     packed: *mut u8,
     outer: usize,
@@ -80,10 +91,12 @@ unsafe fn tile<B: Block, const N: usize, const PACK: bool>(
             let mut line = line.wrapping_offset(far.0.wrapping_mul(index as isize));
             let mut dense = dense.wrapping_add(far.1 * index);
             for _ in 0..inside {
-                if PACK {
-                    square::<N>(dense, pitch as isize, line, inner_stride);
+                let (memory, packed) = ((line, inner_stride), (dense, pitch as isize));
+                let (to, from) = if PACK { (packed, memory) } else { (memory, packed) };
+                if WIDE {
+                    square::<N>(to.0, to.1, from.0, from.1);
                 } else {
-                    square::<N>(line, inner_stride, dense, pitch as isize);
+                    quarters::<N>(to.0, to.1, from.0, from.1);
                 }
                 line = line.wrapping_offset(near.0);
                 dense = dense.wrapping_add(near.1);
@@ -151,5 +164,80 @@ unsafe fn square<const N: usize>(
                 *line,
             )
         };
+    }
+}
+
+/// Transposes one square between lines at two strides, a quarter at a time: vectors hold half a line.
+///
+/// # Safety
+///
+/// As for [`square`], on a CPU with AVX2.
+#[target_feature(enable = "avx2")]
+#[inline]
+unsafe fn quarters<const N: usize>(
+    destination: *mut u8,
+    destination_stride: isize,
+    source: *const u8,
+    source_stride: isize,
+) {
+    let rows = (N / 2) as isize;
+    for (right, below) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+        let source = source.wrapping_offset(source_stride.wrapping_mul(below * rows)).wrapping_add(right * HALF);
+        let destination = destination.wrapping_offset(destination_stride.wrapping_mul(right as isize * rows));
+        // SAFETY: half of the rows begin at `source` and at `destination`, and each half line there belongs to one of the `N` lines
+        // of its side (contract of `quarters`).
+        unsafe {
+            quarter::<N>(destination.wrapping_add(below as usize * HALF), destination_stride, source, source_stride);
+        }
+    }
+}
+
+/// Transposes a square of `N / 2` elements of `LINE / N` bytes.
+///
+/// # Safety
+///
+/// `N / 2` half lines are readable at the source and writable at the destination, the two do not overlap, and the CPU has AVX2.
+#[target_feature(enable = "avx2")]
+#[inline]
+unsafe fn quarter<const N: usize>(
+    destination: *mut u8,
+    destination_stride: isize,
+    source: *const u8,
+    source_stride: isize,
+) {
+    let side = N / 2;
+    let mut lines = [_mm256_setzero_si256(); 8];
+    for (row, line) in lines.iter_mut().enumerate().take(side) {
+        // SAFETY: `side` half lines are readable at multiples of `source_stride` (contract of `quarter`).
+        *line = unsafe { _mm256_loadu_si256(source.wrapping_offset(source_stride.wrapping_mul(row as isize)).cast()) };
+    }
+    // As in `square`, until each half of a vector holds neighbours of one column.
+    if side == 8 {
+        let rows = lines;
+        for pair in 0..4 {
+            lines[pair] = _mm256_unpacklo_epi32(rows[2 * pair], rows[2 * pair + 1]);
+            lines[pair + 4] = _mm256_unpackhi_epi32(rows[2 * pair], rows[2 * pair + 1]);
+        }
+    }
+    if side >= 4 {
+        let rows = lines;
+        for first in (0..side).step_by(4) {
+            for pair in 0..2 {
+                let (upper, lower) = (rows[first + 2 * pair], rows[first + 2 * pair + 1]);
+                lines[first + pair] = _mm256_unpacklo_epi64(upper, lower);
+                lines[first + pair + 2] = _mm256_unpackhi_epi64(upper, lower);
+            }
+        }
+    }
+    for column in 0..side / 2 {
+        let (upper, lower) = (lines[2 * column], lines[2 * column + 1]);
+        let near = _mm256_permute2x128_si256::<0x20>(upper, lower);
+        let far = _mm256_permute2x128_si256::<0x31>(upper, lower);
+        for (column, line) in [(column, near), (column + side / 2, far)] {
+            let at = destination_stride.wrapping_mul(column as isize);
+            // SAFETY: `side` half lines are writable at multiples of `destination_stride` (contract of `quarter`), and `column` is
+            // less than `side`.
+            unsafe { _mm256_storeu_si256(destination.wrapping_offset(at).cast(), line) };
+        }
     }
 }
