@@ -110,15 +110,34 @@ pub(crate) unsafe fn strip<B: Block, const PACK: bool>(
             let memory = memory
                 .wrapping_offset(outer_stride.wrapping_mul(column as isize))
                 .wrapping_offset(inner_stride.wrapping_mul(first as isize));
-            for row in 0..height {
-                // SAFETY: `column` and `first + row` lie in the two ranges, for each element of which the contract of `TileFn`
-                // holds (contract of `strip`).
-                unsafe {
-                    let packed = packed.add(column * pitch + (first + row) * bytes);
-                    transfer::<B, PACK>(block, memory.wrapping_offset(inner_stride.wrapping_mul(row as isize)), packed);
+            // SAFETY: `column` and the rows from `first` on lie in the two ranges, for each element of which the contract of `TileFn`
+            // holds (contract of `strip`).
+            unsafe {
+                let packed = packed.add(column * pitch + first * bytes);
+                // With the number compiled in, the loop is unrolled: packs of 16 bytes took 0.82 to 0.88 of the time, on a Zen 3.
+                if PACK && height == WHOLE_ROWS {
+                    elements::<B, PACK>(memory, packed, WHOLE_ROWS, inner_stride, block);
+                } else {
+                    elements::<B, PACK>(memory, packed, height, inner_stride, block);
                 }
             }
         }
         first += height;
+    }
+}
+
+/// Moves some rows of one column.
+///
+/// # Safety
+///
+/// The contract of [`TileFn`](crate::TileFn) for these elements.
+#[inline(always)]
+unsafe fn elements<B: Block, const PACK: bool>(memory: *mut u8, packed: *mut u8, rows: usize, stride: isize, block: B) {
+    for row in 0..rows {
+        // SAFETY: the contract of `TileFn` holds for each of the `rows` elements (contract of `elements`).
+        unsafe {
+            let memory = memory.wrapping_offset(stride.wrapping_mul(row as isize));
+            transfer::<B, PACK>(block, memory, packed.add(row * block.bytes()));
+        }
     }
 }
