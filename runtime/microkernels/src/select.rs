@@ -185,6 +185,7 @@ fn portable_class<S: Shape>(bytes: u64) -> S::Function {
 /// The classes with vectors of up to 32 bytes.
 #[cfg(target_arch = "x86_64")]
 fn avx2_class<S: Shape>(bytes: u64) -> S::Function {
+    use crate::block::overlapped::Overlapped;
     match bytes {
         16 => S::of::<Exact<16>>(),
         20 => S::of::<Exact<20>>(),
@@ -205,7 +206,9 @@ fn avx2_class<S: Shape>(bytes: u64) -> S::Function {
         0..16 => short_class::<S>(bytes),
         17..32 => S::of::<Pair<16>>(),
         33..64 => S::of::<Pair<32>>(),
-        65..128 => S::of::<Quad<32>>(),
+        // 68 to 96 bytes took 0.8 to 0.95 of the time of four vectors, on a Zen 3.
+        65..96 => S::of::<Overlapped<32, 2, 32>>(),
+        97..128 => S::of::<Quad<32>>(),
         _ => S::of::<Library>(),
     }
 }
