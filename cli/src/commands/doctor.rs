@@ -85,7 +85,7 @@ fn store(out: &mut dyn Write) -> Result<(), Failure> {
 /// What is compiled already, as `DTC_BUNDLES` lists it.
 fn bundles(out: &mut dyn Write) -> Result<(), Failure> {
     for path in Config::from_environment().bundles() {
-        let state = match Bundle::open(path, env!("CARGO_PKG_VERSION")) {
+        let state = match Bundle::open(path, dtc_runtime::REVISION) {
             Ok(bundle) => format!("{}, with kernels under {} keys", path.display(), bundle.entries()),
             Err(finding) => format!("not used: {finding}"),
         };

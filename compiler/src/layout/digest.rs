@@ -80,8 +80,8 @@ impl Encoding {
         let bits = numbers.clone().fold(0, |bits, number| bits | (number ^ (number >> 63)) as u64);
         match u64::BITS - bits.leading_zeros() {
             ..8 => self.entries(numbers.map(|number| (number as i8).to_le_bytes())),
-            ..16 => self.entries(numbers.map(|number| (number as i16).to_le_bytes())),
-            ..32 => self.entries(numbers.map(|number| (number as i32).to_le_bytes())),
+            8..16 => self.entries(numbers.map(|number| (number as i16).to_le_bytes())),
+            16..32 => self.entries(numbers.map(|number| (number as i32).to_le_bytes())),
             _ => self.entries(numbers.map(i64::to_le_bytes)),
         }
     }

@@ -204,7 +204,7 @@ fn value<'a>(
                     point.x.of(lowest)
                         * long_list_value(offsets, lowest, packed, |at| x.lowest(at), |upper| x.second(upper))
                 }
-                ..MIDDLE => {
+                NEAR..MIDDLE => {
                     point.x.of(lowest)
                         * long_list_value(offsets, lowest, packed, |at| x.two_lowest(at), |upper| x.third(upper))
                 }

@@ -10,8 +10,13 @@ use dtc_cuda::{Architecture, CudaError, Nvrtc};
 use dtc_store::{Bundle, BundleEntry, Bundles, Key};
 use std::collections::BTreeMap;
 
-/// The version of dtc that bundles are made by and for.
-pub(crate) const MAKER: &str = env!("CARGO_PKG_VERSION");
+/// The revision of dtc: its version and, in a checkout, a digest of the sources that kernels come from. Bundles serve the revision
+/// that made them.
+///
+/// ```
+/// assert!(dtc_runtime::REVISION.starts_with(env!("CARGO_PKG_VERSION")));
+/// ```
+pub const REVISION: &str = env!("DTC_REVISION");
 
 /// The target of PTX, which the driver compiles for any GPU from the oldest target of the bundle on.
 const PTX: &str = "ptx";
@@ -25,14 +30,14 @@ pub(crate) struct Name(Vec<u8>);
 
 impl Name {
     fn of_cpu(digest: &[u8; 32]) -> Name {
-        Name([digest, MAKER.as_bytes(), cranelift::VERSION.as_bytes()].join(&0))
+        Name([digest, REVISION.as_bytes(), cranelift::VERSION.as_bytes()].join(&0))
     }
 
     /// Of these kernels for a GPU. No text is written for it: that is a function of the layout, of the variants, and of whether
     /// plans follow the order of memory.
     pub(crate) fn of_gpu(digest: &[u8; 32], plan: &GpuPlan, variants: &[Variant]) -> Name {
         let plan = format!("{variants:?} {}", plan.disordered());
-        Name([digest, MAKER.as_bytes(), plan.as_bytes()].join(&0))
+        Name([digest, REVISION.as_bytes(), plan.as_bytes()].join(&0))
     }
 
     fn key(&self, target: &str) -> Key {
@@ -122,7 +127,7 @@ impl BundleWriter {
 
     /// The bytes of the file. Equal types and targets give equal bytes.
     pub fn finish(&self) -> Vec<u8> {
-        Bundle::write(MAKER, &self.entries)
+        Bundle::write(REVISION, &self.entries)
     }
 }
 

@@ -380,7 +380,7 @@ impl Shared {
     }
 
     fn bundles(&self) -> &Arc<Bundles> {
-        self.bundles.get_or_init(|| Box::new(Arc::new(Bundles::open(&self.config(), bundle::MAKER))))
+        self.bundles.get_or_init(|| Box::new(Arc::new(Bundles::open(&self.config(), bundle::REVISION))))
     }
 
     /// Takes the kernel of an entry from a bundle, if one has it.

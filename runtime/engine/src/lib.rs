@@ -53,7 +53,7 @@ mod shape;
 mod transfer;
 mod worker;
 
-pub use bundle::BundleWriter;
+pub use bundle::{BundleWriter, REVISION};
 pub use committed::Committed;
 pub use described::Described;
 pub use dtc_compiler::plan::Direction;

@@ -74,7 +74,7 @@ impl DeviceState {
 
     /// The kernels of a text, from the store, or compiled.
     pub(super) fn functions(&self, source: &str, entries: &[&str]) -> Result<Vec<Function>, CudaError> {
-        let key = Key::of(&[source.as_bytes(), self.target().as_bytes(), bundle::MAKER.as_bytes()]);
+        let key = Key::of(&[source.as_bytes(), self.target().as_bytes(), env!("CARGO_PKG_VERSION").as_bytes()]);
         let store = &self.store;
         let load = |code: &[u8]| self.loaded(code, entries);
         // Code that the driver refuses, or that lacks a kernel, is compiled again.
