@@ -100,7 +100,7 @@ impl Config {
     ///
     /// ```
     /// use dtc_store::Config;
-    /// assert_eq!(Config::none().bundle("/opt/site/halo").bundles(), ["/opt/site/halo"]);
+    /// assert_eq!(Config::none().bundle("/opt/site/halo").bundles()[0].as_os_str(), "/opt/site/halo");
     /// ```
     pub fn bundles(&self) -> &[PathBuf] {
         &self.bundles
