@@ -110,8 +110,8 @@ pub(crate) unsafe fn strip<B: Block, const PACK: bool>(
             let memory = memory
                 .wrapping_offset(outer_stride.wrapping_mul(column as isize))
                 .wrapping_offset(inner_stride.wrapping_mul(first as isize));
-            // SAFETY: `column` and the rows from `first` on lie in the two ranges, for each element of which the contract of `TileFn`
-            // holds (contract of `strip`).
+            // SAFETY: `column` and the rows from `first` on lie in the two ranges, and the contract of `TileFn` holds for each element
+            // there (contract of `strip`).
             unsafe {
                 let packed = packed.add(column * pitch + first * bytes);
                 // With the number compiled in, the loop is unrolled: packs of 16 bytes took 0.82 to 0.88 of the time, on a Zen 3.
