@@ -41,6 +41,18 @@ struct Known {
     index: u32,
 }
 
+/// Whether two nodes are equal. Streams, which blocks of an indexed type are, are compared without a call.
+#[inline]
+fn equal(one: &Node, other: &Node) -> bool {
+    match (one, other) {
+        (Node::Stream { count, stride, child }, Node::Stream { count: counted, stride: step, child: copied }) => {
+            (count, stride, child) == (counted, step, copied)
+        }
+        (Node::Stream { .. }, _) | (_, Node::Stream { .. }) => false,
+        _ => one == other,
+    }
+}
+
 impl LayoutBuilder {
     /// An empty builder.
     pub fn new() -> LayoutBuilder {
@@ -73,7 +85,8 @@ impl LayoutBuilder {
     /// The id of an existing node, or the hash of a new one if there is a table.
     fn find(&self, node: &Node) -> Result<NodeId, Option<u64>> {
         let Some(hasher) = &self.hasher else {
-            return self.nodes.iter().position(|known| known == node).map(|found| NodeId(found as u32)).ok_or(None);
+            let found = self.nodes.iter().position(|known| equal(known, node));
+            return found.map(|found| NodeId(found as u32)).ok_or(None);
         };
         let hash = hasher.hash_one(node);
         let same = |known: &Known| known.hash == hash && self.nodes[known.index as usize] == *node;
