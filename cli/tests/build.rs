@@ -252,9 +252,9 @@ fn kernels_for_gpus_are_built_without_one() {
     }
     let bundle = |name: &str| fs::read(folder.path().join(name).join("kernels.dtc")).expect("a bundle");
     assert!(bundle("one") == bundle("two"));
-    // Two of machine code, one of PTX, and one of lists; a piece has none.
+    // Two of machine code, one of PTX, and one of lists, which a piece has not; and one of both types.
     let entries = Bundle::parse(bundle("one"), dtc_runtime::REVISION).expect("a bundle").to_entries();
-    assert_eq!(entries.len(), 4);
+    assert_eq!(entries.len(), 5);
     assert_eq!(entries.values().filter(|entry| entry.starts_with(b"\x7fELF")).count(), 2);
     assert!(!folder.path().join("one/include").exists());
 }

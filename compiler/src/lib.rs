@@ -56,10 +56,12 @@ pub mod layout;
 pub mod matching;
 pub mod operation;
 pub mod raise;
+pub mod shared;
 mod tokens;
 
 pub use lower::lower;
 pub use passes::canonicalise;
 pub use pipeline::Pipeline;
 pub use raise::raise;
+pub use shared::Shared;
 pub use tokens::TextError;

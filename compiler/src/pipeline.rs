@@ -6,6 +6,7 @@ use crate::lower;
 use crate::passes::{Canonical, Report, canonicalise};
 use crate::plan::Plan;
 use crate::plan::gpu::GpuPlan;
+use crate::shared::Shared;
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 use std::cell::OnceCell;
 use std::fmt::Display;
@@ -99,12 +100,12 @@ impl Pipeline {
         })
     }
 
-    /// What all equal types share: the hash, the canonical layout and the plan for a CPU.
-    pub fn into_shared(self) -> (TypeHash, Layout, Plan) {
+    /// What all equal types share.
+    pub fn into_shared(self) -> Shared {
         let hash = self.hash();
         let layout = self.canonical.into_inner().unwrap_or_else(|| rewritten(&self.lowered)).layout;
         let plan = self.plan.into_inner().unwrap_or_else(|| plan_for_cpu(&layout));
-        (hash, layout, plan)
+        Shared { hash, layout, plan }
     }
 
     fn canonical(&self) -> &Canonical {

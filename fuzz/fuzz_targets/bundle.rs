@@ -1,9 +1,9 @@
-//! Reads any bytes as a bundle, with and without a valid header, and as kernels: an error, or what was written.
+//! Reads any bytes as a bundle, with and without a valid header, as what types share, and as kernels: an error, or what was written.
 #![no_main]
 
-use dtc_compiler::Pipeline;
 use dtc_compiler::codegen::cranelift::Image;
 use dtc_compiler::datatype::text;
+use dtc_compiler::{Pipeline, Shared};
 use dtc_runtime::store::Bundle;
 use libfuzzer_sys::fuzz_target;
 
@@ -27,8 +27,13 @@ fuzz_target!(|bytes: &[u8]| {
         }
     }
     let lists = text::parse("indexed_block 30 [0, 50, 147, 531, 790, 912] int").expect("a type");
-    let plan = Pipeline::new(lists).into_shared().2;
-    if let Ok(image) = Image::from_bytes(bytes, &plan) {
-        assert!(Image::from_bytes(&image.to_bytes(), &plan).is_ok());
+    let pipeline = Pipeline::new(lists);
+    if let Some(shared) = Shared::decode(bytes) {
+        assert_eq!(shared.layout.verify(), Ok(()));
+        assert_eq!(shared.plan.size(), shared.layout.size());
+    }
+    let plan = pipeline.plan();
+    if let Ok(image) = Image::from_bytes(bytes, plan) {
+        assert!(Image::from_bytes(&image.to_bytes(), plan).is_ok());
     }
 });

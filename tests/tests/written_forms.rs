@@ -4,7 +4,7 @@ mod texts;
 
 use dtc_compiler::datatype::{Datatype, json, text};
 use dtc_compiler::layout::Layout;
-use dtc_compiler::{canonicalise, lower};
+use dtc_compiler::{Pipeline, Shared, canonicalise, lower};
 use std::fs;
 use texts::{same_bytes, workspace};
 
@@ -47,6 +47,43 @@ fn bytes_give_the_layout_again() {
         assert_eq!(again.type_hash(), layout.type_hash(), "{name}");
         assert_eq!(again.to_bytes(), bytes, "{name}");
         assert!(!again.exact(), "{name}: expected the claim to stay behind");
+    }
+}
+
+/// What bundles hold of a type is what the stages make of it.
+#[test]
+fn bytes_of_bundles_give_what_equal_types_share() {
+    for (name, datatype) in examples() {
+        let pipeline = Pipeline::new(datatype);
+        let bytes = Shared::encode(pipeline.hash(), pipeline.layout());
+        let shared = Shared::decode(&bytes).expect(&name);
+        assert_eq!(shared.hash, pipeline.hash(), "{name}");
+        assert_eq!(shared.layout.to_string(), pipeline.layout().to_string(), "{name}");
+        assert_eq!(shared.layout.digest(), pipeline.layout().digest(), "{name}");
+        let of_layout = |layout: &Layout| (layout.lb(), layout.entries(), layout.exact());
+        assert_eq!(of_layout(&shared.layout), of_layout(pipeline.layout()), "{name}");
+        assert_eq!(shared.plan.to_string(), pipeline.plan().to_string(), "{name}");
+        assert_eq!(shared.plan.steps(), pipeline.plan().steps(), "{name}");
+        assert_eq!(shared.plan.decision(), pipeline.plan().decision(), "{name}");
+    }
+}
+
+#[test]
+fn bytes_of_bundles_serve_types_of_their_size_and_bounds_alone() {
+    let pipelines: Vec<_> = examples().into_iter().map(|(name, datatype)| (name, Pipeline::new(datatype))).collect();
+    let shape =
+        |layout: &Layout| (layout.size(), layout.extent(), layout.true_lb(), layout.true_ub(), layout.entries());
+    for (name, one) in &pipelines {
+        let bytes = Shared::encode(one.hash(), one.layout());
+        let shared = Shared::decode(&bytes).expect(name);
+        for (other_name, other) in &pipelines {
+            let same = shape(one.lowered()) == shape(other.lowered());
+            assert_eq!(shared.is_of(other.lowered()), same, "{name} for {other_name}");
+        }
+        for at in (1..bytes.len()).step_by(1 + bytes.len() / 64) {
+            // Without the second layout, the plan is one of the first.
+            assert!(Shared::decode(&bytes[..at]).is_none_or(|cut| cut.is_of(one.lowered())), "{name}: {at} bytes");
+        }
     }
 }
 

@@ -115,6 +115,11 @@ impl TypeHash {
     pub fn as_bytes(&self) -> &[u8; 16] {
         &self.0
     }
+
+    /// The hash that was written as these bytes.
+    pub(crate) fn from_bytes(bytes: [u8; 16]) -> TypeHash {
+        TypeHash(bytes)
+    }
 }
 
 impl fmt::Display for TypeHash {

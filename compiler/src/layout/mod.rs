@@ -29,6 +29,7 @@ mod digest;
 mod dot;
 pub(crate) mod field;
 mod fingerprint;
+mod flat;
 mod kind;
 mod measure;
 mod node;

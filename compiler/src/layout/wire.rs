@@ -1,4 +1,4 @@
-//! The binary encoding of layouts: flattened types, caches and bundles.
+//! The binary encoding of layouts that processes exchange and keep: flattened types.
 //!
 //! ```text
 //! offset  bytes  content
@@ -72,12 +72,13 @@ struct BodyRef<'a> {
     root: Edge,
 }
 
+/// What a layout is decoded from, unchecked.
 #[derive(Deserialize)]
-struct Body {
-    lb: i64,
-    extent: i64,
-    nodes: Vec<Node>,
-    root: Edge,
+pub(super) struct Body {
+    pub(super) lb: i64,
+    pub(super) extent: i64,
+    pub(super) nodes: Vec<Node>,
+    pub(super) root: Edge,
 }
 
 /// Refuses a number above a limit.
@@ -182,7 +183,8 @@ impl Layout {
 }
 
 impl Body {
-    fn check(self) -> Result<Layout, WireError> {
+    /// The layout, if it is one that [`Layout::verify`] accepts.
+    pub(super) fn check(self) -> Result<Layout, WireError> {
         let malformed = |what: &str| WireError::Malformed(what.to_owned());
         let mut builder = LayoutBuilder::new();
         for (index, node) in self.nodes.into_iter().enumerate() {

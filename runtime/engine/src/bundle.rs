@@ -1,14 +1,19 @@
-//! What bundles hold of a type: its keys, and the entries under them.
+//! What bundles hold of a type: its keys, and the entries under them. An engine looks for the type by its lowered layout, then for
+//! kernels by the canonical one, which equal types have in common.
 
 use crate::gpu::without_source;
-use dtc_compiler::Pipeline;
 use dtc_compiler::codegen::cranelift::{self, CodegenError, Compiler, CpuTarget, Image};
 use dtc_compiler::codegen::cuda;
+use dtc_compiler::layout::Layout;
 use dtc_compiler::plan::gpu::{GpuPlan, Variant};
 use dtc_compiler::plan::{Direction, Level};
+use dtc_compiler::{Pipeline, Shared};
 use dtc_cuda::{Architecture, CudaError, Nvrtc};
-use dtc_store::{Bundle, BundleEntry, Bundles, Key};
-use std::collections::BTreeMap;
+use dtc_host::lock::Lock;
+use dtc_store::{Bundle, BundleEntry, Bundles, Config, Finding, Key};
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use std::sync::Arc;
 
 /// The revision of dtc: its version and, in a checkout, a digest of the sources that kernels come from. Bundles serve the revision
 /// that made them.
@@ -24,18 +29,92 @@ const PTX: &str = "ptx";
 /// What the lists of a program for GPUs are filed under, in the place of a target. All targets read the same.
 const LISTS: &str = "lists";
 
+/// What the types of a bundle are filed under.
+const TYPES: &str = "types";
+
+/// What a type shares with its equals, and the digest of its canonical layout, as a bundle has them.
+#[derive(Clone)]
+pub(crate) struct BundledType {
+    pub(crate) shared: Shared,
+    pub(crate) digest: Digest,
+}
+
+type Digest = [u8; 32];
+
+/// Types of bundles, by the digests of their lowered layouts.
+type Types = HashMap<Digest, BundledType>;
+
+/// The bundles of an engine, and the types in them, which are read when a bundle is loaded.
+pub(crate) struct LoadedBundles {
+    bundles: Arc<Bundles>,
+    types: Lock<Types>,
+}
+
+impl LoadedBundles {
+    /// Loads the bundles that a configuration names.
+    pub(crate) fn open(config: &Config) -> LoadedBundles {
+        let bundles = Bundles::open(config, REVISION);
+        LoadedBundles { types: Lock::new(types_of(&bundles)), bundles: Arc::new(bundles) }
+    }
+
+    /// Adds a bundle, which is searched after the others.
+    pub(crate) fn load(&self, path: &Path) -> Result<(), Finding> {
+        let mut types = self.types.lock();
+        self.bundles.load(path)?;
+        *types = types_of(&self.bundles);
+        Ok(())
+    }
+
+    /// Where kernels are searched.
+    pub(crate) fn kernels(&self) -> &Arc<Bundles> {
+        &self.bundles
+    }
+
+    /// A type that was lowered to this layout.
+    pub(crate) fn find(&self, lowered: &Layout) -> Option<BundledType> {
+        let found = self.types.lock().get(&lowered.digest())?.clone();
+        found.shared.is_of(lowered).then_some(found)
+    }
+}
+
+/// The types of all bundles; of those that several have, the first.
+fn types_of(bundles: &Bundles) -> Types {
+    let mut types = Types::new();
+    for entry in bundles.all(&key_of_types()) {
+        let mut rest = &*entry;
+        while let Some((lowered, found)) = next_type(&mut rest) {
+            types.entry(lowered).or_insert(found);
+        }
+    }
+    types
+}
+
+/// Reads a type, and the digest that it is found by. `None` at the end, and where the bytes are of none.
+fn next_type(rest: &mut &[u8]) -> Option<(Digest, BundledType)> {
+    let (lowered, after) = rest.split_first_chunk()?;
+    let (digest, after) = after.split_first_chunk()?;
+    let (length, after) = after.split_first_chunk()?;
+    let (shared, after) = after.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)?;
+    *rest = after;
+    Some((*lowered, BundledType { shared: Shared::decode(shared)?, digest: *digest }))
+}
+
+fn key_of_types() -> Key {
+    Key::of(&[REVISION.as_bytes(), TYPES.as_bytes()])
+}
+
 /// What the kernels of a layout are found by: everything that they depend on beside the target. A type's hash does not suffice,
 /// since two types with one hash can be constructed.
 pub(crate) struct Name(Vec<u8>);
 
 impl Name {
-    fn of_cpu(digest: &[u8; 32]) -> Name {
+    fn of_cpu(digest: &Digest) -> Name {
         Name([digest, REVISION.as_bytes(), cranelift::VERSION.as_bytes()].join(&0))
     }
 
     /// Of these kernels for a GPU. No text is written for it: that is a function of the layout, of the variants, and of whether
     /// plans follow the order of memory.
-    pub(crate) fn of_gpu(digest: &[u8; 32], plan: &GpuPlan, variants: &[Variant]) -> Name {
+    pub(crate) fn of_gpu(digest: &Digest, plan: &GpuPlan, variants: &[Variant]) -> Name {
         let plan = format!("{variants:?} {}", plan.disordered());
         Name([digest, REVISION.as_bytes(), plan.as_bytes()].join(&0))
     }
@@ -46,7 +125,7 @@ impl Name {
 }
 
 /// The kernels of a layout for a CPU of this level, for the best target that a bundle has.
-pub(crate) fn cpu_kernel(bundles: &Bundles, digest: &[u8; 32], level: Level) -> Option<BundleEntry> {
+pub(crate) fn cpu_kernel(bundles: &Bundles, digest: &Digest, level: Level) -> Option<BundleEntry> {
     let name = Name::of_cpu(digest);
     CpuTarget::running_on(level).into_iter().find_map(|target| bundles.get(&name.key(&target.to_string())))
 }
@@ -74,17 +153,21 @@ pub(crate) fn gpu_kernels(bundles: &Bundles, name: &Name, target: &str) -> Optio
 /// ```
 #[derive(Debug, Default)]
 pub struct BundleWriter {
+    /// Kernels by their keys.
     entries: BTreeMap<Key, Vec<u8>>,
+    /// Types by the digests of their lowered layouts.
+    types: BTreeMap<Digest, Vec<u8>>,
 }
 
 impl BundleWriter {
-    /// Adds the kernels of a type for a CPU, unless engines would compile none: then microkernels alone are as fast. Says whether it
-    /// did.
+    /// Adds a type and its kernels for a CPU, unless engines would compile none: then microkernels alone are as fast. Says whether
+    /// it added kernels.
     ///
     /// # Errors
     ///
     /// Cranelift has no backend for the target: see the feature `objects` of `dtc-compiler`.
     pub fn add_cpu(&mut self, pipeline: &Pipeline, target: CpuTarget) -> Result<bool, CodegenError> {
+        self.add_type(pipeline);
         let plan = pipeline.plan();
         if !plan.decision().specialise() {
             return Ok(false);
@@ -95,14 +178,15 @@ impl BundleWriter {
         Ok(true)
     }
 
-    /// Adds the kernels of a type for GPUs of these architectures, ten times their compute capability, and PTX for the oldest, from
-    /// which the driver of any later GPU compiles. They serve whole elements between allocations. Says whether it did: contiguous
-    /// types, and too large ones, have no kernels.
+    /// Adds a type and its kernels for GPUs of these architectures, ten times their compute capability, and PTX for the oldest, from
+    /// which the driver of any later GPU compiles. They serve whole elements between allocations. Says whether it added kernels:
+    /// contiguous types, and too large ones, have none.
     ///
     /// # Errors
     ///
     /// NVRTC is absent, or does not compile for one of the architectures.
     pub fn add_gpu(&mut self, pipeline: &Pipeline, architectures: &[u32]) -> Result<bool, CudaError> {
+        self.add_type(pipeline);
         let plan = pipeline.gpu_plan();
         let Some(&oldest) = architectures.iter().min() else { return Ok(false) };
         if !plan.allows() {
@@ -125,9 +209,20 @@ impl BundleWriter {
         Ok(true)
     }
 
+    /// Adds what the type shares with its equals, which an engine finds before it looks for kernels.
+    fn add_type(&mut self, pipeline: &Pipeline) {
+        self.types.entry(pipeline.lowered().digest()).or_insert_with(|| {
+            let shared = Shared::encode(pipeline.hash(), pipeline.layout());
+            let length = (shared.len() as u64).to_le_bytes();
+            [&pipeline.layout().digest()[..], &length, &shared].concat()
+        });
+    }
+
     /// The bytes of the file. Equal types and targets give equal bytes.
     pub fn finish(&self) -> Vec<u8> {
-        Bundle::write(REVISION, &self.entries)
+        let types = self.types.iter().flat_map(|(lowered, found)| [&lowered[..], found]);
+        let types = (key_of_types(), types.collect::<Vec<_>>().concat());
+        Bundle::write(REVISION, &self.entries.clone().into_iter().chain([types]).collect())
     }
 }
 

@@ -4,7 +4,7 @@
     reason = "cache, store and GPUs of an engine are used only in the process that made it"
 )]
 
-use crate::bundle;
+use crate::bundle::{self, BundledType, LoadedBundles};
 use crate::cache::{Cache, Caps};
 use crate::cpu;
 use crate::entry::{Entry, Specialise};
@@ -13,13 +13,13 @@ use crate::policy::Policy;
 use crate::worker::Queue;
 use dtc_compiler::Pipeline;
 use dtc_compiler::datatype::Datatype;
-use dtc_compiler::layout::Point;
+use dtc_compiler::layout::{Layout, Point};
 use dtc_compiler::plan::Target;
 use dtc_cuda::{CudaError, StagingAllocator};
 use dtc_host::fork::Process;
 use dtc_host::lock::{Lock, Locked};
 use dtc_host::thread;
-use dtc_store::{Bundles, Cause, Config, Finding, Store};
+use dtc_store::{Cause, Config, Finding, Store};
 use once_cell::race::OnceBox;
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
@@ -87,7 +87,7 @@ pub(crate) struct Shared {
     store_config: Option<Config>,
     store: OnceLock<Arc<Store>>,
     /// Opened at the first commit. The thread sanitizer sees a `OnceBox`, and no `OnceLock`.
-    bundles: OnceBox<Arc<Bundles>>,
+    bundles: OnceBox<LoadedBundles>,
     staging: Option<Arc<dyn StagingAllocator>>,
     gpus: [OnceLock<Result<Gpu, CudaError>>; DEVICES],
 }
@@ -351,10 +351,11 @@ impl Shared {
 
     /// What a datatype shares with its equals. Makes the canonical form and the plan, unless they are in the cache.
     pub(crate) fn entry_of(&self, datatype: &Datatype) -> Arc<Entry> {
-        // The hash is a property of the bytes, so a known type needs no passes.
         let pipeline = Pipeline::new(datatype.clone());
-        let (lowered, hash) = (pipeline.lowered(), pipeline.hash());
-        let forked = self.forked();
+        let (lowered, forked) = (pipeline.lowered(), self.forked());
+        let bundled = if forked { None } else { self.bundled(lowered) };
+        // The hash is a property of the bytes, so a known type needs no passes.
+        let hash = bundled.as_ref().map_or_else(|| pipeline.hash(), |found| found.shared.hash);
         let known = if forked { None } else { self.cache().get(&hash) };
         let known = known.filter(|entry| {
             let known = &entry.layout;
@@ -363,9 +364,13 @@ impl Shared {
                 && entry.confirmation(confirmation_point()) == lowered.fingerprint(confirmation_point())
         });
         known.unwrap_or_else(|| {
-            let entry = Arc::new(Entry::new(pipeline, self.target, self.policy));
+            let (shared, digest) = match bundled {
+                Some(BundledType { shared, digest }) => (shared, Some(digest)),
+                None => (pipeline.into_shared(), None),
+            };
+            let entry = Arc::new(Entry::new(datatype, shared, self.target, self.policy));
             if !forked {
-                self.load(&entry);
+                self.load(&entry, digest);
                 self.cache().insert(&entry);
             }
             if self.policy == Policy::Background {
@@ -379,16 +384,27 @@ impl Shared {
         self.store_config.clone().unwrap_or_else(Config::from_environment)
     }
 
-    fn bundles(&self) -> &Arc<Bundles> {
-        self.bundles.get_or_init(|| Box::new(Arc::new(Bundles::open(&self.config(), bundle::REVISION))))
+    fn bundles(&self) -> &LoadedBundles {
+        self.bundles.get_or_init(|| Box::new(LoadedBundles::open(&self.config())))
     }
 
-    /// Takes the kernel of an entry from a bundle, if one has it.
-    fn load(&self, entry: &Entry) {
-        if self.policy == Policy::Off || !entry.wants_kernel() || self.bundles().is_empty() {
+    /// Whether there are bundles that the policy allows.
+    fn has_bundles(&self) -> bool {
+        self.policy != Policy::Off && !self.bundles().kernels().is_empty()
+    }
+
+    /// What bundles have of a type that was lowered to this layout.
+    fn bundled(&self, lowered: &Layout) -> Option<BundledType> {
+        if self.has_bundles() { self.bundles().find(lowered) } else { None }
+    }
+
+    /// Takes the kernel of an entry from a bundle, if one has it. `digest`: that of its layout, where it is known.
+    fn load(&self, entry: &Entry, digest: Option<[u8; 32]>) {
+        if !entry.wants_kernel() || !self.has_bundles() {
             return;
         }
-        if let Some(found) = bundle::cpu_kernel(self.bundles(), &entry.layout.digest(), self.target.level) {
+        let digest = digest.unwrap_or_else(|| entry.layout.digest());
+        if let Some(found) = bundle::cpu_kernel(self.bundles().kernels(), &digest, self.target.level) {
             entry.load(&found);
         }
     }
@@ -407,7 +423,7 @@ impl Shared {
         let slot = self.gpus.get(ordinal as usize).ok_or(CudaError::Ordinal { ordinal, count: DEVICES as u32 })?;
         let opened = slot.get_or_init(|| {
             let store = self.store.get_or_init(|| Arc::new(Store::open(self.config())));
-            let kept = Kept { bundles: self.bundles().clone(), store: store.clone() };
+            let kept = Kept { bundles: self.bundles().kernels().clone(), store: store.clone() };
             let (queue, staging) = (self.queue.clone(), self.staging.clone());
             Gpu::open(ordinal, self.policy, self.background_thread, queue, kept, staging)
         });

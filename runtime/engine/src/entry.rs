@@ -8,7 +8,8 @@ use crate::range::Range;
 use crate::recorder::{self, Uses};
 use crate::shape::Shape;
 use crate::worker::Job;
-use dtc_compiler::Pipeline;
+use dtc_compiler::Shared;
+use dtc_compiler::datatype::Datatype;
 use dtc_compiler::layout::{Fingerprint, Layout, Point, TypeHash};
 use dtc_compiler::plan::{Level, Plan, Target};
 use once_cell::race::OnceBox;
@@ -84,9 +85,10 @@ pub(crate) struct Entry {
 const _: () = assert!(std::mem::offset_of!(Entry, one) + size_of::<One>() <= 64, "one cache line");
 
 impl Entry {
-    pub(crate) fn new(pipeline: Pipeline, target: Target, policy: Policy) -> Entry {
-        let recorded = recorder::recorder().and_then(|recorder| recorder.uses_of(&pipeline));
-        let (hash, layout, plan) = pipeline.into_shared();
+    /// The entry of a datatype and its equals.
+    pub(crate) fn new(datatype: &Datatype, shared: Shared, target: Target, policy: Policy) -> Entry {
+        let Shared { hash, layout, plan } = shared;
+        let recorded = recorder::recorder().and_then(|recorder| recorder.uses_of(hash, datatype));
         let program = Program::new(plan, &target);
         let due = if let Policy::Lazy(due) = policy { Some(due) } else { None };
         let one = match policy {

@@ -6,7 +6,6 @@
 //! Nothing here waits: a child that was forked at any moment goes on recording, into the file of its parent, where lines of both add
 //! up.
 
-use dtc_compiler::Pipeline;
 use dtc_compiler::datatype::{Constructor, Datatype};
 use dtc_compiler::layout::TypeHash;
 use dtc_compiler::plan::Direction;
@@ -110,20 +109,19 @@ impl Recorder {
 
     /// The counters of a type, which is written if it is not known yet. `None` for predefined types, which need no kernel, those
     /// without bytes, too large ones, and those beyond the most.
-    pub(crate) fn uses_of(&self, pipeline: &Pipeline) -> Option<&Uses> {
-        let hash = pipeline.hash();
+    pub(crate) fn uses_of(&self, hash: TypeHash, datatype: &Datatype) -> Option<&Uses> {
         let mut link = &self.chains[chain_of(&hash)];
         loop {
             match link.get() {
                 Some(uses) if uses.hash == hash => return Some(uses),
                 Some(uses) => link = &uses.next,
-                None if !is_recorded(pipeline.datatype()) => return None,
+                None if !is_recorded(datatype) => return None,
                 None if self.types.load(Ordering::Relaxed) >= MOST_TYPES => return None,
                 // If another thread has just added a type to the chain, the next iteration looks at it.
                 None if link.set(Box::new(Uses::of(hash))).is_err() => {}
                 None => {
                     self.types.fetch_add(1, Ordering::Relaxed);
-                    self.file.add_type(&hash.to_string(), &pipeline.datatype().to_string());
+                    self.file.add_type(&hash.to_string(), &datatype.to_string());
                 }
             }
         }

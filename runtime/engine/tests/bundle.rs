@@ -74,6 +74,40 @@ fn types_of_a_bundle_have_their_kernels_without_a_compiler() {
     }
 }
 
+/// An engine finds a type by its description, and its kernels by what it has in common with equal types.
+#[test]
+fn types_of_a_bundle_are_those_of_engines_without() {
+    let texts = [
+        "contiguous 20 (resized 0 64 (struct [1@0 double, 1@12 int, 1@20 char]))",
+        "contiguous 20 (resized 0 64 (struct [8@0 char, 4@12 char, 1@20 char]))",
+        "hindexed_block 3 [0, 70, 1000, 2000, 7000] int",
+        "resized -8 4000 (indexed [3@9, 4@1, 1@100] double)",
+    ];
+    let types = texts.map(|text| text::parse(text).expect(text));
+    let mut writer = BundleWriter::default();
+    // The second is equal to the first, which the bundle has.
+    for datatype in [&types[0], &types[2], &types[3]] {
+        for target in CpuTarget::running_on(Engine::new().target().level) {
+            writer.add_cpu(&Pipeline::new(datatype.clone()), target).unwrap();
+        }
+    }
+    let folder = tempdir().unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o700)).unwrap();
+    fs::write(folder.path().join("kernels.dtc"), writer.finish()).unwrap();
+    for order in [[0, 1, 2, 3], [3, 2, 1, 0]] {
+        let (with, without) = (engine(), engine());
+        with.load_bundle(folder.path()).unwrap();
+        for at in order {
+            let [with, without] = [&with, &without].map(|engine| engine.commit(&types[at]));
+            assert_eq!(with.type_hash(), without.type_hash());
+            assert_eq!(with.layout().to_string(), without.layout().to_string());
+            assert_eq!(with.plan().to_string(), without.plan().to_string());
+            assert!(at >= 2 || with.tier() == Tier::Specialised, "{}", texts[at]);
+        }
+        assert_eq!((with.cached_types(), without.cached_types()), (3, 3));
+    }
+}
+
 #[test]
 fn policies_hold_for_bundles() {
     let types = types();

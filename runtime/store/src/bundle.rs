@@ -254,6 +254,13 @@ impl Bundles {
         self.loaded.lock().is_empty()
     }
 
+    /// The entries of a key, from all bundles that have it.
+    pub fn all(&self, key: &Key) -> Vec<BundleEntry> {
+        let loaded = self.loaded.lock();
+        let entry = |bundle: &Arc<Bundle>| Some(BundleEntry { range: bundle.range(key)?, bundle: bundle.clone() });
+        loaded.iter().filter_map(entry).collect()
+    }
+
     /// The entry of a key, from the first bundle that has it.
     pub fn get(&self, key: &Key) -> Option<BundleEntry> {
         let loaded = self.loaded.lock();
