@@ -1,8 +1,8 @@
 //! Memory of a GPU in the messages of every MPI of the machine: of an emulated GPU, which hides it from all but its own copies and
 //! kernels, so that an MPI or an interposer that touches it ends by a signal; and, for an MPI that says that it is CUDA-aware, in the open.
 
-use super::interposer::{Launcher, handled};
-use super::{INSTALLED, root, succeed, text};
+use super::interposer::{Launcher, handled, interposer, preload};
+use super::{root, succeed, text};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::LazyLock;
@@ -136,7 +136,7 @@ fn one_process_that_does_not_take_part_keeps_all_from_exchanging_directly() {
         assert!(handled(&off, DIRECT) < 10, "{}: {}", launcher.compiler.display(), text(&off));
         // A process without the library keeps to memory of the host.
         let program = launcher.compile("exchanges.c", folder.path(), &["-ldl"]);
-        let without = launcher.pass_beside(&program, &pairs(&environment), &[("LD_PRELOAD", "")]);
+        let without = launcher.pass_beside(&program, &pairs(&environment), &[("LD_PRELOAD", &preload(&[]))]);
         assert!(text(&without).contains("exchanges: done"), "{}", text(&without));
         assert_eq!(handled(&without, DIRECT), 0, "{}", launcher.compiler.display());
     }
@@ -213,9 +213,8 @@ fn a_cuda_aware_mpi_is_given_packed_bytes_on_the_gpu() {
     for launcher in Launcher::all("a_cuda_aware_mpi_is_given_packed_bytes_on_the_gpu") {
         let folder = TempDir::new().expect("a folder");
         let aware = launcher.compile("aware.c", folder.path(), &["-shared", "-fPIC", "-ldl"]);
-        let ours = INSTALLED.prefix.join("lib/libdtc_mpi.so");
         let mut environment = environment(false);
-        environment.push(("LD_PRELOAD", format!("{}:{}", ours.display(), aware.display())));
+        environment.push(("LD_PRELOAD", preload(&[&interposer(), &aware])));
         environment.push(("DEVICE_AWARE", "1".to_owned()));
         let program = compile(&launcher, "device.c", folder.path());
         let output = launcher.pass(2, &program, &pairs(&environment));
