@@ -11,10 +11,8 @@
 #include <string>
 #include <vector>
 
-#include <csetjmp>
 #include <csignal>
 #include <sys/mman.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 #ifdef __SANITIZE_ADDRESS__
@@ -22,6 +20,7 @@
 #endif
 
 #include "cuda_on_cpu.h"
+#include "stop.h"
 
 uint3 threadIdx, blockIdx;
 dim3 blockDim, gridDim;
@@ -222,27 +221,8 @@ struct Case {
 
 enum class State { RUNNABLE, AT_BARRIER, AT_EXCHANGE, ENDED };
 
-/// State of a suspended stack. `swapcontext` asks the kernel for the signal mask each time, which costs more than all
-/// else, so it only begins a fiber. The address sanitizer knows `swapcontext`, and takes a long jump for an unwinding.
-struct Stop {
-    ucontext_t context;
-    jmp_buf jump;
-    bool jumps = false;
-
-    void go_to(Stop &other) {
-#ifndef __SANITIZE_ADDRESS__
-        jumps = true;
-        if (_setjmp(jump) != 0) return;
-        if (other.jumps) _longjmp(other.jump, 1);
-        setcontext(&other.context);
-#else
-        swapcontext(&context, &other.context);
-#endif
-    }
-};
-
 struct Fiber {
-    Stop stop;
+    shim::Stop stop;
     uint8_t *stack = nullptr;
     State state;
     unsigned barriers, exchanges;
@@ -262,7 +242,7 @@ struct Warp {
 
 Fiber fibers[MOST_THREADS];
 Warp warps[MOST_THREADS / 32];
-Stop scheduler;
+shim::Stop scheduler;
 Fiber *current;
 uintptr_t main_stack;
 Case *running;
@@ -292,11 +272,7 @@ void prepare(Fiber &fiber) {
     uint8_t *mapping = (uint8_t *)mmap(nullptr, STACK + PAGE, PROT_NONE, flags, -1, 0);
     if (mapping == MAP_FAILED || mprotect(mapping + PAGE, STACK, PROT_READ | PROT_WRITE) != 0) fault("no stacks");
     fiber.stack = mapping + PAGE;
-    getcontext(&fiber.stop.context);
-    fiber.stop.context.uc_stack.ss_sp = fiber.stack;
-    fiber.stop.context.uc_stack.ss_size = STACK;
-    fiber.stop.context.uc_link = nullptr;
-    makecontext(&fiber.stop.context, fiber_main, 0);
+    fiber.stop.begin(fiber.stack, STACK, fiber_main);
 }
 
 void wait_as(State state) {

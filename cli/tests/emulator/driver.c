@@ -3,7 +3,7 @@
  *
  *   EMULATOR_FOLDER       where to compile
  *   EMULATOR_GENERIC      the source of the generic kernels, for their PTX
- *   EMULATOR_INCLUDE      the folders of cuda_on_cpu.h and kernels.h, as options of g++
+ *   EMULATOR_INCLUDE      the folders of cuda_on_cpu.h, stop.h and kernels.h, as options of g++
  *   EMULATOR_FREE         free bytes of the device; 4 GiB unless said otherwise
  *   EMULATOR_NO_PINNED    if set, no memory of the host can be pinned
  *   EMULATOR_WRONG        if set, the first byte that a kernel stores is wrong

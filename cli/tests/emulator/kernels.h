@@ -4,7 +4,8 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <ucontext.h>
+
+#include "stop.h"
 
 uint3 threadIdx, blockIdx;
 dim3 blockDim, gridDim;
@@ -12,14 +13,14 @@ dim3 blockDim, gridDim;
 namespace shim {
 
 struct Fiber {
-    ucontext_t context;
+    Stop stop;
     char *stack;
     enum { RUNS, AT_EXCHANGE, AT_BARRIER, ENDED } state;
     unsigned exchanges;
 };
 
 inline Fiber fibers[1024];
-inline ucontext_t scheduler;
+inline Stop scheduler;
 inline Fiber *current;
 inline void (*kernel)(void **);
 inline void **arguments;
@@ -31,7 +32,7 @@ void fail(const char *message) {
 
 void barrier() {
     current->state = Fiber::AT_BARRIER;
-    swapcontext(&current->context, &scheduler);
+    current->stop.go_to(scheduler);
 }
 
 // A warp goes on when every lane has brought its value. The first lane may bring its next value before the last has read this one,
@@ -42,7 +43,7 @@ Lanes exchange(Exchange, unsigned, unsigned long long value) {
     const unsigned set = current->exchanges++ % 2, first = threadIdx.x / 32 * 32;
     brought[set][threadIdx.x] = value;
     current->state = Fiber::AT_EXCHANGE;
-    swapcontext(&current->context, &scheduler);
+    current->stop.go_to(scheduler);
     unsigned present = 0;
     for (unsigned lane = 0; lane < 32 && first + lane < blockDim.x; lane++) present |= 1u << lane;
     return {brought[set] + first, present};
@@ -51,9 +52,11 @@ Lanes exchange(Exchange, unsigned, unsigned long long value) {
 int lane() { return threadIdx.x % 32; }
 
 inline void fiber_main() {
-    kernel(arguments);
-    current->state = Fiber::ENDED;
-    swapcontext(&current->context, &scheduler);
+    for (;;) {
+        kernel(arguments);
+        current->state = Fiber::ENDED;
+        current->stop.go_to(scheduler);
+    }
 }
 
 // Lets those go on that all wait for each other: the lanes of a warp, or else the threads of the block. False if all have ended.
@@ -81,21 +84,19 @@ inline void run_together(unsigned threads) {
     const unsigned long size = 1 << 16;
     for (unsigned at = 0; at < threads; at++) {
         Fiber &fiber = fibers[at];
-        if (!fiber.stack) fiber.stack = (char *)malloc(size);
+        if (!fiber.stack) {
+            fiber.stack = (char *)malloc(size);
+            fiber.stop.begin(fiber.stack, size, fiber_main);
+        }
         fiber.state = Fiber::RUNS;
         fiber.exchanges = 0;
-        getcontext(&fiber.context);
-        fiber.context.uc_stack.ss_sp = fiber.stack;
-        fiber.context.uc_stack.ss_size = size;
-        fiber.context.uc_link = nullptr;
-        makecontext(&fiber.context, fiber_main, 0);
     }
     do {
         for (unsigned at = 0; at < threads; at++) {
             if (fibers[at].state != Fiber::RUNS) continue;
             threadIdx = {at, 0, 0};
             current = &fibers[at];
-            swapcontext(&scheduler, &current->context);
+            scheduler.go_to(current->stop);
         }
     } while (release(threads));
 }

@@ -113,7 +113,7 @@ fn compiler() -> Command {
 fn driver(build: Build) -> Result<PathBuf, String> {
     let source = Path::new(DIRECTORY).join("driver.cpp");
     let mut hasher = DefaultHasher::new();
-    for file in ["driver.cpp", "cuda_on_cpu.h"] {
+    for file in ["driver.cpp", "cuda_on_cpu.h", "stop.h"] {
         fs::read(Path::new(DIRECTORY).join(file)).map_err(|error| format!("{file}: {error}"))?.hash(&mut hasher);
     }
     tool(Command::new("g++").arg("--version"))?.stdout.hash(&mut hasher);
