@@ -54,8 +54,6 @@ mod list;
 mod nest;
 mod processor;
 mod select;
-#[cfg(test)]
-mod tests;
 mod tile;
 
 pub use contiguous::{CopyFn, select_bulk_copy, select_copy};

@@ -148,19 +148,3 @@ where
         _ => None,
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_reduction_has_a_function() {
-        for reduction in Reduction::all().filter(|reduction| reduction.operation() != Operation::Replace) {
-            for level in Level::ALL {
-                let extended = matches!(reduction.element(), Element::F80 | Element::LongDoubleInt);
-                let expected = !extended || cfg!(target_arch = "x86_64");
-                assert_eq!(select_accumulate(level, reduction).is_some(), expected, "{reduction}");
-            }
-        }
-    }
-}

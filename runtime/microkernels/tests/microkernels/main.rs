@@ -1,9 +1,11 @@
 //! Every microkernel of every level of this CPU against a byte loop, between protected pages.
 
-use std::ops::Range;
+mod accumulate;
+mod contiguous;
 
-use super::*;
 use dtc_compiler::plan::strategy::Nest;
+use dtc_microkernels::*;
+use std::ops::Range;
 
 const PAGE: usize = 4096;
 const POISON: u8 = 0xa5;
@@ -225,7 +227,7 @@ impl Bench {
 }
 
 /// The levels whose instructions this CPU has.
-pub(super) fn levels() -> impl Iterator<Item = Level> {
+fn levels() -> impl Iterator<Item = Level> {
     let best = detect_level().instructions();
     Level::ALL.into_iter().filter(move |level| level.instructions() <= best)
 }
