@@ -84,7 +84,7 @@ enum { SENT, RECEIVED, UNTOLD };
 
 /* The same as stage(), for elements on a GPU. */
 static __attribute__((noinline)) int stage_on_device(struct staged *staged, struct place place, const void *memory, int64_t elements,
-                                                     MPI_Datatype datatype, MPI_Comm communicator, int way, int *unknown)
+                                                     MPI_Datatype datatype, int rank, MPI_Comm communicator, int way, int *unknown)
 {
     struct span span;
     struct plan *plan = plan_now(datatype, communicator, unknown, &staged->refused);
@@ -94,7 +94,7 @@ static __attribute__((noinline)) int stage_on_device(struct staged *staged, stru
     enum form form = form_of(plan, &span, way == SENT ? SENDS : RECEIVES);
     if (form == PASSED || span.bytes == 0) return 0;
     struct moved moved = moved_of(form, plan, &span, (void *)memory, elements);
-    struct dtc_mpi_block *block = take_for_message(place.device, moved.bytes);
+    struct dtc_mpi_block *block = take_for_message(place.device, moved.bytes, rank, communicator);
     if (!block) return refuse(staged, MPI_ERR_NO_MEM);
     plan_retain(moved.plan);
     staged->plan = moved.plan;
@@ -124,9 +124,9 @@ static int stage(struct staged *staged, const void *memory, int64_t elements, MP
     if (__builtin_expect(*unknown, 0)) PMPI_Type_get_true_extent_x(datatype, &true_lb, &true_extent);
     struct place place = place_of((const void *)((uintptr_t)memory + (uintptr_t)true_lb));
     if (__builtin_expect(place.kind == DTC_MEMORY_DEVICE, 0))
-        return stage_on_device(staged, place, memory, elements, datatype, communicator, way, unknown);
+        return stage_on_device(staged, place, memory, elements, datatype, rank, communicator, way, unknown);
     if (__builtin_expect(may_be_several(memory, plan, place), 0))
-        return stage_on_device(staged, (struct place){DTC_MEMORY_UNKNOWN, -1}, memory, elements, datatype, communicator, way, unknown);
+        return stage_on_device(staged, (struct place){DTC_MEMORY_UNKNOWN, -1}, memory, elements, datatype, rank, communicator, way, unknown);
     if (!is_derived(plan) || !memory || way == UNTOLD || (way == SENT && !plan->uniform)) return 0;
     if (__builtin_mul_overflow(elements, plan->size, &staged->bytes)) return 0;
     if (staged->bytes < plan->least || staged->bytes > LARGEST_MESSAGE) return 0;

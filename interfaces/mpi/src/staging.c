@@ -9,10 +9,10 @@
 enum { SMALLEST = 12 };
 
 /* Most bytes of a block that is kept, as a power of two: of the host, and of memory that CUDA allocates. */
-enum { LARGEST_KEPT = 24, LARGEST_KEPT_OF_CUDA = 27 };
+enum { LARGEST_KEPT = 24, LARGEST_KEPT_OF_CUDA = 28 };
 
 /* Blocks kept of each size, and most bytes of all of them in a pool. */
-enum { KEPT = 32, MOST_KEPT = 64 << 20, MOST_KEPT_OF_CUDA = 256 << 20 };
+enum { KEPT = 32, MOST_KEPT = 64 << 20, MOST_KEPT_OF_CUDA = 512 << 20 };
 
 /* Most bytes of host memory that are lent at once: nonblocking messages hold theirs until they end. */
 enum { MOST_LENT = 1 << 30 };
