@@ -23,6 +23,9 @@
 
 enum { ROUNDS = 7, RADIUS = 2 };
 
+/* Most bytes of a vector with its gaps, which the processor fills and compares. */
+static const long MOST = 1L << 30;
+
 /* Seconds that the calls of a round should take. */
 static const double SECONDS = 0.02;
 
@@ -403,7 +406,7 @@ static void vectors_of(long block)
 {
     void (*const exchanges[])(void) = {between_pinned, between_contiguous, between_vectors, all_vectors};
     long stride = block < 512 ? 512 : 2 * block;
-    for (vector_bytes = 1 << 16; vector_bytes <= 64 << 20; vector_bytes *= vector_bytes < 1 << 24 ? 16 : 4) {
+    for (vector_bytes = 1 << 16; vector_bytes <= 64 << 20 && vector_bytes / block * stride <= MOST; vector_bytes *= vector_bytes < 1 << 24 ? 16 : 4) {
         uintptr_t out, in;
         size_t length = (size_t)(vector_bytes / block * stride);
         MPI_Type_vector((int)(vector_bytes / block), (int)block, (int)stride, MPI_BYTE, &rows);
@@ -419,6 +422,7 @@ static void vectors_of(long block)
 
 int main(int argc, char **argv)
 {
+    if (argc >= 4 && !strcmp(argv[3], "device")) open_device(launched_rank());
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
@@ -431,7 +435,6 @@ int main(int argc, char **argv)
         if (rank == 0) fprintf(stderr, "usage: applications halo|stencil|mesh SIZE, or halo|vector SIZE device [halo.cubin [pinned]]\n");
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
-    if (where == ON_DEVICE) open_device(rank);
     if (!strcmp(argv[1], "halo")) halo();
     else if (is_vector) vectors_of(edge);
     else if (!strcmp(argv[1], "stencil")) stencil();

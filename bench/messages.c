@@ -146,9 +146,9 @@ static void measure(long block, long stride, long bytes)
 
 int main(int argc, char **argv)
 {
-    begin(&argc, &argv);
     where = argc > 1 && !strcmp(argv[1], "device") ? ON_DEVICE : ON_HOST;
-    if (where == ON_DEVICE) open_device(rank);
+    if (where == ON_DEVICE) open_device(launched_rank());
+    begin(&argc, &argv);
     if (rank == 0) puts("block bytes message contiguous exchange pack");
     if (where == ON_HOST) {
         for (long block = 8; block <= 1024; block *= block < 32 ? 4 : 2)

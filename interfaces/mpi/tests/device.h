@@ -54,6 +54,16 @@ static inline void open_device(int rank)
     CHECK(!cuda.DevicePrimaryCtxRetain(&other_context, (device + 1) % devices), "device %d", (device + 1) % devices);
 }
 
+/* The number of this process on its machine, as launchers tell before the MPI begins: some MPIs only use links between GPUs if each process has
+   its GPU by then. */
+static inline int launched_rank(void)
+{
+    static const char *const names[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID", "PMI_RANK"};
+    for (size_t at = 0; at < sizeof names / sizeof *names; at++)
+        if (getenv(names[at])) return atoi(getenv(names[at]));
+    return 0;
+}
+
 enum where { ON_HOST, ON_DEVICE, ON_OTHER };
 
 /* Memory of the current GPU, or of the other. */
