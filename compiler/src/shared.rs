@@ -71,8 +71,8 @@ impl Shared {
         Some(Shared { hash: TypeHash::from_bytes(*hash), layout, plan })
     }
 
-    /// Whether size, bounds and the length of the description are those of a lowered layout. Whether the bytes are its bytes is for
-    /// whoever found the one by the other to know.
+    /// Whether size, bounds and the length of the description are those of a lowered layout. The bytes are not compared: the caller found
+    /// this by the digest of that layout.
     ///
     /// See [`Shared`] for an example.
     pub fn is_of(&self, lowered: &Layout) -> bool {
