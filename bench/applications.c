@@ -406,9 +406,10 @@ static void vectors_of(long block)
 {
     void (*const exchanges[])(void) = {between_pinned, between_contiguous, between_vectors, all_vectors};
     long stride = block < 512 ? 512 : 2 * block;
-    for (vector_bytes = 1 << 16; vector_bytes <= 64 << 20 && vector_bytes / block * stride <= MOST; vector_bytes *= vector_bytes < 1 << 24 ? 16 : 4) {
+    for (vector_bytes = 1 << 16; vector_bytes <= 64 << 20; vector_bytes *= vector_bytes < 1 << 24 ? 16 : 4) {
         uintptr_t out, in;
         size_t length = (size_t)(vector_bytes / block * stride);
+        if ((long)length > MOST) break;
         MPI_Type_vector((int)(vector_bytes / block), (int)block, (int)stride, MPI_BYTE, &rows);
         MPI_Type_commit(&rows);
         require(!cuda.MemAlloc_v2(&out, length) && !cuda.MemAlloc_v2(&in, length), "memory", (long)length);
