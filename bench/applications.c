@@ -12,10 +12,10 @@
  *   applications halo EDGE device halo.cubin [pinned]
  *                               the same, and packed by hand (halo.cu) into memory of the GPU, or into pinned memory of the host, and sent as
  *                               contiguous bytes
- *   applications vector BLOCK device
+ *   applications vector BLOCK device [halo.cubin [pinned]]
  *                               elements in memory of a GPU, in blocks of so many bytes at a stride of 512 or of twice as many: exchanged
  *                               between 2 processes by MPI_Sendrecv and by MPI_Alltoallw, beside as many contiguous bytes on the GPU and in
- *                               pinned memory of the host
+ *                               pinned memory of the host, and packed by hand
  *
  * Prints microseconds of an exchange: the least of all rounds, of the slowest process. Every byte that is received is compared.
  */
@@ -378,15 +378,22 @@ static void all_vectors(void)
     MPI_Alltoallw(sent, counts, places, types, got, counts, places, types, MPI_COMM_WORLD);
 }
 
+static long block_bytes, stride_bytes;
+
+static void vectors_by_hand(void)
+{
+    by_hand_rows(sent, got, block_bytes, stride_bytes, vector_bytes, !rank);
+}
+
 static unsigned char byte_of(int process, long at)
 {
     return (unsigned char)(at * 167 + (at >> 8) * 13 + (at >> 16) * 5 + process * 77);
 }
 
-static void vectors(long block, int way, void exchange(void))
+static void vectors(int way, void exchange(void))
 {
-    static const char *const names[] = {"contiguous, pinned", "contiguous", "vector, MPI_Sendrecv", "vector, MPI_Alltoallw"};
-    long stride = block < 512 ? 512 : 2 * block, length = vector_bytes / block * stride;
+    static const char *const names[] = {"contiguous, pinned", "contiguous", "vector, MPI_Sendrecv", "vector, MPI_Alltoallw", "vector, by hand"};
+    long length = vector_bytes / block_bytes * stride_bytes;
     unsigned char *values = allocate((size_t)length);
     for (long at = 0; at < length; at++) values[at] = byte_of(rank, at);
     require(!cuda.MemcpyHtoD_v2((uintptr_t)sent, values, (size_t)length), "copy", 0);
@@ -395,7 +402,7 @@ static void vectors(long block, int way, void exchange(void))
     exchange();
     require(!cuda.MemcpyDtoH_v2(values, (uintptr_t)got, (size_t)length), "copy", 0);
     for (long at = 0; at < length && way > 0; at++) {
-        int received = way == 1 ? at < vector_bytes : at % stride < block;
+        int received = way == 1 ? at < vector_bytes : at % stride_bytes < block_bytes;
         require(values[at] == (received ? byte_of(!rank, at) : 0xa5), names[way], at);
     }
     free(values);
@@ -404,18 +411,22 @@ static void vectors(long block, int way, void exchange(void))
 
 static void vectors_of(long block)
 {
-    void (*const exchanges[])(void) = {between_pinned, between_contiguous, between_vectors, all_vectors};
-    long stride = block < 512 ? 512 : 2 * block;
+    void (*const exchanges[])(void) = {between_pinned, between_contiguous, between_vectors, all_vectors, vectors_by_hand};
+    int ways = by_hand.path && block % 16 == 0 ? 5 : 4;
+    block_bytes = block, stride_bytes = block < 512 ? 512 : 2 * block;
+    if (ways == 5) load_kernels("rows_pack", "rows_unpack");
     for (vector_bytes = 1 << 16; vector_bytes <= 64 << 20; vector_bytes *= vector_bytes < 1 << 24 ? 16 : 4) {
         uintptr_t out, in;
-        size_t length = (size_t)(vector_bytes / block * stride);
+        size_t length = (size_t)(vector_bytes / block_bytes * stride_bytes);
         if ((long)length > MOST) break;
-        MPI_Type_vector((int)(vector_bytes / block), (int)block, (int)stride, MPI_BYTE, &rows);
+        MPI_Type_vector((int)(vector_bytes / block_bytes), (int)block_bytes, (int)stride_bytes, MPI_BYTE, &rows);
         MPI_Type_commit(&rows);
         require(!cuda.MemAlloc_v2(&out, length) && !cuda.MemAlloc_v2(&in, length), "memory", (long)length);
         require(!cuda.MemHostAlloc(&pinned_out, (size_t)vector_bytes, 3) && !cuda.MemHostAlloc(&pinned_in, (size_t)vector_bytes, 3), "pinned", 0);
+        if (ways == 5) by_hand.packed_out = packed_memory((size_t)vector_bytes), by_hand.packed_in = packed_memory((size_t)vector_bytes);
         sent = (unsigned char *)out, got = (unsigned char *)in;
-        for (int way = 0; way < 4; way++) vectors(block, way, exchanges[way]);
+        for (int way = 0; way < ways; way++) vectors(way, exchanges[way]);
+        if (ways == 5) packed_free(by_hand.packed_out), packed_free(by_hand.packed_in);
         cuda.MemFree_v2(out), cuda.MemFree_v2(in), cuda.MemFreeHost(pinned_out), cuda.MemFreeHost(pinned_in);
         MPI_Type_free(&rows);
     }
@@ -429,7 +440,7 @@ int main(int argc, char **argv)
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     edge = argc >= 3 ? atoi(argv[2]) : 0;
     int is_vector = argc >= 2 && !strcmp(argv[1], "vector");
-    if (argc >= 5 && !strcmp(argv[1], "halo")) by_hand.path = argv[4], by_hand.is_pinned = argc == 6 && !strcmp(argv[5], "pinned");
+    if (argc >= 5 && (is_vector || !strcmp(argv[1], "halo"))) by_hand.path = argv[4], by_hand.is_pinned = argc == 6 && !strcmp(argv[5], "pinned");
     where = (argc == 4 || by_hand.path) && (is_vector || !strcmp(argv[1], "halo")) && !strcmp(argv[3], "device") ? ON_DEVICE : ON_HOST;
     if ((argc > 3 || is_vector) && where == ON_HOST) edge = 0;
     if (edge < 2 * RADIUS || ranks > 256 || (is_vector && ranks != 2)) {

@@ -1,4 +1,4 @@
-/* The halo of applications.c, packed by kernels of halo.cu and sent as contiguous bytes: what an application does that does not use datatypes. */
+/* Exchanges of applications.c, packed by kernels of halo.cu and sent as contiguous bytes: what an application does that does not use datatypes. */
 
 enum { REGIONS = 26, THREADS = 256, MOST_BLOCKS = 512 };
 
@@ -39,6 +39,12 @@ static uintptr_t packed_memory(size_t bytes)
     return by_hand.is_pinned ? (uintptr_t)pinned : there;
 }
 
+static void packed_free(uintptr_t packed)
+{
+    if (by_hand.is_pinned) cuda.MemFreeHost((void *)packed);
+    else cuda.MemFree_v2(packed);
+}
+
 static uintptr_t on_device(struct region *regions)
 {
     uintptr_t there;
@@ -48,11 +54,10 @@ static uintptr_t on_device(struct region *regions)
     return there;
 }
 
-/* Of the regions of all messages, which both ends number alike. */
-static void by_hand_begin(const struct region out[REGIONS], const struct region in[REGIONS])
+/* Finds two kernels in the file. */
+static void load_kernels(const char *pack, const char *unpack)
 {
     void *module = NULL;
-    int cells = 0;
 #define FIND_KERNELS(name)                                                                                                        \
     do {                                                                                                                           \
         void *found = dlsym(RTLD_DEFAULT, "cu" #name);                                                                            \
@@ -64,8 +69,15 @@ static void by_hand_begin(const struct region out[REGIONS], const struct region 
     FIND_KERNELS(LaunchKernel);
     FIND_KERNELS(StreamSynchronize);
     require(!kernels.ModuleLoad(&module, by_hand.path), by_hand.path, 0);
-    require(!kernels.ModuleGetFunction(&by_hand.pack, module, "halo_pack"), "halo_pack", 0);
-    require(!kernels.ModuleGetFunction(&by_hand.unpack, module, "halo_unpack"), "halo_unpack", 0);
+    require(!kernels.ModuleGetFunction(&by_hand.pack, module, pack), pack, 0);
+    require(!kernels.ModuleGetFunction(&by_hand.unpack, module, unpack), unpack, 0);
+}
+
+/* Of the regions of all messages, which both ends number alike. */
+static void by_hand_begin(const struct region out[REGIONS], const struct region in[REGIONS])
+{
+    int cells = 0;
+    load_kernels("halo_pack", "halo_unpack");
     memcpy(by_hand.out, out, sizeof by_hand.out);
     memcpy(by_hand.in, in, sizeof by_hand.in);
     by_hand.regions_out = on_device(by_hand.out), by_hand.regions_in = on_device(by_hand.in);
@@ -101,4 +113,22 @@ static void by_hand_exchange(int *cells, int whole, const int *to, const int *fr
     }
     MPI_Waitall(2 * REGIONS, requests, MPI_STATUSES_IGNORE);
     launch(by_hand.unpack, cells, whole, by_hand.regions_in, by_hand.packed_in, most);
+}
+
+/* Of `bytes` bytes in blocks at a stride, all multiples of 16. */
+static void launch_rows(void *kernel, void *elements, long block, long stride, long bytes, uintptr_t packed)
+{
+    int in_words[] = {(int)(block / 16), (int)(stride / 16), (int)(bytes / 16)};
+    void *arguments[] = {&elements, &in_words[0], &in_words[1], &in_words[2], &packed};
+    unsigned blocks = (unsigned)((in_words[2] + THREADS - 1) / THREADS);
+    require(!kernels.LaunchKernel(kernel, blocks, 1, 1, THREADS, 1, 1, 0, NULL, arguments, NULL), "launch", 0);
+    require(!kernels.StreamSynchronize(NULL), "kernel", 0);
+}
+
+static void by_hand_rows(void *sent, void *received, long block, long stride, long bytes, int other)
+{
+    launch_rows(by_hand.pack, sent, block, stride, bytes, by_hand.packed_out);
+    MPI_Sendrecv((void *)by_hand.packed_out, (int)bytes, MPI_BYTE, other, 0, (void *)by_hand.packed_in, (int)bytes, MPI_BYTE, other, 0,
+                 MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    launch_rows(by_hand.unpack, received, block, stride, bytes, by_hand.packed_in);
 }

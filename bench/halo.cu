@@ -1,4 +1,5 @@
-// The halo of applications.c as an application packs it by itself: one launch for all regions of a cube, and one to unpack them.
+// The exchanges of applications.c as an application packs them by itself: one launch for all regions of a cube, or all blocks at a stride, and one
+// to unpack them.
 //
 //     nvcc -O3 -arch=native -cubin -o halo.cubin halo.cu
 
@@ -24,4 +25,15 @@ extern "C" __global__ void halo_unpack(int *cells, int whole, const Region *regi
     const Region region = regions[blockIdx.y];
     for (int at = blockIdx.x * blockDim.x + threadIdx.x; at < cells_of(region); at += gridDim.x * blockDim.x)
         cells[place_of(region, whole, at)] = packed[region.first + at];
+}
+
+// Blocks at a stride, both in words of 16 bytes.
+extern "C" __global__ void rows_pack(const uint4 *elements, int block, int stride, int words, uint4 *packed) {
+    for (int at = blockIdx.x * blockDim.x + threadIdx.x; at < words; at += gridDim.x * blockDim.x)
+        packed[at] = elements[(long long)(at / block) * stride + at % block];
+}
+
+extern "C" __global__ void rows_unpack(uint4 *elements, int block, int stride, int words, const uint4 *packed) {
+    for (int at = blockIdx.x * blockDim.x + threadIdx.x; at < words; at += gridDim.x * blockDim.x)
+        elements[(long long)(at / block) * stride + at % block] = packed[at];
 }

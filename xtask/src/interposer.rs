@@ -15,7 +15,8 @@ const SONAME: &str = "libdtc_mpi.so.0";
 const ABIS: [&str; 3] = ["mpich", "open_mpi", "standard"];
 
 /// The sources that do not depend on an ABI.
-const COMMON: [&str; 12] = [
+const COMMON: [&str; 13] = [
+    "board.c",
     "entry.c",
     "find.c",
     "fortran.c",

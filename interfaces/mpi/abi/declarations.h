@@ -88,9 +88,8 @@ static struct {
 #define PMPI_Cart_shift dtc_mpi_pmpi.Cart_shift
 #define PMPI_Graph_neighbors dtc_mpi_pmpi.Graph_neighbors
 #define PMPI_Dist_graph_neighbors dtc_mpi_pmpi.Dist_graph_neighbors
-#define PMPI_Isend dtc_mpi_pmpi.Isend
-#define PMPI_Irecv dtc_mpi_pmpi.Irecv
-#define PMPI_Waitall dtc_mpi_pmpi.Waitall
+#define PMPI_Iprobe dtc_mpi_pmpi.Iprobe
+#define PMPI_Bcast dtc_mpi_pmpi.Bcast
 #define PMPI_Allgather dtc_mpi_pmpi.Allgather
 
 /* Every MPI is asked in 64 bits; one without large counts has no type that was made with one. */

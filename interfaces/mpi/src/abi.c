@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "board.h"
 #include "interposer.h"
 #include "landing.h"
 #include "moves.h"

@@ -5,25 +5,26 @@
  *
  * Each process tells those that send to it where it wants their blocks, opens the memory of those that it sends to, and says whether it can
  * take part: it can if all of its blocks lie on one GPU for each direction, and it can reach all that it packs into. If one cannot, all leave
- * the call to the other strategies. Then each packs, tells those it has packed for, waits for those that pack for it, and unpacks.
- *
- * Messages of this library go through a communicator of its own.
+ * the call to the other strategies. Then each packs, tells those it has packed for, waits for those that pack for it, and unpacks. All that
+ * is told goes through memory that the processes share (board.h).
  */
 #ifndef DTC_MPI_DIRECT_H
 #define DTC_MPI_DIRECT_H
 
 #include "peers.h"
 
-enum { OFFER_TAG = 1, DONE_TAG = 2 };
-
 /* Blocks start at multiples of this. */
 enum { LANDING_ALIGNMENT = 256 };
 
 /* What is known of a communicator: an attribute. */
 struct direct {
-    /* That of this library; MPI_COMM_NULL if its processes do not exchange directly. */
-    MPI_Comm communicator;
+    /* Null if its processes do not exchange directly. */
+    struct dtc_mpi_board *board;
+    /* A communicator of the same processes without messages, if there is a board. */
+    MPI_Comm silent;
     int rank, size;
+    /* How many exchanges its processes have begun. */
+    int64_t exchange;
 };
 
 static int direct_key;
@@ -36,12 +37,13 @@ static int copy_direct(MPI_Comm communicator, int key, void *extra, void *value,
     return MPI_SUCCESS;
 }
 
-/* In MPI_Finalize, the MPI frees the communicator itself. */
+/* In MPI_Finalize, the MPI frees the silent communicator itself. */
 static int delete_direct(MPI_Comm communicator, int key, void *value, void *extra)
 {
     struct direct *direct = (struct direct *)value;
     (void)communicator, (void)key, (void)extra;
-    if (direct->communicator != MPI_COMM_NULL && __atomic_load_n(&state, __ATOMIC_ACQUIRE) == READY) PMPI_Comm_free(&direct->communicator);
+    if (direct->board && __atomic_load_n(&state, __ATOMIC_ACQUIRE) == READY) PMPI_Comm_free(&direct->silent);
+    dtc_mpi_board_drop(direct->board);
     free(direct);
     return MPI_SUCCESS;
 }
@@ -67,28 +69,45 @@ static int all_registered(MPI_Comm communicator, int size)
     return all;
 }
 
-/* Whether some process of a communicator uses CUDA, as all of them find; -1 if the MPI does not tell. */
-static int some_use_cuda(MPI_Comm communicator, int size)
+/* How many processes of a communicator say so, as all of them find; -1 if the MPI does not tell. */
+static int count_all(MPI_Comm communicator, int size, int own)
 {
-    char own = place_of(NULL).device >= 0, *all = (char *)malloc((size_t)size);
-    int some = all && PMPI_Allgather(&own, 1, MPI_BYTE, all, 1, MPI_BYTE, communicator) == MPI_SUCCESS ? 0 : -1;
-    for (int at = 0; some >= 0 && at < size; at++) some = some || all[at];
+    char says = !!own, *all = (char *)malloc((size_t)size);
+    int count = all && PMPI_Allgather(&says, 1, MPI_BYTE, all, 1, MPI_BYTE, communicator) == MPI_SUCCESS ? 0 : -1;
+    for (int at = 0; count >= 0 && at < size; at++) count += all[at];
     free(all);
-    return some;
+    return count;
+}
+
+/* Memory that all processes of a communicator share; `known` is 0 if the MPI fails. */
+static struct dtc_mpi_board *board_between(MPI_Comm communicator, int rank, int size, int *known)
+{
+    char name[DTC_MPI_BOARD_NAME] = "";
+    struct dtc_mpi_board *board = rank == 0 ? dtc_mpi_board_make(rank, size, name) : NULL;
+    *known = PMPI_Bcast(name, sizeof name, MPI_BYTE, 0, communicator) == MPI_SUCCESS;
+    if (*known && rank != 0) board = dtc_mpi_board_open(rank, size, name);
+    int count = *known ? count_all(communicator, size, !!board) : -1;
+    *known = count >= 0;
+    if (rank == 0) dtc_mpi_board_hide(name);
+    if (count == size) return board;
+    dtc_mpi_board_drop(board);
+    return NULL;
 }
 
 /* At the first such call of a communicator, by all of its processes: those whose processes do not use CUDA keep to the host. */
 static __attribute__((noinline)) struct direct *direct_make(MPI_Comm communicator)
 {
-    struct direct *direct = (struct direct *)malloc(sizeof *direct);
+    struct direct *direct = (struct direct *)calloc(1, sizeof *direct);
     int known = direct && PMPI_Comm_size(communicator, &direct->size) == MPI_SUCCESS && PMPI_Comm_rank(communicator, &direct->rank) == MPI_SUCCESS;
-    if (known) direct->communicator = MPI_COMM_NULL;
     /* Nothing that a process finds here by itself differs in another one, but for lack of memory, which ends the program. */
     if (known && all_registered(communicator, direct->size)) {
-        int some = some_use_cuda(communicator, direct->size);
-        known = some >= 0 && (!some || PMPI_Comm_split(communicator, 0, direct->rank, &direct->communicator) == MPI_SUCCESS);
+        int count = count_all(communicator, direct->size, place_of(NULL).device >= 0);
+        known = count >= 0;
+        if (count > 0) direct->board = board_between(communicator, direct->rank, direct->size, &known);
+        if (direct->board) known = known && PMPI_Comm_split(communicator, 0, direct->rank, &direct->silent) == MPI_SUCCESS;
     }
     if (!known || PMPI_Comm_set_attr(communicator, direct_key, direct) != MPI_SUCCESS) {
+        if (direct) dtc_mpi_board_drop(direct->board);
         free(direct);
         return NULL;
     }
@@ -103,7 +122,7 @@ static struct direct *direct_of(MPI_Comm communicator)
     if (!direct_key) return NULL;
     if (PMPI_Comm_get_attr(communicator, direct_key, &direct, &found) != MPI_SUCCESS) return NULL;
     if (!found) direct = direct_make(communicator);
-    return direct && direct->communicator != MPI_COMM_NULL ? direct : NULL;
+    return direct && direct->board ? direct : NULL;
 }
 
 static int wants_direct(void)
@@ -127,16 +146,6 @@ static void direct_end(void)
     dtc_mpi_unregister();
 }
 
-/* What a process tells one that sends to it; an entry for each block between them follows, in order. */
-struct offer {
-    int64_t ready, process, number;
-    unsigned char name[DTC_EXPORT_BYTES];
-};
-
-struct offered {
-    int64_t place, bytes;
-};
-
 /* One direction of a call. */
 struct flow {
     const struct given *given;
@@ -146,20 +155,12 @@ struct flow {
     /* The GPU of all elements; -1 if there are none. */
     int32_t device;
     int64_t bytes, taken;
-    /* Offers to, or from, each group of peers, one behind the other; where each begins, and how many bytes they are. */
-    char *offers;
-    int64_t offers_length;
 };
 
-static int64_t offer_length(const struct group *group)
+/* What a block takes of the memory that it is packed into. */
+static int64_t block_taken(const struct block *block)
 {
-    return (int64_t)sizeof(struct offer) + group->length * (int64_t)sizeof(struct offered);
-}
-
-static struct offer *offer_of(const struct flow *flow, int at)
-{
-    const struct group *group = &flow->peers.groups[at];
-    return (struct offer *)(flow->offers + at * (int64_t)sizeof(struct offer) + group->first * (int64_t)sizeof(struct offered));
+    return (block->bytes + LANDING_ALIGNMENT - 1) / LANDING_ALIGNMENT * LANDING_ALIGNMENT;
 }
 
 /* What is known of a block; 0 if it does not lie on the GPU of the others, or cannot be packed by dtc. */
@@ -171,6 +172,7 @@ static int direct_block(struct flow *flow, struct block *block, int at, MPI_Comm
     MPI_Datatype datatype = given->datatypes[at];
     int64_t elements = given_elements(given, at);
     unsigned char *memory = (unsigned char *)((uintptr_t)given->memory + (uintptr_t)given_number(given->places, given->wide_places, at));
+    block->place = flow->taken;
     if (elements == 0) return 1;
     if (elements < 0 || datatype == MPI_DATATYPE_NULL) return 0;
     struct plan *plan = plan_now(datatype, communicator, &unknown, &refused);
@@ -185,7 +187,7 @@ static int direct_block(struct flow *flow, struct block *block, int at, MPI_Comm
                             .place = flow->taken};
     flow->device = where.device;
     flow->bytes += block->bytes;
-    flow->taken += (block->bytes + LANDING_ALIGNMENT - 1) / LANDING_ALIGNMENT * LANDING_ALIGNMENT;
+    flow->taken += block_taken(block);
     return 1;
 }
 
@@ -204,141 +206,161 @@ static int flow_make(struct flow *flow, const struct given *given)
 {
     flow->given = given;
     flow->blocks = (struct block *)calloc((size_t)flow->peers.length + 1, sizeof *flow->blocks);
-    flow->offers_length = flow->peers.count * (int64_t)sizeof(struct offer) + flow->peers.length * (int64_t)sizeof(struct offered);
-    flow->offers = (char *)calloc(1, (size_t)flow->offers_length + 1);
-    return flow->blocks && flow->offers;
+    return !!flow->blocks;
 }
 
 static void flow_drop(struct flow *flow)
 {
     peers_drop(&flow->peers);
     free(flow->blocks);
-    free(flow->offers);
 }
 
-/* Tells each process that sends to this one where its blocks shall lie, and learns the same of those that this one sends to. */
-static int exchange_offers(const struct direct *direct, struct flow *out, struct flow *in, const struct dtc_mpi_landing *landing, int ready,
-                           MPI_Request *requests)
+/* The blocks between this process and another one, together: one lies behind the other. */
+static struct dtc_mpi_space space_of(const struct flow *flow, const struct group *group)
 {
-    int begun = 0, result = MPI_SUCCESS;
-    for (int at = 0; result == MPI_SUCCESS && at < out->peers.count; at++) {
-        const struct group *group = &out->peers.groups[at];
-        result = PMPI_Irecv(offer_of(out, at), (int)offer_length(group), MPI_BYTE, group->peer, OFFER_TAG, direct->communicator, &requests[begun++]);
+    struct dtc_mpi_space space = {flow->blocks[group->first].place, 0, 0};
+    for (int at = group->first; at < group->first + group->length; at++) {
+        space.bytes += flow->blocks[at].bytes;
+        space.taken += block_taken(&flow->blocks[at]);
     }
-    for (int at = 0; result == MPI_SUCCESS && at < in->peers.count; at++) {
-        const struct group *group = &in->peers.groups[at];
-        struct offer *offer = offer_of(in, at);
-        struct offered *offered = (struct offered *)(offer + 1);
-        *offer = (struct offer){.ready = ready, .process = getpid(), .number = landing ? landing->number : 0};
-        if (landing) memcpy(offer->name, landing->name, sizeof offer->name);
-        for (int block = 0; block < group->length; block++)
-            offered[block] = (struct offered){in->blocks[group->first + block].place, in->blocks[group->first + block].bytes};
-        result = PMPI_Isend(offer, (int)offer_length(group), MPI_BYTE, group->peer, OFFER_TAG, direct->communicator, &requests[begun++]);
+    return space;
+}
+
+/* An exchange under way. */
+struct direct_call {
+    const struct direct *direct;
+    MPI_Comm communicator;
+    struct flow out, in;
+    struct dtc_mpi_landing *landing;
+    /* As many as either direction has blocks. */
+    dtc_batch_call *calls;
+};
+
+/* Lets the MPI go on with messages that others wait for, as it does where it finds none. Those of a process with itself would not do: MPICH looks at
+   them alone. */
+static void direct_progress(void *of)
+{
+    int flag;
+    PMPI_Iprobe(MPI_ANY_SOURCE, 0, *(MPI_Comm *)of, &flag, MPI_STATUS_IGNORE);
+}
+
+static void direct_tell(const struct direct_call *call, enum dtc_mpi_step step, int well)
+{
+    dtc_mpi_board_tell(call->direct->board, step, call->direct->exchange, well);
+}
+
+static int direct_wait(struct direct_call *call, int peer, enum dtc_mpi_step step)
+{
+    return dtc_mpi_board_wait(call->direct->board, peer, step, call->direct->exchange, direct_progress, (void *)&call->direct->silent);
+}
+
+/* Tells each process that sends to this one where its blocks shall lie. */
+static void direct_offer(const struct direct_call *call, int ready)
+{
+    struct dtc_mpi_board *board = call->direct->board;
+    struct dtc_mpi_target *target = dtc_mpi_board_target(board);
+    *target = (struct dtc_mpi_target){.process = getpid()};
+    if (call->landing) {
+        target->number = call->landing->number;
+        memcpy(target->name, call->landing->name, sizeof target->name);
     }
-    if (result == MPI_SUCCESS) result = PMPI_Waitall(begun, requests, MPI_STATUSES_IGNORE);
-    return result == MPI_SUCCESS;
+    for (int at = 0; ready && at < call->in.peers.count; at++)
+        dtc_mpi_board_spaces(board)[call->in.peers.groups[at].peer] = space_of(&call->in, &call->in.peers.groups[at]);
+    direct_tell(call, DTC_MPI_OFFERED, ready);
+}
+
+/* Where this process packs its blocks for another one, which has offered; null if it cannot reach that. */
+static char *direct_target(const struct direct_call *call, const struct group *group)
+{
+    const struct direct *direct = call->direct;
+    const struct dtc_mpi_space *wanted = dtc_mpi_board_space_of(direct->board, group->peer);
+    const struct dtc_mpi_target *target = dtc_mpi_board_target_of(direct->board, group->peer);
+    struct dtc_mpi_space own = space_of(&call->out, group);
+    void *memory = NULL;
+    /* An error of the program, which the MPI reports. */
+    if (own.bytes != wanted->bytes || own.taken != wanted->taken) return NULL;
+    if (group->peer != direct->rank) memory = dtc_mpi_import(target->process, target->number, target->name, call->out.device);
+    else if (call->landing->device == call->out.device) memory = call->landing->memory;
+    return memory ? (char *)memory + wanted->place : NULL;
+}
+
+static dtc_batch_call batch_call(const struct block *block, char *packed, int32_t direction)
+{
+    return (dtc_batch_call){
+        .type = block->plan->type,
+        .memory = block->memory,
+        .packed = packed,
+        .count = block->elements,
+        .max = block->bytes,
+        .direction = direction,
+    };
 }
 
 /* Fills the calls that pack; how many, or -1 if this process cannot reach where its blocks shall lie. */
-static int plan_packs(const struct direct *direct, const struct flow *out, const struct dtc_mpi_landing *landing, dtc_batch_call *calls)
+static int direct_packs(struct direct_call *call)
 {
+    const struct flow *out = &call->out;
     int length = 0;
     for (int at = 0; at < out->peers.count; at++) {
         const struct group *group = &out->peers.groups[at];
-        const struct offer *offer = offer_of(out, at);
-        const struct offered *offered = (const struct offered *)(offer + 1);
-        if (!offer->ready) return -1;
-        for (int block = group->first; block < group->first + group->length; block++, offered++) {
+        if (!direct_wait(call, group->peer, DTC_MPI_OFFERED)) return -1;
+        if (space_of(out, group).bytes == 0 && dtc_mpi_board_space_of(call->direct->board, group->peer)->bytes == 0) continue;
+        char *packed = direct_target(call, group);
+        if (!packed) return -1;
+        for (int block = group->first; block < group->first + group->length; block++) {
             const struct block *from = &out->blocks[block];
-            /* An error of the program, which the MPI reports. */
-            if (from->bytes != offered->bytes) return -1;
-            if (from->bytes == 0) continue;
-            int own = group->peer == direct->rank;
-            if (own && landing->device != out->device) return -1;
-            void *memory = own ? landing->memory : dtc_mpi_import(offer->process, offer->number, offer->name, out->device);
-            if (!memory) return -1;
-            calls[length++] = (dtc_batch_call){
-                .type = from->plan->type,
-                .memory = from->memory,
-                .packed = (char *)memory + offered->place,
-                .count = from->elements,
-                .max = from->bytes,
-                .direction = DTC_DIRECTION_PACK,
-            };
+            if (from->bytes > 0) call->calls[length++] = batch_call(from, packed, DTC_DIRECTION_PACK);
+            packed += block_taken(from);
         }
     }
     return length;
 }
 
-/* Whether all processes are ready. */
-static int all_ready(const struct direct *direct, int ready)
+/* Whether all processes take part, as all of them find. */
+static int direct_vote(struct direct_call *call, int able)
 {
-    char own = (char)ready, *all = (char *)malloc((size_t)direct->size);
-    int every = all && PMPI_Allgather(&own, 1, MPI_BYTE, all, 1, MPI_BYTE, direct->communicator) == MPI_SUCCESS;
-    for (int at = 0; every && at < direct->size; at++) every = all[at];
-    free(all);
-    return every;
-}
-
-static int group_is_empty(const struct flow *flow, const struct group *group)
-{
-    int64_t bytes = 0;
-    for (int at = group->first; at < group->first + group->length; at++) bytes += flow->blocks[at].bytes;
-    return bytes == 0;
-}
-
-/* Tells those for whom this process has packed whether that went well, and waits for those that pack for it; whether all went well. */
-static int exchange_dones(const struct direct *direct, const struct flow *out, const struct flow *in, int packed, MPI_Request *requests,
-                          char *others)
-{
-    int begun = 0, result = MPI_SUCCESS;
-    char own = (char)packed;
-    for (int at = 0; result == MPI_SUCCESS && at < in->peers.count; at++) {
-        others[at] = 1;
-        if (group_is_empty(in, &in->peers.groups[at])) continue;
-        result = PMPI_Irecv(&others[at], 1, MPI_BYTE, in->peers.groups[at].peer, DONE_TAG, direct->communicator, &requests[begun++]);
-    }
-    for (int at = 0; result == MPI_SUCCESS && at < out->peers.count; at++) {
-        if (group_is_empty(out, &out->peers.groups[at])) continue;
-        result = PMPI_Isend(&own, 1, MPI_BYTE, out->peers.groups[at].peer, DONE_TAG, direct->communicator, &requests[begun++]);
-    }
-    if (result == MPI_SUCCESS) result = PMPI_Waitall(begun, requests, MPI_STATUSES_IGNORE);
-    int all = result == MPI_SUCCESS;
-    for (int at = 0; at < in->peers.count; at++) all = all && others[at];
+    int all = able;
+    direct_tell(call, DTC_MPI_VOTED, able);
+    for (int peer = 0; peer < call->direct->size; peer++) all = direct_wait(call, peer, DTC_MPI_VOTED) && all;
     return all;
 }
 
-/* Unpacks what the others have packed; 0 if that fails. */
-static int direct_unpack(const struct flow *in, const struct dtc_mpi_landing *landing, dtc_batch_call *calls)
+/* Unpacks what the others have packed, when they have; 0 if something fails. */
+static int direct_unpack(struct direct_call *call)
 {
-    int length = 0;
+    const struct flow *in = &call->in;
+    int length = 0, well = 1;
+    for (int at = 0; at < in->peers.count; at++)
+        if (space_of(in, &in->peers.groups[at]).bytes > 0) well = direct_wait(call, in->peers.groups[at].peer, DTC_MPI_PACKED_FOR_OTHERS) && well;
     for (int at = 0; at < in->peers.length; at++) {
         const struct block *block = &in->blocks[at];
-        if (block->bytes == 0) continue;
-        calls[length++] = (dtc_batch_call){
-            .type = block->plan->type,
-            .memory = block->memory,
-            .packed = (char *)landing->memory + block->place,
-            .count = block->elements,
-            .max = block->bytes,
-            .direction = DTC_DIRECTION_UNPACK,
-        };
+        if (block->bytes > 0) call->calls[length++] = batch_call(block, (char *)call->landing->memory + block->place, DTC_DIRECTION_UNPACK);
     }
-    return length == 0 || dtc_mpi_launch(in->device, calls, length, DTC_MEMORY_DEVICE);
+    return well && (length == 0 || dtc_mpi_launch(in->device, call->calls, length, DTC_MEMORY_DEVICE));
 }
 
-/* Does an exchange whose processes are all ready; the code that the call returns. */
-static int direct_run(const struct direct *direct, const struct flow *out, const struct flow *in, const struct dtc_mpi_landing *landing,
-                      dtc_batch_call *calls, int length, MPI_Request *requests)
+/* Does an exchange in which all processes take part; the code that the call returns. */
+static int direct_run(struct direct_call *call, int packs)
 {
-    char *others = (char *)requests;
-    int packed = length == 0 || dtc_mpi_launch(out->device, calls, length, DTC_MEMORY_DEVICE);
-    others += (out->peers.count + in->peers.count) * sizeof *requests;
-    int received = exchange_dones(direct, out, in, packed, requests, others);
-    if (packed) dtc_mpi_count(DTC_MPI_SENT, out->bytes), dtc_mpi_count(DTC_MPI_DIRECTLY, out->bytes);
-    if (!packed || !received || !direct_unpack(in, landing, calls)) return fail(MPI_ERR_OTHER);
-    dtc_mpi_count(DTC_MPI_RECEIVED, in->bytes);
+    int packed = packs == 0 || dtc_mpi_launch(call->out.device, call->calls, packs, DTC_MEMORY_DEVICE);
+    direct_tell(call, DTC_MPI_PACKED_FOR_OTHERS, packed);
+    if (packed) dtc_mpi_count(DTC_MPI_SENT, call->out.bytes), dtc_mpi_count(DTC_MPI_DIRECTLY, call->out.bytes);
+    if (!direct_unpack(call) || !packed) return fail(MPI_ERR_OTHER);
+    dtc_mpi_count(DTC_MPI_RECEIVED, call->in.bytes);
     return MPI_SUCCESS;
+}
+
+/* Plans a call; whether this process can take part, as far as it can tell by itself. */
+static int direct_plan(struct direct_call *call, const struct given *out, const struct given *in, int neighbors)
+{
+    struct peers *to = &call->out.peers, *from = &call->in.peers;
+    int able = peers_find(to, out->length, from, in->length, call->communicator, neighbors, call->direct->rank);
+    int length = to->length > from->length ? to->length : from->length;
+    call->calls = (dtc_batch_call *)calloc((size_t)length + 1, sizeof *call->calls);
+    able = able && call->calls && flow_make(&call->out, out) && flow_make(&call->in, in);
+    able = able && flow_plan(&call->out, call->communicator) && flow_plan(&call->in, call->communicator);
+    if (able && call->in.taken > 0) call->landing = dtc_mpi_landing_take(call->in.device, call->in.taken);
+    return able && (call->in.taken == 0 || call->landing);
 }
 
 /* Does an exchange directly; 0 if the other strategies shall do it, which all processes of the communicator find alike. */
@@ -347,29 +369,17 @@ static int direct_exchange(const struct given *given_out, const struct given *gi
 {
     struct direct *direct = in_place ? NULL : direct_of(communicator);
     if (!direct) return 0;
-    struct flow out = {0}, in = {0};
-    int ready = peers_find(&out.peers, given_out->length, &in.peers, given_in->length, communicator, neighbors, direct->rank);
-    int made = flow_make(&out, given_out) && flow_make(&in, given_in);
-    int groups = out.peers.count + in.peers.count, length = out.peers.length > in.peers.length ? out.peers.length : in.peers.length;
-    MPI_Request *requests = (MPI_Request *)calloc((size_t)groups + 1, sizeof *requests + 1);
-    dtc_batch_call *calls = (dtc_batch_call *)calloc((size_t)length + 1, sizeof *calls);
-    struct dtc_mpi_landing *landing = NULL;
-    made = made && requests && calls;
-    if (made) {
-        ready = ready && flow_plan(&out, communicator) && flow_plan(&in, communicator);
-        if (ready && in.taken > 0) ready = !!(landing = dtc_mpi_landing_take(in.device, in.taken));
-        int packs = exchange_offers(direct, &out, &in, landing, ready, requests) && ready ? plan_packs(direct, &out, landing, calls) : -1;
-        made = all_ready(direct, packs >= 0);
-        if (made) *result = direct_run(direct, &out, &in, landing, calls, packs, requests);
-    } else {
-        /* Others wait for the offers of this process. */
-        *result = fail(MPI_ERR_NO_MEM);
-        made = 1;
-    }
-    dtc_mpi_landing_give(landing);
-    flow_drop(&out), flow_drop(&in);
-    free(requests), free(calls);
-    return made;
+    struct direct_call call = {.direct = direct, .communicator = communicator};
+    direct->exchange++;
+    int able = direct_plan(&call, given_out, given_in, neighbors);
+    direct_offer(&call, able);
+    int packs = able ? direct_packs(&call) : -1;
+    int all = direct_vote(&call, packs >= 0);
+    if (all) *result = direct_run(&call, packs);
+    dtc_mpi_landing_give(call.landing);
+    flow_drop(&call.out), flow_drop(&call.in);
+    free(call.calls);
+    return all;
 }
 
 #endif

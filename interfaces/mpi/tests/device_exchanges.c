@@ -213,6 +213,35 @@ static void line(int round)
     MPI_Comm_free(&row), MPI_Comm_free(&half);
 }
 
+/* A message that one process sends before the exchange, and that another one has only begun to receive: the exchange of the latter lets it come. */
+static void message_meanwhile(void)
+{
+    enum { WORDS = 1 << 18 };
+    MPI_Datatype rows, datatypes[PAIRS];
+    count_type counts[PAIRS];
+    place_type places[PAIRS];
+    MPI_Request request = MPI_REQUEST_NULL;
+    int last = ranks - 1, *message = malloc(WORDS * sizeof *message);
+    MPI_Type_vector(300, 1, 2, MPI_INT, &rows);
+    MPI_Type_commit(&rows);
+    struct buffer out = buffer(rows, ranks, (unsigned)rank, ON_DEVICE), in = buffer(rows, ranks, 9, ON_DEVICE);
+    struct elements expected = elements(rows, ranks, 9);
+    for (int at = 0; at < ranks; at++) counts[at] = 1, places[at] = at * (2 * 300 - 1) * 4, datatypes[at] = rows;
+    PMPI_Alltoallw(out.host.memory, counts, places, datatypes, expected.memory, counts, places, datatypes, MPI_COMM_WORLD);
+    for (int at = 0; at < WORDS; at++) message[at] = rank == last ? at * 7 : -1;
+    PMPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0 && last > 0) MPI_Irecv(message, WORDS, MPI_INT, last, 5, MPI_COMM_WORLD, &request);
+    if (rank == last && last > 0) MPI_Ssend(message, WORDS, MPI_INT, 0, 5, MPI_COMM_WORLD);
+    MPI_Alltoallw(out.memory, counts, places, datatypes, in.memory, counts, places, datatypes, MPI_COMM_WORLD);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    for (int at = 0; last > 0 && rank == 0 && at < WORDS; at++) CHECK(message[at] == at * 7, "message, word %d", at);
+    download(&in);
+    CHECK(same(in.host, expected), "beside a message of %d words", WORDS);
+    release(&out), release(&in), drop(expected);
+    MPI_Type_free(&rows);
+    free(message);
+}
+
 int main(int argc, char **argv)
 {
     MPI_Comm ring, graph;
@@ -235,6 +264,7 @@ int main(int argc, char **argv)
         line(round);
     }
     several_edges(0), several_edges(1);
+    message_meanwhile();
     in_place(0), in_place(1);
     MPI_Comm_free(&ring);
     MPI_Comm_free(&graph);
