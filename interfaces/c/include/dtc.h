@@ -1001,11 +1001,38 @@ int dtc_memory_export(const struct dtc_memory *memory,
                       void *handle);
 
 /**
+ * Names memory of a GPU that anything in this process allocated to other processes of this machine, which import it. Memory of pools, of virtual
+ * addresses and managed memory have no such name. It must be freed after they have closed it: CUDA says that anything else is undefined.
+ *
+ * `device`: the GPU of the memory.
+ * `address`, `bytes`: bytes of one allocation.
+ * `handle`: receives `DTC_EXPORT_BYTES` bytes, which name the whole allocation.
+ * `offset`: receives how many bytes of the allocation come before the address.
+ * `allocation`: receives a number that no other allocation of this process has, at any time.
+ *
+ * `DTC_ERROR_HANDLE`: not an engine.
+ * `DTC_ERROR_ARGUMENT`: the bytes are not all in one allocation of the GPU, their number is negative, or a pointer is null.
+ * `DTC_ERROR_DEVICE`: CUDA is missing or failed, or the memory has no such name.
+ *
+ * # Safety
+ *
+ * `engine` is null or an engine; `handle` is null or has as many writable bytes; `offset` and `allocation` are null or writable. The address is not
+ * followed.
+ */
+int dtc_memory_export_part(const struct dtc_engine *engine,
+                           int32_t device,
+                           const void *address,
+                           int64_t bytes,
+                           void *handle,
+                           int64_t *offset,
+                           int64_t *allocation);
+
+/**
  * Opens memory of a GPU that another process of this machine has exported. It takes up to milliseconds: use it again.
  *
  * `device`: the GPU of this process that uses it.
- * `handle`: the `DTC_EXPORT_BYTES` bytes that `dtc_memory_export` wrote there.
- * `address`: receives its address for that GPU.
+ * `handle`: the `DTC_EXPORT_BYTES` bytes that `dtc_memory_export` or `dtc_memory_export_part` wrote there.
+ * `address`: receives its address for that GPU: of the first byte of the allocation.
  * `memory`: receives what closes it, by `dtc_memory_free`.
  *
  * `DTC_ERROR_HANDLE`: not an engine.

@@ -5,7 +5,7 @@ use crate::engine::dtc_engine;
 use crate::handle::{self, Handle, Tag};
 use crate::status::{Failure, Outcome, answer};
 use crate::transfer::{DTC_MEMORY_DEVICE, DTC_MEMORY_HOST, DTC_MEMORY_MANAGED, DTC_MEMORY_PINNED, ordinal};
-use dtc_runtime::cuda::{DeviceBuffer, ImportedBuffer, MemoryKind, PinnedBuffer, is_in_use};
+use dtc_runtime::cuda::{DeviceBuffer, Exported, ImportedBuffer, MemoryKind, PinnedBuffer, is_in_use};
 use std::ffi::{c_int, c_void};
 
 /// Length of what names memory of a GPU to other processes.
@@ -149,11 +149,58 @@ pub unsafe extern "C" fn dtc_memory_export(memory: *const dtc_memory, handle: *m
     })
 }
 
+/// Names memory of a GPU that anything in this process allocated to other processes of this machine, which import it. Memory of pools, of virtual
+/// addresses and managed memory have no such name. It must be freed after they have closed it: CUDA says that anything else is undefined.
+///
+/// `device`: the GPU of the memory.
+/// `address`, `bytes`: bytes of one allocation.
+/// `handle`: receives `DTC_EXPORT_BYTES` bytes, which name the whole allocation.
+/// `offset`: receives how many bytes of the allocation come before the address.
+/// `allocation`: receives a number that no other allocation of this process has, at any time.
+///
+/// `DTC_ERROR_HANDLE`: not an engine.
+/// `DTC_ERROR_ARGUMENT`: the bytes are not all in one allocation of the GPU, their number is negative, or a pointer is null.
+/// `DTC_ERROR_DEVICE`: CUDA is missing or failed, or the memory has no such name.
+///
+/// # Safety
+///
+/// `engine` is null or an engine; `handle` is null or has as many writable bytes; `offset` and `allocation` are null or writable. The address is not
+/// followed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dtc_memory_export_part(
+    engine: *const dtc_engine,
+    device: i32,
+    address: *const c_void,
+    bytes: i64,
+    handle: *mut c_void,
+    offset: *mut i64,
+    allocation: *mut i64,
+) -> c_int {
+    answer(|| {
+        arguments::check_pointer("handle", handle)?;
+        // SAFETY: `engine` is null or a live engine, which the caller keeps during the call (contract of this
+        // function).
+        let engine = unsafe { handle::borrow(engine)? };
+        let length = u64::try_from(bytes).map_err(|_| Failure::argument("bytes", "at least 0", bytes))?;
+        let gpu = engine.gpu(ordinal("device", device)?)?;
+        let exported = Exported::of(gpu.device(), address.addr() as u64, length)?;
+        let exported =
+            exported.ok_or_else(|| Failure::argument("address", "bytes of one allocation of the GPU", "others"))?;
+        // SAFETY: `handle` is not null (checked above), so it has `DTC_EXPORT_BYTES` writable bytes, of any alignment; the others are null or
+        // writable (contract of this function).
+        unsafe {
+            arguments::give("offset", offset, exported.offset as i64)?;
+            arguments::give("allocation", allocation, exported.allocation as i64)?;
+            arguments::give("handle", handle.cast::<[u8; DTC_EXPORT_BYTES as usize]>(), exported.handle)
+        }
+    })
+}
+
 /// Opens memory of a GPU that another process of this machine has exported. It takes up to milliseconds: use it again.
 ///
 /// `device`: the GPU of this process that uses it.
-/// `handle`: the `DTC_EXPORT_BYTES` bytes that `dtc_memory_export` wrote there.
-/// `address`: receives its address for that GPU.
+/// `handle`: the `DTC_EXPORT_BYTES` bytes that `dtc_memory_export` or `dtc_memory_export_part` wrote there.
+/// `address`: receives its address for that GPU: of the first byte of the allocation.
 /// `memory`: receives what closes it, by `dtc_memory_free`.
 ///
 /// `DTC_ERROR_HANDLE`: not an engine.

@@ -231,6 +231,13 @@ fn memory_is_that_of_the_host_where_there_is_no_cuda() {
         fails(dtc_memory_free(null_mut()), DTC_ERROR_HANDLE, "dtc_memory");
         let mut name = [0_u8; DTC_EXPORT_BYTES as usize];
         fails(dtc_memory_export(null(), name.as_mut_ptr().cast()), DTC_ERROR_HANDLE, "dtc_memory");
+        let (mut offset, mut allocation, at) = (0, 0, (&raw const number).cast());
+        let mut export = |device, bytes, handle| {
+            dtc_memory_export_part(engine.0, device, at, bytes, handle, &mut offset, &mut allocation)
+        };
+        fails(export(0, 4, null_mut()), DTC_ERROR_ARGUMENT, "handle");
+        fails(export(0, -1, name.as_mut_ptr().cast()), DTC_ERROR_ARGUMENT, "bytes");
+        fails(export(99, 4, name.as_mut_ptr().cast()), DTC_ERROR_DEVICE, "GPU");
         let status = dtc_memory_import(engine.0, 0, null(), &mut address, &mut memory);
         fails(status, DTC_ERROR_ARGUMENT, "handle");
         let status = dtc_memory_import(engine.0, 99, name.as_ptr().cast(), &mut address, &mut memory);

@@ -62,7 +62,7 @@ static void tell_about(void)
             "libdtc_mpi: served: blocking calls%s\n",
             version, TEXT_OF(DTC_MPI_ABI), thread_level(),
             takes_devices ? "given to the MPI" : "staged in memory of the host", awareness_source,
-            wants_direct() ? "from process to process, where all have this library" : "through the MPI (DTC_MPI_DIRECT=off)", substituted(),
+            direct_way(), substituted(),
             sees_completions() ? ", nonblocking and persistent messages" : " alone");
     tell_unhelped();
 }

@@ -106,7 +106,15 @@ struct dtc_mpi_block *dtc_mpi_staging_take(enum dtc_mpi_pool pool, int32_t devic
 void dtc_mpi_staging_give(struct dtc_mpi_block *block);
 
 /* What was done, for the report. */
-enum dtc_mpi_count { DTC_MPI_PACKED, DTC_MPI_UNPACKED, DTC_MPI_SENT, DTC_MPI_RECEIVED, DTC_MPI_DIRECTLY, DTC_MPI_COUNTS };
+enum dtc_mpi_count {
+    DTC_MPI_PACKED,
+    DTC_MPI_UNPACKED,
+    DTC_MPI_SENT,
+    DTC_MPI_RECEIVED,
+    DTC_MPI_DIRECTLY,
+    DTC_MPI_INTO_ELEMENTS,
+    DTC_MPI_COUNTS
+};
 void dtc_mpi_count(enum dtc_mpi_count what, int64_t bytes);
 /* How often this thread did something: it grows with each part of a call that dtc does. Only if DTC_MPI_REPORT asks. */
 int64_t dtc_mpi_done_here(void);

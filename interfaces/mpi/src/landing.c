@@ -3,7 +3,8 @@
  *
  * Others open a piece at its first use and keep it open, which takes a millisecond; freeing it meanwhile is undefined behaviour of CUDA. So
  * a piece stays until the process ends. Lengths are powers of two: all pieces together are at most twice as long as the longest, for each
- * exchange that runs at the same time.
+ * exchange that runs at the same time. Memory of the program is another matter: what it frees is free when the last has closed it, so few pieces of
+ * each process stay open.
  */
 #include "interposer.h"
 #include "landing.h"
@@ -14,6 +15,9 @@
 
 /* Fewest bytes, as a power of two: what CUDA allocates for itself, so that no other memory is opened with a piece. And most: pieces stay. */
 enum { LEAST = 21, MOST = 29 };
+
+/* Most allocations of the program of another process that stay open. */
+enum { MOST_OPEN = 8 };
 
 /* GPUs with pieces. */
 enum { DEVICES = 16 };
@@ -65,40 +69,67 @@ void dtc_mpi_landing_give(struct dtc_mpi_landing *landing)
     pthread_mutex_unlock(&lock);
 }
 
-/* A piece of another process; its memory is null if it cannot be opened. */
-struct import {
-    struct import *next;
-    int64_t process, number;
-    int32_t device;
-    void *memory;
-    struct dtc_memory *opened;
-};
+static struct dtc_mpi_import *imports;
+static int64_t taken_imports;
 
-static struct import *imports;
+/* Where the list has memory. */
+static struct dtc_mpi_import **find(int64_t process, int is_of_program, int64_t number, int32_t device)
+{
+    struct dtc_mpi_import **at = &imports;
+    while (*at && ((*at)->process != process || (*at)->is_of_program != is_of_program || (*at)->number != number || (*at)->device != device))
+        at = &(*at)->next;
+    return at;
+}
 
-void *dtc_mpi_import(int64_t process, int64_t number, const unsigned char *name, int32_t device)
+static void close_import(struct dtc_mpi_import **at)
+{
+    struct dtc_mpi_import *import = *at;
+    *at = import->next;
+    if (import->memory) dtc_memory_free(import->opened);
+    free(import);
+}
+
+/* Closes what has not been used for longest of the memory of a program, if there is much. */
+static void close_old(int64_t process)
+{
+    struct dtc_mpi_import **oldest = NULL;
+    int open = 0;
+    for (struct dtc_mpi_import **at = &imports; *at; at = &(*at)->next) {
+        if ((*at)->process != process || !(*at)->is_of_program) continue;
+        open++;
+        if (!(*at)->users && (!oldest || (*at)->taken < (*oldest)->taken)) oldest = at;
+    }
+    if (open >= MOST_OPEN && oldest) close_import(oldest);
+}
+
+struct dtc_mpi_import *dtc_mpi_import_take(int64_t process, int is_of_program, int64_t number, const unsigned char *name, int32_t device)
 {
     pthread_mutex_lock(&lock);
-    struct import *import = imports;
-    while (import && (import->process != process || import->number != number || import->device != device)) import = import->next;
-    if (!import && (import = calloc(1, sizeof *import))) {
-        *import = (struct import){imports, process, number, device, NULL, NULL};
-        if (dtc_memory_import(dtc_mpi_engine, device, name, &import->memory, &import->opened) != DTC_OK) import->memory = NULL;
-        imports = import;
+    struct dtc_mpi_import *import = *find(process, is_of_program, number, device);
+    if (!import) {
+        if (is_of_program) close_old(process);
+        import = calloc(1, sizeof *import);
+        if (import) {
+            *import = (struct dtc_mpi_import){.next = imports, .process = process, .number = number, .is_of_program = (char)is_of_program, .device = device};
+            if (dtc_memory_import(dtc_mpi_engine, device, name, &import->memory, &import->opened) != DTC_OK) import->memory = NULL;
+            imports = import;
+        }
     }
-    void *memory = import ? import->memory : NULL;
+    if (import) import->users++, import->taken = ++taken_imports;
     pthread_mutex_unlock(&lock);
-    return memory;
+    return import;
+}
+
+void dtc_mpi_import_give(struct dtc_mpi_import *import)
+{
+    pthread_mutex_lock(&lock);
+    import->users--;
+    pthread_mutex_unlock(&lock);
 }
 
 void dtc_mpi_close_imports(void)
 {
     pthread_mutex_lock(&lock);
-    while (imports) {
-        struct import *import = imports;
-        imports = import->next;
-        if (import->memory) dtc_memory_free(import->opened);
-        free(import);
-    }
+    while (imports) close_import(&imports);
     pthread_mutex_unlock(&lock);
 }

@@ -17,7 +17,8 @@ enum { KEPT = 32, MOST_KEPT = 64 << 20, MOST_KEPT_OF_CUDA = 512 << 20 };
 /* Most bytes of host memory that are lent at once: nonblocking messages hold theirs until they end. */
 enum { MOST_LENT = 1 << 30 };
 
-/* Bytes behind each block, which receive_type.h may ask for. */
+/* Bytes behind each block of memory of the host, which receive_type.h may ask for. None behind memory of a GPU, of which an MPI opens the whole
+   allocation in another process: between two H200, Open MPI 5.0 takes 70 us more for 64 MiB if 64 bytes follow them. */
 enum { SLACK = 64 };
 
 /* GPUs with a pool. */
@@ -50,7 +51,7 @@ static void drop(struct dtc_mpi_block *block)
 
 static struct dtc_mpi_block *allocate(int pool, int power, int32_t device)
 {
-    int64_t bytes = ((int64_t)1 << power) + SLACK;
+    int64_t bytes = ((int64_t)1 << power) + (pool < DTC_MPI_DEVICE ? SLACK : 0);
     struct dtc_mpi_block *block = calloc(1, sizeof *block);
     if (!block) return NULL;
     int32_t kind = pool == DTC_MPI_HOST ? DTC_MEMORY_HOST : pool == DTC_MPI_PINNED ? DTC_MEMORY_PINNED : DTC_MEMORY_DEVICE;

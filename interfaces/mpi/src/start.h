@@ -10,7 +10,7 @@ static int state = WAITING;
 static void tell_about(void);
 
 /* Exchanges between processes that all have this library (direct.h). */
-static int wants_direct(void);
+static const char *direct_way(void);
 static void direct_start(void);
 static void direct_end(void);
 

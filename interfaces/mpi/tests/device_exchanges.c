@@ -12,7 +12,7 @@ static MPI_Datatype datatype_of(int kind, int receives, count_type *count)
     int lengths[] = {1, 1};
     MPI_Aint places[] = {8, 0};
     *count = 1;
-    switch (kind % 5) {
+    switch (kind % 6) {
     case 0:
         MPI_Type_vector(600, 1, 3 + receives, MPI_INT, &made);
         break;
@@ -27,6 +27,9 @@ static MPI_Datatype datatype_of(int kind, int receives, count_type *count)
     case 3:
         *count = 200;
         MPI_Type_create_struct(2, lengths, places, parts, &made);
+        break;
+    case 4:
+        MPI_Type_vector(5, 120, 150 + receives, MPI_INT, &made);
         break;
     default:
         MPI_Type_contiguous(600, MPI_INT, &made);

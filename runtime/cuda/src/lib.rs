@@ -55,6 +55,6 @@ pub use event::Event;
 pub use graph::{Graph, GraphExecutable, NodeCounts};
 pub use nvrtc::Nvrtc;
 pub use pointer::{MemoryKind, device_of, is_in_use};
-pub use shared::ImportedBuffer;
+pub use shared::{Exported, ImportedBuffer};
 pub use staging::StagingAllocator;
 pub use stream::Stream;

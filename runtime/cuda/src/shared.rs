@@ -4,6 +4,7 @@ use super::abi::*;
 use super::buffer::DeviceBuffer;
 use super::device::Device;
 use super::error::CudaError;
+use super::pointer::{MemoryKind, classify};
 
 impl DeviceBuffer {
     /// What another process of this machine opens the memory by, with [`ImportedBuffer::open`]. Freeing the memory while it is open there is
@@ -22,11 +23,62 @@ impl DeviceBuffer {
     /// # Ok::<(), dtc_cuda::CudaError>(())
     /// ```
     pub fn export(&self) -> Result<[u8; 64], CudaError> {
-        let mut handle = IpcHandle([0; 64]);
-        let _scope = self.device().scope_outside_capture()?;
-        // SAFETY: `handle` is a live place to fill; the driver refuses an address that it did not allocate.
-        unsafe { self.device().driver().ipc_get_handle(&mut handle, self.address())? };
-        Ok(handle.0)
+        name(self.device(), self.address())
+    }
+}
+
+/// What other processes open the allocation at an address by.
+fn name(device: &Device, address: DevicePointer) -> Result<[u8; 64], CudaError> {
+    let mut handle = IpcHandle([0; 64]);
+    let _scope = device.scope_outside_capture()?;
+    // SAFETY: `handle` is a live place to fill; the driver refuses an address that it did not allocate.
+    unsafe { device.driver().ipc_get_handle(&mut handle, address)? };
+    Ok(handle.0)
+}
+
+/// Memory that anything in this process allocated, as other processes of the machine open it.
+///
+/// ```
+/// use dtc_cuda::{Device, DeviceBuffer, Exported};
+/// if let Ok(device) = Device::get(0) {
+///     let buffer = DeviceBuffer::new(&device, 4096)?;
+///     let exported = Exported::of(&device, buffer.address() + 1024, 512)?.expect("one allocation");
+///     assert_eq!(exported.offset, 1024);
+/// }
+/// # Ok::<(), dtc_cuda::CudaError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exported {
+    /// What [`ImportedBuffer::open`] opens the allocation by.
+    pub handle: [u8; 64],
+    /// Bytes from the first one of the allocation to the address that was asked about.
+    pub offset: u64,
+    /// A number of the allocation that no other one of the process has, at any time.
+    pub allocation: u64,
+}
+
+impl Exported {
+    /// Names the allocation that holds `bytes` bytes from an address on; none if they are not all in one allocation of this device. Freeing it
+    /// while another process has it open is undefined behaviour of CUDA.
+    ///
+    /// # Errors
+    ///
+    /// The driver fails, or refuses: such a handle names neither managed memory nor that of virtual addresses or pools.
+    ///
+    /// ```
+    /// # use dtc_cuda::{Device, Exported};
+    /// if let Ok(device) = Device::get(0) {
+    ///     assert_eq!(Exported::of(&device, [0_u8; 8].as_ptr().addr() as u64, 8), Ok(None));
+    /// }
+    /// ```
+    pub fn of(device: &Device, address: u64, bytes: u64) -> Result<Option<Exported>, CudaError> {
+        let info = classify(std::ptr::without_provenance(address as usize))?;
+        let offset = address.wrapping_sub(info.range_start);
+        let holds = offset.checked_add(bytes).is_some_and(|end| end <= info.range_bytes);
+        if info.kind != MemoryKind::Device(device.info().ordinal) || !holds {
+            return Ok(None);
+        }
+        Ok(Some(Exported { handle: name(device, info.range_start)?, offset, allocation: info.buffer_id }))
     }
 }
 

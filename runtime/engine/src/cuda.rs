@@ -3,6 +3,6 @@
 pub use dtc_cuda::module::Function;
 pub use dtc_cuda::{
     Architecture, Binary, CaptureMode, CaptureStatus, CudaError, Device, DeviceBuffer, DeviceInfo, Driver, Event,
-    Graph, GraphExecutable, ImportedBuffer, MemoryKind, NodeCounts, Nvrtc, PinnedBuffer, Scope, StagingAllocator,
-    Stream, Version, copy, device_of, is_in_use,
+    Exported, Graph, GraphExecutable, ImportedBuffer, MemoryKind, NodeCounts, Nvrtc, PinnedBuffer, Scope,
+    StagingAllocator, Stream, Version, copy, device_of, is_in_use,
 };

@@ -92,12 +92,21 @@ fn an_mpi_without_cuda_never_sees_memory_of_a_gpu() {
             // Blocking collectives whose elements all lie on the GPU.
             let direct = handled(&output, DIRECT);
             assert!(direct > 10 * u64::from(ranks), "{}: {direct}", launcher.compiler.display());
+            assert_eq!(handled(&output, INTO_ELEMENTS), 0, "{}", launcher.compiler.display());
         }
+        let into_elements = [pairs(&environment), vec![("DTC_MPI_DIRECT", "elements")]].concat();
+        let output = launcher.pass(2, &program, &into_elements);
+        expect_done(&launcher, &output, "device_exchanges", 50);
+        let copied = handled(&output, INTO_ELEMENTS);
+        assert!(copied > 5, "{}: {copied}", launcher.compiler.display());
     }
 }
 
 /// The line of the report that counts exchanges without the MPI.
 const DIRECT: &str = ": packed into memory of other processes:";
+
+/// The line of those that write into elements of the receiver.
+const INTO_ELEMENTS: &str = ": copied into elements of other processes:";
 
 /// The same, where processes exchange through the MPI.
 fn without_direct(environment: &[(&'static str, String)]) -> Vec<(&'static str, String)> {

@@ -6,7 +6,9 @@ use super::exercise;
 use crate::abi::ContextHandle;
 use crate::module::Module;
 use crate::pointer;
-use crate::{CudaError, Device, DeviceBuffer, Driver, Event, ImportedBuffer, MemoryKind, PinnedBuffer, Stream};
+use crate::{
+    CudaError, Device, DeviceBuffer, Driver, Event, Exported, ImportedBuffer, MemoryKind, PinnedBuffer, Stream,
+};
 use libloading::os::unix::Library;
 use std::ffi::{CString, c_char, c_long};
 
@@ -118,6 +120,11 @@ in_child! {
         assert_eq!((opened.address(), alive()), (buffer.address(), before + 1));
         drop(opened);
         assert_eq!(alive(), before);
+        let exported = |address, bytes| Exported::of(&device, address, bytes).unwrap();
+        let part = exported(buffer.address() + 3, 5).unwrap();
+        assert_eq!((part.handle, part.offset), (buffer.export().unwrap(), 3));
+        assert_eq!(exported(buffer.address() + 3, 6), None);
+        assert_eq!(Exported::of(&Device::get(1).unwrap(), buffer.address(), 8).unwrap(), None);
         assert_eq!(ImportedBuffer::open(&device, [0; 64]).unwrap_err().code(), Some(1));
         assert!(DeviceBuffer::new(&device, 0).unwrap().export().is_err());
     }
