@@ -110,7 +110,13 @@ struct dtc_mpi_import *dtc_mpi_import_take(int64_t process, int is_of_program, i
         if (is_of_program) close_old(process);
         import = calloc(1, sizeof *import);
         if (import) {
-            *import = (struct dtc_mpi_import){.next = imports, .process = process, .number = number, .is_of_program = (char)is_of_program, .device = device};
+            *import = (struct dtc_mpi_import){
+                .next = imports,
+                .process = process,
+                .number = number,
+                .is_of_program = (char)is_of_program,
+                .device = device,
+            };
             if (dtc_memory_import(dtc_mpi_engine, device, name, &import->memory, &import->opened) != DTC_OK) import->memory = NULL;
             imports = import;
         }
