@@ -10,38 +10,63 @@ template <> struct Unsigned<1> { typedef u8 type; };
 template <> struct Unsigned<2> { typedef u16 type; };
 template <> struct Unsigned<4> { typedef u32 type; };
 
+{%- if not pack %}
 // Unit `at` of a column whose first byte in shared memory is `begin`.
 template <u32 width, u32 bytes>
 static __device__ __forceinline__ typename Unsigned<bytes>::type &unit_of(u8 *stage, u32 begin, u32 at)
 {
     return *(typename Unsigned<bytes>::type *)(stage + padded(begin + at / (width / bytes) * {{ stride }} + at % (width / bytes) * bytes));
 }
+{%- endif %}
 {%- if pack %}
+{%- for class in classes %}
 
-// Packs a column of `length` bytes in aligned words.
+// Columns of {{ class.width }} bytes: where in a record they begin, and where they are packed.
+static __constant__ const u32 offsets_{{ class.width }}_{{ class.unit }}[{{ class.count }}] = { {%- for column in class.columns %}{{ column.offset }}{% if not loop.last %}, {% endif %}{% endfor -%} };
+static __constant__ const u64 places_{{ class.width }}_{{ class.unit }}[{{ class.count }}] = { {%- for column in class.columns %}{{ column.packed }}{% if not loop.last %}, {% endif %}{% endfor -%} };
+{%- endfor %}
+
+// Packs `rounds` aligned words, 32 words apart, of a column of `length` bytes that begins at byte `begin` of shared memory, from word
+// `first` on. They are put together from units of `bytes` bytes.
 template <u32 width, u32 bytes, u32 rounds>
-static __device__ __forceinline__ void pack_column(u8 *stage, u32 begin, u8 *to, u32 length)
+static __device__ __forceinline__ void pack_words(const u8 *stage, u32 begin, u8 *to, u32 length, u32 first)
 {
-    // The first byte of an aligned word is byte `skip` of a unit.
-    const u32 lead = (u32)(u64)to & 3, skip = (0 - lead) & (bytes - 1);
+    // Bytes in front of the first aligned word, which may begin inside a unit.
+    const u32 lead = (0 - (u32)(u64)to) & 3, skip = lead & (bytes - 1), words = length > lead ? (length - lead) / 4 : 0;
+    // Units of a record, and of a word: one more where it begins inside one.
+    const u32 parts = width / bytes, units = 4 / bytes + (bytes > 1 ? 1 : 0);
+    // From round to round the same bytes of shared memory, where a round has whole records and these whole lines of 128 bytes.
+    const bool regular = 128 % width == 0 && 128 / (128 % width == 0 ? width : 1) * {{ stride }} % 128 == 0;
+    const u32 each = 128 / width * {{ stride }};
+    u32 place[units];
+#pragma unroll
+    for (u32 unit = 0; unit < units; unit++) {
+        const u32 at = (lead / bytes) + first * (4 / bytes) + unit;
+        place[unit] = padded(begin + at / parts * {{ stride }} + at % parts * bytes);
+    }
+    u32 *const target = (u32 *)(to + lead) + first;
 #pragma unroll
     for (u32 round = 0; round < rounds; round++) {
-        const u32 at = (round * {{ threads }} + threadIdx.x) * 4, end = lead + length;
-        if (at >= end)
+        if (first + round * 32 >= words)
             break;
-        if (at >= lead && at + 4 <= end) {
-            const u32 unit = (at - lead) / bytes;
-            u64 value = 0;
+        u32 value[units];
 #pragma unroll
-            for (u32 part = 0; part < 4 / bytes; part++)
-                value |= (u64)unit_of<width, bytes>(stage, begin, unit + part) << 8 * bytes * part;
-            if (skip != 0)
-                value |= (u64)unit_of<width, bytes>(stage, begin, unit + 4 / bytes) << 32;
-            *(u32 *)(to + (at - lead)) = (u32)(value >> 8 * skip);
-        } else {
-            for (u32 byte = max(at, lead) - lead; byte < min(at + 4, end) - lead; byte++)
-                to[byte] = stage[padded(begin + byte / width * {{ stride }} + byte % width)];
+        for (u32 unit = 0; unit < units; unit++) {
+            u32 from = place[unit] + round * (each + each / 128 * 4);
+            if (!regular) {
+                const u32 at = (lead / bytes) + (first + round * 32) * (4 / bytes) + unit;
+                from = padded(begin + at / parts * {{ stride }} + at % parts * bytes);
+            }
+            value[unit] = *(const typename Unsigned<bytes>::type *)(stage + from);
         }
+        u32 word = value[0];
+        if (bytes == 1)
+            word = value[0] | value[1] << 8 | value[units > 2 ? 2 : 0] << 16 | value[units > 3 ? 3 : 0] << 24;
+        if (bytes == 2)
+            word = __funnelshift_r(value[0] | value[1] << 16, value[units > 2 ? 2 : 0], 8 * skip);
+        if (bytes == 4)
+            word = __funnelshift_r(value[0], value[1], 8 * skip);
+        target[round * 32] = word;
     }
 }
 {%- else %}
@@ -103,33 +128,52 @@ static __device__ __forceinline__ void move_block(
     // Words that the call may read: the first may begin before its memory, the last may end behind it.
     const u32 low = (u64)lines < (u64)(memory + call.low) ? 1 : 0;
     const u32 high = (u32)min((u64)((u64)(memory + call.high) - (u64)lines) / 16, (u64)1 << 30);
+    const auto whole = [&](u32 at) { return at >= low && at < high; };
     uint4 value[{{ rounds }}];
 #pragma unroll
     for (u32 round = 0; round < {{ rounds }}; round++) {
         const u32 at = round * {{ threads }} + threadIdx.x;
-        value[round] = make_uint4(0, 0, 0, 0);
-        if (at * 16 < until && at >= low && at < high)
+        if (at * 16 < until && whole(at))
             value[round] = __ldg(lines + at);
     }
 #pragma unroll
     for (u32 round = 0; round < {{ rounds }}; round++) {
         const u32 at = round * {{ threads }} + threadIdx.x;
-        if (at * 16 >= until)
-            break;
-        if (at >= low && at < high) {
+        if (at * 16 < until && whole(at)) {
             u32 *words = (u32 *)(stage + padded(at * 16));
             words[0] = value[round].x;
             words[1] = value[round].y;
             words[2] = value[round].z;
             words[3] = value[round].w;
-        } else {
-            for (u32 byte = max(at * 16, head); byte < min(at * 16 + 16, until); byte++)
-                stage[padded(byte)] = ((const u8 *)lines)[byte];
         }
     }
+    if (low > 0 || high * 16 < until) {
+#pragma unroll 1
+        for (u32 byte = head + threadIdx.x; byte < until; byte += {{ threads }})
+            if (!whole(byte / 16))
+                stage[padded(byte)] = ((const u8 *)lines)[byte];
+    }
     __syncthreads();
-{%- for column in columns %}
-    pack_column<{{ column.width }}, {{ column.unit }}, {{ column.rounds }}>(stage, head + {{ column.offset }}, column + ({{ column.packed }} + record * {{ column.width }}), count * {{ column.width }});
+    // A warp packs some words of one column at a time. Columns of one width share their text.
+    const u32 warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+{%- for class in classes %}
+    for (u32 item = (warp + {{ class.turn }}) % {{ warps }}; item < {{ class.items }}; item += {{ warps }}) {
+        const u32 own = item / {{ class.chunks }}, from = item % {{ class.chunks }} * {{ class.rounds * 32 }} + lane;
+        const u32 begin = head + offsets_{{ class.width }}_{{ class.unit }}[own];
+        u8 *const to = column + (places_{{ class.width }}_{{ class.unit }}[own] + record * {{ class.width }});
+        pack_words<{{ class.width }}, {{ class.unit }}, {{ class.rounds }}>(stage, begin, to, count * {{ class.width }}, from);
+    }
+{%- endfor %}
+    // The bytes of every column in front of its first aligned word, and behind its last.
+{%- for class in classes %}
+    for (u32 at = threadIdx.x; at < {{ 8 * class.count }}; at += {{ threads }}) {
+        const u32 begin = head + offsets_{{ class.width }}_{{ class.unit }}[at / 8];
+        u8 *const to = column + (places_{{ class.width }}_{{ class.unit }}[at / 8] + record * {{ class.width }});
+        const u32 length = count * {{ class.width }}, lead = min((0 - (u32)(u64)to) & 3, length);
+        const u32 byte = at % 8 < 4 ? at % 8 : lead + (length - lead) / 4 * 4 + at % 4;
+        if (byte < (at % 8 < 4 ? lead : length))
+            to[byte] = stage[padded(begin + byte / {{ class.width }} * {{ stride }} + byte % {{ class.width }})];
+    }
 {%- endfor %}
 {%- else %}
 {%- for column in columns %}

@@ -88,7 +88,8 @@ impl Columns {
 
     /// Bytes of shared memory that a tile takes, which may begin inside a word: a word lies between every 32.
     pub(crate) fn shared_bytes(&self, direction: Direction) -> u32 {
-        let bytes = (self.tile_records(direction) * self.stride + 32) as u32;
+        // Packs may read a unit behind the last record.
+        let bytes = ((self.tile_records(direction) + 1) * self.stride + 32) as u32;
         (bytes + bytes / 32).next_multiple_of(16)
     }
 
