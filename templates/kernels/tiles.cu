@@ -7,9 +7,9 @@ static __device__ __forceinline__ void move_block(
 {
     typedef {{ word_type }} word;
 {%- if pool %}
-    word (*const tile)[{{ tile_rows }} + 1] = (word (*)[{{ tile_rows }} + 1]){{ pool }};
+    word (*const tile)[{{ pitch }}] = (word (*)[{{ pitch }}]){{ pool }};
 {%- else %}
-    __shared__ word tile[{{ tile_columns }}][{{ tile_rows }} + 1];
+    __shared__ word tile[{{ tile_columns }}][{{ pitch }}];
 {%- endif %}
     const u64 last = first + bytes;
     const u64 begin = first / {{ word }}, end = (last + {{ word - 1 }}) / {{ word }};
@@ -44,7 +44,7 @@ static __device__ __forceinline__ void move_block(
     u8 *base = memory + outer({{ context }}tables, (index)chosen) + (i64)column * {{ neighbour_stride }};
     // Where the tile's first word is packed, counted from the first byte of the call; before it where the call begins inside.
     const i64 origin = (i64)((chosen * plane + column * rows) * {{ word }} - first) + row * {{ word }};
-    const auto packed_of = [&](u32 x, u32 y) { return origin + (i64)(x * rows + y) * {{ word }}; };
+    const auto packed_of = [&](u32 x, u32 y) { return origin + (i64)(x * {% if tile_rows == rows %}{{ tile_rows }}{% else %}rows{% endif %} + y) * {{ word }}; };
     const auto memory_of = [&](u32 x, i64 of_column) {
         return base + place({{ context }}tables, (index)of_column) + (i64)x * {{ neighbour_stride }};
     };
@@ -71,6 +71,8 @@ static __device__ __forceinline__ void move_block(
 {%- if shifted %}
     const auto partly_in_call = [&](i64 position) { return position > -{{ word }} && position < (i64)bytes; };
 {%- endif %}
+    // Threads may have no word in the last step. All loads of a thread are under way before its first store to shared memory.
+    const auto in_tile = [](u32 at) { return {% if tile_rows * tile_columns % threads == 0 %}true{% else %}at < {{ tile_rows * tile_columns }}{% endif %}; };
     const auto move = [&](auto tile_is) {
         const auto has = [&](u32 x, u32 y) { return tile_is.whole || (x < tile_columns && (u64)(row + y) < rows); };
 {%- if pack %}
@@ -85,11 +87,18 @@ static __device__ __forceinline__ void move_block(
                 tile[x][y] = __ldg((const word *)memory_of(x, of_column));
         }
 {%- else %}
-#pragma unroll {{ steps }}
-        for (u32 at = threadIdx.x; at < {{ tile_rows * tile_columns }}; at += {{ threads }}) {
-            const u32 x = at % {{ tile_columns }}, y = at / {{ tile_columns }};
-            if (has(x, y) && (tile_is.whole || in_call(packed_of(x, y))))
-                tile[x][y] = __ldg((const word *)memory_of(x, row + y));
+        word value[{{ steps }}] = {};
+#pragma unroll
+        for (u32 step = 0; step < {{ steps }}; step++) {
+            const u32 at = step * {{ threads }} + threadIdx.x, x = at % {{ tile_columns }}, y = at / {{ tile_columns }};
+            if (in_tile(at) && has(x, y) && (tile_is.whole || in_call(packed_of(x, y))))
+                value[step] = __ldg((const word *)memory_of(x, row + y));
+        }
+#pragma unroll
+        for (u32 step = 0; step < {{ steps }}; step++) {
+            const u32 at = step * {{ threads }} + threadIdx.x, x = at % {{ tile_columns }}, y = at / {{ tile_columns }};
+            if (in_tile(at))
+                tile[x][y] = value[step];
         }
 {%- endif %}
 {%- if shifted %}
@@ -103,11 +112,11 @@ static __device__ __forceinline__ void move_block(
         }
 {%- endif %}
         __syncthreads();
-#pragma unroll {{ steps }}
-        for (u32 at = threadIdx.x; at < {{ tile_rows * tile_columns }}; at += {{ threads }}) {
-            const u32 y = at % {{ tile_rows }}, x = at / {{ tile_rows }};
+#pragma unroll
+        for (u32 step = 0; step < {{ steps }}; step++) {
+            const u32 at = step * {{ threads }} + threadIdx.x, y = at % {{ tile_rows }}, x = at / {{ tile_rows }};
             const i64 position = packed_of(x, y){% if shifted %} - into{% endif %};
-            if (has(x, y) && (tile_is.whole || in_call(position)))
+            if (in_tile(at) && has(x, y) && (tile_is.whole || in_call(position)))
                 *(word *)(packed + position) = {% if shifted %}(word)(tile[x][y] >> 8 * ({{ word }} - into) | tile[x][y + 1] << 8 * into){% else %}tile[x][y]{% endif %};
         }
 {%- else %}
@@ -124,11 +133,18 @@ static __device__ __forceinline__ void move_block(
                 tile[x][y] = __ldg((const word *)(packed + position));
         }
 {%- else %}
-#pragma unroll {{ steps }}
-        for (u32 at = threadIdx.x; at < {{ tile_rows * tile_columns }}; at += {{ threads }}) {
-            const u32 y = at % {{ tile_rows }}, x = at / {{ tile_rows }};
-            if (has(x, y) && (tile_is.whole || in_call(packed_of(x, y))))
-                tile[x][y] = __ldg((const word *)(packed + packed_of(x, y)));
+        word value[{{ steps }}] = {};
+#pragma unroll
+        for (u32 step = 0; step < {{ steps }}; step++) {
+            const u32 at = step * {{ threads }} + threadIdx.x, y = at % {{ tile_rows }}, x = at / {{ tile_rows }};
+            if (in_tile(at) && has(x, y) && (tile_is.whole || in_call(packed_of(x, y))))
+                value[step] = __ldg((const word *)(packed + packed_of(x, y)));
+        }
+#pragma unroll
+        for (u32 step = 0; step < {{ steps }}; step++) {
+            const u32 at = step * {{ threads }} + threadIdx.x, y = at % {{ tile_rows }}, x = at / {{ tile_rows }};
+            if (in_tile(at))
+                tile[x][y] = value[step];
         }
 {%- endif %}
 {%- if shifted %}
@@ -147,10 +163,10 @@ static __device__ __forceinline__ void move_block(
         }
 {%- endif %}
         __syncthreads();
-#pragma unroll {{ steps }}
-        for (u32 at = threadIdx.x; at < {{ tile_rows * tile_columns }}; at += {{ threads }}) {
-            const u32 x = at % {{ tile_columns }}, y = at / {{ tile_columns }};
-            if (has(x, y) && (tile_is.whole || in_call(packed_of(x, y))))
+#pragma unroll
+        for (u32 step = 0; step < {{ steps }}; step++) {
+            const u32 at = step * {{ threads }} + threadIdx.x, x = at % {{ tile_columns }}, y = at / {{ tile_columns }};
+            if (in_tile(at) && has(x, y) && (tile_is.whole || in_call(packed_of(x, y))))
                 *(word *)memory_of(x, row + y) = {% if shifted %}(word)(tile[x][y] >> 8 * into | tile[x][y + 1] << 8 * ({{ word }} - into)){% else %}tile[x][y]{% endif %};
         }
 {%- endif %}

@@ -228,7 +228,7 @@ pub(super) fn kernel(
             let load_steps = (words + tiles.tile_columns).div_ceil(threads);
             let values = context! {
                 rows => tiles.rows, columns => tiles.columns, neighbour_stride => tiles.stride,
-                tile_rows, tile_columns => tiles.tile_columns, shifted, steps => words.div_ceil(threads),
+                tile_rows, tile_columns => tiles.tile_columns, pitch => tiles.pitch(shifted), shifted, steps => words.div_ceil(threads),
                 load_steps, loads => load_steps.min(ASTRIDE_LOADS),
                 line_rows => tiles.line_rows(variant.direction, shifted), line_columns => tiles.line_columns(),
                 pool,

@@ -2,12 +2,15 @@
 
 use super::call::Call;
 use super::granularity::Granularity;
-use super::sizes::LINE;
+use super::sizes::{LINE, WARP};
 use crate::layout::{Edge, Layout, Node, NodeId};
 use crate::plan::Direction;
 
 /// Most bytes between neighbours in memory.
 const NEAR: u64 = 32;
+
+/// Bytes of a sector of memory, which is stored at once.
+const SECTOR: u64 = 32;
 
 /// Words in a column below which tiles do not pay.
 const FEWEST_ROWS: u64 = 8;
@@ -53,10 +56,14 @@ impl Tiles {
         if shifted && tall { 2 * self.tile_rows } else { self.tile_rows }
     }
 
-    /// Bytes of shared memory that a tile takes: a column has a word more than it holds, so that neighbours of a row lie in
-    /// different banks.
+    /// Words from column to column of a tile in shared memory: an odd number, so that neighbours of a row lie in different banks.
+    pub(crate) fn pitch(&self, shifted: bool) -> u32 {
+        (self.rows_of_tile(shifted) + u32::from(shifted)) | 1
+    }
+
+    /// Bytes of shared memory that a tile takes.
     pub(crate) fn shared_bytes(&self, shifted: bool) -> u32 {
-        self.tile_columns * (self.rows_of_tile(shifted) + 1) * self.word
+        self.tile_columns * self.pitch(shifted) * self.word
     }
 
     /// Rows of a line of the packed bytes, or of the part of one at which the tiles of a pack can begin: 1 where tiles
@@ -65,7 +72,8 @@ impl Tiles {
     pub(crate) fn line_rows(&self, direction: Direction, shifted: bool) -> u64 {
         let tile_rows = self.rows_of_tile(shifted);
         let rows = common(tile_rows, self.word);
-        let fits = self.rows.is_multiple_of(rows) && self.rows >= LONG * u64::from(tile_rows);
+        let lines = tile_rows.is_multiple_of(WARP as u32) && self.rows.is_multiple_of(rows);
+        let fits = lines && self.rows >= LONG * u64::from(tile_rows);
         if direction == Direction::Pack && fits { rows } else { 1 }
     }
 
@@ -133,6 +141,12 @@ pub(super) fn find(layout: &Layout, granularity: Granularity, continues: bool) -
         ((side * side / columns).next_multiple_of(32).min(rows.next_multiple_of(32)), columns)
     } else if rows < side {
         (rows, (side * side / rows).next_multiple_of(32).min(columns))
+    } else if rows < LONG * side {
+        // Tiles of equal height, so that none is nearly empty. A sector that two of them store is stored in part by both.
+        let tiles = (rows + side / 2) / side;
+        let sector = SECTOR / u64::from(word);
+        let tile_rows = if tiles == 1 { rows } else { rows.div_ceil(tiles).next_multiple_of(sector) };
+        (tile_rows, (side * side / tile_rows).next_multiple_of(32).min(columns))
     } else {
         (side, side)
     };
