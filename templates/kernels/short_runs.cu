@@ -38,49 +38,69 @@ static __device__ __forceinline__ void move_block(
     };
     // The packed bytes of the block lie in shared memory as they do in memory, from inside an aligned word on.
     const u32 low = max(start, packed_at(base)), high = min(last, packed_at(min(base + {{ threads * unroll }}, pieces)));
-    if (low >= high)
-        return;
     const u32 head = (u32)(u64)(bytes_of + low) & 15, until = head + high - low;
     u8 *lines = bytes_of + low - head;
     // Aligned words around a run may reach outside of what the elements span.
-    const u64 inner = call.high - call.low >= 22 ? call.high - call.low - 21 : 0;
+    const u64 lowest = (u64)(memory + call.low) + 7, inner = call.high - call.low >= 22 ? call.high - call.low - 21 : 0;
 {%- endif %}
     u8 *place_of[{{ unroll }}];
-    u64 value[{{ unroll }}];
     u32 from[{{ unroll }}], length[{{ unroll }}];
 #pragma unroll
     for (u32 step = 0; step < {{ unroll }}; step++) {
-        const index piece = min(base + step * {{ threads }} + threadIdx.x, pieces - 1), record = piece / {{ pieces }};
+        const index at = base + step * {{ threads }} + threadIdx.x, piece = min(at, pieces - 1), record = piece / {{ pieces }};
         const index own = piece - record * {{ pieces }};
         const int2 mine = listed(own);
         const u32 of_record = (u32)(record - ahead) * {{ size }}, position = of_record + (u32)mine.y;
-        const u32 to = min(of_record + (u32)listed(own + 1).y, last);
+        // The next lane has the next piece.
+        u32 next = __shfl_down_sync(0xffffffffu, position, 1);
+        if (threadIdx.x % 32 == 31 || at + 1 >= pieces)
+            next = of_record + (u32)listed(own + 1).y;
         // Only the bytes that the call has.
         from[step] = max(position, start);
-        length[step] = base + step * {{ threads }} + threadIdx.x < pieces && from[step] < to ? to - from[step] : 0;
+        const u32 to = min(next, last);
+        length[step] = at < pieces && from[step] < to ? to - from[step] : 0;
         const i64 offset = outer({{ context }}tables, (index)begin + record) + mine.x + (i64)(from[step] - position);
         place_of[step] = memory + offset;
-        value[step] = 0;
+    }
+    // All loads are under way before the first of their bytes are used.
+    u64 near[{{ unroll }}], far[{{ unroll }}];
+#pragma unroll
+    for (u32 step = 0; step < {{ unroll }}; step++) {
 {%- if pack %}
-        if ((u64)(offset - call.low - 7) < inner) {
-            if (length[step] > 0)
-                value[step] = load_bytes(place_of[step], length[step]);
-        } else {
-            for (u32 byte = 0; byte < length[step]; byte++)
-                value[step] |= (u64)place_of[step][byte] << 8 * byte;
-        }
+        const u8 *source = place_of[step];
+        const bool whole = (u64)source - lowest < inner;
 {%- else %}
+        const u8 *source = bytes_of + from[step];
         // Aligned words around the first and last bytes reach outside the packed bytes.
-        if (from[step] >= start + 8 && from[step] + 16 <= last) {
-            if (length[step] > 0)
-                value[step] = load_bytes(bytes_of + from[step], length[step]);
-        } else {
-            for (u32 byte = 0; byte < length[step]; byte++)
-                value[step] |= (u64)bytes_of[from[step] + byte] << 8 * byte;
-        }
+        const bool whole = from[step] >= start + 8 && from[step] + 16 <= last;
 {%- endif %}
+        const u32 skip = (u32)(u64)source & 7;
+        const u64 *words = (const u64 *)(source - skip);
+        near[step] = whole && length[step] > 0 ? __ldg(words) : 0;
+        far[step] = whole && skip + length[step] > 8 ? __ldg(words + 1) : 0;
+    }
+    u64 value[{{ unroll }}];
+#pragma unroll
+    for (u32 step = 0; step < {{ unroll }}; step++) {
+{%- if pack %}
+        const u8 *source = place_of[step];
+        const bool whole = (u64)source - lowest < inner;
+{%- else %}
+        const u8 *source = bytes_of + from[step];
+        const bool whole = from[step] >= start + 8 && from[step] + 16 <= last;
+{%- endif %}
+        const u32 skip = (u32)(u64)source & 7;
+        value[step] = near[step] >> 8 * skip | far[step] << 1 << (63 - 8 * skip);
+        if (!whole) {
+#pragma unroll 1
+            for (u32 byte = 0; byte < length[step]; byte++)
+                value[step] |= (u64)source[byte] << 8 * byte;
+        }
     }
 {%- if pack %}
+    // Not before the loads are under way: where the packed bytes of the block begin and end is loaded too.
+    if (low >= high)
+        return;
 #pragma unroll
     for (u32 step = 0; step < {{ unroll }}; step++) {
         u8 *to = (u8 *)stage + head + from[step] - low;
@@ -94,6 +114,7 @@ static __device__ __forceinline__ void move_block(
         if (at * 16 >= head && at * 16 + 16 <= until) {
             ((uint4 *)lines)[at] = stage[at];
         } else {
+#pragma unroll 1
             for (u32 byte = max(at * 16, head); byte < min(at * 16 + 16, until); byte++)
                 lines[byte] = ((u8 *)stage)[byte];
         }

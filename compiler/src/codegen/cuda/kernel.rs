@@ -36,13 +36,12 @@ pub struct Program {
 }
 
 /// Whether a kernel loads words of up to 8 bytes at any address.
-fn loads_bytes(plan: &GpuPlan, variant: &Variant) -> bool {
+fn loads_bytes(variant: &Variant) -> bool {
     match variant.family {
         Family::Gather | Family::Scatter | Family::Rows { .. } => true,
-        Family::Joined | Family::Records => false,
+        Family::Joined | Family::Records | Family::Pieces => false,
         Family::Shifted { .. } => variant.direction == Direction::Unpack,
         Family::Accumulate(chosen) => !chosen.aligned,
-        Family::Pieces => !moves_long_runs(plan, variant),
         Family::Words { .. } | Family::Ordered { .. } => false,
         Family::Tiles { .. } | Family::Fields { .. } | Family::Columns { .. } => false,
     }
@@ -66,7 +65,7 @@ fn moves_long_runs(plan: &GpuPlan, variant: &Variant) -> bool {
 pub(super) fn library(kernels: &[(&GpuPlan, Variant)]) -> String {
     let any = |needs: fn(&GpuPlan, &Variant) -> bool| kernels.iter().any(|(plan, variant)| needs(plan, variant));
     let mut text = dtc_templates::PRELUDE.to_owned();
-    if any(loads_bytes) {
+    if any(|_, variant| loads_bytes(variant)) {
         text.push_str(dtc_templates::LOAD_BYTES);
     }
     if any(stores_bytes) {

@@ -138,7 +138,7 @@ pub(super) fn cut(direction: Direction, mean: u64, size: u64, starts: u32) -> Cu
         (Direction::Pack, SHORT..) => (256, 8, 2),
         (Direction::Unpack, SHORT..128) => (256, 8, 2),
         (Direction::Unpack, SHORT..) => (128, 8, 1),
-        (Direction::Pack, _) => (8, 1, 4),
+        (Direction::Pack, _) => (8, 1, 3),
         // Aligned words of memory are stored whole: longer ones are slower where they touch two sectors.
         (Direction::Unpack, _) => (if starts >= 4 { 4 } else { 8 }, 1, 1),
     };
