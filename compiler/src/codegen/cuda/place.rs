@@ -10,9 +10,6 @@ use std::fmt::Write;
 /// Runs of more units than this on average are found by search, shorter ones by rank.
 const RANKED: u64 = 64;
 
-/// Offsets from which on a list is too long to stay in the cache between elements.
-const LONG_LIST: usize = 1 << 18;
-
 /// Writes functions in terms of one unit of the packed bytes: a word, a byte, a row or a plane.
 pub(super) struct Places<'a> {
     plan: &'a GpuPlan,
@@ -220,7 +217,7 @@ impl<'a> Places<'a> {
                     let (table, wide) = self.tables.signed(List::Offsets(id, scale), scaled);
                     let copy = size_of(child.node);
                     let rest = self.at(Edge { offset: 0, ..*child }, &remainder("at", "copy", copy), terms);
-                    let entry = entry(table, wide, "copy", terms.once && offsets.len() >= LONG_LIST);
+                    let entry = entry(table, wide, "copy", terms.once && offsets.len() >= gpu::LONG_LIST);
                     let body = format!(
                         "    const index copy = {};\n    return {entry} * {} + {rest};",
                         quotient("at", copy),

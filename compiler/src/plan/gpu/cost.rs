@@ -7,7 +7,7 @@
 use super::shapes::{Density, Row};
 use super::sizes::LINE;
 use super::sm_90::SM_90;
-use crate::layout::Layout;
+use crate::layout::{Layout, Node};
 use crate::plan::Direction;
 
 /// Bytes from run to run above which no two share what a GPU fetches at once.
@@ -15,6 +15,9 @@ const SPARSE: u64 = 256;
 
 /// Bytes of a sector, which is read and written back where a part of it is stored.
 const SECTOR: u64 = 32;
+
+/// Offsets from which on a list is too long to stay in the cache between elements.
+pub(crate) const LONG_LIST: usize = 1 << 18;
 
 /// Mean length of runs in bytes from which on several lanes move one.
 const SHORT: u64 = 24;
@@ -85,6 +88,8 @@ pub(super) struct Runs {
     pub(super) mean: u64,
     /// Mean distance from run to run.
     distance: u64,
+    /// Whether a list that does not stay in the cache says where they are.
+    listed: bool,
 }
 
 impl Runs {
@@ -93,7 +98,9 @@ impl Runs {
         let runs = measure.runs.max(1);
         let span = measure.high.abs_diff(measure.low).max(measure.size);
         let distance = if runs == 1 { layout.extent().unsigned_abs() } else { span / runs };
-        Runs { mean: (measure.size / runs).max(1), distance }
+        let listed = |node: &Node| matches!(node, Node::Indexed { offsets, .. } if offsets.len() >= LONG_LIST);
+        let listed = layout.nodes().any(|(_, node)| listed(node));
+        Runs { mean: (measure.size / runs).max(1), distance, listed }
     }
 
     fn density(&self) -> Density {
@@ -105,6 +112,16 @@ impl Runs {
     }
 }
 
+/// Whether words of 16 bytes of listed runs, two a thread, are under way while others wait for the list. Measured in
+/// `bench/results/2026-11-24-gpu-limits.md`.
+fn waits_for_list(direction: Direction, word: u32, runs: &Runs) -> bool {
+    let lengths = match direction {
+        Direction::Pack => 16..u64::MAX,
+        Direction::Unpack => 64..256,
+    };
+    runs.listed && word == 16 && lengths.contains(&runs.mean)
+}
+
 /// The row of runs in a direction.
 fn row(direction: Direction, runs: &Runs) -> &'static Row {
     let density = runs.density();
@@ -114,12 +131,16 @@ fn row(direction: Direction, runs: &Runs) -> &'static Row {
 
 /// The word that moves runs best, no wider than `widest`.
 pub(super) fn word(direction: Direction, widest: u32, runs: &Runs) -> u32 {
-    row(direction, runs).word.min(widest)
+    if waits_for_list(direction, widest, runs) { widest } else { row(direction, runs).word.min(widest) }
 }
 
 /// The launch shape for words of a size.
 pub(super) fn shape(direction: Direction, word: u32, runs: &Runs) -> Shape {
-    let (threads, unroll) = row(direction, runs).shapes[word.trailing_zeros().min(4) as usize];
+    let (threads, unroll) = if waits_for_list(direction, word, runs) {
+        (128, 2)
+    } else {
+        row(direction, runs).shapes[word.trailing_zeros().min(4) as usize]
+    };
     Shape { threads, unroll }
 }
 
