@@ -46,6 +46,7 @@
 #define KIND_count_places const int *
 #define KIND_large_count_places const MPI_Aint *
 #define KIND_datatypes const MPI_Datatype *
+#define KIND_info MPI_Info
 #define KIND_request MPI_Request
 #define KIND_request_pointer MPI_Request *
 #define KIND_requests const MPI_Request *

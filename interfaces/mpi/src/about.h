@@ -23,8 +23,6 @@ static void tell_unhelped(void)
         "Allgather", "Allgatherv", "Allreduce", "Alltoall", "Alltoallv", "Bcast", "Exscan", "Gather", "Gatherv", "Neighbor_allgather",
         "Neighbor_allgatherv", "Neighbor_alltoall", "Neighbor_alltoallv", "Reduce", "Reduce_local", "Reduce_scatter",
         "Reduce_scatter_block", "Scan", "Scatter", "Scatterv",
-        /* Persistent forms of calls that are interposed. */
-        "Alltoallw_init", "Neighbor_alltoallw_init",
         "Put", "Get", "Accumulate", "Get_accumulate", "Fetch_and_op", "Compare_and_swap", "Rput", "Rget", "Raccumulate", "Rget_accumulate",
         "Psend_init", "Precv_init", "Pack_external", "Unpack_external",
         "File_read", "File_read_at", "File_read_all", "File_read_at_all", "File_read_shared", "File_read_ordered",

@@ -67,15 +67,6 @@ static void give_number(void *numbers, int wide, int at, int64_t number)
     else ((int *)numbers)[at] = (int)number;
 }
 
-static void half_drop(struct half *half)
-{
-    for (int at = 0; at < half->length; at++)
-        if (half->blocks[at].plan) plan_release(half->blocks[at].plan);
-    if (half->staging) dtc_mpi_staging_give(half->staging);
-    free(half->blocks);
-    *half = (struct half){.refused = half->refused};
-}
-
 /* What the MPI is given for a block; 0 if there is no memory. */
 static int give_block(struct half *half, const struct given *given, int at, int sends)
 {
@@ -108,6 +99,16 @@ static void half_posted(struct half *half)
         half->blocks[at].gapped = NULL;
     }
 #endif
+}
+
+static void half_drop(struct half *half)
+{
+    half_posted(half);
+    for (int at = 0; at < half->length; at++)
+        if (half->blocks[at].plan) plan_release(half->blocks[at].plan);
+    if (half->staging) dtc_mpi_staging_give(half->staging);
+    free(half->blocks);
+    *half = (struct half){.refused = half->refused};
 }
 
 static unsigned char *packed_of(const struct half *half, const struct block *block)
@@ -303,7 +304,6 @@ static __attribute__((noinline)) void half_stage_on_device(struct half *half, co
     free(forms);
     free(spans);
     if (given_all) return;
-    half_posted(half);
     if (!takes_devices && half->refused == MPI_SUCCESS) half->refused = fail(MPI_ERR_OTHER);
     half_drop(half);
 }

@@ -203,10 +203,11 @@ static int wrap_Request_free(MPI_Request *request)
 {
     struct operation *operation = request ? take_operation(*request) : NULL;
     MPI_Status status;
-    int ended = 0;
     if (!operation) return mpi.Request_free(request);
+    /* MPICH 4.0 says of a persistent collective that was never started that it has not ended. */
+    int ended = operation->exchange && __atomic_load_n(&operation->unpacked, __ATOMIC_ACQUIRE) == UNPACKED;
     if (operation->tracked.persistent) dtc_mpi_untrack(&operation->tracked);
-    if (PMPI_Request_get_status(*request, &ended, &status) == MPI_SUCCESS && !ended) {
+    if (!ended && PMPI_Request_get_status(*request, &ended, &status) == MPI_SUCCESS && !ended) {
         operation->request = *request;
         operation->next = NULL;
         add_freed(operation);

@@ -44,6 +44,15 @@ static int usable(const struct given *given)
     return given->length > 0 && given->counts && given->places && given->datatypes;
 }
 
+/* Decodes the datatypes of a persistent request; returns the error of the MPI, which it has told. */
+static int decode_blocks(const struct given *given, MPI_Comm communicator)
+{
+    int refused = MPI_SUCCESS;
+    for (int at = 0; refused == MPI_SUCCESS && usable(given) && at < given->length; at++)
+        refused = decode_first(given_elements(given, at), given->datatypes[at], MPI_ANY_SOURCE, communicator);
+    return refused;
+}
+
 /* The GPU of the first block that lies on one; -1 if none does. */
 static int32_t device_of_blocks(const struct given *given)
 {
@@ -106,9 +115,7 @@ static void half_stage(struct half *half, const struct given *given, int32_t dev
         given_all = give_block(half, given, half->length, sends);
         if (half->blocks[half->length].plan) plan_retain(half->blocks[half->length].plan);
     }
-    if (given_all) return;
-    half_posted(half);
-    half_drop(half);
+    if (!given_all) half_drop(half);
 }
 
 static void exchange_drop(struct exchange *exchange)
@@ -123,26 +130,37 @@ static int exchange_refused(const struct exchange *exchange)
     return exchange->out.refused != MPI_SUCCESS ? exchange->out.refused : exchange->in.refused;
 }
 
+/* Packs what is sent, and fills what is received over; 0 if that fails. */
+static int exchange_pack(const struct exchange *exchange)
+{
+    return half_pack(&exchange->out) && (!exchange->in.filled || half_fill(&exchange->in));
+}
+
+/* The same, before the MPI has the call: it moves a direction that cannot be packed, if it may be given it. */
+static void exchange_pack_or_drop(struct exchange *exchange)
+{
+    if (!half_pack(&exchange->out)) {
+        if (exchange->out.on_device && !takes_devices) exchange->out.refused = fail(MPI_ERR_OTHER);
+        half_drop(&exchange->out);
+    }
+    if (exchange->in.filled && !half_fill(&exchange->in)) {
+        if (!takes_devices) exchange->in.refused = fail(MPI_ERR_OTHER);
+        half_drop(&exchange->in);
+    }
+}
+
 /* Stages the directions of a call, and puts what the MPI is given into the arguments; 0 if the MPI shall do it all, or if the call is
-   refused. */
-static int exchange_stage(struct exchange *exchange, struct given *out, struct given *in, int in_place, MPI_Comm communicator, int *unknown)
+   refused. That of a persistent request is packed when the request is started. */
+static int exchange_stage(struct exchange *exchange, struct given *out, struct given *in, int in_place, int persistent, MPI_Comm communicator,
+                          int *unknown)
 {
     struct half *halves[] = {&exchange->out, &exchange->in};
     struct given *both[] = {out, in};
     int32_t from = usable(out) ? device_of_blocks(out) : -1, into = usable(in) ? device_of_blocks(in) : -1;
     half_stage(&exchange->out, out, from, into, SENDS, communicator, unknown);
     half_stage(&exchange->in, in, into, from, in_place ? SENDS | RECEIVES : RECEIVES, communicator, unknown);
-    if (!half_pack(&exchange->out)) {
-        if (exchange->out.on_device && !takes_devices) exchange->out.refused = fail(MPI_ERR_OTHER);
-        half_drop(&exchange->out);
-    }
-    if (exchange->in.filled && !half_fill(&exchange->in)) {
-        half_posted(&exchange->in);
-        if (!takes_devices) exchange->in.refused = fail(MPI_ERR_OTHER);
-        half_drop(&exchange->in);
-    }
+    if (!persistent) exchange_pack_or_drop(exchange);
     if (exchange_refused(exchange) != MPI_SUCCESS) {
-        half_posted(&exchange->in);
         half_drop(&exchange->out);
         half_drop(&exchange->in);
         return 0;
@@ -236,7 +254,7 @@ static uint64_t absent_neighbors(MPI_Comm communicator, int length)
         GIVEN(count, neighbors);                                                                                                   \
         int result = MPI_SUCCESS;                                                                                                  \
         if (staged && direct_exchange(&out, &in, in_place, neighbors, communicator, &result)) return result;                      \
-        if (!staged || !exchange_stage(&exchange, &out, &in, in_place, communicator, &unknown))                                   \
+        if (!staged || !exchange_stage(&exchange, &out, &in, in_place, 0, communicator, &unknown))                                \
             return staged && exchange_refused(&exchange) ? exchange_refused(&exchange)                                            \
                                                          : LEARN_ALL(mpi.name(ARGUMENTS_##shape(ARGUMENT, count)));              \
         result = LEARN_ALL(mpi.name(GIVEN_ARGUMENTS));                                                                            \

@@ -182,4 +182,13 @@ static struct plan *plan_now(MPI_Datatype datatype, MPI_Comm communicator, int *
     return plan;
 }
 
+/* Decodes the datatype of a persistent request, whose first use decides how all of its messages go; returns the error of the MPI, which it has
+   told. */
+static int decode_first(int64_t elements, MPI_Datatype datatype, int rank, MPI_Comm communicator)
+{
+    int unknown = 0, refused = MPI_SUCCESS;
+    if (elements > 0 && rank != MPI_PROC_NULL && communicator != MPI_COMM_NULL) plan_now(datatype, communicator, &unknown, &refused);
+    return refused;
+}
+
 #endif

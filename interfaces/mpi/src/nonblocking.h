@@ -1,4 +1,4 @@
-/* Nonblocking messages and collectives, and persistent messages: what is staged is packed when they begin, and unpacked when they end. */
+/* Nonblocking and persistent messages and collectives: what is staged is packed when they begin, and unpacked when they end. */
 #ifndef DTC_MPI_NONBLOCKING_H
 #define DTC_MPI_NONBLOCKING_H
 
@@ -21,7 +21,8 @@
     static int wrap_##name(ARGUMENTS_##shape(PARAMETER, count))                                                                   \
     {                                                                                                                              \
         struct staged in;                                                                                                          \
-        in.refused = MPI_SUCCESS;                                                                                                  \
+        in.refused = lasts && is_ready() ? decode_first(elements, datatype, from, communicator) : MPI_SUCCESS;                    \
+        if (in.refused) return in.refused;                                                                                        \
         int unknown = 0;                                                                                                           \
         struct operation *operation = NULL;                                                                                       \
         if (sees_completions() && stage_received(&in, memory, elements, datatype, from, communicator, &unknown))                  \
@@ -90,13 +91,17 @@ static struct operation *operation_both(struct staged *out, struct staged *in, c
     }
 
 /* The operation of a collective; null if the MPI shall do it, or if it is refused. */
-static struct operation *operation_exchange(struct given *out, struct given *in, int in_place, MPI_Comm communicator, int *unknown,
-                                            int *refused)
+static struct operation *operation_exchange(struct given *out, struct given *in, int in_place, int persistent, MPI_Comm communicator,
+                                            int *unknown, int *refused)
 {
+    if (persistent) *refused = decode_blocks(out, communicator);
+    if (persistent && *refused == MPI_SUCCESS) *refused = decode_blocks(in, communicator);
+    if (*refused != MPI_SUCCESS) return NULL;
     struct exchange *exchange = (struct exchange *)calloc(1, sizeof *exchange);
     struct operation *operation = exchange ? operation_new(NULL, NULL) : NULL;
-    if (operation && exchange_stage(exchange, out, in, in_place, communicator, unknown)) {
+    if (operation && exchange_stage(exchange, out, in, in_place, persistent, communicator, unknown)) {
         operation->exchange = exchange;
+        operation->tracked.persistent = (char)persistent;
         return operation;
     }
     if (operation) *refused = exchange_refused(exchange);
@@ -105,28 +110,31 @@ static struct operation *operation_exchange(struct given *out, struct given *in,
     return NULL;
 }
 
-#define WRAP_LATER_EXCHANGE(name, count, shape, neighbors)                                                                       \
+#define WRAP_LATER_EXCHANGE(name, count, shape, neighbors, persistent, ...)                                                     \
     static int wrap_##name(ARGUMENTS_##shape(PARAMETER, count))                                                                   \
     {                                                                                                                              \
         GIVEN(count, neighbors);                                                                                                   \
         int refused = MPI_SUCCESS;                                                                                                 \
         struct operation *operation = NULL;                                                                                       \
         if (staged && sees_completions())                                                                                         \
-            operation = operation_exchange(&out, &in, in_place, communicator, &unknown, &refused);                                \
+            operation = operation_exchange(&out, &in, in_place, persistent, communicator, &unknown, &refused);                    \
         if (refused != MPI_SUCCESS) return refused;                                                                               \
         if (!operation) return LEARN_ALL(mpi.name(ARGUMENTS_##shape(ARGUMENT, count)));                                           \
-        return operation_begin(operation, request, LEARN_ALL(mpi.name(GIVEN_ARGUMENTS, request)));                                \
+        return operation_begin(operation, request, LEARN_ALL(mpi.name(GIVEN_ARGUMENTS, __VA_ARGS__)));                            \
     }
 
-#define WRAP_IALLTOALLW(name, count) WRAP_LATER_EXCHANGE(name, count, IALLTOALLW, 0)
-#define WRAP_INEIGHBOR_ALLTOALLW(name, count) WRAP_LATER_EXCHANGE(name, count, INEIGHBOR_ALLTOALLW, 1)
+#define WRAP_IALLTOALLW(name, count) WRAP_LATER_EXCHANGE(name, count, IALLTOALLW, 0, 0, request)
+#define WRAP_INEIGHBOR_ALLTOALLW(name, count) WRAP_LATER_EXCHANGE(name, count, INEIGHBOR_ALLTOALLW, 1, 0, request)
+#define WRAP_ALLTOALLW_INIT(name, count) WRAP_LATER_EXCHANGE(name, count, ALLTOALLW_INIT, 0, 1, info, request)
+#define WRAP_NEIGHBOR_ALLTOALLW_INIT(name, count) WRAP_LATER_EXCHANGE(name, count, NEIGHBOR_ALLTOALLW_INIT, 1, 1, info, request)
 
 /* The elements are packed when the request is started. */
 #define WRAP_SEND_INIT(name, count)                                                                                               \
     static int wrap_##name(ARGUMENTS_SEND_INIT(PARAMETER, count))                                                                 \
     {                                                                                                                              \
         struct staged out;                                                                                                         \
-        out.refused = MPI_SUCCESS;                                                                                                 \
+        out.refused = is_ready() ? decode_first(elements, datatype, rank, communicator) : MPI_SUCCESS;                            \
+        if (out.refused) return out.refused;                                                                                      \
         int unknown = 0;                                                                                                           \
         struct operation *operation = NULL;                                                                                       \
         if (sees_completions() && stage_sent(&out, memory, elements, datatype, rank, communicator, &unknown))                     \
@@ -141,13 +149,15 @@ static struct operation *operation_exchange(struct given *out, struct given *in,
 /* Before the MPI starts a persistent operation: packs what is sent, unless it is packed, or received over; 0 if that fails. */
 static int operation_start(struct operation *operation, int is_packed)
 {
-    __atomic_store_n(&operation->unpacked, NOT_UNPACKED, __ATOMIC_RELAXED);
-    return (!operation->out.plan || is_packed || pack_sent(&operation->out)) && (!operation->in.plan || !operation->in.filled || pack_staged(&operation->in));
+    if (operation->exchange) return exchange_pack(operation->exchange);
+    int packed = !operation->out.plan || is_packed || pack_sent(&operation->out);
+    return packed && (!operation->in.plan || !operation->in.filled || pack_staged(&operation->in));
 }
 
-/* After the MPI has started it. Open MPI may start another request in its place. */
-static void operation_started(struct operation *operation, MPI_Request request)
+/* After the MPI has started it, or has failed. Open MPI may start another request in its place. */
+static void operation_started(struct operation *operation, MPI_Request request, int result)
 {
+    if (result == MPI_SUCCESS) __atomic_store_n(&operation->unpacked, NOT_UNPACKED, __ATOMIC_RELAXED);
     if (operation->tracked.request == key_of(request)) return;
     dtc_mpi_untrack(&operation->tracked);
     dtc_mpi_track(&operation->tracked, key_of(request));
@@ -159,7 +169,7 @@ static int wrap_Start(MPI_Request *request)
     if (!operation) return mpi.Start(request);
     if (!operation_start(operation, 0)) return fail(MPI_ERR_OTHER);
     int result = mpi.Start(request);
-    operation_started(operation, *request);
+    operation_started(operation, *request, result);
     return result;
 }
 
@@ -178,7 +188,7 @@ static int wrap_Startall(int length, MPI_Request *requests)
     together_end(&together);
     int result = packed ? mpi.Startall(length, requests) : fail(MPI_ERR_OTHER);
     for (int at = 0; packed && at < length; at++)
-        if (looked.operations[at]) operation_started(looked.operations[at], requests[at]);
+        if (looked.operations[at]) operation_started(looked.operations[at], requests[at], result);
     look_end(&looked);
     return result;
 }

@@ -13,7 +13,7 @@ struct operation {
     struct exchange *exchange;
     /* What a substitute sends; null for others. */
     void *copy;
-    /* Whether what was received has been unpacked for a program that asked before it completed the request. */
+    /* Whether what was received has been unpacked for a program that asked before it completed the request, or there is nothing yet. */
     char unpacked;
     /* The request of a program that has freed it. */
     MPI_Request request;
@@ -89,8 +89,11 @@ static int operation_unpack(struct operation *operation, const MPI_Status *statu
 static int operation_begin(struct operation *operation, const MPI_Request *request, int result)
 {
     int ended = 0;
+    /* The calls that complete requests are also given those that have not been started. */
+    if (operation->tracked.persistent) operation->unpacked = UNPACKED;
     if (operation->in.plan) is_posted(&operation->in);
-    if (operation->exchange) half_posted(&operation->exchange->in);
+    /* Open MPI 4.1 and 5.0 lose the datatypes of a persistent collective if they are freed before it is. */
+    if (operation->exchange && !operation->tracked.persistent) half_posted(&operation->exchange->in);
     /* The requests of sends, of exchanges and of collectives that have ended at once may all have one handle. */
     if (result == MPI_SUCCESS && !operation->tracked.persistent && (!operation->in.plan || operation->in.filled))
         if (PMPI_Request_get_status(*request, &ended, MPI_STATUS_IGNORE) != MPI_SUCCESS) ended = 0;
@@ -100,8 +103,7 @@ static int operation_begin(struct operation *operation, const MPI_Request *reque
     return result;
 }
 
-/* After a request has ended, as `result` says: unpacks what was received. The status of a persistent request that had not been
-   started is that of a message without bytes. */
+/* After a request has ended, as `result` says: unpacks what was received. */
 static int operation_end(struct operation *operation, const MPI_Status *status, int result)
 {
     if (result == MPI_SUCCESS) result = operation_unpack(operation, status);

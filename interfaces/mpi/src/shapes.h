@@ -54,6 +54,8 @@
 #define ARGUMENTS_NEIGHBOR_ALLTOALLW(A, count) ALL_TO_ALL(A, count, large_count_places)
 #define ARGUMENTS_IALLTOALLW(A, count) ARGUMENTS_ALLTOALLW(A, count), A(request_pointer, request)
 #define ARGUMENTS_INEIGHBOR_ALLTOALLW(A, count) ARGUMENTS_NEIGHBOR_ALLTOALLW(A, count), A(request_pointer, request)
+#define ARGUMENTS_ALLTOALLW_INIT(A, count) ARGUMENTS_ALLTOALLW(A, count), A(info, info), A(request_pointer, request)
+#define ARGUMENTS_NEIGHBOR_ALLTOALLW_INIT(A, count) ARGUMENTS_NEIGHBOR_ALLTOALLW(A, count), A(info, info), A(request_pointer, request)
 
 #define ARGUMENTS_START(A, count) A(request_pointer, request)
 #define ARGUMENTS_STARTALL(A, count) A(number, length), A(request_pointer, requests)

@@ -95,8 +95,8 @@ static int *make_small(int *small, const int64_t *numbers, int length)
     return small + length;
 }
 
-/* The MPIs that lack the large-count forms have read counts and displacements when a nonblocking call returns. Displacements of
-   neighbors are as large in either form. */
+/* The MPIs that lack the large-count forms have read counts and displacements when a nonblocking call returns, or one that makes a persistent
+   request. Displacements of neighbors are as large in either form. */
 #define SUBSTITUTE_ARRAYS(name, shape, neighbors, places, last)                                                                  \
     static int substitute_##name##_c(ARGUMENTS_##shape(PARAMETER, large_count))                                                  \
     {                                                                                                                              \
@@ -119,10 +119,14 @@ static int *make_small(int *small, const int64_t *numbers, int length)
 #define AS_GIVEN(given, small) given
 #define AS_SMALL(given, small) small
 #define AND_REQUEST , request
+#define AND_INFO , info, request
 #define SUBSTITUTE_ALLTOALLW(name) SUBSTITUTE_ARRAYS(name, ALLTOALLW, 0, AS_SMALL, )
 #define SUBSTITUTE_IALLTOALLW(name) SUBSTITUTE_ARRAYS(name, IALLTOALLW, 0, AS_SMALL, AND_REQUEST)
 #define SUBSTITUTE_NEIGHBOR_ALLTOALLW(name) SUBSTITUTE_ARRAYS(name, NEIGHBOR_ALLTOALLW, 1, AS_GIVEN, )
 #define SUBSTITUTE_INEIGHBOR_ALLTOALLW(name) SUBSTITUTE_ARRAYS(name, INEIGHBOR_ALLTOALLW, 1, AS_GIVEN, AND_REQUEST)
+
+#define SUBSTITUTE_ALLTOALLW_INIT(name) SUBSTITUTE_ARRAYS(name, ALLTOALLW_INIT, 0, AS_SMALL, AND_INFO)
+#define SUBSTITUTE_NEIGHBOR_ALLTOALLW_INIT(name) SUBSTITUTE_ARRAYS(name, NEIGHBOR_ALLTOALLW_INIT, 1, AS_GIVEN, AND_INFO)
 
 #define CALL(name, shape, count)
 #define BOTH(name, shape) SUBSTITUTE_##shape(name)
@@ -215,6 +219,12 @@ static void substitute(dtc_mpi_function functions[DTC_MPI_CALLS])
 #define PUT(name) functions[DTC_MPI_CALL_##name] = (dtc_mpi_function)substitute_##name
     if (!functions[DTC_MPI_CALL_Isendrecv]) PUT(Isendrecv);
     if (!functions[DTC_MPI_CALL_Isendrecv_replace]) PUT(Isendrecv_replace);
+    /* Open MPI 4.1 has them as extensions. */
+#define FIND_EXTENSION(name)                                                                                                     \
+    if (!functions[DTC_MPI_CALL_##name]) functions[DTC_MPI_CALL_##name] = dtc_mpi_find_function("MPIX_" #name)
+    FIND_EXTENSION(Alltoallw_init);
+    FIND_EXTENSION(Neighbor_alltoallw_init);
+#undef FIND_EXTENSION
 #define CALL(name, shape, count)
 #define BOTH(name, shape)                                                                                                         \
     if (!functions[DTC_MPI_CALL_##name##_c] && functions[DTC_MPI_CALL_##name]) PUT(name##_c);

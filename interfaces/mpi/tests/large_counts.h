@@ -29,10 +29,14 @@ typedef MPI_Aint place_type;
 #define MPI_Ialltoallw MPI_Ialltoallw_c
 #define MPI_Neighbor_alltoallw MPI_Neighbor_alltoallw_c
 #define MPI_Ineighbor_alltoallw MPI_Ineighbor_alltoallw_c
+#define MPI_Alltoallw_init MPI_Alltoallw_init_c
+#define MPI_Neighbor_alltoallw_init MPI_Neighbor_alltoallw_init_c
 #define PMPI_Alltoallw PMPI_Alltoallw_c
 #define PMPI_Ialltoallw PMPI_Ialltoallw_c
 #define PMPI_Neighbor_alltoallw PMPI_Neighbor_alltoallw_c
 #define PMPI_Ineighbor_alltoallw PMPI_Ineighbor_alltoallw_c
+#define PMPI_Alltoallw_init PMPI_Alltoallw_init_c
+#define PMPI_Neighbor_alltoallw_init PMPI_Neighbor_alltoallw_init_c
 
 #else
 

@@ -147,6 +147,17 @@ program messages
     call MPI_Alltoallw(MPI_IN_PLACE, counts, places, datatypes, received, counts, places, datatypes, MPI_COMM_WORLD, error)
     received(2::2) = -1
     call check_received(14)
+#ifdef PERSISTENT
+    call MPI_Alltoallw_init(sent, counts, places, datatypes, received, counts, places, datatypes, MPI_COMM_WORLD, MPI_INFO_NULL, &
+        requests(1), error)
+    do way = 15, 16
+        received = -1
+        call MPI_Start(requests(1), error)
+        call MPI_Wait(requests(1), MPI_STATUS_IGNORE, error)
+        call check_received(way)
+    end do
+    call MPI_Request_free(requests(1), error)
+#endif
     call MPI_Type_free(strided, error)
     if (rank == 0) print *, 'messages: done'
     call MPI_Finalize(error)

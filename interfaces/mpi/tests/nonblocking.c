@@ -1,74 +1,9 @@
 /* Nonblocking and persistent messages of derived datatypes, completed by every call that completes. 2 ranks or more. */
 #include "programs.h"
 
+#include "complete.h"
+
 enum { TAG = 5 };
-
-/* The ways to complete requests. */
-enum way { WAIT, TEST, WAITALL, TESTALL, WAITANY, TESTANY, WAITSOME, TESTSOME, ASK, ASK_ALL, ASK_ANY, ASK_SOME, WAYS };
-
-/* Completes all requests; those that have ended one by one are told by Waitany and the like. */
-static void complete(enum way way, int length, MPI_Request *requests, MPI_Status *statuses)
-{
-    int ignore = statuses == MPI_STATUSES_IGNORE, left = length, flag = 0, index, indices[300], ended, nulls = 0;
-    MPI_Status several[300];
-    for (int at = 0; at < length; at++) nulls += requests[at] == MPI_REQUEST_NULL;
-    switch (way) {
-    case WAIT:
-        for (int at = 0; at < length; at++) MPI_Wait(&requests[at], ignore ? MPI_STATUS_IGNORE : &statuses[at]);
-        break;
-    case TEST:
-        for (int at = 0; at < length; at++)
-            for (flag = 0; !flag;) MPI_Test(&requests[at], &flag, ignore ? MPI_STATUS_IGNORE : &statuses[at]);
-        break;
-    case WAITALL:
-        MPI_Waitall(length, requests, statuses);
-        break;
-    case TESTALL:
-        while (!flag) MPI_Testall(length, requests, &flag, statuses);
-        break;
-    case WAITANY:
-    case TESTANY:
-        for (left -= nulls; left > 0;) {
-            MPI_Status status;
-            if (way == WAITANY) MPI_Waitany(length, requests, &index, ignore ? MPI_STATUS_IGNORE : &status), flag = 1;
-            else MPI_Testany(length, requests, &index, &flag, ignore ? MPI_STATUS_IGNORE : &status);
-            if (!flag) continue;
-            CHECK(index >= 0 && index < length, "%d", index);
-            if (!ignore) statuses[index] = status;
-            left--;
-        }
-        break;
-    case WAITSOME:
-    case TESTSOME:
-        for (left -= nulls; left > 0; left -= ended) {
-            if (way == WAITSOME) MPI_Waitsome(length, requests, &ended, indices, ignore ? MPI_STATUSES_IGNORE : several);
-            else MPI_Testsome(length, requests, &ended, indices, ignore ? MPI_STATUSES_IGNORE : several);
-            CHECK(ended >= 0 && ended <= left, "%d", ended);
-            for (int at = 0; at < ended && !ignore; at++) statuses[indices[at]] = several[at];
-        }
-        break;
-    default:
-        /* What was received may be read once a call has told of the end; the others end the requests. */
-        for (int at = 0; way == ASK && at < length; at++)
-            for (flag = 0; !flag;) MPI_Request_get_status(requests[at], &flag, ignore ? MPI_STATUS_IGNORE : &statuses[at]);
-#if HAS_GET_STATUS_OF_MANY
-        for (flag = 0; way == ASK_ALL && !flag;) MPI_Request_get_status_all(length, requests, &flag, statuses);
-        for (flag = 0; way == ASK_ANY && !flag && length > nulls;)
-            MPI_Request_get_status_any(length, requests, &index, &flag, ignore ? MPI_STATUS_IGNORE : several);
-        for (ended = 0; way == ASK_SOME && ended == 0 && length > nulls;)
-            MPI_Request_get_status_some(length, requests, &ended, indices, ignore ? MPI_STATUSES_IGNORE : several);
-        if (way == ASK_ALL) break;
-#endif
-        if (way != ASK) MPI_Waitall(length, requests, statuses);
-    }
-}
-
-/* Ends what complete() has only asked for. */
-static void end(enum way way, int length, MPI_Request *requests)
-{
-    if (way >= ASK) MPI_Waitall(length, requests, MPI_STATUSES_IGNORE);
-    for (int at = 0; at < length; at++) CHECK(requests[at] == MPI_REQUEST_NULL, "%d of %d, way %d", at, length, way);
-}
 
 typedef int send_function(const void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request *);
 typedef int receive_function(void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request *);
@@ -201,12 +136,8 @@ static void persistent(init_function *init, enum way way, int ignore)
     MPI_Request requests[REQUESTS];
     MPI_Status statuses[REQUESTS];
     int found = -1, number = -1, round;
-    /* The second handles come from requests for which the datatype is known. */
-    for (int again = 0; again < 2; again++) {
-        if (again) MPI_Request_free(&requests[RECEIVE]), MPI_Request_free(&requests[SEND]);
-        MPI_Recv_init(received.memory, 2, unseen, !rank, TAG, MPI_COMM_WORLD, &requests[RECEIVE]);
-        init(sent.memory, 2, rows, !rank, TAG, MPI_COMM_WORLD, &requests[SEND]);
-    }
+    MPI_Recv_init(received.memory, 2, unseen, !rank, TAG, MPI_COMM_WORLD, &requests[RECEIVE]);
+    init(sent.memory, 2, rows, !rank, TAG, MPI_COMM_WORLD, &requests[SEND]);
     MPI_Recv_init(&number, 1, MPI_INT, !rank, TAG + 1, MPI_COMM_WORLD, &requests[RECEIVE_NUMBER]);
     MPI_Send_init(&round, 1, MPI_INT, !rank, TAG + 1, MPI_COMM_WORLD, &requests[SEND_NUMBER]);
     /* Requests that have not been started are complete. */

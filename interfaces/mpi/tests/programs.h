@@ -8,11 +8,16 @@
 /* Open MPI 4.1 sends other data from the second start of a buffered send on. */
 #define HAS_BSEND_INIT (OMPI_MAJOR_VERSION >= 5)
 #define HAS_LARGE_COUNTS 0
+/* Open MPI 4.1 has them by other names. Like 5.0, it loses datatypes that are freed before the request. */
+#define HAS_PERSISTENT_COLLECTIVES (OMPI_MAJOR_VERSION >= 5)
+#define LOSES_FREED_DATATYPES 1
 #else
 /* MPI_Isendrecv of MPICH 4.0 frees datatypes that the program has. */
 #define HAS_ISENDRECV HAS_GET_STATUS_OF_MANY
 #define HAS_BSEND_INIT 1
 #define HAS_LARGE_COUNTS (MPI_VERSION >= 4)
+#define HAS_PERSISTENT_COLLECTIVES (MPI_VERSION >= 4)
+#define LOSES_FREED_DATATYPES 0
 #endif
 
 /* The rank of this process, and the number of ranks. */

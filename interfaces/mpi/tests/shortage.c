@@ -4,7 +4,7 @@
  */
 #include "device.h"
 
-enum { TAG = 5, ROUNDS = 40 };
+enum { TAG = 5, ROUNDS = 50 };
 
 /* How many more allocations of the driver succeed, below zero for all. */
 static long *allocations_left;
@@ -23,6 +23,24 @@ static int collective(const struct buffer *sent, struct buffer *received, MPI_Da
 {
     int one = 1, place = 0;
     return MPI_Alltoallw(sent->memory, &one, &place, &datatype, received->memory, &one, &place, &datatype, MPI_COMM_SELF);
+}
+
+/* The error of the first call that has one. */
+static int persistent(const struct buffer *sent, struct buffer *received, MPI_Datatype datatype)
+{
+#if HAS_PERSISTENT_COLLECTIVES
+    int one = 1, place = 0;
+    MPI_Request request;
+    int result = MPI_Alltoallw_init(sent->memory, &one, &place, &datatype, received->memory, &one, &place, &datatype, MPI_COMM_SELF,
+                                    MPI_INFO_NULL, &request);
+    if (result != MPI_SUCCESS) return result;
+    result = MPI_Start(&request);
+    if (result == MPI_SUCCESS) result = MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Request_free(&request);
+    return result;
+#else
+    return collective(sent, received, datatype);
+#endif
 }
 
 static int later(const struct buffer *sent, struct buffer *received, MPI_Datatype datatype)
@@ -62,12 +80,12 @@ int main(int argc, char **argv)
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     for (int round = 0; round < ROUNDS; round++) {
         /* Another size each time: what the calls before took does not fit. */
-        int count = 1000 << round % 8, kind = round % 4, bytes = count * 4;
+        int count = 1000 << round % 8, kind = round % 5, bytes = count * 4;
         MPI_Datatype rows = vector(count, 1, 2);
         struct buffer sent = buffer(rows, 1, 1, ON_DEVICE), received = buffer(rows, 1, 2, round % 3 ? ON_DEVICE : ON_HOST);
         struct elements before = elements(rows, 1, 2), after = elements(rows, 1, 2);
         expect(sent.host, after, bytes);
-        *allocations_left = round / 4 % 5;
+        *allocations_left = round / 5 % 5;
         long left = *allocations_left;
         int result = MPI_SUCCESS;
         if (kind == 0)
@@ -75,7 +93,8 @@ int main(int argc, char **argv)
         if (kind == 1) result = collective(&sent, &received, rows);
         if (kind == 2) result = later(&sent, &received, rows);
         if (kind == 3) result = packed(&sent, &received, rows, bytes);
-        const char *names[] = {"MPI_Sendrecv", "MPI_Alltoallw", "MPI_Irecv and MPI_Isend", "MPI_Pack and MPI_Unpack"};
+        if (kind == 4) result = persistent(&sent, &received, rows);
+        const char *names[] = {"MPI_Sendrecv", "MPI_Alltoallw", "MPI_Irecv and MPI_Isend", "MPI_Pack and MPI_Unpack", "MPI_Alltoallw_init"};
         if (judge(names[kind], left, result, &received, before, after)) failed++;
         else done++;
         /* With memory again. */

@@ -99,6 +99,8 @@ fn an_mpi_without_cuda_never_sees_memory_of_a_gpu() {
         expect_done(&launcher, &output, "device_exchanges", 50);
         let copied = handled(&output, INTO_ELEMENTS);
         assert!(copied > 5, "{}: {copied}", launcher.compiler.display());
+        let program = compile(&launcher, "persistent_exchanges.c", folder.path());
+        expect_done(&launcher, &launcher.pass(3, &program, &pairs(&environment)), "persistent_exchanges", 400);
     }
 }
 
@@ -161,7 +163,7 @@ fn large_count_forms_take_memory_of_a_gpu() {
             continue;
         }
         let folder = TempDir::new().expect("a folder");
-        for (source, least) in [("device.c", 500), ("device_exchanges.c", 25)] {
+        for (source, least) in [("device.c", 500), ("device_exchanges.c", 25), ("persistent_exchanges.c", 250)] {
             let flags = ["-DLARGE_COUNTS", "-Wno-stringop-overflow", "-Wno-stringop-overread", "-ldl"];
             let program = launcher.compile(source, folder.path(), &flags);
             let output = launcher.pass(2, &program, &pairs(&environment));
@@ -242,9 +244,17 @@ fn a_cuda_aware_mpi_is_given_packed_bytes_on_the_gpu() {
             let given = counts(kind);
             assert!(given.len() == 2 && given.iter().all(|&count| count > 50), "{compiler}: {kind} in {said}");
         }
-        let program = compile(&launcher, "device_exchanges.c", folder.path());
-        expect_done(&launcher, &launcher.pass(3, &program, &pairs(&environment)), "device_exchanges", 30);
+        for (source, least) in [("device_exchanges.c", 30), ("persistent_exchanges.c", 250)] {
+            let program = compile(&launcher, source, folder.path());
+            expect_done(
+                &launcher,
+                &launcher.pass(3, &program, &pairs(&environment)),
+                source.trim_end_matches(".c"),
+                least,
+            );
+        }
         // The same MPI is given memory of the host, and none of the GPU.
+        let program = compile(&launcher, "device_exchanges.c", folder.path());
         environment.push(("DTC_MPI_GPU", "host".to_owned()));
         environment.push(("EMULATOR_HIDDEN", "1".to_owned()));
         let output = launcher.pass(2, &program, &pairs(&environment));

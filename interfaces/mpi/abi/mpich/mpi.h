@@ -6,6 +6,7 @@ typedef int MPI_Datatype;
 typedef int MPI_Comm;
 typedef int MPI_Errhandler;
 typedef int MPI_Group;
+typedef int MPI_Info;
 typedef int MPI_Message;
 typedef int MPI_Request;
 
