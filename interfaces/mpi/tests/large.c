@@ -1,14 +1,18 @@
 /*
- * Messages and packs of more than 2 GiB, from a process to itself, in memory of the host or, with "device", of a GPU: 10 GiB of memory. A
- * byte depends on its place, and elements are filled and compared in pieces.
+ * Messages and packs of more than 2 GiB, from a process to itself, in memory of the host or, with "device", of a GPU: 7 GiB of memory. A
+ * byte depends on its place, and elements are filled and compared in pieces. Tells each call that was right.
  */
 #include "device.h"
 
 enum { TAG = 5, PIECE = 64 << 20 };
 
-/* Blocks of doubles: longer than an int counts, packed and as they lie. */
-enum { BLOCK = 48, STRIDE = 64, ROW = 1 << 16, ROWS = 760 };
-static const int64_t bytes = (int64_t)BLOCK * ROW * ROWS, length = (int64_t)STRIDE * ROW * ROWS;
+/* Rows of blocks of doubles: longer than an int counts, packed and as they lie. */
+enum { ROW_BYTES = 48 << 16, ROW_LENGTH = 56 << 16, ROWS = 690 };
+static const int64_t bytes = (int64_t)ROW_BYTES * ROWS, length = (int64_t)ROW_LENGTH * ROWS;
+
+/* Bytes of a block, and from one to the next. A CUDA-aware MPI is given these elements, and some copy each block by itself: there are 44,160 on
+   a GPU, and 45 million on the host. */
+static int64_t block = 48, stride = 56;
 
 static enum where where;
 
@@ -41,7 +45,7 @@ static void visit(unsigned char *memory, int compare)
         if (compare && where != ON_HOST) CHECK(!cuda.MemcpyDtoH_v2(piece, (uintptr_t)memory + (uintptr_t)at, (size_t)size), "copy");
         for (int64_t word = 0; word < size / 8; word++) {
             int64_t place = at / 8 + word;
-            uint64_t expected = place * 8 % STRIDE < BLOCK ? word_at(place) : 7;
+            uint64_t expected = place * 8 % stride < block ? word_at(place) : 7;
             if (compare) CHECK(words[word] == expected, "word %ld", (long)place);
             else words[word] = word_at(place);
         }
@@ -63,13 +67,19 @@ static void clear(unsigned char *memory)
     free(piece);
 }
 
+static void tell(const char *call)
+{
+    printf("large: %s\n", call);
+    fflush(stdout);
+}
+
 int main(int argc, char **argv)
 {
     begin(&argc, &argv);
     where = argc > 1 && !strcmp(argv[1], "device") ? ON_DEVICE : ON_HOST;
-    if (where == ON_DEVICE) open_device(rank);
-    MPI_Datatype rows = vector_of(ROW, BLOCK / 8, STRIDE / 8, MPI_DOUBLE), spaced, whole;
-    MPI_Type_create_resized(rows, 0, (MPI_Aint)STRIDE * ROW, &spaced);
+    if (where == ON_DEVICE) open_device(rank), block <<= 10, stride <<= 10;
+    MPI_Datatype rows = vector_of((int)(ROW_BYTES / block), (int)block / 8, (int)stride / 8, MPI_DOUBLE), spaced, whole;
+    MPI_Type_create_resized(rows, 0, ROW_LENGTH, &spaced);
     MPI_Type_commit(&spaced);
     MPI_Type_contiguous(ROWS, spaced, &whole);
     MPI_Type_commit(&whole);
@@ -84,11 +94,13 @@ int main(int argc, char **argv)
     visit(received, 1);
     MPI_Get_elements_x(&status, MPI_DOUBLE, &found);
     CHECK(found == bytes / 8, "%ld", (long)found);
+    tell("MPI_Sendrecv");
     clear(received);
     MPI_Irecv(received, 1, whole, 0, TAG, MPI_COMM_SELF, &request);
     MPI_Send(sent, ROWS, spaced, 0, TAG, MPI_COMM_SELF);
     MPI_Wait(&request, &status);
     visit(received, 1);
+    tell("MPI_Irecv and MPI_Send");
 #if HAS_LARGE_COUNTS
     MPI_Count count = ROWS, one = 1;
     MPI_Aint place = 0;
@@ -97,9 +109,11 @@ int main(int argc, char **argv)
     MPI_Send_c(sent, one, whole, 0, TAG, MPI_COMM_SELF);
     MPI_Wait(&request, &status);
     visit(received, 1);
+    tell("MPI_Irecv_c and MPI_Send_c");
     clear(received);
     MPI_Alltoallw_c(sent, &count, &place, &spaced, received, &one, &place, &whole, MPI_COMM_SELF);
     visit(received, 1);
+    tell("MPI_Alltoallw_c");
     /* Packed data that lie with the elements, and behind a position that no int holds. */
     MPI_Count size = bytes + 100, position = 100;
     unsigned char *packed = take(size);
@@ -108,9 +122,10 @@ int main(int argc, char **argv)
     clear(received);
     position = 100;
     MPI_Unpack_c(packed, size, &position, received, count / 2, spaced, MPI_COMM_SELF);
-    MPI_Unpack_c(packed, size, &position, received + count / 2 * STRIDE * ROW, count / 2, spaced, MPI_COMM_SELF);
+    MPI_Unpack_c(packed, size, &position, received + count / 2 * ROW_LENGTH, count / 2, spaced, MPI_COMM_SELF);
     CHECK(position == size, "%ld", (long)position);
     visit(received, 1);
+    tell("MPI_Pack_c and MPI_Unpack_c");
     give(packed);
 #endif
     give(sent), give(received);
