@@ -117,6 +117,8 @@ impl Runs {
 fn waits_for_list(direction: Direction, word: u32, runs: &Runs) -> bool {
     let lengths = match direction {
         Direction::Pack => 16..u64::MAX,
+        // Blocks that fill most of memory.
+        Direction::Unpack if 2 * runs.distance < 3 * runs.mean => SECTOR..256,
         Direction::Unpack => 64..256,
     };
     runs.listed && word == 16 && lengths.contains(&runs.mean)
