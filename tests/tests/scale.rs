@@ -195,17 +195,25 @@ fn long(list: List, entries: usize) -> Stages {
 #[test]
 fn long_lists_cost_time_in_proportion() {
     for (name, list) in LISTS {
-        // The least time of several runs counts, because other tests run at the same time. Four times the entries may
-        // take ten times as long, because longer lists leave the caches; a quadratic step would take sixteen times.
-        let best = |entries: usize, times: usize| {
-            let all = (0..times).map(|_| long(*list, entries));
-            all.min_by_key(|stages| stages.total).unwrap()
-        };
-        let (quarter, whole) = (best(ENTRIES / 4, 4), best(ENTRIES, 2));
+        // Four times the entries may take ten times as long, because longer lists leave the caches; a quadratic step would take
+        // sixteen times. The least time of several runs counts, in alternation, because other processes may run at the same time.
+        let [mut quarter, mut whole] = [ENTRIES / 4, ENTRIES].map(|entries| long(*list, entries));
+        let fits = |quarter: &Stages, whole: &Stages| whole.total < quarter.total * 10 + Duration::from_millis(20);
+        for _ in 0..5 {
+            for (least, entries) in [(&mut quarter, ENTRIES / 4), (&mut whole, ENTRIES)] {
+                let again = long(*list, entries);
+                if again.total < least.total {
+                    *least = again;
+                }
+            }
+            if fits(&quarter, &whole) {
+                break;
+            }
+        }
         println!("{name}: {}; a quarter {:.1?}", whole.shown, quarter.total);
         assert!(whole.total < Duration::from_secs(3), "{name}: {}", whole.shown);
         assert!(
-            whole.total < quarter.total * 10 + Duration::from_millis(20),
+            fits(&quarter, &whole),
             "{name}: four times the entries cost {:.1?} instead of {:.1?}",
             whole.total,
             quarter.total
