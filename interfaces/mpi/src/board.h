@@ -2,8 +2,8 @@
  * What the processes of a communicator tell each other about an exchange, in memory that they share: a message of the MPI takes some
  * microseconds, a word that another process waits for a fraction of one.
  *
- * Exchanges have numbers, from 1 on, which are the same in all processes. A process may write down an exchange as soon as all others have voted in the
- * one before: nobody reads what was said of that any more, but for votes, of which there are two in turn.
+ * Exchanges have numbers, from 1 on, which are the same in all processes. A process begins an exchange when all others have voted in the one before.
+ * They have read its offer by then, so it may write over that. Some may still wait for votes, so those of two exchanges are kept.
  */
 #ifndef DTC_MPI_BOARD_H
 #define DTC_MPI_BOARD_H
@@ -16,7 +16,7 @@ enum { DTC_MPI_BOARD_NAME = 64 };
 /* Memory that processes share, as one of them sees it. */
 struct dtc_mpi_board;
 
-/* Makes a board for `size` processes, of which this one is `rank`, and says what the others open it by; null if there is no memory for it. */
+/* Makes a board for `size` processes, of which this one is `rank`; null if there is no memory. `name` receives what the others open it by. */
 struct dtc_mpi_board *dtc_mpi_board_make(int rank, int size, char name[DTC_MPI_BOARD_NAME]);
 struct dtc_mpi_board *dtc_mpi_board_open(int rank, int size, const char name[DTC_MPI_BOARD_NAME]);
 

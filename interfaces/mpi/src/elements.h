@@ -57,7 +57,7 @@ static int64_t describe_all(struct dtc_mpi_board *board, const struct block *blo
     return *described > first ? first : -1;
 }
 
-/* Whether a launch for each of so many blocks takes less than the receiver needs to unpack them. */
+/* Whether a launch for each of so many blocks takes less time than one unpack of all of them. */
 static int copies_pay(int blocks, int64_t bytes)
 {
     return (int64_t)BESIDE_OTHERS * blocks <= WAITED_FOR + bytes / UNPACKED_BYTES;
