@@ -153,7 +153,7 @@ fn what_is_no_sound_bundle_is_refused_with_a_reason() {
     with(&sound[..sound.len() - 1], "bytes, found");
     with(&sound[..20], "expected 56 bytes, found 20");
     with(&changed(sound.len() - 9, sound[sound.len() - 9] ^ 1), "expected the bytes that were written");
-    with(&changed(70, b'9'), "expected the bytes that were written");
+    with(&changed(70, sound[70] ^ 1), "expected the bytes that were written");
     fs::write(&file, &sound).unwrap();
     for mode in [0o666, 0o664] {
         fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
