@@ -2,7 +2,7 @@
 {% if capped -%}
 // A grid of fewer blocks than the work has: the caller keeps multiprocessors free.
 {% endif -%}
-extern "C" __global__ void __launch_bounds__({{ threads }})
+extern "C" __global__ void __launch_bounds__({{ threads }}{% if resident > 1 %}, {{ resident }}{% endif %})
 {{ entry }}(u8 *memory, u8 *packed, const u8 *tables, u64 first, u64 bytes, u32 blocks, const __grid_constant__ {{ call }} call)
 {
 {%- if capped %}

@@ -1,13 +1,5 @@
 // Joined: packed words of 16 bytes that are aligned among the packed bytes, each put together from as many runs as it has. A list tells
 // in which run every 16 packed bytes of a record begin.
-{%- if runs_ahead > 0 %}
-static __device__ __forceinline__ void prefetch(const u8 *address)
-{
-#ifdef __CUDA_ARCH__
-    asm volatile("prefetch.global.L2 [%0];" : : "l"(address));
-#endif
-}
-{% endif %}
 static __device__ __forceinline__ void move_block(
     u8 *memory, u8 *packed, const u8 *tables, u64 first, u64 bytes, const {{ call }} &call, u32 block)
 {

@@ -30,6 +30,11 @@ static __device__ __forceinline__ void move_block(
     const u64 before = (u64)source - (u64)packed, behind = (u64)(packed + bytes) - (u64)source;
 {%- endif %}
 
+{%- if prefetched %}
+    // Sectors at both ends that are stored in part are read: early, and not store by store.
+    if (lane < 2 && ((u32)(u64)(lane == 0 ? target : target + length) & 31) != 0)
+        prefetch(lane == 0 ? target : target + length - 1);
+{%- endif %}
     // Words begin where the target is aligned; their sources may not reach outside of what the call may read, which is `before`
     // bytes in front of the source and `behind` bytes from there on.
     const u32 ahead = min((0 - (u32)(u64)target) & 15, length);

@@ -17,6 +17,7 @@ static __device__ __forceinline__ void move_block(
     const u64 from = max(begin, first), to = min(begin + {{ records * size }}, last);
     if (from >= to)
         return;
+    u8 *target = memory + (outer({{ context }}tables, record) + {{ low }});
     // The packed bytes lie in shared memory as they do in memory, from inside an aligned word on.
     const u8 *source = packed + (from - first);
     const u32 length = (u32)(to - from), head = (u32)(u64)source & 15, until = head + length, ahead = (u32)(from - begin);
@@ -43,17 +44,28 @@ static __device__ __forceinline__ void move_block(
         }
     }
     __syncthreads();
-    u8 *target = memory + (outer({{ context }}tables, record) + {{ low }});
-    // Warps begin at sectors of memory; lanes in front of the first record wrap around to records that the block does not have.
-    const u32 skew = (u32)(u64)target & 31;
+    // Warps begin at lines of memory; lanes in front of the first record wrap around to records that the block does not have. The L1 cache
+    // merges stores to the sectors of a line, one after the other.
+    const u32 skew = (u32)(u64)target & 127, base = threadIdx.x / 32 * {{ 128 * lines }} + threadIdx.x % 32 - skew;
     const u8 *const staged = (const u8 *)stage + head;
     const bool whole = length == {{ records * size }};
-#pragma unroll 8
-    for (u32 round = 0; round < {{ (records * stride + 31 + threads - 1) // threads }}; round++) {
-        const u32 at = round * {{ threads }} + threadIdx.x - skew, its = at / {{ stride }}, place = places[at - its * {{ stride }}];
-        // Of a part of the block's packed bytes, the first may be inside a record.
-        const u32 own = its * {{ size }} + place - ahead;
-        if (at < {{ records * stride }} && place != 0xffff && (whole || own < length))
-            target[at] = staged[own];
+#pragma unroll 1
+    for (u32 line = 0; line < {{ lines }}; line++) {
+        u8 byte[4];
+        bool has[4];
+#pragma unroll
+        for (u32 sector = 0; sector < 4; sector++) {
+            const u32 at = base + line * 128 + sector * 32, its = at / {{ stride }}, place = places[at - its * {{ stride }}];
+            // Of a part of the block's packed bytes, the first may be inside a record.
+            const u32 own = its * {{ size }} + place - ahead;
+            has[sector] = at < {{ records * stride }} && place != 0xffff && (whole || own < length);
+            if (has[sector])
+                byte[sector] = staged[own];
+        }
+#pragma unroll
+        for (u32 sector = 0; sector < 4; sector++) {
+            if (has[sector])
+                target[base + line * 128 + sector * 32] = byte[sector];
+        }
     }
 }

@@ -61,6 +61,11 @@ static __device__ __forceinline__ void move_block(
         length[step] = at < pieces && from[step] < to ? to - from[step] : 0;
         const i64 offset = outer({{ context }}tables, (index)begin + record) + mine.x + (i64)(from[step] - position);
         place_of[step] = memory + offset;
+{%- if prefetched %}
+        // A sector that is stored in part is read: early, and not store by store.
+        if (length[step] > 0)
+            prefetch(place_of[step]);
+{%- endif %}
     }
     // All loads are under way before the first of their bytes are used.
     u64 near[{{ unroll }}], far[{{ unroll }}];

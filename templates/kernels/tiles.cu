@@ -120,6 +120,15 @@ static __device__ __forceinline__ void move_block(
                 *(word *)(packed + position) = {% if shifted %}(word)(tile[x][y] >> 8 * ({{ word }} - into) | tile[x][y + 1] << 8 * into){% else %}tile[x][y]{% endif %};
         }
 {%- else %}
+{%- if prefetched %}
+        // Sectors that are stored in part are read: early, and not store by store.
+#pragma unroll
+        for (u32 step = 0; step < {{ steps }}; step++) {
+            const u32 at = step * {{ threads }} + threadIdx.x, x = at % {{ tile_columns }}, y = at / {{ tile_columns }};
+            if (in_tile(at) && has(x, y) && (tile_is.whole || in_call(packed_of(x, y))))
+                prefetch(memory_of(x, row + y));
+        }
+{%- endif %}
 {%- if shifted %}
 #pragma unroll {{ loads }}
         for (u32 step = 0; step < {{ load_steps }}; step++) {

@@ -1,5 +1,6 @@
 // Words: packed word `at` is the memory word at place(at), aligned on both sides.
 {%- if streamed %} Stores leave the cache to memory.{% endif %}
+{%- if prefetched %} Sectors that are stored in part are read: early, and not store by store.{% endif %}
 {%- if cut %} The call may cut its first and last word.{% endif %}
 static __device__ __forceinline__ void move_block(
     u8 *memory, u8 *packed, const u8 *tables, u64 first, u64 bytes, const {{ call }} &call, u32 block)
@@ -32,6 +33,9 @@ static __device__ __forceinline__ void move_block(
     const index at = (index)block * {{ threads }} + threadIdx.x{% if cut and pack %} - ahead{% endif %};
     if (at < words) {
         word *place_of = (word *)(memory + place({{ context }}tables, begin + at));
+{%- if prefetched %}
+        prefetch((const u8 *)place_of);
+{%- endif %}
         {% if streamed %}__stcs(aligned + at, __ldg(place_of)){% elif pack %}aligned[at] = __ldg(place_of){% else %}*place_of = __ldg(aligned + at){% endif %};
     }
 {%- else %}
@@ -43,6 +47,9 @@ static __device__ __forceinline__ void move_block(
     for (u32 step = 0; step < {{ unroll }}; step++) {
         const index at = min(base + step * {{ threads }}, words - 1);
         place_of[step] = (word *)(memory + place({{ context }}tables, begin + at));
+{%- if prefetched %}
+        prefetch((const u8 *)place_of[step]);
+{%- endif %}
     }
 #pragma unroll
     for (u32 step = 0; step < {{ unroll }}; step++) {

@@ -37,6 +37,9 @@ pub const FUNNEL: &str = include_str!("../kernels/funnel.cu");
 /// Functions that put a word of 16 bytes together from parts, behind [`FUNNEL`].
 pub const JOIN: &str = include_str!("../kernels/join.cu");
 
+/// A function that brings a line of memory to the L2 cache.
+pub const PREFETCH: &str = include_str!("../kernels/prefetch.cu");
+
 /// Functions that combine an element of memory with a packed one. They need the names of operations and elements before them.
 pub const COMBINE: &str = include_str!("../kernels/combine.cu");
 
@@ -91,6 +94,7 @@ pub const KERNELS: &[Template] = &[
     Template { name: "rows", text: include_str!("../kernels/rows.cu") },
     Template { name: "joined", text: include_str!("../kernels/joined.cu") },
     Template { name: "records", text: include_str!("../kernels/records.cu") },
+    Template { name: "masks", text: include_str!("../kernels/masks.cu") },
     Template { name: "long_runs", text: include_str!("../kernels/long_runs.cu") },
     Template { name: "tiles", text: include_str!("../kernels/tiles.cu") },
     Template { name: "columns", text: include_str!("../kernels/columns.cu") },

@@ -91,6 +91,10 @@ pub fn families() -> Vec<Subject> {
         ("short runs", runs((0..300).map(|at| (at * 40 + at % 7 * 4, 4 * (1 + at % 5))))),
         ("short odd runs", runs((0..300).map(|at| (at * 23 + at % 3, 1 + at % 13)))),
         ("short odd runs, close to each other", runs_within(7001, (0..300).map(|at| (at * 23 + at % 3, 1 + at % 13)))),
+        (
+            "short odd runs, two to a sector",
+            runs_within(13001, (0..700).map(|at| (at * 17 + at % 3, 1 + at * at % 13))),
+        ),
         ("short odd runs, far from each other", runs((0..200).map(|at| (at * 5003 + at % 3, 1 + at % 13)))),
         ("long runs", runs((0..60).map(|at| (at * 1200 + at % 7 * 8, 8 * (70 + at % 50))))),
         ("long odd runs", runs((0..60).map(|at| (at * 600 + at % 7, 100 + at * at % 400)))),
@@ -245,6 +249,12 @@ const LAYOUTS: &[(&str, u64, &str)] = &[
      %6 = record [6: %3, 20: %5, 10: %4]\n  root -7: %6\n}"),
     ("records of arrays, field by field", 3, "layout lb 0 extent 20008 {\n  %0 = dense 12 x byte\n  %1 = dense 8 x byte\n  \
      %2 = stream 690 x 28 of %0\n  %3 = stream 690 x 28 of %1\n  %4 = record [12: %3, 0: %2]\n  root 8: %4\n}"),
+    ("wide odd records, field by field", 2, "layout lb 0 extent 60000 {\n  %0 = dense 40 x byte\n  %1 = dense 1 x byte\n  %2 = dense 31 x byte\n  \
+     %3 = stream 700 x 83 of %0\n  %4 = stream 700 x 83 of %1\n  %5 = stream 700 x 83 of %2\n  \
+     %6 = record [0: %4, 5: %3, 50: %5]\n  root 3: %6\n}"),
+    ("records of words, field by field", 2, "layout lb 0 extent 60000 {\n  %0 = dense 4 x byte\n  %1 = dense 2 x byte\n  %2 = dense 1 x byte\n  \
+     %3 = stream 600 x 36 of %0\n  %4 = stream 600 x 36 of %1\n  %5 = stream 600 x 36 of %2\n  \
+     %6 = record [0: %4, 2: %4, 8: %3, 16: %4, 18: %5, 19: %5, 24: %3]\n  root %6\n}"),
     ("a record of odd streams", 3, "layout lb 0 extent 300000 {\n  %0 = dense 7 x byte\n  %1 = stream 1500 x 15 of %0\n  %2 = dense 3 x byte\n  \
      %3 = stream 2000 x 11 of %2\n  %4 = record [0: %1, 50001: %3, 100000: %1, 150000: %2]\n  root %4\n}"),
 ];
@@ -294,6 +304,9 @@ pub fn variants(plan: &GpuPlan, direction: Direction, call: &Call) -> Vec<Varian
             families.push(Family::Scatter);
             if plan.records().is_some() {
                 families.push(Family::Records);
+            }
+            if plan.masks().is_some() {
+                families.push(Family::Masks);
             }
             let word = plan.granularity().word();
             if plan.disordered()

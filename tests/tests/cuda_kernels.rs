@@ -366,6 +366,7 @@ fn every_family() {
         "words of 16 bytes in the order of memory",
         "words of 4 bytes in the order of memory",
         "records through shared memory, in the order of memory",
+        "bytes of short runs by masks, in the order of memory",
     ];
     let lists = [
         "generic: nodes in parameters",
@@ -392,7 +393,7 @@ fn every_family() {
     assert!(missing.is_empty(), "no launch has {missing:?}");
 }
 
-/// The ends of small layouts, with every alignment of memory and packed bytes modulo 8.
+/// The ends of layouts, with every alignment of memory and packed bytes modulo 8, and several of memory modulo 32.
 #[test]
 fn every_alignment() {
     let layouts = [
@@ -420,10 +421,11 @@ fn every_alignment() {
         ("wide words", "layout lb 0 extent 160 {\n  %0 = dense 32 x byte\n  %1 = stream 2 x 48 of %0\n  root %1\n}"),
     ];
     let mut run = Run::new(Depth { pieces: 0, others: 0 });
-    for (name, text) in layouts {
-        let subject = Subject::new(name.to_owned(), Layout::parse(text).unwrap(), 1);
+    let close = kernels::families().into_iter().find(|subject| subject.plan.masks().is_some()).unwrap();
+    let parse = |(name, text): (&str, &str)| Subject::new(name.to_owned(), Layout::parse(text).unwrap(), 1);
+    for subject in layouts.into_iter().map(parse).chain([close]) {
         let mut compiled = run.compiled_of(&subject);
-        for (memory, packed) in (0..64).map(|both| (both / 8, both % 8)) {
+        for (memory, packed) in (0..64).map(|both| (both / 8 * 5, both % 8)) {
             let cut = run.rng.random_range(0..3);
             let (first, bytes) = (cut, subject.layout.size() - 2 * cut);
             let asked = Asked { count: 1, first, bytes, placement: Placement { memory, packed } };

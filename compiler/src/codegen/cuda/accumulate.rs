@@ -59,6 +59,9 @@ pub(super) fn generic() -> Result<String, CodegenError> {
     let threads = GENERIC_ACCUMULATE_THREADS;
     let body = render("accumulate_elements", &context! { threads })?;
     let entry = GENERIC_ACCUMULATE_ENTRY;
-    let kernel = render("entry", &context! { entry, threads, shared => false, capped => false, call => "Program" })?;
+    let kernel = render(
+        "entry",
+        &context! { entry, threads, resident => 1, shared => false, capped => false, call => "Program" },
+    )?;
     Ok(format!("\nnamespace generic_accumulate {{\n\n{body}\n{kernel}\n}}\n"))
 }

@@ -110,6 +110,9 @@ fn kernel(namespace: &str, entry: &str, variant: &CopyVariant, context: &str) ->
         CopyFamily::Rows { row, slots } => render("copy_rows", &context! { threads, row, slots })?,
         CopyFamily::Bytes => render("copy_bytes", &context! { threads, context })?,
     };
-    let kernel = render("entry", &context! { entry, threads, shared => false, capped => false, call => "Target" })?;
+    let kernel = render(
+        "entry",
+        &context! { entry, threads, resident => 1, shared => false, capped => false, call => "Target" },
+    )?;
     Ok(format!("namespace {namespace} {{\n\n{body}\n{kernel}\n}}\n"))
 }

@@ -153,7 +153,7 @@ pub fn generic_source() -> Result<String, CodegenError> {
         let threads = variant.threads();
         let kernel = render(
             "entry",
-            &context! { entry, threads, shared => false, capped => variant.capped, call => "Program" },
+            &context! { entry, threads, resident => 1, shared => false, capped => variant.capped, call => "Program" },
         )?;
         let name = entry.trim_start_matches("dtc_");
         source.push_str(&interpreting(name, variant, threads, "Program", "call", &format!("{kernel}\n"))?);
@@ -196,7 +196,7 @@ fn interpreting(
         name,
         &context! {
             word, word_type => word_type(word), pack => variant.direction == Direction::Pack,
-            threads, unroll => variant.unroll(), cut => true, streamed => false, crosses_once => false, call, context => "call, ",
+            threads, unroll => variant.unroll(), cut => true, streamed => false, prefetched => false, crosses_once => false, call, context => "call, ",
         },
     )?;
     Ok(format!("\nnamespace {namespace} {{\n\n{place}{body}\n{kernel}}}\n"))

@@ -8,7 +8,7 @@ use super::tables::Tables;
 use super::template::{CodegenError, render, word_type};
 use crate::layout::{Layout, Node};
 use crate::plan::Direction;
-use crate::plan::gpu::{Cut, Family, GpuPlan, LISTS_AHEAD, Variant};
+use crate::plan::gpu::{Cut, Family, GpuPlan, LINE, LISTS_AHEAD, Masks, Pieces, Variant};
 use minijinja::{Value, context};
 use std::fmt::Write;
 
@@ -39,7 +39,7 @@ pub struct Program {
 fn loads_bytes(variant: &Variant) -> bool {
     match variant.family {
         Family::Gather | Family::Scatter | Family::Rows { .. } => true,
-        Family::Joined | Family::Records | Family::Pieces => false,
+        Family::Joined | Family::Records | Family::Masks | Family::Pieces => false,
         Family::Shifted { .. } => variant.direction == Direction::Unpack,
         Family::Accumulate(chosen) => !chosen.aligned,
         Family::Words { .. } | Family::Ordered { .. } => false,
@@ -61,6 +61,19 @@ fn moves_long_runs(plan: &GpuPlan, variant: &Variant) -> bool {
     variant.family == Family::Pieces && plan.pieces().is_some_and(|pieces| pieces.cut(variant.direction).lanes > 1)
 }
 
+/// Whether a kernel that joins words brings lists to the L2 cache: short ones stay there.
+fn brings_lists(pieces: &Pieces) -> bool {
+    pieces.size > 2 * LISTS_AHEAD
+}
+
+/// Whether a kernel brings lines of memory to the L2 cache before it needs them.
+fn prefetches(plan: &GpuPlan, variant: &Variant) -> bool {
+    match variant.family {
+        Family::Joined => plan.pieces().is_some_and(brings_lists),
+        _ => plan.prefetches(variant),
+    }
+}
+
 /// The types and functions that kernels of these variants use.
 pub(super) fn library(kernels: &[(&GpuPlan, Variant)]) -> String {
     let any = |needs: fn(&GpuPlan, &Variant) -> bool| kernels.iter().any(|(plan, variant)| needs(plan, variant));
@@ -80,6 +93,9 @@ pub(super) fn library(kernels: &[(&GpuPlan, Variant)]) -> String {
     }
     if any(joins) {
         text.push_str(dtc_templates::JOIN);
+    }
+    if any(prefetches) {
+        text.push_str(dtc_templates::PREFETCH);
     }
     let cut = kernels.iter().filter_map(|(_, variant)| match variant.family {
         Family::Accumulate(chosen) => Some(chosen.cut),
@@ -138,6 +154,7 @@ pub(super) fn kernel(
         Family::Pieces => "short_runs",
         Family::Joined => "joined",
         Family::Records => "records",
+        Family::Masks => "masks",
         Family::Tiles { .. } => "tiles",
         Family::Accumulate(_) => "accumulate",
     };
@@ -188,8 +205,7 @@ pub(super) fn kernel(
         Family::Joined => {
             let pieces = plan.pieces().ok_or_else(missing)?;
             let (list, bases, steps, runs) = places.joined(pieces);
-            // Short lists stay in the cache.
-            let runs_ahead = if pieces.size > 2 * LISTS_AHEAD { LISTS_AHEAD / pieces.mean } else { 0 };
+            let runs_ahead = if brings_lists(pieces) { LISTS_AHEAD / pieces.mean } else { 0 };
             let stretches = (u64::from(threads) * 16 / pieces.mean).div_ceil(LISTED_AT_ONCE);
             let ahead = context! { runs_ahead, bytes_ahead => LISTS_AHEAD, stretches, stretch => LISTED_AT_ONCE };
             (1, context! { list, bases, steps, runs, size => pieces.size, ..ahead })
@@ -197,10 +213,20 @@ pub(super) fn kernel(
         Family::Records => {
             let records = plan.records().ok_or_else(missing)?;
             let rounds = (records.tile_bytes() + 15).div_ceil(16).div_ceil(threads.into());
+            let lines = (records.tile_records() * records.stride + LINE - 1).div_ceil(4 * u64::from(threads));
             let values = context! {
                 table => places.record_bytes(records), size => records.size, stride => records.stride,
-                low => signed(records.low), records => records.tile_records(), rounds,
+                low => signed(records.low), records => records.tile_records(), rounds, lines,
                 stage_bytes => records.stage_bytes(), shared => records.shared_bytes(), pool,
+            };
+            (1, values)
+        }
+        Family::Masks => {
+            let masks = plan.masks().ok_or_else(missing)?;
+            let [list, befores] = places.masks(masks);
+            let values = context! {
+                masks => list, befores, size => masks.size, low => signed(masks.low), groups => masks.groups(), group => Masks::GROUP,
+                line => LINE, stage_words => Masks::STAGE_WORDS, warp_words => Masks::WARP_WORDS, shared => Masks::shared_bytes(threads), pool,
             };
             (1, values)
         }
@@ -237,7 +263,9 @@ pub(super) fn kernel(
     };
     let functions = places.into_text();
     let pack = variant.direction == Direction::Pack;
-    let own = context! { pack, threads, call => "Bounds", context => "", word, word_type => word_type(word) };
+    let prefetched = prefetches(plan, variant);
+    let own =
+        context! { pack, prefetched, threads, call => "Bounds", context => "", word, word_type => word_type(word) };
     // What a family says goes before what all say.
     let body = render(name, &context! { ..values, ..own })?;
     let kernel = match entry {
@@ -249,8 +277,11 @@ pub(super) fn kernel(
                     | Family::Columns { .. }
                     | Family::Pieces
                     | Family::Records
+                    | Family::Masks
             );
-            render("entry", &context! { entry, threads, shared, capped => variant.capped, call => "Bounds" })? + "\n"
+            let resident = variant.resident_blocks();
+            render("entry", &context! { entry, threads, resident, shared, capped => variant.capped, call => "Bounds" })?
+                + "\n"
         }
         None => String::new(),
     };

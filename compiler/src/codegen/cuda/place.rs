@@ -4,7 +4,7 @@ use super::tables::{self, List, Tables};
 use super::template::CodegenError;
 use crate::layout::{Edge, Node, NodeId};
 use crate::plan::Direction;
-use crate::plan::gpu::{self, GpuPlan, Pieces, Records, Tiles};
+use crate::plan::gpu::{self, GpuPlan, Masks, Pieces, Records, Tiles};
 use std::fmt::Write;
 
 /// Runs of more units than this on average are found by search, shorter ones by rank.
@@ -122,6 +122,14 @@ impl<'a> Places<'a> {
     pub(super) fn record_bytes(&mut self, records: &Records) -> u64 {
         self.records(records.record, records.size);
         self.tables.shorts(List::Bytes(records.record), &records.places())
+    }
+
+    /// `outer(tables, record)`, and where the lists of a record's masks lie: the masks, and the packed bytes in front of each group.
+    pub(super) fn masks(&mut self, masks: &Masks) -> [u64; 2] {
+        self.records(masks.record, masks.size);
+        let [list, before] = masks.lists(self.plan.layout());
+        let list = self.tables.numbers(List::Masks(masks.record), &list);
+        [list, self.tables.numbers(List::Befores(masks.record), &before)]
     }
 
     /// `source(tables, at)` and `target(tables, at)`: where word `at` in the order of memory lies among the packed

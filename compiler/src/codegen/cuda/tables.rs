@@ -23,6 +23,8 @@ pub(super) enum List {
     Steps(NodeId),
     Bytes(NodeId),
     Near(NodeId, Direction),
+    Masks(NodeId),
+    Befores(NodeId),
 }
 
 /// Memory offset and packed place of a piece.

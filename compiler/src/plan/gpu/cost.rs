@@ -5,16 +5,13 @@
 //! launches are in tables, which `bench/gpu/tune.cu` can write for any GPU.
 
 use super::shapes::{Density, Row};
-use super::sizes::LINE;
+use super::sizes::{LINE, SECTOR};
 use super::sm_90::SM_90;
 use crate::layout::{Layout, Node};
 use crate::plan::Direction;
 
 /// Bytes from run to run above which no two share what a GPU fetches at once.
 const SPARSE: u64 = 256;
-
-/// Bytes of a sector, which is read and written back where a part of it is stored.
-const SECTOR: u64 = 32;
 
 /// Offsets from which on a list is too long to stay in the cache between elements.
 pub(crate) const LONG_LIST: usize = 1 << 18;
@@ -25,6 +22,9 @@ const SHORT: u64 = 24;
 /// Mean length of runs in bytes from which on a warp moves one in any call.
 const MEDIUM: u64 = 400;
 
+/// Mean length of runs in bytes from which on pieces of runs are as fast as masks.
+const MOST_MASKED: u64 = 512;
+
 /// Mean length of runs in bytes from which on a warp has several words a lane under way.
 const LONG: u64 = 8192;
 
@@ -32,7 +32,7 @@ const LONG: u64 = 8192;
 const MANY_LONG: u64 = 1 << 17;
 
 /// Packed bytes of a call that has enough runs of [`SHORT`] bytes and more.
-const MANY_SHORT: u64 = 1 << 22;
+pub(super) const MANY_SHORT: u64 = 1 << 22;
 
 /// Packed bytes of a call that has enough runs that single threads move.
 const MANY_SINGLE: u64 = 1 << 14;
@@ -52,7 +52,7 @@ const WIDEST_RECORD: u64 = 256;
 /// Bytes at most from record to record whose bytes are unpacked in the order of memory.
 const WIDEST_GAPPED: u64 = 512;
 
-/// Bytes of memory of a block that unpacks such records. Measured in `bench/results/2026-11-23-gpu-staged.md`.
+/// Bytes of memory of a block that unpacks such records, from the line on where it begins. Measured in `bench/results/2026-11-23-gpu-staged.md`.
 pub(super) const RECORDS_TILE: u64 = 8 << 10;
 
 /// Packed bytes from a block that joins words to the one whose lists it brings to the cache: about half of what is under way on a whole GPU.
@@ -189,6 +189,29 @@ pub(super) fn by_pieces(direction: Direction, word: u32, mean: u64, bytes: u64) 
 /// Whether a pack of `bytes` bytes joins words of 16 bytes from listed runs of `mean` bytes on average, whose alignment is `word`.
 pub(super) fn joined(direction: Direction, word: u32, mean: u64, bytes: u64) -> bool {
     direction == Direction::Pack && word < 4 && (SHORT..MEDIUM).contains(&mean) && bytes >= MANY_SINGLE
+}
+
+/// Whether `runs` runs of `size` packed bytes in all, packed in the order of memory, are unpacked sector by sector: they touch most sectors
+/// of the `span` bytes of memory. Measured in `bench/results/2026-11-24-gpu-sectors.md`.
+pub(super) fn by_masks(runs: u64, size: u64, span: u64) -> bool {
+    let touched = runs.saturating_mul(SECTOR - 1).saturating_add(size);
+    // Runs below 8 bytes go by single bytes otherwise, which is as fast where a sector has less than one of them.
+    let dense = size >= runs.saturating_mul(8) || runs.saturating_mul(SECTOR) >= span;
+    dense && size < runs.saturating_mul(MOST_MASKED) && touched >= span / 8 * 5
+}
+
+/// Whether an unpack of `bytes` bytes does so, if [`by_masks`] says so for its layout, whose runs have an alignment of `word`.
+pub(super) fn in_masks(direction: Direction, word: u32, bytes: u64) -> bool {
+    direction == Direction::Unpack && word < 4 && bytes >= MANY_WORDS
+}
+
+/// Whether an unpack of runs of `bytes` bytes, at multiples of `granularity` bytes, brings sectors to the L2 cache that it stores in part: at least
+/// a fifth of those that it touches. For a run inside of one sector, the request costs as much as the store. Measured in
+/// `bench/results/2026-11-24-gpu-sectors.md`.
+pub(super) fn prefetches(bytes: u64, granularity: u32) -> bool {
+    // Of a sector, what is on average in front of a run that begins in it.
+    let outside = SECTOR - u64::from(granularity).min(SECTOR);
+    (SECTOR + 1..8 * SECTOR).contains(&bytes) && 5 * 2 * outside >= bytes + outside
 }
 
 /// Whether records of `size` packed bytes, `stride` bytes apart, are unpacked byte by byte in the order of memory: few of those

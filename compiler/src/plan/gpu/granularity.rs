@@ -1,5 +1,6 @@
 //! What the addresses and lengths of a layout are multiples of.
 
+use super::sizes::SECTOR;
 use crate::layout::{Layout, Node};
 
 /// The widest word that a GPU loads, in bytes.
@@ -14,6 +15,37 @@ pub struct Granularity {
     pub lengths: u32,
 }
 
+/// The bits of all displacements, and of all lengths: a power of two divides all numbers if and only if it divides their bits put together.
+fn divisors(layout: &Layout) -> (u64, u64) {
+    let (mut starts, mut lengths) = (layout.root().offset as u64 | layout.extent() as u64, 0);
+    for (_, node) in layout.nodes() {
+        for edge in node.edges() {
+            starts |= edge.offset as u64;
+        }
+        match node {
+            Node::Dense { count, kind } => lengths |= count * kind.size(),
+            Node::Stream { stride, .. } => starts |= *stride as u64,
+            Node::Indexed { offsets, .. } => {
+                starts |= offsets.iter().fold(0, |bits, &offset| bits | offset as u64);
+            }
+            Node::Runs { runs, kind } => {
+                for run in runs.iter() {
+                    starts |= run.offset as u64;
+                    lengths |= run.count * kind.size();
+                }
+            }
+            Node::Record { .. } => {}
+        }
+    }
+    (starts, lengths)
+}
+
+/// Whether all runs begin and end at sectors, if element 0 begins at one.
+pub(super) fn whole_sectors(layout: &Layout) -> bool {
+    let (starts, lengths) = divisors(layout);
+    (starts | lengths).is_multiple_of(SECTOR)
+}
+
 impl Granularity {
     /// The granularity of a layout.
     ///
@@ -25,27 +57,7 @@ impl Granularity {
     /// # Ok::<(), dtc_compiler::TextError>(())
     /// ```
     pub fn of(layout: &Layout) -> Granularity {
-        // A power of two divides all numbers if and only if it divides their bits put together.
-        let (mut starts, mut lengths) = (layout.root().offset as u64 | layout.extent() as u64, 0);
-        for (_, node) in layout.nodes() {
-            for edge in node.edges() {
-                starts |= edge.offset as u64;
-            }
-            match node {
-                Node::Dense { count, kind } => lengths |= count * kind.size(),
-                Node::Stream { stride, .. } => starts |= *stride as u64,
-                Node::Indexed { offsets, .. } => {
-                    starts |= offsets.iter().fold(0, |bits, &offset| bits | offset as u64);
-                }
-                Node::Runs { runs, kind } => {
-                    for run in runs.iter() {
-                        starts |= run.offset as u64;
-                        lengths |= run.count * kind.size();
-                    }
-                }
-                Node::Record { .. } => {}
-            }
-        }
+        let (starts, lengths) = divisors(layout);
         Granularity { starts: alignment(starts), lengths: alignment(lengths) }
     }
 

@@ -12,6 +12,7 @@ mod copies;
 mod cost;
 mod fields;
 mod granularity;
+mod masks;
 mod ordered;
 mod pieces;
 mod print;
@@ -33,11 +34,13 @@ pub use cost::{Cut, Shape};
 pub(crate) use cost::{LISTS_AHEAD, LONG_LIST};
 pub use fields::{Field, Fields};
 pub use granularity::Granularity;
+pub use masks::Masks;
 pub(crate) use ordered::ordered;
 pub use pieces::Pieces;
 pub(crate) use pieces::each_run;
 pub use records::Records;
 pub use roofline::{DeviceCopy, Footprint, Roofline, Traffic};
+pub(crate) use sizes::LINE;
 pub use tiles::Tiles;
 pub use type_to_type::{CopyCall, CopyFamily, CopyVariant};
 pub use variant::{Accumulation, Family, Variant};
@@ -46,7 +49,7 @@ pub use whole::{Grid, WholeKernel};
 use super::Direction;
 use crate::layout::{Layout, Node};
 use crate::passes;
-use sizes::{JOINED, LINE, NARROW, SLOT, WARP};
+use sizes::{JOINED, NARROW, SLOT, WARP};
 
 /// Layouts of more nodes than this stay on the generic kernels.
 pub const SPECIALISED_NODES: usize = 256;
@@ -78,6 +81,7 @@ const LONGEST_ROW: u64 = 1 << 30;
 pub struct GpuPlan {
     layout: Layout,
     granularity: Granularity,
+    whole_sectors: bool,
     continues: bool,
     row: Option<u64>,
     tiles: Option<Tiles>,
@@ -86,6 +90,7 @@ pub struct GpuPlan {
     disordered: bool,
     pieces: Option<Pieces>,
     records: Option<Records>,
+    masks: Option<Masks>,
     specialised: bool,
 }
 
@@ -98,6 +103,7 @@ impl GpuPlan {
     /// Plans a layout that is in the form that kernels follow.
     pub(crate) fn regular(layout: Layout) -> GpuPlan {
         let granularity = Granularity::of(&layout);
+        let whole_sectors = granularity::whole_sectors(&layout);
         let continues = match layout.node(layout.root().node) {
             Node::Stream { count, stride, .. } => {
                 i128::from(*count) * i128::from(*stride) == i128::from(layout.extent())
@@ -112,10 +118,12 @@ impl GpuPlan {
         let disordered = ordered::disordered(&layout);
         let pieces = pieces::find(&layout);
         let records = records::find(&layout, continues);
+        let masks = masks::find(&layout, pieces.as_ref());
         let specialised = layout.nodes().len() <= SPECIALISED_NODES && depth(&layout) <= SPECIALISED_DEPTH;
         GpuPlan {
             layout,
             granularity,
+            whole_sectors,
             continues,
             row,
             tiles,
@@ -124,6 +132,7 @@ impl GpuPlan {
             disordered,
             pieces,
             records,
+            masks,
             specialised,
         }
     }
@@ -186,6 +195,11 @@ impl GpuPlan {
         self.records.as_ref()
     }
 
+    /// The listed runs of a layout that are short, close to each other, and packed in the order of memory.
+    pub fn masks(&self) -> Option<&Masks> {
+        self.masks.as_ref()
+    }
+
     /// Whether any count of elements is one contiguous piece, which the driver copies best.
     ///
     /// ```
@@ -217,7 +231,7 @@ impl GpuPlan {
             Family::Words { word, .. } | Family::Shifted { word } | Family::Ordered { word } => end / u64::from(word),
             Family::Tiles { .. } => end / u64::from(self.granularity.word()),
             Family::Gather | Family::Scatter | Family::Joined => end,
-            Family::Fields { .. } | Family::Columns { .. } | Family::Records => end,
+            Family::Fields { .. } | Family::Columns { .. } | Family::Records | Family::Masks => end,
             Family::Pieces => self
                 .pieces
                 .and_then(|pieces| Some(pieces.of_call(direction, call)?.max(end / pieces.size)))
@@ -282,6 +296,7 @@ impl GpuPlan {
             Family::Fields { .. } => self.fields.as_ref()?.blocks(call),
             Family::Columns { .. } => self.columns.as_ref()?.blocks(variant.direction, call),
             Family::Records => self.records.as_ref()?.blocks(call),
+            Family::Masks => spread(self.masks?.of_call(call)?, threads / WARP),
             Family::Pieces => {
                 let pieces = self.pieces?;
                 let Cut { lanes, unroll, .. } = pieces.cut(variant.direction);
@@ -292,6 +307,27 @@ impl GpuPlan {
                 spread((call.bytes / u64::from(chosen.unit())).max(1), threads * u64::from(chosen.shape.unroll))
             }
         }
+    }
+
+    /// Whether an unpack brings sectors that it stores in part to the L2 cache. Kernels on few multiprocessors may store to pinned memory of
+    /// the host, where this would be read over the link.
+    pub(crate) fn prefetches(&self, variant: &Variant) -> bool {
+        let Variant { direction, family, capped, .. } = *variant;
+        let in_part = match family {
+            Family::Masks | Family::Pieces => !self.whole_sectors,
+            Family::Words { .. } => {
+                // Small calls, whose lists are short, wait for both.
+                let many = self.row.is_some() || self.layout.size() >= cost::MANY_SHORT;
+                many && !self.whole_sectors
+                    && cost::prefetches(cost::Runs::of(&self.layout).mean, self.granularity.word())
+            }
+            Family::Tiles { .. } => {
+                let beside = |tiles: &Tiles| tiles.columns.saturating_mul(tiles.stride.unsigned_abs());
+                self.tiles.as_ref().is_some_and(|tiles| cost::prefetches(beside(tiles), tiles.word))
+            }
+            _ => false,
+        };
+        direction == Direction::Unpack && !capped && in_part
     }
 
     /// The widest word that is aligned on both sides of a call.
@@ -337,6 +373,9 @@ impl GpuPlan {
         let fitting = preferred.min(packed);
         if self.records.is_some() && cost::in_records(direction, word, runs.mean, call.bytes) {
             return Family::Records;
+        }
+        if self.masks.is_some() && cost::in_masks(direction, word, call.bytes) {
+            return Family::Masks;
         }
         if let Some(pieces) = &self.pieces
             && cost::joined(direction, word, pieces.mean, call.bytes)

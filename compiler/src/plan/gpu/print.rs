@@ -29,6 +29,7 @@ impl fmt::Display for Family {
             Family::Fields { .. } => f.write_str("records through shared memory, fields from arrays of their own"),
             Family::Columns { .. } => f.write_str("records through shared memory, packed field by field"),
             Family::Records => f.write_str("records through shared memory, in the order of memory"),
+            Family::Masks => f.write_str("bytes of short runs by masks, in the order of memory"),
             Family::Tiles { shifted: false } => f.write_str("tiles through shared memory"),
             Family::Tiles { shifted: true } => f.write_str("tiles through shared memory, astride the packed words"),
             Family::Accumulate(Accumulation { reduction, word, shape, aligned, cut }) => {

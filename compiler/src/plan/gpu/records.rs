@@ -3,6 +3,7 @@
 use super::call::Call;
 use super::cost;
 use super::pieces::each_run;
+use super::sizes::LINE;
 use crate::layout::{Edge, Layout, Node, NodeId};
 
 /// Records whose packed bytes a block brings to memory from shared memory.
@@ -23,7 +24,7 @@ pub struct Records {
 impl Records {
     /// Records of a block.
     pub(crate) fn tile_records(&self) -> u64 {
-        (cost::RECORDS_TILE / self.stride).max(1)
+        ((cost::RECORDS_TILE - LINE) / self.stride).max(1)
     }
 
     /// Packed bytes of a block.
@@ -62,8 +63,8 @@ pub(super) fn find(layout: &Layout, continues: bool) -> Option<Records> {
     };
     let measure = layout.measure(record);
     let stride = u64::try_from(stride).ok()?;
-    let span = measure.high.checked_sub(measure.low)?;
-    if measure.runs < 2 || u64::try_from(span).ok()? > stride || !cost::by_records(measure.size, stride) {
+    let span = u64::try_from(measure.high.checked_sub(measure.low)?).ok()?;
+    if measure.runs < 2 || span > stride || !cost::by_records(measure.size, stride) {
         return None;
     }
     let mut places = vec![None; stride as usize];

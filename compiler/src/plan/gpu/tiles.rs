@@ -2,15 +2,12 @@
 
 use super::call::Call;
 use super::granularity::Granularity;
-use super::sizes::{LINE, WARP};
+use super::sizes::{LINE, SECTOR, WARP};
 use crate::layout::{Edge, Layout, Node, NodeId};
 use crate::plan::Direction;
 
 /// Most bytes between neighbours in memory.
 const NEAR: u64 = 32;
-
-/// Bytes of a sector of memory, which is stored at once.
-const SECTOR: u64 = 32;
 
 /// Words in a column below which tiles do not pay.
 const FEWEST_ROWS: u64 = 8;

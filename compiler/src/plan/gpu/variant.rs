@@ -57,6 +57,8 @@ pub enum Family {
     },
     /// Records with small gaps, byte by byte in the order of memory, through shared memory. Unpacks only.
     Records,
+    /// Short runs close to each other, byte by byte in the order of memory, which masks tell. Unpacks only.
+    Masks,
     /// Runs, or pieces of long ones, found by their numbers and not by their bytes. Packs of short ones pass through shared memory.
     Pieces,
     /// Packed words of 16 bytes, each put together from the runs that it has. Packs only.
@@ -99,6 +101,16 @@ impl Variant {
         }
     }
 
+    /// Blocks that a multiprocessor has at a time at least, which leaves fewer registers to a thread; 1 for as many as there are
+    /// registers for.
+    pub(crate) fn resident_blocks(&self) -> u32 {
+        match self.family {
+            // 2,048 threads of 32 registers. Measured in `bench/results/2026-11-24-gpu-sectors.md`.
+            Family::Masks => 2048 / self.threads(),
+            _ => 1,
+        }
+    }
+
     /// Threads of a block.
     pub fn threads(&self) -> u32 {
         match self.family {
@@ -107,7 +119,7 @@ impl Variant {
             Family::Pieces if self.capped => cost::capped_shape(1).threads,
             Family::Columns { .. } => cost::columns_tile(self.direction).1,
             // Long threads: small blocks leave fewer of them waiting at the end.
-            Family::Gather | Family::Pieces | Family::Joined | Family::Fields { .. } => 128,
+            Family::Gather | Family::Pieces | Family::Joined | Family::Masks | Family::Fields { .. } => 128,
             _ => 256,
         }
     }

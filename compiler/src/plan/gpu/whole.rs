@@ -141,6 +141,9 @@ impl GpuPlan {
             Family::Records => {
                 self.records.as_ref().map_or(spread(1, 1), |records| spread(records.size, records.tile_records()))
             }
+            Family::Masks => self
+                .masks
+                .map_or(spread(1, 1), |masks| Grid { share: masks.groups(), ..spread(masks.size, threads / WARP) }),
             Family::Pieces => self.pieces.map_or(spread(1, 1), |pieces| {
                 let Cut { lanes, unroll, .. } = pieces.cut(variant.direction);
                 let each = if lanes == 1 { threads * u64::from(unroll) } else { threads / u64::from(lanes) };
@@ -177,7 +180,9 @@ mod tests {
     #[test]
     fn grids_are_those_of_plans() {
         let mut families = Vec::new();
-        for (notation, alignment) in TYPES {
+        let close: Vec<String> = (0..900).map(|at| format!("{}@{}", 2 + at * at % 7, at * 12)).collect();
+        let close = format!("indexed [{}] char", close.join(", "));
+        for (notation, alignment) in TYPES.into_iter().chain([(close.as_str(), 1)]) {
             let pipeline = Pipeline::new(text::parse(notation).expect(notation));
             let plan = pipeline.gpu_plan();
             for direction in [Direction::Pack, Direction::Unpack] {
@@ -203,6 +208,7 @@ mod tests {
         }
         families.sort_by_key(|family| format!("{family:?}"));
         families.dedup();
-        assert!(families.len() >= 8, "{families:?}");
+        assert!(families.len() >= 9, "{families:?}");
+        assert!(families.contains(&std::mem::discriminant(&Family::Masks)));
     }
 }

@@ -11,10 +11,11 @@ mod sectors;
 
 pub use footprint::Footprint;
 
+use super::sizes::SECTOR;
 use crate::layout::Layout;
 use crate::plan::Direction;
 use address_set::AddressSet;
-use sectors::{Counts, GRANULE, SECTOR};
+use sectors::{Counts, GRANULE};
 
 impl Footprint {
     /// The footprint of `count` elements, with element 0 at `address`; `None` if their offsets leave 63 bits.

@@ -1,9 +1,10 @@
 //! What a layout touches, estimated from granules drawn at random, where its structure is too irregular to count.
 
 use super::footprint::Footprint;
-use super::sectors::{GRANULE, SECTOR};
+use super::sectors::GRANULE;
 use crate::layout::positions::Positions;
 use crate::layout::{Edge, Layout, Node};
+use crate::plan::gpu::sizes::SECTOR;
 
 /// Granules that are drawn, at most. The relative error is below the spread of bytes a granule over 128.
 const SAMPLES: u64 = 1 << 14;

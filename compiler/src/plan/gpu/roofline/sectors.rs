@@ -1,13 +1,10 @@
 //! How many granules and sectors of memory a set of addresses touches.
 
 use super::address_set::{AddressSet, SetId, Shape};
+use crate::plan::gpu::sizes::SECTOR;
 
 /// Bytes that DRAM is read in by default: two sectors. Measured on an H200: a pack of 8 in 64 bytes reads all of memory.
 pub(super) const GRANULE: u64 = 64;
-
-/// Bytes that DRAM is written in, and read in where a sector is written in part. Measured on an H200: an unpack of 12 in 64
-/// bytes reads and writes 32 bytes for each block.
-pub(super) const SECTOR: u64 = 32;
 
 /// What is touched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

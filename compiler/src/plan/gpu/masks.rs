@@ -1,0 +1,127 @@
+//! Short listed runs close to each other, packed in the order of memory: unpacked sector by sector, by masks of memory.
+
+use super::call::Call;
+use super::cost;
+use super::pieces::{Pieces, each_run};
+use super::sizes::{LINE, SECTOR, WARP};
+use crate::layout::{Edge, Layout, NodeId};
+
+/// Bytes of memory at least of a record: of less, groups that are not full cost too much.
+const LEAST_SPAN: u64 = 8 * Masks::GROUP;
+
+/// Runs of a record, each behind the one before, whose bytes masks tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Masks {
+    /// The node of a record.
+    pub record: NodeId,
+    /// Its packed bytes.
+    pub size: u64,
+    /// Offset in memory of its first byte.
+    pub low: i64,
+    /// Bytes of memory from its first byte to its last.
+    span: u64,
+}
+
+impl Masks {
+    /// Bytes of memory of a group, which a warp unpacks: a mask for each lane.
+    pub(crate) const GROUP: u64 = WARP * SECTOR;
+
+    /// Words of 16 bytes of shared memory that hold the packed bytes of a group, which may begin inside of one.
+    pub(crate) const STAGE_WORDS: u64 = Masks::GROUP / 16 + 1;
+
+    /// The same, with 8 bytes for each sector.
+    pub(crate) const WARP_WORDS: u64 = Masks::STAGE_WORDS + WARP / 2;
+
+    /// Bytes of shared memory of a block.
+    pub(crate) fn shared_bytes(threads: u32) -> u32 {
+        (u64::from(threads) / WARP * Masks::WARP_WORDS * 16) as u32
+    }
+
+    /// Groups of bytes of memory that a record touches, wherever in a line it begins.
+    pub(crate) fn groups(&self) -> u64 {
+        (self.span + LINE - 1).div_ceil(Masks::GROUP)
+    }
+
+    /// The masks of a record, of 32 bytes of memory each from `low` on; and for every group the packed bytes in front of it. Masks of a
+    /// line without bytes go before all: where a record begins inside a line, the masks of its sectors are shifted.
+    pub(crate) fn lists(&self, layout: &Layout) -> [Vec<u32>; 2] {
+        let mut masks = vec![0u32; (self.groups() * WARP + LINE / SECTOR) as usize];
+        each_run(layout, Edge { offset: 0, node: self.record }, &mut |offset, length| {
+            let (mut at, mut rest) = ((offset - self.low) as u64 + LINE, length);
+            while rest > 0 {
+                let bits = rest.min(SECTOR - at % SECTOR);
+                masks[(at / SECTOR) as usize] |= u32::MAX >> (SECTOR - bits) << (at % SECTOR);
+                at += bits;
+                rest -= bits;
+            }
+        });
+        let count = |group: &[u32]| group.iter().map(|mask| mask.count_ones()).sum::<u32>();
+        let before = masks[(LINE / SECTOR) as usize..].chunks(WARP as usize).scan(0, |before, group| {
+            let own = *before;
+            *before += count(group);
+            Some(own)
+        });
+        let before = before.collect();
+        [masks, before]
+    }
+
+    /// Groups of the records that a call touches.
+    pub(super) fn of_call(&self, call: &Call) -> Option<u64> {
+        let records = call.first.checked_add(call.bytes)?.div_ceil(self.size) - call.first / self.size;
+        records.checked_mul(self.groups())
+    }
+}
+
+/// Finds out whether listed runs are packed in the order of memory, close to each other.
+pub(super) fn find(layout: &Layout, pieces: Option<&Pieces>) -> Option<Masks> {
+    let &Pieces { record, size, .. } = pieces?;
+    let measure = layout.measure(record);
+    let span = u64::try_from(measure.high.checked_sub(measure.low)?).ok()?;
+    if span < LEAST_SPAN || !cost::by_masks(measure.runs, size, span) {
+        return None;
+    }
+    let (mut ascends, mut end) = (true, measure.low);
+    each_run(layout, Edge { offset: 0, node: record }, &mut |offset, length| {
+        ascends &= offset >= end;
+        end = offset + length as i64;
+    });
+    ascends.then_some(Masks { record, size, low: measure.low, span })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::gpu::pieces;
+
+    /// The masks of a layout of runs `(offset, length)`.
+    fn masks_of(runs: &[(i64, u64)]) -> Option<(Masks, Layout)> {
+        let runs: Vec<String> = runs.iter().map(|(offset, length)| format!("({offset} {length})")).collect();
+        let text = format!("layout lb 0 extent 100000 {{\n  %0 = runs [{}] x byte\n  root %0\n}}", runs.join(" "));
+        let layout = Layout::parse(&text).expect(&text);
+        let found = find(&layout, pieces::find(&layout).as_ref());
+        found.map(|masks| (masks, layout))
+    }
+
+    #[test]
+    fn masks_tell_the_bytes_of_each_sector() {
+        let runs: Vec<(i64, u64)> = (0..1000).map(|at| (5 + at * 10, 3 + at as u64 % 2)).collect();
+        let (masks, layout) = masks_of(&runs).expect("masks");
+        let [list, before] = masks.lists(&layout);
+        // Four masks of a line, then runs at 0, 10, 20 and 30 from the first byte on.
+        assert_eq!(list[..5], [0, 0, 0, 0, 0b11 << 30 | 0b111 << 20 | 0b1111 << 10 | 0b111]);
+        let bytes: u32 = list.iter().map(|mask| mask.count_ones()).sum();
+        assert_eq!(u64::from(bytes), masks.size);
+        // 103 runs begin in the first 1,024 bytes, the last with 3 of its bytes there.
+        assert_eq!(before[..2], [0, 51 * 4 + 52 * 3]);
+    }
+
+    #[test]
+    fn runs_in_another_order_or_far_apart_have_none() {
+        let close = |at: i64| (at * 10, 3 + at as u64 % 2);
+        assert!(masks_of(&(0..1000).map(close).collect::<Vec<_>>()).is_some());
+        assert!(masks_of(&(0..1000).map(|at| close(at ^ 1)).collect::<Vec<_>>()).is_none());
+        assert!(masks_of(&(0..1000).map(|at| (at * 90, 9 + at as u64 % 2)).collect::<Vec<_>>()).is_none());
+        // Less memory than a few groups.
+        assert!(masks_of(&(0..700).map(close).collect::<Vec<_>>()).is_none());
+    }
+}
