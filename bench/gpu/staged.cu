@@ -328,14 +328,22 @@ static void sweep_runs(std::mt19937_64 &random, u64 least, u64 most, u64 gap, u6
     close();
 }
 
-// ---- Records with gaps: 79 of 120 bytes in 7 runs.
+// ---- Records with gaps.
 
-constexpr u32 STRIDE = 120, SIZE = 79, RUNS = 7;
-__constant__ int packed_of[STRIDE];
-static const u32 fields[RUNS][2] = {{0, 12}, {16, 12}, {32, 16}, {52, 14}, {72, 1}, {80, 16}, {104, 8}};
+struct SevenRuns {
+    static constexpr u32 stride = 120, size = 79;
+    static constexpr u32 runs[][2] = {{4, 24}, {32, 7}, {57, 6}, {64, 24}, {91, 5}, {99, 5}, {108, 8}};
+};
+struct FiveRuns {
+    static constexpr u32 stride = 121, size = 65;
+    static constexpr u32 runs[][2] = {{16, 48}, {72, 12}, {107, 2}, {109, 2}, {111, 1}};
+};
+constexpr u32 LONGEST_RECORD = 128;
+__constant__ int packed_of[LONGEST_RECORD];
 
 // A thread has a byte (width 1) or word of the record.
-template <int width, int records, int threads> __global__ void __launch_bounds__(threads) unpack_records(u8 *memory, const u8 *packed, u32 all) {
+template <class T, int width, int records, int threads> __global__ void __launch_bounds__(threads) unpack_records(u8 *memory, const u8 *packed, u32 all) {
+    constexpr u32 STRIDE = T::stride, SIZE = T::size;
     __shared__ uint4 stage[records * SIZE / 16 + 2];
     constexpr u32 roles = STRIDE / width, each = threads / roles;
     const u32 first = blockIdx.x * records, count = min((u32)records, all - first), until = count * SIZE;
@@ -372,112 +380,267 @@ template <int width, int records, int threads> __global__ void __launch_bounds__
                 if (mask >> byte & 1) target[at * STRIDE + byte] = bytes[at * SIZE + low + byte];
     }
 }
-template <int width, int records, int threads> static void records_shape(u32 all) {
+template <class T, int width, int records, int threads> static void records_shape(u32 all) {
     candidate("records of " + std::to_string(records) + " in words of " + std::to_string(width) + ", " + std::to_string(threads) + " threads", false,
-              [=] { unpack_records<width, records, threads><<<(all + records - 1) / records, threads>>>(memory, packed, all); });
+              [=] { unpack_records<T, width, records, threads><<<(all + records - 1) / records, threads>>>(memory, packed, all); });
 }
 
-// Any bytes of memory by a byte a lane: lanes go through the bytes of records, where gaps have lanes too; the number of threads is free.
-// Without loads, stores alone are timed.
-template <int records, int threads, bool loaded = true> __global__ void __launch_bounds__(threads) unpack_bytes(u8 *memory, const u8 *packed, u32 all) {
-    __shared__ uint4 stage[records * SIZE / 16 + 2];
-    __shared__ short places[STRIDE];
-    const u32 first = blockIdx.x * records, count = min((u32)records, all - first), until = count * SIZE;
-    const uint4 *lines = (const uint4 *)(packed + first * SIZE);
-    if (loaded)
-        for (u32 at = threadIdx.x; at * 16 < until; at += threads) stage[at] = __ldcs(lines + at);
-    if (threadIdx.x < STRIDE) places[threadIdx.x] = packed_of[threadIdx.x];
+// Any bytes of memory by a byte a lane: lanes go through the bytes of records, where gaps have lanes too; the number of threads is free. Warps
+// have rows of 32 bytes that lie as far apart as there are warps, or rows one behind the other. `under` stores are unrolled, and lines of
+// memory are brought to the L2 cache first, or not. Words of 4 bytes that fields fill are stored as such, and what is left by bytes. Without loads, stores alone are timed.
+enum Rows { SPREAD, IN_A_ROW, WORDS };
+template <class T, u32 records, u32 threads, Rows order, u32 under, bool ahead, bool loaded = true>
+__global__ void __launch_bounds__(threads, 2048 / threads) unpack_bytes(u8 *memory, const u8 *packed, u32 all) {
+    constexpr u32 stride = T::stride, size = T::size, warps = threads / 32;
+    __shared__ uint4 stage[records * size / 16 + 3];
+    __shared__ u16 places[stride];
+    const u32 first = blockIdx.x * records, count = min(records, all - first);
+    u8 *target = memory + (u64)first * stride;
+    // Rows begin at lines.
+    const u32 skew = (u32)(u64)target & 127;
+    if (ahead)
+        for (u32 at = threadIdx.x * 128; at < skew + count * stride; at += threads * 128) asm volatile("prefetch.global.L2 [%0];" ::"l"(target - skew + at));
+    const u8 *source = packed + (u64)first * size;
+    const u32 head = (u32)(u64)source & 15, until = head + count * size;
+    for (u32 at = threadIdx.x; loaded && at * 16 < until; at += threads) stage[at] = __ldcs((const uint4 *)(source - head) + at);
+    for (u32 at = threadIdx.x; at < stride; at += threads) places[at] = packed_of[at];
     __syncthreads();
-    const u8 *bytes = (const u8 *)stage;
-    u8 *target = memory + (i64)first * STRIDE;
-#pragma unroll 8
-    for (u32 at = threadIdx.x; at < count * STRIDE; at += threads) {
-        const u32 record = at / STRIDE;
-        const int from = places[at - record * STRIDE];
-        if (from >= 0) target[at] = bytes[record * SIZE + from];
+    const u8 *bytes = (const u8 *)stage + head;
+    const u32 warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    constexpr u32 rows = (records * stride + 127 + 31) / 32, many = (rows + warps - 1) / warps;
+    if (order == WORDS) {
+#pragma unroll 4
+        for (u32 word = threadIdx.x; word * 4 < skew + count * stride; word += threads) {
+            const u32 at = word * 4 - skew;
+            u32 record = at / stride, in = at - record * stride, value = 0;
+            bool filled = at < count * stride && at + 4 <= count * stride;
+#pragma unroll
+            for (u32 byte = 0; filled && byte < 4; byte++) {
+                filled = places[in] != 0xffff;
+                value |= filled ? (u32)bytes[record * size + places[in]] << 8 * byte : 0;
+                if (++in == stride) in = 0, record++;
+            }
+            if (filled) *(u32 *)(target + at) = value;
+        }
+    }
+#pragma unroll(under)
+    for (u32 round = 0; round < many; round++) {
+        const u32 row = order == IN_A_ROW ? warp * many + round : round * warps + warp;
+        const u32 at = row * 32 + lane - skew, record = at / stride;
+        const u32 place = places[at - record * stride];
+        const bool own = record < count && place != 0xffff;
+        // Of an aligned word that fields fill, all bytes are stored.
+        const bool stored = order == WORDS && (__ballot_sync(~0u, own) >> (lane & 28) & 15) == 15;
+        if (own && !stored) target[at] = bytes[record * size + place];
     }
 }
+template <class T, u32 records, u32 threads, Rows order, u32 under, bool ahead> static void bytes_shape(u32 all) {
+    const u32 blocks = (all + records - 1) / records;
+    const char *const orders[] = {"bytes", "bytes of rows one behind the other", "words of 4 and bytes"};
+    const std::string name = orders[order] + (" of " + std::to_string(records)) + ", " + std::to_string(threads) + " threads, " + std::to_string(under) + " stores unrolled" +
+                             (ahead ? ", memory brought to the cache" : "");
+    candidate(name, false, [=] { unpack_bytes<T, records, threads, order, under, ahead><<<blocks, threads>>>(memory, packed, all); });
+    alone(name, [=] { unpack_bytes<T, records, threads, order, under, ahead, false><<<blocks, threads>>>(memory, packed, all); });
+}
 
-static void sweep_records() {
-    Layout layout{"records of 79 in 120 bytes"};
-    const u32 all = PACKED / SIZE / 128 * 128;
-    int places[STRIDE];
-    std::fill(places, places + STRIDE, -1);
+template <class T> static void sweep_records() {
+    Layout layout{"records of " + std::to_string(T::size) + " in " + std::to_string(T::stride) + " bytes"};
+    const u32 all = PACKED / T::size / 128 * 128;
+    int places[LONGEST_RECORD];
+    std::fill(places, places + LONGEST_RECORD, -1);
     int at = 0;
-    for (auto &field : fields)
-        for (u32 byte = 0; byte < field[1]; byte++) places[field[0] + byte] = at++;
+    for (auto &run : T::runs)
+        for (u32 byte = 0; byte < run[1]; byte++) places[run[0] + byte] = at++;
     check(cudaMemcpyToSymbol(packed_of, places, sizeof places));
     for (u32 record = 0; record < all; record++)
-        for (auto &field : fields) layout.add((i64)record * STRIDE + field[0], field[1]);
+        for (auto &run : T::runs) layout.add((i64)record * T::stride + run[0], run[1]);
     open(layout);
-    records_shape<1, 32, 480>(all);
-    records_shape<1, 64, 480>(all);
-    records_shape<1, 64, 960>(all);
-    records_shape<1, 128, 480>(all);
-    records_shape<1, 64, 256>(all);
-    records_shape<4, 32, 240>(all);
-    records_shape<4, 64, 240>(all);
-    records_shape<4, 64, 480>(all);
-    records_shape<4, 32, 128>(all);
-    records_shape<8, 32, 120>(all);
-    records_shape<8, 64, 240>(all);
-    records_shape<8, 64, 480>(all);
-    candidate("bytes of 64, 256 threads", false, [=] { unpack_bytes<64, 256><<<(all + 63) / 64, 256>>>(memory, packed, all); });
-    candidate("bytes of 32, 256 threads", false, [=] { unpack_bytes<32, 256><<<(all + 31) / 32, 256>>>(memory, packed, all); });
-    candidate("bytes of 64, 512 threads", false, [=] { unpack_bytes<64, 512><<<(all + 63) / 64, 512>>>(memory, packed, all); });
-    alone("bytes of 64, 256 threads", [=] { unpack_bytes<64, 256, false><<<(all + 63) / 64, 256>>>(memory, packed, all); });
+    if constexpr (T::stride % 8 == 0) {
+        records_shape<T, 1, 64, 480>(all);
+        records_shape<T, 1, 128, 480>(all);
+        records_shape<T, 4, 32, 240>(all);
+        records_shape<T, 4, 64, 480>(all);
+        records_shape<T, 8, 32, 120>(all);
+        records_shape<T, 8, 64, 240>(all);
+    }
+    bytes_shape<T, 64, 256, SPREAD, 8, false>(all);
+    bytes_shape<T, 64, 256, SPREAD, 4, false>(all);
+    bytes_shape<T, 64, 256, SPREAD, 2, false>(all);
+    bytes_shape<T, 32, 256, SPREAD, 8, false>(all);
+    bytes_shape<T, 128, 512, SPREAD, 8, false>(all);
+    bytes_shape<T, 64, 256, IN_A_ROW, 4, false>(all);
+    bytes_shape<T, 64, 256, IN_A_ROW, 8, false>(all);
+    bytes_shape<T, 64, 256, SPREAD, 8, true>(all);
+    bytes_shape<T, 64, 256, IN_A_ROW, 4, true>(all);
+    bytes_shape<T, 64, 256, IN_A_ROW, 8, true>(all);
+    bytes_shape<T, 128, 512, IN_A_ROW, 4, true>(all);
+    bytes_shape<T, 64, 256, WORDS, 4, true>(all);
     report("unpack", 40);
     close();
 }
 
-// ---- Records packed field by field: 25 of 32 bytes in 6 fields. The columns of a tile lie in shared memory one behind the other.
+// ---- Records packed field by field. The columns of a tile lie in shared memory one behind the other, in lines of 16 bytes from inside one on.
 
-constexpr u32 FIELDS = 6;
-static const u32 field_widths[FIELDS] = {8, 4, 1, 2, 8, 2}, field_offsets[FIELDS] = {0, 8, 12, 14, 16, 26};
-__constant__ int column_of[32], column_width[32], column_begin[FIELDS], column_bytes[FIELDS];
+struct SixFields {
+    static constexpr u32 stride = 32, fields = 6;
+    static constexpr u32 offsets[] = {0, 8, 16, 18, 20, 24}, widths[] = {1, 8, 2, 2, 4, 8};
+};
+struct ElevenFields {
+    static constexpr u32 stride = 48, fields = 11;
+    static constexpr u32 offsets[] = {0, 8, 16, 20, 22, 24, 28, 32, 34, 36, 40}, widths[] = {1, 8, 4, 2, 2, 1, 4, 1, 2, 1, 4};
+};
+struct FiveFields {
+    static constexpr u32 stride = 24, fields = 5;
+    static constexpr u32 offsets[] = {0, 4, 8, 16, 18}, widths[] = {1, 4, 8, 2, 1};
+};
+struct TenFields {
+    static constexpr u32 stride = 48, fields = 10;
+    static constexpr u32 offsets[] = {0, 1, 2, 4, 8, 16, 24, 28, 32, 40}, widths[] = {1, 1, 1, 4, 4, 8, 4, 4, 8, 8};
+};
+struct FourFields {
+    static constexpr u32 stride = 16, fields = 4;
+    static constexpr u32 offsets[] = {0, 4, 6, 8}, widths[] = {4, 2, 1, 2};
+};
+struct ThreeFields {
+    static constexpr u32 stride = 24, fields = 3;
+    static constexpr u32 offsets[] = {0, 8, 16}, widths[] = {8, 4, 8};
+};
 
-// A lane has a byte of a record of 32 bytes, or a word where fields fill them.
-template <int records, int threads, bool loaded = true> __global__ void __launch_bounds__(threads) unpack_columns(u8 *memory, const u8 *packed, u32 all) {
-    __shared__ uint4 stage[records * 25 / 16];
-    const u32 first = blockIdx.x * records;
-#pragma unroll
-    for (u32 field = 0, before = 0; field < FIELDS; field++) {
-        const u32 words = records * column_bytes[field] / 16;
-        const uint4 *from = (const uint4 *)(packed + (u64)all * column_begin[field] + first * column_bytes[field]);
-        for (u32 at = threadIdx.x; loaded && at < words; at += threads) stage[before + at] = __ldcs(from + at);
-        before += words;
-    }
-    const u32 lane = threadIdx.x % 32;
-    const int begin = column_of[lane];
-    const u32 width = column_width[lane];
-    __syncthreads();
-    if (width == 0) return;
-    const u32 field_begin = (begin >> 8) * records + (begin & 255);
-    const u8 *bytes = (const u8 *)stage + field_begin;
-    u8 *target = memory + (u64)first * 32 + lane;
-#pragma unroll 8
-    for (u32 record = threadIdx.x / 32; record < records; record += threads / 32) target[record * 32] = bytes[record * width];
+// The packed bytes of a record in front of a field, and the lines in front of its column.
+template <class T> __host__ __device__ constexpr u32 bytes_before(u32 field) {
+    u32 sum = 0;
+    for (u32 at = 0; at < field; at++) sum += T::widths[at];
+    return sum;
+}
+template <class T, u32 records> __host__ __device__ constexpr u32 lines_before(u32 field) {
+    u32 sum = 0;
+    for (u32 at = 0; at < field; at++) sum += (records * T::widths[at] + 30) / 16;
+    return sum;
 }
 
-static void sweep_columns() {
-    Layout layout{"6 fields of 25 in 32 bytes, by columns"};
-    const u32 all = PACKED / 25 / 512 * 512;
-    int column[32] = {}, width[32] = {}, begins[FIELDS], widths[FIELDS], before = 0;
-    for (u32 field = 0; field < FIELDS; field++) {
-        begins[field] = before, widths[field] = field_widths[field];
-        for (u32 byte = 0; byte < field_widths[field]; byte++) column[field_offsets[field] + byte] = before << 8 | byte, width[field_offsets[field] + byte] = field_widths[field];
-        for (u32 record = 0; record < all; record++) layout.add((i64)record * 32 + field_offsets[field], field_widths[field]);
-        before += field_widths[field];
+template <class T, u32 records, u32 field> struct Fields {
+    static constexpr u32 line = lines_before<T, records>(field), before = bytes_before<T>(field), width = T::widths[field], offset = T::offsets[field];
+    using Next = Fields<T, records, field + 1>;
+    // The column of a line.
+    __device__ static __forceinline__ void find(u32 at, u32 &own_line, u32 &own_before, u32 &own_width) {
+        if (at >= line) own_line = line, own_before = before, own_width = width;
+        if constexpr (field + 1 < T::fields) Next::find(at, own_line, own_before, own_width);
     }
-    check(cudaMemcpyToSymbol(column_of, column, sizeof column)), check(cudaMemcpyToSymbol(column_width, width, sizeof width));
-    check(cudaMemcpyToSymbol(column_begin, begins, sizeof begins)), check(cudaMemcpyToSymbol(column_bytes, widths, sizeof widths));
+    // Where the bytes of record 0 lie in shared memory, and the widths of their columns.
+    __device__ static __forceinline__ void places(u32 *places, const u8 *packed, u32 all, u32 first) {
+        const u32 head = (u32)(u64)(packed + ((u64)all * before + first * width)) & 15;
+        if (threadIdx.x < width) places[offset + threadIdx.x] = (line * 16 + head + threadIdx.x) << 8 | width;
+        if constexpr (field + 1 < T::fields) Next::places(places, packed, all, first);
+    }
+};
+
+__host__ __device__ constexpr u32 common(u32 one, u32 other) { return other ? common(other, one % other) : one; }
+
+// How lanes go through memory: a byte of every sector, places found for each store; items of rows with the same places, apart or one behind
+// the other; or all rows of a period, one behind the other.
+enum Order { EACH, APART, BEHIND, PERIODS };
+
+// Without loads, stores alone are timed. Lines of memory are brought to the L2 cache first, or not.
+template <class T, u32 records, u32 threads, Order order, bool ahead, bool loaded = true>
+__global__ void __launch_bounds__(threads, 2048 / threads) unpack_columns(u8 *memory, const u8 *packed, u32 all) {
+    constexpr u32 stride = T::stride, size = bytes_before<T>(T::fields), lines = lines_before<T, records>(T::fields), rounds = (lines + threads - 1) / threads;
+    constexpr u32 warps = threads / 32, period = stride / common(stride, 32), each = 32 / common(stride, 32);
+    constexpr u32 rows = (records * stride + 128 + 31) / 32, periods = (rows + period - 1) / period;
+    __shared__ uint4 stage[lines + 1];
+    __shared__ u32 places[stride];
+    const u32 first = blockIdx.x * records, count = min(records, all - first);
+    u8 *target = memory + (u64)first * stride;
+    // Rows begin at lines.
+    const u32 skew = (u32)(u64)target & 127;
+    if (ahead)
+        for (u32 at = threadIdx.x * 128; at < skew + count * stride; at += threads * 128) asm volatile("prefetch.global.L2 [%0];" ::"l"(target - skew + at));
+    uint4 value[rounds];
+#pragma unroll
+    for (u32 round = 0; loaded && round < rounds; round++) {
+        const u32 at = round * threads + threadIdx.x;
+        u32 line = 0, before = 0, width = 0;
+        Fields<T, records, 0>::find(at, line, before, width);
+        const u8 *from = packed + ((u64)all * before + first * width);
+        const u32 head = (u32)(u64)from & 15;
+        if (at < lines && (at - line) * 16 < head + count * width) value[round] = __ldcs((const uint4 *)(from - head) + (at - line));
+    }
+    for (u32 at = threadIdx.x; at < stride; at += threads) places[at] = 0;
+    __syncthreads();
+    Fields<T, records, 0>::places(places, packed, all, first);
+#pragma unroll
+    for (u32 round = 0; loaded && round < rounds; round++)
+        if (round * threads + threadIdx.x < lines) stage[round * threads + threadIdx.x] = value[round];
+    __syncthreads();
+    const u8 *bytes = (const u8 *)stage;
+    const u32 warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    // The record of a byte of memory: 128 early, so that no lane is in front of all.
+    const auto record_of = [&](u32 at) { return (at + 128 * stride) / stride - 128; };
+    if (order == EACH) {
+#pragma unroll 8
+        for (u32 round = 0; round < (rows + warps - 1) / warps; round++) {
+            const u32 at = round * threads + threadIdx.x - skew, record = at / stride;
+            if (record >= count) continue;
+            const u32 own = places[at - record * stride];
+            if (own) target[at] = bytes[(own >> 8) + record * (own & 255)];
+        }
+    } else if (order == PERIODS) {
+        constexpr u32 many = (periods + warps - 1) / warps, unroll = period >= 4 ? 1 : period >= 2 ? 2 : 4;
+        const u32 base = warp * many * period * 32 + lane - skew;
+        u32 from[period], width[period], record[period];
+#pragma unroll
+        for (u32 row = 0; row < period; row++) {
+            const u32 at = base + row * 32;
+            record[row] = record_of(at);
+            const u32 own = places[at - record[row] * stride];
+            width[row] = own & 255, from[row] = (own >> 8) + record[row] * width[row];
+        }
+        u8 *to = target + (int)base;
+#pragma unroll(unroll)
+        for (u32 round = 0; round < many; round++)
+#pragma unroll
+            for (u32 row = 0; row < period; row++)
+                if (width[row] && record[row] + round * each < count) to[row * 32 + round * each * stride] = bytes[from[row] + round * each * width[row]];
+    } else {
+        constexpr u32 most = warps / common(period, warps), groups = most < periods ? most : periods, many = (periods + groups - 1) / groups;
+        constexpr u32 step = order == BEHIND ? each : groups * each, begin = order == BEHIND ? many : 1;
+        for (u32 item = warp; item < period * groups; item += warps) {
+            const u32 at = (item % period + item / period * begin * period) * 32 + lane - skew, record = record_of(at);
+            const u32 own = places[at - record * stride], width = own & 255, from = (own >> 8) + record * width;
+            if (own == 0) continue;
+            u8 *to = target + (int)at;
+#pragma unroll 8
+            for (u32 round = 0; round < many; round++)
+                if (record + round * step < count) to[round * step * stride] = bytes[from + round * step * width];
+        }
+    }
+}
+template <class T, u32 tile, u32 threads, Order order, bool ahead> static void columns_shape(u32 all) {
+    constexpr u32 records = tile / T::stride / 32 * 32;
+    const u32 blocks = (all + records - 1) / records;
+    const char *const orders[] = {"a place for each store", "items apart", "items in a row", "periods in a row"};
+    const std::string name = "columns, " + std::to_string(records) + " records, " + std::to_string(threads) + " threads, " + orders[order] + (ahead ? ", memory brought to the cache" : "");
+    candidate(name, false, [=] { unpack_columns<T, records, threads, order, ahead><<<blocks, threads>>>(memory, packed, all); });
+    alone(name, [=] { unpack_columns<T, records, threads, order, ahead, false><<<blocks, threads>>>(memory, packed, all); });
+}
+
+template <class T> static void sweep_columns() {
+    constexpr u32 size = bytes_before<T>(T::fields);
+    Layout layout{std::to_string(T::fields) + " fields of " + std::to_string(size) + " in " + std::to_string(T::stride) + " bytes, by columns"};
+    const u32 all = PACKED / size;
+    for (u32 field = 0; field < T::fields; field++)
+        for (u32 record = 0; record < all; record++) layout.add((i64)record * T::stride + T::offsets[field], T::widths[field]);
     open(layout);
-    candidate("columns, 128 records, 128 threads", false, [=] { unpack_columns<128, 128><<<all / 128, 128>>>(memory, packed, all); });
-    candidate("columns, 128 records, 256 threads", false, [=] { unpack_columns<128, 256><<<all / 128, 256>>>(memory, packed, all); });
-    candidate("columns, 256 records, 256 threads", false, [=] { unpack_columns<256, 256><<<all / 256, 256>>>(memory, packed, all); });
-    candidate("columns, 256 records, 512 threads", false, [=] { unpack_columns<256, 512><<<all / 256, 512>>>(memory, packed, all); });
-    candidate("columns, 512 records, 512 threads", false, [=] { unpack_columns<512, 512><<<all / 512, 512>>>(memory, packed, all); });
-    alone("columns, 128 records, 128 threads", [=] { unpack_columns<128, 128, false><<<all / 128, 128>>>(memory, packed, all); });
+    columns_shape<T, 4096, 128, EACH, false>(all);
+    columns_shape<T, 4096, 128, APART, false>(all);
+    columns_shape<T, 4096, 128, PERIODS, false>(all);
+    columns_shape<T, 4096, 128, EACH, true>(all);
+    columns_shape<T, 4096, 128, APART, true>(all);
+    columns_shape<T, 4096, 128, BEHIND, true>(all);
+    columns_shape<T, 4096, 128, PERIODS, true>(all);
+    columns_shape<T, 6144, 192, PERIODS, true>(all);
+    columns_shape<T, 8192, 256, PERIODS, true>(all);
+    columns_shape<T, 4096, 64, PERIODS, true>(all);
+    columns_shape<T, 8192, 256, APART, true>(all);
     report("unpack", 40);
     close();
 }
@@ -515,6 +678,46 @@ template <int threads> __global__ void __launch_bounds__(threads) unpack_masked(
 #pragma unroll
         for (u32 step = 0; step < 8; step++)
             if (own[step] >> lane & 1) target[(at + step) * 32] = value[step];
+    }
+}
+
+// The packed bytes of a warp's 1,024 bytes of memory in shared memory, and of each sector its mask and where its bytes are staged. Sectors
+// that are stored in part may be brought to the L2 cache first.
+template <int threads, int blocks, int each, bool prefetched>
+__global__ void __launch_bounds__(threads, blocks) unpack_sectors(u8 *memory, const u8 *packed, const u32 *masks, const u32 *begins, u32 groups) {
+    __shared__ uint4 stages[threads / 32][66];
+    __shared__ uint2 rows[threads / 32][32];
+    const u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, group = blockIdx.x * (threads / 32) + warp;
+    if (group >= groups) return;
+    const u32 mask = __ldg(masks + group * 32 + lane), low = __ldg(begins + group), high = __ldg(begins + group + 1), head = low & 15;
+    u8 *target = memory + (u64)group * 1024 + lane;
+    if (prefetched && mask != 0 && mask != ~0u) asm volatile("prefetch.global.L2 [%0];" : : "l"(target + 31 * lane));
+    // The first and the last word may reach out of the packed bytes, not of what is allocated for them.
+    const uint4 *lines = (const uint4 *)(packed + low - head);
+    const u32 words = (head + high - low + 15) / 16;
+    uint4 value[2];
+    if (lane < words) value[0] = __ldg(lines + lane);
+    if (lane + 32 < words) value[1] = __ldg(lines + lane + 32);
+    if (lane < words) stages[warp][lane] = value[0];
+    if (lane + 32 < words) stages[warp][lane + 32] = value[1];
+    if (lane == 0 && words > 64) stages[warp][64] = __ldg(lines + 64);
+    rows[warp][lane] = make_uint2(mask, head + sum_below(__popc(mask), lane));
+    __syncwarp();
+    const u8 *staged = (const u8 *)stages[warp];
+    const u32 below = (1u << lane) - 1;
+#pragma unroll 1
+    for (u32 at = 0; at < 32; at += each) {
+        u8 byte[each];
+        bool own[each];
+#pragma unroll
+        for (u32 step = 0; step < each; step++) {
+            const uint2 row = rows[warp][at + step];
+            own[step] = row.x >> lane & 1;
+            if (own[step]) byte[step] = staged[row.y + __popc(row.x & below)];
+        }
+#pragma unroll
+        for (u32 step = 0; step < each; step++)
+            if (own[step]) target[(at + step) * 32] = byte[step];
     }
 }
 
@@ -659,6 +862,14 @@ static void sweep_short(std::mt19937_64 &random, u64 least, u64 most, u64 gap) {
     report("pack", 40);
     candidate("masks, a byte a lane, 128 threads", false, [=] { unpack_masked<128><<<(groups + 3) / 4, 128>>>(memory, packed, masks_there, begins_there, groups); });
     candidate("masks, a byte a lane, 256 threads", false, [=] { unpack_masked<256><<<(groups + 7) / 8, 256>>>(memory, packed, masks_there, begins_there, groups); });
+    const auto sectors = [&](const char *how, auto kernel, int threads) {
+        candidate(how, false, [=] { kernel<<<(groups + threads / 32 - 1) / (threads / 32), threads>>>(memory, packed, masks_there, begins_there, groups); });
+    };
+    sectors("sectors, staged, 128 threads, 8 at once", unpack_sectors<128, 1, 8, false>, 128);
+    sectors("sectors, staged, 128 threads, 8 at once, 32 registers", unpack_sectors<128, 16, 8, false>, 128);
+    sectors("sectors, staged, 128 threads, 4 at once, 32 registers", unpack_sectors<128, 16, 4, false>, 128);
+    sectors("sectors, staged, 128 threads, 2 at once, 32 registers", unpack_sectors<128, 16, 2, false>, 128);
+    sectors("sectors, staged, 128 threads, 4 at once, 32 registers, brought to the cache", unpack_sectors<128, 16, 4, true>, 128);
     candidate("pieces, 256 threads, 1 each", false, [=] { unpack_short<256, 1, false><<<(pieces + 255) / 256, 256>>>(memory, packed, lists); });
     candidate("pieces, 256 threads, 1 each, compact", false, [=] { unpack_short<256, 1, true><<<(pieces + 255) / 256, 256>>>(memory, packed, lists); });
     candidate("pieces, 256 threads, 2 each, compact", false, [=] { unpack_short<256, 2, true><<<(pieces + 511) / 512, 256>>>(memory, packed, lists); });
@@ -719,9 +930,20 @@ int main(int arguments, char **argument) {
     if (chosen.empty() || chosen == "runs") sweep_runs(random, 8, 135, 405);
     if (chosen.empty() || chosen == "whole") sweep_runs(random, 32, 128, 416, 32);
     if (chosen.empty() || chosen == "half") sweep_runs(random, 16, 128, 416, 16);
-    if (chosen.empty() || chosen == "records") sweep_records();
-    if (chosen.empty() || chosen == "columns") sweep_columns();
+    if (chosen.empty() || chosen == "records") {
+        sweep_records<SevenRuns>();
+        sweep_records<FiveRuns>();
+    }
+    if (chosen.empty() || chosen == "columns") {
+        sweep_columns<SixFields>();
+        sweep_columns<ElevenFields>();
+        sweep_columns<FiveFields>();
+        sweep_columns<TenFields>();
+        sweep_columns<FourFields>();
+        sweep_columns<ThreeFields>();
+    }
     if (chosen.empty() || chosen == "short") sweep_short(random, 1, 9, 27);
+    if (chosen.empty() || chosen == "close") sweep_short(random, 1, 9, 9);
     if (chosen.empty() || chosen == "stores") sweep_stores();
     if (chosen.empty() || chosen == "medium") sweep_runs(random, 32, 256, 200);
     if (chosen.empty() || chosen == "long") sweep_runs(random, 100, 1000, 1000);

@@ -1,5 +1,6 @@
 // Columns: arrays of records, {{ stride }} bytes apart, that are packed field by field. A block has {{ tile_records }} records in shared memory, so
-// that both sides see whole lines. A word lies between every 32 there: the words of a field lie in all banks.
+// that both sides see whole lines.
+{%- if pack %} A word lies between every 32 there: the words of a field lie in all banks.
 static __device__ __forceinline__ u32 padded(u32 at)
 {
     return at + at / 128 * 4;
@@ -9,16 +10,6 @@ template <u32 bytes> struct Unsigned;
 template <> struct Unsigned<1> { typedef u8 type; };
 template <> struct Unsigned<2> { typedef u16 type; };
 template <> struct Unsigned<4> { typedef u32 type; };
-
-{%- if not pack %}
-// Unit `at` of a column whose first byte in shared memory is `begin`.
-template <u32 width, u32 bytes>
-static __device__ __forceinline__ typename Unsigned<bytes>::type &unit_of(u8 *stage, u32 begin, u32 at)
-{
-    return *(typename Unsigned<bytes>::type *)(stage + padded(begin + at / (width / bytes) * {{ stride }} + at % (width / bytes) * bytes));
-}
-{%- endif %}
-{%- if pack %}
 {%- for class in classes %}
 
 // Columns of {{ class.width }} bytes: where in a record they begin, and where they are packed.
@@ -71,39 +62,27 @@ static __device__ __forceinline__ void pack_words(const u8 *stage, u32 begin, u8
 }
 {%- else %}
 
-// Brings a column of `length` bytes to its records, four bytes at a time. Aligned words around them may reach outside of the
-// packed bytes, which begin `before` bytes in front of it and end `behind` bytes from there on.
-template <u32 width, u32 bytes, u32 rounds>
-static __device__ __forceinline__ void unpack_column(u8 *stage, u32 begin, const u8 *from, u32 length, u64 before, u64 behind)
+// Columns lie in shared memory one behind the other, in lines of 16 bytes: where each is packed, its first line, its offset in a record, and
+// its width.
+static __constant__ const u64 places[{{ count }}] = { {%- for column in columns %}{{ column.packed }}{% if not loop.last %}, {% endif %}{% endfor -%} };
+static __constant__ const u32 lines_before[{{ count }}] = { {%- for column in columns %}{{ column.line }}{% if not loop.last %}, {% endif %}{% endfor -%} };
+static __constant__ const u32 offsets[{{ count }}] = { {%- for column in columns %}{{ column.offset }}{% if not loop.last %}, {% endif %}{% endfor -%} };
+static __constant__ const u32 widths[{{ count }}] = { {%- for column in columns %}{{ column.width }}{% if not loop.last %}, {% endif %}{% endfor -%} };
+
+// The column that has each {% if unit > 1 %}{{ unit }} bytes{% else %}byte{% endif %} of a record, or {{ count }} between fields.
+static __constant__ const u8 fields[{{ slots }}] = { {%- for field in fields %}{{ field }}{% if not loop.last %}, {% endif %}{% endfor -%} };
+
+// {% if unit > 1 %}{{ unit }} bytes{% else %}A byte{% endif %} at any address of shared memory.
+static __device__ __forceinline__ u32 unit_at(const u8 *stage, u32 at)
 {
-    const u32 skip = (u32)(u64)from & 3, reach = (u32)min(behind, (u64)1 << 30);
-    const u32 *words = (const u32 *)(from - skip);
-    u32 value[rounds];
-#pragma unroll
-    for (u32 round = 0; round < rounds; round++) {
-        const u32 at = round * {{ threads }} + threadIdx.x;
-        value[round] = 0;
-        if (at * 4 < length) {
-            if ((at > 0 || before >= skip) && at * 4 + 8 <= reach) {
-                value[round] = __ldg(words + at);
-                if (skip != 0)
-                    value[round] = __funnelshift_r(value[round], __ldg(words + at + 1), 8 * skip);
-            } else {
-                for (u32 byte = 0; byte < min(4u, length - at * 4); byte++)
-                    value[round] |= (u32)from[at * 4 + byte] << 8 * byte;
-            }
-        }
-    }
-#pragma unroll
-    for (u32 round = 0; round < rounds; round++) {
-        const u32 at = round * {{ threads }} + threadIdx.x;
-#pragma unroll
-        for (u32 part = 0; part < 4 / bytes; part++) {
-            const u32 unit = at * (4 / bytes) + part;
-            if (unit < length / bytes)
-                unit_of<width, bytes>(stage, begin, unit) = (typename Unsigned<bytes>::type)(value[round] >> 8 * bytes * part);
-        }
-    }
+{%- if unit == 1 %}
+    return stage[at];
+{%- elif unit == 2 %}
+    return stage[at] | (u32)stage[at + 1] << 8;
+{%- else %}
+    const u32 *words = (const u32 *)(stage + at / 4 * 4);
+    return __funnelshift_r(words[0], words[1], 8 * (at & 3));
+{%- endif %}
 }
 {%- endif %}
 
@@ -119,10 +98,10 @@ static __device__ __forceinline__ void move_block(
     const u64 element = block / {{ tiles }}, record = block % {{ tiles }} * (u64){{ tile_records }};
     const u32 count = (u32)min((u64){{ tile_records }}, {{ records }} - record);
     u8 *place_of = memory + ((i64)(first / {{ size }} + element) * {{ extent }} + {{ low }} + (i64)record * {{ stride }});
-    // The tile lies in shared memory as it does in memory, where it may begin inside an aligned word.
-    const u32 head = (u32)(u64)place_of & 15;
     u8 *column = packed + element * {{ size }};
 {%- if pack %}
+    // The tile lies in shared memory as it does in memory, where it may begin inside an aligned word.
+    const u32 head = (u32)(u64)place_of & 15;
     const u32 until = head + (count - 1) * {{ stride }} + {{ span }};
     const uint4 *lines = (const uint4 *)(place_of - head);
     // Words that the call may read: the first may begin before its memory, the last may end behind it.
@@ -176,29 +155,92 @@ static __device__ __forceinline__ void move_block(
     }
 {%- endfor %}
 {%- else %}
+{%- if prefetched %}
+    // Most sectors are stored in part, for which the L2 cache reads them. They come while the columns do.
+    const u32 ahead = (u32)(u64)place_of & 127;
+    for (u32 at = threadIdx.x * 128; at < ahead + (count - 1) * {{ stride }} + {{ span }}; at += {{ threads * 128 }})
+        prefetch(place_of - ahead + at);
+{%- endif %}
+    // All lines are under way at once. Of those that reach out of the packed bytes, the bytes inside are copied one by one.
+    uint4 value[{{ rounds }}];
+    u32 loaded = 0;
+#pragma unroll
+    for (u32 round = 0; round < {{ rounds }}; round++) {
+        const u32 at = round * {{ threads }} + threadIdx.x;
+        u32 own = 0;
 {%- for column in columns %}
-    {
-        const u8 *from = column + ({{ column.packed }} + record * {{ column.width }});
-        unpack_column<{{ column.width }}, {{ column.unit }}, {{ column.rounds }}>(
-            stage, head + {{ column.offset }}, from, count * {{ column.width }}, (u64)(from - packed), (u64)(packed + bytes - from));
-    }
-{%- endfor %}
-    __syncthreads();
-
-    // A thread has one word of a record that fields fill, in some of the records: a sector of memory is stored at once.
-    for (u32 role = threadIdx.x; role < {{ at_once * units }}; role += {{ threads }}) {
-        const u32 filled = role % {{ units }} * {{ stored }};
-        u32 offset = filled;
-{%- for segment in segments %}
-{%- if segment.gaps > 0 %}
-        if (filled >= {{ segment.begin }})
-            offset = filled + {{ segment.gaps }};
+{%- if not loop.first %}
+        own += at >= {{ column.line }};
 {%- endif %}
 {%- endfor %}
-#pragma unroll 8
-        for (u32 at = role / {{ units }}; at < count; at += {{ at_once }})
-            *({{ stored_type }} *)(place_of + (at * {{ stride }} + offset)) =
-                *(const {{ stored_type }} *)(stage + padded(head + at * {{ stride }} + offset));
+        const u8 *const from = column + (places[own] + record * widths[own]);
+        const u32 head = (u32)(u64)from & 15, line = (at - lines_before[own]) * 16, until = head + count * widths[own];
+        const u8 *const there = from - head + line;
+        if (at >= {{ lines }} || line >= until)
+            continue;
+        if ((u64)there >= (u64)packed && (u64)there + 16 <= (u64)packed + bytes) {
+            value[round] = __ldcs((const uint4 *)there);
+            loaded |= 1u << round;
+        } else {
+            for (u32 byte = max(line, head); byte < min(line + 16, until); byte++)
+                stage[at * 16 + (byte - line)] = there[byte - line];
+        }
+    }
+#pragma unroll
+    for (u32 round = 0; round < {{ rounds }}; round++)
+        if (loaded >> round & 1)
+            pool[round * {{ threads }} + threadIdx.x] = value[round];
+    // Where the units of record 0 lie in shared memory, and the widths of their columns.
+    u32 *const units = (u32 *)(stage + {{ stage_bytes }});
+    for (u32 at = threadIdx.x; at < {{ slots }}; at += {{ threads }}) {
+        const u32 own = fields[at];
+        if (own == {{ count }}) {
+            units[at] = 0;
+        } else {
+            const u32 head = (u32)(u64)(column + (places[own] + record * widths[own])) & 15;
+            units[at] = (lines_before[own] * 16 + head + at * {{ unit }} - offsets[own]) << 16 | widths[own];
+        }
+    }
+    __syncthreads();
+
+    // A warp stores rows of {{ row }} bytes one behind the other, which begin at lines: a request has whole sectors but for gaps, and the requests
+    // of a line go together. {{ period }} rows have {{ each }} records, so a lane keeps its places in {{ kept }} rows of them.
+    const u32 skew = (u32)(u64)place_of & 127;
+    for (u32 item = threadIdx.x / 32; item < {{ items }}; item += {{ warps }}) {
+        const u32 row = item / {{ chunks }} * {{ item_rounds * period }} + item % {{ chunks }} * {{ kept }};
+        const u32 begin = row * {{ row }} + threadIdx.x % 32 * {{ stored }} - skew;
+        u32 its[{{ kept }}], from[{{ kept }}][{{ parts }}], width[{{ kept }}][{{ parts }}];
+#pragma unroll
+        for (u32 kept = 0; kept < {{ kept }}; kept++) {
+            // The first row begins in front of the tile, but not 128 records.
+            const u32 at = begin + kept * {{ row }} + {{ 128 * stride }}, in = at % {{ stride }};
+            its[kept] = at / {{ stride }} - 128;
+#pragma unroll
+            for (u32 part = 0; part < {{ parts }}; part++) {
+                const u32 own = units[in / {{ unit }} + part];
+                width[kept][part] = own & 0xffff;
+                from[kept][part] = (own >> 16) + its[kept] * width[kept][part];
+            }
+{%- if chunks * kept > period %}
+            if (item % {{ chunks }} * {{ kept }} + kept >= {{ period }})
+                width[kept][0] = 0;
+{%- endif %}
+        }
+        u8 *const target = place_of + (i64)(int)begin;
+#pragma unroll {{ unroll }}
+        for (u32 round = 0; round < {{ item_rounds }}; round++) {
+            const u32 later = round * {{ each }};
+#pragma unroll
+            for (u32 kept = 0; kept < {{ kept }}; kept++) {
+                if (width[kept][0] == 0 || its[kept] + later >= count)
+                    continue;
+                u32 value = 0;
+#pragma unroll
+                for (u32 part = 0; part < {{ parts }}; part++)
+                    value |= unit_at(stage, from[kept][part] + later * width[kept][part]) << {{ 8 * unit }} * part;
+                *({{ stored_type }} *)(target + kept * {{ row }} + later * {{ stride }}) = ({{ stored_type }})value;
+            }
+        }
     }
 {%- endif %}
 }

@@ -3,6 +3,7 @@
 use super::call::Call;
 use super::cost;
 use super::granularity::alignment;
+use super::sizes::SECTOR;
 use crate::layout::{Edge, Layout, Node};
 use crate::plan::Direction;
 use std::ops::Range;
@@ -86,11 +87,45 @@ impl Columns {
         cost::tile_records(direction, self.stride)
     }
 
-    /// Bytes of shared memory that a tile takes, which may begin inside a word: a word lies between every 32.
+    /// Bytes of the words of a column that unpacks put words of `stored` bytes together from: each belongs to one column.
+    pub(crate) fn staged_unit(&self, stored: u32) -> u32 {
+        let places = self.columns.iter().fold(0, |places, column| places | column.offset | column.width);
+        alignment(places).min(stored)
+    }
+
+    /// Lines of 16 bytes of shared memory that a column of a tile takes in unpacks, where it may begin inside of a line.
+    pub(crate) fn lines(&self, column: &Column) -> u64 {
+        (self.tile_records(Direction::Unpack) * column.width + 30) / 16
+    }
+
+    /// Bytes of shared memory that the columns of a tile take in unpacks, and a word behind them that may be read.
+    pub(crate) fn stage_bytes(&self) -> u32 {
+        (self.columns.iter().map(|column| self.lines(column)).sum::<u64>() * 16 + 16) as u32
+    }
+
+    /// Whether most sectors of memory are stored in part, if record 0 begins at one.
+    pub(crate) fn mostly_in_part(&self) -> bool {
+        let segments = self.segments();
+        let whole = |sector: &u64| {
+            (sector * SECTOR..(sector + 1) * SECTOR)
+                .all(|at| segments.iter().any(|its| its.contains(&(at % self.stride))))
+        };
+        // The sectors that repeat, or as many of them as tell.
+        let sectors = self.stride;
+        2 * (0..sectors).filter(whole).count() as u64 <= sectors
+    }
+
+    /// Bytes of shared memory that a tile takes.
     pub(crate) fn shared_bytes(&self, direction: Direction) -> u32 {
-        // Packs may read a unit behind the last record.
-        let bytes = ((self.tile_records(direction) + 1) * self.stride + 32) as u32;
-        (bytes + bytes / 32).next_multiple_of(16)
+        match direction {
+            // A tile may begin inside a word, and reads a unit behind the last record. A word lies between every 32.
+            Direction::Pack => {
+                let bytes = ((self.tile_records(direction) + 1) * self.stride + 32) as u32;
+                (bytes + bytes / 32).next_multiple_of(16)
+            }
+            // Behind the columns lies where the units of a record are.
+            Direction::Unpack => self.stage_bytes() + (self.stride as u32 * 4).next_multiple_of(16),
+        }
     }
 
     /// Tiles of an element.

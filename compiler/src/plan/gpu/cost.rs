@@ -275,11 +275,11 @@ pub(super) fn in_columns(bytes: u64) -> bool {
 }
 
 /// Bytes of memory of a tile of records that are packed field by field, and threads of its block. Measured in
-/// `bench/results/2026-11-23-gpu-classes.md`.
+/// `bench/results/2026-11-23-gpu-classes.md` (packs) and `bench/results/2026-11-24-gpu-columns.md` (unpacks).
 pub(super) fn columns_tile(direction: Direction) -> (u64, u32) {
     match direction {
         Direction::Pack => (16 << 10, 256),
-        Direction::Unpack => (4 << 10, 64),
+        Direction::Unpack => (6 << 10, 192),
     }
 }
 

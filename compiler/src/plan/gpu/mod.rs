@@ -321,6 +321,7 @@ impl GpuPlan {
                 many && !self.whole_sectors
                     && cost::prefetches(cost::Runs::of(&self.layout).mean, self.granularity.word())
             }
+            Family::Columns { .. } => self.columns.as_ref().is_some_and(Columns::mostly_in_part),
             Family::Tiles { .. } => {
                 let beside = |tiles: &Tiles| tiles.columns.saturating_mul(tiles.stride.unsigned_abs());
                 self.tiles.as_ref().is_some_and(|tiles| cost::prefetches(beside(tiles), tiles.word))
