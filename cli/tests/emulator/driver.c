@@ -7,7 +7,8 @@
  *   EMULATOR_FREE         free bytes of the device; 4 GiB unless said otherwise
  *   EMULATOR_NO_PINNED    if set, no memory of the host can be pinned
  *   EMULATOR_WRONG        if set, the first byte that a kernel stores is wrong
- *   EMULATOR_HIDDEN       if set, only copies and kernels reach the memory of devices: other code that touches it ends by a signal
+ *   EMULATOR_HIDDEN       if set, only copies and kernels reach the memory of devices: other code that touches it ends by a signal; with the
+ *                         value shared, all code does, and other processes may open it in either case
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -1,8 +1,9 @@
 /* Memory of devices: that of the C library, or, with EMULATOR_HIDDEN, pages that are without access but while the driver works on them. An
  * MPI that knows nothing of CUDA, and an interposer that takes memory of a device for the host's, cannot touch them. Other processes may open
- * them, as long as this one lives. */
+ * them, as long as this one lives. With EMULATOR_HIDDEN=shared, other processes may open them, and all code may touch them. */
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -20,6 +21,8 @@ struct piece {
 
 static char *hidden;
 static int hidden_file = -1;
+/* What code other than the driver's may do with the pages. */
+static int outside = PROT_NONE;
 static struct piece *pieces;
 /* The end of what was ever taken, and how many calls are at work. */
 static size_t hidden_end;
@@ -31,7 +34,8 @@ static int is_hidden(void)
     if (hidden || !asked || !*asked) return hidden != NULL;
     hidden_file = memfd_create("device memory", MFD_CLOEXEC);
     if (hidden_file < 0 || ftruncate(hidden_file, HIDDEN_BYTES)) return 0;
-    char *made = mmap(NULL, HIDDEN_BYTES, PROT_NONE, MAP_SHARED | MAP_NORESERVE, hidden_file, 0);
+    if (!strcmp(asked, "shared")) outside = PROT_READ | PROT_WRITE;
+    char *made = mmap(NULL, HIDDEN_BYTES, outside, MAP_SHARED | MAP_NORESERVE, hidden_file, 0);
     if (made == MAP_FAILED) return 0;
     pieces = calloc(1, sizeof *pieces);
     pieces->bytes = HIDDEN_BYTES;
@@ -101,7 +105,7 @@ static char *open_device_memory(const struct shared_name *name)
     if (file < 0) return NULL;
     struct opened *opened = malloc(sizeof *opened);
     size_t before = name->at % HIDDEN_PAGE, bytes = before + name->bytes;
-    char *made = mmap(NULL, bytes, PROT_NONE, MAP_SHARED, file, (off_t)(name->at - before));
+    char *made = mmap(NULL, bytes, outside, MAP_SHARED, file, (off_t)(name->at - before));
     close(file);
     if (made == MAP_FAILED) return NULL;
     *opened = (struct opened){all_opened, made, bytes};
@@ -125,7 +129,7 @@ static int close_device_memory(const char *memory)
 static void use_device_memory(int begins)
 {
     int changes = begins ? at_work++ == 0 : --at_work == 0;
-    if (!changes) return;
+    if (!changes || outside != PROT_NONE) return;
     int access = begins ? PROT_READ | PROT_WRITE : PROT_NONE;
     if (hidden && hidden_end) mprotect(hidden, hidden_end, access);
     for (const struct opened *opened = all_opened; opened; opened = opened->next) mprotect(opened->memory, opened->bytes, access);
