@@ -7,7 +7,7 @@
 
 /* After a call that returned `result`: ends the operation if its request has ended, which `ended` says, or its handle. The place is
    empty then. */
-static int settle(struct operation **place, int ended, MPI_Request request, const MPI_Status *status, int result)
+static int settle(struct operation **place, int ended, MPI_Request request, MPI_Status *status, int result)
 {
     struct operation *operation = *place;
     if (!operation || (!ended && request != MPI_REQUEST_NULL)) return result;
@@ -87,7 +87,7 @@ static int wrap_Testall(int length, MPI_Request *requests, int *flag, MPI_Status
 }
 
 /* After a call that has ended one request, or failed. */
-static int settle_any(const struct looked *looked, int length, const MPI_Request *requests, int index, const MPI_Status *status,
+static int settle_any(const struct looked *looked, int length, const MPI_Request *requests, int index, MPI_Status *status,
                       int result)
 {
     if (result == MPI_SUCCESS)

@@ -137,18 +137,26 @@ static struct direct *direct_of(MPI_Comm communicator)
     return direct && direct->board ? direct : NULL;
 }
 
+/* Whether a word stands in DTC_MPI_DIRECT, alone or in a list with commas. */
 static int asks_direct(const char *how)
 {
     const char *asked = getenv("DTC_MPI_DIRECT");
-    return asked && !strcmp(asked, how);
+    size_t length = strlen(how);
+    for (; asked; asked = strchr(asked, ','), asked += asked ? 1 : 0)
+        if (!strncmp(asked, how, length) && (asked[length] == ',' || asked[length] == '\0')) return 1;
+    return 0;
 }
 
 /* As the report says it. */
 static const char *direct_way(void)
 {
     if (asks_direct("off")) return "through the MPI (DTC_MPI_DIRECT=off)";
-    if (asks_direct("elements")) return "from process to process, where all have this library, and into elements of this one (DTC_MPI_DIRECT=elements)";
-    return "from process to process, where all have this library";
+    static const char *const ways[] = {"from process to process, where all have this library",
+                                       "from process to process, where all have this library, and into elements of this one (DTC_MPI_DIRECT=elements)",
+                                       "from process to process, where all have this library, messages too (DTC_MPI_DIRECT=messages)",
+                                       "from process to process, where all have this library, messages too, and into elements of this one "
+                                       "(DTC_MPI_DIRECT=elements,messages)"};
+    return ways[asks_direct("elements") + 2 * dtc_mpi_outbox_is_open];
 }
 
 static void direct_start(void)
@@ -158,11 +166,25 @@ static void direct_start(void)
     describes_elements = asks_direct("elements");
     if (PMPI_Comm_rank(MPI_COMM_WORLD, &rank) != MPI_SUCCESS || PMPI_Comm_size(MPI_COMM_WORLD, &size) != MPI_SUCCESS) return;
     if (PMPI_Comm_create_keyval(copy_direct, delete_direct, &direct_key, NULL) != MPI_SUCCESS) return;
-    dtc_mpi_register(rank, size);
+    size_t shared = asks_direct("messages") && sees_completions() ? dtc_mpi_outbox_bytes(size) : 0;
+    void *memory = dtc_mpi_register(rank, size, shared);
+    if (memory && PMPI_Comm_split(MPI_COMM_SELF, 0, 0, &own_communicator) == MPI_SUCCESS) dtc_mpi_outbox_open(memory, rank, size);
+    if (!limits.leaves_whole) least_announced = LEAST_OF_ALL;
+}
+
+/* Lets the MPI deliver announcements. */
+static void end_progress(void)
+{
+    int flag;
+    PMPI_Iprobe(MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
 }
 
 static void direct_end(void)
 {
+    if (dtc_mpi_outbox_is_open) {
+        dtc_mpi_outbox_close(end_progress);
+        PMPI_Comm_free(&own_communicator);
+    }
     dtc_mpi_close_imports();
     dtc_mpi_unregister();
 }
@@ -199,8 +221,7 @@ static int direct_block(struct flow *flow, struct block *block, int at, MPI_Comm
     struct plan *plan = plan_now(datatype, communicator, &unknown, &refused);
     if (refused != MPI_SUCCESS || !span_of(&span, elements, datatype)) return 0;
     if (span.bytes == 0) return 1;
-    int contiguous = (!plan || plan->whole) && span.length == span.bytes;
-    if (!contiguous && !(plan && plan->type)) return 0;
+    if (!is_decoded(plan, &span)) return 0;
     struct moved moved = moved_of(PACKED, plan, &span, memory, elements);
     struct place where = place_of((const void *)((uintptr_t)memory + (uintptr_t)span.low));
     if (where.kind != DTC_MEMORY_DEVICE || (flow->device >= 0 && flow->device != where.device)) return 0;

@@ -8,12 +8,12 @@ typedef uintptr_t word;
 
 static const dtc_mpi_function none;
 
-/* All arguments are addresses; none has more than six, and a subroutine does not look at those that it does not have. */
-typedef void subroutine(word, word, word, word, word, word);
+/* All arguments are addresses; none has more than seven, and a subroutine does not look at those that it does not have. */
+typedef void subroutine(word, word, word, word, word, word, word);
 
 #define SUBROUTINE(name, ours)                                                                                                   \
     __attribute__((visibility("default"))) subroutine name;                                                                       \
-    void name(word first, word second, word third, word fourth, word fifth, word sixth)                                           \
+    void name(word first, word second, word third, word fourth, word fifth, word sixth, word seventh)                             \
     {                                                                                                                              \
         static dtc_mpi_function entry;                                                                                            \
         dtc_mpi_function known = __atomic_load_n(&entry, __ATOMIC_ACQUIRE);                                                       \
@@ -23,7 +23,7 @@ typedef void subroutine(word, word, word, word, word, word);
             if (!known) known = dtc_mpi_find_function(#name);                                                                     \
             __atomic_store_n(&entry, known, __ATOMIC_RELEASE);                                                                    \
         }                                                                                                                          \
-        if (known) ((subroutine *)known)(first, second, third, fourth, fifth, sixth);                                             \
+        if (known) ((subroutine *)known)(first, second, third, fourth, fifth, sixth, seventh);                                    \
     }
 
 #define FORTRAN(name) SUBROUTINE(mpi_##name##_f08_, abi->fortran[DTC_MPI_FORTRAN_##name])

@@ -80,6 +80,18 @@ static int span_of(struct span *span, int64_t elements, MPI_Datatype datatype)
     return !__builtin_add_overflow(true_extent, reach < 0 ? -reach : reach, &span->length);
 }
 
+/* Whether elements lie in one piece without gaps. */
+static int is_contiguous(const struct plan *plan, const struct span *span)
+{
+    return (!plan || plan->whole) && span->length == span->bytes;
+}
+
+/* Whether dtc can pack them. */
+static int is_decoded(const struct plan *plan, const struct span *span)
+{
+    return is_contiguous(plan, span) || (plan && plan->type);
+}
+
 /* How elements on a GPU go through staging memory. */
 enum form {
     /* The MPI moves them, where they are. */
@@ -98,10 +110,9 @@ enum direction { SENDS = 1, RECEIVES = 2 };
  */
 static enum form form_of(const struct plan *plan, const struct span *span, int direction)
 {
-    int contiguous = (!plan || plan->whole) && span->length == span->bytes;
-    int decoded = contiguous || (plan && plan->type);
+    int contiguous = is_contiguous(plan, span);
     int sent = !(direction & SENDS) || DTC_MPI_OF_ABI(0, 1, 0) || (!contiguous && plan && plan->uniform);
-    int packed = decoded && sent && span->bytes <= INT32_MAX;
+    int packed = is_decoded(plan, span) && sent && span->bytes <= INT32_MAX;
     if (takes_devices) return packed && !contiguous ? PACKED : PASSED;
     return packed && !(contiguous && direction & SENDS) ? PACKED : AS_THEY_LIE;
 }
@@ -115,8 +126,7 @@ struct moved {
 
 static struct moved moved_of(enum form form, struct plan *plan, const struct span *span, void *memory, int64_t elements)
 {
-    int contiguous = (!plan || plan->whole) && span->length == span->bytes;
-    if (form == PACKED && !contiguous) return (struct moved){plan, (unsigned char *)memory, elements, span->bytes};
+    if (form == PACKED && !is_contiguous(plan, span)) return (struct moved){plan, (unsigned char *)memory, elements, span->bytes};
     /* Of absolute addresses, `memory` may be null. */
     unsigned char *first = (unsigned char *)((uintptr_t)memory + (uintptr_t)span->low);
     return (struct moved){byte_plan, first, span->length, span->length};

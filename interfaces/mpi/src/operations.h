@@ -20,31 +20,6 @@ struct operation {
     struct operation *next;
 };
 
-/* Whether all calls that complete requests come here, so that no end of an operation is missed. */
-static int find_completions(void)
-{
-    int seen = 1;
-#define CALL(name, shape, count) seen = seen && (!mpi.name || dtc_mpi_provider("MPI_" #name) == DTC_MPI_HERE);
-#include "calls.def"
-#undef CALL
-    /* These call functions of the MPI that are not interposed, for requests that may come from here. */
-    seen = seen && dtc_mpi_provider("mpi_wait_f08_") != DTC_MPI_ELSEWHERE;
-    if (DTC_MPI_OF_ABI(0, 1, 0)) {
-        int ours = dtc_mpi_is_fortran_redirected();
-        seen = seen && (ours || dtc_mpi_provider("mpi_wait_") != DTC_MPI_ELSEWHERE);
-    }
-    if (!seen) dtc_mpi_say("leaves nonblocking messages to the MPI", "some calls that complete them do not come here");
-    return seen;
-}
-
-static inline int sees_completions(void)
-{
-    static int known = -1;
-    int seen = __atomic_load_n(&known, __ATOMIC_RELAXED);
-    if (__builtin_expect(seen < 0, 0)) __atomic_store_n(&known, seen = find_completions(), __ATOMIC_RELAXED);
-    return seen;
-}
-
 static uintptr_t key_of(MPI_Request request)
 {
     uintptr_t key = 0;
@@ -77,11 +52,14 @@ static int claim(struct operation *operation)
 }
 
 /* Unpacks what was received, once. */
-static int operation_unpack(struct operation *operation, const MPI_Status *status)
+static int operation_unpack(struct operation *operation, MPI_Status *status)
 {
-    if (!claim(operation)) return MPI_SUCCESS;
-    int result = operation->exchange ? exchange_unpack(operation->exchange) : unpack_received(&operation->in, status);
-    __atomic_store_n(&operation->unpacked, UNPACKED, __ATOMIC_RELEASE);
+    int result = MPI_SUCCESS;
+    if (claim(operation)) {
+        result = operation->exchange ? exchange_unpack(operation->exchange) : unpack_received(&operation->in, status);
+        __atomic_store_n(&operation->unpacked, UNPACKED, __ATOMIC_RELEASE);
+    }
+    if (operation->in.plan && operation->in.announced) tell_length(status, operation->in.announced);
     return result;
 }
 
@@ -95,18 +73,22 @@ static int operation_begin(struct operation *operation, const MPI_Request *reque
     /* Open MPI 4.1 and 5.0 lose the datatypes of a persistent collective if they are freed before it is. */
     if (operation->exchange && !operation->tracked.persistent) half_posted(&operation->exchange->in);
     /* The requests of sends, of exchanges and of collectives that have ended at once may all have one handle. */
-    if (result == MPI_SUCCESS && !operation->tracked.persistent && (!operation->in.plan || operation->in.filled))
+    if (result == MPI_SUCCESS && !operation->tracked.persistent && (!operation->in.plan || operation->in.untold))
         if (PMPI_Request_get_status(*request, &ended, MPI_STATUS_IGNORE) != MPI_SUCCESS) ended = 0;
     if (ended) result = operation_unpack(operation, MPI_STATUS_IGNORE);
+    /* Open MPI tells the length of what MPI_Isendrecv has received. */
+    if (DTC_MPI_OF_ABI(0, 1, 0) && operation->in.announced) ended = 0;
     if (result == MPI_SUCCESS && !ended) dtc_mpi_track(&operation->tracked, key_of(*request));
     else operation_drop(operation);
     return result;
 }
 
 /* After a request has ended, as `result` says: unpacks what was received. */
-static int operation_end(struct operation *operation, const MPI_Status *status, int result)
+static int operation_end(struct operation *operation, MPI_Status *status, int result)
 {
     if (result == MPI_SUCCESS) result = operation_unpack(operation, status);
+    /* The status of an inactive request is empty. */
+    operation->in.announced = 0;
     if (!operation->tracked.persistent) operation_drop(operation);
     return result;
 }
@@ -166,6 +148,10 @@ static struct operation *operation_new(struct staged *out, struct staged *in)
     struct operation *operation = (struct operation *)calloc(1, sizeof *operation);
     if (operation && out) operation->out = *out;
     if (operation && in) operation->in = *in;
+    /* The program may free the communicator before the message ends. */
+    if (operation && in) operation->in.communicator = MPI_COMM_SELF;
+    /* One that is not looked at would leave an announcement to the program. */
+    if (!operation && in && dtc_mpi_outbox_is_open) in->bound = 1;
     if (!operation && in) is_posted(in), refuse(in, MPI_ERR_NO_MEM);
     if (!operation && out) refuse(out, MPI_ERR_NO_MEM);
     return operation;

@@ -20,13 +20,29 @@ struct staged {
     void *memory;
     int64_t elements, bytes;
     dtc_transfer transfer;
+    /* Staging memory; null if the receiver reads what is sent from `outgoing`, or if the MPI receives into the elements (rendezvous.h). */
     struct dtc_mpi_block *block;
+    struct dtc_mpi_outgoing *outgoing;
+    /* Where the elements are packed. */
+    void *packed;
     /* What the MPI sends or receives. */
     void *given;
     int64_t length;
     MPI_Datatype datatype;
     /* Whether staging memory is received over what the elements are, and is unpacked whole. */
     char filled;
+    /* Of what is received as it lies: the elements in staging memory, if dtc can pack them. */
+    struct moved lying;
+    /* Whether the MPI alone can unpack what is received, and a duplicate of the datatype for that: the program may free its own before the message
+       ends. */
+    char by_mpi;
+    MPI_Datatype duplicate;
+    /* Whether the status of the request does not tell how many bytes have come. */
+    char untold;
+    /* Whose error handler is told if a message is longer than the elements. */
+    MPI_Comm communicator;
+    /* Bytes of the message that was read from the sender; 0 if none was. */
+    int64_t announced;
     /* Whether the last byte is received one place further on. */
     char gap;
     /* Whether the MPI must not be given the elements. */
@@ -41,17 +57,40 @@ struct staged {
 static void unstage(struct staged *staged)
 {
     if (!staged->plan) return;
-    dtc_mpi_staging_give(staged->block);
+    if (staged->block) dtc_mpi_staging_give(staged->block);
+    if (staged->outgoing) dtc_mpi_outbox_sent(staged->outgoing);
+    if (staged->by_mpi) PMPI_Type_free(&staged->duplicate);
+    if (staged->lying.plan) plan_release(staged->lying.plan);
     plan_release(staged->plan);
     staged->plan = NULL;
+    staged->block = NULL;
+    staged->outgoing = NULL;
+    staged->lying.plan = NULL;
+    staged->filled = staged->gap = staged->by_mpi = 0;
+}
+
+/* The same, of what the MPI was not given. */
+static void unstage_unsent(struct staged *staged)
+{
+    if (staged->plan && staged->outgoing) dtc_mpi_outbox_withdraw(staged->outgoing);
+    unstage(staged);
 }
 
 /* After a failure that came before the MPI was given the message. */
 static int refuse(struct staged *staged, int code)
 {
-    unstage(staged);
+    unstage_unsent(staged);
     if (staged->bound && staged->refused == MPI_SUCCESS) staged->refused = fail(code);
     return 0;
+}
+
+static void stage_moved(struct staged *staged, const struct moved *moved)
+{
+    plan_retain(moved->plan);
+    staged->plan = moved->plan;
+    staged->memory = moved->memory;
+    staged->elements = moved->elements;
+    staged->bytes = moved->bytes;
 }
 
 /* Packs the elements, or unpacks what there is of their bytes; 0 if that fails. */
@@ -62,7 +101,7 @@ static int move_staged(const struct staged *staged, enum dtc_mpi_direction direc
         .type = staged->plan->type,
         .memory = staged->memory,
         .elements = staged->elements,
-        .packed = staged->block->memory,
+        .packed = staged->packed,
         .bytes = bytes,
         .transfer = &staged->transfer,
     });
@@ -73,176 +112,10 @@ static int pack_staged(const struct staged *staged)
 {
     if (!move_staged(staged, DTC_MPI_PACKS, staged->bytes)) return 0;
     if (GAP && staged->gap) {
-        unsigned char *last = (unsigned char *)staged->block->memory + staged->bytes - 1;
+        unsigned char *last = (unsigned char *)staged->packed + staged->bytes - 1;
         last[GAP] = *last;
     }
     return 1;
-}
-
-/* What is to be received: the MPI may know fewer bytes than it tells (`UNTOLD`). */
-enum { SENT, RECEIVED, UNTOLD };
-
-/* The same as stage(), for elements on a GPU. */
-static __attribute__((noinline)) int stage_on_device(struct staged *staged, struct place place, const void *memory, int64_t elements,
-                                                     MPI_Datatype datatype, int rank, MPI_Comm communicator, int way, int *unknown)
-{
-    struct span span;
-    struct plan *plan = plan_now(datatype, communicator, unknown, &staged->refused);
-    staged->bound = !takes_devices;
-    if (staged->refused != MPI_SUCCESS) return 0;
-    if (!span_of(&span, elements, datatype)) return refuse(staged, MPI_ERR_OTHER);
-    enum form form = form_of(plan, &span, way == SENT ? SENDS : RECEIVES);
-    if (form == PASSED || span.bytes == 0) return 0;
-    struct moved moved = moved_of(form, plan, &span, (void *)memory, elements);
-    struct dtc_mpi_block *block = take_for_message(place.device, moved.bytes, rank, communicator);
-    if (!block) return refuse(staged, MPI_ERR_NO_MEM);
-    plan_retain(moved.plan);
-    staged->plan = moved.plan;
-    staged->memory = moved.memory;
-    staged->elements = moved.elements;
-    staged->bytes = moved.bytes;
-    staged->transfer = transfer_of(memory, place, block);
-    staged->block = block;
-    staged->given = form == PACKED ? block->memory : (void *)((uintptr_t)block->memory - (uintptr_t)span.low);
-    staged->length = form == PACKED ? moved.bytes : elements;
-    staged->datatype = form == PACKED ? MPI_PACKED : datatype;
-    staged->filled = way != SENT && (form == AS_THEY_LIE || way == UNTOLD);
-    return 1;
-}
-
-/* Takes staging memory for a message; 0 if the MPI shall move it, or if it is refused. */
-static int stage(struct staged *staged, const void *memory, int64_t elements, MPI_Datatype datatype, int rank, MPI_Comm communicator,
-                 int way, int *unknown)
-{
-    staged->plan = NULL;
-    staged->refused = MPI_SUCCESS;
-    staged->filled = staged->gap = staged->bound = 0;
-    if (!is_ready() || elements <= 0 || rank == MPI_PROC_NULL || communicator == MPI_COMM_NULL) return 0;
-    struct plan *plan = plan_of_any(datatype, unknown);
-    if (!is_derived(plan) && takes_devices && !*unknown) return 0;
-    MPI_Count true_lb = plan ? plan->true_lb : 0, true_extent;
-    if (__builtin_expect(*unknown, 0)) PMPI_Type_get_true_extent_x(datatype, &true_lb, &true_extent);
-    struct place place = place_of((const void *)((uintptr_t)memory + (uintptr_t)true_lb));
-    if (__builtin_expect(place.kind == DTC_MEMORY_DEVICE, 0))
-        return stage_on_device(staged, place, memory, elements, datatype, rank, communicator, way, unknown);
-    if (__builtin_expect(may_be_several(memory, plan, place), 0))
-        return stage_on_device(staged, (struct place){DTC_MEMORY_UNKNOWN, -1}, memory, elements, datatype, rank, communicator, way, unknown);
-    if (!is_derived(plan) || !memory || way == UNTOLD || (way == SENT && !plan->uniform)) return 0;
-    if (__builtin_mul_overflow(elements, plan->size, &staged->bytes)) return 0;
-    if (staged->bytes < plan->least || staged->bytes > LARGEST_MESSAGE) return 0;
-    staged->block = dtc_mpi_staging_take(DTC_MPI_HOST, 0, staged->bytes);
-    if (!staged->block) return 0;
-    plan_retain(plan);
-    staged->plan = plan;
-    staged->memory = (void *)memory;
-    staged->elements = elements;
-    staged->transfer = transfer_of(memory, place, staged->block);
-    staged->given = staged->block->memory;
-    staged->length = staged->bytes;
-    staged->datatype = MPI_PACKED;
-    return 1;
-}
-
-/* Packs elements that are sent; 0 if that fails. */
-static int pack_sent(const struct staged *staged)
-{
-    if (!pack_staged(staged)) return 0;
-    dtc_mpi_count(DTC_MPI_SENT, staged->bytes);
-    return 1;
-}
-
-/* Takes staging memory for elements that are sent; 0 if the MPI shall send them, or if they are refused. */
-static int stage_sent(struct staged *staged, const void *memory, int64_t elements, MPI_Datatype datatype, int rank,
-                      MPI_Comm communicator, int *unknown)
-{
-    return stage(staged, memory, elements, datatype, rank, communicator, SENT, unknown);
-}
-
-/* The same, and packs them. */
-static int stage_packed(struct staged *staged, const void *memory, int64_t elements, MPI_Datatype datatype, int rank,
-                        MPI_Comm communicator, int *unknown)
-{
-    if (!stage_sent(staged, memory, elements, datatype, rank, communicator, unknown)) return 0;
-    return pack_sent(staged) || refuse(staged, MPI_ERR_OTHER);
-}
-
-/* Takes staging memory for elements that are received, RECEIVED or UNTOLD; 0 if the MPI shall receive them, or if they are refused. The
-   caller hands the datatype back with is_posted when the MPI has it. */
-static int stage_received_as(struct staged *staged, const void *memory, int64_t elements, MPI_Datatype datatype, int rank,
-                             MPI_Comm communicator, int way, int *unknown)
-{
-    if (!stage(staged, memory, elements, datatype, rank, communicator, way, unknown)) return 0;
-#if DTC_MPI_OVERRUNS
-    staged->gapped = NULL;
-    if (staged->datatype == MPI_PACKED && staged->bytes > 1 && staged->block->kind != DTC_MEMORY_DEVICE) {
-        staged->gapped = gapped_take(staged->bytes);
-        if (!staged->gapped) return refuse(staged, MPI_ERR_NO_MEM);
-        staged->length = 1;
-        staged->datatype = staged->gapped->datatype;
-        staged->gap = 1;
-    }
-#endif
-    if (!staged->filled || pack_staged(staged)) return 1;
-#if DTC_MPI_OVERRUNS
-    if (staged->gapped) gapped_give(staged->gapped);
-#endif
-    return refuse(staged, MPI_ERR_OTHER);
-}
-
-static int stage_received(struct staged *staged, const void *memory, int64_t elements, MPI_Datatype datatype, int rank,
-                          MPI_Comm communicator, int *unknown)
-{
-    return stage_received_as(staged, memory, elements, datatype, rank, communicator, RECEIVED, unknown);
-}
-
-static void is_posted(struct staged *staged)
-{
-    (void)staged;
-#if DTC_MPI_OVERRUNS
-    if (staged->gapped) gapped_give(staged->gapped);
-    staged->gapped = NULL;
-#endif
-}
-
-/* How many bytes were received, which may be less than was expected; they lie together from then on. */
-static int64_t bytes_received(const struct staged *staged, const MPI_Status *status)
-{
-    int counted = 0, cancelled = 0;
-    int64_t received = staged->bytes;
-    if (!staged->filled) {
-        PMPI_Test_cancelled(status, &cancelled);
-        if (!cancelled) PMPI_Get_count(status, MPI_PACKED, &counted);
-        received = counted;
-    }
-    unsigned char *last = (unsigned char *)staged->block->memory + staged->bytes - 1;
-    if (GAP && staged->gap && received == staged->bytes) *last = last[GAP];
-    return received;
-}
-
-/* Unpacks what was received. */
-static int unpack_received(const struct staged *staged, const MPI_Status *status)
-{
-    int64_t received = bytes_received(staged, status);
-    if (received <= 0) return MPI_SUCCESS;
-    dtc_mpi_count(DTC_MPI_RECEIVED, received);
-    if (move_staged(staged, DTC_MPI_UNPACKS, received)) return MPI_SUCCESS;
-    /* A GPU failed. The message is lost: the error handler decides. */
-    return fail(MPI_ERR_OTHER);
-}
-
-/* After a blocking call that received. */
-static int end_received(struct staged *staged, const MPI_Status *status, int result)
-{
-    if (result == MPI_SUCCESS) result = unpack_received(staged, status);
-    unstage(staged);
-    return result;
-}
-
-/* After a call that the MPI has done. */
-static inline int learn(int result, MPI_Datatype datatype, int unknown)
-{
-    if (__builtin_expect(unknown, 0) && result == MPI_SUCCESS) plan_make(datatype);
-    return result;
 }
 
 #endif

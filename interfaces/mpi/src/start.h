@@ -26,7 +26,7 @@ static __attribute__((noinline)) int start(void)
     profit_start();
     find_awareness();
     int works = plan_start() && self_test();
-    if (works) tell_about(), direct_start();
+    if (works) direct_start(), tell_about();
     else dtc_mpi_say("steps aside", "the MPI packs or receives other bytes than dtc");
     __atomic_store_n(&state, works ? READY : ASIDE, __ATOMIC_RELEASE);
     return works;

@@ -29,19 +29,20 @@ static int belongs(const struct together *together, const struct staged *staged)
 {
     if (!staged->plan || staged->transfer.memory != DTC_MEMORY_DEVICE || staged->bytes > MOST_TOGETHER) return 0;
     int32_t device = staged->transfer.memory_device;
-    int reached = staged->block->kind == DTC_MEMORY_PINNED || (staged->block->kind == DTC_MEMORY_DEVICE && staged->block->device == device);
-    return reached && (together->device < 0 || (together->device == device && together->packed == staged->block->kind));
+    int32_t packed = staged->transfer.packed;
+    int reached = packed == DTC_MEMORY_PINNED || (packed == DTC_MEMORY_DEVICE && staged->transfer.packed_device == device);
+    return reached && (together->device < 0 || (together->device == device && together->packed == packed));
 }
 
 static void together_add(struct together *together, struct operation *operation, const struct staged *staged, int64_t bytes, int direction)
 {
     together->device = staged->transfer.memory_device;
-    together->packed = staged->block->kind;
+    together->packed = staged->transfer.packed;
     together->operations[together->length] = operation;
     together->calls[together->length++] = (dtc_batch_call){
         .type = staged->plan->type,
         .memory = staged->memory,
-        .packed = staged->block->memory,
+        .packed = staged->packed,
         .count = staged->elements,
         .max = bytes,
         .direction = direction,
@@ -72,6 +73,9 @@ static void unpack_together(struct operation *const *operations, int length, con
         if (!ended || !operation || !belongs(&together, &operation->in)) continue;
         if (!begun && !together_begin(&together, length)) break;
         begun = 1;
+        struct dtc_mpi_announcement announcement;
+        if (is_announced(&operation->in, &statuses[at], &announcement)) continue;
+        if (dtc_mpi_outbox_is_open) answer(&operation->in);
         if (!claim(operation)) continue;
         int64_t received = bytes_received(&operation->in, &statuses[at]);
         if (received > 0) together_add(&together, operation, &operation->in, received, DTC_DIRECTION_UNPACK);

@@ -1,4 +1,4 @@
-/* Two threads of each process in exchanges of elements on a GPU at the same time, each in a communicator of its own. 2 ranks or more. */
+/* Two threads of each process in exchanges and messages of elements on a GPU at the same time, each in a communicator of its own. 2 ranks or more. */
 #include "device.h"
 #include <pthread.h>
 
@@ -27,10 +27,39 @@ static void exchange(MPI_Comm communicator, int round)
     for (int at = 0; at < ranks; at++) MPI_Type_free(&out_types[at]), MPI_Type_free(&in_types[at]);
 }
 
+/* Several messages around the ring, of lengths that differ, received on the GPU and on the host. */
+static void message(MPI_Comm communicator, int round)
+{
+    enum { MESSAGES = 4 };
+    int right = (rank + 1) % ranks, left = (rank + ranks - 1) % ranks, words = 1500 + 997 * (round % 7), found;
+    MPI_Datatype rows;
+    MPI_Request requests[2 * MESSAGES];
+    MPI_Status statuses[2 * MESSAGES];
+    struct buffer out[MESSAGES], in[MESSAGES];
+    MPI_Type_vector(words, 1, 2, MPI_INT, &rows);
+    MPI_Type_commit(&rows);
+    for (int at = 0; at < MESSAGES; at++) {
+        out[at] = buffer(rows, 1 + at, (unsigned)(100 * rank + round + at), ON_DEVICE);
+        in[at] = buffer(rows, 1 + at, 4, at % 2 ? ON_HOST : ON_DEVICE);
+        MPI_Irecv(in[at].memory, 1 + at, rows, left, at, communicator, &requests[at]);
+        MPI_Isend(out[at].memory, 1 + at, rows, right, at, communicator, &requests[MESSAGES + at]);
+    }
+    MPI_Waitall(2 * MESSAGES, requests, statuses);
+    for (int at = 0; at < MESSAGES; at++) {
+        struct elements sent = elements(rows, 1 + at, (unsigned)(100 * left + round + at)), expected = elements(rows, 1 + at, 4);
+        expect(sent, expected, 4 * words * (1 + at));
+        download(&in[at]);
+        MPI_Get_count(&statuses[at], rows, &found);
+        CHECK(same(in[at].host, expected) && found == 1 + at, "round %d, message %d", round, at);
+        release(&out[at]), release(&in[at]), drop(sent), drop(expected);
+    }
+    MPI_Type_free(&rows);
+}
+
 static void *work(void *communicator)
 {
     open_device(0);
-    for (int round = 0; round < ROUNDS; round++) exchange(*(MPI_Comm *)communicator, round);
+    for (int round = 0; round < ROUNDS; round++) exchange(*(MPI_Comm *)communicator, round), message(*(MPI_Comm *)communicator, round);
     return NULL;
 }
 

@@ -3,11 +3,13 @@
 #ifdef F08
 #define REQUEST type(MPI_Request)
 #define DATATYPE type(MPI_Datatype)
+#define MESSAGE type(MPI_Message)
 #define STATUSES(n) type(MPI_Status) :: statuses(n)
 #define STATUS(i) statuses(i)
 #else
 #define REQUEST integer
 #define DATATYPE integer
+#define MESSAGE integer
 #define STATUSES(n) integer :: statuses(MPI_STATUS_SIZE, n)
 #define STATUS(i) statuses(:, i)
 #endif
@@ -27,6 +29,7 @@ program messages
     integer, asynchronous :: sent(2 * rows), received(2 * rows), number
     logical :: flag
     REQUEST :: requests(4)
+    MESSAGE :: matched
     integer :: lengths(1), counts(2), places(2)
     integer(kind=MPI_ADDRESS_KIND) :: addresses(1)
     DATATYPE :: strided, absolute, datatypes(2)
@@ -130,6 +133,26 @@ program messages
     received = -1
     call MPI_Sendrecv(sent, 1, strided, other, 3, received, 1, strided, other, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE, error)
     call check_received(12)
+    ! Probes of all kinds, whose statuses tell what comes.
+    do way = 1, 4
+        call MPI_Isend(sent, 1, strided, other, way, MPI_COMM_WORLD, requests(1), error)
+        received = -1
+        flag = .false.
+        if (way == 1) call MPI_Probe(other, way, MPI_COMM_WORLD, STATUS(1), error)
+        if (way == 3) call MPI_Mprobe(other, way, MPI_COMM_WORLD, matched, STATUS(1), error)
+        do while (way == 2 .and. .not. flag)
+            call MPI_Iprobe(other, way, MPI_COMM_WORLD, flag, STATUS(1), error)
+        end do
+        do while (way == 4 .and. .not. flag)
+            call MPI_Improbe(other, way, MPI_COMM_WORLD, flag, matched, STATUS(1), error)
+        end do
+        call MPI_Get_count(STATUS(1), MPI_INTEGER, found, error)
+        if (found /= rows) call fail(20 + way)
+        if (way < 3) call MPI_Recv(received, 1, strided, other, way, MPI_COMM_WORLD, MPI_STATUS_IGNORE, error)
+        if (way > 2) call MPI_Mrecv(received, 1, strided, matched, MPI_STATUS_IGNORE, error)
+        call MPI_Wait(requests(1), MPI_STATUS_IGNORE, error)
+        call check_received(20 + way)
+    end do
     ! The MPI moves these.
     received = -1
     lengths = 1

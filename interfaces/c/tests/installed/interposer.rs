@@ -485,9 +485,9 @@ fn programs_in_fortran_complete_what_they_begin() {
             let (sent, received) = (handled(&output, ": sent:"), handled(&output, ": received:"));
             // The commit of mpi_f08 is not seen with MPICH: each rank learns of the datatype by its first receive.
             let expected = match (mpich, binding) {
-                (true, "-DF08") => (30, 26),
-                (true, _) => (30, 28),
-                (false, _) => (26, 24),
+                (true, "-DF08") => (38, 34),
+                (true, _) => (38, 36),
+                (false, _) => (34, 32),
             };
             assert_eq!((sent, received), expected, "{binding} {}", launcher.compiler.display());
         }
