@@ -43,6 +43,15 @@ const MANY_WORDS: u64 = 1 << 21;
 /// Runs of a node from which on their order in memory makes a difference.
 const MANY_RUNS: u64 = 256;
 
+/// Words of a column below which tiles are no faster.
+const FEWEST_ROWS: u64 = 8;
+
+/// Columns below which tiles are no faster.
+const FEWEST_COLUMNS: u64 = 2;
+
+/// Tiles of a column from which on one more costs less than sectors that two tiles share.
+pub(super) const MANY_TILES: u64 = 4;
+
 /// Packed bytes of a record at most whose fields a thread moves: shared memory holds enough of them for all threads.
 const LARGEST_RECORD: u64 = 256;
 
@@ -246,6 +255,31 @@ pub(super) fn by_order(runs: u64, size: u64, span: u64, back: u64, far: u64) -> 
 /// Whether a call of `bytes` bytes unpacks words of `word` bytes in the order of memory, if [`by_order`] says so for its layout.
 pub(super) fn in_order(word: u32, bytes: u64) -> bool {
     word <= 4 || bytes >= MANY_WORDS
+}
+
+/// Whether columns `stride` bytes apart are neighbours in memory, and so many that a sector has several.
+pub(super) fn near_columns(stride: u64, columns: u64) -> bool {
+    stride <= SECTOR && columns >= FEWEST_COLUMNS
+}
+
+/// Whether columns, `stride` bytes apart, of `rows` words that are at least `far` bytes apart move through tiles.
+pub(super) fn by_tiles(rows: u64, far: u64, stride: u64) -> bool {
+    rows >= FEWEST_ROWS && far >= 2 * stride
+}
+
+/// Whether a call of `bytes` bytes does so, if [`by_tiles`] says so for its layout, whose columns have `column` bytes.
+pub(super) fn in_tiles(column: u64, bytes: u64) -> bool {
+    bytes >= FEWEST_COLUMNS * column
+}
+
+/// Rows and columns of a tile of words of `word` bytes.
+pub(super) fn tile_side(word: u32) -> u64 {
+    if word >= 8 { 32 } else { 64 }
+}
+
+/// Records of `size` packed bytes in a tile whose fields threads move: more of short ones.
+pub(super) fn fields_tile_records(size: u64) -> u64 {
+    if size <= 48 { 256 } else { 128 }
 }
 
 /// Whether a call of `bytes` bytes moves records by their fields, if [`by_fields`] says so for its layout, whose shortest is

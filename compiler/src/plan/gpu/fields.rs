@@ -63,9 +63,9 @@ impl Fields {
         cost::in_fields(shortest, packed, call.bytes)
     }
 
-    /// Records of a tile: more of short ones.
+    /// Records of a tile.
     pub(crate) fn tile_records(&self) -> u64 {
-        if self.size <= 48 { 256 } else { 128 }
+        cost::fields_tile_records(self.size)
     }
 
     /// Bytes of shared memory that a tile takes, which may begin inside a word.

@@ -7,6 +7,7 @@
 
 mod accumulate;
 mod call;
+mod choice;
 mod columns;
 mod copies;
 mod cost;
@@ -49,16 +50,13 @@ pub use whole::{Grid, WholeKernel};
 use super::Direction;
 use crate::layout::{Layout, Node};
 use crate::passes;
-use sizes::{JOINED, NARROW, SLOT, WARP};
+use sizes::{JOINED, SLOT, WARP};
 
 /// Layouts of more nodes than this stay on the generic kernels.
 pub const SPECIALISED_NODES: usize = 256;
 
 /// Layouts nested deeper than this stay on the generic kernels.
 pub const SPECIALISED_DEPTH: u32 = 16;
-
-/// Words that a shift puts together, in bytes.
-const WIDEST_SHIFT: u32 = 8;
 
 /// Rows whose columns 32 bits count with room to spare.
 const LONGEST_ROW: u64 = 1 << 30;
@@ -223,37 +221,6 @@ impl GpuPlan {
         self.specialised && self.layout.size() > 0
     }
 
-    /// The kernel that serves a call.
-    pub fn variant(&self, direction: Direction, call: &Call) -> Variant {
-        let family = self.family(direction, call);
-        let end = call.first.saturating_add(call.bytes);
-        let units = match family {
-            Family::Words { word, .. } | Family::Shifted { word } | Family::Ordered { word } => end / u64::from(word),
-            Family::Tiles { .. } => end / u64::from(self.granularity.word()),
-            Family::Gather | Family::Scatter | Family::Joined => end,
-            Family::Fields { .. } | Family::Columns { .. } | Family::Records | Family::Masks => end,
-            Family::Pieces => self
-                .pieces
-                .and_then(|pieces| Some(pieces.of_call(direction, call)?.max(end / pieces.size)))
-                .unwrap_or(end),
-            Family::Rows { slots } => self.row.map_or(end, |row| (end / row + 2).saturating_mul(slots)),
-            Family::Accumulate(chosen) => end / u64::from(chosen.word),
-        };
-        Variant { direction, family, wide: units >= NARROW, capped: false }
-    }
-
-    /// The kernel that serves whole elements between allocations.
-    pub fn usual(&self, direction: Direction) -> Variant {
-        Variant { wide: false, ..self.variant(direction, &Call::whole(self.usual_bytes())) }
-    }
-
-    /// Packed bytes of a usual call: of as many elements as make a few megabytes, where what a count interleaves is visible and
-    /// indices are narrow.
-    fn usual_bytes(&self) -> u64 {
-        let size = self.layout.size().max(1);
-        size.saturating_mul((4 << 20) / size).max(size)
-    }
-
     /// How many blocks a kernel is launched with for a call, or `None` when no grid is that large.
     pub fn blocks(&self, variant: &Variant, call: &Call) -> Option<u32> {
         self.blocks_of(variant, call, variant.threads())
@@ -309,99 +276,9 @@ impl GpuPlan {
         }
     }
 
-    /// Whether an unpack brings sectors that it stores in part to the L2 cache. Kernels on few multiprocessors may store to pinned memory of
-    /// the host, where this would be read over the link.
-    pub(crate) fn prefetches(&self, variant: &Variant) -> bool {
-        let Variant { direction, family, capped, .. } = *variant;
-        let in_part = match family {
-            Family::Masks | Family::Pieces => !self.whole_sectors,
-            Family::Words { .. } => {
-                // Small calls, whose lists are short, wait for both.
-                let many = self.row.is_some() || self.layout.size() >= cost::MANY_SHORT;
-                many && !self.whole_sectors
-                    && cost::prefetches(cost::Runs::of(&self.layout).mean, self.granularity.word())
-            }
-            Family::Columns { .. } => self.columns.as_ref().is_some_and(Columns::mostly_in_part),
-            Family::Tiles { .. } => {
-                let beside = |tiles: &Tiles| tiles.columns.saturating_mul(tiles.stride.unsigned_abs());
-                self.tiles.as_ref().is_some_and(|tiles| cost::prefetches(beside(tiles), tiles.word))
-            }
-            _ => false,
-        };
-        direction == Direction::Unpack && !capped && in_part
-    }
-
     /// The widest word that is aligned on both sides of a call.
     pub(crate) fn aligned_word(&self, call: &Call) -> u32 {
         self.granularity.word().min(granularity::alignment(call.memory | call.packed.wrapping_sub(call.first)))
-    }
-
-    /// Whether an interpreter moves more bytes at a time where it puts words together from bytes.
-    pub(crate) fn interprets_bytes(&self, direction: Direction, word: u32) -> bool {
-        cost::interprets_bytes(direction, word, cost::Runs::of(&self.layout).mean)
-    }
-
-    fn family(&self, direction: Direction, call: &Call) -> Family {
-        let aligned = granularity::alignment(call.memory);
-        // Where packed byte 0 would lie.
-        let packed = granularity::alignment(call.packed.wrapping_sub(call.first));
-        let word = self.granularity.word().min(aligned);
-        if let Some(tiles) = &self.tiles
-            && tiles.word <= word
-            && tiles.pays(call)
-            && (tiles.word <= packed || tiles.word <= WIDEST_SHIFT)
-        {
-            return Family::Tiles { shifted: tiles.word > packed };
-        }
-        if let Some(fields) = &self.fields {
-            let (memory, packed) = fields.alignments(aligned, packed);
-            if fields.pays(packed, call) {
-                return Family::Fields { memory, packed };
-            }
-        }
-        if let Some(columns) = &self.columns
-            && columns.pays(call)
-        {
-            return Family::Columns { memory: columns.alignment(aligned) };
-        }
-        let runs = cost::Runs::of(&self.layout);
-        let whole = call.first.is_multiple_of(self.layout.size()) && call.bytes.is_multiple_of(self.layout.size());
-        let fits = self.granularity.word() <= word.min(packed) && (word >= 4 || runs.mean < SLOT);
-        if direction == Direction::Unpack && self.disordered && whole && fits && cost::in_order(word, call.bytes) {
-            return Family::Ordered { word };
-        }
-        let preferred = cost::word(direction, word, &runs);
-        let fitting = preferred.min(packed);
-        if self.records.is_some() && cost::in_records(direction, word, runs.mean, call.bytes) {
-            return Family::Records;
-        }
-        if self.masks.is_some() && cost::in_masks(direction, word, call.bytes) {
-            return Family::Masks;
-        }
-        if let Some(pieces) = &self.pieces
-            && cost::joined(direction, word, pieces.mean, call.bytes)
-        {
-            return Family::Joined;
-        }
-        if let Some(pieces) = &self.pieces
-            && cost::by_pieces(direction, word, pieces.mean, call.bytes)
-            && pieces.pays(call)
-        {
-            return Family::Pieces;
-        }
-        // Putting a wide word together from bytes costs more than moving words of a few bytes, where runs are as short.
-        if fitting >= 4 || (fitting == word && runs.mean < SLOT) {
-            let cut = !(call.first | call.bytes).is_multiple_of(fitting.into()) || !call.packed.is_multiple_of(LINE);
-            return Family::Words { word: fitting, shape: cost::shape(direction, fitting, &runs), cut };
-        }
-        match direction {
-            Direction::Pack if word >= 4 => Family::Shifted { word: preferred.min(WIDEST_SHIFT) },
-            Direction::Pack => Family::Gather,
-            Direction::Unpack if word >= 4 => Family::Shifted { word: preferred },
-            Direction::Unpack => {
-                self.slots(call.memory, call.bytes).map_or(Family::Scatter, |(_, slots)| Family::Rows { slots })
-            }
-        }
     }
 }
 

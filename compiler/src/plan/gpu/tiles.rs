@@ -1,22 +1,11 @@
 //! Transposing layouts: packed neighbours are far apart in memory, and memory neighbours far apart in the packed bytes.
 
 use super::call::Call;
+use super::cost;
 use super::granularity::Granularity;
 use super::sizes::{LINE, SECTOR, WARP};
 use crate::layout::{Edge, Layout, Node, NodeId};
 use crate::plan::Direction;
-
-/// Most bytes between neighbours in memory.
-const NEAR: u64 = 32;
-
-/// Words in a column below which tiles do not pay.
-const FEWEST_ROWS: u64 = 8;
-
-/// Columns below which tiles do not pay.
-const FEWEST_COLUMNS: u64 = 2;
-
-/// Tiles of a column from which on one more is a small price for lines that no two tiles share.
-const LONG: u64 = 4;
 
 /// How a transposing layout is cut into tiles. Words of a column are packed side by side; columns are memory neighbours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,8 +31,7 @@ pub struct Tiles {
 impl Tiles {
     /// Whether a call has enough columns.
     pub(super) fn pays(&self, call: &Call) -> bool {
-        let column = self.rows * u64::from(self.word);
-        call.bytes >= FEWEST_COLUMNS * column
+        cost::in_tiles(self.rows * u64::from(self.word), call.bytes)
     }
 
     /// Words of a column that a tile of a kernel holds: more where words lie astride the packed words, because each row
@@ -70,7 +58,7 @@ impl Tiles {
         let tile_rows = self.rows_of_tile(shifted);
         let rows = common(tile_rows, self.word);
         let lines = tile_rows.is_multiple_of(WARP as u32) && self.rows.is_multiple_of(rows);
-        let fits = lines && self.rows >= LONG * u64::from(tile_rows);
+        let fits = lines && self.rows >= cost::MANY_TILES * u64::from(tile_rows);
         if direction == Direction::Pack && fits { rows } else { 1 }
     }
 
@@ -111,7 +99,7 @@ pub(super) fn find(layout: &Layout, granularity: Granularity, continues: bool) -
     let mut best: Option<(Option<NodeId>, i64, u64, Edge)> = None;
     let mut consider = |stream, stride: i64, columns, column| {
         let nearer = best.as_ref().is_none_or(|&(_, found, ..)| stride.unsigned_abs() <= found.unsigned_abs());
-        if nearer && stride != 0 && stride.unsigned_abs() <= NEAR && columns >= FEWEST_COLUMNS {
+        if nearer && stride != 0 && cost::near_columns(stride.unsigned_abs(), columns) {
             best = Some((stream, stride, columns, column));
         }
     };
@@ -130,15 +118,15 @@ pub(super) fn find(layout: &Layout, granularity: Granularity, continues: bool) -
     let (stream, stride, columns, column) = best?;
     let rows = words(column);
     let far = innermost_stride(layout, column)?;
-    if rows < FEWEST_ROWS || far < 2 * stride.unsigned_abs() {
+    if !cost::by_tiles(rows, far, stride.unsigned_abs()) {
         return None;
     }
-    let side: u64 = if word >= 8 { 32 } else { 64 };
+    let side = cost::tile_side(word);
     let (tile_rows, tile_columns) = if columns < side {
         ((side * side / columns).next_multiple_of(32).min(rows.next_multiple_of(32)), columns)
     } else if rows < side {
         (rows, (side * side / rows).next_multiple_of(32).min(columns))
-    } else if rows < LONG * side {
+    } else if rows < cost::MANY_TILES * side {
         // Tiles of equal height, so that none is nearly empty. A sector that two of them store is stored in part by both.
         let tiles = (rows + side / 2) / side;
         let sector = SECTOR / u64::from(word);
