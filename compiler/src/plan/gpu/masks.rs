@@ -74,18 +74,11 @@ impl Masks {
 
 /// Finds out whether listed runs are packed in the order of memory, close to each other.
 pub(super) fn find(layout: &Layout, pieces: Option<&Pieces>) -> Option<Masks> {
-    let &Pieces { record, size, .. } = pieces?;
+    let &Pieces { record, size, ascending, .. } = pieces?;
     let measure = layout.measure(record);
     let span = u64::try_from(measure.high.checked_sub(measure.low)?).ok()?;
-    if span < LEAST_SPAN || !cost::by_masks(measure.runs, size, span) {
-        return None;
-    }
-    let (mut ascends, mut end) = (true, measure.low);
-    each_run(layout, Edge { offset: 0, node: record }, &mut |offset, length| {
-        ascends &= offset >= end;
-        end = offset + length as i64;
-    });
-    ascends.then_some(Masks { record, size, low: measure.low, span })
+    let dense = span >= LEAST_SPAN && cost::by_masks(measure.runs, size, span);
+    (ascending && dense).then_some(Masks { record, size, low: measure.low, span })
 }
 
 #[cfg(test)]

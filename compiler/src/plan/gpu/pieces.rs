@@ -18,6 +18,8 @@ pub struct Pieces {
     pub size: u64,
     /// The mean length of its runs.
     pub mean: u64,
+    /// Whether each run lies behind the one before in memory.
+    pub ascending: bool,
     /// The cuts of packs and unpacks, and how many pieces each makes.
     cuts: [(Cut, u64); 2],
 }
@@ -111,7 +113,12 @@ pub(super) fn find(layout: &Layout) -> Option<Pieces> {
     let mean = measure.size / measure.runs;
     // Not what the root is displaced by: a batch counts from there.
     let (record, mut places) = (Edge { offset: 0, node: at.node }, layout.extent() as u64);
-    each_run(layout, record, &mut |offset, _| places |= offset as u64);
+    let (mut ascending, mut end) = (true, measure.low);
+    each_run(layout, record, &mut |offset, length| {
+        places |= offset as u64;
+        ascending &= offset >= end;
+        end = offset + length as i64;
+    });
     let starts = alignment(places);
     let mut cuts =
         [Direction::Pack, Direction::Unpack].map(|direction| (cost::cut(direction, mean, measure.size, starts), 0));
@@ -122,7 +129,7 @@ pub(super) fn find(layout: &Layout) -> Option<Pieces> {
         }
         packed += length;
     });
-    Some(Pieces { record: at.node, size: measure.size, mean, cuts })
+    Some(Pieces { record: at.node, size: measure.size, mean, ascending, cuts })
 }
 
 /// Calls with offset and length of every run below an edge, in packed order.
