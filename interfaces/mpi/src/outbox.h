@@ -15,7 +15,7 @@ enum { DTC_MPI_OUTGOING = 64 };
    the size of any basic element, because MPICH fails where a message ends inside one. */
 enum { DTC_MPI_ANNOUNCEMENT = 2016, DTC_MPI_STEP = 32 };
 
-/* Whether a message of so many bytes may be an announcement. */
+/* Whether a message of `bytes` bytes may be an announcement. */
 static inline int dtc_mpi_may_announce(int64_t bytes)
 {
     int64_t more = bytes - DTC_MPI_ANNOUNCEMENT;

@@ -257,7 +257,7 @@ pub(super) fn in_order(word: u32, bytes: u64) -> bool {
     word <= 4 || bytes >= MANY_WORDS
 }
 
-/// Whether columns `stride` bytes apart are neighbours in memory, and so many that a sector has several.
+/// Whether columns `stride` bytes apart share sectors of memory, and there are several.
 pub(super) fn near_columns(stride: u64, columns: u64) -> bool {
     stride <= SECTOR && columns >= FEWEST_COLUMNS
 }

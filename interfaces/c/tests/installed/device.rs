@@ -118,7 +118,7 @@ fn messages_are_read_from_the_gpu_of_the_sender_if_both_ask() {
         expect_done(&launcher, &output, "device", 500);
         expect_reported(&output, &["messages too (DTC_MPI_DIRECT=messages)"]);
         let read = handled(&output, READ);
-        assert!(read > 300, "{compiler}: {read}");
+        assert!(read > 250, "{compiler}: {read}");
         // One that does not take part sends and receives as before.
         let output =
             launcher.pass_beside(&program, &[pairs(&hidden), asks.to_vec()].concat(), &[("DTC_MPI_DIRECT", "")]);
