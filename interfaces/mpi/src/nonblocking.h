@@ -84,7 +84,6 @@ static struct operation *operation_both(struct staged *out, struct staged *in, c
             int begun = learn(mpi.name(ARGUMENTS_ISENDRECV_REPLACE(ARGUMENT, count)), datatype, unknown);                         \
             return operation ? operation_begin(operation, request, begun) : begun;                                                \
         }                                                                                                                          \
-        if (!operation) return fail(MPI_ERR_NO_MEM);                                                                              \
         const void *from = out.plan ? out.given : memory;                                                                         \
         void *into = in.plan ? in.given : memory;                                                                                 \
         int64_t out_length = out.plan ? out.length : elements, in_length = in.plan ? in.length : elements;                        \
