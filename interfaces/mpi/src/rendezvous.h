@@ -164,19 +164,22 @@ static int unpack_by_mpi(const struct staged *staged, const void *bytes, int64_t
     return done;
 }
 
-/* Reads a message from the memory of its sender, on GPU `device` of this process. */
+/* Reads a message from the memory of its sender, which GPU `device` of this process has opened. Elements on another GPU get it from the host: that
+   GPU may not reach the sender's. */
 static int unpack_announced(const struct staged *staged, const void *packed, int32_t device, int64_t bytes)
 {
     dtc_transfer transfer = staged->transfer;
+    int is_elsewhere = transfer.memory == DTC_MEMORY_DEVICE && transfer.memory_device != device && !staged->by_mpi && !staged->lying.plan;
+    int through_host = staged->by_mpi || is_elsewhere;
     transfer.packed = DTC_MEMORY_DEVICE;
     transfer.packed_device = device;
-    struct moved into = {staged->plan, (unsigned char *)staged->memory, staged->elements, bytes};
-    void *host = staged->by_mpi ? malloc((size_t)bytes) : NULL;
-    if (staged->by_mpi && !host) return 0;
-    if (staged->by_mpi) into = (struct moved){byte_plan, (unsigned char *)host, bytes, bytes};
+    struct moved elements = {staged->plan, (unsigned char *)staged->memory, staged->elements, bytes}, into = elements;
+    void *host = through_host ? malloc((size_t)bytes) : NULL;
+    if (through_host && !host) return 0;
+    if (through_host) into = (struct moved){byte_plan, (unsigned char *)host, bytes, bytes};
     if (staged->lying.plan) into = staged->lying;
-    if (staged->by_mpi || staged->lying.plan) transfer.memory = DTC_MEMORY_HOST, transfer.memory_device = 0;
-    int done = dtc_mpi_move(&(struct dtc_mpi_move){
+    if (through_host || staged->lying.plan) transfer.memory = DTC_MEMORY_HOST, transfer.memory_device = 0;
+    struct dtc_mpi_move move = {
         .direction = DTC_MPI_UNPACKS,
         .type = into.plan->type,
         .memory = into.memory,
@@ -184,7 +187,18 @@ static int unpack_announced(const struct staged *staged, const void *packed, int
         .packed = (void *)packed,
         .bytes = bytes,
         .transfer = &transfer,
-    });
+    };
+    int done = dtc_mpi_move(&move);
+    if (is_elsewhere) {
+        transfer = staged->transfer;
+        transfer.packed = DTC_MEMORY_HOST;
+        transfer.packed_device = 0;
+        move.type = elements.plan->type;
+        move.memory = elements.memory;
+        move.elements = elements.elements;
+        move.packed = host;
+        done = done && dtc_mpi_move(&move);
+    }
     if (staged->by_mpi) done = done && unpack_by_mpi(staged, host, bytes);
     if (staged->lying.plan) done = done && move_staged(staged, DTC_MPI_UNPACKS, staged->bytes);
     free(host);
