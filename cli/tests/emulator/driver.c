@@ -52,7 +52,7 @@ int cuIpcGetMemHandle(struct shared_name *name, char *pointer) {
 }
 int cuIpcOpenMemHandle_v2(char **pointer, struct shared_name name, unsigned flags) {
     UNSAFE;
-    *pointer = flags == 1 ? open_device_memory(&name) : NULL;
+    *pointer = flags == 1 ? open_device_memory(&name, stack[depth - 1]) : NULL;
     return *pointer ? SUCCESS : INVALID_HANDLE;
 }
 int cuIpcCloseMemHandle(char *pointer) { UNSAFE; return close_device_memory(pointer) ? SUCCESS : INVALID_VALUE; }
@@ -164,7 +164,9 @@ int cuLaunchKernel(const struct function *function, unsigned bx, unsigned by, un
     CONTEXT;
     if (!bx || by != 1 || bz != 1 || !tx || ty != 1 || tz != 1 || shared || extra) return INVALID_VALUE + 0 * !stream;
     use_device_memory(1);
+    leave_to_kernel(stack[depth - 1], 1);
     function->run(function->call, parameters, bx, tx);
+    leave_to_kernel(stack[depth - 1], 0);
     /* Kernels of batches have one parameter, and are never made wrong. */
     unsigned char *written = getenv("EMULATOR_WRONG") ? *(unsigned char **)parameters[1] : NULL;
     if (written) ++*written;

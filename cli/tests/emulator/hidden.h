@@ -2,6 +2,7 @@
  * MPI that knows nothing of CUDA, and an interposer that takes memory of a device for the host's, cannot touch them. Other processes may open
  * them, as long as this one lives. With EMULATOR_HIDDEN=shared, other processes may open them, and all code may touch them. */
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -86,7 +87,7 @@ static void give_device_memory(char *memory, size_t bytes)
 
 /* What names a piece to other processes, and pieces of these that are open here. */
 struct shared_name { int process, file; size_t at, bytes; char rest[40]; };
-static struct opened { struct opened *next; char *memory; size_t bytes; } *all_opened;
+static struct opened { struct opened *next; char *memory; size_t bytes; uintptr_t context; } *all_opened;
 
 static int name_device_memory(struct shared_name *name, const char *memory)
 {
@@ -97,7 +98,7 @@ static int name_device_memory(struct shared_name *name, const char *memory)
 }
 
 /* A process cannot open its own. */
-static char *open_device_memory(const struct shared_name *name)
+static char *open_device_memory(const struct shared_name *name, uintptr_t context)
 {
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/fd/%d", name->process, name->file);
@@ -108,7 +109,7 @@ static char *open_device_memory(const struct shared_name *name)
     char *made = mmap(NULL, bytes, outside, MAP_SHARED, file, (off_t)(name->at - before));
     close(file);
     if (made == MAP_FAILED) return NULL;
-    *opened = (struct opened){all_opened, made, bytes};
+    *opened = (struct opened){all_opened, made, bytes, context};
     all_opened = opened;
     return made + before;
 }
@@ -133,4 +134,12 @@ static void use_device_memory(int begins)
     int access = begins ? PROT_READ | PROT_WRITE : PROT_NONE;
     if (hidden && hidden_end) mprotect(hidden, hidden_end, access);
     for (const struct opened *opened = all_opened; opened; opened = opened->next) mprotect(opened->memory, opened->bytes, access);
+}
+
+/* Memory of another process is reached by kernels of the GPU that has opened it alone. */
+static void leave_to_kernel(uintptr_t context, int begins)
+{
+    int others = begins ? PROT_NONE : PROT_READ | PROT_WRITE;
+    for (const struct opened *opened = all_opened; opened; opened = opened->next)
+        if (opened->context != context) mprotect(opened->memory, opened->bytes, others);
 }

@@ -169,6 +169,7 @@ static void direct_start(void)
     size_t shared = asks_direct("messages") && sees_completions() ? dtc_mpi_outbox_bytes(size) : 0;
     void *memory = dtc_mpi_register(rank, size, shared);
     if (memory && PMPI_Comm_split(MPI_COMM_SELF, 0, 0, &own_communicator) == MPI_SUCCESS) dtc_mpi_outbox_open(memory, rank, size);
+    if (takes_devices) least_announced = LEAST_BESIDE_AWARE;
     if (!limits.leaves_whole) least_announced = LEAST_OF_ALL;
 }
 
