@@ -9,11 +9,20 @@ struct Node {
 
 enum { DENSE, STREAM, INDEXED, RUNS, RECORD };
 
+// The tiles of a call; `half` is 2^31 divided by what stands behind it, rounded up.
+struct Tiles {
+    u64 rows, columns, first_plane, first_column, last_column;
+    i64 stride;
+    u32 tile_rows, tile_columns, half_rows, half_columns, row_tiles, column_tiles, ahead, prefetches;
+    u64 word;
+};
+
 struct Program : Bounds {
     u64 size, magic;
     i64 extent, origin;
     u32 shift, root, count, reduction;
     Node nodes[INLINE_NODES];
+    Tiles tiles;
 };
 
 // at / size, for at < 2^63; a shift of 64 stands for a size of 1.

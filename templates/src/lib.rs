@@ -11,8 +11,8 @@
 //!
 //! and moves packed bytes `first .. first + bytes`: `memory` is address 0 of element 0, `packed` is where packed byte
 //! `first` lies, `tables` holds the lists of the type, `blocks` is how many blocks the work has, of which every block of the
-//! grid takes its share, and `call` is what the elements span in memory. The generic kernels have an interpreter's program,
-//! which begins with these bounds, in its place. Copies from type to type have a target there, and its element 0 at `packed`.
+//! grid takes its share, and `call` is what the elements span in memory. The generic kernels have an interpreter's program, or
+//! columns, which begin with these bounds, in its place. Copies from type to type have a target there, and its element 0 at `packed`.
 //!
 //! The kernels of message matching move no bytes of a type. Their parameters are
 //! `(u8 *queues, u8 *matches, const u8 *, u64 capacity, u64 stride)`: a block has the queue at `queues + blockIdx.x * stride`. Those of
@@ -98,6 +98,8 @@ pub const KERNELS: &[Template] = &[
     Template { name: "long_runs", text: include_str!("../kernels/long_runs.cu") },
     Template { name: "tiles", text: include_str!("../kernels/tiles.cu") },
     Template { name: "columns", text: include_str!("../kernels/columns.cu") },
+    Template { name: "interpreted_columns", text: include_str!("../kernels/interpreted_columns.cu") },
+    Template { name: "interpreted_tiles", text: include_str!("../kernels/interpreted_tiles.cu") },
     Template { name: "ordered", text: include_str!("../kernels/ordered.cu") },
     Template { name: "short_runs", text: include_str!("../kernels/short_runs.cu") },
     Template { name: "fields", text: include_str!("../kernels/fields.cu") },

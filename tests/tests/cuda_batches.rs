@@ -134,7 +134,7 @@ fn interpreted(items: &[Asked], direction: Direction) -> Served {
         let program = Interpreted::new(&subject.plan);
         let at = served.lists.len().next_multiple_of(16);
         served.lists.resize(at, 0);
-        let parameter = program.program.parameter(0, 0);
+        let parameter = program.program.nodes();
         parameter.iter().for_each(|number| served.lists.extend_from_slice(&number.to_ne_bytes()));
         let tables = served.lists.len().next_multiple_of(16);
         served.lists.resize(tables, 0);

@@ -143,7 +143,7 @@ fn interpreted(
     let programs = subjects.map(|subject| Interpreted::new(&subject.plan));
     let tables = programs.each_ref().map(|program| add(&program.tables));
     let programs = programs.map(|program| {
-        let words = program.program.parameter(0, 0);
+        let words = program.program.nodes();
         add(&words.iter().flat_map(|number| number.to_ne_bytes()).collect::<Vec<u8>>())
     });
     let blocks = GENERIC_COPY.blocks(from.bytes).expect("a grid");

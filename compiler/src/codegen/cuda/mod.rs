@@ -9,11 +9,15 @@ mod accumulate;
 mod batch;
 mod columns;
 mod copy;
+mod division;
 mod fields;
+mod interpreted_columns;
+mod interpreted_tiles;
 mod interpreter;
 mod kernel;
 mod matching;
 mod place;
+mod program;
 mod tables;
 mod template;
 mod whole;
@@ -23,9 +27,8 @@ pub use batch::{
     BATCH_ENTRY, BATCH_INLINE, BATCH_KINDS, BATCH_THREADS, Batch, BatchProgram, GENERIC_BATCH_ENTRY, Item, batch,
 };
 pub use copy::{COPY_ENTRY, GENERIC_COPY, GENERIC_COPY_ENTRY, Target, copy};
-pub use interpreter::{
-    GENERIC_KERNELS, GenericKernel, Interpreted, InterpreterProgram, Parameter, generic_batch, generic_source,
-};
+pub use interpreter::{GENERIC_KERNELS, GenericKernel, generic_batch, generic_source};
+pub use program::{Interpreted, InterpreterProgram, Parameter};
 
 pub use dtc_templates::MATCHING_HEADER;
 pub use kernel::Program;

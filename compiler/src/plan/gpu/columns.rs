@@ -8,9 +8,6 @@ use crate::layout::{Edge, Layout, Node};
 use crate::plan::Direction;
 use std::ops::Range;
 
-/// Columns of an array at most.
-const MOST_COLUMNS: usize = 32;
-
 /// Bytes of the widest word that kernels put packed words together from.
 const WIDEST: u32 = 4;
 
@@ -45,6 +42,9 @@ pub struct Columns {
 }
 
 impl Columns {
+    /// Columns of an array at most.
+    pub(crate) const MOST: usize = 32;
+
     /// Alignment of element 0 beyond which nothing is gained, given the one of a call.
     pub(super) fn alignment(&self, memory: u32) -> u32 {
         memory.min(self.starts).min(WIDEST)
@@ -128,6 +128,28 @@ impl Columns {
         }
     }
 
+    /// Bytes of memory of the largest tile of any columns.
+    pub(crate) fn most_tile_bytes(direction: Direction) -> u64 {
+        let bytes = |stride| cost::tile_records(direction, stride) * stride;
+        (1..=cost::WIDEST_RECORD).map(bytes).max().unwrap_or(0)
+    }
+
+    /// Lines of 16 bytes that any columns of a tile take in unpacks, at most.
+    pub(crate) fn most_lines() -> u64 {
+        (Columns::most_tile_bytes(Direction::Unpack) + 30 * Columns::MOST as u64) / 16
+    }
+
+    /// Bytes of shared memory that suffice for a tile of any columns, whose bytes have a place each in unpacks.
+    pub(crate) fn most_shared_bytes(direction: Direction) -> u64 {
+        match direction {
+            Direction::Pack => {
+                let bytes = Columns::most_tile_bytes(direction) + cost::WIDEST_RECORD + 32;
+                (bytes + bytes / 32).next_multiple_of(16)
+            }
+            Direction::Unpack => (Columns::most_lines() + 1) * 16 + cost::WIDEST_RECORD * 4,
+        }
+    }
+
     /// Tiles of an element.
     pub(crate) fn tiles(&self, direction: Direction) -> u64 {
         self.records.div_ceil(self.tile_records(direction))
@@ -187,7 +209,7 @@ impl Found {
             Node::Stream { count, stride, child } => match layout.node(child.node) {
                 Node::Dense { count: elements, kind } => {
                     let array = (*count, u64::try_from(*stride).ok()?);
-                    if *self.array.get_or_insert(array) != array || self.columns.len() == MOST_COLUMNS {
+                    if *self.array.get_or_insert(array) != array || self.columns.len() == Columns::MOST {
                         return None;
                     }
                     let width = elements * kind.size();
@@ -195,7 +217,7 @@ impl Found {
                     self.packed += width * count;
                     Some(())
                 }
-                _ => (0..i64::try_from(*count).ok().filter(|&count| count <= MOST_COLUMNS as i64)?)
+                _ => (0..i64::try_from(*count).ok().filter(|&count| count <= Columns::MOST as i64)?)
                     .try_for_each(|copy| self.collect(layout, below(copy * stride, child)?)),
             },
             Node::Record { parts } => parts.iter().try_for_each(|part| self.collect(layout, below(0, part)?)),

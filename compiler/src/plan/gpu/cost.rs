@@ -56,7 +56,7 @@ pub(super) const MANY_TILES: u64 = 4;
 const LARGEST_RECORD: u64 = 256;
 
 /// Bytes at most from record to record of an array that is packed field by field: a tile has at least 32 of them.
-const WIDEST_RECORD: u64 = 256;
+pub(super) const WIDEST_RECORD: u64 = 256;
 
 /// Bytes at most from record to record whose bytes are unpacked in the order of memory.
 const WIDEST_GAPPED: u64 = 512;

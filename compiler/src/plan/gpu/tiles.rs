@@ -6,6 +6,7 @@ use super::granularity::Granularity;
 use super::sizes::{LINE, SECTOR, WARP};
 use crate::layout::{Edge, Layout, Node, NodeId};
 use crate::plan::Direction;
+use std::ops::Range;
 
 /// How a transposing layout is cut into tiles. Words of a column are packed side by side; columns are memory neighbours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,23 +68,47 @@ impl Tiles {
         common(self.tile_columns, self.word)
     }
 
-    /// Tiles that a call touches: of all columns when it touches several planes.
-    pub(super) fn blocks(&self, direction: Direction, shifted: bool, call: &Call) -> Option<u32> {
+    /// The tiles that a call touches: of all columns when it touches several planes.
+    pub(crate) fn grid(&self, direction: Direction, shifted: bool, call: &Call) -> TileGrid {
         let word = u64::from(self.word);
         let (begin, end) = (call.first / word, (call.first + call.bytes).div_ceil(word));
-        let plane = self.rows.checked_mul(self.columns)?;
+        let plane = self.rows.saturating_mul(self.columns);
         let (first, last) = (begin / plane, (end - 1) / plane);
         let columns = if first == last {
             let line = self.line_columns();
-            (end - 1) % plane / self.rows + 1 - begin % plane / self.rows / line * line
+            begin % plane / self.rows / line * line..(end - 1) % plane / self.rows + 1
         } else {
-            self.columns
+            0..self.columns
         };
         let ahead = call.packed.wrapping_sub(call.first) / word % self.line_rows(direction, shifted);
         let row_tiles = (self.rows + ahead).div_ceil(self.rows_of_tile(shifted).into());
-        let tiles = row_tiles * columns.div_ceil(self.tile_columns.into());
-        u32::try_from(tiles.checked_mul(last - first + 1)?).ok().filter(|&blocks| blocks < 1 << 31)
+        let column_tiles = (columns.end - columns.start).div_ceil(self.tile_columns.into());
+        TileGrid { first_plane: first, planes: last - first + 1, columns, ahead, row_tiles, column_tiles }
     }
+
+    /// How many tiles a call touches, if there is a grid of as many blocks.
+    pub(super) fn blocks(&self, direction: Direction, shifted: bool, call: &Call) -> Option<u32> {
+        let TileGrid { planes, row_tiles, column_tiles, .. } = self.grid(direction, shifted, call);
+        let tiles = row_tiles.checked_mul(column_tiles)?.checked_mul(planes)?;
+        u32::try_from(tiles).ok().filter(|&blocks| blocks < 1 << 31)
+    }
+}
+
+/// The tiles that a call touches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TileGrid {
+    /// The first plane that the call touches.
+    pub(crate) first_plane: u64,
+    /// How many planes it touches.
+    planes: u64,
+    /// The columns of each plane that have tiles.
+    pub(crate) columns: Range<u64>,
+    /// Words of a line of the packed bytes before the first column, where the first tile begins.
+    pub(crate) ahead: u64,
+    /// Tiles of a column.
+    pub(crate) row_tiles: u64,
+    /// Tiles of a row.
+    pub(crate) column_tiles: u64,
 }
 
 /// Words of a line that one side of a tile is a multiple of.

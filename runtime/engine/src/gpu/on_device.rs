@@ -261,7 +261,7 @@ impl GpuType {
         let interpreter = self.interpreter()?;
         let function = interpreter.generic.function(kernel)?;
         let bounds = self.bounds(asked.count);
-        let program = interpreter.program.parameter(bounds.low, bounds.high);
+        let program = interpreter.program.parameter(&kernel.variant, &call, bounds.low, bounds.high);
         // Only the capped kernels take several blocks of the work.
         let grid = if kernel.variant.capped { blocks.min(most) } else { blocks };
         let grid = Grid { work: blocks, blocks: grid, threads: kernel.variant.threads() };
@@ -328,7 +328,7 @@ impl GpuType {
         if let Some(program) = self.batch_program.get() {
             return Ok(program);
         }
-        let parameter = interpreter.program.parameter(0, 0);
+        let parameter = interpreter.program.nodes();
         let bytes: Vec<u8> = parameter.iter().flat_map(|number| number.to_ne_bytes()).collect();
         let program = DeviceBuffer::copy_of(&self.gpu.uploads, &bytes)?;
         let tables = interpreter.tables.as_ref().map_or(0, DeviceBuffer::address);

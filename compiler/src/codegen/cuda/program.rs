@@ -1,0 +1,189 @@
+//! Layouts as programs for the generic kernels: what these have as their last parameter, and what they read beside it.
+
+use super::accumulate::generic_reduction;
+use super::division::magic;
+use super::tables::{append, chunks, starts};
+use super::{interpreted_columns, interpreted_tiles};
+use crate::layout::{Layout, Node};
+use crate::operation::Reduction;
+use crate::plan::Direction;
+use crate::plan::gpu::{Call, GpuPlan, Tiles, Variant};
+
+/// Nodes that the parameters of a launch hold.
+pub(super) const INLINE_NODES: usize = 22;
+
+/// Bytes of a node.
+const NODE: usize = 48;
+
+/// Bytes before the nodes of a program.
+const HEAD: usize = 64;
+
+/// Where a program has the tiles of a call, in numbers of 64 bits, and how many of these it has.
+const TILES: usize = (HEAD + INLINE_NODES * NODE) / 8;
+pub(super) const LENGTH: usize = TILES + interpreted_tiles::NUMBERS;
+
+/// The last parameter of a generic kernel, as 64-bit numbers.
+pub type Parameter = [u64; LENGTH];
+
+/// A layout as the generic kernels interpret it.
+#[derive(Clone, Debug)]
+pub struct Interpreted {
+    /// What the last parameter of a generic kernel is made from.
+    pub program: InterpreterProgram,
+    /// What the parameter `tables` points at, on a boundary of 16 bytes; empty when it is not read.
+    pub tables: Vec<u8>,
+}
+
+impl Interpreted {
+    /// Writes the program of a plan's layout.
+    ///
+    /// ```
+    /// use dtc_compiler::codegen::cuda::Interpreted;
+    /// use dtc_compiler::layout::Layout;
+    /// use dtc_compiler::plan::gpu::GpuPlan;
+    /// let text = "layout lb 0 extent 64 {\n  %0 = dense 8 x byte\n  %1 = stream 4 x 16 of %0\n  root %1\n}";
+    /// let program = Interpreted::new(&GpuPlan::new(&Layout::parse(text)?));
+    /// assert!(program.tables.is_empty());
+    /// # Ok::<(), dtc_compiler::TextError>(())
+    /// ```
+    pub fn new(plan: &GpuPlan) -> Interpreted {
+        let layout = plan.layout();
+        let count = layout.nodes().len();
+        let inline = count <= INLINE_NODES;
+        let mut tables = vec![0; if inline { 0 } else { count * NODE }];
+        let mut nodes = Vec::with_capacity(count * NODE);
+        for (_, node) in layout.nodes() {
+            let node = encode(layout, node, &mut tables);
+            nodes.extend_from_slice(&node);
+        }
+        // Copies of a stream without a seam never end; a dense element tells what is left of it.
+        let size = if plan.continues() && !plan.is_contiguous() { 1 << 62 } else { layout.size().max(1) };
+        let (magic, shift) = magic(size);
+        let root = layout.root();
+        let mut bytes = Vec::with_capacity(HEAD + INLINE_NODES * NODE);
+        bytes.extend_from_slice(&[0; 16]);
+        for number in [size, magic, layout.extent() as u64, root.offset as u64] {
+            bytes.extend_from_slice(&number.to_le_bytes());
+        }
+        // The last is the reduction, if there is one.
+        for number in [shift, root.node.index() as u32, count as u32, 0] {
+            bytes.extend_from_slice(&number.to_le_bytes());
+        }
+        if inline {
+            bytes.extend_from_slice(&nodes);
+        } else {
+            tables[..nodes.len()].copy_from_slice(&nodes);
+        }
+        let mut program: Parameter = [0; LENGTH];
+        for (word, eight) in program.iter_mut().zip(bytes.as_chunks::<8>().0) {
+            *word = u64::from_le_bytes(*eight);
+        }
+        let columns = plan.columns().map(|columns| {
+            let of = |direction| {
+                let prefetches = direction == Direction::Unpack && columns.mostly_in_part();
+                interpreted_columns::numbers(columns, layout.extent(), direction, prefetches)
+            };
+            Box::new([of(Direction::Pack), of(Direction::Unpack)])
+        });
+        let tiles = plan.tiles().map(|tiles| {
+            let prefetches = plan.prefetches(&Variant {
+                direction: Direction::Unpack,
+                family: interpreted_tiles::FAMILY,
+                wide: true,
+                capped: false,
+            });
+            (*tiles, prefetches)
+        });
+        Interpreted { program: InterpreterProgram { program, columns, tiles }, tables }
+    }
+}
+
+/// What a layout is to the generic kernels.
+#[derive(Clone, Debug)]
+pub struct InterpreterProgram {
+    /// Its nodes, or where the tables hold them.
+    program: Parameter,
+    /// Its columns, to packs and to unpacks.
+    columns: Option<Box<[[u64; interpreted_columns::NUMBERS]; 2]>>,
+    /// Its tiles, and whether unpacks bring lines of memory to the cache.
+    tiles: Option<(Tiles, bool)>,
+}
+
+impl InterpreterProgram {
+    /// The last parameter of the generic kernel of a variant that serves a call, for elements that span these displacements in memory.
+    pub fn parameter(&self, variant: &Variant, call: &Call, low: i64, high: i64) -> Parameter {
+        let Variant { direction, family, .. } = *variant;
+        let mut parameter = self.program;
+        if let (Some(columns), interpreted_columns::FAMILY) = (&self.columns, family) {
+            parameter[..interpreted_columns::NUMBERS]
+                .copy_from_slice(&columns[(direction == Direction::Unpack) as usize]);
+        }
+        if let (Some((tiles, prefetches)), interpreted_tiles::FAMILY) = (&self.tiles, family) {
+            parameter[TILES..].copy_from_slice(&interpreted_tiles::numbers(tiles, direction, *prefetches, call));
+        }
+        parameter[0] = low as u64;
+        parameter[1] = high as u64;
+        parameter
+    }
+
+    /// The program for elements of any span: what the generic kernels for batches and for copies read.
+    pub fn nodes(&self) -> Parameter {
+        self.program
+    }
+
+    /// The last parameter of the generic kernel that unpacks with an operation.
+    pub fn accumulating(&self, reduction: Reduction) -> Parameter {
+        let mut program = self.program;
+        let last = &mut program[HEAD / 8 - 1];
+        *last = (*last & u64::from(u32::MAX)) | u64::from(generic_reduction(reduction)) << 32;
+        program
+    }
+}
+
+fn encode(layout: &Layout, node: &Node, tables: &mut Vec<u8>) -> Vec<u8> {
+    let size_of = |edge: &crate::layout::Edge| layout.measure(edge.node).size;
+    let mut begin = || {
+        tables.resize(tables.len().next_multiple_of(16), 0);
+        tables.len() as u64
+    };
+    let (kind, entries, child, size, stride, table, shift) = match node {
+        Node::Dense { count, kind } => (0, 0, 0, count * kind.size(), 0, 0, None),
+        Node::Stream { stride, child, .. } => (1, 0, child.node.index(), size_of(child), *stride, 0, None),
+        Node::Indexed { offsets, child } => {
+            let table = begin();
+            append(tables, offsets.iter().map(|offset| (offset + child.offset).to_le_bytes()));
+            (2, offsets.len(), child.node.index(), size_of(child), 0, table, None)
+        }
+        Node::Runs { runs, kind } => {
+            let table = begin();
+            let starts = starts(runs, kind.size(), 1);
+            let (shift, chunks) = chunks(&starts);
+            append(tables, starts.iter().map(|start| start.to_le_bytes()));
+            append(tables, runs.iter().map(|run| run.offset.to_le_bytes()));
+            append(tables, chunks.iter().map(|&run| (run as u32).to_le_bytes()));
+            (3, runs.len(), 0, 1, 0, table, Some(shift))
+        }
+        Node::Record { parts } => {
+            let table = begin();
+            let mut at = 0;
+            let position = |part| {
+                let position = at;
+                at += size_of(part);
+                position.to_le_bytes()
+            };
+            append(tables, parts.iter().map(position));
+            append(tables, parts.iter().map(|part| part.offset.to_le_bytes()));
+            append(tables, parts.iter().map(|part| (part.node.index() as u32).to_le_bytes()));
+            (4, parts.len(), 0, 1, 0, table, None)
+        }
+    };
+    let (magic, division) = magic(size);
+    let mut bytes = Vec::with_capacity(NODE);
+    for number in [kind, entries as u32, child as u32, shift.unwrap_or(division)] {
+        bytes.extend_from_slice(&number.to_le_bytes());
+    }
+    for number in [size, magic, stride as u64, table] {
+        bytes.extend_from_slice(&number.to_le_bytes());
+    }
+    bytes
+}
