@@ -11,6 +11,9 @@ static __device__ __forceinline__ void move_block(
     const u64 position = first + slot - head;
     index left;
     bool start;
+{%- if context %}
+    Cursor cursor = {};
+{%- endif %}
 
     // The ends of the call cut words.
     if (slot < head || slot + 8 > slots) {

@@ -44,8 +44,23 @@ static __device__ __forceinline__ u32 search(const u64 *starts, u32 low, u32 hig
     return low;
 }
 
-static __device__ __forceinline__ i64 interpret(const Program &program, const u8 *tables, u64 at, u64 &left, bool &start)
+// Behind a run of a list: where the next one begins, which is found without a search.
+struct Cursor {
+    // Its packed place, or none.
+    u64 at;
+    // Its entry in the list of starts, and how many entries later its offset lies.
+    const u64 *start;
+    u32 offsets;
+    // How many runs the list has from it on.
+    u32 runs;
+    // Where the list lies in memory.
+    i64 base;
+};
+
+static __device__ __forceinline__ i64 interpret(
+    const Program &program, const u8 *tables, const u64 asked, u64 &left, bool &start, Cursor &cursor)
 {
+    u64 at = asked;
     const Node *nodes = program.count <= INLINE_NODES ? program.nodes : (const Node *)tables;
     const u64 element = divide(at, program.magic, program.shift);
     at -= element * program.size;
@@ -81,6 +96,7 @@ static __device__ __forceinline__ i64 interpret(const Program &program, const u8
             const u32 run = search(starts, chunks[chunk], chunks[chunk + 1], at);
             left = starts[run + 1] - at;
             start = at == starts[run];
+            cursor = {asked + left, starts + run + 1, node.entries + 1, node.entries - run - 1, place};
             return place + offsets[run] + (i64)(at - starts[run]);
         }
         default: {
@@ -95,4 +111,25 @@ static __device__ __forceinline__ i64 interpret(const Program &program, const u8
         }
         }
     }
+}
+
+static __device__ __forceinline__ i64 interpret(const Program &program, const u8 *tables, u64 at, u64 &left, bool &start)
+{
+    Cursor cursor;
+    return interpret(program, tables, at, left, start, cursor);
+}
+
+// The same of a thread that goes from run to run.
+static __device__ __forceinline__ i64 proceed(
+    const Program &program, const u8 *tables, u64 at, u64 &left, bool &start, Cursor &cursor)
+{
+    if (at != cursor.at || cursor.runs == 0)
+        return interpret(program, tables, at, left, start, cursor);
+    left = cursor.start[1] - cursor.start[0];
+    start = true;
+    const i64 place = cursor.base + (i64)cursor.start[cursor.offsets];
+    cursor.at += left;
+    cursor.start++;
+    cursor.runs--;
+    return place;
 }

@@ -91,6 +91,7 @@ pub const KERNELS: &[Template] = &[
     Template { name: "shifted_unpack", text: include_str!("../kernels/shifted_unpack.cu") },
     Template { name: "gather", text: include_str!("../kernels/gather.cu") },
     Template { name: "scatter", text: include_str!("../kernels/scatter.cu") },
+    Template { name: "lines", text: include_str!("../kernels/lines.cu") },
     Template { name: "rows", text: include_str!("../kernels/rows.cu") },
     Template { name: "joined", text: include_str!("../kernels/joined.cu") },
     Template { name: "records", text: include_str!("../kernels/records.cu") },

@@ -219,6 +219,7 @@ DTC_STORE(__stwt)
 DTC_ATOMIC(atomicAdd, old + (T)value)
 DTC_ATOMIC(atomicOr, old | (T)value)
 DTC_ATOMIC(atomicExch, (T)value)
+DTC_ATOMIC(atomicMax, old > (T)value ? old : (T)value)
 DTC_ATOMIC(atomicMin, old < (T)value ? old : (T)value)
 #undef DTC_ATOMIC
 template <class T> __attribute__((noinline, no_sanitize("thread"))) T atomicCAS(T *address, T expected, T value) {

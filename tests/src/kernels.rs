@@ -307,6 +307,7 @@ pub fn variants(plan: &GpuPlan, direction: Direction, call: &Call) -> Vec<Varian
             }
             if plan.masks().is_some() {
                 families.push(Family::Masks);
+                families.push(Family::Lines);
             }
             let word = plan.granularity().word();
             if plan.disordered()

@@ -217,9 +217,12 @@ impl Run {
             let Variant { direction: its, family, .. } = kernel.variant;
             plan.columns().is_some() && whole && its == direction && matches!(family, Family::Columns { .. })
         };
+        let lines =
+            cuda::GENERIC_KERNELS.iter().find(|kernel| kernel.variant.family == Family::Lines).expect("a kernel");
         let GenericKernel { entry, variant } = match self.rng.random_range(0..8) {
             0 => GenericKernel::capped(direction),
-            // Calls of a test are too short for columns to be chosen.
+            // Calls of a test are too short for some to be chosen.
+            1..5 if direction == Direction::Unpack && plan.masks().is_some() => lines,
             1..5 if let Some(kernel) = cuda::GENERIC_KERNELS.iter().find(by_columns) => kernel,
             _ => GenericKernel::serving(plan, direction, &asked.call()),
         };
@@ -369,6 +372,7 @@ fn every_family() {
     let unpacks = [
         "shifted words of 16",
         "packed words scattered to runs at any alignment",
+        "packed bytes to runs through lines of shared memory",
         "words of memory that odd rows fill",
         "words of 16 bytes in the order of memory",
         "words of 4 bytes in the order of memory",

@@ -7,7 +7,7 @@
 use super::kernel::{POOL, Program, header, kernel, library};
 use super::tables::Tables;
 use super::template::{CodegenError, render};
-use crate::plan::gpu::{Call, Family, Fields, GpuPlan, Masks, Records, Variant};
+use crate::plan::gpu::{Call, Family, Fields, GpuPlan, Masks, Records, SHORT_RUNS_SPAN, Variant};
 use minijinja::context;
 use std::fmt::Write;
 
@@ -146,6 +146,7 @@ pub fn batch(asked: &[(&GpuPlan, Variant)]) -> Result<BatchProgram, CodegenError
         Family::Pieces => plan.pieces().map(|pieces| pieces.shared_bytes(variant.direction, BATCH_THREADS)),
         Family::Records => plan.records().map(Records::shared_bytes),
         Family::Masks => Some(Masks::shared_bytes(BATCH_THREADS)),
+        Family::Lines => Some(2 * SHORT_RUNS_SPAN),
         _ => None,
     });
     if let Some(bytes) = tiles.max().filter(|&bytes| bytes > 0) {

@@ -25,7 +25,7 @@ mod tests {
     fn halves_divide() {
         for divisor in 1..=4096 {
             for at in 0..(1 << 27) / divisor.max(1 << 11) {
-                assert_eq!((2 * at + 1) * half(divisor) >> 32, at / divisor, "{at} / {divisor}");
+                assert_eq!(((2 * at + 1) * half(divisor)) >> 32, at / divisor, "{at} / {divisor}");
             }
         }
     }

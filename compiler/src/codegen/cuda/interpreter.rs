@@ -11,7 +11,7 @@ use super::program::{INLINE_NODES, LENGTH};
 use super::template::{CodegenError, render, word_type};
 use super::{interpreted_columns, interpreted_tiles};
 use crate::plan::Direction;
-use crate::plan::gpu::{Call, Family, GpuPlan, Shape, Variant};
+use crate::plan::gpu::{Call, Family, GpuPlan, SHORT_RUNS_SPAN, Shape, Variant};
 use minijinja::context;
 use std::fmt::Write;
 
@@ -55,6 +55,7 @@ pub const GENERIC_KERNELS: &[GenericKernel] = &[
     generic("dtc_generic_unpack_shifted_8", Direction::Unpack, Family::Shifted { word: 8 }),
     generic("dtc_generic_unpack_shifted_16", Direction::Unpack, Family::Shifted { word: 16 }),
     generic("dtc_generic_unpack_bytes", Direction::Unpack, Family::Scatter),
+    generic("dtc_generic_unpack_lines", Direction::Unpack, Family::Lines),
     generic("dtc_generic_unpack_columns", Direction::Unpack, interpreted_columns::FAMILY),
     generic("dtc_generic_unpack_tiles", Direction::Unpack, interpreted_tiles::FAMILY),
     capped("dtc_generic_pack_capped", Direction::Pack, Family::Gather),
@@ -156,9 +157,10 @@ pub fn generic_source() -> Result<String, CodegenError> {
             }
             _ => {}
         }
+        let shared = variant.family == Family::Lines;
         let kernel = render(
             "entry",
-            &context! { entry, threads, resident => 1, shared => false, capped => variant.capped, call => "Program" },
+            &context! { entry, threads, resident => 1, shared, capped => variant.capped, call => "Program" },
         )?;
         source.push_str(&interpreting(name, variant, threads, "Program", "call", &format!("{kernel}\n"))?);
     }
@@ -184,23 +186,36 @@ fn interpreting(
     program: &str,
     kernel: &str,
 ) -> Result<String, CodegenError> {
-    let (name, word, parameters, at) = match variant.family {
-        Family::Words { word, .. } => ("words", word, "index at", "at * "),
-        Family::Shifted { word } if variant.direction == Direction::Pack => ("shifted_pack", word, "index at", "at * "),
-        Family::Shifted { word } => ("shifted_unpack", word, "index at", "at * "),
-        Family::Gather => ("gather", 1, "index at, index &left, bool &start", "at * "),
-        _ => ("scatter", 1, "index at, index &left, bool &start", "at * "),
+    let (name, word) = match variant.family {
+        Family::Words { word, .. } => ("words", word),
+        Family::Shifted { word } if variant.direction == Direction::Pack => ("shifted_pack", word),
+        Family::Shifted { word } => ("shifted_unpack", word),
+        Family::Gather => ("gather", 1),
+        Family::Lines => ("lines", 1),
+        _ => ("scatter", 1),
     };
-    let left = if word == 1 { "" } else { "    u64 left;\n    bool start;\n" };
-    let place = format!(
-        "static __device__ __forceinline__ i64 place(const {call} &call, const u8 *tables, {parameters})\n\
-         {{\n{left}    return interpret({program}, tables, {at}{word}, left, start);\n}}\n\n"
-    );
+    let bytes = "const u8 *tables, index at, index &left, bool &start";
+    let (context, parameters, body) = match variant.family {
+        // Threads go from run to run. Those that scatter are no faster for it.
+        Family::Gather | Family::Lines => {
+            let body = format!("    return proceed({program}, tables, at, left, start, cursor);\n");
+            ("call, cursor, ", format!("Cursor &cursor, {bytes}"), body)
+        }
+        Family::Scatter => {
+            ("call, ", bytes.to_owned(), format!("    return interpret({program}, tables, at, left, start);\n"))
+        }
+        _ => {
+            let body = format!("    return interpret({program}, tables, at * {word}, left, start);\n");
+            ("call, ", "const u8 *tables, index at".to_owned(), format!("    u64 left;\n    bool start;\n{body}"))
+        }
+    };
+    let place =
+        format!("static __device__ __forceinline__ i64 place(const {call} &call, {parameters})\n{{\n{body}}}\n\n");
     let body = render(
         name,
         &context! {
             word, word_type => word_type(word), pack => variant.direction == Direction::Pack,
-            threads, unroll => variant.unroll(), cut => true, streamed => false, prefetched => false, crosses_once => false, call, context => "call, ",
+            threads, unroll => variant.unroll(), cut => true, span => SHORT_RUNS_SPAN, pool => "", streamed => false, prefetched => false, crosses_once => false, call, context,
         },
     )?;
     Ok(format!("\nnamespace {namespace} {{\n\n{place}{body}\n{kernel}}}\n"))
@@ -225,6 +240,7 @@ impl GpuPlan {
             {
                 words(word)
             }
+            Family::Masks => Family::Lines,
             _ => bytes,
         }
     }

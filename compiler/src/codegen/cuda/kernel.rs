@@ -8,7 +8,7 @@ use super::tables::Tables;
 use super::template::{CodegenError, render, word_type};
 use crate::layout::{Layout, Node};
 use crate::plan::Direction;
-use crate::plan::gpu::{Cut, Family, GpuPlan, LINE, LISTS_AHEAD, Masks, Pieces, Variant};
+use crate::plan::gpu::{Cut, Family, GpuPlan, LINE, LISTS_AHEAD, Masks, Pieces, SHORT_RUNS_SPAN, Variant};
 use minijinja::{Value, context};
 use std::fmt::Write;
 
@@ -38,7 +38,7 @@ pub struct Program {
 /// Whether a kernel loads words of up to 8 bytes at any address.
 fn loads_bytes(variant: &Variant) -> bool {
     match variant.family {
-        Family::Gather | Family::Scatter | Family::Rows { .. } => true,
+        Family::Gather | Family::Scatter | Family::Lines | Family::Rows { .. } => true,
         Family::Joined | Family::Records | Family::Masks | Family::Pieces => false,
         Family::Shifted { .. } => variant.direction == Direction::Unpack,
         Family::Accumulate(chosen) => !chosen.aligned,
@@ -70,6 +70,7 @@ fn brings_lists(pieces: &Pieces) -> bool {
 fn prefetches(plan: &GpuPlan, variant: &Variant) -> bool {
     match variant.family {
         Family::Joined => plan.pieces().is_some_and(brings_lists),
+        Family::Lines => true,
         _ => plan.prefetches(variant),
     }
 }
@@ -146,6 +147,7 @@ pub(super) fn kernel(
         Family::Shifted { .. } => "shifted_unpack",
         Family::Gather => "gather",
         Family::Scatter => "scatter",
+        Family::Lines => "lines",
         Family::Rows { .. } => "rows",
         Family::Ordered { .. } => "ordered",
         Family::Fields { .. } => "fields",
@@ -180,6 +182,10 @@ pub(super) fn kernel(
         Family::Scatter => {
             places.elements(1, true);
             (1, Value::UNDEFINED)
+        }
+        Family::Lines => {
+            places.elements(1, true);
+            (1, context! { span => SHORT_RUNS_SPAN, pool })
         }
         Family::Rows { slots } => {
             let row = plan.row().ok_or_else(missing)?;
@@ -278,6 +284,7 @@ pub(super) fn kernel(
                     | Family::Pieces
                     | Family::Records
                     | Family::Masks
+                    | Family::Lines
             );
             let resident = variant.resident_blocks();
             render("entry", &context! { entry, threads, resident, shared, capped => variant.capped, call => "Bounds" })?

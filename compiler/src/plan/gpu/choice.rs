@@ -22,7 +22,7 @@ impl GpuPlan {
         let units = match family {
             Family::Words { word, .. } | Family::Shifted { word } | Family::Ordered { word } => end / u64::from(word),
             Family::Tiles { .. } => end / u64::from(self.granularity.word()),
-            Family::Gather | Family::Scatter | Family::Joined => end,
+            Family::Gather | Family::Scatter | Family::Lines | Family::Joined => end,
             Family::Fields { .. } | Family::Columns { .. } | Family::Records | Family::Masks => end,
             Family::Pieces => self
                 .pieces

@@ -323,6 +323,10 @@ pub(super) fn tile_records(direction: Direction, stride: u64) -> u64 {
     (bytes / stride.max(1) / SECTOR).max(1) * SECTOR
 }
 
+/// Bytes of memory that a block of an interpreter which unpacks short runs has in shared memory: those of 2 KiB of packed bytes, of which a quarter is
+/// packed. Measured in `bench/results/2026-11-25-gpu-generic.md`.
+pub(crate) const SHORT_RUNS_SPAN: u32 = 8 << 10;
+
 /// The launch shape of kernels on few multiprocessors: 8 KiB under way in each block. Of pinned memory an eighth of an H200 then
 /// reads 51 GB/s, which is what the link gives to kernels (with 4 KiB 41 GB/s), and no more is under way than the link needs: a
 /// kernel beside four times as much took 1.4 times as long.

@@ -32,7 +32,7 @@ pub use call::Call;
 pub use columns::{Column, Columns};
 pub use copies::{Copies, MOST_COPIES};
 pub use cost::{Cut, Shape};
-pub(crate) use cost::{LISTS_AHEAD, LONG_LIST};
+pub(crate) use cost::{LISTS_AHEAD, LONG_LIST, SHORT_RUNS_SPAN};
 pub use fields::{Field, Fields};
 pub use granularity::Granularity;
 pub use masks::Masks;
@@ -254,7 +254,7 @@ impl GpuPlan {
                 let words = (call.bytes + call.packed % JOINED).div_ceil(JOINED);
                 spread(words, threads * u64::from(variant.unroll()))
             }
-            Family::Scatter => spread(call.bytes.div_ceil(2 * SLOT), threads),
+            Family::Scatter | Family::Lines => spread(call.bytes.div_ceil(2 * SLOT), threads),
             Family::Rows { slots } => {
                 let row = self.row?;
                 spread((end.div_ceil(row) - call.first / row).checked_mul(slots)?, threads)

@@ -22,6 +22,7 @@ impl fmt::Display for Family {
             Family::Shifted { word } => write!(f, "words of {word} bytes astride the packed words"),
             Family::Gather => f.write_str("packed words gathered from runs at any alignment"),
             Family::Scatter => f.write_str("packed words scattered to runs at any alignment"),
+            Family::Lines => f.write_str("packed bytes to runs through lines of shared memory"),
             Family::Rows { .. } => f.write_str("words of memory that odd rows fill"),
             Family::Ordered { word } => write!(f, "words of {word} bytes in the order of memory"),
             Family::Joined => f.write_str("packed words joined from listed runs"),

@@ -28,6 +28,8 @@ pub enum Family {
     Gather,
     /// Aligned packed words to memory at any alignment. Unpacks only.
     Scatter,
+    /// Packed bytes to short runs close to each other, in any order, through lines of memory in shared memory. Unpacks by generic kernels only.
+    Lines,
     /// Words of memory that rows of one odd length fill. Unpacks only.
     Rows {
         /// Words of memory that a row may touch, which depends on the alignment of element 0.
@@ -119,7 +121,12 @@ impl Variant {
             Family::Pieces if self.capped => cost::capped_shape(1).threads,
             Family::Columns { .. } => cost::columns_tile(self.direction).1,
             // Long threads: small blocks leave fewer of them waiting at the end.
-            Family::Gather | Family::Pieces | Family::Joined | Family::Masks | Family::Fields { .. } => 128,
+            Family::Gather
+            | Family::Lines
+            | Family::Pieces
+            | Family::Joined
+            | Family::Masks
+            | Family::Fields { .. } => 128,
             _ => 256,
         }
     }

@@ -112,7 +112,7 @@ impl GpuPlan {
             Family::Shifted { word } => spread(word.into(), threads * unroll),
             Family::Gather => Grid { more: 1, ..spread(SLOT, threads) },
             Family::Joined => Grid { more: 1, ..spread(JOINED, threads * unroll) },
-            Family::Scatter => spread(2 * SLOT, threads),
+            Family::Scatter | Family::Lines => spread(2 * SLOT, threads),
             Family::Rows { slots } => Grid { share: slots, ..spread(self.row.unwrap_or(1), threads) },
             Family::Tiles { shifted } => self.tiles.as_ref().map_or(spread(1, 1), |tiles| {
                 let word = u64::from(tiles.word);
