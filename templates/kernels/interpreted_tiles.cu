@@ -19,14 +19,14 @@ template <class word, class Has, class MemoryOf, class PackedOf>
 static __device__ __forceinline__ void move_tile(const Tiles &its, word *tile, const Has &has, const MemoryOf &memory_of, const PackedOf &packed_of)
 {
     const u32 words = its.tile_rows * its.tile_columns, pitch = its.tile_rows | 1;
-#pragma unroll 4
+#pragma unroll 2
     for (u32 at = threadIdx.x; at < words; at += {{ threads }}) {
         const uint2 own = {% if pack %}in_memory{% else %}in_packed{% endif %}(its, at);
         if (has(own.x, own.y))
             tile[own.x * pitch + own.y] = __ldg((const word *){% if pack %}memory_of{% else %}packed_of{% endif %}(own.x, own.y));
     }
     __syncthreads();
-#pragma unroll 4
+#pragma unroll 2
     for (u32 at = threadIdx.x; at < words; at += {{ threads }}) {
         const uint2 own = {% if pack %}in_packed{% else %}in_memory{% endif %}(its, at);
         if (has(own.x, own.y))

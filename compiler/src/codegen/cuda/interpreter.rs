@@ -234,6 +234,11 @@ impl GpuPlan {
                 let word = self.tiles().map_or(4, |tiles| tiles.word);
                 if shifted { Family::Shifted { word } } else { words(word) }
             }
+            Family::Fields { .. }
+                if self.tiles().is_some_and(|its| its.word <= word && interpreted_tiles::fit(its)) =>
+            {
+                interpreted_tiles::FAMILY
+            }
             Family::Columns { .. } => interpreted_columns::FAMILY,
             Family::Fields { .. } | Family::Ordered { .. } | Family::Pieces | Family::Joined | Family::Records
                 if word >= 4 && !self.interprets_bytes(direction, word) =>

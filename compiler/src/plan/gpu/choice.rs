@@ -79,18 +79,20 @@ impl GpuPlan {
         // Where packed byte 0 would lie.
         let packed = alignment(call.packed.wrapping_sub(call.first));
         let word = self.granularity.word().min(aligned);
+        let by_fields = self.fields.as_ref().and_then(|fields| {
+            let (memory, packed) = fields.alignments(aligned, packed);
+            fields.pays(packed, call).then_some(Family::Fields { memory, packed })
+        });
         if let Some(tiles) = &self.tiles
             && tiles.word <= word
             && tiles.pays(call)
             && (tiles.word <= packed || tiles.word <= WIDEST_SHIFT)
+            && !(by_fields.is_some() && cost::fields_before_tiles(direction, tiles.word, tiles.rows))
         {
             return Family::Tiles { shifted: tiles.word > packed };
         }
-        if let Some(fields) = &self.fields {
-            let (memory, packed) = fields.alignments(aligned, packed);
-            if fields.pays(packed, call) {
-                return Family::Fields { memory, packed };
-            }
+        if let Some(family) = by_fields {
+            return family;
         }
         if let Some(columns) = &self.columns
             && columns.pays(call)

@@ -53,7 +53,7 @@ const FEWEST_COLUMNS: u64 = 2;
 pub(super) const MANY_TILES: u64 = 4;
 
 /// Packed bytes of a record at most whose fields a thread moves: shared memory holds enough of them for all threads.
-const LARGEST_RECORD: u64 = 256;
+const LARGEST_RECORD: u64 = 1024;
 
 /// Bytes at most from record to record of an array that is packed field by field: a tile has at least 32 of them.
 pub(super) const WIDEST_RECORD: u64 = 256;
@@ -277,9 +277,20 @@ pub(super) fn tile_side(word: u32) -> u64 {
     if word >= 8 { 32 } else { 64 }
 }
 
-/// Records of `size` packed bytes in a tile whose fields threads move: more of short ones.
+/// Whether records of `fields` fields, of `word` bytes each, move by these rather than through tiles, of which they are the columns. Measured in
+/// `bench/results/2026-11-25-gpu-generic.md`.
+pub(super) fn fields_before_tiles(direction: Direction, word: u32, fields: u64) -> bool {
+    word <= 4 && (direction == Direction::Pack || fields < 24)
+}
+
+/// Records of `size` packed bytes in a tile whose fields threads move: more of short ones. Measured in `bench/results/2026-11-25-gpu-generic.md`.
 pub(super) fn fields_tile_records(size: u64) -> u64 {
-    if size <= 48 { 256 } else { 128 }
+    match size {
+        ..=48 => 256,
+        ..=256 => 128,
+        // About 20 KiB, and rows of arrays that have whole sectors.
+        _ => ((20 << 10) / size / 32 * 32).max(32),
+    }
 }
 
 /// Whether a call of `bytes` bytes moves records by their fields, if [`by_fields`] says so for its layout, whose shortest is
