@@ -277,7 +277,7 @@ pub(super) fn tile_side(word: u32) -> u64 {
     if word >= 8 { 32 } else { 64 }
 }
 
-/// Whether records of `fields` fields, of `word` bytes each, move by these rather than through tiles, of which they are the columns. Measured in
+/// Whether records of `fields` fields, of `word` bytes each, move by their fields where tiles could move them too. Measured in
 /// `bench/results/2026-11-25-gpu-generic.md`.
 pub(super) fn fields_before_tiles(direction: Direction, word: u32, fields: u64) -> bool {
     word <= 4 && (direction == Direction::Pack || fields < 24)
@@ -334,8 +334,8 @@ pub(super) fn tile_records(direction: Direction, stride: u64) -> u64 {
     (bytes / stride.max(1) / SECTOR).max(1) * SECTOR
 }
 
-/// Bytes of memory that a block of an interpreter which unpacks short runs has in shared memory: those of 2 KiB of packed bytes, of which a quarter is
-/// packed. Measured in `bench/results/2026-11-25-gpu-generic.md`.
+/// Bytes of memory of which a block has a copy in shared memory while it interprets short runs: 2 KiB of packed bytes fill a quarter of them. Measured in
+/// `bench/results/2026-11-25-gpu-generic.md`.
 pub(crate) const SHORT_RUNS_SPAN: u32 = 8 << 10;
 
 /// The launch shape of kernels on few multiprocessors: 8 KiB under way in each block. Of pinned memory an eighth of an H200 then
