@@ -286,8 +286,8 @@ pub(super) fn fields_before_tiles(direction: Direction, word: u32, fields: u64) 
 /// Records of `size` packed bytes in a tile whose fields threads move: more of short ones. Measured in `bench/results/2026-11-25-gpu-generic.md`.
 pub(super) fn fields_tile_records(size: u64) -> u64 {
     match size {
-        ..=48 => 256,
-        ..=256 => 128,
+        0..=48 => 256,
+        49..=256 => 128,
         // About 20 KiB, and rows of arrays that have whole sectors.
         _ => ((20 << 10) / size / 32 * 32).max(32),
     }
