@@ -334,8 +334,8 @@ pub(super) fn tile_records(direction: Direction, stride: u64) -> u64 {
     (bytes / stride.max(1) / SECTOR).max(1) * SECTOR
 }
 
-/// Bytes of memory of which a block has a copy in shared memory while it interprets short runs: 2 KiB of packed bytes fill a quarter of them. Measured in
-/// `bench/results/2026-11-25-gpu-generic.md`.
+/// Bytes of memory that a block of the generic kernel for short runs has in shared memory. It has 2 KiB of packed bytes: a quarter of the memory is packed
+/// at least, or the rest is stored as it comes. No other span was measured.
 pub(crate) const SHORT_RUNS_SPAN: u32 = 8 << 10;
 
 /// The launch shape of kernels on few multiprocessors: 8 KiB under way in each block. Of pinned memory an eighth of an H200 then
