@@ -21,12 +21,6 @@ struct Columns : Bounds {
     u64 unused[{{ unused }}];
 };
 
-// at / divisor: `half` is 2^31 / divisor, rounded up.
-static __device__ __forceinline__ u32 quotient(u32 at, u32 half)
-{
-    return __umulhi(2 * at + 1, half);
-}
-
 // The column that has a part.
 static __device__ __forceinline__ u32 column_of(const Columns &call, u32 part)
 {

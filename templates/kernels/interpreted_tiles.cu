@@ -4,13 +4,13 @@
 // The word that a thread has of memory, and of the packed words: column x and row y of the tile.
 static __device__ __forceinline__ uint2 in_memory(const Tiles &its, u32 at)
 {
-    const u32 y = __umulhi(2 * at + 1, its.half_columns);
+    const u32 y = quotient(at, its.half_columns);
     return make_uint2(at - y * its.tile_columns, y);
 }
 
 static __device__ __forceinline__ uint2 in_packed(const Tiles &its, u32 at)
 {
-    const u32 x = __umulhi(2 * at + 1, its.half_rows);
+    const u32 x = quotient(at, its.half_rows);
     return make_uint2(x, at - x * its.tile_rows);
 }
 

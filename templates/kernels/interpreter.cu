@@ -9,7 +9,7 @@ struct Node {
 
 enum { DENSE, STREAM, INDEXED, RUNS, RECORD };
 
-// The tiles of a call; `half` is 2^31 divided by what stands behind it, rounded up.
+// The tiles of a call. What is called half divides.
 struct Tiles {
     u64 rows, columns, first_plane, first_column, last_column;
     i64 stride;
@@ -17,13 +17,40 @@ struct Tiles {
     u64 word;
 };
 
+// The records of a call, whose fields lie in arrays of their own.
+struct Fields {
+    // The first record that the call has whole, and behind the last; how many follow each other in memory; where the fields are in the tables.
+    u64 begin, end, group, table;
+    // Bytes of a record, packed and from one to the next in memory; what divides their places on both sides; records of a tile.
+    u32 size;
+    int stride;
+    u32 memory, packed, records;
+    // Fields, and chunks of records of which a warp has one.
+    u32 count, half_count, chunks;
+};
+
+// A field of a record: in memory and in the packed record.
+struct Field {
+    i64 offset;
+    u32 packed, width;
+};
+
 struct Program : Bounds {
     u64 size, magic;
     i64 extent, origin;
     u32 shift, root, count, reduction;
     Node nodes[INLINE_NODES];
-    Tiles tiles;
+    union {
+        Tiles tiles;
+        Fields fields;
+    };
 };
+
+// at / divisor: `half` is 2^31 / divisor, rounded up.
+static __device__ __forceinline__ u32 quotient(u32 at, u32 half)
+{
+    return __umulhi(2 * at + 1, half);
+}
 
 // at / size, for at < 2^63; a shift of 64 stands for a size of 1.
 static __device__ __forceinline__ u64 divide(u64 at, u64 magic, u32 shift)

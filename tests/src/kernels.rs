@@ -233,6 +233,11 @@ const LAYOUTS: &[(&str, u64, &str)] = &[
     ("fields in few banks", 2, "layout lb 0 extent 50000 {\n  %0 = dense 8 x byte\n  %1 = stream 4 x 9000 of %0\n  \
      %2 = stream 1000 x 8 of %1\n  root 8: %2\n}"),
     ("fields of any length", 2000, "layout lb 0 extent 16 {\n  %0 = runs [(90000 8) (0 3) (40001 1) (200000 16) (160000 12)] x byte\n  root %0\n}"),
+    ("fields in groups", 3, "layout lb 0 extent 2000000 {\n  %0 = runs [(90000 3) (0 4) (40002 1) (200000 2)] x byte\n  %1 = stream 37 x 8 of %0\n  \
+     %2 = stream 30 x 400 of %1\n  root 5: %2\n}"),
+    ("fields of shorts", 3000, "layout lb 0 extent 4 {\n  %0 = runs [(0 2) (40000 4) (80000 2) (20000 2)] x byte\n  root %0\n}"),
+    ("fields of bytes", 4000, "layout lb 0 extent 1 {\n  %0 = runs [(0 1) (40003 1) (20001 1)] x byte\n  root 3: %0\n}"),
+    ("fields of three bytes", 4000, "layout lb 0 extent 3 {\n  %0 = runs [(20000 3) (40001 1) (0 2)] x byte\n  root %0\n}"),
     ("fields, backwards", 2, "layout lb 0 extent 90000 {\n  %0 = dense 2 x byte\n  %1 = dense 6 x byte\n  \
      %2 = record [0: %1, 20000: %0, 40000: %1]\n  %3 = stream 1500 x -8 of %2\n  root 12000: %3\n}"),
     ("a record of long streams", 3, "layout lb 0 extent 300000 {\n  %0 = dense 8 x byte\n  %1 = stream 1500 x 16 of %0\n  %2 = dense 4 x byte\n  \

@@ -9,7 +9,7 @@ use super::batch::{self, BATCH_THREADS, GENERIC_BATCH_ENTRY};
 use super::copy;
 use super::program::{INLINE_NODES, LENGTH};
 use super::template::{CodegenError, render, word_type};
-use super::{interpreted_columns, interpreted_tiles};
+use super::{interpreted_columns, interpreted_fields, interpreted_tiles};
 use crate::plan::Direction;
 use crate::plan::gpu::{Call, Family, GpuPlan, SHORT_RUNS_SPAN, Shape, Variant};
 use minijinja::context;
@@ -47,6 +47,7 @@ pub const GENERIC_KERNELS: &[GenericKernel] = &[
     generic("dtc_generic_pack_shifted_8", Direction::Pack, Family::Shifted { word: 8 }),
     generic("dtc_generic_pack_bytes", Direction::Pack, Family::Gather),
     generic("dtc_generic_pack_columns", Direction::Pack, interpreted_columns::FAMILY),
+    generic("dtc_generic_pack_fields", Direction::Pack, interpreted_fields::FAMILY),
     generic("dtc_generic_pack_tiles", Direction::Pack, interpreted_tiles::FAMILY),
     generic("dtc_generic_unpack_4", Direction::Unpack, words(4)),
     generic("dtc_generic_unpack_8", Direction::Unpack, words(8)),
@@ -57,6 +58,7 @@ pub const GENERIC_KERNELS: &[GenericKernel] = &[
     generic("dtc_generic_unpack_bytes", Direction::Unpack, Family::Scatter),
     generic("dtc_generic_unpack_lines", Direction::Unpack, Family::Lines),
     generic("dtc_generic_unpack_columns", Direction::Unpack, interpreted_columns::FAMILY),
+    generic("dtc_generic_unpack_fields", Direction::Unpack, interpreted_fields::FAMILY),
     generic("dtc_generic_unpack_tiles", Direction::Unpack, interpreted_tiles::FAMILY),
     capped("dtc_generic_pack_capped", Direction::Pack, Family::Gather),
     capped("dtc_generic_unpack_capped", Direction::Unpack, Family::Scatter),
@@ -151,6 +153,10 @@ pub fn generic_source() -> Result<String, CodegenError> {
                 source.push_str(&interpreted_columns::kernel(name, entry, variant, LENGTH)?);
                 continue;
             }
+            interpreted_fields::FAMILY => {
+                source.push_str(&interpreted_fields::kernel(name, entry, variant)?);
+                continue;
+            }
             interpreted_tiles::FAMILY => {
                 source.push_str(&interpreted_tiles::kernel(name, entry, variant)?);
                 continue;
@@ -239,6 +245,7 @@ impl GpuPlan {
             {
                 interpreted_tiles::FAMILY
             }
+            Family::Fields { .. } if interpreted_fields::fit(self.layout()) => interpreted_fields::FAMILY,
             Family::Columns { .. } => interpreted_columns::FAMILY,
             Family::Fields { .. } | Family::Ordered { .. } | Family::Pieces | Family::Joined | Family::Records
                 if word >= 4 && !self.interprets_bytes(direction, word) =>

@@ -12,6 +12,7 @@ mod copy;
 mod division;
 mod fields;
 mod interpreted_columns;
+mod interpreted_fields;
 mod interpreted_tiles;
 mod interpreter;
 mod kernel;

@@ -3,11 +3,11 @@
 use super::accumulate::generic_reduction;
 use super::division::magic;
 use super::tables::{append, chunks, starts};
-use super::{interpreted_columns, interpreted_tiles};
+use super::{interpreted_columns, interpreted_fields, interpreted_tiles};
 use crate::layout::{Layout, Node};
 use crate::operation::Reduction;
 use crate::plan::Direction;
-use crate::plan::gpu::{Call, GpuPlan, Tiles, Variant};
+use crate::plan::gpu::{Call, Fields, GpuPlan, Tiles, Variant};
 
 /// Nodes that the parameters of a launch hold.
 pub(super) const INLINE_NODES: usize = 22;
@@ -18,9 +18,13 @@ const NODE: usize = 48;
 /// Bytes before the nodes of a program.
 const HEAD: usize = 64;
 
-/// Where a program has the tiles of a call, in numbers of 64 bits, and how many of these it has.
-const TILES: usize = (HEAD + INLINE_NODES * NODE) / 8;
-pub(super) const LENGTH: usize = TILES + interpreted_tiles::NUMBERS;
+/// Where a program has the tiles or the fields of a call, in numbers of 64 bits, and how many of these it has.
+const OF_CALL: usize = (HEAD + INLINE_NODES * NODE) / 8;
+pub(super) const LENGTH: usize = OF_CALL + max(interpreted_tiles::NUMBERS, interpreted_fields::NUMBERS);
+
+const fn max(one: usize, other: usize) -> usize {
+    if one > other { one } else { other }
+}
 
 /// The last parameter of a generic kernel, as 64-bit numbers.
 pub type Parameter = [u64; LENGTH];
@@ -94,7 +98,9 @@ impl Interpreted {
             });
             (*tiles, prefetches)
         });
-        Interpreted { program: InterpreterProgram { program, columns, tiles }, tables }
+        let fields = plan.fields().filter(|_| interpreted_fields::fit(layout));
+        let fields = fields.map(|fields| (fields.clone(), interpreted_fields::append_fields(fields, &mut tables)));
+        Interpreted { program: InterpreterProgram { program, columns, tiles, fields }, tables }
     }
 }
 
@@ -107,6 +113,8 @@ pub struct InterpreterProgram {
     columns: Option<Box<[[u64; interpreted_columns::NUMBERS]; 2]>>,
     /// Its tiles, and whether unpacks bring lines of memory to the cache.
     tiles: Option<(Tiles, bool)>,
+    /// Its records whose fields lie in arrays of their own, and where the tables have these.
+    fields: Option<(Fields, u64)>,
 }
 
 impl InterpreterProgram {
@@ -119,7 +127,16 @@ impl InterpreterProgram {
                 .copy_from_slice(&columns[(direction == Direction::Unpack) as usize]);
         }
         if let (Some((tiles, prefetches)), interpreted_tiles::FAMILY) = (&self.tiles, family) {
-            parameter[TILES..].copy_from_slice(&interpreted_tiles::numbers(tiles, direction, *prefetches, call));
+            parameter[OF_CALL..][..interpreted_tiles::NUMBERS].copy_from_slice(&interpreted_tiles::numbers(
+                tiles,
+                direction,
+                *prefetches,
+                call,
+            ));
+        }
+        if let (Some((fields, table)), interpreted_fields::FAMILY) = (&self.fields, family) {
+            parameter[OF_CALL..][..interpreted_fields::NUMBERS]
+                .copy_from_slice(&interpreted_fields::numbers(fields, *table, call));
         }
         parameter[0] = low as u64;
         parameter[1] = high as u64;

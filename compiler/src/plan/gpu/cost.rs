@@ -53,7 +53,16 @@ const FEWEST_COLUMNS: u64 = 2;
 pub(super) const MANY_TILES: u64 = 4;
 
 /// Packed bytes of a record at most whose fields a thread moves: shared memory holds enough of them for all threads.
-const LARGEST_RECORD: u64 = 1024;
+pub(super) const LARGEST_RECORD: u64 = 1024;
+
+/// Bytes of memory from the first to the last record of those that follow each other, from which on their fields lie in arrays.
+const SHORTEST_ARRAY: u64 = 2 * LINE;
+
+/// Records of which a tile moves the fields, at most.
+pub(super) const MOST_TILE_RECORDS: u64 = 256;
+
+/// Groups of records that follow each other of which such a tile has some, at most: the first and the last may be cut.
+pub(super) const MOST_GROUPS: u64 = MOST_TILE_RECORDS / (SHORTEST_ARRAY / SECTOR) + 2;
 
 /// Bytes at most from record to record of an array that is packed field by field: a tile has at least 32 of them.
 pub(super) const WIDEST_RECORD: u64 = 256;
@@ -286,7 +295,7 @@ pub(super) fn fields_before_tiles(direction: Direction, word: u32, fields: u64) 
 /// Records of `size` packed bytes in a tile whose fields threads move: more of short ones. Measured in `bench/results/2026-11-25-gpu-generic.md`.
 pub(super) fn fields_tile_records(size: u64) -> u64 {
     match size {
-        0..=48 => 256,
+        0..=48 => MOST_TILE_RECORDS,
         49..=256 => 128,
         // About 20 KiB, and rows of arrays that have whole sectors.
         _ => ((20 << 10) / size / 32 * 32).max(32),
@@ -302,7 +311,7 @@ pub(super) fn in_fields(shortest: u64, packed: u32, bytes: u64) -> bool {
 /// Whether records move by their fields: of `size` packed bytes, `copies` of them `near` bytes apart in memory, whose fields are at
 /// least `far` bytes apart.
 pub(super) fn by_fields(size: u64, copies: u64, near: u64, far: u64) -> bool {
-    let dense = (1..=SECTOR).contains(&near) && copies.saturating_mul(near) >= 2 * LINE;
+    let dense = (1..=SECTOR).contains(&near) && copies.saturating_mul(near) >= SHORTEST_ARRAY;
     dense && size <= LARGEST_RECORD && far >= 2 * near.max(16)
 }
 

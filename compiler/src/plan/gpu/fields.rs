@@ -32,6 +32,10 @@ pub struct Fields {
     pub record: NodeId,
     /// Packed bytes of a record.
     pub size: u64,
+    /// Bytes from record to record in memory.
+    pub stride: i64,
+    /// Records that follow each other in memory before the next ones lie elsewhere; `u64::MAX` if they follow each other through all elements.
+    pub copies: u64,
     /// Its fields, in packed order.
     pub fields: Vec<Field>,
     /// Divides where every record lies in memory, but for the address of element 0: a power of two.
@@ -51,8 +55,14 @@ pub(crate) struct FieldWord {
 }
 
 impl Fields {
+    /// Records of a tile, at most.
+    pub(crate) const MOST_TILE_RECORDS: u64 = cost::MOST_TILE_RECORDS;
+
+    /// Groups of records that follow each other in memory, of which a tile has records, at most.
+    pub(crate) const MOST_GROUPS: u64 = cost::MOST_GROUPS;
+
     /// Alignments of element 0 and of packed byte 0 beyond which nothing is gained, given the ones of a call.
-    pub(super) fn alignments(&self, memory: u32, packed: u32) -> (u32, u32) {
+    pub(crate) fn alignments(&self, memory: u32, packed: u32) -> (u32, u32) {
         let places = self.fields.iter().fold(self.size, |places, field| places | field.packed);
         (memory.min(self.starts), packed.min(alignment(places)))
     }
@@ -66,6 +76,11 @@ impl Fields {
     /// Records of a tile.
     pub(crate) fn tile_records(&self) -> u64 {
         cost::fields_tile_records(self.size)
+    }
+
+    /// Packed bytes of the largest tile of any records.
+    pub(crate) fn most_tile_bytes() -> u64 {
+        (1..=cost::LARGEST_RECORD).map(|size| cost::fields_tile_records(size) * size).max().unwrap_or(0)
     }
 
     /// Bytes of shared memory that a tile takes, which may begin inside a word.
@@ -138,7 +153,7 @@ fn consider(layout: &Layout, record: NodeId, stride: i64, copies: u64) -> Option
     let mut places: Vec<i64> = fields.iter().map(|field| field.offset).collect();
     places.sort_unstable();
     let far = places.windows(2).map(|pair| pair[1].abs_diff(pair[0])).min()?;
-    cost::by_fields(size, copies, near, far).then_some(Fields { record, size, fields, starts: 1 })
+    cost::by_fields(size, copies, near, far).then_some(Fields { record, size, stride, copies, fields, starts: 1 })
 }
 
 /// Appends the fields below an edge; whether they are few.

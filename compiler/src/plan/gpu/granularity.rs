@@ -72,7 +72,7 @@ impl Granularity {
 }
 
 /// The largest power of two up to 16 that divides a number.
-pub(super) fn alignment(number: u64) -> u32 {
+pub(crate) fn alignment(number: u64) -> u32 {
     1 << number.trailing_zeros().min(WIDEST.trailing_zeros())
 }
 

@@ -35,6 +35,7 @@ pub use cost::{Cut, Shape};
 pub(crate) use cost::{LISTS_AHEAD, LONG_LIST, SHORT_RUNS_SPAN};
 pub use fields::{Field, Fields};
 pub use granularity::Granularity;
+pub(crate) use granularity::alignment;
 pub use masks::Masks;
 pub(crate) use ordered::ordered;
 pub use pieces::Pieces;
@@ -159,7 +160,7 @@ impl GpuPlan {
     /// call with less than a row, since a grid has the words of whole ones.
     fn slots(&self, memory: u64, bytes: u64) -> Option<(u64, u64)> {
         let row = self.row.filter(|row| (SLOT..LONGEST_ROW).contains(row) && *row <= bytes)?;
-        let before = SLOT - u64::from(self.granularity.starts.min(granularity::alignment(memory))).min(SLOT);
+        let before = SLOT - u64::from(self.granularity.starts.min(alignment(memory))).min(SLOT);
         Some((row, (before + row).div_ceil(SLOT)))
     }
 
@@ -278,7 +279,7 @@ impl GpuPlan {
 
     /// The widest word that is aligned on both sides of a call.
     pub(crate) fn aligned_word(&self, call: &Call) -> u32 {
-        self.granularity.word().min(granularity::alignment(call.memory | call.packed.wrapping_sub(call.first)))
+        self.granularity.word().min(alignment(call.memory | call.packed.wrapping_sub(call.first)))
     }
 }
 
