@@ -19,10 +19,10 @@ pub struct Benchmark {
     /// What to measure with --backend cuda [default: all; with types or --only, kernels]
     #[arg(long, value_enum, value_name = "PART")]
     pub part: Vec<Part>,
-    /// The seed of --part classes: draws the layouts of another run again [default: another one each time]
+    /// The seed of --part classes and families: draws the layouts of another run again [default: another one each time]
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Layouts of each class that --part classes draws
+    /// Layouts of each class that --part classes and families draw
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub layouts: u16,
     /// MiB of packed bytes of each of them, about
@@ -54,6 +54,8 @@ pub enum Part {
     Kernels,
     /// Random layouts of each class, from a seed that is printed; only where it is named
     Classes,
+    /// Types, or such random layouts, by every kernel that may serve them: whether the fastest is chosen; only where it is named
+    Families,
     /// Pieces of 64 MiB from odd offsets on
     Fragments,
     /// The 26 pieces of a halo in one launch, and items of very different sizes

@@ -260,75 +260,19 @@ const LAYOUTS: &[(&str, u64, &str)] = &[
     ("records of words, field by field", 2, "layout lb 0 extent 60000 {\n  %0 = dense 4 x byte\n  %1 = dense 2 x byte\n  %2 = dense 1 x byte\n  \
      %3 = stream 600 x 36 of %0\n  %4 = stream 600 x 36 of %1\n  %5 = stream 600 x 36 of %2\n  \
      %6 = record [0: %4, 2: %4, 8: %3, 16: %4, 18: %5, 19: %5, 24: %3]\n  root %6\n}"),
+    ("many columns", 2, "layout lb 0 extent 70000 {\n  %0 = dense 4 x byte\n  %1 = stream 350 x 196 of %0\n  %2 = stream 49 x 4 of %1\n  root %2\n}"),
     ("a record of odd streams", 3, "layout lb 0 extent 300000 {\n  %0 = dense 7 x byte\n  %1 = stream 1500 x 15 of %0\n  %2 = dense 3 x byte\n  \
      %3 = stream 2000 x 11 of %2\n  %4 = record [0: %1, 50001: %3, 100000: %1, 150000: %2]\n  root %4\n}"),
 ];
 
-/// Every variant with narrow indices that may serve a call, also those that its plan does not choose. Some shapes occur
-/// in no plan.
+/// Every variant with narrow indices that may serve a call, also those that its plan does not choose. Shapes are such that occur in no plan.
 pub fn variants(plan: &GpuPlan, direction: Direction, call: &Call) -> Vec<Variant> {
-    if !plan.allows() {
-        return Vec::new();
-    }
-    let aligned = |address: u64, word: u32| address.is_multiple_of(u64::from(word));
-    let mut families = Vec::new();
-    for word in [1, 2, 4, 8, 16] {
-        let memory = word <= plan.granularity().word() && aligned(call.memory, word);
-        let packed = aligned(call.packed.wrapping_sub(call.first), word);
-        if memory && packed {
-            families.push(Family::Words { word, shape: Shape { threads: 96, unroll: 3 }, cut: true });
-        }
-        let shifts = if direction == Direction::Pack { [4, 8].contains(&word) && !packed } else { word >= 4 };
-        if memory && shifts {
-            families.push(Family::Shifted { word });
-        }
-        if memory && plan.tiles().is_some_and(|tiles| tiles.word == word) && (packed || word <= 8) {
-            families.push(Family::Tiles { shifted: !packed });
-        }
-    }
-    if plan.pieces().is_some() {
-        families.push(Family::Pieces);
-    }
-    if plan.fields().is_some() {
-        let alignment = |address: u64| 1 << address.trailing_zeros().min(4);
-        let (memory, packed) = (alignment(call.memory), alignment(call.packed.wrapping_sub(call.first)));
-        families.push(Family::Fields { memory, packed });
-    }
-    let whole = call.first.is_multiple_of(plan.layout().size()) && call.bytes.is_multiple_of(plan.layout().size());
-    if plan.columns().is_some() && whole {
-        families.push(Family::Columns { memory: 1 << call.memory.trailing_zeros().min(2) });
-    }
-    match direction {
-        Direction::Pack => {
-            families.push(Family::Gather);
-            if plan.pieces().is_some() {
-                families.push(Family::Joined);
-            }
-        }
-        Direction::Unpack => {
-            families.push(Family::Scatter);
-            if plan.records().is_some() {
-                families.push(Family::Records);
-            }
-            if plan.masks().is_some() {
-                families.push(Family::Masks);
-                families.push(Family::Lines);
-            }
-            let word = plan.granularity().word();
-            if plan.disordered()
-                && whole
-                && aligned(call.memory, word)
-                && aligned(call.packed.wrapping_sub(call.first), word)
-            {
-                families.push(Family::Ordered { word });
-            }
-            // A grid has the words of whole rows.
-            if let Some(row) = plan.row().filter(|row| *row <= 4096.max(call.bytes)) {
-                families.push(Family::Rows { slots: (7 + row).div_ceil(8) });
-            }
-        }
-    }
-    families.into_iter().map(|family| Variant { direction, family, wide: false, capped: false }).collect()
+    let odd = |candidate: Variant| match candidate.family {
+        Family::Words { word, .. } => Family::Words { word, shape: Shape { threads: 96, unroll: 3 }, cut: true },
+        family => family,
+    };
+    let candidates = plan.candidates(direction, call).into_iter();
+    candidates.map(|candidate| Variant { family: odd(candidate), wide: false, ..candidate }).collect()
 }
 
 /// The usual kernels of both directions in one program, as compiled when a type is committed.

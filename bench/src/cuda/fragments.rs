@@ -2,7 +2,8 @@
 
 use super::cases::runs;
 use dtc_cli::commands::bench::case::Case;
-use dtc_cli::commands::bench::cuda::contest::{Arena, Contestant, Fragment, Line};
+use dtc_cli::commands::bench::cuda::contest::{Arena, Fragment, Line};
+use dtc_cli::commands::bench::cuda::contestant::Contestant;
 use dtc_cli::commands::bench::table::table;
 use dtc_cli::failure::Failure;
 use dtc_compiler::datatype::{Datatype, text};

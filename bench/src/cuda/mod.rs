@@ -5,6 +5,7 @@ mod batches;
 mod bundles;
 mod cases;
 mod classes;
+mod families;
 mod fragments;
 mod latency;
 mod matching;
@@ -19,6 +20,7 @@ use dtc_cli::commands::bench::cuda::{errors, open, table, verify};
 use dtc_cli::commands::bench::{case, tell};
 use dtc_cli::failure::Failure;
 use dtc_cli::output::Output;
+use dtc_compiler::plan::Direction;
 use serde_json::{Value, json};
 use std::io::Write;
 
@@ -27,7 +29,10 @@ pub fn run(arguments: &Benchmark, out: &mut dyn Write) -> Result<(), Failure> {
     let shared = &arguments.shared;
     let chosen = shared.only.is_some() || !shared.files.is_empty();
     let wants = |part| match arguments.part.as_slice() {
-        [] => part == Part::Kernels || (!matches!(part, Part::Classes | Part::Bundles | Part::Matching) && !chosen),
+        [] => {
+            part == Part::Kernels
+                || (!matches!(part, Part::Classes | Part::Families | Part::Bundles | Part::Matching) && !chosen)
+        }
         parts => parts.contains(&part),
     };
     let mut references = Vec::new();
@@ -97,6 +102,10 @@ fn measure(
         table::print(&found, out)?;
         lines.extend(found);
     }
+    if wants(Part::Families) {
+        let found = compare(arena, arguments, figures, out)?;
+        lines.extend(found.into_iter().flat_map(|found| found.0));
+    }
     if wants(Part::Fragments) {
         tell("fragments");
         let found = fragments::measure(arena, rounds)?;
@@ -159,6 +168,43 @@ fn measure(
         }
     }
     verify(arena, &lines)
+}
+
+/// Measures every kernel that may serve the types of the command line, or random layouts.
+fn compare(
+    arena: &mut Arena,
+    arguments: &Benchmark,
+    figures: &mut Figures<'_>,
+    out: &mut dyn Write,
+) -> Result<Vec<families::Found>, Failure> {
+    let shared = &arguments.shared;
+    let seed = arguments.seed.unwrap_or_else(fresh_seed);
+    let cases: Vec<case::Case> = if shared.files.is_empty() {
+        writeln!(out, "random layouts of seed {seed}")?;
+        let only = shared.only.as_deref().unwrap_or_default();
+        let packed = u64::from(arguments.packed_mib) << 20;
+        classes::cases(seed, packed, arguments.layouts, only).collect::<Result<_, _>>()?
+    } else {
+        shared.files.iter().map(|file| case::Case::read(file)).collect::<Result<_, _>>()?
+    };
+    let mut found = Vec::new();
+    for case in &cases {
+        for direction in [Direction::Pack, Direction::Unpack] {
+            tell(&format!("{}, {direction}", case.name));
+            let one = families::Found::measure(arena, case, direction, shared.rounds())?;
+            for line in &one.0 {
+                let mut figure = figure(line);
+                if shared.files.is_empty() {
+                    figure["seed"] = seed.into();
+                }
+                figures.write(figure)?;
+            }
+            found.push(one);
+        }
+    }
+    tell("");
+    families::print(&found, out)?;
+    Ok(found)
 }
 
 /// A seed that differs from run to run.

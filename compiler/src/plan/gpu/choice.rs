@@ -12,12 +12,21 @@ use super::{Family, GpuPlan, Variant};
 use crate::plan::Direction;
 
 /// Words that a shift puts together, in bytes.
-const WIDEST_SHIFT: u32 = 8;
+pub(super) const WIDEST_SHIFT: u32 = 8;
+
+/// Whether a call may begin or end inside a word, or inside a line of the packed bytes.
+pub(super) fn cuts(word: u32, call: &Call) -> bool {
+    !(call.first | call.bytes).is_multiple_of(word.into()) || !call.packed.is_multiple_of(LINE)
+}
 
 impl GpuPlan {
     /// The kernel that serves a call.
     pub fn variant(&self, direction: Direction, call: &Call) -> Variant {
-        let family = self.family(direction, call);
+        self.indexed(direction, self.family(direction, call), call)
+    }
+
+    /// The kernel of a family, with indices that count what a call has.
+    pub(super) fn indexed(&self, direction: Direction, family: Family, call: &Call) -> Variant {
         let end = call.first.saturating_add(call.bytes);
         let units = match family {
             Family::Words { word, .. } | Family::Shifted { word } | Family::Ordered { word } => end / u64::from(word),
@@ -83,20 +92,24 @@ impl GpuPlan {
             let (memory, packed) = fields.alignments(aligned, packed);
             fields.pays(packed, call).then_some(Family::Fields { memory, packed })
         });
+        let by_columns = self.columns.as_ref().filter(|columns| columns.pays(call));
+        let before_tiles = |tiles: &Tiles| {
+            let columns = |its: &Columns| cost::columns_before_tiles(direction, tiles.word, its.columns.len() as u64);
+            by_columns.is_some_and(columns)
+                || (by_fields.is_some() && cost::fields_before_tiles(direction, tiles.word, tiles.rows))
+        };
         if let Some(tiles) = &self.tiles
             && tiles.word <= word
             && tiles.pays(call)
             && (tiles.word <= packed || tiles.word <= WIDEST_SHIFT)
-            && !(by_fields.is_some() && cost::fields_before_tiles(direction, tiles.word, tiles.rows))
+            && !before_tiles(tiles)
         {
             return Family::Tiles { shifted: tiles.word > packed };
         }
         if let Some(family) = by_fields {
             return family;
         }
-        if let Some(columns) = &self.columns
-            && columns.pays(call)
-        {
+        if let Some(columns) = by_columns {
             return Family::Columns { memory: columns.alignment(aligned) };
         }
         let runs = cost::Runs::of(&self.layout);
@@ -125,9 +138,10 @@ impl GpuPlan {
             return Family::Pieces;
         }
         // Putting a wide word together from bytes costs more than moving words of a few bytes, where runs are as short.
-        if fitting >= 4 || (fitting == word && runs.mean < SLOT) {
-            let cut = !(call.first | call.bytes).is_multiple_of(fitting.into()) || !call.packed.is_multiple_of(LINE);
-            return Family::Words { word: fitting, shape: cost::shape(direction, fitting, &runs), cut };
+        let short = runs.mean < SLOT || (self.pieces.is_some() && cost::in_shorts(direction, word, runs.mean));
+        if fitting >= 4 || (fitting == word && short) {
+            let shape = cost::shape(direction, fitting, &runs);
+            return Family::Words { word: fitting, shape, cut: cuts(fitting, call) };
         }
         match direction {
             Direction::Pack if word >= 4 => Family::Shifted { word: preferred.min(WIDEST_SHIFT) },

@@ -43,7 +43,7 @@ pub struct Columns {
 
 impl Columns {
     /// Columns of an array at most.
-    pub(crate) const MOST: usize = 32;
+    pub(crate) const MOST: usize = 64;
 
     /// Alignment of element 0 beyond which nothing is gained, given the one of a call.
     pub(super) fn alignment(&self, memory: u32) -> u32 {

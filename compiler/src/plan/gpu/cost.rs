@@ -22,6 +22,10 @@ const SHORT: u64 = 24;
 /// Mean length of runs in bytes from which on a warp moves one in any call.
 const MEDIUM: u64 = 400;
 
+/// Mean length of runs in bytes from which on words of 4 bytes, each of which looks for its run, are slower than what has one look-up a run.
+/// Measured in `bench/results/2026-11-25-gpu-families.md`.
+const LOOKED_UP_ONCE: u64 = 96;
+
 /// Mean length of runs in bytes from which on pieces of runs are as fast as masks.
 const MOST_MASKED: u64 = 512;
 
@@ -191,10 +195,11 @@ pub(super) fn cut(direction: Direction, mean: u64, size: u64, starts: u32) -> Cu
 pub(super) fn by_pieces(direction: Direction, word: u32, mean: u64, bytes: u64) -> bool {
     let least = match direction {
         Direction::Pack if word < 4 => 0,
+        Direction::Pack if word == 4 => 256,
         // Short words cost less than the parts that a run touches of them.
-        Direction::Unpack if word < 4 => 8,
-        Direction::Pack => 256,
-        Direction::Unpack => MEDIUM,
+        Direction::Unpack if word < 4 && !in_shorts(direction, word, mean) => 8,
+        Direction::Unpack if word == 4 => LOOKED_UP_ONCE,
+        _ => MEDIUM,
     };
     let many = match mean {
         MEDIUM.. => MANY_LONG,
@@ -204,9 +209,16 @@ pub(super) fn by_pieces(direction: Direction, word: u32, mean: u64, bytes: u64) 
     mean >= least && bytes >= many
 }
 
+/// Whether runs of `mean` bytes on average move in words of `word` bytes, which are two: each looks for its run, but few sectors have parts of
+/// several words. Measured in `bench/results/2026-11-25-gpu-families.md`.
+pub(super) fn in_shorts(direction: Direction, word: u32, mean: u64) -> bool {
+    direction == Direction::Unpack && word == 2 && (33..64).contains(&mean)
+}
+
 /// Whether a pack of `bytes` bytes joins words of 16 bytes from listed runs of `mean` bytes on average, whose alignment is `word`.
 pub(super) fn joined(direction: Direction, word: u32, mean: u64, bytes: u64) -> bool {
-    direction == Direction::Pack && word < 4 && (SHORT..MEDIUM).contains(&mean) && bytes >= MANY_SINGLE
+    let (means, many) = if word < 4 { (SHORT..MEDIUM, MANY_SINGLE) } else { (LOOKED_UP_ONCE..256, MANY_SHORT) };
+    direction == Direction::Pack && word <= 4 && means.contains(&mean) && bytes >= many
 }
 
 /// Whether `runs` runs of `size` packed bytes in all, packed in the order of memory, are unpacked sector by sector: they touch most sectors
@@ -287,9 +299,27 @@ pub(super) fn tile_side(word: u32) -> u64 {
 }
 
 /// Whether records of `fields` fields, of `word` bytes each, move by their fields where tiles could move them too. Measured in
-/// `bench/results/2026-11-25-gpu-generic.md`.
+/// `bench/results/2026-11-25-gpu-families.md`.
 pub(super) fn fields_before_tiles(direction: Direction, word: u32, fields: u64) -> bool {
-    word <= 4 && (direction == Direction::Pack || fields < 24)
+    match (direction, word) {
+        (Direction::Pack, ..=4) | (Direction::Unpack, ..=2) => true,
+        // Threads wait for each other where rows fill no whole warps. Of many fields, lines of memory are half as long.
+        (Direction::Unpack, 4) => fields < 24 || (!fields.is_multiple_of(8) && !(32..56).contains(&fields)),
+        _ => false,
+    }
+}
+
+/// Whether arrays of `columns` columns, of `word` bytes each, move by these where tiles could move them too. Measured in
+/// `bench/results/2026-11-25-gpu-families.md`.
+pub(super) fn columns_before_tiles(direction: Direction, word: u32, columns: u64) -> bool {
+    match (direction, word) {
+        // Warps fill rows of 64.
+        (Direction::Unpack, 2 | 4) => columns < 64,
+        (_, ..=4) => true,
+        (Direction::Unpack, 8) => (5..32).contains(&columns),
+        (Direction::Unpack, _) => (3..10).contains(&columns),
+        (Direction::Pack, _) => false,
+    }
 }
 
 /// Records of `size` packed bytes in a tile whose fields threads move: more of short ones. Measured in `bench/results/2026-11-25-gpu-generic.md`.

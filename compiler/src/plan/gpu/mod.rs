@@ -7,6 +7,7 @@
 
 mod accumulate;
 mod call;
+mod candidates;
 mod choice;
 mod columns;
 mod copies;

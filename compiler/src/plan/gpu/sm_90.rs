@@ -1,7 +1,7 @@
 //! Words and launch shapes for blocks at strides and listed runs on GPUs of architecture sm_90, and on others until they have a table.
 //!
-//! The values are those that were chosen by hand from the sweeps of `bench/results/2026-11-20-gpu.md`. `bench/gpu/tune.cu` writes such a
-//! file for the GPU that it runs on.
+//! The values are those that were chosen by hand from the sweeps of `bench/results/2026-11-20-gpu.md` and `bench/results/2026-11-25-gpu-families.md`.
+//! `bench/gpu/tune.cu` writes such a file for the GPU that it runs on.
 
 use super::shapes::Density::{Close, Near, Sparse};
 use super::shapes::Row;
@@ -10,26 +10,26 @@ use crate::plan::Direction::{Pack, Unpack};
 /// Rows of each direction and density by ascending `least`.
 #[rustfmt::skip]
 pub(super) const SM_90: &[Row] = &[
-    Row { direction: Pack, density: Close, least: 0, word: 8, shapes: [(128, 4), (128, 4), (128, 4), (128, 2), (1024, 1)] },
-    Row { direction: Pack, density: Close, least: 48, word: 16, shapes: [(128, 4), (128, 4), (128, 4), (128, 2), (1024, 1)] },
-    Row { direction: Pack, density: Close, least: 128, word: 16, shapes: [(128, 4), (128, 4), (128, 4), (128, 2), (128, 1)] },
-    Row { direction: Pack, density: Near, least: 0, word: 8, shapes: [(128, 4), (128, 4), (128, 4), (128, 2), (1024, 1)] },
-    Row { direction: Pack, density: Near, least: 48, word: 16, shapes: [(128, 4), (128, 4), (128, 4), (128, 2), (1024, 1)] },
-    Row { direction: Pack, density: Near, least: 128, word: 16, shapes: [(128, 4), (128, 4), (128, 4), (128, 2), (128, 1)] },
+    Row { direction: Pack, density: Close, least: 0, word: 8, shapes: [(128, 4), (128, 4), (128, 4), (128, 4), (1024, 1)] },
+    Row { direction: Pack, density: Close, least: 48, word: 16, shapes: [(128, 4), (128, 4), (128, 4), (128, 4), (1024, 1)] },
+    Row { direction: Pack, density: Close, least: 128, word: 16, shapes: [(128, 4), (128, 4), (128, 4), (128, 4), (128, 1)] },
+    Row { direction: Pack, density: Near, least: 0, word: 8, shapes: [(128, 4), (128, 4), (128, 4), (128, 4), (1024, 1)] },
+    Row { direction: Pack, density: Near, least: 48, word: 16, shapes: [(128, 4), (128, 4), (128, 4), (128, 4), (1024, 1)] },
+    Row { direction: Pack, density: Near, least: 128, word: 16, shapes: [(128, 4), (128, 4), (128, 4), (128, 4), (128, 1)] },
     Row { direction: Pack, density: Sparse, least: 0, word: 4, shapes: [(1024, 1), (1024, 1), (1024, 1), (1024, 1), (1024, 1)] },
     Row { direction: Pack, density: Sparse, least: 32, word: 8, shapes: [(1024, 1), (1024, 1), (1024, 1), (1024, 1), (1024, 1)] },
     Row { direction: Pack, density: Sparse, least: 48, word: 16, shapes: [(1024, 1), (1024, 1), (1024, 1), (1024, 1), (1024, 1)] },
     Row { direction: Pack, density: Sparse, least: 128, word: 16, shapes: [(1024, 1), (1024, 1), (1024, 1), (1024, 1), (128, 1)] },
     Row { direction: Unpack, density: Close, least: 0, word: 8, shapes: [(256, 4), (256, 2), (256, 2), (1024, 1), (1024, 1)] },
     Row { direction: Unpack, density: Close, least: 32, word: 8, shapes: [(256, 4), (256, 2), (256, 2), (256, 1), (1024, 1)] },
-    Row { direction: Unpack, density: Close, least: 33, word: 8, shapes: [(256, 4), (256, 2), (256, 2), (256, 1), (256, 2)] },
+    Row { direction: Unpack, density: Close, least: 33, word: 8, shapes: [(256, 4), (128, 4), (256, 2), (256, 1), (256, 2)] },
     Row { direction: Unpack, density: Close, least: 128, word: 16, shapes: [(256, 4), (128, 4), (128, 4), (128, 2), (128, 1)] },
     Row { direction: Unpack, density: Near, least: 0, word: 8, shapes: [(256, 4), (1024, 1), (1024, 1), (1024, 1), (1024, 1)] },
     Row { direction: Unpack, density: Near, least: 32, word: 8, shapes: [(256, 4), (1024, 1), (1024, 1), (256, 1), (1024, 1)] },
-    Row { direction: Unpack, density: Near, least: 33, word: 8, shapes: [(256, 4), (256, 2), (256, 2), (256, 1), (256, 2)] },
+    Row { direction: Unpack, density: Near, least: 33, word: 8, shapes: [(256, 4), (128, 4), (256, 2), (256, 1), (256, 2)] },
     Row { direction: Unpack, density: Near, least: 128, word: 16, shapes: [(256, 4), (128, 4), (128, 4), (128, 2), (128, 1)] },
     Row { direction: Unpack, density: Sparse, least: 0, word: 4, shapes: [(256, 4), (1024, 1), (1024, 1), (1024, 1), (1024, 1)] },
     Row { direction: Unpack, density: Sparse, least: 32, word: 4, shapes: [(256, 4), (1024, 1), (1024, 1), (256, 1), (1024, 1)] },
-    Row { direction: Unpack, density: Sparse, least: 33, word: 8, shapes: [(256, 4), (256, 2), (256, 2), (256, 1), (256, 2)] },
+    Row { direction: Unpack, density: Sparse, least: 33, word: 8, shapes: [(256, 4), (128, 4), (256, 2), (256, 1), (256, 2)] },
     Row { direction: Unpack, density: Sparse, least: 128, word: 16, shapes: [(256, 4), (128, 4), (128, 4), (128, 2), (128, 1)] },
 ];

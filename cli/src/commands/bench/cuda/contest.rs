@@ -1,6 +1,7 @@
 //! One case on a GPU: checks, then interleaved rounds.
 
 use super::check::{GUARD, POISON, Pattern, in_parallel};
+use super::contestant::{Asked, CONTESTANTS, Candidate, Contestant};
 use crate::commands::bench::case::Case;
 use crate::device::{OnDevice, copy, fill};
 use crate::device_clock::{DeviceClock, FLUSH_BYTES};
@@ -18,31 +19,6 @@ const SLOW: f64 = 0.5;
 
 /// Where in the pattern the packed bytes of unpacks begin.
 const PHASE: usize = 12_345;
-
-/// Who moves the bytes.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Contestant {
-    /// The kernel compiled for the type.
-    Specialised,
-    /// The kernel that serves every type.
-    Generic,
-    /// The driver's copy of as many bytes, contiguous on both sides.
-    Memcpy,
-}
-
-/// All of them.
-pub const CONTESTANTS: [Contestant; 3] = [Contestant::Specialised, Contestant::Generic, Contestant::Memcpy];
-
-impl Contestant {
-    /// The name in figures, beside those of the peers.
-    pub fn name(self) -> &'static str {
-        match self {
-            Contestant::Specialised => "dtc",
-            Contestant::Generic => "dtc generic",
-            Contestant::Memcpy => "memcpy",
-        }
-    }
-}
 
 /// What was found of a contestant.
 pub struct Line {
@@ -192,12 +168,63 @@ impl Arena {
             for (name, fragment) in fragments {
                 let fragment = fragment.unwrap_or(Fragment { offset: 0, bytes: placed.packed, at: 0 });
                 let (committed, placed) = (&committed, &placed);
-                let mut contest = Contest { arena: self, name, case, placed, fragment, committed, direction };
+                let mut contest =
+                    Contest { arena: self, name, case, placed, fragment, committed, direction, candidates: &[] };
                 contest.expect()?;
-                lines.extend(contest.run(&plan, rounds)?);
+                lines.extend(contest.run(&plan, &CONTESTANTS, rounds)?);
             }
         }
         Ok(lines)
+    }
+
+    /// Measures the kernel of a case, the driver's copy, and candidates. Those that are further than a tenth behind the fastest after a first
+    /// measurement are not measured again.
+    pub fn contend<C: Candidate>(
+        &mut self,
+        case: &Case,
+        direction: Direction,
+        rounds: usize,
+        make: impl FnOnce(&Asked<'_>) -> Result<Vec<C>, Failure>,
+    ) -> Result<Vec<Line>, Failure> {
+        let committed = [self.specialised.commit(&case.datatype), self.generic.commit(&case.datatype)];
+        let placed = Placed::of(case, &committed[0])?;
+        self.make_room(&placed)?;
+        committed[0].prepare(&self.gpu)?;
+        let plan = GpuPlan::new(committed[0].layout());
+        let fragment = Fragment { offset: 0, bytes: placed.packed, at: 0 };
+        let call = Call {
+            memory: self.memory.address() + placed.origin,
+            packed: self.packed.address(),
+            first: 0,
+            bytes: placed.packed,
+        };
+        // `make_room` found memory for both.
+        let (low, high) = committed[0].span(case.count).unwrap_or((0, 0));
+        let span = (low as i64, high as i64);
+        let candidates = make(&Asked { device: self.gpu.device(), plan: &plan, direction, call, span })?;
+        let candidates: Vec<&dyn Candidate> = candidates.iter().map(|candidate| candidate as &dyn Candidate).collect();
+        let (committed, name) = (&committed, case.name.as_str());
+        let mut contest = Contest {
+            arena: self,
+            name,
+            case,
+            placed: &placed,
+            fragment,
+            committed,
+            direction,
+            candidates: &candidates,
+        };
+        contest.expect()?;
+        let all = (0..candidates.len()).map(Contestant::Candidate);
+        let all: Vec<Contestant> = [Contestant::Specialised, Contestant::Memcpy].into_iter().chain(all).collect();
+        let first = contest.run(&plan, &all, rounds)?;
+        let time = |line: &Line| line.times.as_ref().map_or(f64::INFINITY, |times| times.cold);
+        let fastest = first[2..].iter().map(time).fold(time(&first[0]), f64::min);
+        let near = |line: &Line| !matches!(line.contestant, Contestant::Candidate(_)) || time(line) <= 1.1 * fastest;
+        let again: Vec<Contestant> = first.iter().filter(|line| near(line)).map(|line| line.contestant).collect();
+        let mut again = contest.run(&plan, &again, 3 * rounds)?;
+        again.extend(first.into_iter().filter(|line| !near(line)));
+        Ok(again)
     }
 
     /// Empties the cache of the device, and waits.
@@ -238,6 +265,7 @@ struct Contest<'a> {
     /// By the engine that compiles, and by the one that does not.
     committed: &'a [Committed; 2],
     direction: Direction,
+    candidates: &'a [&'a dyn Candidate],
 }
 
 impl Contest<'_> {
@@ -303,10 +331,10 @@ impl Contest<'_> {
         whole.then(|| copy_us + beyond / (self.arena.copy.gigabytes * 1e3))
     }
 
-    fn run(&mut self, plan: &GpuPlan, rounds: usize) -> Result<Vec<Line>, Failure> {
+    fn run(&mut self, plan: &GpuPlan, contestants: &[Contestant], rounds: usize) -> Result<Vec<Line>, Failure> {
         let mut rounds = rounds;
         let mut outcomes = Vec::new();
-        for contestant in CONTESTANTS {
+        for &contestant in contestants {
             let (outcome, wrong, seconds) = self.judge(contestant, plan)?;
             if seconds > SLOW {
                 rounds = rounds.min(3);
@@ -407,6 +435,7 @@ impl Contest<'_> {
             // The packed bytes of unpacks are a source, and stay as they are.
             (Contestant::Memcpy, Direction::Pack) => copy(stream, packed, 0, contiguous, 0, bytes),
             (Contestant::Memcpy, Direction::Unpack) => copy(stream, contiguous, 0, packed, 0, bytes),
+            (Contestant::Candidate(number), _) => Ok(self.candidates[number].enqueue(stream)?),
             _ => self.on_device(contestant).enqueue(self.direction, stream, offset, bytes).map(drop),
         }
     }
@@ -421,6 +450,7 @@ impl Contest<'_> {
         };
         let text = match contestant {
             Contestant::Memcpy => return "a copy by the driver".to_owned(),
+            Contestant::Candidate(number) => self.candidates[number].name(),
             _ if call.bytes == 0 => return "nothing to move".to_owned(),
             _ if plan.is_contiguous() => return "contiguous: a copy by the driver".to_owned(),
             Contestant::Specialised if plan.allows() => plan.variant(self.direction, &call).to_string(),

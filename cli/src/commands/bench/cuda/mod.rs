@@ -2,6 +2,7 @@
 
 pub mod check;
 pub mod contest;
+pub mod contestant;
 pub mod table;
 
 use super::case::Case;

@@ -1,6 +1,7 @@
 //! The table of a run on a GPU, and its geometric means.
 
-use super::contest::{Contestant, Line, Times};
+use super::contest::{Line, Times};
+use super::contestant::Contestant;
 use crate::commands::bench::table::table;
 use crate::failure::Failure;
 use crate::report;
