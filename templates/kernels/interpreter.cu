@@ -9,7 +9,7 @@ struct Node {
 
 enum { DENSE, STREAM, INDEXED, RUNS, RECORD };
 
-// The tiles of a call. What is called half divides.
+// The tiles of a call. `quotient` divides by the numbers whose names begin with half.
 struct Tiles {
     u64 rows, columns, first_plane, first_column, last_column;
     i64 stride;

@@ -137,6 +137,11 @@ impl GpuPlan {
         {
             return Family::Pieces;
         }
+        if let Some((row, slots)) = self.slots(call.memory, call.bytes)
+            && cost::in_rows(direction, word, row, call.bytes)
+        {
+            return Family::Rows { slots };
+        }
         // Putting a wide word together from bytes costs more than moving words of a few bytes, where runs are as short.
         let short = runs.mean < SLOT || (self.pieces.is_some() && cost::in_shorts(direction, word, runs.mean));
         if fitting >= 4 || (fitting == word && short) {

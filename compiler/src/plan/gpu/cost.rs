@@ -215,6 +215,12 @@ pub(super) fn in_shorts(direction: Direction, word: u32, mean: u64) -> bool {
     direction == Direction::Unpack && word == 2 && (33..64).contains(&mean)
 }
 
+/// Whether an unpack of `bytes` bytes fills words of 8 bytes from rows of `row` bytes rather than storing words of `word`. Measured in
+/// `bench/results/2026-11-25-gpu-families.md`.
+pub(super) fn in_rows(direction: Direction, word: u32, row: u64, bytes: u64) -> bool {
+    direction == Direction::Unpack && word == 4 && (256..2048).contains(&row) && bytes >= MANY_WORDS
+}
+
 /// Whether a pack of `bytes` bytes joins words of 16 bytes from listed runs of `mean` bytes on average, whose alignment is `word`.
 pub(super) fn joined(direction: Direction, word: u32, mean: u64, bytes: u64) -> bool {
     let (means, many) = if word < 4 { (SHORT..MEDIUM, MANY_SINGLE) } else { (LOOKED_UP_ONCE..256, MANY_SHORT) };
@@ -303,7 +309,7 @@ pub(super) fn tile_side(word: u32) -> u64 {
 pub(super) fn fields_before_tiles(direction: Direction, word: u32, fields: u64) -> bool {
     match (direction, word) {
         (Direction::Pack, ..=4) | (Direction::Unpack, ..=2) => true,
-        // Threads wait for each other where rows fill no whole warps. Of many fields, lines of memory are half as long.
+        // Tiles whose rows fill no whole warps are slower than fields, except those of 32 to 55 rows.
         (Direction::Unpack, 4) => fields < 24 || (!fields.is_multiple_of(8) && !(32..56).contains(&fields)),
         _ => false,
     }
@@ -313,7 +319,7 @@ pub(super) fn fields_before_tiles(direction: Direction, word: u32, fields: u64) 
 /// `bench/results/2026-11-25-gpu-families.md`.
 pub(super) fn columns_before_tiles(direction: Direction, word: u32, columns: u64) -> bool {
     match (direction, word) {
-        // Warps fill rows of 64.
+        // Tiles are faster where 64 words fill the rows of whole warps.
         (Direction::Unpack, 2 | 4) => columns < 64,
         (_, ..=4) => true,
         (Direction::Unpack, 8) => (5..32).contains(&columns),
