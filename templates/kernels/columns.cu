@@ -1,10 +1,6 @@
 // Columns: arrays of records, {{ stride }} bytes apart, that are packed field by field. A block has {{ tile_records }} records in shared memory, so
 // that both sides see whole lines.
-{%- if pack %} A word lies between every 32 there: the words of a field lie in all banks.
-static __device__ __forceinline__ u32 padded(u32 at)
-{
-    return at + at / 128 * 4;
-}
+{%- if pack %}
 
 template <u32 bytes> struct Unsigned;
 template <> struct Unsigned<1> { typedef u8 type; };
@@ -104,34 +100,7 @@ static __device__ __forceinline__ void move_block(
     const u32 head = (u32)(u64)place_of & 15;
     const u32 until = head + (count - 1) * {{ stride }} + {{ span }};
     const uint4 *lines = (const uint4 *)(place_of - head);
-    // Words that the call may read: the first may begin before its memory, the last may end behind it.
-    const u32 low = (u64)lines < (u64)(memory + call.low) ? 1 : 0;
-    const u32 high = (u32)min((u64)((u64)(memory + call.high) - (u64)lines) / 16, (u64)1 << 30);
-    const auto whole = [&](u32 at) { return at >= low && at < high; };
-    uint4 value[{{ rounds }}];
-#pragma unroll
-    for (u32 round = 0; round < {{ rounds }}; round++) {
-        const u32 at = round * {{ threads }} + threadIdx.x;
-        if (at * 16 < until && whole(at))
-            value[round] = __ldg(lines + at);
-    }
-#pragma unroll
-    for (u32 round = 0; round < {{ rounds }}; round++) {
-        const u32 at = round * {{ threads }} + threadIdx.x;
-        if (at * 16 < until && whole(at)) {
-            u32 *words = (u32 *)(stage + padded(at * 16));
-            words[0] = value[round].x;
-            words[1] = value[round].y;
-            words[2] = value[round].z;
-            words[3] = value[round].w;
-        }
-    }
-    if (low > 0 || high * 16 < until) {
-#pragma unroll 1
-        for (u32 byte = head + threadIdx.x; byte < until; byte += {{ threads }})
-            if (!whole(byte / 16))
-                stage[padded(byte)] = ((const u8 *)lines)[byte];
-    }
+    stage_memory<{{ threads }}, {{ rounds }}>(stage, lines, head, until, memory + call.low, memory + call.high);
     __syncthreads();
     // A warp packs some words of one column at a time. Columns of one width share their text.
     const u32 warp = threadIdx.x / 32, lane = threadIdx.x % 32;

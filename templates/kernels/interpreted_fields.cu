@@ -1,12 +1,6 @@
 // Fields, interpreted: the fields of a record lie in arrays far apart, and records that are packed one after the other are neighbours there. A block has
 // some records, whose packed bytes lie in shared memory, so that both sides see whole lines.
 
-// A word lies between every 32 in shared memory: equal fields lie in all banks.
-static __device__ __forceinline__ u32 padded(u32 at)
-{
-    return at + at / 128 * 4;
-}
-
 // Some records of a block, {{ rounds }} for each lane, whose places in memory are `places`: a word of one field, `offset` behind them. In shared memory, that of
 // record 0 lies at `at` and has parts.
 template <class word, class part>

@@ -37,6 +37,9 @@ pub const FUNNEL: &str = include_str!("../kernels/funnel.cu");
 /// Functions that put a word of 16 bytes together from parts, behind [`FUNNEL`].
 pub const JOIN: &str = include_str!("../kernels/join.cu");
 
+/// Functions that bring memory to shared memory so that its words lie in all banks.
+pub const STAGED: &str = include_str!("../kernels/staged.cu");
+
 /// A function that brings a line of memory to the L2 cache.
 pub const PREFETCH: &str = include_str!("../kernels/prefetch.cu");
 

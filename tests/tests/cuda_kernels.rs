@@ -463,6 +463,30 @@ fn the_corpus() {
     println!("{empty} types have no bytes");
 }
 
+/// What a plan chooses for whole calls is among what searches try.
+#[test]
+fn every_choice_is_a_candidate() {
+    let mut choices = 0;
+    for Subject { name, plan, layout, count } in kernels::corpus().into_iter().chain(kernels::families()) {
+        let total = layout.size().saturating_mul(count);
+        if total == 0 || !plan.allows() {
+            continue;
+        }
+        // As long as the usual calls of a benchmark, at any alignment of both sides.
+        let long = layout.size() * (4u64 << 20).div_ceil(layout.size());
+        for (bytes, memory, packed) in [(total, 256, 512), (long, 256, 512), (long, 4, 8), (long, 1, 3)] {
+            let call = Call { memory, packed, first: 0, bytes };
+            for direction in DIRECTIONS {
+                let chosen = plan.variant(direction, &call);
+                assert!(plan.candidates(direction, &call).contains(&chosen), "{name}, {call:?}: {chosen}");
+                choices += 1;
+            }
+        }
+    }
+    println!("{choices} choices");
+    assert!(choices > 1000);
+}
+
 /// Every call is one kernel; this is the part of "at most one launch" that can be tested without a GPU.
 #[test]
 fn every_call_is_one_kernel() {

@@ -138,8 +138,13 @@ impl GenericKernel {
 /// ```
 pub fn generic_source() -> Result<String, CodegenError> {
     let mut source = String::from("// Generic kernels by dtc, for every layout.\n\n");
-    let parts =
-        [dtc_templates::PRELUDE, dtc_templates::LOAD_BYTES, dtc_templates::STORE_BYTES, dtc_templates::PREFETCH];
+    let parts = [
+        dtc_templates::PRELUDE,
+        dtc_templates::LOAD_BYTES,
+        dtc_templates::STORE_BYTES,
+        dtc_templates::PREFETCH,
+        dtc_templates::STAGED,
+    ];
     for part in parts {
         source.push_str(part);
     }

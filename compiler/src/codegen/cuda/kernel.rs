@@ -98,6 +98,9 @@ pub(super) fn library(kernels: &[(&GpuPlan, Variant)]) -> String {
     if any(prefetches) {
         text.push_str(dtc_templates::PREFETCH);
     }
+    if any(|_, variant| variant.direction == Direction::Pack && matches!(variant.family, Family::Columns { .. })) {
+        text.push_str(dtc_templates::STAGED);
+    }
     let cut = kernels.iter().filter_map(|(_, variant)| match variant.family {
         Family::Accumulate(chosen) => Some(chosen.cut),
         _ => None,
