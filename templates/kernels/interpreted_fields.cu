@@ -60,10 +60,12 @@ static __device__ __forceinline__ void move_block(
     if (record >= its.end)
         return;
     const u32 count = (u32)min((u64)its.records, its.end - record);
-    // Records follow each other in groups, of which the first one may be cut; where they begin.
+    // Records follow each other in groups. The block may begin inside of one, whose last record is in front of `ahead`.
     const u64 ahead = (record / its.group + 1) * its.group - record;
-    const auto begin_of = [&](u32 own) { return own == 0 ? 0 : (u32)ahead + (own - 1) * (u32)its.group; };
-    const auto group_of = [&](u32 at) { return at < ahead ? 0 : 1 + (at - (u32)ahead) / (u32)its.group; };
+    // More records than a block has are as good as any number of them.
+    const u32 group = (u32)min(its.group, (u64){{ most_records }});
+    const auto begin_of = [&](u32 own) { return own == 0 ? 0 : (u32)ahead + (own - 1) * group; };
+    const auto group_of = [&](u32 at) { return at < ahead ? 0 : 1 + (at - (u32)ahead) / group; };
     for (u32 own = threadIdx.x; own <= group_of(count - 1); own += {{ threads }})
         firsts[own] = interpret(call, tables, (record + begin_of(own)) * its.size, left, start) - fields[0].offset;
     __syncthreads();
