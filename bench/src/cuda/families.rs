@@ -10,8 +10,7 @@ use dtc_cli::timing::geometric_mean;
 use dtc_compiler::codegen::cuda;
 use dtc_compiler::plan::Direction;
 use dtc_compiler::plan::gpu::{Family, Shape, Variant};
-use dtc_cuda::module::{Function, Module};
-use dtc_runtime::cuda::{CudaError, DeviceBuffer, Nvrtc, Stream};
+use dtc_runtime::cuda::{CudaError, DeviceBuffer, Function, Stream};
 use std::ffi::c_void;
 use std::fmt::Display;
 use std::io::Write;
@@ -64,7 +63,7 @@ impl Candidate for Compiled {
 
 /// Compiles every candidate of a call.
 fn compile(asked: &Asked<'_>) -> Result<Vec<Compiled>, Failure> {
-    let Asked { device, plan, direction, call, span } = asked;
+    let Asked { gpu, plan, direction, call, span } = asked;
     let shaped = |candidate: Variant| match candidate.family {
         Family::Words { word, cut, .. } => SHAPES
             .map(|(threads, unroll)| Family::Words { word, shape: Shape { threads, unroll }, cut })
@@ -72,16 +71,14 @@ fn compile(asked: &Asked<'_>) -> Result<Vec<Compiled>, Failure> {
             .to_vec(),
         _ => vec![candidate],
     };
-    let nvrtc = Nvrtc::get()?;
-    let architecture = nvrtc.architecture_for(device.info().architecture())?;
     let mut variants: Vec<Variant> = plan.candidates(*direction, call).into_iter().flat_map(shaped).collect();
     variants.retain(|variant| plan.blocks(variant, call).is_some());
     // One after the other, they would take longer than all that is measured.
     let build = |variant: &Variant| {
         let failed = |error: &dyn Display| Failure::Data(format!("{variant}: {error}"));
         let program = cuda::program(plan, &[*variant]).map_err(|error| failed(&error))?;
-        let binary = nvrtc.compile(&program.source, "candidate.cu", architecture, &[]);
-        Ok((*variant, program.tables, binary.map_err(|error| failed(&error))?))
+        let functions = gpu.compile(&program.source, &[cuda::entry(variant)]).map_err(|error| failed(&error))?;
+        Ok((*variant, program.tables, functions))
     };
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let parts: Vec<&[Variant]> = variants.chunks(variants.len().div_ceil(threads).max(1)).collect();
@@ -93,13 +90,14 @@ fn compile(asked: &Asked<'_>) -> Result<Vec<Compiled>, Failure> {
     });
     let mut compiled = Vec::new();
     for built in built {
-        let (variant, tables, binary) = built?;
-        let Some(blocks) = plan.blocks(&variant, call) else { continue };
-        let function = Module::load(device, &binary.bytes)?.function(cuda::entry(&variant))?;
+        let (variant, tables, functions) = built?;
+        let (Some(function), Some(blocks)) = (functions.into_iter().next(), plan.blocks(&variant, call)) else {
+            continue;
+        };
         let tables = if tables.is_empty() {
             None
         } else {
-            let mut uploaded = DeviceBuffer::new(device, tables.len())?;
+            let mut uploaded = DeviceBuffer::new(gpu.device(), tables.len())?;
             uploaded.write(0, &tables)?;
             Some(uploaded)
         };

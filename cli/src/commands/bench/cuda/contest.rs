@@ -201,7 +201,7 @@ impl Arena {
         // `make_room` found memory for both.
         let (low, high) = committed[0].span(case.count).unwrap_or((0, 0));
         let span = (low as i64, high as i64);
-        let candidates = make(&Asked { device: self.gpu.device(), plan: &plan, direction, call, span })?;
+        let candidates = make(&Asked { gpu: &self.gpu, plan: &plan, direction, call, span })?;
         let candidates: Vec<&dyn Candidate> = candidates.iter().map(|candidate| candidate as &dyn Candidate).collect();
         let (committed, name) = (&committed, case.name.as_str());
         let mut contest = Contest {

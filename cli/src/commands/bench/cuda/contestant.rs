@@ -2,7 +2,8 @@
 
 use dtc_compiler::plan::Direction;
 use dtc_compiler::plan::gpu::{Call, GpuPlan};
-use dtc_runtime::cuda::{CudaError, Device, Stream};
+use dtc_runtime::Gpu;
+use dtc_runtime::cuda::{CudaError, Stream};
 
 /// Who moves the bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -32,7 +33,7 @@ pub trait Candidate {
 /// A whole call of a case, as candidates are made for it.
 pub struct Asked<'a> {
     /// Where it runs.
-    pub device: &'a Device,
+    pub gpu: &'a Gpu,
     /// The plan of the type.
     pub plan: &'a GpuPlan,
     /// Which way.
