@@ -42,6 +42,22 @@ fn figures_are_lines_of_json() {
 }
 
 #[test]
+fn every_kernel_that_may_serve_is_measured() {
+    let folder = tempdir().expect("a folder");
+    write(folder.path(), "bytes.dtc", "vector 9 1 3 byte");
+    let bench = ["--backend", "cuda", "--part", "families", "--rounds", "1", "bytes.dtc", "--json", "figures"];
+    let text = emulated(folder.path(), &bench, &[]).fine();
+    for part in ["words of 1 bytes", "packed words gathered", "packed words scattered", "of the fastest candidate"] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    let figures = std::fs::read_to_string(folder.path().join("figures")).expect("figures");
+    // Words in nine shapes, and what moves any bytes.
+    assert_eq!(figures.matches("\"candidate\"").count(), 2 * 10, "{figures}");
+    assert_eq!(figures.matches("\"dtc\"").count(), 2, "{figures}");
+    emulated(folder.path(), &bench, &[("EMULATOR_WRONG", "1")]).fails(3, &["bytes", "wrong bytes"]);
+}
+
+#[test]
 fn a_bench_times_calls() {
     let folder = tempdir().expect("a folder");
     let arguments = ["--backend", "cuda", "--rounds", "1", "--part", "latency", "--json", "lines"];
