@@ -25,7 +25,7 @@ struct Fields {
     u32 size;
     int stride;
     u32 memory, packed, records;
-    // Fields, and chunks of records of which a warp has one.
+    // Fields, and chunks of a tile's records. A warp moves one field of one chunk at a time.
     u32 count, half_count, chunks;
 };
 

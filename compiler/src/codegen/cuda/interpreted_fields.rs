@@ -8,7 +8,7 @@ use crate::plan::Direction;
 use crate::plan::gpu::{Call, Family, Fields, Variant, alignment};
 use minijinja::context;
 
-/// Records of which a lane has a field under way.
+/// Loads or stores of a lane under way at a time: one field of as many records.
 const ROUNDS: u64 = 4;
 
 /// Lanes of a warp.
@@ -53,7 +53,7 @@ pub(super) fn append_fields(fields: &Fields, tables: &mut Vec<u8>) -> u64 {
     begin
 }
 
-/// The records of a call, behind the nodes of a program whose tables have the fields from `table` on.
+/// The records of a call, which follow the nodes of a program. The fields begin at byte `table` of its tables.
 pub(super) fn numbers(fields: &Fields, table: u64, call: &Call) -> [u64; NUMBERS] {
     let pair = |low: u64, high: u64| low | high << 32;
     let packed = alignment(call.packed.wrapping_sub(call.first));

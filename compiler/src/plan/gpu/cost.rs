@@ -22,7 +22,7 @@ const SHORT: u64 = 24;
 /// Mean length of runs in bytes from which on a warp moves one in any call.
 const MEDIUM: u64 = 400;
 
-/// Mean length of runs in bytes from which on words of 4 bytes, each of which looks for its run, are slower than what has one look-up a run.
+/// Mean length of runs in bytes from which on families that look up each run once are faster than words of 4 bytes, which look up the run of each word.
 /// Measured in `bench/results/2026-11-25-gpu-families.md`.
 const LOOKED_UP_ONCE: u64 = 96;
 
@@ -62,10 +62,10 @@ pub(super) const LARGEST_RECORD: u64 = 1024;
 /// Bytes of memory from the first to the last record of those that follow each other, from which on their fields lie in arrays.
 const SHORTEST_ARRAY: u64 = 2 * LINE;
 
-/// Records of which a tile moves the fields, at most.
+/// Records of a tile whose fields threads move, at most.
 pub(super) const MOST_TILE_RECORDS: u64 = 256;
 
-/// Groups of records that follow each other of which such a tile has some, at most: the first and the last may be cut.
+/// Groups of records that follow each other in memory, in such a tile, at most. A tile may cut the first and the last group.
 pub(super) const MOST_GROUPS: u64 = MOST_TILE_RECORDS / (SHORTEST_ARRAY / SECTOR) + 2;
 
 /// Bytes at most from record to record of an array that is packed field by field: a tile has at least 32 of them.

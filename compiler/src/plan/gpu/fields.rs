@@ -58,7 +58,7 @@ impl Fields {
     /// Records of a tile, at most.
     pub(crate) const MOST_TILE_RECORDS: u64 = cost::MOST_TILE_RECORDS;
 
-    /// Groups of records that follow each other in memory, of which a tile has records, at most.
+    /// Groups of records that follow each other in memory, in a tile, at most.
     pub(crate) const MOST_GROUPS: u64 = cost::MOST_GROUPS;
 
     /// Alignments of element 0 and of packed byte 0 beyond which nothing is gained, given the ones of a call.
