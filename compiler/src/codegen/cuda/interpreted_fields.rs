@@ -28,7 +28,7 @@ pub(super) fn fit(layout: &Layout) -> bool {
 /// A namespace with what a block does, and the kernel of that name.
 pub(super) fn kernel(namespace: &str, entry: &str, variant: &Variant) -> Result<String, CodegenError> {
     let threads = variant.threads();
-    // It may begin inside of a line of 16 bytes, and has a word more between every 32.
+    // The packed bytes may begin inside a line of 16 bytes. `padded` leaves a word free after every 32.
     let bytes = Fields::most_tile_bytes() + 16;
     let values = context! {
         pack => variant.direction == Direction::Pack,
@@ -43,7 +43,7 @@ pub(super) fn kernel(namespace: &str, entry: &str, variant: &Variant) -> Result<
     Ok(format!("\nnamespace {namespace} {{\n\n{body}\n{}\n}}\n", render("entry", &entry)?))
 }
 
-/// Appends the fields to tables; where they begin.
+/// Appends the fields to tables, and returns the byte where they begin.
 pub(super) fn append_fields(fields: &Fields, tables: &mut Vec<u8>) -> u64 {
     tables.resize(tables.len().next_multiple_of(16), 0);
     let begin = tables.len() as u64;

@@ -18,8 +18,10 @@ const NODE: usize = 48;
 /// Bytes before the nodes of a program.
 const HEAD: usize = 64;
 
-/// Where a program has the tiles or the fields of a call, in numbers of 64 bits, and how many of these it has.
+/// Where a program has the tiles or the fields of a call, in numbers of 64 bits.
 const OF_CALL: usize = (HEAD + INLINE_NODES * NODE) / 8;
+
+/// How many numbers of 64 bits a program has.
 pub(super) const LENGTH: usize = OF_CALL + max(interpreted_tiles::NUMBERS, interpreted_fields::NUMBERS);
 
 const fn max(one: usize, other: usize) -> usize {

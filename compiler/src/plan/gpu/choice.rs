@@ -137,7 +137,8 @@ impl GpuPlan {
         {
             return Family::Pieces;
         }
-        if let Some((row, slots)) = self.slots(call.memory, call.bytes)
+        if fitting >= 4
+            && let Some((row, slots)) = self.slots(call.memory, call.bytes)
             && cost::in_rows(direction, word, row, call.bytes)
         {
             return Family::Rows { slots };

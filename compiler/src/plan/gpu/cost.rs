@@ -209,8 +209,8 @@ pub(super) fn by_pieces(direction: Direction, word: u32, mean: u64, bytes: u64) 
     mean >= least && bytes >= many
 }
 
-/// Whether runs of `mean` bytes on average move in words of `word` bytes, which are two: each looks for its run, but few sectors have parts of
-/// several words. Measured in `bench/results/2026-11-25-gpu-families.md`.
+/// Whether an unpack stores listed runs of `mean` bytes on average in words of 2 bytes, if these are aligned (`word`): faster than pieces, although each
+/// word looks up its run. Measured in `bench/results/2026-11-25-gpu-families.md`.
 pub(super) fn in_shorts(direction: Direction, word: u32, mean: u64) -> bool {
     direction == Direction::Unpack && word == 2 && (33..64).contains(&mean)
 }
