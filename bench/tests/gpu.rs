@@ -55,6 +55,10 @@ fn every_kernel_that_may_serve_is_measured() {
     assert_eq!(figures.matches("\"candidate\"").count(), 2 * 10, "{figures}");
     assert_eq!(figures.matches("\"dtc\"").count(), 2, "{figures}");
     emulated(folder.path(), &bench, &[("EMULATOR_WRONG", "1")]).fails(3, &["bytes", "wrong bytes"]);
+    emulated(folder.path(), &[&bench[..], &["--only", "rows"]].concat(), &[]).fails(2, &["--only", "rows"]);
+    write(folder.path(), "bytes.dtc", "contiguous 9 byte");
+    let text = emulated(folder.path(), &bench, &[]).fine();
+    assert!(text.contains("unpack: no type has a kernel of its own"), "{text}");
 }
 
 #[test]

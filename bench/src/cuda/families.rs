@@ -167,6 +167,10 @@ pub fn print(found: &[Found], out: &mut dyn Write) -> Result<(), Failure> {
         }
         writeln!(out, "{table}")?;
         let shares: Vec<f64> = found.iter().filter_map(|found| found.share()).collect();
+        if shares.is_empty() {
+            writeln!(out, "{direction}: no type has a kernel of its own")?;
+            continue;
+        }
         let wrong = shares.iter().filter(|share| **share < RIGHT).count();
         let least = shares.iter().copied().fold(f64::INFINITY, f64::min);
         let mean = geometric_mean(&shares);

@@ -84,11 +84,8 @@ fn measure(
     }
     if wants(Part::Classes) {
         let seed = arguments.seed.unwrap_or_else(fresh_seed);
-        writeln!(out, "random layouts of seed {seed}")?;
-        let only = arguments.shared.only.as_deref().unwrap_or_default();
-        let packed = u64::from(arguments.packed_mib) << 20;
         let mut found = Vec::new();
-        for case in classes::cases(seed, packed, arguments.layouts, only) {
+        for case in random_layouts(arguments, seed, out)? {
             let case = case?;
             tell(&case.name);
             for line in arena.run(&case, rounds)? {
@@ -170,6 +167,18 @@ fn measure(
     verify(arena, &lines)
 }
 
+/// The layouts of each class that the command line wants, drawn one by one: their lists are long. Prints the seed.
+fn random_layouts<'a>(
+    arguments: &'a Benchmark,
+    seed: u64,
+    out: &mut dyn Write,
+) -> Result<impl Iterator<Item = Result<case::Case, Failure>> + use<'a>, Failure> {
+    writeln!(out, "random layouts of seed {seed}")?;
+    let only = arguments.shared.only.as_deref().unwrap_or_default();
+    let packed = u64::from(arguments.packed_mib) << 20;
+    Ok(classes::cases(seed, packed, arguments.layouts, only))
+}
+
 /// Measures every kernel that may serve the types of the command line, or random layouts.
 fn compare(
     arena: &mut Arena,
@@ -178,23 +187,20 @@ fn compare(
     out: &mut dyn Write,
 ) -> Result<Vec<families::Found>, Failure> {
     let shared = &arguments.shared;
-    let seed = arguments.seed.unwrap_or_else(fresh_seed);
-    let cases: Vec<case::Case> = if shared.files.is_empty() {
-        writeln!(out, "random layouts of seed {seed}")?;
-        let only = shared.only.as_deref().unwrap_or_default();
-        let packed = u64::from(arguments.packed_mib) << 20;
-        classes::cases(seed, packed, arguments.layouts, only).collect::<Result<_, _>>()?
-    } else {
-        shared.files.iter().map(|file| case::Case::read(file)).collect::<Result<_, _>>()?
+    let seed = shared.files.is_empty().then(|| arguments.seed.unwrap_or_else(fresh_seed));
+    let cases: Box<dyn Iterator<Item = Result<case::Case, Failure>>> = match seed {
+        Some(seed) => Box::new(random_layouts(arguments, seed, out)?),
+        None => Box::new(case::collect(&shared.files, None, shared.only.as_deref())?.into_iter().map(Ok)),
     };
     let mut found = Vec::new();
-    for case in &cases {
+    for case in cases {
+        let case = case?;
         for direction in [Direction::Pack, Direction::Unpack] {
             tell(&format!("{}, {direction}", case.name));
-            let one = families::Found::measure(arena, case, direction, shared.rounds())?;
+            let one = families::Found::measure(arena, &case, direction, shared.rounds())?;
             for line in &one.0 {
                 let mut figure = figure(line);
-                if shared.files.is_empty() {
+                if let Some(seed) = seed {
                     figure["seed"] = seed.into();
                 }
                 figures.write(figure)?;
