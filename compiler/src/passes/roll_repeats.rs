@@ -1,4 +1,7 @@
-//! Neighbouring parts of a record, or entries of a list, that repeat as a group are a stream of the group.
+//! Neighbouring parts of a record that repeat as a group are a stream of the group.
+//!
+//! Two neighbours at one distance are soon found in any list, and a stream of each such pair is larger than the list, and slower to
+//! move. So repeats are taken only if the record becomes much smaller.
 
 use super::Pass;
 use super::rewriter::Rewriter;
@@ -10,29 +13,25 @@ pub(super) const PASS: Pass =
 /// Longer groups are not looked for, which keeps the search linear in the parts.
 const LONGEST_GROUP: usize = 16;
 
+/// A record that does not shrink by this factor stays as it is.
+const SHRINKS: usize = 2;
+
 fn rewrite(rewriter: &mut Rewriter, id: NodeId) -> Option<Edge> {
     // The canonical form of a short irregular list is the list, whatever repeats inside it.
     if rewriter.will_be_written_out(id) {
         return None;
     }
-    let parts: Vec<Edge> = match rewriter.builder.node(id) {
-        Node::Record { parts } => parts.to_vec(),
-        Node::Indexed { offsets, child } => {
-            offsets.iter().map(|&offset| Edge { offset: offset + child.offset, ..*child }).collect()
-        }
-        _ => return None,
-    };
-    let mut rolled: Vec<Edge> = Vec::new();
+    let Node::Record { parts } = rewriter.builder.node(id) else { return None };
+    let parts = parts.clone();
+    let groups = groups(&parts)?;
+    let mut rolled: Vec<Edge> = Vec::with_capacity(groups.len());
     let mut at = 0;
-    while at < parts.len() {
-        let best = (2..=LONGEST_GROUP)
-            .filter_map(|group| repeats(&parts[at..], group).map(|copies| (group, copies)))
-            .max_by_key(|&(group, copies)| (group * copies, std::cmp::Reverse(group)));
-        let Some((group, copies)) = best else {
+    for Group { parts: group, copies } in groups {
+        if copies == 1 {
             rolled.push(parts[at]);
             at += 1;
             continue;
-        };
+        }
         let first = parts[at].offset;
         let stride = parts[at + group].offset - first;
         let members = parts[at..at + group].iter().map(|part| Edge { offset: part.offset - first, ..*part });
@@ -44,11 +43,36 @@ fn rewrite(rewriter: &mut Rewriter, id: NodeId) -> Option<Edge> {
         rolled.push(Edge { offset: first + stream.offset, ..stream });
         at += group * copies;
     }
-    if rolled.len() == parts.len() {
-        return None;
-    }
     let node = rewriter.builder.intern(Node::Record { parts: rolled.into() })?;
     Some(Edge { offset: 0, node })
+}
+
+/// A stretch of the parts of a record.
+struct Group {
+    /// Parts of one copy.
+    parts: usize,
+    /// Copies at one distance; 1 for a part that stays alone.
+    copies: usize,
+}
+
+/// The stretches of a record, if it becomes much smaller by streams of them.
+fn groups(parts: &[Edge]) -> Option<Vec<Group>> {
+    let mut groups = Vec::new();
+    let (mut at, mut entries) = (0, 0);
+    while at < parts.len() {
+        let best = (2..=LONGEST_GROUP)
+            .filter_map(|group| repeats(&parts[at..], group).map(|copies| (group, copies)))
+            .max_by_key(|&(group, copies)| (group * copies, std::cmp::Reverse(group)));
+        let (group, copies) = best.unwrap_or((1, 1));
+        // A stream and its group, or a part.
+        entries += group + usize::from(copies > 1);
+        if entries * SHRINKS > parts.len() {
+            return None;
+        }
+        groups.push(Group { parts: group, copies });
+        at += group * copies;
+    }
+    Some(groups)
 }
 
 /// How often the first `group` parts repeat at one distance, if at least twice.

@@ -19,6 +19,9 @@ const SHORTEST: usize = 3;
 /// A list that does not shrink by this factor stays: a microkernel walks it faster than loops over short stretches.
 const SHRINKS: usize = 8;
 
+/// Streams in place of a list of groups of runs, at most: each is a step of a plan, where one step moves the list.
+const MOST_STREAMS_OF_GROUPS: usize = 16;
+
 fn rewrite(rewriter: &mut Rewriter, id: NodeId) -> Option<Edge> {
     let mut parts: Vec<Edge> = match rewriter.builder.node(id).clone() {
         Node::Indexed { offsets, child }
@@ -33,6 +36,7 @@ fn rewrite(rewriter: &mut Rewriter, id: NodeId) -> Option<Edge> {
         _ => return None,
     };
     let before = parts.len();
+    let groups = parts.iter().any(|part| !matches!(rewriter.builder.node(part.node), Node::Dense { .. }));
     loop {
         let grouped = group(rewriter, &parts)?;
         if grouped.len() == parts.len() {
@@ -40,7 +44,7 @@ fn rewrite(rewriter: &mut Rewriter, id: NodeId) -> Option<Edge> {
         }
         parts = grouped;
     }
-    if parts.len() * SHRINKS > before {
+    if parts.len() * SHRINKS > before || groups && parts.len() > MOST_STREAMS_OF_GROUPS {
         return None;
     }
     let node = rewriter.builder.intern(Node::Record { parts: parts.into() })?;

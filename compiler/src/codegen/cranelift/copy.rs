@@ -1,6 +1,8 @@
 //! Short pieces, inline.
 
+use crate::plan::{PieceWord, words_of};
 use cranelift_codegen::ir::{Type, types};
+use smallvec::SmallVec;
 
 /// One load and one store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,9 +13,8 @@ pub(super) struct Chunk {
     pub(super) word: Type,
 }
 
-/// The fewest words that cover a piece and nothing else. The last word may overlap the one before: within one piece
-/// both carry the same bytes.
-pub(super) fn chunks(bytes: u64) -> Vec<Chunk> {
+/// The words of a piece, as values of Cranelift.
+pub(super) fn chunks(bytes: u64) -> impl ExactSizeIterator<Item = Chunk> {
     let word = |width: u64| match width {
         16 => types::I8X16,
         8 => types::I64,
@@ -21,16 +22,8 @@ pub(super) fn chunks(bytes: u64) -> Vec<Chunk> {
         2 => types::I16,
         _ => types::I8,
     };
-    let widest = [16, 8, 4, 2, 1].into_iter().find(|&width| width <= bytes).unwrap_or(1);
-    let mut chunks: Vec<Chunk> =
-        (0..bytes / widest).map(|index| Chunk { offset: (index * widest) as i64, word: word(widest) }).collect();
-    let rest = bytes % widest;
-    if rest > 0 {
-        // A tail that is a word itself needs no overlap.
-        let width = if rest.is_power_of_two() { rest } else { rest.next_power_of_two() };
-        chunks.push(Chunk { offset: (bytes - width) as i64, word: word(width) });
-    }
-    chunks
+    let words: SmallVec<[PieceWord; 20]> = words_of(bytes).collect();
+    words.into_iter().map(move |PieceWord { offset, width }| Chunk { offset: offset as i64, word: word(width) })
 }
 
 #[cfg(test)]

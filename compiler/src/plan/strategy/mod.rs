@@ -9,6 +9,7 @@
 //! | `nest.rs` | how rows are moved, and what is prefetched |
 //! | `shuffle.rs` | how short rows are grouped |
 //! | `stores.rs` | which stores are non-temporal: they bypass the caches |
+//! | `group.rs` | which small bodies of loops are moved word by word |
 //! | `shape.rs` | which nests are tiles, and which are listed: the only decisions that a plan holds |
 //! | `closed.rs` | how functions without microkernels move rows and lists |
 //! | `kernel.rs` | whether a kernel is compiled, and what it writes out |
@@ -17,6 +18,7 @@
 //! (`runtime/microkernels/src/select.rs`).
 
 mod closed;
+mod group;
 mod kernel;
 mod nest;
 mod processor;
@@ -28,6 +30,8 @@ pub(crate) use closed::{
     CLOSED_INLINE_BYTES, CLOSED_LOOP_BYTES, ListMethod, RowsMethod, Vectors, blockwise_bytes, closed_list, closed_rows,
     near_elements,
 };
+pub(crate) use group::{PieceWord, words_of};
+pub use group::{WIDTHS, Word, WordGroup};
 pub(super) use kernel::decide;
 pub use kernel::{Decision, SPECIALISED_DEPTH, SPECIALISED_STEPS};
 pub(crate) use kernel::{INLINE_BYTES, MICROKERNEL_ROWS, UNROLLED_WORDS};

@@ -103,7 +103,7 @@ impl Program {
             unsafe {
                 if cut.skip == 0 && cut.take == self.plan().size_of(cut.step) {
                     self.whole::<PACK, NON_TEMPORAL>(cut.step, cut.sides);
-                } else if matches!(self.bound(cut.step), Bound::Loop) {
+                } else if matches!(self.bound(cut.step), Bound::Loop | Bound::Groups(_)) {
                     self.cut_loop::<PACK, NON_TEMPORAL>(&cut, &mut work);
                 } else {
                     cut_microkernel::<PACK, NON_TEMPORAL>(
@@ -158,12 +158,8 @@ impl Program {
             }
             _ => return,
         };
-        for iteration in whole {
-            if let Some((step, sides)) = self.body(cut.step, iteration, cut.sides) {
-                // SAFETY: a whole body inside the range.
-                unsafe { self.whole::<PACK, NON_TEMPORAL>(step, sides) };
-            }
-        }
+        // SAFETY: whole bodies inside the range.
+        unsafe { self.whole_bodies::<PACK, NON_TEMPORAL>(cut.step, whole, cut.sides) };
     }
 }
 

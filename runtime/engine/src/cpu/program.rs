@@ -2,10 +2,12 @@
 
 use super::Sides;
 use super::thunk::Call;
-use dtc_compiler::plan::strategy::{self, Nest, Strategy, Target};
+use dtc_compiler::plan::strategy::{self, Nest, Strategy, Target, WordGroup};
 use dtc_compiler::plan::{Offsets, Part, Plan, Step, StepId};
-use dtc_microkernels::{Level, List32Fn, List64Fn, NestFn, PlanesFn, RowsFn, RunsFn, TileFn};
+use dtc_microkernels::{Level, List32Fn, List64Fn, NestFn, Places, PlanesFn, RowsFn, RunsFn, TileFn};
 use smallvec::SmallVec;
+use std::ops::Range;
+use std::sync::Arc;
 
 /// A microkernel in both directions.
 #[derive(Clone, Copy)]
@@ -70,10 +72,12 @@ impl Strided {
 }
 
 /// What a step calls.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(super) enum Bound {
     /// A loop over other steps.
     Loop,
+    /// A loop whose bodies are moved word by word.
+    Groups(Arc<WordGroup>),
     Strided(Strided),
     List32(Both<List32Fn>),
     List64(Both<List64Fn>),
@@ -97,6 +101,8 @@ struct Root {
     offset: i64,
     step: Step,
     bound: Bound,
+    /// One element as a group, where several are no nest.
+    group: Option<WordGroup>,
 }
 
 /// The microkernel specialised for the nest that a step of rows or planes is, if there is one.
@@ -142,13 +148,18 @@ impl Program {
                 pack: dtc_microkernels::select_pack_runs(level),
                 unpack: dtc_microkernels::select_unpack_runs(level),
             }),
-            Step::Nothing | Step::Repeat { .. } | Step::Scatter { .. } | Step::Sequence { .. } => Bound::Loop,
+            Step::Repeat { body, .. } | Step::Scatter { body, .. } => {
+                WordGroup::of(&plan, *body).map_or(Bound::Loop, |group| Bound::Groups(Arc::new(group)))
+            }
+            Step::Nothing | Step::Sequence { .. } => Bound::Loop,
         };
         let bound: SmallVec<[Bound; 2]> = plan.steps().iter().map(bind).collect();
         let Part { offset, step: root, .. } = plan.root();
-        let (step, of_root) = (plan.step(root).clone(), bound[root.index()]);
-        let contiguous = matches!(plan.repeated(2), Some(Step::Copy { .. }));
-        let root = Root { offset, bound: of_root, step };
+        let (step, of_root) = (plan.step(root).clone(), bound[root.index()].clone());
+        let repeated = plan.repeated(2);
+        let contiguous = matches!(repeated, Some(Step::Copy { .. }));
+        let group = if repeated.is_none() { WordGroup::of(&plan, root) } else { None };
+        let root = Root { offset, bound: of_root, step, group };
         Program { root, plan, bound, non_temporal_bytes: target.non_temporal_bytes, contiguous }
     }
 
@@ -174,7 +185,7 @@ impl Program {
     ///
     /// Tiles are left out: they are not short, and their microkernel takes more arguments than the others.
     pub(crate) fn call<const PACK: bool>(&self, level: Level) -> Option<Call> {
-        let Root { offset, step, bound } = &self.root;
+        let Root { offset, step, bound, .. } = &self.root;
         let non_temporal = self.is_non_temporal::<PACK>(self.plan.size());
         Some(match (step, bound) {
             (&Step::Copy { bytes }, _) => {
@@ -243,6 +254,7 @@ impl Program {
         unsafe {
             match (step, bound) {
                 (_, Bound::Loop) => self.whole_loop::<PACK, NON_TEMPORAL>(self.plan.root().step, sides.at(*offset, 0)),
+                (_, Bound::Groups(group)) => groups::<PACK>(step, group, None, sides.at(*offset, 0)),
                 _ => microkernel::<PACK, NON_TEMPORAL>(step, bound, sides.at(*offset, 0)),
             }
         }
@@ -279,6 +291,13 @@ impl Program {
                     let bound = Bound::Strided(if count == 1 { strided } else { strided.for_any() });
                     microkernel::<PACK, NON_TEMPORAL>(&step, &bound, sides.at(self.root.offset, 0));
                 }
+                _ if count > 1
+                    && let Some(group) = &self.root.group =>
+                {
+                    let Sides { memory, packed } = sides.at(self.root.offset, 0);
+                    let places = Places::Strided { count: count as usize, stride: self.plan.extent() as isize };
+                    dtc_microkernels::groups::<PACK>(memory, packed, places, group);
+                }
                 _ => {
                     for element in 0..count {
                         let offset = (element as i64).wrapping_mul(self.plan.extent());
@@ -301,7 +320,32 @@ impl Program {
         unsafe {
             match &self.bound[id.index()] {
                 Bound::Loop => self.whole_loop::<PACK, NON_TEMPORAL>(id, sides),
+                Bound::Groups(group) => groups::<PACK>(self.plan.step(id), group, None, sides),
                 bound => microkernel::<PACK, NON_TEMPORAL>(self.plan.step(id), bound, sides),
+            }
+        }
+    }
+
+    /// Moves some whole bodies of a loop.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Program::elements`], for the bytes of these bodies.
+    pub(super) unsafe fn whole_bodies<const PACK: bool, const NON_TEMPORAL: bool>(
+        &self,
+        id: StepId,
+        bodies: Range<u64>,
+        sides: Sides,
+    ) {
+        if let Bound::Groups(group) = &self.bound[id.index()] {
+            // SAFETY: the bodies are groups of the loop.
+            unsafe { groups::<PACK>(self.plan.step(id), group, Some(bodies), sides) };
+            return;
+        }
+        for iteration in bodies {
+            if let Some((step, sides)) = self.body(id, iteration, sides) {
+                // SAFETY: one of the bodies.
+                unsafe { self.whole::<PACK, NON_TEMPORAL>(step, sides) };
             }
         }
     }
@@ -316,15 +360,14 @@ impl Program {
         stack.push(Frame { step: id, sides, next: 0 });
         while let Some(frame) = stack.last_mut() {
             if let &Step::Repeat { count, stride, body } = self.plan.step(frame.step)
-                && let bound = &self.bound[body.index()]
-                && !matches!(bound, Bound::Loop)
+                && !matches!(self.bound[body.index()], Bound::Loop)
             {
                 // All iterations without the stack, which would cost more than the bytes of a short nest.
-                let (step, size, first) = (self.plan.step(body), self.plan.size_of(body), frame.sides);
+                let (size, first) = (self.plan.size_of(body), frame.sides);
                 for iteration in 0..count {
                     let sides = first.at((iteration as i64).wrapping_mul(stride), iteration * size);
-                    // SAFETY: a body's bytes are among those of the step.
-                    unsafe { microkernel::<PACK, NON_TEMPORAL>(step, bound, sides) };
+                    // SAFETY: a body's bytes are among those of the step, and it is no loop that needs a stack.
+                    unsafe { self.whole::<PACK, NON_TEMPORAL>(body, sides) };
                 }
                 stack.pop();
                 continue;
@@ -338,8 +381,8 @@ impl Program {
             if matches!(self.bound[body.index()], Bound::Loop) {
                 stack.push(Frame { step: body, sides, next: 0 });
             } else {
-                // SAFETY: a body's bytes are among those of the step.
-                unsafe { microkernel::<PACK, NON_TEMPORAL>(self.plan.step(body), &self.bound[body.index()], sides) };
+                // SAFETY: a body's bytes are among those of the step, and it is no loop that needs a stack.
+                unsafe { self.whole::<PACK, NON_TEMPORAL>(body, sides) };
             }
         }
     }
@@ -361,6 +404,35 @@ impl Program {
             _ => None,
         }
     }
+}
+
+/// Moves some bodies of a loop, or all, word by word.
+///
+/// # Safety
+///
+/// As for [`Program::elements`], for the bytes of these bodies; `group` is the body of the step.
+#[inline]
+unsafe fn groups<const PACK: bool>(step: &Step, group: &WordGroup, some: Option<Range<u64>>, sides: Sides) {
+    let count = match step {
+        Step::Repeat { count, .. } => *count,
+        Step::Scatter { offsets, .. } => offsets.len() as u64,
+        _ => 0,
+    };
+    let bodies = some.unwrap_or(0..count);
+    let (first, number) = (bodies.start as usize, (bodies.end - bodies.start) as usize);
+    let (places, offset) = match step {
+        &Step::Repeat { stride, .. } => {
+            let offset = (bodies.start as i64).wrapping_mul(stride);
+            (Places::Strided { count: number, stride: stride as isize }, offset)
+        }
+        Step::Scatter { offsets: Offsets::Narrow(offsets), .. } => (Places::Narrow(&offsets[first..][..number]), 0),
+        Step::Scatter { offsets: Offsets::Wide(offsets), .. } => (Places::Wide(&offsets[first..][..number]), 0),
+        // `Program::new` binds groups to these loops alone.
+        _ => return,
+    };
+    let Sides { memory, packed } = sides.at(offset, bodies.start * group.bytes());
+    // SAFETY: the bytes of the bodies are valid on both sides, and do not overlap (contract of this function).
+    unsafe { dtc_microkernels::groups::<PACK>(memory, packed, places, group) }
 }
 
 /// Moves a step that one microkernel carries out.

@@ -1,5 +1,6 @@
 //! Equal blocks at listed offsets.
 
+pub(crate) mod groups;
 pub(crate) mod runs;
 
 use crate::block::{Block, transfer};
