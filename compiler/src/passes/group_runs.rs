@@ -188,6 +188,7 @@ impl Search {
         let first = rest_of(runs, at).offset;
         let mut left = bytes;
         while left > 0 {
+            self.budget = self.budget.checked_sub(1)?;
             let run = rest_of(runs, end);
             let taken = run.count.min(left);
             group.push(Run { offset: run.offset.wrapping_sub(first), count: taken });

@@ -150,6 +150,18 @@ pub fn canonicalise(layout: &Layout) -> Canonical {
     if exact { Canonical { layout: canonical.layout.proved_exact(), ..canonical } } else { canonical }
 }
 
+/// Applies the cheap rewrites alone: the same bytes in the same order, in about as many entries as there are.
+///
+/// ```
+/// use dtc_compiler::layout::Layout;
+/// let layout = Layout::parse("layout lb 0 extent 8 {\n  %0 = dense 1 x i32\n  %1 = stream 2 x 4 of %0\n  root %1\n}")?;
+/// assert!(dtc_compiler::passes::simplify(&layout).to_string().contains("dense 8 x byte"));
+/// # Ok::<(), dtc_compiler::TextError>(())
+/// ```
+pub fn simplify(layout: &Layout) -> Layout {
+    apply(SIMPLIFY, layout).layout
+}
+
 /// Applies some passes at every node, children first, until none fires.
 ///
 /// ```

@@ -72,7 +72,8 @@ fn groups(parts: &[Edge]) -> Option<Vec<Group>> {
         groups.push(Group { parts: group, copies });
         at += group * copies;
     }
-    Some(groups)
+    // Nothing repeats in an empty record.
+    (groups.len() < parts.len()).then_some(groups)
 }
 
 /// How often the first `group` parts repeat at one distance, if at least twice.
