@@ -13,7 +13,10 @@ pub(super) const PASS: Pass =
 /// Longer groups are not looked for, which keeps the search linear in the parts.
 const LONGEST_GROUP: usize = 16;
 
-/// A record that does not shrink by this factor stays as it is.
+/// Runs of a group from which on a loop around it costs nothing beside them.
+const LONG_GROUP: u64 = 32;
+
+/// A record of shorter groups that does not shrink by this factor stays as it is.
 const SHRINKS: usize = 2;
 
 fn rewrite(rewriter: &mut Rewriter, id: NodeId) -> Option<Edge> {
@@ -23,7 +26,7 @@ fn rewrite(rewriter: &mut Rewriter, id: NodeId) -> Option<Edge> {
     }
     let Node::Record { parts } = rewriter.builder.node(id) else { return None };
     let parts = parts.clone();
-    let groups = groups(&parts)?;
+    let groups = groups(rewriter, &parts)?;
     let mut rolled: Vec<Edge> = Vec::with_capacity(groups.len());
     let mut at = 0;
     for Group { parts: group, copies } in groups {
@@ -56,9 +59,10 @@ struct Group {
 }
 
 /// The stretches of a record, if it becomes much smaller by streams of them.
-fn groups(parts: &[Edge]) -> Option<Vec<Group>> {
+fn groups(rewriter: &Rewriter, parts: &[Edge]) -> Option<Vec<Group>> {
+    let runs = |part: &Edge| rewriter.builder.measure(part.node).runs;
     let mut groups = Vec::new();
-    let (mut at, mut entries) = (0, 0);
+    let (mut at, mut entries, mut short) = (0, 0, false);
     while at < parts.len() {
         let best = (2..=LONGEST_GROUP)
             .filter_map(|group| repeats(&parts[at..], group).map(|copies| (group, copies)))
@@ -66,7 +70,9 @@ fn groups(parts: &[Edge]) -> Option<Vec<Group>> {
         let (group, copies) = best.unwrap_or((1, 1));
         // A stream and its group, or a part.
         entries += group + usize::from(copies > 1);
-        if entries * SHRINKS > parts.len() {
+        let long = parts[at..at + group].iter().fold(0u64, |sum, part| sum.saturating_add(runs(part))) >= LONG_GROUP;
+        short |= copies > 1 && !long;
+        if short && entries * SHRINKS > parts.len() {
             return None;
         }
         groups.push(Group { parts: group, copies });
