@@ -100,6 +100,16 @@ unsafe fn known_bytes<T: Growing>(from: *const T) -> Outcome<usize> {
     }
 }
 
+/// Whether a caller's struct reaches beyond a field that begins at this offset.
+///
+/// # Safety
+///
+/// As for [`read`].
+pub(crate) unsafe fn reaches<T: Growing>(from: *const T, offset: usize) -> Outcome<bool> {
+    // SAFETY: the same contract.
+    Ok(unsafe { known_bytes(from)? } > offset)
+}
+
 /// Reads a struct that may be shorter or longer than the one of this library; null stands for the default.
 ///
 /// # Safety

@@ -10,7 +10,7 @@ use crate::cpu;
 use crate::entry::{Entry, Specialise};
 use crate::gpu::{DEVICES, Gpu, Kept};
 use crate::policy::Policy;
-use crate::worker::Queue;
+use crate::worker::{Job, Queue};
 use dtc_compiler::Pipeline;
 use dtc_compiler::datatype::Datatype;
 use dtc_compiler::layout::{Layout, Point};
@@ -78,7 +78,7 @@ pub type Guard = fn(entries: u64, work: &mut dyn FnMut()) -> bool;
 
 pub(crate) struct Shared {
     pub(crate) policy: Policy,
-    background_thread: bool,
+    pub(crate) background_thread: bool,
     pub(crate) target: Target,
     pub(crate) guard: Guard,
     cache: Lock<Cache>,
@@ -389,7 +389,7 @@ impl Shared {
     }
 
     /// Whether there are bundles that the policy allows.
-    fn has_bundles(&self) -> bool {
+    pub(crate) fn has_bundles(&self) -> bool {
         self.policy != Policy::Off && !self.bundles().kernels().is_empty()
     }
 
@@ -436,6 +436,13 @@ impl Shared {
         let compile = || if self.policy == Policy::Always { entry.compile() } else { entry.specialise() };
         let compiles = entry.wants_kernel() || self.policy == Policy::Always;
         if compiles && self.background_thread { thread::run_in_thread(compile) } else { compile() }
+    }
+
+    /// Hands work that no call waits for to the background.
+    pub(crate) fn later(&self, job: impl Job + 'static) {
+        if !self.forked() {
+            self.queue.push(job, self.background_thread);
+        }
     }
 
     /// Hands an entry to the background, if a kernel would pay.

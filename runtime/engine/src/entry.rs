@@ -399,7 +399,7 @@ mod tests {
             |types, double| types.indexed_block(2, &(0..90).map(|at| at * at).collect::<Vec<_>>(), double),
             |types, double| types.indexed_block(2, &(0..90).map(|at| (at * at) << 20).collect::<Vec<_>>(), double),
             |types, double| {
-                let lengths: Vec<i64> = (0..90).map(|at| 1 + at * at % 7).collect();
+                let lengths: Vec<i64> = (0..90).map(|at| 1 + at * at % 31 % 7).collect();
                 types.indexed(&lengths, &(0..90).map(|at| at * 9 + at % 2).collect::<Vec<_>>(), double)
             },
         ];

@@ -100,17 +100,40 @@ impl GpuPlan {
         GpuPlan::regular(passes::regularise(layout))
     }
 
+    /// Plans a layout as it was described, for generic kernels alone: in time that the list entries take to be read once, where
+    /// [`GpuPlan::new`] looks for what compiled kernels make use of.
+    ///
+    /// ```
+    /// use dtc_compiler::layout::Layout;
+    /// use dtc_compiler::plan::gpu::GpuPlan;
+    /// let layout = Layout::parse("layout lb 0 extent 64 {\n  %0 = dense 1 x f64\n  %1 = indexed [8 0 40] of %0\n  root %1\n}")?;
+    /// assert!(!GpuPlan::as_described(&layout).allows());
+    /// # Ok::<(), dtc_compiler::TextError>(())
+    /// ```
+    pub fn as_described(layout: &Layout) -> GpuPlan {
+        let layout = passes::simplify(layout);
+        GpuPlan {
+            granularity: Granularity::of(&layout),
+            whole_sectors: false,
+            continues: continues(&layout),
+            row: granularity::row(&layout),
+            tiles: None,
+            fields: None,
+            columns: None,
+            disordered: false,
+            pieces: None,
+            records: None,
+            masks: None,
+            specialised: false,
+            layout,
+        }
+    }
+
     /// Plans a layout that is in the form that kernels follow.
     pub(crate) fn regular(layout: Layout) -> GpuPlan {
         let granularity = Granularity::of(&layout);
         let whole_sectors = granularity::whole_sectors(&layout);
-        let continues = match layout.node(layout.root().node) {
-            Node::Stream { count, stride, .. } => {
-                i128::from(*count) * i128::from(*stride) == i128::from(layout.extent())
-            }
-            Node::Dense { count, kind } => count * kind.size() == layout.extent() as u64 && layout.extent() > 0,
-            _ => false,
-        };
+        let continues = continues(&layout);
         let row = granularity::row(&layout);
         let tiles = tiles::find(&layout, granularity, continues);
         let fields = fields::find(&layout, continues);
@@ -281,6 +304,15 @@ impl GpuPlan {
     /// The widest word that is aligned on both sides of a call.
     pub(crate) fn aligned_word(&self, call: &Call) -> u32 {
         self.granularity.word().min(alignment(call.memory | call.packed.wrapping_sub(call.first)))
+    }
+}
+
+/// Whether the outermost node goes on through the elements of a count without a seam.
+fn continues(layout: &Layout) -> bool {
+    match layout.node(layout.root().node) {
+        Node::Stream { count, stride, .. } => i128::from(*count) * i128::from(*stride) == i128::from(layout.extent()),
+        Node::Dense { count, kind } => count * kind.size() == layout.extent() as u64 && layout.extent() > 0,
+        _ => false,
     }
 }
 

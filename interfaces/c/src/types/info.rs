@@ -64,4 +64,6 @@ unsafe impl Growing for dtc_info {
         hash: [0; 16],
     };
     const NAME: &'static str = "dtc_info";
+    // What the description says. All versions have the fields behind it, too.
+    const FIRST: usize = std::mem::offset_of!(dtc_info, blocks);
 }

@@ -9,9 +9,11 @@ use crate::described::Described;
 use crate::engine::Engine;
 use crate::entry::Entry;
 use crate::error::PackError;
+use crate::gpu::{DescribedOnDevices, FirstUse, Gpu, GpuType};
 use crate::policy::{Policy, Tier};
 use crate::recorder::recorder;
 use crate::shape::Shape;
+use crate::worker::Job;
 use dtc_compiler::Pipeline;
 use dtc_compiler::datatype::{Datatype, Facts, Signature};
 use dtc_compiler::external32::External32;
@@ -21,8 +23,8 @@ use dtc_compiler::operation::Element;
 use dtc_compiler::plan::{Direction, Plan};
 use once_cell::race::OnceBox;
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::sync::{Arc, Weak};
 
 /// A datatype that can be packed with. Cheap to clone, immutable, shared between threads freely.
 ///
@@ -72,6 +74,8 @@ struct Inner {
     entry: OnceBox<Arc<Entry>>,
     /// The type as described, for its first calls.
     described: OnceBox<Described>,
+    /// The same on devices.
+    on_devices: DescribedOnDevices,
     engine: Engine,
     /// The values of the type; made when they are first converted.
     external32: OnceBox<External32>,
@@ -81,12 +85,19 @@ struct Inner {
 
 const _: () = assert!(Element::ALL.len() <= 32, "an element needs a bit");
 
+impl Inner {
+    fn shared(&self) -> &Arc<Entry> {
+        self.entry.get_or_init(|| Box::new(self.engine.shared.entry_of(&self.datatype)))
+    }
+}
+
 impl Committed {
     pub(crate) fn new(datatype: Datatype, engine: Engine) -> Committed {
         let inner = Inner {
             datatype,
             entry: OnceBox::new(),
             described: OnceBox::new(),
+            on_devices: DescribedOnDevices::default(),
             engine,
             external32: OnceBox::new(),
             elements: AtomicU32::new(0),
@@ -113,8 +124,7 @@ impl Committed {
 
     #[cold]
     pub(crate) fn shared(&self) -> &Arc<Entry> {
-        let Inner { entry, engine, datatype, .. } = &*self.inner;
-        let entry = entry.get_or_init(|| Box::new(engine.shared.entry_of(datatype)));
+        let entry = self.inner.shared();
         self.entry.store(Arc::as_ptr(entry).cast_mut(), Ordering::Release);
         entry
     }
@@ -127,6 +137,27 @@ impl Committed {
     /// The type as it was described.
     fn described(&self) -> &Described {
         self.inner.described.get_or_init(|| Box::new(Described::new(lower(&self.inner.datatype))))
+    }
+
+    /// The type as described on a device, if that serves a pack or an unpack there.
+    pub(crate) fn described_on(&self, gpu: &Gpu) -> Option<&Arc<GpuType>> {
+        if self.found().is_some() {
+            return None;
+        }
+        let engine = &self.engine().shared;
+        // Bundles, the recorder and counted calls know types by their canonical form.
+        let by_canonical_form = engine.has_bundles() || recorder().is_some();
+        if by_canonical_form || !matches!(engine.policy, Policy::Background | Policy::Off) {
+            return None;
+        }
+        let entries = self.inner.datatype.most_entries() as u64;
+        match self.inner.on_devices.count(entries, engine.background_thread) {
+            FirstUse::Canonical => return None,
+            FirstUse::Described => {}
+            FirstUse::DescribedAgain => engine.later(MakeCanonical(Arc::downgrade(&self.inner))),
+        }
+        let described = self.described();
+        Some(self.inner.on_devices.on(gpu, described.layout(), *described.shape()))
     }
 
     /// The entry, if there is one, or the description, if it serves a call that moves `take` bytes; otherwise the entry, made now
@@ -402,6 +433,22 @@ impl Committed {
     fn count_lazy_use(&self) {
         if self.entry().used() {
             self.engine().shared.enqueue(self.shared());
+        }
+    }
+}
+
+/// The background's making the canonical form of a type that is moved as described. It does not keep the type alive.
+struct MakeCanonical(Weak<Inner>);
+
+impl Job for MakeCanonical {
+    fn heat(&self) -> u32 {
+        // It takes a hundredth of the time that a kernel for a GPU takes.
+        u32::MAX
+    }
+
+    fn run(&self) {
+        if let Some(inner) = self.0.upgrade() {
+            inner.shared();
         }
     }
 }

@@ -433,6 +433,11 @@ impl Committed {
         if there { Tier::Specialised } else { Tier::Generic }
     }
 
+    /// This type on a device, for a pack or an unpack: as described where its canonical form takes longer than such a call.
+    pub(super) fn moved_by(&self, gpu: &Gpu) -> &Arc<GpuType> {
+        self.described_on(gpu).unwrap_or_else(|| self.on_device(gpu))
+    }
+
     /// This type on a device, planned at the first use.
     pub(super) fn on_device(&self, gpu: &Gpu) -> &Arc<GpuType> {
         self.entry().on_device(gpu.device().info().ordinal as usize % DEVICES, || gpu.shared.clone())

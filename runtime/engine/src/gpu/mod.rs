@@ -14,6 +14,7 @@ mod calls;
 mod combine;
 mod compile;
 mod copies;
+mod described;
 mod error;
 mod generic;
 mod idle;
@@ -34,6 +35,7 @@ pub use request::Request;
 pub use transfer::{Choice, Estimate, TransferCase, TransferModel, TransferPath};
 
 pub(crate) use accumulate::combines;
+pub(crate) use described::{DescribedOnDevices, FirstUse};
 pub(crate) use error::without_source;
 pub(crate) use on_device::GpuType;
 pub(crate) use state::{DEVICES, DeviceState, Kept};

@@ -68,7 +68,7 @@ pub(crate) struct GpuType {
     /// No other type of the process has it.
     pub(super) id: u64,
     pub(super) gpu: Arc<DeviceState>,
-    /// The canonical layout, by which bundles name its kernels.
+    /// The canonical layout, by which bundles name its kernels; the one as described, which has none.
     pub(super) layout: Layout,
     pub(super) plan: GpuPlan,
     shape: Shape,
@@ -105,13 +105,23 @@ impl Drop for GpuType {
 }
 
 impl GpuType {
+    /// A type by its canonical layout.
     pub(crate) fn new(gpu: Arc<DeviceState>, layout: &Layout, shape: Shape) -> Arc<GpuType> {
+        GpuType::planned(gpu, layout, GpuPlan::new(layout), shape)
+    }
+
+    /// A type by its layout as described, which generic kernels alone serve.
+    pub(crate) fn as_described(gpu: Arc<DeviceState>, layout: &Layout, shape: Shape) -> Arc<GpuType> {
+        GpuType::planned(gpu, layout, GpuPlan::as_described(layout), shape)
+    }
+
+    fn planned(gpu: Arc<DeviceState>, layout: &Layout, plan: GpuPlan, shape: Shape) -> Arc<GpuType> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         Arc::new(GpuType {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
             gpu,
             layout: layout.clone(),
-            plan: GpuPlan::new(layout),
+            plan,
             shape,
             interpreter: OnceLock::new(),
             making_interpreter: Mutex::new(()),

@@ -2,7 +2,7 @@
 
 use crate::child::Stub::{Absent, Built};
 use crate::child::{calls, compiling, in_child, let_compilations_end};
-use crate::{Buffers, builder, listed, rows};
+use crate::{Buffers, builder, listed, long_list, rows};
 use dtc_runtime::{Policy, Range, Tier};
 use std::sync::mpsc;
 use std::time::Duration;
@@ -24,6 +24,34 @@ in_child! {
             buffers.enqueue(committed).unwrap();
         }
         assert_eq!(gpu.problem(), None);
+    }
+
+    fn long_lists_are_moved_as_described_at_first(driver: Built(&["STUB_ANY_CODE"]), nvrtc: Built(&[])) {
+        let engine = builder(Policy::Background).build();
+        let gpu = engine.gpu(0).unwrap();
+        let (committed, buffers) = (engine.commit(&long_list()), Buffers::new(&gpu));
+        for _ in 0..8 {
+            buffers.enqueue(&committed).unwrap();
+            assert_eq!(engine.cached_types(), 0);
+            assert_eq!(engine.compile_pending(Duration::MAX), 0);
+        }
+        // No thread makes the canonical form, so this call does.
+        buffers.enqueue(&committed).unwrap();
+        assert_eq!(engine.cached_types(), 1);
+        engine.compile_pending(Duration::MAX);
+        assert_eq!(committed.gpu_tier(&gpu), Tier::Specialised);
+    }
+
+    fn the_background_makes_the_canonical_form(driver: Built(&["STUB_ANY_CODE"]), nvrtc: Built(&[])) {
+        let engine = builder(Policy::Background).background_thread(true).build();
+        let gpu = engine.gpu(0).unwrap();
+        let (committed, buffers) = (engine.commit(&long_list()), Buffers::new(&gpu));
+        buffers.enqueue(&committed).unwrap();
+        engine.compile_pending(Duration::MAX);
+        assert_eq!(engine.cached_types(), 0);
+        buffers.enqueue(&committed).unwrap();
+        while engine.compile_pending(Duration::MAX) > 0 {}
+        assert_eq!(engine.cached_types(), 1);
     }
 
     fn lazy_kernels_come_after_their_uses(driver: Built(&["STUB_ANY_CODE"]), nvrtc: Built(&[])) {

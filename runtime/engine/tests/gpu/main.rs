@@ -31,6 +31,15 @@ fn listed(number: i64) -> Datatype {
     types.finish(list).unwrap()
 }
 
+/// A list whose canonical form takes longer than its first call.
+fn long_list() -> Datatype {
+    let mut types = TypeBuilder::new();
+    let byte = types.named(Predefined::BYTE);
+    let places: Vec<i64> = (0..600).map(|at| at * 13 + at * at % 5).collect();
+    let list = types.hindexed_block(8, &places, byte).unwrap();
+    types.finish(list).unwrap()
+}
+
 /// A type that needs none.
 fn rows() -> Datatype {
     let mut types = TypeBuilder::new();

@@ -146,7 +146,7 @@ impl Piece<'_> {
         wait: bool,
     ) -> Result<Option<Part>, TransferError> {
         let shared = &gpu.shared;
-        let on_device = self.elements.of.on_device(gpu);
+        let on_device = self.elements.of.moved_by(gpu);
         let mut moved = self.on_device(gpu);
         if let Some(other) = other {
             gpu.follow(other)?;
@@ -196,7 +196,7 @@ impl Piece<'_> {
     unsafe fn start_staged(&self, gpu: &Gpu, moved: &Move) -> Result<Option<Part>, TransferError> {
         let event = gpu.shared.event()?;
         // SAFETY: the device reaches the elements, and the driver's copies reach memory of every kind (contract of this function).
-        unsafe { staged::enqueue(self.elements.of.on_device(gpu), &gpu.shared.stream, moved, &event)? };
+        unsafe { staged::enqueue(self.elements.of.moved_by(gpu), &gpu.shared.stream, moved, &event)? };
         Ok(Some(Part::Device(event, gpu.shared.clone())))
     }
 
@@ -215,7 +215,7 @@ impl Piece<'_> {
     pub(super) unsafe fn enqueue(&self, gpu: &Gpu, stream: &Stream) -> Result<(), TransferError> {
         // SAFETY: until the work is done, the device of the stream reaches both ends (contract of this function), which do not
         // overlap (clause 2).
-        unsafe { self.elements.of.on_device(gpu).launch(stream, &self.on_device(gpu))? };
+        unsafe { self.elements.of.moved_by(gpu).launch(stream, &self.on_device(gpu))? };
         Ok(())
     }
 }
@@ -234,7 +234,7 @@ impl Gpu {
 impl Committed {
     /// The mean length of the runs of this type, in bytes.
     pub(super) fn run_bytes(&self) -> u64 {
-        let layout = self.layout();
+        let layout = self.any_layout();
         layout.size() / layout.measure(layout.root().node).runs.max(1)
     }
 
