@@ -25,6 +25,7 @@
 //! [`Layout::type_hash`] identifies the sequence in any form. [`positions`] maps packed bytes to memory.
 
 mod builder;
+mod description;
 mod digest;
 mod dot;
 pub(crate) mod field;

@@ -7,6 +7,7 @@
 use crate::bundle::{self, BundledType, LoadedBundles};
 use crate::cache::{Cache, Caps};
 use crate::cpu;
+use crate::descriptions::Descriptions;
 use crate::entry::{Entry, Specialise};
 use crate::gpu::{DEVICES, Gpu, Kept};
 use crate::policy::Policy;
@@ -82,6 +83,7 @@ pub(crate) struct Shared {
     pub(crate) target: Target,
     pub(crate) guard: Guard,
     cache: Lock<Cache>,
+    descriptions: Lock<Descriptions>,
     queue: Arc<Queue>,
     process: Process,
     store_config: Option<Config>,
@@ -209,6 +211,7 @@ impl EngineBuilder {
                 target: *cpu::host(),
                 guard,
                 cache: Lock::new(Cache::new(caps)),
+                descriptions: Lock::new(Descriptions::default()),
                 queue: Arc::default(),
                 process: Process::current(),
                 store_config,
@@ -352,6 +355,37 @@ impl Shared {
     /// What a datatype shares with its equals. Makes the canonical form and the plan, unless they are in the cache.
     pub(crate) fn entry_of(&self, datatype: &Datatype) -> Arc<Entry> {
         let pipeline = Pipeline::new(datatype.clone());
+        let Some(sample) = self.sample(pipeline.lowered()) else { return self.entry_by_hash(datatype, pipeline) };
+        if let Some(entry) = self.described(sample, pipeline.lowered()) {
+            return entry;
+        }
+        let lowered = pipeline.lowered().clone();
+        let entry = self.entry_by_hash(datatype, pipeline);
+        self.descriptions.lock().insert(sample, lowered, &entry);
+        entry
+    }
+
+    /// What tells a long description from others; nothing for short ones, and in a forked child.
+    fn sample(&self, lowered: &Layout) -> Option<u64> {
+        if self.forked() {
+            return None;
+        }
+        let seed = self.descriptions.lock().seed(lowered)?;
+        Some(lowered.sample(&seed))
+    }
+
+    /// The entry of a type that was described just so before.
+    fn described(&self, sample: u64, lowered: &Layout) -> Option<Arc<Entry>> {
+        let candidates = self.descriptions.lock().candidates(sample);
+        let (_, entry) = candidates.iter().find(|(known, _)| known.is_written_like(lowered))?;
+        let entry = entry.upgrade()?;
+        // The cache notes that it was asked for.
+        self.cache().get(&entry.hash);
+        Some(entry)
+    }
+
+    /// What a datatype shares with its equals, found by the hash of its bytes.
+    fn entry_by_hash(&self, datatype: &Datatype, pipeline: Pipeline) -> Arc<Entry> {
         let (lowered, forked) = (pipeline.lowered(), self.forked());
         let bundled = if forked { None } else { self.bundled(lowered) };
         // The hash is a property of the bytes, so a known type needs no passes.

@@ -37,6 +37,7 @@ mod copy;
 mod cpu;
 pub mod cuda;
 mod described;
+mod descriptions;
 mod endpoint;
 mod engine;
 mod entry;

@@ -385,3 +385,26 @@ fn memory_and_packed_bytes_are_typed_slices() {
     let backwards = std::ops::Bound::Excluded(8);
     assert_eq!(column.pack(&matrix, second.bytes((std::ops::Bound::Included(16), backwards)), &mut packed), Ok(0));
 }
+
+#[test]
+fn long_lists_that_are_made_again_share_an_entry() {
+    let engine = Engine::new();
+    let made = |changed: Option<usize>| {
+        let mut types = TypeBuilder::new();
+        let byte = types.named(Predefined::BYTE);
+        let mut places: Vec<i64> = (0..5000).map(|at| at * 40 + at * at % 7).collect();
+        if let Some(changed) = changed {
+            places[changed] += 1;
+        }
+        let list = types.hindexed_block(9, &places, byte).unwrap();
+        engine.commit(&types.finish(list).unwrap())
+    };
+    let (one, again) = (made(None), made(None));
+    assert!(std::ptr::eq(one.plan(), again.plan()));
+    // Whether an entry is in the sample or not, another list is another type.
+    for changed in (0..5000).step_by(37) {
+        assert_ne!(made(Some(changed)).type_hash(), one.type_hash(), "{changed}");
+    }
+    // By now the first description is forgotten, and its type is found by its hash.
+    assert!(std::ptr::eq(one.plan(), made(None).plan()));
+}
