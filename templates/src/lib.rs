@@ -19,6 +19,10 @@
 //! the matching service have its memory in the place of `matches`, and more parameters after these.
 #![warn(missing_debug_implementations)]
 
+mod machine_code;
+
+pub use machine_code::{GENERIC_MACHINE_CODE, MachineCode, NOTHING_MACHINE_CODE};
+
 /// Types that every kernel uses.
 pub const PRELUDE: &str = include_str!("../kernels/prelude.cu");
 
@@ -62,13 +66,28 @@ pub const MATCHING_HEADER: &str = include_str!("../kernels/dtc_matching.cuh");
 /// The interpreter of the generic kernels.
 pub const INTERPRETER: &str = include_str!("../kernels/interpreter.cu");
 
-/// The generic kernels as PTX of NVRTC 11.8 for compute_70, which every driver from CUDA 11.8 on compiles for its device. The
-/// first line tells the hash of the text they were compiled from.
+/// The generic kernels as PTX of NVRTC 11.8 for compute_70, which every driver from CUDA 11.8 on compiles for its device, in
+/// seconds: for devices that [`GENERIC_MACHINE_CODE`] does not serve. The first line tells the hash of the text they were
+/// compiled from.
 ///
 /// ```
 /// assert!(dtc_templates::GENERIC_PTX.contains(".target sm_70"));
 /// ```
 pub const GENERIC_PTX: &str = include_str!("../generic.ptx");
+
+/// A kernel that does nothing, `dtc_nothing`: the text of [`NOTHING_MACHINE_CODE`].
+///
+/// ```
+/// assert!(dtc_templates::NOTHING.contains("dtc_nothing"));
+/// ```
+pub const NOTHING: &str = include_str!("../kernels/nothing.cu");
+
+/// The same as PTX, for every device.
+///
+/// ```
+/// assert!(dtc_templates::NOTHING_PTX.contains(".target sm_70"));
+/// ```
+pub const NOTHING_PTX: &str = ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry dtc_nothing() { ret; }\n";
 
 /// A template by its name.
 ///

@@ -68,6 +68,7 @@ fn right_kernels_pass() {
         &["generic: C: buffers of the caller"],
         &["generic: C: what is refused"],
         &["Yaksa: "],
+        &["first call: "],
         &["--sanitizer", "rows of 17 bytes"],
         &["--sanitizer", "tiles of 33 x 65"],
     ] {

@@ -2,7 +2,7 @@
  * of CUDA C++, as the stub of NVRTC hands it out. Times are made up.
  *
  *   EMULATOR_FOLDER       where to compile
- *   EMULATOR_GENERIC      the source of the generic kernels, for their PTX
+ *   EMULATOR_GENERIC      the source of the generic kernels, for their machine code and PTX: there is no other
  *   EMULATOR_INCLUDE      the folders of cuda_on_cpu.h, stop.h and kernels.h, as options of g++
  *   EMULATOR_FREE         free bytes of the device; 4 GiB unless said otherwise
  *   EMULATOR_NO_PINNED    if set, no memory of the host can be pinned
@@ -106,9 +106,9 @@ static void wrap(FILE *file, const char *text) {
 int cuModuleLoadDataEx(void **module, const char *image, unsigned options, const int *names, void **values) {
     static int number;
     UNSAFE;
-    int ptx = strstr(image, ".version") && strstr(image, ".visible .entry");
-    char *generic = ptx ? contents(getenv("EMULATOR_GENERIC")) : NULL;
-    const char *text = ptx ? generic : image;
+    int compiled = !strncmp(image, "\177ELF", 4) || (strstr(image, ".version") && strstr(image, ".visible .entry"));
+    char *generic = compiled ? contents(getenv("EMULATOR_GENERIC")) : NULL;
+    const char *text = compiled ? generic : image;
     const char *folder = getenv("EMULATOR_FOLDER"), *include = getenv("EMULATOR_INCLUDE");
     if (!text || !folder || !include) return INVALID_PTX + 0 * (int)(options + !names + !values);
     uint64_t hash = 0xcbf29ce484222325;

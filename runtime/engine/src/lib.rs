@@ -64,7 +64,8 @@ pub use endpoint::Endpoint;
 pub use engine::{Engine, EngineBuilder, Guard};
 pub use error::{AccumulateError, CopyError, ExternalError, PackError};
 pub use gpu::{
-    Choice, Estimate, Gpu, PersistentBatch, Request, TransferCase, TransferError, TransferModel, TransferPath,
+    Choice, Estimate, GenericCode, Gpu, PersistentBatch, Request, TransferCase, TransferError, TransferModel,
+    TransferPath,
 };
 pub use memory::{Memory, MemoryMut};
 pub use multiprocessors::Multiprocessors;

@@ -7,6 +7,8 @@
  *   STUB_NO_MEMORY        nothing can be allocated
  *   STUB_PAGE_TABLES      devices follow the page tables of the host
  *   STUB_ANY_CODE         every text is a module with every kernel, and kernels do nothing
+ *   STUB_REFUSES_CUBINS   machine code is for another device
+ *   STUB_MAJOR=13         the compute capability of the first device is 13.0
  */
 #include <pthread.h>
 #include <stddef.h>
@@ -17,8 +19,12 @@
 #ifndef STUB_VERSION
 #define STUB_VERSION 12080
 #endif
+#ifndef STUB_MAJOR
+#define STUB_MAJOR 9
+#endif
 
 enum { SUCCESS, INVALID_VALUE, OUT_OF_MEMORY, NOT_INITIALIZED, NO_DEVICE = 100, INVALID_DEVICE, INVALID_CONTEXT = 201,
+       NO_BINARY_FOR_GPU = 209,
        ALREADY_ENABLED = 704, INVALID_PTX = 218, INVALID_HANDLE = 400, NOT_FOUND = 500, NOT_SUPPORTED = 801, CAPTURE_UNSUPPORTED = 900 };
 
 /* How often each function was called, and how many things are alive, for the tests to ask. */
@@ -98,7 +104,7 @@ int cuDeviceTotalMem_v2(size_t *bytes, int device) { ENTER; *bytes = (size_t)(de
 int cuDeviceGetAttribute(int *value, int attribute, int device) {
     ENTER;
     switch (attribute) {
-    case 75: *value = device ? 12 : 9; break;
+    case 75: *value = device ? 12 : STUB_MAJOR; break;
     case 76: *value = device ? 1 : 0; break;
     case 16: *value = 132; break;
     case 38: *value = 50 << 20; break;
@@ -305,6 +311,10 @@ static int function_load(const char *function) { count("cuFuncLoad"); return fun
 
 int cuModuleLoadDataEx(char **module, const char *image, unsigned options, const int *names, void **values) {
     UNSAFE;
+    if (strstr(image, ".target sm_")) count("PTX");
+#ifdef STUB_REFUSES_CUBINS
+    if (!strncmp(image, "\177ELF", 4)) return NO_BINARY_FOR_GPU;
+#endif
 #ifdef STUB_ANY_CODE
     options = 0;
 #else

@@ -6,12 +6,11 @@
 //! with eager loading.) So a module that does nothing is kept to be unloaded. Nothing keeps the device idle afterwards: a kernel that
 //! starts before the work is done is waited for after all.
 
-use dtc_cuda::Device;
 use dtc_cuda::graph;
 use dtc_cuda::module::{Function, Module};
+use dtc_cuda::{CudaError, Device};
+use dtc_templates::{MachineCode, NOTHING_MACHINE_CODE, NOTHING_PTX};
 use std::sync::{Mutex, PoisonError};
-
-const NOTHING: &[u8] = b".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry dtc_nothing() { ret; }\n";
 
 /// A module that waits for the device when it goes.
 #[derive(Default)]
@@ -33,7 +32,14 @@ impl Idle {
         graph::release_dropped();
         let done = work();
         // Without it the next one does not wait beforehand, which is no worse than any other program.
-        *sentinel = Module::load(device, NOTHING).and_then(|module| module.function("dtc_nothing")).ok();
+        *sentinel = nothing(device).ok();
         done
     }
+}
+
+/// The kernel that does nothing: from machine code, since the first PTX of a process has the driver open its compiler.
+fn nothing(device: &Device) -> Result<Function, CudaError> {
+    let load = |image: &[u8]| Module::load(device, image)?.function("dtc_nothing");
+    let known = MachineCode::serving(NOTHING_MACHINE_CODE, device.info().architecture()).and_then(MachineCode::unpack);
+    known.and_then(|code| load(&code).ok()).map_or_else(|| load(NOTHING_PTX.as_bytes()), Ok)
 }

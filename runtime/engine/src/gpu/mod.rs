@@ -31,6 +31,7 @@ mod type_to_type;
 
 pub use batch::PersistentBatch;
 pub use error::TransferError;
+pub use generic::GenericCode;
 pub use request::Request;
 pub use transfer::{Choice, Estimate, TransferCase, TransferModel, TransferPath};
 
@@ -138,8 +139,7 @@ impl Gpu {
         self.shared.functions(source, entries)
     }
 
-    /// Loads the generic kernels, if that failed when the GPU was opened: the driver compiles them, or finds them in its own
-    /// cache.
+    /// Loads the generic kernels, if that failed when the GPU was opened.
     ///
     /// # Errors
     ///
@@ -153,5 +153,25 @@ impl Gpu {
     /// ```
     pub fn load(&self) -> Result<(), CudaError> {
         self.shared.generic().map(|_| ())
+    }
+
+    /// What the generic kernels were loaded from; loads them, if that failed when the GPU was opened.
+    ///
+    /// # Errors
+    ///
+    /// The driver refuses them.
+    ///
+    /// ```
+    /// use dtc_runtime::GenericCode;
+    /// if let Ok(gpu) = dtc_runtime::Engine::new().gpu(0) {
+    ///     match gpu.generic_code()? {
+    ///         GenericCode::Machine { architecture } => println!("sm_{architecture}"),
+    ///         other => println!("{other}"),
+    ///     }
+    /// }
+    /// # Ok::<(), dtc_runtime::cuda::CudaError>(())
+    /// ```
+    pub fn generic_code(&self) -> Result<GenericCode, CudaError> {
+        Ok(self.shared.generic()?.code().clone())
     }
 }

@@ -1,10 +1,10 @@
 //! What a machine may lack: driver, device, NVRTC, memory.
 
 use crate::child::Stub::{Absent, Built};
-use crate::child::{in_child, let_allocate, let_launches_return};
+use crate::child::{calls, in_child, let_allocate, let_launches_return};
 use crate::{Buffers, builder, listed, packs_on_the_host, rows};
 use dtc_runtime::cuda::{CudaError, Stream};
-use dtc_runtime::{Engine, Policy, Range, Tier, TransferError};
+use dtc_runtime::{Engine, GenericCode, Policy, Range, Tier, TransferError};
 
 /// Opening a GPU fails in the same way each time, and the engine goes on without one.
 fn has_no_gpu(is_right: impl Fn(&CudaError) -> bool) {
@@ -84,6 +84,36 @@ in_child! {
             assert!(matches!(&moved, Err(TransferError::Cuda(error)) if refused(error)), "{moved:?}");
         }
         packs_on_the_host(&engine);
+    }
+
+    fn generic_kernels_are_machine_code_of_the_device(driver: Built(&["STUB_ANY_CODE"]), nvrtc: Absent) {
+        let engine = builder(Policy::Off).build();
+        for (ordinal, architecture) in [(0, 90), (1, 120)] {
+            let gpu = engine.gpu(ordinal).unwrap();
+            assert_eq!(gpu.generic_code(), Ok(GenericCode::Machine { architecture }));
+            Buffers::new(&gpu).enqueue(&engine.commit(&listed(0))).unwrap();
+        }
+        // Nor for the kernel that waits for an idle device.
+        assert_eq!(calls("PTX"), 0);
+    }
+
+    fn machine_code_that_the_driver_refuses(driver: Built(&["STUB_ANY_CODE", "STUB_REFUSES_CUBINS"]), nvrtc: Absent) {
+        let engine = builder(Policy::Off).build();
+        let gpu = engine.gpu(0).unwrap();
+        let code = gpu.generic_code().unwrap();
+        let GenericCode::Ptx { device: 90, refused: Some(CudaError::Compile { .. }) } = &code else { panic!("{code:?}") };
+        assert!(code.to_string().contains("refuses the machine code for sm_90: CUDA driver: "), "{code}");
+        // The kernels serve as ever.
+        assert_eq!(gpu.problem(), None);
+        Buffers::new(&gpu).enqueue(&engine.commit(&listed(0))).unwrap();
+        assert_eq!(calls("PTX"), 2);
+    }
+
+    fn devices_newer_than_all_machine_code(driver: Built(&["STUB_ANY_CODE", "STUB_MAJOR=13"]), nvrtc: Absent) {
+        let engine = builder(Policy::Off).build();
+        let gpu = engine.gpu(0).unwrap();
+        assert_eq!(gpu.generic_code(), Ok(GenericCode::Ptx { device: 130, refused: None }));
+        Buffers::new(&gpu).enqueue(&engine.commit(&listed(0))).unwrap();
     }
 
     fn lack_of_memory_passes(driver: Built(&["STUB_ANY_CODE"]), nvrtc: Built(&[])) {
@@ -174,7 +204,7 @@ in_child! {
         // SAFETY: the bytes lie in the buffers.
         let moved = unsafe { committed.at(std::ptr::null::<u8>(), Range::elements(1).bytes(..11)).pack(packed).run() };
         // On the host the kernel, which does nothing here, would not have been asked.
-        assert_eq!((moved, crate::child::calls("cuLaunchKernel")), (Ok(11), 1));
+        assert_eq!((moved, calls("cuLaunchKernel")), (Ok(11), 1));
         drop(Stream::legacy_default(gpu.device()));
     }
 }

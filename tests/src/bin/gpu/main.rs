@@ -18,6 +18,7 @@ mod copies;
 mod cudarc;
 mod devices;
 mod faces;
+mod first_call;
 mod forks;
 mod fragments;
 mod harness;
@@ -49,6 +50,9 @@ use std::process::ExitCode;
 use tier::OnTier;
 
 fn main() -> ExitCode {
+    // As on a machine that is new: what is compiled by the driver is compiled in every run.
+    // SAFETY: this process has no other thread yet.
+    unsafe { std::env::set_var("CUDA_CACHE_DISABLE", "1") };
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     if arguments.first().is_some_and(|first| first == stores::CHILD) {
         return stores::child();
@@ -132,4 +136,5 @@ fn add_others(tests: &mut Tests, tiers: &[OnTier; 2]) {
     matching_service::add(tests, compiled);
     matching_c::add(tests, compiled);
     stores::add(tests);
+    first_call::add(tests);
 }
