@@ -13,6 +13,7 @@ pub mod device_clock;
 mod disassembly;
 mod elements;
 pub mod failure;
+pub mod first_call;
 pub mod input;
 mod mapped;
 mod npy;

@@ -237,5 +237,7 @@ fn the_doctor_tells_of_the_store() {
     {
         let text = emulated(folder.path(), &["doctor"], &[("DTC_CACHE_DIR", directory)]).fine();
         assert!(text.contains("kernel store") && text.contains(part), "{part} in {text}");
+        let calls: Vec<&str> = text.lines().filter(|line| line.contains("first call     context ")).collect();
+        assert!(calls.len() == 2 && calls[0].ends_with("; machine code of sm_90"), "{text}");
     }
 }

@@ -283,6 +283,7 @@ fn the_doctor_lists_devices() {
         "12.8 (",
         "GPU 0          first, sm_90, 132 multiprocessors, 1.0 GiB with 50.0 MiB of cache",
         "GPU 1          second, sm_121",
+        "first call     failed: CUDA driver: expected code that compiles",
         "12.9 (",
         "compiles for sm_75 to sm_90",
     ] {

@@ -2,6 +2,7 @@
 
 use super::doctor_mpi;
 use crate::failure::Failure;
+use crate::first_call::FirstCall;
 use crate::report::{self, row};
 use dtc_compiler::datatype::text;
 use dtc_runtime::cuda::{Device, DeviceInfo, Driver, Nvrtc};
@@ -103,7 +104,10 @@ fn gpu(out: &mut dyn Write) -> Result<(), Failure> {
     }
     match Device::list() {
         Ok(devices) => {
-            devices.iter().try_for_each(|device| row(out, &format!("GPU {}", device.ordinal), &line(device)))?;
+            for device in &devices {
+                row(out, &format!("GPU {}", device.ordinal), &line(device))?;
+                row(out, "first call", &first_call(device))?;
+            }
             transfers(&devices, out)?;
         }
         Err(_) if driver.is_err() => row(out, "GPU", "unknown without a CUDA driver")?,
@@ -125,6 +129,16 @@ fn gpu(out: &mut dyn Write) -> Result<(), Failure> {
         }
     };
     row(out, "NVRTC", &nvrtc)
+}
+
+/// What the first call on a device takes in this process, without a kernel of the type's own.
+fn first_call(device: &DeviceInfo) -> String {
+    let Ok(datatype) = text::parse(RECORD) else { return "unknown".to_owned() };
+    match FirstCall::make(device.ordinal, Policy::Off, &datatype) {
+        Ok(call) => call.to_string(),
+        // The log of a compiler follows the first line.
+        Err(error) => format!("failed: {}", error.to_string().lines().next().unwrap_or_default()),
+    }
 }
 
 /// Which GPUs reach each other's memory, and by what transfers choose their way.
