@@ -68,6 +68,8 @@ pub enum Part {
     Transfers,
     /// Functions and kernels of a bundle, beside the kernels that are compiled now; only where it is named
     Bundles,
+    /// The first call of a process, in processes of its own with the driver's cache off; only where it is named
+    First,
     /// Messages matched to receives, by guarantees, shapes and lengths; only where it is named
     Matching,
 }

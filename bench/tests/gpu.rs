@@ -42,6 +42,30 @@ fn figures_are_lines_of_json() {
 }
 
 #[test]
+fn first_calls_are_made_in_processes_of_their_own() {
+    let folder = tempdir().expect("a folder");
+    let bench = ["--backend", "cuda", "--part", "first", "--rounds", "2", "--json", "figures"];
+    let text = emulated(folder.path(), &bench, &[]).fine();
+    assert!(text.contains("medians of 2 processes") && text.contains("machine code of sm_90"), "{text}");
+    let figures = std::fs::read_to_string(folder.path().join("figures")).expect("figures");
+    let figures: Vec<Value> = figures.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let cases: Vec<&str> = figures.iter().filter_map(|figure| figure["case"].as_str()).collect();
+    assert_eq!(
+        cases,
+        ["rows", "list", "record", "transposed", "machine code alone", "PTX alone", "NVRTC alone"],
+        "{figures:?}"
+    );
+    for figure in &figures {
+        let (packs, step) = (figure["code"].is_string(), |step: &str| figure[step].as_f64() > Some(0.0));
+        assert_eq!(figure["starts"], 2);
+        assert!(if packs { step("context_us") && step("first_us") } else { step("loaded_us") }, "{figure}");
+    }
+    emulated(folder.path(), &bench, &[("EMULATOR_WRONG", "1")]).fails(3, &["first call, rows", "the bytes of the CPU"]);
+    let two = ["--backend", "cuda", "--part", "first", "--part", "latency"];
+    emulated(folder.path(), &two, &[]).fails(2, &["--part first", "no other part"]);
+}
+
+#[test]
 fn every_kernel_that_may_serve_is_measured() {
     let folder = tempdir().expect("a folder");
     write(folder.path(), "bytes.dtc", "vector 9 1 3 byte");

@@ -6,6 +6,7 @@ mod bundles;
 mod cases;
 mod classes;
 mod families;
+mod first;
 mod fragments;
 mod latency;
 mod matching;
@@ -31,10 +32,16 @@ pub fn run(arguments: &Benchmark, out: &mut dyn Write) -> Result<(), Failure> {
     let wants = |part| match arguments.part.as_slice() {
         [] => {
             part == Part::Kernels
-                || (!matches!(part, Part::Classes | Part::Families | Part::Bundles | Part::Matching) && !chosen)
+                || (!matches!(part, Part::Classes | Part::Families | Part::Bundles | Part::First | Part::Matching)
+                    && !chosen)
         }
         parts => parts.contains(&part),
     };
+    if wants(Part::First) {
+        let mut figures = Figures(arguments.json.as_deref().map(Output::create).transpose()?);
+        let measured = first::run(arguments, &mut |figure| figures.write(figure), out);
+        return measured.and(figures.finish());
+    }
     let mut references = Vec::new();
     if wants(Part::Kernels) {
         references = cases::collect(&shared.files, arguments.gpu_cases.as_deref())?;
