@@ -3,7 +3,7 @@
 //! Neighbours that touch are one run in the canonical form, so that a list of single elements in rising order becomes runs
 //! of one, two or three elements. A list needs no lengths: up to about four blocks a run, its microkernel is faster.
 
-use super::list_cost::{of_blocks, of_runs, of_stretches};
+use super::list_cost::{UNROLLED_RUNS, of_blocks, of_runs, of_stretches};
 use super::rewriter::Rewriter;
 use super::{Pass, split_lengths};
 use crate::layout::{Edge, Kind, Node, NodeId, Run};
@@ -13,9 +13,6 @@ pub(super) const PASS: Pass = Pass {
     summary: "runs of few blocks of one length become an indexed list of the blocks, if a CPU moves that faster",
     rewrite,
 };
-
-/// Runs above which the list pays off. Kernels move shorter tables by straight code.
-pub(crate) const UNROLLED_RUNS: usize = 64;
 
 fn rewrite(rewriter: &mut Rewriter, id: NodeId) -> Option<Edge> {
     let Node::Runs { runs, kind: Kind::Byte } = rewriter.builder.node(id) else { return None };

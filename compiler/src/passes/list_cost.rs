@@ -2,8 +2,10 @@
 //!
 //! Passes of plans compare the forms of a list by these costs, and choose one that costs less than the list they are given.
 
-use super::UNROLLED_RUNS;
 use crate::layout::Run;
+
+/// Runs above which a list of blocks pays off. Kernels move shorter tables by straight code.
+pub(crate) const UNROLLED_RUNS: usize = 64;
 
 /// The longest block that is listed, in bytes: beyond a vector, a run costs what a block does.
 const LONGEST_BLOCK: u64 = 64;
