@@ -1,6 +1,5 @@
 //! Handles: counted references that C holds as pointers.
 
-use crate::arguments::check_pointer;
 use crate::status::{DTC_ERROR_HANDLE, Failure, Outcome};
 use std::sync::Arc;
 
@@ -45,20 +44,53 @@ impl<T> Drop for Tagged<T> {
     }
 }
 
+/// What lies behind a handle, if it is one of its kind.
+///
+/// # Safety
+///
+/// `handle` is null, misaligned, or a live handle of any kind.
 #[inline(always)]
-fn check<T: Handle>(handle: *const T) -> Outcome<*const Tagged<T::Inside>> {
-    let wrong = |found: &str| Failure::new(DTC_ERROR_HANDLE, format!("{0}: expected a {0}, found {found}", T::NAME));
-    if handle.is_null() {
-        return Err(wrong("a null pointer"));
-    }
+unsafe fn find<T: Handle>(handle: *const T) -> Option<*const Tagged<T::Inside>> {
     let tagged = handle.cast::<Tagged<T::Inside>>();
-    if check_pointer(T::NAME, tagged).is_err() {
-        return Err(wrong("an address that no handle has"));
+    if tagged.is_null() || !tagged.is_aligned() {
+        return None;
     }
-    // SAFETY: the handle is aligned and not null (checked above), so it is a live handle of some kind (contract of the
-    // callers, who hand theirs on), and each kind begins with a tag (`repr(C)`).
+    // SAFETY: the handle is aligned and not null (checked above), so it is a live handle of some kind (contract of this function),
+    // and each kind begins with a tag (`repr(C)`).
     let tag = unsafe { tagged.cast::<Tag>().read() };
-    if tag == T::TAG { Ok(tagged) } else { Err(wrong("another handle, or one that was released")) }
+    (tag == T::TAG).then_some(tagged)
+}
+
+/// Why [`find`] finds nothing.
+#[cold]
+fn wrong<T: Handle>(handle: *const T) -> Failure {
+    let found = match handle.cast::<Tagged<T::Inside>>() {
+        handle if handle.is_null() => "a null pointer",
+        handle if !handle.is_aligned() => "an address that no handle has",
+        _ => "another handle, or one that was released",
+    };
+    Failure::new(DTC_ERROR_HANDLE, format!("{0}: expected a {0}, found {found}", T::NAME))
+}
+
+/// # Safety
+///
+/// As for [`find`].
+#[inline(always)]
+unsafe fn check<T: Handle>(handle: *const T) -> Outcome<*const Tagged<T::Inside>> {
+    // SAFETY: `find` asks what this function asks.
+    unsafe { find(handle) }.ok_or_else(|| wrong(handle))
+}
+
+/// What a handle leads to; `None` where [`borrow`] has a failure.
+///
+/// # Safety
+///
+/// As for [`borrow`].
+#[inline(always)]
+pub(crate) unsafe fn known<'a, T: Handle>(handle: *const T) -> Option<&'a T::Inside> {
+    // SAFETY: the tag says that this is a `Tagged<T::Inside>`, and the handle is live, so its reference keeps the value (contract of
+    // this function, which is that of `find`).
+    unsafe { find(handle).map(|tagged| &(*tagged).inside) }
 }
 
 /// What a handle leads to.
@@ -68,10 +100,8 @@ fn check<T: Handle>(handle: *const T) -> Outcome<*const Tagged<T::Inside>> {
 /// `handle` is null, misaligned, or a live handle of any kind.
 #[inline(always)]
 pub(crate) unsafe fn borrow<'a, T: Handle>(handle: *const T) -> Outcome<&'a T::Inside> {
-    let tagged = check(handle)?;
-    // SAFETY: the tag says that this is a `Tagged<T::Inside>`, and the handle is live, so its reference keeps the value
-    // (contract of this function).
-    Ok(unsafe { &(*tagged).inside })
+    // SAFETY: `known` asks what this function asks.
+    unsafe { known(handle) }.ok_or_else(|| wrong(handle))
 }
 
 /// A new handle, which counts one reference.
@@ -85,10 +115,9 @@ pub(crate) fn share<T: Handle>(inside: T::Inside) -> *mut T {
 ///
 /// As for [`borrow`].
 pub(crate) unsafe fn retain<T: Handle>(handle: *const T) -> Outcome {
-    let tagged = check(handle)?;
     // SAFETY: the tag says that `share` made it from an `Arc` of this type, and the handle is live, so the count is at
-    // least 1 (contract of this function).
-    unsafe { Arc::increment_strong_count(tagged) };
+    // least 1 (contract of this function, which is that of `check`).
+    unsafe { Arc::increment_strong_count(check(handle)?) };
     Ok(())
 }
 
@@ -98,9 +127,8 @@ pub(crate) unsafe fn retain<T: Handle>(handle: *const T) -> Outcome {
 ///
 /// As for [`borrow`]; the reference is not used again.
 pub(crate) unsafe fn release<T: Handle>(handle: *const T) -> Outcome {
-    let tagged = check(handle)?;
     // SAFETY: the tag says that `share` made it from an `Arc` of this type, and the caller gives up one reference,
-    // which it does not use again (contract of this function).
-    unsafe { Arc::decrement_strong_count(tagged) };
+    // which it does not use again (contract of this function, which is that of `check`).
+    unsafe { Arc::decrement_strong_count(check(handle)?) };
     Ok(())
 }

@@ -3,9 +3,9 @@
 use crate::arguments::{self, Growing};
 use crate::handle;
 use crate::request::{self, dtc_request};
-use crate::status::{Failure, Outcome, answer};
+use crate::status::{DTC_OK, Failure, Outcome, answer};
 use crate::types::dtc_type;
-use dtc_runtime::cuda::{MemoryKind, Stream};
+use dtc_runtime::cuda::{MemoryKind, Stream, is_in_use};
 use dtc_runtime::{Committed, Elements, Endpoint, Engine, Multiprocessors, Range, Transfer, TransferError};
 use std::ffi::{c_int, c_void};
 
@@ -124,6 +124,62 @@ impl dtc_transfer {
             }
         }
     }
+}
+
+/// Whether a transfer says that both sides lie in host memory and nothing else, or leaves everything open and the process does not use
+/// CUDA.
+///
+/// # Safety
+///
+/// `transfer` is null, misaligned, or leads to its size.
+#[inline(always)]
+unsafe fn is_plain(transfer: *const dtc_transfer) -> bool {
+    if transfer.is_null() {
+        return !is_in_use();
+    }
+    // SAFETY: a transfer that is aligned leads to its size (contract of this function); with that of this version, it has all
+    // fields.
+    unsafe {
+        transfer.is_aligned() && transfer.cast::<i64>().read() >= dtc_transfer::FIRST as i64 && {
+            let dtc_transfer { memory, packed, flags, multiprocessors, reserved, .. } = *transfer;
+            (memory, packed, flags, multiprocessors, reserved) == (DTC_MEMORY_HOST, DTC_MEMORY_HOST, 0, 0, 0)
+        }
+    }
+}
+
+/// The type of a call that may be one for whole elements in host memory, which pays for nothing else: every other call, and every wrong
+/// one, is a [`Call`].
+///
+/// # Safety
+///
+/// `asked` is null or a type that the caller keeps for `'a`; `transfer` is null or leads to its size.
+#[inline(always)]
+unsafe fn plain<'a>(
+    asked: *const dtc_type,
+    offset: i64,
+    done: *const i64,
+    transfer: *const dtc_transfer,
+) -> Option<&'a Committed> {
+    // SAFETY: `asked` is null or a type that the caller keeps for `'a`; `transfer` is null or leads to its size (contract of this
+    // function).
+    unsafe {
+        let committed = handle::known(asked)?.used()?;
+        (offset == 0 && done.is_aligned() && is_plain(transfer)).then_some(committed)
+    }
+}
+
+/// Says how many bytes a plain call moved.
+///
+/// # Safety
+///
+/// `done` is null or writable.
+#[inline(always)]
+unsafe fn moved(done: *mut i64, bytes: u64) -> c_int {
+    if !done.is_null() {
+        // SAFETY: `done` is not null, so it is writable (contract of this function).
+        unsafe { done.write(bytes as i64) };
+    }
+    DTC_OK
 }
 
 /// Reads a transfer without a cap on multiprocessors, for calls whose kernels take all that are free.
@@ -285,6 +341,16 @@ pub unsafe extern "C" fn dtc_pack(
     done: *mut i64,
     transfer: *const dtc_transfer,
 ) -> c_int {
+    // SAFETY: the type and the transfer are those that `plain` asks for. Where a call moves whole elements, their bytes are readable,
+    // `packed` is writable for as many, and they do not overlap (contract of this function).
+    unsafe {
+        if let (Some(committed), Ok(room), Ok(count)) =
+            (plain(r#type, offset, done, transfer), u64::try_from(max), u64::try_from(count))
+            && let Some(bytes) = committed.pack_whole(source.cast(), count, packed.cast(), room)
+        {
+            return moved(done, bytes);
+        }
+    }
     answer(|| {
         // SAFETY: the elements in the range are readable and `packed` is writable for as many bytes until the call, or
         // the work that it enqueued, is done, and they do not overlap; `type` is null or a live type, `transfer` is
@@ -321,6 +387,16 @@ pub unsafe extern "C" fn dtc_unpack(
     done: *mut i64,
     transfer: *const dtc_transfer,
 ) -> c_int {
+    // SAFETY: the type and the transfer are those that `plain` asks for. Where a call moves whole elements, their bytes are writable,
+    // `packed` is readable for as many, and they do not overlap (contract of this function).
+    unsafe {
+        if let (Some(committed), Ok(length), Ok(count)) =
+            (plain(r#type, offset, done, transfer), u64::try_from(length), u64::try_from(count))
+            && let Some(bytes) = committed.unpack_whole(packed.cast(), length, destination.cast(), count)
+        {
+            return moved(done, bytes);
+        }
+    }
     answer(|| {
         // SAFETY: the elements in the range are writable and `packed` is readable for as many bytes until the call, or
         // the work that it enqueued, is done, and they do not overlap; `type` is null or a live type, `transfer` is

@@ -5,6 +5,12 @@ use dtc_cuda::{DeviceBuffer, MemoryKind, PinnedBuffer, is_in_use};
 /// Addresses below this one are never mapped. A null base belongs to a type of absolute addresses.
 const NEVER_MAPPED: usize = 4096;
 
+/// Whether an address can never be mapped.
+#[inline]
+pub(crate) fn is_nowhere(address: *const u8) -> bool {
+    address.addr() < NEVER_MAPPED
+}
+
 /// An address, and the kind of memory there.
 ///
 /// An endpoint made of a pointer has no kind: a call asks the driver once, or not at all while the process does not use CUDA.
@@ -91,7 +97,7 @@ impl Endpoint {
     /// Whether the address can never be mapped.
     #[inline]
     pub(crate) fn is_nowhere(&self) -> bool {
-        self.address.addr() < NEVER_MAPPED
+        is_nowhere(self.address)
     }
 
     /// Whether the processor can move bytes between both addresses without asking the driver about them. While CUDA is not in use, all

@@ -3,6 +3,7 @@
 
 use crate::cpu::{self, Kernel, Program, Run, Sides, Thunks};
 use crate::gpu::{DEVICES, DeviceState, GpuType};
+use crate::memory::Room;
 use crate::policy::{Policy, Tier};
 use crate::range::Range;
 use crate::recorder::{self, Uses};
@@ -16,61 +17,113 @@ use once_cell::race::OnceBox;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
-/// The numbers that a safe call for one whole element is checked against.
+/// The numbers that calls for whole elements are checked against.
+#[repr(C)]
 pub(crate) struct Whole {
-    /// Packed bytes of such a call; more than any slice has for a type whose uses are counted.
-    pub(crate) packed: u64,
-    /// Bytes that it needs of a buffer before its origin, and in all.
-    pub(crate) before: u64,
-    pub(crate) span: u64,
+    /// Packed bytes of an element; more than any call has for a type whose uses are counted.
+    size: u64,
+    /// Packed bytes of a call for several elements, at most.
+    most: u64,
+    /// Bytes that an element needs of a buffer before its origin and behind it, in all.
+    span: u64,
+    /// Bytes of these before the origin.
+    before: u32,
+    /// Bytes from one element to the next.
+    extent: u32,
 }
 
-/// Moves one whole element, under the contract of [`Entry::run`]. Thunks do not look at the last argument.
-type OneFn = unsafe extern "C" fn(memory: *mut u8, packed: *mut u8, entry: &Entry);
+impl Whole {
+    fn new(shape: &Shape, is_counted: bool, target: &Target) -> Whole {
+        let (low, high) = (shape.true_lb.min(0), shape.true_ub.max(0));
+        let (before, extent) = (u32::try_from(low.unsigned_abs()), u32::try_from(shape.extent));
+        Whole {
+            size: if is_counted { u64::MAX } else { shape.size },
+            // The functions for several elements use no non-temporal stores.
+            most: if extent.is_ok() { target.non_temporal_bytes } else { 0 },
+            span: if before.is_ok() { low.abs_diff(high) } else { u64::MAX },
+            before: before.unwrap_or(0),
+            extent: extent.unwrap_or(0),
+        }
+    }
 
-/// The function that moves one whole element now, in each direction: an [`OneFn`].
-struct One {
-    pack: AtomicPtr<()>,
-    unpack: AtomicPtr<()>,
+    /// Packed bytes of `count` elements, if [`Entry::elements`] serves a call for them that moves `room` bytes at most, fewer than
+    /// `u64::MAX`.
+    #[inline]
+    pub(crate) fn bytes(&self, count: u64, room: u64) -> Option<u64> {
+        let bytes = self.size.checked_mul(count)?;
+        let most = if count == 1 { room } else { room.min(self.most) };
+        // No bytes are none that could be moved.
+        (bytes.wrapping_sub(1) < most).then_some(bytes)
+    }
+
+    /// Whether every byte of `count` elements lies in a buffer. False also where that takes more than these numbers to find out.
+    #[inline]
+    pub(crate) fn fits(&self, count: u64, room: Room) -> bool {
+        let (length, origin) = (room.length as u64, room.origin as u64);
+        let others = count.wrapping_sub(1).checked_mul(u64::from(self.extent));
+        // The first byte has as many places as the buffer is longer than the elements.
+        let places = others.and_then(|others| length.checked_sub(self.span.checked_add(others)?));
+        places.is_some_and(|places| origin.wrapping_sub(u64::from(self.before)) <= places)
+    }
 }
 
-impl One {
-    fn new(pack: OneFn, unpack: OneFn) -> One {
-        One { pack: AtomicPtr::new(pack as *mut ()), unpack: AtomicPtr::new(unpack as *mut ()) }
+/// Moves whole elements, at least one, under the contract of [`Entry::run`]. Thunks do not look at the last argument.
+type ElementsFn = unsafe extern "C" fn(memory: *mut u8, packed: *mut u8, count: u64, entry: &Entry);
+
+/// The functions that move one whole element, and several, now: each an [`ElementsFn`].
+struct Functions {
+    pack: [AtomicPtr<()>; 2],
+    unpack: [AtomicPtr<()>; 2],
+}
+
+impl Functions {
+    fn new(pack: ElementsFn, unpack: ElementsFn) -> Functions {
+        let both = |function: ElementsFn| [(); 2].map(|()| AtomicPtr::new(function as *mut ()));
+        Functions { pack: both(pack), unpack: both(unpack) }
     }
 
     #[inline]
-    fn of<const PACK: bool>(&self) -> OneFn {
+    fn of<const PACK: bool>(&self, count: u64) -> ElementsFn {
+        let functions = if PACK { &self.pack } else { &self.unpack };
         // Acquire: a thread that reads the address of a thunk sees its instructions, too.
-        let address = if PACK { &self.pack } else { &self.unpack }.load(Ordering::Acquire);
+        let address = functions[usize::from(count != 1)].load(Ordering::Acquire);
         // SAFETY: every address that was put there is that of such a function.
-        unsafe { std::mem::transmute::<*mut (), OneFn>(address) }
+        unsafe { std::mem::transmute::<*mut (), ElementsFn>(address) }
+    }
+
+    /// Puts thunks in the places of the functions before, and [`by_program`] where there is no thunk.
+    fn replace<const PACK: bool>(&self, thunks: Option<&Thunks>) {
+        let functions = if PACK { &self.pack } else { &self.unpack };
+        for (function, thunk) in functions.iter().zip(thunks.map_or([None; 2], Thunks::of::<PACK>)) {
+            let address = thunk.map_or(by_program::<PACK> as *mut (), |thunk| thunk.cast_mut().cast());
+            function.store(address, Ordering::Release);
+        }
     }
 }
 
-/// Calls for one element before thunks are made. By then the calls have cost as much as making thunks does, 8 us.
+/// Calls for whole elements before thunks are made. By then the calls have cost as much as making thunks does, 8 us.
 const CALLS_BEFORE_THUNKS: u32 = 1024;
 
 /// Everything about a byte sequence that does not depend on how it was described.
 ///
-/// Laid out as declared: the fields that a call for one element reads come first, in one cache line. The packed bytes of a short
+/// Laid out as declared: the fields that a call for whole elements reads come first, in one cache line. The packed bytes of a short
 /// type and its rows may fill whole sets of the first-level cache, so every further line would evict one of theirs.
 #[repr(C, align(64))]
 pub(crate) struct Entry {
     pub(crate) whole: Whole,
-    one: One,
+    functions: Functions,
     program: Program,
     pub(crate) shape: Shape,
     /// Number of uses after which a lazy kernel is compiled; `None` under another policy.
     due: Option<u32>,
-    /// Uses of a lazy type; of another, calls for one element that were not made by thunks.
+    /// Uses of a lazy type; of another, calls for whole elements that were not made by thunks.
     uses: AtomicU32,
     /// What the recorder of the process counts; `None` where there is none.
     pub(crate) recorded: Option<&'static Uses>,
     /// Compiled code, which reads lists of the program; `None` inside if the target has none. A `OnceBox` never blocks: in a forked
     /// child, the thread that it would wait for does not exist.
     kernel: OnceBox<Option<Kernel>>,
-    /// The final functions of `one`: they call the kernel, or a microkernel with lists of the program.
+    /// The final ones of `functions`: they call the kernel, or a microkernel with lists of the program.
     thunks: OnceBox<Option<Thunks>>,
     /// Set by the thread that makes the thunks. Other threads go on without them, so that a forked child cannot wait forever.
     thunks_claimed: AtomicBool,
@@ -82,7 +135,7 @@ pub(crate) struct Entry {
     devices: OnceLock<Box<[OnceLock<Arc<GpuType>>; DEVICES]>>,
 }
 
-const _: () = assert!(std::mem::offset_of!(Entry, one) + size_of::<One>() <= 64, "one cache line");
+const _: () = assert!(std::mem::offset_of!(Entry, functions) + size_of::<Functions>() <= 64, "one cache line");
 
 impl Entry {
     /// The entry of a datatype and its equals.
@@ -91,21 +144,17 @@ impl Entry {
         let recorded = recorder::recorder().and_then(|recorder| recorder.uses_of(hash, datatype));
         let program = Program::new(plan, &target);
         let due = if let Policy::Lazy(due) = policy { Some(due) } else { None };
-        let one = match policy {
-            Policy::Background => One::new(one_counted::<true>, one_counted::<false>),
-            _ => One::new(one_by_program::<true>, one_by_program::<false>),
+        let functions = match policy {
+            Policy::Background => Functions::new(counted::<true>, counted::<false>),
+            _ => Functions::new(by_program::<true>, by_program::<false>),
         };
         let (true_lb, true_ub) = (layout.true_lb(), layout.true_ub());
         let shape = Shape { size: layout.size(), extent: layout.extent(), true_lb, true_ub };
-        let whole = Whole {
-            packed: if due.is_none() && recorded.is_none() { layout.size() } else { u64::MAX },
-            before: true_lb.min(0).unsigned_abs(),
-            span: true_lb.min(0).abs_diff(true_ub.max(0)),
-        };
+        let whole = Whole::new(&shape, due.is_some() || recorded.is_some(), &target);
         Entry {
             whole,
             shape,
-            one,
+            functions,
             hash,
             layout,
             kernel: OnceBox::new(),
@@ -164,29 +213,26 @@ impl Entry {
         self.make_thunks();
     }
 
-    /// Installs the single-element entry points, unless the target has none or a kernel is still to be compiled.
+    /// Installs the entry points for whole elements, unless the target has none or a kernel is still to be compiled.
     fn make_thunks(&self) {
         // Thunks do not count.
         if self.is_counted() || self.thunks_claimed.swap(true, Ordering::Relaxed) {
             return;
         }
         let level = self.target.level;
-        let make = || match self.kernel() {
-            Some(kernel) => Thunks::new(&kernel.call::<true>(), &kernel.call::<false>()),
-            None => Thunks::new(&self.program.call::<true>(level)?, &self.program.call::<false>(level)?),
-        };
-        let made = self.thunks.get_or_init(|| Box::new(make()));
-        let (pack, unpack) = match made {
-            Some(thunks) => (thunks.address::<true>().cast_mut().cast(), thunks.address::<false>().cast_mut().cast()),
-            None => (one_by_program::<true> as *mut (), one_by_program::<false> as *mut ()),
-        };
-        self.one.pack.store(pack, Ordering::Release);
-        self.one.unpack.store(unpack, Ordering::Release);
+        let made = self.thunks.get_or_init(|| {
+            Box::new(match self.kernel() {
+                Some(kernel) => Thunks::new(kernel.calls::<true>(), kernel.calls::<false>()),
+                None => Thunks::new(self.program.calls::<true>(level), self.program.calls::<false>(level)),
+            })
+        });
+        self.functions.replace::<true>(made.as_ref());
+        self.functions.replace::<false>(made.as_ref());
     }
 
-    /// Counts a call for one element that was not made by a thunk.
+    /// Counts a call for whole elements that was not made by a thunk.
     #[inline]
-    fn count_one(&self) {
+    fn count_call(&self) {
         // Beyond the threshold the counter is only read, so that calls that wait for a kernel share its cache line.
         let counted = self.uses.load(Ordering::Relaxed) <= CALLS_BEFORE_THUNKS
             && self.uses.fetch_add(1, Ordering::Relaxed) == CALLS_BEFORE_THUNKS;
@@ -248,16 +294,16 @@ impl Entry {
         size_of::<Entry>() + self.layout.entries() as usize * 32 + CODE
     }
 
-    /// Moves one whole element.
+    /// Moves whole elements, for which [`Whole::bytes`] has a number.
     ///
     /// # Safety
     ///
     /// As for [`Entry::run`].
     #[inline]
-    pub(crate) unsafe fn one<const PACK: bool>(&self, sides: Sides) {
-        // SAFETY: the contract of `run` covers every byte of the one element, and `one` holds only an `OneFn`, which has the same
-        // contract.
-        unsafe { self.one.of::<PACK>()(sides.memory, sides.packed, self) }
+    pub(crate) unsafe fn elements<const PACK: bool>(&self, sides: Sides, count: u64) {
+        // SAFETY: the contract of `run` covers every byte of the elements, of which there is one at least, and `functions` holds only
+        // an `ElementsFn`, which has the same contract.
+        unsafe { self.functions.of::<PACK>(count)(sides.memory, sides.packed, count, self) }
     }
 
     /// Moves the bytes of a range that ends with the packed bytes or before.
@@ -297,14 +343,15 @@ impl Job for Specialise {
 /// # Safety
 ///
 /// As for [`Entry::run`].
-unsafe extern "C" fn one_by_program<const PACK: bool>(memory: *mut u8, packed: *mut u8, entry: &Entry) {
+unsafe extern "C" fn by_program<const PACK: bool>(memory: *mut u8, packed: *mut u8, count: u64, entry: &Entry) {
     let sides = Sides { memory, packed };
-    // SAFETY: the contract of `run` covers every byte of the one element. The kernel was compiled from `entry.program`, which
-    // lives as long.
+    // SAFETY: the contract of `run` covers every byte of the elements. The kernel was compiled from `entry.program`, which lives as
+    // long.
     unsafe {
         match entry.kernel() {
-            Some(kernel) => kernel.run::<PACK>(sides, 1),
-            None => entry.program.one::<PACK>(sides),
+            Some(kernel) => kernel.run::<PACK>(sides, count),
+            None if count == 1 => entry.program.one::<PACK>(sides),
+            None => entry.program.elements::<PACK>(sides, count),
         }
     }
 }
@@ -312,10 +359,10 @@ unsafe extern "C" fn one_by_program<const PACK: bool>(memory: *mut u8, packed: *
 /// # Safety
 ///
 /// As for [`Entry::run`].
-unsafe extern "C" fn one_counted<const PACK: bool>(memory: *mut u8, packed: *mut u8, entry: &Entry) {
-    entry.count_one();
-    // SAFETY: `one_by_program` moves the same element under the same contract.
-    unsafe { one_by_program::<PACK>(memory, packed, entry) }
+unsafe extern "C" fn counted<const PACK: bool>(memory: *mut u8, packed: *mut u8, count: u64, entry: &Entry) {
+    entry.count_call();
+    // SAFETY: `by_program` moves the same elements under the same contract.
+    unsafe { by_program::<PACK>(memory, packed, count, entry) }
 }
 
 #[cfg(all(test, target_arch = "x86_64"))]

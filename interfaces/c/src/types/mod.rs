@@ -97,6 +97,12 @@ impl Type {
         if let Constructor::Named(predefined) = node.constructor() { Element::of(*predefined) } else { None }
     }
 
+    /// The committed type, if a call used it before.
+    #[inline]
+    pub(crate) fn used(&self) -> Option<&Committed> {
+        (self.state.load(Ordering::Relaxed) == READY).then_some(&self.committed)
+    }
+
     /// The type, if it is committed, ready to be used.
     #[inline]
     pub(crate) fn ready(&self) -> Outcome<&Type> {

@@ -15,17 +15,15 @@ impl Committed {
         range.within(range.count().wrapping_mul(self.facts().size))
     }
 
-    /// The entry, if it is there, and if a safe call moves one whole element and may, of a type that is not lazy.
+    /// The entry and the packed bytes of a call that moves whole elements of a type that is not counted, if the entry is there and the
+    /// range has them all within `room` bytes.
     #[inline]
-    pub(super) fn one(&self, room: Room, range: Range, packed: usize) -> Option<&Entry> {
+    pub(super) fn whole(&self, range: Range, room: u64) -> Option<(&Entry, u64)> {
         let entry = self.known()?;
-        let whole = &entry.whole;
-        let asked = range.count() == 1 && range.offset() == 0 && range.length() >= whole.packed;
-        let asked = asked && packed as u64 == whole.packed;
-        // The first byte has as many places as the buffer is longer than the element.
-        let (length, origin) = (room.length as u64, room.origin as u64);
-        let fits = asked && length >= whole.span && origin.wrapping_sub(whole.before) <= length - whole.span;
-        fits.then_some(entry)
+        // Fewer than `u64::MAX`, the size of a type that is counted.
+        let room = room.min(range.length()).min(i64::MAX as u64);
+        let bytes = entry.whole.bytes(range.count(), room)?;
+        (range.offset() == 0).then_some((entry, bytes))
     }
 
     /// Whether the type may consist of such elements: its signature does not contradict that.

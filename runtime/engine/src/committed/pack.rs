@@ -2,6 +2,8 @@
 
 use super::{Committed, First};
 use crate::cpu::Sides;
+use crate::endpoint::is_nowhere;
+use crate::entry::Entry;
 use crate::error::PackError;
 use crate::memory::{Memory, MemoryMut, Room};
 use crate::range::Range;
@@ -47,15 +49,18 @@ impl Committed {
     ) -> Result<usize, PackError> {
         let (source, packed): (Memory<'m>, &mut [u8]) = (source.into(), bytemuck::cast_slice_mut(packed));
         let sides = Sides { memory: source.address().cast_mut(), packed: packed.as_mut_ptr() };
-        if let Some(entry) = self.one(source.room(), range, packed.len()) {
-            // SAFETY: `one` found every byte of the element inside `source`, which is only read, and room for it in
-            // `packed`; the slices cannot overlap.
-            unsafe { entry.one::<true>(sides) };
-            return Ok(packed.len());
+        let room = source.room();
+        if let Some((entry, bytes)) = self.whole(range, packed.len() as u64)
+            && entry.whole.fits(range.count(), room)
+        {
+            // SAFETY: `fits` found every byte of the elements inside `source`, and `whole` as many bytes in `packed`. One of them is only
+            // read, and the slices cannot overlap.
+            unsafe { entry.elements::<true>(sides, range.count()) };
+            return Ok(bytes as usize);
         }
         other_call();
         // SAFETY: the room is that of `source`, `packed` has as many bytes as the range at most, and the slices cannot overlap.
-        unsafe { self.checked::<true>(sides, source.room(), range.at_most(packed.len() as u64)) }
+        unsafe { self.checked::<true>(sides, room, range.at_most(packed.len() as u64)) }
     }
 
     /// Unpacks `packed` as the bytes of a range, in order, until `packed` or the range ends. Returns how many bytes were
@@ -90,16 +95,79 @@ impl Committed {
     ) -> Result<usize, PackError> {
         let (mut destination, packed): (MemoryMut<'m>, &[u8]) = (destination.into(), bytemuck::cast_slice(packed));
         let sides = Sides { memory: destination.address(), packed: packed.as_ptr().cast_mut() };
-        if let Some(entry) = self.one(destination.room(), range, packed.len()) {
-            // SAFETY: `one` found every byte of the element inside `destination`, and as many bytes in `packed`, which is only
-            // read; the slices cannot overlap.
-            unsafe { entry.one::<false>(sides) };
-            return Ok(packed.len());
+        let room = destination.room();
+        if let Some((entry, bytes)) = self.whole(range, packed.len() as u64)
+            && entry.whole.fits(range.count(), room)
+        {
+            // SAFETY: `fits` found every byte of the elements inside `destination`, and `whole` as many bytes in `packed`. One of them is only
+            // read, and the slices cannot overlap.
+            unsafe { entry.elements::<false>(sides, range.count()) };
+            return Ok(bytes as usize);
         }
         other_call();
         // SAFETY: the room is that of `destination`, `packed` has as many bytes as the range at most, and the slices cannot
         // overlap.
-        unsafe { self.checked::<false>(sides, destination.room(), range.at_most(packed.len() as u64)) }
+        unsafe { self.checked::<false>(sides, room, range.at_most(packed.len() as u64)) }
+    }
+
+    /// Packs whole elements, at addresses in host memory; returns how many bytes. Moves nothing and returns `None` unless `room`, the
+    /// bytes that may be packed, has them all, and where a call has more to do than that: [`Committed::at`] serves every call. This
+    /// is the same call with less to find out, for interfaces whose callers name memory and counts in numbers.
+    ///
+    /// # Safety
+    ///
+    /// Clauses 1 to 4 of the contract of [`Transfer`](crate::Transfer).
+    ///
+    /// ```
+    /// use dtc_runtime::{Engine, datatype::text};
+    /// let column = Engine::new().commit(&text::parse("vector 2 1 2 int")?);
+    /// column.specialise();
+    /// let (matrix, mut packed) = ([1, 2, 3], [0; 2]);
+    /// // SAFETY: the matrix has every byte of one element, and `packed` is as long.
+    /// let mut pack = |room| unsafe { column.pack_whole(matrix.as_ptr().cast(), 1, packed.as_mut_ptr().cast(), room) };
+    /// assert_eq!((pack(7), pack(8)), (None, Some(8)));
+    /// assert_eq!(packed, [1, 3]);
+    /// # Ok::<(), dtc_runtime::datatype::TextError>(())
+    /// ```
+    #[inline]
+    pub unsafe fn pack_whole(&self, memory: *const u8, count: u64, packed: *mut u8, room: u64) -> Option<u64> {
+        let (entry, bytes) = self.whole_between([memory, packed], count, room)?;
+        // SAFETY: `bytes` are those of the elements, for which clauses 1 to 4 hold (contract of this function); `memory` is only read.
+        unsafe { entry.elements::<true>(Sides { memory: memory.cast_mut(), packed }, count) };
+        Some(bytes)
+    }
+
+    /// Unpacks whole elements: the counterpart of [`Committed::pack_whole`], where `packed` has `length` bytes.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Committed::pack_whole`].
+    ///
+    /// ```
+    /// use dtc_runtime::{Engine, datatype::text};
+    /// let column = Engine::new().commit(&text::parse("vector 2 1 2 int")?);
+    /// column.specialise();
+    /// let (packed, mut matrix) = ([1, 3], [0; 3]);
+    /// // SAFETY: the matrix has every byte of one element, and `packed` is as long.
+    /// let moved = unsafe { column.unpack_whole(packed.as_ptr().cast(), 8, matrix.as_mut_ptr().cast(), 1) };
+    /// assert_eq!((moved, matrix), (Some(8), [1, 0, 3]));
+    /// # Ok::<(), dtc_runtime::datatype::TextError>(())
+    /// ```
+    #[inline]
+    pub unsafe fn unpack_whole(&self, packed: *const u8, length: u64, memory: *mut u8, count: u64) -> Option<u64> {
+        let (entry, bytes) = self.whole_between([packed, memory], count, length)?;
+        // SAFETY: `bytes` are those of the elements, for which clauses 1 to 4 hold (contract of this function); `packed` is only read.
+        unsafe { entry.elements::<false>(Sides { memory, packed: packed.cast_mut() }, count) };
+        Some(bytes)
+    }
+
+    /// [`Committed::whole`] for two addresses.
+    #[inline]
+    fn whole_between(&self, addresses: [*const u8; 2], count: u64, room: u64) -> Option<(&Entry, u64)> {
+        if addresses.into_iter().any(is_nowhere) {
+            return None;
+        }
+        self.whole(Range::elements(count), room)
     }
 
     /// Moves the bytes of a range between memory and packed bytes at any address. Returns how many there are.
@@ -109,15 +177,10 @@ impl Committed {
     /// Clauses 1 to 4 of the contract of [`Transfer`](crate::Transfer), on memory of the host.
     #[inline]
     pub(crate) unsafe fn run<const PACK: bool>(&self, sides: Sides, range: Range) -> usize {
-        if let Some(entry) = self.known()
-            && range.count() == 1
-            && range.offset() == 0
-            && range.length() >= entry.whole.packed
-            && entry.whole.packed != u64::MAX
-        {
-            // SAFETY: the range has the whole element, for which the clauses speak.
-            unsafe { entry.one::<PACK>(sides) };
-            return entry.whole.packed as usize;
+        if let Some((entry, bytes)) = self.whole(range, u64::MAX) {
+            // SAFETY: the range has the whole elements, for which the clauses speak.
+            unsafe { entry.elements::<PACK>(sides, range.count()) };
+            return bytes as usize;
         }
         let range = self.exact(range);
         // SAFETY: `exact` ends the range with the packed bytes of the elements, for which clauses 1 to 4 hold (contract of this
@@ -171,7 +234,7 @@ fn direction<const PACK: bool>() -> Direction {
     if PACK { Direction::Pack } else { Direction::Unpack }
 }
 
-/// Where a call is not for one whole element, which may be so short that a jump shows: has it laid out elsewhere.
+/// Where a call is not for whole elements, which may be so short that a jump shows: has it laid out elsewhere.
 #[cold]
 #[inline]
 fn other_call() {}

@@ -3,7 +3,7 @@
 use super::Sides;
 use super::memory::Code;
 use super::program::Program;
-use super::thunk::Call;
+use super::thunk::{Call, Calls};
 use dtc_compiler::codegen::cranelift::{Compiler, Image, MachineCode, Microkernel};
 use dtc_compiler::plan::Direction;
 use dtc_compiler::plan::strategy::{Strategy, Target};
@@ -115,10 +115,11 @@ fn table(step: &Step) -> Option<*const u8> {
 }
 
 impl Kernel {
-    /// The call that moves one whole element.
-    pub(crate) fn call<const PACK: bool>(&self) -> Call {
+    /// The calls that move one whole element, and several.
+    pub(crate) fn calls<const PACK: bool>(&self) -> Calls {
         let half = if PACK { &self.pack } else { &self.unpack };
-        Call::new(half.entry as usize, 0, [1, half.tables.as_ptr() as u64])
+        let (function, tables) = (half.entry as usize, half.tables.as_ptr() as u64);
+        [Some(Call::new(function, 0, [1, tables])), Call::of_several(function, 0, 1, [tables])]
     }
 
     /// Moves `count` whole elements, at least one.

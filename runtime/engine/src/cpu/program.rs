@@ -1,7 +1,7 @@
 //! The generic tier: a plan whose steps are bound to microkernels, and its interpreter.
 
 use super::Sides;
-use super::thunk::Call;
+use super::thunk::{Call, Calls};
 use dtc_compiler::plan::strategy::{self, Nest, Strategy, Target, WordGroup};
 use dtc_compiler::plan::{Offsets, Part, Plan, Step, StepId};
 use dtc_microkernels::{Level, List32Fn, List64Fn, NestFn, Places, PlanesFn, RowsFn, RunsFn, TileFn};
@@ -181,10 +181,14 @@ impl Program {
         PACK && strategy::is_beyond_caches(bytes, self.non_temporal_bytes)
     }
 
-    /// The call that moves one whole element, if one microkernel does, on a CPU of the level that the program was made for.
-    ///
+    /// The calls that move one whole element, and several, each if one microkernel does, on a CPU of the level that the program was
+    /// made for.
+    pub(crate) fn calls<const PACK: bool>(&self, level: Level) -> Calls {
+        [self.call_of_one::<PACK>(level), self.call_of_several::<PACK>()]
+    }
+
     /// Tiles are left out: they are not short, and their microkernel takes more arguments than the others.
-    pub(crate) fn call<const PACK: bool>(&self, level: Level) -> Option<Call> {
+    fn call_of_one<const PACK: bool>(&self, level: Level) -> Option<Call> {
         let Root { offset, step, bound, .. } = &self.root;
         let non_temporal = self.is_non_temporal::<PACK>(self.plan.size());
         Some(match (step, bound) {
@@ -224,6 +228,33 @@ impl Program {
             }
             _ => return None,
         })
+    }
+
+    /// For elements that make a longer nest of the same kind, whose packed bytes do not bypass the caches.
+    fn call_of_several<const PACK: bool>(&self) -> Option<Call> {
+        /// As many elements as two, but for the choice between planes and tiles.
+        const MANY: u64 = 1 << 16;
+        let Root { offset, bound: Bound::Strided(strided), .. } = &self.root else { return None };
+        let two = self.plan.repeated(2)?;
+        if std::mem::discriminant(&two) != std::mem::discriminant(&self.plan.repeated(MANY)?) {
+            return None;
+        }
+        // Two elements have twice as many of what an element has.
+        match two {
+            Step::Copy { bytes } => {
+                Call::copy_of_several::<PACK>(dtc_microkernels::copy as *const () as usize, *offset, bytes / 2)
+            }
+            Step::Rows { rows, stride, bytes } => {
+                let function = strided.rows::<PACK, false>() as usize;
+                Call::of_several(function, *offset, rows / 2, [bytes, stride.cast_unsigned()])
+            }
+            Step::Planes { planes, plane_stride, rows, stride, bytes } => {
+                let function = strided.planes::<PACK, false>() as usize;
+                let [plane_stride, stride] = [plane_stride, stride].map(i64::cast_unsigned);
+                Call::of_several(function, *offset, planes / 2, [plane_stride, rows, stride, bytes])
+            }
+            _ => None,
+        }
     }
 
     /// Moves one whole element.

@@ -1,11 +1,11 @@
-//! Thunks: the call that moves one element, as machine code with every number in it.
+//! Thunks: the calls that move one element and several, as machine code with every number of the type in it.
 //!
 //! A microkernel whose numbers were loaded from memory cannot begin before they arrive, and those loads wait behind the last
 //! stores of the call before. Why the instructions are written here and not by Cranelift is in
 //! `docs/decisions/0021-thunks-are-encoded-by-hand.md`.
 
 use super::memory::Code;
-use smallvec::{SmallVec, smallvec};
+use smallvec::SmallVec;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Types that have thunks at a time, at most. Each takes a page: 16 MiB in all.
@@ -17,7 +17,7 @@ const PAGE: usize = 4096;
 /// Number of types that have thunks.
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 
-/// A call of a function for one element, complete but for the addresses of memory and packed bytes.
+/// A call of a function for whole elements, complete but for the addresses of memory and packed bytes, and how many there are.
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "there are no thunks"))]
 pub(crate) struct Call {
     /// The address of a function of the C calling convention.
@@ -26,45 +26,71 @@ pub(crate) struct Call {
     offset: i64,
     /// Whether the packed side is the first argument and not the second.
     packed_first: bool,
-    /// The arguments behind the two addresses.
+    /// What the argument behind the two addresses is; `None` where it is the first of `arguments`.
+    per_element: Option<i32>,
+    /// The arguments behind.
     arguments: SmallVec<[u64; 5]>,
 }
 
 impl Call {
-    /// A function of memory, packed bytes, and these arguments.
+    /// A function of memory, packed bytes, and these arguments, for one element.
     pub(super) fn new(function: usize, offset: i64, arguments: impl IntoIterator<Item = u64>) -> Call {
-        Call { function, offset, packed_first: false, arguments: arguments.into_iter().collect() }
+        let arguments = arguments.into_iter().collect();
+        Call { function, offset, packed_first: false, per_element: None, arguments }
     }
 
     /// A copy of `bytes` bytes, from memory to the packed bytes or back.
     pub(super) fn copy<const PACK: bool>(function: usize, offset: i64, bytes: u64) -> Call {
-        Call { function, offset, packed_first: PACK, arguments: smallvec![bytes] }
+        Call { packed_first: PACK, ..Call::new(function, offset, [bytes]) }
+    }
+
+    /// A function of memory, packed bytes, `per_element` for each element, and these arguments.
+    pub(super) fn of_several(
+        function: usize,
+        offset: i64,
+        per_element: u64,
+        arguments: impl IntoIterator<Item = u64>,
+    ) -> Option<Call> {
+        let per_element = Some(i32::try_from(per_element).ok()?);
+        Some(Call { per_element, ..Call::new(function, offset, arguments) })
+    }
+
+    /// A copy of `per_element` bytes for each element.
+    pub(super) fn copy_of_several<const PACK: bool>(function: usize, offset: i64, per_element: u64) -> Option<Call> {
+        Some(Call { packed_first: PACK, ..Call::of_several(function, offset, per_element, [])? })
     }
 }
 
-/// The thunks of a type: functions of memory and packed bytes, in both directions.
+/// The calls of a type in one direction: for one element, and for several. Each may be missing.
+pub(crate) type Calls = [Option<Call>; 2];
+
+/// The thunks of a type: functions of memory, packed bytes and a count of elements, in both directions.
 pub(crate) struct Thunks {
     code: Code,
-    pack: usize,
-    unpack: usize,
+    pack: [Option<usize>; 2],
+    unpack: [Option<usize>; 2],
 }
 
 impl Thunks {
-    /// Makes thunks of calls; `None` where this machine or its policy does not allow it.
-    pub(crate) fn new(pack: &Call, unpack: &Call) -> Option<Thunks> {
+    /// Makes thunks of calls; `None` where this machine or its policy does not allow it, or there are no calls.
+    pub(crate) fn new(pack: Calls, unpack: Calls) -> Option<Thunks> {
         /// Thunks begin with a line, and those of different types are spread over the sets of the instruction cache.
         const LINE: usize = 64;
         const LINES: usize = PAGE / LINE;
-        // Two thunks are four lines at most.
+        // Four thunks are eight lines at most.
         let place = LIVE.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |live| (live < MOST).then_some(live + 1));
-        let first = place.ok()? * 4 % LINES * LINE;
+        let first = place.ok()? * 8 % LINES * LINE;
         let make = || {
             let mut code = vec![0; first];
-            encode(pack, &mut code)?;
-            let second = code.len().next_multiple_of(LINE);
-            code.resize(second, 0);
-            encode(unpack, &mut code)?;
-            Some(Thunks { code: Code::new(&code).ok()?, pack: first, unpack: second })
+            let mut thunk = |call: Option<Call>| {
+                let start = code.len().next_multiple_of(LINE);
+                code.resize(start, 0);
+                encode(&call?, &mut code)?;
+                Some(start)
+            };
+            let (pack, unpack) = (pack.map(&mut thunk), unpack.map(&mut thunk));
+            let is_any = pack.iter().chain(&unpack).any(Option::is_some);
+            is_any.then(|| Some(Thunks { code: Code::new(&code).ok()?, pack, unpack }))?
         };
         let thunks = make();
         if thunks.is_none() {
@@ -73,9 +99,11 @@ impl Thunks {
         thunks
     }
 
-    /// The address of the thunk of a direction, of the C calling convention. It uses no argument but the first two.
-    pub(crate) fn address<const PACK: bool>(&self) -> *const u8 {
-        self.code.start().wrapping_add(if PACK { self.pack } else { self.unpack })
+    /// The addresses of the thunks of a direction, of the C calling convention: for one element, and for several. The first takes
+    /// memory and packed bytes, the second also how many elements there are.
+    pub(crate) fn of<const PACK: bool>(&self) -> [Option<*const u8>; 2] {
+        let starts = if PACK { self.pack } else { self.unpack };
+        starts.map(|start| Some(self.code.start().wrapping_add(start?)))
     }
 }
 
@@ -107,9 +135,17 @@ fn encode(call: &Call, code: &mut Vec<u8>) -> Option<()> {
         code.extend([0x48, 0x89, 0xf7]); // mov rdi, rsi
         code.extend([0x48, 0x89, 0xc6]); // mov rsi, rax
     }
-    let (in_registers, on_stack) = call.arguments.split_at(call.arguments.len().min(4));
-    // Whether a register is one of the upper eight, and its number there.
-    for (&argument, (upper, register)) in in_registers.iter().zip([(0, 2), (0, 1), (1, 0), (1, 1)]) {
+    // Whether a register is one of the upper eight, and its number there. The number of elements is in rdx.
+    let mut registers = &[(0, 2), (0, 1), (1, 0), (1, 1)][..];
+    if let Some(per_element) = call.per_element {
+        if per_element != 1 {
+            code.extend([0x48, 0x69, 0xd2]); // imul rdx, rdx, per_element
+            code.extend(per_element.to_le_bytes());
+        }
+        registers = &registers[1..];
+    }
+    let (in_registers, on_stack) = call.arguments.split_at(call.arguments.len().min(registers.len()));
+    for (&argument, &(upper, register)) in in_registers.iter().zip(registers) {
         if let Ok(argument) = u32::try_from(argument) {
             code.extend(if upper == 1 { &[0x41][..] } else { &[] });
             code.push(0xb8 + register); // mov r32, argument
@@ -166,12 +202,16 @@ mod tests {
         SEEN.set([a, b, c, d, e, f, g]);
     }
 
-    /// The arguments that `record` gets from a thunk of this call.
-    fn seen(call: &Call) -> Seen {
-        let thunks = Thunks::new(call, call).expect("this machine runs what it writes");
+    const RECORD: extern "C" fn(u64, u64, u64, u64, u64, u64, u64) = record;
+
+    /// The arguments that `record` gets from a thunk of this call, for three elements.
+    fn seen(call: Call) -> Seen {
+        let thunks = Thunks::new([None, Some(call)], [None, None]).expect("this machine runs what it writes");
+        let [None, Some(thunk)] = thunks.of::<true>() else { panic!("one of four") };
+        assert_eq!(thunks.of::<false>(), [None; 2]);
         // SAFETY: the thunk calls `record`, which takes any integers.
-        let thunk = unsafe { std::mem::transmute::<*const u8, extern "C" fn(u64, u64)>(thunks.address::<true>()) };
-        thunk(1000, 2000);
+        let thunk = unsafe { std::mem::transmute::<*const u8, extern "C" fn(u64, u64, u64)>(thunk) };
+        thunk(1000, 2000, 3);
         SEEN.get()
     }
 
@@ -180,10 +220,10 @@ mod tests {
         let values = [0, 1, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff, 1 << 32, u64::MAX, (-5i64).cast_unsigned(), 1 << 63];
         for first in values {
             for second in values {
-                let call = Call::new(record as *const () as usize, 0, [first, second, second, first]);
-                assert_eq!(seen(&call)[..6], [1000, 2000, first, second, second, first]);
-                let call = Call::new(record as *const () as usize, 0, [first, second, first, second, 77]);
-                assert_eq!(seen(&call), [1000, 2000, first, second, first, second, 77]);
+                let call = Call::new(RECORD as usize, 0, [first, second, second, first]);
+                assert_eq!(seen(call)[..6], [1000, 2000, first, second, second, first]);
+                let call = Call::new(RECORD as usize, 0, [first, second, first, second, 77]);
+                assert_eq!(seen(call), [1000, 2000, first, second, first, second, 77]);
             }
         }
     }
@@ -192,19 +232,30 @@ mod tests {
     fn memory_is_displaced() {
         for offset in [0, 1, -1000, 127, 128, i64::from(i32::MAX), i64::from(i32::MIN), 1 << 31, -(1 << 40), i64::MIN] {
             let memory = 1000i64.wrapping_add(offset).cast_unsigned();
-            assert_eq!(seen(&Call::new(record as *const () as usize, offset, [3]))[..3], [memory, 2000, 3]);
-            let pack = Call::copy::<true>(record as *const () as usize, offset, 480);
-            assert_eq!(seen(&pack)[..3], [2000, memory, 480]);
-            let unpack = Call::copy::<false>(record as *const () as usize, offset, 480);
-            assert_eq!(seen(&unpack)[..3], [memory, 2000, 480]);
+            assert_eq!(seen(Call::new(RECORD as usize, offset, [3]))[..3], [memory, 2000, 3]);
+            let pack = Call::copy::<true>(RECORD as usize, offset, 480);
+            assert_eq!(seen(pack)[..3], [2000, memory, 480]);
+            let unpack = Call::copy::<false>(RECORD as usize, offset, 480);
+            assert_eq!(seen(unpack)[..3], [memory, 2000, 480]);
         }
     }
 
     #[test]
+    fn a_count_arrives_as_what_the_elements_have() {
+        for per_element in [1, 2, 480, i32::MAX as u64] {
+            let call = Call::of_several(RECORD as usize, 0, per_element, [7, u64::MAX, 8, 9]).unwrap();
+            assert_eq!(seen(call), [1000, 2000, 3 * per_element, 7, u64::MAX, 8, 9]);
+            let pack = Call::copy_of_several::<true>(RECORD as usize, 16, per_element).unwrap();
+            assert_eq!(seen(pack)[..3], [2000, 1016, 3 * per_element]);
+        }
+        assert!(Call::of_several(RECORD as usize, 0, 1 << 31, []).is_none());
+    }
+
+    #[test]
     fn what_does_not_fit_has_no_thunk() {
-        let call = Call::new(record as *const () as usize, 0, [1, 2, 3, 4, 1 << 31]);
-        assert!(Thunks::new(&call, &call).is_none());
-        let call = Call::new(record as *const () as usize, 0, [1, 2, 3, 4, 5, 6]);
-        assert!(Thunks::new(&call, &call).is_none());
+        let call = Call::new(RECORD as usize, 0, [1, 2, 3, 4, 1 << 31]);
+        assert!(Thunks::new([Some(call), None], [None, None]).is_none());
+        let call = Call::new(RECORD as usize, 0, [1, 2, 3, 4, 5, 6]);
+        assert!(Thunks::new([Some(call), None], [None, None]).is_none());
     }
 }
