@@ -2,6 +2,7 @@
 
 use super::abi::*;
 use super::error::{CudaError, Version};
+use super::latest;
 use super::library::{self, Candidate, Kind, Library};
 use crate::fork;
 use dtc_host::environment;
@@ -258,11 +259,17 @@ impl Driver {
                 if loads != 0 && loads == ABSENT_AT.load(Ordering::Relaxed) {
                     return None;
                 }
+                // Before the look: a library that comes meanwhile is behind it. In a child that cannot count, the loader's lock may be
+                // held for ever.
+                let last = (loads != 0).then(latest::find);
                 let named = environment::path(KIND.variable);
                 if named.into_iter().chain(CANDIDATES.map(PathBuf::from)).any(|path| library::is_open(&path)) {
                     return Driver::get().ok();
                 }
                 ABSENT_AT.store(loads, Ordering::Relaxed);
+                if let Some(last) = last {
+                    last.remember();
+                }
                 None
             }
         }

@@ -34,6 +34,7 @@ mod error;
 mod event;
 mod fork;
 pub mod graph;
+mod latest;
 mod library;
 pub mod module;
 mod nvrtc;

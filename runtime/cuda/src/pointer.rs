@@ -3,6 +3,7 @@
 use super::abi::*;
 use super::driver::Driver;
 use super::error::CudaError;
+use super::latest;
 use std::ffi::{c_int, c_uint, c_void};
 use std::fmt;
 
@@ -81,8 +82,9 @@ pub struct PointerInfo {
 /// }
 /// # Ok::<(), dtc_cuda::CudaError>(())
 /// ```
+#[inline]
 pub fn is_in_use() -> bool {
-    Driver::if_loaded().is_some()
+    !latest::is_last() && Driver::if_loaded().is_some()
 }
 
 impl PointerInfo {

@@ -4,10 +4,12 @@ use super::child::Stub::{Absent, Built};
 use super::child::in_child;
 use super::exercise;
 use crate::abi::ContextHandle;
+use crate::latest;
 use crate::module::Module;
 use crate::pointer;
 use crate::{
     CudaError, Device, DeviceBuffer, Driver, Event, Exported, ImportedBuffer, MemoryKind, PinnedBuffer, Stream,
+    is_in_use,
 };
 use libloading::os::unix::Library;
 use std::ffi::{CString, c_char, c_long};
@@ -40,6 +42,21 @@ in_child! {
         Device::count().unwrap();
         Device::get(0).unwrap();
         assert_eq!(calls("cuInit"), 1);
+    }
+
+    fn libraries_that_others_load_show_while_they_are_loaded(driver: Built(&[]), nvrtc: Absent) {
+        assert!(!is_in_use());
+        // In this process, the last library is one that is never unloaded.
+        assert!(!cfg!(all(target_os = "linux", target_env = "gnu")) || latest::is_last());
+        let others = stub();
+        assert!(!latest::is_last());
+        // The stub may be unloaded, so its successors cannot be watched.
+        latest::find().remember();
+        assert!(!latest::is_last());
+        drop(others);
+        assert!(!is_in_use());
+        let _others = stub();
+        assert!(is_in_use());
     }
 
     fn a_driver_that_others_load_and_initialise_is_seen(driver: Built(&[]), nvrtc: Absent) {
