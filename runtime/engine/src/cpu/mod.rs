@@ -1,5 +1,6 @@
 //! Moving bytes in host memory: the generic tier and compiled kernels.
 
+mod call;
 mod coherence;
 mod fragment;
 mod kernel;

@@ -1,7 +1,6 @@
 //! The generic tier: a plan whose steps are bound to microkernels, and its interpreter.
 
 use super::Sides;
-use super::thunk::{Call, Calls};
 use dtc_compiler::plan::strategy::{self, Nest, Strategy, Target, WordGroup};
 use dtc_compiler::plan::{Offsets, Part, Plan, Step, StepId};
 use dtc_microkernels::{Level, List32Fn, List64Fn, NestFn, Places, PlanesFn, RowsFn, RunsFn, TileFn};
@@ -32,7 +31,7 @@ pub(super) struct Strided {
     non_temporal: (RowsFn, PlanesFn),
     tile: Both<TileFn>,
     /// The microkernels specialised for the counts and strides of the step, where there are any.
-    nest: Both<Option<NestFn>>,
+    pub(super) nest: Both<Option<NestFn>>,
 }
 
 impl Strided {
@@ -48,20 +47,18 @@ impl Strided {
                 unpack: dtc_microkernels::select_unpack_tile(level, bytes),
             },
             nest: match step {
-                // Of rows alone, only the call that moves one element has a microkernel of its own.
-                Step::Planes { .. } => {
-                    Both { pack: whole_nest::<true>(step, level), unpack: whole_nest::<false>(step, level) }
-                }
+                // Of rows alone, only one element has a microkernel of its own.
+                Step::Planes { .. } => whole_nests(step, level),
                 _ => Both { pack: None, unpack: None },
             },
         }
     }
 
-    fn rows<const PACK: bool, const NON_TEMPORAL: bool>(&self) -> RowsFn {
+    pub(super) fn rows<const PACK: bool, const NON_TEMPORAL: bool>(&self) -> RowsFn {
         if NON_TEMPORAL { self.non_temporal.0 } else { self.rows.of::<PACK>() }
     }
 
-    fn planes<const PACK: bool, const NON_TEMPORAL: bool>(&self) -> PlanesFn {
+    pub(super) fn planes<const PACK: bool, const NON_TEMPORAL: bool>(&self) -> PlanesFn {
         if NON_TEMPORAL { self.non_temporal.1 } else { self.planes.of::<PACK>() }
     }
 
@@ -86,7 +83,7 @@ pub(super) enum Bound {
 
 /// A plan bound to the microkernels of this CPU.
 pub(crate) struct Program {
-    root: Root,
+    pub(super) root: Root,
     plan: Plan,
     /// Of each step. Most plans have one or two.
     bound: SmallVec<[Bound; 2]>,
@@ -97,15 +94,19 @@ pub(crate) struct Program {
 }
 
 /// The root of a plan with its microkernel: one element.
-struct Root {
-    offset: i64,
-    step: Step,
-    bound: Bound,
+pub(super) struct Root {
+    pub(super) offset: i64,
+    pub(super) step: Step,
+    pub(super) bound: Bound,
     /// One element as a group, where several are no nest.
     group: Option<WordGroup>,
 }
 
-/// The microkernel specialised for the nest that a step of rows or planes is, if there is one.
+/// The microkernels specialised for the nest that a step of rows or planes is, where there are any.
+fn whole_nests(step: &Step, level: Level) -> Both<Option<NestFn>> {
+    Both { pack: whole_nest::<true>(step, level), unpack: whole_nest::<false>(step, level) }
+}
+
 fn whole_nest<const PACK: bool>(step: &Step, level: Level) -> Option<NestFn> {
     let (planes, plane_stride, rows, stride, bytes) = match *step {
         Step::Rows { rows, stride, bytes } => (1, 0, rows, stride, bytes),
@@ -155,7 +156,10 @@ impl Program {
         };
         let bound: SmallVec<[Bound; 2]> = plan.steps().iter().map(bind).collect();
         let Part { offset, step: root, .. } = plan.root();
-        let (step, of_root) = (plan.step(root).clone(), bound[root.index()].clone());
+        let (step, mut of_root) = (plan.step(root).clone(), bound[root.index()].clone());
+        if let Bound::Strided(strided) = &mut of_root {
+            strided.nest = whole_nests(&step, level);
+        }
         let repeated = plan.repeated(2);
         let contiguous = matches!(repeated, Some(Step::Copy { .. }));
         let group = if repeated.is_none() { WordGroup::of(&plan, root) } else { None };
@@ -181,82 +185,6 @@ impl Program {
         PACK && strategy::is_beyond_caches(bytes, self.non_temporal_bytes)
     }
 
-    /// The calls that move one whole element, and several, each if one microkernel does, on a CPU of the level that the program was
-    /// made for.
-    pub(crate) fn calls<const PACK: bool>(&self, level: Level) -> Calls {
-        [self.call_of_one::<PACK>(level), self.call_of_several::<PACK>()]
-    }
-
-    /// Tiles are left out: they are not short, and their microkernel takes more arguments than the others.
-    fn call_of_one<const PACK: bool>(&self, level: Level) -> Option<Call> {
-        let Root { offset, step, bound, .. } = &self.root;
-        let non_temporal = self.is_non_temporal::<PACK>(self.plan.size());
-        Some(match (step, bound) {
-            (&Step::Copy { bytes }, _) => {
-                Call::copy::<PACK>(dtc_microkernels::select_copy(level, bytes) as usize, *offset, bytes)
-            }
-            (&Step::Rows { rows, stride, bytes }, Bound::Strided(strided)) => match whole_nest::<PACK>(step, level) {
-                Some(nest) => Call::new(nest as usize, *offset, [1, 0, rows, stride.cast_unsigned()]),
-                None => {
-                    let function =
-                        if non_temporal { strided.rows::<PACK, true>() } else { strided.rows::<PACK, false>() };
-                    Call::new(function as usize, *offset, [rows, bytes, stride.cast_unsigned()])
-                }
-            },
-            (&Step::Planes { planes, plane_stride, rows, stride, bytes }, Bound::Strided(strided)) => {
-                let [plane_stride, stride] = [plane_stride, stride].map(i64::cast_unsigned);
-                match strided.nest.of::<PACK>() {
-                    Some(nest) => Call::new(nest as usize, *offset, [planes, plane_stride, rows, stride]),
-                    None => {
-                        let function =
-                            if non_temporal { strided.planes::<PACK, true>() } else { strided.planes::<PACK, false>() };
-                        Call::new(function as usize, *offset, [planes, plane_stride, rows, stride, bytes])
-                    }
-                }
-            }
-            (Step::List { offsets: Offsets::Narrow(offsets), bytes }, Bound::List32(list)) => {
-                let table = [offsets.as_ptr() as u64, offsets.len() as u64, *bytes];
-                Call::new(list.of::<PACK>() as usize, *offset, table)
-            }
-            (Step::List { offsets: Offsets::Wide(offsets), bytes }, Bound::List64(list)) => {
-                let table = [offsets.as_ptr() as u64, offsets.len() as u64, *bytes];
-                Call::new(list.of::<PACK>() as usize, *offset, table)
-            }
-            (Step::Runs(table), Bound::Runs(runs)) => {
-                let table = [table.runs.as_ptr() as u64, table.runs.len() as u64];
-                Call::new(runs.of::<PACK>() as usize, *offset, table)
-            }
-            _ => return None,
-        })
-    }
-
-    /// For elements that make a longer nest of the same kind, whose packed bytes do not bypass the caches.
-    fn call_of_several<const PACK: bool>(&self) -> Option<Call> {
-        /// As many elements as two, but for the choice between planes and tiles.
-        const MANY: u64 = 1 << 16;
-        let Root { offset, bound: Bound::Strided(strided), .. } = &self.root else { return None };
-        let two = self.plan.repeated(2)?;
-        if std::mem::discriminant(&two) != std::mem::discriminant(&self.plan.repeated(MANY)?) {
-            return None;
-        }
-        // Two elements have twice as many of what an element has.
-        match two {
-            Step::Copy { bytes } => {
-                Call::copy_of_several::<PACK>(dtc_microkernels::copy as *const () as usize, *offset, bytes / 2)
-            }
-            Step::Rows { rows, stride, bytes } => {
-                let function = strided.rows::<PACK, false>() as usize;
-                Call::of_several(function, *offset, rows / 2, [bytes, stride.cast_unsigned()])
-            }
-            Step::Planes { planes, plane_stride, rows, stride, bytes } => {
-                let function = strided.planes::<PACK, false>() as usize;
-                let [plane_stride, stride] = [plane_stride, stride].map(i64::cast_unsigned);
-                Call::of_several(function, *offset, planes / 2, [plane_stride, rows, stride, bytes])
-            }
-            _ => None,
-        }
-    }
-
     /// Moves one whole element.
     ///
     /// # Safety
@@ -279,13 +207,20 @@ impl Program {
     /// As for [`Program::elements`].
     #[inline]
     unsafe fn one_element<const PACK: bool, const NON_TEMPORAL: bool>(&self, sides: Sides) {
-        let Root { offset, step, bound, .. } = &self.root;
-        // SAFETY: the step and `bound` are those of the root: they move the bytes of one element, which the contract of
+        let Root { offset, step, bound, group } = &self.root;
+        // SAFETY: the group or the step and `bound` are those of the root: they move the bytes of one element, which the contract of
         // `elements` covers.
         unsafe {
             match (step, bound) {
+                (_, Bound::Loop) if let Some(group) = group => self.grouped_elements::<PACK>(group, sides, 1),
                 (_, Bound::Loop) => self.whole_loop::<PACK, NON_TEMPORAL>(self.plan.root().step, sides.at(*offset, 0)),
                 (_, Bound::Groups(group)) => groups::<PACK>(step, group, None, sides.at(*offset, 0)),
+                (&Step::Rows { rows, stride, .. }, Bound::Strided(strided))
+                    if let Some(nest) = strided.nest.of::<PACK>() =>
+                {
+                    let Sides { memory, packed } = sides.at(*offset, 0);
+                    nest(memory, packed, 1, 0, rows as usize, stride as isize);
+                }
                 _ => microkernel::<PACK, NON_TEMPORAL>(step, bound, sides.at(*offset, 0)),
             }
         }
@@ -313,6 +248,10 @@ impl Program {
     ///
     /// As for [`Program::elements`].
     pub(super) unsafe fn whole_elements<const PACK: bool, const NON_TEMPORAL: bool>(&self, sides: Sides, count: u64) {
+        if let Some(group) = &self.root.group {
+            // SAFETY: the group is the root.
+            return unsafe { self.grouped_elements::<PACK>(group, sides, count) };
+        }
         let repeated = self.plan.repeated(count);
         // SAFETY: `repeated` addresses the same bytes as a loop over the elements.
         unsafe {
@@ -322,13 +261,6 @@ impl Program {
                     let bound = Bound::Strided(if count == 1 { strided } else { strided.for_any() });
                     microkernel::<PACK, NON_TEMPORAL>(&step, &bound, sides.at(self.root.offset, 0));
                 }
-                _ if count > 1
-                    && let Some(group) = &self.root.group =>
-                {
-                    let Sides { memory, packed } = sides.at(self.root.offset, 0);
-                    let places = Places::Strided { count: count as usize, stride: self.plan.extent() as isize };
-                    dtc_microkernels::groups::<PACK>(memory, packed, places, group);
-                }
                 _ => {
                     for element in 0..count {
                         let offset = (element as i64).wrapping_mul(self.plan.extent());
@@ -337,6 +269,18 @@ impl Program {
                 }
             }
         }
+    }
+
+    /// Moves `count` whole elements word by word.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Program::elements`]; the group is the root of the plan.
+    unsafe fn grouped_elements<const PACK: bool>(&self, group: &WordGroup, sides: Sides, count: u64) {
+        let Sides { memory, packed } = sides.at(self.root.offset, 0);
+        let places = Places::Strided { count: count as usize, stride: self.plan.extent() as isize };
+        // SAFETY: one group is one element, and elements are at multiples of the extent.
+        unsafe { dtc_microkernels::groups::<PACK>(memory, packed, places, group) }
     }
 
     /// Moves a whole step.
