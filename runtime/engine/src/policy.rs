@@ -18,7 +18,7 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Policy {
     /// A kernel in the background, once calls have moved the type for about 8 us; until then it is moved as it was described. Thunks
-    /// are made with the kernel. For types without a kernel, the call that follows 1,024 packs or unpacks of one element makes them.
+    /// are made with the kernel. For types without a kernel, the call that follows 1,024 packs or unpacks of whole elements makes them.
     #[default]
     Background,
     /// A kernel and thunks at commit, which waits for them.
