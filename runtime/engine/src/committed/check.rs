@@ -67,3 +67,52 @@ pub(crate) fn check_offset(range: Range, total: usize) -> Result<Range, PackErro
         _ => Ok(range.within(total)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::Engine;
+    use dtc_compiler::datatype::text;
+
+    #[test]
+    fn the_short_check_admits_nothing_that_the_long_one_refuses() {
+        // Bytes above, below and around the origin; extents of more and fewer bytes, of none, negative, and of more than 32 bits.
+        let types = [
+            ("vector 3 1 2 short", true),
+            ("resized 0 3 (vector 3 1 2 short)", true),
+            ("resized 0 0 (vector 3 1 2 short)", true),
+            ("resized 0 24 (vector 3 1 -2 short)", true),
+            ("resized 0 -2 (vector 3 1 2 short)", false),
+            ("resized 0 8589934592 short", false),
+            ("hindexed [1@6 short]", true),
+        ];
+        for (description, serves_several) in types {
+            let committed = Engine::new().commit(&text::parse(description).unwrap());
+            let whole = &committed.entry().whole;
+            let size = committed.facts().size;
+            assert_eq!(whole.bytes(2, u64::MAX - 1).is_some(), serves_several, "{description}");
+            for (count, length, origin) in (0..4)
+                .flat_map(|count| (0..60).flat_map(move |length| (0..64).map(move |origin| (count, length, origin))))
+            {
+                let room = Room { length, origin };
+                let short = whole.bytes(count, u64::MAX - 1).is_some() && whole.fits(count, room);
+                let long = committed.check(room, Range::elements(count));
+                assert!(!short || long.is_ok(), "{description}: {count} in {length} bytes from {origin} on");
+                if description == "vector 3 1 2 short" && count > 0 {
+                    assert_eq!(short, long.is_ok(), "{description}: {count} in {length} bytes from {origin} on");
+                }
+                assert!(!short || whole.bytes(count, u64::MAX - 1) == Some(count * size));
+            }
+        }
+    }
+
+    #[test]
+    fn calls_without_bytes_and_counts_that_overflow_are_no_short_ones() {
+        let committed = Engine::new().commit(&text::parse("vector 3 1 2 short").unwrap());
+        let whole = &committed.entry().whole;
+        assert_eq!(whole.bytes(1, 6), Some(6));
+        for (count, room) in [(0, 6), (1, 5), (2, 11), (u64::MAX, u64::MAX - 1), (1 << 63, u64::MAX - 1)] {
+            assert_eq!(whole.bytes(count, room), None, "{count}");
+        }
+    }
+}

@@ -99,8 +99,8 @@ impl Committed {
         if let Some((entry, bytes)) = self.whole(range, packed.len() as u64)
             && entry.whole.fits(range.count(), room)
         {
-            // SAFETY: `fits` found every byte of the elements inside `destination`, and `whole` as many bytes in `packed`. One of them is only
-            // read, and the slices cannot overlap.
+            // SAFETY: `fits` found every byte of the elements inside `destination`, and `whole` as many bytes in `packed`. One of them is
+            // only read, and the slices cannot overlap.
             unsafe { entry.elements::<false>(sides, range.count()) };
             return Ok(bytes as usize);
         }
