@@ -84,7 +84,7 @@ mod tests {
             ("resized 0 24 (vector 3 1 -2 short)", true),
             ("resized 0 -2 (vector 3 1 2 short)", false),
             ("resized 0 8589934592 short", false),
-            ("hindexed [1@6 short]", true),
+            ("hindexed [1@6] short", true),
         ];
         for (description, serves_several) in types {
             let committed = Engine::new().commit(&text::parse(description).unwrap());
