@@ -118,7 +118,8 @@ fn divide(runs: &[Run]) -> Option<Vec<Part>> {
     if !alone.is_empty() {
         parts.push(Part::Runs(alone));
     }
-    (saved > 0).then_some(parts)
+    // Each further part is a step of its own.
+    (saved > (parts.len() as u64).saturating_sub(1) * list_cost::STRETCH).then_some(parts)
 }
 
 /// A byte of a list of runs.

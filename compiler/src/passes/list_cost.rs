@@ -24,7 +24,7 @@ const MISPREDICTION: u64 = 1500;
 const LEARNED_RUNS: usize = 4096;
 
 /// Cost of the call of a microkernel for a stretch of equal runs, in hundredths of a nanosecond.
-const STRETCH: u64 = 1000;
+pub(super) const STRETCH: u64 = 1000;
 
 /// Cost of a group beside its pieces: its offset is loaded, and a loop goes on.
 const GROUP: u64 = 80;

@@ -60,6 +60,7 @@ mod tile;
 pub use contiguous::{CopyFn, select_bulk_copy, select_copy};
 pub use dtc_compiler::layout::Run;
 pub use dtc_compiler::plan::strategy::{Level, WordGroup};
+pub use list::groups::{Places, groups};
 pub use nest::whole::{NestFn, select_nest};
 pub use processor::{detect_level, non_temporal_threshold};
 pub use select::*;
@@ -111,34 +112,6 @@ pub type List64Fn =
 ///
 /// See the [safety contract](self#safety-contract-of-every-microkernel).
 pub type RunsFn = unsafe extern "C" fn(memory: *mut u8, packed: *mut u8, runs: *const Run, count: usize);
-
-/// The places of groups in memory, in bytes.
-#[derive(Clone, Copy, Debug)]
-pub enum Places<'a> {
-    /// Groups at one distance.
-    Strided {
-        /// How many.
-        count: usize,
-        /// Their distance, in bytes.
-        stride: isize,
-    },
-    /// Groups at listed offsets.
-    Narrow(&'a [i32]),
-    /// The same with offsets of 64 bits.
-    Wide(&'a [i64]),
-}
-
-/// Moves groups of words: group `i` is at the place `i` in `memory`, and at `packed + i * group.bytes()`.
-///
-/// It is the same for every level: words have at most 16 bytes.
-///
-/// # Safety
-///
-/// See the [safety contract](self#safety-contract-of-every-microkernel); the pieces of each group are its blocks.
-pub unsafe fn groups<const PACK: bool>(memory: *mut u8, packed: *mut u8, places: Places<'_>, group: &WordGroup) {
-    // SAFETY: the same contract.
-    unsafe { list::groups::groups::<PACK>(memory, packed, places, group) }
-}
 
 /// Moves `outer * inner` elements of `bytes` bytes: element `i` of column `o` is at
 /// `memory + o * outer_stride + i * inner_stride` and at `packed + o * pitch + i * bytes`. Strides are in bytes, and so is the

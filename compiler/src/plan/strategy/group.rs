@@ -45,6 +45,11 @@ pub struct WordGroup {
     counts: [u8; WIDTHS.len()],
 }
 
+/// Whether a step is a group.
+pub(super) fn is_group(steps: &[Step], step: StepId) -> bool {
+    Pieces::default().add_step(steps, step, 0, MOST_LEVELS).is_some()
+}
+
 impl WordGroup {
     /// The words of a step with all that is in it, if they are few and its pieces are short.
     pub fn of(plan: &Plan, step: StepId) -> Option<WordGroup> {

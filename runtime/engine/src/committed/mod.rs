@@ -150,7 +150,7 @@ impl Committed {
         if by_canonical_form || !matches!(engine.policy, Policy::Background | Policy::Off) {
             return None;
         }
-        let entries = self.inner.datatype.most_entries() as u64;
+        let entries = self.inner.datatype.most_entries();
         match self.inner.on_devices.count(entries, engine.background_thread) {
             FirstUse::Canonical => return None,
             FirstUse::Described => {}

@@ -2,6 +2,7 @@
 
 mod accumulate;
 mod contiguous;
+mod groups;
 
 use dtc_compiler::plan::strategy::Nest;
 use dtc_microkernels::*;
