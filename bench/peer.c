@@ -3,7 +3,8 @@
  * rounds between several peers. README.md beside this file documents the protocol.
  *
  * Compiled with exactly one of
- *   -DPEER_MPI   MPI_Pack and MPI_Unpack on the type of build_type(), which a generated file defines
+ *   -DPEER_CALLS MPI_Pack and MPI_Unpack on the type that calls.c reads from a file
+ *   -DPEER_MPI   the same on the type of build_type(), which a generated file defines
  *   -DPEER_LOOP  the functions pack and unpack of a file that hand-loop printed
  */
 #define _GNU_SOURCE
@@ -17,8 +18,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#if defined(PEER_MPI) + defined(PEER_LOOP) != 1
-#error "define exactly one of PEER_MPI and PEER_LOOP"
+#if defined(PEER_CALLS) + defined(PEER_MPI) + defined(PEER_LOOP) != 1
+#error "define exactly one of PEER_CALLS, PEER_MPI and PEER_LOOP"
 #endif
 
 /* What setup has prepared; shared_bytes is the length of the map, or 0 where the buffers are this process's own. */
@@ -45,18 +46,52 @@ struct shape {
     long size, extent, true_lower, true_upper;
 };
 
-#ifdef PEER_MPI
+#ifndef PEER_LOOP
 #include <limits.h>
 #include <mpi.h>
 
 MPI_Datatype build_type(void);
 static MPI_Datatype type = MPI_DATATYPE_NULL;
 
+static void free_type(void)
+{
+    if (type != MPI_DATATYPE_NULL)
+        MPI_Type_free(&type);
+}
+
+static const char *library_version(void)
+{
+    static char text[MPI_MAX_LIBRARY_VERSION_STRING];
+    int length;
+    MPI_Get_library_version(text, &length);
+    text[strcspn(text, "\n")] = 0;
+    return text;
+}
+
+#ifdef PEER_CALLS
+const char *read_type(const char *path);
+static int has_type;
+
+static const char *choose_type(const char *path)
+{
+    free_type();
+    const char *problem = read_type(path);
+    has_type = !problem;
+    return problem;
+}
+#else
+static const int has_type = 1;
+static const char *choose_type(const char *path) { return (void)path, "this peer has its type"; }
+#endif
+
 static const char *prepare(struct shape *shape)
 {
+    if (!has_type)
+        return "no type yet";
     if (type == MPI_DATATYPE_NULL) {
         type = build_type();
-        MPI_Type_commit(&type);
+        if (type == MPI_DATATYPE_NULL || MPI_Type_commit(&type) != MPI_SUCCESS)
+            return "the MPI refused the type";
     }
     MPI_Count size;
     MPI_Aint lower, extent, true_lower, true_extent;
@@ -86,6 +121,8 @@ static int one_unpack(void)
 
 static void one_commit(void)
 {
+    if (!has_type)
+        return;
     MPI_Datatype fresh = build_type();
     MPI_Type_commit(&fresh);
     MPI_Type_free(&fresh);
@@ -102,6 +139,8 @@ static const char *prepare(struct shape *shape)
 }
 
 static const char *fits(void) { return NULL; }
+static const char *library_version(void) { return "none"; }
+static const char *choose_type(const char *path) { return (void)path, "this peer has its type"; }
 static void one_commit(void) {}
 
 void pack(const char *memory, char *packed, long count);
@@ -272,15 +311,24 @@ static void print_time(int (*call)(void), long repetitions, int warm)
         printf("nanoseconds %.3f\n", nanoseconds);
 }
 
+/* Room for the name of a file, and 1 for its end. */
+#define PATH_BYTES 4096
+
 static void answer(const char *line)
 {
     char name[32];
     long number, origin_bytes, count;
     unsigned long long bytes, seed;
-    char path[160];
+    char path[PATH_BYTES];
 
-    int numbers = sscanf(line, "setup %llu %ld %ld %llu %159s", &bytes, &origin_bytes, &count, &seed, path);
-    if (numbers >= 4) {
+    int numbers = sscanf(line, "setup %llu %ld %ld %llu %4095s", &bytes, &origin_bytes, &count, &seed, path);
+    if (strcmp(line, "version\n") == 0) {
+        printf("version %s\n", library_version());
+    } else if (sscanf(line, "type %4095[^\n]", path) == 1) {
+        release();
+        const char *problem = choose_type(path);
+        printf(problem ? "error %s\n" : "ok\n", problem);
+    } else if (numbers >= 4) {
         const char *problem = setup((size_t)bytes, origin_bytes, count, seed, numbers == 5 ? path : NULL);
         if (problem) {
             release();
@@ -325,7 +373,7 @@ static void answer(const char *line)
 
 int main(int argc, char **argv)
 {
-#ifdef PEER_MPI
+#ifndef PEER_LOOP
     MPI_Init(&argc, &argv);
     /* A refused call becomes an answer, not an abort. */
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
@@ -334,12 +382,11 @@ int main(int argc, char **argv)
     (void)argc;
     (void)argv;
 #endif
-    char line[256];
+    char line[PATH_BYTES + 128];
     while (fgets(line, sizeof line, stdin) && strncmp(line, "quit", 4) != 0)
         answer(line);
-#ifdef PEER_MPI
-    if (type != MPI_DATATYPE_NULL)
-        MPI_Type_free(&type);
+#ifndef PEER_LOOP
+    free_type();
     MPI_Finalize();
 #endif
     return 0;

@@ -24,7 +24,7 @@ pub fn all(arguments: &Benchmark, results: &Results) -> Value {
         "rounds": shared.rounds(),
         "starts": arguments.starts,
         "min_time_ms": shared.min_time,
-        "peer_versions": shared.peers.is_some().then(versions),
+        "peer_versions": versions(results),
         "units": "nanoseconds per call; ratios are peer over dtc, so above 1 dtc is faster",
         "notes": results.notes,
         "summary": summary(&results.cases),
@@ -64,9 +64,9 @@ fn case(measured: &Measured) -> Value {
 
 fn contest(contest: &Contest) -> Value {
     let medians: Map<String, Value> =
-        contest.0.iter().map(|times| (times.name.to_owned(), times.median().into())).collect();
+        contest.times.iter().map(|times| (times.name.to_owned(), times.median().into())).collect();
     let rounds: Map<String, Value> =
-        contest.0.iter().map(|times| (times.name.to_owned(), times.samples.clone().into())).collect();
+        contest.times.iter().map(|times| (times.name.to_owned(), times.samples.clone().into())).collect();
     json!({
         "medians": medians,
         "peer_over_dtc": contest.peer_ratio(),
@@ -78,15 +78,14 @@ fn contest(contest: &Contest) -> Value {
     })
 }
 
-/// What the peers' compilers and libraries call themselves.
-fn versions() -> Value {
-    let queries = [("gcc", "gcc", "--version"), ("mpich", "mpichversion", "-v"), ("openmpi", "ompi_info", "--version")];
-    let version = |(name, program, argument): (&str, &str, &str)| {
-        let answer = Command::new(program).arg(argument).stdin(Stdio::null()).output().ok();
-        let text = answer.map(|answer| String::from_utf8_lossy(&answer.stdout).into_owned()).unwrap_or_default();
-        (name.to_owned(), text.lines().next().map_or(Value::Null, |line| line.trim().into()))
-    };
-    Value::Object(queries.into_iter().map(version).collect())
+/// What the libraries of the MPIs that were measured call themselves, and the compiler of the loops.
+fn versions(results: &Results) -> Value {
+    let compiler = std::env::var_os("CC").unwrap_or_else(|| "gcc".into());
+    let answer = Command::new(&compiler).arg("--version").stdin(Stdio::null()).output().ok();
+    let text = answer.map(|answer| String::from_utf8_lossy(&answer.stdout).into_owned()).unwrap_or_default();
+    let compiler = text.lines().next().map(|line| ("compiler".to_owned(), line.trim().into()));
+    let mpis = results.versions.iter().map(|(kind, version)| ((*kind).to_owned(), version.as_str().into()));
+    Value::Object(mpis.chain(compiler).collect())
 }
 
 /// The date in UTC, year-month-day.

@@ -29,6 +29,32 @@ use serde_json::Value;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn hand_loop(document: &Value) -> Result<String, String> {
-    let description = description::read(document).map_err(|error| error.to_string())?;
-    Ok(print::print(&description))
+    Ok(print::print(&description::read(document)?, "", false).0)
+}
+
+/// The loops of one of several types in a C file, and the files that it includes.
+pub struct Part {
+    /// The C.
+    pub text: String,
+    /// Names and contents of the files with its long index lists.
+    pub files: Vec<(String, Vec<u8>)>,
+}
+
+/// The same for one of several types in a C file: every name has a prefix, and long index lists are files, because no program has
+/// them in its source, and a compiler takes seconds for them.
+///
+/// # Errors
+///
+/// Those of [`hand_loop`].
+///
+/// ```
+/// let text = r#"{"type": {"kind": "indexed_block", "blocklength": 1, "displacements": [4, 2],
+///     "child": {"kind": "named", "name": "MPI_INT"}}}"#;
+/// let part = dtc_hand_loop::part(&serde_json::from_str(text)?, "seventh_")?;
+/// assert!(part.text.contains("void seventh_pack(") && part.files.is_empty());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn part(document: &Value, prefix: &str) -> Result<Part, String> {
+    let (text, files) = print::print(&description::read(document)?, prefix, true);
+    Ok(Part { text, files })
 }

@@ -10,14 +10,27 @@ const BUFFER_ALIGNMENT: Bytes = 64;
 
 const VARIABLES: [&str; 10] = ["i", "j", "k", "l", "m", "n", "o", "p", "q", "r"];
 
-/// Prints a C file with `pack`, `unpack` and the constants that a driver asks for.
-pub fn print(description: &Description) -> String {
+/// Entries of the longest list that is printed where lists may be files: a compiler reads 1,000 numbers in a millisecond, and a million
+/// in a second.
+const LONGEST_PRINTED: usize = 1_000;
+
+/// Prints C with `pack`, `unpack` and the constants that a driver asks for, all with a prefix to their names. With `files`, long lists
+/// are returned, each with the name of its file and symbol, and the C includes the files.
+pub fn print(description: &Description, prefix: &str, files: bool) -> (String, Vec<(String, Vec<u8>)>) {
     let alignments = alignments(description);
-    let mut tables = Tables::default();
+    let longest = if files { LONGEST_PRINTED } else { usize::MAX };
+    let mut tables =
+        Tables { prefix: prefix.to_owned(), longest, text: String::new(), names: HashMap::new(), files: Vec::new() };
     let mut functions = String::new();
     for direction in [Direction::Pack, Direction::Unpack] {
-        let mut printer =
-            Printer { description, alignments: &alignments, direction, tables: &mut tables, text: String::new() };
+        let mut printer = Printer {
+            description,
+            alignments: &alignments,
+            direction,
+            prefix,
+            tables: &mut tables,
+            text: String::new(),
+        };
         for id in 0..description.nodes.len() {
             if printer.is_function(id) {
                 printer.function(id);
@@ -36,13 +49,13 @@ pub fn print(description: &Description) -> String {
         ("true_lower_bytes", facts.true_lower),
         ("true_upper_bytes", facts.true_upper),
     ] {
-        writeln!(text, "extern const long {name};\nconst long {name} = {value};").expect(IN_MEMORY);
+        writeln!(text, "extern const long {prefix}{name};\nconst long {prefix}{name} = {value};").expect(IN_MEMORY);
     }
-    text.push_str("void pack(const char *memory, char *packed, long count);\n");
-    text.push_str("void unpack(char *memory, const char *packed, long count);\n\n");
+    writeln!(text, "void {prefix}pack(const char *memory, char *packed, long count);").expect(IN_MEMORY);
+    writeln!(text, "void {prefix}unpack(char *memory, const char *packed, long count);\n").expect(IN_MEMORY);
     text.push_str(&tables.text);
     text.push_str(&functions);
-    text
+    (text, tables.files)
 }
 
 const IN_MEMORY: &str = "writing to a string cannot fail";
@@ -96,11 +109,15 @@ fn alignments(description: &Description) -> Vec<Alignment> {
     alignments
 }
 
-/// Index lists as constant arrays, each printed once however many fields use it.
-#[derive(Default)]
+/// Index lists as constant arrays, each there once however many fields use it.
 struct Tables {
+    prefix: String,
+    /// Entries of the longest list that is printed.
+    longest: usize,
     text: String,
     names: HashMap<Vec<i64>, String>,
+    /// The longer ones: names, and bytes as the machine has them.
+    files: Vec<(String, Vec<u8>)>,
 }
 
 impl Tables {
@@ -108,8 +125,25 @@ impl Tables {
         if let Some(name) = self.names.get(&values) {
             return name.clone();
         }
-        let name = format!("list_{}", self.names.len());
-        let c_type = if values.iter().all(|&value| i32::try_from(value).is_ok()) { "int" } else { "long" };
+        let name = format!("{}list_{}", self.prefix, self.names.len());
+        let are_ints = values.iter().all(|&value| i32::try_from(value).is_ok());
+        let c_type = if are_ints { "int" } else { "long" };
+        if values.len() > self.longest {
+            let text = &mut self.text;
+            writeln!(text, "__asm__(\".section .rodata\\n.balign 64\\n.globl {name}\\n.hidden {name}\\n{name}:\\n\"")
+                .expect(IN_MEMORY);
+            writeln!(text, "        \".incbin \\\"{name}\\\"\\n.previous\");").expect(IN_MEMORY);
+            writeln!(text, "extern const {c_type} {name}[{}] __attribute__((visibility(\"hidden\")));\n", values.len())
+                .expect(IN_MEMORY);
+            let bytes = if are_ints {
+                values.iter().flat_map(|&value| (value as i32).to_ne_bytes()).collect()
+            } else {
+                values.iter().flat_map(|value| value.to_ne_bytes()).collect()
+            };
+            self.files.push((name.clone(), bytes));
+            self.names.insert(values, name.clone());
+            return name;
+        }
         write!(self.text, "static const {c_type} {name}[{}] = {{", values.len()).expect(IN_MEMORY);
         for (index, value) in values.iter().enumerate() {
             let before = if index % 16 == 0 { "\n    " } else { " " };
@@ -220,6 +254,7 @@ struct Printer<'parts> {
     description: &'parts Description,
     alignments: &'parts [Alignment],
     direction: Direction,
+    prefix: &'parts str,
     tables: &'parts mut Tables,
     text: String,
 }
@@ -285,7 +320,7 @@ impl<'parts> Printer<'parts> {
     fn function_name(&self, id: NodeId) -> String {
         let name = self.node_at(id).name.as_deref().unwrap_or("type");
         let name: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
-        format!("{}_{name}_{id}", self.verb())
+        format!("{}{}_{name}_{id}", self.prefix, self.verb())
     }
 
     /// A shared node: takes the pointers, returns where the packed bytes go on.
@@ -312,8 +347,11 @@ impl<'parts> Printer<'parts> {
         let view = self.view_of(root);
         let (memory, packed) = self.qualifiers();
         let (c_type, stream) = (view.c_type(), self.stream());
-        let verb = self.verb();
-        self.line(0, &format!("void {verb}({memory}char *restrict memory, {packed}char *restrict packed, long count)"));
+        let (verb, prefix) = (self.verb(), self.prefix);
+        self.line(
+            0,
+            &format!("void {prefix}{verb}({memory}char *restrict memory, {packed}char *restrict packed, long count)"),
+        );
         self.line(0, "{");
         if facts.size == 0 {
             self.line(1, "(void)memory, (void)packed, (void)count;");

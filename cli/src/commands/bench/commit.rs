@@ -1,7 +1,7 @@
 //! How long committing a type takes, with everything that a commit may leave to later calls: canonical form, hash and plan.
 //! What a type costs that is packed once is measured by `bench/first_pack.c`.
 
-use super::contest::{Contest, Settings, Times};
+use super::contest::{AGAIN, Contest, Settings};
 use super::peers::Peers;
 use crate::timing::{median, repetitions, sample};
 use dtc_compiler::datatype::{Constructor, Datatype, GivenBounds};
@@ -66,25 +66,56 @@ pub fn kernel_ready(recipe: &Recipe) -> f64 {
     start.elapsed().as_nanos() as f64
 }
 
+/// First commits of a round: their median counts. Of types whose commit takes longer than [`SLOW`] there is one.
+const FIRST_COMMITS: usize = 5;
+
+/// Nanoseconds of a slow commit.
+const SLOW: f64 = 1e6;
+
 /// Interleaved rounds of building, committing and freeing the type.
 pub fn commits(recipe: &Recipe, datatype: &Datatype, peers: &mut Peers, settings: &Settings) -> Contest {
-    let known = Engine::new();
-    let _held = committed(&known, datatype);
-    let again = || drop(black_box(recipe.build().map(|datatype| committed(&known, &datatype))));
-    let calls = repetitions(settings.least, again);
-    let mut contest = Contest(["dtc", "dtc_known"].map(|name| Times { name, samples: Vec::new() }).into());
-    contest.0.extend(peers.running.iter().map(|peer| Times { name: peer.kind, samples: Vec::new() }));
-    for _ in 0..settings.rounds {
-        let first: Vec<f64> = (0..5).map(|_| first_commit(recipe)).collect();
-        let mut times = vec![("dtc", median(&first)), ("dtc_known", sample(calls, again))];
-        times.extend(peers.each(|peer| {
-            let one = peer.time("commit", 1)?;
-            peer.time("commit", (settings.least / one.max(1.0)).ceil().max(1.0) as u64)
-        }));
-        for (name, time) in times {
-            contest.0.iter_mut().filter(|other| other.name == name).for_each(|other| other.samples.push(time));
+    let mut contest = rounds(recipe, datatype, peers, settings, &|_| true);
+    if let Some(peer) = settings.sparing.and_then(|sparing| contest.doubtful(sparing.doubtful)) {
+        let longer = Settings { rounds: settings.rounds * AGAIN, ..*settings };
+        let again = rounds(recipe, datatype, peers, &longer, &|kind| kind == peer);
+        contest.again = Some(again.times);
+    }
+    contest
+}
+
+fn rounds(
+    recipe: &Recipe,
+    datatype: &Datatype,
+    peers: &mut Peers,
+    settings: &Settings,
+    meant: &dyn Fn(&str) -> bool,
+) -> Contest {
+    let known = settings.sparing.is_none().then(Engine::new);
+    let held = known.as_ref().map(|engine| (engine, committed(engine, datatype)));
+    let again = || {
+        if let Some((engine, _)) = &held {
+            drop(black_box(recipe.build().map(|datatype| committed(engine, &datatype))));
+        }
+    };
+    let calls = held.as_ref().map(|_| repetitions(settings.least, again));
+    let slow = first_commit(recipe);
+    let first_commits = if slow > SLOW { 1 } else { FIRST_COMMITS };
+    let speeds = peers.those(|peer| meant(peer.kind), |peer| peer.time("commit", 1));
+    let commits = |speed: f64| (settings.least / speed.max(1.0)).ceil().max(1.0);
+    // One more call than is timed.
+    let others: f64 = speeds.iter().map(|(_, speed)| (commits(*speed) + 1.0) * speed).sum();
+    let number = settings.rounds_of(others + first_commits as f64 * slow);
+    let names = ["dtc"].into_iter().chain(known.as_ref().map(|_| "dtc_known"));
+    let mut contest = Contest::of_names(names.chain(speeds.iter().map(|(kind, _)| *kind)));
+    for _ in 0..number {
+        let first: Vec<f64> = (0..first_commits).map(|_| first_commit(recipe)).collect();
+        contest.record("dtc", Some(median(&first)));
+        contest.record("dtc_known", calls.map(|calls| sample(calls, again)));
+        for &(kind, speed) in &speeds {
+            let asked = peers.those(|peer| peer.kind == kind, |peer| peer.time("commit", commits(speed) as u64));
+            contest.record(kind, asked.first().map(|(_, time)| *time));
         }
     }
-    contest.0.retain(|times| times.samples.len() == settings.rounds);
+    contest.retain_complete();
     contest
 }

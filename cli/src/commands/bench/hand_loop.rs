@@ -42,10 +42,9 @@ pub struct Transfer<'a> {
 }
 
 impl HandLoop {
-    /// Opens the loops of a type, if they were built.
-    pub fn open(directory: &Path, name: &str, kind: &'static str) -> Result<Option<HandLoop>, String> {
-        let path =
-            std::path::absolute(directory.join(format!("{name}.{kind}.so"))).map_err(|error| error.to_string())?;
+    /// Opens the loops of a type, if they were built. The names of their symbols begin with `prefix`.
+    pub fn open(library: &Path, prefix: &str, kind: &'static str) -> Result<Option<HandLoop>, String> {
+        let path = std::path::absolute(library).map_err(|error| error.to_string())?;
         if !path.is_file() {
             return Ok(None);
         }
@@ -53,15 +52,17 @@ impl HandLoop {
         // SAFETY: what `hand-loop` prints has no initialisers, and defines these symbols with these types.
         unsafe {
             let library = Library::new(&path).map_err(failed)?;
-            let number = |name: &str| library.get::<*const c_long>(name).map(|symbol| **symbol).map_err(failed);
+            let number = |name: &str| {
+                library.get::<*const c_long>(format!("{prefix}{name}")).map(|symbol| **symbol).map_err(failed)
+            };
             let shape = Shape {
                 packed: number("packed_bytes")?,
                 extent: number("extent_bytes")?,
                 true_lower: number("true_lower_bytes")?,
                 true_upper: number("true_upper_bytes")?,
             };
-            let pack = *library.get::<Pack>("pack").map_err(failed)?;
-            let unpack = *library.get::<Unpack>("unpack").map_err(failed)?;
+            let pack = *library.get::<Pack>(format!("{prefix}pack")).map_err(failed)?;
+            let unpack = *library.get::<Unpack>(format!("{prefix}unpack")).map_err(failed)?;
             Ok(Some(HandLoop { kind, pack, unpack, shape, _library: library }))
         }
     }

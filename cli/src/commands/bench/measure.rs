@@ -5,10 +5,12 @@
 
 use super::case::Case;
 use super::commit::{Recipe, commits, kernel_ready};
-use super::contest::{Contest, Settings, Times};
+use super::contest::{AGAIN, Contest, Settings};
 use super::hand_loop::{HandLoop, Transfer};
+use super::loops::{Compiled, LOOPS};
 use super::peer::Peer;
 use super::peers::Peers;
+use super::prepare::write_calls;
 use super::shared::Shared;
 use crate::failure::{Failure, reason};
 use crate::samples::{PageAligned, SEED, fill};
@@ -20,7 +22,6 @@ use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
 use std::hint::black_box;
-use std::path::Path;
 
 const POISON: u8 = 0xa5;
 
@@ -41,7 +42,7 @@ pub struct Measured {
     pub unpack: Contest,
     /// Building, committing and freeing. `dtc` knows no equal type; `dtc_known` does.
     pub commit: Contest,
-    /// Time from the description to the specialised kernel, in nanoseconds.
+    /// Time from the description to the specialised kernel, in nanoseconds; 0 where it was not wanted.
     pub kernel_ready: f64,
     /// Peers that gave up.
     pub notes: Vec<String>,
@@ -146,11 +147,10 @@ impl Own {
 }
 
 /// The loops of a type, and remarks on those that do not open.
-fn open_loops(case: &Case, directory: Option<&Path>, notes: &mut Vec<String>) -> Vec<HandLoop> {
-    let Some(directory) = directory else { return Vec::new() };
+fn open_loops(compiled: &Compiled, notes: &mut Vec<String>) -> Vec<HandLoop> {
     let mut loops = Vec::new();
-    for kind in ["loop", "loop_o2"] {
-        match HandLoop::open(directory, &case.name, kind) {
+    for (library, (kind, _)) in compiled.libraries.iter().zip(LOOPS) {
+        match HandLoop::open(library, &compiled.prefix, kind) {
             Ok(found) => loops.extend(found),
             Err(note) => notes.push(note),
         }
@@ -158,8 +158,21 @@ fn open_loops(case: &Case, directory: Option<&Path>, notes: &mut Vec<String>) ->
     loops
 }
 
-/// Measures one type.
-pub fn measure(case: &Case, settings: &Settings) -> Result<Measured, Failure> {
+/// Has the MPIs read the type of a case.
+fn start(peers: &mut Peers, case: &Case) {
+    peers.start();
+    let Some(calls) = peers.directory.as_ref().map(|directory| directory.join("type.calls")) else { return };
+    match write_calls(&calls, case) {
+        Ok(()) => drop(peers.each(|peer| peer.read(&calls))),
+        Err(note) => {
+            peers.notes.push(note);
+            peers.end();
+        }
+    }
+}
+
+/// Measures one type beside its loops and the MPIs.
+pub fn measure(case: &Case, loops: &Compiled, peers: &mut Peers, settings: &Settings) -> Result<Measured, Failure> {
     let name = &case.name;
     let named = |failure: Failure| match failure {
         Failure::Data(text) => Failure::Data(format!("{name}: {text}")),
@@ -176,24 +189,26 @@ pub fn measure(case: &Case, settings: &Settings) -> Result<Measured, Failure> {
     // One buffer for both placements, so that no peer has to map another.
     let buffer = packing.buffer.max(unpacking.buffer);
     let lowered = lower(&case.datatype);
-    let (mut pack, mut unpack) = (Contest(Vec::new()), Contest(Vec::new()));
+    let (mut pack, mut unpack) = (Contest::default(), Contest::default());
     let mut mismatches = Vec::new();
     let mut notes: Vec<String> = packing.remark(case.count).into_iter().collect();
-    let mut last = Peers { running: Vec::new(), notes: Vec::new() };
-    for start in 0..settings.starts {
+    for number in 0..settings.starts {
+        if number > 0 {
+            peers.end();
+        }
         let shared = Shared::new(buffer, bytes).map_err(|error| {
             failed(format!("buffers: expected {buffer} and {bytes} bytes to share, found {}", reason(&error)))
         })?;
         let path = shared.path().to_owned();
         let setup = |peer: &mut Peer, origin| peer.setup(buffer, origin, count, &path);
-        let mut peers = Peers::start(case, settings.peers);
+        start(peers, case);
         let mut own = Own {
             committed: committed.clone(),
             count,
             origin: packing.origin,
             shared,
             contiguous: PageAligned::new(bytes),
-            loops: open_loops(case, settings.peers, &mut peers.notes),
+            loops: open_loops(loops, &mut peers.notes),
         };
         fill(own.contiguous.bytes_mut(), SEED);
 
@@ -203,20 +218,20 @@ pub fn measure(case: &Case, settings: &Settings) -> Result<Measured, Failure> {
         own.sample("dtc", true, 1).map_err(failed)?;
         let (memory, packed) = own.shared.sides();
         let packed_bytes = packed.to_vec();
-        if start == 0 {
+        if number == 0 {
             let verifier = Verifier::new(&lowered, packing.origin, count);
             if let Err(Failure::Data(text)) = verifier.check_packed("dtc pack", memory, packed) {
                 mismatches.push(format!("{name}: {text}"));
             }
-            agree(&mut own, &mut peers, true, &packed_bytes, &packed_bytes, &mut mismatches, name);
+            agree(&mut own, peers, true, &packed_bytes, &packed_bytes, &mut mismatches, name);
         }
-        pack.join(rounds(&mut own, &mut peers, true, settings, start).map_err(failed)?);
+        pack.join(contest(&mut own, peers, true, settings, number).map_err(failed)?);
 
         own.origin = unpacking.origin;
         if unpacking.origin != packing.origin {
             peers.each(|peer| setup(peer, unpacking.origin));
         }
-        if start == 0 {
+        if number == 0 {
             let (memory, packed) = own.shared.sides();
             memory.fill(POISON);
             packed.copy_from_slice(&packed_bytes);
@@ -227,21 +242,20 @@ pub fn measure(case: &Case, settings: &Settings) -> Result<Measured, Failure> {
                 mismatches.push(format!("{name}: {text}"));
             }
             let right = memory.to_vec();
-            agree(&mut own, &mut peers, false, &right, &packed_bytes, &mut mismatches, name);
+            agree(&mut own, peers, false, &right, &packed_bytes, &mut mismatches, name);
         }
-        unpack.join(rounds(&mut own, &mut peers, false, settings, start).map_err(failed)?);
-        notes.append(&mut peers.notes);
-        last = peers;
+        unpack.join(contest(&mut own, peers, false, settings, number).map_err(failed)?);
     }
     // Who has left the race has no figure.
     for contest in [&mut pack, &mut unpack] {
-        contest.0.retain(|times| times.samples.len() == settings.rounds * settings.starts);
+        contest.retain_complete();
     }
 
     let recipe = Recipe::of(&case.datatype);
-    let commit = commits(&recipe, &case.datatype, &mut last, settings);
-    let kernel_ready = median(&(0..settings.rounds).map(|_| kernel_ready(&recipe)).collect::<Vec<_>>());
-    notes.append(&mut last.notes);
+    let commit = commits(&recipe, &case.datatype, peers, settings);
+    let wanted = if settings.sparing.is_none() { settings.rounds } else { 0 };
+    let kernel_ready = median(&(0..wanted).map(|_| kernel_ready(&recipe)).collect::<Vec<_>>());
+    notes.append(&mut peers.notes);
     let notes = notes.iter().map(|note| format!("{name}: {note}")).collect();
     let name = name.clone();
     Ok(Measured { name, packed_bytes: bytes as u64, tier, pack, unpack, commit, kernel_ready, notes, mismatches })
@@ -274,38 +288,57 @@ fn agree(
     mismatches.extend(wrong.map(|(kind, wrong)| format!("{name}: {kind} {what}, {wrong}")));
 }
 
-/// One direction: everyone once a round.
-fn rounds(own: &mut Own, peers: &mut Peers, pack: bool, settings: &Settings, start: usize) -> Result<Contest, String> {
+/// One direction: all contestants, and those again whose ratio is doubtful.
+fn contest(own: &mut Own, peers: &mut Peers, pack: bool, settings: &Settings, start: usize) -> Result<Contest, String> {
+    let mut contest = rounds(own, peers, pack, settings, &|_| true, start)?;
+    let Some(sparing) = &settings.sparing else { return Ok(contest) };
+    if let Some(peer) = contest.doubtful(sparing.doubtful) {
+        let longer = Settings { rounds: settings.rounds * AGAIN, ..*settings };
+        let again = rounds(own, peers, pack, &longer, &|name| name == "dtc" || name == peer, start + 1)?;
+        contest.again = Some(again.times);
+    }
+    Ok(contest)
+}
+
+/// Interleaved rounds: everyone who is meant once a round.
+fn rounds(
+    own: &mut Own,
+    peers: &mut Peers,
+    pack: bool,
+    settings: &Settings,
+    meant: &dyn Fn(&str) -> bool,
+    start: usize,
+) -> Result<Contest, String> {
     let what = if pack { "pack" } else { "unpack" };
-    let mut contest = Contest(Vec::new());
     let mut speeds: Vec<(&'static str, f64)> = Vec::new();
-    let names = own.names();
+    let names: Vec<&'static str> = own.names().into_iter().filter(|name| meant(name)).collect();
     for &name in &names {
         speeds.push((name, own.speed(name, pack, settings.least)?));
     }
-    speeds.extend(peers.each(|peer| peer.time(what, 1)));
+    speeds.extend(peers.those(|peer| meant(peer.kind), |peer| peer.time(what, 1)));
     // As many calls for all, so that the fastest is still long enough; fewer for peers that are very slow.
     let fastest = speeds.iter().map(|(_, time)| *time).fold(f64::INFINITY, f64::min).max(0.1);
-    let calls = |name: &str| {
-        let speed = speeds.iter().find(|(other, _)| *other == name).map_or(fastest, |(_, time)| *time).max(0.1);
-        (settings.least / fastest).min(LONGEST_SAMPLE / speed).ceil().max(1.0) as u64
-    };
-    contest.0.extend(names.iter().map(|&name| Times { name, samples: Vec::new() }));
-    contest.0.extend(peers.running.iter().map(|peer| Times { name: peer.kind, samples: Vec::new() }));
-    let mut order: Vec<&'static str> = contest.0.iter().map(|times| times.name).collect();
+    let calls = |speed: f64| (settings.least / fastest).min(LONGEST_SAMPLE / speed.max(0.1)).ceil().max(1.0);
+    // One more call than is timed.
+    let round: f64 = speeds.iter().map(|(_, speed)| (calls(*speed) + 1.0) * speed).sum();
+    let number = settings.rounds_of(round);
+    let mut contest = Contest::of_names(speeds.iter().map(|(name, _)| *name));
+    let mut order = speeds;
     let mut random = SmallRng::seed_from_u64(SEED.wrapping_add(start as u64));
-    for _ in 0..settings.rounds {
+    for _ in 0..number {
         // Each finds the caches as another has left them, which one call before the clock does not make good.
         order.shuffle(&mut random);
-        for &name in &order {
+        for &(name, speed) in &order {
+            let calls = calls(speed) as u64;
             let time = if names.contains(&name) {
-                Some(own.sample(name, pack, calls(name))?)
+                Some(own.sample(name, pack, calls)?)
             } else {
-                let asked = peers.those(|peer| peer.kind == name, |peer| peer.time(what, calls(name)));
+                let asked = peers.those(|peer| peer.kind == name, |peer| peer.time(what, calls));
                 asked.first().map(|(_, time)| *time)
             };
-            contest.0.iter_mut().filter(|other| other.name == name).for_each(|other| other.samples.extend(time));
+            contest.record(name, time);
         }
     }
+    contest.retain_complete();
     Ok(contest)
 }

@@ -2,15 +2,17 @@
 //!
 //! The developers' benchmark `dtc-bench` measures with the same modules.
 
+pub mod calls;
 pub mod case;
 pub mod checkout;
 mod commit;
 pub mod contest;
 pub mod cuda;
 mod hand_loop;
+pub mod loops;
 pub mod measure;
 mod peer;
-mod peers;
+pub mod peers;
 pub mod prepare;
 mod progress;
 mod shared;
@@ -22,6 +24,7 @@ use crate::failure::{Failure, reason};
 use case::Case;
 use contest::Settings;
 use measure::{Measured, measure};
+use peers::Peers;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -94,32 +97,36 @@ pub struct Results {
     pub cases: Vec<Measured>,
     /// Remarks on peers that cannot be built.
     pub notes: Vec<String>,
+    /// What the library of each MPI calls itself.
+    pub versions: Vec<(&'static str, String)>,
 }
 
 impl Results {
     /// Builds the peers, or the hand-written loops alone, and measures. `starts` is [`Settings::starts`].
     pub fn measure(arguments: &Arguments, cases: &[Case], starts: u16) -> Result<Results, Failure> {
-        let mut loops = None;
-        let notes = if let Some(directory) = &arguments.peers {
+        let mut folder = None;
+        let (loops, notes) = if let Some(directory) = &arguments.peers {
             prepare::prepare(directory, cases, &prepare::find_script(arguments.peers_script.as_deref())?)?
         } else {
-            let folder = tempfile::tempdir()
+            let made = tempfile::tempdir()
                 .map_err(|error| Failure::data("a temporary folder", "room for loops", reason(&error)))?;
-            prepare::prepare_loops(loops.insert(folder).path(), cases)
+            loops::compile(folder.insert(made).path(), cases)
         };
         let settings = Settings {
             rounds: arguments.rounds(),
             starts: starts.into(),
             least: f64::from(arguments.min_time) * 1e6,
-            peers: arguments.peers.as_deref().or(loops.as_ref().map(tempfile::TempDir::path)),
+            sparing: None,
         };
+        let mut peers = Peers::new(arguments.peers.as_deref());
         let mut measured = Vec::new();
-        for (index, case) in cases.iter().enumerate() {
+        for (index, (case, loops)) in cases.iter().zip(&loops).enumerate() {
             tell(&format!("{} ({} of {})", case.name, index + 1, cases.len()));
-            measured.push(measure(case, &settings)?);
+            measured.push(measure(case, loops, &mut peers, &settings)?);
         }
         tell("");
-        Ok(Results { cases: measured, notes })
+        let versions = peers.versions().map(|(kind, version)| (kind, version.to_owned())).collect();
+        Ok(Results { cases: measured, notes, versions })
     }
 
     /// Prints tables, notes and mismatches.

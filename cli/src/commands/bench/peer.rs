@@ -14,15 +14,17 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub struct Peer {
     /// What it is: `mpich` or `openmpi`.
     pub kind: &'static str,
+    /// What its library calls itself.
+    pub version: String,
     child: Child,
     questions: ChildStdin,
     answers: Receiver<String>,
 }
 
 impl Peer {
-    /// Starts the peer of a type, if it was built.
-    pub fn start(directory: &Path, name: &str, kind: &'static str) -> Result<Option<Peer>, String> {
-        let program = std::path::absolute(directory.join(format!("{name}.{kind}")));
+    /// Starts a peer, if it was built.
+    pub fn start(directory: &Path, kind: &'static str) -> Result<Option<Peer>, String> {
+        let program = std::path::absolute(directory.join(kind));
         let program = program.map_err(|error| error.to_string())?;
         if !program.is_file() {
             return Ok(None);
@@ -50,7 +52,16 @@ impl Peer {
             }
         });
         reader.map_err(|error| format!("{kind} cannot be listened to: {error}"))?;
-        Ok(Some(Peer { kind, child, questions, answers }))
+        let mut peer = Peer { kind, version: String::new(), child, questions, answers };
+        let version = peer.ask("version", "version ")?;
+        peer.version = version.split_whitespace().collect::<Vec<_>>().join(" ");
+        Ok(Some(peer))
+    }
+
+    /// Has it read the type that it packs from now on.
+    pub fn read(&mut self, calls: &Path) -> Result<(), String> {
+        let path = std::path::absolute(calls).map_err(|error| error.to_string())?;
+        self.ask(&format!("type {}", path.display()), "ok").map(drop)
     }
 
     /// Asks, and returns what follows the expected word of the answer.

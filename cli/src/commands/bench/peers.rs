@@ -1,11 +1,15 @@
-//! The MPIs that a type is measured beside.
+//! The MPIs that types are measured beside.
 
-use super::case::Case;
 use super::peer::Peer;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// The MPIs that are still in the race, each in a process of its own.
+/// The kinds of peers: the names of their programs.
+pub const KINDS: [&str; 2] = ["mpich", "openmpi"];
+
+/// The MPIs that are still in the race, each in a process of its own, which lives from type to type.
 pub struct Peers {
+    /// Where their programs are.
+    pub directory: Option<PathBuf>,
     /// Who answers.
     pub running: Vec<Peer>,
     /// Why others left the race.
@@ -13,17 +17,33 @@ pub struct Peers {
 }
 
 impl Peers {
-    pub fn start(case: &Case, directory: Option<&Path>) -> Peers {
-        let mut peers = Peers { running: Vec::new(), notes: Vec::new() };
-        let Some(directory) = directory else { return peers };
-        for kind in ["mpich", "openmpi"] {
-            match Peer::start(directory, &case.name, kind) {
-                Ok(Some(peer)) => peers.running.push(peer),
-                Ok(None) => {}
-                Err(note) => peers.notes.push(note),
+    /// The MPIs whose programs are in a directory; none without one.
+    pub fn new(directory: Option<&Path>) -> Peers {
+        Peers { directory: directory.map(Path::to_owned), running: Vec::new(), notes: Vec::new() }
+    }
+
+    /// Ends all processes, so that the next type finds new ones.
+    pub fn end(&mut self) {
+        self.running.clear();
+    }
+
+    /// Starts who is not there, or has left the race for another type.
+    pub fn start(&mut self) {
+        let Some(directory) = &self.directory else { return };
+        for kind in KINDS {
+            if self.running.iter().any(|peer| peer.kind == kind) {
+                continue;
+            }
+            match Peer::start(directory, kind) {
+                Ok(peer) => self.running.extend(peer),
+                Err(note) => self.notes.push(note),
             }
         }
-        peers
+    }
+
+    /// What the libraries of those who answer call themselves.
+    pub fn versions(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        self.running.iter().map(|peer| (peer.kind, peer.version.as_str()))
     }
 
     /// Asks everyone; who fails leaves the race, with a note.

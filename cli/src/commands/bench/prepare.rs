@@ -1,11 +1,11 @@
 //! Building the peers: their sources, then the checkout's script.
 
+use super::calls;
 use super::case::Case;
 use super::checkout::checkout_file;
-use crate::commands::doctor::find;
+use super::loops::{self, Compiled, LOOPS};
+use super::peers::KINDS;
 use crate::failure::{Failure, reason};
-use dtc_compiler::codegen::mpi_c;
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -20,75 +20,17 @@ pub fn find_script(given: Option<&Path>) -> Result<PathBuf, Failure> {
     Ok(std::path::absolute(&script).unwrap_or(script))
 }
 
-/// Most nodes of a type with a hand-written loop: the printer recurses, and larger loops are not written by hand.
-const MOST_NODES: usize = 256;
-
-/// The hand-written loop of a case, or why there is none.
-fn source_of_loop(case: &Case) -> Result<String, String> {
-    let nodes = case.datatype.nodes().len();
-    if nodes > MOST_NODES {
-        return Err(format!("expected a type of at most {MOST_NODES} nodes, found {nodes}"));
-    }
-    let document = serde_json::from_str(&case.text()).map_err(|error| error.to_string())?;
-    dtc_hand_loop::hand_loop(&document)
-}
-
-/// Flags of the two compilations of a loop, as in `bench/peers`.
-const LOOPS: [(&str, &[&str]); 2] = [("loop", &["-O3"]), ("loop_o2", &["-O3", "-O2"])];
-
-/// Writes and compiles the loops alone. Returns remarks on those that cannot be.
-pub fn prepare_loops(directory: &Path, cases: &[Case]) -> Vec<String> {
-    let compiler = std::env::var_os("CC").or_else(|| {
-        let known = ["gcc", "cc", "clang"].into_iter().find(|name| find(name).is_some());
-        known.map(Into::into)
-    });
-    let Some(compiler) = compiler else {
-        return vec!["no hand loops: no C compiler is there (Debian: apt-get install gcc libc6-dev)".to_owned()];
-    };
+/// Writes the loops of all cases and builds what is not built yet. Returns where the loops are, case by case, and remarks on those that
+/// cannot be.
+pub fn prepare(directory: &Path, cases: &[Case], script: &Path) -> Result<(Vec<Compiled>, Vec<String>), Failure> {
     let mut notes = Vec::new();
-    for case in cases {
-        if let Err(note) = compile_loops(directory, case, &compiler) {
-            notes.push(format!("{}: no hand loop: {note}", case.name));
-        }
-    }
-    notes
-}
-
-fn compile_loops(directory: &Path, case: &Case, compiler: &OsStr) -> Result<(), String> {
-    let source = directory.join(format!("{}.loop.c", case.name));
-    std::fs::write(&source, source_of_loop(case)?).map_err(|error| reason(&error))?;
-    for (kind, flags) in LOOPS {
-        let library = directory.join(format!("{}.{kind}.so", case.name));
-        let mut command = Command::new(compiler);
-        command.args(flags).args(["-march=native", "-std=gnu11", "-shared", "-fPIC", "-o"]).arg(library).arg(&source);
-        let output = command.stdin(Stdio::null()).output();
-        let output = output.map_err(|error| format!("{}: {}", compiler.display(), reason(&error)))?;
-        if !output.status.success() {
-            let messages = String::from_utf8_lossy(&output.stderr);
-            return Err(format!("{}: {}", compiler.display(), messages.lines().next().unwrap_or("no message")));
-        }
-    }
-    Ok(())
-}
-
-/// Writes the sources of all cases and builds what is not built yet. Returns remarks on peers that cannot be.
-pub fn prepare(directory: &Path, cases: &[Case], script: &Path) -> Result<Vec<String>, Failure> {
-    let unwritable = |error| Failure::description(directory.display(), "a directory to build peers in", reason(&error));
-    std::fs::create_dir_all(directory).map_err(unwritable)?;
-    let mut notes = Vec::new();
-    let mut stale = false;
+    let mut stale = is_lacking(directory)?;
     for case in cases {
         let name = &case.name;
-        let source = mpi_c::emit(&case.datatype);
-        if source.contains("#error") {
-            notes.push(format!("{name}: no MPI peers, which count in an int"));
-        } else {
-            stale |= update(directory, &format!("{name}.mpi.c"), &source).map_err(unwritable)?;
-            stale |= ["mpich", "openmpi"].iter().any(|kind| !directory.join(format!("{name}.{kind}")).exists());
-        }
-        match source_of_loop(case) {
+        match loops::source(case) {
             Ok(source) => {
-                stale |= update(directory, &format!("{name}.loop.c"), &source).map_err(unwritable)?;
+                stale |= update(directory, &format!("{name}.loop.c"), &source)
+                    .map_err(|error| unwritable(directory, &error))?;
                 stale |= LOOPS.iter().any(|(kind, _)| !directory.join(format!("{name}.{kind}.so")).exists());
             }
             Err(error) => notes.push(format!("{name}: no loop: {error}")),
@@ -97,7 +39,28 @@ pub fn prepare(directory: &Path, cases: &[Case], script: &Path) -> Result<Vec<St
     if stale {
         build(directory, script)?;
     }
-    Ok(notes)
+    Ok((cases.iter().map(|case| Compiled::alone(directory, &case.name)).collect(), notes))
+}
+
+/// Builds the MPIs alone, if they are not built yet.
+pub fn prepare_mpis(directory: &Path, script: &Path) -> Result<(), Failure> {
+    if is_lacking(directory)? { build(directory, script) } else { Ok(()) }
+}
+
+/// Makes the folder; whether it lacks an MPI.
+fn is_lacking(directory: &Path) -> Result<bool, Failure> {
+    std::fs::create_dir_all(directory).map_err(|error| unwritable(directory, &error))?;
+    Ok(KINDS.iter().any(|kind| !directory.join(kind).exists()))
+}
+
+fn unwritable(directory: &Path, error: &std::io::Error) -> Failure {
+    Failure::description(directory.display(), "a directory to build peers in", reason(error))
+}
+
+/// Writes the file that the MPIs read the type of a case from, or says why there is none.
+pub fn write_calls(file: &Path, case: &Case) -> Result<(), String> {
+    let text = calls::text(&case.datatype).ok_or("no MPI peers, which count in an int")?;
+    std::fs::write(file, text).map_err(|error| format!("{}: {}", file.display(), reason(&error)))
 }
 
 /// Writes a source unless it is there already; whether it did.
