@@ -19,7 +19,15 @@ pub struct Benchmark {
     /// What to measure with --backend cuda [default: all; with types or --only, kernels]
     #[arg(long, value_enum, value_name = "PART")]
     pub part: Vec<Part>,
-    /// The seed of --part classes and families: draws the layouts of another run again [default: another one each time]
+    /// Measures so many types that are drawn from a seed, in 9 rounds if --rounds says no other number, and prints distributions and
+    /// the worst ones
+    #[arg(long, value_name = "N", conflicts_with_all = ["files", "cases", "gpu_cases", "bundle", "layouts", "packed_mib"])]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=10_000))]
+    pub random: Option<u16>,
+    /// Writes the types of --random to this folder, as JSON that dtc bench reads, and measures nothing
+    #[arg(long, value_name = "DIRECTORY", requires = "random", conflicts_with = "json")]
+    pub types: Option<PathBuf>,
+    /// The seed of --random and of --part classes and families: draws the types of another run again [default: another one each time]
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
     /// Layouts of each class that --part classes and families draw

@@ -1,6 +1,7 @@
 //! The figures of a run on the CPU as JSON.
 
 use crate::arguments::Benchmark;
+use crate::random::Random;
 use dtc_cli::commands::bench::Results;
 use dtc_cli::commands::bench::contest::Contest;
 use dtc_cli::commands::bench::measure::Measured;
@@ -32,6 +33,18 @@ pub fn all(arguments: &Benchmark, results: &Results) -> Value {
     })
 }
 
+/// The same of types that were drawn.
+pub fn random(arguments: &Benchmark, random: &Random) -> Value {
+    let mut figures = all(arguments, &random.results);
+    figures["seed"] = random.seed.into();
+    figures["rounds"] = random.rounds.into();
+    for ((count, text), case) in random.texts.iter().zip(figures["cases"].as_array_mut().into_iter().flatten()) {
+        case["count"] = (*count).into();
+        case["type"] = text.as_str().into();
+    }
+    figures
+}
+
 fn summary(cases: &[Measured]) -> Value {
     let row = |summary: dtc_cli::commands::bench::table::Summary| {
         let below: Vec<&str> = summary.lost.iter().map(|(name, _)| *name).collect();
@@ -56,6 +69,7 @@ fn case(measured: &Measured) -> Value {
         "pack": contest(&measured.pack),
         "unpack": contest(&measured.unpack),
         "commit": contest(&measured.commit),
+        "bare_commit": contest(&measured.bare_commit),
         "kernel_ready_ns": measured.kernel_ready,
         "notes": measured.notes,
         "mismatches": measured.mismatches,
@@ -70,6 +84,8 @@ fn contest(contest: &Contest) -> Value {
     json!({
         "medians": medians,
         "peer_over_dtc": contest.peer_ratio(),
+        "least_peer_over_dtc": contest.undisturbed().map(|found| found.ratio()),
+        "measured_again": contest.again.is_some(),
         "mpi_over_dtc": contest.mpi_ratio(),
         "memcpy_over_dtc": contest.memcpy_ratio(),
         "loop_over_dtc": contest.loop_ratio(),

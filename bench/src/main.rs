@@ -6,7 +6,9 @@ mod arguments;
 mod cases;
 mod commits;
 mod cuda;
+mod drawn;
 mod figures;
+mod random;
 
 use arguments::Benchmark;
 use dtc_cli::commands::bench::{Backend, Results, case};
@@ -32,8 +34,20 @@ fn run(arguments: &Benchmark, out: &mut dyn Write) -> Result<(), Failure> {
     let mut nowhere = io::sink();
     let only_figures = arguments.json.as_deref() == Some(Path::new(STANDARD));
     let out = if only_figures { &mut nowhere } else { out };
+    if let (Some(number), Some(folder)) = (arguments.random, &arguments.types) {
+        return random::write(arguments, number, folder, out);
+    }
     if shared.backend == Backend::Cuda {
         return cuda::run(arguments, out);
+    }
+    if let Some(number) = arguments.random {
+        let figures = arguments.json.as_deref().map(Output::create).transpose()?;
+        let random = random::run(arguments, number, out)?;
+        if let Some(mut file) = figures {
+            file.write(format!("{:#}\n", figures::random(arguments, &random)).as_bytes())?;
+            file.finish()?;
+        }
+        return random::print(&random, out);
     }
     let listed = arguments.cases.as_deref().map(cases::list).transpose()?;
     let cases = case::collect(&shared.files, listed, shared.only.as_deref())?;

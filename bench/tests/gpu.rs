@@ -172,3 +172,24 @@ fn functions_of_a_bundle_are_held_against_the_walker() {
     let wrong = [("LD_LIBRARY_PATH", here.as_str()), ("EMULATOR_WRONG", "1")];
     emulated(folder.path(), &bench, &wrong).fails(3, &["rows", "packed byte"]);
 }
+
+#[test]
+fn drawn_types_are_measured_by_their_class() {
+    let folder = tempdir().expect("a folder");
+    let bench =
+        ["--backend", "cuda", "--rounds", "1", "--random", "40", "--seed", "3", "--only", "00", "--json", "lines"];
+    let text = emulated(folder.path(), &bench, &[]).fine();
+    for part in ["share of the roofline", "share of the fastest candidate", "microseconds beyond a copy", "GB/s"] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    let lines = std::fs::read_to_string(folder.path().join("lines")).unwrap();
+    let line: Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
+    assert!(line["seed"] == 3 && line["type"].is_string() && line["peer"] == "dtc", "{line}");
+    let wrong = emulated(folder.path(), &bench, &[("EMULATOR_WRONG", "1")]);
+    wrong.fails(3, &["wrong bytes", "(seed 3)"]);
+    let candidates = ["--part", "families", "--only", "004"];
+    let text = emulated(folder.path(), &[&bench[..8], &candidates].concat(), &[]).fine();
+    assert!(text.contains("microseconds beyond a copy") && text.contains("004_"), "{text}");
+    let refused = [&bench[..], &["--part", "latency"]].concat();
+    emulated(folder.path(), &refused, &[]).fails(2, &["--part", "--random"]);
+}

@@ -89,3 +89,46 @@ fn mistakes_name_the_argument() {
         bench(folder.path(), arguments).fails(status, parts);
     }
 }
+
+#[test]
+fn drawn_types_are_measured_and_written() {
+    let folder = tempdir().expect("a folder");
+    let drawn = ["--random", "12", "--seed", "3"];
+    let text = bench(folder.path(), &[&drawn[..], &["--types", "types"]].concat()).fine();
+    assert!(text.contains("12 types of seed 3") && text.contains("12 types in types"), "{text}");
+    let mut small = None;
+    for entry in std::fs::read_dir(folder.path().join("types")).unwrap() {
+        let path = entry.unwrap().path();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let document: Value = serde_json::from_str(&text).unwrap();
+        assert!(document["count"].as_u64() > Some(0) && document["story"].is_string(), "{text}");
+        if text.len() < 2_000 && document["count"].as_u64() < Some(50) {
+            small = path.file_stem().map(|name| name.to_string_lossy().into_owned());
+        }
+    }
+    let small = small.expect("a small type");
+    let only = ["--only", &small, "--rounds", "2", "--min-time", "1", "--json", "figures"];
+    let text = bench(folder.path(), &[&drawn[..], &only].concat()).fine();
+    for part in ["unpack", "below 4 KiB", "minimum", "a type whole", small.as_str()] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    let figures: Value =
+        serde_json::from_str(&std::fs::read_to_string(folder.path().join("figures")).unwrap()).unwrap();
+    let case = &figures["cases"][0];
+    assert_eq!(
+        (&figures["seed"], &case["name"], &case["mismatches"]),
+        (&3.into(), &small.as_str().into(), &Value::Array(Vec::new()))
+    );
+    assert!(case["pack"]["peer_over_dtc"].as_f64() > Some(0.0), "the loop is a peer: {case}");
+    assert!(case["type"].is_string() && case["count"].is_u64() && case["bare_commit"]["medians"]["dtc"].is_number());
+    // What was written is the type that was measured.
+    let file = format!("types/{small}.json");
+    let again = bench(folder.path(), &[file.as_str(), "--rounds", "1", "--min-time", "1", "--json", "-"]).fine();
+    let again: Value = serde_json::from_str(&again).unwrap();
+    assert_eq!(again["cases"][0]["packed_bytes"], case["packed_bytes"]);
+    bench(folder.path(), &[&drawn[..], &["--only", "nothing"]].concat()).fails(2, &["--only", "nothing"]);
+    for arguments in [&["--random", "2", "t.json"] as &[&str], &["--types", "types"], &["--random", "0"]] {
+        let refused = bench(folder.path(), arguments);
+        assert!(refused.status == 2 && refused.err.contains("--random"), "{refused:?}");
+    }
+}

@@ -234,9 +234,14 @@ fn shared_nodes_are_functions_even_where_one_use_is_unaligned() {
     assert_eq!(text.matches("static char *pack_column").count(), 1);
 }
 
-/// The limits of the loops of `pack`, in the order in which they are printed, without the loop over the count.
+/// The limits of the loops of an example.
 fn limits(example: &str) -> Vec<String> {
-    let text = printed(&Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../ir-examples/{example}.json")));
+    limits_of(&Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../ir-examples/{example}.json")))
+}
+
+/// The limits of the loops of `pack`, in the order in which they are printed, without the loop over the count.
+fn limits_of(file: &Path) -> Vec<String> {
+    let text = printed(file);
     let start = text.find("void pack(const char *restrict").unwrap();
     let pack = &text[start..text.find("void unpack(char *restrict").unwrap()];
     let loops = pack.lines().filter(|line| line.contains("for (long")).skip(1);
@@ -257,6 +262,70 @@ fn loops_nest_like_those_of_the_published_benchmark() {
     assert_eq!(limits("wrf_x_sa"), expected);
     // Molecular dynamics: one loop per array over one index list, positions with three components.
     assert_eq!(limits("lammps_full_send"), ["3062", "3", "3062", "3062", "3062", "3062", "3062"]);
+}
+
+/// A selection of particles: five fields of 58 in 88 bytes, of some of them.
+fn particles(chosen: usize) -> Value {
+    let names = ["MPI_INT", "MPI_DOUBLE", "MPI_FLOAT", "MPI_SHORT", "MPI_DOUBLE"].map(named);
+    let fields = json!({"kind": "struct", "blocklengths": [1, 3, 3, 1, 2], "displacements_bytes": [0, 8, 32, 46, 64],
+        "children": names});
+    let displacements: Vec<usize> = (0..chosen).map(|index| index * 7 % (chosen + 1)).collect();
+    json!({"type": {"kind": "indexed_block", "blocklength": 1, "displacements": displacements,
+        "child": {"kind": "resized", "lb": 0, "extent": 88, "child": fields}}, "count": 2})
+}
+
+#[test]
+fn a_list_of_structs_is_one_loop_over_the_list() {
+    let directory = directory("particles");
+    check("particles", &particles(40), &directory, &driver(&directory));
+    let file = directory.join("particles.json");
+    assert_eq!(limits_of(&file), ["40", "3", "3", "2"]);
+    assert_eq!(printed(&file).matches("static const int list_").count(), 1);
+}
+
+#[test]
+fn long_lists_are_files_and_every_name_has_the_prefix() {
+    let directory = directory("parts");
+    let (mut source, mut expected) = ("#include <stdio.h>\n#include <stdlib.h>\n".to_owned(), String::new());
+    for (prefix, chosen) in [("small_", 40), ("large_", 2_000)] {
+        let document = particles(chosen);
+        let part = dtc_hand_loop::part(&document, prefix).unwrap();
+        assert_eq!(part.files.len(), usize::from(chosen > 1_000));
+        for (name, bytes) in part.files {
+            assert!(name.starts_with(prefix) && bytes.len() == 4 * chosen);
+            std::fs::write(directory.join(name), bytes).unwrap();
+        }
+        source.push_str(&part.text);
+        let runs = type_map::expand(&document).bytes(2);
+        let positions = runs.iter().flat_map(|(at, bytes)| *at..at + bytes);
+        let sum = fnv1a(positions.map(|at| (at * 37 + (at >> 8)) as u8));
+        expected.push_str(&format!("{sum:016x}\n"));
+    }
+    source.push_str(
+        r#"
+static void print_sum(char *memory, char *packed, long bytes, void (*pack)(const char *, char *, long))
+{
+    pack(memory, packed, 2);
+    unsigned long sum = 0xcbf29ce484222325;
+    for (long at = 0; at < bytes; at++)
+        sum = (sum ^ (unsigned char)packed[at]) * 0x100000001b3;
+    printf("%016lx\n", sum);
+}
+
+int main(void)
+{
+    long bytes = 2 * large_extent_bytes;
+    char *memory = malloc(bytes), *packed = malloc(bytes);
+    for (long at = 0; at < bytes; at++)
+        memory[at] = (char)(at * 37 + (at >> 8));
+    print_sum(memory, packed, 2 * small_packed_bytes, small_pack);
+    print_sum(memory, packed, 2 * large_packed_bytes, large_pack);
+}
+"#,
+    );
+    std::fs::write(directory.join("parts.c"), source).unwrap();
+    run(compiler().args(["-O2", "-Wall", "-Werror", "-o", "parts", "parts.c"]).current_dir(&directory));
+    assert_eq!(String::from_utf8(run(&mut Command::new(directory.join("parts")))).unwrap(), expected);
 }
 
 #[test]

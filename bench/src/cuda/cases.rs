@@ -2,6 +2,7 @@
 //!
 //! Long lists are drawn as `bench/gpu/README.md` says, in place of reading files of a hundred megabytes.
 
+use crate::drawn::draws::{draw, mix};
 use dtc_cli::commands::bench::case::Case;
 use dtc_cli::commands::bench::checkout::checkout_file;
 use dtc_cli::failure::{Failure, reason};
@@ -91,18 +92,6 @@ fn from_entry(name: String, index: &Path, place: &str, entry: &Value) -> Result<
     }
     let file = entry.get("file").and_then(Value::as_str).ok_or_else(|| missing("file", "the name of a file"))?;
     Ok(Case { name, ..Case::read(&index.with_file_name(file))? })
-}
-
-/// The output function of SplitMix64.
-fn mix(mut z: u64) -> u64 {
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
-
-/// The number that a seed has at an index.
-pub fn draw(seed: u64, index: u64) -> u64 {
-    mix(seed.wrapping_add((index + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)))
 }
 
 /// A list of runs, or of blocks in random order.

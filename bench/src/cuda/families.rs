@@ -133,7 +133,7 @@ impl Found {
     }
 
     /// The speed of the chosen kernel as a share of that of the fastest candidate.
-    fn share(&self) -> Option<f64> {
+    pub fn share(&self) -> Option<f64> {
         Some(self.ranked().first()?.1 / self.chosen().times.as_ref().ok()?.cold)
     }
 }

@@ -4,8 +4,8 @@
 mod batches;
 mod bundles;
 mod cases;
-mod classes;
 mod families;
+mod figures;
 mod first;
 mod fragments;
 mod latency;
@@ -13,23 +13,29 @@ mod matching;
 mod matching_service;
 mod operations;
 mod peer_copies;
+mod random;
 mod transfers;
 
 use crate::arguments::{Benchmark, Part};
+use crate::drawn;
 use dtc_cli::commands::bench::cuda::contest::{Arena, Line};
 use dtc_cli::commands::bench::cuda::{errors, open, table, verify};
 use dtc_cli::commands::bench::{case, tell};
 use dtc_cli::failure::Failure;
 use dtc_cli::output::Output;
 use dtc_compiler::plan::Direction;
-use serde_json::{Value, json};
+use figures::{Figures, figure};
 use std::io::Write;
 
 /// Measures the parts that the command line names.
 pub fn run(arguments: &Benchmark, out: &mut dyn Write) -> Result<(), Failure> {
     let shared = &arguments.shared;
     let chosen = shared.only.is_some() || !shared.files.is_empty();
+    if arguments.random.is_some() && arguments.part.iter().any(|part| *part != Part::Families) {
+        return Err(Failure::description("--part", "families, or nothing, with --random", "another part"));
+    }
     let wants = |part| match arguments.part.as_slice() {
+        _ if arguments.random.is_some() => false,
         [] => {
             part == Part::Kernels
                 || (!matches!(part, Part::Classes | Part::Families | Part::Bundles | Part::First | Part::Matching)
@@ -62,7 +68,10 @@ pub fn run(arguments: &Benchmark, out: &mut dyn Write) -> Result<(), Failure> {
         arena.gpu.device().set_l2_fetch_granularity(bytes.into())?;
     }
     let mut figures = Figures(arguments.json.as_deref().map(Output::create).transpose()?);
-    let measured = measure(&mut arena, &references, arguments, &wants, &mut figures, out);
+    let measured = match arguments.random {
+        Some(number) => random::measure(&mut arena, arguments, number, &mut figures, out),
+        None => measure(&mut arena, &references, arguments, &wants, &mut figures, out),
+    };
     // What was measured before a failure is kept.
     let kept = figures.finish();
     measured.and(kept)
@@ -90,7 +99,7 @@ fn measure(
         table::print(&lines, out)?;
     }
     if wants(Part::Classes) {
-        let seed = arguments.seed.unwrap_or_else(fresh_seed);
+        let seed = arguments.seed.unwrap_or_else(drawn::fresh_seed);
         let mut found = Vec::new();
         for case in random_layouts(arguments, seed, out)? {
             let case = case?;
@@ -183,7 +192,7 @@ fn random_layouts<'a>(
     writeln!(out, "random layouts of seed {seed}")?;
     let only = arguments.shared.only.as_deref().unwrap_or_default();
     let packed = u64::from(arguments.packed_mib) << 20;
-    Ok(classes::cases(seed, packed, arguments.layouts, only))
+    Ok(drawn::of_classes(seed, packed, arguments.layouts, only))
 }
 
 /// Measures every kernel that may serve the types of the command line, or random layouts.
@@ -194,7 +203,7 @@ fn compare(
     out: &mut dyn Write,
 ) -> Result<Vec<families::Found>, Failure> {
     let shared = &arguments.shared;
-    let seed = shared.files.is_empty().then(|| arguments.seed.unwrap_or_else(fresh_seed));
+    let seed = shared.files.is_empty().then(|| arguments.seed.unwrap_or_else(drawn::fresh_seed));
     let cases: Box<dyn Iterator<Item = Result<case::Case, Failure>>> = match seed {
         Some(seed) => Box::new(random_layouts(arguments, seed, out)?),
         None => Box::new(case::collect(&shared.files, None, shared.only.as_deref())?.into_iter().map(Ok)),
@@ -218,44 +227,4 @@ fn compare(
     tell("");
     families::print(&found, out)?;
     Ok(found)
-}
-
-/// A seed that differs from run to run.
-fn fresh_seed() -> u64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    since.map_or(0, |since| since.as_micros() as u64)
-}
-
-/// The figures of a line, in the form of the programs in `bench/gpu`.
-fn figure(line: &Line) -> Value {
-    let rounded = |time: f64| (time * 1e3).round() / 1e3;
-    let mut figure = json!({
-        "peer": line.contestant.name(),
-        "case": line.case,
-        "direction": line.direction.to_string(),
-        "packed_bytes": line.packed_bytes,
-        "cold_us": line.times.as_ref().ok().map(|times| rounded(times.cold)),
-        "warm_us": line.times.as_ref().ok().map(|times| rounded(times.warm)),
-        "variant": line.variant,
-        "least_us": line.least_us.map(rounded),
-    });
-    match &line.times {
-        Ok(times) => figure["rounds"] = times.rounds.into(),
-        Err(error) => figure["error"] = error.as_str().into(),
-    }
-    figure
-}
-
-/// The file of figures.
-struct Figures<'a>(Option<Output<'a>>);
-
-impl Figures<'_> {
-    fn write(&mut self, line: Value) -> Result<(), Failure> {
-        let Some(output) = &mut self.0 else { return Ok(()) };
-        output.write(format!("{line}\n").as_bytes())
-    }
-
-    fn finish(self) -> Result<(), Failure> {
-        self.0.map_or(Ok(()), |output| output.finish().map(drop))
-    }
 }

@@ -1,98 +1,13 @@
-//! Random layouts of each class that kernels on a GPU differ by, drawn from a seed.
-//!
-//! A table of chosen cases invites kernels that are made for them. A class says what a layout is like, the seed says which one
-//! it is: equal seeds draw equal layouts.
+//! Layouts of the classes that kernels on a GPU differ by: each of one or two constructors.
 
-use super::cases::draw;
-use dtc_cli::commands::bench::case::Case;
-use dtc_cli::failure::Failure;
+use super::draws::Draws;
 use dtc_compiler::datatype::{Datatype, DatatypeError, Predefined, TypeBuilder, TypeId};
 
-/// A class: its name, and the function that draws one of its layouts, with about as many packed bytes as its second argument.
-type Class = (&'static str, fn(&mut Draws, u64) -> Result<Drawn, DatatypeError>);
-
-/// A drawn layout: its parameters as text, its type, and the count.
-type Drawn = (String, Datatype, u64);
-
-const CLASSES: [Class; 11] = [
-    ("triangle", triangle),
-    ("long runs", |draws, packed| runs(draws, packed, 1_000, 60_000, 1)),
-    ("fields to records", fields_to_records),
-    ("records to fields", records_to_fields),
-    ("records", records),
-    ("short runs", |draws, packed| runs(draws, packed, 1, 9, 1)),
-    ("irregular runs", |draws, packed| {
-        let (unit, most) = (1 << draws.between(0, 3), draws.about(32, 1_000));
-        runs(draws, packed, 8, most, unit)
-    }),
-    ("random blocks", |draws, packed| {
-        let bytes = 4 << draws.between(1, 6);
-        shuffled(draws, packed, bytes)
-    }),
-    ("random elements", |draws, packed| {
-        let bytes = 4 << draws.between(0, 1);
-        shuffled(draws, packed, bytes)
-    }),
-    ("strided", strided),
-    ("planes", planes),
-];
-
-/// Numbers from a seed, one after the other.
-struct Draws {
-    seed: u64,
-    next: u64,
-}
-
-impl Draws {
-    fn number(&mut self) -> u64 {
-        self.next += 1;
-        draw(self.seed, self.next - 1)
-    }
-
-    /// From one number to another, both included.
-    fn between(&mut self, low: u64, high: u64) -> u64 {
-        low + self.number() % (high - low + 1)
-    }
-
-    /// The same, where numbers of each magnitude are equally likely.
-    fn about(&mut self, low: u64, high: u64) -> u64 {
-        let share = self.number() as f64 / 2f64.powi(64);
-        let drawn = low as f64 * (high as f64 / low as f64).powf(share);
-        (drawn.round() as u64).clamp(low, high)
-    }
-
-    /// A random order of the numbers below `number`.
-    fn order(&mut self, number: u64) -> Vec<u64> {
-        let mut order: Vec<u64> = (0..number).collect();
-        let seed = self.number();
-        order.sort_by_cached_key(|&index| draw(seed, index));
-        order
-    }
-}
-
-/// `layouts` layouts of each class whose name contains `only`, with about `packed` packed bytes each.
-pub fn cases<'a>(
-    seed: u64,
-    packed: u64,
-    layouts: u16,
-    only: &'a str,
-) -> impl Iterator<Item = Result<Case, Failure>> + use<'a> {
-    let drawn = (0u64..).zip(CLASSES).flat_map(move |(class, (name, make))| {
-        (0..layouts).map(move |layout| {
-            // What is drawn does not depend on which classes are measured.
-            let mut draws = Draws { seed: draw(seed, class << 32 | u64::from(layout)), next: 0 };
-            let refused = |error| Failure::Description(format!("{name} of seed {seed}: {error}"));
-            let (what, datatype, count) = make(&mut draws, packed).map_err(refused)?;
-            let name = format!("{name}: {what}");
-            Ok(Case { name, datatype, count, pack_origin: 0, unpack_origin: 0, buffer: None })
-        })
-    });
-    let named = CLASSES.map(|(name, _)| name.contains(only));
-    (0..).zip(drawn).filter(move |(index, _)| named[index / usize::from(layouts)]).map(|(_, case)| case)
-}
+/// A drawn type: its parameters as text, the type, and the number of elements.
+pub type Drawn = (String, Datatype, u64);
 
 /// The type of elements of `bytes` bytes.
-fn element(types: &mut TypeBuilder, bytes: u64) -> TypeId {
+pub fn element(types: &mut TypeBuilder, bytes: u64) -> TypeId {
     types.named(match bytes {
         1 => Predefined::CHAR,
         2 => Predefined::SHORT,
@@ -103,7 +18,7 @@ fn element(types: &mut TypeBuilder, bytes: u64) -> TypeId {
 }
 
 /// The upper or the lower triangle of a matrix by rows.
-fn triangle(draws: &mut Draws, packed: u64) -> Result<Drawn, DatatypeError> {
+pub fn triangle(draws: &mut Draws, packed: u64) -> Result<Drawn, DatatypeError> {
     let (bytes, upper) = (4 << draws.between(0, 1), draws.between(0, 1) == 1);
     let rows = ((2 * packed / bytes) as f64).sqrt() as i64;
     let pitch = rows + draws.between(0, 7) as i64;
@@ -116,10 +31,10 @@ fn triangle(draws: &mut Draws, packed: u64) -> Result<Drawn, DatatypeError> {
     Ok((format!("{side}, {rows} rows of {bytes}-byte elements, {pitch} apart"), types.finish(root)?, 1))
 }
 
-/// Ascending runs of lengths between two, multiples of a unit, with gaps of the same sort.
-fn runs(draws: &mut Draws, packed: u64, least: u64, most: u64, unit: u64) -> Result<Drawn, DatatypeError> {
+/// Ascending runs of lengths between two, multiples of a unit, with gaps of the same sort or of a third.
+pub fn runs(draws: &mut Draws, packed: u64, least: u64, most: u64, unit: u64) -> Result<Drawn, DatatypeError> {
     let (least, most) = (least.next_multiple_of(unit), most.next_multiple_of(unit));
-    let sparse = draws.between(1, 3);
+    let gap = draws.of(&[most / 3, most, 2 * most, 3 * most]).max(unit);
     let (mut lengths, mut displacements) = (Vec::new(), Vec::new());
     let (mut at, mut sum) = (0, 0);
     while sum < packed {
@@ -127,18 +42,18 @@ fn runs(draws: &mut Draws, packed: u64, least: u64, most: u64, unit: u64) -> Res
         lengths.push(length as i64);
         displacements.push(at as i64);
         sum += length;
-        at += length + draws.between(1, sparse * most / unit) * unit;
+        at += length + draws.between(1, gap / unit) * unit;
     }
     let mut types = TypeBuilder::new();
     let byte = types.named(Predefined::BYTE);
     let root = types.hindexed(&lengths, &displacements, byte)?;
-    let what = format!("{least} to {most} bytes, multiples of {unit}, gaps of up to {}", sparse * most);
+    let what = format!("{least} to {most} bytes, multiples of {unit}, gaps of up to {gap}");
     Ok((what, types.finish(root)?, 1))
 }
 
 /// Arrays of elements sent element by element: record i of the packed bytes has element i of each. Elements of all arrays are as
-/// far apart; of some only a part is sent, so that widths are mixed.
-fn fields_to_records(draws: &mut Draws, packed: u64) -> Result<Drawn, DatatypeError> {
+/// far apart; of some only a part is sent, so that widths are mixed. The arrays are sent in the order of memory or in any other.
+pub fn fields_to_records(draws: &mut Draws, packed: u64) -> Result<Drawn, DatatypeError> {
     let (arrays, pitch) = (draws.about(2, 64), 1u64 << draws.between(2, 4));
     let mixed = draws.between(0, 1) == 1;
     let widths: Vec<u64> = (0..arrays).map(|_| if mixed { pitch >> draws.between(0, 2) } else { pitch }).collect();
@@ -146,15 +61,18 @@ fn fields_to_records(draws: &mut Draws, packed: u64) -> Result<Drawn, DatatypeEr
     let array = number * pitch + 256 * draws.between(0, 9);
     let mut types = TypeBuilder::new();
     let children: Vec<TypeId> = widths.iter().map(|&width| element(&mut types, width)).collect();
-    let displacements: Vec<i64> = (0..arrays).map(|index| (index * array) as i64).collect();
+    let any_order = draws.one_in(2);
+    let order = if any_order { draws.order(arrays) } else { (0..arrays).collect() };
+    let displacements: Vec<i64> = order.iter().map(|index| (index * array) as i64).collect();
     let record = types.structure(&vec![1; arrays as usize], &displacements, &children)?;
     let root = types.hvector(number as i64, 1, pitch as i64, record)?;
     let widths = if mixed { "of mixed widths, " } else { "" };
-    Ok((format!("{arrays} arrays, {widths}{pitch} bytes apart"), types.finish(root)?, 1))
+    let order = if any_order { "in any order, " } else { "" };
+    Ok((format!("{arrays} arrays, {order}{widths}{pitch} bytes apart"), types.finish(root)?, 1))
 }
 
 /// An array of records sent field by field.
-fn records_to_fields(draws: &mut Draws, packed: u64) -> Result<Drawn, DatatypeError> {
+pub fn records_to_fields(draws: &mut Draws, packed: u64) -> Result<Drawn, DatatypeError> {
     let fields = draws.about(2, 16);
     let mut types = TypeBuilder::new();
     let (mut at, mut sum, mut places) = (0u64, 0, Vec::new());
@@ -177,7 +95,7 @@ fn records_to_fields(draws: &mut Draws, packed: u64) -> Result<Drawn, DatatypeEr
 }
 
 /// An array of records of several fields with gaps between.
-fn records(draws: &mut Draws, packed: u64) -> Result<Drawn, DatatypeError> {
+pub fn records(draws: &mut Draws, packed: u64) -> Result<Drawn, DatatypeError> {
     let fields = draws.between(2, 8);
     let mut types = TypeBuilder::new();
     let (mut lengths, mut displacements, mut children) = (Vec::new(), Vec::new(), Vec::new());
@@ -197,20 +115,27 @@ fn records(draws: &mut Draws, packed: u64) -> Result<Drawn, DatatypeError> {
     Ok((format!("{fields} runs of {sum} in {extent} bytes"), types.finish(root)?, (packed / sum).max(1)))
 }
 
-/// Blocks of one length in random order; memory holds as many blocks, or twice as many.
-fn shuffled(draws: &mut Draws, packed: u64, bytes: u64) -> Result<Drawn, DatatypeError> {
-    let (blocks, spread) = ((packed / bytes).max(1), draws.between(1, 2));
-    let displacements: Vec<i64> = draws.order(blocks).iter().map(|&block| (block * spread * bytes) as i64).collect();
+/// Blocks of one length in random order, of which all or a share is sent; memory holds as many blocks, or twice as many. The list is
+/// short and repeated, or as long as all that is sent.
+pub fn shuffled(draws: &mut Draws, packed: u64, bytes: u64) -> Result<Drawn, DatatypeError> {
+    let all = (packed / bytes).max(1);
+    let blocks = if draws.one_in(3) { draws.about(all.min(2_048), all) } else { all };
+    let (spread, percent) = (draws.between(1, 2), draws.of(&[100, 100, 90, 60, 30]));
+    let mut order = draws.order((blocks * 100).div_ceil(percent));
+    order.truncate(blocks as usize);
+    let displacements: Vec<i64> = order.iter().map(|&block| (block * spread * bytes) as i64).collect();
     let mut types = TypeBuilder::new();
     let byte = element(&mut types, bytes.min(4));
-    let root = types.hindexed_block((bytes / 4) as i64, &displacements, byte)?;
-    Ok((format!("{bytes} of {} bytes", spread * bytes), types.finish(root)?, 1))
+    let list = types.hindexed_block((bytes / 4) as i64, &displacements, byte)?;
+    let root = types.resized(0, ((blocks * 100).div_ceil(percent) * spread * bytes) as i64, list)?;
+    let what = format!("{blocks} blocks, {bytes} of {} bytes, {percent} % of them", spread * bytes);
+    Ok((what, types.finish(root)?, all / blocks))
 }
 
 /// Blocks at a stride.
-fn strided(draws: &mut Draws, packed: u64) -> Result<Drawn, DatatypeError> {
-    let unit = 1 << draws.between(2, 4);
-    let block = draws.about(1, 2_000 / unit) * unit;
+pub fn strided(draws: &mut Draws, packed: u64) -> Result<Drawn, DatatypeError> {
+    let unit = 1 << draws.between(0, 4);
+    let block = draws.about(1, 4_000 / unit) * unit;
     let stride = block + draws.about(1, 1_000 / unit) * unit;
     let number = (packed / block).max(1);
     let mut types = TypeBuilder::new();
@@ -220,7 +145,7 @@ fn strided(draws: &mut Draws, packed: u64) -> Result<Drawn, DatatypeError> {
 }
 
 /// A box in a grid of three dimensions, its axes in any order.
-fn planes(draws: &mut Draws, packed: u64) -> Result<Drawn, DatatypeError> {
+pub fn planes(draws: &mut Draws, packed: u64) -> Result<Drawn, DatatypeError> {
     let bytes = 4 << draws.between(0, 2);
     let elements = packed / bytes;
     let x = draws.about(2, 2_048);
@@ -241,29 +166,4 @@ fn planes(draws: &mut Draws, packed: u64) -> Result<Drawn, DatatypeError> {
     }
     let [a, b, c] = [order[0], order[1], order[2]];
     Ok((format!("{x} x {y} x {z} elements of {bytes} bytes, axes {a}{b}{c}"), types.finish(root)?, 1))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use dtc_compiler::{canonicalise, lower};
-
-    #[test]
-    fn a_seed_draws_the_same_layouts_of_about_the_size() {
-        for seed in 0..40 {
-            let all = |only| cases(seed, 1 << 16, 2, only).map(|case| case.map_err(|error| error.to_string()).unwrap());
-            let first: Vec<Case> = all("").collect();
-            assert_eq!(first.len(), 2 * CLASSES.len());
-            for (one, other) in first.iter().zip(all("")) {
-                let layout = canonicalise(&lower(&one.datatype)).layout;
-                assert_eq!(layout.type_hash(), lower(&other.datatype).type_hash(), "{}", one.name);
-                let packed = layout.size() * one.count;
-                assert!((1 << 15..=1 << 17).contains(&packed), "{}: {packed}", one.name);
-                assert!(layout.true_lb() >= 0, "{}", one.name);
-            }
-            let records: Vec<String> = all("records").map(|case| case.name).collect();
-            let expected = first.iter().filter(|case| case.name.split(':').next().unwrap().contains("records"));
-            assert_eq!(records, expected.map(|case| case.name.clone()).collect::<Vec<_>>());
-        }
-    }
 }

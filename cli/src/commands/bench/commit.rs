@@ -1,4 +1,4 @@
-//! How long committing a type takes, with everything that a commit may leave to later calls: canonical form, hash and plan.
+//! How long committing a type takes, alone, and with everything that a commit may leave to later calls: canonical form, hash and plan.
 //! What a type costs that is packed once is measured by `bench/first_pack.c`.
 
 use super::contest::{AGAIN, Contest, Settings};
@@ -49,12 +49,25 @@ fn committed(engine: &Engine, datatype: &Datatype) -> Committed {
     committed
 }
 
+/// How much of a commit is measured.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// What the call does.
+    Call,
+    /// With what it leaves to later calls.
+    Plan,
+}
+
 /// A commit by an engine that has never seen the type: nanoseconds of building, committing and dropping it. Creating
 /// the engine is not counted, and no thread is started.
-fn first_commit(recipe: &Recipe) -> f64 {
+fn first_commit(recipe: &Recipe, extent: Extent) -> f64 {
     let engine = Engine::builder().background_thread(false).build();
     let start = Instant::now();
-    drop(black_box(recipe.build().map(|datatype| committed(&engine, &datatype))));
+    let built = recipe.build();
+    drop(black_box(match extent {
+        Extent::Call => built.map(|datatype| engine.commit(&datatype)),
+        Extent::Plan => built.map(|datatype| committed(&engine, &datatype)),
+    }));
     start.elapsed().as_nanos() as f64
 }
 
@@ -73,11 +86,19 @@ const FIRST_COMMITS: usize = 5;
 const SLOW: f64 = 1e6;
 
 /// Interleaved rounds of building, committing and freeing the type.
-pub fn commits(recipe: &Recipe, datatype: &Datatype, peers: &mut Peers, settings: &Settings) -> Contest {
-    let mut contest = rounds(recipe, datatype, peers, settings, &|_| true);
-    if let Some(peer) = settings.sparing.and_then(|sparing| contest.doubtful(sparing.doubtful)) {
+pub fn commits(
+    recipe: &Recipe,
+    datatype: &Datatype,
+    extent: Extent,
+    peers: &mut Peers,
+    settings: &Settings,
+) -> Contest {
+    let mut contest = rounds(recipe, datatype, extent, peers, settings, &|_| true);
+    // With a plan, which MPIs do not make, it is always far slower.
+    let sparing = settings.sparing.filter(|_| extent == Extent::Call);
+    if let Some(peer) = sparing.and_then(|sparing| contest.doubtful(sparing.doubtful)) {
         let longer = Settings { rounds: settings.rounds * AGAIN, ..*settings };
-        let again = rounds(recipe, datatype, peers, &longer, &|kind| kind == peer);
+        let again = rounds(recipe, datatype, extent, peers, &longer, &|kind| kind == peer);
         contest.again = Some(again.times);
     }
     contest
@@ -86,6 +107,7 @@ pub fn commits(recipe: &Recipe, datatype: &Datatype, peers: &mut Peers, settings
 fn rounds(
     recipe: &Recipe,
     datatype: &Datatype,
+    extent: Extent,
     peers: &mut Peers,
     settings: &Settings,
     meant: &dyn Fn(&str) -> bool,
@@ -98,7 +120,7 @@ fn rounds(
         }
     };
     let calls = held.as_ref().map(|_| repetitions(settings.least, again));
-    let slow = first_commit(recipe);
+    let slow = first_commit(recipe, extent);
     let first_commits = if slow > SLOW { 1 } else { FIRST_COMMITS };
     let speeds = peers.those(|peer| meant(peer.kind), |peer| peer.time("commit", 1));
     let commits = |speed: f64| (settings.least / speed.max(1.0)).ceil().max(1.0);
@@ -108,7 +130,7 @@ fn rounds(
     let names = ["dtc"].into_iter().chain(known.as_ref().map(|_| "dtc_known"));
     let mut contest = Contest::of_names(names.chain(speeds.iter().map(|(kind, _)| *kind)));
     for _ in 0..number {
-        let first: Vec<f64> = (0..first_commits).map(|_| first_commit(recipe)).collect();
+        let first: Vec<f64> = (0..first_commits).map(|_| first_commit(recipe, extent)).collect();
         contest.record("dtc", Some(median(&first)));
         contest.record("dtc_known", calls.map(|calls| sample(calls, again)));
         for &(kind, speed) in &speeds {

@@ -1,6 +1,6 @@
 //! The times of contestants that move the same bytes, and how they are taken.
 
-use crate::timing::median;
+use crate::timing::{least, median};
 
 /// How to measure.
 #[derive(Clone, Copy)]
@@ -52,11 +52,39 @@ impl Times {
         median(&self.samples)
     }
 
+    /// The shortest.
+    fn least(&self) -> f64 {
+        least(&self.samples)
+    }
+
     /// The median of how many times as long as another this one took, round by round.
-    pub fn over(&self, other: &Times) -> f64 {
+    fn over(&self, other: &Times) -> f64 {
         let ratios: Vec<f64> =
             self.samples.iter().zip(&other.samples).map(|(mine, other)| mine / other.max(0.01)).collect();
         median(&ratios)
+    }
+}
+
+/// The least nanoseconds of dtc and of its fastest peer.
+#[derive(Clone, Copy)]
+pub struct Undisturbed {
+    /// Of dtc.
+    pub dtc: f64,
+    /// Of the fastest of MPIs and loops.
+    pub fastest: f64,
+    /// Which one that is.
+    pub name: &'static str,
+}
+
+impl Undisturbed {
+    /// The fastest peer over dtc.
+    pub fn ratio(&self) -> f64 {
+        self.fastest / self.dtc.max(0.01)
+    }
+
+    /// Nanoseconds of dtc beyond the fastest peer.
+    pub fn beyond(&self) -> f64 {
+        self.dtc - self.fastest
     }
 }
 
@@ -92,21 +120,13 @@ impl Contest {
 
     /// The fastest peer, if its ratio to dtc is below a limit.
     pub(super) fn doubtful(&self, limit: f64) -> Option<&'static str> {
-        let fastest = self.fastest(&PEERS)?;
-        (fastest.over(self.of("dtc")?) < limit).then_some(fastest.name)
+        let found = self.undisturbed()?;
+        (found.ratio() < limit).then_some(found.name)
     }
 
     /// A contestant's times.
     pub fn of(&self, name: &str) -> Option<&Times> {
         self.times.iter().find(|times| times.name == name)
-    }
-
-    /// dtc and its fastest peer: as they were measured again, if they were.
-    pub fn closest(&self) -> Option<(&Times, &Times)> {
-        match self.again.as_deref() {
-            Some([dtc, peer]) if dtc.name == "dtc" => Some((dtc, peer)),
-            _ => Some((self.of("dtc")?, self.fastest(&PEERS)?)),
-        }
     }
 
     fn fastest(&self, names: &[&str]) -> Option<&Times> {
@@ -126,15 +146,17 @@ impl Contest {
 
     /// The fastest of MPIs and loops over dtc.
     pub fn peer_ratio(&self) -> Option<f64> {
-        let (dtc, peer) = self.closest()?;
-        Some(peer.over(dtc))
+        Some(self.fastest(&PEERS)?.over(self.of("dtc")?))
     }
 
-    /// Nanoseconds that dtc takes beyond the fastest of MPIs and loops: the median of the rounds.
-    pub fn beyond_peer(&self) -> Option<f64> {
-        let (dtc, peer) = self.closest()?;
-        let beyond: Vec<f64> = dtc.samples.iter().zip(&peer.samples).map(|(dtc, peer)| dtc - peer).collect();
-        Some(median(&beyond))
+    /// dtc and its fastest peer by the least times of the rounds, which other programs disturb less than the medians; as they were
+    /// measured again, if they were.
+    pub fn undisturbed(&self) -> Option<Undisturbed> {
+        let times = self.again.as_ref().unwrap_or(&self.times);
+        let of = |name: &str| times.iter().find(|times| times.name == name);
+        let fastest =
+            PEERS.iter().filter_map(|name| of(name)).min_by(|one, other| one.least().total_cmp(&other.least()))?;
+        Some(Undisturbed { dtc: of("dtc")?.least(), fastest: fastest.least(), name: fastest.name })
     }
 
     /// The hand-written loop over dtc.
@@ -156,5 +178,45 @@ impl Contest {
             }
         }
         self.again = other.again.or(self.again.take());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn contest(times: &[(&'static str, &[f64])]) -> Contest {
+        let mut contest = Contest::of_names(times.iter().map(|(name, _)| *name));
+        for (name, samples) in times {
+            samples.iter().for_each(|sample| contest.record(name, Some(*sample)));
+        }
+        contest
+    }
+
+    #[test]
+    fn what_is_measured_again_counts() {
+        let mut found =
+            contest(&[("dtc", &[10.0, 12.0, 40.0]), ("memcpy", &[1.0; 3]), ("loop", &[9.0; 3]), ("mpich", &[8.0; 3])]);
+        let first = found.undisturbed().unwrap();
+        assert_eq!((first.name, first.ratio(), first.beyond()), ("mpich", 0.8, 2.0));
+        assert_eq!((found.doubtful(0.95), found.doubtful(0.8)), (Some("mpich"), None));
+        found.again = Some(contest(&[("dtc", &[8.0, 9.0]), ("mpich", &[8.0, 8.5])]).times);
+        assert_eq!(found.undisturbed().unwrap().ratio(), 1.0);
+        assert_eq!(contest(&[("dtc", &[1.0]), ("memcpy", &[1.0])]).undisturbed().map(|found| found.name), None);
+    }
+
+    #[test]
+    fn who_leaves_the_race_has_no_figure() {
+        let mut found = contest(&[("dtc", &[1.0, 2.0]), ("openmpi", &[1.0])]);
+        found.retain_complete();
+        assert!(found.of("dtc").is_some() && found.of("openmpi").is_none());
+    }
+
+    #[test]
+    fn long_rounds_are_fewer() {
+        let mut settings = Settings { rounds: 9, starts: 1, least: 1e6, sparing: None };
+        assert_eq!(settings.rounds_of(1e12), 9);
+        settings.sparing = Some(Sparing { longest: 4e8, doubtful: 0.95 });
+        assert_eq!([1e6, 8e7, 1e12].map(|round| settings.rounds_of(round)), [9, 5, 3]);
     }
 }

@@ -4,7 +4,7 @@
 //! between the same two buffers: the loops in this process, MPIs in processes that map the same pages.
 
 use super::case::Case;
-use super::commit::{Recipe, commits, kernel_ready};
+use super::commit::{Extent, Recipe, commits, kernel_ready};
 use super::contest::{AGAIN, Contest, Settings};
 use super::hand_loop::{HandLoop, Transfer};
 use super::loops::{Compiled, LOOPS};
@@ -40,8 +40,10 @@ pub struct Measured {
     pub pack: Contest,
     /// Unpacking.
     pub unpack: Contest,
-    /// Building, committing and freeing. `dtc` knows no equal type; `dtc_known` does.
+    /// Building, committing and freeing, with all that dtc leaves to later calls. `dtc` knows no equal type; `dtc_known` does.
     pub commit: Contest,
+    /// The same without what is left to later calls; empty unless the measurement is a sparing one.
+    pub bare_commit: Contest,
     /// Time from the description to the specialised kernel, in nanoseconds; 0 where it was not wanted.
     pub kernel_ready: f64,
     /// Peers that gave up.
@@ -252,13 +254,18 @@ pub fn measure(case: &Case, loops: &Compiled, peers: &mut Peers, settings: &Sett
     }
 
     let recipe = Recipe::of(&case.datatype);
-    let commit = commits(&recipe, &case.datatype, peers, settings);
-    let wanted = if settings.sparing.is_none() { settings.rounds } else { 0 };
+    let mut commit_of = |extent| commits(&recipe, &case.datatype, extent, peers, settings);
+    let commit = commit_of(Extent::Plan);
+    let (bare_commit, wanted) = match settings.sparing {
+        Some(_) => (commit_of(Extent::Call), 0),
+        None => (Contest::default(), settings.rounds),
+    };
     let kernel_ready = median(&(0..wanted).map(|_| kernel_ready(&recipe)).collect::<Vec<_>>());
     notes.append(&mut peers.notes);
     let notes = notes.iter().map(|note| format!("{name}: {note}")).collect();
     let name = name.clone();
-    Ok(Measured { name, packed_bytes: bytes as u64, tier, pack, unpack, commit, kernel_ready, notes, mismatches })
+    let packed_bytes = bytes as u64;
+    Ok(Measured { name, packed_bytes, tier, pack, unpack, commit, bare_commit, kernel_ready, notes, mismatches })
 }
 
 /// Has every peer move the bytes once and compares all of them with those of dtc. Who fails leaves the race, with a note.

@@ -1,0 +1,42 @@
+//! The file of figures of a run on a GPU.
+
+use dtc_cli::commands::bench::cuda::contest::Line;
+use dtc_cli::failure::Failure;
+use dtc_cli::output::Output;
+use serde_json::{Value, json};
+
+/// The figures of a line, in the form of the programs in `bench/gpu`.
+pub fn figure(line: &Line) -> Value {
+    let rounded = |time: f64| (time * 1e3).round() / 1e3;
+    let mut figure = json!({
+        "peer": line.contestant.name(),
+        "case": line.case,
+        "direction": line.direction.to_string(),
+        "packed_bytes": line.packed_bytes,
+        "cold_us": line.times.as_ref().ok().map(|times| rounded(times.cold)),
+        "warm_us": line.times.as_ref().ok().map(|times| rounded(times.warm)),
+        "variant": line.variant,
+        "least_us": line.least_us.map(rounded),
+    });
+    match &line.times {
+        Ok(times) => figure["rounds"] = times.rounds.into(),
+        Err(error) => figure["error"] = error.as_str().into(),
+    }
+    figure
+}
+
+/// The file of figures.
+pub struct Figures<'a>(pub Option<Output<'a>>);
+
+impl Figures<'_> {
+    /// Writes a line, if there is a file.
+    pub fn write(&mut self, line: Value) -> Result<(), Failure> {
+        let Some(output) = &mut self.0 else { return Ok(()) };
+        output.write(format!("{line}\n").as_bytes())
+    }
+
+    /// Puts the file in place.
+    pub fn finish(self) -> Result<(), Failure> {
+        self.0.map_or(Ok(()), |output| output.finish().map(drop))
+    }
+}
