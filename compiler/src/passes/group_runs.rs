@@ -25,8 +25,12 @@ const TRIED_GAPS: usize = 64;
 /// Runs of the longest group, over [`TRIED_GAPS`]: a group may have a gap more often than once.
 const FARTHEST_GAP: usize = 1024;
 
-/// Comparisons of the whole search for each run, which keeps it linear.
-const SEARCH_FACTOR: usize = 8;
+/// Comparisons of the whole search for each run, which keeps it linear: groups are compared once, those that touch
+/// twice, and as much may be tried in vain.
+const SEARCH_FACTOR: usize = 3;
+
+/// Comparisons beside those, for short lists.
+const LEAST_BUDGET: usize = 1 << 14;
 
 /// Fewest groups of a list. Fewer are as fast by runs, which need no loop of their own.
 const FEWEST_GROUPS: usize = 4;
@@ -35,15 +39,23 @@ const FEWEST_GROUPS: usize = 4;
 const MOST_LISTS: usize = 8;
 
 fn rewrite(rewriter: &mut Rewriter, id: NodeId) -> Option<Edge> {
-    let list: Vec<Run> = match rewriter.builder.node(id) {
-        Node::Runs { runs, kind: Kind::Byte } => runs.to_vec(),
+    match rewriter.builder.node(id) {
+        Node::Runs { runs, kind: Kind::Byte } => {
+            let runs = runs.clone();
+            write(rewriter, runs.len(), |at| runs[at])
+        }
         Node::Indexed { offsets, child } if offsets.len() >= FEWEST_GROUPS * list_cost::FEWEST_EQUAL_RUNS => {
             let &Node::Dense { count, kind: Kind::Byte } = rewriter.builder.node(child.node) else { return None };
-            offsets.iter().map(|offset| Run { offset: offset + child.offset, count }).collect()
+            let (offsets, base) = (offsets.clone(), child.offset);
+            write(rewriter, offsets.len(), |at| Run { offset: offsets[at] + base, count })
         }
-        _ => return None,
-    };
-    let parts = divide(&list)?;
+        _ => None,
+    }
+}
+
+/// Writes a list of runs as lists of groups, if that is faster.
+fn write(rewriter: &mut Rewriter, length: usize, run: impl Fn(usize) -> Run) -> Option<Edge> {
+    let parts = divide(&Runs { length, run })?;
     let mut edges = Vec::with_capacity(parts.len());
     for part in &parts {
         edges.push(match part {
@@ -93,30 +105,75 @@ enum Part {
     Groups { places: Vec<i64>, group: Vec<Run> },
 }
 
+/// A list of runs, which may be blocks of one length.
+struct Runs<F> {
+    length: usize,
+    run: F,
+}
+
+impl<F: Fn(usize) -> Run> Runs<F> {
+    fn run(&self, index: usize) -> Run {
+        (self.run)(index)
+    }
+
+    /// Bytes of memory between a run and the next.
+    fn gap(&self, index: usize) -> i64 {
+        let run = self.run(index);
+        self.run(index + 1).offset.wrapping_sub(run.offset.wrapping_add(run.count as i64))
+    }
+
+    /// What is left of the run that a position is in.
+    fn rest(&self, at: Position) -> Run {
+        let run = self.run(at.index);
+        Run { offset: run.offset + at.within as i64, count: run.count - at.within }
+    }
+
+    /// The runs from one position to another.
+    fn between(&self, from: Position, to: Position) -> Vec<Run> {
+        let end = to.index + usize::from(to.within > 0);
+        let cut = |index: usize| {
+            let mut run = self.rest(Position { index, within: if index == from.index { from.within } else { 0 } });
+            if index == to.index {
+                run.count -= self.run(index).count - to.within;
+            }
+            run
+        };
+        (from.index..end).map(cut).collect()
+    }
+
+    /// The position some bytes behind another, in the same run or at the beginning of the next.
+    fn behind(&self, at: Position, bytes: u64) -> Position {
+        if at.within + bytes == self.run(at.index).count {
+            Position { index: at.index + 1, within: 0 }
+        } else {
+            Position { within: at.within + bytes, ..at }
+        }
+    }
+}
+
 /// A list of runs as lists of groups and the runs between them, if moving those costs less.
-fn divide(runs: &[Run]) -> Option<Vec<Part>> {
-    let mut search = Search { budget: SEARCH_FACTOR * runs.len() };
-    let (mut parts, mut alone): (Vec<Part>, Vec<Run>) = (Vec::new(), Vec::new());
-    let mut at = Position { index: 0, within: 0 };
-    let mut saved = 0u64;
-    while at.index < runs.len() {
+fn divide(runs: &Runs<impl Fn(usize) -> Run>) -> Option<Vec<Part>> {
+    let mut search = Search { budget: SEARCH_FACTOR * runs.length + LEAST_BUDGET };
+    let start = Position { index: 0, within: 0 };
+    let (mut parts, mut at, mut alone, mut saved) = (Vec::new(), start, start, 0u64);
+    while at.index < runs.length && search.budget > 0 {
         let Some(found) = search.groups_from(runs, at) else {
-            alone.push(rest_of(runs, at));
             at = Position { index: at.index + 1, within: 0 };
             continue;
         };
         saved += found.saved;
-        at = found.end;
-        if !alone.is_empty() {
-            parts.push(Part::Runs(std::mem::take(&mut alone)));
+        if alone != at {
+            parts.push(Part::Runs(runs.between(alone, at)));
         }
+        (at, alone) = (found.end, found.end);
         parts.push(Part::Groups { places: found.places, group: found.group });
         if parts.len() > 2 * MOST_LISTS {
             return None;
         }
     }
-    if !alone.is_empty() {
-        parts.push(Part::Runs(alone));
+    let end = Position { index: runs.length, within: 0 };
+    if saved > 0 && alone != end {
+        parts.push(Part::Runs(runs.between(alone, end)));
     }
     // Each further part is a step of its own.
     (saved > (parts.len() as u64).saturating_sub(1) * list_cost::STRETCH).then_some(parts)
@@ -128,12 +185,6 @@ struct Position {
     index: usize,
     /// Bytes of the run before it.
     within: u64,
-}
-
-/// What is left of the run that a position is in.
-fn rest_of(runs: &[Run], at: Position) -> Run {
-    let run = runs[at.index];
-    Run { offset: run.offset + at.within as i64, count: run.count - at.within }
 }
 
 /// Groups that follow each other, and where they end.
@@ -151,25 +202,29 @@ struct Search {
 }
 
 impl Search {
+    /// Counts a comparison, if there are any left.
+    fn compare(&mut self) -> Option<()> {
+        self.budget = self.budget.checked_sub(1)?;
+        Some(())
+    }
+
     /// The groups that begin at a position, if there are enough.
-    fn groups_from(&mut self, runs: &[Run], at: Position) -> Option<Found> {
-        let gap = |index: usize| runs[index + 1].offset.wrapping_sub(runs[index].offset + runs[index].count as i64);
-        let last = runs.len().checked_sub(1)?;
+    fn groups_from(&mut self, runs: &Runs<impl Fn(usize) -> Run>, at: Position) -> Option<Found> {
+        let last = runs.length.checked_sub(1)?;
         if at.index >= last {
             return None;
         }
-        let first_gap = gap(at.index);
-        let mut bytes = 0u64;
-        let mut tried = 0;
+        let (first_gap, first) = (runs.gap(at.index), runs.rest(at).count);
+        let (mut bytes, mut tried) = (0u64, 0);
         for index in at.index + 1..last.min(at.index + FARTHEST_GAP) {
-            self.budget = self.budget.checked_sub(1)?;
-            bytes += runs[index].count;
-            if gap(index) != first_gap || bytes <= rest_of(runs, at).count {
+            self.compare()?;
+            bytes += runs.run(index).count;
+            if runs.gap(index) != first_gap || bytes <= first {
                 continue;
             }
             // Most are given up here, before anything is written. The second of two runs may be longer: it may touch the next group.
             let (one, other) = (at.index + 1, index + 1);
-            if index > one + 1 && runs[one].count != runs[other].count {
+            if index > one + 1 && runs.run(one).count != runs.run(other).count {
                 continue;
             }
             tried += 1;
@@ -184,52 +239,45 @@ impl Search {
     }
 
     /// The groups of `bytes` packed bytes that begin at a position, if there are enough and they cost less than their runs.
-    fn groups_of(&mut self, runs: &[Run], at: Position, bytes: u64) -> Option<Found> {
+    fn groups_of(&mut self, runs: &Runs<impl Fn(usize) -> Run>, at: Position, bytes: u64) -> Option<Found> {
         let (mut group, mut end) = (Vec::new(), at);
-        let first = rest_of(runs, at).offset;
+        let first = runs.rest(at).offset;
         let mut left = bytes;
         while left > 0 {
-            self.budget = self.budget.checked_sub(1)?;
-            let run = rest_of(runs, end);
+            self.compare()?;
+            let run = runs.rest(end);
             let taken = run.count.min(left);
             group.push(Run { offset: run.offset.wrapping_sub(first), count: taken });
             left -= taken;
-            end = behind(runs, end, taken);
+            end = runs.behind(end, taken);
         }
         let mut places = vec![first];
         while let Some(next) = self.same_group(runs, end, &group) {
-            places.push(rest_of(runs, end).offset);
+            places.push(runs.rest(end).offset);
             end = next;
         }
-        let moved = &runs[at.index..end.index + usize::from(end.within > 0)];
+        if places.len() < FEWEST_GROUPS {
+            return None;
+        }
         let cost = list_cost::of_groups(&group, places.len());
-        let saved = list_cost::of_list(moved).checked_sub(cost).filter(|&saved| saved > 0)?;
-        (places.len() >= FEWEST_GROUPS).then_some(Found { places, group, end, saved })
+        let saved = list_cost::of_list(&runs.between(at, end)).checked_sub(cost).filter(|&saved| saved > 0)?;
+        Some(Found { places, group, end, saved })
     }
 
     /// The position behind a group like this one, if there is one at a position.
-    fn same_group(&mut self, runs: &[Run], mut at: Position, group: &[Run]) -> Option<Position> {
-        let first = (at.index < runs.len()).then(|| rest_of(runs, at).offset)?;
+    fn same_group(&mut self, runs: &Runs<impl Fn(usize) -> Run>, mut at: Position, group: &[Run]) -> Option<Position> {
+        let first = (at.index < runs.length).then(|| runs.rest(at).offset)?;
         for (index, expected) in group.iter().enumerate() {
-            self.budget = self.budget.checked_sub(1)?;
-            let run = (at.index < runs.len()).then(|| rest_of(runs, at))?;
-            let ends = index + 1 < group.len();
+            self.compare()?;
+            let run = (at.index < runs.length).then(|| runs.rest(at))?;
             // The last run of a group may be one with the first of the next.
-            let fits = if ends { run.count == expected.count } else { run.count >= expected.count };
+            let ends = index + 1 == group.len();
+            let fits = run.count == expected.count || ends && run.count > expected.count;
             if !fits || run.offset.wrapping_sub(first) != expected.offset {
                 return None;
             }
-            at = behind(runs, at, expected.count);
+            at = runs.behind(at, expected.count);
         }
         Some(at)
-    }
-}
-
-/// The position some bytes behind another, in the same run or at the beginning of the next.
-fn behind(runs: &[Run], at: Position, bytes: u64) -> Position {
-    if at.within + bytes == runs[at.index].count {
-        Position { index: at.index + 1, within: 0 }
-    } else {
-        Position { within: at.within + bytes, ..at }
     }
 }

@@ -26,6 +26,9 @@ const LEARNED_RUNS: usize = 4096;
 /// Cost of the call of a microkernel for a stretch of equal runs, in hundredths of a nanosecond.
 pub(super) const STRETCH: u64 = 1000;
 
+/// The longest piece of a group that straight code moves, in bytes.
+const LONGEST_PIECE: u64 = 128;
+
 /// Cost of a group beside its pieces: its offset is loaded, and a loop goes on.
 const GROUP: u64 = 80;
 
@@ -38,7 +41,7 @@ pub(super) const FEWEST_EQUAL_RUNS: usize = 4;
 /// Cost of groups: straight code for each, or a microkernel that moves the runs of one.
 pub(super) fn of_groups(group: &[Run], groups: usize) -> u64 {
     let equal = group.iter().all(|run| run.count == group[0].count);
-    let each = if group.len() <= UNROLLED_RUNS && group.iter().all(|run| run.count <= LONGEST_BLOCK) {
+    let each = if group.len() <= UNROLLED_RUNS && group.iter().all(|run| run.count <= LONGEST_PIECE) {
         group.iter().fold(GROUP, |sum, run| sum + words_of(run.count) * WORD)
     } else {
         GROUP + of_stretches(&[group])

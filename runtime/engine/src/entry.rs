@@ -1,7 +1,7 @@
 //! What equal types share: one canonical layout, one program, one kernel.
 #![expect(clippy::disallowed_types, reason = "nothing is on a device in a child")]
 
-use crate::cpu::{self, Kernel, Program, Run, Sides, Thunks};
+use crate::cpu::{self, Calls, Kernel, Program, Run, Sides, Thunks};
 use crate::gpu::{DEVICES, DeviceState, GpuType};
 use crate::memory::Room;
 use crate::policy::{Policy, Tier};
@@ -101,6 +101,10 @@ impl Functions {
     }
 }
 
+/// Packed bytes of a call from which elements that make a nest are moved as one, whether there is a kernel for them or not. Its
+/// microkernel takes longer to start, and has wider vectors: 8,134 columns of 4 floats took 6.5 us by the kernel, and a loop 2.4 us.
+const NEST_BYTES: u64 = 4 << 10;
+
 /// Calls for whole elements before thunks are made. By then the calls have cost as much as making thunks does, 8 us.
 const CALLS_BEFORE_THUNKS: u32 = 1024;
 
@@ -116,6 +120,8 @@ pub(crate) struct Entry {
     pub(crate) shape: Shape,
     /// Number of uses after which a lazy kernel is compiled; `None` under another policy.
     due: Option<u32>,
+    /// Whether many elements make a nest, which microkernels move faster than a kernel does that was compiled for one.
+    makes_nests: bool,
     /// Uses of a lazy type; of another, calls for whole elements that were not made by thunks.
     uses: AtomicU32,
     /// What the recorder of the process counts; `None` where there is none.
@@ -142,6 +148,7 @@ impl Entry {
     pub(crate) fn new(datatype: &Datatype, shared: Shared, target: Target, policy: Policy) -> Entry {
         let Shared { hash, layout, plan } = shared;
         let recorded = recorder::recorder().and_then(|recorder| recorder.uses_of(hash, datatype));
+        let makes_nests = plan.repeated(2).is_some();
         let program = Program::new(plan, &target);
         let due = if let Policy::Lazy(due) = policy { Some(due) } else { None };
         let functions = match policy {
@@ -164,6 +171,7 @@ impl Entry {
             target,
             confirmation: OnceBox::new(),
             due,
+            makes_nests,
             uses: AtomicU32::new(0),
             recorded,
             devices: OnceLock::new(),
@@ -222,7 +230,10 @@ impl Entry {
         let level = self.target.level;
         let made = self.thunks.get_or_init(|| {
             Box::new(match self.kernel() {
-                Some(kernel) => Thunks::new(kernel.calls::<true>(), kernel.calls::<false>()),
+                Some(kernel) => {
+                    let calls = |[one, several]: Calls| [one, several.filter(|_| !self.makes_nests)];
+                    Thunks::new(calls(kernel.calls::<true>()), calls(kernel.calls::<false>()))
+                }
                 None => Thunks::new(self.program.calls::<true>(level), self.program.calls::<false>(level)),
             })
         });
@@ -249,6 +260,12 @@ impl Entry {
     #[inline]
     pub(crate) fn kernel(&self) -> Option<&Kernel> {
         self.kernel.get().and_then(Option::as_ref)
+    }
+
+    /// The kernel, if it serves whole elements of a count.
+    #[inline]
+    fn kernel_for(&self, count: u64) -> Option<&Kernel> {
+        if self.makes_nests && self.shape.size.saturating_mul(count) >= NEST_BYTES { None } else { self.kernel() }
     }
 
     pub(crate) fn tier(&self) -> Tier {
@@ -315,7 +332,7 @@ impl Entry {
         let (count, whole) = (range.count(), range.is_whole(self.shape.size));
         // SAFETY: the bytes that are moved are those of the range; the kernel belongs to the program beside it.
         unsafe {
-            match self.kernel() {
+            match self.kernel_for(count) {
                 Some(kernel) if whole => kernel.run::<PACK>(sides, count),
                 None if whole => self.program.elements::<PACK>(sides, count),
                 kernel => self.program.range::<PACK>(kernel, sides, range.offset(), range.length()),
@@ -348,7 +365,7 @@ unsafe extern "C" fn by_program<const PACK: bool>(memory: *mut u8, packed: *mut 
     // SAFETY: the contract of `run` covers every byte of the elements. The kernel was compiled from `entry.program`, which lives as
     // long.
     unsafe {
-        match entry.kernel() {
+        match entry.kernel_for(count) {
             Some(kernel) => kernel.run::<PACK>(sides, count),
             None if count == 1 => entry.program.one::<PACK>(sides),
             None => entry.program.elements::<PACK>(sides, count),

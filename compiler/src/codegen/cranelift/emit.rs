@@ -3,7 +3,9 @@
 use super::closed::{self, Closed, Surroundings};
 use super::copy::chunks;
 use super::microkernel::Microkernel;
-use crate::plan::{Direction, INLINE_BYTES, MICROKERNEL_ROWS, Offsets, Part, Plan, Step, StepId, UNROLLED_WORDS};
+use crate::plan::{
+    Direction, INLINE_BYTES, INLINE_PIECE_BYTES, MICROKERNEL_ROWS, Offsets, Part, Plan, Step, StepId, UNROLLED_WORDS,
+};
 use cranelift_codegen::ir::{
     AbiParam, BlockArg, ExtFuncData, ExternalName, FuncRef, InstBuilder, MemFlagsData, Signature, SourceLoc,
     UserExternalName, UserExternalNameRef, Value, types,
@@ -297,7 +299,7 @@ impl Emitter<'_, '_> {
 
     /// Longest piece that is moved by straight code.
     fn inline_bytes(&self) -> u64 {
-        if self.closed.is_some() { closed::INLINE_BYTES } else { INLINE_BYTES }
+        if self.closed.is_some() { closed::INLINE_BYTES } else { INLINE_PIECE_BYTES }
     }
 
     /// How many loads a piece takes by straight code.

@@ -33,8 +33,14 @@ const INTERPRETED_WORDS: u64 = 8;
 /// Nanoseconds that straight code saves of each short run: a body of 4 to 10 of them took 2.5 to 6 ns instead of 20 to 38.
 const UNROLLED_RUN: u64 = 2;
 
-/// Longest piece, in bytes, that straight code moves; a microkernel moves longer ones.
+/// Longest row or block, in bytes, that straight code moves; a microkernel, which has wider vectors, moves longer ones.
 pub(crate) const INLINE_BYTES: u64 = 64;
+
+/// Longest piece by itself, in bytes, that straight code moves: 8 loads and stores take less than the call of a microkernel.
+pub(crate) const INLINE_PIECE_BYTES: u64 = 128;
+
+/// Most loads of a table of runs that straight code moves.
+const UNROLLED_RUN_WORDS: u64 = 256;
 
 /// Most loads of a loop that a kernel writes out.
 pub(crate) const UNROLLED_WORDS: u64 = 16;
@@ -239,7 +245,9 @@ pub(in crate::plan) fn decide(steps: &[Step], root: StepId, size: u64) -> Decisi
 impl RunTable {
     /// Whether a kernel moves the runs by straight code. A microkernel moves long runs faster than code that calls for each.
     pub(crate) fn is_unrolled(&self) -> bool {
-        self.runs.len() <= UNROLLED_RUNS && self.runs.iter().all(|run| run.count <= INLINE_BYTES)
+        self.runs.len() <= UNROLLED_RUNS
+            && self.runs.iter().all(|run| run.count <= INLINE_PIECE_BYTES)
+            && self.runs.iter().map(|run| words_of(run.count)).sum::<u64>() <= UNROLLED_RUN_WORDS
     }
 }
 

@@ -34,7 +34,7 @@ pub(crate) use group::{PieceWord, words_of};
 pub use group::{WIDTHS, Word, WordGroup};
 pub(super) use kernel::decide;
 pub use kernel::{Decision, SPECIALISED_DEPTH, SPECIALISED_STEPS};
-pub(crate) use kernel::{INLINE_BYTES, MICROKERNEL_ROWS, UNROLLED_WORDS};
+pub(crate) use kernel::{INLINE_BYTES, INLINE_PIECE_BYTES, MICROKERNEL_ROWS, UNROLLED_WORDS};
 pub use nest::{Nest, NestMethod, Prefetch, RowLoop, nest, whole_nest};
 pub use processor::{Level, Target};
 pub use shuffle::{FARTHEST as LONGEST_SHUFFLED_STRIDE, Group, LONGEST as LONGEST_SHUFFLED_ROW};

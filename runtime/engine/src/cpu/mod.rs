@@ -12,7 +12,7 @@ mod thunk;
 pub(crate) use kernel::{Kernel, compile, load};
 pub(crate) use program::Program;
 pub(crate) use run::Run;
-pub(crate) use thunk::Thunks;
+pub(crate) use thunk::{Calls, Thunks};
 
 use dtc_compiler::plan::Target;
 use once_cell::race::OnceBox;
