@@ -72,6 +72,8 @@ pub enum Part {
     Operations,
     /// Launches, small blocking calls, commits
     Latency,
+    /// Lists that are new at every call: made, committed and packed once
+    NewLists,
     /// Calls between kinds of memory, and copies to another GPU
     Transfers,
     /// Functions and kernels of a bundle, beside the kernels that are compiled now; only where it is named

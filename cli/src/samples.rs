@@ -4,7 +4,7 @@
 pub const SEED: u64 = 20_240_229;
 
 /// Word `index` of a buffer: one xorshift64 step. Any word can be computed alone.
-fn word(seed: u64, index: u64) -> u64 {
+pub fn word(seed: u64, index: u64) -> u64 {
     let mut value = seed.wrapping_add((index + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     value ^= value << 13;
     value ^= value >> 7;

@@ -11,6 +11,7 @@ mod fragments;
 mod latency;
 mod matching;
 mod matching_service;
+mod new_lists;
 mod operations;
 mod peer_copies;
 mod random;
@@ -149,6 +150,13 @@ fn measure(
         calls.iter().chain(&commits).try_for_each(|figure| figures.write(figure.to_json()))?;
         latency::print("calls on the clock of the host: medians, with the cache emptied and not", &calls, out)?;
         latency::print("commits of types that are new, with a GPU in use: medians", &commits, out)?;
+    }
+    if wants(Part::NewLists) {
+        tell("new lists");
+        let found = new_lists::measure(rounds)?;
+        tell("");
+        found.iter().try_for_each(|figure| figures.write(figure.to_json()))?;
+        latency::print("lists that are new at every call: medians", &found, out)?;
     }
     if wants(Part::Transfers) {
         let found = transfers::measure(rounds, |what| tell(&what))?;
