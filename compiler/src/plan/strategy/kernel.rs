@@ -1,6 +1,6 @@
 //! Whether a kernel is compiled for a plan, and what it writes out.
 
-use super::group::is_group;
+use super::pieces::Pieces;
 use crate::passes::UNROLLED_RUNS;
 use crate::plan::step::{RunTable, Step, StepId};
 use smallvec::SmallVec;
@@ -180,9 +180,11 @@ impl Estimate {
     fn of(step: &Step, steps: &[Step], known: &[Estimate]) -> Estimate {
         let body = |id: &StepId| known[id.index()];
         match step {
-            Step::Repeat { count, body: id, .. } => Estimate::repeated(*count, body(id), is_group(steps, *id)),
+            Step::Repeat { count, body: id, .. } => {
+                Estimate::repeated(*count, body(id), Pieces::of(steps, *id).is_some())
+            }
             Step::Scatter { offsets, body: id } => {
-                Estimate::repeated(offsets.len() as u64, body(id), is_group(steps, *id))
+                Estimate::repeated(offsets.len() as u64, body(id), Pieces::of(steps, *id).is_some())
             }
             Step::Sequence { parts } => {
                 let empty = Estimate { interpreted: INTERPRETED_LOOP, expanded: 1, depth: 1, words: 0 };

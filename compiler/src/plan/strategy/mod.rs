@@ -10,6 +10,7 @@
 //! | `shuffle.rs` | how short rows are grouped |
 //! | `stores.rs` | which stores are non-temporal: they bypass the caches |
 //! | `group.rs` | which small bodies of loops are moved word by word |
+//! | `pieces.rs` | the words that move them |
 //! | `shape.rs` | which nests are tiles, and which are listed: the only decisions that a plan holds |
 //! | `closed.rs` | how functions without microkernels move rows and lists |
 //! | `kernel.rs` | whether a kernel is compiled, and what it writes out |
@@ -21,6 +22,7 @@ mod closed;
 mod group;
 mod kernel;
 mod nest;
+mod pieces;
 mod processor;
 pub(super) mod shape;
 mod shuffle;
@@ -30,12 +32,12 @@ pub(crate) use closed::{
     CLOSED_INLINE_BYTES, CLOSED_LOOP_BYTES, ListMethod, RowsMethod, Vectors, blockwise_bytes, closed_list, closed_rows,
     near_elements,
 };
-pub(crate) use group::{PieceWord, words_of};
 pub use group::{WIDTHS, Word, WordGroup};
 pub(super) use kernel::decide;
 pub use kernel::{Decision, SPECIALISED_DEPTH, SPECIALISED_STEPS};
 pub(crate) use kernel::{INLINE_BYTES, INLINE_PIECE_BYTES, MICROKERNEL_ROWS, UNROLLED_WORDS};
 pub use nest::{Nest, NestMethod, Prefetch, RowLoop, nest, whole_nest};
+pub(crate) use pieces::{PieceWord, words_of};
 pub use processor::{Level, Target};
 pub use shuffle::{FARTHEST as LONGEST_SHUFFLED_STRIDE, Group, LONGEST as LONGEST_SHUFFLED_ROW};
 pub use stores::{LEAST_NON_TEMPORAL, copies_non_temporally, is_beyond_caches, is_non_temporal};

@@ -1,0 +1,90 @@
+//! The pieces of small bodies of loops, and the words that move them.
+
+use crate::plan::step::{Step, StepId};
+use smallvec::SmallVec;
+
+/// Most words of a group. More take longer than the loops around their microkernels.
+pub(super) const MOST_WORDS: usize = 64;
+
+/// Longest piece of a group, in bytes. Microkernels have wider words for longer ones.
+const LONGEST_PIECE: u64 = 128;
+
+/// Most levels of loops inside a group.
+const MOST_LEVELS: u32 = 8;
+
+/// Offsets and lengths of pieces, in packed order, and how many words they have.
+#[derive(Default)]
+pub(super) struct Pieces {
+    pub(super) list: SmallVec<[(i64, u64); MOST_WORDS]>,
+    words: usize,
+}
+
+impl Pieces {
+    /// The pieces of a step with all that is in it, if they are few and short.
+    pub(super) fn of(steps: &[Step], step: StepId) -> Option<Pieces> {
+        let mut pieces = Pieces::default();
+        pieces.add_step(steps, step, 0, MOST_LEVELS)?;
+        Some(pieces)
+    }
+
+    /// Adds a piece; `None` if it is too long, or if there are too many words then.
+    fn add(&mut self, offset: i64, bytes: u64) -> Option<()> {
+        if bytes > LONGEST_PIECE {
+            return None;
+        }
+        self.list.push((offset, bytes));
+        self.words += words_of(bytes).count();
+        (self.words <= MOST_WORDS).then_some(())
+    }
+
+    /// Adds the pieces of a step at an offset, with up to `levels` loops around them; `None` if they are too many or too long.
+    fn add_step(&mut self, steps: &[Step], id: StepId, offset: i64, levels: u32) -> Option<()> {
+        let below = levels.checked_sub(1)?;
+        let at = |offset: i64, index: u64, stride: i64| offset.checked_add((index as i64).checked_mul(stride)?);
+        match &steps[id.index()] {
+            Step::Nothing | Step::Tile { .. } => None,
+            Step::Copy { bytes } => self.add(offset, *bytes),
+            Step::Rows { rows, stride, bytes } => {
+                (0..*rows).try_for_each(|row| self.add(at(offset, row, *stride)?, *bytes))
+            }
+            Step::Planes { planes, plane_stride, rows, stride, bytes } => (0..*planes).try_for_each(|plane| {
+                let plane = at(offset, plane, *plane_stride)?;
+                (0..*rows).try_for_each(|row| self.add(at(plane, row, *stride)?, *bytes))
+            }),
+            Step::List { offsets, bytes } => {
+                (0..offsets.len()).try_for_each(|block| self.add(offset.checked_add(offsets.get(block))?, *bytes))
+            }
+            Step::Runs(table) => {
+                table.runs.iter().try_for_each(|run| self.add(offset.checked_add(run.offset)?, run.count))
+            }
+            Step::Repeat { count, stride, body } => {
+                (0..*count).try_for_each(|copy| self.add_step(steps, *body, at(offset, copy, *stride)?, below))
+            }
+            Step::Scatter { offsets, body } => (0..offsets.len())
+                .try_for_each(|copy| self.add_step(steps, *body, offset.checked_add(offsets.get(copy))?, below)),
+            Step::Sequence { parts } => parts
+                .iter()
+                .try_for_each(|part| self.add_step(steps, part.step, offset.checked_add(part.offset)?, below)),
+        }
+    }
+}
+
+/// One load and one store of a piece.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PieceWord {
+    /// From the start of the piece, in bytes.
+    pub(crate) offset: u64,
+    /// What is loaded and stored, in bytes.
+    pub(crate) width: u64,
+}
+
+/// The fewest words of up to 16 bytes that cover a piece and nothing else. The last word may overlap the one before: within one
+/// piece both carry the same bytes.
+pub(crate) fn words_of(bytes: u64) -> impl Iterator<Item = PieceWord> {
+    let widest = [16, 8, 4, 2, 1].into_iter().find(|&width| width <= bytes).unwrap_or(1);
+    let rest = bytes % widest;
+    // A tail that is a word itself needs no overlap.
+    let tail = (rest > 0).then(|| rest.next_power_of_two());
+    let whole = (0..bytes / widest).map(move |index| PieceWord { offset: index * widest, width: widest });
+    whole.chain(tail.map(|width| PieceWord { offset: bytes - width, width }))
+}
