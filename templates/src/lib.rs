@@ -117,6 +117,7 @@ pub const KERNELS: &[Template] = &[
     Template { name: "rows", text: include_str!("../kernels/rows.cu") },
     Template { name: "joined", text: include_str!("../kernels/joined.cu") },
     Template { name: "records", text: include_str!("../kernels/records.cu") },
+    Template { name: "groups", text: include_str!("../kernels/groups.cu") },
     Template { name: "masks", text: include_str!("../kernels/masks.cu") },
     Template { name: "long_runs", text: include_str!("../kernels/long_runs.cu") },
     Template { name: "tiles", text: include_str!("../kernels/tiles.cu") },

@@ -108,6 +108,21 @@ pub fn families() -> Vec<Subject> {
         ("runs of a few hundred bytes", runs((0..80).map(|at| (at * 900 + at % 11, 200 + at * at % 500)))),
         ("runs of a few dozen bytes", runs((0..150).map(|at| (at * 157 % 150 * 100 + at % 11, 20 + at * at % 70)))),
         ("runs of thousands of bytes", runs((0..12).map(|at| (at * 20000 + at % 11, 900 + at * 1711 % 9000)))),
+        (
+            "groups at listed places",
+            groups(88, "(0 4) (8 24) (36 12) (50 2) (56 16)", (0..300).map(|at| at * at % 1009 * 88)),
+        ),
+        ("groups of words of 16", groups(160, "(0 16) (48 32) (112 16)", (0..90).map(|at| at * 37 % 90 * 160))),
+        (
+            "groups of odd runs, packed in another order",
+            groups(61, "(40 9) (1 3) (17 1) (5 11)", (0..200).map(|at| at * 67 % 200 * 61 + at % 2)),
+        ),
+        ("groups of two floats", groups(24, "(4 4) (16 4)", (0..700).map(|at| at * at % 1009 * 24))),
+        (
+            "groups longer than lines",
+            groups(9000, "(2 100) (1000 301) (2500 60) (8001 500)", (0..30).map(|at| at * 7 % 30 * 9000)),
+        ),
+        ("groups beyond 32 bits", groups(64, "(0 8) (12 20) (40 2)", (0..60).map(|at| (at * at % 61) << 33))),
         ("odd blocks", blocks(13, (0..500).map(|at| at * at % 1009 * 14 + at % 2))),
         ("blocks beyond 32 bits", blocks(8, (0..50).map(|at| ((at * at % 53) << 35) | (at * 8)))),
         ("a record of more nodes than a launch has room for", streams(40)),
@@ -188,6 +203,17 @@ fn blocks(length: u64, offsets: impl Iterator<Item = i64>) -> String {
     )
 }
 
+/// Groups of runs, written as `(offset length)`, within `extent` bytes each.
+fn groups(extent: i64, runs: &str, offsets: impl Iterator<Item = i64>) -> String {
+    let offsets: Vec<i64> = offsets.collect();
+    let end = offsets.iter().max().map_or(0, |last| last + extent);
+    let list: Vec<String> = offsets.iter().map(i64::to_string).collect();
+    format!(
+        "layout lb 0 extent {end} {{\n  %0 = runs [{runs}] x byte\n  %1 = indexed [{}] of %0\n  root %1\n}}",
+        list.join(" ")
+    )
+}
+
 #[rustfmt::skip]
 const LAYOUTS: &[(&str, u64, &str)] = &[
     ("words of 16", 3, "layout lb 0 extent 4000 {\n  %0 = dense 48 x byte\n  %1 = stream 50 x 80 of %0\n  root %1\n}"),
@@ -261,6 +287,8 @@ const LAYOUTS: &[(&str, u64, &str)] = &[
      %3 = stream 600 x 36 of %0\n  %4 = stream 600 x 36 of %1\n  %5 = stream 600 x 36 of %2\n  \
      %6 = record [0: %4, 2: %4, 8: %3, 16: %4, 18: %5, 19: %5, 24: %3]\n  root %6\n}"),
     ("many columns", 2, "layout lb 0 extent 70000 {\n  %0 = dense 4 x byte\n  %1 = stream 350 x 196 of %0\n  %2 = stream 49 x 4 of %1\n  root %2\n}"),
+    ("groups in a stream of lists", 2, "layout lb 0 extent 90000 {\n  %0 = dense 4 x byte\n  %1 = dense 10 x byte\n  %2 = record [2: %1, 20: %0, 16: %0]\n  \
+     %3 = indexed [0 640 64 1280 320 96] of %2\n  %4 = stream 40 x 2000 of %3\n  root -6: %4\n}"),
     ("a record of odd streams", 3, "layout lb 0 extent 300000 {\n  %0 = dense 7 x byte\n  %1 = stream 1500 x 15 of %0\n  %2 = dense 3 x byte\n  \
      %3 = stream 2000 x 11 of %2\n  %4 = record [0: %1, 50001: %3, 100000: %1, 150000: %2]\n  root %4\n}"),
 ];

@@ -145,6 +145,9 @@ pub fn batch(asked: &[(&GpuPlan, Variant)]) -> Result<BatchProgram, CodegenError
         Family::Columns { .. } => plan.columns().map(|columns| columns.shared_bytes(variant.direction)),
         Family::Pieces => plan.pieces().map(|pieces| pieces.shared_bytes(variant.direction, BATCH_THREADS)),
         Family::Records => plan.records().map(Records::shared_bytes),
+        Family::Groups { memory, packed } => {
+            plan.groups().map(|groups| groups.shared_bytes(variant.direction, memory, packed))
+        }
         Family::Masks => Some(Masks::shared_bytes(BATCH_THREADS)),
         Family::Lines => Some(2 * SHORT_RUNS_SPAN),
         _ => None,

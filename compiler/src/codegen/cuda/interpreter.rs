@@ -252,7 +252,12 @@ impl GpuPlan {
             }
             Family::Fields { .. } if interpreted_fields::fit(self.layout()) => interpreted_fields::FAMILY,
             Family::Columns { .. } => interpreted_columns::FAMILY,
-            Family::Fields { .. } | Family::Ordered { .. } | Family::Pieces | Family::Joined | Family::Records
+            Family::Fields { .. }
+            | Family::Groups { .. }
+            | Family::Ordered { .. }
+            | Family::Pieces
+            | Family::Joined
+            | Family::Records
                 if word >= 4 && !self.interprets_bytes(direction, word) =>
             {
                 words(word)

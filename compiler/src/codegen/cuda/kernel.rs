@@ -3,6 +3,7 @@
 use super::accumulate;
 use super::columns;
 use super::fields;
+use super::groups;
 use super::place::{Places, signed};
 use super::tables::Tables;
 use super::template::{CodegenError, render, word_type};
@@ -43,7 +44,7 @@ fn loads_bytes(variant: &Variant) -> bool {
         Family::Shifted { .. } => variant.direction == Direction::Unpack,
         Family::Accumulate(chosen) => !chosen.aligned,
         Family::Words { .. } | Family::Ordered { .. } => false,
-        Family::Tiles { .. } | Family::Fields { .. } | Family::Columns { .. } => false,
+        Family::Tiles { .. } | Family::Fields { .. } | Family::Columns { .. } | Family::Groups { .. } => false,
     }
 }
 
@@ -159,6 +160,7 @@ pub(super) fn kernel(
         Family::Pieces => "short_runs",
         Family::Joined => "joined",
         Family::Records => "records",
+        Family::Groups { .. } => "groups",
         Family::Masks => "masks",
         Family::Tiles { .. } => "tiles",
         Family::Accumulate(_) => "accumulate",
@@ -239,6 +241,11 @@ pub(super) fn kernel(
             };
             (1, values)
         }
+        Family::Groups { memory, packed } => {
+            let groups = plan.groups().ok_or_else(missing)?;
+            let list = places.group_words(groups, variant.direction, memory, packed);
+            (1, groups::values(groups, variant.direction, [memory, packed], threads, list, pool))
+        }
         Family::Fields { memory, packed } => {
             let fields = plan.fields().ok_or_else(missing)?;
             places.records(fields.record, fields.size);
@@ -287,6 +294,7 @@ pub(super) fn kernel(
                     | Family::Pieces
                     | Family::Records
                     | Family::Masks
+                    | Family::Groups { .. }
                     | Family::Lines
             );
             let resident = variant.resident_blocks();

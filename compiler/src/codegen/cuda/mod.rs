@@ -11,6 +11,7 @@ mod columns;
 mod copy;
 mod division;
 mod fields;
+mod groups;
 mod interpreted_columns;
 mod interpreted_fields;
 mod interpreted_tiles;

@@ -4,7 +4,7 @@ use super::tables::{self, List, Tables};
 use super::template::CodegenError;
 use crate::layout::{Edge, Node, NodeId};
 use crate::plan::Direction;
-use crate::plan::gpu::{self, GpuPlan, Masks, Pieces, Records, Tiles};
+use crate::plan::gpu::{self, GpuPlan, Groups, Masks, Pieces, Records, Tiles};
 use std::fmt::Write;
 
 /// Runs of more units than this on average are found by search, shorter ones by rank.
@@ -130,6 +130,14 @@ impl<'a> Places<'a> {
         let [list, before] = masks.lists(self.plan.layout());
         let list = self.tables.numbers(List::Masks(masks.record), &list);
         [list, self.tables.numbers(List::Befores(masks.record), &before)]
+    }
+
+    /// `outer(tables, group)`, `place(tables, byte)`, and where the list of the words of a group lies.
+    pub(super) fn group_words(&mut self, groups: &Groups, direction: Direction, memory: u32, packed: u32) -> u64 {
+        self.records(groups.group, groups.size);
+        self.elements(1, false);
+        let words = super::groups::entries(groups, direction, memory, packed);
+        self.tables.pieces(List::Words(groups.group, direction, memory, packed), &words)
     }
 
     /// `source(tables, at)` and `target(tables, at)`: where word `at` in the order of memory lies among the packed

@@ -25,6 +25,7 @@ pub(super) enum List {
     Near(NodeId, Direction),
     Masks(NodeId),
     Befores(NodeId),
+    Words(NodeId, Direction, u32, u32),
 }
 
 /// Memory offset and packed place of a piece.

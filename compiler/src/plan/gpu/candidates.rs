@@ -70,6 +70,10 @@ impl GpuPlan {
         if let Some(columns) = self.columns.as_ref().filter(|_| whole) {
             families.push(Family::Columns { memory: columns.alignment(memory) });
         }
+        if let Some(groups) = self.groups.as_ref().filter(|groups| groups.serves(memory)) {
+            let (memory, packed) = groups.alignments(memory, packed);
+            families.push(Family::Groups { memory, packed });
+        }
         if self.pieces.is_some() {
             families.push(Family::Pieces);
             families.extend(packs.then_some(Family::Joined));

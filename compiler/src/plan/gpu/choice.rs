@@ -6,6 +6,7 @@ use super::call::Call;
 use super::columns::Columns;
 use super::cost;
 use super::granularity::alignment;
+use super::groups::Groups;
 use super::sizes::{LINE, NARROW, SLOT};
 use super::tiles::Tiles;
 use super::{Family, GpuPlan, Variant};
@@ -33,6 +34,7 @@ impl GpuPlan {
             Family::Tiles { .. } => end / u64::from(self.granularity.word()),
             Family::Gather | Family::Scatter | Family::Lines | Family::Joined => end,
             Family::Fields { .. } | Family::Columns { .. } | Family::Records | Family::Masks => end,
+            Family::Groups { .. } => end,
             Family::Pieces => self
                 .pieces
                 .and_then(|pieces| Some(pieces.of_call(direction, call)?.max(end / pieces.size)))
@@ -71,6 +73,10 @@ impl GpuPlan {
             Family::Tiles { .. } => {
                 let beside = |tiles: &Tiles| tiles.columns.saturating_mul(tiles.stride.unsigned_abs());
                 self.tiles.as_ref().is_some_and(|tiles| cost::prefetches(beside(tiles), tiles.word))
+            }
+            Family::Groups { .. } => {
+                let (mean, word) = (cost::Runs::of(&self.layout).mean, self.granularity.word());
+                !self.whole_sectors && (word < 4 || cost::prefetches(mean, word))
             }
             _ => false,
         };
@@ -112,6 +118,13 @@ impl GpuPlan {
         if let Some(columns) = by_columns {
             return Family::Columns { memory: columns.alignment(aligned) };
         }
+        if let Some(groups) = &self.groups
+            && groups.serves(aligned)
+            && groups.pays(direction, word, call)
+        {
+            let (memory, packed) = groups.alignments(aligned, packed);
+            return Family::Groups { memory, packed };
+        }
         let runs = cost::Runs::of(&self.layout);
         let whole = call.first.is_multiple_of(self.layout.size()) && call.bytes.is_multiple_of(self.layout.size());
         let fits = self.granularity.word() <= word.min(packed) && (word >= 4 || runs.mean < SLOT);
@@ -144,7 +157,8 @@ impl GpuPlan {
             return Family::Rows { slots };
         }
         // Putting a wide word together from bytes costs more than moving words of a few bytes, where runs are as short.
-        let short = runs.mean < SLOT || (self.pieces.is_some() && cost::in_shorts(direction, word, runs.mean));
+        let in_shorts = self.pieces.is_some() && cost::in_shorts(direction, word, runs.mean);
+        let short = runs.mean < SLOT || in_shorts || (word == 2 && self.groups.as_ref().is_some_and(Groups::listed));
         if fitting >= 4 || (fitting == word && short) {
             let shape = cost::shape(direction, fitting, &runs);
             return Family::Words { word: fitting, shape, cut: cuts(fitting, call) };

@@ -351,6 +351,27 @@ pub(super) fn by_fields(size: u64, copies: u64, near: u64, far: u64) -> bool {
     dense && size <= LARGEST_RECORD && far >= 2 * near.max(16)
 }
 
+/// Packed bytes of a tile of small groups. Measured in `bench/results/2026-11-26-gpu-groups.md`.
+pub(super) fn groups_tile(direction: Direction) -> u64 {
+    match direction {
+        Direction::Pack => 8 << 10,
+        // Stores follow soon behind the requests of their sectors.
+        Direction::Unpack => 4 << 10,
+    }
+}
+
+/// Whether groups of `size` packed bytes, `stride` bytes apart in memory, move by groups: few bytes are between them. Measured in
+/// `bench/results/2026-11-26-gpu-groups.md`.
+pub(super) fn by_groups(size: u64, stride: u64) -> bool {
+    2 * size >= stride
+}
+
+/// Whether a call of `bytes` bytes moves groups of runs, whose alignment is `word`, by groups. Packs by words of 8 bytes and more are as fast.
+/// Measured in `bench/results/2026-11-26-gpu-groups.md`.
+pub(super) fn in_groups(direction: Direction, word: u32, bytes: u64) -> bool {
+    (direction == Direction::Unpack || word <= 4) && bytes >= MANY_WORDS
+}
+
 /// Whether elements that are arrays of `records` records, `stride` bytes apart, move by columns: `size` packed bytes of each record,
 /// field by field.
 pub(super) fn by_columns(size: u64, stride: u64, records: u64) -> bool {

@@ -14,6 +14,7 @@ mod copies;
 mod cost;
 mod fields;
 mod granularity;
+mod groups;
 mod masks;
 mod ordered;
 mod pieces;
@@ -34,9 +35,11 @@ pub use columns::{Column, Columns};
 pub use copies::{Copies, MOST_COPIES};
 pub use cost::{Cut, Shape};
 pub(crate) use cost::{LISTS_AHEAD, LONG_LIST, SHORT_RUNS_SPAN};
+pub(crate) use fields::FieldWord;
 pub use fields::{Field, Fields};
 pub use granularity::Granularity;
 pub(crate) use granularity::alignment;
+pub use groups::Groups;
 pub use masks::Masks;
 pub(crate) use ordered::ordered;
 pub use pieces::Pieces;
@@ -91,6 +94,7 @@ pub struct GpuPlan {
     pieces: Option<Pieces>,
     records: Option<Records>,
     masks: Option<Masks>,
+    groups: Option<Groups>,
     specialised: bool,
 }
 
@@ -124,6 +128,7 @@ impl GpuPlan {
             pieces: None,
             records: None,
             masks: None,
+            groups: groups::find(&layout, continues(&layout)),
             specialised: false,
             layout,
         }
@@ -142,6 +147,7 @@ impl GpuPlan {
         let pieces = pieces::find(&layout);
         let records = records::find(&layout, continues);
         let masks = masks::find(&layout, pieces.as_ref());
+        let groups = groups::find(&layout, continues);
         let specialised = layout.nodes().len() <= SPECIALISED_NODES && depth(&layout) <= SPECIALISED_DEPTH;
         GpuPlan {
             layout,
@@ -156,6 +162,7 @@ impl GpuPlan {
             pieces,
             records,
             masks,
+            groups,
             specialised,
         }
     }
@@ -223,6 +230,11 @@ impl GpuPlan {
         self.masks.as_ref()
     }
 
+    /// The small groups of runs that a layout consists of.
+    pub fn groups(&self) -> Option<&Groups> {
+        self.groups.as_ref()
+    }
+
     /// Whether any count of elements is one contiguous piece, which the driver copies best.
     ///
     /// ```
@@ -288,6 +300,7 @@ impl GpuPlan {
             Family::Fields { .. } => self.fields.as_ref()?.blocks(call),
             Family::Columns { .. } => self.columns.as_ref()?.blocks(variant.direction, call),
             Family::Records => self.records.as_ref()?.blocks(call),
+            Family::Groups { .. } => self.groups.as_ref()?.blocks(variant.direction, call),
             Family::Masks => spread(self.masks?.of_call(call)?, threads / WARP),
             Family::Pieces => {
                 let pieces = self.pieces?;

@@ -26,6 +26,7 @@ impl fmt::Display for Family {
             Family::Rows { .. } => f.write_str("words of memory that odd rows fill"),
             Family::Ordered { word } => write!(f, "words of {word} bytes in the order of memory"),
             Family::Joined => f.write_str("packed words joined from listed runs"),
+            Family::Groups { .. } => f.write_str("groups of runs through shared memory"),
             Family::Pieces => f.write_str("runs, each found by its number"),
             Family::Fields { .. } => f.write_str("records through shared memory, fields from arrays of their own"),
             Family::Columns { .. } => f.write_str("records through shared memory, packed field by field"),

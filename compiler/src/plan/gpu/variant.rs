@@ -61,6 +61,13 @@ pub enum Family {
     Records,
     /// Short runs close to each other, byte by byte in the order of memory, which masks tell. Unpacks only.
     Masks,
+    /// Small groups of runs, through shared memory.
+    Groups {
+        /// Bytes that divide the address of element 0: a power of two.
+        memory: u32,
+        /// Bytes that divide where packed byte 0 would lie: a power of two.
+        packed: u32,
+    },
     /// Runs, or pieces of long ones, found by their numbers and not by their bytes. Packs of short ones pass through shared memory.
     Pieces,
     /// Packed words of 16 bytes, each put together from the runs that it has. Packs only.
@@ -120,6 +127,7 @@ impl Variant {
             // As many bytes under way as words have on few multiprocessors.
             Family::Pieces if self.capped => cost::capped_shape(1).threads,
             Family::Columns { .. } => cost::columns_tile(self.direction).1,
+            Family::Groups { .. } if self.direction == Direction::Pack => 128,
             // Long threads: small blocks leave fewer of them waiting at the end.
             Family::Gather
             | Family::Lines

@@ -141,6 +141,10 @@ impl GpuPlan {
             Family::Records => {
                 self.records.as_ref().map_or(spread(1, 1), |records| spread(records.size, records.tile_records()))
             }
+            Family::Groups { .. } => self
+                .groups
+                .as_ref()
+                .map_or(spread(1, 1), |groups| spread(groups.size, groups.tile_groups(variant.direction))),
             Family::Masks => self
                 .masks
                 .map_or(spread(1, 1), |masks| Grid { share: masks.groups(), ..spread(masks.size, threads / WARP) }),
