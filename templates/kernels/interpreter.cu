@@ -35,6 +35,18 @@ struct Field {
     u32 packed, width;
 };
 
+// The groups of a call: the first that it has whole, and behind the last; where their words are in the tables.
+struct Groups {
+    u64 begin, end, table;
+    // The offset of a group's first packed byte.
+    i64 lead;
+    // Packed bytes of a group, groups of a tile, and words of a group.
+    u32 size, groups, words, half_words;
+    // Bytes of the words of memory that packs load, and of the parts that they put into shared memory.
+    u32 word, part;
+    u64 prefetches;
+};
+
 struct Program : Bounds {
     u64 size, magic;
     i64 extent, origin;
@@ -43,6 +55,7 @@ struct Program : Bounds {
     union {
         Tiles tiles;
         Fields fields;
+        Groups groups;
     };
 };
 

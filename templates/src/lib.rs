@@ -124,6 +124,7 @@ pub const KERNELS: &[Template] = &[
     Template { name: "columns", text: include_str!("../kernels/columns.cu") },
     Template { name: "interpreted_columns", text: include_str!("../kernels/interpreted_columns.cu") },
     Template { name: "interpreted_fields", text: include_str!("../kernels/interpreted_fields.cu") },
+    Template { name: "interpreted_groups", text: include_str!("../kernels/interpreted_groups.cu") },
     Template { name: "interpreted_tiles", text: include_str!("../kernels/interpreted_tiles.cu") },
     Template { name: "ordered", text: include_str!("../kernels/ordered.cu") },
     Template { name: "short_runs", text: include_str!("../kernels/short_runs.cu") },

@@ -226,13 +226,17 @@ impl Run {
         let lines =
             cuda::GENERIC_KERNELS.iter().find(|kernel| kernel.variant.family == Family::Lines).expect("a kernel");
         let size = plan.layout().size();
-        let of_long_calls = GenericKernel::serving(plan, direction, &Call::whole(size * (4u64 << 20).div_ceil(size)));
+        let Call { memory, packed, .. } = asked.call();
+        let long = Call { memory, packed, ..Call::whole(size * (4u64 << 20).div_ceil(size)) };
+        let of_long_calls = GenericKernel::serving(plan, direction, &long);
         let GenericKernel { entry, variant } = match self.rng.random_range(0..8) {
             0 => GenericKernel::capped(direction),
             // Calls of a test are too short for some to be chosen.
             1..5 if direction == Direction::Unpack && plan.masks().is_some() => lines,
             1..5 if let Some(kernel) = cuda::GENERIC_KERNELS.iter().find(by_columns) => kernel,
-            1..5 if matches!(of_long_calls.variant.family, Family::Fields { .. }) => of_long_calls,
+            1..5 if matches!(of_long_calls.variant.family, Family::Fields { .. } | Family::Groups { .. }) => {
+                of_long_calls
+            }
             _ => GenericKernel::serving(plan, direction, &asked.call()),
         };
         let blocks = plan.blocks(variant, &asked.call()).expect("a grid");

@@ -9,7 +9,7 @@ use super::batch::{self, BATCH_THREADS, GENERIC_BATCH_ENTRY};
 use super::copy;
 use super::program::{INLINE_NODES, LENGTH};
 use super::template::{CodegenError, render, word_type};
-use super::{interpreted_columns, interpreted_fields, interpreted_tiles};
+use super::{interpreted_columns, interpreted_fields, interpreted_groups, interpreted_tiles};
 use crate::plan::Direction;
 use crate::plan::gpu::{Call, Family, GpuPlan, SHORT_RUNS_SPAN, Shape, Variant};
 use minijinja::context;
@@ -48,6 +48,7 @@ pub const GENERIC_KERNELS: &[GenericKernel] = &[
     generic("dtc_generic_pack_bytes", Direction::Pack, Family::Gather),
     generic("dtc_generic_pack_columns", Direction::Pack, interpreted_columns::FAMILY),
     generic("dtc_generic_pack_fields", Direction::Pack, interpreted_fields::FAMILY),
+    generic("dtc_generic_pack_groups", Direction::Pack, interpreted_groups::FAMILY),
     generic("dtc_generic_pack_tiles", Direction::Pack, interpreted_tiles::FAMILY),
     generic("dtc_generic_unpack_4", Direction::Unpack, words(4)),
     generic("dtc_generic_unpack_8", Direction::Unpack, words(8)),
@@ -59,6 +60,7 @@ pub const GENERIC_KERNELS: &[GenericKernel] = &[
     generic("dtc_generic_unpack_lines", Direction::Unpack, Family::Lines),
     generic("dtc_generic_unpack_columns", Direction::Unpack, interpreted_columns::FAMILY),
     generic("dtc_generic_unpack_fields", Direction::Unpack, interpreted_fields::FAMILY),
+    generic("dtc_generic_unpack_groups", Direction::Unpack, interpreted_groups::FAMILY),
     generic("dtc_generic_unpack_tiles", Direction::Unpack, interpreted_tiles::FAMILY),
     capped("dtc_generic_pack_capped", Direction::Pack, Family::Gather),
     capped("dtc_generic_unpack_capped", Direction::Unpack, Family::Scatter),
@@ -162,6 +164,10 @@ pub fn generic_source() -> Result<String, CodegenError> {
                 source.push_str(&interpreted_fields::kernel(name, entry, variant)?);
                 continue;
             }
+            interpreted_groups::FAMILY => {
+                source.push_str(&interpreted_groups::kernel(name, entry, variant)?);
+                continue;
+            }
             interpreted_tiles::FAMILY => {
                 source.push_str(&interpreted_tiles::kernel(name, entry, variant)?);
                 continue;
@@ -252,6 +258,11 @@ impl GpuPlan {
             }
             Family::Fields { .. } if interpreted_fields::fit(self.layout()) => interpreted_fields::FAMILY,
             Family::Columns { .. } => interpreted_columns::FAMILY,
+            Family::Groups { memory, .. }
+                if self.groups().is_some_and(|groups| interpreted_groups::fit(self.layout(), groups, memory)) =>
+            {
+                interpreted_groups::FAMILY
+            }
             Family::Fields { .. }
             | Family::Groups { .. }
             | Family::Ordered { .. }

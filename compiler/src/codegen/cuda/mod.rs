@@ -14,6 +14,7 @@ mod fields;
 mod groups;
 mod interpreted_columns;
 mod interpreted_fields;
+mod interpreted_groups;
 mod interpreted_tiles;
 mod interpreter;
 mod kernel;

@@ -3,11 +3,11 @@
 use super::accumulate::generic_reduction;
 use super::division::magic;
 use super::tables::{append, chunks, starts};
-use super::{interpreted_columns, interpreted_fields, interpreted_tiles};
+use super::{interpreted_columns, interpreted_fields, interpreted_groups, interpreted_tiles};
 use crate::layout::{Layout, Node};
 use crate::operation::Reduction;
 use crate::plan::Direction;
-use crate::plan::gpu::{Call, Fields, GpuPlan, Tiles, Variant};
+use crate::plan::gpu::{Call, Fields, GpuPlan, Groups, Tiles, Variant};
 
 /// Nodes that the parameters of a launch hold.
 pub(super) const INLINE_NODES: usize = 22;
@@ -18,11 +18,12 @@ const NODE: usize = 48;
 /// Bytes before the nodes of a program.
 const HEAD: usize = 64;
 
-/// Where a program has the tiles or the fields of a call, in numbers of 64 bits.
+/// Where a program has the tiles, the fields or the groups of a call, in numbers of 64 bits.
 const OF_CALL: usize = (HEAD + INLINE_NODES * NODE) / 8;
 
 /// How many numbers of 64 bits a program has.
-pub(super) const LENGTH: usize = OF_CALL + max(interpreted_tiles::NUMBERS, interpreted_fields::NUMBERS);
+pub(super) const LENGTH: usize =
+    OF_CALL + max(interpreted_tiles::NUMBERS, max(interpreted_fields::NUMBERS, interpreted_groups::NUMBERS));
 
 const fn max(one: usize, other: usize) -> usize {
     if one > other { one } else { other }
@@ -102,7 +103,13 @@ impl Interpreted {
         });
         let fields = plan.fields().filter(|_| interpreted_fields::fit(layout));
         let fields = fields.map(|fields| (fields.clone(), interpreted_fields::append_fields(fields, &mut tables)));
-        Interpreted { program: InterpreterProgram { program, columns, tiles, fields }, tables }
+        let groups = plan.groups().filter(|_| interpreted_fields::fit(layout)).map(|groups| {
+            let family = interpreted_groups::FAMILY;
+            let unpack = Variant { direction: Direction::Unpack, family, wide: true, capped: false };
+            let words = interpreted_groups::append_words(groups, &mut tables);
+            InterpretedGroups { groups: groups.clone(), words, prefetches: plan.prefetches(&unpack) }
+        });
+        Interpreted { program: InterpreterProgram { program, columns, tiles, fields, groups }, tables }
     }
 }
 
@@ -117,6 +124,18 @@ pub struct InterpreterProgram {
     tiles: Option<(Tiles, bool)>,
     /// Its records whose fields lie in arrays of their own, and where the tables have these.
     fields: Option<(Fields, u64)>,
+    /// Its groups of runs.
+    groups: Option<InterpretedGroups>,
+}
+
+/// Groups of runs, as the generic kernels move them.
+#[derive(Clone, Debug)]
+struct InterpretedGroups {
+    groups: Groups,
+    /// Where the tables have the words of a group, for packs and for unpacks.
+    words: [u64; 2],
+    /// Whether unpacks bring lines of memory to the cache.
+    prefetches: bool,
 }
 
 impl InterpreterProgram {
@@ -139,6 +158,16 @@ impl InterpreterProgram {
         if let (Some((fields, table)), interpreted_fields::FAMILY) = (&self.fields, family) {
             parameter[OF_CALL..][..interpreted_fields::NUMBERS]
                 .copy_from_slice(&interpreted_fields::numbers(fields, *table, call));
+        }
+        if let (Some(its), interpreted_groups::FAMILY) = (&self.groups, family) {
+            let words = its.words[(direction == Direction::Unpack) as usize];
+            parameter[OF_CALL..][..interpreted_groups::NUMBERS].copy_from_slice(&interpreted_groups::numbers(
+                &its.groups,
+                words,
+                direction,
+                its.prefetches,
+                call,
+            ));
         }
         parameter[0] = low as u64;
         parameter[1] = high as u64;

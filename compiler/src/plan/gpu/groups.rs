@@ -11,12 +11,6 @@ use crate::plan::Direction;
 /// Runs of a group at most.
 const MOST_RUNS: u64 = 64;
 
-/// Words of a group at most, each of which has an entry in shared memory.
-const MOST_WORDS: usize = 256;
-
-/// Groups of a tile at most, each of which has an entry in shared memory.
-const MOST_GROUPS: u64 = 512;
-
 /// Bytes of the widest word that is no vector.
 const SCALAR: u32 = 8;
 
@@ -34,8 +28,8 @@ pub struct Groups {
     pub fields: Vec<Field>,
     /// Whether a list tells where groups lie.
     listed: bool,
-    /// Whether a list does, or they are records of several fields with few bytes between them.
-    chosen: bool,
+    /// Whether they are records of several fields with few bytes between them.
+    close: bool,
     /// Divides where every group lies in memory, but for the address of element 0: a power of two.
     starts: u32,
     /// Divides where every run is packed, but for the address of packed byte 0: a power of two.
@@ -45,6 +39,12 @@ pub struct Groups {
 }
 
 impl Groups {
+    /// Words of a group at most, each of which has an entry in shared memory.
+    pub(crate) const MOST_WORDS: usize = 256;
+
+    /// Groups of a tile at most, each of which has an entry in shared memory.
+    pub(crate) const MOST_GROUPS: u64 = 512;
+
     /// Alignments of element 0 and of packed byte 0 beyond which nothing is gained, given the ones of a call.
     pub(super) fn alignments(&self, memory: u32, packed: u32) -> (u32, u32) {
         (memory.min(self.starts), packed.min(self.packed))
@@ -57,7 +57,8 @@ impl Groups {
 
     /// Whether a call moves by groups, whose alignment is `word`.
     pub(super) fn pays(&self, direction: Direction, word: u32, call: &Call) -> bool {
-        self.chosen && cost::in_groups(direction, word, call.bytes)
+        // Fields of single bytes that no list tells move by pieces or in the order of memory.
+        (self.listed || (self.close && word >= 2)) && cost::in_groups(direction, word, call.bytes)
     }
 
     /// Whether a list tells where groups lie.
@@ -108,7 +109,7 @@ impl Groups {
     /// Groups of a tile. All tiles begin at lines of 16 bytes if the first does.
     pub(crate) fn tile_groups(&self, direction: Direction) -> u64 {
         let each = u64::from(WIDEST / alignment(self.size));
-        let groups = (cost::groups_tile(direction) / self.size).min(MOST_GROUPS);
+        let groups = (cost::groups_tile(direction) / self.size).min(Groups::MOST_GROUPS);
         (groups / each * each).max(each)
     }
 
@@ -121,6 +122,13 @@ impl Groups {
     pub(crate) fn shared_bytes(&self, direction: Direction, memory: u32, packed: u32) -> u32 {
         let entries = self.tile_groups(direction) + self.words(direction, memory, packed).len() as u64;
         self.stage_bytes(direction) + (entries as u32 * 8).next_multiple_of(WIDEST)
+    }
+
+    /// Bytes of shared memory that suffice for the packed bytes of a tile of any groups.
+    pub(crate) fn most_stage_bytes(direction: Direction) -> u64 {
+        // Sixteen groups of odd lengths begin at lines again.
+        let largest = cost::groups_tile(direction).max(u64::from(WIDEST) * cost::LARGEST_RECORD);
+        (largest + 2 * u64::from(WIDEST)).next_multiple_of(WIDEST.into())
     }
 
     /// Tiles of a call.
@@ -140,9 +148,9 @@ pub(super) fn find(layout: &Layout, continues: bool) -> Option<Groups> {
         starts |= at.offset as u64;
         if let Some(groups) = consider(layout, at.node).filter(|_| !(continues && at == layout.root())) {
             let mixed = groups.fields.windows(2).any(|pair| pair[0].bytes != pair[1].bytes);
-            let chosen = listed || (mixed && cost::by_groups(groups.size, stride));
-            let mut groups = Groups { listed, chosen, starts: alignment(starts), ..groups };
-            let few = |memory: &u32| groups.words(Direction::Unpack, *memory, WIDEST).len() <= MOST_WORDS;
+            let close = mixed && cost::by_groups(groups.size, stride);
+            let mut groups = Groups { listed, close, starts: alignment(starts), ..groups };
+            let few = |memory: &u32| groups.words(Direction::Unpack, *memory, WIDEST).len() <= Groups::MOST_WORDS;
             groups.least = [1, 2, 4, 8, 16].into_iter().find(few)?;
             return Some(groups);
         }
@@ -180,6 +188,6 @@ fn consider(layout: &Layout, group: NodeId) -> Option<Groups> {
     let packed = alignment(fields.iter().fold(size, |places, field| places | field.packed));
     fields.sort_unstable_by_key(|field| field.offset);
     let overlaps = fields.windows(2).any(|pair| pair[0].offset + pair[0].bytes as i64 > pair[1].offset);
-    let groups = Groups { group, size, fields, listed: false, chosen: false, starts: 1, packed, least: 1 };
+    let groups = Groups { group, size, fields, listed: false, close: false, starts: 1, packed, least: 1 };
     (!overlaps).then_some(groups)
 }
