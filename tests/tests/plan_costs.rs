@@ -45,7 +45,7 @@ fn check(name: &str, datatype: &Datatype) {
 #[test]
 fn the_corpus() {
     for case in corpus::all() {
-        check(&case.name, &case.datatype);
+        check(case.name, &case.datatype);
     }
 }
 

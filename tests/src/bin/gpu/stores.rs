@@ -23,6 +23,9 @@ pub const CHILD: &str = "--store-child";
 /// Time limit for a kernel from the store.
 const QUICK: Duration = Duration::from_millis(50);
 
+/// The same for a kernel as PTX, which the driver compiles: 56 to 62 ms without its cache, on an H100.
+const QUICK_PTX: Duration = Duration::from_millis(250);
+
 pub fn add(tests: &mut Tests) {
     tests.add("store: a second process finds what the first compiled", second_process);
     let filled = Rc::new(OnceCell::new());
@@ -171,7 +174,8 @@ fn bundled(architecture: Option<u32>) -> Outcome {
         best = best.min(report.prepare);
     }
     expect(entries(&folder)?.is_empty(), || "the process with a bundle has kept an entry".to_owned())?;
-    Ok(expect(best <= QUICK, || format!("the quickest of two took {best:?}, expected at most {QUICK:?}"))?)
+    let most = if architecture.is_none() { QUICK } else { QUICK_PTX };
+    Ok(expect(best <= most, || format!("the quickest of two took {best:?}, expected at most {most:?}"))?)
 }
 
 /// Damage to the files of a store.
