@@ -5,6 +5,7 @@ use crate::range::Range;
 use crate::shape::Shape;
 use dtc_compiler::layout::Layout;
 use dtc_compiler::plan::Plan;
+use once_cell::race::OnceBox;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -35,13 +36,19 @@ const CALL: u64 = 250;
 /// # Ok::<(), dtc_compiler::TextError>(())
 /// ```
 pub struct Described {
-    program: Program,
     layout: Layout,
     shape: Shape,
-    /// Estimate for one element, in nanoseconds.
-    element: u64,
+    /// Made at the first call in memory of the host: on a device the layout alone is needed.
+    on_host: OnceBox<OnHost>,
     /// Estimate for the calls so far, in nanoseconds. Calls of several threads at once may count as one.
     spent: AtomicU64,
+}
+
+/// What moves it in memory of the host.
+struct OnHost {
+    program: Program,
+    /// Estimate for one element, in nanoseconds.
+    element: u64,
 }
 
 impl fmt::Debug for Described {
@@ -55,11 +62,22 @@ impl Described {
     ///
     /// See [`Described`] for an example.
     pub fn new(layout: Layout) -> Described {
-        let plan = Plan::as_described(&layout);
-        let element = plan.decision().generic_nanoseconds();
         let (true_lb, true_ub) = (layout.true_lb(), layout.true_ub());
         let shape = Shape { size: layout.size(), extent: layout.extent(), true_lb, true_ub };
-        Described { program: Program::new(plan, cpu::host()), layout, shape, element, spent: AtomicU64::new(0) }
+        Described { layout, shape, on_host: OnceBox::new(), spent: AtomicU64::new(0) }
+    }
+
+    /// Makes what calls in memory of the host need.
+    pub(crate) fn prepare(&self) {
+        self.on_host();
+    }
+
+    fn on_host(&self) -> &OnHost {
+        self.on_host.get_or_init(|| {
+            let plan = Plan::as_described(&self.layout);
+            let element = plan.decision().generic_nanoseconds();
+            Box::new(OnHost { program: Program::new(plan, cpu::host()), element })
+        })
     }
 
     pub(crate) fn layout(&self) -> &Layout {
@@ -73,7 +91,7 @@ impl Described {
     /// Counts a call that moves this many bytes. False from the call on that would exceed the budget.
     pub(crate) fn admits(&self, bytes: u64) -> bool {
         let elements = bytes.checked_div(self.shape.size).unwrap_or(0).saturating_add(1);
-        let cost = self.element.saturating_mul(elements).saturating_add(CALL);
+        let cost = self.on_host().element.saturating_mul(elements).saturating_add(CALL);
         // Two threads may both store their own sum: the budget is a bound for the sake of speed, not an exact number.
         let spent = self.spent.load(Ordering::Relaxed).saturating_add(cost);
         self.spent.store(spent, Ordering::Relaxed);
@@ -86,12 +104,13 @@ impl Described {
     ///
     /// Every byte of the range is readable on one side and writable on the other, and the sides do not overlap.
     pub(crate) unsafe fn run<const PACK: bool>(&self, sides: Sides, range: Range) {
+        let OnHost { program, .. } = self.on_host();
         // SAFETY: the bytes that are moved are those of the range.
         unsafe {
             if range.is_whole(self.shape.size) {
-                self.program.elements::<PACK>(sides, range.count());
+                program.elements::<PACK>(sides, range.count());
             } else {
-                self.program.range::<PACK>(None, sides, range.offset(), range.length());
+                program.range::<PACK>(None, sides, range.offset(), range.length());
             }
         }
     }

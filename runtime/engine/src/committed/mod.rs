@@ -192,7 +192,7 @@ impl Committed {
     /// ```
     pub fn describe(&self) {
         if self.found().is_none() {
-            self.described();
+            self.described().prepare();
         }
     }
 
