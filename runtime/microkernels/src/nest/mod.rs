@@ -18,6 +18,8 @@ pub(crate) mod whole;
 mod words;
 
 use crate::block::Block;
+#[cfg(target_arch = "x86_64")]
+use crate::tile::rectangle::{self, Columns};
 use dtc_compiler::plan::Direction;
 use dtc_compiler::plan::strategy::{self, Level, Nest, NestMethod, RowLoop};
 
@@ -59,6 +61,12 @@ pub(crate) unsafe fn planes<B: Block, const PACK: bool>(
             NestMethod::Overhanging => overhanging::planes(memory, packed, block, nest),
             #[cfg(target_arch = "x86_64")]
             NestMethod::Pairs => pairs::planes(memory, packed, block, nest),
+            #[cfg(target_arch = "x86_64")]
+            NestMethod::Transposed => {
+                let Nest { rows, stride, planes: columns, .. } = *nest;
+                let columns = Columns { columns, rows, stride, pitch: rows * B::EXACT };
+                rectangle::elements::<PACK>(level, B::EXACT, memory, packed, &columns);
+            }
             #[cfg(target_arch = "x86_64")]
             NestMethod::Gathered => gather::planes(memory, packed, block, nest),
             // These are chosen for whole nests alone.

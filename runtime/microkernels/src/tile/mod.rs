@@ -6,6 +6,10 @@
 //! rows only, so that every line is finished before the next is touched.
 
 #[cfg(target_arch = "x86_64")]
+mod interleave;
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod rectangle;
+#[cfg(target_arch = "x86_64")]
 pub(crate) mod transpose;
 
 use crate::block::{Block, LINE, transfer};

@@ -1,4 +1,4 @@
-//! Tiles whose columns are neighbours: a matrix of 4, 8 or 16-byte elements sent by columns.
+//! Tiles whose columns are neighbours: a matrix of elements of a power of two of bytes sent by columns.
 //!
 //! A square of one line of columns by as many rows is loaded by lines of one side, transposed in registers and stored by lines of
 //! the other, so that each line of either side is touched once and whole. With AVX2, vectors hold half a line, and a square is
@@ -12,15 +12,17 @@ use core::arch::x86_64::{
     _mm512_unpacklo_epi32, _mm512_unpacklo_epi64,
 };
 
+use super::rectangle::{self, Columns};
 use super::{columns, strip};
 use crate::block::{Block, LINE};
 use crate::nest::direction;
+use core::ops::Range;
 use dtc_compiler::plan::strategy::{Level, writes_rows_first};
 
 /// Bytes of a vector of AVX2.
-const HALF: usize = LINE / 2;
+pub(super) const HALF: usize = LINE / 2;
 
-/// Moves a nest of elements of 4, 8 or 16 bytes whose outer stride is the element size.
+/// Moves a nest of elements of 1, 2, 4, 8 or 16 bytes whose outer stride is the element size.
 ///
 /// # Safety
 ///
@@ -37,16 +39,17 @@ pub(crate) unsafe fn elements<B: Block, const PACK: bool>(
     block: B,
     pitch: usize,
 ) {
-    // SAFETY: the element size is `LINE / N` in each case. `WIDE` holds for levels with AVX-512 alone, and all others have AVX2
+    // SAFETY: the element size is `LINE / N` in each case of squares. `WIDE` holds for levels with AVX-512 alone, and all others have AVX2
     // (contract of `elements`). The contract of `tile` is otherwise that of this function.
     unsafe {
         match (B::EXACT, level >= Level::Avx512) {
-            (4, true) => tile::<B, 16, true, PACK>(memory, packed, outer, inner, inner_stride, block, pitch),
-            (8, true) => tile::<B, 8, true, PACK>(memory, packed, outer, inner, inner_stride, block, pitch),
-            (_, true) => tile::<B, 4, true, PACK>(memory, packed, outer, inner, inner_stride, block, pitch),
-            (4, false) => tile::<B, 16, false, PACK>(memory, packed, outer, inner, inner_stride, block, pitch),
-            (8, false) => tile::<B, 8, false, PACK>(memory, packed, outer, inner, inner_stride, block, pitch),
-            (_, false) => tile::<B, 4, false, PACK>(memory, packed, outer, inner, inner_stride, block, pitch),
+            (1 | 2, _) => rest::<B, PACK>(level, memory, packed, 0..outer, 0..inner, inner_stride, block, pitch),
+            (4, true) => tile::<B, 16, true, PACK>(level, memory, packed, outer, inner, inner_stride, block, pitch),
+            (8, true) => tile::<B, 8, true, PACK>(level, memory, packed, outer, inner, inner_stride, block, pitch),
+            (_, true) => tile::<B, 4, true, PACK>(level, memory, packed, outer, inner, inner_stride, block, pitch),
+            (4, false) => tile::<B, 16, false, PACK>(level, memory, packed, outer, inner, inner_stride, block, pitch),
+            (8, false) => tile::<B, 8, false, PACK>(level, memory, packed, outer, inner, inner_stride, block, pitch),
+            (_, false) => tile::<B, 4, false, PACK>(level, memory, packed, outer, inner, inner_stride, block, pitch),
         }
     }
 }
@@ -57,7 +60,9 @@ pub(crate) unsafe fn elements<B: Block, const PACK: bool>(
 ///
 /// The contract of [`TileFn`](crate::TileFn), on a CPU of [`Level::Avx512`] where `WIDE`, and with AVX2.
 #[inline(always)]
+#[expect(clippy::too_many_arguments, reason = "two levels, the pitch and the processor")]
 unsafe fn tile<B: Block, const N: usize, const WIDE: bool, const PACK: bool>(
+    level: Level,
     memory: *mut u8,
     packed: *mut u8,
     outer: usize,
@@ -75,7 +80,7 @@ unsafe fn tile<B: Block, const N: usize, const WIDE: bool, const PACK: bool>(
     unsafe {
         if lead < N && inner_stride % LINE as isize == 0 && (memory as usize).is_multiple_of(bytes) {
             first = lead.min(outer);
-            strip::<B, PACK>(memory, packed, 0..first, bytes as isize, 0..inner, inner_stride, block, pitch);
+            rest::<B, PACK>(level, memory, packed, 0..first, 0..inner, inner_stride, block, pitch);
         }
         let strips = (outer - first) / N;
         let (line, dense) = (memory.wrapping_add(first * bytes), packed.wrapping_add(first * pitch));
@@ -104,8 +109,39 @@ unsafe fn tile<B: Block, const N: usize, const WIDE: bool, const PACK: bool>(
         }
         let last = first + strips * N;
         let below = squares * N..inner;
-        strip::<B, PACK>(memory, packed, first..last, bytes as isize, below, inner_stride, block, pitch);
-        strip::<B, PACK>(memory, packed, last..outer, bytes as isize, 0..inner, inner_stride, block, pitch);
+        rest::<B, PACK>(level, memory, packed, first..last, below, inner_stride, block, pitch);
+        rest::<B, PACK>(level, memory, packed, last..outer, 0..inner, inner_stride, block, pitch);
+    }
+}
+
+/// Moves rows of neighbouring columns that fill no square.
+///
+/// # Safety
+///
+/// The contract of [`TileFn`](crate::TileFn) for the elements in these ranges, on a CPU with AVX2.
+#[inline(always)]
+#[expect(clippy::too_many_arguments, reason = "a nest, two ranges and the processor")]
+unsafe fn rest<B: Block, const PACK: bool>(
+    level: Level,
+    memory: *mut u8,
+    packed: *mut u8,
+    columns: Range<usize>,
+    rows: Range<usize>,
+    inner_stride: isize,
+    block: B,
+    pitch: usize,
+) {
+    // SAFETY: as this function's; elements of 16 bytes are in no rectangle.
+    unsafe {
+        if B::EXACT <= 8 && columns.len() >= 2 && rows.len() >= 2 {
+            let memory = memory
+                .wrapping_add(columns.start * B::EXACT)
+                .wrapping_offset(inner_stride.wrapping_mul(rows.start as isize));
+            let packed = packed.add(columns.start * pitch + rows.start * B::EXACT);
+            let nest = Columns { columns: columns.len(), rows: rows.len(), stride: inner_stride, pitch };
+            return rectangle::elements::<PACK>(level, B::EXACT, memory, packed, &nest);
+        }
+        strip::<B, PACK>(memory, packed, columns, B::EXACT as isize, rows, inner_stride, block, pitch);
     }
 }
 
@@ -199,7 +235,7 @@ unsafe fn quarters<const N: usize>(
 /// `N / 2` half lines are readable at the source and writable at the destination, the two do not overlap, and the CPU has AVX2.
 #[target_feature(enable = "avx2")]
 #[inline]
-unsafe fn quarter<const N: usize>(
+pub(super) unsafe fn quarter<const N: usize>(
     destination: *mut u8,
     destination_stride: isize,
     source: *const u8,

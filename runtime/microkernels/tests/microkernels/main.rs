@@ -353,6 +353,31 @@ fn shapes_that_have_a_way_of_their_own() {
     }
 }
 
+/// Planes that are neighbours: every number of rows and columns of a rectangle, around the lines of pairs and triples, and beyond.
+#[test]
+fn transposes_of_every_shape() {
+    let mut bench = Bench::new(1 << 18, 1 << 17);
+    let few = 1..=20usize;
+    let shapes: Vec<_> = few
+        .clone()
+        .flat_map(|rows| few.clone().map(move |columns| (rows, columns)))
+        .chain(
+            [2, 3].into_iter().flat_map(|few| (60..=68).chain([128, 129, 200]).flat_map(move |n| [(few, n), (n, few)])),
+        )
+        .chain([(33, 70), (70, 33), (100, 100)])
+        .collect();
+    for (level, pack, non_temporal) in variants().filter(|&(.., non_temporal)| !non_temporal) {
+        for bytes in [1, 2, 4, 8] {
+            for &(rows, columns) in &shapes {
+                let width = (columns * bytes) as isize;
+                for stride in [width, width + 3, -width - 8] {
+                    bench.nest(level, pack, (columns, bytes as isize), (rows, stride), bytes, non_temporal);
+                }
+            }
+        }
+    }
+}
+
 /// Two nests between each other: what the pitch leaves out of one is the other.
 #[test]
 fn tiles_with_a_pitch() {
