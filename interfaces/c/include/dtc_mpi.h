@@ -514,8 +514,9 @@ static inline int dtc_mpi_decoder_free(dtc_mpi_decoder *decoder)
 }
 
 /*
- * The committed type of a datatype: made by the first call, and kept at the datatype until MPI destroys that, which may be after
- * MPI_Type_free, when its last operation ends. Two threads that call it first at once make two types; the datatype keeps one.
+ * The committed type of a datatype: made by the first call, and kept at the datatype until dtc_mpi_forget, or until MPI destroys that,
+ * which may be after MPI_Type_free, when its last operation ends. Two threads that call it first at once make two types; the datatype
+ * keeps one.
  *
  * `type`: receives the type, which the caller releases.
  *
@@ -532,6 +533,28 @@ static inline int dtc_mpi_committed(const dtc_mpi_decoder *decoder, MPI_Datatype
     status = dtc_mpi_keep(decoder, datatype, *type);
     if (status != DTC_OK) dtc_type_release(*type);
     return status;
+}
+
+/*
+ * Takes the type away from a datatype, which may have none. A program calls it before MPI_Type_free if a message of the datatype may be
+ * under way and other threads call MPI meanwhile: MPI then destroys the datatype in whichever thread makes progress, and calls back to
+ * release the type. MPICH 4.0 gives its lock up for that in the middle of progress, and ends the process if another thread makes progress too
+ * (ucp_worker.c: Assertion `worker->inprogress++ == 0' failed).
+ *
+ * Handles of one datatype may have several owners, by MPI_Type_get_contents: no other thread may call dtc_mpi_committed or dtc_mpi_type
+ * with it, or with a datatype made of it, at the same time.
+ *
+ * DTC_ERROR_ARGUMENT: `datatype` is MPI_DATATYPE_NULL.
+ * DTC_ERROR_INTERNAL: MPI refuses to take the attribute away.
+ */
+static inline int dtc_mpi_forget(const dtc_mpi_decoder *decoder, MPI_Datatype datatype)
+{
+    dtc_type *type;
+    int found = 0;
+    if (datatype == MPI_DATATYPE_NULL) return DTC_ERROR_ARGUMENT;
+    PMPI_Type_get_attr(datatype, decoder->keyval, &type, &found);
+    /* Open MPI calls the error handler for an attribute that there is not. */
+    return !found || PMPI_Type_delete_attr(datatype, decoder->keyval) == MPI_SUCCESS ? DTC_OK : DTC_ERROR_INTERNAL;
 }
 
 #ifdef __cplusplus

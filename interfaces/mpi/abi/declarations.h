@@ -44,6 +44,7 @@ static struct {
 #define PMPI_Finalized dtc_mpi_pmpi.Finalized
 #define PMPI_Type_get_attr dtc_mpi_pmpi.Type_get_attr
 #define PMPI_Type_set_attr dtc_mpi_pmpi.Type_set_attr
+#define PMPI_Type_delete_attr dtc_mpi_pmpi.Type_delete_attr
 #define PMPI_Type_create_keyval dtc_mpi_pmpi.Type_create_keyval
 #define PMPI_Type_free_keyval dtc_mpi_pmpi.Type_free_keyval
 #define PMPI_Type_get_extent_x dtc_mpi_pmpi.Type_get_extent_x
@@ -88,6 +89,7 @@ static struct {
 #define PMPI_Comm_create_keyval dtc_mpi_pmpi.Comm_create_keyval
 #define PMPI_Comm_get_attr dtc_mpi_pmpi.Comm_get_attr
 #define PMPI_Comm_set_attr dtc_mpi_pmpi.Comm_set_attr
+#define PMPI_Comm_delete_attr dtc_mpi_pmpi.Comm_delete_attr
 #define PMPI_Cart_shift dtc_mpi_pmpi.Cart_shift
 #define PMPI_Graph_neighbors dtc_mpi_pmpi.Graph_neighbors
 #define PMPI_Dist_graph_neighbors dtc_mpi_pmpi.Dist_graph_neighbors

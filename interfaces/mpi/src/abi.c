@@ -7,6 +7,7 @@
 #include <mpi.h>
 
 #include <dtc_mpi.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -40,6 +41,7 @@
 #define KIND_datatype MPI_Datatype
 #define KIND_datatype_pointer MPI_Datatype *
 #define KIND_communicator MPI_Comm
+#define KIND_communicator_pointer MPI_Comm *
 #define KIND_message_pointer MPI_Message *
 #define KIND_status MPI_Status *
 #define KIND_count_array const int *
@@ -65,6 +67,7 @@ static struct {
 
 #include "profit.h"
 #include "plan.h"
+#include "recall.h"
 #include "memory.h"
 #include "self_test.h"
 #include "start.h"
@@ -92,6 +95,7 @@ static struct {
 #define WRAP_INIT_THREAD(name, count)
 #define WRAP_FINALIZE(name, count)
 #define WRAP_COMMIT(name, count)
+#define WRAP_TYPE_FREE(name, count)
 
 #define CALL(name, shape, count) WRAP_##shape(name, count)
 #include "calls.def"

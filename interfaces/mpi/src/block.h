@@ -37,6 +37,8 @@ struct given {
 struct half {
     /* Zero if the MPI moves it. */
     int length;
+    /* Blocks from the first on whose plans are held. */
+    int planned;
     struct dtc_mpi_block *staging;
     /* Packed bytes, and all that staging memory was taken for. */
     int64_t bytes, taken;
@@ -104,7 +106,7 @@ static void half_posted(struct half *half)
 static void half_drop(struct half *half)
 {
     half_posted(half);
-    for (int at = 0; at < half->length; at++)
+    for (int at = 0; at < half->planned; at++)
         if (half->blocks[at].plan) plan_release(half->blocks[at].plan);
     if (half->staging) dtc_mpi_staging_give(half->staging);
     free(half->blocks);
@@ -233,8 +235,8 @@ struct device_half {
 /* Places in staging memory, for elements that the MPI takes for those of the program's datatype. */
 enum { BLOCK_ALIGNMENT = 64 };
 
-/* Plans a block of such a direction: how it goes through staging memory, and what the MPI is given. 0 if the MPI shall move the
-   direction, or if it is refused. */
+/* Plans a block of such a direction, and holds its plan: how it goes through staging memory, and what the MPI is given. 0 if the MPI shall move
+   the direction, or if it is refused. */
 static int device_block(struct half *half, const struct device_half *asked, int at, enum form *form, struct span *span)
 {
     const struct given *given = asked->given;
@@ -258,6 +260,7 @@ static int device_block(struct half *half, const struct device_half *asked, int 
     struct moved moved = moved_of(*form, plan, span, memory, elements);
     *block = (struct block){.plan = moved.plan, .memory = moved.memory, .elements = moved.elements, .bytes = moved.bytes,
                             .where = block->where, .place = half->taken};
+    plan_retain(block->plan);
     int64_t end = block->place + block->bytes + GAP + BLOCK_ALIGNMENT - 1;
     half->taken = end / BLOCK_ALIGNMENT * BLOCK_ALIGNMENT;
     half->bytes += span->bytes;
@@ -285,6 +288,7 @@ static __attribute__((noinline)) void half_stage_on_device(struct half *half, co
     struct span *spans = (struct span *)calloc((size_t)length, sizeof *spans);
     for (int at = 0; forms && spans && planned && at < length; at++) {
         planned = device_block(half, asked, at, &forms[at], &spans[at]);
+        half->planned = at + 1;
         struct block *block = &half->blocks[at];
         gains = gains || (planned && block->where.kind == DTC_MEMORY_DEVICE && block->plan != byte_plan);
         int64_t place = block->place + block->bytes;
@@ -299,7 +303,6 @@ static __attribute__((noinline)) void half_stage_on_device(struct half *half, co
     for (; given_all && half->length < length; half->length++) {
         int at = half->length;
         given_all = give_device_block(half, asked, at, forms[at], &spans[at]);
-        if (half->blocks[at].plan) plan_retain(half->blocks[at].plan);
     }
     free(forms);
     free(spans);

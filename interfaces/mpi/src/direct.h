@@ -137,6 +137,23 @@ static struct direct *direct_of(MPI_Comm communicator)
     return direct && direct->board ? direct : NULL;
 }
 
+/* Before the MPI frees a communicator, which it may keep until its last message ends (plan.h). */
+static void direct_forget(const MPI_Comm *communicator)
+{
+    struct direct *direct;
+    int found = 0;
+    if (!direct_key || !communicator || *communicator == MPI_COMM_NULL || __atomic_load_n(&state, __ATOMIC_ACQUIRE) != READY) return;
+    if (PMPI_Comm_get_attr(*communicator, direct_key, &direct, &found) == MPI_SUCCESS && found)
+        PMPI_Comm_delete_attr(*communicator, direct_key);
+}
+
+#define WRAP_COMM_FREE(name, count)                                                                                              \
+    static int wrap_##name(MPI_Comm *communicator)                                                                                \
+    {                                                                                                                              \
+        direct_forget(communicator);                                                                                               \
+        return mpi.name(communicator);                                                                                             \
+    }
+
 /* Whether a word stands in DTC_MPI_DIRECT, alone or in a list with commas. */
 static int asks_direct(const char *how)
 {
@@ -228,6 +245,7 @@ static int direct_block(struct flow *flow, struct block *block, int at, MPI_Comm
     if (where.kind != DTC_MEMORY_DEVICE || (flow->device >= 0 && flow->device != where.device)) return 0;
     *block = (struct block){.plan = moved.plan, .memory = moved.memory, .elements = moved.elements, .bytes = moved.bytes, .where = where,
                             .place = flow->taken};
+    plan_retain(block->plan);
     flow->device = where.device;
     flow->bytes += block->bytes;
     flow->taken += block_taken(block);
@@ -254,6 +272,8 @@ static int flow_make(struct flow *flow, const struct given *given)
 
 static void flow_drop(struct flow *flow)
 {
+    for (int at = 0; flow->blocks && at < flow->peers.length; at++)
+        if (flow->blocks[at].plan) plan_release(flow->blocks[at].plan);
     peers_drop(&flow->peers);
     free(flow->blocks);
 }

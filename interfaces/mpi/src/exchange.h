@@ -19,7 +19,7 @@ static int is_dense(MPI_Datatype datatype, int64_t *size)
     return known && lb == 0 && extent == bytes;
 }
 
-/* What is known of a block whose elements the processor reaches; 0 if the MPI shall move the direction. */
+/* What is known of a block whose elements the processor reaches, and holds its plan; 0 if the MPI shall move the direction. */
 static int block_of(struct block *block, const struct given *given, int at, int sends, int *unknown)
 {
     int64_t size;
@@ -28,6 +28,7 @@ static int block_of(struct block *block, const struct given *given, int at, int 
     block->memory = (unsigned char *)given->memory + given_number(given->places, given->wide_places, at);
     block->where.kind = DTC_MEMORY_HOST;
     block->plan = plan_of_any(datatype, unknown);
+    if (block->plan) plan_retain(block->plan);
     if (block->elements < 0 || *unknown || datatype == MPI_DATATYPE_NULL) return 0;
     if (block->plan) {
         if (!block->plan->type || (sends && !block->plan->uniform)) return 0;
@@ -98,6 +99,7 @@ static void half_stage(struct half *half, const struct given *given, int32_t dev
     }
     for (int at = 0; at < given->length; at++) {
         struct block *block = &half->blocks[at];
+        half->planned = at + 1;
         if (!block_of(block, given, at, sends, unknown) || half->taken > LARGEST_MESSAGE - block->bytes) {
             half_drop(half);
             return;
@@ -111,10 +113,7 @@ static void half_stage(struct half *half, const struct given *given, int32_t dev
     int pays = gained >= limits.bytes && limits.share * gained >= half->bytes;
     half->staging = pays ? dtc_mpi_staging_take(DTC_MPI_HOST, 0, half->taken) : NULL;
     int given_all = !!half->staging;
-    for (; given_all && half->length < given->length; half->length++) {
-        given_all = give_block(half, given, half->length, sends);
-        if (half->blocks[half->length].plan) plan_retain(half->blocks[half->length].plan);
-    }
+    for (; given_all && half->length < given->length; half->length++) given_all = give_block(half, given, half->length, sends);
     if (!given_all) half_drop(half);
 }
 

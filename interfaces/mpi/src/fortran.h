@@ -137,4 +137,19 @@ static void fortran_startall(const int *length, MPI_Request *requests, int *erro
     tell(error, wrap_Startall(*length, requests));
 }
 
+static void fortran_type_free(MPI_Datatype *datatype, int *error)
+{
+    tell(error, wrap_Type_free(datatype));
+}
+
+static void fortran_comm_free(MPI_Comm *communicator, int *error)
+{
+    tell(error, wrap_Comm_free(communicator));
+}
+
+static void fortran_comm_disconnect(MPI_Comm *communicator, int *error)
+{
+    tell(error, wrap_Comm_disconnect(communicator));
+}
+
 #endif

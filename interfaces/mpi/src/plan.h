@@ -1,17 +1,27 @@
 /*
- * What the interposer knows of a datatype.
+ * What the interposer knows of a datatype, and how long.
  *
- * A plan is an attribute of its datatype: values of handles are used again after MPI_Type_free, attributes go with the datatype. Each
- * thread remembers the plans of a few handles, until any datatype with a plan is destroyed.
+ * A plan is an attribute of its datatype: values of handles are used again after MPI_Type_free, attributes go with the datatype.
+ * MPI_Type_free takes the attribute away before the MPI has the call. The MPI keeps a datatype until its last message has ended, and then
+ * runs the callbacks of attributes in whichever thread makes progress; MPICH 4.0 gives its lock up for that in the middle of progress,
+ * which ends the process if another thread makes progress too.
+ *
+ * So a plan can be taken away while another thread reads it: MPI_Type_get_contents gives one handle to several owners. Memory of plans is
+ * used for plans alone, and a reference that was taken counts if no plan was destroyed meanwhile (recall.h).
  */
 #ifndef DTC_MPI_PLAN_H
 #define DTC_MPI_PLAN_H
 
 struct plan {
-    /* The attribute's reference, and one for each operation under way. */
+    /* The attribute's reference, one of each thread that remembers the plan, and one for each operation under way. 0 in memory that has no
+       plan. */
     int64_t references;
-    /* Its place among those that the report counts; `at` is null for others. */
+    /* Its place among those that the report counts; `at` is null for others. Without references, the next without. */
     struct plan *next, **at;
+    /* What it is an attribute of; MPI_DATATYPE_NULL for a duplicate. */
+    MPI_Datatype datatype;
+    /* Whether MPI_Type_free has begun to take the attribute away. */
+    char forgotten;
     /* The committed type; null if dtc cannot decode the datatype, or shall not move it. */
     dtc_type *type;
     /* Whether the MPI moves elements by itself: they have no bytes, or lie in one piece without gaps. */
@@ -36,24 +46,84 @@ static struct plan *byte_plan;
 /* The key of the attribute. */
 static int plan_key;
 
-/* Counts the destroyed datatypes that had plans, from 1. */
+/* Counts the plans that have lost their attribute, from 1. */
 static uint64_t generation = 1;
 
-/* What a thread remembers of a handle. */
-struct remembered {
-    uint64_t generation;
-    MPI_Datatype datatype;
-    struct plan *plan;
-};
+/* Whether a thread decodes a datatype, or releases types that others have given up. */
+static char decoding;
 
-/* A power of two. */
-enum { REMEMBERED = 64 };
-
-static __thread struct remembered remembered[REMEMBERED];
+/* Plans without references: those whose types are still to be released, and memory for new ones. */
+static struct {
+    char busy;
+    struct plan *dying, *unused;
+} plans;
 
 static void plan_retain(struct plan *plan)
 {
     __atomic_fetch_add(&plan->references, 1, __ATOMIC_RELAXED);
+}
+
+/* The same for a plan that may be gone, or its memory another plan's; 0 if it has no references. */
+static int plan_try_retain(struct plan *plan)
+{
+    int64_t references = __atomic_load_n(&plan->references, __ATOMIC_RELAXED);
+    while (references > 0)
+        if (__atomic_compare_exchange_n(&plan->references, &references, references + 1, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) return 1;
+    return 0;
+}
+
+static void spin_lock(char *busy)
+{
+    while (__atomic_test_and_set(busy, __ATOMIC_ACQUIRE)) sched_yield();
+}
+
+static void spin_unlock(char *busy)
+{
+    __atomic_clear(busy, __ATOMIC_RELEASE);
+}
+
+/* Takes all of a list of plans. */
+static struct plan *plans_take(struct plan **list)
+{
+    spin_lock(&plans.busy);
+    struct plan *first = *list;
+    *list = NULL;
+    spin_unlock(&plans.busy);
+    return first;
+}
+
+static void plans_give(struct plan **list, struct plan *plan)
+{
+    spin_lock(&plans.busy);
+    plan->next = *list;
+    __atomic_store_n(list, plan, __ATOMIC_RELAXED);
+    spin_unlock(&plans.busy);
+}
+
+/* Memory for a plan, zero but for its references, which are set last; null if there is none. */
+static struct plan *plan_take(void)
+{
+    spin_lock(&plans.busy);
+    struct plan *plan = plans.unused;
+    if (plan) plans.unused = plan->next;
+    spin_unlock(&plans.busy);
+    if (!plan) return (struct plan *)calloc(1, sizeof *plan);
+    memset((char *)plan + sizeof plan->references, 0, sizeof *plan - sizeof plan->references);
+    return plan;
+}
+
+/* Releases the types of plans that have no references, unless a thread decodes: it may have read one from a datatype and not have retained
+   it yet. That thread comes here when it ends. */
+static void plans_bury(void)
+{
+    while (__atomic_load_n(&plans.dying, __ATOMIC_SEQ_CST) && !__atomic_test_and_set(&decoding, __ATOMIC_SEQ_CST)) {
+        for (struct plan *plan = plans_take(&plans.dying), *next; plan; plan = next) {
+            next = plan->next;
+            if (plan->type) dtc_type_release(plan->type);
+            plans_give(&plans.unused, plan);
+        }
+        __atomic_clear(&decoding, __ATOMIC_SEQ_CST);
+    }
 }
 
 /* For the report: the plans that are alive, how many types there have been, and how many of those that are gone had a kernel. */
@@ -63,16 +133,6 @@ static struct {
     int64_t decoded, compiled;
 } reported;
 
-static void reported_lock(void)
-{
-    while (__atomic_test_and_set(&reported.busy, __ATOMIC_ACQUIRE)) sched_yield();
-}
-
-static void reported_unlock(void)
-{
-    __atomic_clear(&reported.busy, __ATOMIC_RELEASE);
-}
-
 static int is_compiled(const struct plan *plan)
 {
     dtc_info info = DTC_INFO_INIT;
@@ -81,58 +141,91 @@ static int is_compiled(const struct plan *plan)
 
 static void reported_add(struct plan *plan)
 {
-    reported_lock();
+    spin_lock(&reported.busy);
     reported.decoded += !!plan->type;
     plan->next = reported.alive;
     plan->at = &reported.alive;
     if (plan->next) plan->next->at = &plan->next;
     reported.alive = plan;
-    reported_unlock();
+    spin_unlock(&reported.busy);
 }
 
 static void reported_remove(struct plan *plan)
 {
-    reported_lock();
+    spin_lock(&reported.busy);
     reported.compiled += is_compiled(plan);
     *plan->at = plan->next;
     if (plan->next) plan->next->at = plan->at;
-    reported_unlock();
+    spin_unlock(&reported.busy);
 }
 
 static void plan_release(struct plan *plan)
 {
     if (__atomic_sub_fetch(&plan->references, 1, __ATOMIC_ACQ_REL) > 0) return;
     if (plan->at) reported_remove(plan);
-    if (plan->type) dtc_type_release(plan->type);
-    free(plan);
+    plans_give(&plans.dying, plan);
+    plans_bury();
 }
 
+/* The plan whose attribute this thread takes away in MPI_Type_free. */
+static __thread struct plan *forgotten;
+
+/* A duplicate has a plan of its own, of the same type. */
 static int copy_plan(MPI_Datatype datatype, int key, void *extra, void *value, void *copy, int *flag)
 {
-    (void)datatype, (void)key, (void)extra;
-    plan_retain((struct plan *)value);
-    memcpy(copy, &value, sizeof value);
-    *flag = 1;
+    struct plan *plan = (struct plan *)value, *made = NULL;
+    (void)key, (void)extra;
+    if (plan_try_retain(plan)) {
+        if (plan->datatype == datatype) made = plan_take();
+        if (made) {
+            size_t known = sizeof plan->references;
+            memcpy((char *)made + known, (char *)plan + known, sizeof *plan - known);
+            made->next = NULL, made->at = NULL, made->datatype = MPI_DATATYPE_NULL, made->forgotten = 0;
+            if (made->type) dtc_type_retain(made->type);
+            __atomic_store_n(&made->references, 1, __ATOMIC_RELEASE);
+        }
+        plan_release(plan);
+    }
+    memcpy(copy, &made, sizeof made);
+    *flag = !!made;
     return MPI_SUCCESS;
 }
 
 static int delete_plan(MPI_Datatype datatype, int key, void *value, void *extra)
 {
     (void)datatype, (void)key, (void)extra;
+    if (value == forgotten) return MPI_SUCCESS;
     __atomic_fetch_add(&generation, 1, __ATOMIC_RELEASE);
     plan_release((struct plan *)value);
     return MPI_SUCCESS;
 }
 
+/* The decoder finds the types of parts of a datatype in attributes of theirs, which own no reference: the plan does. */
+static int copy_no_type(MPI_Datatype datatype, int key, void *extra, void *value, void *copy, int *flag)
+{
+    (void)datatype, (void)key, (void)extra, (void)value, (void)copy;
+    *flag = 0;
+    return MPI_SUCCESS;
+}
+
+static int delete_no_type(MPI_Datatype datatype, int key, void *value, void *extra)
+{
+    (void)datatype, (void)key, (void)value, (void)extra;
+    return MPI_SUCCESS;
+}
+
 static struct plan *make_byte_plan(dtc_engine *engine)
 {
-    struct plan *plan = (struct plan *)calloc(1, sizeof *plan);
+    struct plan *plan = plan_take();
     if (!plan) return NULL;
     *plan = (struct plan){.references = 1, .whole = 1, .size = 1, .piece = 1, .uniform = 1};
     if (dtc_type_named(engine, "MPI_BYTE", &plan->type) == DTC_OK && dtc_type_commit(plan->type, 0) == DTC_OK) return plan;
     plan_release(plan);
     return NULL;
 }
+
+/* What threads remember (recall.h). */
+static int recall_start(void);
 
 /* Prepares what datatypes are decoded with; 0 if that fails. */
 static int plan_start(void)
@@ -141,7 +234,8 @@ static int plan_start(void)
     if (dtc_init(NULL, &engine) != DTC_OK) return 0;
     byte_plan = make_byte_plan(engine);
     dtc_mpi_engine = engine;
-    if (byte_plan && dtc_mpi_decoder_init(engine, &decoder) == DTC_OK) {
+    decoder.engine = engine;
+    if (byte_plan && recall_start() && PMPI_Type_create_keyval(copy_no_type, delete_no_type, &decoder.keyval, NULL) == MPI_SUCCESS) {
         if (PMPI_Type_create_keyval(copy_plan, delete_plan, &plan_key, NULL) == MPI_SUCCESS) return 1;
         dtc_mpi_decoder_free(&decoder);
     }
@@ -166,11 +260,11 @@ static int is_uniform(const dtc_info *info)
 /* Counts the datatypes that dtc decoded, and those that it compiled a kernel for. */
 static void plan_count(int64_t *decoded, int64_t *compiled)
 {
-    reported_lock();
+    spin_lock(&reported.busy);
     *decoded = reported.decoded;
     *compiled = reported.compiled;
     for (const struct plan *plan = reported.alive; plan; plan = plan->next) *compiled += is_compiled(plan);
-    reported_unlock();
+    spin_unlock(&reported.busy);
 }
 
 /* How the pieces of a type lie, as far as MPIs differ in how fast they move them. */
@@ -197,63 +291,55 @@ static int64_t least_message(const struct plan *plan, const dtc_info *info)
     return plan->piece > longest ? INT64_MAX : pieces == IRREGULAR ? limits.irregular_bytes : limits.bytes;
 }
 
+/* Takes an attribute away, if there is one: Open MPI calls the error handler for one that there is not. */
+static void take_attribute(MPI_Datatype datatype, int key)
+{
+    void *value;
+    int found = 0;
+    PMPI_Type_get_attr(datatype, key, &value, &found);
+    if (found) PMPI_Type_delete_attr(datatype, key);
+}
+
+/* Decodes a datatype; null if dtc cannot, or shall not move it. */
+static dtc_type *decode(MPI_Datatype datatype, dtc_info *info)
+{
+    dtc_type *type = NULL;
+    if (dtc_mpi_type(&decoder, datatype, &type) != DTC_OK) return NULL;
+    if (dtc_type_commit(type, 0) == DTC_OK && dtc_type_query(type, info) == DTC_OK && !is_padded(info)) return type;
+    dtc_type_release(type);
+    return NULL;
+}
+
 /* Decodes a datatype that the MPI accepts, and leaves the plan with it. One thread does so at a time; others leave it to a later
    call, since the one that comes second would destroy the plan of the first. */
 static void plan_make(MPI_Datatype datatype)
 {
-    static char busy;
     struct plan *plan;
     int found = 0;
-    if (datatype == MPI_DATATYPE_NULL || __atomic_test_and_set(&busy, __ATOMIC_ACQUIRE)) return;
+    if (datatype == MPI_DATATYPE_NULL || __atomic_test_and_set(&decoding, __ATOMIC_ACQUIRE)) return;
     PMPI_Type_get_attr(datatype, plan_key, &plan, &found);
-    plan = found || dtc_mpi_is_predefined(dtc_mpi_get_envelope(datatype).combiner) ? NULL : (struct plan *)calloc(1, sizeof *plan);
+    plan = found || dtc_mpi_is_predefined(dtc_mpi_get_envelope(datatype).combiner) ? NULL : plan_take();
     if (plan) {
         dtc_info info = DTC_INFO_INIT;
-        plan->references = 1;
-        if (dtc_mpi_committed(&decoder, datatype, &plan->type) != DTC_OK) plan->type = NULL;
-        if (plan->type) dtc_type_query(plan->type, &info);
-        if (plan->type && is_padded(&info)) {
-            dtc_type_release(plan->type);
-            plan->type = NULL;
-        }
+        plan->datatype = datatype;
+        plan->type = decode(datatype, &info);
         plan->whole = info.blocks == 0 || (limits.leaves_whole && info.contiguous && info.extent == info.packed_size);
         plan->size = info.packed_size;
         plan->piece = info.blocks > 0 ? info.packed_size / info.blocks : 0;
         plan->least = least_message(plan, &info);
         plan->uniform = is_uniform(&info);
         plan->true_lb = info.true_lb;
+        __atomic_store_n(&plan->references, 1, __ATOMIC_RELEASE);
         if (dtc_mpi_reports()) reported_add(plan);
-        if (PMPI_Type_set_attr(datatype, plan_key, plan) != MPI_SUCCESS) plan_release(plan);
-    }
-    __atomic_clear(&busy, __ATOMIC_RELEASE);
-}
-
-/* Looks a datatype up. Predefined datatypes are remembered without a plan; `unknown` is set for others without one. */
-static __attribute__((noinline)) struct plan *plan_look_up(MPI_Datatype datatype, struct remembered *place, int *unknown)
-{
-    struct plan *plan = NULL;
-    int found = 0;
-    uint64_t now = __atomic_load_n(&generation, __ATOMIC_ACQUIRE);
-    if (datatype == MPI_DATATYPE_NULL) return NULL;
-    PMPI_Type_get_attr(datatype, plan_key, &plan, &found);
-    if (!found) {
-        plan = NULL;
-        if (!dtc_mpi_is_predefined(dtc_mpi_get_envelope(datatype).combiner)) {
-            *unknown = 1;
-            return NULL;
+        /* Before the plan, with which another owner of the handle may take both away. */
+        if (plan->type) PMPI_Type_set_attr(datatype, decoder.keyval, plan->type);
+        if (PMPI_Type_set_attr(datatype, plan_key, plan) != MPI_SUCCESS) {
+            take_attribute(datatype, decoder.keyval);
+            plan_release(plan);
         }
     }
-    *place = (struct remembered){now, datatype, plan};
-    return plan;
-}
-
-/* The plan of a datatype; null if it is predefined, or if `unknown` is set: plan_make should decode the datatype then, once the MPI
-   has accepted it. */
-static inline struct plan *plan_of_any(MPI_Datatype datatype, int *unknown)
-{
-    struct remembered *place = &remembered[dtc_mpi_hash(datatype) % REMEMBERED];
-    if (place->datatype == datatype && place->generation == __atomic_load_n(&generation, __ATOMIC_ACQUIRE)) return place->plan;
-    return plan_look_up(datatype, place, unknown);
+    __atomic_clear(&decoding, __ATOMIC_SEQ_CST);
+    plans_bury();
 }
 
 /* Whether dtc may pack a datatype of this plan. */

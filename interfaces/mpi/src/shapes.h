@@ -11,6 +11,8 @@
     A(count_pointer, argc), A(arguments, argv), A(number, required), A(number_pointer, provided)
 #define ARGUMENTS_FINALIZE(A, count)
 #define ARGUMENTS_COMMIT(A, count) A(datatype_pointer, datatype)
+#define ARGUMENTS_TYPE_FREE(A, count) A(datatype_pointer, datatype)
+#define ARGUMENTS_COMM_FREE(A, count) A(communicator_pointer, communicator)
 #define ARGUMENTS_PACK(A, count)                                                                                                 \
     A(source, memory), A(count, elements), A(datatype, datatype), A(destination, packed), A(count, size),                         \
         A(count##_pointer, position), A(communicator, communicator)

@@ -76,4 +76,12 @@ static int wrap_Type_commit(MPI_Datatype *datatype)
     return status;
 }
 
+/* The MPI may keep the datatype until its last message ends: what hangs on it is taken away here (plan.h). */
+static int wrap_Type_free(MPI_Datatype *datatype)
+{
+    int hangs = datatype && *datatype != MPI_DATATYPE_NULL && __atomic_load_n(&state, __ATOMIC_ACQUIRE) == READY;
+    if (hangs) plan_forget(*datatype);
+    return mpi.Type_free(datatype);
+}
+
 #endif

@@ -4,12 +4,14 @@
 #define REQUEST type(MPI_Request)
 #define DATATYPE type(MPI_Datatype)
 #define MESSAGE type(MPI_Message)
+#define COMMUNICATOR type(MPI_Comm)
 #define STATUSES(n) type(MPI_Status) :: statuses(n)
 #define STATUS(i) statuses(i)
 #else
 #define REQUEST integer
 #define DATATYPE integer
 #define MESSAGE integer
+#define COMMUNICATOR integer
 #define STATUSES(n) integer :: statuses(MPI_STATUS_SIZE, n)
 #define STATUS(i) statuses(:, i)
 #endif
@@ -32,7 +34,8 @@ program messages
     MESSAGE :: matched
     integer :: lengths(1), counts(2), places(2)
     integer(kind=MPI_ADDRESS_KIND) :: addresses(1)
-    DATATYPE :: strided, absolute, datatypes(2)
+    DATATYPE :: strided, absolute, copy, datatypes(2)
+    COMMUNICATOR :: world
     STATUSES(4)
     call MPI_Init(error)
     call MPI_Comm_rank(MPI_COMM_WORLD, rank, error)
@@ -181,6 +184,21 @@ program messages
     end do
     call MPI_Request_free(requests(1), error)
 #endif
+    ! Handles that are freed, the first while its message is under way.
+    call MPI_Type_dup(strided, copy, error)
+    received = -1
+    call MPI_Irecv(received, 1, copy, other, 5, MPI_COMM_WORLD, requests(1), error)
+    call MPI_Type_free(copy, error)
+    if (copy /= MPI_DATATYPE_NULL) call fail(17)
+    call MPI_Send(sent, 1, strided, other, 5, MPI_COMM_WORLD, error)
+    call MPI_Wait(requests(1), MPI_STATUS_IGNORE, error)
+    call check_received(17)
+    do way = 18, 19
+        call MPI_Comm_dup(MPI_COMM_WORLD, world, error)
+        if (way == 18) call MPI_Comm_free(world, error)
+        if (way == 19) call MPI_Comm_disconnect(world, error)
+        if (world /= MPI_COMM_NULL) call fail(way)
+    end do
     call MPI_Type_free(strided, error)
     if (rank == 0) print *, 'messages: done'
     call MPI_Finalize(error)

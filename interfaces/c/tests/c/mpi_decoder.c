@@ -154,7 +154,7 @@ static void predefined(void)
 /* Values of handles are used again. The type goes with the datatype, and with its duplicates. */
 static void handles(void)
 {
-    dtc_type *first, *again, *copied, *other;
+    dtc_type *first, *again, *copied, *other, *again_other;
     MPI_Datatype datatype = vector(3, 1, 2, MPI_INT), duplicate;
     CHECK(dtc_mpi_committed(&decoder, datatype, &first) == DTC_OK, "first");
     CHECK(dtc_mpi_committed(&decoder, datatype, &again) == DTC_OK && again == first, "again");
@@ -167,6 +167,10 @@ static void handles(void)
     dtc_info info = DTC_INFO_INIT;
     dtc_type_query(other, &info);
     CHECK(info.packed_size == 28, "%ld", (long)info.packed_size);
+    /* What is taken away is made again, and need not be there. */
+    CHECK(dtc_mpi_forget(&decoder, datatype) == DTC_OK && dtc_mpi_forget(&decoder, datatype) == DTC_OK, "forget");
+    CHECK(dtc_mpi_committed(&decoder, datatype, &again_other) == DTC_OK && again_other != other, "forgotten");
+    dtc_type_release(again_other);
     /* The references of this function outlive the datatype. */
     CHECK(dtc_type_query(first, &info) == DTC_OK && info.packed_size == 12, "%ld", (long)info.packed_size);
     MPI_Type_free(&datatype);
