@@ -15,7 +15,7 @@ const SONAME: &str = "libdtc_mpi.so.0";
 const ABIS: [&str; 3] = ["mpich", "open_mpi", "standard"];
 
 /// The sources that do not depend on an ABI.
-const COMMON: [&str; 14] = [
+const COMMON: [&str; 15] = [
     "board.c",
     "entry.c",
     "find.c",
@@ -29,6 +29,7 @@ const COMMON: [&str; 14] = [
     "report.c",
     "report_calls.c",
     "requests.c",
+    "settings.c",
     "staging.c",
 ];
 

@@ -44,6 +44,9 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     writeln!(out, "dtc {}", env!("CARGO_PKG_VERSION"))?;
     row(out, "processor", &format!("{}, {cores} available", processor()))?;
     row(out, "vectors", &target.level.to_string())?;
+    if let Some(problem) = dtc_runtime::unknown_level() {
+        row(out, "", &problem)?;
+    }
     let non_temporal = report::bytes(target.non_temporal_bytes);
     row(out, "cache", &format!("packs of more than {non_temporal} go past it"))?;
     row(out, "kernels", &kernels(&engine))?;

@@ -227,13 +227,15 @@ unsafe fn build(config: &dtc_config) -> Outcome<Engine> {
     };
     if let Some(log) = config.log {
         let context = Context(config.log_context);
-        store = store.on_finding(move |finding| {
+        let warn = move |text: String| {
             let context = context;
-            let message = CString::new(finding.to_string().replace('\0', " ")).unwrap_or_default();
+            let message = CString::new(text.replace('\0', " ")).unwrap_or_default();
             // SAFETY: any thread may call `log`, with the context that came with it, until the last type of the engine
             // is released (contract of this function); the message lives until the call returns.
             unsafe { log(context.0, DTC_LOG_WARNING, message.as_ptr()) };
-        });
+        };
+        dtc_runtime::unknown_level().into_iter().for_each(warn);
+        store = store.on_finding(move |finding| warn(finding.to_string()));
     }
     let staging: Option<Arc<dyn StagingAllocator>> = match (config.allocate, config.free) {
         (Some(allocate), Some(free)) => {

@@ -1,11 +1,11 @@
-//! In someone else's process: forked children, and small stacks. Each test runs in a process of its own.
+//! In someone else's process: forked children, small stacks, and its environment. Each test runs in a process of its own.
 
 mod common;
 
 use common::{empty_info, message};
 use dtc::*;
 use std::cell::Cell;
-use std::ffi::{c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::process::Command;
 use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
@@ -16,11 +16,17 @@ const ALONE: &str = "DTC_TEST_ALONE";
 
 /// Runs the test of this name in a process of its own and says so; or says that this is that process.
 fn passes_alone(test: &str) -> bool {
+    passes_alone_with(test, &[])
+}
+
+/// The same, with more variables of the environment.
+fn passes_alone_with(test: &str, variables: &[(&str, &str)]) -> bool {
     if std::env::var_os(ALONE).is_some() {
         return false;
     }
     let mut child = Command::new(std::env::current_exe().unwrap());
     child.args([test, "--exact", "--nocapture", "--test-threads=1"]).env(ALONE, test).env("DTC_CACHE_DIR", "off");
+    child.envs(variables.iter().copied());
     let output = child.output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     let passed = output.status.success() && text.contains("1 passed");
@@ -455,4 +461,28 @@ fn every_call_fits_a_stack_of_32_kib() {
     println!("bytes, call, thread, seed: {:?}, {:?}", &others[..5], &compiling[..2]);
     assert!(others[0].0 <= 32 << 10, "{:?}", &others[..5]);
     assert!(compiling[0].0 <= 256 << 10, "{:?}", &compiling[..5]);
+}
+
+/// libdtc prints nothing; the hook is told.
+#[test]
+fn an_unknown_level_is_logged_and_changes_nothing() {
+    if passes_alone_with("an_unknown_level_is_logged_and_changes_nothing", &[("DTC_CPU", "fast")]) {
+        return;
+    }
+    unsafe extern "C" fn log(context: *mut c_void, level: c_int, message: *const c_char) {
+        // SAFETY: the context of the settings below, which no other thread uses during `dtc_init`; a text.
+        let (logged, text) = unsafe { (&mut *context.cast::<Vec<String>>(), CStr::from_ptr(message)) };
+        logged.push(format!("{level}: {}", text.to_string_lossy()));
+    }
+    let mut logged: Vec<String> = Vec::new();
+    let settings = dtc_config { log: Some(log), log_context: (&raw mut logged).cast(), ..common::config() };
+    let mut engine = null_mut();
+    // SAFETY: settings with their size, and a place.
+    ok(unsafe { dtc_init(&settings, &mut engine) });
+    let expected = format!(
+        "{DTC_LOG_WARNING}: DTC_CPU: expected one of portable, avx2, avx512, zen4, zen5, found \"fast\": using "
+    );
+    assert!(matches!(&logged[..], [line] if line.starts_with(&expected)), "{logged:?}");
+    // SAFETY: an engine that is not used again.
+    ok(unsafe { dtc_finalize(engine) });
 }

@@ -20,6 +20,7 @@
 #include "redirect.h"
 #include "registry.h"
 #include "report_calls.h"
+#include "settings.h"
 #include "shapes.h"
 
 /* The name of the ABI, and of its table. */

@@ -43,6 +43,13 @@ static const char *substituted(void)
     return mpi.Send_c == substitute_Send_c ? "large-count forms, which the MPI lacks" : "none";
 }
 
+/* Whether the process may have memory of a GPU: a driver is named, loaded, or has its device here. */
+static int has_gpu(void)
+{
+    const char *driver = getenv("DTC_CUDA_DRIVER");
+    return (driver && *driver) || place_of(NULL).device >= 0 || !access("/dev/nvidiactl", F_OK) || !access("/dev/dxg", F_OK);
+}
+
 static void tell_about(void)
 {
     char version[81];
@@ -54,14 +61,15 @@ static void tell_about(void)
             "libdtc_mpi: MPI: %s\n"
             "libdtc_mpi: ABI: %s\n"
             "libdtc_mpi: threads: %s\n"
-            "libdtc_mpi: memory of a GPU: %s (%s)\n"
-            "libdtc_mpi: exchanges between GPUs of a machine: %s\n"
             "libdtc_mpi: substitutes: %s\n"
             "libdtc_mpi: served: blocking calls%s\n",
-            version, TEXT_OF(DTC_MPI_ABI), thread_level(),
-            takes_devices ? "given to the MPI" : "staged in memory of the host", awareness_source,
-            direct_way(), substituted(),
+            version, TEXT_OF(DTC_MPI_ABI), thread_level(), substituted(),
             sees_completions() ? ", nonblocking and persistent messages" : " alone");
+    if (!has_gpu()) return;
+    fprintf(stderr,
+            "libdtc_mpi: memory of a GPU: %s (%s)\n"
+            "libdtc_mpi: exchanges between GPUs of a machine: %s\n",
+            takes_devices ? "given to the MPI" : "staged in memory of the host", awareness_source, direct_way());
     tell_unhelped();
 }
 

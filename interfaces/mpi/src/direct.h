@@ -154,36 +154,26 @@ static void direct_forget(const MPI_Comm *communicator)
         return mpi.name(communicator);                                                                                             \
     }
 
-/* Whether a word stands in DTC_MPI_DIRECT, alone or in a list with commas. */
-static int asks_direct(const char *how)
-{
-    const char *asked = getenv("DTC_MPI_DIRECT");
-    size_t length = strlen(how);
-    for (; asked; asked = strchr(asked, ','), asked += asked ? 1 : 0)
-        if (!strncmp(asked, how, length) && (asked[length] == ',' || asked[length] == '\0')) return 1;
-    return 0;
-}
-
 /* As the report says it. */
 static const char *direct_way(void)
 {
-    if (asks_direct("off")) return "through the MPI (DTC_MPI_DIRECT=off)";
+    if (dtc_mpi_is_set("DTC_MPI_DIRECT", "off")) return "through the MPI (DTC_MPI_DIRECT=off)";
     static const char *const ways[] = {"from process to process, where all have this library",
                                        "from process to process, where all have this library, and into elements of this one (DTC_MPI_DIRECT=elements)",
                                        "from process to process, where all have this library, messages too (DTC_MPI_DIRECT=messages)",
                                        "from process to process, where all have this library, messages too, and into elements of this one "
                                        "(DTC_MPI_DIRECT=elements,messages)"};
-    return ways[asks_direct("elements") + 2 * dtc_mpi_outbox_is_open];
+    return ways[dtc_mpi_is_set("DTC_MPI_DIRECT", "elements") + 2 * dtc_mpi_outbox_is_open];
 }
 
 static void direct_start(void)
 {
     int rank, size;
-    if (asks_direct("off")) return;
-    describes_elements = asks_direct("elements");
+    if (dtc_mpi_is_set("DTC_MPI_DIRECT", "off")) return;
+    describes_elements = dtc_mpi_is_set("DTC_MPI_DIRECT", "elements");
     if (PMPI_Comm_rank(MPI_COMM_WORLD, &rank) != MPI_SUCCESS || PMPI_Comm_size(MPI_COMM_WORLD, &size) != MPI_SUCCESS) return;
     if (PMPI_Comm_create_keyval(copy_direct, delete_direct, &direct_key, NULL) != MPI_SUCCESS) return;
-    size_t shared = asks_direct("messages") && sees_completions() ? dtc_mpi_outbox_bytes(size) : 0;
+    size_t shared = dtc_mpi_is_set("DTC_MPI_DIRECT", "messages") && sees_completions() ? dtc_mpi_outbox_bytes(size) : 0;
     void *memory = dtc_mpi_register(rank, size, shared);
     if (memory && PMPI_Comm_split(MPI_COMM_SELF, 0, 0, &own_communicator) == MPI_SUCCESS) dtc_mpi_outbox_open(memory, rank, size);
     if (takes_devices) least_announced = LEAST_BESIDE_AWARE;

@@ -13,12 +13,12 @@
 #error "expected 64-bit Linux, little-endian"
 #endif
 
-#include <stdlib.h>
-#include <string.h>
+#include <stddef.h>
 
 #include "find.h"
 #include "redirect.h"
 #include "report_calls.h"
+#include "settings.h"
 
 typedef uintptr_t word;
 
@@ -36,6 +36,13 @@ static int fail(void)
     return __atomic_load_n(&unsupported, __ATOMIC_RELAXED);
 }
 
+/* For the report, once. */
+static void say_off(void)
+{
+    static char said;
+    if (!__atomic_test_and_set(&said, __ATOMIC_RELAXED)) dtc_mpi_say("off", "every call goes to the MPI (DTC_MPI=off)");
+}
+
 /* Fills the table. Threads that come here at once write the same. */
 static dtc_mpi_function find(enum dtc_mpi_call wanted)
 {
@@ -48,14 +55,16 @@ static dtc_mpi_function find(enum dtc_mpi_call wanted)
     for (int call = 0; call < DTC_MPI_CALLS; call++) functions[call] = dtc_mpi_find_function(names[call]);
     const struct dtc_mpi_abi *abi = dtc_mpi_detect();
     if (abi) __atomic_store_n(&unsupported, abi->unsupported, __ATOMIC_RELAXED);
-    const char *asked = getenv("DTC_MPI");
+    int off = dtc_mpi_is_set("DTC_MPI", "off");
     /* What the MPI lacks has substitutes also if the rest goes to it. */
-    int bound = abi && abi->bind(functions) && !(asked && !strcmp(asked, "off"));
+    int bound = abi && abi->bind(functions) && !off;
+    if (off) say_off();
     __atomic_store_n(&bound_abi, bound ? abi : NULL, __ATOMIC_RELEASE);
     dtc_mpi_function table[DTC_MPI_CALLS], found = 0;
     for (int call = 0; call < DTC_MPI_CALLS; call++)
         table[call] = !functions[call] ? (dtc_mpi_function)fail : bound ? abi->wrappers[call] : functions[call];
     if (bound && dtc_mpi_reports()) dtc_mpi_count_calls(table, abi->judge);
+    if (off && abi && dtc_mpi_reports()) dtc_mpi_count_unserved_calls(table, abi->name);
     for (int call = 0; call < DTC_MPI_CALLS; call++) {
         __atomic_store_n(&entries[call], table[call], __ATOMIC_RELEASE);
         if (call == (int)wanted) found = table[call];

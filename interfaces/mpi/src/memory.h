@@ -19,14 +19,13 @@ static const char *awareness_source = "the MPI has no call that tells whether it
 static void find_awareness(void)
 {
     enum { CUDA = 0 };
-    const char *asked = getenv("DTC_MPI_GPU");
     int supported = 0;
     int (*query)(void) = (int (*)(void))dtc_mpi_find_function("MPIX_Query_cuda_support");
     int (*query_gpu)(int, int *) = (int (*)(int, int *))dtc_mpi_find_function("MPIX_GPU_query_support");
     if (query) takes_devices = query() == 1, awareness_source = "MPIX_Query_cuda_support";
     else if (query_gpu) takes_devices = query_gpu(CUDA, &supported) == MPI_SUCCESS && supported, awareness_source = "MPIX_GPU_query_support";
-    if (asked && !strcmp(asked, "host")) takes_devices = 0, awareness_source = "DTC_MPI_GPU=host";
-    if (asked && !strcmp(asked, "device")) takes_devices = 1, awareness_source = "DTC_MPI_GPU=device";
+    if (dtc_mpi_is_set("DTC_MPI_GPU", "host")) takes_devices = 0, awareness_source = "DTC_MPI_GPU=host";
+    if (dtc_mpi_is_set("DTC_MPI_GPU", "device")) takes_devices = 1, awareness_source = "DTC_MPI_GPU=device";
 }
 
 /* DTC_MEMORY_..., and the GPU: -1 while the process does not use CUDA. */

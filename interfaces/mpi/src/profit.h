@@ -36,10 +36,10 @@ static struct {
 static void profit_start(void)
 {
     static const char name[] = "Open MPI v";
-    const char *version = DTC_MPI_OF_ABI(NULL, dtc_mpi_library_version(), NULL), *asked = getenv("DTC_MPI");
+    const char *version = DTC_MPI_OF_ABI(NULL, dtc_mpi_library_version(), NULL);
     const char *found = version ? strstr(version, name) : NULL;
     if (found && atoi(found + sizeof name - 1) >= 5) limits.piece = 4, limits.shortest_sparse_piece = 44;
-    if (!asked || strcmp(asked, "all")) return;
+    if (!dtc_mpi_is_set("DTC_MPI", "all")) return;
     /* A datatype with a gap, as receive_type.h makes one for a receive, has two bytes. */
     limits.packed_piece = limits.piece = limits.irregular_piece = limits.sparse_piece = limits.share = LARGEST_MESSAGE;
     limits.shortest_sparse_piece = 0;

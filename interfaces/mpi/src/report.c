@@ -1,9 +1,9 @@
 /* What the interposer says, to standard error, when DTC_MPI_REPORT is set. */
 #include "interposer.h"
+#include "settings.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 /* Whether DTC_MPI_REPORT asks; -1 as long as nobody has looked. */
@@ -14,7 +14,7 @@ int dtc_mpi_reports(void)
     int known = __atomic_load_n(&reports, __ATOMIC_RELAXED);
     if (known < 0) {
         const char *asked = getenv("DTC_MPI_REPORT");
-        known = asked && *asked && strcmp(asked, "0");
+        known = asked && *asked && !dtc_mpi_is_set("DTC_MPI_REPORT", "0") && !dtc_mpi_is_set("DTC_MPI_REPORT", "off");
         __atomic_store_n(&reports, known, __ATOMIC_RELAXED);
     }
     return known;
@@ -61,8 +61,11 @@ void dtc_mpi_report(const char *abi, int64_t decoded, int64_t compiled)
     static const char *const names[DTC_MPI_COUNTS] = {"MPI_Pack", "MPI_Unpack", "sent", "received", "packed into memory of other processes",
                                                     "copied into elements of other processes", "read from memory of other processes"};
     if (!dtc_mpi_reports()) return;
-    for (int at = 0; at < DTC_MPI_COUNTS; at++)
+    for (int at = 0; at < DTC_MPI_COUNTS; at++) {
+        /* What goes between GPUs of a machine is rare. */
+        if (at >= DTC_MPI_DIRECTLY && !counted[at].calls) continue;
         fprintf(stderr, "libdtc_mpi: %s: %s: %lld calls with dtc, %lld bytes\n", abi, names[at], (long long)counted[at].calls,
                 (long long)counted[at].bytes);
+    }
     fprintf(stderr, "libdtc_mpi: %s: %lld datatypes decoded, kernels compiled for %lld on the host\n", abi, (long long)decoded, (long long)compiled);
 }

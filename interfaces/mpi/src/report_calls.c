@@ -47,10 +47,16 @@ static int tell(struct counted *call, int64_t begin, int64_t done)
     return 0;
 }
 
+/* Why a call was not handled; -1 if all calls go to the MPI. */
+static int reason(uintptr_t memory, int64_t elements, uintptr_t datatype, int rank, int what)
+{
+    return judge ? judge(memory, elements, datatype, rank, what) : -1;
+}
+
 /* Why the call of a shape was not handled; shapes with several datatypes, or none, are counted without a reason. */
-#define SENT_ELEMENTS(number) judge(memory, number(elements), datatype, (int)rank, DTC_MPI_JUDGE_SEND)
-#define RECEIVED_ELEMENTS(number) judge(memory, number(elements), datatype, (int)rank, DTC_MPI_JUDGE_RECEIVE)
-#define PACKED_ELEMENTS(number) judge(memory, number(elements), datatype, 0, DTC_MPI_JUDGE_PACK)
+#define SENT_ELEMENTS(number) reason(memory, number(elements), datatype, (int)rank, DTC_MPI_JUDGE_SEND)
+#define RECEIVED_ELEMENTS(number) reason(memory, number(elements), datatype, (int)rank, DTC_MPI_JUDGE_RECEIVE)
+#define PACKED_ELEMENTS(number) reason(memory, number(elements), datatype, 0, DTC_MPI_JUDGE_PACK)
 #define NO_ELEMENTS(number) -1
 #define REASON_SEND SENT_ELEMENTS
 #define REASON_ISEND SENT_ELEMENTS
@@ -110,8 +116,8 @@ static int tell(struct counted *call, int64_t begin, int64_t done)
         struct counted *call = &counted[DTC_MPI_CALL_##name];                                                                     \
         int64_t begin = dtc_mpi_now(), done = dtc_mpi_done_here();                                                                        \
         int result = ((int (*)(ARGUMENTS_##shape(TYPE, count)))entries[DTC_MPI_CALL_##name])(ARGUMENTS_##shape(ARGUMENT, count));  \
-        int reason = tell(call, begin, done) ? -1 : REASON_##shape(NUMBER_##count);                                               \
-        if (reason >= 0) add(&call->reasons[reason], 1);                                                                          \
+        int why = tell(call, begin, done) ? -1 : REASON_##shape(NUMBER_##count);                                                  \
+        if (why >= 0) add(&call->reasons[why], 1);                                                                                \
         return result;                                                                                                             \
     }
 #include "calls.def"
@@ -131,23 +137,42 @@ void dtc_mpi_count_calls(dtc_mpi_function table[DTC_MPI_CALLS], dtc_mpi_judge ju
     }
 }
 
+/* The name of the ABI, for the report of a process whose calls all go to the MPI. */
+static const char *unserved;
+
+static int finalize_unserved(void)
+{
+    dtc_mpi_report_calls(unserved);
+    return ((int (*)(void))entries[DTC_MPI_CALL_Finalize])();
+}
+
+void dtc_mpi_count_unserved_calls(dtc_mpi_function table[DTC_MPI_CALLS], const char *abi)
+{
+    unserved = abi;
+    dtc_mpi_count_calls(table, NULL);
+    table[DTC_MPI_CALL_Finalize] = (dtc_mpi_function)finalize_unserved;
+}
+
 void dtc_mpi_report_calls(const char *abi)
 {
     static const char *const reasons[DTC_MPI_REASONS] = {
         "predefined datatype", "contiguous", "not decoded, or long double", "long pieces", "few bytes", "too many bytes",
         "elements of several sizes", "nothing to move", "first use, no memory, or MPI_BOTTOM",
     };
+    /* One write for a line: those of several processes do not mix. */
+    char line[512];
     for (int at = 0; at < DTC_MPI_CALLS; at++) {
         const struct counted *call = &counted[at];
         if (!call->handled && !call->passed) continue;
-        fprintf(stderr, "libdtc_mpi: %s: call %s: %" PRId64 " with dtc in %.6f s, %" PRId64 " passed on in %.6f s", abi, names[at],
-                call->handled, (double)call->handled_nanoseconds * 1e-9, call->passed, (double)call->passed_nanoseconds * 1e-9);
+        size_t end = (size_t)snprintf(line, sizeof line, "%s: %" PRId64 " with dtc in %.6f s, %" PRId64 " passed on in %.6f s", names[at],
+                                      call->handled, (double)call->handled_nanoseconds * 1e-9, call->passed,
+                                      (double)call->passed_nanoseconds * 1e-9);
         const char *before = " (";
-        for (int reason = 0; reason < DTC_MPI_REASONS; reason++) {
+        for (int reason = 0; reason < DTC_MPI_REASONS && end < sizeof line; reason++) {
             if (!call->reasons[reason]) continue;
-            fprintf(stderr, "%s%" PRId64 " %s", before, call->reasons[reason], reasons[reason]);
+            end += (size_t)snprintf(line + end, sizeof line - end, "%s%" PRId64 " %s", before, call->reasons[reason], reasons[reason]);
             before = ", ";
         }
-        fprintf(stderr, "%s\n", *before == ',' ? ")" : "");
+        fprintf(stderr, "libdtc_mpi: %s: call %s%s\n", abi, line, *before == ',' ? ")" : "");
     }
 }

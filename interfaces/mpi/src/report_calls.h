@@ -21,6 +21,9 @@ enum dtc_mpi_reason {
 /* Has the entries of a table counted before they are called. `judge` tells the reason of one that was not handled. */
 void dtc_mpi_count_calls(dtc_mpi_function table[DTC_MPI_CALLS], dtc_mpi_judge judge);
 
+/* The same of a process whose calls all go to the MPI, without reasons; MPI_Finalize prints what was counted. */
+void dtc_mpi_count_unserved_calls(dtc_mpi_function table[DTC_MPI_CALLS], const char *abi);
+
 /* Prints what was counted. */
 void dtc_mpi_report_calls(const char *abi);
 

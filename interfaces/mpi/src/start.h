@@ -23,6 +23,8 @@ static __attribute__((noinline)) int start(void)
     if (PMPI_Finalized(&finalized) != MPI_SUCCESS || finalized) return 0;
     /* Other threads go on to the MPI meanwhile. */
     if (!__atomic_compare_exchange_n(&state, &waiting, STARTING, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) return 0;
+    int rank = 0;
+    if (PMPI_Comm_rank(MPI_COMM_WORLD, &rank) == MPI_SUCCESS && rank == 0) dtc_mpi_say_unknown_settings();
     profit_start();
     find_awareness();
     int works = plan_start() && self_test();

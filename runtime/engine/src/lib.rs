@@ -59,6 +59,7 @@ pub use committed::Committed;
 pub use described::Described;
 pub use dtc_compiler::plan::Direction;
 pub use dtc_compiler::{datatype, operation};
+pub use dtc_microkernels::unknown_level;
 pub use dtc_store as store;
 pub use endpoint::Endpoint;
 pub use engine::{Engine, EngineBuilder, Guard};

@@ -62,7 +62,7 @@ pub use dtc_compiler::layout::Run;
 pub use dtc_compiler::plan::strategy::{Level, WordGroup};
 pub use list::groups::{Places, groups};
 pub use nest::whole::{NestFn, select_nest};
-pub use processor::{detect_level, non_temporal_threshold};
+pub use processor::{detect_level, non_temporal_threshold, unknown_level};
 pub use select::*;
 
 /// Moves `rows` rows of `bytes` bytes: row `i` is at `memory + i * stride` and at `packed + i * bytes`.

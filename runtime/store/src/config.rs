@@ -109,7 +109,7 @@ impl Config {
     pub(super) fn from_variables(site: Option<OsString>, directory: Option<OsString>) -> Config {
         // An empty variable counts as unset.
         let directory = directory.filter(|directory| !directory.is_empty());
-        if directory.as_ref().is_some_and(|directory| directory == "off") {
+        if directory.as_ref().is_some_and(|directory| directory.eq_ignore_ascii_case("off")) {
             return Config::none();
         }
         let mut config = Config::none();

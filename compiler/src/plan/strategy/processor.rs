@@ -60,15 +60,16 @@ impl Level {
         matches!(self, Level::Zen5)
     }
 
-    /// The level of a name, which is what it displays as.
+    /// The level of a name, which is what it displays as, in any case.
     ///
     /// ```
     /// use dtc_compiler::plan::Level;
     /// assert_eq!(Level::named("zen4"), Some(Level::Zen4));
+    /// assert_eq!(Level::named("ZEN4"), Some(Level::Zen4));
     /// assert_eq!(Level::named("Zen 4"), None);
     /// ```
     pub fn named(name: &str) -> Option<Level> {
-        Level::ALL.into_iter().find(|level| level.name() == name)
+        Level::ALL.into_iter().find(|level| level.name().eq_ignore_ascii_case(name))
     }
 
     fn name(self) -> &'static str {

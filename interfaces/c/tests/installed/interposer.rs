@@ -247,6 +247,38 @@ fn messages_are_the_same_at_both_sides() {
     }
 }
 
+/// Once for a job, by the process of rank 0.
+#[test]
+#[ignore = "runs programs of each MPI: ./test mpi"]
+fn unknown_values_of_variables_are_told_and_case_does_not_matter() {
+    for launcher in Launcher::all("unknown_values_of_variables_are_told_and_case_does_not_matter") {
+        let folder = TempDir::new().expect("a folder");
+        let program = launcher.compile("freed.c", folder.path(), &["-pthread"]);
+        let run = |variables: &[(&str, &str)]| {
+            let all = [&[("THREADS", "1"), ("ROUNDS", "20")], variables].concat();
+            let output = launcher.pass(2, &program, &all);
+            assert!(text(&output).contains("freed: done"), "{}", text(&output));
+            (handled(&output, "calls with dtc"), text(&output) + &String::from_utf8_lossy(&output.stderr))
+        };
+        let told = |said: &str, line: &str| said.matches(&format!("libdtc_mpi: {line}")).count();
+        for unknown in ["0", "of"] {
+            let line = format!("DTC_MPI: expected off, on or all, found \"{unknown}\": dtc stays on\n");
+            let (calls, said) = run(&[("DTC_MPI", unknown), ("DTC_MPI_REPORT", "ON")]);
+            assert!(calls > 20 && told(&said, &line) == 1, "{}: {calls} {said}", launcher.compiler.display());
+        }
+        let (calls, said) = run(&[("DTC_MPI", "OFF"), ("DTC_MPI_REPORT", "1")]);
+        assert_eq!((calls, told(&said, "off: every call goes to the MPI")), (0, 2), "{said}");
+        assert!(said.contains(": call MPI_Pack: 0 with dtc in 0.000000 s, 80 passed on in "), "{said}");
+        let (_, said) = run(&[("DTC_MPI_GPU", "hosts"), ("DTC_MPI_DIRECT", "Elements,,all"), ("DTC_MPI_REPORT", "")]);
+        let unknown = "DTC_MPI_GPU: expected host or device, found \"hosts\"";
+        let asked = "DTC_MPI_DIRECT: expected off, or elements and messages with a comma between them, found \"all\"";
+        assert_eq!((told(&said, unknown), told(&said, asked), told(&said, "")), (1, 1, 2), "{said}");
+        let (_, said) =
+            run(&[("DTC_MPI", "All"), ("DTC_MPI_GPU", "HOST"), ("DTC_MPI_DIRECT", "off"), ("DTC_MPI_REPORT", "0")]);
+        assert_eq!(told(&said, ""), 0, "{said}");
+    }
+}
+
 /// All ranks record into one folder, at once.
 #[test]
 #[ignore = "runs programs of each MPI: ./test mpi"]

@@ -19,6 +19,21 @@ pub fn detect_level() -> Level {
     forced.filter(|level| level.instructions() <= best.instructions()).unwrap_or(best)
 }
 
+/// What is wrong with `DTC_CPU`: expected and found, if it is set to a name that no level has. A level whose instructions the CPU lacks is
+/// no mistake: the variable may be set for a cluster of different machines.
+///
+/// ```
+/// // In a process whose environment does not set it.
+/// assert_eq!(dtc_microkernels::unknown_level(), None);
+/// ```
+#[must_use]
+pub fn unknown_level() -> Option<String> {
+    let name = environment::variable(FORCED)?;
+    let known = name.to_str().and_then(Level::named).is_some();
+    let levels = || Level::ALL.map(|level| level.to_string()).join(", ");
+    (!known).then(|| format!("DTC_CPU: expected one of {}, found {name:?}: using {}", levels(), detect_level()))
+}
+
 /// The highest instruction set that this CPU and its operating system support.
 fn detect_instructions() -> Level {
     #[cfg(target_arch = "x86_64")]

@@ -127,6 +127,7 @@ fn variables_choose_the_directories() {
     assert_eq!(read(Some("/a::/b"), Some("/c")), (vec!["/a".into(), "/b".into()], Some("/c".into())));
     assert_eq!(read(Some(""), Some("")), (Vec::new(), Some(default)));
     assert_eq!(read(Some("/a"), Some("off")), (Vec::new(), None));
+    assert_eq!(read(Some("/a"), Some("Off")), (Vec::new(), None));
 }
 
 /// Damages the file of an entry. Expects one warning, no entry, and that the next one is kept.
