@@ -1739,6 +1739,21 @@ int dtc_wait(struct dtc_request **request);
 const char *dtc_message(void);
 
 /**
+ * Keeps a message for `dtc_message`, as a call that fails does, and returns the status: for what is built upon this library, as `dtc_mpi.h`
+ * is.
+ *
+ * `status`: returned as it is.
+ * `message`: the place, what was expected there, and what was found; copied, and cut if it is longer than 2,047 bytes. Null is as an
+ * empty text.
+ *
+ * # Safety
+ *
+ * `message` is null or a text that ends with a byte 0.
+ */
+int dtc_fail(int status,
+             const char *message);
+
+/**
  * Packs a range of bytes of `count` elements: packed bytes `offset` to `offset + max`, or less at their end. Any range may
  * be packed at any time, in any order, by any thread, also inside a basic element. (MPI 4.1, 5.2)
  *

@@ -15,7 +15,7 @@
  *     }
  *     dtc_mpi_decoder_free(&decoder);
  *
- * Functions return the statuses of dtc.h. They call PMPI functions, which profilers do not count, with arguments for which no
+ * Functions return the statuses of dtc.h, and of every failure dtc_message() tells. They call PMPI functions, which profilers do not count, with arguments for which no
  * MPI calls an error handler. They may be called between MPI_Init and MPI_Finalize, by any thread that the MPI allows to call it.
  */
 #ifndef DTC_MPI_H
@@ -31,6 +31,22 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* Failures of the functions below. */
+static inline int dtc_mpi_no_datatype(void)
+{
+    return dtc_fail(DTC_ERROR_ARGUMENT, "datatype: expected a datatype, found MPI_DATATYPE_NULL");
+}
+
+static inline int dtc_mpi_no_memory(void)
+{
+    return dtc_fail(DTC_ERROR_OUT_OF_MEMORY, "memory: expected enough for what MPI tells of a datatype, found less");
+}
+
+static inline int dtc_mpi_no_attribute(void)
+{
+    return dtc_fail(DTC_ERROR_INTERNAL, "MPI: expected attributes of datatypes, found an error");
+}
 
 /* Decodes datatypes and remembers, at each datatype, what it became. */
 typedef struct dtc_mpi_decoder {
@@ -80,7 +96,7 @@ static inline int dtc_mpi_grow(dtc_mpi_graph *graph)
     dtc_mpi_node *nodes = (dtc_mpi_node *)realloc(graph->nodes, (size_t)capacity * sizeof *nodes);
     if (nodes) graph->nodes = nodes;
     int64_t *places = nodes ? (int64_t *)malloc((size_t)n_places * sizeof *places) : NULL;
-    if (!places) return DTC_ERROR_OUT_OF_MEMORY;
+    if (!places) return dtc_mpi_no_memory();
     for (int64_t at = 0; at < n_places; at++) places[at] = -1;
     for (int64_t node = 0; node < graph->n_nodes; node++) {
         uint64_t at = dtc_mpi_hash(nodes[node].handle);
@@ -221,7 +237,8 @@ static inline int dtc_mpi_named(const dtc_engine *engine, MPI_Datatype handle, d
         dtc_type_release(*type);
         *type = NULL;
     }
-    if (true_lb != 0 || true_extent != facts.packed_size) return DTC_ERROR_TYPE;
+    if (true_lb != 0 || true_extent != facts.packed_size)
+        return dtc_fail(DTC_ERROR_TYPE, "datatype: expected a predefined datatype that dtc knows, or one without gaps, found another one");
     int status = dtc_type_basic(engine, DTC_KIND_BYTES, facts.packed_size, type);
     return status == DTC_OK ? dtc_mpi_with_facts(engine, handle, type) : status;
 }
@@ -340,7 +357,7 @@ static inline int dtc_mpi_translate(int combiner, int large, dtc_mpi_node *node)
         numbers[n - 1] = numbers[n - 1] == MPI_ORDER_C ? DTC_ORDER_C : DTC_ORDER_FORTRAN;
         return DTC_OK;
     default:
-        return DTC_ERROR_TYPE;
+        return dtc_fail(DTC_ERROR_TYPE, "datatype: expected a constructor of MPI 5.0, found another one");
     }
     node->n_integers -= node->n_addresses;
     return DTC_OK;
@@ -377,10 +394,11 @@ static inline int dtc_mpi_read(const dtc_mpi_decoder *decoder, dtc_mpi_graph *gr
     MPI_Datatype *handles = (MPI_Datatype *)malloc((size_t)envelope.n_types * sizeof *handles + 1);
     int64_t *numbers = (int64_t *)malloc((size_t)n * sizeof *numbers + 1);
     int64_t *children = (int64_t *)malloc((size_t)envelope.n_types * sizeof *children + 1);
-    int status = DTC_ERROR_OUT_OF_MEMORY;
+    int status = DTC_ERROR_OUT_OF_MEMORY, complete = integers && addresses && counts && handles && numbers && children;
     graph->nodes[place].numbers = numbers;
     graph->nodes[place].children = children;
-    if (integers && addresses && counts && handles && numbers && children) {
+    if (!complete) dtc_mpi_no_memory();
+    if (complete) {
 #if MPI_VERSION >= 4
         PMPI_Type_get_contents_c(handle, envelope.n_integers, envelope.n_addresses, envelope.n_counts, envelope.n_types,
                                  integers, addresses, counts, handles);
@@ -414,7 +432,7 @@ static inline int dtc_mpi_read(const dtc_mpi_decoder *decoder, dtc_mpi_graph *gr
 static inline int dtc_mpi_make(const dtc_engine *engine, dtc_mpi_graph *graph, dtc_mpi_node *node)
 {
     const dtc_type **types = (const dtc_type **)malloc((size_t)node->n_children * sizeof *types + 1);
-    if (!types) return DTC_ERROR_OUT_OF_MEMORY;
+    if (!types) return dtc_mpi_no_memory();
     for (int64_t at = 0; at < node->n_children; at++) types[at] = graph->nodes[node->children[at]].type;
     dtc_facts facts = dtc_mpi_facts(node->handle);
     int status = dtc_type_create(engine, node->combiner, node->numbers, node->n_integers, node->numbers + node->n_integers,
@@ -436,7 +454,7 @@ static inline int dtc_mpi_make(const dtc_engine *engine, dtc_mpi_graph *graph, d
  */
 static inline int dtc_mpi_type(const dtc_mpi_decoder *decoder, MPI_Datatype datatype, dtc_type **type)
 {
-    if (datatype == MPI_DATATYPE_NULL) return DTC_ERROR_ARGUMENT;
+    if (datatype == MPI_DATATYPE_NULL) return dtc_mpi_no_datatype();
     dtc_mpi_graph graph;
     memset(&graph, 0, sizeof graph);
     int64_t *path = NULL, depth = 0, capacity = 0;
@@ -448,7 +466,7 @@ static inline int dtc_mpi_type(const dtc_mpi_decoder *decoder, MPI_Datatype data
             capacity = capacity ? 2 * capacity : 16;
             int64_t *longer = (int64_t *)realloc(path, (size_t)capacity * sizeof *path);
             if (!longer) {
-                status = DTC_ERROR_OUT_OF_MEMORY;
+                status = dtc_mpi_no_memory();
                 break;
             }
             path = longer;
@@ -502,7 +520,7 @@ static inline int dtc_mpi_decoder_init(dtc_engine *engine, dtc_mpi_decoder *deco
 {
     decoder->engine = engine;
     int made = PMPI_Type_create_keyval(dtc_mpi_copy_attribute, dtc_mpi_delete_attribute, &decoder->keyval, NULL);
-    return made == MPI_SUCCESS ? DTC_OK : DTC_ERROR_INTERNAL;
+    return made == MPI_SUCCESS ? DTC_OK : dtc_mpi_no_attribute();
 }
 
 /*
@@ -510,7 +528,7 @@ static inline int dtc_mpi_decoder_init(dtc_engine *engine, dtc_mpi_decoder *deco
  */
 static inline int dtc_mpi_decoder_free(dtc_mpi_decoder *decoder)
 {
-    return PMPI_Type_free_keyval(&decoder->keyval) == MPI_SUCCESS ? DTC_OK : DTC_ERROR_INTERNAL;
+    return PMPI_Type_free_keyval(&decoder->keyval) == MPI_SUCCESS ? DTC_OK : dtc_mpi_no_attribute();
 }
 
 /*
@@ -525,7 +543,7 @@ static inline int dtc_mpi_decoder_free(dtc_mpi_decoder *decoder)
 static inline int dtc_mpi_committed(const dtc_mpi_decoder *decoder, MPI_Datatype datatype, dtc_type **type)
 {
     int found = 0;
-    if (datatype == MPI_DATATYPE_NULL) return DTC_ERROR_ARGUMENT;
+    if (datatype == MPI_DATATYPE_NULL) return dtc_mpi_no_datatype();
     PMPI_Type_get_attr(datatype, decoder->keyval, type, &found);
     if (found) return dtc_type_retain(*type);
     int status = dtc_mpi_type(decoder, datatype, type);
@@ -551,10 +569,10 @@ static inline int dtc_mpi_forget(const dtc_mpi_decoder *decoder, MPI_Datatype da
 {
     dtc_type *type;
     int found = 0;
-    if (datatype == MPI_DATATYPE_NULL) return DTC_ERROR_ARGUMENT;
+    if (datatype == MPI_DATATYPE_NULL) return dtc_mpi_no_datatype();
     PMPI_Type_get_attr(datatype, decoder->keyval, &type, &found);
     /* Open MPI calls the error handler for an attribute that there is not. */
-    return !found || PMPI_Type_delete_attr(datatype, decoder->keyval) == MPI_SUCCESS ? DTC_OK : DTC_ERROR_INTERNAL;
+    return !found || PMPI_Type_delete_attr(datatype, decoder->keyval) == MPI_SUCCESS ? DTC_OK : dtc_mpi_no_attribute();
 }
 
 #ifdef __cplusplus

@@ -15,7 +15,8 @@ pub(crate) unsafe fn list<'a, T>(place: &str, first: *const T, length: i64) -> O
     let fits = usize::try_from(length)
         .ok()
         .filter(|length| length.checked_mul(size_of::<T>()).is_some_and(|bytes| bytes <= isize::MAX as usize));
-    let length = fits.ok_or_else(|| Failure::argument(place, "a length of at least 0", length))?;
+    let longest = || format!("a length of 0 to {}", isize::MAX as usize / size_of::<T>().max(1));
+    let length = fits.ok_or_else(|| Failure::argument(place, longest(), length))?;
     if length == 0 {
         return Ok(&[]);
     }
@@ -23,6 +24,16 @@ pub(crate) unsafe fn list<'a, T>(place: &str, first: *const T, length: i64) -> O
     // SAFETY: `first` is the first of `length` readable values that do not change during `'a` (contract of this
     // function); it is aligned, not null, and their bytes fit `isize` (checked above).
     Ok(unsafe { std::slice::from_raw_parts(first, length) })
+}
+
+/// The length of lists that are not looked at yet; 0 if it is negative, which [`list`] refuses. One of more entries of 8 bytes than there can
+/// be is a mistake of the caller, and no lack of memory.
+pub(crate) fn list_length(place: &str, length: i64) -> Outcome<u64> {
+    let most = isize::MAX as u64 / size_of::<i64>() as u64;
+    match u64::try_from(length).unwrap_or(0) {
+        length if length <= most => Ok(length),
+        _ => Err(Failure::argument(place, format_args!("a length of 0 to {most}"), length)),
+    }
 }
 
 /// Refuses a pointer that cannot lead to a `T`.

@@ -5,7 +5,7 @@ use dtc_compiler::layout::wire::WireError;
 use dtc_runtime::cuda::CudaError;
 use dtc_runtime::{PackError, TransferError};
 use std::cell::RefCell;
-use std::ffi::{c_char, c_int};
+use std::ffi::{CStr, c_char, c_int};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -116,6 +116,27 @@ const LONGEST_MESSAGE: usize = 2048;
 pub extern "C" fn dtc_message() -> *const c_char {
     // A thread that is ending has no message any more.
     MESSAGE.try_with(|message| message.borrow().as_ptr().cast()).unwrap_or(c"".as_ptr())
+}
+
+/// Keeps a message for `dtc_message`, as a call that fails does, and returns the status: for what is built upon this library, as `dtc_mpi.h`
+/// is.
+///
+/// `status`: returned as it is.
+/// `message`: the place, what was expected there, and what was found; copied, and cut if it is longer than 2,047 bytes. Null is as an
+/// empty text.
+///
+/// # Safety
+///
+/// `message` is null or a text that ends with a byte 0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dtc_fail(status: c_int, message: *const c_char) -> c_int {
+    if message.is_null() {
+        remember("");
+    } else {
+        // SAFETY: a text that ends with a byte 0, which the caller keeps during the call (contract of this function).
+        remember(&unsafe { CStr::from_ptr(message) }.to_string_lossy());
+    }
+    status
 }
 
 fn remember(message: &str) {

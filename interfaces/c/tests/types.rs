@@ -374,3 +374,60 @@ fn types_are_explained_in_json() {
         fails(dtc_explain(column.0, null_mut(), -1, &mut needed), DTC_ERROR_ARGUMENT, "length");
     }
 }
+
+/// A length that no list can have is the caller's mistake, and named as that.
+#[test]
+fn impossible_lengths_are_no_lack_of_memory() {
+    let engine = Engine::new();
+    let int = engine.named("MPI_INT");
+    let (mut made, numbers, children) = (null_mut(), [0_i64; 2], [int.0.cast_const()]);
+    let (list, kept) = (numbers.as_ptr(), children.as_ptr());
+    let create = |integers, addresses, types| {
+        let mut made = null_mut();
+        // SAFETY: an engine, lists that are refused before they are read, no facts, and a place.
+        unsafe {
+            dtc_type_create(
+                engine.0,
+                DTC_COMBINER_STRUCT,
+                list,
+                integers,
+                list,
+                addresses,
+                kept,
+                types,
+                null(),
+                &mut made,
+            )
+        }
+    };
+    let longest = "expected a length of 0 to 1152921504606846975, found 9223372036854775807";
+    for (lengths, named) in
+        [((i64::MAX, 1, 1), "integers"), ((1, i64::MAX, 1), "addresses"), ((1, 1, i64::MAX), "types")]
+    {
+        let status = create(lengths.0, lengths.1, lengths.2);
+        fails(status, DTC_ERROR_ARGUMENT, &format!("{named}: {longest}"));
+    }
+    // SAFETY: an engine or a type, lists that are refused before they are read, and a place.
+    unsafe {
+        let status = dtc_type_struct(engine.0, i64::MAX, list, list, kept, &mut made);
+        fails(status, DTC_ERROR_ARGUMENT, &format!("count: {longest}"));
+        let status = dtc_type_indexed(i64::MAX, list, list, int.0, &mut made);
+        fails(status, DTC_ERROR_ARGUMENT, &format!("count: {longest}"));
+        let status = dtc_type_subarray(i64::MAX, list, list, list, DTC_ORDER_C, int.0, &mut made);
+        fails(status, DTC_ERROR_ARGUMENT, &format!("ndims: {longest}"));
+    }
+}
+
+/// What is built upon the library keeps its messages there.
+#[test]
+fn messages_of_others_are_kept() {
+    // SAFETY: texts that end with a byte 0.
+    unsafe {
+        fails(
+            dtc_fail(DTC_ERROR_TYPE, c"place: expected one, found two".as_ptr()),
+            DTC_ERROR_TYPE,
+            "place: expected one",
+        );
+        assert_eq!((dtc_fail(77, null()), common::message().as_str()), (77, ""));
+    }
+}

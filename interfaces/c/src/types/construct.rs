@@ -2,7 +2,7 @@
 
 use super::create::{distributions, made_of, order};
 use super::{dtc_type, give};
-use crate::arguments::list;
+use crate::arguments::{self, list};
 use crate::engine::dtc_engine;
 use crate::handle;
 use crate::memory;
@@ -10,21 +10,27 @@ use crate::status::{Outcome, answer};
 use dtc_compiler::datatype::Constructor;
 use std::ffi::c_int;
 
-/// Makes a type of one child by a constructor with at most `numbers` numbers.
+/// The lists of a constructor: the name of their length, the length, and how many lists have it.
+type Lists = (&'static str, i64, u64);
+
+/// No lists.
+const NONE: Lists = ("", 0, 0);
+
+/// Makes a type of one child by a constructor with these lists.
 ///
 /// # Safety
 ///
 /// `old` is a type, and `place` null, misaligned or writable.
 unsafe fn make(
     old: *const dtc_type,
-    numbers: i64,
+    (name, length, lists): Lists,
     place: *mut *mut dtc_type,
     constructor: impl FnOnce() -> Outcome<Constructor>,
 ) -> c_int {
     answer(|| {
         // SAFETY: `old` is a type (contract of the caller, clause 1).
         let old = unsafe { handle::borrow(old)? };
-        let _claim = memory::for_numbers(u64::try_from(numbers).unwrap_or(0))?;
+        let _claim = memory::for_numbers(arguments::list_length(name, length)?.saturating_mul(lists))?;
         let made = made_of(old.engine(), constructor()?, &[old], None)?;
         // SAFETY: `place` is what `give` asks for (contract of the caller, clause 2).
         unsafe { give(made, place) }
@@ -47,7 +53,7 @@ unsafe fn make(
 pub unsafe extern "C" fn dtc_type_dup(old: *const dtc_type, new_type: *mut *mut dtc_type) -> c_int {
     let constructor = || Ok(Constructor::Dup);
     // SAFETY: both pointers are what `make` asks for (contract of this function).
-    unsafe { make(old, 0, new_type, constructor) }
+    unsafe { make(old, NONE, new_type, constructor) }
 }
 
 /// `MPI_Type_contiguous`, with every number in 64 bits. (MPI 4.1, 5.1.2)
@@ -67,7 +73,7 @@ pub unsafe extern "C" fn dtc_type_dup(old: *const dtc_type, new_type: *mut *mut 
 pub unsafe extern "C" fn dtc_type_contiguous(count: i64, old: *const dtc_type, new_type: *mut *mut dtc_type) -> c_int {
     let constructor = || Ok(Constructor::Contiguous { count });
     // SAFETY: both pointers are what `make` asks for (contract of this function).
-    unsafe { make(old, 0, new_type, constructor) }
+    unsafe { make(old, NONE, new_type, constructor) }
 }
 
 /// `MPI_Type_vector`, with every number in 64 bits. (MPI 4.1, 5.1.2)
@@ -95,7 +101,7 @@ pub unsafe extern "C" fn dtc_type_vector(
 ) -> c_int {
     let constructor = || Ok(Constructor::Vector { count, blocklength, stride });
     // SAFETY: both pointers are what `make` asks for (contract of this function).
-    unsafe { make(old, 0, new_type, constructor) }
+    unsafe { make(old, NONE, new_type, constructor) }
 }
 
 /// `MPI_Type_create_hvector`, with every number in 64 bits. (MPI 4.1, 5.1.2)
@@ -123,7 +129,7 @@ pub unsafe extern "C" fn dtc_type_hvector(
 ) -> c_int {
     let constructor = || Ok(Constructor::Hvector { count, blocklength, stride_bytes: stride });
     // SAFETY: both pointers are what `make` asks for (contract of this function).
-    unsafe { make(old, 0, new_type, constructor) }
+    unsafe { make(old, NONE, new_type, constructor) }
 }
 
 /// `MPI_Type_indexed`, with every number in 64 bits. (MPI 4.1, 5.1.2)
@@ -157,7 +163,7 @@ pub unsafe extern "C" fn dtc_type_indexed(
         Ok(Constructor::Indexed { blocklengths: blocklengths.to_vec(), displacements: displacements.to_vec() })
     };
     // SAFETY: both pointers are what `make` asks for (contract of this function).
-    unsafe { make(old, count.saturating_mul(2), new_type, constructor) }
+    unsafe { make(old, ("count", count, 2), new_type, constructor) }
 }
 
 /// `MPI_Type_create_hindexed`, with every number in 64 bits. (MPI 4.1, 5.1.2)
@@ -191,7 +197,7 @@ pub unsafe extern "C" fn dtc_type_hindexed(
         Ok(Constructor::Hindexed { blocklengths: blocklengths.to_vec(), displacements_bytes: displacements.to_vec() })
     };
     // SAFETY: both pointers are what `make` asks for (contract of this function).
-    unsafe { make(old, count.saturating_mul(2), new_type, constructor) }
+    unsafe { make(old, ("count", count, 2), new_type, constructor) }
 }
 
 /// `MPI_Type_create_indexed_block`, with every number in 64 bits. (MPI 4.1, 5.1.2)
@@ -223,7 +229,7 @@ pub unsafe extern "C" fn dtc_type_indexed_block(
         Ok(Constructor::IndexedBlock { blocklength, displacements: displacements.to_vec() })
     };
     // SAFETY: both pointers are what `make` asks for (contract of this function).
-    unsafe { make(old, count, new_type, constructor) }
+    unsafe { make(old, ("count", count, 1), new_type, constructor) }
 }
 
 /// `MPI_Type_create_hindexed_block`, with every number in 64 bits. (MPI 4.1, 5.1.2)
@@ -255,7 +261,7 @@ pub unsafe extern "C" fn dtc_type_hindexed_block(
         Ok(Constructor::HindexedBlock { blocklength, displacements_bytes: displacements.to_vec() })
     };
     // SAFETY: both pointers are what `make` asks for (contract of this function).
-    unsafe { make(old, count, new_type, constructor) }
+    unsafe { make(old, ("count", count, 1), new_type, constructor) }
 }
 
 /// `MPI_Type_create_struct`, with every number in 64 bits. (MPI 4.1, 5.1.2)
@@ -285,7 +291,7 @@ pub unsafe extern "C" fn dtc_type_struct(
     answer(|| {
         // SAFETY: `engine` is an engine or refused (contract of this function).
         let engine = unsafe { handle::borrow(engine)? };
-        let _claim = memory::for_numbers(u64::try_from(count).unwrap_or(0).saturating_mul(3))?;
+        let _claim = memory::for_numbers(arguments::list_length("count", count)?.saturating_mul(3))?;
         // SAFETY: the lists have `count` entries (contract of this function).
         let (blocklengths, displacements, types) = unsafe {
             (
@@ -348,7 +354,7 @@ pub unsafe extern "C" fn dtc_type_subarray(
         })
     };
     // SAFETY: both pointers are what `make` asks for (contract of this function).
-    unsafe { make(old, ndims.saturating_mul(3), new_type, constructor) }
+    unsafe { make(old, ("ndims", ndims, 3), new_type, constructor) }
 }
 
 /// `MPI_Type_create_darray`, with every number in 64 bits. (MPI 4.1, 5.1.4)
@@ -403,7 +409,7 @@ pub unsafe extern "C" fn dtc_type_darray(
         })
     };
     // SAFETY: both pointers are what `make` asks for (contract of this function).
-    unsafe { make(old, ndims.saturating_mul(4), new_type, constructor) }
+    unsafe { make(old, ("ndims", ndims, 4), new_type, constructor) }
 }
 
 /// `MPI_Type_create_resized`, with every number in 64 bits. (MPI 4.1, 5.1.8)
@@ -429,5 +435,5 @@ pub unsafe extern "C" fn dtc_type_resized(
 ) -> c_int {
     let constructor = || Ok(Constructor::Resized { lb, extent });
     // SAFETY: both pointers are what `make` asks for (contract of this function).
-    unsafe { make(old, 0, new_type, constructor) }
+    unsafe { make(old, NONE, new_type, constructor) }
 }

@@ -212,12 +212,12 @@ pub unsafe extern "C" fn dtc_type_create(
         // SAFETY: `addresses` has `n_addresses` entries, which no thread writes during the call (contract of this
         // function).
         let addresses = unsafe { arguments::list("addresses", addresses, n_addresses)? };
+        // SAFETY: `types` has `n_types` entries, which no thread writes during the call (contract of this function).
+        let types = unsafe { arguments::list("types", types, n_types)? };
         let numbers =
             [n_integers, n_addresses, n_types].iter().fold(0u64, |sum, &each| sum.saturating_add(each.max(0) as u64));
         let _claim = memory::for_numbers(numbers)?;
         let constructor = constructor(combiner, integers, addresses)?;
-        // SAFETY: `types` has `n_types` entries, which no thread writes during the call (contract of this function).
-        let types = unsafe { arguments::list("types", types, n_types)? };
         let mut children = Vec::with_capacity(types.len());
         for &child in types {
             // SAFETY: each entry of `types` is null or a live type, which the caller keeps during the call (contract of

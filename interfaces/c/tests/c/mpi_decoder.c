@@ -178,7 +178,13 @@ static void handles(void)
     dtc_type_release(again);
     dtc_type_release(copied);
     dtc_type_release(other);
-    CHECK(dtc_mpi_committed(&decoder, MPI_DATATYPE_NULL, &first) == DTC_ERROR_ARGUMENT, "null");
+    /* The message is that of this failure, and not of an earlier one. */
+    static const char expected[] = "datatype: expected a datatype, found MPI_DATATYPE_NULL";
+    CHECK(dtc_type_named(engine, "no such type", &first) != DTC_OK && strcmp(dtc_message(), expected), "named");
+    CHECK(dtc_mpi_committed(&decoder, MPI_DATATYPE_NULL, &first) == DTC_ERROR_ARGUMENT && !strcmp(dtc_message(), expected), "null");
+    CHECK(dtc_type_named(engine, "no such type", &first) != DTC_OK, "named");
+    CHECK(dtc_mpi_type(&decoder, MPI_DATATYPE_NULL, &first) == DTC_ERROR_ARGUMENT && !strcmp(dtc_message(), expected), "null");
+    CHECK(dtc_mpi_forget(&decoder, MPI_DATATYPE_NULL) == DTC_ERROR_ARGUMENT && !strcmp(dtc_message(), expected), "null");
 }
 
 /* Open MPI itself writes such graphs out. */
