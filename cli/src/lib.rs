@@ -15,6 +15,7 @@ mod elements;
 pub mod failure;
 pub mod first_call;
 pub mod input;
+mod interposer;
 mod mapped;
 mod npy;
 pub mod output;

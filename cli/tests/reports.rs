@@ -4,7 +4,7 @@ mod common;
 
 use common::{dtc, write};
 use serde_json::Value;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tempfile::tempdir;
 
@@ -228,25 +228,77 @@ fn the_doctor_looks_around() {
     }
 }
 
-/// A library that says nothing stands for the interposer; a script says what it would.
+/// A library that does nothing stands for the interposer.
+fn stand_in(folder: &Path) -> PathBuf {
+    let library = folder.join("libdtc_mpi.so");
+    let mut compiler = Command::new("cc");
+    let status = compiler.args(["-shared", "-x", "c", "/dev/null", "-o"]).arg(&library).status();
+    assert!(status.expect("the C compiler cc").success());
+    library.canonicalize().expect("a file")
+}
+
+/// A script says what the interposer would.
 #[test]
 fn the_doctor_runs_a_program_of_mpi() {
     let folder = tempdir().unwrap();
-    let library = write(folder.path(), "libdtc_mpi.so", "");
-    let script = "echo libdtc_mpi: ABI: $DTC_MPI_REPORT; echo libdtc_mpi: ABI: 1 >&2; echo other; exit";
+    let library = stand_in(folder.path());
+    let script = "echo libdtc_mpi: ABI: $DTC_MPI_REPORT; echo libdtc_mpi: ABI: 1 >&2; echo other; printf half; \
+                  echo libdtc_mpi: memory of a GPU: staged; echo bad >&2; exit";
     let run = |arguments: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_dtc"));
         let file = library.to_str().unwrap();
         common::Run::of(command.args(["doctor", "--interposer", file, "--mpi"]).args(arguments))
     };
-    let text = run(&["sh", "-c", script]).fine();
-    assert!(text.contains("ABI            1\n") && text.matches("ABI").count() == 1, "{text}");
-    assert!(!text.contains("other"), "{text}");
+    let shown = run(&["sh", "-c", script]);
+    let name = format!("    interposer       {}\n", library.display());
+    let next = "    faster           dtc compare -- PROGRAM measures whether this program is\n";
+    let report = format!("{name}    ABI              1\n    memory of a GPU  staged\n{next}");
+    assert_eq!((shown.out, shown.err.as_str()), (format!("other\nhalf\n{report}"), "bad\n"));
     assert!(run(&["true"]).fine().contains("no call came to the library"));
-    let failed = run(&["sh", "-c", "exit 3"]);
-    assert!(failed.err.contains("expected a program that ends well"), "{}", failed.err);
+    let failed = run(&["sh", "-c", "echo no such program >&2; exit 3"]);
+    let found = "no such program\ndtc: sh: expected a program that ends well, found exit status: 3\n";
+    assert_eq!(failed.err, found);
+    assert!(failed.out.contains("MPI         unknown: the program ended before"), "{}", failed.out);
+    assert!(run(&["/missing/program"]).err.contains("dtc: /missing/program: No such file"));
     let missing = dtc(folder.path(), &["doctor", "--mpi", "true"]);
     assert!(missing.err.contains("--interposer FILE"), "{}", missing.err);
+}
+
+/// A script says what the interposer would, and writes down which runs there were.
+#[test]
+fn programs_are_compared_with_and_without_the_interposer() {
+    let folder = tempdir().unwrap();
+    let library = stand_in(folder.path());
+    let runs = folder.path().join("runs");
+    let script = r#"case $LD_PRELOAD in *libdtc_mpi.so*) kind=with;; *) kind=without;; esac
+        echo $kind $DTC_MPI $DTC_MPI_REPORT >>"$0"; echo result; [ "$DTC_MPI_REPORT" ] || exit 0
+        if [ "$DTC_MPI" = off ]; then dtc=0 passed=4; echo "libdtc_mpi: off: every call" >&2; else dtc=3 passed=1; fi
+        echo "libdtc_mpi: mpich: call MPI_Init: 0 with dtc in 0.0 s, 1 passed on in 5.0 s" >&2
+        echo "libdtc_mpi: mpich: call MPI_Send: $dtc with dtc in 0.0 s, 1 passed on in $passed.0 s" >&2"#;
+    let run = |options: &[&str], program: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_dtc"));
+        command.args(["compare", "--interposer"]).arg(&library).args(options).arg("--").args(program);
+        common::Run::of(command.env_remove("DTC_MPI").env_remove("DTC_MPI_REPORT"))
+    };
+    let text = run(&["--runs", "3"], &["sh", "-c", script, runs.to_str().unwrap()]).fine();
+    let found = std::fs::read_to_string(&runs).unwrap();
+    // The report first, then rounds in turns.
+    let expected = ["with off 1", "with 1", "without ", "with ", "with ", "without ", "without ", "with "];
+    assert_eq!(found.lines().map(str::trim_end).collect::<Vec<_>>(), expected.map(str::trim_end));
+    assert!(text.starts_with("result\n    interposer "), "{text}");
+    for part in [
+        "    processes      1\n",
+        "    round 3 ",
+        "    wall time ",
+        "    in MPI calls   4.000 s     1.000 s     4.00 (",
+    ] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    run(&[], &["true"]).fails(3, &["true: expected a program of MPI"]);
+    run(&[], &["sh", "-c", "exit 5"])
+        .fails(3, &["sh: expected a program that ends well, found exit status: 5 with DTC_MPI=off"]);
+    assert_eq!(run(&["--runs", "0"], &["true"]).status, 2);
+    assert!(run(&[], &["/missing/program"]).err.contains("dtc: /missing/program: No such file"));
 }
 
 /// What the doctor says of these libraries.

@@ -4,6 +4,7 @@ pub mod bench;
 pub mod build;
 pub mod cache;
 pub mod calibrate;
+pub mod compare;
 pub mod demo;
 pub mod doctor;
 mod doctor_mpi;
