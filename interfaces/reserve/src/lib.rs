@@ -11,10 +11,11 @@
 //! While the system has memory, the cost is one comparison for each free, and a few atomic operations for each claim.
 //! Rust users of `dtc-runtime` keep their own allocator: only `dtc-capi` and `dtc-yaksa` depend on this crate.
 
+mod aligned;
 mod arena;
 
 use arena::{Arena, Memory};
-use std::alloc::{GlobalAlloc, Layout, System};
+use std::alloc::{GlobalAlloc, Layout};
 use std::marker::PhantomData;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -88,14 +89,14 @@ unsafe impl GlobalAlloc for Reserved {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: `layout` has a size above 0 (contract of `GlobalAlloc`).
-        let found = unsafe { System.alloc(layout) };
+        let found = unsafe { aligned::alloc(layout) };
         if found.is_null() { from_reserve(layout) } else { found }
     }
 
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         // SAFETY: `layout` has a size above 0 (contract of `GlobalAlloc`).
-        let found = unsafe { System.alloc_zeroed(layout) };
+        let found = unsafe { aligned::alloc_zeroed(layout) };
         if !found.is_null() {
             return found;
         }
@@ -111,9 +112,9 @@ unsafe impl GlobalAlloc for Reserved {
     unsafe fn dealloc(&self, address: *mut u8, layout: Layout) {
         match arena_of(address) {
             None => {
-                // SAFETY: no arena contains `address`, so `System` allocated it, with this layout (contract of
+                // SAFETY: no arena contains `address`, so `aligned` allocated it, with this layout (contract of
                 // `GlobalAlloc`).
-                unsafe { System.dealloc(address, layout) }
+                unsafe { aligned::dealloc(address, layout) }
             }
             Some(arena) => {
                 if arena.free(address, layout) {
@@ -127,9 +128,9 @@ unsafe impl GlobalAlloc for Reserved {
     unsafe fn realloc(&self, address: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         let inside = arena_of(address).is_some();
         if !inside {
-            // SAFETY: no arena contains `address`, so `System` allocated it, with this layout (contract of
-            // `GlobalAlloc`).
-            let found = unsafe { System.realloc(address, layout, size) };
+            // SAFETY: no arena contains `address`, so `aligned` allocated it, with this layout; `size` is as `GlobalAlloc`
+            // asks (contract of `GlobalAlloc`).
+            let found = unsafe { aligned::realloc(address, layout, size) };
             if !found.is_null() {
                 return found;
             }
