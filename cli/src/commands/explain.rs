@@ -1,6 +1,7 @@
 //! `dtc explain`: everything that the compiler knows and decides about a type.
 
 use crate::commands::emit::compiler;
+use crate::commands::explain_bounds;
 use crate::description::{self, Named};
 use crate::failure::Failure;
 use crate::report;
@@ -240,6 +241,7 @@ impl Explanation {
             "source": description.source,
             "count": description.count,
             "origin_bytes": description.origin_bytes,
+            "bounds": explain_bounds::object(&description.datatype),
             "buffer_bytes": description.buffer_bytes,
             "strategy": self.strategy(),
             "tier": self.tier(),
@@ -265,9 +267,12 @@ impl Explanation {
         writeln!(out, "type, {} nodes", description.datatype.nodes().len())?;
         write!(out, "{}", report::shortened(&description.datatype.to_string(), lines, width))?;
         writeln!(out, "facts")?;
+        let bounds = ("lb, ub, extent".to_owned(), format!("{}, {}, {}", facts.lb, facts.ub, facts.extent()));
+        writeln!(out, "    {:<20}{}", "size", facts.size)?;
+        for (name, value) in std::iter::once(bounds).chain(explain_bounds::rows(&description.datatype)) {
+            writeln!(out, "    {name:<20}{value}")?;
+        }
         let rows = [
-            ("size", facts.size.to_string()),
-            ("lb, ub, extent", format!("{}, {}, {}", facts.lb, facts.ub, facts.extent())),
             ("true lb, ub, extent", format!("{}, {}, {}", facts.true_lb, facts.true_ub, facts.true_extent())),
             ("alignment", facts.alignment.to_string()),
             ("basic elements", description.datatype.signature().elements().to_string()),

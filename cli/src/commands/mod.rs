@@ -10,6 +10,7 @@ pub mod doctor;
 mod doctor_mpi;
 pub mod emit;
 pub mod explain;
+mod explain_bounds;
 pub mod lower;
 pub mod pack;
 pub mod pages;

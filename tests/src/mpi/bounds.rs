@@ -1,8 +1,8 @@
 //! Bounds of every node of a type in each MPI.
 
-use super::{Mpi, mpich, open_mpi};
+use super::Mpi;
 use crate::type_map::Bounds;
-use dtc_compiler::datatype::{Constructor, Datatype, Distribution};
+use dtc_compiler::datatype::{Constructor, Datatype, Distribution, MpiBounds};
 use dtc_compiler::layout::Kind;
 use std::collections::HashSet;
 
@@ -20,10 +20,16 @@ use std::collections::HashSet;
 /// # Ok::<(), dtc_compiler::TextError>(())
 /// ```
 pub fn of(mpi: Mpi, datatype: &Datatype) -> Vec<Bounds> {
-    match mpi {
-        Mpi::Mpich => mpich::bounds(datatype),
-        Mpi::OpenMpi => open_mpi::bounds(datatype),
-    }
+    let all = mpi.bounds(datatype).expect("bounds that fit 64 bits");
+    let bounds = all.into_iter().map(|MpiBounds { size, lb, ub, true_lb, true_ub, alignment }| Bounds {
+        size,
+        lb,
+        ub,
+        true_lb,
+        true_ub,
+        alignment,
+    });
+    bounds.collect()
 }
 
 /// Whether a type can be built with an MPI, which must have every predefined type and accept every argument.

@@ -1,32 +1,17 @@
-//! MPICH 4.0 and Open MPI 4.1: the libraries themselves, and models of their bounds.
+//! MPICH 4.0 and Open MPI 4.1: the libraries themselves, and the compiler's models of their bounds.
 //!
-//! [`bounds`] has a model of each; [`program`] asks the libraries. `docs/bounds.md` describes where the two differ from each
+//! [`bounds`] asks the models, [`program`] the libraries. `docs/bounds.md` describes where the two differ from each
 //! other and from dtc.
 
 pub mod bounds;
-mod mpich;
-mod open_mpi;
-mod parts;
 pub mod program;
 
-/// An implementation of MPI.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mpi {
-    /// MPICH 4.0, with Yaksa.
-    Mpich,
-    /// Open MPI 4.1.
-    OpenMpi,
-}
+pub use dtc_compiler::datatype::Mpi;
 
-impl Mpi {
-    /// Both implementations.
-    pub const ALL: [Mpi; 2] = [Mpi::Mpich, Mpi::OpenMpi];
-
-    /// Its C compiler, by Debian's name.
-    pub fn compiler(self) -> &'static str {
-        match self {
-            Mpi::Mpich => "mpicc.mpich",
-            Mpi::OpenMpi => "mpicc.openmpi",
-        }
+/// The C compiler of an MPI, by Debian's name.
+pub fn compiler(mpi: Mpi) -> &'static str {
+    match mpi {
+        Mpi::Mpich => "mpicc.mpich",
+        Mpi::OpenMpi => "mpicc.openmpi",
     }
 }

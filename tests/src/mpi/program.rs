@@ -1,7 +1,7 @@
 //! A C program that builds many types with the calls of an MPI, and prints that MPI's answers about them.
 
-use super::Mpi;
 use super::bounds::packs_the_type_map;
+use super::{Mpi, compiler};
 use dtc_compiler::codegen::mpi_c;
 use dtc_compiler::datatype::Datatype;
 use std::fmt::Write as _;
@@ -80,7 +80,7 @@ int main(int argc, char **argv)
 
 /// Whether the MPI's compiler is installed.
 pub fn is_installed(mpi: Mpi) -> bool {
-    Command::new(mpi.compiler()).arg("-show").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
+    Command::new(compiler(mpi)).arg("-show").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
 }
 
 /// Compiles one program for all types in a directory, runs it, and returns its answers, type by type.
@@ -152,7 +152,7 @@ pub fn run(
     text: &str,
     arguments: &[String],
 ) -> io::Result<Vec<String>> {
-    let program = build(Path::new(mpi.compiler()), mpi, types, directory, text, arguments)?;
+    let program = build(Path::new(compiler(mpi)), mpi, types, directory, text, arguments)?;
     // One process needs no launcher. Open MPI needs permission to run as root.
     let ran = Command::new(&program)
         .env("OMPI_ALLOW_RUN_AS_ROOT", "1")

@@ -4,7 +4,7 @@ use dtc_compiler::datatype::{Datatype, Predefined, TypeBuilder, text};
 use dtc_runtime::{Engine, Memory, Range};
 use dtc_tests::generate::random::{self, Limits};
 use dtc_tests::mpi::program::{Answer, ask, fill, hash, is_installed};
-use dtc_tests::mpi::{Mpi, bounds};
+use dtc_tests::mpi::{Mpi, bounds, compiler};
 use dtc_tests::skip::skip;
 use dtc_tests::type_map::TypeMap;
 use rand::SeedableRng;
@@ -52,6 +52,21 @@ const WRITTEN: &[&str] = &[
     "struct [1@100 (resized -4 16 (contiguous 0 int)), 1@0 int]",
     "struct [1@100 (resized -4 16 (contiguous 0 int)), 1@50 (contiguous 0 double)]",
     "struct [1@100 (hvector 3 0 8 int), 1@0 int]",
+    // Parts without bytes that are made of several, in a struct with bytes.
+    "struct [1@100 (struct [1@50 (contiguous 0 int)]), 1@0 int]",
+    "struct [1@100 (struct [1@50 (contiguous 0 int), 1@-20 (contiguous 0 double)]), 1@0 int]",
+    "struct [1@100 (hvector 3 1 8 (contiguous 0 int)), 1@0 int]",
+    "struct [1@100 (hindexed_block 1 [0, 40] (contiguous 0 int)), 1@0 int]",
+    "struct [1@100 (indexed_block 1 [0, 40] (resized 0 8 (contiguous 0 int))), 1@0 int]",
+    "struct [1@100 (vector 3 1 2 (resized 0 8 (contiguous 0 int))), 1@0 int]",
+    "struct [1@100 (hindexed [1@8, 1@40] (contiguous 0 int)), 1@0 int]",
+    "struct [3@100 (contiguous 0 double), 1@0 char]",
+    "struct [0@100 (contiguous 0 int), 1@0 int]",
+    "struct [1@-100 (dup (contiguous 0 int)), 1@0 int]",
+    "struct [1@101 (contiguous 0 int), 1@0 int, 1@4 char]",
+    "struct [1@100 (subarray c [2@1 of 4] (contiguous 0 int)), 1@0 int]",
+    "contiguous 2 (struct [1@100 (contiguous 0 int), 1@0 int])",
+    "struct [1@100 (contiguous 0 int), 1@0 (resized 0 8 int)]",
 ];
 
 /// Every predefined type, the types above, and random ones.
@@ -90,7 +105,7 @@ fn expected(mpi: Mpi, datatype: &Datatype) -> Answer {
 /// The answers of an MPI about every type, unless it is not installed.
 fn answers(test: &str, mpi: Mpi, types: &[Datatype]) -> Option<Vec<Answer>> {
     if !is_installed(mpi) {
-        skip(test, &format!("needs {}", mpi.compiler()));
+        skip(test, &format!("needs {}", compiler(mpi)));
         return None;
     }
     let directory = tempfile::tempdir().unwrap();

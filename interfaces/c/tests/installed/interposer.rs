@@ -5,7 +5,7 @@ use super::{INSTALLED, root, succeed, symbols, text};
 use dtc_compiler::datatype::Datatype;
 use dtc_runtime::store::{RecordedUses, Recording};
 use dtc_tests::generate::random::{self, Limits};
-use dtc_tests::mpi::{Mpi, bounds, program};
+use dtc_tests::mpi::{Mpi, bounds, compiler, program};
 use dtc_tests::skip::skip;
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
@@ -56,8 +56,8 @@ impl Launcher {
                 skip(test, &format!("needs {}", compiler.display()));
             }
         };
-        add(Mpi::Mpich, Mpi::Mpich.compiler().into(), "mpirun.mpich".into(), &[]);
-        add(Mpi::OpenMpi, Mpi::OpenMpi.compiler().into(), "mpirun.openmpi".into(), &["--oversubscribe"]);
+        add(Mpi::Mpich, compiler(Mpi::Mpich).into(), "mpirun.mpich".into(), &[]);
+        add(Mpi::OpenMpi, compiler(Mpi::OpenMpi).into(), "mpirun.openmpi".into(), &["--oversubscribe"]);
         if let Some(folder) = std::env::var_os("DTC_MPICH").map(PathBuf::from) {
             // The second is of the standard ABI.
             for compiler in ["bin/mpicc", "bin/mpicc_abi"] {

@@ -7,7 +7,7 @@ mod interposer;
 use dtc_compiler::datatype::Datatype;
 use dtc_runtime::store::{RecordedUses, Recording};
 use dtc_tests::generate::random::{self, Limits};
-use dtc_tests::mpi::{Mpi, bounds, program};
+use dtc_tests::mpi::{Mpi, bounds, compiler, program};
 use dtc_tests::skip::skip;
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
@@ -228,9 +228,9 @@ fn calls_without_memory_return_a_status() {
 fn compiler_of(mpi: Mpi, test: &str) -> Option<&'static str> {
     let found = program::is_installed(mpi);
     if !found {
-        skip(test, &format!("needs {}", mpi.compiler()));
+        skip(test, &format!("needs {}", compiler(mpi)));
     }
-    found.then(|| mpi.compiler())
+    found.then(|| compiler(mpi))
 }
 
 #[test]
