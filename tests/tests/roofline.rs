@@ -42,6 +42,8 @@ fn footprints_are_those_of_the_oracle() {
             error: 0.0,
         };
         let lowered = lower(&datatype);
+        let distinct = sectors.values().map(|bytes| u64::from(bytes.count_ones())).sum();
+        assert_eq!(lowered.distinct_bytes(count), Some(distinct), "seed {seed}: {count} of {datatype:?}");
         assert_eq!(Footprint::of(&lowered, count, address), Some(expected), "seed {seed}: {count} of {datatype:?}");
         let canonical = canonicalise(&lowered).layout;
         assert_eq!(Footprint::of(&canonical, count, address), Some(expected), "seed {seed}, canonical: {datatype:?}");
@@ -57,6 +59,6 @@ fn the_time_of_a_footprint_does_not_grow_with_counts() {
         // Bytes may repeat, so packed bytes are only an upper bound of the footprint.
         assert!(found.sectors <= 2 * found.granules && found.full_sectors <= found.sectors, "seed {seed}: {found:?}");
         assert!(found.granules >= 1 && found.full_sectors * 32 <= layout.size(), "seed {seed}: {found:?}");
-        assert!(found.error < 0.2, "seed {seed}: {found:?}");
+        assert!(found.error < 0.5, "seed {seed}: {found:?}");
     });
 }

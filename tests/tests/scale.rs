@@ -1,5 +1,7 @@
 //! Descriptions of extreme depth and length take time linear in their length, and no stack.
 
+#[path = "scale/clock.rs"]
+mod clock;
 #[path = "scale/hostile.rs"]
 mod hostile;
 

@@ -24,6 +24,7 @@
 //! and is the reference for every other stage. [`Layout::verify`] checks the invariants of the arena.
 //! [`Layout::type_hash`] identifies the sequence in any form. [`positions`] maps packed bytes to memory.
 
+pub(crate) mod address_set;
 mod builder;
 mod description;
 mod digest;
@@ -34,6 +35,7 @@ mod flat;
 mod kind;
 mod measure;
 mod node;
+mod overlap;
 mod parse;
 pub mod positions;
 mod print;
@@ -48,6 +50,7 @@ pub use fingerprint::{Fingerprint, Point, TypeHash};
 pub use kind::Kind;
 pub use measure::Measure;
 pub use node::{Edge, Node, NodeId, Run};
+pub use overlap::Overlap;
 pub use run_lengths::RunLengths;
 pub use verify::VerifyError;
 pub use walk::{Piece, Walk};

@@ -111,7 +111,7 @@ fn hash_list<T, H: Hasher, const WORDS: usize>(list: &[T], words: impl Fn(&T) ->
 
 impl Node {
     /// Number of list entries of the node.
-    pub(super) fn list_entries(&self) -> u64 {
+    pub(crate) fn list_entries(&self) -> u64 {
         (match self {
             Node::Dense { .. } | Node::Stream { .. } => 0,
             Node::Indexed { offsets, .. } => offsets.len(),

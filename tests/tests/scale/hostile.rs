@@ -3,6 +3,7 @@
 //! Runs of both alternate in this process, and the minima of several runs are compared: other load on the machine makes
 //! runs slower, and never a minimum smaller.
 
+use crate::clock::computed;
 use dtc_compiler::datatype::{Datatype, Predefined, TypeBuilder, TypeId, json};
 use dtc_compiler::layout::positions::Positions;
 use dtc_compiler::layout::segments::SegmentIndex;
@@ -15,15 +16,6 @@ use std::time::Duration;
 
 /// Most time of hostile input, in multiples of harmless input.
 const RATIO: u32 = 4;
-
-/// CPU time of this thread, so that other threads and processes do not count.
-fn computed() -> Duration {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is a live structure to fill.
-    let status = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
-    assert_eq!(status, 0);
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
-}
 
 fn once(work: &mut dyn FnMut()) -> Duration {
     let start = computed();

@@ -37,7 +37,7 @@ impl Pieces {
 
     /// Whether a call has most of the pieces of the nodes that it touches.
     pub(super) fn pays(&self, call: &Call) -> bool {
-        call.bytes >= self.records(call) * self.size / 2
+        call.bytes >= self.records(call).saturating_mul(self.size) / 2
     }
 
     /// Nodes that a call touches.

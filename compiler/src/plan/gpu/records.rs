@@ -64,7 +64,8 @@ pub(super) fn find(layout: &Layout, continues: bool) -> Option<Records> {
     let measure = layout.measure(record);
     let stride = u64::try_from(stride).ok()?;
     let span = u64::try_from(measure.high.checked_sub(measure.low)?).ok()?;
-    if measure.runs < 2 || span > stride || !cost::by_records(measure.size, stride) {
+    // Records of more bytes than they span have some of them twice, and may have any number of runs.
+    if measure.runs < 2 || span > stride || measure.size > span || !cost::by_records(measure.size, stride) {
         return None;
     }
     let mut places = vec![None; stride as usize];
@@ -76,4 +77,20 @@ pub(super) fn find(layout: &Layout, continues: bool) -> Option<Records> {
         }
     });
     (!overlaps).then_some(Records { record, size: measure.size, low: measure.low, stride, places })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::find;
+    use crate::layout::Layout;
+
+    #[test]
+    fn records_that_overlap_without_end_are_none() {
+        // Runs at 0 and 2 of one element, 10^10 times at one place.
+        let text = "layout lb 0 extent 4 {\n  %0 = dense 1 x byte\n  %1 = stream 2 x 2 of %0\n
+             %2 = stream 10000000000 x 0 of %1\n  root %2\n}";
+        assert_eq!(find(&Layout::parse(text).unwrap(), false), None);
+        let text = "layout lb 0 extent 4 {\n  %0 = dense 1 x byte\n  %1 = stream 2 x 2 of %0\n  root %1\n}";
+        assert!(find(&Layout::parse(text).unwrap(), false).is_some());
+    }
 }

@@ -4,7 +4,6 @@
 //! and writes the packed bytes; an unpack reads the packed bytes and writes every sector that it touches, and reads those that
 //! it writes in part. Each is counted once, since a kernel may move its bytes in any order.
 
-mod address_set;
 mod footprint;
 mod sampled;
 mod sectors;
@@ -13,15 +12,16 @@ pub use footprint::Footprint;
 
 use super::sizes::SECTOR;
 use crate::layout::Layout;
+use crate::layout::address_set::{AddressSet, TooComplex};
 use crate::plan::Direction;
-use address_set::AddressSet;
 use sectors::{Counts, GRANULE};
 
 impl Footprint {
-    /// The footprint of `count` elements, with element 0 at `address`; `None` if their offsets leave 63 bits.
+    /// The footprint of `count` elements, with element 0 at `address`; `None` if their offsets leave 63 bits, or if too many of
+    /// them overlap.
     ///
     /// Exact, in time that depends on the nodes and lists of the layout and not on its runs, unless loops or parts interleave so
-    /// irregularly that more than four million runs would be written out: then it is estimated.
+    /// irregularly that more than 32,768 runs would be written out: then it is estimated. Short descriptions take at most 10 ms.
     ///
     /// ```
     /// use dtc_compiler::layout::Layout;
@@ -36,20 +36,19 @@ impl Footprint {
         if count == 0 || layout.size() == 0 {
             return Some(EMPTY);
         }
-        let last = i128::from(count - 1) * i128::from(layout.extent());
-        let low = i128::from(layout.true_lb()) + last.min(0);
-        let high = i128::from(layout.true_ub()) + last.max(0);
-        let fits = |bound: i128| bound.unsigned_abs() < 1 << 62;
-        if !fits(low) || !fits(high) || layout.size().checked_mul(count)? >= 1 << 62 {
+        if !layout.fits_62_bits(count) {
             return None;
         }
-        match AddressSet::of(layout, count) {
-            Ok(None) => Some(EMPTY),
-            Ok(Some((low, set, root))) => {
-                let Counts { granules, sectors, full } = sectors::touched(&set, root, address.wrapping_add(low as u64));
+        let exact = match AddressSet::of(layout, count) {
+            Ok(None) => return Some(EMPTY),
+            Ok(Some((low, set, root))) => sectors::touched(&set, root, address.wrapping_add(low as u64)),
+            Err(TooComplex) => None,
+        };
+        match exact {
+            Some(Counts { granules, sectors, full }) => {
                 Some(Footprint { granules, sectors, full_sectors: full, error: 0.0 })
             }
-            Err(address_set::TooComplex) => sampled::footprint(layout, count, address),
+            None => sampled::footprint(layout, count, address),
         }
     }
 }
@@ -95,7 +94,7 @@ pub struct Roofline {
 }
 
 impl Roofline {
-    /// The roofline of `count` elements, with element 0 at `address`; `None` if their offsets leave 63 bits.
+    /// The roofline of `count` elements, with element 0 at `address`; `None` where there is no [`Footprint`].
     pub fn of(layout: &Layout, count: u64, address: u64) -> Option<Roofline> {
         let footprint = Footprint::of(layout, count, address)?;
         Some(Roofline { packed: layout.size().checked_mul(count)?, footprint })

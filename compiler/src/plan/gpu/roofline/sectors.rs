@@ -1,6 +1,6 @@
 //! How many granules and sectors of memory a set of addresses touches.
 
-use super::address_set::{AddressSet, SetId, Shape};
+use crate::layout::address_set::{AddressSet, SetId, SetNode, Shape};
 use crate::plan::gpu::sizes::SECTOR;
 
 /// Bytes that DRAM is read in by default: two sectors. Measured on an H200: a pack of 8 in 64 bytes reads all of memory.
@@ -126,12 +126,23 @@ impl Span {
     }
 }
 
-/// What a set touches that begins at an address. Time in proportion to its parts.
-pub(super) fn touched(set: &AddressSet, root: SetId, address: u64) -> Counts {
+/// Spans that may be put together: 2^18 of them take 3 ms on a Zen 5. Sets with long lists may have as many for each of their nodes and parts.
+const SPANS: u64 = 1 << 18;
+
+/// What a set touches that begins at an address. Time in proportion to its parts; nothing for sets whose parts begin at too many places
+/// inside a granule.
+pub(super) fn touched(set: &AddressSet, root: SetId, address: u64) -> Option<Counts> {
     // From parents to children: the places inside a granule where copies of a node begin, as bits.
     let mut residues = vec![0u64; set.nodes().len()];
+    let parts = |node: &SetNode| if let Shape::Parts(parts) = &node.shape { parts.len() as u64 } else { 1 };
+    let mut left = SPANS + 2 * set.nodes().iter().map(parts).sum::<u64>();
     residues[root.index()] |= 1 << (address % GRANULE);
     for (index, node) in set.nodes().iter().enumerate().take(root.index() + 1).rev() {
+        let each = match &node.shape {
+            Shape::Repeat { count, stride, .. } => 2 * (*count).min(period(*stride)),
+            Shape::Block | Shape::Parts(_) => parts(node),
+        };
+        left = left.checked_sub(u64::from(residues[index].count_ones()) * each)?;
         let bits = std::iter::successors(Some(residues[index]), |bits| Some(bits & bits.wrapping_sub(1)));
         for residue in bits.take_while(|&bits| bits != 0).map(|bits| u64::from(bits.trailing_zeros())) {
             match &node.shape {
@@ -179,7 +190,7 @@ pub(super) fn touched(set: &AddressSet, root: SetId, address: u64) -> Counts {
         let found = (0..GRANULE).filter(|residue| residues[index] >> residue & 1 == 1);
         spans.push(found.filter_map(span).collect());
     }
-    spans[root.index()].first().map_or(Counts::default(), |span| span.counts())
+    Some(spans[root.index()].first().map_or(Counts::default(), |span| span.counts()))
 }
 
 /// Copies at a stride after which they begin at the same place of a granule again.

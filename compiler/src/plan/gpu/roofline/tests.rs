@@ -140,3 +140,15 @@ fn offsets_beyond_63_bits_have_no_footprint() {
     assert_eq!(Footprint::of(&layout, u64::MAX / 4096, 0), None);
     assert_eq!(Footprint::of(&layout, 0, 0).map(|found| found.granules), Some(0));
 }
+
+#[test]
+fn overlaps_beyond_number_are_not_searched() {
+    // Each granule has bytes of some 2^40 copies, of runs that interleave irregularly.
+    let text = "%0 = dense 3 x byte\n %1 = stream 103 x 7 of %0\n %2 = stream 1099511627776 x 1 of %1\n
+         %3 = record [0: %2, 5: %1]\n %4 = stream 1000 x 1000003 of %3\n root %4";
+    assert_eq!(sampled::footprint(&layout(text), 1, 0), None);
+    // Copies at one place are counted, and not visited.
+    let text = "%0 = dense 3 x byte\n %1 = stream 1000003 x 7 of %0\n %2 = stream 1099511627 x 0 of %1\n root %2";
+    let found = sampled::footprint(&layout(text), 1, 0).unwrap();
+    assert!(found.granules.abs_diff(1_000_003 * 7 / 64) < 2000, "{found:?}");
+}

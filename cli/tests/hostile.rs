@@ -1,0 +1,88 @@
+//! Descriptions that are made to be expensive: `lower`, `explain` and the sources of `emit` take at most a second and 256 MiB.
+//!
+//! `DTC_HOSTILE=1000 cargo test --release -p dtc-cli --test hostile` draws as many.
+
+mod common;
+#[path = "../../tests/src/generate/hostile.rs"]
+mod generate;
+
+use common::write;
+use generate::Hostile;
+use rand::SeedableRng;
+use rand::rngs::SmallRng;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+use tempfile::tempdir;
+
+/// Debug builds take this many times as long as the release builds that the budget is for, and share the machine with other tests.
+const SLOWER: u32 = if cfg!(debug_assertions) { 20 } else { 4 };
+
+/// Address space of a command, in KiB: 256 MiB, and as much for the program itself and its stacks.
+const ADDRESSES: u64 = 512 << 10;
+
+/// Descriptions that are drawn where no variable says how many.
+const DRAWN: u64 = 8;
+
+const COMMANDS: [&[&str]; 10] = [
+    &["lower"],
+    &["explain"],
+    &["explain", "--json"],
+    &["explain", "--gpu", "--full"],
+    &["emit", "--as", "cuda"],
+    &["emit", "--as", "c"],
+    &["emit", "--as", "cuda-header"],
+    &["emit", "--as", "mpi-c"],
+    &["emit", "--as", "clif"],
+    &["emit", "--as", "llvm"],
+];
+
+/// Runs a command with limits; what is wrong about it. A refusal has a message.
+fn run(folder: &Path, arguments: &[&str], file: &str) -> Option<String> {
+    let limited = format!("ulimit -v {ADDRESSES}; exec \"$@\"");
+    let mut command = Command::new("sh");
+    command.args(["-c", &limited, "sh", env!("CARGO_BIN_EXE_dtc")]).args(arguments).arg(file).current_dir(folder);
+    let start = Instant::now();
+    let output = command.env("DTC_CUDA_DRIVER", "/missing/libcuda.so").output().expect("a shell");
+    let time = start.elapsed();
+    let message = String::from_utf8_lossy(&output.stderr);
+    let refused = output.status.code() == Some(2) && message.contains("expected") && message.contains("found");
+    let within = time <= Duration::from_secs(1) * SLOWER;
+    ((!output.status.success() && !refused) || !within)
+        .then(|| format!("{arguments:?}: {}, {time:.1?}: {message}", output.status))
+}
+
+#[test]
+fn hostile_descriptions_are_explained_and_printed_within_budgets() {
+    let folder = tempdir().expect("a folder");
+    let drawn = std::env::var("DTC_HOSTILE").map_or(DRAWN, |text| text.parse().expect("DTC_HOSTILE: a number"));
+    let mut wrong = Vec::new();
+    for seed in 0..drawn {
+        let Hostile { datatype, json, count } = generate::description(&mut SmallRng::seed_from_u64(seed));
+        let text = match json.strip_prefix("{\"types\"") {
+            Some(rest) => format!("{{\"count\": {count}, \"types\"{rest}"),
+            None => format!("{{\"count\": {count}, \"type\": {json}}}"),
+        };
+        write(folder.path(), "type.json", text);
+        let failed = |arguments: &&[&str]| run(folder.path(), arguments, "type.json");
+        wrong.extend(
+            COMMANDS
+                .iter()
+                .filter_map(failed)
+                .map(|failure| format!("seed {seed}, {count} elements of {} bytes: {failure}", datatype.facts().size)),
+        );
+    }
+    assert!(wrong.is_empty(), "{} of {drawn} descriptions\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn overlapping_types_of_public_reports_are_explained_at_once() {
+    let folder = tempdir().expect("a folder");
+    write(folder.path(), "one.dtc", "hvector 10000000000 1 0 byte");
+    write(folder.path(), "two.dtc", "hvector 10000000000 1 0 (vector 2 1 2 byte)");
+    for file in ["one.dtc", "two.dtc"] {
+        let failures: Vec<String> =
+            COMMANDS.iter().filter_map(|&arguments| run(folder.path(), arguments, file)).collect();
+        assert!(failures.is_empty(), "{file}: {failures:?}");
+    }
+}
