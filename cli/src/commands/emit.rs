@@ -39,6 +39,9 @@ pub struct Arguments {
     /// Writes to a file, which appears when it is whole, instead of standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Writes a header for C and C++ that declares the functions of --as c, to another file
+    #[arg(long, value_name = "FILE")]
+    header: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -120,6 +123,19 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     if let Some(output) = &arguments.output {
         output::distinct("-o", output, &[("TYPE.json", &arguments.file)])?;
     }
+    if let Some(header) = &arguments.header {
+        if arguments.form != Form::C {
+            return Err(Failure::description("--header", "--as c", "another form, which has no header"));
+        }
+        output::distinct("--header", header, &[("TYPE.json", &arguments.file)])?;
+        if let Some(output) = &arguments.output {
+            let same = output == header;
+            output::distinct("--header", header, &[("-o", output)])?;
+            if same {
+                return Err(Failure::description("--header", "another file than -o", header.display()));
+            }
+        }
+    }
     let named = description::read(&arguments.file)?;
     let pipeline = Pipeline::new(named.description.datatype);
     let direction = match arguments.direction {
@@ -154,7 +170,12 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
         }
         Form::LlvmAsm => llvm_assembly(processor(arguments.target), &source::identifier(&named.name), pipeline.plan())?,
         Form::MpiC => mpi_c::emit(pipeline.datatype()),
-        Form::C => source::c(&named.name, &pipeline).map_err(too_large)?,
+        Form::C => {
+            if let Some(header) = &arguments.header {
+                output::write(header, source::c_header(&named.name, &pipeline).map_err(too_large)?.as_bytes())?;
+            }
+            source::c(&named.name, &pipeline).map_err(too_large)?
+        }
         Form::CudaHeader => source::cuda_header(&named.name, &pipeline).map_err(too_large)?,
         Form::Cuda => match cuda_source(pipeline.gpu_plan(), direction)? {
             Source::Text(text) => text,

@@ -7,6 +7,7 @@ use crate::failure::Failure;
 use crate::report;
 use dtc_compiler::Pipeline;
 use dtc_compiler::codegen::cuda::GenericKernel;
+use dtc_compiler::layout::Overlap;
 use dtc_compiler::plan::gpu::{Call, Roofline, Variant};
 use dtc_compiler::plan::{Direction, Strategy};
 use dtc_runtime::cuda::{Device, MemoryKind};
@@ -132,13 +133,19 @@ impl Explanation {
         Ok(Explanation { named, pipeline, kernels })
     }
 
+    /// Packed bytes of a transfer: no more than a call can have.
+    fn packed_bytes(&self) -> u64 {
+        let count = self.named.description.count.max(1);
+        self.pipeline.layout().size().saturating_mul(count).min(i64::MAX as u64)
+    }
+
     /// The kernels that serve a transfer on a GPU, compiled and generic, by the kind of call.
     fn variants(&self) -> Vec<(Direction, &'static str, Variant, Variant)> {
         let (size, gpu) = (self.pipeline.layout().size(), self.pipeline.gpu_plan());
         if size == 0 || gpu.is_contiguous() {
             return Vec::new();
         }
-        let bytes = size.saturating_mul(self.named.description.count.max(1));
+        let bytes = self.packed_bytes();
         let variant = |direction, (kind, memory, packed)| {
             let call = Call { memory, packed, first: 0, bytes };
             let generic = GenericKernel::serving(gpu, direction, &call).variant;
@@ -162,7 +169,7 @@ impl Explanation {
                 shares_page_tables: false,
                 waits: true,
                 run_bytes: layout.size() / self.pipeline.runs().max(1),
-                bytes: layout.size().saturating_mul(self.named.description.count.max(1)),
+                bytes: self.packed_bytes(),
             };
             case.choose(model)
         };
@@ -178,6 +185,11 @@ impl Explanation {
     /// The bytes of DRAM that a transfer moves at least; `None` where its offsets leave 63 bits.
     fn roofline(&self) -> Option<Roofline> {
         Roofline::of(self.pipeline.layout(), self.named.description.count, self.named.description.origin_bytes)
+    }
+
+    /// Whether the elements of a transfer overlap; those of any count for a description of one.
+    fn overlap(&self) -> Overlap {
+        self.pipeline.layout().overlap(Some(self.named.description.count).filter(|&count| count > 1))
     }
 
     /// The strategy of this machine for calls of the described count.
@@ -243,6 +255,10 @@ impl Explanation {
             "origin_bytes": description.origin_bytes,
             "bounds": explain_bounds::object(&description.datatype),
             "buffer_bytes": description.buffer_bytes,
+            "overlap": match self.overlap() {
+                Overlap::None => Value::Null,
+                overlap => overlap.to_string().into(),
+            },
             "strategy": self.strategy(),
             "tier": self.tier(),
             "kernels": kernels,
@@ -281,6 +297,14 @@ impl Explanation {
         ];
         for (name, value) in rows {
             writeln!(out, "    {name:<20}{value}")?;
+        }
+        match self.overlap() {
+            Overlap::None => {}
+            overlap => {
+                for (at, line) in report::wrapped(&overlap.to_string(), 100).iter().enumerate() {
+                    writeln!(out, "    {:<20}{line}", if at == 0 { "overlap" } else { "" })?;
+                }
+            }
         }
         writeln!(out, "layout as lowered")?;
         write!(out, "{}", report::shortened(&pipeline.lowered().to_string(), lines, width))?;

@@ -6,6 +6,7 @@ use crate::array_file::{Asked, Destination, Source};
 use crate::failure::Failure;
 use crate::paths::{STANDARD, shown};
 use crate::report;
+use dtc_compiler::layout::Overlap;
 use dtc_runtime::{MemoryMut, Range};
 use std::io::Write;
 use std::path::Path;
@@ -78,6 +79,10 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     }
     destination.store(&arguments.output)?;
     writeln!(out, "unpacked {} into {}", report::bytes(packed.len() as u64), arguments.output.display())?;
+    match transfer.committed.layout().overlap(Some(count)) {
+        Overlap::None => {}
+        overlap => writeln!(out, "note: {overlap}")?,
+    }
     Ok(())
 }
 

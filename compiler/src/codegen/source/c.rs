@@ -54,10 +54,10 @@ pub fn c(name: &str, pipeline: &Pipeline) -> Result<String, TooLarge> {
     Ok(text.into_string())
 }
 
-const DIRECTIONS: [Direction; 2] = [Direction::Pack, Direction::Unpack];
+pub(super) const DIRECTIONS: [Direction; 2] = [Direction::Pack, Direction::Unpack];
 
 /// What callers promise.
-const CONTRACT: &str = "\
+pub(super) const CONTRACT: &str = "\
 memory   address of the type: byte 0 of its first element
 packed   the packed bytes, one element after the other; in a fragment, those from `offset` on
 count    elements
@@ -67,7 +67,7 @@ length   packed bytes to move; a fragment may begin and end inside of an element
 Memory and packed bytes do not overlap, and may have any alignment. No other byte is read or written.";
 
 /// The head of a function that moves whole elements.
-fn whole_head(name: &str, direction: Direction) -> String {
+pub(super) fn whole_head(name: &str, direction: Direction) -> String {
     match direction {
         Direction::Pack => {
             format!("void {name}_pack(const void *restrict memory, void *restrict packed, size_t count)")
@@ -79,7 +79,7 @@ fn whole_head(name: &str, direction: Direction) -> String {
 }
 
 /// The head of a function that moves a fragment.
-fn fragment_head(name: &str, direction: Direction) -> String {
+pub(super) fn fragment_head(name: &str, direction: Direction) -> String {
     let parameters = match direction {
         Direction::Pack => "const void *restrict memory, void *restrict packed",
         Direction::Unpack => "const void *restrict packed, void *restrict memory",

@@ -6,12 +6,13 @@
 //! - `names.rs` makes the name of a file an identifier, `tables.rs` prints lists as constant arrays, `remark.rs` says above each
 //!   text what it is for;
 //! - `loops.rs` writes the loops of a pack or unpack, `address.rs` the function from packed bytes to memory;
-//! - `c.rs` and `cuda_header.rs` put them together.
+//! - `c.rs`, `c_header.rs` and `cuda_header.rs` put them together.
 //!
 //! A node that the layout shares is one function, so text grows with the DAG and not with the paths through it.
 
 mod address;
 mod c;
+mod c_header;
 mod cuda_header;
 mod loops;
 mod names;
@@ -22,6 +23,7 @@ mod tables;
 mod text;
 
 pub use c::c;
+pub use c_header::c_header;
 pub use cuda_header::cuda_header;
 pub use names::identifier;
 pub use outline::TooLarge;

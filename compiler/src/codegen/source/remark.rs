@@ -2,6 +2,7 @@
 
 use super::outline::Outline;
 use super::text::wrapped;
+use crate::layout::Overlap;
 use crate::pipeline::Pipeline;
 
 /// Characters of the longest notation that is repeated.
@@ -36,7 +37,12 @@ pub(super) fn remark(first: &str, form: &str, pipeline: &Pipeline, outline: &Out
             layout.extent()
         )
     };
-    text.push_str(&format!(" *\n * {bounds}\n * Hash {}\n *\n", pipeline.hash()));
+    text.push_str(&format!(" *\n * {bounds}\n"));
+    match layout.overlap(None) {
+        Overlap::None => {}
+        overlap => text.push_str(&wrapped(format!("Overlap: {overlap}.").split(' '), " * ", COLUMNS)),
+    }
+    text.push_str(&format!(" * Hash {}\n *\n", pipeline.hash()));
     for line in more.lines() {
         text.push_str(format!(" * {line}").trim_end());
         text.push('\n');
