@@ -188,6 +188,38 @@ fn processes_and_threads_record_at_once() {
     }
 }
 
+/// A limit on the sizes of files is one for the program's own: what a recording loses by it, nobody notices.
+#[test]
+fn a_limit_on_the_sizes_of_files_does_not_end_the_process() {
+    const LIMIT: u64 = 60;
+    if is_child() {
+        let limit = libc::rlimit { rlim_cur: LIMIT, rlim_max: LIMIT };
+        // SAFETY: a structure to be read.
+        assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_FSIZE, &limit) }, 0);
+        let engine = Engine::new();
+        for each in 2..20 {
+            pack(&commit(&engine, ROWS));
+            commit(&engine, &format!("vector {each} 1 7 double"));
+        }
+        // SAFETY: fills a set of signals that is alive.
+        unsafe {
+            let mut set = std::mem::zeroed();
+            assert_eq!(libc::sigpending(&mut set), 0);
+            assert_eq!(libc::sigismember(&set, libc::SIGXFSZ), 0);
+            assert_eq!(libc::pthread_sigmask(libc::SIG_BLOCK, std::ptr::null(), &mut set), 0);
+            assert_eq!(libc::sigismember(&set, libc::SIGXFSZ), 0);
+        }
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["a_limit_on_the_sizes_of_files_does_not_end_the_process", "--exact", "--test-threads=1"]);
+    let output = command.env(RECORDING, "1").env("DTC_RECORD", folder.path()).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let files: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().metadata().unwrap()).collect();
+    assert!(!files.is_empty() && files.iter().all(|file| file.len() <= LIMIT), "{files:?}");
+}
+
 #[test]
 fn a_folder_that_others_may_write_is_not_used() {
     if is_child() {

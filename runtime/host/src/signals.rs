@@ -1,4 +1,4 @@
-//! Blocks the application's signals in threads of the engine.
+//! Blocks the application's signals in threads of the engine, and the signal of files that become too large.
 //!
 //! The system delivers a process's signal to any thread that does not block it. If the application blocks SIGUSR1 in
 //! its own threads to call `sigwait`, a thread of the engine that does not block it would take the default action and
@@ -41,6 +41,45 @@ pub fn spawn_with<T>(blocked: Blocked, spawn: impl FnOnce() -> T) -> T {
         unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), std::ptr::null_mut()) };
     }
     result
+}
+
+/// Calls `work`, which writes to a file, without the signal `SIGXFSZ`: a write beyond the limit on the sizes of files
+/// (`ulimit -f`) fails with `EFBIG`, and the process, which did not ask for the file, goes on.
+///
+/// The signal of such a write goes to the thread that wrote. It is blocked meanwhile, and taken if it has come.
+///
+/// ```
+/// let written = dtc_host::signals::without_file_size_signal(|| std::fs::write("/dev/null", "line"));
+/// assert!(written.is_ok());
+/// ```
+pub fn without_file_size_signal<T>(work: impl FnOnce() -> T) -> T {
+    let mut signal = MaybeUninit::<libc::sigset_t>::uninit();
+    let mut before = MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: `sigemptyset` initialises `signal`, which the later calls read, and `SIGXFSZ` is a signal.
+    let changed = unsafe {
+        libc::sigemptyset(signal.as_mut_ptr());
+        libc::sigaddset(signal.as_mut_ptr(), libc::SIGXFSZ);
+        libc::pthread_sigmask(libc::SIG_BLOCK, signal.as_ptr(), before.as_mut_ptr()) == 0
+    };
+    let of_others = changed && is_pending();
+    let result = work();
+    if changed {
+        if !of_others && is_pending() {
+            let mut number = 0;
+            // SAFETY: `signal` was initialised above, and holds a signal that waits: the call returns at once.
+            unsafe { libc::sigwait(signal.as_ptr(), &mut number) };
+        }
+        // SAFETY: the call above succeeded, so `before` holds the mask of this thread.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), std::ptr::null_mut()) };
+    }
+    result
+}
+
+/// Whether `SIGXFSZ` waits for this thread.
+fn is_pending() -> bool {
+    let mut waiting = MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: `sigpending` fills `waiting`, which is read only if it did.
+    unsafe { libc::sigpending(waiting.as_mut_ptr()) == 0 && libc::sigismember(waiting.as_ptr(), libc::SIGXFSZ) == 1 }
 }
 
 #[cfg(test)]

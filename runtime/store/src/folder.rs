@@ -3,7 +3,7 @@
 use super::key::Key;
 use super::record;
 use super::system;
-use dtc_host::{Cause, Finding, trust};
+use dtc_host::{Cause, Finding, signals, trust};
 use std::fs::{self, File, FileTimes, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -118,10 +118,10 @@ impl Folder {
     pub(super) fn write(&self, key: &Key, payload: &[u8]) -> Result<(), io::Error> {
         let (mut file, temporary) = self.temporary(key)?;
         // There is no fsync: an entry damaged by a crash fails its checksum and is compiled again.
-        let written = file
-            .write_all(&record::header(key, payload))
-            .and_then(|()| file.write_all(payload))
-            .and_then(|()| fs::rename(&temporary, self.entry(key)));
+        let written = signals::without_file_size_signal(|| {
+            file.write_all(&record::header(key, payload)).and_then(|()| file.write_all(payload))
+        });
+        let written = written.and_then(|()| fs::rename(&temporary, self.entry(key)));
         if written.is_err() {
             // If the file stays, a later trim removes it as abandoned.
             let _ = fs::remove_file(&temporary);

@@ -10,7 +10,7 @@
 //! A line of uses adds to those before it. Each line is one write that appends: the lines of several writers do not mix, and a line
 //! that was cut short is recognised by its missing `;` and left out.
 
-use dtc_host::{Cause, Finding, environment, trust};
+use dtc_host::{Cause, Finding, environment, signals, trust};
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
 use std::hash::{BuildHasher, RandomState};
@@ -139,7 +139,7 @@ impl RecordingFile {
         options.append(true).create(true).mode(0o600).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
         if let Ok(mut file) = options.open(&self.path) {
             // Once, and not until all is written: a second write might come behind another's line.
-            let _ = file.write(line.as_bytes());
+            let _ = signals::without_file_size_signal(|| file.write(line.as_bytes()));
         }
     }
 }
