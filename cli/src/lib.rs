@@ -20,6 +20,7 @@ mod mapped;
 mod npy;
 pub mod output;
 pub mod paths;
+pub mod recorded;
 pub mod report;
 pub mod samples;
 pub mod timing;

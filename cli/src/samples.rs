@@ -1,5 +1,7 @@
 //! Deterministic bytes for buffers: the same as those of the peers in `bench/`.
 
+use crate::failure::Failure;
+
 /// The seed of every buffer that a command fills.
 pub const SEED: u64 = 20_240_229;
 
@@ -48,6 +50,19 @@ impl PageAligned {
     /// The bytes, to be written.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.storage[self.start..self.start + self.length]
+    }
+}
+
+/// Finds out whether the system gives this process as much memory, so that later allocations do not end it.
+///
+/// # Errors
+///
+/// [`Failure::Data`] where it does not.
+pub fn room_for(bytes: u64) -> Result<(), Failure> {
+    let reserved = usize::try_from(bytes).ok().map(|bytes| Vec::<u8>::new().try_reserve_exact(bytes));
+    match reserved {
+        Some(Ok(())) => Ok(()),
+        _ => Err(Failure::data("buffers", format_args!("{bytes} bytes of memory"), "less")),
     }
 }
 

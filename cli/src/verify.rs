@@ -28,6 +28,9 @@ const LARGEST_BUFFER: u64 = 1 << 30;
 /// The largest buffer of the elements that are taken where a larger one was described, in bytes.
 const LARGEST_REDUCED_BUFFER: u64 = 256 << 20;
 
+/// Most runs of the elements that are taken where more were described: each is checked alone. 2^20 take half a second.
+const MOST_REDUCED_RUNS: u64 = 1 << 20;
+
 /// The largest buffer of which less than one byte in [`SPARSE`] belongs to the type, in bytes: filling and checking the others
 /// would be all that is waited for. An edge of a box of 1 GiB has 4 KiB.
 const LARGEST_SPARSE_BUFFER: u64 = 128 << 20;
@@ -44,7 +47,12 @@ impl Placement {
         if let Some(placement) = Placement::exactly(committed, count, origin, buffer, LARGEST_BUFFER) {
             return Ok(placement);
         }
-        let fewer = |count| Placement::exactly(committed, count, origin, None, LARGEST_REDUCED_BUFFER);
+        let layout = committed.layout();
+        let runs = layout.measure(layout.root().node).runs.max(1);
+        let fewer = |count: u64| {
+            let few = count == 1 || count.saturating_mul(runs) <= MOST_REDUCED_RUNS;
+            Placement::exactly(committed, count, origin, None, LARGEST_REDUCED_BUFFER).filter(|_| few)
+        };
         // `fits` elements do, `too_many` do not.
         let (mut fits, mut too_many) = (0, count);
         while too_many - fits > 1 {
@@ -182,7 +190,8 @@ mod tests {
         assert_eq!(of("double", 1000, Some(900)), Some((1000, 8000)));
         assert_eq!(of("double", 0, None), Some((0, 0)));
         assert_eq!(of("double", 1 << 27, None), Some((1 << 27, 1 << 30)));
-        assert_eq!(of("double", 1_000_000_000, Some(8_000_000_000)), Some((1 << 25, 1 << 28)));
+        assert_eq!(of("double", 1_000_000_000, Some(8_000_000_000)), Some((1 << 20, 1 << 23)));
+        assert_eq!(of("vector 2 1 2 int", i64::MAX as u64, None), Some((1 << 19, 12 << 19)));
         assert_eq!(of("contiguous 80000000 double", 9, None), Some((1, 640_000_000)));
         // More than one byte in SPARSE, and fewer.
         assert!(of("hvector 500 1 2000000 double", 1, None).is_some());

@@ -371,8 +371,16 @@ fn recordings_are_built() {
     let told = Run::of(doctor.arg("doctor").env("DTC_BUNDLES", listed)).fine();
     assert!(told.contains("built, with kernels under ") && told.contains("expected a bundle, found none"), "{told}");
 
-    let other = "\ntype 00000000000000000000000000000000 int;\n";
+    let other = "\ntype 00000000000000000000000000000000 int;\ntype 0a vector 3;\n";
     write(here, "other.recorded", other);
+    let both = dtc(here, &["build", "records", "other.recorded", "-o", "both", "--target", &target]);
+    assert_eq!(both.status, 0, "{both:?}");
+    for part in ["left out recorded type 0000", "a type with this hash", "left out recorded type 0a: "] {
+        assert!(both.err.contains(part), "{part}: {}", both.err);
+    }
+    let count =
+        |folder: &str| fs::read_to_string(here.join(folder).join("manifest.json")).unwrap().matches("\"hash\"").count();
+    assert_eq!((count("both"), count("built")), (3, 3));
     let refused = dtc(here, &["build", "other.recorded", "-o", "out", "--target", &target]);
     refused.fails(2, &["recorded type 0000", "a type with this hash"]);
 }
@@ -388,6 +396,28 @@ fn a_build_that_is_killed_leaves_nothing() {
     build.wait().expect("its end");
     let left: Vec<_> = fs::read_dir(folder.path()).expect("a folder").collect();
     assert!(left.is_empty(), "{left:?}");
+}
+
+/// As `make` has it: twice, for this machine, with other types the second time.
+#[test]
+fn an_output_of_its_own_is_replaced_whole() {
+    let folder = tempdir().expect("a folder");
+    let here = folder.path();
+    write(here, "one.dtc", "vector 9 1 2 int");
+    write(here, "other.dtc", "vector 9 1 3 int");
+    let build = |types: &[&str]| dtc(here, &[&["build"], types, &["-o", "out"]].concat());
+    build(&["one.dtc", "other.dtc"]).fine();
+    let header = || fs::read_to_string(here.join("out/include/out.h")).expect("a header");
+    assert!(header().contains("one_pack") && header().contains("other_pack"));
+    let native = fs::read_dir(here.join("out/lib")).expect("a folder").count();
+    build(&["other.dtc"]).fine();
+    assert!(!header().contains("one_pack") && header().contains("other_pack"));
+    assert_eq!((native, fs::read_dir(here.join("out/lib")).expect("a folder").count()), (1, 1));
+    assert_eq!(fs::read_dir(here).expect("a folder").count(), 3, "nothing else is left");
+    // What others put there is not lost.
+    write(&here.join("out/include"), "mine.h", "int mine;");
+    build(&["other.dtc"]).fails(3, &["out", "an output of dtc build", "include/mine.h"]);
+    assert!(here.join("out/include/mine.h").exists());
 }
 
 #[test]

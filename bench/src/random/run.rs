@@ -9,6 +9,7 @@ use dtc_cli::commands::bench::measure::measure;
 use dtc_cli::commands::bench::peers::Peers;
 use dtc_cli::commands::bench::{Results, loops, prepare, tell};
 use dtc_cli::failure::{Failure, reason};
+use dtc_cli::output::Scratch;
 use std::io::Write;
 use std::path::Path;
 
@@ -91,7 +92,7 @@ pub fn run(arguments: &Benchmark, number: u16, out: &mut dyn Write) -> Result<Ra
             break;
         }
         tell(&format!("{}: compiling loops", batch[0].name));
-        let folder = tempfile::tempdir()
+        let folder = Scratch::temporary("bench")
             .map_err(|error| Failure::data("a temporary folder", "room for loops", reason(&error)))?;
         let (compiled, remarks) = loops::compile(folder.path(), &batch);
         notes.extend(remarks);

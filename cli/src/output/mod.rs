@@ -1,10 +1,13 @@
 //! Output files of commands: what is written to one appears when it is whole, or not at all.
 //!
 //! A regular file is written without a name, or under a temporary one, and takes its place in one step
-//! (`unfinished`). Pipes, devices and standard output are written directly.
+//! (`unfinished`). Pipes, devices and standard output are written directly. Folders of what is made on the way are in `scratch`.
 
+mod scratch;
 mod signals;
 mod unfinished;
+
+pub use scratch::Scratch;
 
 use crate::failure::Failure;
 use crate::input;

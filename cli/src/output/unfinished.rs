@@ -123,8 +123,9 @@ fn remove_abandoned(path: &Path) -> bool {
     file.try_lock().is_ok() && is_the_same(&file, path) && std::fs::remove_file(path).is_ok()
 }
 
+/// Whether a name is still that of a file or folder that was opened by it.
 #[cfg(unix)]
-fn is_the_same(file: &File, path: &Path) -> bool {
+pub fn is_the_same(file: &File, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
     match (file.metadata(), std::fs::symlink_metadata(path)) {
         (Ok(one), Ok(other)) => (one.dev(), one.ino()) == (other.dev(), other.ino()),
@@ -133,7 +134,7 @@ fn is_the_same(file: &File, path: &Path) -> bool {
 }
 
 #[cfg(not(unix))]
-fn is_the_same(_: &File, path: &Path) -> bool {
+pub fn is_the_same(_: &File, path: &Path) -> bool {
     path.exists()
 }
 

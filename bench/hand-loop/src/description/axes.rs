@@ -30,18 +30,17 @@ impl Axis {
         if self.block == self.cycle { self.limit } else { self.limit.min(self.first + self.block) }
     }
 
-    /// All indices of the axis, in order.
-    pub fn indices(&self) -> Vec<i64> {
-        if self.is_one_run() {
-            return (self.first..self.end_of_run()).collect();
-        }
-        let mut indices = Vec::new();
-        let mut start = self.first;
-        while start < self.limit {
-            indices.extend(start..self.limit.min(start + self.block));
-            start += self.cycle;
-        }
-        indices
+    /// How many indices the axis has, and the first and the last of them; nothing if there are none.
+    pub fn indices(&self) -> Option<(i64, i64, i64)> {
+        let (number, end) = if self.is_one_run() {
+            (self.end_of_run() - self.first, self.end_of_run())
+        } else {
+            let before = (self.limit - self.first - 1) / self.cycle;
+            let start = self.first + before * self.cycle;
+            let end = self.limit.min(start + self.block);
+            (before * self.block + end - start, end)
+        };
+        (number > 0).then_some((number, self.first, end - 1))
     }
 }
 

@@ -419,8 +419,8 @@ impl Reader<'_> {
                 let (mut first, mut last, mut copies) = (0, 0, 1);
                 for axis in axes {
                     let indices = axis.indices();
-                    copies *= indices.len() as i64;
-                    if let (Some(low), Some(high)) = (indices.first(), indices.last()) {
+                    copies *= indices.map_or(0, |(number, ..)| number);
+                    if let Some((_, low, high)) = indices {
                         let ends = [low * axis.stride_bytes, high * axis.stride_bytes];
                         first += ends[0].min(ends[1]);
                         last += ends[0].max(ends[1]);

@@ -98,8 +98,9 @@ fn build(compiler: &OsStr, source: &Path, kind: &str, flags: &[&str]) -> Result<
     let folder = source.parent().unwrap_or(Path::new("."));
     let name = |path: PathBuf| path.file_name().map(OsString::from).unwrap_or_default();
     let mut command = Command::new(compiler);
-    // In the folder of the lists that the source includes.
-    command.current_dir(folder).args(flags).args(["-march=native", "-std=gnu11", "-shared", "-fPIC", "-o"]);
+    // In the folder of the lists that the source includes. Its own temporary files vanish with the folder, too.
+    command.current_dir(folder).env("TMPDIR", std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned()));
+    command.args(flags).args(["-march=native", "-std=gnu11", "-shared", "-fPIC", "-o"]);
     command.arg(name(source.with_extension(format!("{kind}.so")))).arg(name(source.to_owned()));
     let output = command.stdin(Stdio::null()).output();
     let output = output.map_err(|error| format!("{}: {}", compiler.display(), reason(&error)))?;

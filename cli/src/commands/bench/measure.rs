@@ -13,7 +13,7 @@ use super::peers::Peers;
 use super::prepare::write_calls;
 use super::shared::Shared;
 use crate::failure::{Failure, reason};
-use crate::samples::{PageAligned, SEED, fill};
+use crate::samples::{PageAligned, SEED, fill, room_for};
 use crate::timing::{median, sample};
 use crate::verify::{Placement, Verifier};
 use dtc_compiler::lower;
@@ -171,6 +171,28 @@ fn start(peers: &mut Peers, case: &Case) {
             peers.end();
         }
     }
+}
+
+/// Copies of the memory and of the packed bytes that a measurement has at a time, with those that are compared.
+const COPIES: u64 = 4;
+
+/// Refuses a type that is too large to be measured: before loops are written for it, and memory is asked for.
+///
+/// # Errors
+///
+/// [`Failure::Data`], which names the type.
+pub fn measurable(case: &Case) -> Result<(), Failure> {
+    let committed = Engine::builder().background_thread(false).build().commit(&case.datatype);
+    let fits = |origin| {
+        let placement = Placement::of(&committed, case.count, origin, case.buffer)?;
+        let packed = committed.packed_size(placement.count).unwrap_or(usize::MAX) as u64;
+        room_for((placement.buffer as u64).saturating_add(packed).saturating_mul(COPIES))
+    };
+    let both = fits(case.pack_origin).and_then(|()| fits(case.unpack_origin));
+    both.map_err(|failure| match failure {
+        Failure::Data(text) => Failure::Data(format!("{}: {text}", case.name)),
+        other => other,
+    })
 }
 
 /// Measures one type beside its loops and the MPIs.

@@ -21,9 +21,10 @@ pub mod table;
 pub use progress::tell;
 
 use crate::failure::{Failure, reason};
+use crate::output::Scratch;
 use case::Case;
 use contest::Settings;
-use measure::{Measured, measure};
+use measure::{Measured, measurable, measure};
 use peers::Peers;
 use std::io::Write;
 use std::path::PathBuf;
@@ -104,11 +105,12 @@ pub struct Results {
 impl Results {
     /// Builds the peers, or the hand-written loops alone, and measures. `starts` is [`Settings::starts`].
     pub fn measure(arguments: &Arguments, cases: &[Case], starts: u16) -> Result<Results, Failure> {
+        cases.iter().try_for_each(measurable)?;
         let mut folder = None;
         let (loops, notes) = if let Some(directory) = &arguments.peers {
             prepare::prepare(directory, cases, &prepare::find_script(arguments.peers_script.as_deref())?)?
         } else {
-            let made = tempfile::tempdir()
+            let made = Scratch::temporary("bench")
                 .map_err(|error| Failure::data("a temporary folder", "room for loops", reason(&error)))?;
             loops::compile(folder.insert(made).path(), cases)
         };

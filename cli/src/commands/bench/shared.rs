@@ -24,9 +24,8 @@ impl Shared {
     /// Buffers of these lengths, all zero. Their file has no name, so the system frees it with the last process that maps it.
     pub fn new(memory: usize, packed: usize) -> io::Result<Shared> {
         let begin = memory.next_multiple_of(PAGE);
-        let file = unnamed()?;
         // At least a page: an empty file has no map.
-        file.set_len((begin + packed).max(PAGE) as u64)?;
+        let file = unnamed((begin + packed).max(PAGE) as u64)?;
         let map = MappedMut::new(&file)?;
         let path = path_of(&file);
         Ok(Shared { map, memory, packed, path, _file: file })
@@ -44,14 +43,33 @@ impl Shared {
     }
 }
 
-/// A file without a name, in memory where the system has such a folder.
-fn unnamed() -> io::Result<File> {
+/// A file without a name, in memory where the system has such a folder with room for it.
+fn unnamed(length: u64) -> io::Result<File> {
     let in_memory = Path::new("/dev/shm");
-    let folder = if in_memory.is_dir() { in_memory.to_owned() } else { std::env::temp_dir() };
-    let path = folder.join(format!("dtc-bench-{}", std::process::id()));
-    let file = File::options().read(true).write(true).create_new(true).open(&path)?;
-    std::fs::remove_file(&path)?;
-    Ok(file)
+    let within = |folder: &Path| {
+        let path = folder.join(format!("dtc-bench-{}", std::process::id()));
+        let file = File::options().read(true).write(true).create_new(true).open(&path)?;
+        std::fs::remove_file(&path)?;
+        allocate(&file, length)?;
+        Ok(file)
+    };
+    within(in_memory).or_else(|_: io::Error| within(&std::env::temp_dir()))
+}
+
+/// Gives a file its length, and room: a page that finds none when it is touched ends the process.
+#[cfg(target_os = "linux")]
+fn allocate(file: &File, length: u64) -> io::Result<()> {
+    use rustix::fs::{FallocateFlags, fallocate};
+    file.set_len(length)?;
+    match fallocate(file, FallocateFlags::empty(), 0, length) {
+        Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => Ok(()),
+        allocated => Ok(allocated?),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn allocate(file: &File, length: u64) -> io::Result<()> {
+    file.set_len(length)
 }
 
 #[cfg(unix)]

@@ -2,6 +2,7 @@
 
 use super::types::identifier;
 use crate::failure::Failure;
+use crate::output::Scratch;
 use ar_archive_writer::{ArchiveKind, DEFAULT_OBJECT_READER, NewArchiveMember, write_archive_to_stream};
 use std::io::Cursor;
 use std::path::Path;
@@ -48,14 +49,14 @@ pub fn shared(
     system: &[&str],
 ) -> Result<Vec<u8>, Failure> {
     let failed = |error| Failure::file(&std::env::temp_dir(), "room for objects to link", &error);
-    let folder = tempfile::tempdir().map_err(failed)?;
+    let folder = Scratch::temporary("build").map_err(failed)?;
     let result = folder.path().join("library");
     let mut linker = Command::new(compiler(architecture));
     // Nothing in the result depends on when and where it is linked.
     linker.args(["-shared", "-nostartfiles", "-Wl,--build-id=none,--no-undefined,-z,noexecstack,-z,relro"]);
     linker.arg(format!("-Wl,-soname,lib{library}.so")).arg("-o").arg(&result);
     // By short names, so that the command line stays short.
-    linker.current_dir(folder.path()).arg("@objects").args(system);
+    linker.current_dir(folder.path()).env("TMPDIR", folder.path()).arg("@objects").args(system);
     let mut names = String::new();
     for (at, (_, bytes)) in objects.iter().enumerate() {
         let name = format!("{at}.o");

@@ -3,10 +3,15 @@
 use super::target::{self, Target};
 use super::types::BuiltType;
 use dtc_compiler::codegen::cranelift;
-use serde_json::json;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::path::Path;
 
-/// The manifest, JSON.
-pub fn write(types: &[BuiltType], targets: &[Target]) -> String {
+/// The name of its file.
+pub const NAME: &str = "manifest.json";
+
+/// The manifest, JSON. `files` are those beside it.
+pub fn write(types: &[BuiltType], targets: &[Target], files: &[String]) -> String {
     let (cpus, gpus) = target::divide(targets);
     let targets = cpus.into_iter().map(Target::Cpu).chain(gpus.into_iter().map(Target::Gpu));
     let types: Vec<_> = types.iter().map(of_type).collect();
@@ -16,9 +21,17 @@ pub fn write(types: &[BuiltType], targets: &[Target]) -> String {
         "cranelift": cranelift::VERSION,
         "llvm": llvm_version(),
         "targets": targets.map(|target| target.to_string()).collect::<Vec<_>>(),
+        "files": files,
         "types": types,
     });
     format!("{manifest:#}\n")
+}
+
+/// The files that a manifest lists; nothing for what is no manifest.
+pub fn files(path: &Path) -> Option<BTreeSet<String>> {
+    let manifest: Value = serde_json::from_slice(&std::fs::read(path).ok()?).ok()?;
+    manifest.get("dtc")?.as_str()?;
+    manifest.get("files")?.as_array()?.iter().map(|file| file.as_str().map(str::to_owned)).collect()
 }
 
 /// The version of LLVM, which compiled the functions; null where Cranelift did.
@@ -29,7 +42,7 @@ fn llvm_version() -> Option<String> {
     None
 }
 
-fn of_type(BuiltType { name, pipeline, uses, .. }: &BuiltType) -> serde_json::Value {
+fn of_type(BuiltType { name, pipeline, uses, .. }: &BuiltType) -> Value {
     let facts = pipeline.datatype().facts();
     let mut value = json!({
         "name": name,

@@ -28,12 +28,12 @@ pub struct Arguments {
     /// both
     #[arg(value_name = "TYPES", required = true)]
     types: Vec<PathBuf>,
-    /// The folder to make, which must not exist; the libraries have its name
+    /// The folder to make; the libraries have its name. An earlier output of dtc build is replaced, and nothing else
     #[arg(short, long, value_name = "DIRECTORY")]
     output: PathBuf,
     /// Processors, separated by commas: x86-64, x86-64-v3, x86-64-v4, zen5, aarch64, or native for this machine's, and sm_90 and
     /// the like for GPUs
-    #[arg(long, value_name = "TARGETS", value_delimiter = ',', required = true)]
+    #[arg(long, value_name = "TARGETS", value_delimiter = ',', default_value = target::NATIVE)]
     target: Vec<Target>,
 }
 
@@ -98,7 +98,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         folder.add(Path::new("include").join(format!("{library}.h")), header::write(&library, &types));
     }
     folder.add(Path::new(Bundle::file_name()).to_owned(), bundle.finish());
-    folder.add(PathBuf::from("manifest.json"), manifest::write(&types, &arguments.target));
+    let manifest = manifest::write(&types, &arguments.target, &folder.names());
+    folder.add(PathBuf::from(manifest::NAME), manifest);
     progress.finish_and_clear();
     folder.finish()
 }

@@ -15,7 +15,7 @@ pub enum Target {
 }
 
 /// The name of this machine's processor among targets.
-const NATIVE: &str = "native";
+pub const NATIVE: &str = "native";
 
 /// The best target that runs on this machine.
 pub fn native() -> CpuTarget {

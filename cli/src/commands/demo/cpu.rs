@@ -6,7 +6,7 @@ use super::verdict::{self, Race};
 use crate::description::Named;
 use crate::failure::Failure;
 use crate::report;
-use crate::samples::{PageAligned, SEED, fill};
+use crate::samples::{PageAligned, SEED, fill, room_for};
 use crate::timing::{Rounds, repetitions, sample};
 use crate::verify::{Placement, Verifier};
 use dtc_compiler::Pipeline;
@@ -18,6 +18,9 @@ use std::time::Instant;
 
 /// The least nanoseconds of a sample: shorter than a time slice, so that some samples are not interrupted.
 const SAMPLE: f64 = 5e5;
+
+/// Copies of the memory and of the packed bytes that the demo has at a time, with those that are compared.
+const COPIES: u64 = 4;
 
 /// Commits the type, checks it and races it.
 pub fn run(named: &Named, pipeline: &Pipeline, built_in: bool, report: &mut Report) -> Result<(), Failure> {
@@ -69,6 +72,7 @@ fn check_and_measure(
     let Placement { count, buffer, origin } = placement;
     let bytes = first.packed_size(count).map_err(|error| Failure::Description(error.to_string()))?;
     let total = bytes as u64;
+    room_for((buffer as u64).saturating_add(total).saturating_mul(COPIES))?;
     let verifier = Verifier::new(lowered, origin, count);
     let mut memory = PageAligned::new(buffer);
     fill(memory.bytes_mut(), SEED);

@@ -4,6 +4,7 @@ use super::header;
 use super::library::{self, Objects};
 use super::types::BuiltType;
 use crate::failure::Failure;
+use crate::output::Scratch;
 use dtc_compiler::codegen::cuda::{self, WholeProgram};
 use dtc_compiler::plan::gpu::{GpuPlan, Grid};
 use dtc_runtime::cuda::{Architecture, Nvrtc};
@@ -163,12 +164,19 @@ fn long(number: i64) -> String {
 /// Compiles the functions, and what launches their kernels, for an architecture of CPUs.
 pub fn objects(functions: &[Functions], library: &str, architecture: &str) -> Result<Objects, Failure> {
     let failed = |error| Failure::file(&std::env::temp_dir(), "room for sources to compile", &error);
-    let folder = tempfile::tempdir().map_err(failed)?;
+    let folder = Scratch::temporary("build").map_err(failed)?;
     let write = |name: &str, bytes: &[u8]| std::fs::write(folder.path().join(name), bytes).map_err(failed);
     write("loader.h", LOADER_HEADER.as_bytes())?;
     let compiled = |source: &str, object: String| -> Result<(String, Vec<u8>), Failure> {
         let mut compiler = Command::new(library::compiler(architecture));
-        compiler.current_dir(folder.path()).args(["-std=gnu11", "-O2", "-fPIC", "-g0", "-Wall", "-Werror"]);
+        compiler.current_dir(folder.path()).env("TMPDIR", folder.path()).args([
+            "-std=gnu11",
+            "-O2",
+            "-fPIC",
+            "-g0",
+            "-Wall",
+            "-Werror",
+        ]);
         compiler.arg(format!("-DLOADER={}", loader(library))).args(["-c", source, "-o", "object"]);
         library::output_of(compiler, architecture)?;
         Ok((object, std::fs::read(folder.path().join("object")).map_err(failed)?))
