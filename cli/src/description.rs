@@ -2,8 +2,9 @@
 
 use crate::failure::{Failure, reason};
 use crate::paths::{STANDARD, shown};
+use dtc_compiler::TextError;
 use dtc_compiler::datatype::json::{self, Description};
-use dtc_compiler::datatype::text;
+use dtc_compiler::datatype::{Datatype, text};
 use std::io::{self, Read};
 use std::path::Path;
 
@@ -16,9 +17,19 @@ pub struct Named {
 }
 
 /// Reads JSON, or the short notation from files that end in `.dtc` or `.txt`. On standard input, which is `-`, the short
-/// notation is what does not begin as JSON does.
+/// notation is what does not begin as JSON does. What names no file may be the short notation itself.
+///
+/// # Errors
+///
+/// [`Failure::Description`], which names the place.
 pub fn read(path: &Path) -> Result<Named, Failure> {
     let place = shown(path);
+    if let Some(datatype) = written(path) {
+        let datatype = datatype.map_err(|error| Failure::Description(format!("TYPE: {error}")))?;
+        let description =
+            Description { datatype, story: None, source: None, count: 1, origin_bytes: 0, buffer_bytes: None };
+        return Ok(Named { name: "type".to_owned(), description });
+    }
     let standard = path == Path::new(STANDARD);
     let text = text_of(path, "a type description")?;
     let stem = path.file_stem().filter(|_| !standard);
@@ -47,6 +58,18 @@ pub fn read(path: &Path) -> Result<Named, Failure> {
         })?
     };
     Ok(Named { name, description })
+}
+
+/// The type that an argument is in the short notation, where it names no file: several words, or one that is a type.
+fn written(argument: &Path) -> Option<Result<Datatype, TextError>> {
+    let notation = argument.to_str().filter(|_| argument.symlink_metadata().is_err())?;
+    let is_name = ["json", "dtc", "txt", "recorded"].iter().any(|end| notation.ends_with(&format!(".{end}")));
+    if is_name {
+        return None;
+    }
+    let parsed = text::parse(notation);
+    let several = notation.trim().contains(|character: char| character.is_whitespace() || character == '(');
+    (parsed.is_ok() || (several && !notation.contains('/'))).then_some(parsed)
 }
 
 /// The text of a file, or of standard input for `-`.

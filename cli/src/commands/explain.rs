@@ -1,9 +1,11 @@
 //! `dtc explain`: everything that the compiler knows and decides about a type.
 
+use super::explain_recorded;
 use crate::commands::emit::compiler;
 use crate::commands::explain_bounds;
 use crate::description::{self, Named};
 use crate::failure::Failure;
+use crate::recorded;
 use crate::report;
 use dtc_compiler::Pipeline;
 use dtc_compiler::codegen::cuda::GenericKernel;
@@ -11,7 +13,7 @@ use dtc_compiler::layout::Overlap;
 use dtc_compiler::plan::gpu::{Call, Roofline, Variant};
 use dtc_compiler::plan::{Direction, Strategy};
 use dtc_runtime::cuda::{Device, MemoryKind};
-use dtc_runtime::store::{Config, Store};
+use dtc_runtime::store::{Config, RecordedUses, Recording, Store};
 use dtc_runtime::{Choice, Engine, TransferCase, TransferModel};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -22,13 +24,14 @@ use std::time::Instant;
 /// Explains a type: facts, layout, passes, plan, kernels and hash
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// A type description: JSON, or the short notation in a file that ends in .dtc or .txt
+    /// A type description: JSON, the short notation in a file that ends in .dtc or .txt, or as the argument itself, as in
+    /// 'vector 12 1 14 double'; or what programs recorded (DTC_RECORD): a file that ends in .recorded, or its folder
     #[arg(value_name = "TYPE.json")]
     file: PathBuf,
     /// Prints a JSON object
     #[arg(long)]
     json: bool,
-    /// Prints long parts in full
+    /// Prints long parts in full, and all types of a recording
     #[arg(long)]
     full: bool,
     /// Tells of kernels and transfers on a GPU also where there is none; --json always does
@@ -393,13 +396,61 @@ impl Explanation {
 
 /// Runs the command.
 pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
+    if Recording::is_file_name(&arguments.file) || arguments.file.is_dir() {
+        return of_recording(arguments, out);
+    }
     let explanation = Explanation::of(description::read(&arguments.file)?)?;
     if arguments.json {
         let (pipeline, rest) = (&explanation.pipeline, explanation.rest());
-        let text = serde_json::to_string_pretty(&Object { pipeline, rest }).map_err(io::Error::from)?;
-        return Ok(writeln!(out, "{text}")?);
+        return print_json(&Object { pipeline, rest }, out);
     }
+    print(arguments, &explanation, out)
+}
+
+fn print(arguments: &Arguments, explanation: &Explanation, out: &mut dyn Write) -> Result<(), Failure> {
     let (lines, width) = if arguments.full { (usize::MAX, usize::MAX) } else { (16, 200) };
     let gpu = arguments.gpu || Device::count().is_ok_and(|devices| devices > 0);
     explanation.print(out, lines, width, gpu)
+}
+
+fn print_json(value: &impl Serialize, out: &mut dyn Write) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(value).map_err(io::Error::from)?;
+    Ok(writeln!(out, "{text}")?)
+}
+
+/// Explains the types of recordings, those that moved most first.
+fn of_recording(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
+    let (recordings, _) = recorded::files(std::slice::from_ref(&arguments.file))?;
+    let mut types = recorded::read(&recordings)?;
+    if types.is_empty() {
+        return Err(Failure::description(arguments.file.display(), "recorded types", "none"));
+    }
+    types.sort_by_key(|recorded| std::cmp::Reverse(recorded.moved()));
+    let explained = || types.iter().map(|recorded| Explanation::of(recorded.named()));
+    if arguments.json {
+        let explanations: Vec<Explanation> = explained().collect::<Result<_, _>>()?;
+        let mut objects = Vec::with_capacity(types.len());
+        for (explanation, recorded) in explanations.iter().zip(&types) {
+            let mut rest = explanation.rest();
+            let RecordedUses { packs, packed_bytes, unpacks, unpacked_bytes, largest } = recorded.uses;
+            rest["uses"] = json!({
+                "packs": packs,
+                "packed_bytes": packed_bytes,
+                "unpacks": unpacks,
+                "unpacked_bytes": unpacked_bytes,
+                "largest": largest,
+            });
+            objects.push(Object { pipeline: &explanation.pipeline, rest });
+        }
+        return print_json(&objects, out);
+    }
+    explain_recorded::list(&types, out)?;
+    if !arguments.full && types.len() > 1 {
+        return Ok(writeln!(out, "--full explains each; dtc explain 'NOTATION' one")?);
+    }
+    for explanation in explained() {
+        writeln!(out)?;
+        print(arguments, &explanation?, out)?;
+    }
+    Ok(())
 }

@@ -11,6 +11,7 @@ mod doctor_mpi;
 pub mod emit;
 pub mod explain;
 mod explain_bounds;
+mod explain_recorded;
 pub mod lower;
 pub mod pack;
 pub mod pages;

@@ -3,6 +3,7 @@
 use super::checkout::checkout_file;
 use crate::description::{self, Named};
 use crate::failure::{Failure, reason};
+use crate::recorded::{self, Recorded};
 use dtc_compiler::datatype::{Datatype, json};
 use std::path::{Path, PathBuf};
 
@@ -37,6 +38,18 @@ impl Case {
         })
     }
 
+    /// A recorded type: as many elements as its largest call had.
+    fn of_recorded(recorded: &Recorded) -> Case {
+        Case {
+            name: recorded.name.clone(),
+            datatype: recorded.pipeline.datatype().clone(),
+            count: recorded.largest_count(),
+            pack_origin: 0,
+            unpack_origin: 0,
+            buffer: None,
+        }
+    }
+
     /// The description of the type alone in JSON, below a name, as other programs read it.
     pub fn text(&self) -> String {
         let text = json::write(&self.datatype);
@@ -44,11 +57,16 @@ impl Case {
     }
 }
 
-/// Reads the files, or the examples of the checkout where there are neither files nor `listed` cases, and keeps the cases whose
+/// Reads the files, recordings and folders of both, or the examples of the checkout where there are neither files nor `listed` cases, and keeps the cases whose
 /// names contain `only`. Names become those of files.
 pub fn collect(files: &[PathBuf], listed: Option<Vec<Case>>, only: Option<&str>) -> Result<Vec<Case>, Failure> {
     let examples = if files.is_empty() && listed.is_none() { examples()? } else { Vec::new() };
+    let (recordings, files) = recorded::files(files)?;
     let mut cases = files.iter().chain(&examples).map(|file| Case::read(file)).collect::<Result<Vec<_>, _>>()?;
+    // What moved most comes first.
+    let mut recorded = recorded::read(&recordings)?;
+    recorded.sort_by_key(|recorded| std::cmp::Reverse(recorded.moved()));
+    cases.extend(recorded.iter().map(Case::of_recorded));
     cases.extend(listed.into_iter().flatten());
     let mut names: Vec<String> = Vec::new();
     for case in &mut cases {
