@@ -56,7 +56,7 @@ fn run(arguments: &Benchmark, out: &mut dyn Write) -> Result<(), Failure> {
     }
     // Before hours of measuring, not behind them.
     let figures = arguments.json.as_deref().map(Output::create).transpose()?;
-    let results = Results::measure(shared, &cases, arguments.starts)?;
+    let results = Results::measure(shared, &cases, arguments.starts, out)?;
     if let Some(mut figures) = figures {
         figures.write(format!("{:#}\n", figures::all(arguments, &results)).as_bytes())?;
         figures.finish()?;

@@ -24,7 +24,7 @@ enum Command {
     Build(commands::build::Arguments),
     Pack(commands::pack::Arguments),
     Unpack(commands::unpack::Arguments),
-    Bench(commands::bench::Arguments),
+    Bench(commands::bench::Command),
     Compare(commands::compare::Arguments),
     Cache(commands::cache::Arguments),
     Calibrate(commands::calibrate::Arguments),

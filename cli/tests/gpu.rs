@@ -34,7 +34,7 @@ fn a_bench_checks_every_byte() {
     write(folder.path(), "byte.dtc", "vector 9 1 3 byte");
     let arguments = ["bench", "--backend", "cuda", "--rounds", "2", "rows.json", "byte.dtc"];
     let text = emulated(folder.path(), &arguments, &[]).fine();
-    for part in ["sm_90", "words of 4 bytes", "dtc/memcpy, cold", "geometric mean", "2 cases"] {
+    for part in ["sm_90", "words of 4 bytes", "x memcpy, cold", "geometric mean", "2 cases"] {
         assert!(text.contains(part), "{part} in {text}");
     }
     let wrong = emulated(folder.path(), &arguments, &[("EMULATOR_WRONG", "1")]);

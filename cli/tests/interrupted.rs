@@ -5,6 +5,7 @@ mod common;
 
 use common::{Run, dtc, write};
 use std::fs::read_dir;
+use std::io::{BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -42,6 +43,21 @@ fn an_interrupted_bench_leaves_nothing() {
         assert!(bench.wait().expect("its end").signal().is_some(), "{signal}");
         assert!(is_empty(&temporary), "{signal}");
     }
+}
+
+#[test]
+fn an_interrupted_bench_keeps_the_figures_so_far() {
+    let folder = tempdir().expect("a folder");
+    let (here, temporary) = (folder.path(), folder.path().join("temporary"));
+    std::fs::create_dir(&temporary).expect("a folder");
+    let mut bench = command(here, &["bench", "vector 9 1 3 int", "vector 99 1 3 int", "--rounds", "40"]);
+    let mut bench = bench.stdout(Stdio::piped()).spawn().expect("the command");
+    let mut lines = BufReader::new(bench.stdout.take().expect("a pipe")).lines().map_while(Result::ok);
+    assert!(lines.any(|line| line.contains("GB/s") && line.contains("memcpy")), "no figures");
+    let kill = Command::new("kill").args(["-TERM", &bench.id().to_string()]).status();
+    assert!(kill.expect("kill").success());
+    assert!(bench.wait().expect("its end").signal().is_some());
+    assert!(!lines.any(|line| line.starts_with("commit")) && is_empty(&temporary));
 }
 
 #[test]

@@ -194,6 +194,17 @@ fn a_bench_without_peers_compares_with_memcpy() {
     write(folder.path(), "t.json", TYPE);
     let text = dtc(folder.path(), &["bench", "t.json", "--rounds", "2", "--min-time", "1"]).fine();
     assert!(text.contains("memcpy, loop") && text.contains("median of the rounds"), "{text}");
+    for part in ["lines of 64 bytes", " GB/s ", " limit ", "above 1, dtc is faster"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    // Warnings of a busy machine are for documents, too.
+    let wide = text.lines().filter(|line| !line.starts_with("warning")).find(|line| line.chars().count() > 80);
+    assert_eq!(wide, None);
+    let json = dtc(folder.path(), &["bench", "t.json", "--rounds", "2", "--min-time", "1", "--json", "-"]).fine();
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let (case, units) = (&json["cases"][0], &json["units"]);
+    assert!(case["lines"].is_u64() && case["pack"]["limit_over_dtc"].is_f64(), "{json}");
+    assert!(units.as_str().is_some_and(|units| units.contains("above 1 dtc is faster")), "{units}");
     let mut alone = Command::new(env!("CARGO_BIN_EXE_dtc"));
     alone.args(["bench", "t.json", "--rounds", "1", "--min-time", "1", "--markdown"]).current_dir(folder.path());
     let text = common::Run::of(alone.env("PATH", "").env_remove("CC")).fine();

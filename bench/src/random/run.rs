@@ -74,7 +74,7 @@ pub fn write(arguments: &Benchmark, number: u16, folder: &Path, out: &mut dyn Wr
 pub fn run(arguments: &Benchmark, number: u16, out: &mut dyn Write) -> Result<Random, Failure> {
     let shared = &arguments.shared;
     if let Some(directory) = &shared.peers {
-        prepare::prepare_mpis(directory, &prepare::find_script(shared.peers_script.as_deref())?)?;
+        prepare::prepare_mpis(directory, &prepare::find_script(shared.peers_script.as_deref(), directory)?)?;
     }
     let settings = Settings {
         rounds: shared.rounds.map_or(ROUNDS, usize::from),

@@ -42,12 +42,11 @@ impl Scratch {
         for number in 0..MOST_NAMES {
             let path = name(number);
             remove_abandoned(&path);
-            match make(&path) {
+            match FolderRemoval::of_made(&path, || make(&path)) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
                 Err(error) => return Err(error),
-                Ok(lock) => {
+                Ok((lock, removal)) => {
                     (number + 1..=number + SWEPT).for_each(|other| remove_abandoned(&name(other)));
-                    let removal = FolderRemoval::on_signals(&path);
                     return Ok(Scratch { path, _lock: lock, _removal: removal });
                 }
             }

@@ -3,6 +3,7 @@
 //! A handler may remove a file, and not what a folder holds: that is the work of a thread, which the handler tells.
 #![cfg_attr(unix, expect(unsafe_code, reason = "signal handlers are installed by calls of the C library"))]
 
+use std::io;
 use std::path::Path;
 
 /// The file is removed by signals while this lives. One at a time: a second one takes the first one's place.
@@ -154,21 +155,21 @@ mod folders {
 }
 
 impl FolderRemoval {
-    /// Has signals that end the process remove this folder first.
+    /// Makes a folder, which signals that end the process remove first from then on: one that comes while it is made waits.
     #[cfg(unix)]
-    pub fn on_signals(path: &Path) -> FolderRemoval {
+    pub fn of_made<T>(path: &Path, make: impl FnOnce() -> io::Result<T>) -> io::Result<(T, FolderRemoval)> {
         handler::install_all();
         folders::watch();
-        // A signal comes to whatever the folder of the process is then.
-        let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        folders::list().push(path.clone());
-        FolderRemoval { path }
+        let mut folders = folders::list();
+        let made = make()?;
+        folders.push(path.to_owned());
+        Ok((made, FolderRemoval { path: path.to_owned() }))
     }
 
-    /// Does nothing on systems without signals.
+    /// Makes a folder alone on systems without signals.
     #[cfg(not(unix))]
-    pub fn on_signals(_: &Path) -> FolderRemoval {
-        FolderRemoval {}
+    pub fn of_made<T>(_: &Path, make: impl FnOnce() -> io::Result<T>) -> io::Result<(T, FolderRemoval)> {
+        Ok((make()?, FolderRemoval {}))
     }
 }
 

@@ -40,7 +40,7 @@ impl Settings {
 
 /// The times of one contestant, one of each round, in nanoseconds per call.
 pub struct Times {
-    /// `dtc`, `memcpy`, `loop`, `loop_o2`, or a kind of peer.
+    /// `dtc`, `memcpy`, `limit`, `loop`, `loop_o2`, or a kind of peer.
     pub name: &'static str,
     /// In the order of the rounds.
     pub samples: Vec<f64>,
@@ -167,6 +167,11 @@ impl Contest {
     /// memcpy of the same bytes over dtc.
     pub fn memcpy_ratio(&self) -> Option<f64> {
         Some(self.of("memcpy")?.over(self.of("dtc")?))
+    }
+
+    /// What the lines that are touched allow, over dtc.
+    pub fn limit_ratio(&self) -> Option<f64> {
+        Some(self.of("limit")?.over(self.of("dtc")?))
     }
 
     /// Adds the rounds of another start.

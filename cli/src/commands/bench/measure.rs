@@ -17,6 +17,7 @@ use crate::samples::{PageAligned, SEED, fill, room_for};
 use crate::timing::{median, sample};
 use crate::verify::{Placement, Verifier};
 use dtc_compiler::lower;
+use dtc_compiler::plan::gpu::Footprint;
 use dtc_runtime::{Committed, Engine, Memory, MemoryMut, Range};
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
@@ -24,6 +25,9 @@ use rand::seq::SliceRandom;
 use std::hint::black_box;
 
 const POISON: u8 = 0xa5;
+
+/// Bytes of a line of memory, which caches fetch and write whole.
+pub const LINE: u64 = 64;
 
 /// The longest that one sample of a slow peer may take, in nanoseconds.
 const LONGEST_SAMPLE: f64 = 5e8;
@@ -34,6 +38,8 @@ pub struct Measured {
     pub name: String,
     /// Packed bytes of a transfer.
     pub packed_bytes: u64,
+    /// Lines of memory that a pack touches; nothing where they could not be counted.
+    pub lines: Option<u64>,
     /// Which code of dtc was measured.
     pub tier: String,
     /// Packing.
@@ -59,6 +65,8 @@ struct Own {
     origin: usize,
     shared: Shared,
     contiguous: PageAligned,
+    /// Source and destination of a copy of as much traffic as a transfer has; none where that is not known, or not wanted.
+    limit: Option<[PageAligned; 2]>,
     loops: Vec<HandLoop>,
 }
 
@@ -71,17 +79,24 @@ impl Own {
 
     /// Everyone in this process.
     fn names(&self) -> Vec<&'static str> {
-        ["dtc", "memcpy"].into_iter().chain(self.loops.iter().map(|one| one.kind)).collect()
+        let limit = self.limit.is_some().then_some("limit");
+        ["dtc", "memcpy"].into_iter().chain(limit).chain(self.loops.iter().map(|one| one.kind)).collect()
     }
 
     /// Nanoseconds of one call, over `calls` calls, by a peer in this process. Slices are made beforehand, as in a program.
     fn sample(&mut self, name: &str, pack: bool, calls: u64) -> Result<f64, String> {
-        let Own { committed, count, origin, shared, contiguous, loops } = self;
+        let Own { committed, count, origin, shared, contiguous, limit, loops } = self;
         let (memory, packed) = shared.sides();
         let contiguous = contiguous.bytes_mut();
         let (count, origin) = (*count, *origin);
         if let Some(hand_loop) = loops.iter().find(|one| one.kind == name) {
             return hand_loop.sample(Transfer { memory, origin, count, packed }, pack, calls);
+        }
+        if let (Some([source, destination]), "limit") = (limit, name) {
+            return Ok(sample(calls, || {
+                destination.bytes_mut().copy_from_slice(black_box(source.bytes()));
+                black_box(destination.bytes_mut().as_mut_ptr());
+            }));
         }
         let mut refused = None;
         // What the call before the clock answered, the others answer, too.
@@ -174,7 +189,7 @@ fn start(peers: &mut Peers, case: &Case) {
 }
 
 /// Copies of the memory and of the packed bytes that a measurement has at a time, with those that are compared.
-const COPIES: u64 = 4;
+const COPIES: u64 = 6;
 
 /// Refuses a type that is too large to be measured: before loops are written for it, and memory is asked for.
 ///
@@ -213,6 +228,10 @@ pub fn measure(case: &Case, loops: &Compiled, peers: &mut Peers, settings: &Sett
     // One buffer for both placements, so that no peer has to map another.
     let buffer = packing.buffer.max(unpacking.buffer);
     let lowered = lower(&case.datatype);
+    let touched = Footprint::of(committed.layout(), count, packing.origin as u64);
+    let lines = touched.map(|touched| touched.granules);
+    // Half is read and half written.
+    let limit = lines.filter(|_| settings.sparing.is_none()).map(|lines| (lines * LINE + bytes as u64) / 2);
     let (mut pack, mut unpack) = (Contest::default(), Contest::default());
     let mut mismatches = Vec::new();
     let mut notes: Vec<String> = packing.remark(case.count).into_iter().collect();
@@ -232,9 +251,11 @@ pub fn measure(case: &Case, loops: &Compiled, peers: &mut Peers, settings: &Sett
             origin: packing.origin,
             shared,
             contiguous: PageAligned::new(bytes),
+            limit: limit.map(|bytes| [(); 2].map(|()| PageAligned::new(bytes as usize))),
             loops: open_loops(loops, &mut peers.notes),
         };
         fill(own.contiguous.bytes_mut(), SEED);
+        own.limit.iter_mut().flatten().for_each(|buffer| fill(buffer.bytes_mut(), SEED));
 
         own.place(packing.origin);
         peers.each(|peer| setup(peer, packing.origin));
@@ -287,7 +308,7 @@ pub fn measure(case: &Case, loops: &Compiled, peers: &mut Peers, settings: &Sett
     let notes = notes.iter().map(|note| format!("{name}: {note}")).collect();
     let name = name.clone();
     let packed_bytes = bytes as u64;
-    Ok(Measured { name, packed_bytes, tier, pack, unpack, commit, bare_commit, kernel_ready, notes, mismatches })
+    Ok(Measured { name, packed_bytes, lines, tier, pack, unpack, commit, bare_commit, kernel_ready, notes, mismatches })
 }
 
 /// Has every peer move the bytes once and compares all of them with those of dtc. Who fails leaves the race, with a note.

@@ -8,6 +8,7 @@ pub mod checkout;
 mod commit;
 pub mod contest;
 pub mod cuda;
+pub mod figures;
 mod hand_loop;
 pub mod loops;
 pub mod measure;
@@ -15,28 +16,27 @@ mod peer;
 pub mod peers;
 pub mod prepare;
 mod progress;
+mod rows;
 mod shared;
 pub mod table;
 
 pub use progress::tell;
 
 use crate::failure::{Failure, reason};
-use crate::output::Scratch;
+use crate::output::{Output, Scratch};
+use crate::paths::STANDARD;
 use case::Case;
 use contest::Settings;
 use measure::{Measured, measurable, measure};
 use peers::Peers;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use table::Style;
 
-/// Measures packs and unpacks side by side with memcpy, hand-written loops and, with --peers, MPIs
-///
-/// The loops are written for the types and compiled by gcc, or what CC names; without a C compiler they are left out.
-///
-/// With --backend cuda: kernels made for types, generic kernels, and a copy of as many bytes, on the first GPU.
+/// What is measured, and how
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Type descriptions [default: every file of ir-examples in a checkout]
+    /// Type descriptions, recordings, and folders of both [default: every file of ir-examples in a checkout]
     #[arg(value_name = "TYPE.json")]
     pub files: Vec<PathBuf>,
     /// Only types whose name contains this
@@ -45,7 +45,7 @@ pub struct Arguments {
     /// Builds peers in this directory and measures them too
     #[arg(long, value_name = "DIR")]
     pub peers: Option<PathBuf>,
-    /// The script that builds peers [default: bench/peers of the checkout]
+    /// The script that builds peers [default: bench/peers of the checkout, or the one in this program]
     #[arg(long, value_name = "PATH")]
     pub peers_script: Option<PathBuf>,
     /// Where the data lies
@@ -72,25 +72,64 @@ pub enum Backend {
 }
 
 /// Runs the command.
-pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
+pub fn run(command: &Command, out: &mut dyn Write) -> Result<(), Failure> {
+    let Command { shared: arguments, json } = command;
+    if json.is_some() && arguments.backend == Backend::Cuda {
+        return Err(Failure::description("--json", "--backend cpu", "cuda"));
+    }
     if arguments.backend == Backend::Cuda {
         // The message without a GPU is that, whatever the types are.
         dtc_runtime::Engine::new().gpu(0)?;
     }
     let cases = case::collect(&arguments.files, None, arguments.only.as_deref())?;
     match arguments.backend {
-        Backend::Cpu => Results::measure(arguments, &cases, 1)?.print(arguments, out),
+        Backend::Cpu => {
+            let only_figures = json.as_deref() == Some(Path::new(STANDARD));
+            let mut nowhere = std::io::sink();
+            let out = if only_figures { &mut nowhere } else { out };
+            // Before the measurement, not behind it.
+            let file = json.as_deref().map(Output::create).transpose()?;
+            let results = Results::measure(arguments, &cases, 1, out)?;
+            if let Some(mut file) = file {
+                file.write(format!("{:#}\n", figures::all(arguments, 1, None, &results)).as_bytes())?;
+                file.finish()?;
+            }
+            results.print(arguments, out)
+        }
         Backend::Cuda => cuda::run(&cases, arguments.rounds(), out),
     }
 }
 
 impl Arguments {
+    fn style(&self) -> Style {
+        if self.markdown { Style::Markdown } else { Style::Lines }
+    }
+
     /// Interleaved rounds.
     pub fn rounds(&self) -> usize {
         let default = if self.backend == Backend::Cpu { 5 } else { 9 };
         self.rounds.unwrap_or(default).into()
     }
 }
+
+/// The arguments of the command, beside those that it shares with the developers' benchmark.
+#[derive(clap::Args)]
+#[command(about = "Measures packs and unpacks side by side with memcpy, hand-written loops and, with --peers, MPIs")]
+#[command(long_about = LONG_ABOUT)]
+pub struct Command {
+    #[command(flatten)]
+    shared: Arguments,
+    /// Writes all figures of the CPU to a file as JSON, or with - to standard output instead of the report
+    #[arg(long, value_name = "FILE", conflicts_with = "markdown")]
+    json: Option<PathBuf>,
+}
+
+/// What --help says.
+const LONG_ABOUT: &str = "Measures packs and unpacks side by side with memcpy, hand-written loops and, with --peers, MPIs\n\n\
+    Types are descriptions, notations such as 'vector 12 1 14 double', what programs recorded (DTC_RECORD), and folders of these. \
+    The figures of each are printed as soon as it is measured. The loops are written for the types and compiled by gcc, or what CC \
+    names; without a C compiler they are left out.\n\nWith --backend cuda: kernels made for types, generic kernels, and a copy of as \
+    many bytes, on the first GPU.";
 
 /// What was measured of all cases on the CPU.
 pub struct Results {
@@ -103,12 +142,18 @@ pub struct Results {
 }
 
 impl Results {
-    /// Builds the peers, or the hand-written loops alone, and measures. `starts` is [`Settings::starts`].
-    pub fn measure(arguments: &Arguments, cases: &[Case], starts: u16) -> Result<Results, Failure> {
+    /// Builds the peers, or the hand-written loops alone, and measures; prints the figures of each case. `starts` is
+    /// [`Settings::starts`].
+    pub fn measure(
+        arguments: &Arguments,
+        cases: &[Case],
+        starts: u16,
+        out: &mut dyn Write,
+    ) -> Result<Results, Failure> {
         cases.iter().try_for_each(measurable)?;
         let mut folder = None;
         let (loops, notes) = if let Some(directory) = &arguments.peers {
-            prepare::prepare(directory, cases, &prepare::find_script(arguments.peers_script.as_deref())?)?
+            prepare::prepare(directory, cases, &prepare::find_script(arguments.peers_script.as_deref(), directory)?)?
         } else {
             let made = Scratch::temporary("bench")
                 .map_err(|error| Failure::data("a temporary folder", "room for loops", reason(&error)))?;
@@ -120,25 +165,29 @@ impl Results {
             least: f64::from(arguments.min_time) * 1e6,
             sparing: None,
         };
+        rows::begin(arguments.style(), out)?;
         let mut peers = Peers::new(arguments.peers.as_deref());
         let mut measured = Vec::new();
         for (index, (case, loops)) in cases.iter().zip(&loops).enumerate() {
             tell(&format!("{} ({} of {})", case.name, index + 1, cases.len()));
-            measured.push(measure(case, loops, &mut peers, &settings)?);
+            let found = measure(case, loops, &mut peers, &settings)?;
+            tell("");
+            rows::row(&found, arguments.style(), out)?;
+            measured.push(found);
         }
         tell("");
         let versions = peers.versions().map(|(kind, version)| (kind, version.to_owned())).collect();
         Ok(Results { cases: measured, notes, versions })
     }
 
-    /// Prints tables, notes and mismatches.
+    /// Prints what comes behind the rows: tables, notes and mismatches.
     ///
     /// # Errors
     ///
     /// [`Failure::Data`] with the first mismatch.
     pub fn print(&self, arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
-        let style = if arguments.markdown { table::Style::Markdown } else { table::Style::Lines };
-        table::print(&self.cases, arguments.peers.is_some(), style, out)?;
+        writeln!(out)?;
+        table::print(&self.cases, arguments.peers.is_some(), arguments.style(), out)?;
         for note in self.notes.iter().chain(self.cases.iter().flat_map(|case| &case.notes)) {
             writeln!(out, "note: {note}")?;
         }

@@ -9,15 +9,41 @@ use crate::failure::{Failure, reason};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The script that builds peers: the one given, or that of the checkout.
-pub fn find_script(given: Option<&Path>) -> Result<PathBuf, Failure> {
+/// The script that builds peers, and what it compiles: their names, their contents, and whether they are programs.
+const SOURCES: [(&str, &str, bool); 3] = [
+    ("peers", include_str!("../../../../bench/peers"), true),
+    ("peer.c", include_str!("../../../../bench/peer.c"), false),
+    ("calls.c", include_str!("../../../../bench/calls.c"), false),
+];
+
+/// The script that builds peers: the one given, that of the checkout, or the one in this program, which is written to `directory`.
+pub fn find_script(given: Option<&Path>, directory: &Path) -> Result<PathBuf, Failure> {
+    if given.is_none() && checkout_file("bench/peers").is_none() {
+        return written(&directory.join("source")).map_err(|error| unwritable(directory, &error));
+    }
     let script = given.map(Path::to_owned).or_else(|| checkout_file("bench/peers"));
     let script = script.filter(|path| path.is_file()).ok_or_else(|| {
-        let remedy = "run dtc in a checkout of its source, or say --peers-script PATH";
+        let remedy = "say --peers-script PATH, or nothing for the one of this program";
         Failure::missing("bench/peers", "the script that builds peers", "none", remedy)
     })?;
     // A bare name would be looked for on the search path.
     Ok(std::path::absolute(&script).unwrap_or(script))
+}
+
+/// Writes the script and its sources to a folder; where the script is.
+fn written(folder: &Path) -> std::io::Result<PathBuf> {
+    std::fs::create_dir_all(folder)?;
+    for (name, text, is_program) in SOURCES {
+        update(folder, name, text)?;
+        #[cfg(unix)]
+        if is_program {
+            use std::os::unix::fs::PermissionsExt;
+            std::fs::set_permissions(folder.join(name), std::fs::Permissions::from_mode(0o755))?;
+        }
+        #[cfg(not(unix))]
+        let _ = is_program;
+    }
+    std::path::absolute(folder.join(SOURCES[0].0))
 }
 
 /// Writes the loops of all cases and builds what is not built yet. Returns where the loops are, case by case, and remarks on those that
@@ -87,5 +113,24 @@ fn build(directory: &Path, script: &Path) -> Result<(), Failure> {
     match built.status.code() {
         Some(4) => Err(Failure::Missing(format!("{}: {messages}", script.display()))),
         _ => Err(Failure::data(script.display(), "peers that compile", messages)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Outside a checkout: a shell takes the script, which finds what it compiles beside it.
+    #[test]
+    fn the_script_of_the_program_is_written_with_its_sources() {
+        let folder = tempfile::tempdir().unwrap();
+        let script = written(&folder.path().join("source")).unwrap();
+        for (name, text, _) in SOURCES {
+            assert_eq!(std::fs::read_to_string(folder.path().join("source").join(name)).unwrap(), text);
+        }
+        // Without a folder to build in, it says how it is called.
+        let output = Command::new(script).output().unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        assert!(String::from_utf8_lossy(&output.stderr).contains("DIRECTORY"));
     }
 }

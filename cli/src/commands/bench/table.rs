@@ -11,35 +11,14 @@ use std::io::Write;
 /// Cases below this are listed: they are where dtc loses.
 pub const LOST: f64 = 0.95;
 
-/// Prints everything.
+/// Prints what comes behind the rows of all types.
 pub fn print(results: &[Measured], peers: bool, style: Style, out: &mut dyn Write) -> Result<(), Failure> {
-    if cfg!(debug_assertions) {
-        writeln!(out, "a debug build: the times below say little")?;
-    }
     let ratio = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| format!("{value:.2}"));
-    let header = ["type", "packed", "tier", "pack", "+", "memcpy", "loop", "unpack", "+", "memcpy", "loop"];
-    let mut table = styled(&header, style);
-    for result in results {
-        table.add_row([
-            result.name.clone(),
-            report::bytes(result.packed_bytes),
-            result.tier.clone(),
-            time_of(&result.pack, "dtc"),
-            spread_of(&result.pack),
-            ratio(result.pack.memcpy_ratio()),
-            ratio(result.pack.loop_ratio()),
-            time_of(&result.unpack, "dtc"),
-            spread_of(&result.unpack),
-            ratio(result.unpack.memcpy_ratio()),
-            ratio(result.unpack.loop_ratio()),
-        ]);
-    }
-    writeln!(out, "{table}")?;
     legend(results, out)?;
     if peers {
         for (direction, contest) in DIRECTIONS {
-            writeln!(out, "\n{direction}: the loop is the faster of -O3 and -O2; ratios above 1 are dtc's gain")?;
-            let mut table = styled(&["type", "dtc", "loop", "mpich", "openmpi", "fastest/dtc", "MPI/dtc"], style);
+            writeln!(out, "\n{direction}: the loop is the faster of -O3 and -O2; ratios: above 1, dtc is faster")?;
+            let mut table = styled(&["type", "dtc", "loop", "mpich", "openmpi", "x fastest", "x MPI"], style);
             for result in results {
                 let contest = contest(result);
                 table.add_row([
@@ -78,7 +57,7 @@ type Pick = fn(&Measured) -> &Contest;
 const DIRECTIONS: [(&str, Pick); 2] = [("pack", |result| &result.pack), ("unpack", |result| &result.unpack)];
 
 type Ratio = fn(&Contest) -> Option<f64>;
-const RATIOS: [(&str, Ratio); 2] = [("fastest peer/dtc", Contest::peer_ratio), ("better MPI/dtc", Contest::mpi_ratio)];
+const RATIOS: [(&str, Ratio); 2] = [("x fastest peer", Contest::peer_ratio), ("x better MPI", Contest::mpi_ratio)];
 
 /// How tables are drawn.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -89,15 +68,19 @@ pub enum Style {
     Markdown,
 }
 
-/// What the columns of the first table mean, and whether the machine was quiet.
+/// What the figures of the types mean, and whether the machine was quiet.
 fn legend(results: &[Measured], out: &mut dyn Write) -> Result<(), Failure> {
-    writeln!(out, "pack, unpack   time of dtc for one transfer, median of the rounds")?;
-    writeln!(out, "+              by how much the median is above the fastest round")?;
-    writeln!(
-        out,
-        "memcpy, loop   time of a copy of as many bytes, and of the hand-written loop (the faster of -O3 and"
-    )?;
-    writeln!(out, "               -O2), as multiples of dtc's: above 1, dtc is faster")?;
+    for line in [
+        "pack, unpack   time of dtc for one transfer, median of the rounds; packed GB/s",
+        "+              by how much the median is above the fastest round",
+        "limit, memcpy, loop: their times as multiples of dtc's: above 1, dtc is faster",
+        "limit          a copy that reads and writes as many bytes as the lines of memory",
+        "               that are touched and the packed bytes: what the layout allows",
+        "memcpy         a copy of the packed bytes alone",
+        "loop           the hand-written loop, the faster of -O3 and -O2",
+    ] {
+        writeln!(out, "{line}")?;
+    }
     let contests = results.iter().flat_map(|result| [&result.pack, &result.unpack]);
     let contests: Vec<f64> = contests.filter_map(|contest| Some(spread(&contest.of("dtc")?.samples))).collect();
     let noisy = contests.iter().filter(|spread| **spread > NOISY).count();
@@ -109,10 +92,6 @@ fn legend(results: &[Measured], out: &mut dyn Write) -> Result<(), Failure> {
         )?;
     }
     Ok(())
-}
-
-fn spread_of(contest: &Contest) -> String {
-    contest.of("dtc").map_or_else(|| "-".to_owned(), |times| format!("{:.0} %", spread(&times.samples) * 100.0))
 }
 
 /// An empty table for terminals; all columns but the first are numbers.
@@ -179,7 +158,7 @@ fn print_summary(results: &[Measured], out: &mut dyn Write) -> Result<(), Failur
     for Summary { direction, ratio, minimum, minimum_case, mean, cases, .. } in summaries(results) {
         writeln!(
             out,
-            "{direction:<7} {ratio:<17} minimum {minimum:.2} ({minimum_case}), geometric mean {mean:.2}, {cases} cases"
+            "{direction:<7} {ratio:<14} minimum {minimum:.2} ({minimum_case}), geometric mean {mean:.2}, {cases} cases"
         )?;
     }
     for Summary { direction, lost, .. } in summaries(results).filter(|summary| summary.ratio == RATIOS[0].0) {
