@@ -201,7 +201,7 @@ fn a_bench_without_peers_compares_with_memcpy() {
     let wide = text.lines().filter(|line| !line.starts_with("warning")).find(|line| line.chars().count() > 80);
     assert_eq!(wide, None);
     let json = dtc(folder.path(), &["bench", "t.json", "--rounds", "2", "--min-time", "1", "--json", "-"]).fine();
-    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let json: Value = serde_json::from_str(&json).expect("JSON");
     let (case, units) = (&json["cases"][0], &json["units"]);
     assert!(case["lines"].is_u64() && case["pack"]["limit_over_dtc"].is_f64(), "{json}");
     assert!(units.as_str().is_some_and(|units| units.contains("above 1 dtc is faster")), "{units}");
