@@ -88,7 +88,7 @@ static double sample(const struct shape *of, int column, const dtc_transfer *hos
         case 3: of->unpack(memory, packed, of->copies); break;
         case 1:
         case 2: require(!dtc_pack(of->type, memory, of->count, 0, packed, of->bytes, &moved, transfer), "pack"); break;
-        default: require(!dtc_unpack(of->type, packed, of->bytes, memory, of->count, 0, &moved, transfer), "unpack");
+        default: require(!dtc_unpack(of->type, memory, of->count, 0, packed, of->bytes, &moved, transfer), "unpack");
         }
         __asm__ volatile("" ::: "memory");
     }

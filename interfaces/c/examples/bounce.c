@@ -46,7 +46,7 @@ int main(void) {
         int64_t offset = end > FRAGMENT ? end - FRAGMENT : 0, done;
         CALL(dtc_pack(particle, sent, COUNT, offset, buffer, end - offset, &done, NULL));
         EXPECT(done == end - offset);
-        CALL(dtc_unpack(particle, buffer, done, received, COUNT, offset, &done, NULL));
+        CALL(dtc_unpack(particle, received, COUNT, offset, buffer, done, &done, NULL));
         end = offset;
     }
     for (int at = 0; at < COUNT; at++) {

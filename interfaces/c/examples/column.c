@@ -29,7 +29,7 @@ int main(void) {
         EXPECT(row < ROWS - 10 || tail[row - (ROWS - 10)] == packed[row]);
     }
     /* Into the last column. */
-    CALL(dtc_unpack(column, packed, sizeof packed, &matrix[0][COLUMNS - 1], 1, 0, &done, NULL));
+    CALL(dtc_unpack(column, &matrix[0][COLUMNS - 1], 1, 0, packed, sizeof packed, &done, NULL));
     EXPECT(matrix[7][COLUMNS - 1] == 7e3 + 2 && matrix[7][COLUMNS - 2] == 7e3 + COLUMNS - 2);
 
     CALL(dtc_type_release(number));

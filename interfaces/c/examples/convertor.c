@@ -77,8 +77,8 @@ static int advance_unpack(convertor *self, const struct iovec *iov, uint32_t *bu
     uint32_t used = 0;
     for (; used < *buffers && !self->completed; used++) {
         int64_t done;
-        if (dtc_unpack(self->description->plan, iov[used].iov_base, (int64_t)iov[used].iov_len, self->base, self->count,
-                       self->converted, &done, &self->where) != DTC_OK) {
+        if (dtc_unpack(self->description->plan, self->base, self->count, self->converted, iov[used].iov_base,
+                       (int64_t)iov[used].iov_len, &done, &self->where) != DTC_OK) {
             return -1;
         }
         unpacked += (size_t)done;

@@ -26,7 +26,8 @@ int main(void) {
         (&grid[0][0][0])[at] = at;
     }
     int64_t size = PLANES * ROWS * (int64_t)sizeof(double), done;
-    CALL(dtc_copy(inner, grid, 1, 0, halo, grid, 1, 0, size, &done, NULL));
+    dtc_elements from = {inner, grid, 1, 0}, to = {halo, grid, 1, 0};
+    CALL(dtc_copy(&from, &to, size, &done, NULL));
     EXPECT(done == size);
 
     int supported;
@@ -34,7 +35,7 @@ int main(void) {
     EXPECT(supported);
     static double packed[PLANES * ROWS];
     CALL(dtc_pack(inner, grid, 1, 0, packed, size, &done, NULL));
-    CALL(dtc_accumulate(DTC_OPERATION_SUM, element, packed, size, halo, grid, 1, 0, &done, NULL));
+    CALL(dtc_accumulate(DTC_OPERATION_SUM, element, halo, grid, 1, 0, packed, size, &done, NULL));
     for (int plane = 0; plane < PLANES; plane++) {
         for (int row = 0; row < ROWS; row++) {
             EXPECT(grid[plane][row][0] == 2 * grid[plane][row][COLUMNS - 2]);

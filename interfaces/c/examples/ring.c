@@ -48,7 +48,7 @@ static void run(int rank, int left, int right) {
     /* A column fits the buffer of a socket, so all may send before any receives. */
     transfer_all(right, packed, (size_t)done, 1);
     transfer_all(left, packed, (size_t)done, 0);
-    CALL(dtc_unpack(column, packed, done, &part[0][0], 1, 0, &done, NULL));
+    CALL(dtc_unpack(column, &part[0][0], 1, 0, packed, done, &done, NULL));
     int neighbour = (rank + RANKS - 1) % RANKS;
     for (int row = 0; row < ROWS; row++) {
         EXPECT(part[row][0] == neighbour * 1e6 + row * 1e3 + COLUMNS - 2);

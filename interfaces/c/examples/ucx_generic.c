@@ -42,7 +42,7 @@ static size_t pack(void *state, size_t offset, void *packed, size_t max) {
 
 static ucs_status_t unpack(void *state, size_t offset, const void *packed, size_t length) {
     const operation *asked = state;
-    int status = dtc_unpack(asked->type, packed, (int64_t)length, asked->buffer, asked->count, (int64_t)offset, NULL, NULL);
+    int status = dtc_unpack(asked->type, asked->buffer, asked->count, (int64_t)offset, packed, (int64_t)length, NULL, NULL);
     return status == DTC_OK ? UCS_OK : UCS_ERR_INVALID_PARAM;
 }
 

@@ -86,8 +86,8 @@ unsafe fn reduction(number: i32, basic: *const dtc_type) -> Outcome<Reduction> {
 ///
 /// `operation`: `DTC_OPERATION_...`.
 /// `basic`: the element, as a basic type: of `dtc_type_basic`, or of `dtc_type_named` for pairs.
+/// `destination`: the address that `type` is applied to.
 /// `packed`: `length` bytes.
-/// `destination`: the address that the type is applied to.
 /// `done`: receives how many bytes were combined; may be null.
 /// `transfer`: where the bytes lie; null if the library shall find out. Kernels take all multiprocessors that are free.
 ///
@@ -108,12 +108,12 @@ unsafe fn reduction(number: i32, basic: *const dtc_type) -> Outcome<Reduction> {
 pub unsafe extern "C" fn dtc_accumulate(
     operation: i32,
     basic: *const dtc_type,
-    packed: *const c_void,
-    length: i64,
     r#type: *const dtc_type,
     destination: *mut c_void,
     count: i64,
     offset: i64,
+    packed: *const c_void,
+    length: i64,
     done: *mut i64,
     transfer: *const dtc_transfer,
 ) -> c_int {

@@ -116,8 +116,8 @@ pub unsafe extern "C" fn dtc_pack_external(
 /// Unpacks `length` bytes as bytes `offset` to `offset + length` of `count` elements in `external32`, or less at their end.
 /// Writes bytes of the type map and no others. Both sides are memory of the host. (MPI 4.1, 5.3 and 14.5.2)
 ///
-/// `packed`: the bytes.
 /// `destination`: the address that the type is applied to.
+/// `packed`: the bytes.
 /// `done`: receives how many bytes were unpacked; may be null.
 /// `transfer`: where the bytes lie; null for the host.
 ///
@@ -131,11 +131,11 @@ pub unsafe extern "C" fn dtc_pack_external(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dtc_unpack_external(
     r#type: *const dtc_type,
-    packed: *const c_void,
-    length: i64,
     destination: *mut c_void,
     count: i64,
     offset: i64,
+    packed: *const c_void,
+    length: i64,
     done: *mut i64,
     transfer: *const dtc_transfer,
 ) -> c_int {

@@ -366,8 +366,8 @@ pub unsafe extern "C" fn dtc_pack(
 /// Unpacks `length` bytes as packed bytes `offset` to `offset + length` of `count` elements, or less at their end. Writes
 /// bytes of the type map and no others. (MPI 4.1, 5.2)
 ///
-/// `packed`: the bytes.
 /// `destination`: the address that the type is applied to.
+/// `packed`: the bytes.
 /// `done`: receives how many bytes were unpacked; may be null.
 ///
 /// Errors are those of `dtc_pack`.
@@ -379,11 +379,11 @@ pub unsafe extern "C" fn dtc_pack(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dtc_unpack(
     r#type: *const dtc_type,
-    packed: *const c_void,
-    length: i64,
     destination: *mut c_void,
     count: i64,
     offset: i64,
+    packed: *const c_void,
+    length: i64,
     done: *mut i64,
     transfer: *const dtc_transfer,
 ) -> c_int {
@@ -458,11 +458,11 @@ pub unsafe extern "C" fn dtc_pack_start(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dtc_unpack_start(
     r#type: *const dtc_type,
-    packed: *const c_void,
-    length: i64,
     destination: *mut c_void,
     count: i64,
     offset: i64,
+    packed: *const c_void,
+    length: i64,
     done: *mut i64,
     transfer: *const dtc_transfer,
     request: *mut *mut dtc_request,

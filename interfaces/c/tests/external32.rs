@@ -30,7 +30,7 @@ fn unpack(made: &Type, packed: &[u8], offset: u64, memory: &mut [u8], origin: us
     // SAFETY: a live type, and slices that hold the elements and the packed bytes of the tests.
     ok(unsafe {
         let length = packed.len() as i64;
-        dtc_unpack_external(made.0, source.cast(), length, target.cast(), 1, offset as i64, &mut done, null())
+        dtc_unpack_external(made.0, target.cast(), 1, offset as i64, source.cast(), length, &mut done, null())
     });
     done
 }
@@ -142,8 +142,8 @@ fn what_is_wrong_is_refused() {
         fails(dtc_pack_external(long.0, from, 1, 0, null_mut(), 4, null_mut(), null()), DTC_ERROR_ARGUMENT, "packed");
         ok(dtc_pack_external(long.0, null(), 0, 0, null_mut(), 4, null_mut(), null()));
         let (to, bytes) = (target.as_mut_ptr().cast(), source.as_ptr().cast());
-        fails(dtc_unpack_external(long.0, bytes, 4, to, 1, 5, null_mut(), null()), DTC_ERROR_RANGE, "offset");
-        fails(dtc_unpack_external(long.0, bytes, -4, to, 1, 0, null_mut(), null()), DTC_ERROR_ARGUMENT, "length");
+        fails(dtc_unpack_external(long.0, to, 1, 5, bytes, 4, null_mut(), null()), DTC_ERROR_RANGE, "offset");
+        fails(dtc_unpack_external(long.0, to, 1, 0, bytes, -4, null_mut(), null()), DTC_ERROR_ARGUMENT, "length");
     }
     assert_eq!(target, [0]);
 }

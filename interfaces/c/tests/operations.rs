@@ -4,7 +4,13 @@ mod common;
 
 use common::{Engine, Type, fails, ok};
 use dtc::*;
+use std::ffi::c_void;
 use std::ptr::{null, null_mut};
+
+/// One side of a copy.
+fn elements(r#type: *const dtc_type, memory: *const c_void, count: i64, offset: i64) -> dtc_elements {
+    dtc_elements { r#type, memory: memory.cast_mut(), count, offset }
+}
 
 fn column(engine: &Engine, name: &str) -> Type {
     let element = engine.named(name);
@@ -27,7 +33,13 @@ fn copies_are_packs_and_unpacks() {
             let (reading, writing) = (read as i64, written as i64);
             // SAFETY: both buffers are as long as their types.
             ok(unsafe {
-                dtc_copy(ints.0, source, 1, reading, doubles.0, target, 1, writing, bytes as i64, &mut done, null())
+                dtc_copy(
+                    &elements(ints.0, source, 1, reading),
+                    &elements(doubles.0, target, 1, writing),
+                    bytes as i64,
+                    &mut done,
+                    null(),
+                )
             });
             let mut packed = vec![0u8; bytes];
             let length = ints.pack(&from, 0, 1, reading, &mut packed);
@@ -40,7 +52,15 @@ fn copies_are_packs_and_unpacks() {
     let mut call = |read, written, bytes, transfer: *const dtc_transfer| {
         let (source, target) = (from.as_ptr().cast(), place.as_mut_ptr().cast());
         // SAFETY: what is wrong is refused.
-        unsafe { dtc_copy(ints.0, source, 1, read, doubles.0, target, 1, written, bytes, null_mut(), transfer) }
+        unsafe {
+            dtc_copy(
+                &elements(ints.0, source, 1, read),
+                &elements(doubles.0, target, 1, written),
+                bytes,
+                null_mut(),
+                transfer,
+            )
+        }
     };
     fails(call(13, 0, 1, null()), DTC_ERROR_RANGE, "source offset");
     fails(call(0, 25, 1, null()), DTC_ERROR_RANGE, "destination offset");
@@ -65,16 +85,16 @@ fn copies_are_packs_and_unpacks() {
         let (one, other) = (ints.0, doubles.0);
         let (source, target) = (from.as_ptr().cast(), place.as_mut_ptr().cast());
         fails(
-            dtc_copy(one, null(), 1, 0, other, target, 1, 0, 4, null_mut(), null()),
+            dtc_copy(&elements(one, null(), 1, 0), &elements(other, target, 1, 0), 4, null_mut(), null()),
             DTC_ERROR_MEMORY,
             "source: expected the address",
         );
         fails(
-            dtc_copy(one, source, 1, 0, other, null_mut(), 1, 0, 4, null_mut(), null()),
+            dtc_copy(&elements(one, source, 1, 0), &elements(other, null_mut(), 1, 0), 4, null_mut(), null()),
             DTC_ERROR_MEMORY,
             "destination: expected the address",
         );
-        ok(dtc_copy(one, null(), 1, 0, other, null_mut(), 1, 0, 0, null_mut(), null()));
+        ok(dtc_copy(&elements(one, null(), 1, 0), &elements(other, null_mut(), 1, 0), 0, null_mut(), null()));
     }
 }
 
@@ -89,10 +109,24 @@ fn started_copies_are_done_at_once_on_the_host() {
     // SAFETY: live types and buffers as long as they.
     unsafe {
         ok(dtc_type_commit(row.0, 0));
-        ok(dtc_copy_start(ints.0, source, 1, 0, row.0, target, 3, 0, 12, &mut done, null(), &mut request));
+        ok(dtc_copy_start(
+            &elements(ints.0, source, 1, 0),
+            &elements(row.0, target, 3, 0),
+            12,
+            &mut done,
+            null(),
+            &mut request,
+        ));
         assert!(request.is_null());
         ok(dtc_wait(&mut request));
-        let refused = dtc_copy_start(ints.0, source, 1, 0, row.0, target, 3, 0, 12, &mut done, null(), null_mut());
+        let refused = dtc_copy_start(
+            &elements(ints.0, source, 1, 0),
+            &elements(row.0, target, 3, 0),
+            12,
+            &mut done,
+            null(),
+            null_mut(),
+        );
         fails(refused, DTC_ERROR_ARGUMENT, "request");
     }
     assert_eq!((done, packed), (12, [1, 3, 5]));
@@ -120,7 +154,7 @@ fn bfloats_are_elements_of_operations() {
         ok(dtc_op_supported(DTC_OPERATION_BITWISE_AND, bfloat.0, null(), &mut supported[1]));
         ok(dtc_op_supported(DTC_OPERATION_MAX, pair.0, null(), &mut supported[2]));
         let (from, to) = (packed.as_ptr().cast(), memory.as_mut_ptr().cast());
-        ok(dtc_accumulate(DTC_OPERATION_SUM, bfloat.0, from, 4, pair.0, to, 1, 0, null_mut(), null()));
+        ok(dtc_accumulate(DTC_OPERATION_SUM, bfloat.0, pair.0, to, 1, 0, from, 4, null_mut(), null()));
     }
     assert_eq!((supported, memory), ([1, 0, 0], [0x3fe0, 7, 0x3f80]));
     assert_eq!((pair.info().kind, pair.info().kind_size), (DTC_KIND_UNSIGNED, 2));
@@ -134,7 +168,7 @@ fn accumulations_are_those_of_the_operation() {
         let (source, length) = (packed.as_ptr().cast(), size_of_val(packed) as i64);
         let target = memory.as_mut_ptr().cast();
         // SAFETY: buffers as long as the type.
-        unsafe { dtc_accumulate(operation, basic.0, source, length, ints.0, target, 1, offset, null_mut(), null()) }
+        unsafe { dtc_accumulate(operation, basic.0, ints.0, target, 1, offset, source, length, null_mut(), null()) }
     };
     for (operation, expected) in [
         (DTC_OPERATION_SUM, [13, 4, 15]),

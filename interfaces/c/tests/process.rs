@@ -36,6 +36,11 @@ fn passes_alone_with(test: &str, variables: &[(&str, &str)]) -> bool {
 }
 
 /// A call that must succeed. Prints, since it may run where no harness catches a panic.
+/// One side of a copy.
+fn elements(r#type: *const dtc_type, memory: *const c_void, count: i64, offset: i64) -> dtc_elements {
+    dtc_elements { r#type, memory: memory.cast_mut(), count, offset }
+}
+
 fn ok(status: c_int) {
     if status != DTC_OK {
         eprintln!("expected success, found {status}: {}", message());
@@ -187,8 +192,8 @@ fn uses<'a>(engine: *mut dtc_engine, asked: *mut dtc_type, buffers: &'a Buffers)
         "pack one on the host" => ok(dtc_pack(asked, memory, 1, 0, packed, most, null_mut(), &on_host()));
         "pack two" => ok(dtc_pack(asked, memory, 2, 0, packed, most, null_mut(), null()));
         "pack a fragment" => ok(dtc_pack(asked, memory, 2, 13, packed, 77, null_mut(), null()));
-        "unpack one" => ok(dtc_unpack(asked, packed, 64, other, 1, 0, null_mut(), null()));
-        "unpack a fragment" => ok(dtc_unpack(asked, packed, 51, other, 2, 5, null_mut(), null()));
+        "unpack one" => ok(dtc_unpack(asked, other, 1, 0, packed, 64, null_mut(), null()));
+        "unpack a fragment" => ok(dtc_unpack(asked, other, 2, 5, packed, 51, null_mut(), null()));
         "start a pack" => {
             let mut request = null_mut();
             ok(dtc_pack_start(asked, memory, 1, 0, packed, most, null_mut(), null(), &mut request));
@@ -196,7 +201,7 @@ fn uses<'a>(engine: *mut dtc_engine, asked: *mut dtc_type, buffers: &'a Buffers)
         };
         "start an unpack" => {
             let (mut request, mut done) = (null_mut(), 0);
-            ok(dtc_unpack_start(asked, packed, 64, other, 1, 0, null_mut(), null(), &mut request));
+            ok(dtc_unpack_start(asked, other, 1, 0, packed, 64, null_mut(), null(), &mut request));
             ok(dtc_test(&mut request, &mut done));
         };
         "query" => ok(dtc_type_query(asked, &mut empty_info()));
@@ -226,19 +231,19 @@ fn uses<'a>(engine: *mut dtc_engine, asked: *mut dtc_type, buffers: &'a Buffers)
             let mut bytes = 0;
             ok(dtc_external_size(asked, 1, &mut bytes));
             ok(dtc_pack_external(asked, memory, 1, 0, packed, most, null_mut(), null()));
-            ok(dtc_unpack_external(asked, packed, bytes, other, 1, 0, null_mut(), null()));
+            ok(dtc_unpack_external(asked, other, 1, 0, packed, bytes, null_mut(), null()));
         };
         "copy" => {
             let mut request = null_mut();
-            ok(dtc_copy(asked, memory, 1, 0, asked, other, 1, 0, most, null_mut(), null()));
-            ok(dtc_copy_start(asked, memory, 1, 0, asked, other, 1, 8, 32, null_mut(), null(), &mut request));
+            ok(dtc_copy(&elements(asked, memory, 1, 0), &elements(asked, other, 1, 0), most, null_mut(), null()));
+            ok(dtc_copy_start(&elements(asked, memory, 1, 0), &elements(asked, other, 1, 8), 32, null_mut(), null(), &mut request));
             ok(dtc_wait(&mut request));
         };
         "accumulate" => {
             let (mut double, mut supported) = (null_mut(), 0);
             ok(dtc_type_named(engine, c"MPI_DOUBLE".as_ptr(), &mut double));
             ok(dtc_op_supported(DTC_OPERATION_SUM, double, null(), &mut supported));
-            ok(dtc_accumulate(DTC_OPERATION_SUM, double, packed, 64, asked, other, 1, 0, null_mut(), null()));
+            ok(dtc_accumulate(DTC_OPERATION_SUM, double, asked, other, 1, 0, packed, 64, null_mut(), null()));
             ok(dtc_type_release(double));
         };
         "fail" => assert_eq!(dtc_type_commit(asked, 99), DTC_ERROR_ARGUMENT);

@@ -80,11 +80,11 @@ fn started_calls_are_done_at_once_on_the_host() {
             assert_eq!((done, flag, packed), (12, 1, [1, 3, 5]));
             let target = restored.as_mut_ptr().cast();
             let source = packed.as_ptr().cast();
-            ok(dtc_unpack_start(column.0, source, 12, target, 1, 0, &mut done, transfer, &mut request));
+            ok(dtc_unpack_start(column.0, target, 1, 0, source, 12, &mut done, transfer, &mut request));
             assert!(request.is_null());
             assert_eq!((done, restored), (12, [1, 0, 3, 0, 5]));
             fails(
-                dtc_unpack_start(column.0, source, 12, target, 1, 0, &mut done, transfer, null_mut()),
+                dtc_unpack_start(column.0, target, 1, 0, source, 12, &mut done, transfer, null_mut()),
                 DTC_ERROR_ARGUMENT,
                 "request",
             );

@@ -54,7 +54,7 @@ int dtc_mpi_move(const struct dtc_mpi_move *move)
     const dtc_transfer *transfer = move->transfer;
     struct begun begun = begin(move->direction, transfer ? transfer->memory : DTC_MEMORY_HOST, transfer ? transfer->packed : DTC_MEMORY_HOST);
     int code = move->direction == DTC_MPI_UNPACKS
-                   ? dtc_unpack(move->type, move->packed, move->bytes, move->memory, move->elements, 0, NULL, transfer)
+                   ? dtc_unpack(move->type, move->memory, move->elements, 0, move->packed, move->bytes, NULL, transfer)
                    : dtc_pack(move->type, move->memory, move->elements, 0, move->packed, move->bytes, NULL, transfer);
     return end(&begun, code, move->bytes);
 }
@@ -79,8 +79,8 @@ int dtc_mpi_copy(int32_t device, struct dtc_mpi_copy *copies, int32_t length)
     struct begun begun = begin(DTC_MPI_PACKS, DTC_MEMORY_DEVICE, DTC_MEMORY_DEVICE);
     for (int32_t at = 0; code == DTC_OK && at < length; at++) {
         struct dtc_mpi_copy *copy = &copies[at];
-        code = dtc_copy_start(copy->source, copy->from, copy->from_count, 0, copy->destination, copy->into, copy->into_count, 0, copy->bytes, NULL,
-                              &transfer, &copy->request);
+        dtc_elements from = {copy->source, (void *)copy->from, copy->from_count, 0}, into = {copy->destination, copy->into, copy->into_count, 0};
+        code = dtc_copy_start(&from, &into, copy->bytes, NULL, &transfer, &copy->request);
         bytes += copy->bytes;
     }
     for (int32_t at = 0; at < length; at++) {

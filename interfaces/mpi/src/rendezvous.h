@@ -100,7 +100,7 @@ static int first_bytes(const struct staged *staged, void *bytes, int64_t length)
     if (staged->bytes < DTC_MPI_ANNOUNCEMENT) return 0;
     if (staged->block && !lying->plan) {
         transfer = transfer_of(bytes, (struct place){DTC_MEMORY_HOST, 0}, staged->block);
-        return dtc_unpack(byte_plan->type, staged->packed, length, bytes, length, 0, NULL, &transfer) == DTC_OK;
+        return dtc_unpack(byte_plan->type, bytes, length, 0, staged->packed, length, NULL, &transfer) == DTC_OK;
     }
     transfer.packed = DTC_MEMORY_HOST;
     transfer.packed_device = 0;

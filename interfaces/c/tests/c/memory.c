@@ -43,7 +43,7 @@ static void use(dtc_engine *engine, dtc_type *type)
     if (done("pack", dtc_pack(type, memory, 1, 0, packed, ROOM, &bytes, NULL))) {
         if (bytes != info.packed_size)
             fail("packed bytes", bytes);
-        if (done("unpack", dtc_unpack(type, packed, bytes, back, 1, 0, &bytes, NULL)) && bytes != info.packed_size)
+        if (done("unpack", dtc_unpack(type, back, 1, 0, packed, bytes, &bytes, NULL)) && bytes != info.packed_size)
             fail("unpacked bytes", bytes);
     }
     done("compile", dtc_compile_pending(engine, 1000000, &waiting));

@@ -151,7 +151,7 @@ impl Type {
         let target = memory.as_mut_ptr().wrapping_add(origin);
         let (source, length) = (packed.as_ptr(), packed.len() as i64);
         // SAFETY: a live type, and slices that hold the elements and the packed bytes of the tests.
-        ok(unsafe { dtc_unpack(self.0, source.cast(), length, target.cast(), count, offset, &mut done, null()) });
+        ok(unsafe { dtc_unpack(self.0, target.cast(), count, offset, source.cast(), length, &mut done, null()) });
         done as usize
     }
 

@@ -103,10 +103,10 @@ unsafe fn lines<const N: usize, const BYTES: usize, const APART: bool>(arrays: &
             // SAFETY: each array has a line from `at` on, and the pairs or triples of those elements are `N` lines.
             *line = unsafe { _mm512_loadu_si512(from.cast()) };
         }
-        for line in 0..N {
+        for (line, (places, masks)) in places.iter().zip(&shuffles.masks).enumerate() {
             let to = if APART { array(line, at) } else { joined.wrapping_add(at * N + line * LINE) };
             // SAFETY: as for the loads.
-            unsafe { _mm512_storeu_si512(to.cast(), shuffled(&places[line], &shuffles.masks[line], &source)) };
+            unsafe { _mm512_storeu_si512(to.cast(), shuffled(places, masks, &source)) };
         }
         at += LINE;
     }
@@ -139,14 +139,14 @@ unsafe fn rest<const N: usize, const APART: bool>(
         // SAFETY: as many bytes are valid, and the load touches no other.
         *line = unsafe { _mm512_maskz_loadu_epi8(first(bytes), from.cast()) };
     }
-    for line in 0..N {
+    for (line, (places, masks)) in places.iter().zip(&shuffles.masks).enumerate() {
         let (to, bytes) =
             if APART { (array(line, at), left) } else { (joined.wrapping_add(line * LINE), joined_bytes(line)) };
         let mut buffer = [0u8; LINE];
         // SAFETY: the buffer is a line. As many bytes are valid at the destination, which is no part of the buffer. A store by a mask
         // would be microcoded on Zen 4.
         unsafe {
-            _mm512_storeu_si512(buffer.as_mut_ptr().cast(), shuffled(&places[line], &shuffles.masks[line], &source));
+            _mm512_storeu_si512(buffer.as_mut_ptr().cast(), shuffled(places, masks, &source));
             core::ptr::copy_nonoverlapping(buffer.as_ptr(), to, bytes);
         }
     }

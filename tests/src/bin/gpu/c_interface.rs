@@ -27,6 +27,11 @@ pub fn add(tests: &mut Tests, on: &OnTier) {
     add(tests, "what is refused", refused);
 }
 
+/// One side of a copy.
+fn elements(r#type: *const dtc_type, memory: *const c_void, count: i64, offset: i64) -> dtc_elements {
+    dtc_elements { r#type, memory: memory.cast_mut(), count, offset }
+}
+
 fn message() -> String {
     // SAFETY: the message is NUL-terminated and valid until the next failure of this thread; it is copied at once.
     unsafe { CStr::from_ptr(dtc_message()) }.to_string_lossy().into_owned()
@@ -176,7 +181,7 @@ impl Type {
     ) -> Result<(), String> {
         let mut done = -1;
         // SAFETY: the tests pass a buffer of one element and one of `length` packed bytes.
-        ok(unsafe { dtc_unpack(self.0, packed, length as i64, memory, 1, from as i64, &mut done, transfer) })?;
+        ok(unsafe { dtc_unpack(self.0, memory, 1, from as i64, packed, length as i64, &mut done, transfer) })?;
         expect(done == length as i64, || format!("{done} bytes were unpacked, expected {length}"))
     }
 
@@ -192,7 +197,7 @@ impl Type {
         // SAFETY: the tests pass a buffer of one element and one of `length` packed bytes of whole ints.
         ok(unsafe {
             let (sum, offset) = (DTC_OPERATION_SUM, from as i64);
-            dtc_accumulate(sum, int.0, packed, bytes, self.0, memory, 1, offset, &mut done, transfer)
+            dtc_accumulate(sum, int.0, self.0, memory, 1, offset, packed, bytes, &mut done, transfer)
         })?;
         expect(done == bytes, || format!("{done} bytes were accumulated, expected {length}"))
     }
@@ -207,7 +212,9 @@ impl Type {
     ) -> Result<(), String> {
         let mut done = -1;
         // SAFETY: the tests pass one element of each type.
-        ok(unsafe { dtc_copy(self.0, source, 1, 0, to.0, target, 1, 0, bytes as i64, &mut done, transfer) })?;
+        ok(unsafe {
+            dtc_copy(&elements(self.0, source, 1, 0), &elements(to.0, target, 1, 0), bytes as i64, &mut done, transfer)
+        })?;
         expect(done == bytes as i64, || format!("{done} bytes were copied, expected {bytes}"))
     }
 }
@@ -274,7 +281,7 @@ fn requests(on: &OnTier) -> Outcome {
             let memory = poisoned_buffer(&on.gpu, data.host.len())?;
             let (from, to) = (address(&packed), address(&memory));
             // SAFETY: the buffers hold all bytes, and live until the request is done.
-            ok(unsafe { dtc_unpack_start(made.0, from, total, to, 1, 0, &mut done, null(), &mut request) })?;
+            ok(unsafe { dtc_unpack_start(made.0, to, 1, 0, from, total, &mut done, null(), &mut request) })?;
             finish(request, by_test)?;
             expect_bytes(name, &memory, &data.unpacked(0, &data.packed))?;
             // The type may be released before the request is done.
@@ -283,7 +290,14 @@ fn requests(on: &OnTier) -> Outcome {
             // SAFETY: the buffers hold all bytes, and live until the request is done.
             ok(unsafe {
                 let of = released.0;
-                dtc_copy_start(of, from, 1, 0, made.0, to, 1, 0, total, &mut done, null(), &mut request)
+                dtc_copy_start(
+                    &elements(of, from, 1, 0),
+                    &elements(made.0, to, 1, 0),
+                    total,
+                    &mut done,
+                    null(),
+                    &mut request,
+                )
             })?;
             expect(!request.is_null(), || format!("{name}: a device had copied at once"))?;
             drop(released);
@@ -550,14 +564,15 @@ fn refused(on: &OnTier) -> Outcome {
         if !on.gpu.device().info().reads_pageable_memory {
             let status = dtc_pack(made.0, source, 1, 0, target, total, null_mut(), &transfer);
             says(status, DTC_ERROR_MEMORY, "packed bytes: expected memory that GPU 0 reaches")?;
-            let status = dtc_copy(made.0, source, 1, 0, int.0, target, 1, 0, 4, null_mut(), &transfer);
+            let status =
+                dtc_copy(&elements(made.0, source, 1, 0), &elements(int.0, target, 1, 0), 4, null_mut(), &transfer);
             says(status, DTC_ERROR_MEMORY, "destination: expected memory that GPU 0 reaches")?;
             let sum = DTC_OPERATION_SUM;
-            let status = dtc_accumulate(sum, int.0, target, 4, int.0, address(&there), 1, 0, null_mut(), &transfer);
+            let status = dtc_accumulate(sum, int.0, int.0, address(&there), 1, 0, target, 4, null_mut(), &transfer);
             says(status, DTC_ERROR_MEMORY, "packed bytes: expected memory that GPU 0 reaches")?;
         }
         let (sum, to) = (DTC_OPERATION_SUM, address(&there));
-        let status = dtc_accumulate(sum, long.0, target, 16, long.0, to, 1, 0, null_mut(), null());
+        let status = dtc_accumulate(sum, long.0, long.0, to, 1, 0, target, 16, null_mut(), null());
         says(status, DTC_ERROR_OPERATION, "operation")?;
         let status = dtc_pack_external(made.0, source, 1, 0, target, total, null_mut(), null());
         says(status, DTC_ERROR_MEMORY, "memory: expected memory of the host, found memory of GPU 0")?;
