@@ -143,7 +143,10 @@ impl<'a> Positions<'a> {
 
     /// The memory offset of a packed byte. `None` for a layout without bytes, or if the offset does not fit 64 bits.
     pub fn memory_of(&self, position: u64) -> Option<i64> {
-        self.segments(position).next().map(|segment| segment.offset)
+        // Not by `segments`, whose first one takes as long as the pieces that it merges.
+        let (base, within) = self.split(position)?;
+        let (_, piece, skipped) = self.walk_from(within);
+        base.checked_add(piece?.offset)?.checked_add(skipped as i64)
     }
 
     /// The first packed position of the byte of element 0 at a memory offset; `None` in gaps.
@@ -216,9 +219,25 @@ impl<'a> Positions<'a> {
 
     /// The iov list from a packed byte on, over any number of elements: contiguous segments in packed order, merged
     /// within an element. It is infinite, unless the layout is empty or offsets stop fitting 64 bits.
+    ///
+    /// A segment costs time linear in the pieces that it merges: few in the canonical form, and any number in other layouts.
     pub fn segments(&self, position: u64) -> Segments<'_> {
-        Segments { positions: self, walk: None, ahead: None, element: 0, next_position: self.split(position) }
-            .started(position)
+        self.segments_within(position, u64::MAX)
+    }
+
+    /// The iov list of at most `length` packed bytes from `position` on, cut to them. Pieces beyond them are not visited.
+    ///
+    /// ```
+    /// use dtc_compiler::layout::{Layout, positions::{Positions, Segment}};
+    /// let text = "layout lb 0 extent 4 {\n  %0 = dense 1 x i32\n  %1 = stream 1000000000000 x 4 of %0\n  root %1\n}";
+    /// let layout = Layout::parse(text)?;
+    /// let positions = Positions::new(&layout);
+    /// assert!(positions.segments_within(3, 10).eq([Segment { offset: 3, bytes: 10 }]));
+    /// # Ok::<(), dtc_compiler::TextError>(())
+    /// ```
+    pub fn segments_within(&self, position: u64, length: u64) -> Segments<'_> {
+        let next_position = self.split(position);
+        Segments { positions: self, walk: None, ahead: None, element: 0, next_position, left: length }.started(position)
     }
 
     /// A position rounded down to the begin of its basic element.
@@ -242,7 +261,7 @@ impl<'a> Positions<'a> {
     }
 }
 
-/// The iterator that [`Positions::segments`] returns.
+/// The iterator that [`Positions::segments`] and [`Positions::segments_within`] return.
 #[derive(Clone, Debug)]
 pub struct Segments<'a> {
     positions: &'a Positions<'a>,
@@ -250,6 +269,8 @@ pub struct Segments<'a> {
     ahead: Option<Segment>,
     element: i64,
     next_position: Option<(i64, u64)>,
+    /// Packed bytes that are still to be returned.
+    left: u64,
 }
 
 impl Segments<'_> {
@@ -270,6 +291,9 @@ impl Iterator for Segments<'_> {
     type Item = Segment;
 
     fn next(&mut self) -> Option<Segment> {
+        if self.left == 0 {
+            return None;
+        }
         if let Some((base, within)) = self.next_position.take() {
             let (walk, piece, skipped) = self.positions.walk_from(within);
             let piece = piece?;
@@ -285,7 +309,9 @@ impl Iterator for Segments<'_> {
                 self.piece()?
             }
         };
-        while let Some(next) = self.piece() {
+        while current.bytes < self.left
+            && let Some(next) = self.piece()
+        {
             if current.offset.checked_add(current.bytes as i64) == Some(next.offset) {
                 current.bytes += next.bytes;
             } else {
@@ -293,6 +319,8 @@ impl Iterator for Segments<'_> {
                 break;
             }
         }
+        current.bytes = current.bytes.min(self.left);
+        self.left -= current.bytes;
         Some(current)
     }
 }
@@ -329,6 +357,18 @@ mod tests {
             let first = map.iter().position(|&other| other == offset).map(|first| first as u64);
             assert_eq!(positions.position_of(offset), first, "offset {offset}");
         }
+    }
+
+    #[test]
+    fn a_position_is_found_at_once_where_endless_pieces_touch() {
+        let text = "layout lb 0 extent 4 {
+            %0 = dense 1 x i32
+            %1 = stream 1152921504606846976 x 4 of %0
+            root %1
+        }";
+        let layout = Layout::parse(text).unwrap();
+        let positions = Positions::new(&layout);
+        assert_eq!(positions.memory_of(4_000_000_001), Some(4_000_000_001));
     }
 
     #[test]

@@ -59,9 +59,9 @@ impl<'a> Elements<'a> {
         // Runs often go back and forth between a few allocations.
         let mut known = vec![first];
         let (mut at, length) = (0, self.range.length());
-        for segment in positions.segments(self.range.offset()) {
+        for segment in positions.segments_within(self.range.offset(), length) {
             let mut address = (self.memory.address().addr() as u64).wrapping_add_signed(segment.offset);
-            let mut left = segment.bytes.min(length - at);
+            let mut left = segment.bytes;
             while left > 0 {
                 let here = match known.iter().rev().find(|known| known.start <= address && address < known.end) {
                     Some(here) => *here,
