@@ -8,6 +8,8 @@
 #[cfg(target_arch = "x86_64")]
 mod interleave;
 #[cfg(target_arch = "x86_64")]
+mod quarter;
+#[cfg(target_arch = "x86_64")]
 pub(crate) mod rectangle;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod transpose;

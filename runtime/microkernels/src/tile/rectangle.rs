@@ -12,7 +12,7 @@ use core::arch::x86_64::{
 };
 
 use super::interleave::{self, Arrays};
-use super::transpose::{HALF, quarter};
+use super::quarter::{HALF, quarter};
 use crate::block::LINE;
 use dtc_compiler::plan::strategy::Level;
 
