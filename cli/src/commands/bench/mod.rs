@@ -5,6 +5,7 @@
 pub mod calls;
 pub mod case;
 pub mod checkout;
+mod command;
 mod commit;
 pub mod contest;
 pub mod cuda;
@@ -20,17 +21,17 @@ mod rows;
 mod shared;
 pub mod table;
 
+pub use command::{Command, run};
 pub use progress::tell;
 
 use crate::failure::{Failure, reason};
-use crate::output::{Output, Scratch};
-use crate::paths::STANDARD;
+use crate::output::Scratch;
 use case::Case;
 use contest::Settings;
 use measure::{Measured, measurable, measure};
 use peers::Peers;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use table::Style;
 
 /// What is measured, and how
@@ -71,35 +72,6 @@ pub enum Backend {
     Cuda,
 }
 
-/// Runs the command.
-pub fn run(command: &Command, out: &mut dyn Write) -> Result<(), Failure> {
-    let Command { shared: arguments, json } = command;
-    if json.is_some() && arguments.backend == Backend::Cuda {
-        return Err(Failure::description("--json", "--backend cpu", "cuda"));
-    }
-    if arguments.backend == Backend::Cuda {
-        // The message without a GPU is that, whatever the types are.
-        dtc_runtime::Engine::new().gpu(0)?;
-    }
-    let cases = case::collect(&arguments.files, None, arguments.only.as_deref())?;
-    match arguments.backend {
-        Backend::Cpu => {
-            let only_figures = json.as_deref() == Some(Path::new(STANDARD));
-            let mut nowhere = std::io::sink();
-            let out = if only_figures { &mut nowhere } else { out };
-            // Before the measurement, not behind it.
-            let file = json.as_deref().map(Output::create).transpose()?;
-            let results = Results::measure(arguments, &cases, 1, out)?;
-            if let Some(mut file) = file {
-                file.write(format!("{:#}\n", figures::all(arguments, 1, None, &results)).as_bytes())?;
-                file.finish()?;
-            }
-            results.print(arguments, out)
-        }
-        Backend::Cuda => cuda::run(&cases, arguments.rounds(), out),
-    }
-}
-
 impl Arguments {
     fn style(&self) -> Style {
         if self.markdown { Style::Markdown } else { Style::Lines }
@@ -110,18 +82,6 @@ impl Arguments {
         let default = if self.backend == Backend::Cpu { 5 } else { 9 };
         self.rounds.unwrap_or(default).into()
     }
-}
-
-/// The arguments of the command, beside those that it shares with the developers' benchmark.
-#[derive(clap::Args)]
-#[command(about = "Measures packs and unpacks side by side with memcpy, hand-written loops and, with --peers, MPIs")]
-#[command(long_about = LONG_ABOUT)]
-pub struct Command {
-    #[command(flatten)]
-    shared: Arguments,
-    /// Writes all figures of the CPU to a file as JSON, or with - to standard output instead of the report
-    #[arg(long, value_name = "FILE", conflicts_with = "markdown")]
-    json: Option<PathBuf>,
 }
 
 /// What --help says.
