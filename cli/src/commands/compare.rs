@@ -33,7 +33,7 @@ const MOST_RUNS: i64 = 1000;
 #[derive(Debug, Default, PartialEq)]
 struct Calls {
     processes: u64,
-    /// Calls of which dtc did a part.
+    /// Calls that dtc served, whole or in part.
     handled: u64,
     /// Of all processes together, without `MPI_Init` and `MPI_Finalize`.
     seconds: f64,
@@ -88,8 +88,7 @@ fn calls(program: &[OsString], library: &Path, out: &mut dyn Write) -> Result<[C
     }
     let with = Calls::of(&said);
     if with.processes == 0 {
-        let nothing =
-            "none whose calls come to the library: it has no MPI, or is linked with it statically, or dtc steps aside";
+        let nothing = "none that calls the library: it has no MPI, is linked with it statically, or dtc leaves all calls to the MPI";
         return Err(Failure::data(interposer::name(&on), "a program of MPI", nothing));
     }
     Ok([without, with])

@@ -7,7 +7,7 @@ use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Runs of one kind at a time, each of which has a folder of its own.
+/// Most folders of one kind at a time: names that are tried before the folder for temporary files counts as full.
 const MOST_NAMES: u32 = 1000;
 
 /// Names behind the one that was free under which a run looks for what others left.

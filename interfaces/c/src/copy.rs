@@ -80,8 +80,8 @@ pub unsafe extern "C" fn dtc_copy(
     answer(|| {
         // SAFETY: the elements in the range are readable at the source and writable at the destination until the call,
         // or the work that it enqueued, is done, none is written twice, and the two do not overlap; both sides are null
-        // or readable and their types null or live, `transfer` is null or readable for its size, its stream is one of its device's primary context, and
-        // `done` is null or writable (contract of this function).
+        // or readable and their types null or live, `transfer` is null or readable for its size, its stream is one of its
+        // device's primary context, and `done` is null or writable (contract of this function).
         unsafe {
             let (source, destination) = (side("source", source)?, side("destination", destination)?);
             let (from, to) = (source.range("source ", bytes)?, destination.range("destination ", bytes)?);
@@ -115,9 +115,8 @@ pub unsafe extern "C" fn dtc_copy_start(
     answer(|| {
         // SAFETY: the elements in the range are readable at the source and writable at the destination until the
         // request is done, none is written twice, and the two do not overlap; both sides are null
-        // or readable and their types null or live, `transfer`
-        // is null or readable for its size, its stream is one of its device's primary context, and `done` and `request`
-        // are null or writable (contract of this function).
+        // or readable and their types null or live, `transfer` is null or readable for its size, its stream is one of its
+        // device's primary context, and `done` and `request` are null or writable (contract of this function).
         unsafe {
             let (source, destination) = (side("source", source)?, side("destination", destination)?);
             let (from, to) = (source.range("source ", bytes)?, destination.range("destination ", bytes)?);

@@ -40,7 +40,7 @@ pub(crate) unsafe fn alloc_zeroed(layout: Layout) -> *mut u8 {
     }
     let found = alloc_aligned(layout);
     if !found.is_null() {
-        // SAFETY: a block of this layout, which nobody else knows.
+        // SAFETY: `alloc_aligned` has returned `layout.size()` bytes, and no other reference to them exists yet.
         unsafe { found.write_bytes(0, layout.size()) };
     }
     found

@@ -188,7 +188,7 @@ fn processes_and_threads_record_at_once() {
     }
 }
 
-/// A limit on the sizes of files is one for the program's own: what a recording loses by it, nobody notices.
+/// A recording that reaches the limit on the sizes of files ends, and the process goes on.
 #[test]
 fn a_limit_on_the_sizes_of_files_does_not_end_the_process() {
     const LIMIT: u64 = 60;

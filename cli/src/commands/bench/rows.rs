@@ -1,4 +1,4 @@
-//! The figures of each type, printed as soon as it is measured: whoever interrupts the command keeps those before.
+//! The figures of each type, printed as soon as it is measured. An interrupted command has printed those of the types before.
 
 use super::contest::Contest;
 use super::measure::{LINE, Measured};

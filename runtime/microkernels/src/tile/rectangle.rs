@@ -251,8 +251,8 @@ unsafe fn interleaved<const BYTES: usize, const ROWS: usize, const COLUMNS: usiz
     vectors
 }
 
-/// Interleaves the first half of `count` vectors with the second, of each of which so many bytes are filled, and returns what then are
-/// the vectors and their bytes.
+/// Interleaves the first half of `count` vectors with the second half. Each vector holds `filled` bytes. Returns both numbers for the
+/// result.
 #[inline(always)]
 fn interleave<const BYTES: usize>(vectors: &mut [__m128i; MOST], count: usize, filled: usize) -> (usize, usize) {
     let (before, half) = (*vectors, count / 2);
