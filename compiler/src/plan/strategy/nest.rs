@@ -86,7 +86,8 @@ pub enum Prefetch {
 const SHUFFLED_ROWS: usize = 64;
 
 /// Most neighbouring planes that are moved one by one where each can be shuffled by itself, and transposed in registers where not. Packs of
-/// 2 and 3 took 0.1 to 1.0 of the time by shuffles, packs of 4 words of 4 bytes 1.3 to 1.5, on a Zen 4 and on Sapphire Rapids.
+/// 2 and 3 took 0.1 to 1.0 of the time by shuffles, packs of 4 words of 4 bytes 1.3 to 1.5, on a Zen 4 and on Sapphire Rapids. Packs of 7
+/// took 0.5 of the time on Sapphire Rapids and 1.8 on the Zen 4 (`bench/results/2026-11-26-transposes.md`).
 const SHUFFLED_PLANES: usize = 3;
 
 /// Most bytes of such planes that are moved one by one: 7 of single bytes took as long, 13 half of the time in registers.
