@@ -12,10 +12,14 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::tempdir;
 
-/// Starts `dtc` with a folder of its own for temporary files.
+/// Starts `dtc` with a folder of its own for temporary files, and with no signal ignored: jobs in the background of a script ignore INT.
 fn command(folder: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_dtc"));
-    command.args(arguments).current_dir(folder).env("TMPDIR", folder.join("temporary"));
+    let mut command = Command::new("env");
+    command
+        .args(["--default-signal", env!("CARGO_BIN_EXE_dtc")])
+        .args(arguments)
+        .current_dir(folder)
+        .env("TMPDIR", folder.join("temporary"));
     command.stdout(Stdio::null()).stderr(Stdio::null());
     command
 }

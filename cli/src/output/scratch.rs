@@ -149,7 +149,10 @@ mod tests {
     }
 
     fn waiting(folder: &Path) -> Child {
-        let mut child = Command::new(std::env::current_exe().unwrap())
+        // Jobs in the background of a script ignore INT, and programs under nohup HUP.
+        let mut child = Command::new("env")
+            .arg("--default-signal")
+            .arg(std::env::current_exe().unwrap())
             .args(["--exact", "--nocapture", "output::scratch::tests::waits_for_its_end"])
             .env(FOLDER, folder)
             .stdout(Stdio::piped())
@@ -161,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    #[cfg(unix)]
+    #[cfg(target_os = "linux")]
     fn signals_remove_folders_and_the_next_run_what_was_killed() {
         use std::os::unix::process::ExitStatusExt;
         let folder = tempfile::tempdir().unwrap();

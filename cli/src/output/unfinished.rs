@@ -235,14 +235,17 @@ mod tests {
     }
 
     #[test]
-    #[cfg(unix)]
+    #[cfg(target_os = "linux")]
     fn signals_remove_the_temporary_name() {
         use std::os::unix::process::ExitStatusExt;
         for (signal, number) in
             [("HUP", libc::SIGHUP), ("INT", libc::SIGINT), ("TERM", libc::SIGTERM), ("BUS", libc::SIGBUS)]
         {
             let folder = tempfile::tempdir().unwrap();
-            let mut child = Command::new(std::env::current_exe().unwrap())
+            // Jobs in the background of a script ignore INT, and programs under nohup HUP.
+            let mut child = Command::new("env")
+                .arg("--default-signal")
+                .arg(std::env::current_exe().unwrap())
                 .args(["--exact", "--nocapture", "output::unfinished::tests::waits_for_a_signal"])
                 .env(FOLDER, folder.path())
                 .stdout(Stdio::piped())

@@ -166,7 +166,9 @@ fn interrupted_runs_leave_nothing() {
         for output in ["kept", "new"] {
             write(folder, "in", data(1 << 20));
             let before = names();
-            let mut child = Command::new(env!("CARGO_BIN_EXE_dtc"))
+            // Jobs in the background of a script ignore INT, and programs under nohup HUP.
+            let mut child = Command::new("env")
+                .args(["--default-signal", env!("CARGO_BIN_EXE_dtc")])
                 .args(["pack", "t.dtc", "--in", "in", "--out", output, "--count", "4096"])
                 .current_dir(folder)
                 .spawn()
