@@ -58,6 +58,7 @@ fn right_kernels_pass() {
         &["generic: one type in several kinds of memory"],
         &["fragments: three of four ints"],
         &["generic: batches: enqueued again at other"],
+        &["generic: hostile flattened types"],
         &["generic: C: batches"],
         &["generic: C: memory and a batch at once"],
         &["generic: C: packs and unpacks"],

@@ -15,6 +15,9 @@ pub(super) const INLINE_NODES: usize = 22;
 /// Bytes of a node.
 const NODE: usize = 48;
 
+/// Packed bytes of an element that has no end: more than a call can name, so that every position lies in the first element.
+const ENDLESS: u64 = 1 << 63;
+
 /// Bytes before the nodes of a program.
 const HEAD: usize = 64;
 
@@ -64,7 +67,7 @@ impl Interpreted {
             nodes.extend_from_slice(&node);
         }
         // Copies of a stream without a seam never end; a dense element tells what is left of it.
-        let size = if plan.continues() && !plan.is_contiguous() { 1 << 62 } else { layout.size().max(1) };
+        let size = if plan.continues() && !plan.is_contiguous() { ENDLESS } else { layout.size().max(1) };
         let (magic, shift) = magic(size);
         let root = layout.root();
         let mut bytes = Vec::with_capacity(HEAD + INLINE_NODES * NODE);

@@ -128,7 +128,7 @@ impl Runs {
     fn density(&self) -> Density {
         match self.distance {
             ..SECTOR => Density::Close,
-            SPARSE.. if self.distance >= 4 * self.mean => Density::Sparse,
+            SPARSE.. if self.distance >= self.mean.saturating_mul(4) => Density::Sparse,
             _ => Density::Near,
         }
     }
@@ -140,7 +140,7 @@ fn waits_for_list(direction: Direction, word: u32, runs: &Runs) -> bool {
     let lengths = match direction {
         Direction::Pack => 16..u64::MAX,
         // Blocks that fill most of memory.
-        Direction::Unpack if 2 * runs.distance < 3 * runs.mean => SECTOR..256,
+        Direction::Unpack if runs.distance.saturating_mul(2) < runs.mean.saturating_mul(3) => SECTOR..256,
         Direction::Unpack => 64..256,
     };
     runs.listed && word == 16 && lengths.contains(&runs.mean)
@@ -253,7 +253,7 @@ pub(super) fn prefetches(bytes: u64, granularity: u32) -> bool {
 /// Whether records of `size` packed bytes, `stride` bytes apart, are unpacked byte by byte in the order of memory: few of those
 /// bytes are between fields.
 pub(super) fn by_records(size: u64, stride: u64) -> bool {
-    stride <= WIDEST_GAPPED && 2 * size >= stride
+    stride <= WIDEST_GAPPED && size.saturating_mul(2) >= stride
 }
 
 /// Whether an unpack of `bytes` bytes does so, if [`by_records`] says so for its layout, whose runs have `mean` bytes on average. Longer
@@ -291,12 +291,12 @@ pub(super) fn near_columns(stride: u64, columns: u64) -> bool {
 
 /// Whether columns, `stride` bytes apart, of `rows` words that are at least `far` bytes apart move through tiles.
 pub(super) fn by_tiles(rows: u64, far: u64, stride: u64) -> bool {
-    rows >= FEWEST_ROWS && far >= 2 * stride
+    rows >= FEWEST_ROWS && far >= stride.saturating_mul(2)
 }
 
 /// Whether a call of `bytes` bytes does so, if [`by_tiles`] says so for its layout, whose columns have `column` bytes.
 pub(super) fn in_tiles(column: u64, bytes: u64) -> bool {
-    bytes >= FEWEST_COLUMNS * column
+    bytes >= column.saturating_mul(FEWEST_COLUMNS)
 }
 
 /// Rows and columns of a tile of words of `word` bytes.
@@ -363,7 +363,7 @@ pub(super) fn groups_tile(direction: Direction) -> u64 {
 /// Whether groups of `size` packed bytes, `stride` bytes apart in memory, move by groups: few bytes are between them. Measured in
 /// `bench/results/2026-11-26-gpu-groups.md`.
 pub(super) fn by_groups(size: u64, stride: u64) -> bool {
-    2 * size >= stride
+    size.saturating_mul(2) >= stride
 }
 
 /// Whether a call of `bytes` bytes moves groups of runs, whose alignment is `word`, by groups. Packs by words of 8 bytes and more are as fast.
@@ -376,7 +376,7 @@ pub(super) fn in_groups(direction: Direction, word: u32, bytes: u64) -> bool {
 /// field by field.
 pub(super) fn by_columns(size: u64, stride: u64, records: u64) -> bool {
     // All sectors of memory are read.
-    let full = stride <= SECTOR || 2 * size >= stride;
+    let full = stride <= SECTOR || size.saturating_mul(2) >= stride;
     full && stride <= WIDEST_RECORD && records >= tile_records(Direction::Pack, stride)
 }
 

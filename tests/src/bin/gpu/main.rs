@@ -22,6 +22,7 @@ mod first_call;
 mod forks;
 mod fragments;
 mod harness;
+mod hostile;
 mod interfaces;
 mod launches;
 mod lifetimes;
@@ -130,6 +131,7 @@ fn add_of_tier(tests: &mut Tests, on: &OnTier) {
 /// Adds the tests of policies, stores, forks and other parts that choose a tier themselves.
 fn add_others(tests: &mut Tests, tiers: &[OnTier; 2]) {
     let [generic, compiled] = tiers;
+    hostile::add(tests, generic);
     yaksa_interface::add(tests, generic);
     policies::add(tests, compiled);
     matching::add(tests, compiled);
