@@ -14,7 +14,7 @@ use crate::policy::Policy;
 use crate::worker::{Job, Queue};
 use dtc_compiler::Pipeline;
 use dtc_compiler::datatype::Datatype;
-use dtc_compiler::layout::{Layout, Point};
+use dtc_compiler::layout::{Layout, Point, TypeHash};
 use dtc_compiler::plan::Target;
 use dtc_cuda::{CudaError, StagingAllocator};
 use dtc_host::fork::Process;
@@ -384,34 +384,54 @@ impl Shared {
         Some(entry)
     }
 
+    /// What a datatype shares with its equals, of which the background has made what they share. `lowered`: the layout as described.
+    pub(crate) fn entry_made(
+        &self,
+        datatype: &Datatype,
+        lowered: &Layout,
+        shared: &dtc_compiler::Shared,
+    ) -> Arc<Entry> {
+        let entry = self.known(lowered, &shared.hash).unwrap_or_else(|| self.add(datatype, shared.clone(), None));
+        if let Some(sample) = self.sample(lowered) {
+            self.descriptions.lock().insert(sample, lowered.clone(), &entry);
+        }
+        entry
+    }
+
     /// What a datatype shares with its equals, found by the hash of its bytes.
     fn entry_by_hash(&self, datatype: &Datatype, pipeline: Pipeline) -> Arc<Entry> {
-        let (lowered, forked) = (pipeline.lowered(), self.forked());
-        let bundled = if forked { None } else { self.bundled(lowered) };
+        let lowered = pipeline.lowered();
+        let bundled = if self.forked() { None } else { self.bundled(lowered) };
         // The hash is a property of the bytes, so a known type needs no passes.
         let hash = bundled.as_ref().map_or_else(|| pipeline.hash(), |found| found.shared.hash);
-        let known = if forked { None } else { self.cache().get(&hash) };
-        let known = known.filter(|entry| {
+        self.known(lowered, &hash).unwrap_or_else(|| match bundled {
+            Some(BundledType { shared, digest }) => self.add(datatype, shared, Some(digest)),
+            None => self.add(datatype, pipeline.into_shared(), None),
+        })
+    }
+
+    /// The entry of a hash in the cache, if it is one of these bytes.
+    fn known(&self, lowered: &Layout, hash: &TypeHash) -> Option<Arc<Entry>> {
+        let known = if self.forked() { None } else { self.cache().get(hash) };
+        known.filter(|entry| {
             let known = &entry.layout;
             (known.size(), known.extent(), known.true_lb(), known.true_ub())
                 == (lowered.size(), lowered.extent(), lowered.true_lb(), lowered.true_ub())
                 && entry.confirmation(confirmation_point()) == lowered.fingerprint(confirmation_point())
-        });
-        known.unwrap_or_else(|| {
-            let (shared, digest) = match bundled {
-                Some(BundledType { shared, digest }) => (shared, Some(digest)),
-                None => (pipeline.into_shared(), None),
-            };
-            let entry = Arc::new(Entry::new(datatype, shared, self.target, self.policy));
-            if !forked {
-                self.load(&entry, digest);
-                self.cache().insert(&entry);
-            }
-            if self.policy == Policy::Background {
-                self.enqueue(&entry);
-            }
-            entry
         })
+    }
+
+    /// A new entry, in the cache. `digest`: that of its layout, where it is known.
+    fn add(&self, datatype: &Datatype, shared: dtc_compiler::Shared, digest: Option<[u8; 32]>) -> Arc<Entry> {
+        let entry = Arc::new(Entry::new(datatype, shared, self.target, self.policy));
+        if !self.forked() {
+            self.load(&entry, digest);
+            self.cache().insert(&entry);
+        }
+        if self.policy == Policy::Background {
+            self.enqueue(&entry);
+        }
+        entry
     }
 
     fn config(&self) -> Config {

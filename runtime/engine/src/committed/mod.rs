@@ -1,5 +1,6 @@
 //! Committed types.
 
+mod ahead;
 pub(crate) mod check;
 mod commit;
 mod pack;
@@ -13,7 +14,7 @@ use crate::gpu::{DescribedOnDevices, FirstUse, Gpu, GpuType};
 use crate::policy::{Policy, Tier};
 use crate::recorder::recorder;
 use crate::shape::Shape;
-use crate::worker::Job;
+use ahead::Ahead;
 use dtc_compiler::Pipeline;
 use dtc_compiler::datatype::{Datatype, Facts, Signature};
 use dtc_compiler::external32::External32;
@@ -23,8 +24,8 @@ use dtc_compiler::operation::Element;
 use dtc_compiler::plan::{Direction, Plan};
 use once_cell::race::OnceBox;
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
-use std::sync::{Arc, Weak};
 
 /// A datatype that can be packed with. Cheap to clone, immutable, shared between threads freely.
 ///
@@ -76,6 +77,7 @@ struct Inner {
     described: OnceBox<Described>,
     /// The same on devices.
     on_devices: DescribedOnDevices,
+    ahead: Ahead,
     engine: Engine,
     /// The values of the type; made when they are first converted.
     external32: OnceBox<External32>,
@@ -87,7 +89,13 @@ const _: () = assert!(Element::ALL.len() <= 32, "an element needs a bit");
 
 impl Inner {
     fn shared(&self) -> &Arc<Entry> {
-        self.entry.get_or_init(|| Box::new(self.engine.shared.entry_of(&self.datatype)))
+        self.entry.get_or_init(|| {
+            let engine = &self.engine.shared;
+            Box::new(match (self.ahead.made(), self.described.get()) {
+                (Some(shared), Some(described)) => engine.entry_made(&self.datatype, described.layout(), shared),
+                _ => engine.entry_of(&self.datatype),
+            })
+        })
     }
 }
 
@@ -98,6 +106,7 @@ impl Committed {
             entry: OnceBox::new(),
             described: OnceBox::new(),
             on_devices: DescribedOnDevices::default(),
+            ahead: Ahead::default(),
             engine,
             external32: OnceBox::new(),
             elements: AtomicU32::new(0),
@@ -141,7 +150,7 @@ impl Committed {
 
     /// The type as described on a device, if that serves a pack or an unpack there.
     pub(crate) fn described_on(&self, gpu: &Gpu) -> Option<&Arc<GpuType>> {
-        if self.found().is_some() {
+        if self.found().is_some() || self.inner.ahead.made().is_some() {
             return None;
         }
         let engine = &self.engine().shared;
@@ -154,7 +163,7 @@ impl Committed {
         match self.inner.on_devices.count(entries, engine.background_thread) {
             FirstUse::Canonical => return None,
             FirstUse::Described => {}
-            FirstUse::DescribedAgain => engine.later(MakeCanonical(Arc::downgrade(&self.inner))),
+            FirstUse::DescribedAgain => self.inner.ahead.ask(&self.inner.datatype, engine),
         }
         let described = self.described();
         Some(self.inner.on_devices.on(gpu, described.layout(), *described.shape()))
@@ -433,22 +442,6 @@ impl Committed {
     fn count_lazy_use(&self) {
         if self.entry().used() {
             self.engine().shared.enqueue(self.shared());
-        }
-    }
-}
-
-/// The background's making the canonical form of a type that is moved as described. It does not keep the type alive.
-struct MakeCanonical(Weak<Inner>);
-
-impl Job for MakeCanonical {
-    fn heat(&self) -> u32 {
-        // It takes a hundredth of the time that a kernel for a GPU takes.
-        u32::MAX
-    }
-
-    fn run(&self) {
-        if let Some(inner) = self.0.upgrade() {
-            inner.shared();
         }
     }
 }

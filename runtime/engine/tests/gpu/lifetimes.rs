@@ -2,10 +2,24 @@
 
 use crate::child::Stub::Built;
 use crate::child::{alive, calls, in_child};
-use crate::{Buffers, builder, listed, packs_on_the_host, rows};
-use dtc_runtime::cuda::{CaptureMode, CudaError};
+use crate::{Buffers, builder, list_of, listed, packs_on_the_host, rows};
+use dtc_runtime::cuda::{CaptureMode, CudaError, StagingAllocator};
 use dtc_runtime::{Policy, Tier};
+use std::sync::Arc;
 use std::time::Duration;
+
+/// An allocator that nothing is asked of.
+#[derive(Debug)]
+struct NoAllocator;
+
+// SAFETY: it hands out nothing.
+unsafe impl StagingAllocator for NoAllocator {
+    fn allocate(&self, _device: u32, _bytes: usize) -> *mut u8 {
+        std::ptr::null_mut()
+    }
+
+    unsafe fn free(&self, _device: u32, _memory: *mut u8, _bytes: usize) {}
+}
 
 in_child! {
     fn nothing_outlives_an_engine(driver: Built(&["STUB_ANY_CODE"]), nvrtc: Built(&[])) {
@@ -21,6 +35,21 @@ in_child! {
             drop((gpu, engine));
             assert_eq!(alive(), 0, "{policy:?}");
         }
+    }
+
+    fn the_background_keeps_no_engine(driver: Built(&["STUB_ANY_CODE"]), nvrtc: Built(&[])) {
+        let pool = Arc::new(NoAllocator);
+        let engine = builder(Policy::Off).background_thread(true).staging(pool.clone()).build();
+        let gpu = engine.gpu(0).unwrap();
+        let committed = engine.commit(&list_of(1 << 19));
+        let buffers = Buffers::new(&gpu);
+        for _ in 0..2 {
+            buffers.enqueue(&committed).unwrap();
+        }
+        // The canonical form takes longer.
+        std::thread::sleep(Duration::from_millis(20));
+        drop((buffers, committed, gpu, engine));
+        assert_eq!((alive(), Arc::strong_count(&pool)), (0, 1));
     }
 
     fn types_that_nobody_holds_are_freed(driver: Built(&["STUB_ANY_CODE"]), nvrtc: Built(&[])) {

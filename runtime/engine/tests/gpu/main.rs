@@ -33,9 +33,14 @@ fn listed(number: i64) -> Datatype {
 
 /// A list whose canonical form takes longer than its first call.
 fn long_list() -> Datatype {
+    list_of(600)
+}
+
+/// A list of as many entries, which come back to the same places.
+fn list_of(entries: i64) -> Datatype {
     let mut types = TypeBuilder::new();
     let byte = types.named(Predefined::BYTE);
-    let places: Vec<i64> = (0..600).map(|at| at * 13 + at * at % 5).collect();
+    let places: Vec<i64> = (0..entries).map(|at| (at * 13 + at * at % 5) % 16_000).collect();
     let list = types.hindexed_block(8, &places, byte).unwrap();
     types.finish(list).unwrap()
 }

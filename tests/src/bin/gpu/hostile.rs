@@ -6,7 +6,8 @@ use crate::tier::OnTier;
 use dtc_compiler::layout::Layout;
 use dtc_compiler::layout::positions::Positions;
 use dtc_compiler::{lower, raise};
-use dtc_runtime::Range;
+use dtc_runtime::cuda::MemoryKind;
+use dtc_runtime::{Endpoint, Range};
 use dtc_tests::generate::hostile;
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
@@ -50,10 +51,12 @@ fn packed(on: &OnTier) -> Outcome {
             }
             let expected: Vec<u8> = places.iter().map(|place| host[place.abs_diff(*low) as usize]).collect();
             let target = poisoned_buffer(&on.gpu, expected.len())?;
+            // The rest of the element may lie anywhere, so the driver cannot be asked what memory it is in.
             let element = memory.address().wrapping_sub(*low as u64) as *const u8;
+            let element = Endpoint::of_kind(MemoryKind::Device(on.gpu.device().info().ordinal), element);
             let range = Range::elements(1).bytes(first..last);
             // SAFETY: all bytes of the range lie inside of `memory`, from its first byte on; `target` has room for them.
-            let found = unsafe { committed.at(element, range).pack(target.address() as *mut u8).run() };
+            let found = unsafe { committed.at(element, range).pack(&target).run() };
             expect(found == Ok(expected.len()), || format!("seed {seed}, bytes {first} to {last}: {found:?}"))?;
             let what = format!("seed {seed}, bytes {first} to {last}");
             expect_equal(&what, &read(&target, 0, expected.len())?, &expected)?;
