@@ -30,6 +30,7 @@ mod flatten_streams;
 mod fold_dense;
 mod group_runs;
 mod hoist_offsets;
+mod list_copies;
 mod list_cost;
 mod merge_adjacent;
 mod remove_empty;
@@ -81,11 +82,17 @@ pub const NORMALISE: &[&Pass] = &[
 
 /// The planner's rewrites, which undo the canonical form where a machine prefers loops and shorter lists.
 pub const REGULARISE: &[&Pass] =
-    &[&split_stretches::PASS, &group_runs::PASS, &split_lengths::PASS, &elide_singles::PASS];
+    &[&split_stretches::PASS, &group_runs::PASS, &split_lengths::PASS, &list_copies::PASS, &elide_singles::PASS];
 
 /// [`REGULARISE`] for a CPU, whose microkernels prefer lists of short blocks to runs. A GPU moves words either way.
-pub const REGULARISE_FOR_CPU: &[&Pass] =
-    &[&split_stretches::PASS, &group_runs::PASS, &divide_runs::PASS, &split_lengths::PASS, &elide_singles::PASS];
+pub const REGULARISE_FOR_CPU: &[&Pass] = &[
+    &split_stretches::PASS,
+    &group_runs::PASS,
+    &divide_runs::PASS,
+    &split_lengths::PASS,
+    &list_copies::PASS,
+    &elide_singles::PASS,
+];
 
 /// The planner writes short concatenations out that the canonical form keeps.
 const WRITE_OUT: &[&Pass] = &[&flatten_runs::PASS, &equal_runs::PASS, &elide_singles::PASS];

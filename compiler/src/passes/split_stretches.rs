@@ -20,7 +20,7 @@ const SHORTEST: usize = 3;
 const SHRINKS: usize = 8;
 
 /// Streams in place of a list of groups of runs, at most: each is a step of a plan, where one step moves the list.
-const MOST_STREAMS_OF_GROUPS: usize = 16;
+pub(super) const MOST_STREAMS_OF_GROUPS: usize = 16;
 
 fn rewrite(rewriter: &mut Rewriter, id: NodeId) -> Option<Edge> {
     let mut parts: Vec<Edge> = match rewriter.builder.node(id).clone() {

@@ -1,0 +1,103 @@
+//! Parts of a record that are copies of one group, alone or in streams, become a list of the copies.
+//!
+//! A mask of records, or a list of blocks of a few structs each, is a record of streams of the struct, of as many lengths as there are.
+//! A machine prefers one list: the struct is in the code, once, and no part begins a loop of its own.
+
+use super::Pass;
+use super::rewriter::Rewriter;
+use super::split_stretches::MOST_STREAMS_OF_GROUPS;
+use crate::layout::{Edge, Node, NodeId};
+
+pub(super) const PASS: Pass = Pass {
+    name: "list-copies",
+    summary: "parts that are copies of one group, or streams of it, become a list",
+    rewrite,
+};
+
+/// Parts that become a list, at least. Fewer are as fast by loops of their own, which `split-stretches` makes of such a list.
+const FEWEST_PARTS: usize = MOST_STREAMS_OF_GROUPS + 1;
+
+/// The smallest group that is listed, in bytes: twice what its place in the list takes.
+const SMALLEST_GROUP: u64 = 16;
+
+/// Copies that are listed for each part, and in any case, which is 512 KiB of places: so the list stays linear in the description.
+const COPIES_PER_PART: usize = 16;
+const COPIES_IN_ANY_CASE: usize = 65_536;
+
+/// A record that does not shrink by this factor stays as it is.
+const SHRINKS: usize = 2;
+
+fn rewrite(rewriter: &mut Rewriter, id: NodeId) -> Option<Edge> {
+    let Node::Record { parts } = rewriter.builder.node(id) else { return None };
+    if parts.len() < FEWEST_PARTS {
+        return None;
+    }
+    let parts = parts.clone();
+    let (mut left, mut shorter) = (&parts[..], Vec::new());
+    while let [first, rest @ ..] = left {
+        match copies(rewriter, left) {
+            Some((group, length)) => {
+                let offsets = places(rewriter, group, &left[..length])?;
+                let child = Edge { offset: 0, node: group };
+                let node = rewriter.builder.intern(Node::Indexed { offsets: offsets.into(), child })?;
+                shorter.push(rewriter.settle(Edge { offset: 0, node }));
+                left = &left[length..];
+            }
+            None => {
+                shorter.push(*first);
+                left = rest;
+            }
+        }
+        if shorter.len() * SHRINKS > parts.len() {
+            return None;
+        }
+    }
+    if let [only] = shorter[..] {
+        return Some(only);
+    }
+    let node = rewriter.builder.intern(Node::Record { parts: shorter.into() })?;
+    Some(Edge { offset: 0, node })
+}
+
+/// The group that most of the first parts are copies of, and how many are, if these are enough.
+fn copies(rewriter: &Rewriter, parts: &[Edge]) -> Option<(NodeId, usize)> {
+    let first = parts.first()?.node;
+    let inner = match rewriter.builder.node(first) {
+        Node::Stream { child, .. } => Some(child.node),
+        _ => None,
+    };
+    let length = |group| parts.iter().take_while(|part| copies_in(rewriter, group, part).is_some()).count();
+    let groups = [Some(first), inner].into_iter().flatten().filter(|&group| is_group(rewriter, group));
+    let (group, length) = groups.map(|group| (group, length(group))).max_by_key(|&(_, length)| length)?;
+    (length >= FEWEST_PARTS).then_some((group, length))
+}
+
+/// Whether a node is more than one run, and large enough.
+fn is_group(rewriter: &Rewriter, node: NodeId) -> bool {
+    let measure = rewriter.builder.measure(node);
+    measure.runs > 1 && measure.size >= SMALLEST_GROUP
+}
+
+/// How many copies of a group a part is, how far apart, and where the first lies.
+fn copies_in(rewriter: &Rewriter, group: NodeId, part: &Edge) -> Option<(u64, i64, i64)> {
+    match *rewriter.builder.node(part.node) {
+        _ if part.node == group => Some((1, 0, part.offset)),
+        Node::Stream { count, stride, child } if child.node == group => {
+            Some((count, stride, part.offset.checked_add(child.offset)?))
+        }
+        _ => None,
+    }
+}
+
+/// The places of all copies of a group, if they are not too many.
+fn places(rewriter: &Rewriter, group: NodeId, parts: &[Edge]) -> Option<Vec<i64>> {
+    let most = COPIES_IN_ANY_CASE.max(parts.len() * COPIES_PER_PART);
+    let mut places = Vec::with_capacity(parts.len());
+    for part in parts {
+        let (count, stride, first) = copies_in(rewriter, group, part)?;
+        let count = usize::try_from(count).ok().filter(|&count| count <= most - places.len())?;
+        // Copies of a stream lie within 64 bits, as its measure says.
+        places.extend((0..count as i64).map(|copy| first.wrapping_add(stride.wrapping_mul(copy))));
+    }
+    Some(places)
+}
