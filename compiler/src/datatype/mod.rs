@@ -1,9 +1,14 @@
 //! Datatypes as MPI describes them: predefined types, constructors, bounds, signature, and their textual forms.
 //!
 //! A [`Datatype`] is a node: a [`Constructor`] with its arguments, the [`Facts`] that MPI defines for it, and its children. Nodes are
-//! immutable and counted, and a child that is used twice is one node. Types are built bottom-up ([`Datatype::new`], or
-//! [`TypeBuilder`]), read from JSON with [`json::read`], or from the short notation of [`text`]. All numbers have 64 bits;
-//! arithmetic that would leave them is an error.
+//! immutable and counted, and a child that is used twice is one node. All numbers have 64 bits; arithmetic that would leave them is
+//! an error.
+//!
+//! | a type is | by |
+//! | --- | --- |
+//! | built bottom-up, by the names of MPI's constructors | [`TypeBuilder`], or node by node with [`Datatype::new`] |
+//! | read from the short [notation](text), and printed in it | `"vector 12 1 14 double".parse::<Datatype>()`, `Display` |
+//! | read from JSON, and written as JSON | [`json::read`], [`json::write`] |
 //!
 //! # Example
 //!

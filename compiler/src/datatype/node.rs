@@ -117,10 +117,52 @@ impl Datatype {
         &self.node().constructor
     }
 
-    /// What MPI defines for the type.
+    /// What MPI defines for the type: size, all bounds and alignment.
     #[inline]
     pub fn facts(&self) -> &Facts {
         &self.node().facts
+    }
+
+    /// Bytes that the type packs to: `MPI_Type_size`.
+    ///
+    /// ```
+    /// use dtc_compiler::datatype::Datatype;
+    /// let record: Datatype = "resized -8 32 (struct [1@4 int, 1@8 double])".parse()?;
+    /// assert_eq!(record.size(), 12);
+    /// assert_eq!((record.lb(), record.extent()), (-8, 32));
+    /// assert_eq!((record.true_lb(), record.true_extent()), (4, 12));
+    /// # Ok::<(), dtc_compiler::TextError>(())
+    /// ```
+    #[inline]
+    pub fn size(&self) -> u64 {
+        self.facts().size
+    }
+
+    /// Lower bound in bytes: that of `MPI_Type_get_extent`. See [`Datatype::size`] for an example.
+    #[inline]
+    pub fn lb(&self) -> i64 {
+        self.facts().lb
+    }
+
+    /// Distance from one element of an array to the next, in bytes: the extent of `MPI_Type_get_extent`. See [`Datatype::size`] for
+    /// an example.
+    #[inline]
+    pub fn extent(&self) -> i64 {
+        self.facts().extent()
+    }
+
+    /// Lowest displacement of a byte, 0 for an empty type: the lower bound of `MPI_Type_get_true_extent`. See [`Datatype::size`] for
+    /// an example.
+    #[inline]
+    pub fn true_lb(&self) -> i64 {
+        self.facts().true_lb
+    }
+
+    /// Bytes from the first to one past the last byte of the type map: the extent of `MPI_Type_get_true_extent`. See
+    /// [`Datatype::size`] for an example.
+    #[inline]
+    pub fn true_extent(&self) -> i64 {
+        self.facts().true_extent()
     }
 
     /// Lower bound and extent as given by the caller, where they replace the computed ones.

@@ -7,15 +7,15 @@
 //! # Example
 //!
 //! ```
-//! use dtc_compiler::datatype::{Predefined, TypeBuilder};
+//! use dtc_runtime::datatype::{Datatype, Predefined, TypeBuilder};
 //! use dtc_runtime::{Engine, Memory, MemoryMut, Range};
 //!
-//! // The second column of a 3 x 4 matrix of bytes.
-//! let mut types = TypeBuilder::new();
-//! let byte = types.named(Predefined::BYTE);
-//! let column = types.vector(3, 1, 4, byte)?;
-//! let column = Engine::new().commit(&types.finish(column)?);
+//! // A column of a 3 x 4 matrix of bytes, in the short notation.
+//! let column: Datatype = "vector 3 1 4 byte".parse()?;
+//! assert_eq!((column.size(), column.extent()), (3, 9));
+//! let column = Engine::new().commit(&column);
 //!
+//! // The second column of this one.
 //! let matrix = *b"abcdefghijkl";
 //! let mut packed = [0; 3];
 //! column.pack(Memory::at(&matrix, 1), Range::elements(1), &mut packed)?;
@@ -24,8 +24,16 @@
 //! let mut other = [b'.'; 12];
 //! column.unpack(&packed, Range::elements(1), MemoryMut::at(&mut other, 1))?;
 //! assert_eq!(&other, b".b...f...j..");
+//!
+//! // The same type by the names of MPI's constructors, for numbers that a program computes.
+//! let mut types = TypeBuilder::new();
+//! let byte = types.named(Predefined::BYTE);
+//! let vector = types.vector(3, 1, 4, byte)?;
+//! assert_eq!(types.finish(vector)?.to_string(), "vector 3 1 4 byte");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! [`datatype`] lists the ways to describe a type, JSON among them.
 
 #![warn(missing_debug_implementations)]
 

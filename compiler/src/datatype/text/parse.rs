@@ -8,6 +8,7 @@ use crate::datatype::{
 };
 use crate::tokens::{TextError, Token, Tokens};
 use std::collections::HashMap;
+use std::str::FromStr;
 
 /// Reads the notation. The [module](super) shows it.
 ///
@@ -21,6 +22,26 @@ use std::collections::HashMap;
 /// ```
 pub fn parse(text: &str) -> Result<Datatype, TextError> {
     Parser { tokens: Tokens::new(text, '#'), names: HashMap::new() }.document()
+}
+
+impl FromStr for Datatype {
+    type Err = TextError;
+
+    /// Reads the notation of [`text`](super), as [`parse`] does. What `Display` prints is read as an equal type. JSON is read by
+    /// [`json::read`](crate::datatype::json::read).
+    ///
+    /// ```
+    /// use dtc_compiler::datatype::Datatype;
+    /// let face: Datatype = "vector 12 1 14 (contiguous 5 double)".parse()?;
+    /// assert_eq!((face.size(), face.extent()), (480, 6200));
+    /// assert_eq!(face.to_string(), "vector 12 1 14 (contiguous 5 double)");
+    /// let error = "vector 12 1 double".parse::<Datatype>().unwrap_err();
+    /// assert_eq!(error.to_string(), "line 1, column 13: expected an integer (stride), found `double`");
+    /// # Ok::<(), dtc_compiler::TextError>(())
+    /// ```
+    fn from_str(text: &str) -> Result<Datatype, TextError> {
+        parse(text)
+    }
 }
 
 /// The words of the notation beside the names of constructors.
