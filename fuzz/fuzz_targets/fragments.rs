@@ -34,9 +34,8 @@ fuzz_target!(|input: (u8, u16, u16, &str)| {
             .map(|at| (at + origin as i64) as usize)
             .collect();
         let (offset, mut packed) = (u64::from(offset), vec![0xa5_u8; length as usize]);
-        let Ok(written) =
-            committed.pack(Memory::at(&memory, origin), Range::elements(count).bytes(offset..), &mut packed)
-        else {
+        let range = Range::elements(count).fragment(offset, packed.len() as u64);
+        let Ok(written) = committed.pack(Memory::at(&memory, origin), range, &mut packed) else {
             assert!(offset > total);
             continue;
         };
@@ -44,9 +43,7 @@ fuzz_target!(|input: (u8, u16, u16, &str)| {
         assert!(expected.eq(packed[..written].iter().copied()));
         assert!(packed[written..].iter().all(|&byte| byte == 0xa5));
         let mut restored = vec![0x5a_u8; memory.len()];
-        committed
-            .unpack(&packed[..written], Range::elements(count).bytes(offset..), MemoryMut::at(&mut restored, origin))
-            .expect("the same range");
+        committed.unpack(&packed[..written], range, MemoryMut::at(&mut restored, origin)).expect("the same range");
         let mut touched = vec![false; memory.len()];
         map.iter().skip(offset as usize).take(written).for_each(|&at| touched[at] = true);
         for (at, &byte) in restored.iter().enumerate() {

@@ -46,7 +46,7 @@ fn check(what: &str, datatype: &Datatype, committed: &Committed, reduction: Redu
         let read = committed.accumulate(
             reduction,
             packed,
-            Range::elements(count).bytes((from * unit) as u64..),
+            Range::elements(count).fragment((from * unit) as u64, packed.len() as u64),
             MemoryMut::at(&mut memory, origin),
         );
         let what = || format!("{what}: {reduction}, count {count}, elements {from}..{to}\n{}", committed.layout());
@@ -195,7 +195,8 @@ fn what_is_refused() {
     let sum = |element| Reduction::new(Operation::Sum, element).unwrap();
     let mut memory = [0xa5_u8; 24];
     let mut accumulate = |element, packed: &[u8], offset, count| {
-        committed.accumulate(sum(element), packed, Range::elements(count).bytes(offset..), &mut memory).unwrap_err()
+        let range = Range::elements(count).fragment(offset, packed.len() as u64);
+        committed.accumulate(sum(element), packed, range, &mut memory).unwrap_err()
     };
     let multiple = |field, found| AccumulateError::Multiple { field, element: Element::F64, found };
     assert_eq!(accumulate(Element::F64, &[0; 8], 4, 1), multiple("offset", 4));
@@ -204,6 +205,10 @@ fn what_is_refused() {
     let outside = AccumulateError::Unpack(PackError::Bounds { low: 0, high: 48, before: 0, after: 24 });
     assert_eq!(accumulate(Element::F64, &[0; 8], 0, 2), outside);
     assert_eq!(accumulate(Element::F64, &[0; 8], 24, 1), PackError::Offset { offset: 24, total: 16 }.into());
+    assert_eq!(
+        committed.accumulate(sum(Element::F64), &[0u8; 8], Range::elements(1), &mut memory),
+        Err(PackError::Packed { expected: 16, found: 8 }.into())
+    );
     assert_eq!(memory, [0xa5; 24]);
     // A packed buffer that is too long is used up to the last element.
     assert_eq!(

@@ -50,7 +50,8 @@ fn check(what: &str, source: &Side, destination: &mut Side, rng: &mut SmallRng) 
             }
         };
         let expected = bytes.min(source.size() - from).min(destination.size() - to);
-        let mut after = destination.memory.clone();
+        let before = destination.memory.clone();
+        let mut after = before.clone();
         for at in 0..expected {
             after[destination.index(to + at)] = source.memory[source.index(from + at)];
         }
@@ -58,8 +59,16 @@ fn check(what: &str, source: &Side, destination: &mut Side, rng: &mut SmallRng) 
         let to_range = Range::elements(destination.expectation.count).bytes(to as u64..);
         let (read, written) =
             (Memory::at(&source.memory, source.origin), MemoryMut::at(&mut destination.memory, destination.origin));
-        let moved = source.committed.copy(read, range, destination.committed, to_range, written);
+        let mut moved = source.committed.copy(read, range, destination.committed, to_range, written);
         let what = format!("{what}: {bytes} bytes from {from} to {to}");
+        let wanted = bytes.min(source.size() - from);
+        if wanted > expected {
+            let (expected, found) = (wanted as u64, expected as u64);
+            assert_eq!(moved, Err(CopyError::Length { expected, found }), "{what}");
+            assert!(destination.memory == before, "{what}: a refused copy wrote something");
+            let written = MemoryMut::at(&mut destination.memory, destination.origin);
+            moved = source.committed.copy(read, range.at_most(found), destination.committed, to_range, written);
+        }
         assert_eq!(moved, Ok(expected), "{what}");
         let layouts = || format!("{}\n{}", source.committed.layout(), destination.committed.layout());
         assert!(destination.memory == after, "{what}\n{}", layouts());

@@ -477,8 +477,18 @@ fn case_28_buffers_that_are_too_small() {
             committed.pack(Memory::at(&ints(0..12), 49), Range::elements(1), &mut packed),
             Err(PackError::Origin { .. })
         ));
-        // A packed buffer that is too small gets what fits; the next call continues there.
-        assert_eq!(committed.pack(&ints(0..12), Range::elements(1), &mut packed[..5]), Ok(5));
+        // A packed buffer that is too small gets nothing, unless the call is for a part; the next call continues there.
+        let short = Err(PackError::Packed { expected: 12, found: 5 });
+        assert_eq!(committed.pack(&ints(0..12), Range::elements(1), &mut packed[..5]), short);
+        assert_eq!(committed.pack_parallel(&ints(0..12), Range::elements(1), &mut packed[..5], 2), short);
+        assert_eq!(packed, [0x5a; 12], "a refused pack wrote something");
+        let mut memory = ints([7; 12]);
+        assert_eq!(committed.unpack(&packed[..5], Range::elements(1), &mut memory), short);
+        assert_eq!(committed.unpack_parallel(&packed[..5], Range::elements(1), &mut memory, 2), short);
+        assert_eq!(memory, ints([7; 12]), "a refused unpack wrote something");
+        let short = Err(PackError::Packed { expected: 4, found: 3 });
+        assert_eq!(committed.pack(&ints(0..12), Range::elements(1).bytes(8..), &mut packed[..3]), short);
+        assert_eq!(committed.pack(&ints(0..12), Range::elements(1).at_most(5), &mut packed[..5]), Ok(5));
         assert_eq!(committed.packed_size(1), Ok(12));
     });
 }
@@ -494,9 +504,8 @@ fn case_31_pieces_cut_anywhere() {
             let mut packed = Vec::new();
             while packed.len() < 5600 {
                 let mut buffer = vec![0u8; piece];
-                let written = committed
-                    .pack(&memory, Range::elements(1).bytes(packed.len() as u64..), &mut buffer)
-                    .expect("inside");
+                let range = Range::elements(1).fragment(packed.len() as u64, piece as u64);
+                let written = committed.pack(&memory, range, &mut buffer).expect("inside");
                 packed.extend_from_slice(&buffer[..written]);
             }
             assert_eq!(packed, whole, "in pieces of {piece}");
@@ -517,7 +526,7 @@ fn case_32_pieces_in_any_order() {
             let to = (from + 7).min(800);
             if from < 800 {
                 assert_eq!(
-                    committed.unpack(&packed[from..to], Range::elements(1).bytes(from as u64..), &mut pieces),
+                    committed.unpack(&packed[from..to], Range::elements(1).bytes(from as u64..to as u64), &mut pieces),
                     Ok(to - from)
                 );
             }

@@ -56,7 +56,7 @@ fn check(what: &str, datatype: &Datatype, committed: &Committed, count: u64, see
         let mut written = vec![0xa5_u8; to - from + 32];
         let result = committed.pack_external(
             Memory::at(&memory, origin),
-            Range::elements(count).bytes(from as u64..),
+            Range::elements(count).bytes(from as u64..to as u64),
             &mut written[16..][..to - from],
         );
         assert_eq!(result, Ok(to - from), "{}", what(from, to));
@@ -71,7 +71,7 @@ fn check(what: &str, datatype: &Datatype, committed: &Committed, count: u64, see
         let before = target.clone();
         let result = committed.unpack_external(
             &stream[from..to],
-            Range::elements(count).bytes(from as u64..),
+            Range::elements(count).bytes(from as u64..to as u64),
             MemoryMut::at(&mut target, origin),
         );
         assert_eq!(result, Ok(to - from), "{}", what(from, to));
@@ -249,7 +249,13 @@ fn long_doubles() {
         for order in [[0, 1], [1, 0]] {
             let mut memory: [u8; 16] = rng.random();
             for part in order.map(|part| parts[part]) {
-                type_.unpack_external(part.1, Range::elements(1).bytes(part.0 as u64..), &mut memory).unwrap();
+                type_
+                    .unpack_external(
+                        part.1,
+                        Range::elements(1).fragment(part.0 as u64, part.1.len() as u64),
+                        &mut memory,
+                    )
+                    .unwrap();
             }
             assert_eq!(memory[..], external32::memory(&entry, &kept), "{external:02x?} cut at {cut}");
         }
@@ -267,10 +273,10 @@ fn what_does_not_fit_is_named_and_cut() {
     assert_eq!(long.pack_external(&memory, Range::elements(4).bytes(12..), &mut packed), Ok(4));
     // A value that the range cuts at either end.
     let error = |position, found| ExternalError::Value { element: Predefined::LONG, position, found };
-    assert_eq!(long.pack_external(&memory, Range::elements(4).bytes(6..), &mut packed[..2]), Err(error(4, 1 << 31)));
-    assert_eq!(long.pack_external(&memory, Range::elements(4).bytes(7..), &mut packed[..1]), Err(error(4, 1 << 31)));
+    assert_eq!(long.pack_external(&memory, Range::elements(4).bytes(6..8), &mut packed[..2]), Err(error(4, 1 << 31)));
+    assert_eq!(long.pack_external(&memory, Range::elements(4).bytes(7..8), &mut packed[..1]), Err(error(4, 1 << 31)));
     assert_eq!(
-        long.pack_external(&memory, Range::elements(4).bytes(8..), &mut packed[..1]),
+        long.pack_external(&memory, Range::elements(4).bytes(8..9), &mut packed[..1]),
         Err(error(8, i64::MIN.into()))
     );
 
@@ -314,6 +320,10 @@ fn what_is_refused() {
         Err(PackError::Offset { offset: 9, total: 8 })
     );
     assert_eq!(memory, [0xa5; 23]);
+    let short = PackError::Packed { expected: 5, found: 4 };
+    assert_eq!(longs.pack_external(&[0; 24], Range::elements(1).bytes(3..), &mut packed[..4]), Err(short.into()));
+    assert_eq!(longs.unpack_external(&packed[..4], Range::elements(1).bytes(3..), &mut [0u8; 24]), Err(short));
+    assert_eq!(packed, [0xa5; 8]);
     // Bytes after the last element are ignored.
     assert_eq!(longs.unpack_external(&[0u8; 99], Range::elements(1).bytes(3..), &mut [0u8; 24]), Ok(5));
 }
@@ -331,7 +341,7 @@ fn huge_counts_and_depths() {
     assert_eq!(many.packed_external_size(1), Ok(5 << 43));
     let memory = [&0x0102_0304i64.to_ne_bytes()[..], b"!"].concat();
     let mut packed = [0u8; 12];
-    assert_eq!(many.pack_external(&memory, Range::elements(1).bytes((5 << 42) + 1..), &mut packed), Ok(12));
+    assert_eq!(many.pack_external(&memory, Range::elements(1).fragment((5 << 42) + 1, 12), &mut packed), Ok(12));
     assert_eq!(&packed, b"\x02\x03\x04!\x01\x02\x03\x04!\x01\x02\x03");
 
     let deep = committed(|types| {
@@ -347,7 +357,7 @@ fn huge_counts_and_depths() {
     native[..20_002].chunks_exact_mut(2).for_each(<[u8]>::reverse);
     assert!(native == packed);
     let mut middle = [0u8; 100];
-    assert_eq!(deep.pack_external(&memory, Range::elements(1).bytes(19_951..), &mut middle), Ok(100));
+    assert_eq!(deep.pack_external(&memory, Range::elements(1).fragment(19_951, 100), &mut middle), Ok(100));
     assert_eq!(middle, packed[19_951..][..100]);
 }
 

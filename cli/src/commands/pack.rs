@@ -32,7 +32,7 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     // Asks for no bytes, to learn whether all lie inside the data before anything is written.
     let checked = transfer.committed.pack(
         Memory::at(source.bytes(), arguments.origin),
-        Range::elements(transfer.count).bytes(arguments.offset..),
+        Range::elements(transfer.count).fragment(arguments.offset, 0),
         &mut [0u8; 0],
     );
     checked.map_err(|error| refused(&arguments.input, error))?;
@@ -89,7 +89,7 @@ fn pack(
     let Transfer { committed, count, .. } = transfer;
     let range = |offset, piece: &mut [u8]| match committed.pack(
         Memory::at(source.bytes(), arguments.origin),
-        Range::elements(*count).bytes(offset..),
+        Range::elements(*count).fragment(offset, piece.len() as u64),
         piece,
     ) {
         Ok(_) => Ok(()),

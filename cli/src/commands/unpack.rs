@@ -46,7 +46,7 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
         .committed
         .unpack(
             &[0u8; 0],
-            Range::elements(count).bytes(arguments.offset..),
+            Range::elements(count).fragment(arguments.offset, 0),
             MemoryMut::at(destination.bytes_mut(), origin),
         )
         .map_err(failed)?;
@@ -58,7 +58,12 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
         let threads = arguments.threads.into();
         transfer
             .committed
-            .unpack_parallel(packed, Range::elements(count), MemoryMut::at(destination.bytes_mut(), origin), threads)
+            .unpack_parallel(
+                packed,
+                Range::elements(count).at_most(packed.len() as u64),
+                MemoryMut::at(destination.bytes_mut(), origin),
+                threads,
+            )
             .map_err(failed)?;
     } else {
         let mut progress = Progress::new(packed.len() as u64);
@@ -69,7 +74,7 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
                 .committed
                 .unpack(
                     fragment,
-                    Range::elements(count).bytes(offset..),
+                    Range::elements(count).fragment(offset, fragment.len() as u64),
                     MemoryMut::at(destination.bytes_mut(), origin),
                 )
                 .map_err(failed)?;

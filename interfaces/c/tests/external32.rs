@@ -57,8 +57,8 @@ fn fragments_are_those_of_the_runtime() {
             let offset = rng.random_range(0..=total as u64);
             let length = rng.random_range(0..=total as usize + 3);
             let (mut packed, mut wanted) = (vec![0xa5; length], vec![0xa5; length]);
-            let result =
-                judge.pack_external(Memory::at(&memory, origin), Range::elements(1).bytes(offset..), &mut wanted);
+            let range = Range::elements(1).fragment(offset, length as u64);
+            let result = judge.pack_external(Memory::at(&memory, origin), range, &mut wanted);
             let (status, done) = pack(&made, &memory, origin, offset, &mut packed);
             match result {
                 Ok(bytes) => assert_eq!((status, done), (DTC_OK, bytes as i64)),
@@ -69,11 +69,7 @@ fn fragments_are_those_of_the_runtime() {
                 }
             }
             assert_eq!(packed, wanted);
-            let read = judge.unpack_external(
-                &wanted,
-                Range::elements(1).bytes(offset..),
-                MemoryMut::at(&mut expected, origin),
-            );
+            let read = judge.unpack_external(&wanted, range, MemoryMut::at(&mut expected, origin));
             assert_eq!(Ok(unpack(&made, &wanted, offset, &mut restored, origin) as usize), read);
             assert_eq!(restored, expected);
             converted += done;

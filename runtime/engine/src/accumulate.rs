@@ -1,6 +1,7 @@
 //! Accumulation of packed bytes in elements in host memory.
 
 use crate::committed::Committed;
+use crate::committed::check::check_packed;
 use crate::cpu::Sides;
 use crate::engine::Engine;
 use crate::error::AccumulateError;
@@ -43,8 +44,8 @@ impl Engine {
 }
 
 impl Committed {
-    /// Combines `packed` with the bytes of a range, until `packed` or the range ends: each basic element in memory becomes
-    /// itself OP the packed one. Returns how many bytes were read. Writes bytes of the type map and no others.
+    /// Combines `packed` with all bytes of a range: each basic element in memory becomes itself OP the packed one. Returns how
+    /// many bytes were read. Writes bytes of the type map and no others.
     ///
     /// The offset, the length and the size of the type are multiples of the packed size of an element. Where the type map
     /// has a byte twice, its new value is not defined.
@@ -83,10 +84,10 @@ impl Committed {
         destination: impl Into<MemoryMut<'m>>,
     ) -> Result<usize, AccumulateError> {
         let (mut destination, packed): (MemoryMut<'m>, &[u8]) = (destination.into(), bytemuck::cast_slice(packed));
-        let range = self.check(destination.room(), range.at_most(packed.len() as u64))?;
+        let range = check_packed(self.check(destination.room(), range)?, packed.len())?;
         let sides = Sides { memory: destination.address(), packed: packed.as_ptr().cast_mut() };
-        // SAFETY: `check` found every byte of the elements inside the slice, which cannot overlap `packed`; `packed` is only
-        // read.
+        // SAFETY: `check` found every byte of the elements inside the slice, and `check_packed` the range inside `packed`. They
+        // cannot overlap, and `packed` is only read.
         unsafe { self.accumulate_bytes(reduction, sides, range)? };
         self.record(Direction::Unpack, range.length());
         Ok(range.length() as usize)

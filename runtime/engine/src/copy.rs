@@ -13,14 +13,14 @@ use dtc_compiler::plan::Direction;
 const DIRECT: u64 = 2048;
 
 impl Committed {
-    /// Copies elements of this type to elements of another one: the packed bytes of one range become those of the other, as many
-    /// as both have. The same bytes move as in a pack of the one and an unpack to the other. Returns how many. Writes bytes of the
-    /// destination's type map and no others.
+    /// Copies elements of this type to elements of another one: all packed bytes of one range become the first of the other,
+    /// which may have more. The same bytes move as in a pack of the one and an unpack to the other. Returns how many. Writes
+    /// bytes of the destination's type map and no others.
     ///
     /// # Errors
     ///
-    /// A [`CopyError`] when the elements of a side, all of them, do not lie inside its buffer, or its range begins
-    /// behind its packed bytes. Nothing is written then.
+    /// A [`CopyError`] when the elements of a side, all of them, do not lie inside its buffer, its range begins behind its
+    /// packed bytes, or the range of the destination is shorter than that of the source. Nothing is written then.
     ///
     /// # Standard section
     ///
@@ -54,6 +54,10 @@ impl Committed {
         let (source, mut destination): (Memory<'s>, MemoryMut<'d>) = (source.into(), destination.into());
         let range = self.check(source.room(), range).map_err(CopyError::Source)?;
         let to_range = to.check(destination.room(), to_range).map_err(CopyError::Destination)?;
+        let (expected, found) = (range.length(), to_range.length());
+        if expected > found {
+            return Err(CopyError::Length { expected, found });
+        }
         let (read, written) = (source.address().cast_mut(), destination.address());
         // SAFETY: both checks found every byte of the elements inside the slices, which cannot overlap.
         let bytes = unsafe { self.copy_bytes(read, range, to, to_range, written) };

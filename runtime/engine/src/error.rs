@@ -50,6 +50,14 @@ pub enum PackError {
         /// Packed bytes of all elements.
         total: u64,
     },
+    /// The buffer of the packed bytes is shorter than the range.
+    #[error("packed: expected at least the {expected} bytes of the range, found {found}")]
+    Packed {
+        /// Packed bytes of the range.
+        expected: u64,
+        /// Bytes of the buffer.
+        found: usize,
+    },
     /// The packed bytes of all elements do not fit 64 bits.
     #[error("count: expected at most {most} elements, found {count}")]
     Count {
@@ -70,7 +78,7 @@ pub enum PackError {
 /// let double = types.named(Predefined::DOUBLE);
 /// let double = Engine::new().commit(&types.finish(double)?);
 /// let sum = Reduction::new(Operation::Sum, Element::F64)?;
-/// let error = double.accumulate(sum, &[0u8; 7], Range::elements(1), &mut [0u8; 8]).unwrap_err();
+/// let error = double.accumulate(sum, &[0u8; 7], Range::elements(1).at_most(7), &mut [0u8; 8]).unwrap_err();
 /// assert_eq!(error, AccumulateError::Multiple { field: "length", element: Element::F64, found: 7 });
 /// assert_eq!(error.to_string(), "length: expected a multiple of the 8 bytes of f64, found 7");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -121,6 +129,14 @@ pub enum CopyError {
     /// The elements that are written.
     #[error("destination {0}")]
     Destination(PackError),
+    /// The range of the destination has fewer packed bytes than that of the source.
+    #[error("destination range: expected at least the {expected} packed bytes of the source, found {found}")]
+    Length {
+        /// Packed bytes of the range that is read.
+        expected: u64,
+        /// Packed bytes of the range that is written.
+        found: u64,
+    },
 }
 
 /// What was wrong with a pack to `external32`.

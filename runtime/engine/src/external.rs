@@ -1,6 +1,7 @@
 //! Packing to and unpacking from `external32`.
 
 use crate::committed::Committed;
+use crate::committed::check::check_packed;
 use crate::cpu::Sides;
 use crate::error::{ExternalError, PackError};
 use crate::memory::{Memory, MemoryMut, Room};
@@ -38,8 +39,8 @@ impl Committed {
         Ok((self.external32().size() * count) as usize)
     }
 
-    /// Packs the bytes of a range in `external32`, until `packed` is full or the range ends. Returns how many bytes were
-    /// written. The bytes of the range are those of `external32`.
+    /// Packs all bytes of a range in `external32`. Returns how many bytes were written. The bytes of the range are those of
+    /// `external32`; [`Range::at_most`] and [`Range::bytes`] name a part.
     ///
     /// The range may cut values anywhere. Integers and floats become big-endian; `LONG`, `UNSIGNED_LONG` and `WCHAR` become
     /// shorter, and a `LONG_DOUBLE` becomes a binary128.
@@ -73,15 +74,16 @@ impl Committed {
         packed: &mut [u8],
     ) -> Result<usize, ExternalError> {
         let source: Memory<'m> = source.into();
-        let range = self.check_external(source.room(), range.at_most(packed.len() as u64))?;
+        let range = check_packed(self.check_external(source.room(), range)?, packed.len())?;
         let sides = Sides { memory: source.address().cast_mut(), packed: packed.as_mut_ptr() };
-        // SAFETY: the check found every byte of the elements inside the slice, which cannot overlap `packed`, and is only read.
+        // SAFETY: `check_external` found every byte of the elements inside `source`, and `check_packed` the range inside
+        // `packed`. The slices cannot overlap, and `source` is only read.
         unsafe { self.convert::<true>(sides, range)? };
         Ok(range.length() as usize)
     }
 
-    /// Unpacks `packed` as the bytes of a range in `external32`, until `packed` or the range ends. Returns how many bytes were
-    /// read. Writes bytes of the type map and no others.
+    /// Unpacks all bytes of a range in `external32` from `packed`. Returns how many bytes were read. Writes bytes of the type
+    /// map and no others.
     ///
     /// The range may cut values anywhere: of such a value the bytes outside the range are as they would be packed from memory,
     /// so ranges may come in any order, but those that share a value not at the same time. A `LONG_DOUBLE` of more bits than
@@ -113,9 +115,9 @@ impl Committed {
         destination: impl Into<MemoryMut<'m>>,
     ) -> Result<usize, PackError> {
         let mut destination: MemoryMut<'m> = destination.into();
-        let range = self.check_external(destination.room(), range.at_most(packed.len() as u64))?;
+        let range = check_packed(self.check_external(destination.room(), range)?, packed.len())?;
         let sides = Sides { memory: destination.address(), packed: packed.as_ptr().cast_mut() };
-        // SAFETY: `check_external` found every byte of the elements inside `destination`, and `at_most` ends the range inside
+        // SAFETY: `check_external` found every byte of the elements inside `destination`, and `check_packed` the range inside
         // `packed`. The slices cannot overlap, and `packed` is only read.
         let converted = unsafe { self.convert::<false>(sides, range) };
         debug_assert_eq!(converted, Ok(()), "memory represents every value");

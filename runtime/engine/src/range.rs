@@ -89,10 +89,22 @@ impl Range {
         self.end.saturating_sub(self.start)
     }
 
-    /// The same packed bytes, but no more than this many.
+    /// The first packed bytes of the range, at most this many: what a buffer of that length has room for.
+    ///
+    /// ```
+    /// use dtc_runtime::{Engine, Range, datatype::Datatype};
+    /// let ints = Engine::new().commit(&"vector 3 1 2 int".parse::<Datatype>()?);
+    /// let mut part = [0; 2];
+    /// let range = Range::elements(1);
+    /// assert!(ints.pack(&[1, 2, 3, 4, 5], range, &mut part).is_err());
+    /// assert_eq!(ints.pack(&[1, 2, 3, 4, 5], range.at_most(8), &mut part)?, 8);
+    /// assert_eq!(part, [1, 3]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[inline]
-    pub(crate) fn at_most(self, bytes: u64) -> Range {
-        Range { end: self.end.min(self.start.saturating_add(bytes)), ..self }
+    pub const fn at_most(self, bytes: u64) -> Range {
+        let end = self.start.saturating_add(bytes);
+        Range { end: if end < self.end { end } else { self.end }, ..self }
     }
 
     /// The part of the range that lies in a number of packed bytes; empty where the range begins behind them.

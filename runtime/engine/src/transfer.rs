@@ -12,6 +12,9 @@ use dtc_compiler::plan::Direction;
 
 /// Packed bytes of elements in memory.
 ///
+/// The range alone says how many packed bytes a transfer moves: an address has no length that could be compared with it, so clause 1
+/// of the contract of [`Transfer`] is the caller's. Only the safe calls, such as [`Committed::pack`], compare.
+///
 /// Made by [`Committed::at`]; see [`Transfer`] for examples.
 #[derive(Clone, Copy, Debug)]
 pub struct Elements<'a> {
@@ -193,7 +196,8 @@ impl<'a> Elements<'a> {
         self.with(Action::Accumulate(reduction, packed.into()))
     }
 
-    /// Copies them to elements of another type, as [`Committed::copy`] does.
+    /// Copies them to elements of another type, as [`Committed::copy`] does, but as many bytes as both ranges have, which the call
+    /// returns: interfaces whose callers name a maximum on each side need no third number.
     ///
     /// Within a device that is one launch, without a buffer between. Between devices that reach each other, runs of the destination
     /// of 128 bytes and more are written where they belong by the device of the source; shorter ones are packed into a small buffer
@@ -210,7 +214,7 @@ impl<'a> Elements<'a> {
     }
 
     /// Accumulates them in elements of another type: each basic element of the destination becomes itself OP the one of the
-    /// source.
+    /// source. As many bytes are read as both ranges have.
     ///
     /// Where the source is contiguous, this is [`Elements::accumulate`]; otherwise it goes through a buffer, chunk by chunk, beside
     /// whichever processor has the destination, and cannot be enqueued.

@@ -123,9 +123,8 @@ impl Subject for EngineSubject {
     }
 
     fn pack(&self, source: &[u8], origin: usize, count: u64, offset: u64, packed: &mut [u8]) -> Result<usize, String> {
-        self.committed
-            .pack(Memory::at(source, origin), Range::elements(count).bytes(offset..), packed)
-            .map_err(|error| error.to_string())
+        let range = Range::elements(count).fragment(offset, packed.len() as u64);
+        self.committed.pack(Memory::at(source, origin), range, packed).map_err(|error| error.to_string())
     }
 
     fn unpack(
@@ -136,9 +135,8 @@ impl Subject for EngineSubject {
         origin: usize,
         count: u64,
     ) -> Result<usize, String> {
-        self.committed
-            .unpack(packed, Range::elements(count).bytes(offset..), MemoryMut::at(destination, origin))
-            .map_err(|error| error.to_string())
+        let range = Range::elements(count).fragment(offset, packed.len() as u64);
+        self.committed.unpack(packed, range, MemoryMut::at(destination, origin)).map_err(|error| error.to_string())
     }
 
     unsafe fn pack_raw(&self, source: *const u8, count: u64, offset: u64, packed: *mut u8, most: usize) -> usize {

@@ -59,6 +59,15 @@ impl Committed {
     }
 }
 
+/// A range that the packed bytes of a call have room for; an error if they do not.
+#[inline]
+pub(crate) fn check_packed(range: Range, found: usize) -> Result<Range, PackError> {
+    match range.length() {
+        expected if expected > found as u64 => Err(PackError::Packed { expected, found }),
+        _ => Ok(range),
+    }
+}
+
 /// A range, cut to `total` bytes; an error if it begins behind them.
 pub(crate) fn check_offset(range: Range, total: usize) -> Result<Range, PackError> {
     let total = total as u64;

@@ -45,7 +45,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 ///
 /// let memory = [1u8, 1, 0, 0, 2, 2, 0, 0, 3, 3];
 /// let mut middle = [0u8; 2];
-/// every_other.pack(&memory, Range::elements(1).bytes(2..), &mut middle)?; // packed bytes 2 and 3
+/// every_other.pack(&memory, Range::elements(1).bytes(2..4), &mut middle)?; // packed bytes 2 and 3
 /// assert_eq!(middle, [2, 2]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

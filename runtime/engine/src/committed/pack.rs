@@ -1,5 +1,6 @@
 //! Packing and unpacking on the CPU.
 
+use super::check::check_packed;
 use super::{Committed, First};
 use crate::cpu::Sides;
 use crate::endpoint::is_nowhere;
@@ -11,7 +12,8 @@ use bytemuck::{NoUninit, Pod};
 use dtc_compiler::plan::Direction;
 
 impl Committed {
-    /// Packs the bytes of a range, in order, until `packed` is full or the range ends. Returns how many bytes were written.
+    /// Packs all bytes of a range, in order. Returns how many bytes were written; what `packed` has beyond them stays as it is.
+    /// [`Range::at_most`] and [`Range::bytes`] name a part.
     ///
     /// Memory and packed bytes may be slices of any type whose bytes are all initialised, and for writing of any type for
     /// which all bytes are values: `bytemuck`'s [`NoUninit`] and [`Pod`], which can be derived. Records with padding are
@@ -19,8 +21,8 @@ impl Committed {
     ///
     /// # Errors
     ///
-    /// A [`PackError`] when the elements, all of them, do not lie inside `source`, or the range begins behind the packed
-    /// bytes. Nothing is written then.
+    /// A [`PackError`] when the elements, all of them, do not lie inside `source`, the range begins behind the packed bytes, or
+    /// `packed` is shorter than the range. Nothing is written then.
     ///
     /// # Standard section
     ///
@@ -36,8 +38,11 @@ impl Committed {
     /// let memory: Vec<u8> = (0..20).collect();
     /// let mut packed = [0u8; 4];
     /// // The second of the three ints: packed bytes 4 to 7.
-    /// assert_eq!(every_other.pack(&memory, Range::elements(1).bytes(4..), &mut packed)?, 4);
+    /// assert_eq!(every_other.pack(&memory, Range::elements(1).bytes(4..8), &mut packed)?, 4);
     /// assert_eq!(packed, [8, 9, 10, 11]);
+    /// // All 12 bytes do not fit.
+    /// let error = every_other.pack(&memory, Range::elements(1), &mut packed).unwrap_err();
+    /// assert_eq!(error.to_string(), "packed: expected at least the 12 bytes of the range, found 4");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[inline]
@@ -59,12 +64,12 @@ impl Committed {
             return Ok(bytes as usize);
         }
         other_call();
-        // SAFETY: the room is that of `source`, `packed` has as many bytes as the range at most, and the slices cannot overlap.
-        unsafe { self.checked::<true>(sides, room, range.at_most(packed.len() as u64)) }
+        // SAFETY: the room is that of `source`, the length that of `packed`, and the slices cannot overlap.
+        unsafe { self.checked::<true>(sides, room, PackedSide { range, length: packed.len() }) }
     }
 
-    /// Unpacks `packed` as the bytes of a range, in order, until `packed` or the range ends. Returns how many bytes were
-    /// read. Writes bytes of the type map and no others.
+    /// Unpacks all bytes of a range, in order, from `packed`. Returns how many bytes were read; `packed` may have more.
+    /// Writes bytes of the type map and no others.
     ///
     /// # Errors
     ///
@@ -105,9 +110,8 @@ impl Committed {
             return Ok(bytes as usize);
         }
         other_call();
-        // SAFETY: the room is that of `destination`, `packed` has as many bytes as the range at most, and the slices cannot
-        // overlap.
-        unsafe { self.checked::<false>(sides, room, range.at_most(packed.len() as u64)) }
+        // SAFETY: the room is that of `destination`, the length that of `packed`, and the slices cannot overlap.
+        unsafe { self.checked::<false>(sides, room, PackedSide { range, length: packed.len() }) }
     }
 
     /// Packs whole elements, at addresses in host memory; returns how many bytes. Moves nothing and returns `None` unless `room`, the
@@ -194,11 +198,16 @@ impl Committed {
     ///
     /// # Safety
     ///
-    /// The memory side has `room`, the packed one as many bytes as the range at most, and they do not overlap.
+    /// The memory side has `room`, the packed one its length, and they do not overlap.
     #[inline(never)]
-    unsafe fn checked<const PACK: bool>(&self, sides: Sides, room: Room, range: Range) -> Result<usize, PackError> {
-        let range = self.check(room, range)?;
-        // SAFETY: `check` found every byte of the elements inside the room.
+    unsafe fn checked<const PACK: bool>(
+        &self,
+        sides: Sides,
+        room: Room,
+        packed: PackedSide,
+    ) -> Result<usize, PackError> {
+        let range = check_packed(self.check(room, packed.range)?, packed.length)?;
+        // SAFETY: `check` found every byte of the elements inside the room, and `check_packed` the range inside the packed side.
         unsafe { self.some::<PACK>(sides, range) };
         self.record(direction::<PACK>(), range.length());
         Ok(range.length() as usize)
@@ -228,6 +237,13 @@ impl Committed {
         // writable on the other, without overlap.
         unsafe { entry.run::<PACK>(sides, range) };
     }
+}
+
+/// The packed side of a call. One value, so that the short path of a call, which does not make it, keeps the range in registers.
+struct PackedSide {
+    range: Range,
+    /// Bytes of the caller's buffer.
+    length: usize,
 }
 
 fn direction<const PACK: bool>() -> Direction {

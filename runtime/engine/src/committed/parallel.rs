@@ -1,6 +1,7 @@
 //! Packing and unpacking by several threads.
 
 use super::Committed;
+use super::check::check_packed;
 use crate::cpu::Sides;
 use crate::error::PackError;
 use crate::memory::{Memory, MemoryMut};
@@ -52,10 +53,10 @@ impl Committed {
         threads: usize,
     ) -> Result<usize, PackError> {
         let (source, packed): (Memory<'m>, &mut [u8]) = (source.into(), bytemuck::cast_slice_mut(packed));
-        let range = self.check(source.room(), range.at_most(packed.len() as u64))?;
+        let range = check_packed(self.check(source.room(), range)?, packed.len())?;
         let sides = Sides { memory: source.address().cast_mut(), packed: packed.as_mut_ptr() };
-        // SAFETY: `check` found every byte of the elements inside `source`, which is only read, and ended the range inside
-        // `packed`; the slices cannot overlap.
+        // SAFETY: `check` found every byte of the elements inside `source`, which is only read, and
+        // `check_packed` the range inside `packed`; the slices cannot overlap.
         unsafe { self.parallel::<true>(sides, range, threads) };
         self.record(Direction::Pack, range.length());
         Ok(range.length() as usize)
@@ -87,10 +88,10 @@ impl Committed {
         threads: usize,
     ) -> Result<usize, PackError> {
         let (mut destination, packed): (MemoryMut<'m>, &[u8]) = (destination.into(), bytemuck::cast_slice(packed));
-        let range = self.check(destination.room(), range.at_most(packed.len() as u64))?;
+        let range = check_packed(self.check(destination.room(), range)?, packed.len())?;
         let sides = Sides { memory: destination.address(), packed: packed.as_ptr().cast_mut() };
-        // SAFETY: `check` found every byte of the elements inside `destination`, and ended the range inside `packed`, which is
-        // only read; the slices cannot overlap.
+        // SAFETY: `check` found every byte of the elements inside `destination`, and `check_packed` the range inside `packed`,
+        // which is only read; the slices cannot overlap.
         unsafe { self.parallel::<false>(sides, range, threads) };
         self.record(Direction::Unpack, range.length());
         Ok(range.length() as usize)

@@ -145,7 +145,7 @@ in_child! {
         };
         assert_eq!(moved, Ok(length));
         let mut wanted = vec![0x5a_u8; host.len()];
-        committed.unpack(&expected[from..from + length], Range::elements(count as u64).bytes(from as u64..), &mut wanted).unwrap();
+        committed.unpack(&expected[from..from + length], Range::elements(count as u64).fragment(from as u64, length as u64), &mut wanted).unwrap();
         assert!(back == wanted);
         // No kernel took part.
         assert_eq!(calls("cuLaunchKernel"), 0);

@@ -90,7 +90,12 @@ fn check(
     let mut wanted = memory.clone();
     let part = &packed[from..from + length];
     committed
-        .accumulate(reduction, part, Range::elements(1).bytes(from as u64..), MemoryMut::at(&mut wanted, *origin))
+        .accumulate(
+            reduction,
+            part,
+            Range::elements(1).fragment(from as u64, length as u64),
+            MemoryMut::at(&mut wanted, *origin),
+        )
         .map_err(text)?;
     let device = on.gpu.device();
     let (mut there, mut source) = (

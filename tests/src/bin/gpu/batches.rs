@@ -174,7 +174,7 @@ fn many(on: &OnTier) -> Outcome {
         let from = rng.random_range(0..total);
         let length = if number % 100 == 0 { total - from } else { rng.random_range(1..=(total - from).min(40)) };
         let mut packed = vec![0u8; length as usize];
-        committed.pack(&host, Range::elements(1).bytes(from..), &mut packed).map_err(text)?;
+        committed.pack(&host, Range::elements(1).fragment(from, length), &mut packed).map_err(text)?;
         asked.push((committed, from, wanted.len(), length));
         wanted.extend_from_slice(&packed);
     }

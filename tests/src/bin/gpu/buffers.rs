@@ -175,7 +175,11 @@ impl Buffers {
         let mut wanted = vec![POISON; self.host.len()];
         let fragment = &self.expected[from..from + length];
         committed
-            .unpack(fragment, Range::elements(self.count).bytes(from as u64..), MemoryMut::at(&mut wanted, self.origin))
+            .unpack(
+                fragment,
+                Range::elements(self.count).fragment(from as u64, length as u64),
+                MemoryMut::at(&mut wanted, self.origin),
+            )
             .map_err(text)?;
         Ok(wanted)
     }

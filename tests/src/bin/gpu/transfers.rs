@@ -167,7 +167,11 @@ impl Case {
         let mut wanted = vec![POISON; self.host.len()];
         let fragment = &self.expected[from..from + length];
         committed
-            .unpack(fragment, Range::elements(1).bytes(from as u64..), MemoryMut::at(&mut wanted, self.origin))
+            .unpack(
+                fragment,
+                Range::elements(1).fragment(from as u64, length as u64),
+                MemoryMut::at(&mut wanted, self.origin),
+            )
             .map_err(text)?;
         expect_equal(&what("unpack"), &back.read()?, &wanted)
     }

@@ -291,9 +291,11 @@ impl Contest<'_> {
                     true => {
                         committed.pack_parallel(Memory::at(image, origin), Range::elements(case.count), packed, threads)
                     }
-                    false => {
-                        committed.pack(Memory::at(image, origin), Range::elements(case.count).bytes(offset..), packed)
-                    }
+                    false => committed.pack(
+                        Memory::at(image, origin),
+                        Range::elements(case.count).fragment(offset, bytes),
+                        packed,
+                    ),
                 }
             }
             Direction::Unpack => {
@@ -311,7 +313,7 @@ impl Contest<'_> {
                     ),
                     false => committed.unpack(
                         packed,
-                        Range::elements(case.count).bytes(offset..),
+                        Range::elements(case.count).fragment(offset, bytes),
                         MemoryMut::at(image, origin),
                     ),
                 }
