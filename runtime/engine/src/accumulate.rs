@@ -23,14 +23,14 @@ impl Engine {
     /// these kinds: devices have no long doubles.
     ///
     /// ```
-    /// use dtc_compiler::operation::{Element, Operation, Reduction};
+    /// use dtc_runtime::operation::{Element, Operation, Reduction};
     /// use dtc_runtime::{Engine, cuda::MemoryKind::{Device, Pageable}};
     /// let engine = Engine::new();
     /// let sum = Reduction::new(Operation::Sum, Element::F64)?;
     /// assert!(engine.computes(sum, Pageable, Pageable) && engine.computes(sum, Device(0), Pageable));
     /// let extended = Reduction::new(Operation::Sum, Element::F80)?;
     /// assert!(!engine.computes(extended, Device(0), Pageable));
-    /// # Ok::<(), dtc_compiler::operation::OperationError>(())
+    /// # Ok::<(), dtc_runtime::operation::OperationError>(())
     /// ```
     pub fn computes(&self, reduction: Reduction, memory: MemoryKind, packed: MemoryKind) -> bool {
         let by_device = gpu::combines(memory, packed);
@@ -56,15 +56,15 @@ impl Committed {
     /// of whole elements, and for a type that certainly consists of other ones ([`Element::contradicts`]). Nothing is
     /// written then.
     ///
-    /// [`Element::contradicts`]: dtc_compiler::operation::Element::contradicts
+    /// [`Element::contradicts`]: crate::operation::Element::contradicts
     ///
     /// # Standard sections
     ///
     /// MPI 4.1, 12.3.4 (`MPI_Accumulate`), 6.9.7 (`MPI_Reduce_local`).
     ///
     /// ```
-    /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
-    /// use dtc_compiler::operation::{Element, Operation, Reduction};
+    /// use dtc_runtime::datatype::{Predefined, TypeBuilder};
+    /// use dtc_runtime::operation::{Element, Operation, Reduction};
     /// use dtc_runtime::Range;
     /// let mut types = TypeBuilder::new();
     /// let byte = types.named(Predefined::UINT8_T);

@@ -140,8 +140,8 @@ pub(crate) fn gpu_kernels(bundles: &Bundles, name: &Name, target: &str) -> Optio
 /// Writes a bundle: kernels that engines take in place of compiling them, with [`Engine::load_bundle`](crate::Engine::load_bundle).
 ///
 /// ```
-/// use dtc_compiler::codegen::cranelift::CpuTarget;
-/// use dtc_compiler::{Pipeline, datatype::text};
+/// use dtc_runtime::codegen::cranelift::CpuTarget;
+/// use dtc_runtime::{Pipeline, datatype::text};
 /// use dtc_runtime::BundleWriter;
 /// let records = Pipeline::new(text::parse("struct [2@0 int, 1@16 double]").unwrap());
 /// let mut writer = BundleWriter::default();
@@ -149,7 +149,7 @@ pub(crate) fn gpu_kernels(bundles: &Bundles, name: &Name, target: &str) -> Optio
 ///     assert!(writer.add_cpu(&records, target)?);
 /// }
 /// assert!(writer.finish().starts_with(b"dtcbundl"));
-/// # Ok::<(), dtc_compiler::codegen::cranelift::CodegenError>(())
+/// # Ok::<(), dtc_runtime::codegen::cranelift::CodegenError>(())
 /// ```
 #[derive(Debug, Default)]
 pub struct BundleWriter {

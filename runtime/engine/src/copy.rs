@@ -27,7 +27,7 @@ impl Committed {
     /// MPI 4.1, 5.2; a send to oneself, 3.10 (`MPI_Sendrecv`).
     ///
     /// ```
-    /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+    /// use dtc_runtime::datatype::{Predefined, TypeBuilder};
     /// use dtc_runtime::{Engine, Memory, MemoryMut, Range};
     /// // From the second column of a 3 x 4 matrix to its place in a row.
     /// let mut types = TypeBuilder::new();

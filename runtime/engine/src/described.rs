@@ -25,7 +25,7 @@ const CALL: u64 = 250;
 /// # Example
 ///
 /// ```
-/// use dtc_compiler::layout::Layout;
+/// use dtc_runtime::layout::Layout;
 /// use dtc_runtime::{Described, Range};
 /// let layout = Layout::parse("layout lb 0 extent 8 {\n  %0 = dense 2 x byte\n  %1 = stream 2 x 4 of %0\n  root %1\n}")?;
 /// let described = Described::new(layout);
@@ -33,7 +33,7 @@ const CALL: u64 = 250;
 /// // SAFETY: both ends are as long as the type.
 /// let moved = unsafe { described.pack(memory.as_ptr(), Range::elements(1), packed.as_mut_ptr()) };
 /// assert_eq!((moved, &packed), (Some(4), b"abef"));
-/// # Ok::<(), dtc_compiler::TextError>(())
+/// # Ok::<(), dtc_runtime::TextError>(())
 /// ```
 pub struct Described {
     layout: Layout,
@@ -151,7 +151,7 @@ impl Described {
     /// As for [`Described::pack`].
     ///
     /// ```
-    /// use dtc_compiler::layout::Layout;
+    /// use dtc_runtime::layout::Layout;
     /// use dtc_runtime::{Described, Range};
     /// let layout = Layout::parse("layout lb 0 extent 8 {\n  %0 = dense 2 x byte\n  %1 = stream 2 x 4 of %0\n  root %1\n}")?;
     /// let described = Described::new(layout);
@@ -160,7 +160,7 @@ impl Described {
     /// let mut unpack = || unsafe { described.unpack(b"abef".as_ptr(), Range::elements(1), memory.as_mut_ptr()) };
     /// assert_eq!((0..100).take_while(|_| unpack() == Some(4)).count(), 30);
     /// assert_eq!(&memory, b"ab..ef..");
-    /// # Ok::<(), dtc_compiler::TextError>(())
+    /// # Ok::<(), dtc_runtime::TextError>(())
     /// ```
     pub unsafe fn unpack(&self, packed: *const u8, range: Range, memory: *mut u8) -> Option<usize> {
         // SAFETY: clauses 1 to 4 hold for the range (contract of `pack`), which is what `admitted` asks for; `packed` is only

@@ -33,7 +33,7 @@ use std::time::Duration;
 /// # Example
 ///
 /// ```
-/// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+/// use dtc_runtime::datatype::{Predefined, TypeBuilder};
 /// use dtc_runtime::{Engine, Policy};
 ///
 /// let engine = Engine::builder().policy(Policy::Eager).build();
@@ -44,7 +44,7 @@ use std::time::Duration;
 /// let (once, again) = (engine.commit(&pair), engine.commit(&pair));
 /// assert_eq!(once.type_hash(), again.type_hash());
 /// assert_eq!(engine.cached_types(), 1);
-/// # Ok::<(), dtc_compiler::datatype::DatatypeError>(())
+/// # Ok::<(), dtc_runtime::datatype::DatatypeError>(())
 /// ```
 #[derive(Clone)]
 pub struct Engine {
@@ -143,7 +143,7 @@ impl EngineBuilder {
     /// Sets how many unused types the cache keeps, and how many bytes of them. Default: 1,024 types and 64 MiB.
     ///
     /// ```
-    /// use dtc_compiler::datatype::text;
+    /// use dtc_runtime::datatype::text;
     /// use dtc_runtime::{Engine, Policy};
     /// let engine = Engine::builder().policy(Policy::Off).cache_caps(16, 1 << 20).build();
     /// for blocks in 2..1000 {
@@ -183,7 +183,7 @@ impl EngineBuilder {
     /// `false` if it has not done the work; the call then moves the type as it was described. Default: the work is done at once.
     ///
     /// ```
-    /// use dtc_compiler::datatype::text;
+    /// use dtc_runtime::datatype::text;
     /// use dtc_runtime::{Engine, Range};
     /// let engine = Engine::builder().guard(|_entries, _work| false).build();
     /// let committed = engine.commit(&text::parse("vector 1000 1 2 double").unwrap());

@@ -7,14 +7,14 @@ use thiserror::Error;
 /// Why a pack or unpack did nothing.
 ///
 /// ```
-/// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+/// use dtc_runtime::datatype::{Predefined, TypeBuilder};
 /// use dtc_runtime::{Engine, PackError, Range};
 /// let mut types = TypeBuilder::new();
 /// let int = types.named(Predefined::INT);
 /// let int = Engine::new().commit(&types.finish(int)?);
 /// let error = int.pack(&[0u8; 3], Range::elements(1), &mut [0u8; 4]).unwrap_err();
 /// assert_eq!(error, PackError::Bounds { low: 0, high: 4, before: 0, after: 3 });
-/// # Ok::<(), dtc_compiler::datatype::DatatypeError>(())
+/// # Ok::<(), dtc_runtime::datatype::DatatypeError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
@@ -71,8 +71,8 @@ pub enum PackError {
 /// Why an accumulation did nothing.
 ///
 /// ```
-/// use dtc_compiler::datatype::{Predefined, TypeBuilder};
-/// use dtc_compiler::operation::{Element, Operation, Reduction};
+/// use dtc_runtime::datatype::{Predefined, TypeBuilder};
+/// use dtc_runtime::operation::{Element, Operation, Reduction};
 /// use dtc_runtime::{AccumulateError, Engine, Range};
 /// let mut types = TypeBuilder::new();
 /// let double = types.named(Predefined::DOUBLE);
@@ -110,7 +110,7 @@ pub enum AccumulateError {
 /// Why a copy did nothing: what is wrong with which side.
 ///
 /// ```
-/// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+/// use dtc_runtime::datatype::{Predefined, TypeBuilder};
 /// use dtc_runtime::{Engine, Range};
 /// let mut types = TypeBuilder::new();
 /// let int = types.named(Predefined::INT);
@@ -118,7 +118,7 @@ pub enum AccumulateError {
 /// let one = Range::elements(1);
 /// let error = int.copy(&[0u8; 4], one.bytes(5..), &int, one, &mut [0u8; 4]).unwrap_err();
 /// assert_eq!(error.to_string(), "source offset: expected at most 4, found 5");
-/// # Ok::<(), dtc_compiler::datatype::DatatypeError>(())
+/// # Ok::<(), dtc_runtime::datatype::DatatypeError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
@@ -142,7 +142,7 @@ pub enum CopyError {
 /// What was wrong with a pack to `external32`.
 ///
 /// ```
-/// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+/// use dtc_runtime::datatype::{Predefined, TypeBuilder};
 /// use dtc_runtime::{Engine, ExternalError, Range};
 /// let mut types = TypeBuilder::new();
 /// let long = types.named(Predefined::LONG);
@@ -152,7 +152,7 @@ pub enum CopyError {
 /// assert_eq!(error, ExternalError::Value { element: Predefined::LONG, position: 0, found: 7 + (1 << 32) });
 /// assert_eq!(error.to_string(), "external byte 0: expected a value of MPI_LONG that fits 4 bytes, found 4294967303");
 /// assert_eq!(packed, [0, 0, 0, 7]);
-/// # Ok::<(), dtc_compiler::datatype::DatatypeError>(())
+/// # Ok::<(), dtc_runtime::datatype::DatatypeError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]

@@ -27,7 +27,7 @@ impl Committed {
     /// MPI 4.1, 5.3 (`MPI_Pack_external_size`), 14.5.2.
     ///
     /// ```
-    /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+    /// use dtc_runtime::datatype::{Predefined, TypeBuilder};
     /// let mut types = TypeBuilder::new();
     /// let long = types.named(Predefined::LONG);
     /// let long = dtc_runtime::Engine::new().commit(&types.finish(long)?);
@@ -55,7 +55,7 @@ impl Committed {
     /// MPI 4.1, 5.3 (`MPI_Pack_external`), 14.5.2.
     ///
     /// ```
-    /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+    /// use dtc_runtime::datatype::{Predefined, TypeBuilder};
     /// use dtc_runtime::Range;
     /// let mut types = TypeBuilder::new();
     /// let int = types.named(Predefined::INT);
@@ -98,7 +98,7 @@ impl Committed {
     /// MPI 4.1, 5.3 (`MPI_Unpack_external`), 14.5.2.
     ///
     /// ```
-    /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+    /// use dtc_runtime::datatype::{Predefined, TypeBuilder};
     /// use dtc_runtime::Range;
     /// let mut types = TypeBuilder::new();
     /// let long = types.named(Predefined::LONG);

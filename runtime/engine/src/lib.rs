@@ -33,7 +33,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`datatype`] lists the ways to describe a type, JSON among them.
+//! [`datatype`] lists the ways to describe a type, JSON among them. [`datatype`], [`layout`], [`plan`], [`codegen`] and [`operation`]
+//! are the modules of the compiler whose types stand in the signatures here: no program needs a second crate.
 
 #![warn(missing_debug_implementations)]
 
@@ -66,7 +67,7 @@ pub use bundle::{BundleWriter, REVISION};
 pub use committed::Committed;
 pub use described::Described;
 pub use dtc_compiler::plan::Direction;
-pub use dtc_compiler::{datatype, operation};
+pub use dtc_compiler::{Pipeline, TextError, codegen, datatype, layout, operation, plan};
 pub use dtc_microkernels::unknown_level;
 pub use dtc_store as store;
 pub use endpoint::Endpoint;
@@ -82,8 +83,3 @@ pub use policy::{Policy, Tier};
 pub use range::Range;
 pub use recorder::{is_recording, recording_file};
 pub use transfer::{Elements, Transfer};
-
-/// The examples of the README.
-#[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-struct Readme;

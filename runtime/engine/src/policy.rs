@@ -8,7 +8,7 @@ use std::fmt;
 /// and has the counts and strides of the type in its instructions.
 ///
 /// ```
-/// use dtc_compiler::datatype::text;
+/// use dtc_runtime::datatype::text;
 /// use dtc_runtime::{Engine, Policy, Tier};
 /// // Kernels for types that are used often, none for the others.
 /// let engine = Engine::builder().policy(Policy::Lazy(100)).build();

@@ -3,6 +3,7 @@
 mod arrows;
 mod circles;
 mod modules;
+mod outside;
 mod picture;
 mod workspace;
 

@@ -18,12 +18,12 @@ impl Engine {
     /// MPI 4.1, 5.1.9.
     ///
     /// ```
-    /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+    /// use dtc_runtime::datatype::{Predefined, TypeBuilder};
     /// let mut types = TypeBuilder::new();
     /// let double = types.named(Predefined::DOUBLE);
     /// let committed = dtc_runtime::Engine::new().commit(&types.finish(double)?);
     /// assert_eq!(committed.facts().size, 8);
-    /// # Ok::<(), dtc_compiler::datatype::DatatypeError>(())
+    /// # Ok::<(), dtc_runtime::datatype::DatatypeError>(())
     /// ```
     pub fn commit(&self, datatype: &Datatype) -> Committed {
         let committed = self.adopt(datatype.clone());
@@ -35,14 +35,14 @@ impl Engine {
     /// [`Committed::commit`].
     ///
     /// ```
-    /// use dtc_compiler::datatype::text;
+    /// use dtc_runtime::datatype::text;
     /// use dtc_runtime::{Engine, Policy};
     /// let engine = Engine::builder().policy(Policy::Eager).build();
     /// let made = engine.adopt(text::parse("vector 3 1 2 int")?);
     /// assert_eq!(engine.cached_types(), 0);
     /// made.commit();
     /// assert_eq!(engine.cached_types(), 1);
-    /// # Ok::<(), dtc_compiler::TextError>(())
+    /// # Ok::<(), dtc_runtime::TextError>(())
     /// ```
     pub fn adopt(&self, datatype: Datatype) -> Committed {
         Committed::new(datatype, self.clone())

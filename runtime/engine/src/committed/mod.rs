@@ -35,7 +35,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 /// # Example
 ///
 /// ```
-/// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+/// use dtc_runtime::datatype::{Predefined, TypeBuilder};
 /// use dtc_runtime::{Engine, Range};
 ///
 /// let mut types = TypeBuilder::new();
@@ -194,10 +194,10 @@ impl Committed {
     /// Makes what the first packs and unpacks need, so that they allocate no memory.
     ///
     /// ```
-    /// use dtc_compiler::datatype::text;
+    /// use dtc_runtime::datatype::text;
     /// let committed = dtc_runtime::Engine::new().commit(&text::parse("vector 3 1 2 int")?);
     /// committed.describe();
-    /// # Ok::<(), dtc_compiler::TextError>(())
+    /// # Ok::<(), dtc_runtime::TextError>(())
     /// ```
     pub fn describe(&self) {
         if self.found().is_none() {
@@ -251,7 +251,7 @@ impl Committed {
     /// Size and bounds as described.
     ///
     /// ```
-    /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+    /// use dtc_runtime::datatype::{Predefined, TypeBuilder};
     /// let mut types = TypeBuilder::new();
     /// let int = types.named(Predefined::INT);
     /// let every_other = types.vector(3, 1, 2, int)?;
@@ -266,10 +266,10 @@ impl Committed {
     /// The sequence of basic elements as described. Takes time linear in the nodes of the type.
     ///
     /// ```
-    /// use dtc_compiler::datatype::text;
+    /// use dtc_runtime::datatype::text;
     /// let every_other = dtc_runtime::Engine::new().commit(&text::parse("vector 3 1 2 int")?);
     /// assert_eq!(every_other.signature().elements(), 3);
-    /// # Ok::<(), dtc_compiler::TextError>(())
+    /// # Ok::<(), dtc_runtime::TextError>(())
     /// ```
     pub fn signature(&self) -> Signature {
         self.inner.datatype.signature()
@@ -278,7 +278,7 @@ impl Committed {
     /// The canonical layout.
     ///
     /// ```
-    /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+    /// use dtc_runtime::datatype::{Predefined, TypeBuilder};
     /// let mut types = TypeBuilder::new();
     /// let int = types.named(Predefined::INT);
     /// let every_other = types.vector(3, 1, 2, int)?;
@@ -294,7 +294,7 @@ impl Committed {
     /// alone.
     ///
     /// ```
-    /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+    /// use dtc_runtime::datatype::{Predefined, TypeBuilder};
     /// let mut types = TypeBuilder::new();
     /// let int = types.named(Predefined::INT);
     /// let every_other = types.vector(3, 1, 2, int)?;
@@ -309,7 +309,7 @@ impl Committed {
     /// How the bytes are moved.
     ///
     /// ```
-    /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+    /// use dtc_runtime::datatype::{Predefined, TypeBuilder};
     /// let mut types = TypeBuilder::new();
     /// let int = types.named(Predefined::INT);
     /// let every_other = types.vector(3, 1, 2, int)?;
@@ -324,7 +324,7 @@ impl Committed {
     /// The identity that all equal types share.
     ///
     /// ```
-    /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+    /// use dtc_runtime::datatype::{Predefined, TypeBuilder};
     /// let mut types = TypeBuilder::new();
     /// let int = types.named(Predefined::INT);
     /// let every_other = types.vector(3, 1, 2, int)?;
@@ -339,13 +339,13 @@ impl Committed {
     /// Which code a pack would run now.
     ///
     /// ```
-    /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+    /// use dtc_runtime::datatype::{Predefined, TypeBuilder};
     /// use dtc_runtime::{Engine, Tier};
     /// let mut types = TypeBuilder::new();
     /// let int = types.named(Predefined::INT);
     /// // One microkernel does it all, so there is nothing to compile.
     /// assert_eq!(Engine::new().commit(&types.finish(int)?).tier(), Tier::Generic);
-    /// # Ok::<(), dtc_compiler::datatype::DatatypeError>(())
+    /// # Ok::<(), dtc_runtime::datatype::DatatypeError>(())
     /// ```
     pub fn tier(&self) -> Tier {
         self.found().map_or(Tier::Generic, Entry::tier)
@@ -355,7 +355,7 @@ impl Committed {
     /// returns the tier that serves from here on.
     ///
     /// ```
-    /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+    /// use dtc_runtime::datatype::{Predefined, TypeBuilder};
     /// use dtc_runtime::Range;
     /// let mut types = TypeBuilder::new();
     /// let int = types.named(Predefined::INT);
@@ -378,7 +378,7 @@ impl Committed {
     /// [`PackError::Count`] when they do not fit 64 bits.
     ///
     /// ```
-    /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+    /// use dtc_runtime::datatype::{Predefined, TypeBuilder};
     /// let mut types = TypeBuilder::new();
     /// let int = types.named(Predefined::INT);
     /// let every_other = types.vector(3, 1, 2, int)?;
@@ -400,13 +400,13 @@ impl Committed {
     /// Derived from the layout itself, whatever the description claims of its bounds.
     ///
     /// ```
-    /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+    /// use dtc_runtime::datatype::{Predefined, TypeBuilder};
     /// let mut types = TypeBuilder::new();
     /// let int = types.named(Predefined::INT);
     /// let backwards = types.resized(0, -8, int)?;
     /// let backwards = dtc_runtime::Engine::new().commit(&types.finish(backwards)?);
     /// assert_eq!(backwards.span(3), Some((-16, 4)));
-    /// # Ok::<(), dtc_compiler::datatype::DatatypeError>(())
+    /// # Ok::<(), dtc_runtime::datatype::DatatypeError>(())
     /// ```
     #[inline]
     pub fn span(&self, count: u64) -> Option<(i128, i128)> {

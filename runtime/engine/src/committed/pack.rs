@@ -29,7 +29,7 @@ impl Committed {
     /// MPI 4.1, 5.2 (`MPI_Pack`).
     ///
     /// ```
-    /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+    /// use dtc_runtime::datatype::{Predefined, TypeBuilder};
     /// use dtc_runtime::Range;
     /// let mut types = TypeBuilder::new();
     /// let int = types.named(Predefined::INT);
@@ -80,7 +80,7 @@ impl Committed {
     /// MPI 4.1, 5.2 (`MPI_Unpack`).
     ///
     /// ```
-    /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+    /// use dtc_runtime::datatype::{Predefined, TypeBuilder};
     /// use dtc_runtime::Range;
     /// let mut types = TypeBuilder::new();
     /// let int = types.named(Predefined::INT);
@@ -131,7 +131,7 @@ impl Committed {
     /// let mut pack = |room| unsafe { column.pack_whole(matrix.as_ptr().cast(), 1, packed.as_mut_ptr().cast(), room) };
     /// assert_eq!((pack(7), pack(8)), (None, Some(8)));
     /// assert_eq!(packed, [1, 3]);
-    /// # Ok::<(), dtc_compiler::TextError>(())
+    /// # Ok::<(), dtc_runtime::TextError>(())
     /// ```
     #[inline]
     pub unsafe fn pack_whole(&self, memory: *const u8, count: u64, packed: *mut u8, room: u64) -> Option<u64> {
@@ -155,7 +155,7 @@ impl Committed {
     /// // SAFETY: the matrix has every byte of one element, and `packed` is as long.
     /// let moved = unsafe { column.unpack_whole(packed.as_ptr().cast(), 8, matrix.as_mut_ptr().cast(), 1) };
     /// assert_eq!((moved, matrix), (Some(8), [1, 0, 3]));
-    /// # Ok::<(), dtc_compiler::TextError>(())
+    /// # Ok::<(), dtc_runtime::TextError>(())
     /// ```
     #[inline]
     pub unsafe fn unpack_whole(&self, packed: *const u8, length: u64, memory: *mut u8, count: u64) -> Option<u64> {

@@ -33,7 +33,7 @@ impl Committed {
     /// As for [`Committed::pack`].
     ///
     /// ```
-    /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+    /// use dtc_runtime::datatype::{Predefined, TypeBuilder};
     /// use dtc_runtime::Range;
     /// let mut types = TypeBuilder::new();
     /// let byte = types.named(Predefined::BYTE);
@@ -69,7 +69,7 @@ impl Committed {
     /// As for [`Committed::unpack`].
     ///
     /// ```
-    /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+    /// use dtc_runtime::datatype::{Predefined, TypeBuilder};
     /// use dtc_runtime::Range;
     /// let mut types = TypeBuilder::new();
     /// let int = types.named(Predefined::INT);

@@ -395,7 +395,7 @@ impl Committed {
     /// CUDA refuses. That a kernel cannot be compiled is no error: see [`Gpu::problem`].
     ///
     /// ```
-    /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+    /// use dtc_runtime::datatype::{Predefined, TypeBuilder};
     /// let engine = dtc_runtime::Engine::new();
     /// let mut types = TypeBuilder::new();
     /// let int = types.named(Predefined::INT);

@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// # Example
 ///
 /// ```
-/// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+/// use dtc_runtime::datatype::{Predefined, TypeBuilder};
 /// use dtc_runtime::Range;
 /// let mut types = TypeBuilder::new();
 /// let int = types.named(Predefined::INT);

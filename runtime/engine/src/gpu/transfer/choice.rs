@@ -8,7 +8,7 @@ use dtc_cuda::MemoryKind;
 /// What a choice is made by.
 ///
 /// ```
-/// use dtc_compiler::plan::Direction;
+/// use dtc_runtime::plan::Direction;
 /// use dtc_runtime::{TransferCase, TransferModel, TransferPath, cuda::MemoryKind};
 /// let case = TransferCase {
 ///     direction: Direction::Pack,

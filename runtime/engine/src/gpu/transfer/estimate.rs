@@ -55,7 +55,7 @@ impl Committed {
     /// CUDA lacks the device of a side.
     ///
     /// ```
-    /// use dtc_compiler::datatype::{Predefined, TypeBuilder};
+    /// use dtc_runtime::datatype::{Predefined, TypeBuilder};
     /// use dtc_runtime::cuda::MemoryKind::Pageable;
     /// use dtc_runtime::{Direction, TransferPath};
     /// let mut types = TypeBuilder::new();
