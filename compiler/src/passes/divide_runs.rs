@@ -6,7 +6,7 @@
 use super::list_cost::{UNROLLED_RUNS, of_blocks, of_runs, of_stretches};
 use super::rewriter::Rewriter;
 use super::{Pass, split_lengths};
-use crate::layout::{Edge, Kind, Node, NodeId, Run};
+use crate::layout::{Edge, Kind, Node, NodeId, Run, greatest_common_divisor};
 
 pub(super) const PASS: Pass = Pass {
     name: "divide-runs",
@@ -40,11 +40,4 @@ fn block_of(runs: &[Run]) -> Option<u64> {
     let pays = listed < of_runs(runs)
         && split_lengths::stretches(runs).is_none_or(|stretches| listed < of_stretches(&stretches) / 4 * 3);
     pays.then_some(block)
-}
-
-fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
-    while b != 0 {
-        (a, b) = (b, a % b);
-    }
-    a
 }

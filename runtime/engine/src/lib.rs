@@ -33,8 +33,28 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! Structs with padding are packed by their fields:
+//!
+//! ```
+//! use dtc_runtime::{Engine, Range, Record};
+//!
+//! #[derive(Clone, Copy, Record)]
+//! #[repr(C)]
+//! struct Particle {
+//!     position: [f64; 3],
+//!     charge: i32, // and 4 bytes of padding
+//! }
+//!
+//! let particle = Engine::new().commit(&Particle::datatype()?).of::<Particle>()?;
+//! let particles = [Particle { position: [0.5; 3], charge: 1 }; 10];
+//! let mut packed = [0u8; 10 * 28];
+//! assert_eq!(particle.pack(&particles, Range::elements(10), &mut packed)?, 280);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! [`datatype`] lists the ways to describe a type, JSON among them. [`datatype`], [`layout`], [`plan`], [`codegen`] and [`operation`]
-//! are the modules of the compiler whose types stand in the signatures here: no program needs a second crate.
+//! are the modules of the compiler whose types stand in the signatures here, and [`bytemuck`] has the traits of the slices that calls
+//! take: no program needs a second crate.
 
 #![warn(missing_debug_implementations)]
 
@@ -58,12 +78,15 @@ mod multiprocessors;
 mod piece;
 mod policy;
 mod range;
+#[doc(hidden)]
+pub mod record;
 mod recorder;
 mod shape;
 mod transfer;
 mod worker;
 
 pub use bundle::{BundleWriter, REVISION};
+pub use bytemuck;
 pub use committed::Committed;
 pub use described::Described;
 pub use dtc_compiler::plan::Direction;
@@ -81,5 +104,6 @@ pub use memory::{Memory, MemoryMut};
 pub use multiprocessors::Multiprocessors;
 pub use policy::{Policy, Tier};
 pub use range::Range;
+pub use record::{Record, RecordError, Records};
 pub use recorder::{is_recording, recording_file};
 pub use transfer::{Elements, Transfer};

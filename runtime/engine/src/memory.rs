@@ -1,6 +1,8 @@
 //! The memory that a safe call applies a type to.
 
 use bytemuck::{NoUninit, Pod};
+use std::mem::MaybeUninit;
+use std::slice;
 
 /// Memory that a call reads elements from: a slice, and the place in it that the type is applied to.
 ///
@@ -28,7 +30,8 @@ use bytemuck::{NoUninit, Pod};
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Memory<'a> {
-    bytes: &'a [u8],
+    /// Padding of records is not initialised.
+    bytes: &'a [MaybeUninit<u8>],
     /// Bytes from the beginning of the slice to the place that the type is applied to.
     origin: usize,
 }
@@ -48,13 +51,21 @@ impl<'a> Memory<'a> {
     /// See [`Memory`] for an example.
     #[inline]
     pub fn at<T: NoUninit>(slice: &'a [T], origin: usize) -> Memory<'a> {
-        Memory { bytes: bytemuck::cast_slice(slice), origin: origin.saturating_mul(size_of::<T>()) }
+        Memory::of_any(slice, origin)
+    }
+
+    /// Memory whose bytes may be not initialised: the caller ensures that a call reads those that are.
+    #[inline]
+    pub(crate) fn of_any<T>(slice: &'a [T], origin: usize) -> Memory<'a> {
+        // SAFETY: these are the bytes of the slice, which is borrowed for as long, and a `MaybeUninit` may have any byte.
+        let bytes = unsafe { slice::from_raw_parts(slice.as_ptr().cast(), size_of_val(slice)) };
+        Memory { bytes, origin: origin.saturating_mul(size_of::<T>()) }
     }
 
     /// The address that the type is applied to; only of use if it lies in the slice.
     #[inline]
     pub(crate) fn address(&self) -> *const u8 {
-        self.bytes.as_ptr().wrapping_add(self.origin)
+        self.bytes.as_ptr().cast::<u8>().wrapping_add(self.origin)
     }
 
     #[inline]
@@ -102,7 +113,8 @@ impl<'a, T: NoUninit> From<&'a Vec<T>> for Memory<'a> {
 /// ```
 #[derive(Debug)]
 pub struct MemoryMut<'a> {
-    bytes: &'a mut [u8],
+    /// Calls write bytes alone that are values of the slice.
+    bytes: &'a mut [MaybeUninit<u8>],
     /// Bytes from the beginning of the slice to the place that the type is applied to.
     origin: usize,
 }
@@ -113,13 +125,24 @@ impl<'a> MemoryMut<'a> {
     /// See [`MemoryMut`] for an example.
     #[inline]
     pub fn at<T: Pod>(slice: &'a mut [T], origin: usize) -> MemoryMut<'a> {
-        MemoryMut { bytes: bytemuck::cast_slice_mut(slice), origin: origin.saturating_mul(size_of::<T>()) }
+        MemoryMut::of_any(slice, origin)
+    }
+
+    /// Memory where not all bytes are values: the caller ensures that a call writes those that are, and reads those that are
+    /// initialised.
+    #[inline]
+    pub(crate) fn of_any<T>(slice: &'a mut [T], origin: usize) -> MemoryMut<'a> {
+        let length = size_of_val(slice);
+        // SAFETY: these are the bytes of the slice, which is borrowed alone for as long, and a `MaybeUninit` may have any byte. Nothing
+        // writes one that is not initialised: the private field only gives the address, and calls write values.
+        let bytes = unsafe { slice::from_raw_parts_mut(slice.as_mut_ptr().cast(), length) };
+        MemoryMut { bytes, origin: origin.saturating_mul(size_of::<T>()) }
     }
 
     /// The address that the type is applied to; only of use if it lies in the slice.
     #[inline]
     pub(crate) fn address(&mut self) -> *mut u8 {
-        self.bytes.as_mut_ptr().wrapping_add(self.origin)
+        self.bytes.as_mut_ptr().cast::<u8>().wrapping_add(self.origin)
     }
 
     #[inline]

@@ -6,7 +6,7 @@ use dtc_runtime::codegen::cranelift::{CodegenError, CpuTarget};
 use dtc_runtime::cuda::{
     CudaError, Device, DeviceBuffer, DeviceInfo, Function, MemoryKind, PinnedBuffer, StagingAllocator, Stream,
 };
-use dtc_runtime::datatype::{Datatype, Facts, Predefined, Signature};
+use dtc_runtime::datatype::{Datatype, DatatypeError, Facts, Predefined, Signature};
 use dtc_runtime::layout::{Layout, TypeHash};
 use dtc_runtime::operation::{Element, Operation, OperationError, Reduction};
 use dtc_runtime::plan::gpu::DeviceCopy;
@@ -14,7 +14,8 @@ use dtc_runtime::plan::{Plan, Target};
 use dtc_runtime::store::{Config, Finding, Store};
 use dtc_runtime::{
     BundleWriter, Committed, Described, Direction, Elements, Endpoint, Engine, Gpu, PackError, PersistentBatch,
-    Pipeline, Policy, Range, Request, TextError, Tier, Transfer, TransferCase, TransferError, TransferModel,
+    Pipeline, Policy, Range, Record, RecordError, Records, Request, TextError, Tier, Transfer, TransferCase,
+    TransferError, TransferModel,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -136,4 +137,25 @@ pub fn estimate(committed: &Committed, case: &TransferCase) -> Result<(f64, usiz
     let direction: Direction = case.direction;
     let estimate = committed.estimate(direction, case.memory, case.packed, case.bytes);
     Ok((estimate.map_or(f64::INFINITY, |estimate| estimate.nanoseconds), committed.packed_size(1)?))
+}
+
+/// A struct with padding.
+#[derive(Clone, Copy, Debug, Record)]
+pub struct Particle {
+    /// Where it is.
+    pub position: [f64; 3],
+    /// Elementary charges.
+    pub charge: i32,
+}
+
+/// The types of particles, by one function for all of this program's structs.
+///
+/// # Errors
+///
+/// See [`RecordError`].
+pub fn particles(engine: &Engine) -> Result<Records<Particle>, RecordError> {
+    fn datatype<T: Record>() -> Result<Datatype, DatatypeError> {
+        T::datatype()
+    }
+    engine.commit(&datatype::<Particle>()?).of()
 }

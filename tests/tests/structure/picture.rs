@@ -32,6 +32,7 @@ const ROOMS: &[Room] = &[
     Room("dtc-reserve", "memory claimed for C calls", Part::Interfaces, 3, 0.5),
     Room("dtc-runtime", "engine, types, transfers", Part::Runtime, 3, 2.0),
     Room("dtc-hand-loop", "loops as written by hand", Part::Tools, 3, 4.6),
+    Room("dtc-derive", "datatypes of structs in Rust", Part::Runtime, 4, 0.0),
     Room("dtc-store", "compiled GPU code on disk", Part::Runtime, 4, 1.0),
     Room("dtc-cuda", "the CUDA driver and NVRTC", Part::Runtime, 4, 2.0),
     Room("dtc-microkernels", "SIMD routines for each processor", Part::Runtime, 4, 3.0),

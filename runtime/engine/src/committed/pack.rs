@@ -16,8 +16,8 @@ impl Committed {
     /// [`Range::at_most`] and [`Range::bytes`] name a part.
     ///
     /// Memory and packed bytes may be slices of any type whose bytes are all initialised, and for writing of any type for
-    /// which all bytes are values: `bytemuck`'s [`NoUninit`] and [`Pod`], which can be derived. Records with padding are
-    /// neither; [`Committed::at`] takes the address of any memory.
+    /// which all bytes are values: `bytemuck`'s [`NoUninit`] and [`Pod`], which can be derived. Structs with padding are
+    /// neither: [`Record`](crate::Record) is for them. [`Committed::at`] takes the address of any memory.
     ///
     /// # Errors
     ///
