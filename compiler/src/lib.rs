@@ -56,6 +56,7 @@ pub mod layout;
 pub mod matching;
 pub mod operation;
 pub mod raise;
+mod runs;
 pub mod shared;
 mod tokens;
 

@@ -2,6 +2,7 @@
 //! are those of the MPIs.
 
 use dtc_compiler::datatype::{Constructor, Datatype, text};
+use dtc_compiler::layout::positions::Segment;
 use dtc_compiler::layout::{Kind, Layout};
 use dtc_compiler::{canonicalise, lower};
 use dtc_tests::generate::random::{self, Limits};
@@ -57,6 +58,11 @@ fn check(datatype: &Datatype, what: &dyn std::fmt::Display) {
     assert_eq!(walked(&layout), entries, "{what}, elements: {datatype:?}\n{layout}");
     let canonical = canonicalise(&layout).layout;
     assert_eq!(fault(&canonical, &bytes, &bounds), None, "{what}, canonical: {layout}\n{canonical}");
+    let runs: Vec<Segment> = datatype.runs().collect();
+    let in_runs = runs.iter().flat_map(|run| run.offset..run.offset + run.bytes as i64);
+    assert!(in_runs.eq(bytes.iter().copied()), "{what}, runs: {canonical}\n{runs:?}");
+    let ends_before = |pair: &[Segment]| pair[0].offset + pair[0].bytes as i64 != pair[1].offset;
+    assert!(runs.windows(2).all(ends_before), "{what}, runs that are not merged: {canonical}\n{runs:?}");
     let again = canonicalise(&canonical).layout;
     assert_eq!(again.to_string(), canonical.to_string(), "{what}: canonicalisation is not idempotent");
 }
@@ -172,4 +178,19 @@ fn bounds_are_those_of_both_mpis_where_they_agree() {
     }
     println!("{differences:?}");
     assert_eq!(differences.len(), 6, "{differences:?}");
+}
+
+#[test]
+fn runs_of_endless_types_come_one_by_one() {
+    let first = |text: &str| -> Vec<(i64, u64)> {
+        let datatype: Datatype = text.parse().unwrap();
+        datatype.runs().take(3).map(|run| (run.offset, run.bytes)).collect()
+    };
+    let many = i64::MAX / 2;
+    assert_eq!(first(&format!("vector {many} 1 2 byte")), [(0, 1), (2, 1), (4, 1)]);
+    assert_eq!(first(&format!("hvector {many} 1 0 byte")), [(0, 1), (0, 1), (0, 1)]);
+    assert_eq!(first(&format!("contiguous {many} byte")), [(0, many as u64)]);
+    let ends_touch = format!("hvector {} 1 8 (struct [1@0 int, 1@6 short])", many / 8);
+    assert_eq!(first(&ends_touch), [(0, 4), (6, 6), (14, 6)]);
+    assert_eq!(first("contiguous 0 byte"), []);
 }

@@ -2,7 +2,7 @@
 
 mod texts;
 
-use dtc_compiler::datatype::{Datatype, json, text};
+use dtc_compiler::datatype::{Constructor, Datatype, json, text};
 use dtc_compiler::layout::Layout;
 use dtc_compiler::{Pipeline, Shared, canonicalise, lower};
 use std::fs;
@@ -142,5 +142,51 @@ fn descriptions_and_notations_lower_to_the_same_layout() {
             assert_eq!(one.exact(), other.exact(), "{name}");
             assert!(!one.exact() || one.to_string() == other.to_string(), "{name}");
         }
+    }
+}
+
+/// Through serde: JSON of the same schema, and the notation in formats that people do not read.
+#[test]
+fn serde_gives_the_datatype_again() {
+    for (name, datatype) in examples() {
+        let text = serde_json::to_string(&datatype).unwrap();
+        let read: Datatype = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{name}: {error}\n{text}"));
+        assert_eq!(read.to_string(), datatype.to_string(), "{name}");
+        assert_eq!(json::read(&text).unwrap().datatype.to_string(), datatype.to_string(), "{name}");
+        let value = serde_json::to_value(&datatype).unwrap();
+        assert_eq!(serde_json::from_value::<Datatype>(value).unwrap().to_string(), datatype.to_string(), "{name}");
+    }
+}
+
+#[test]
+fn serde_reads_what_json_reads_and_names_the_place() {
+    let text = r#"{"types": {"row": {"kind": "contiguous", "count": 5, "child": {"kind": "named", "name": "MPI_INT"}}},
+        "root": "row", "story": "a \"row\" of\n5", "count": 3}"#;
+    assert_eq!(serde_json::from_str::<Datatype>(text).unwrap().to_string(), "contiguous 5 int");
+    let refused = |text: &str| serde_json::from_str::<Datatype>(text).unwrap_err().to_string();
+    let cases = [
+        (r#"{"kind": "contiguous", "count": 1.5}"#, "$.count: expected an integer of 64 bits, found 1.5"),
+        (r#"{"kind": "dup", "chid": {}}"#, "$.chid: expected"),
+        (r#"[true, null, -1, 18446744073709551615]"#, "$: expected"),
+        (r#"7"#, "$: expected"),
+    ];
+    for (text, expected) in cases {
+        assert!(refused(text).contains(expected), "{text}: {}", refused(text));
+    }
+    let lists = format!("{}{}", "[".repeat(200), "]".repeat(200));
+    assert!(refused(&lists).contains("recursion limit exceeded"), "{}", refused(&lists));
+}
+
+/// Levels that would not fit the stack of a serializer are named, and so are those that serde_json would not read.
+#[test]
+fn deep_types_nest_a_few_levels_in_serde() {
+    for levels in [31, 32, 33, 100, 100_000] {
+        let child = Datatype::named(dtc_compiler::datatype::Predefined::INT);
+        let part = || Constructor::Struct { blocklengths: vec![1], displacements_bytes: vec![1] };
+        let deep = (0..levels).fold(child, |child, _| Datatype::new(part(), [child], None).unwrap());
+        let text = serde_json::to_string(&deep).unwrap();
+        assert_eq!(text.contains("\"ref\""), levels > 31, "{levels} levels");
+        let read: Datatype = serde_json::from_str(&text).unwrap();
+        assert_eq!((read.size(), read.true_lb()), (4, levels), "{levels} levels");
     }
 }

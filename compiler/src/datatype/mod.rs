@@ -9,6 +9,9 @@
 //! | built bottom-up, by the names of MPI's constructors | [`TypeBuilder`], or node by node with [`Datatype::new`] |
 //! | read from the short [notation](text), and printed in it | `"vector 12 1 14 double".parse::<Datatype>()`, `Display` |
 //! | read from JSON, and written as JSON | [`json::read`], [`json::write`] |
+//! | a part of what serde reads and writes, in the same JSON | `Serialize`, `Deserialize` |
+//!
+//! [`Datatype::runs`] iterates over the contiguous pieces of memory.
 //!
 //! # Example
 //!

@@ -1,4 +1,4 @@
-//! What the written forms of datatypes share: names for shared nodes, and lists.
+//! What the written forms of datatypes have in common: names for shared nodes, and lists.
 
 use super::{Constructor, Datatype, Nodes};
 use std::fmt::{Arguments, Write};
@@ -13,6 +13,11 @@ pub(super) struct Names<'a> {
 
 impl<'a> Names<'a> {
     pub(super) fn new(datatype: &'a Datatype) -> Names<'a> {
+        Names::nesting(datatype, usize::MAX)
+    }
+
+    /// The same, where other nodes have names too, so that the text of none nests deeper than `levels`.
+    pub(super) fn nesting(datatype: &'a Datatype, levels: usize) -> Names<'a> {
         let nodes = datatype.nodes();
         let mut uses = vec![0u8; nodes.len()];
         for child in nodes.iter().flat_map(|node| node.children()) {
@@ -20,8 +25,13 @@ impl<'a> Names<'a> {
             *uses = uses.saturating_add(1);
         }
         let (mut shared, mut numbers) = (Vec::new(), vec![None; nodes.len()]);
+        let mut heights = vec![0; nodes.len()];
         for (place, &node) in nodes.iter().enumerate() {
-            if uses[place] > 1 && !matches!(node.constructor(), Constructor::Named(_)) {
+            // A child with a name is a word in the text of its parents.
+            let height = |child: &Datatype| numbers[nodes.place(child)].map_or(heights[nodes.place(child)], |_| 0);
+            heights[place] = 1 + node.children().iter().map(height).max().unwrap_or(0);
+            let is_named = uses[place] > 1 || heights[place] == levels && !node.is(datatype);
+            if is_named && !matches!(node.constructor(), Constructor::Named(_)) {
                 shared.push(node);
                 numbers[place] = Some(shared.len());
             }

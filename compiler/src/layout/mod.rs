@@ -41,6 +41,7 @@ pub mod positions;
 mod print;
 mod residues;
 mod run_lengths;
+mod runs;
 pub mod segments;
 mod verify;
 mod walk;
@@ -55,6 +56,7 @@ pub use overlap::Overlap;
 pub use residues::Residues;
 pub(crate) use residues::greatest_common_divisor;
 pub use run_lengths::RunLengths;
+pub use runs::Runs;
 pub use verify::VerifyError;
 pub use walk::{Piece, Walk};
 

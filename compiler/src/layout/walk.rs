@@ -75,44 +75,50 @@ impl Iterator for Walk<'_> {
     type Item = Piece;
 
     fn next(&mut self) -> Option<Piece> {
-        loop {
-            let frame = self.stack.last_mut()?;
-            let (base, at) = (frame.edge.offset, frame.next);
-            frame.next += 1;
-            let below = |edge: Edge, shift: i64| Edge { offset: base + shift + edge.offset, ..edge };
-            let (more, child) = match &self.nodes[frame.edge.node.index()] {
-                Node::Dense { count, kind } => {
-                    self.stack.pop();
-                    return Some(Piece { offset: base, count: *count, kind: *kind });
-                }
-                Node::Runs { runs, kind } => match runs.get(at as usize) {
-                    Some(run) => return Some(Piece { offset: base + run.offset, count: run.count, kind: *kind }),
-                    None => (false, None),
-                },
-                Node::Stream { count, stride, child } => {
-                    (at + 1 < *count, (at < *count).then(|| below(*child, at as i64 * stride)))
-                }
-                Node::Indexed { offsets, child } => {
-                    (at as usize + 1 < offsets.len(), offsets.get(at as usize).map(|&offset| below(*child, offset)))
-                }
-                Node::Record { parts } => {
-                    (at as usize + 1 < parts.len(), parts.get(at as usize).map(|&part| below(part, 0)))
-                }
-            };
-            // A dense node below a list or stream needs no frame of its own.
-            if let Some(Edge { offset, node }) = child
-                && let Node::Dense { count, kind } = self.nodes[node.index()]
-            {
-                if !more {
-                    self.stack.pop();
-                }
-                return Some(Piece { offset, count, kind });
+        advance(self.nodes, &mut self.stack)
+    }
+}
+
+/// The next piece of a walk over `nodes` that has come to `stack`.
+#[inline]
+pub(super) fn advance(nodes: &[Node], stack: &mut Vec<Frame>) -> Option<Piece> {
+    loop {
+        let frame = stack.last_mut()?;
+        let (base, at) = (frame.edge.offset, frame.next);
+        frame.next += 1;
+        let below = |edge: Edge, shift: i64| Edge { offset: base + shift + edge.offset, ..edge };
+        let (more, child) = match &nodes[frame.edge.node.index()] {
+            Node::Dense { count, kind } => {
+                stack.pop();
+                return Some(Piece { offset: base, count: *count, kind: *kind });
             }
-            // A frame is popped before its last child is pushed, so the stack is only as deep as the branching.
+            Node::Runs { runs, kind } => match runs.get(at as usize) {
+                Some(run) => return Some(Piece { offset: base + run.offset, count: run.count, kind: *kind }),
+                None => (false, None),
+            },
+            Node::Stream { count, stride, child } => {
+                (at + 1 < *count, (at < *count).then(|| below(*child, at as i64 * stride)))
+            }
+            Node::Indexed { offsets, child } => {
+                (at as usize + 1 < offsets.len(), offsets.get(at as usize).map(|&offset| below(*child, offset)))
+            }
+            Node::Record { parts } => {
+                (at as usize + 1 < parts.len(), parts.get(at as usize).map(|&part| below(part, 0)))
+            }
+        };
+        // A dense node below a list or stream needs no frame of its own.
+        if let Some(Edge { offset, node }) = child
+            && let Node::Dense { count, kind } = nodes[node.index()]
+        {
             if !more {
-                self.stack.pop();
+                stack.pop();
             }
-            self.stack.extend(child.map(|edge| Frame { edge, next: 0 }));
+            return Some(Piece { offset, count, kind });
         }
+        // A frame is popped before its last child is pushed, so the stack is only as deep as the branching.
+        if !more {
+            stack.pop();
+        }
+        stack.extend(child.map(|edge| Frame { edge, next: 0 }));
     }
 }

@@ -31,6 +31,9 @@
 //! exponent. A member that is unknown, doubled or missing is an error. The outermost object may have `"$schema"`, a text for
 //! editors, which is not followed.
 //!
+//! A [`Datatype`](super::Datatype) is `Serialize` and `Deserialize`, as such a description in formats that people read (JSON, YAML,
+//! TOML), and as the [notation](super::text) in others. There, descriptions nest at most 128 levels deep; what serde writes, nests 32 nodes.
+//!
 //! # Example
 //!
 //! ```
@@ -56,6 +59,7 @@ mod description;
 mod document;
 mod error;
 mod interpret;
+mod serde_form;
 mod write;
 
 pub use description::Description;
