@@ -14,6 +14,11 @@
 //! Everything here is pure: no device, file, thread or clock, and no unsafe code. The crate `dtc-runtime` runs the
 //! result.
 //!
+//! # Features
+//!
+//! `jit`, on by default, brings Cranelift, which compiles kernels for CPUs; `objects` its backends for other CPUs than this one, and
+//! `llvm` LLVM 19.
+//!
 //! # Example
 //!
 //! Two descriptions of a column of an 8 x 8 matrix of doubles give one layout with one hash:
@@ -44,6 +49,10 @@ pub mod lower;
 
 pub mod passes;
 
+#[cfg_attr(
+    not(feature = "jit"),
+    expect(dead_code, unused_imports, reason = "limits of kernels, which nothing compiles")
+)]
 pub mod plan;
 
 pub mod codegen;

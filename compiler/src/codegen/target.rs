@@ -3,6 +3,7 @@
 use crate::plan::Level;
 use crate::plan::strategy::Vectors;
 use std::fmt;
+#[cfg(feature = "jit")]
 use target_lexicon::Triple;
 
 /// A CPU under the name that C compilers have for it, or that of a [`Level`]. The code is for Linux, with the C convention of the architecture.
@@ -79,6 +80,7 @@ impl CpuTarget {
         }
     }
 
+    #[cfg(feature = "jit")]
     pub(super) fn triple(self) -> Result<Triple, String> {
         self.triple_name().parse().map_err(|error: target_lexicon::ParseError| error.to_string())
     }
@@ -109,6 +111,7 @@ impl CpuTarget {
     }
 
     /// Whether code may use AVX2. Cranelift has no vectors beyond its own of 16 bytes, so that AVX-512 adds nothing.
+    #[cfg(feature = "jit")]
     pub(super) fn has_avx2(self) -> bool {
         matches!(self, CpuTarget::X86_64V3 | CpuTarget::X86_64V4 | CpuTarget::Zen5)
     }

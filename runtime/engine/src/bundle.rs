@@ -2,7 +2,9 @@
 //! kernels by the canonical one, which equal types have in common.
 
 use crate::gpu::without_source;
-use dtc_compiler::codegen::cranelift::{self, CodegenError, Compiler, CpuTarget, Image};
+use dtc_compiler::codegen::cranelift::{self, CpuTarget};
+#[cfg(feature = "jit")]
+use dtc_compiler::codegen::cranelift::{CodegenError, Compiler, Image};
 use dtc_compiler::codegen::cuda;
 use dtc_compiler::layout::Layout;
 use dtc_compiler::plan::gpu::{GpuPlan, Variant};
@@ -109,7 +111,7 @@ pub(crate) struct Name(Vec<u8>);
 
 impl Name {
     fn of_cpu(digest: &Digest) -> Name {
-        Name([digest, REVISION.as_bytes(), cranelift::VERSION.as_bytes()].join(&0))
+        Name([digest, REVISION.as_bytes(), cranelift::SERIES.as_bytes()].join(&0))
     }
 
     /// Of these kernels for a GPU. No text is written for it: that is a function of the layout, of the variants, and of whether
@@ -161,11 +163,12 @@ pub struct BundleWriter {
 
 impl BundleWriter {
     /// Adds a type and its kernels for a CPU, unless engines would compile none: then microkernels alone are as fast. Says whether
-    /// it added kernels.
+    /// it added kernels. Needs the feature `jit`.
     ///
     /// # Errors
     ///
     /// Cranelift has no backend for the target: see the feature `objects` of `dtc-compiler`.
+    #[cfg(feature = "jit")]
     pub fn add_cpu(&mut self, pipeline: &Pipeline, target: CpuTarget) -> Result<bool, CodegenError> {
         self.add_type(pipeline);
         let plan = pipeline.plan();

@@ -4,6 +4,11 @@
 //! and one kernel. Under the default policy a commit waits for no compiler: the generic tier, which runs the plan by SIMD
 //! microkernels, serves the first calls. A kernel for the type takes over where the cost model expects it to be faster.
 //!
+//! # Features
+//!
+//! `jit`, on by default, compiles kernels for CPUs by Cranelift. With `default-features = false` Cranelift is not built: the generic tier
+//! and the kernels of bundles ([`Engine::load_bundle`]) move the bytes. GPUs need no feature.
+//!
 //! # Example
 //!
 //! ```

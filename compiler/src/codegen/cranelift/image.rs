@@ -1,7 +1,11 @@
 //! Both kernels of a type as bytes, which the runtime binds to its microkernels when it loads them.
 
-use super::{CodegenError, Compiler, MachineCode};
-use crate::plan::{Direction, Plan, Step};
+use super::MachineCode;
+#[cfg(feature = "jit")]
+use super::{CodegenError, Compiler};
+#[cfg(feature = "jit")]
+use crate::plan::Direction;
+use crate::plan::{Plan, Step};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -38,6 +42,7 @@ impl Image {
     /// # Errors
     ///
     /// As [`Compiler::compile`].
+    #[cfg(feature = "jit")]
     pub fn compile(compiler: &Compiler, plan: &Plan) -> Result<Image, CodegenError> {
         let [pack, unpack] = [Direction::Pack, Direction::Unpack].map(|direction| compiler.compile(plan, direction));
         Ok(Image { pack: pack?, unpack: unpack? })

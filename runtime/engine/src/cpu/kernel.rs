@@ -4,11 +4,14 @@ use super::Sides;
 use super::memory::Code;
 use super::program::Program;
 use super::thunk::{Call, Calls};
-use dtc_compiler::codegen::cranelift::{Compiler, Image, MachineCode, Microkernel};
+#[cfg(feature = "jit")]
+use dtc_compiler::codegen::cranelift::Compiler;
+use dtc_compiler::codegen::cranelift::{Image, MachineCode, Microkernel};
 use dtc_compiler::plan::Direction;
 use dtc_compiler::plan::strategy::{Strategy, Target};
 use dtc_compiler::plan::{Offsets, Plan, Step};
 use dtc_microkernels::Level;
+#[cfg(feature = "jit")]
 use once_cell::race::OnceBox;
 
 /// `fn(memory, packed, count, tables)`: see [`dtc_compiler::codegen::cranelift`].
@@ -33,11 +36,18 @@ unsafe impl Send for Kernel {}
 unsafe impl Sync for Kernel {}
 
 /// Compiles the kernels of a program; `None` when this machine or its policy does not allow it.
+#[cfg(feature = "jit")]
 pub(crate) fn compile(program: &Program, target: &Target) -> Option<Kernel> {
     // One process runs on one CPU, so the first target is the only one.
     static COMPILER: OnceBox<Option<Compiler>> = OnceBox::new();
     let compiler = COMPILER.get_or_init(|| Box::new(Compiler::new(target.level).ok())).as_ref()?;
     bind(Image::compile(compiler, program.plan()).ok()?, program, target)
+}
+
+/// No kernels: there is no compiler without the feature `jit`.
+#[cfg(not(feature = "jit"))]
+pub(crate) fn compile(_: &Program, _: &Target) -> Option<Kernel> {
+    None
 }
 
 /// The kernels of a program that were compiled ahead of time; `None` when the bytes are others, or this machine's policy does not
