@@ -18,13 +18,17 @@ pub fn library(requested: Option<&Path>) -> Result<PathBuf, Failure> {
     library.canonicalize().map_err(|error| Failure::Missing(format!("{}: {error}", library.display())))
 }
 
+/// Folders of libraries below a prefix, which systems have chosen between.
+const LIBRARY_FOLDERS: [&str; 4] = ["lib", "lib64", "lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu"];
+
 fn installed() -> Result<PathBuf, Failure> {
     let command = std::env::current_exe()?;
     let prefix = command.parent().and_then(Path::parent).unwrap_or(Path::new("/"));
-    let library = prefix.join("lib/libdtc_mpi.so");
-    if library.is_file() {
+    let place = |folder: &str| prefix.join(folder).join("libdtc_mpi.so");
+    if let Some(library) = LIBRARY_FOLDERS.map(place).into_iter().find(|library| library.is_file()) {
         return Ok(library);
     }
+    let library = place("lib");
     let name = library.display();
     Err(Failure::Missing(format!("{name}: expected the interposer, found none; name it with --interposer FILE")))
 }

@@ -20,6 +20,7 @@ mod mapped;
 mod npy;
 pub mod output;
 pub mod paths;
+pub mod program;
 pub mod recorded;
 pub mod report;
 pub mod samples;
@@ -34,7 +35,10 @@ use std::process::ExitCode;
 /// Parses the arguments of the process and runs a program on them, whose report goes to standard output. Says on standard
 /// error what is wrong, after the name of the program; returns the exit status.
 pub fn execute<A: Parser>(run: impl FnOnce(&A, &mut dyn Write) -> Result<(), Failure>) -> ExitCode {
-    let arguments = match A::try_parse() {
+    let mut command = program::renamed(A::command());
+    let parsed = command.try_get_matches_from_mut(std::env::args_os());
+    let parsed = parsed.and_then(|matches| A::from_arg_matches(&matches).map_err(|error| error.format(&mut command)));
+    let arguments = match parsed {
         Ok(arguments) => arguments,
         Err(error) => {
             // A closed pipe is no reason to fail otherwise.
@@ -57,8 +61,8 @@ pub fn execute<A: Parser>(run: impl FnOnce(&A, &mut dyn Write) -> Result<(), Fai
         Err(failure) => {
             if !failure.is_silent() {
                 // A closed standard error is not reported: no stream is left for it.
-                let message = failure::told(&failure.to_string());
-                let _ = writeln!(io::stderr(), "{}: {message}", A::command().get_name());
+                let message = failure::told(&program::message(&A::command(), &failure.to_string()));
+                let _ = writeln!(io::stderr(), "{}: {message}", command.get_name());
             }
             ExitCode::from(failure.status())
         }

@@ -4,6 +4,7 @@
 use clap::{CommandFactory, Parser, Subcommand};
 use dtc_cli::commands;
 use dtc_cli::failure::Failure;
+use dtc_cli::program;
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -51,7 +52,46 @@ fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
         Command::Cache(arguments) => commands::cache::run(arguments, out),
         Command::Calibrate(arguments) => commands::calibrate::run(arguments, out),
         Command::Doctor(arguments) => commands::doctor::run(arguments, out),
-        Command::Completions(arguments) => commands::pages::completions(arguments, Arguments::command(), out),
-        Command::Man(arguments) => commands::pages::man(arguments, Arguments::command(), out),
+        Command::Completions(arguments) => {
+            commands::pages::completions(arguments, program::renamed(Arguments::command()), out)
+        }
+        Command::Man(arguments) => {
+            let command = Arguments::command();
+            commands::pages::man(arguments, program::renamed(command.clone()), &command, out)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The words of a call up to the end of its command, without variables before it.
+    fn words(call: &str) -> Vec<String> {
+        let mut words = vec![String::new()];
+        let mut quoted = false;
+        for character in call.chars() {
+            match character {
+                '\'' => quoted = !quoted,
+                '|' | '<' | '>' | ')' if !quoted => break,
+                ' ' if !quoted => words.push(String::new()),
+                other => words.last_mut().expect("a word").push(other),
+            }
+        }
+        let words = words.into_iter().filter(|word| !word.is_empty());
+        words.skip_while(|word| word.contains('=')).collect()
+    }
+
+    #[test]
+    fn examples_of_pages_are_calls() {
+        for call in commands::pages::examples().filter(|call| !call.starts_with("source ")) {
+            let words = words(call);
+            let notations = words.iter().filter(|word| word.contains(' '));
+            for notation in notations {
+                assert!(dtc_cli::description::read(notation.as_ref()).is_ok(), "{call}");
+            }
+            let parsed = Arguments::try_parse_from(words);
+            assert!(parsed.is_ok(), "{call}: {}", parsed.err().expect("an error"));
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use crate::interposer;
+use crate::program::called;
 use crate::report::row;
 use crate::timing::median;
 use std::ffi::OsString;
@@ -178,8 +179,10 @@ fn summary(rounds: &[Round], without: &Calls, with: &Calls, out: &mut dyn Write)
         line(out, "in MPI calls", [&seconds(without.each()), &seconds(with.each()), &gain])?;
     }
     writeln!(out)?;
+    let nothing =
+        format!("dtc did no call: {} --mpi PROGRAM says which were left to the MPI, and why", called("doctor"));
     let verdict = if with.handled == 0 {
-        "dtc did no call: dtc doctor --mpi PROGRAM says which were left to the MPI, and why"
+        nothing.as_str()
     } else if lowest > 1.0 {
         "faster with libdtc_mpi in every round"
     } else if highest < 1.0 {

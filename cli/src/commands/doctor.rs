@@ -3,6 +3,7 @@
 use super::doctor_mpi;
 use crate::failure::Failure;
 use crate::first_call::FirstCall;
+use crate::program::called;
 use crate::report::{self, row};
 use dtc_compiler::datatype::text;
 use dtc_runtime::cuda::{Device, DeviceInfo, Driver, Nvrtc};
@@ -53,7 +54,7 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     for (command, what, packages) in PEERS {
         let state = match find(command) {
             Some(path) => format!("{} ({what})", path.display()),
-            None => format!("missing; dtc bench --peers wants it for {what}: apt-get install {packages}"),
+            None => format!("missing; {} wants it for {what}: apt-get install {packages}", called("bench --peers")),
         };
         row(out, command, &state)?;
     }
@@ -168,10 +169,10 @@ fn transfers(devices: &[DeviceInfo], out: &mut dyn Write) -> Result<(), Failure>
     let store = Store::open(Config::from_environment());
     let measured = |info: &&DeviceInfo| TransferModel::stored(&store, info).is_some();
     let text = match devices.iter().filter(measured).count() {
-        all if all == devices.len() => "ways are chosen as dtc calibrate measured",
-        _ => "ways are chosen by the default model; dtc calibrate measures this machine",
+        all if all == devices.len() => format!("ways are chosen as {} measured", called("calibrate")),
+        _ => format!("ways are chosen by the default model; {} measures this machine", called("calibrate")),
     };
-    row(out, "transfers", text)
+    row(out, "transfers", &text)
 }
 
 fn place(path: Option<&Path>) -> String {

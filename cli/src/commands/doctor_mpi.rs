@@ -4,6 +4,7 @@
 
 use crate::failure::Failure;
 use crate::interposer;
+use crate::program::called;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::Path;
@@ -30,7 +31,7 @@ pub fn run(program: &[OsString], library: Option<&Path>, out: &mut dyn Write) ->
         };
         rows.push(("MPI", nothing.to_owned()));
     } else if status.success() {
-        rows.push(("faster", "dtc compare -- PROGRAM measures whether this program is".to_owned()));
+        rows.push(("faster", format!("{} -- PROGRAM measures whether this program is", called("compare"))));
     }
     // Names of the library are longer than those of other reports.
     let width = rows.iter().map(|(what, _)| what.chars().count()).max().unwrap_or(0) + 2;

@@ -54,7 +54,7 @@ enum Form {
     Clif,
     /// The kernel's instructions, with addresses, and what each stretch is for
     Asm,
-    /// The two functions of `dtc build` in LLVM's intermediate form, before LLVM optimises them
+    /// The two functions of an ahead-of-time build in LLVM's intermediate form, before LLVM optimises them
     Llvm,
     /// The same, compiled by LLVM, as an assembler reads them; needs a dtc with the feature llvm
     LlvmAsm,

@@ -5,6 +5,7 @@ use crate::commands::emit::compiler;
 use crate::commands::explain_bounds;
 use crate::description::{self, Named};
 use crate::failure::Failure;
+use crate::program::called;
 use crate::recorded;
 use crate::report;
 use dtc_compiler::Pipeline;
@@ -78,12 +79,15 @@ fn print_words(words: &[(&str, &str)], text: &str, out: &mut dyn Write) -> Resul
 }
 
 /// The model of the first GPU, as it was measured, or the default; and what to call it.
-fn model() -> (TransferModel, &'static str) {
+fn model() -> (TransferModel, String) {
     let info = Device::list().ok().and_then(|devices| devices.into_iter().next());
     let stored = info.and_then(|info| TransferModel::stored(&Store::open(Config::from_environment()), &info));
     match stored {
-        Some(model) => (model, "as measured here"),
-        None => (TransferModel::default(), "by the default model; dtc calibrate measures a machine"),
+        Some(model) => (model, "as measured here".to_owned()),
+        None => {
+            let text = format!("by the default model; {} measures a machine", called("calibrate"));
+            (TransferModel::default(), text)
+        }
     }
 }
 
@@ -446,7 +450,7 @@ fn of_recording(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failur
     }
     explain_recorded::list(&types, out)?;
     if !arguments.full && types.len() > 1 {
-        return Ok(writeln!(out, "--full explains each; dtc explain 'NOTATION' one")?);
+        return Ok(writeln!(out, "--full explains each; {} 'NOTATION' one", called("explain"))?);
     }
     for explanation in explained() {
         writeln!(out)?;

@@ -91,9 +91,11 @@ pub fn nothing_named(text: &str) -> Failure {
     Failure::description("--only", "a part of a type's name", format_args!("\"{text}\""))
 }
 
-/// The examples of the checkout.
+/// The examples of the checkout or the installation.
 fn examples() -> Result<Vec<PathBuf>, Failure> {
-    let missing = || Failure::description("TYPE.json", "at least one type, outside a checkout of dtc", "none");
+    let missing = || {
+        Failure::description("TYPE.json", "at least one type, outside a checkout and an installation of dtc", "none")
+    };
     let folder = checkout_file("ir-examples").ok_or_else(missing)?;
     let entries = std::fs::read_dir(&folder)
         .map_err(|error| Failure::description(folder.display(), "a readable folder", reason(&error)))?;

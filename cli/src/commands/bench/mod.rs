@@ -37,7 +37,7 @@ use table::Style;
 /// What is measured, and how
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Type descriptions, recordings, and folders of both [default: every file of ir-examples in a checkout]
+    /// Type descriptions, recordings, and folders of both [default: every file of ir-examples, of the checkout or the installation]
     #[arg(value_name = "TYPE.json")]
     pub files: Vec<PathBuf>,
     /// Only types whose name contains this
