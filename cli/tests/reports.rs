@@ -357,45 +357,6 @@ fn the_doctor_lists_devices() {
 }
 
 #[test]
-fn the_command_is_installed_with_its_pages() {
-    let folder = tempdir().expect("a folder");
-    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    let mut install = Command::new(env!("CARGO"));
-    install.args([
-        "run",
-        "--quiet",
-        "--locked",
-        "--package",
-        "xtask",
-        "--",
-        "install",
-        "--prefix",
-        "/usr",
-        "--command",
-    ]);
-    install.arg(env!("CARGO_BIN_EXE_dtc")).current_dir(workspace).env("DESTDIR", folder.path());
-    let output = install.output().unwrap();
-    assert!(output.status.success(), "{output:?}");
-    let installed = |path: &str| std::fs::read(folder.path().join("usr").join(path)).unwrap();
-    let text = |path: &str| String::from_utf8(installed(path)).unwrap();
-    assert_eq!(installed("bin/dtc"), std::fs::read(env!("CARGO_BIN_EXE_dtc")).unwrap());
-    for (path, part) in [
-        ("share/man/man1/dtc.1", "dtc\\-pack(1)"),
-        ("share/man/man1/dtc-pack.1", "\\-\\-origin"),
-        ("share/man/man1/dtc-cache-verify.1", "exits 3"),
-        ("share/bash-completion/completions/dtc", "--backend"),
-        ("share/zsh/site-functions/_dtc", "#compdef dtc"),
-        ("share/fish/vendor_completions.d/dtc.fish", "complete -c dtc"),
-        ("share/dtc/type-description.schema.json", "$id"),
-    ] {
-        assert!(text(path).contains(part), "{part} in {path}: {}", text(path));
-    }
-    let script = folder.path().join("usr/share/bash-completion/completions/dtc");
-    assert!(Command::new("bash").arg("-n").arg(script).status().expect("bash").success());
-    dtc(folder.path(), &["man", "--folder", "absent"]).fails(2, &["absent/dtc.1", "a file to write"]);
-}
-
-#[test]
 fn a_closed_pipe_is_no_failure() {
     let folder = tempdir().expect("a folder");
     write(folder.path(), "t.json", TYPE);

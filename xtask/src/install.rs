@@ -5,8 +5,9 @@
 //! from that object. rustc could write the shared library itself, but with its own list of exports, which excludes
 //! symbol versions.
 
-use crate::interposer;
-use crate::steps::{Outcome, VERSION, below_destdir, build, point, read, root, run, write};
+use crate::places::Places;
+use crate::steps::{Outcome, VERSION, build, point, read, root, run, write};
+use crate::{documents, interposer};
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,30 +19,22 @@ const SONAME: &str = "libdtc.so.0";
 /// Libraries of the system that the Rust library needs.
 const SYSTEM: [&str; 5] = ["-lgcc_s", "-lpthread", "-lm", "-ldl", "-lc"];
 
-/// Installs the library below `prefix`, or below `DESTDIR` and `prefix`, and says how to use it. Without `archive`,
-/// cargo builds it first.
-pub fn install(prefix: &Path, archive: Option<PathBuf>) -> Outcome {
+/// Installs the library, and says how to use it. Without `archive`, cargo builds it first.
+pub fn install(places: &Places, archive: Option<PathBuf>) -> Outcome {
     let archive = archive.map_or_else(|| build("dtc-capi", "libdtc.a"), Ok)?;
-    let used = prefix.display();
-    let prefix = below_destdir(std::env::var_os("DESTDIR"), prefix)?;
-    let library = prefix.join("lib");
-    let folders =
-        [prefix.join("include"), library.join("pkgconfig"), library.join("cmake/dtc"), prefix.join("share/doc/dtc")];
-    for folder in &folders {
-        fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    }
-    let [include, pkgconfig, cmake, documents] = folders;
-    write(&documents.join("THIRD-PARTY-NOTICES"), &read(&root().join("THIRD-PARTY-NOTICES"))?)?;
+    let library = places.library_folder()?;
+    let within = |folder: &str| places.folder(&format!("{}/{folder}", places.libraries));
+    let (include, pkgconfig, cmake) = (places.folder("include")?, within("pkgconfig")?, within("cmake/dtc")?);
     let sources = root().join("interfaces/c");
     for header in ["dtc.h", "dtc_mpi.h"] {
         write(&include.join(header), &read(&sources.join("include").join(header))?)?;
     }
     let kernels = "dtc_matching.cuh";
     write(&include.join(kernels), &read(&root().join("templates/kernels").join(kernels))?)?;
-    for (folder, name) in
-        [(&pkgconfig, "dtc.pc.in"), (&cmake, "dtc-config.cmake"), (&cmake, "dtc-config-version.cmake.in")]
+    for (folder, depth, name) in
+        [(&pkgconfig, 1, "dtc.pc.in"), (&cmake, 2, "dtc-config.cmake.in"), (&cmake, 2, "dtc-config-version.cmake.in")]
     {
-        let text = read(&sources.join("pkg").join(name))?.replace("@VERSION@", VERSION);
+        let text = places.fill(&read(&sources.join("pkg").join(name))?, depth);
         write(&folder.join(name.trim_end_matches(".in")), &text)?;
     }
     let functions = functions(&read(&sources.join("include/dtc.h"))?);
@@ -52,11 +45,15 @@ pub fn install(prefix: &Path, archive: Option<PathBuf>) -> Outcome {
         .and_then(|()| interposer::link(&object, &library, &SYSTEM));
     fs::remove_file(&object).map_err(|error| format!("{}: {error}", object.display()))?;
     linked?;
-    println!("libdtc {VERSION} is in {used}. To build a program with it, and one that needs nothing of it:");
-    println!("    export PKG_CONFIG_PATH={used}/lib/pkgconfig");
-    println!("    cc program.c $(pkg-config --cflags --libs dtc) -Wl,-rpath,{used}/lib");
+    documents::install(places)?;
+    let used = places.used.join(&places.libraries);
+    let (used, prefix) = (used.display(), places.used.display());
+    println!("libdtc {VERSION} is in {prefix}. To build a program with it, and one that needs nothing of it:");
+    println!("    export PKG_CONFIG_PATH={used}/pkgconfig");
+    println!("    cc program.c $(pkg-config --cflags --libs dtc) -Wl,-rpath,{used}");
     println!("    cc -static program.c $(pkg-config --static --cflags --libs dtc)");
-    println!("To run an MPI program with it: LD_PRELOAD={used}/lib/libdtc_mpi.so");
+    println!("To run an MPI program with it: LD_PRELOAD={used}/libdtc_mpi.so");
+    println!("The guides are in {prefix}/share/doc/dtc, the examples in {prefix}/share/dtc.");
     Ok(())
 }
 
@@ -94,7 +91,7 @@ fn link(map: &Path, object: &Path, library: &Path) -> Outcome {
     let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
     let mut link = Command::new(compiler);
     link.args(["-shared", "-o"]).arg(library.join(&name)).arg(object).arg(version_script);
-    link.arg(format!("-Wl,-soname,{SONAME},--gc-sections,-z,relro,-z,now,-z,nodelete,--no-undefined"));
+    link.arg(format!("-Wl,-soname,{SONAME},--gc-sections,-s,-z,relro,-z,now,-z,nodelete,--no-undefined"));
     run(link.args(SYSTEM))?;
     point(&library.join(SONAME), &name)?;
     point(&library.join("libdtc.so"), SONAME)

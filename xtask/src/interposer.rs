@@ -45,7 +45,7 @@ pub(crate) fn link(object: &Path, library: &Path, system: &[&str]) -> Outcome {
         version_script.push(sources.join("pkg/dtc_mpi.map"));
         let mut link = Command::new(compiler());
         link.args(["-shared", "-o"]).arg(library.join(&name)).args(parts).arg(object).arg(version_script);
-        link.arg(format!("-Wl,-soname,{SONAME},--gc-sections,-z,relro,-z,now,-z,nodelete,--no-undefined"));
+        link.arg(format!("-Wl,-soname,{SONAME},--gc-sections,-s,-z,relro,-z,now,-z,nodelete,--no-undefined"));
         run(link.args(system))?;
         point(&library.join(SONAME), &name)?;
         point(&library.join("libdtc_mpi.so"), SONAME)

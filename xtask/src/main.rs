@@ -1,30 +1,36 @@
 //! Tasks of dtc's own build that cargo has no command for.
 //!
 //! ```text
-//! cargo xtask install --prefix DIR [--archive FILE] [--command FILE]
+//! cargo xtask install --prefix DIR [--libdir DIR] [--program-name NAME] [--archive FILE] [--command FILE]
 //! cargo xtask install-yaksa --prefix DIR [--library FILE]
 //! cargo xtask notices [--check]
 //! ```
 //!
 //! - `install` installs libdtc (shared and static library, header, pkg-config file, CMake package: `docs/c-abi.md`), the
-//!   interposer libdtc_mpi (`docs/mpi.md`), and the command dtc with its man pages and completions.
+//!   interposer libdtc_mpi (`docs/mpi.md`), and the command dtc with its man pages and completions, with guides and examples.
 //! - `install-yaksa` installs libyaksa for an MPICH, and prints the folder to configure MPICH with (`docs/mpich.md`).
 //! - `notices` writes `THIRD-PARTY-NOTICES`, the licences of what both libraries contain.
 
 mod command;
+mod documents;
 mod install;
 mod interposer;
 mod notices;
+mod places;
 mod steps;
 mod yaksa;
 
+use places::Places;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask install --prefix DIR [--archive FILE] [--command FILE]
+const USAGE: &str = "usage: cargo xtask install --prefix DIR [--libdir DIR] [--program-name NAME] [--archive FILE] [--command FILE]
        cargo xtask install-yaksa --prefix DIR [--library FILE]
        cargo xtask notices [--check]
     --prefix DIR      where to install; DESTDIR in the environment goes before it
+    --libdir DIR      where the libraries go, below the prefix: lib (as without it), lib64, lib/x86_64-linux-gnu
+    --program-name NAME
+                      the name of the command, of its man pages and completions, for machines with another dtc
     --archive FILE    installs the libraries alone, of the static one that cargo built
     --command FILE    installs the command dtc alone, which cargo built; without --archive and --command, both are built in
                       the release profile and installed
@@ -35,7 +41,8 @@ fn main() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1);
     let command = arguments.next();
     let command = command.as_ref().and_then(|command| command.to_str());
-    let (mut prefix, mut built, mut program, mut check) = (None, None, None, false);
+    let (mut prefix, mut libraries, mut name) = (None, None, None);
+    let (mut built, mut program, mut check) = (None, None, false);
     while let Some(flag) = arguments.next() {
         let place = match (command, flag.to_str()) {
             (Some("notices"), Some("--check")) => {
@@ -43,6 +50,8 @@ fn main() -> ExitCode {
                 continue;
             }
             (Some("install" | "install-yaksa"), Some("--prefix")) => &mut prefix,
+            (Some("install"), Some("--libdir")) => &mut libraries,
+            (Some("install"), Some("--program-name")) => &mut name,
             (Some("install"), Some("--archive")) | (Some("install-yaksa"), Some("--library")) => &mut built,
             (Some("install"), Some("--command")) => &mut program,
             _ => return usage(),
@@ -52,10 +61,7 @@ fn main() -> ExitCode {
     let installed = match (command, prefix) {
         (Some("notices"), None) => notices::notices(check),
         (Some("install"), Some(prefix)) => {
-            let both = built.is_none() && program.is_none();
-            let library = if both || built.is_some() { install::install(&prefix, built) } else { Ok(()) };
-            let command = |()| if both || program.is_some() { command::install(&prefix, program) } else { Ok(()) };
-            library.and_then(command)
+            Places::new(&prefix, libraries.as_deref(), name.as_deref()).and_then(|places| all(&places, built, program))
         }
         (Some("install-yaksa"), Some(prefix)) => {
             yaksa::install(&prefix, built).map(|folder| println!("{}", folder.display()))
@@ -69,6 +75,18 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Installs the libraries, the command, or both, if neither was named.
+fn all(places: &Places, built: Option<PathBuf>, program: Option<PathBuf>) -> Result<(), String> {
+    let both = built.is_none() && program.is_none();
+    if both || built.is_some() {
+        install::install(places, built)?;
+    }
+    if both || program.is_some() {
+        command::install(places, program)?;
+    }
+    Ok(())
 }
 
 fn usage() -> ExitCode {

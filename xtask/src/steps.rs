@@ -65,6 +65,19 @@ pub(crate) fn write(path: &Path, text: &str) -> Outcome {
     fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
 }
 
+/// Copies the text files of a folder whose names end in one of `extensions`.
+pub(crate) fn copy_files(from: &Path, to: &Path, extensions: &[&str]) -> Outcome {
+    let entries = fs::read_dir(from).map_err(|error| format!("{}: {error}", from.display()))?;
+    for entry in entries {
+        let path = entry.map_err(|error| format!("{}: {error}", from.display()))?.path();
+        let wanted = path.extension().and_then(OsStr::to_str).is_some_and(|extension| extensions.contains(&extension));
+        if let Some(name) = path.file_name().filter(|_| wanted) {
+            write(&to.join(name), &read(&path)?)?;
+        }
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,10 +1,10 @@
 //! Installs libyaksa and its header below lib/dtc/yaksa, a folder of its own that no compiler or loader searches. MPICH
 //! is configured with `--with-yaksa=` and that folder.
 
-use crate::steps::{Outcome, VERSION, below_destdir, build, point, read, root, run, write};
+use crate::places::install_stripped;
+use crate::steps::{Outcome, VERSION, below_destdir, build, point, read, root, write};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// Name that the loader looks up.
 const SONAME: &str = "libyaksa.so.0";
@@ -22,10 +22,7 @@ pub fn install(prefix: &Path, library: Option<PathBuf>) -> Outcome<PathBuf> {
     write(&include.join("yaksa.h"), &read(&sources.join("include/yaksa.h"))?)?;
     let file = read(&sources.join("pkg/yaksa.pc.in"))?.replace("@VERSION@", VERSION);
     write(&pkgconfig.join("yaksa.pc"), &file)?;
-    // A running program may have mapped the library, so it is replaced by a rename.
-    let (copy, installed) = (lib.join(format!("{SONAME}.{}", std::process::id())), lib.join(SONAME));
-    run(Command::new("objcopy").arg("--strip-debug").arg(&library).arg(&copy))?;
-    fs::rename(&copy, &installed).map_err(|error| format!("{}: {error}", installed.display()))?;
+    install_stripped(&library, &lib.join(SONAME), "--strip-all")?;
     point(&lib.join("libyaksa.so"), SONAME)?;
     Ok(folder)
 }

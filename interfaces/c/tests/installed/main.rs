@@ -2,6 +2,7 @@
 #![expect(clippy::disallowed_types, reason = "tests that lock fork no child")]
 
 mod device;
+mod folders;
 mod interposer;
 
 use dtc_compiler::datatype::Datatype;
@@ -26,16 +27,20 @@ struct Installed {
     prefix: PathBuf,
 }
 
-static INSTALLED: LazyLock<Installed> = LazyLock::new(|| {
+static INSTALLED: LazyLock<Installed> = LazyLock::new(|| install(&[]));
+
+/// Installs the libraries as packagers do, and moves them.
+fn install(more: &[&str]) -> Installed {
     let folder = TempDir::new().expect("a folder");
     let staged = folder.path().join("stage");
     let mut install = Command::new(env!("CARGO"));
     install.args(["run", "--quiet", "--locked", "--package", "xtask", "--", "install", "--prefix", "/opt/dtc"]);
+    install.args(more);
     succeed(install.current_dir(root()).arg("--archive").arg(archive()).env("DESTDIR", &staged));
     let prefix = folder.path().join("elsewhere");
     std::fs::rename(staged.join("opt/dtc"), &prefix).expect("a move");
     Installed { _folder: folder, prefix }
-});
+}
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("the workspace")
