@@ -219,6 +219,27 @@ pub fn copy(
     Ok(())
 }
 
+/// Rows in a buffer: where the first begins, and bytes from one to the next.
+pub type Rows<'a> = (&'a DeviceBuffer, u64, usize);
+
+/// Enqueues the driver's copy of rows between buffers of one device, without overlap: bytes of a row, and how many rows.
+pub fn copy_rows(
+    stream: &Stream,
+    (to, to_first, to_pitch): Rows,
+    (from, from_first, from_pitch): Rows,
+    [bytes, rows]: [usize; 2],
+) -> Result<(), TransferError> {
+    let reach = |pitch: usize| (pitch * rows.saturating_sub(1) + bytes) as u64;
+    within(to, to_first, reach(to_pitch))?;
+    within(from, from_first, reach(from_pitch))?;
+    let destination = copy::Rows { address: to.address() + to_first, pitch: to_pitch };
+    let source = copy::Rows { address: from.address() + from_first, pitch: from_pitch };
+    // SAFETY: all rows lie in their buffers, which are freed only when the device has done its work. Two that overlap would leave
+    // bytes of either in a buffer that holds nothing but bytes.
+    unsafe { copy::rows(stream, destination, source, bytes, rows)? };
+    Ok(())
+}
+
 /// Enqueues setting a range of a buffer to one value.
 pub fn fill(stream: &Stream, buffer: &DeviceBuffer, range: std::ops::Range<u64>, value: u8) -> Result<(), CudaError> {
     let bytes = range.end.saturating_sub(range.start);

@@ -138,6 +138,17 @@ fn demos_run_on_the_gpu_if_there_is_one() {
         }
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     }
+    let text = emulated(folder.path(), &["demo"], &[]).fine();
+    let parts = [
+        "cuMemcpy2D: 4096 calls",
+        "2-D FFT's transpose",
+        "x cuMemcpy2D",
+        "x device copy, on GPU 0",
+        "every byte equals",
+    ];
+    for part in parts {
+        assert!(text.contains(part), "{part} in {text}");
+    }
     assert!(emulated(folder.path(), &["demo", "none.dtc"], &[]).fine().contains("no kernel"));
     let text = emulated(folder.path(), &["demo", "rows.json"], &[("DTC_NVRTC", "/missing/nvrtc.so")]).fine();
     assert!(text.contains("no kernel: NVRTC") && text.contains("every byte equals"), "{text}");

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{dtc, write};
+use common::{Run, dtc, write};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -154,7 +154,8 @@ fn demos_check_every_byte() {
         let text = dtc(folder.path(), &[arguments, &["--backend", "cpu"]].concat()).fine();
         let labels = text.lines().filter_map(|line| line.split(' ').next());
         let labels: Vec<&str> = labels.filter(|label| !label.is_empty()).collect();
-        assert!(labels.starts_with(&["type", "passes"]) && labels.contains(&"speed"), "{text}");
+        let moved = labels.starts_with(&["type", "pack", "unpack", "beside", "passes"]);
+        assert!(moved || labels.starts_with(&["type", "speed", "passes"]), "{text}");
         assert!(text.contains("every byte equals the reference walker's"), "{text}");
         assert!(text.contains("memcpy") != text.contains("nothing is moved"), "{text}");
         let verbose = dtc(folder.path(), &[arguments, &["--backend", "cpu", "--verbose"]].concat()).fine();
@@ -165,8 +166,13 @@ fn demos_check_every_byte() {
     }
     let text = dtc(folder.path(), &["demo", "--backend", "cpu"]).fine();
     let verdict: Vec<&str> = text.lines().take(4).filter_map(|line| line.split(' ').next()).collect();
-    assert_eq!(verdict, ["type", "passes", "speed", "check"], "{text}");
+    assert_eq!(verdict, ["type", "pack", "unpack", "beside"], "{text}");
     assert!(text.contains("x loop") && (text.contains("kernels compiled") || text.contains("generic:")), "{text}");
+    assert!(
+        text.contains("a 2-D FFT's transpose (DDTBench): 4.0 MiB in 262,144 runs")
+            && text.contains("above 1x, dtc is faster"),
+        "{text}"
+    );
     for (name, large) in [("far.dtc", "vector 2 1 1000000000000 int"), ("same.dtc", "vector 1000000000000 1 0 int")] {
         write(folder.path(), name, large);
         dtc(folder.path(), &["demo", name]).fails(3, &["buffer"]);
@@ -188,6 +194,61 @@ fn demos_check_every_byte() {
     assert!(text.contains("5 elements instead of 1000"), "{text}");
 }
 
+/// Compilers of MPI programs and of C in a folder of their own.
+#[cfg(unix)]
+fn with_path(folder: &Path, programs: &[(&str, &str)]) -> Run {
+    let tools = folder.join("tools");
+    std::fs::create_dir_all(&tools).expect("a folder");
+    for (name, script) in programs {
+        let path = write(&tools, name, format!("#!/bin/sh\n{script}\n"));
+        std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("a program");
+    }
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dtc"));
+    command.args(["demo", "t.json", "--backend", "cpu"]).current_dir(folder).env("PATH", tools).env_remove("CC");
+    Run::of(&mut command)
+}
+
+#[test]
+#[cfg(unix)]
+fn demos_leave_out_peers_that_are_not_there() {
+    let folder = tempdir().expect("a folder");
+    write(folder.path(), "t.json", TYPE);
+    let start = std::time::Instant::now();
+    let text = with_path(folder.path(), &[]).fine();
+    assert!(text.contains("beside  loop: absent; MPICH: absent; Open MPI: absent"), "{text}");
+    assert!(text.contains("x memcpy") && text.contains("every byte equals"), "{text}");
+    // One that does not compile, one whose program is no peer, and one that never ends.
+    let programs = [
+        ("mpicc.mpich", "exit 1"),
+        (
+            "mpicc.openmpi",
+            "while [ $# -gt 2 ]; do [ $1 = -o ] && printf '#!/bin/sh\\n' > $2; shift; done; /bin/chmod +x mpicc.openmpi",
+        ),
+        ("mpicc", "exec /bin/sleep 100"),
+    ];
+    let text = with_path(folder.path(), &programs).fine();
+    assert!(text.contains("MPICH: absent; Open MPI: absent"), "{text}");
+    assert!(start.elapsed().as_secs() < 30, "{:?}", start.elapsed());
+}
+
+#[test]
+fn demos_are_measured_beside_the_mpis_of_the_machine() {
+    if ["mpicc.mpich", "mpicc.openmpi"].iter().any(|name| Command::new(name).arg("-show").output().is_err()) {
+        let line =
+            "\nskipped: demos_are_measured_beside_the_mpis_of_the_machine: needs mpicc.mpich and mpicc.openmpi\n";
+        let _ = std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes());
+        return;
+    }
+    let folder = tempdir().expect("a folder");
+    write(folder.path(), "t.json", TYPE);
+    for arguments in [&["demo", "--backend", "cpu"] as &[&str], &["demo", "t.json", "--backend", "cpu"]] {
+        let text = dtc(folder.path(), arguments).fine();
+        for part in ["x loop", "x MPICH", "x Open MPI", "x memcpy", "every byte equals"] {
+            assert!(text.contains(part), "{part} in {text}");
+        }
+    }
+}
+
 #[test]
 fn a_bench_without_peers_compares_with_memcpy() {
     let folder = tempdir().expect("a folder");
@@ -207,7 +268,7 @@ fn a_bench_without_peers_compares_with_memcpy() {
     assert!(units.as_str().is_some_and(|units| units.contains("above 1 dtc is faster")), "{units}");
     let mut alone = Command::new(env!("CARGO_BIN_EXE_dtc"));
     alone.args(["bench", "t.json", "--rounds", "1", "--min-time", "1", "--markdown"]).current_dir(folder.path());
-    let text = common::Run::of(alone.env("PATH", "").env_remove("CC")).fine();
+    let text = Run::of(alone.env("PATH", "").env_remove("CC")).fine();
     assert!(text.starts_with("| type ") || text.contains("\n| type "), "{text}");
     assert!(text.contains("note: no hand loops: no C compiler"), "{text}");
     let missing = ["bench", "t.json", "--peers", "peers", "--peers-script", "absent"];
@@ -220,7 +281,7 @@ fn passes_are_traced_on_request() {
     write(folder.path(), "t.dtc", "vector 12 5 14 double");
     let traced = |level: &str| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_dtc"));
-        common::Run::of(command.args(["lower", "t.dtc"]).current_dir(folder.path()).env("RUST_LOG", level))
+        Run::of(command.args(["lower", "t.dtc"]).current_dir(folder.path()).env("RUST_LOG", level))
     };
     let run = traced("dtc_compiler=trace");
     for part in ["fold-dense: %", "lowered: ", "canonical: ", "becomes"] {
@@ -258,7 +319,7 @@ fn the_doctor_runs_a_program_of_mpi() {
     let run = |arguments: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_dtc"));
         let file = library.to_str().unwrap();
-        common::Run::of(command.args(["doctor", "--interposer", file, "--mpi"]).args(arguments))
+        Run::of(command.args(["doctor", "--interposer", file, "--mpi"]).args(arguments))
     };
     let shown = run(&["sh", "-c", script]);
     let name = format!("    interposer       {}\n", library.display());
@@ -289,7 +350,7 @@ fn programs_are_compared_with_and_without_the_interposer() {
     let run = |options: &[&str], program: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_dtc"));
         command.args(["compare", "--interposer"]).arg(&library).args(options).arg("--").args(program);
-        common::Run::of(command.env_remove("DTC_MPI").env_remove("DTC_MPI_REPORT"))
+        Run::of(command.env_remove("DTC_MPI").env_remove("DTC_MPI_REPORT"))
     };
     let text = run(&["--runs", "3"], &["sh", "-c", script, runs.to_str().unwrap()]).fine();
     let found = std::fs::read_to_string(&runs).unwrap();

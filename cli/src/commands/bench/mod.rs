@@ -10,15 +10,15 @@ mod commit;
 pub mod contest;
 pub mod cuda;
 pub mod figures;
-mod hand_loop;
+pub(super) mod hand_loop;
 pub mod loops;
 pub mod measure;
-mod peer;
+pub(super) mod peer;
 pub mod peers;
 pub mod prepare;
 mod progress;
 mod rows;
-mod shared;
+pub(super) mod shared;
 pub mod table;
 
 pub use command::{Command, run};

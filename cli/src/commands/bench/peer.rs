@@ -7,8 +7,11 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-/// A peer that takes longer for an answer is given up.
+/// A peer that takes longer for an answer is given up, unless its driver has less patience.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The longest that a peer may take to end after it was told to.
+const FAREWELL: Duration = Duration::from_secs(5);
 
 /// A running peer.
 pub struct Peer {
@@ -19,11 +22,17 @@ pub struct Peer {
     child: Child,
     questions: ChildStdin,
     answers: Receiver<String>,
+    patience: Duration,
 }
 
 impl Peer {
     /// Starts a peer, if it was built.
     pub fn start(directory: &Path, kind: &'static str) -> Result<Option<Peer>, String> {
+        Peer::start_within(directory, kind, PATIENCE)
+    }
+
+    /// Starts a peer, if it was built, which is given up when it takes longer than `patience` for any answer.
+    pub fn start_within(directory: &Path, kind: &'static str, patience: Duration) -> Result<Option<Peer>, String> {
         let program = std::path::absolute(directory.join(kind));
         let program = program.map_err(|error| error.to_string())?;
         if !program.is_file() {
@@ -52,7 +61,7 @@ impl Peer {
             }
         });
         reader.map_err(|error| format!("{kind} cannot be listened to: {error}"))?;
-        let mut peer = Peer { kind, version: String::new(), child, questions, answers };
+        let mut peer = Peer { kind, version: String::new(), child, questions, answers, patience };
         let version = peer.ask("version", "version ")?;
         peer.version = version.split_whitespace().collect::<Vec<_>>().join(" ");
         Ok(Some(peer))
@@ -66,10 +75,10 @@ impl Peer {
 
     /// Asks, and returns what follows the expected word of the answer.
     fn ask(&mut self, question: &str, word: &str) -> Result<String, String> {
-        let kind = self.kind;
+        let (kind, patience) = (self.kind, self.patience);
         writeln!(self.questions, "{question}").map_err(|_| format!("{kind} ended before \"{question}\""))?;
-        let answer = self.answers.recv_timeout(PATIENCE).map_err(|error| match error {
-            RecvTimeoutError::Timeout => format!("{kind} took more than {} s for \"{question}\"", PATIENCE.as_secs()),
+        let answer = self.answers.recv_timeout(patience).map_err(|error| match error {
+            RecvTimeoutError::Timeout => format!("{kind} took more than {} s for \"{question}\"", patience.as_secs()),
             RecvTimeoutError::Disconnected => format!("{kind} ended during \"{question}\""),
         })?;
         match answer.strip_prefix(word) {
@@ -96,7 +105,7 @@ impl Drop for Peer {
         // A peer that is already gone cannot be asked, and need not be.
         let _ = writeln!(self.questions, "quit");
         let start = Instant::now();
-        while start.elapsed() < Duration::from_secs(5) {
+        while start.elapsed() < FAREWELL.min(self.patience) {
             if !matches!(self.child.try_wait(), Ok(None)) {
                 return;
             }

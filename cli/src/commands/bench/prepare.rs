@@ -31,7 +31,7 @@ pub fn find_script(given: Option<&Path>, directory: &Path) -> Result<PathBuf, Fa
 }
 
 /// Writes the script and its sources to a folder; where the script is.
-fn written(folder: &Path) -> std::io::Result<PathBuf> {
+pub fn written(folder: &Path) -> std::io::Result<PathBuf> {
     std::fs::create_dir_all(folder)?;
     for (name, text, is_program) in SOURCES {
         update(folder, name, text)?;

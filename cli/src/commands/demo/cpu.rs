@@ -1,29 +1,31 @@
-//! The demo in the memory of the host: checks, then the race with memcpy and the hand-written loop.
+//! The demo in the memory of the host: checks, then the race with memcpy, the hand-written loop and the MPIs.
 
+use super::contest::{Buffers, Contest};
 use super::findings::{POISON, Report, call_failed};
-use super::matrix;
+use super::peers::DemoPeers;
 use super::verdict::{self, Race};
+use crate::commands::bench::case::Case;
 use crate::description::Named;
 use crate::failure::Failure;
+use crate::program::called;
 use crate::report;
 use crate::samples::{PageAligned, SEED, fill, room_for};
-use crate::timing::{Rounds, repetitions, sample};
 use crate::verify::{Placement, Verifier};
 use dtc_compiler::Pipeline;
 use dtc_compiler::layout::Layout;
 use dtc_runtime::{Committed, Engine, Memory, MemoryMut, Policy, Range, Tier};
-use std::hint::black_box;
 use std::io::Write;
-use std::time::Instant;
-
-/// The least nanoseconds of a sample: shorter than a time slice, so that some samples are not interrupted.
-const SAMPLE: f64 = 5e5;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
 
 /// Copies of the memory and of the packed bytes that the demo has at a time, with those that are compared.
 const COPIES: u64 = 4;
 
+/// The longest that the demo waits for its peers: a C compiler that never ends is no reason to wait with it.
+const LONGEST_START: Duration = Duration::from_secs(10);
+
 /// Commits the type, checks it and races it.
-pub fn run(named: &Named, pipeline: &Pipeline, built_in: bool, report: &mut Report) -> Result<(), Failure> {
+pub fn run(named: &Named, pipeline: &Pipeline, report: &mut Report) -> Result<(), Failure> {
     let datatype = &named.description.datatype;
     let out = &mut report.details;
     let generic = Engine::builder().policy(Policy::Off).build().commit(datatype);
@@ -42,7 +44,9 @@ pub fn run(named: &Named, pipeline: &Pipeline, built_in: bool, report: &mut Repo
     let decision = pipeline.plan().decision();
     let kernel = match tier {
         Tier::Specialised => format!("kernels compiled in {compile}"),
-        Tier::Generic if decision.specialise() => "no kernel: executable memory is refused (see dtc doctor)".to_owned(),
+        Tier::Generic if decision.specialise() => {
+            format!("no kernel: executable memory is refused (see {})", called("doctor"))
+        }
         Tier::Generic => decision.to_string(),
     };
     for text in [decision.to_string(), kernel.clone()] {
@@ -55,14 +59,13 @@ pub fn run(named: &Named, pipeline: &Pipeline, built_in: bool, report: &mut Repo
     if tier == Tier::Specialised {
         tiers.push(("specialised", committed));
     }
-    check_and_measure(named, pipeline.lowered(), &tiers, built_in, report)
+    check_and_measure(named, pipeline.lowered(), &tiers, report)
 }
 
 fn check_and_measure(
     named: &Named,
     lowered: &Layout,
     tiers: &[(&str, Committed)],
-    built_in: bool,
     report: &mut Report,
 ) -> Result<(), Failure> {
     let description = &named.description;
@@ -73,99 +76,65 @@ fn check_and_measure(
     let bytes = first.packed_size(count).map_err(|error| Failure::Description(error.to_string()))?;
     let total = bytes as u64;
     room_for((buffer as u64).saturating_add(total).saturating_mul(COPIES))?;
+    // Compiled while the bytes are checked.
+    let starting = if total > 0 { start_peers(named, placement) } else { None };
     let verifier = Verifier::new(lowered, origin, count);
-    let mut memory = PageAligned::new(buffer);
-    fill(memory.bytes_mut(), SEED);
-    // The elements lie inside the buffer, so their bytes are fewer unless the type repeats some.
-    let mut packed = PageAligned::new(bytes);
+    let mut buffers = Buffers::new(buffer, bytes, total > 0);
 
     report.data(count, total, buffer, remark)?;
-    for (name, committed) in tiers {
-        packed.bytes_mut().fill(POISON);
-        fill(memory.bytes_mut(), SEED);
-        committed
-            .pack(Memory::at(memory.bytes(), origin), Range::elements(count), packed.bytes_mut())
-            .map_err(call_failed)?;
-        let checked = verifier.check_packed(&format!("{name} pack"), memory.bytes(), packed.bytes())?;
-        memory.bytes_mut().fill(POISON);
-        committed
-            .unpack(packed.bytes(), Range::elements(count), MemoryMut::at(memory.bytes_mut(), origin))
-            .map_err(call_failed)?;
-        let what = format!("{name} unpack");
-        let (restored, untouched) = verifier.check_memory(&what, memory.bytes(), packed.bytes(), POISON)?;
-        report.checked(name, checked, restored, untouched)?;
-    }
-    if built_in {
-        packed.bytes_mut().fill(POISON);
-        matrix::pack(memory.bytes(), packed.bytes_mut());
-        verifier.check_packed("hand loop", memory.bytes(), packed.bytes())?;
-    }
+    let checked = check(tiers, placement, &verifier, &mut buffers, report);
+    // Waited for in any case: what they have in folders goes with them.
+    let peers = starting.and_then(|peers| peers.recv_timeout(LONGEST_START).ok()).unwrap_or_else(DemoPeers::none);
+    checked?;
     if total == 0 {
         return Ok(());
     }
-    let other = PageAligned::new(packed.bytes().len());
-    let mut contest = Contest { tiers, built_in, origin, count, memory, packed, other };
+    let mut contest = Contest { tiers, peers, placement, buffers, other: PageAligned::new(bytes) };
+    contest.check_peers(&verifier);
     let races: Vec<Race> = [true, false].into_iter().map(|pack| contest.race(pack)).collect();
-    writeln!(report.details, "speed, one thread: time, rate, share of memcpy's speed, spread")?;
+    writeln!(report.details, "speed, one thread: time, rate, multiple of memcpy's speed, spread")?;
     verdict::table(&races, total as f64, "memcpy", &mut report.details)?;
-    report.races = races;
+    (report.races, report.total) = (races, total);
+    report.peers.append(&mut contest.peers.who);
     Ok(())
 }
 
-/// Who is measured, and the buffers of all.
-struct Contest<'a> {
-    tiers: &'a [(&'a str, Committed)],
-    built_in: bool,
-    origin: usize,
-    count: u64,
-    memory: PageAligned,
-    packed: PageAligned,
-    other: PageAligned,
+/// Packs and unpacks by each tier, and compares every byte with the reference walker's.
+fn check(
+    tiers: &[(&str, Committed)],
+    placement: Placement,
+    verifier: &Verifier,
+    buffers: &mut Buffers,
+    report: &mut Report,
+) -> Result<(), Failure> {
+    let Placement { count, origin, .. } = placement;
+    for (name, committed) in tiers {
+        let (memory, packed) = buffers.sides();
+        packed.fill(POISON);
+        fill(memory, SEED);
+        committed.pack(Memory::at(&*memory, origin), Range::elements(count), packed).map_err(call_failed)?;
+        let checked = verifier.check_packed(&format!("{name} pack"), memory, packed)?;
+        memory.fill(POISON);
+        committed.unpack(&*packed, Range::elements(count), MemoryMut::at(memory, origin)).map_err(call_failed)?;
+        let what = format!("{name} unpack");
+        let (restored, untouched) = verifier.check_memory(&what, memory, packed, POISON)?;
+        report.checked(name, checked, restored, untouched)?;
+    }
+    Ok(())
 }
 
-impl Contest<'_> {
-    fn names(&self) -> Vec<&str> {
-        let loops = self.built_in.then_some("loop");
-        self.tiers.iter().map(|(name, _)| *name).chain(["memcpy"]).chain(loops).collect()
-    }
-
-    /// One call of a contestant.
-    #[inline]
-    fn call(&mut self, index: usize, pack: bool) {
-        let Contest { tiers, origin, count, memory, packed, other, .. } = self;
-        match tiers.get(index) {
-            // These calls have succeeded before.
-            Some((_, committed)) if pack => {
-                let _ = black_box(committed.pack(
-                    Memory::at(black_box(memory.bytes()), *origin),
-                    Range::elements(*count),
-                    packed.bytes_mut(),
-                ));
-            }
-            Some((_, committed)) => {
-                let _ = black_box(committed.unpack(
-                    black_box(packed.bytes()),
-                    Range::elements(*count),
-                    MemoryMut::at(memory.bytes_mut(), *origin),
-                ));
-            }
-            None if index == tiers.len() && pack => packed.bytes_mut().copy_from_slice(black_box(other.bytes())),
-            None if index == tiers.len() => other.bytes_mut().copy_from_slice(black_box(packed.bytes())),
-            None if pack => matrix::pack(black_box(memory.bytes()), black_box(packed.bytes_mut())),
-            None => matrix::unpack(black_box(packed.bytes()), black_box(memory.bytes_mut())),
-        }
-    }
-
-    /// Interleaved rounds of one direction.
-    fn race(&mut self, pack: bool) -> Race {
-        let names: Vec<String> = self.names().into_iter().map(str::to_owned).collect();
-        let calls: Vec<u64> = (0..names.len()).map(|index| repetitions(SAMPLE, || self.call(index, pack))).collect();
-        let mut samples: Vec<(String, Vec<f64>)> = names.into_iter().map(|name| (name, Vec::new())).collect();
-        for _ in Rounds::start() {
-            for (index, (_, samples)) in samples.iter_mut().enumerate() {
-                samples.push(sample(calls[index], || self.call(index, pack)));
-            }
-        }
-        Race { direction: if pack { "pack" } else { "unpack" }, samples, tiers: self.tiers.len() }
-    }
+/// Compiles and starts the peers in a thread; nothing where the system has no thread for it.
+fn start_peers(named: &Named, placement: Placement) -> Option<Receiver<DemoPeers>> {
+    let case = Case {
+        name: "type".to_owned(),
+        datatype: named.description.datatype.clone(),
+        count: placement.count,
+        pack_origin: placement.origin as u64,
+        unpack_origin: placement.origin as u64,
+        buffer: Some(placement.buffer as u64),
+    };
+    let (sender, receiver) = channel();
+    // Without a receiver, who has waited long enough shows nothing of them.
+    let start = move || drop(sender.send(DemoPeers::start(&case)));
+    std::thread::Builder::new().spawn(start).ok().map(|_| receiver)
 }

@@ -1,12 +1,14 @@
 //! What the demo finds out, and how it tells it.
 
 use super::verdict::{self, COLUMNS, Race, labelled};
+use crate::commands::bench::checkout::checkout_file;
 use crate::description::Named;
 use crate::failure::Failure;
 use crate::report;
 use dtc_compiler::Pipeline;
 use dtc_runtime::PackError;
 use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 
 /// What unpacks are poured onto.
 pub const POISON: u8 = 0xa5;
@@ -14,6 +16,8 @@ pub const POISON: u8 = 0xa5;
 /// What the demo found out.
 #[derive(Default)]
 pub struct Report {
+    /// What the type is, where that says more than its name.
+    pub about: Option<&'static str>,
     /// What the passes made of the type, and which code serves it.
     pub passes: String,
     /// Elements that were moved.
@@ -24,6 +28,10 @@ pub struct Report {
     pub checked: [u64; 3],
     /// Where the data lies, if not in the memory of the host.
     pub device: Option<String>,
+    /// Bytes that a call moves.
+    pub total: u64,
+    /// Who is measured beside dtc, and who is missing.
+    pub peers: Vec<String>,
     /// Packing and unpacking; none of a type without bytes.
     pub races: Vec<Race>,
     /// What --verbose shows.
@@ -53,13 +61,18 @@ impl Report {
 
     /// Prints the verdict, and what it rests on if asked to.
     pub fn print(&self, named: &Named, pipeline: &Pipeline, verbose: bool, out: &mut dyn Write) -> io::Result<()> {
-        labelled("type", &verdict::describe(named, pipeline, self.count), out)?;
-        labelled("passes", &self.passes, out)?;
-        let on = self.device.as_ref().map_or_else(String::new, |device| format!(" on {device}"));
-        match self.races.as_slice() {
-            [] => labelled("speed", "nothing is moved", out)?,
-            races => labelled("speed", &format!("{}{on}", verdict::speed(races)), out)?,
+        labelled("type", &verdict::describe(named, self.about, pipeline, self.count), out)?;
+        let on = self.device.as_ref().map_or_else(String::new, |device| format!(", on {device}"));
+        for race in &self.races {
+            labelled(race.direction, &format!("{}{on}", race.verdict(self.total)), out)?;
         }
+        if self.races.is_empty() {
+            labelled("speed", "nothing is moved", out)?;
+        }
+        if !self.peers.is_empty() {
+            labelled("beside", &self.peers.join("; "), out)?;
+        }
+        labelled("passes", &self.passes, out)?;
         let [packed, restored, untouched] = self.checked.map(report::grouped);
         let checked = format!(
             "every byte equals the reference walker's: {packed} packed, {restored} restored, {untouched} around \
@@ -76,11 +89,18 @@ impl Report {
             writeln!(out)?;
             return out.write_all(&self.details);
         }
-        match self.races.as_slice() {
-            [] => labelled("", "--verbose shows more", out),
-            _ => labelled("", "2.00x: twice as fast; loop: written by hand; --verbose shows more", out),
-        }
+        let ratios = if self.races.is_empty() { "" } else { "above 1x, dtc is faster; " };
+        // Who has a type of one's own needs none of others.
+        let others = self.about.and_then(|_| checkout_file("ir-examples"));
+        let others = others.map_or_else(String::new, |folder| format!("; more types: {}", nearby(&folder).display()));
+        labelled("", &format!("{ratios}--verbose shows more{others}"), out)
     }
+}
+
+/// A path from the working directory, if it is below that.
+fn nearby(path: &Path) -> PathBuf {
+    let here = std::env::current_dir().ok();
+    here.and_then(|here| path.strip_prefix(here).ok().map(Path::to_owned)).unwrap_or_else(|| path.to_owned())
 }
 
 /// The failure of a call that packs or unpacks.

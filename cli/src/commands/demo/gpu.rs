@@ -1,6 +1,7 @@
 //! The demo on a GPU: its plan, its kernel, every byte checked, and its speed beside that of a device's copy.
 
 use super::findings::{POISON, Report};
+use super::transpose;
 use super::verdict::{self, COLUMNS, Race};
 use crate::description::Named;
 use crate::device::{OnDevice, copy};
@@ -15,13 +16,10 @@ use dtc_compiler::codegen::cuda;
 use dtc_compiler::layout::Layout;
 use dtc_compiler::plan::Direction;
 use dtc_compiler::plan::gpu::GpuPlan;
-use dtc_runtime::cuda::DeviceBuffer;
+use dtc_runtime::cuda::{DeviceBuffer, Stream};
 use dtc_runtime::{Committed, Engine, Gpu, Policy, Tier};
 use std::io::Write;
 use std::time::Instant;
-
-/// Elements of the built-in type: one would be over before a launch is.
-const MATRICES: u64 = 128;
 
 /// Runs the demo on a device.
 pub fn run(
@@ -78,8 +76,7 @@ pub fn run(
     if tier == Tier::Specialised {
         tiers.push(("specialised", committed));
     }
-    let count = if built_in { MATRICES } else { named.description.count };
-    check_and_measure(named, pipeline.lowered(), &tiers, count, gpu, report)
+    check_and_measure(named, pipeline.lowered(), &tiers, built_in, gpu, report)
 }
 
 /// The text of the kernel that packs, from its namespace on.
@@ -94,14 +91,14 @@ fn check_and_measure(
     named: &Named,
     lowered: &Layout,
     tiers: &[(&str, Committed)],
-    count: u64,
+    built_in: bool,
     gpu: &Gpu,
     report: &mut Report,
 ) -> Result<(), Failure> {
     let description = &named.description;
     let Some((_, first)) = tiers.first() else { return Ok(()) };
-    let placement = Placement::of(first, count, description.origin_bytes, description.buffer_bytes)?;
-    let remark = placement.remark(count);
+    let placement = Placement::of(first, description.count, description.origin_bytes, description.buffer_bytes)?;
+    let remark = placement.remark(description.count);
     let Placement { count, buffer, origin } = placement;
     // Placement allows a few gigabytes only.
     let bytes = first.packed_size(count).map_err(|error| Failure::Description(error.to_string()))?;
@@ -125,14 +122,25 @@ fn check_and_measure(
         let (restored, untouched) = verifier.check_memory(&format!("{name} unpack"), &host, &host_packed, POISON)?;
         report.checked(name, checked, restored, untouched)?;
     }
-    drop((host, host_packed));
-
     if total == 0 {
         return Ok(());
     }
+    if built_in {
+        // Once right, since the rounds do nothing else.
+        let stream = Stream::new(gpu.device())?;
+        packed.fill(POISON)?;
+        transpose::columns(Direction::Pack, &stream, &memory, &packed)?;
+        stream.synchronize()?;
+        packed.read(0, &mut host_packed)?;
+        verifier.check_packed(ROWS, &host, &host_packed)?;
+        report.peers.push(format!("{ROWS}: {} calls", transpose::COLUMNS_ON_GPU));
+    }
+    report.peers.push(format!("{COPY}: as many bytes, the limit"));
+    drop((host, host_packed));
     let clock = DeviceClock::new(gpu.device())?;
     for direction in [Direction::Pack, Direction::Unpack] {
-        let names = tiers.iter().map(|(name, _)| *name).chain([COPY]);
+        let rows = built_in.then_some(ROWS);
+        let names = tiers.iter().map(|(name, _)| *name).chain(rows).chain([COPY]);
         let mut samples: Vec<(String, Vec<f64>)> = names.map(|name| (name.to_owned(), Vec::new())).collect();
         for _ in Rounds::start() {
             for (index, (_, samples)) in samples.iter_mut().enumerate() {
@@ -140,6 +148,9 @@ fn check_and_measure(
                     Some((_, committed)) => {
                         let call = on_device(committed, count, &memory, origin, &packed);
                         call.enqueue(direction, &clock.stream, 0, total).map(drop)
+                    }
+                    None if rows.is_some() && index == tiers.len() => {
+                        transpose::columns(direction, &clock.stream, &memory, &packed)
                     }
                     None => copy(&clock.stream, &other, 0, &packed, 0, total),
                 });
@@ -150,9 +161,13 @@ fn check_and_measure(
         let direction = if direction == Direction::Pack { "pack" } else { "unpack" };
         report.races.push(Race { direction, samples, tiers: tiers.len() });
     }
+    report.total = total;
     writeln!(report.details, "speed on the device, its cache emptied before each call; spread")?;
     Ok(verdict::table(&report.races, total as f64, COPY, &mut report.details)?)
 }
+
+/// What moves the columns of the built-in type without a kernel.
+const ROWS: &str = "cuMemcpy2D";
 
 /// What kernels are compared with on a device.
 const COPY: &str = "device copy";

@@ -1,5 +1,6 @@
 //! What the demo says first: three lines of verdict, then what was checked and how quiet the machine was.
 
+use super::peers::LOOP;
 use crate::description::Named;
 use crate::report;
 use crate::timing::{NOISY, least, spread};
@@ -23,8 +24,13 @@ pub fn labelled(label: &str, text: &str, out: &mut dyn Write) -> io::Result<()> 
     Ok(())
 }
 
-/// What the type is.
-pub fn describe(named: &Named, pipeline: &Pipeline, count: u64) -> String {
+/// What the type is; `about` in place of its name.
+pub fn describe(named: &Named, about: Option<&str>, pipeline: &Pipeline, count: u64) -> String {
+    let total = pipeline.layout().size().saturating_mul(count);
+    if let Some(about) = about {
+        let runs = pipeline.runs().saturating_mul(count);
+        return format!("{about}: {} in {} runs", report::bytes(total), report::grouped(runs));
+    }
     let name = report::cut(&named.name, NAME);
     let (size, extent) = (pipeline.layout().size(), named.description.datatype.facts().true_extent());
     let runs = report::grouped(pipeline.runs());
@@ -51,12 +57,31 @@ pub struct Race {
 }
 
 impl Race {
-    /// How fast dtc's best tier is, as a multiple of each other's speed, by the fastest rounds.
+    /// The nanoseconds of dtc's best tier, in the fastest round.
+    fn own(&self) -> f64 {
+        let own = self.tiers.checked_sub(1).and_then(|own| self.samples.get(own));
+        own.map_or(0.0, |(_, samples)| least(samples)).max(1e-3)
+    }
+
+    /// How fast dtc's best tier is, as a multiple of each peer's speed, by the fastest rounds. Of the loops, the fastest counts.
     fn ratios(&self) -> Vec<(&str, f64)> {
-        let Some(own) = self.tiers.checked_sub(1) else { return Vec::new() };
-        let Some((_, mine)) = self.samples.get(own) else { return Vec::new() };
-        let others = self.samples.iter().enumerate().filter(|(index, _)| *index != own);
-        others.map(|(_, (name, samples))| (name.as_str(), least(samples) / least(mine).max(1e-3))).collect()
+        let mut ratios: Vec<(&str, f64)> = Vec::new();
+        for (name, samples) in self.samples.iter().skip(self.tiers) {
+            let name = if name.starts_with(LOOP) { LOOP } else { name.as_str() };
+            let ratio = least(samples) / self.own();
+            match ratios.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, known)) => *known = known.min(ratio),
+                None => ratios.push((name, ratio)),
+            }
+        }
+        ratios
+    }
+
+    /// How fast it moves so many bytes, beside everyone else.
+    pub fn verdict(&self, bytes: u64) -> String {
+        let ratios: Vec<String> =
+            self.ratios().into_iter().map(|(name, ratio)| format!("{} {name}", multiple(ratio))).collect();
+        format!("{} GB/s: {}", rate(bytes as f64 / self.own()), ratios.join(", "))
     }
 
     /// The largest spread of a contestant.
@@ -65,16 +90,13 @@ impl Race {
     }
 }
 
-/// How fast it is, beside everyone else. The names are said once.
-pub fn speed(races: &[Race]) -> String {
-    let parts = races.iter().enumerate().map(|(index, race)| {
-        let ratios = race.ratios().into_iter().map(|(name, ratio)| match index {
-            0 => format!("{} {name}", multiple(ratio)),
-            _ => multiple(ratio),
-        });
-        format!("{} {}", race.direction, ratios.collect::<Vec<_>>().join(", "))
-    });
-    parts.collect::<Vec<_>>().join("; ")
+/// A rate in about three digits.
+fn rate(rate: f64) -> String {
+    match rate {
+        small if small < 9.995 => format!("{small:.2}"),
+        medium if medium < 99.95 => format!("{medium:.1}"),
+        large => report::grouped(large.round() as u64),
+    }
 }
 
 /// A ratio in about three digits.
@@ -130,9 +152,17 @@ mod tests {
 
     #[test]
     fn ratios_are_of_the_fastest_rounds() {
-        let race = race(&[("generic", &[20.0, 90.0]), ("specialised", &[10.0, 11.0]), ("memcpy", &[5.0, 5.0])]);
+        let tiers: [(&str, &[f64]); 2] = [("generic", &[20.0, 90.0]), ("specialised", &[10.0, 11.0])];
+        let race = race(&[
+            tiers[0],
+            tiers[1],
+            ("loop -O3", &[30.0, 27.0]),
+            ("loop -O2", &[30.0, 25.0]),
+            ("memcpy", &[5.0, 5.0]),
+        ]);
+        assert_eq!(race.verdict(125), "12.5 GB/s: 2.50x loop, 0.50x memcpy");
         let races = [race, Race { direction: "unpack", ..quiet() }];
-        assert_eq!(speed(&races), "pack 2.00x generic, 0.50x memcpy; unpack 2.00x, 0.50x");
+        assert_eq!([9.5, 9.996, 12345.6].map(rate), ["9.50", "10.0", "12,346"]);
         assert!(noise(&races).contains("warning: the machine is busy"));
         assert_eq!([9.5, 9.996, 123.4].map(multiple), ["9.50x", "10.0x", "123x"]);
     }

@@ -82,7 +82,7 @@ pub const COMMANDS: [Sections; 18] = [
     },
     Sections {
         command: "demo",
-        variables: &[&ENGINE, &GPU, &["PATH", "TMPDIR"]],
+        variables: &[&ENGINE, &GPU, &["CC", "PATH", "TMPDIR"]],
         files: &[TYPES, EXAMPLES],
         examples: &[
             ("dtc demo", "Packs and unpacks a type of a real code, on a GPU if there is one."),
