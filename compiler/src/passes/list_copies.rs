@@ -20,10 +20,6 @@ const FEWEST_PARTS: usize = MOST_STREAMS_OF_GROUPS + 1;
 /// The smallest group that is listed, in bytes: twice what its place in the list takes.
 const SMALLEST_GROUP: u64 = 16;
 
-/// Copies that are listed for each part, and in any case, which is 512 KiB of places: so the list stays linear in the description.
-const COPIES_PER_PART: usize = 16;
-const COPIES_IN_ANY_CASE: usize = 65_536;
-
 /// A record that does not shrink by this factor stays as it is.
 const SHRINKS: usize = 2;
 
@@ -90,14 +86,44 @@ fn copies_in(rewriter: &Rewriter, group: NodeId, part: &Edge) -> Option<(u64, i6
 }
 
 /// The places of all copies of a group, if they are not too many.
-fn places(rewriter: &Rewriter, group: NodeId, parts: &[Edge]) -> Option<Vec<i64>> {
-    let most = COPIES_IN_ANY_CASE.max(parts.len() * COPIES_PER_PART);
+fn places(rewriter: &mut Rewriter, group: NodeId, parts: &[Edge]) -> Option<Vec<i64>> {
     let mut places = Vec::with_capacity(parts.len());
     for part in parts {
         let (count, stride, first) = copies_in(rewriter, group, part)?;
-        let count = usize::try_from(count).ok().filter(|&count| count <= most - places.len())?;
+        rewriter.take_copies(count)?;
         // Copies of a stream lie within 64 bits, as its measure says.
         places.extend((0..count as i64).map(|copy| first.wrapping_add(stride.wrapping_mul(copy))));
     }
     Some(places)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::PASS;
+    use crate::layout::{Layout, Node};
+    use crate::passes::apply;
+
+    /// A layout of so many records, each of 17 streams of 2,500 copies.
+    fn records(number: i64) -> Layout {
+        let mut text =
+            "layout lb 0 extent 100000000 {\n  %0 = runs [(0 12) (22 6)] x byte\n  %1 = stream 2500 x 40 of %0\n"
+                .to_owned();
+        for record in 0..number {
+            let parts: Vec<String> =
+                (0..17).map(|part| format!("{}: %1", record + part * 120_000 + part * part)).collect();
+            text += &format!("  %{} = record [{}]\n", record + 2, parts.join(", "));
+        }
+        let parts: Vec<String> = (0..number).map(|record| format!("{}: %{}", record * 4_000_000, record + 2)).collect();
+        text += &format!("  %{} = record [{}]\n  root %{0}\n}}", number + 2, parts.join(", "));
+        Layout::parse(&text).unwrap()
+    }
+
+    #[test]
+    fn lists_of_a_layout_have_a_budget_together() {
+        for number in [1, 2, 20] {
+            let listed = apply(&[&PASS], &records(number)).layout;
+            let lists = listed.nodes().filter(|(_, node)| matches!(node, Node::Indexed { .. })).count();
+            assert_eq!(lists, 1, "of {number} records");
+        }
+    }
 }

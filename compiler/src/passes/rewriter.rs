@@ -32,6 +32,12 @@ impl Pass {
     }
 }
 
+/// Copies that all lists of a layout may have for each entry of its description, beside [`COPIES_IN_ANY_CASE`].
+const COPIES_PER_ENTRY: u64 = 16;
+
+/// Copies that all lists of a layout may have, however short its description is: 512 KiB of places.
+const COPIES_IN_ANY_CASE: u64 = 65_536;
+
 /// The layout under construction, and what the passes may need to know.
 pub(super) struct Rewriter {
     pub(super) builder: LayoutBuilder,
@@ -40,6 +46,8 @@ pub(super) struct Rewriter {
     /// Maximal runs that may still be written out. It bounds the parts of a DAG that overlap: each is within the limit, and
     /// all of them would not be linear in the description.
     budget: u64,
+    /// Copies of groups that may still be listed, for the same reason.
+    copies: u64,
     /// Those of the current sweep.
     passes: Vec<&'static Pass>,
     report: Report,
@@ -52,12 +60,20 @@ impl Rewriter {
 
     /// A rewriter that writes out concatenations of at most `limit` runs, and `budget` runs in all.
     pub(super) fn with_budget(limit: u64, budget: u64) -> Rewriter {
-        Rewriter { builder: LayoutBuilder::new(), limit, budget, passes: Vec::new(), report: Report::default() }
+        Rewriter {
+            builder: LayoutBuilder::new(),
+            limit,
+            budget,
+            copies: 0,
+            passes: Vec::new(),
+            report: Report::default(),
+        }
     }
 
     /// Copies a layout into the builder, children first, and settles every node on the way.
     pub(super) fn sweep_up(&mut self, passes: &[&'static Pass], layout: &Layout) -> Edge {
         self.passes = passes.to_vec();
+        self.copies = layout.entries().saturating_mul(COPIES_PER_ENTRY).saturating_add(COPIES_IN_ANY_CASE);
         let mut settled: Vec<Edge> = Vec::with_capacity(layout.nodes().len());
         for (id, node) in layout.nodes() {
             let node = with_children(node, |edge| displaced(settled[edge.node.index()], edge.offset));
@@ -129,6 +145,12 @@ impl Rewriter {
     /// Counts maximal runs that were written out.
     pub(super) fn wrote_out(&mut self, runs: u64) {
         self.budget = self.budget.saturating_sub(runs);
+    }
+
+    /// Takes copies of a group out of those that may still be listed, if there are as many.
+    pub(super) fn take_copies(&mut self, copies: u64) -> Option<()> {
+        self.copies = self.copies.checked_sub(copies)?;
+        Some(())
     }
 
     /// Applies the passes of the current sweep to a node until none fires.
