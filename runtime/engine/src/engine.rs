@@ -384,7 +384,7 @@ impl Shared {
         Some(entry)
     }
 
-    /// What a datatype shares with its equals, of which the background has made what they share. `lowered`: the layout as described.
+    /// What a datatype shares with its equals, from what the background made of it. `lowered`: the layout as described.
     pub(crate) fn entry_made(
         &self,
         datatype: &Datatype,

@@ -74,7 +74,8 @@ pub use dtc_derive::Record;
 /// Numbers, and the predefined types of their size and kind.
 macro_rules! numbers {
     ($($number:ty => $predefined:ident),* $(,)?) => {$(
-        // SAFETY: the predefined type has every byte of the number, all of which are initialised, and any bytes are a number.
+        // SAFETY: the predefined type has the bytes of the number and no others (clause 1). All are initialised (clause 2), and all
+        // values of them are numbers (clause 3).
         unsafe impl Record for $number {
             fn datatype() -> Result<Datatype, DatatypeError> {
                 Ok(Datatype::named(Predefined::$predefined))

@@ -7,9 +7,9 @@ use crate::datatype::{Argument, Constructor, Datatype, Distribution, GivenBounds
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde::ser::{SerializeMap, Serializer};
 use serde::{Deserialize, Serialize};
-use std::fmt::{self, Write};
+use std::fmt;
 
-/// Nodes that a description nests: each costs stack in serializers, and two levels of JSON, of which serde_json reads 128.
+/// Nodes that a description nests. A node takes stack in serializers, and two levels of JSON; serde_json reads 128 levels.
 const NODES: usize = 32;
 
 /// Levels of lists and objects that are read: those that serde_json reads.
@@ -176,7 +176,7 @@ struct Transcribed<'a> {
 
 impl Transcribed<'_> {
     fn put<E>(self, value: impl fmt::Display) -> Result<(), E> {
-        write!(self.json, "{value}").expect("a string takes every text");
+        self.json.push_str(&value.to_string());
         Ok(())
     }
 
@@ -229,7 +229,7 @@ impl<'de> Visitor<'de> for Transcribed<'_> {
         for letter in value.chars() {
             match letter {
                 '"' | '\\' => self.json.extend(['\\', letter]),
-                '\0'..='\x1f' => write!(self.json, "\\u{:04x}", u32::from(letter)).expect("a string takes every text"),
+                '\0'..='\x1f' => self.json.push_str(&format!("\\u{:04x}", u32::from(letter))),
                 letter => self.json.push(letter),
             }
         }

@@ -19,7 +19,7 @@ struct Asked {
 }
 
 impl Ahead {
-    /// Asks the background of an engine, if nobody has.
+    /// Hands the work to the background of an engine, unless an earlier call did.
     pub(super) fn ask(&self, datatype: &Datatype, engine: &Engine) {
         self.asked.get_or_init(|| {
             let asked = Arc::new(Asked { datatype: datatype.clone(), made: OnceBox::new() });

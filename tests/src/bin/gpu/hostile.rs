@@ -51,7 +51,7 @@ fn packed(on: &OnTier) -> Outcome {
             }
             let expected: Vec<u8> = places.iter().map(|place| host[place.abs_diff(*low) as usize]).collect();
             let target = poisoned_buffer(&on.gpu, expected.len())?;
-            // The rest of the element may lie anywhere, so the driver cannot be asked what memory it is in.
+            // The element may begin outside of every allocation, where the driver knows no kind of memory.
             let element = memory.address().wrapping_sub(*low as u64) as *const u8;
             let element = Endpoint::of_kind(MemoryKind::Device(on.gpu.device().info().ordinal), element);
             let range = Range::elements(1).bytes(first..last);
