@@ -4,10 +4,12 @@
 use crate::description::Named;
 use crate::device::copy_rows;
 use crate::failure::Failure;
+use dtc_compiler::TextError;
 use dtc_compiler::datatype::json;
 use dtc_compiler::plan::Direction;
 use dtc_runtime::TransferError;
 use dtc_runtime::cuda::{DeviceBuffer, Stream};
+use std::fmt;
 
 /// The name of the type, and of its file among the examples.
 const NAME: &str = "fft2d_scatter";
@@ -32,18 +34,18 @@ const ROWS_ON_GPU: usize = COLUMNS_ON_GPU / PROCESSES;
 
 /// The type, as large as it is on a CPU or on a GPU.
 pub fn named(on_gpu: bool) -> Result<Named, Failure> {
-    let text = if on_gpu { on_a_gpu() } else { ON_CPU.to_owned() };
-    let description = json::read(&text).map_err(|error| Failure::Description(format!("the built-in type: {error}")))?;
+    let invalid = |error: &dyn fmt::Display| Failure::Description(format!("the built-in type: {error}"));
+    let mut description = json::read(ON_CPU).map_err(|error| invalid(&error))?;
+    if on_gpu {
+        let rows = ROWS_ON_GPU;
+        let grown =
+            format!("contiguous {rows} (resized 0 {COMPLEX} (vector {rows} 1 {COLUMNS_ON_GPU} (contiguous 2 double)))");
+        description.datatype = grown.parse().map_err(|error: TextError| invalid(&error))?;
+        description.buffer_bytes = Some((rows * COLUMNS_ON_GPU * COMPLEX) as u64);
+        // It says the numbers of the small one.
+        description.source = None;
+    }
     Ok(Named { name: NAME.to_owned(), description })
-}
-
-/// The same type with more rows and columns.
-fn on_a_gpu() -> String {
-    let old = [("1024", COLUMNS_ON_GPU), ("4194304", ROWS_ON_GPU * COLUMNS_ON_GPU * COMPLEX), ("256", ROWS_ON_GPU)];
-    // The remark says the old numbers.
-    let numbers = ON_CPU.find("\"count\"").map_or(ON_CPU, |at| &ON_CPU[at..]);
-    let grown = old.into_iter().fold(numbers.to_owned(), |text, (old, new)| text.replace(old, &new.to_string()));
-    format!("{{{grown}")
 }
 
 /// Enqueues what moves the type by the driver's copies of rows: one for each column.
