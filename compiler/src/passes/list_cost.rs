@@ -26,19 +26,22 @@ const LEARNED_RUNS: usize = 4096;
 /// Cost of the call of a microkernel for a stretch of equal runs, in hundredths of a nanosecond.
 pub(super) const STRETCH: u64 = 1000;
 
-/// The longest piece of a group that straight code moves, in bytes.
-const LONGEST_PIECE: u64 = 128;
+/// The longest piece of a group that is moved word by word, in bytes.
+const LONGEST_PIECE: u64 = 512;
 
 /// Cost of a group beside its pieces: its offset is loaded, and a loop goes on.
 const GROUP: u64 = 80;
 
-/// Cost of a load and a store of up to 16 bytes in straight code.
+/// Cost of a load and a store of up to 64 bytes. Straight code has words of 16 bytes, and none of the loop around them.
 const WORD: u64 = 30;
+
+/// Longest word of a group, in bytes.
+const LONGEST_WORD: u64 = 64;
 
 /// Fewest runs of one length that are a group: shorter ones cost as much as blocks of a list.
 pub(super) const FEWEST_EQUAL_RUNS: usize = 4;
 
-/// Cost of groups: straight code for each, or a microkernel that moves the runs of one.
+/// Cost of groups: each word by word, or a microkernel that moves the runs of one.
 pub(super) fn of_groups(group: &[Run], groups: usize) -> u64 {
     let equal = group.iter().all(|run| run.count == group[0].count);
     let each = if group.len() <= UNROLLED_RUNS && group.iter().all(|run| run.count <= LONGEST_PIECE) {
@@ -49,9 +52,10 @@ pub(super) fn of_groups(group: &[Run], groups: usize) -> u64 {
     if equal && group.len() < FEWEST_EQUAL_RUNS { u64::MAX } else { each.saturating_mul(groups as u64) }
 }
 
-/// Loads that move a piece, with vectors of 16 bytes.
+/// Loads that move a piece, with the widest words that it holds; the last may overlap the one before.
 fn words_of(bytes: u64) -> u64 {
-    bytes / 16 + u64::from(!bytes.is_multiple_of(16))
+    let widest = if bytes < LONGEST_WORD { (bytes / 2 + 1).next_power_of_two() } else { LONGEST_WORD };
+    bytes.div_ceil(widest)
 }
 
 /// Cost of a list of runs, by a list of blocks if they have one length.

@@ -19,7 +19,9 @@ pub mod strategy;
 pub use direction::Direction;
 pub use step::{Offsets, Part, RunTable, Step, StepId};
 pub use strategy::{Decision, Level, SPECIALISED_DEPTH, SPECIALISED_STEPS, Strategy, Target};
-pub(crate) use strategy::{INLINE_BYTES, INLINE_PIECE_BYTES, MICROKERNEL_ROWS, PieceWord, UNROLLED_WORDS, words_of};
+pub(crate) use strategy::{
+    INLINE_BYTES, INLINE_PIECE_BYTES, MICROKERNEL_ROWS, PieceWord, UNROLLED_LIST_WORDS, UNROLLED_WORDS, words_of,
+};
 
 use smallvec::SmallVec;
 

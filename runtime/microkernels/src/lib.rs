@@ -12,7 +12,7 @@
 //! | [`NestFn`] | the nest of `PlanesFn`, with counts and strides that a microkernel is specialised for |
 //! | [`List32Fn`], [`List64Fn`] | equal blocks at listed offsets |
 //! | [`RunsFn`] | blocks of differing length at listed offsets |
-//! | [`groups`] | groups of words at listed or strided places |
+//! | [`GroupsFn`] | groups of words at listed or strided places |
 //! | [`TileFn`] | the nest of `PlanesFn`, walked in cache tiles: a matrix sent by columns |
 //! | [`CopyFn`], [`copy`] | one contiguous block |
 //!
@@ -60,7 +60,7 @@ mod tile;
 pub use contiguous::{CopyFn, select_bulk_copy, select_copy};
 pub use dtc_compiler::layout::Run;
 pub use dtc_compiler::plan::strategy::{Level, WordGroup};
-pub use list::groups::{Places, groups};
+pub use list::groups::Places;
 pub use nest::whole::{NestFn, select_nest};
 pub use processor::{detect_level, non_temporal_threshold, unknown_level};
 pub use select::*;
@@ -112,6 +112,13 @@ pub type List64Fn =
 ///
 /// See the [safety contract](self#safety-contract-of-every-microkernel).
 pub type RunsFn = unsafe extern "C" fn(memory: *mut u8, packed: *mut u8, runs: *const Run, count: usize);
+
+/// Moves groups of words: group `i` is at the place `i` in `memory`, and at `packed + i * group.bytes()`.
+///
+/// # Safety
+///
+/// See the [safety contract](self#safety-contract-of-every-microkernel); the pieces of each group are its blocks.
+pub type GroupsFn = unsafe fn(memory: *mut u8, packed: *mut u8, places: Places<'_>, group: &WordGroup);
 
 /// Moves `outer * inner` elements of `bytes` bytes: element `i` of column `o` is at
 /// `memory + o * outer_stride + i * inner_stride` and at `packed + o * pitch + i * bytes`. Strides are in bytes, and so is the

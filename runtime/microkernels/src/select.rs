@@ -1,7 +1,7 @@
 //! The catalogue: for each level, the classes of blocks by length, and the functions that they are compiled into.
 
 use crate::block::{Block, Exact, Library, Pair, Quad};
-use crate::{List32Fn, List64Fn, PlanesFn, RowsFn, RunsFn, TileFn};
+use crate::{GroupsFn, List32Fn, List64Fn, PlanesFn, RowsFn, RunsFn, TileFn};
 use dtc_compiler::plan::strategy::{self, Level};
 
 /// A shape of microkernel in one direction, to be instantiated for a class of blocks.
@@ -20,7 +20,7 @@ macro_rules! microkernels {
         use crate::block::Block;
         #[cfg(target_arch = "x86_64")]
         use crate::nest::direction;
-        use crate::{Run, list, list::runs, nest, tile};
+        use crate::{Places, Run, WordGroup, list, list::groups, list::runs, nest, tile};
         use strategy::Nest;
 
         const LEVEL: Level = Level::$level;
@@ -111,6 +111,14 @@ macro_rules! microkernels {
             // SAFETY: the safety contract of the crate covers the `count` runs and the bytes of each; the CPU has the features of
             // `LEVEL`.
             unsafe { runs::runs::<$any_size, PACK>(memory, packed, table, count) }
+        }
+
+        $(#[$feature])?
+        pub unsafe fn groups_of<const PACK: bool>(
+            memory: *mut u8, packed: *mut u8, places: Places<'_>, group: &WordGroup,
+        ) {
+            // SAFETY: the safety contract of the crate covers the pieces of all groups; the CPU has the features of `LEVEL`.
+            unsafe { groups::groups::<PACK>(memory, packed, places, group) }
         }
     };
     (@shape $shape:ident: $type:ident = $function:ident $(::<$offset:ty, $prefetch:literal>)?) => {
@@ -441,26 +449,28 @@ selection!(prefetched List32, PrefetchedList32: List32Fn, select_pack_list32, se
 selection!(prefetched List64, PrefetchedList64: List64Fn, select_pack_list64, select_unpack_list64);
 selection!(Tile: TileFn, "tiled elements", select_pack_tile, select_unpack_tile);
 
-/// Defines the selection of runs for one direction.
-macro_rules! runs_selection {
-    ($name:ident, $pack:literal, $what:literal) => {
-        #[doc = concat!("The microkernel that ", $what, " runs of differing length on a CPU of this level.")]
+/// Defines a selection for one direction where the microkernel is one for all lengths.
+macro_rules! level_selection {
+    ($function:ident: $type:ident, $name:ident, $pack:literal, $what:literal) => {
+        #[doc = concat!("The microkernel that ", $what, " on a CPU of this level.")]
         #[must_use]
-        pub fn $name(level: Level) -> RunsFn {
+        pub fn $name(level: Level) -> $type {
             match level {
                 #[cfg(target_arch = "x86_64")]
-                Level::Zen5 => zen5::runs_of::<$pack>,
+                Level::Zen5 => zen5::$function::<$pack>,
                 #[cfg(target_arch = "x86_64")]
-                Level::Zen4 => zen4::runs_of::<$pack>,
+                Level::Zen4 => zen4::$function::<$pack>,
                 #[cfg(target_arch = "x86_64")]
-                Level::Avx512 => avx512::runs_of::<$pack>,
+                Level::Avx512 => avx512::$function::<$pack>,
                 #[cfg(target_arch = "x86_64")]
-                Level::Avx2 => avx2::runs_of::<$pack>,
-                _ => portable::runs_of::<$pack>,
+                Level::Avx2 => avx2::$function::<$pack>,
+                _ => portable::$function::<$pack>,
             }
         }
     };
 }
 
-runs_selection!(select_pack_runs, true, "packs");
-runs_selection!(select_unpack_runs, false, "unpacks");
+level_selection!(runs_of: RunsFn, select_pack_runs, true, "packs runs of differing length");
+level_selection!(runs_of: RunsFn, select_unpack_runs, false, "unpacks runs of differing length");
+level_selection!(groups_of: GroupsFn, select_pack_groups, true, "packs groups of words");
+level_selection!(groups_of: GroupsFn, select_unpack_groups, false, "unpacks groups of words");

@@ -4,7 +4,8 @@ use super::closed::{self, Closed, Surroundings};
 use super::copy::chunks;
 use super::microkernel::Microkernel;
 use crate::plan::{
-    Direction, INLINE_BYTES, INLINE_PIECE_BYTES, MICROKERNEL_ROWS, Offsets, Part, Plan, Step, StepId, UNROLLED_WORDS,
+    Direction, INLINE_BYTES, INLINE_PIECE_BYTES, MICROKERNEL_ROWS, Offsets, Part, Plan, Step, StepId,
+    UNROLLED_LIST_WORDS, UNROLLED_WORDS,
 };
 use cranelift_codegen::ir::{
     AbiParam, BlockArg, ExtFuncData, ExternalName, FuncRef, InstBuilder, MemFlagsData, Signature, SourceLoc,
@@ -402,7 +403,8 @@ impl Emitter<'_, '_> {
                 if layers == 1 { tile(self, place) } else { self.counted(place, layers, layer_stride, layer, tile) }
             }
             Step::List { ref offsets, bytes } => {
-                if self.small() || ((offsets.len() as u64) < MICROKERNEL_ROWS && bytes <= INLINE_BYTES) {
+                let words = self.piece(bytes).saturating_mul(offsets.len() as u64);
+                if self.small() || bytes <= INLINE_BYTES && words <= UNROLLED_LIST_WORDS {
                     for index in 0..offsets.len() {
                         self.copy(bytes, place.further(offsets.get(index), index as u64 * bytes));
                     }

@@ -32,11 +32,12 @@ pub(crate) use closed::{
     CLOSED_INLINE_BYTES, CLOSED_LOOP_BYTES, ListMethod, RowsMethod, Vectors, blockwise_bytes, closed_list, closed_rows,
     near_elements,
 };
-pub use group::{WIDTHS, Word, WordGroup};
+pub use group::{Word, WordGroup};
 pub(super) use kernel::decide;
 pub use kernel::{Decision, SPECIALISED_DEPTH, SPECIALISED_STEPS};
-pub(crate) use kernel::{INLINE_BYTES, INLINE_PIECE_BYTES, MICROKERNEL_ROWS, UNROLLED_WORDS};
+pub(crate) use kernel::{INLINE_BYTES, INLINE_PIECE_BYTES, MICROKERNEL_ROWS, UNROLLED_LIST_WORDS, UNROLLED_WORDS};
 pub use nest::{Nest, NestMethod, Prefetch, RowLoop, nest, whole_nest};
+pub use pieces::WIDTHS;
 pub(crate) use pieces::{PieceWord, words_of};
 pub use processor::{Level, Target};
 pub use shuffle::{FARTHEST as LONGEST_SHUFFLED_STRIDE, Group, LONGEST as LONGEST_SHUFFLED_ROW};

@@ -3,7 +3,7 @@
 use super::Sides;
 use dtc_compiler::plan::strategy::{self, Nest, Strategy, Target, WordGroup};
 use dtc_compiler::plan::{Offsets, Part, Plan, Step, StepId};
-use dtc_microkernels::{Level, List32Fn, List64Fn, NestFn, Places, PlanesFn, RowsFn, RunsFn, TileFn};
+use dtc_microkernels::{GroupsFn, Level, List32Fn, List64Fn, NestFn, Places, PlanesFn, RowsFn, RunsFn, TileFn};
 use smallvec::SmallVec;
 use std::ops::Range;
 use std::sync::Arc;
@@ -68,13 +68,31 @@ impl Strided {
     }
 }
 
+/// A group with the microkernels that move it.
+#[derive(Clone)]
+pub(super) struct Grouped {
+    group: WordGroup,
+    moves: Both<GroupsFn>,
+}
+
+impl Grouped {
+    /// A step as a group, if it is one.
+    fn of(plan: &Plan, step: StepId, level: Level) -> Option<Grouped> {
+        let moves = Both {
+            pack: dtc_microkernels::select_pack_groups(level),
+            unpack: dtc_microkernels::select_unpack_groups(level),
+        };
+        WordGroup::of(plan, step).map(|group| Grouped { group, moves })
+    }
+}
+
 /// What a step calls.
 #[derive(Clone)]
 pub(super) enum Bound {
     /// A loop over other steps.
     Loop,
     /// A loop whose bodies are moved word by word.
-    Groups(Arc<WordGroup>),
+    Groups(Arc<Grouped>),
     Strided(Strided),
     List32(Both<List32Fn>),
     List64(Both<List64Fn>),
@@ -99,7 +117,7 @@ pub(super) struct Root {
     pub(super) step: Step,
     pub(super) bound: Bound,
     /// One element as a group, where several are no nest.
-    group: Option<WordGroup>,
+    group: Option<Grouped>,
 }
 
 /// The microkernels specialised for the nest that a step of rows or planes is, where there are any.
@@ -150,7 +168,7 @@ impl Program {
                 unpack: dtc_microkernels::select_unpack_runs(level),
             }),
             Step::Repeat { body, .. } | Step::Scatter { body, .. } => {
-                WordGroup::of(&plan, *body).map_or(Bound::Loop, |group| Bound::Groups(Arc::new(group)))
+                Grouped::of(&plan, *body, level).map_or(Bound::Loop, |group| Bound::Groups(Arc::new(group)))
             }
             Step::Nothing | Step::Sequence { .. } => Bound::Loop,
         };
@@ -162,7 +180,7 @@ impl Program {
         }
         let repeated = plan.repeated(2);
         let contiguous = matches!(repeated, Some(Step::Copy { .. }));
-        let group = if repeated.is_none() { WordGroup::of(&plan, root) } else { None };
+        let group = if repeated.is_none() { Grouped::of(&plan, root, level) } else { None };
         let root = Root { offset, bound: of_root, step, group };
         Program { root, plan, bound, non_temporal_bytes: target.non_temporal_bytes, contiguous }
     }
@@ -276,11 +294,11 @@ impl Program {
     /// # Safety
     ///
     /// As for [`Program::elements`]; the group is the root of the plan.
-    unsafe fn grouped_elements<const PACK: bool>(&self, group: &WordGroup, sides: Sides, count: u64) {
+    unsafe fn grouped_elements<const PACK: bool>(&self, grouped: &Grouped, sides: Sides, count: u64) {
         let Sides { memory, packed } = sides.at(self.root.offset, 0);
         let places = Places::Strided { count: count as usize, stride: self.plan.extent() as isize };
         // SAFETY: one group is one element, and elements are at multiples of the extent.
-        unsafe { dtc_microkernels::groups::<PACK>(memory, packed, places, group) }
+        unsafe { grouped.moves.of::<PACK>()(memory, packed, places, &grouped.group) }
     }
 
     /// Moves a whole step.
@@ -387,7 +405,7 @@ impl Program {
 ///
 /// As for [`Program::elements`], for the bytes of these bodies; `group` is the body of the step.
 #[inline]
-unsafe fn groups<const PACK: bool>(step: &Step, group: &WordGroup, some: Option<Range<u64>>, sides: Sides) {
+unsafe fn groups<const PACK: bool>(step: &Step, grouped: &Grouped, some: Option<Range<u64>>, sides: Sides) {
     let count = match step {
         Step::Repeat { count, .. } => *count,
         Step::Scatter { offsets, .. } => offsets.len() as u64,
@@ -405,9 +423,9 @@ unsafe fn groups<const PACK: bool>(step: &Step, group: &WordGroup, some: Option<
         // `Program::new` binds groups to these loops alone.
         _ => return,
     };
-    let Sides { memory, packed } = sides.at(offset, bodies.start * group.bytes());
+    let Sides { memory, packed } = sides.at(offset, bodies.start * grouped.group.bytes());
     // SAFETY: the bytes of the bodies are valid on both sides, and do not overlap (contract of this function).
-    unsafe { dtc_microkernels::groups::<PACK>(memory, packed, places, group) }
+    unsafe { grouped.moves.of::<PACK>()(memory, packed, places, &grouped.group) }
 }
 
 /// Moves a step that one microkernel carries out.

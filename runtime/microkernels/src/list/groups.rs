@@ -22,26 +22,28 @@ pub enum Places<'a> {
 
 /// Moves groups of words: group `i` is at the place `i` in `memory`, and at `packed + i * group.bytes()`.
 ///
-/// It is the same for every level: words have at most 16 bytes.
-///
 /// # Safety
 ///
 /// See the [safety contract](crate#safety-contract-of-every-microkernel); the pieces of each group are its blocks.
-pub unsafe fn groups<const PACK: bool>(memory: *mut u8, packed: *mut u8, places: Places<'_>, group: &WordGroup) {
+#[inline(always)]
+pub(crate) unsafe fn groups<const PACK: bool>(memory: *mut u8, packed: *mut u8, places: Places<'_>, group: &WordGroup) {
+    let bytes = (group.span() as usize).saturating_add(group.bytes() as usize);
+    let listed = (STRIP / bytes).clamp(1, LISTED_STRIP);
     // SAFETY: the same groups, whose number is that of the places.
     unsafe {
         match places {
             Places::Strided { count, stride } => {
-                let span = stride.unsigned_abs().saturating_add(group.bytes() as usize);
+                let distance = stride.unsigned_abs().saturating_add(group.bytes() as usize);
                 // Few groups need no division.
-                let strip = if span.saturating_mul(count) <= STRIP { count } else { (STRIP / span).max(1) };
+                let strip =
+                    if distance.saturating_mul(count) <= STRIP { count } else { (STRIP / distance).max(listed) };
                 placed::<_, PACK>(memory, packed, Strided(stride), count, strip, group);
             }
             Places::Narrow(offsets) => {
-                placed::<_, PACK>(memory, packed, Listed(offsets), offsets.len(), LISTED_STRIP, group);
+                placed::<_, PACK>(memory, packed, Listed(offsets), offsets.len(), listed, group);
             }
             Places::Wide(offsets) => {
-                placed::<_, PACK>(memory, packed, Listed(offsets), offsets.len(), LISTED_STRIP, group);
+                placed::<_, PACK>(memory, packed, Listed(offsets), offsets.len(), listed, group);
             }
         }
     }
@@ -50,8 +52,11 @@ pub unsafe fn groups<const PACK: bool>(memory: *mut u8, packed: *mut u8, places:
 /// Bytes of memory and packed bytes that are moved before the next word: half of a small first-level cache.
 const STRIP: usize = 16 << 10;
 
-/// Listed groups that are moved before the next word. Each lies in one or two lines: 8 KiB, beside its packed bytes.
+/// Most listed groups that are moved before the next word. Each lies in one or two lines at least: 8 KiB, beside its packed bytes.
 const LISTED_STRIP: usize = 64;
+
+/// Fewest groups that are moved word by word. Of fewer, each is moved whole: a loop over as few costs more than its moves.
+const FEWEST: usize = 16;
 
 /// The places of groups.
 trait Placed: Copy {
@@ -84,7 +89,7 @@ impl<O: Offset> Placed for Listed<'_, O> {
     }
 }
 
-/// Moves `count` groups, each word of all groups of a strip before the next word.
+/// Moves `count` groups, each word of all groups of a strip before the next word, or group by group if these are few.
 ///
 /// # Safety
 ///
@@ -98,23 +103,54 @@ unsafe fn placed<P: Placed, const PACK: bool>(
     strip: usize,
     group: &WordGroup,
 ) {
-    let [sixteens, eights, fours, twos, ones] = group.counts();
+    let bytes = group.bytes() as usize;
+    if strip.min(count) < FEWEST {
+        for index in 0..count {
+            // SAFETY: the group is among the `count` groups (contract of `groups`).
+            unsafe { one::<PACK>(memory.wrapping_offset(places.at(index)), packed.wrapping_add(index * bytes), group) };
+        }
+        return;
+    }
     let mut first = 0;
     while first < count {
-        let strip =
-            Strip { memory, packed, places, first, end: count.min(first + strip), bytes: group.bytes() as usize };
-        let words = group.words().as_ptr();
-        // SAFETY: the groups of the strip are among the `count` groups. The counts of a group are those of its words, which lie inside
-        // its pieces: these are mapped at the place of each group and at its packed bytes (contract of `groups`).
-        unsafe {
-            let words = strip.words::<16, PACK>(words, sixteens);
-            let words = strip.words::<8, PACK>(words, eights);
-            let words = strip.words::<4, PACK>(words, fours);
-            let words = strip.words::<2, PACK>(words, twos);
-            strip.words::<1, PACK>(words, ones);
+        let strip = Strip { memory, packed, places, first, end: count.min(first + strip), bytes };
+        let mut words = group.words().as_ptr();
+        macro_rules! of_widths {
+            ($($class:literal: $width:literal),*) => {$(
+                // SAFETY: the groups of the strip are among the `count` groups. The counts of a group are those of its words, which lie
+                // inside its pieces: these are mapped at the place of each group and at its packed bytes (contract of `groups`).
+                words = unsafe { strip.words::<$width, PACK>(words, group.counts()[$class]) };
+            )*};
         }
+        of_widths!(0: 64, 1: 32, 2: 16, 3: 8, 4: 4, 5: 2, 6: 1);
+        let _ = words;
         first = strip.end;
     }
+}
+
+/// Moves one group.
+///
+/// # Safety
+///
+/// The contract of [`groups`], for one group at `memory` and `packed`.
+#[inline(always)]
+unsafe fn one<const PACK: bool>(memory: *mut u8, packed: *mut u8, group: &WordGroup) {
+    let mut words = group.words().as_ptr();
+    macro_rules! of_widths {
+        ($($class:literal: $width:literal),*) => {$(
+            for _ in 0..group.counts()[$class] {
+                // SAFETY: the counts of a group are those of its words, which lie inside its pieces (contract of this function).
+                unsafe {
+                    let Word { memory: offset, packed: position } = *words;
+                    let memory = memory.wrapping_offset(offset as isize);
+                    transfer::<_, PACK>(Exact::<$width>::new($width), memory, packed.wrapping_add(position as usize));
+                }
+                words = words.wrapping_add(1);
+            }
+        )*};
+    }
+    of_widths!(0: 64, 1: 32, 2: 16, 3: 8, 4: 4, 5: 2, 6: 1);
+    let _ = words;
 }
 
 /// Some groups of all.

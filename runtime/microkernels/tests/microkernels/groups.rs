@@ -1,20 +1,21 @@
 //! Groups of words at strided and listed places.
 
-use super::{Bench, Blocks, Random};
+use super::{Bench, Blocks, Random, levels};
 use dtc_compiler::layout::Layout;
 use dtc_compiler::plan::Plan;
-use dtc_microkernels::{Places, WordGroup, groups};
+use dtc_microkernels::{Places, WordGroup, select_pack_groups, select_unpack_groups};
 
 /// A group of random pieces, which do not touch, and its blocks.
 fn drawn(random: &mut Random) -> (WordGroup, Blocks) {
     let (mut pieces, mut at) = (Blocks::new(), 0);
     for _ in 0..1 + random.below(6) {
-        let bytes = 1 + random.below(40);
+        let longest = [20, 40, 150][random.below(3)];
+        let bytes = 1 + random.below(longest);
         pieces.push((at, bytes));
         at += (bytes + 1 + random.below(20)) as isize;
     }
     let runs: Vec<String> = pieces.iter().map(|(at, bytes)| format!("({at} {bytes})")).collect();
-    let text = format!("layout lb 0 extent 512 {{\n  %0 = runs [{}] x byte\n  root %0\n}}", runs.join(" "));
+    let text = format!("layout lb 0 extent 2048 {{\n  %0 = runs [{}] x byte\n  root %0\n}}", runs.join(" "));
     let plan = Plan::as_described(&Layout::parse(&text).unwrap());
     (WordGroup::of(&plan, plan.root().step).unwrap(), pieces)
 }
@@ -26,9 +27,9 @@ fn groups_at_any_places() {
     for _ in 0..60 {
         let (group, pieces) = drawn(&mut random);
         // Around the length of a strip of listed groups.
-        for count in [1, 2, 17, 63, 64, 65, 200] {
-            let stride = (400 + random.below(100)) as isize * if random.below(2) == 0 { 1 } else { -1 };
-            let mut offsets: Vec<i64> = (0..count).map(|at| at as i64 * 450 + random.below(50) as i64).collect();
+        for count in [1, 2, 15, 16, 17, 63, 64, 65, 200] {
+            let stride = (1020 + random.below(100)) as isize * if random.below(2) == 0 { 1 } else { -1 };
+            let mut offsets: Vec<i64> = (0..count).map(|at| at as i64 * 1070 + random.below(50) as i64).collect();
             if random.below(2) == 0 {
                 for at in (1..count).rev() {
                     offsets.swap(at, random.below(at + 1));
@@ -44,16 +45,11 @@ fn groups_at_any_places() {
             for (places, at) in cases {
                 let of_group = |&place: &i64| pieces.iter().map(move |&(at, bytes)| (place as isize + at, bytes));
                 let blocks: Blocks = at.iter().flat_map(of_group).collect();
-                for pack in [true, false] {
-                    bench.check(pack, &blocks, &|| format!("{places:?} {pieces:?}"), &|memory, packed| {
-                        // SAFETY: `check` has sized both buffers for the blocks.
-                        unsafe {
-                            if pack {
-                                groups::<true>(memory, packed, places, &group);
-                            } else {
-                                groups::<false>(memory, packed, places, &group);
-                            }
-                        }
+                for (level, pack) in levels().flat_map(|level| [(level, true), (level, false)]) {
+                    let groups = if pack { select_pack_groups(level) } else { select_unpack_groups(level) };
+                    bench.check(pack, &blocks, &|| format!("{level} {places:?} {pieces:?}"), &|memory, packed| {
+                        // SAFETY: `check` has sized both buffers for the blocks, and the CPU has the level.
+                        unsafe { groups(memory, packed, places, &group) }
                     });
                 }
             }
