@@ -103,7 +103,7 @@ fn kernels_of_huge_plans_are_refused_at_once() {
     write(folder.path(), "deep.json", deep(35));
     for form in ["clif", "asm"] {
         let arguments = ["emit", "deep.json", "--as", form, "-o", "out"];
-        dtc(folder.path(), &arguments).fails(2, &["kernel", "256 steps in 16 levels", "levels; pack and unpack work"]);
+        dtc(folder.path(), &arguments).fails(2, &["kernel", "512 steps in 16 levels", "levels; pack and unpack work"]);
         assert!(!folder.path().join("out").exists());
     }
     assert!(dtc(folder.path(), &["emit", "deep.json", "--as", "layout"]).fine().contains("record"));

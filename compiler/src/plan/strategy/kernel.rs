@@ -6,8 +6,9 @@ use crate::plan::step::{RunTable, Step, StepId};
 use smallvec::SmallVec;
 use std::fmt;
 
-/// Plans with more steps than this, shared bodies counted once for every use, stay on the generic tier.
-pub const SPECIALISED_STEPS: u64 = 256;
+/// Plans with more steps than this, shared bodies counted once for every use, stay on the generic tier. 340 steps, most of
+/// them fields of a record in 13 lists, are 7 KiB of code and compiled in 1.7 ms (Zen 4).
+pub const SPECIALISED_STEPS: u64 = 512;
 
 /// Plans nested deeper than this stay on the generic tier.
 pub const SPECIALISED_DEPTH: u32 = 16;
