@@ -36,7 +36,7 @@ pub use group::{Word, WordGroup};
 pub(super) use kernel::decide;
 pub use kernel::{Decision, SPECIALISED_DEPTH, SPECIALISED_STEPS};
 pub(crate) use kernel::{INLINE_BYTES, INLINE_PIECE_BYTES, MICROKERNEL_ROWS, UNROLLED_LIST_WORDS, UNROLLED_WORDS};
-pub use nest::{Nest, NestMethod, Prefetch, RowLoop, nest, whole_nest};
+pub use nest::{FEW_BYTES, FEW_ROWS, Nest, NestMethod, Prefetch, RowLoop, nest, whole_nest};
 pub use pieces::WIDTHS;
 pub(crate) use pieces::{PieceWord, words_of};
 pub use processor::{Level, Target};
@@ -285,6 +285,7 @@ impl fmt::Display for NestMethod {
                     Prefetch::NextRow => f.write_str("of the next row"),
                 }
             }
+            NestMethod::Planes(rows) => write!(f, "{rows} per iteration, prefetch off"),
             NestMethod::Shuffled(Group { vectors, rows }) => {
                 write!(f, "shuffled, {rows} of {vectors} vectors at a time")
             }

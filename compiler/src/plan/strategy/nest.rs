@@ -32,6 +32,8 @@ pub struct Nest {
 pub enum NestMethod {
     /// Row after row.
     Rows(RowLoop),
+    /// Planes of this number of rows, each without a loop.
+    Planes(usize),
     /// Groups of short rows, by byte shuffles of a few vectors.
     Shuffled(Group),
     /// Every other word of 8 bytes, by a fixed shuffle. Packs only.
@@ -101,6 +103,19 @@ const OVERHANGING_ROWS: usize = 8;
 
 /// Fewest rows that are packed in pairs.
 const PAIRED_ROWS: usize = 4;
+
+/// Fewest rows of planes that are packed in pairs. Planes of 2 rows of 16 bytes took 0.54 of the time, on a Zen 4.
+const PAIRED_PLANE_ROWS: usize = 2;
+
+/// Most rows of a plane that are moved without a loop over them. Planes of 4 rows of 16 bytes took 0.74 of the time, of 6 of 32 bytes 0.87 to
+/// 0.9, on a Zen 4. The addresses of 8 rows at a stride need five registers.
+pub const FEW_ROWS: usize = 8;
+
+/// Longest row, in bytes, of such planes of more than [`FEW_LONG_ROWS`] rows: a vector of AVX2.
+pub const FEW_BYTES: usize = 32;
+
+/// Most rows of a plane that are moved without a loop whatever their length, and where they are not repeated.
+const FEW_LONG_ROWS: usize = 3;
 
 /// Words of 4 bytes in a gather, the fewest that it packs.
 const GATHERED_ROWS: usize = 16;
@@ -231,7 +246,7 @@ pub fn nest(level: Level, direction: Direction, nest: &Nest) -> NestMethod {
     if pack
         && level >= Level::Avx512
         && matches!(bytes, 8 | 16)
-        && rows >= PAIRED_ROWS
+        && rows >= if planes > 1 { PAIRED_PLANE_ROWS } else { PAIRED_ROWS }
         && !is_beyond_tlb(planes.saturating_mul(rows), stride.unsigned_abs())
     {
         return NestMethod::Pairs;
@@ -245,7 +260,19 @@ pub fn nest(level: Level, direction: Direction, nest: &Nest) -> NestMethod {
     {
         return NestMethod::Gathered;
     }
-    NestMethod::Rows(row_loop(level, direction, nest))
+    one_by_one(level, direction, nest)
+}
+
+/// How rows are moved one after the other, or planes of few rows at a time.
+#[inline(always)]
+fn one_by_one(level: Level, direction: Direction, nest: &Nest) -> NestMethod {
+    let Nest { bytes, rows, planes, .. } = *nest;
+    let how = row_loop(level, direction, nest);
+    let most = if planes > 1 && bytes <= FEW_BYTES { FEW_ROWS } else { FEW_LONG_ROWS };
+    if rows >= 2 && rows <= most && bytes < long_row(level) && how.prefetch == Prefetch::Off {
+        return NestMethod::Planes(rows);
+    }
+    NestMethod::Rows(how)
 }
 
 /// Whether a nest of planes that are neighbours in memory is transposed in registers, in rectangles of vectors of 16 bytes.
@@ -297,7 +324,7 @@ pub fn whole_nest(level: Level, direction: Direction, nest: &Nest) -> Option<Nes
         }
         (8, _) if rows.is_multiple_of(16) => Some(NestMethod::Sixteens),
         (_, true) => Some(NestMethod::Pairs),
-        (8, false) => Some(NestMethod::Rows(row_loop(level, direction, nest))),
+        (8, false) => Some(one_by_one(level, direction, nest)),
         _ => None,
     }
 }

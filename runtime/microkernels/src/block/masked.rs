@@ -6,6 +6,7 @@ use core::arch::x86_64::{
     _mm_mask_storeu_epi8, _mm_maskz_loadu_epi8, _mm256_mask_storeu_epi8, _mm256_maskz_loadu_epi8,
     _mm512_mask_storeu_epi8, _mm512_maskz_loadu_epi8,
 };
+use dtc_compiler::plan::strategy::FEW_BYTES;
 
 use super::{Block, lines_until, vectors};
 
@@ -17,6 +18,8 @@ pub(crate) struct Masked<const V: usize> {
 }
 
 impl<const V: usize> Block for Masked<V> {
+    const SHORT: bool = V <= FEW_BYTES;
+
     #[inline(always)]
     fn new(bytes: usize) -> Self {
         Self { bytes, mask: low_bits(bytes) }

@@ -9,8 +9,10 @@ pub(crate) mod masked;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod overlapped;
 
+use core::mem::MaybeUninit;
 use core::ptr::copy_nonoverlapping;
 use core::sync::atomic::{Ordering, compiler_fence};
+use dtc_compiler::plan::strategy::FEW_BYTES;
 
 /// Bytes of a cache line.
 pub(crate) const LINE: usize = 64;
@@ -21,6 +23,18 @@ type Line = core::arch::x86_64::__m512i;
 #[cfg(not(target_arch = "x86_64"))]
 type Line = [u64; LINE / 8];
 
+/// A quarter of a line as one value.
+#[cfg(target_arch = "x86_64")]
+type Quarter = core::arch::x86_64::__m128i;
+#[cfg(not(target_arch = "x86_64"))]
+type Quarter = [u64; LINE / 32];
+
+/// Half of a line as one value.
+#[cfg(target_arch = "x86_64")]
+type Half = core::arch::x86_64::__m256i;
+#[cfg(not(target_arch = "x86_64"))]
+type Half = [u64; LINE / 16];
+
 /// Copies blocks of one size.
 pub(crate) trait Block: Copy {
     /// The size if it is compiled in, otherwise 0.
@@ -28,6 +42,9 @@ pub(crate) trait Block: Copy {
 
     /// Whether a block is copied by a loop or a call.
     const LONG: bool = false;
+
+    /// Whether blocks have at most [`FEW_BYTES`] bytes.
+    const SHORT: bool = false;
 
     /// Prepares copies of `bytes` bytes.
     fn new(bytes: usize) -> Self;
@@ -41,6 +58,82 @@ pub(crate) trait Block: Copy {
     ///
     /// Source and destination are valid for [`Block::bytes`] bytes and do not overlap; the CPU has the features of the class.
     unsafe fn copy(self, destination: *mut u8, source: *const u8);
+
+    /// Copies `K` blocks; all are loaded before the first is stored, where they are short and of a length that is compiled in.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Block::copy`], for each pair of a destination and a source. No source overlaps any destination.
+    #[inline(always)]
+    unsafe fn copy_all<const K: usize>(self, destinations: [*mut u8; K], sources: [*const u8; K]) {
+        let mut block = 0;
+        while block < K {
+            // SAFETY: `block` is less than `K`, and both sides are valid for the bytes of a block (contract of `copy_all`).
+            unsafe { self.copy(destinations[block], sources[block]) };
+            block += 1;
+        }
+    }
+}
+
+/// Moves `K` blocks between places on the strided side and consecutive ones on the dense side.
+///
+/// # Safety
+///
+/// As for [`Block::copy`], for each of the blocks; the two sides do not overlap.
+#[inline(always)]
+pub(crate) unsafe fn transfer_all<B: Block, const PACK: bool, const K: usize>(
+    block: B,
+    memory: [*mut u8; K],
+    packed: *mut u8,
+) {
+    let mut dense = [packed; K];
+    let mut row = 1;
+    while row < K {
+        dense[row] = packed.wrapping_add(row * block.bytes());
+        row += 1;
+    }
+    // SAFETY: both sides of each block are valid for its bytes, and no block overlaps one of the other side (contract of
+    // `transfer_all`).
+    unsafe {
+        if PACK {
+            block.copy_all(dense, memory.map(<*mut u8>::cast_const));
+        } else {
+            block.copy_all(memory, dense.map(<*mut u8>::cast_const));
+        }
+    }
+}
+
+/// Loads a value from each source, `at` bytes behind its start.
+///
+/// # Safety
+///
+/// The bytes are readable.
+#[inline(always)]
+unsafe fn load_all<T: Copy, const K: usize>(sources: [*const u8; K], at: usize) -> [MaybeUninit<T>; K] {
+    let mut values = [MaybeUninit::uninit(); K];
+    let mut block = 0;
+    while block < K {
+        // SAFETY: `block` is less than `K`, and the bytes are readable (contract of `load_all`).
+        unsafe { values[block].write(sources[block].add(at).cast::<T>().read_unaligned()) };
+        block += 1;
+    }
+    values
+}
+
+/// Stores a value to each destination, `at` bytes behind its start.
+///
+/// # Safety
+///
+/// The bytes are writable, and the values were loaded.
+#[inline(always)]
+unsafe fn store_all<T: Copy, const K: usize>(values: [MaybeUninit<T>; K], destinations: [*mut u8; K], at: usize) {
+    let mut block = 0;
+    while block < K {
+        // SAFETY: `block` is less than `K`, the value is initialised, and the bytes are writable (contract of `store_all`).
+        unsafe { destinations[block].add(at).cast::<T>().write_unaligned(values[block].assume_init()) };
+        in_order();
+        block += 1;
+    }
 }
 
 /// Moves one block between the strided and the dense side, in the direction of `PACK`.
@@ -93,7 +186,7 @@ pub(crate) unsafe fn lines<const K: usize>(destination: *mut u8, source: *const 
     // before it is read.
     unsafe {
         // By index: closures of the library are compiled without the features of the level.
-        let mut values = [core::mem::MaybeUninit::<Line>::uninit(); K];
+        let mut values = [MaybeUninit::<Line>::uninit(); K];
         let mut place = 0;
         while place < K {
             values[place].write(source.add(place * LINE).cast::<Line>().read_unaligned());
@@ -158,6 +251,7 @@ pub(crate) struct Exact<const N: usize>;
 impl<const N: usize> Block for Exact<N> {
     const EXACT: usize = N;
     const LONG: bool = N >= 256;
+    const SHORT: bool = N <= FEW_BYTES;
 
     #[inline(always)]
     fn new(_: usize) -> Self {
@@ -199,6 +293,26 @@ impl<const N: usize> Block for Exact<N> {
         }
         pieces!(32 16 8 4 2 1);
     }
+
+    #[inline(always)]
+    unsafe fn copy_all<const K: usize>(self, destinations: [*mut u8; K], sources: [*const u8; K]) {
+        // SAFETY: each part ends at byte N at the latest, and both sides are valid for N bytes (contract of `copy_all`).
+        unsafe {
+            match N {
+                4 => store_all(load_all::<u32, K>(sources, 0), destinations, 0),
+                8 => store_all(load_all::<u64, K>(sources, 0), destinations, 0),
+                16 => store_all(load_all::<Quarter, K>(sources, 0), destinations, 0),
+                32 => store_all(load_all::<Half, K>(sources, 0), destinations, 0),
+                _ => {
+                    let mut block = 0;
+                    while block < K {
+                        self.copy(destinations[block], sources[block]);
+                        block += 1;
+                    }
+                }
+            }
+        }
+    }
 }
 
 /// Blocks of `V` to `2 * V` bytes: two moves that may overlap.
@@ -206,6 +320,8 @@ impl<const N: usize> Block for Exact<N> {
 pub(crate) struct Pair<const V: usize>(usize);
 
 impl<const V: usize> Block for Pair<V> {
+    const SHORT: bool = 2 * V <= FEW_BYTES;
+
     #[inline(always)]
     fn new(bytes: usize) -> Self {
         Self(bytes)

@@ -1,5 +1,6 @@
 //! Nests of rows: one folder entry for each [`NestMethod`], and the dispatch by the strategy of the level.
 
+mod few;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod gather;
 #[cfg(target_arch = "x86_64")]
@@ -21,7 +22,7 @@ use crate::block::Block;
 #[cfg(target_arch = "x86_64")]
 use crate::tile::rectangle::{self, Columns};
 use dtc_compiler::plan::Direction;
-use dtc_compiler::plan::strategy::{self, Level, Nest, NestMethod, RowLoop};
+use dtc_compiler::plan::strategy::{self, FEW_BYTES, Level, Nest, NestMethod, RowLoop};
 
 /// The direction of `PACK`.
 #[inline(always)]
@@ -46,10 +47,15 @@ pub(crate) unsafe fn planes<B: Block, const PACK: bool>(
         // SAFETY: every level compiles these lengths in, so a block of another class has none of them.
         unsafe { core::hint::assert_unchecked(!matches!(nest.bytes, 1 | 2 | 4 | 8 | 16)) };
     }
+    if !B::SHORT {
+        // SAFETY: the classes of all levels that are not short are for more bytes.
+        unsafe { core::hint::assert_unchecked(nest.bytes > FEW_BYTES) };
+    }
     // SAFETY: every row of the nest is mapped on both sides (contract of `PlanesFn`). The strategy chooses only methods whose
     // instructions the level has, and only for the lengths, counts and strides that they are written for.
     unsafe {
         match strategy::nest(level, direction::<PACK>(), nest) {
+            NestMethod::Planes(_) if !B::LONG => few::planes::<B, PACK>(memory, packed, block, nest),
             NestMethod::Rows(how) => rows::planes::<B, PACK>(memory, packed, block, nest, how),
             #[cfg(target_arch = "x86_64")]
             NestMethod::Shuffled(group) => shuffled::planes::<PACK>(memory, packed, nest, group),

@@ -12,9 +12,9 @@ use core::arch::x86_64::{
     _mm_loadh_pd, _mm_loadl_pd, _mm_loadu_si128, _mm_setzero_pd, _mm_storeu_pd, _mm256_set_m128i, _mm256_storeu_si256,
 };
 
-use super::rows;
+use super::{few, rows};
 use crate::block::Block;
-use dtc_compiler::plan::strategy::{Nest, RowLoop};
+use dtc_compiler::plan::strategy::{FEW_ROWS, Nest, RowLoop};
 
 /// Packs planes of rows of 8 or 16 bytes.
 ///
@@ -23,6 +23,10 @@ use dtc_compiler::plan::strategy::{Nest, RowLoop};
 /// The contract of [`PlanesFn`](crate::PlanesFn) in a pack.
 #[inline(always)]
 pub(super) unsafe fn planes<B: Block>(memory: *mut u8, mut packed: *mut u8, block: B, nest: &Nest) {
+    if nest.planes > 1 && (2..=FEW_ROWS).contains(&nest.rows) {
+        // SAFETY: as this function's; a plane has 2 to `FEW_ROWS` rows.
+        return unsafe { few::pairs(memory, packed, block, nest) };
+    }
     let (mut plane, stride) = (memory, nest.stride);
     for _ in 0..nest.planes {
         let (mut memory, mut left) = (plane, nest.rows);

@@ -29,15 +29,6 @@ pub(crate) unsafe fn planes<B: Block, const PACK: bool>(
     nest: &Nest,
     how: RowLoop,
 ) {
-    if !B::LONG && how.prefetch == Prefetch::Off && matches!(nest.rows, 2 | 3) {
-        // SAFETY: as this function's, with the number of rows compiled in.
-        return unsafe {
-            match nest.rows {
-                2 => few::<B, PACK, 2>(memory, packed, block, nest),
-                _ => few::<B, PACK, 3>(memory, packed, block, nest),
-            }
-        };
-    }
     for _ in 0..nest.planes {
         // SAFETY: the contract of `PlanesFn` covers the `nest.rows` rows of every plane, and `packed` advances by their bytes.
         unsafe {
@@ -45,32 +36,6 @@ pub(crate) unsafe fn planes<B: Block, const PACK: bool>(
             packed = packed.add(nest.rows * block.bytes());
         }
         memory = memory.wrapping_offset(nest.plane_stride);
-    }
-}
-
-/// Planes of `ROWS` rows, without a loop in the loop.
-///
-/// # Safety
-///
-/// The contract of [`PlanesFn`](crate::PlanesFn), and a plane has `ROWS` rows.
-#[inline(always)]
-unsafe fn few<B: Block, const PACK: bool, const ROWS: usize>(
-    mut memory: *mut u8,
-    mut packed: *mut u8,
-    block: B,
-    nest: &Nest,
-) {
-    let bytes = block.bytes();
-    for _ in 0..nest.planes {
-        for row in 0..ROWS {
-            // SAFETY: the contract of `PlanesFn` covers the `ROWS` rows of every plane, and `packed` advances by their bytes.
-            unsafe {
-                let memory = memory.wrapping_offset(nest.stride.wrapping_mul(row as isize));
-                transfer::<B, PACK>(block, memory, packed.add(row * bytes));
-            }
-        }
-        memory = memory.wrapping_offset(nest.plane_stride);
-        packed = packed.wrapping_add(ROWS * bytes);
     }
 }
 

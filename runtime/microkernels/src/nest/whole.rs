@@ -34,7 +34,7 @@ pub fn select_nest<const PACK: bool>(level: Level, nest: &Nest) -> Option<NestFn
 
 #[cfg(target_arch = "x86_64")]
 mod x86_64 {
-    use super::super::{direction, pairs, reversed, rows, words};
+    use super::super::{direction, few, pairs, reversed, rows, words};
     use super::{Level, Nest, NestFn};
     use crate::block::Exact;
     use dtc_compiler::plan::strategy::{NestMethod, RowLoop, whole_nest};
@@ -47,6 +47,7 @@ mod x86_64 {
             NestMethod::Sixteens => sixteens::<PACK>,
             NestMethod::Pairs if nest.bytes == 8 => pairs_of_8,
             NestMethod::Pairs => pairs_of_16,
+            NestMethod::Planes(_) => few_words::<PACK>,
             NestMethod::Rows(_) => single_words::<PACK>,
             _ => return None,
         })
@@ -93,6 +94,10 @@ mod x86_64 {
         /// A pack of rows of 16 bytes.
         #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,bmi2")]
         fn pairs_of_16(memory, packed, nest, 16) pairs::planes(memory, packed, Exact::<16>, nest);
+
+        /// Planes of few words.
+        fn few_words<const PACK: bool>(memory, packed, nest, 8)
+            few::planes::<Exact<8>, PACK>(memory, packed, Exact, nest);
 
         /// Words, one by one.
         fn single_words<const PACK: bool>(memory, packed, nest, 8)

@@ -35,7 +35,7 @@ pub(crate) struct Columns {
     pub(crate) pitch: usize,
 }
 
-/// Moves a matrix of elements of 1, 2, 4 or 8 bytes by columns.
+/// Moves a matrix of elements of 1, 2, 4, 8 or 16 bytes by columns.
 ///
 /// # Safety
 ///
@@ -54,7 +54,7 @@ pub(crate) unsafe fn elements<const PACK: bool>(
     // Two or three rows or columns that fill the other side without gaps are arrays of one length, on a CPU with AVX-512.
     unsafe {
         let line = LINE / bytes;
-        if level >= Level::Avx512 && rows <= 3 && columns >= line && pitch == rows * bytes {
+        if bytes < VECTOR && level >= Level::Avx512 && rows <= 3 && columns >= line && pitch == rows * bytes {
             let arrays = Arrays { arrays: memory, stride, length: columns, joined: packed };
             return if PACK {
                 interleave::elements::<false>(rows, bytes, &arrays)
@@ -62,7 +62,12 @@ pub(crate) unsafe fn elements<const PACK: bool>(
                 interleave::elements::<true>(rows, bytes, &arrays)
             };
         }
-        if level >= Level::Avx512 && columns <= 3 && rows >= line && stride == (columns * bytes) as isize {
+        if bytes < VECTOR
+            && level >= Level::Avx512
+            && columns <= 3
+            && rows >= line
+            && stride == (columns * bytes) as isize
+        {
             let arrays = Arrays { arrays: packed, stride: pitch as isize, length: rows, joined: memory };
             return if PACK {
                 interleave::elements::<true>(columns, bytes, &arrays)
@@ -71,6 +76,7 @@ pub(crate) unsafe fn elements<const PACK: bool>(
             };
         }
         match bytes {
+            16 => walk::<16, 2, 2, PACK>(memory, packed, nest),
             1 => match side(nest.rows, 1) {
                 2 => of_rows::<1, 2, PACK>(memory, packed, nest),
                 4 => of_rows::<1, 4, PACK>(memory, packed, nest),
@@ -183,6 +189,9 @@ unsafe fn rectangle<const BYTES: usize, const ROWS: usize, const COLUMNS: usize>
     let (long, wide) = (COLUMNS * BYTES, ROWS * BYTES);
     // SAFETY: as this function's; a quarter of a square of a line is a square of vectors of 32 bytes.
     unsafe {
+        if BYTES == VECTOR {
+            return quarter::<4>(destination, destination_stride, source, source_stride);
+        }
         if long == HALF && BYTES == 4 {
             return quarter::<16>(destination, destination_stride, source, source_stride);
         }

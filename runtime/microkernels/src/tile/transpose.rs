@@ -10,10 +10,10 @@ use core::arch::x86_64::{
     _mm512_unpackhi_epi32, _mm512_unpackhi_epi64, _mm512_unpacklo_epi32, _mm512_unpacklo_epi64,
 };
 
+use super::columns;
 use super::quarter::{HALF, quarter};
 use super::rectangle::{self, Columns};
-use super::{columns, strip};
-use crate::block::{Block, LINE};
+use crate::block::{Block, LINE, transfer};
 use crate::nest::direction;
 use core::ops::Range;
 use dtc_compiler::plan::strategy::{Level, writes_rows_first};
@@ -127,17 +127,61 @@ unsafe fn rest<B: Block, const PACK: bool>(
     block: B,
     pitch: usize,
 ) {
-    // SAFETY: as this function's; elements of 16 bytes are in no rectangle.
+    let (columns_left, rows_left) = (columns.len(), rows.len());
+    if columns_left == 0 || rows_left == 0 {
+        return;
+    }
+    let memory =
+        memory.wrapping_add(columns.start * B::EXACT).wrapping_offset(inner_stride.wrapping_mul(rows.start as isize));
+    // SAFETY: as this function's; the first element in the ranges is at `memory` and at `packed`.
     unsafe {
-        if B::EXACT <= 8 && columns.len() >= 2 && rows.len() >= 2 {
-            let memory = memory
-                .wrapping_add(columns.start * B::EXACT)
-                .wrapping_offset(inner_stride.wrapping_mul(rows.start as isize));
-            let packed = packed.add(columns.start * pitch + rows.start * B::EXACT);
-            let nest = Columns { columns: columns.len(), rows: rows.len(), stride: inner_stride, pitch };
-            return rectangle::elements::<PACK>(level, B::EXACT, memory, packed, &nest);
+        let packed = packed.add(columns.start * pitch + rows.start * B::EXACT);
+        if columns_left == 1 {
+            return line::<B, PACK>(memory, inner_stride, packed, B::EXACT, rows_left, block);
         }
-        strip::<B, PACK>(memory, packed, columns, B::EXACT as isize, rows, inner_stride, block, pitch);
+        if rows_left == 1 {
+            return line::<B, PACK>(memory, B::EXACT as isize, packed, pitch, columns_left, block);
+        }
+        let nest = Columns { columns: columns_left, rows: rows_left, stride: inner_stride, pitch };
+        rectangle::elements::<PACK>(level, B::EXACT, memory, packed, &nest);
+    }
+}
+
+/// Moves one row or one column, four elements at a time.
+///
+/// # Safety
+///
+/// `count` elements at multiples of `stride` in memory and of `pitch` among the packed bytes are valid, as in the contract of
+/// [`TileFn`](crate::TileFn).
+#[inline(always)]
+unsafe fn line<B: Block, const PACK: bool>(
+    mut memory: *mut u8,
+    stride: isize,
+    mut packed: *mut u8,
+    pitch: usize,
+    mut count: usize,
+    block: B,
+) {
+    while count >= 4 {
+        let places = [0, 1, 2, 3].map(|at| memory.wrapping_offset(stride.wrapping_mul(at)));
+        let dense = [0, 1, 2, 3].map(|at| packed.wrapping_add(pitch * at));
+        // SAFETY: four elements are left, and each is valid on both sides (contract of `line`).
+        unsafe {
+            if PACK {
+                block.copy_all(dense, places.map(<*mut u8>::cast_const));
+            } else {
+                block.copy_all(places, dense.map(<*mut u8>::cast_const));
+            }
+        }
+        memory = memory.wrapping_offset(stride.wrapping_mul(4));
+        packed = packed.wrapping_add(4 * pitch);
+        count -= 4;
+    }
+    for _ in 0..count {
+        // SAFETY: `count` elements are left, and each is valid on both sides (contract of `line`).
+        unsafe { transfer::<B, PACK>(block, memory, packed) };
+        memory = memory.wrapping_offset(stride);
+        packed = packed.wrapping_add(pitch);
     }
 }
 

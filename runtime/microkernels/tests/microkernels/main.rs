@@ -356,7 +356,7 @@ fn shapes_that_have_a_way_of_their_own() {
 /// Planes that are neighbours: every number of rows and columns of a rectangle, around the lines of pairs and triples, and beyond.
 #[test]
 fn transposes_of_every_shape() {
-    let mut bench = Bench::new(1 << 18, 1 << 17);
+    let mut bench = Bench::new(1 << 19, 1 << 18);
     let few = 1..=20usize;
     let shapes: Vec<_> = few
         .clone()
@@ -367,7 +367,7 @@ fn transposes_of_every_shape() {
         .chain([(33, 70), (70, 33), (100, 100)])
         .collect();
     for (level, pack, non_temporal) in variants().filter(|&(.., non_temporal)| !non_temporal) {
-        for bytes in [1, 2, 4, 8] {
+        for bytes in [1, 2, 4, 8, 16] {
             for &(rows, columns) in &shapes {
                 let width = (columns * bytes) as isize;
                 for stride in [width, width + 3, -width - 8] {
@@ -421,6 +421,23 @@ fn long_planes_of_short_rows() {
                         bench.nest(level, pack, (planes, plane), (rows, step as isize), bytes, non_temporal);
                         bench.nest(level, pack, (planes, -plane), (rows, -(step as isize)), bytes, non_temporal);
                     }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn planes_of_few_rows() {
+    let mut bench = Bench::new(1 << 17, 1 << 15);
+    for (level, pack, non_temporal) in variants() {
+        for bytes in (1..=34).chain([40, 64, 128, 129, 256, 288]) {
+            for rows in 1..=9 {
+                for (stride, gap) in [(bytes, 1), (bytes + 5, 0), (300, 8)] {
+                    let (stride, plane) = (stride as isize, (stride * rows + gap) as isize);
+                    bench.nest(level, pack, (7, plane), (rows, stride), bytes, non_temporal);
+                    bench.nest(level, pack, (5, -plane), (rows, -stride), bytes, non_temporal);
+                    bench.nest(level, pack, (6, stride), (rows, stride * 6), bytes, non_temporal);
                 }
             }
         }
