@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn a_border_inside_a_window_goes_to_the_longer_blocks() {
-        let lengths = |at: u64| [at % 2 + 1, 1][usize::from(at % 3 == 0)];
+        let lengths = |at: u64| [at % 2 + 1, 1][usize::from(at.is_multiple_of(3))];
         for border in [70, 96, 100] {
             let rising = runs((0..border).map(|at| 8 * lengths(at)).chain((0..90).map(|at| 24 * lengths(at))));
             let end = rising.len();
