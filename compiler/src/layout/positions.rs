@@ -2,8 +2,8 @@
 //!
 //! Positions count packed bytes of a whole call: element `i` of a count begins at position `i * size`.
 
-use super::walk::Frame;
-use super::{Edge, Layout, Node, NodeId, Piece, Walk};
+use super::walk::{Frame, advance_by};
+use super::{Edge, Kind, Layout, Node, NodeId, Piece, Run};
 use std::borrow::Cow;
 
 /// Looks up positions in a layout: O(depth) for strided nodes, O(log n) for lists of differing lengths.
@@ -87,31 +87,38 @@ impl<'a> Positions<'a> {
         &self.starts[id.index()]
     }
 
-    /// The pieces of one element from packed byte `position` on. If the kind of the first piece has one byte, the piece
-    /// begins at that byte. Otherwise it begins at the element that contains it, and the third value is the number of
-    /// bytes before `position`.
-    fn walk_from(&self, position: u64) -> (Walk<'_>, Option<Piece>, u64) {
-        let mut stack = Vec::new();
+    /// Where a packed byte of one element lies: the piece that begins at its basic element, and the bytes of that element before it.
+    fn piece_at(&self, position: u64) -> Option<(Piece, u64)> {
+        let (edge, at, rest) = self.descend(position, |_| false, |_| {})?;
+        let (first, count, kind) = match self.layout.node(edge.node) {
+            Node::Dense { count, kind } => (0, *count, *kind),
+            Node::Runs { runs, kind } => (runs[at].offset, runs[at].count, *kind),
+            Node::Stream { .. } | Node::Indexed { .. } | Node::Record { .. } => return None,
+        };
+        let whole = rest / kind.size();
+        let offset = edge.offset + first + (whole * kind.size()) as i64;
+        Some((Piece { offset, count: count - whole, kind }, rest % kind.size()))
+    }
+
+    /// Descends to a packed byte of one element, to the first node that is to be taken whole, or to one without children. Passes the
+    /// nodes above it to `entered`, with their next children. Returns it with its absolute offset, the entry in a list of runs, and the
+    /// bytes before the position in the node, or in the entry. `None` in a record without parts.
+    fn descend(
+        &self,
+        position: u64,
+        whole: impl Fn(NodeId) -> bool,
+        mut entered: impl FnMut(Frame),
+    ) -> Option<(Edge, usize, u64)> {
         let mut edge = self.layout.root();
         let mut rest = position;
         let list = |id: NodeId, rest: u64| self.starts[id.index()].partition_point(|&start| start <= rest) - 1;
-        loop {
+        while !whole(edge.node) {
             let size_of = |edge: Edge| self.layout.measure(edge.node).size;
             let (at, child) = match self.layout.node(edge.node) {
-                Node::Dense { count, kind } => {
-                    let whole = rest / kind.size();
-                    let offset = edge.offset + (whole * kind.size()) as i64;
-                    let piece = Piece { offset, count: count - whole, kind: *kind };
-                    return (Walk::resume(&self.layout, stack), Some(piece), rest % kind.size());
-                }
-                Node::Runs { runs, kind } => {
+                Node::Dense { .. } => break,
+                Node::Runs { .. } => {
                     let at = list(edge.node, rest);
-                    let whole = (rest - self.starts[edge.node.index()][at]) / kind.size();
-                    let offset = edge.offset + runs[at].offset + (whole * kind.size()) as i64;
-                    let piece = Piece { offset, count: runs[at].count - whole, kind: *kind };
-                    stack.push(Frame { edge, next: at as u64 + 1 });
-                    let skipped = (rest - self.starts[edge.node.index()][at]) % kind.size();
-                    return (Walk::resume(&self.layout, stack), Some(piece), skipped);
+                    return Some((edge, at, rest - self.starts[edge.node.index()][at]));
                 }
                 Node::Stream { stride, child, .. } => {
                     let at = rest / size_of(*child);
@@ -123,16 +130,17 @@ impl<'a> Positions<'a> {
                     rest %= size_of(*child);
                     (at, Edge { offset: offsets[at as usize] + child.offset, ..*child })
                 }
-                Node::Record { parts } if parts.is_empty() => return (Walk::resume(&self.layout, stack), None, 0),
+                Node::Record { parts } if parts.is_empty() => return None,
                 Node::Record { parts } => {
                     let at = list(edge.node, rest);
                     rest -= self.starts[edge.node.index()][at];
                     (at as u64, parts[at])
                 }
             };
-            stack.push(Frame { edge, next: at + 1 });
+            entered(Frame { edge, next: at + 1 });
             edge = Edge { offset: edge.offset + child.offset, ..child };
         }
+        Some((edge, 0, rest))
     }
 
     fn split(&self, position: u64) -> Option<(i64, u64)> {
@@ -143,10 +151,9 @@ impl<'a> Positions<'a> {
 
     /// The memory offset of a packed byte. `None` for a layout without bytes, or if the offset does not fit 64 bits.
     pub fn memory_of(&self, position: u64) -> Option<i64> {
-        // Not by `segments`, whose first one takes as long as the pieces that it merges.
         let (base, within) = self.split(position)?;
-        let (_, piece, skipped) = self.walk_from(within);
-        base.checked_add(piece?.offset)?.checked_add(skipped as i64)
+        let (piece, skipped) = self.piece_at(within)?;
+        base.checked_add(piece.offset)?.checked_add(skipped as i64)
     }
 
     /// The first packed position of the byte of element 0 at a memory offset; `None` in gaps.
@@ -220,7 +227,7 @@ impl<'a> Positions<'a> {
     /// The iov list from a packed byte on, over any number of elements: contiguous segments in packed order, merged
     /// within an element. It is infinite, unless the layout is empty or offsets stop fitting 64 bits.
     ///
-    /// A segment costs time linear in the pieces that it merges: few in the canonical form, and any number in other layouts.
+    /// A segment costs time linear in the depth and in the lists that it crosses, however many copies it merges.
     pub fn segments(&self, position: u64) -> Segments<'_> {
         self.segments_within(position, u64::MAX)
     }
@@ -237,13 +244,14 @@ impl<'a> Positions<'a> {
     /// ```
     pub fn segments_within(&self, position: u64, length: u64) -> Segments<'_> {
         let next_position = self.split(position);
-        Segments { positions: self, walk: None, ahead: None, element: 0, next_position, left: length }.started(position)
+        Segments { positions: self, stack: Vec::new(), ahead: None, element: 0, next_position, left: length }
+            .started(position)
     }
 
     /// A position rounded down to the begin of its basic element.
     pub fn element_border(&self, position: u64) -> u64 {
         match self.split(position) {
-            Some((_, within)) => position - self.walk_from(within).2,
+            Some((_, within)) => position - self.piece_at(within).map_or(0, |(_, skipped)| skipped),
             None => position,
         }
     }
@@ -261,11 +269,27 @@ impl<'a> Positions<'a> {
     }
 }
 
+/// The node as one segment, if its bytes are one.
+fn whole_segment(layout: &Layout, edge: Edge) -> Option<Segment> {
+    let measure = layout.measure(edge.node);
+    (measure.runs == 1).then(|| Segment { offset: edge.offset + measure.first, bytes: measure.size })
+}
+
+/// What follows in a walk that has come to `stack`: all of a node whose bytes are one segment, or an entry of a list of runs. It may
+/// continue the one before it: the last in a copy and the first in the next one, or entries of lists.
+#[inline]
+pub(super) fn next_segment(layout: &Layout, stack: &mut Vec<Frame>) -> Option<Segment> {
+    let listed =
+        |base: i64, run: &Run, kind: Kind| Segment { offset: base + run.offset, bytes: run.count * kind.size() };
+    advance_by(&layout.nodes, stack, |edge| whole_segment(layout, edge), listed)
+}
+
 /// The iterator that [`Positions::segments`] and [`Positions::segments_within`] return.
 #[derive(Clone, Debug)]
 pub struct Segments<'a> {
     positions: &'a Positions<'a>,
-    walk: Option<Walk<'a>>,
+    /// The nodes on the path to the segment that follows `ahead`.
+    stack: Vec<Frame>,
     ahead: Option<Segment>,
     element: i64,
     next_position: Option<(i64, u64)>,
@@ -279,11 +303,30 @@ impl Segments<'_> {
         self
     }
 
-    /// The next piece of the current element, as a segment.
+    /// What follows in the current element.
     fn piece(&mut self) -> Option<Segment> {
-        let base = self.element.checked_mul(self.positions.layout.extent())?;
-        let piece = self.walk.as_mut()?.next()?;
-        Some(Segment { offset: base.checked_add(piece.offset)?, bytes: piece.bytes() })
+        let layout = &*self.positions.layout;
+        let base = self.element.checked_mul(layout.extent())?;
+        let piece = next_segment(layout, &mut self.stack)?;
+        Some(Segment { offset: base.checked_add(piece.offset)?, ..piece })
+    }
+
+    /// Begins at a packed byte of an element at an offset.
+    fn begin(&mut self, base: i64, position: u64) -> Option<Segment> {
+        let (positions, stack) = (self.positions, &mut self.stack);
+        let layout = &*positions.layout;
+        let whole = |id: NodeId| layout.measure(id).runs == 1;
+        let (edge, at, skipped) = positions.descend(position, whole, |frame| stack.push(frame))?;
+        let piece = match layout.node(edge.node) {
+            _ if whole(edge.node) => whole_segment(layout, edge)?,
+            Node::Runs { runs, kind } => {
+                stack.push(Frame { edge, next: at as u64 + 1 });
+                Segment { offset: edge.offset + runs[at].offset, bytes: runs[at].count * kind.size() }
+            }
+            _ => return None,
+        };
+        let offset = base.checked_add(piece.offset)?.checked_add(skipped as i64)?;
+        Some(Segment { offset, bytes: piece.bytes - skipped })
     }
 }
 
@@ -295,17 +338,14 @@ impl Iterator for Segments<'_> {
             return None;
         }
         if let Some((base, within)) = self.next_position.take() {
-            let (walk, piece, skipped) = self.positions.walk_from(within);
-            let piece = piece?;
-            let offset = base.checked_add(piece.offset)?.checked_add(skipped as i64)?;
-            self.ahead = Some(Segment { offset, bytes: piece.bytes() - skipped });
-            self.walk = Some(walk);
+            self.ahead = Some(self.begin(base, within)?);
         }
         let mut current = match self.ahead.take() {
             Some(segment) => segment,
             None => {
                 self.element = self.element.checked_add(1)?;
-                self.walk = Some(self.positions.layout.walk());
+                self.stack.clear();
+                self.stack.push(Frame { edge: self.positions.layout.root(), next: 0 });
                 self.piece()?
             }
         };
@@ -369,6 +409,32 @@ mod tests {
         let layout = Layout::parse(text).unwrap();
         let positions = Positions::new(&layout);
         assert_eq!(positions.memory_of(4_000_000_001), Some(4_000_000_001));
+    }
+
+    #[test]
+    fn endless_pieces_that_touch_are_merged_at_once() {
+        // A record, whose copies touch, at the end of one that has a gap: each segment merges the end of one and the begin of the next.
+        let text = "layout lb 0 extent 4 {
+            %0 = dense 1 x i32
+            %1 = stream 1000000000 x 4 of %0
+            %2 = record [0: %1, 4000000000: %0]
+            %3 = stream 1000000 x 4000000004 of %2
+            %4 = runs [(0 1) (4 2)] x i32
+            %5 = record [0: %4, 20: %3]
+            %6 = stream 4 x 4000000004000020 of %5
+            root %6
+        }";
+        let layout = Layout::parse(text).unwrap();
+        let positions = Positions::new(&layout);
+        let long = 4_000_000_004_000_000;
+        let lengths: Vec<u64> = positions.segments(5).take(6).map(|segment| segment.bytes).collect();
+        assert_eq!(lengths, [7, long + 12, long + 12, long + 12, long, 12]);
+        assert_eq!(positions.segments(8_000_000_000).next().unwrap().offset, 8_000_000_008);
+        assert_eq!(positions.contiguous_prefix(1), 12);
+        let plain = Layout::parse(
+            "layout lb 0 extent 8 {\n %0 = dense 1 x i32\n %1 = stream 1000000000000 x 4 of %0\n root %1\n}",
+        );
+        assert_eq!(Positions::new(&plain.unwrap()).contiguous_prefix(3), 4_000_000_000_000);
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! The runs of a layout, one after the other.
 
 use super::Layout;
-use super::positions::Segment;
-use super::walk::{Frame, advance};
+use super::positions::{Segment, next_segment};
+use super::walk::Frame;
 use std::iter::FusedIterator;
 
 /// The contiguous pieces of memory of one element, in packed order; none continues the one before it.
@@ -15,7 +15,8 @@ pub struct Runs {
 }
 
 impl Layout {
-    /// The runs of one element, which keep the layout. A run costs time linear in the pieces that it merges: few in the canonical form.
+    /// The runs of one element, which keep the layout. A run costs time linear in the depth and in the lists that it
+    /// crosses, however many copies it merges.
     ///
     /// ```
     /// use dtc_compiler::layout::Layout;
@@ -31,8 +32,7 @@ impl Layout {
 
 impl Runs {
     fn piece(&mut self) -> Option<Segment> {
-        let piece = advance(&self.layout.nodes, &mut self.stack)?;
-        Some(Segment { offset: piece.offset, bytes: piece.bytes() })
+        next_segment(&self.layout, &mut self.stack)
     }
 }
 
@@ -56,3 +56,20 @@ impl Iterator for Runs {
 }
 
 impl FusedIterator for Runs {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn endless_copies_that_touch_are_one_run() {
+        let text = "layout lb 0 extent 4 {
+            %0 = dense 1 x i32
+            %1 = stream 1000000000000 x 4 of %0
+            %2 = record [-8: %0, 0: %1, 4000000000000: %0]
+            root %2
+        }";
+        let runs: Vec<_> = Layout::parse(text).unwrap().into_runs().map(|run| (run.offset, run.bytes)).collect();
+        assert_eq!(runs, [(-8, 4), (0, 4_000_000_000_004)]);
+    }
+}

@@ -1,6 +1,6 @@
 //! The reference walker: the exact sequence of bytes of a layout.
 
-use super::{Edge, Kind, Layout, Node};
+use super::{Edge, Kind, Layout, Node, Run};
 
 /// Consecutive elements in the walk. A piece may continue the one before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,10 +65,6 @@ impl<'a> Walk<'a> {
     pub(super) fn new(nodes: &'a [Node], root: Edge) -> Walk<'a> {
         Walk { nodes, stack: vec![Frame { edge: root, next: 0 }] }
     }
-
-    pub(super) fn resume(layout: &'a Layout, stack: Vec<Frame>) -> Walk<'a> {
-        Walk { nodes: &layout.nodes, stack }
-    }
 }
 
 impl Iterator for Walk<'_> {
@@ -82,18 +78,37 @@ impl Iterator for Walk<'_> {
 /// The next piece of a walk over `nodes` that has come to `stack`.
 #[inline]
 pub(super) fn advance(nodes: &[Node], stack: &mut Vec<Frame>) -> Option<Piece> {
+    let dense = |edge: Edge| match nodes[edge.node.index()] {
+        Node::Dense { count, kind } => Some(Piece { offset: edge.offset, count, kind }),
+        _ => None,
+    };
+    advance_by(nodes, stack, dense, |base, run, kind| Piece { offset: base + run.offset, count: run.count, kind })
+}
+
+/// The same with pieces of another kind: `whole` returns the piece that is all of a node at an absolute offset, or `None` for a node to
+/// descend into, and `listed` that of an entry of a list of runs. Dense nodes are whole.
+#[inline]
+pub(super) fn advance_by<T>(
+    nodes: &[Node],
+    stack: &mut Vec<Frame>,
+    whole: impl Fn(Edge) -> Option<T>,
+    listed: impl Fn(i64, &Run, Kind) -> T,
+) -> Option<T> {
     loop {
         let frame = stack.last_mut()?;
         let (base, at) = (frame.edge.offset, frame.next);
+        if at == 0
+            && let Some(piece) = whole(frame.edge)
+        {
+            stack.pop();
+            return Some(piece);
+        }
         frame.next += 1;
         let below = |edge: Edge, shift: i64| Edge { offset: base + shift + edge.offset, ..edge };
         let (more, child) = match &nodes[frame.edge.node.index()] {
-            Node::Dense { count, kind } => {
-                stack.pop();
-                return Some(Piece { offset: base, count: *count, kind: *kind });
-            }
+            Node::Dense { .. } => (false, None),
             Node::Runs { runs, kind } => match runs.get(at as usize) {
-                Some(run) => return Some(Piece { offset: base + run.offset, count: run.count, kind: *kind }),
+                Some(run) => return Some(listed(base, run, *kind)),
                 None => (false, None),
             },
             Node::Stream { count, stride, child } => {
@@ -106,19 +121,16 @@ pub(super) fn advance(nodes: &[Node], stack: &mut Vec<Frame>) -> Option<Piece> {
                 (at as usize + 1 < parts.len(), parts.get(at as usize).map(|&part| below(part, 0)))
             }
         };
-        // A dense node below a list or stream needs no frame of its own.
-        if let Some(Edge { offset, node }) = child
-            && let Node::Dense { count, kind } = nodes[node.index()]
-        {
-            if !more {
-                stack.pop();
-            }
-            return Some(Piece { offset, count, kind });
-        }
         // A frame is popped before its last child is pushed, so the stack is only as deep as the branching.
         if !more {
             stack.pop();
         }
-        stack.extend(child.map(|edge| Frame { edge, next: 0 }));
+        if let Some(edge) = child {
+            // A whole node needs no frame of its own.
+            if let Some(piece) = whole(edge) {
+                return Some(piece);
+            }
+            stack.push(Frame { edge, next: 0 });
+        }
     }
 }
