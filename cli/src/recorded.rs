@@ -60,17 +60,21 @@ pub fn read(files: &[PathBuf]) -> Result<Vec<Recorded>, Failure> {
         recording.add_file(file).map_err(failed)?;
     }
     let (mut types, mut wrong) = (Vec::new(), Vec::new());
-    for (hash, RecordedType { notation, uses }) in recording.types {
-        if notation.is_empty() {
+    for (hash, RecordedType { notations, uses }) in recording.types {
+        if notations.is_empty() {
             recording.left_out += 1;
             continue;
         }
         let place = format!("recorded type {hash}");
-        match of_line(&hash, &notation) {
-            Ok(pipeline) => {
-                types.push(Recorded { name: format!("type_{}", &hash[..DIGITS]), place, pipeline, uses });
+        // Behind a wrong line of this hash may come a right one.
+        for notation in notations {
+            match of_line(&hash, &notation) {
+                Ok(pipeline) => {
+                    types.push(Recorded { name: format!("type_{}", &hash[..DIGITS]), place, pipeline, uses });
+                    break;
+                }
+                Err(error) => wrong.push(format!("{place}: {error}")),
             }
-            Err(error) => wrong.push(format!("{place}: {error}")),
         }
     }
     match recording.left_out {

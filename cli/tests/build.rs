@@ -371,17 +371,22 @@ fn recordings_are_built() {
     let told = Run::of(doctor.arg("doctor").env("DTC_BUNDLES", listed)).fine();
     assert!(told.contains("built, with kernels under ") && told.contains("expected a bundle, found none"), "{told}");
 
-    let other = "\ntype 00000000000000000000000000000000 int;\ntype 0a vector 3;\n";
-    write(here, "other.recorded", other);
+    let wrong = "\ntype 00000000000000000000000000000000 int;\ntype 0a vector 3;\n";
+    write(here, "wrong.recorded", wrong);
+    // A wrong line hides no right one of the same hash.
+    let behind = "vector 7 1 2 int";
+    let hash = Pipeline::new(text::parse(behind).expect("a type")).hash();
+    write(here, "other.recorded", format!("{wrong}type {hash} int;\ntype {hash} {behind};\n"));
     let both = dtc(here, &["build", "records", "other.recorded", "-o", "both", "--target", &target]);
     assert_eq!(both.status, 0, "{both:?}");
-    for part in ["left out recorded type 0000", "a type with this hash", "left out recorded type 0a: "] {
+    let damaged = format!("left out recorded type {hash}: ");
+    for part in ["left out recorded type 0000", "a type with this hash", "left out recorded type 0a: ", &damaged] {
         assert!(both.err.contains(part), "{part}: {}", both.err);
     }
     let count =
         |folder: &str| fs::read_to_string(here.join(folder).join("manifest.json")).unwrap().matches("\"hash\"").count();
-    assert_eq!((count("both"), count("built")), (3, 3));
-    let refused = dtc(here, &["build", "other.recorded", "-o", "out", "--target", &target]);
+    assert_eq!((count("both"), count("built")), (4, 3));
+    let refused = dtc(here, &["build", "wrong.recorded", "-o", "out", "--target", &target]);
     refused.fails(2, &["recorded type 0000", "a type with this hash"]);
 }
 

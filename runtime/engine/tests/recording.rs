@@ -51,7 +51,7 @@ fn read(folder: &Path) -> Recording {
 fn uses(recording: &Recording, notation: &str) -> RecordedUses {
     let pipeline = Pipeline::new(text::parse(notation).unwrap());
     let recorded = &recording.types[&pipeline.hash().to_string()];
-    assert_eq!(Pipeline::new(text::parse(&recorded.notation).unwrap()).hash(), pipeline.hash());
+    assert_eq!(Pipeline::new(text::parse(&recorded.notations[0]).unwrap()).hash(), pipeline.hash());
     recorded.uses
 }
 

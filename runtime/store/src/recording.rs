@@ -25,6 +25,9 @@ const EXTENSION: &str = "recorded";
 /// Bytes that one process writes at most.
 const WRITTEN_LIMIT: u64 = 64 << 20;
 
+/// Notations that are kept of one hash: programs describe equal bytes differently, and damaged lines may come before a right one.
+const NOTATIONS: usize = 64;
+
 /// Largest file that is read, in bytes: what a process and its forked children write.
 const FILE_LIMIT: u64 = 1 << 30;
 
@@ -71,7 +74,7 @@ impl RecordedUses {
 /// file.add_uses("07f3", &RecordedUses { packs: 1, packed_bytes: 12, largest: 12, ..RecordedUses::default() });
 /// let mut recording = Recording::default();
 /// recording.add_file(file.path())?;
-/// assert_eq!(recording.types["07f3"].notation, "vector 3 1 2 int");
+/// assert_eq!(recording.types["07f3"].notations, ["vector 3 1 2 int"]);
 /// assert_eq!(recording.types["07f3"].uses.packs, 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -152,8 +155,9 @@ impl RecordingFile {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecordedType {
-    /// The type in the short notation, as it was committed first. Empty if no line has it.
-    pub notation: String,
+    /// The type in the short notation, in the order of the lines: each notation once, 64 at most. Those of one hash describe the same
+    /// bytes, unless a line is damaged, which only a reader that computes hashes can see. Empty if no line has the type.
+    pub notations: Vec<String>,
     /// The uses by all processes.
     pub uses: RecordedUses,
 }
@@ -215,9 +219,9 @@ impl Recording {
         }
         match kind {
             "type" if !rest.is_empty() => {
-                let known = &mut self.types.entry(hash.to_owned()).or_default().notation;
-                if known.is_empty() {
-                    known.push_str(rest);
+                let known = &mut self.types.entry(hash.to_owned()).or_default().notations;
+                if known.len() < NOTATIONS && !known.iter().any(|known| known == rest) {
+                    known.push(rest.to_owned());
                 }
             }
             "used" => {

@@ -23,7 +23,8 @@ fn lines_add_up() {
         recording.add_file(&entry.unwrap().path()).unwrap();
     }
     assert_eq!((recording.types.len(), recording.left_out), (1, 0));
-    assert_eq!(recording.types["0a"].notation, "let t1 = int; struct [1@0 t1, 1@8 t1]");
+    let expected = ["let t1 = int; struct [1@0 t1, 1@8 t1]", "struct [1@0 int, 1@8 int]"];
+    assert_eq!(recording.types["0a"].notations, expected);
     assert_eq!(recording.types["0a"].uses, uses(7, 48));
 }
 
