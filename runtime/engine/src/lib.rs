@@ -64,6 +64,7 @@
 #![warn(missing_debug_implementations)]
 
 mod accumulate;
+mod builder;
 mod bundle;
 mod cache;
 mod committed;
@@ -90,6 +91,7 @@ mod shape;
 mod transfer;
 mod worker;
 
+pub use builder::EngineBuilder;
 pub use bundle::{BundleWriter, REVISION};
 pub use bytemuck;
 pub use committed::Committed;
@@ -99,7 +101,7 @@ pub use dtc_compiler::{Pipeline, TextError, codegen, datatype, layout, operation
 pub use dtc_microkernels::unknown_level;
 pub use dtc_store as store;
 pub use endpoint::Endpoint;
-pub use engine::{Engine, EngineBuilder, Guard};
+pub use engine::{Engine, Guard};
 pub use error::{AccumulateError, CopyError, ExternalError, PackError};
 pub use gpu::{
     Choice, Estimate, GenericCode, Gpu, PersistentBatch, Request, TransferCase, TransferError, TransferModel,
