@@ -1,26 +1,21 @@
 //! Prints the loops of a description as C: one loop per block level, typed by the basic element, an output pointer that
 //! runs. What a person would not write is not written: no sorting, no merging across fields, no blocking, no intrinsics.
 
-use crate::description::{Axis, Bytes, Description, Element, Form, Lengths, Node, NodeId, common_divisor};
-use std::collections::HashMap;
+mod alignment;
+mod place;
+mod tables;
+
+use crate::description::{Axis, Bytes, Description, Element, Form, Lengths, Node, NodeId};
+use alignment::{Alignment, alignments};
+use place::{IN_MEMORY, Place, Scope, View};
 use std::fmt::Write;
-
-/// Both buffers start at such an address; the drivers allocate them so.
-const BUFFER_ALIGNMENT: Bytes = 64;
-
-const VARIABLES: [&str; 10] = ["i", "j", "k", "l", "m", "n", "o", "p", "q", "r"];
-
-/// Entries of the longest list that is printed where lists may be files: a compiler reads 1,000 numbers in a millisecond, and a million
-/// in a second.
-const LONGEST_PRINTED: usize = 1_000;
+use tables::Tables;
 
 /// Prints C with `pack`, `unpack` and the constants that a driver asks for, all with a prefix to their names. With `files`, long lists
 /// are returned, each with the name of its file and symbol, and the C includes the files.
 pub fn print(description: &Description, prefix: &str, files: bool) -> (String, Vec<(String, Vec<u8>)>) {
     let alignments = alignments(description);
-    let longest = if files { LONGEST_PRINTED } else { usize::MAX };
-    let mut tables =
-        Tables { prefix: prefix.to_owned(), longest, text: String::new(), names: HashMap::new(), files: Vec::new() };
+    let mut tables = Tables::new(prefix, files);
     let mut functions = String::new();
     for direction in [Direction::Pack, Direction::Unpack] {
         let mut printer = Printer {
@@ -58,196 +53,10 @@ pub fn print(description: &Description, prefix: &str, files: bool) -> (String, V
     (text, tables.files)
 }
 
-const IN_MEMORY: &str = "writing to a string cannot fail";
-
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Direction {
     Pack,
     Unpack,
-}
-
-/// What the two addresses of a node are multiples of, at every place where the node occurs; 0 is "anything".
-#[derive(Clone, Copy, Default)]
-struct Alignment {
-    memory: Bytes,
-    packed: Bytes,
-}
-
-/// Goes from the root down; parents stand behind their children, so one pass backwards sees all occurrences of a node
-/// before the node itself.
-fn alignments(description: &Description) -> Vec<Alignment> {
-    let mut alignments = vec![Alignment::default(); description.nodes.len()];
-    let root = &description.nodes[description.root].facts;
-    alignments[description.root] = Alignment {
-        memory: common_divisor(common_divisor(BUFFER_ALIGNMENT, description.origin_bytes), root.extent()),
-        packed: common_divisor(BUFFER_ALIGNMENT, root.size),
-    };
-    for id in (0..description.nodes.len()).rev() {
-        let here = alignments[id];
-        let mut occurs = |child: NodeId, memory: Bytes, packed: Bytes| {
-            let there = &mut alignments[child];
-            there.memory = common_divisor(there.memory, common_divisor(here.memory, memory));
-            there.packed = common_divisor(there.packed, common_divisor(here.packed, packed));
-        };
-        let below = |child: NodeId| &description.nodes[child].facts;
-        match &description.nodes[id].form {
-            Form::Named(_) => {}
-            Form::Wrapped(child) => occurs(*child, 0, 0),
-            Form::Repeat { child, .. } | Form::List { child, .. } | Form::Grid { child, .. } => {
-                occurs(*child, description.nodes[id].facts.own_step, below(*child).size);
-            }
-            Form::Struct(fields) => {
-                let mut position = 0;
-                for &(length, displacement, child) in fields {
-                    let (extent, size) = if length > 1 { (below(child).extent(), below(child).size) } else { (0, 0) };
-                    occurs(child, common_divisor(displacement, extent), common_divisor(position, size));
-                    position += length.max(0) * below(child).size;
-                }
-            }
-        }
-    }
-    alignments
-}
-
-/// Index lists as constant arrays, each there once however many fields use it.
-struct Tables {
-    prefix: String,
-    /// Entries of the longest list that is printed.
-    longest: usize,
-    text: String,
-    names: HashMap<Vec<i64>, String>,
-    /// The longer ones: names, and bytes as the machine has them.
-    files: Vec<(String, Vec<u8>)>,
-}
-
-impl Tables {
-    fn name(&mut self, values: Vec<i64>) -> String {
-        if let Some(name) = self.names.get(&values) {
-            return name.clone();
-        }
-        let name = format!("{}list_{}", self.prefix, self.names.len());
-        let are_ints = values.iter().all(|&value| i32::try_from(value).is_ok());
-        let c_type = if are_ints { "int" } else { "long" };
-        if values.len() > self.longest {
-            let text = &mut self.text;
-            writeln!(text, "__asm__(\".section .rodata\\n.balign 64\\n.globl {name}\\n.hidden {name}\\n{name}:\\n\"")
-                .expect(IN_MEMORY);
-            writeln!(text, "        \".incbin \\\"{name}\\\"\\n.previous\");").expect(IN_MEMORY);
-            writeln!(text, "extern const {c_type} {name}[{}] __attribute__((visibility(\"hidden\")));\n", values.len())
-                .expect(IN_MEMORY);
-            let bytes = if are_ints {
-                values.iter().flat_map(|&value| (value as i32).to_ne_bytes()).collect()
-            } else {
-                values.iter().flat_map(|value| value.to_ne_bytes()).collect()
-            };
-            self.files.push((name.clone(), bytes));
-            self.names.insert(values, name.clone());
-            return name;
-        }
-        write!(self.text, "static const {c_type} {name}[{}] = {{", values.len()).expect(IN_MEMORY);
-        for (index, value) in values.iter().enumerate() {
-            let before = if index % 16 == 0 { "\n    " } else { " " };
-            write!(self.text, "{before}{value},").expect(IN_MEMORY);
-        }
-        self.text.push_str("\n};\n\n");
-        self.names.insert(values, name.clone());
-        name
-    }
-}
-
-/// How the two pointers are typed at a place in the C text.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum View {
-    /// Both point to `char`; elements that may be unaligned are copied one by one.
-    Bytes,
-    /// Both point to the element.
-    Elements(Element),
-}
-
-impl View {
-    const fn c_type(self) -> &'static str {
-        match self {
-            Self::Bytes => "char",
-            Self::Elements(element) => element.c_type,
-        }
-    }
-
-    const fn unit(self) -> Bytes {
-        match self {
-            Self::Bytes => 1,
-            Self::Elements(element) => element.bytes,
-        }
-    }
-}
-
-/// A byte offset from the data pointer: a constant and terms of loop variables and list entries.
-#[derive(Clone, Default)]
-struct Place {
-    constant: Bytes,
-    terms: Vec<(String, Bytes)>,
-}
-
-impl Place {
-    fn plus(&self, constant: Bytes) -> Self {
-        Self { constant: self.constant + constant, terms: self.terms.clone() }
-    }
-
-    fn with(&self, index: &str, scale: Bytes) -> Self {
-        let mut place = self.clone();
-        if scale != 0 {
-            place.terms.push((index.to_owned(), scale));
-        }
-        place
-    }
-
-    fn text(&self, unit: Bytes) -> String {
-        let mut text = String::new();
-        if self.constant != 0 || self.terms.is_empty() {
-            // A long constant next to list entries, so that the sum of two ints does not overflow.
-            let suffix = if self.terms.iter().any(|(index, _)| index.contains('[')) { "L" } else { "" };
-            write!(text, "{}{suffix}", self.constant / unit).expect(IN_MEMORY);
-        }
-        for (index, scale) in &self.terms {
-            let scale = scale / unit;
-            let sign = match (text.is_empty(), scale < 0) {
-                (true, false) => "",
-                (true, true) => "-",
-                (false, false) => " + ",
-                (false, true) => " - ",
-            };
-            text.push_str(sign);
-            text.push_str(index);
-            if scale.abs() != 1 {
-                // A long constant, so that products of int list entries do not overflow.
-                write!(text, " * {}L", scale.abs()).expect(IN_MEMORY);
-            }
-        }
-        text
-    }
-}
-
-/// Where in the C text we are.
-#[derive(Clone, Copy)]
-struct Scope {
-    view: View,
-    /// Name of the pointer into memory.
-    data: &'static str,
-    /// Name of the running pointer into the packed bytes.
-    stream: &'static str,
-    /// Depth of loops, which picks the next variable.
-    loops: usize,
-    /// Depth of braces.
-    indent: usize,
-}
-
-impl Scope {
-    fn variable(&self) -> String {
-        VARIABLES.get(self.loops).map_or_else(|| format!("i{}", self.loops), |&name| name.to_owned())
-    }
-
-    const fn inside(self) -> Self {
-        Self { loops: self.loops + 1, indent: self.indent + 1, ..self }
-    }
 }
 
 struct Printer<'parts> {
