@@ -1,6 +1,7 @@
 /* A file of shared memory without a name, with a desk for each process, which it alone writes to. */
 #include "board.h"
 #include "interposer.h"
+#include "shared_file.h"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -50,12 +51,12 @@ static struct desk *desk_of(const struct dtc_mpi_board *board, int rank)
     return (struct desk *)(void *)(board->memory + (size_t)rank * desk_length(board->size));
 }
 
-/* Maps a file, which is made as long as that if it is not: all its bytes exist then, so that none is missing when it is written to. */
+/* Maps a file, which is made as long as that if it is not. */
 static struct dtc_mpi_board *board_of(int file, int rank, int size)
 {
     size_t length = (size_t)size * desk_length(size);
     struct dtc_mpi_board *board = malloc(sizeof *board);
-    void *memory = board && !posix_fallocate(file, 0, (off_t)length) ? mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0) : MAP_FAILED;
+    void *memory = board && shared_file_extend(file, length) ? mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0) : MAP_FAILED;
     close(file);
     if (memory == MAP_FAILED) {
         free(board);

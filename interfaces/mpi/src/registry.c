@@ -5,6 +5,7 @@
  */
 #include "interposer.h"
 #include "registry.h"
+#include "shared_file.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -136,7 +137,7 @@ void *dtc_mpi_register(int rank, int size, size_t shared)
     snprintf(path, sizeof path, "/dev/shm/dtc-mpi-%u-%016" PRIx64, (unsigned)geteuid(), job);
     int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     struct stat status;
-    int usable = file >= 0 && !fstat(file, &status) && status.st_uid == geteuid() && !posix_fallocate(file, 0, (off_t)bytes);
+    int usable = file >= 0 && !fstat(file, &status) && status.st_uid == geteuid() && shared_file_extend(file, bytes);
     void *made = usable ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0) : MAP_FAILED;
     if (file >= 0) close(file);
     if (made == MAP_FAILED) return NULL;
