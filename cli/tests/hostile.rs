@@ -1,6 +1,6 @@
 //! Descriptions that are made to be expensive: `lower`, `explain` and the sources of `emit` take at most a second and 256 MiB.
 //!
-//! `DTC_HOSTILE=1000 cargo test --release -p dtc-cli --test hostile` draws as many.
+//! `DTC_HOSTILE=10000 cargo test --release -p dtc-cli --test hostile` draws as many, and `DTC_HOSTILE=4711..4712` those of some seeds.
 
 mod common;
 #[path = "../../tests/src/generate/hostile.rs"]
@@ -10,6 +10,7 @@ use common::write;
 use generate::Hostile;
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
+use std::ops::Range;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -21,8 +22,8 @@ const SLOWER: u32 = if cfg!(debug_assertions) { 20 } else { 4 };
 /// Address space of a command, in KiB: 256 MiB, and as much for the program itself and its stacks.
 const ADDRESSES: u64 = 512 << 10;
 
-/// Descriptions that are drawn where no variable says how many.
-const DRAWN: u64 = 8;
+/// Descriptions that are drawn where no variable says how many: each is given to every command.
+const DRAWN: u64 = 40;
 
 const COMMANDS: [&[&str]; 10] = [
     &["lower"],
@@ -52,12 +53,17 @@ fn run(folder: &Path, arguments: &[&str], file: &str) -> Option<String> {
         .then(|| format!("{arguments:?}: {}, {time:.1?}: {message}", output.status))
 }
 
+fn seeds() -> Range<u64> {
+    let said = std::env::var("DTC_HOSTILE").unwrap_or_else(|_| DRAWN.to_string());
+    let number = |text: &str| text.trim().parse().expect("DTC_HOSTILE: expected a number or a range of numbers");
+    said.split_once("..").map_or_else(|| 0..number(&said), |(from, to)| number(from)..number(to))
+}
+
 #[test]
 fn hostile_descriptions_are_explained_and_printed_within_budgets() {
     let folder = tempdir().expect("a folder");
-    let drawn = std::env::var("DTC_HOSTILE").map_or(DRAWN, |text| text.parse().expect("DTC_HOSTILE: a number"));
-    let mut wrong = Vec::new();
-    for seed in 0..drawn {
+    let (mut wrong, seeds) = (Vec::new(), seeds());
+    for seed in seeds.clone() {
         let Hostile { datatype, json, count } = generate::description(&mut SmallRng::seed_from_u64(seed));
         let text = match json.strip_prefix("{\"types\"") {
             Some(rest) => format!("{{\"count\": {count}, \"types\"{rest}"),
@@ -72,7 +78,7 @@ fn hostile_descriptions_are_explained_and_printed_within_budgets() {
                 .map(|failure| format!("seed {seed}, {count} elements of {} bytes: {failure}", datatype.facts().size)),
         );
     }
-    assert!(wrong.is_empty(), "{} of {drawn} descriptions\n{}", wrong.len(), wrong.join("\n"));
+    assert!(wrong.is_empty(), "{} failures, seeds {seeds:?}\n{}", wrong.len(), wrong.join("\n"));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Run, dtc, write};
+use common::{Run, dtc, is_full, write};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -158,10 +158,12 @@ fn demos_check_every_byte() {
         assert!(moved || labels.starts_with(&["type", "speed", "passes"]), "{text}");
         assert!(text.contains("every byte equals the reference walker's"), "{text}");
         assert!(text.contains("memcpy") != text.contains("nothing is moved"), "{text}");
-        let verbose = dtc(folder.path(), &[arguments, &["--backend", "cpu", "--verbose"]].concat()).fine();
-        assert!(verbose.contains("layout before the passes") && verbose.contains("hash"), "{verbose}");
-        for line in text.lines().chain(verbose.lines()) {
-            assert!(line.chars().count() <= 80, "{line}");
+        let narrow = |text: &str| text.lines().all(|line| line.chars().count() <= 80);
+        assert!(narrow(&text), "{text}");
+        if is_full() || arguments.contains(&"t.json") {
+            let verbose = dtc(folder.path(), &[arguments, &["--backend", "cpu", "--verbose"]].concat()).fine();
+            assert!(verbose.contains("layout before the passes") && verbose.contains("hash"), "{verbose}");
+            assert!(narrow(&verbose), "{verbose}");
         }
     }
     let text = dtc(folder.path(), &["demo", "--backend", "cpu"]).fine();
@@ -231,6 +233,9 @@ fn demos_leave_out_peers_that_are_not_there() {
     assert!(start.elapsed().as_secs() < 30, "{:?}", start.elapsed());
 }
 
+/// Demos that are run until every peer of the machine is measured.
+const DEMOS: usize = 8;
+
 #[test]
 fn demos_are_measured_beside_the_mpis_of_the_machine() {
     if ["mpicc.mpich", "mpicc.openmpi"].iter().any(|name| Command::new(name).arg("-show").output().is_err()) {
@@ -242,10 +247,14 @@ fn demos_are_measured_beside_the_mpis_of_the_machine() {
     let folder = tempdir().expect("a folder");
     write(folder.path(), "t.json", TYPE);
     for arguments in [&["demo", "--backend", "cpu"] as &[&str], &["demo", "t.json", "--backend", "cpu"]] {
-        let text = dtc(folder.path(), arguments).fine();
-        for part in ["x loop", "x MPICH", "x Open MPI", "x memcpy", "every byte equals"] {
-            assert!(text.contains(part), "{part} in {text}");
-        }
+        let parts = ["x loop", "x MPICH", "x Open MPI", "x memcpy", "every byte equals"];
+        let mut text = String::new();
+        // On a loaded machine, an MPI may start or answer later than a demo waits for.
+        let complete = (0..DEMOS).any(|_| {
+            text = dtc(folder.path(), arguments).fine();
+            parts.iter().all(|part| text.contains(part))
+        });
+        assert!(complete, "{parts:?} in {text}");
     }
 }
 

@@ -1,5 +1,6 @@
 //! Compiles the text of CUDA kernels with NVRTC, which needs no GPU.
 
+use crate::skip::is_full;
 use dtc_runtime::cuda::{Architecture, CudaError, Nvrtc};
 use std::fmt::Write;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -7,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 /// Architectures that every text must compile for.
-pub const ARCHITECTURES: [u32; 3] = [80, 90, 100];
+pub static ARCHITECTURES: [u32; 3] = [80, 90, 100];
 
 /// Threads that compile; NVRTC compiles only few texts at a time in one process.
 const THREADS: usize = 2;
@@ -43,6 +44,25 @@ impl std::fmt::Display for Refusal {
 /// }
 /// ```
 pub fn compile_all(texts: &[(String, String)]) -> Result<Vec<Refusal>, CudaError> {
+    compile_texts(texts, |_| &ARCHITECTURES)
+}
+
+/// The same for one of [`ARCHITECTURES`] after the other, a text for each; for all of them with `./test full`.
+///
+/// # Errors
+///
+/// Those of [`compile_all`].
+///
+/// See [`compile_all`] for an example.
+pub fn compile_in_turn(texts: &[(String, String)]) -> Result<Vec<Refusal>, CudaError> {
+    let one = |at: usize| ARCHITECTURES.chunks(1).nth(at % ARCHITECTURES.len()).unwrap_or_default();
+    compile_texts(texts, |at| if is_full() || texts.len() < ARCHITECTURES.len() { &ARCHITECTURES } else { one(at) })
+}
+
+fn compile_texts(
+    texts: &[(String, String)],
+    architectures: impl Fn(usize) -> &'static [u32] + Sync,
+) -> Result<Vec<Refusal>, CudaError> {
     let nvrtc = Nvrtc::get()?;
     for architecture in ARCHITECTURES {
         if !nvrtc.supported_architectures().contains(&architecture) {
@@ -55,8 +75,10 @@ pub fn compile_all(texts: &[(String, String)]) -> Result<Vec<Refusal>, CudaError
     thread::scope(|scope| {
         for _ in 0..THREADS {
             scope.spawn(|| {
-                while let Some((name, text)) = texts.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let mut refused = compile(nvrtc, name, text);
+                loop {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    let Some((name, text)) = texts.get(at) else { break };
+                    let mut refused = compile(nvrtc, name, text, architectures(at));
                     refusals.lock().unwrap_or_else(PoisonError::into_inner).append(&mut refused);
                 }
             });
@@ -67,9 +89,9 @@ pub fn compile_all(texts: &[(String, String)]) -> Result<Vec<Refusal>, CudaError
     Ok(refusals)
 }
 
-fn compile(nvrtc: &Nvrtc, name: &str, text: &str) -> Vec<Refusal> {
+fn compile(nvrtc: &Nvrtc, name: &str, text: &str, architectures: &[u32]) -> Vec<Refusal> {
     let mut refusals = Vec::new();
-    for architecture in ARCHITECTURES {
+    for &architecture in architectures {
         let said = match nvrtc.compile(text, name, Architecture::Cubin(architecture), &[]) {
             Ok(binary) if binary.log.is_empty() => continue,
             Ok(binary) => binary.log,

@@ -1,23 +1,24 @@
-//! NVRTC compiles the generated kernels for every GPU that dtc supports, without a warning.
+//! NVRTC compiles the generated kernels for every GPU that dtc supports, without a warning: each for one of them in turn, and with
+//! `./test full` for all.
 
 use dtc_compiler::codegen::cuda;
 use dtc_compiler::operation::Reduction;
 use dtc_compiler::plan::Direction;
 use dtc_compiler::plan::gpu::{Call, CopyCall, CopyVariant, Family, Variant, computes};
 use dtc_tests::kernels::{self, Subject};
-use dtc_tests::nvrtc::{ARCHITECTURES, compile_all};
+use dtc_tests::nvrtc::{ARCHITECTURES, compile_in_turn};
 use dtc_tests::skip::skip;
 use std::collections::BTreeMap;
 
 /// Compiles named texts. Without NVRTC, the test is skipped.
 fn expect_accepted(test: &str, texts: &[(String, String)]) {
-    match compile_all(texts) {
+    match compile_in_turn(texts) {
         Ok(refusals) => {
             for refusal in refusals.iter().take(5) {
                 println!("{refusal}");
             }
             assert!(refusals.is_empty(), "{} refused", refusals.len());
-            println!("{} texts for each of sm_{ARCHITECTURES:?}", texts.len());
+            println!("{} texts for sm_{ARCHITECTURES:?}", texts.len());
         }
         Err(missing) => skip(test, &missing.to_string()),
     }

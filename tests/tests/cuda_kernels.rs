@@ -9,6 +9,7 @@ use dtc_compiler::plan::Direction;
 use dtc_compiler::plan::gpu::{Call, Family, GpuPlan, Variant};
 use dtc_tests::kernels::{self, Subject};
 use dtc_tests::shim::{Access, Build, Case, Fragment, Kernel, Outcome, Placement, Shim};
+use dtc_tests::skip::is_full;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use std::collections::{BTreeMap, HashMap};
@@ -472,7 +473,7 @@ fn every_alignment() {
 
 #[test]
 fn the_corpus() {
-    let mut run = Run::new(Depth { pieces: 7, others: 1 });
+    let mut run = Run::new(Depth { pieces: 7, others: usize::from(is_full()) });
     let empty = kernels::corpus().iter().filter(|subject| !run.add(subject)).count();
     run.finish("corpus");
     println!("{empty} types have no bytes");
@@ -559,8 +560,8 @@ fn examples() {
 #[test]
 fn random_layouts() {
     let mut run = Run::new(Depth { pieces: 5, others: 1 });
-    let subjects = kernels::random(0..86);
+    let subjects = kernels::random(0..if is_full() { 86 } else { 30 });
     let moved = subjects.iter().filter(|subject| run.add(subject)).count();
     run.finish("random layouts");
-    assert!(moved >= 150, "{moved} layouts have bytes");
+    assert!(10 * moved >= 8 * subjects.len(), "{moved} of {} layouts have bytes", subjects.len());
 }

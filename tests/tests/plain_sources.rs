@@ -13,7 +13,7 @@ use dtc_compiler::codegen::cranelift::CpuTarget;
 use dtc_compiler::codegen::llvm;
 use dtc_compiler::codegen::source::{self, TooLarge};
 use dtc_compiler::datatype::{Predefined, TypeBuilder, text};
-use dtc_tests::nvrtc::compile_all;
+use dtc_tests::nvrtc::compile_in_turn;
 use dtc_tests::shim::{Build, Case, Fragment, Kernel, Placement, Shim};
 use dtc_tests::skip::skip;
 use rand::rngs::SmallRng;
@@ -106,7 +106,7 @@ fn cuda_headers_compile() {
             (subject.name.clone(), header + &kernels(&source::identifier(&subject.name)))
         })
         .collect();
-    match compile_all(&texts) {
+    match compile_in_turn(&texts) {
         Ok(refusals) => {
             for refusal in refusals.iter().take(3) {
                 println!("{refusal}");

@@ -6,6 +6,11 @@ use std::process::Command;
 use std::sync::OnceLock;
 use tempfile::{TempDir, tempdir};
 
+/// Whether a stage of `./test full` runs: also what is heavy and rarely fails.
+pub fn is_full() -> bool {
+    std::env::var("DTC_TESTS").is_ok_and(|extent| extent == "full")
+}
+
 /// What a run left behind.
 #[derive(Debug)]
 pub struct Run {

