@@ -7,12 +7,12 @@ use crate::block::{Block, transfer_all};
 use dtc_compiler::plan::strategy::{FEW_ROWS, Nest};
 
 /// Distances of the rows of a plane from the first.
-struct Rows([isize; FEW_ROWS]);
+pub(super) struct Rows([isize; FEW_ROWS]);
 
 impl Rows {
     /// Rows at a stride, in bytes. Odd multiples are computed once: the others are addressed by an index and its scale.
     #[inline(always)]
-    fn new(stride: isize) -> Rows {
+    pub(super) fn new(stride: isize) -> Rows {
         let odd = [3, 5, 7].map(|row| hidden(stride.wrapping_mul(row)));
         let even = [2, 4].map(|row| stride.wrapping_mul(row));
         Rows([0, stride, even[0], odd[0], even[1], odd[1], odd[0].wrapping_mul(2), odd[2]])
@@ -20,7 +20,7 @@ impl Rows {
 
     /// The first rows of a plane.
     #[inline(always)]
-    fn of<const ROWS: usize>(&self, plane: *mut u8) -> [*mut u8; ROWS] {
+    pub(super) fn of<const ROWS: usize>(&self, plane: *mut u8) -> [*mut u8; ROWS] {
         let mut rows = [plane; ROWS];
         let mut row = 1;
         while row < ROWS {
@@ -80,54 +80,5 @@ unsafe fn of<B: Block, const PACK: bool, const ROWS: usize>(
         unsafe { transfer_all::<B, PACK, ROWS>(block, places, packed) };
         memory = memory.wrapping_offset(nest.plane_stride);
         packed = packed.wrapping_add(ROWS * bytes);
-    }
-}
-
-/// Packs planes of 2 to [`FEW_ROWS`] rows of 8 or 16 bytes, two rows to a store.
-///
-/// # Safety
-///
-/// The contract of [`PlanesFn`](crate::PlanesFn) in a pack, on a CPU with AVX for rows of 16 bytes; a plane has 2 to [`FEW_ROWS`] rows.
-#[cfg(target_arch = "x86_64")]
-#[inline(always)]
-pub(super) unsafe fn pairs<B: Block>(memory: *mut u8, packed: *mut u8, block: B, nest: &Nest) {
-    // SAFETY: as this function's, with the number of rows compiled in.
-    unsafe {
-        match nest.rows {
-            2 => pairs_of::<B, 2>(memory, packed, block, nest),
-            3 => pairs_of::<B, 3>(memory, packed, block, nest),
-            4 => pairs_of::<B, 4>(memory, packed, block, nest),
-            5 => pairs_of::<B, 5>(memory, packed, block, nest),
-            6 => pairs_of::<B, 6>(memory, packed, block, nest),
-            7 => pairs_of::<B, 7>(memory, packed, block, nest),
-            _ => pairs_of::<B, 8>(memory, packed, block, nest),
-        }
-    }
-}
-
-/// Packs planes of `ROWS` rows of 8 or 16 bytes, two rows to a store.
-///
-/// # Safety
-///
-/// As for [`pairs`], and a plane has `ROWS` rows.
-#[cfg(target_arch = "x86_64")]
-#[inline(always)]
-unsafe fn pairs_of<B: Block, const ROWS: usize>(mut memory: *mut u8, mut packed: *mut u8, block: B, nest: &Nest) {
-    let rows = Rows::new(nest.stride);
-    for _ in 0..nest.planes {
-        let places = rows.of::<ROWS>(memory);
-        let mut row = 0;
-        // SAFETY: the contract of `PlanesFn` covers the `ROWS` rows of every plane, and `packed` advances by their bytes.
-        unsafe {
-            while row + 2 <= ROWS {
-                super::pairs::pair::<B>(packed.add(row * B::EXACT), places[row], places[row + 1]);
-                row += 2;
-            }
-            if row < ROWS {
-                block.copy(packed.add(row * B::EXACT), places[row]);
-            }
-        }
-        memory = memory.wrapping_offset(nest.plane_stride);
-        packed = packed.wrapping_add(ROWS * B::EXACT);
     }
 }

@@ -12,7 +12,8 @@ use core::arch::x86_64::{
     _mm_loadh_pd, _mm_loadl_pd, _mm_loadu_si128, _mm_setzero_pd, _mm_storeu_pd, _mm256_set_m128i, _mm256_storeu_si256,
 };
 
-use super::{few, rows};
+use super::few::Rows;
+use super::rows;
 use crate::block::Block;
 use dtc_compiler::plan::strategy::{FEW_ROWS, Nest, RowLoop};
 
@@ -25,7 +26,7 @@ use dtc_compiler::plan::strategy::{FEW_ROWS, Nest, RowLoop};
 pub(super) unsafe fn planes<B: Block>(memory: *mut u8, mut packed: *mut u8, block: B, nest: &Nest) {
     if nest.planes > 1 && (2..=FEW_ROWS).contains(&nest.rows) {
         // SAFETY: as this function's; a plane has 2 to `FEW_ROWS` rows.
-        return unsafe { few::pairs(memory, packed, block, nest) };
+        return unsafe { few(memory, packed, block, nest) };
     }
     let (mut plane, stride) = (memory, nest.stride);
     for _ in 0..nest.planes {
@@ -51,6 +52,53 @@ pub(super) unsafe fn planes<B: Block>(memory: *mut u8, mut packed: *mut u8, bloc
                 packed = packed.add(left * B::EXACT);
             }
         }
+    }
+}
+
+/// Packs planes of 2 to [`FEW_ROWS`] rows of 8 or 16 bytes, two rows to a store.
+///
+/// # Safety
+///
+/// The contract of [`PlanesFn`](crate::PlanesFn) in a pack, on a CPU with AVX for rows of 16 bytes; a plane has 2 to [`FEW_ROWS`] rows.
+#[inline(always)]
+unsafe fn few<B: Block>(memory: *mut u8, packed: *mut u8, block: B, nest: &Nest) {
+    // SAFETY: as this function's, with the number of rows compiled in.
+    unsafe {
+        match nest.rows {
+            2 => few_of::<B, 2>(memory, packed, block, nest),
+            3 => few_of::<B, 3>(memory, packed, block, nest),
+            4 => few_of::<B, 4>(memory, packed, block, nest),
+            5 => few_of::<B, 5>(memory, packed, block, nest),
+            6 => few_of::<B, 6>(memory, packed, block, nest),
+            7 => few_of::<B, 7>(memory, packed, block, nest),
+            _ => few_of::<B, 8>(memory, packed, block, nest),
+        }
+    }
+}
+
+/// Packs planes of `ROWS` rows of 8 or 16 bytes, two rows to a store.
+///
+/// # Safety
+///
+/// As for [`few`], and a plane has `ROWS` rows.
+#[inline(always)]
+unsafe fn few_of<B: Block, const ROWS: usize>(mut memory: *mut u8, mut packed: *mut u8, block: B, nest: &Nest) {
+    let rows = Rows::new(nest.stride);
+    for _ in 0..nest.planes {
+        let places = rows.of::<ROWS>(memory);
+        let mut row = 0;
+        // SAFETY: the contract of `PlanesFn` covers the `ROWS` rows of every plane, and `packed` advances by their bytes.
+        unsafe {
+            while row + 2 <= ROWS {
+                pair::<B>(packed.add(row * B::EXACT), places[row], places[row + 1]);
+                row += 2;
+            }
+            if row < ROWS {
+                block.copy(packed.add(row * B::EXACT), places[row]);
+            }
+        }
+        memory = memory.wrapping_offset(nest.plane_stride);
+        packed = packed.wrapping_add(ROWS * B::EXACT);
     }
 }
 
