@@ -1,9 +1,11 @@
 //! Parts of a record that are copies of one group, alone or in streams, become a list of the copies.
 //!
 //! A mask of records, or a list of blocks of a few structs each, is a record of streams of the struct, of as many lengths as there are.
-//! A machine prefers one list: the struct is in the code, once, and no part begins a loop of its own.
+//! A machine prefers one list: the struct is in the code, once, and no part begins a loop of its own. Streams of a single run are faster as they are, up to as
+//! many as a kernel has code for.
 
 use super::Pass;
+use super::list_cost::MOST_PARTS;
 use super::rewriter::Rewriter;
 use super::split_stretches::MOST_STREAMS_OF_GROUPS;
 use crate::layout::{Edge, Node, NodeId};
@@ -31,7 +33,7 @@ fn rewrite(rewriter: &mut Rewriter, id: NodeId) -> Option<Edge> {
     let parts = parts.clone();
     let (mut left, mut shorter) = (&parts[..], Vec::new());
     while let [first, rest @ ..] = left {
-        match copies(rewriter, left) {
+        match copies(rewriter, left, parts.len() > MOST_PARTS) {
             Some((group, length)) => {
                 let offsets = places(rewriter, group, &left[..length])?;
                 let child = Edge { offset: 0, node: group };
@@ -55,23 +57,23 @@ fn rewrite(rewriter: &mut Rewriter, id: NodeId) -> Option<Edge> {
     Some(Edge { offset: 0, node })
 }
 
-/// The group that most of the first parts are copies of, and how many are, if these are enough.
-fn copies(rewriter: &Rewriter, parts: &[Edge]) -> Option<(NodeId, usize)> {
+/// The group that most of the first parts are copies of, and how many are, if these are enough. It may be a single run where `runs`.
+fn copies(rewriter: &Rewriter, parts: &[Edge], runs: bool) -> Option<(NodeId, usize)> {
     let first = parts.first()?.node;
     let inner = match rewriter.builder.node(first) {
         Node::Stream { child, .. } => Some(child.node),
         _ => None,
     };
     let length = |group| parts.iter().take_while(|part| copies_in(rewriter, group, part).is_some()).count();
-    let groups = [Some(first), inner].into_iter().flatten().filter(|&group| is_group(rewriter, group));
+    let groups = [Some(first), inner].into_iter().flatten().filter(|&group| is_group(rewriter, group, runs));
     let (group, length) = groups.map(|group| (group, length(group))).max_by_key(|&(_, length)| length)?;
     (length >= FEWEST_PARTS).then_some((group, length))
 }
 
-/// Whether a node is more than one run, and large enough.
-fn is_group(rewriter: &Rewriter, node: NodeId) -> bool {
+/// Whether a node is more than one run, or may be one, and large enough.
+fn is_group(rewriter: &Rewriter, node: NodeId, runs: bool) -> bool {
     let measure = rewriter.builder.measure(node);
-    measure.runs > 1 && measure.size >= SMALLEST_GROUP
+    (runs || measure.runs > 1) && measure.size >= SMALLEST_GROUP
 }
 
 /// How many copies of a group a part is, how far apart, and where the first lies.
@@ -101,7 +103,7 @@ fn places(rewriter: &mut Rewriter, group: NodeId, parts: &[Edge]) -> Option<Vec<
 mod tests {
     use super::PASS;
     use crate::layout::{Layout, Node};
-    use crate::passes::apply;
+    use crate::passes::{REGULARISE, apply};
 
     /// A layout of so many records, each of 17 streams of 2,500 copies.
     fn records(number: i64) -> Layout {
@@ -116,6 +118,23 @@ mod tests {
         let parts: Vec<String> = (0..number).map(|record| format!("{}: %{}", record * 4_000_000, record + 2)).collect();
         text += &format!("  %{} = record [{}]\n  root %{0}\n}}", number + 2, parts.join(", "));
         Layout::parse(&text).unwrap()
+    }
+
+    #[test]
+    fn streams_of_a_run_are_listed_where_no_kernel_has_code_for_them() {
+        for (number, lists) in [(512, 0), (513, 1)] {
+            let parts: Vec<String> =
+                (0..number).map(|part| format!("{}: %{}", part * 4096 + part * part % 1000, 1 + part % 2)).collect();
+            let text = format!(
+                "layout lb 0 extent 100000000 {{\n  %0 = dense 36 x byte\n  %1 = stream 2 x 40 of %0\n  \
+                 %2 = stream 30 x 40 of %0\n  %3 = record [{}]\n  root %3\n}}",
+                parts.join(", ")
+            );
+            let plan = apply(REGULARISE, &Layout::parse(&text).unwrap()).layout;
+            assert_eq!(plan.nodes().filter(|(_, node)| matches!(node, Node::Indexed { .. })).count(), lists);
+            let parts = plan.nodes().map(|(_, node)| if let Node::Record { parts } = node { parts.len() } else { 0 });
+            assert!(parts.sum::<usize>() <= 512);
+        }
     }
 
     #[test]

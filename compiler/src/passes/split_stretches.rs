@@ -4,6 +4,7 @@
 //! handful of nests, not a thousand rows.
 
 use super::Pass;
+use super::list_cost::MOST_PARTS;
 use super::rewriter::Rewriter;
 use crate::layout::{Edge, Kind, Node, NodeId};
 
@@ -44,7 +45,7 @@ fn rewrite(rewriter: &mut Rewriter, id: NodeId) -> Option<Edge> {
         }
         parts = grouped;
     }
-    if parts.len() * SHRINKS > before || groups && parts.len() > MOST_STREAMS_OF_GROUPS {
+    if parts.len() * SHRINKS > before || parts.len() > if groups { MOST_STREAMS_OF_GROUPS } else { MOST_PARTS } {
         return None;
     }
     let node = rewriter.builder.intern(Node::Record { parts: parts.into() })?;

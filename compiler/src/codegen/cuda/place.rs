@@ -3,16 +3,13 @@
 use super::tables::{self, List, Tables};
 use super::template::CodegenError;
 use crate::layout::{Edge, Node, NodeId};
+use crate::passes::MOST_PARTS;
 use crate::plan::Direction;
 use crate::plan::gpu::{self, GpuPlan, Groups, Masks, Pieces, Records, Tiles};
 use std::fmt::Write;
 
 /// Runs of more units than this on average are found by search, shorter ones by rank.
 const RANKED: u64 = 64;
-
-/// Most parts that the records of a layout have in all for a kernel, which has code for each. NVRTC 13.0 took 1.3 s for 150, 9 s for 600,
-/// and more than 100 s for 3,000 (Zen 4, both processors busy). The generic kernels search tables of any length.
-const MOST_PARTS: usize = 512;
 
 /// Refuses layouts whose kernels would be compiled for minutes.
 pub(super) fn checked_parts(plan: &GpuPlan) -> Result<(), CodegenError> {
@@ -418,10 +415,10 @@ mod tests {
     fn records_of_many_parts_have_no_kernel() {
         let written = |parts: usize| {
             let listed: Vec<String> =
-                (0..parts).map(|part| format!("{}: %{}", part * 4096 + part * part % 1000, 1 + part % 2)).collect();
+                (0..parts).map(|part| format!("{}: %{}", part * 4096 + part * part % 1000, 2 + part % 2)).collect();
             let text = format!(
-                "layout lb 0 extent {} {{\n  %0 = dense 36 x byte\n  %1 = stream 20 x 40 of %0\n  %2 = stream 30 x 40 of %0\n  \
-                 %3 = record [{}]\n  root %3\n}}",
+                "layout lb 0 extent {} {{\n  %0 = dense 36 x byte\n  %1 = dense 44 x byte\n  %2 = stream 20 x 40 of %0\n  \
+                 %3 = stream 30 x 50 of %1\n  %4 = record [{}]\n  root %4\n}}",
                 parts * 4096,
                 listed.join(", ")
             );
