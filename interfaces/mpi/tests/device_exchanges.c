@@ -3,8 +3,6 @@
 #include "device.h"
 #include "large_counts.h"
 
-#include <sys/resource.h>
-
 enum { PAIRS = 16, ROOM = 20000 };
 
 /* The datatypes of 2,400 bytes between two ranks, as one of them sees it; elements of differing sizes among them. */
@@ -258,9 +256,6 @@ int main(int argc, char **argv)
     MPI_Cart_create(MPI_COMM_WORLD, 1, &wide, &periodic, 0, &ring);
     int sides[2] = {(rank + ranks - 1) % ranks, (rank + 1) % ranks};
     MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, ranks, all, MPI_UNWEIGHTED, ranks, all, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &graph);
-    /* What processes share is longer. */
-    struct rlimit limit = {32 << 10, 32 << 10};
-    if (getenv("LIMIT_FILES")) setrlimit(RLIMIT_FSIZE, &limit);
     for (int round = 0; round < 9; round++) {
         compare(0, MPI_COMM_WORLD, ranks, all, round);
         compare(1, MPI_COMM_WORLD, ranks, all, round);

@@ -62,6 +62,16 @@ fn expect_done(launcher: &Launcher, output: &Output, program: &str, least: u64) 
 }
 
 #[test]
+fn a_file_that_processes_share_is_not_made_beyond_the_limit_on_sizes() {
+    let folder = TempDir::new().expect("a folder");
+    let program = folder.path().join("file_limit");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-Wall", "-Werror", "-I"]).arg(root().join("interfaces/mpi/src"));
+    succeed(compiler.arg("-o").arg(&program).arg(root().join("interfaces/mpi/tests/file_limit.c")));
+    succeed(&mut Command::new(program));
+}
+
+#[test]
 #[ignore = "runs programs of each MPI: ./test mpi"]
 fn an_mpi_without_cuda_never_sees_memory_of_a_gpu() {
     let environment = environment(true);
@@ -85,11 +95,6 @@ fn an_mpi_without_cuda_never_sees_memory_of_a_gpu() {
         let output = launcher.pass(2, &program, &pairs(&without_direct(&environment)));
         expect_done(&launcher, &output, "device_exchanges", 50);
         expect_reported(&output, &["exchanges between GPUs of a machine: through the MPI (DTC_MPI_DIRECT=off)"]);
-        assert_eq!(handled(&output, DIRECT), 0, "{}", launcher.compiler.display());
-        // Under a limit on the sizes of files, no memory is shared.
-        let limited = [pairs(&environment), vec![("LIMIT_FILES", "1")]].concat();
-        let output = launcher.pass(2, &program, &limited);
-        expect_done(&launcher, &output, "device_exchanges", 50);
         assert_eq!(handled(&output, DIRECT), 0, "{}", launcher.compiler.display());
         for ranks in [2, 4] {
             let output = launcher.pass(ranks, &program, &pairs(&environment));
