@@ -214,10 +214,7 @@ fn cuda_source(plan: &GpuPlan, direction: Option<Direction>) -> Result<Source, F
     let wanted = |way: &Direction| direction.is_none_or(|direction| direction == *way);
     let ways = [Direction::Pack, Direction::Unpack].into_iter().filter(wanted);
     let variants: Vec<_> = ways.map(|direction| plan.usual(direction)).collect();
-    let refused = |error: cuda::CodegenError| {
-        Failure::Description(format!("kernels for a GPU: {error}; the generic kernels pack and unpack"))
-    };
-    let program = cuda::program(plan, &variants).map_err(refused)?;
+    let program = cuda::program(plan, &variants).map_err(|error| Failure::Missing(error.to_string()))?;
     let lists = match program.tables.len() {
         0 => String::new(),
         bytes => {

@@ -1,7 +1,7 @@
 //! Kernels that copy from the memory of one type to that of another.
 
 use super::kernel::{Program, header};
-use super::place::{Places, checked_parts};
+use super::place::Places;
 use super::tables::Tables;
 use super::template::{CodegenError, render, word_type};
 use crate::plan::gpu::{CopyFamily, CopyVariant, GpuPlan};
@@ -55,8 +55,6 @@ pub struct Target {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn copy(source: &GpuPlan, target: &GpuPlan, variant: &CopyVariant) -> Result<Program, CodegenError> {
-    checked_parts(source)?;
-    checked_parts(target)?;
     let mut tables = Tables::default();
     let mut text = header("A copy", &[source, target]);
     text.push_str(dtc_templates::PRELUDE);

@@ -4,7 +4,7 @@ use super::accumulate;
 use super::columns;
 use super::fields;
 use super::groups;
-use super::place::{Places, checked_parts, signed};
+use super::place::{Places, signed};
 use super::tables::Tables;
 use super::template::{CodegenError, render, word_type};
 use crate::layout::{Layout, Node};
@@ -145,7 +145,6 @@ pub(super) fn kernel(
     tables: &mut Tables,
     entry: Option<&str>,
 ) -> Result<String, CodegenError> {
-    checked_parts(plan)?;
     let name = match variant.family {
         Family::Words { .. } => "words",
         Family::Shifted { .. } if variant.direction == Direction::Pack => "shifted_pack",

@@ -3,25 +3,12 @@
 use super::tables::{self, List, Tables};
 use super::template::CodegenError;
 use crate::layout::{Edge, Node, NodeId};
-use crate::passes::MOST_PARTS;
 use crate::plan::Direction;
 use crate::plan::gpu::{self, GpuPlan, Groups, Masks, Pieces, Records, Tiles};
 use std::fmt::Write;
 
 /// Runs of more units than this on average are found by search, shorter ones by rank.
 const RANKED: u64 = 64;
-
-/// Refuses layouts whose kernels would be compiled for minutes.
-pub(super) fn checked_parts(plan: &GpuPlan) -> Result<(), CodegenError> {
-    let parts_of = |node: &Node| if let Node::Record { parts } = node { parts.len() } else { 0 };
-    let parts: usize = plan.layout().nodes().map(|(_, node)| parts_of(node)).sum();
-    if parts <= MOST_PARTS {
-        return Ok(());
-    }
-    Err(CodegenError(format!(
-        "expected records of at most {MOST_PARTS} parts, which a kernel has code for, found {parts}"
-    )))
-}
 
 /// Writes functions in terms of one unit of the packed bytes: a word, a byte, a row or a plane.
 pub(super) struct Places<'a> {
@@ -401,32 +388,5 @@ pub(super) fn signed(number: i64) -> String {
         Ok(number) if number > i32::MIN => number.to_string(),
         _ if number == i64::MIN => "(-9223372036854775807ll - 1)".to_owned(),
         _ => format!("{number}ll"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::codegen::cuda;
-    use crate::layout::Layout;
-    use crate::plan::Direction;
-
-    #[test]
-    fn records_of_many_parts_have_no_kernel() {
-        let written = |parts: usize| {
-            let listed: Vec<String> =
-                (0..parts).map(|part| format!("{}: %{}", part * 4096 + part * part % 1000, 2 + part % 2)).collect();
-            let text = format!(
-                "layout lb 0 extent {} {{\n  %0 = dense 36 x byte\n  %1 = dense 44 x byte\n  %2 = stream 20 x 40 of %0\n  \
-                 %3 = stream 30 x 50 of %1\n  %4 = record [{}]\n  root %4\n}}",
-                parts * 4096,
-                listed.join(", ")
-            );
-            let plan = GpuPlan::new(&Layout::parse(&text).unwrap());
-            cuda::program(&plan, &[plan.usual(Direction::Pack)])
-        };
-        assert!(written(MOST_PARTS).is_ok());
-        let refused = written(MOST_PARTS + 1).unwrap_err().to_string();
-        assert_eq!(refused, "expected records of at most 512 parts, which a kernel has code for, found 513");
     }
 }

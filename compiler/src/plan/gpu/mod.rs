@@ -148,7 +148,9 @@ impl GpuPlan {
         let records = records::find(&layout, continues);
         let masks = masks::find(&layout, pieces.as_ref());
         let groups = groups::find(&layout, continues);
-        let specialised = layout.nodes().len() <= SPECIALISED_NODES && depth(&layout) <= SPECIALISED_DEPTH;
+        let specialised = layout.nodes().len() <= SPECIALISED_NODES
+            && depth(&layout) <= SPECIALISED_DEPTH
+            && parts(&layout) <= passes::MOST_PARTS;
         GpuPlan {
             layout,
             granularity,
@@ -329,6 +331,11 @@ fn continues(layout: &Layout) -> bool {
     }
 }
 
+/// Parts of all records of a layout: a kernel has code for each.
+fn parts(layout: &Layout) -> usize {
+    layout.nodes().map(|(_, node)| if let Node::Record { parts } = node { parts.len() } else { 0 }).sum()
+}
+
 fn depth(layout: &Layout) -> u32 {
     let mut depths: Vec<u32> = Vec::with_capacity(layout.nodes().len());
     for (_, node) in layout.nodes() {
@@ -336,4 +343,26 @@ fn depth(layout: &Layout) -> u32 {
         depths.push(below.map_or(0, |below| below + 1));
     }
     depths.get(layout.root().node.index()).copied().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_of_many_parts_have_no_kernel() {
+        let planned = |parts: usize| {
+            let listed: Vec<String> =
+                (0..parts).map(|part| format!("{}: %{}", part * 4096 + part * part % 1000, 2 + part % 2)).collect();
+            let text = format!(
+                "layout lb 0 extent {} {{\n  %0 = dense 36 x byte\n  %1 = dense 44 x byte\n  %2 = stream 20 x 40 of %0\n  \
+                 %3 = stream 30 x 50 of %1\n  %4 = record [{}]\n  root %4\n}}",
+                parts * 4096,
+                listed.join(", ")
+            );
+            GpuPlan::new(&Layout::parse(&text).unwrap())
+        };
+        assert!(planned(passes::MOST_PARTS).allows());
+        assert!(!planned(passes::MOST_PARTS + 1).allows());
+    }
 }

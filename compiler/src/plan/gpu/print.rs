@@ -53,7 +53,7 @@ impl fmt::Display for GpuPlan {
             return f.write_str("contiguous: a copy by the driver\n");
         }
         if !self.allows() {
-            return f.write_str("generic: nothing to move, or more nodes than a kernel is compiled for\n");
+            return f.write_str("generic: nothing to move, or more nodes or parts than a kernel is compiled for\n");
         }
         for direction in [Direction::Pack, Direction::Unpack] {
             let variant = self.usual(direction);
