@@ -196,15 +196,7 @@ impl<'parts> Printer<'parts> {
             self.body(id, place, scope);
             return;
         }
-        let (memory, packed) = self.qualifiers();
-        let (c_type, outer, offset) = (view.c_type(), scope.stream, place.text(1));
-        self.line(scope.indent, "{");
-        let inner = Scope { view, data: "field", stream: "next", indent: scope.indent + 1, ..scope };
-        self.line(inner.indent, &format!("{memory}{c_type} *field = ({memory}{c_type} *)({} + {offset});", scope.data));
-        self.line(inner.indent, &format!("{packed}{c_type} *next = ({packed}{c_type} *){outer};"));
-        self.body(id, &Place::default(), inner);
-        self.line(inner.indent, &format!("{outer} = ({packed}char *)next;"));
-        self.line(scope.indent, "}");
+        self.viewed(view, place, scope, |printer, place, scope| printer.body(id, place, scope));
     }
 
     fn call(&mut self, id: NodeId, place: &Place, scope: Scope) {
@@ -284,7 +276,7 @@ impl<'parts> Printer<'parts> {
                 let view = self.view_of(child);
                 if scope.view == View::Bytes && view != View::Bytes && view.unit() > 1 {
                     // The run gets a pointer of its own type, once, not one per copy.
-                    self.typed_run(view, element, &limit, place, scope);
+                    self.viewed(view, place, scope, |printer, place, scope| printer.run(element, &limit, place, scope));
                 } else {
                     self.run(element, &limit, place, scope);
                 }
@@ -296,14 +288,15 @@ impl<'parts> Printer<'parts> {
         }
     }
 
-    fn typed_run(&mut self, view: View, element: Element, limit: &str, place: &Place, scope: Scope) {
+    /// What is inside a view, given pointers of its type.
+    fn viewed(&mut self, view: View, place: &Place, scope: Scope, inside: impl FnOnce(&mut Self, &Place, Scope)) {
         let (memory, packed) = self.qualifiers();
         let (c_type, outer, offset) = (view.c_type(), scope.stream, place.text(1));
         self.line(scope.indent, "{");
         let inner = Scope { view, data: "field", stream: "next", indent: scope.indent + 1, ..scope };
         self.line(inner.indent, &format!("{memory}{c_type} *field = ({memory}{c_type} *)({} + {offset});", scope.data));
         self.line(inner.indent, &format!("{packed}{c_type} *next = ({packed}{c_type} *){outer};"));
-        self.run(element, limit, &Place::default(), inner);
+        inside(self, &Place::default(), inner);
         self.line(inner.indent, &format!("{outer} = ({packed}char *)next;"));
         self.line(scope.indent, "}");
     }
