@@ -474,3 +474,37 @@ level_selection!(runs_of: RunsFn, select_pack_runs, true, "packs runs of differi
 level_selection!(runs_of: RunsFn, select_unpack_runs, false, "unpacks runs of differing length");
 level_selection!(groups_of: GroupsFn, select_pack_groups, true, "packs groups of words");
 level_selection!(groups_of: GroupsFn, select_unpack_groups, false, "unpacks groups of words");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use strategy::FEW_BYTES;
+
+    /// Whether a class is one of short blocks.
+    struct Short;
+
+    impl Shape for Short {
+        type Function = bool;
+
+        fn of<B: Block>() -> bool {
+            B::SHORT
+        }
+    }
+
+    /// `nest::planes` relies on it.
+    #[test]
+    fn blocks_of_few_bytes_have_classes_of_short_ones() {
+        for bytes in 0..=FEW_BYTES as u64 {
+            assert!(portable_class::<Short>(bytes), "portable, {bytes} bytes");
+            #[cfg(target_arch = "x86_64")]
+            for (level, short) in [
+                (Level::Avx2, avx2_class::<Short>(bytes)),
+                (Level::Avx512, avx512_class::<Short>(bytes)),
+                (Level::Zen4, zen_class::<Short, false>(bytes)),
+                (Level::Zen5, zen_class::<Short, true>(bytes)),
+            ] {
+                assert!(short, "{level}, {bytes} bytes");
+            }
+        }
+    }
+}

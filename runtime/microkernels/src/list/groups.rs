@@ -2,7 +2,7 @@
 
 use super::Offset;
 use crate::block::{Block, Exact, transfer};
-use dtc_compiler::plan::strategy::{Word, WordGroup};
+use dtc_compiler::plan::strategy::{WIDTHS, Word, WordGroup};
 
 /// The places of groups in memory, in bytes.
 #[derive(Clone, Copy, Debug)]
@@ -111,6 +111,7 @@ unsafe fn placed<P: Placed, const PACK: bool>(
         }
         return;
     }
+    const { assert!(matches!(WIDTHS, [64, 32, 16, 8, 4, 2, 1])) }
     let mut first = 0;
     while first < count {
         let strip = Strip { memory, packed, places, first, end: count.min(first + strip), bytes };
