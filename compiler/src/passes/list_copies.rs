@@ -105,7 +105,7 @@ mod tests {
     use crate::layout::{Layout, Node};
     use crate::passes::{REGULARISE, apply};
 
-    /// A layout of so many records, each of 17 streams of 2,500 copies.
+    /// A layout of `number` records, each of 17 streams of 2,500 copies.
     fn records(number: i64) -> Layout {
         let mut text =
             "layout lb 0 extent 100000000 {\n  %0 = runs [(0 12) (22 6)] x byte\n  %1 = stream 2500 x 40 of %0\n"

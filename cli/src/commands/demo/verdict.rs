@@ -77,7 +77,7 @@ impl Race {
         ratios
     }
 
-    /// The rate in GB/s for so many packed bytes, and how fast dtc is as a multiple of each peer.
+    /// The rate of a call of `bytes` packed bytes in GB/s, and how fast dtc is as a multiple of each peer.
     pub fn verdict(&self, bytes: u64) -> String {
         let ratios: Vec<String> =
             self.ratios().into_iter().map(|(name, ratio)| format!("{} {name}", multiple(ratio))).collect();
