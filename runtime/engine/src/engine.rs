@@ -157,7 +157,7 @@ impl Engine {
 
     /// Compiles kernels that wait, and waits for that, until none is left or the time is up; returns how many still wait.
     ///
-    /// For hosts that forbid threads: see [`EngineBuilder::background_thread`]. In a forked child nothing waits.
+    /// For hosts that forbid threads: see [`EngineBuilder::background_thread`](crate::EngineBuilder::background_thread). In a forked child nothing waits.
     ///
     /// ```
     /// use std::time::Duration;

@@ -111,7 +111,7 @@ const PAIRED_PLANE_ROWS: usize = 2;
 /// 0.9, on a Zen 4. The addresses of 8 rows at a stride need five registers.
 pub const FEW_ROWS: usize = 8;
 
-/// Longest row, in bytes, of such planes of more than [`FEW_LONG_ROWS`] rows: a vector of AVX2.
+/// Longest row, in bytes, of such planes of more than three rows: a vector of AVX2.
 pub const FEW_BYTES: usize = 32;
 
 /// Most rows of a plane that are moved without a loop whatever their length, and where they are not repeated.
