@@ -15,14 +15,13 @@ const SONAME: &str = "libdtc_mpi.so.0";
 const ABIS: [&str; 3] = ["mpich", "open_mpi", "standard"];
 
 /// The sources that do not depend on an ABI.
-const COMMON: [&str; 15] = [
+const COMMON: [&str; 14] = [
     "board.c",
     "entry.c",
     "find.c",
     "fortran.c",
     "landing.c",
     "moves.c",
-    "outbox.c",
     "ranges.c",
     "redirect.c",
     "registry.c",

@@ -52,7 +52,6 @@ static struct {
 #define PMPI_Type_size_x dtc_mpi_pmpi.Type_size_x
 #define PMPI_Type_get_name dtc_mpi_pmpi.Type_get_name
 #define PMPI_Type_free dtc_mpi_pmpi.Type_free
-#define PMPI_Type_dup dtc_mpi_pmpi.Type_dup
 #define PMPI_Type_commit dtc_mpi_pmpi.Type_commit
 #define PMPI_Type_vector dtc_mpi_pmpi.Type_vector
 #define PMPI_Type_create_struct dtc_mpi_pmpi.Type_create_struct
@@ -61,7 +60,6 @@ static struct {
 #define PMPI_Pack_size dtc_mpi_pmpi.Pack_size
 #define PMPI_Pack dtc_mpi_pmpi.Pack
 #define PMPI_Unpack dtc_mpi_pmpi.Unpack
-#define PMPI_Status_set_elements_x dtc_mpi_pmpi.Status_set_elements_x
 #define PMPI_Send dtc_mpi_pmpi.Send
 #define PMPI_Sendrecv dtc_mpi_pmpi.Sendrecv
 #define PMPI_Type_create_hindexed dtc_mpi_pmpi.Type_create_hindexed

@@ -27,16 +27,11 @@ struct said {
 
 struct desk {
     struct said said;
-    struct dtc_mpi_elements elements[DTC_MPI_MOST_ELEMENTS];
-    struct dtc_mpi_type types[DTC_MPI_MOST_TYPES];
-    char unpacked[MOST_PROCESSES];
     struct dtc_mpi_space spaces[];
 };
 
 struct dtc_mpi_board {
     int rank, size;
-    /* Types of this process. */
-    int types;
     size_t length;
     char *memory;
 };
@@ -62,7 +57,7 @@ static struct dtc_mpi_board *board_of(int file, int rank, int size)
         free(board);
         return NULL;
     }
-    *board = (struct dtc_mpi_board){rank, size, 0, length, memory};
+    *board = (struct dtc_mpi_board){rank, size, length, memory};
     return board;
 }
 
@@ -109,41 +104,6 @@ struct dtc_mpi_space *dtc_mpi_board_spaces(const struct dtc_mpi_board *board)
 struct dtc_mpi_target *dtc_mpi_board_target(const struct dtc_mpi_board *board)
 {
     return &desk_of(board, board->rank)->said.target;
-}
-
-int dtc_mpi_board_enter(struct dtc_mpi_board *board, const struct dtc_mpi_type *type)
-{
-    struct dtc_mpi_type *types = desk_of(board, board->rank)->types;
-    for (int at = 0; at < board->types; at++)
-        if (types[at].length == type->length && !memcmp(types[at].bytes, type->bytes, (size_t)type->length)) return at;
-    if (board->types == DTC_MPI_MOST_TYPES) return -1;
-    types[board->types] = *type;
-    return board->types++;
-}
-
-struct dtc_mpi_elements *dtc_mpi_board_elements(const struct dtc_mpi_board *board)
-{
-    return desk_of(board, board->rank)->elements;
-}
-
-char *dtc_mpi_board_unpacked(const struct dtc_mpi_board *board)
-{
-    return desk_of(board, board->rank)->unpacked;
-}
-
-const struct dtc_mpi_elements *dtc_mpi_board_elements_of(const struct dtc_mpi_board *board, int rank)
-{
-    return desk_of(board, rank)->elements;
-}
-
-const struct dtc_mpi_type *dtc_mpi_board_type_of(const struct dtc_mpi_board *board, int rank, int number)
-{
-    return &desk_of(board, rank)->types[number];
-}
-
-int dtc_mpi_board_unpacked_by(const struct dtc_mpi_board *board, int rank)
-{
-    return desk_of(board, rank)->unpacked[board->rank];
 }
 
 const struct dtc_mpi_space *dtc_mpi_board_space_of(const struct dtc_mpi_board *board, int rank)

@@ -27,25 +27,6 @@ void dtc_mpi_board_drop(struct dtc_mpi_board *board);
 /* Where a process wants the blocks of another one to lie: the first byte, how many they are, and how many they take. */
 struct dtc_mpi_space {
     int64_t place, bytes, taken;
-    /* Where the elements of the first of these blocks are described; those of the others follow. -1 if they are not. */
-    int64_t elements;
-};
-
-/* Elements that a process receives: of a type of its board, in memory of its GPU. */
-struct dtc_mpi_elements {
-    int64_t type, count;
-    /* What others open the memory by, the number of the allocation, and where in it the type is applied to. */
-    unsigned char name[DTC_EXPORT_BYTES];
-    int64_t allocation, place;
-};
-
-/* Most elements and types that a process describes, and most bytes of a type. */
-enum { DTC_MPI_MOST_ELEMENTS = 64, DTC_MPI_MOST_TYPES = 32, DTC_MPI_MOST_OF_TYPE = 508 };
-
-/* A type, as dtc_flatten writes it. */
-struct dtc_mpi_type {
-    int32_t length;
-    unsigned char bytes[DTC_MPI_MOST_OF_TYPE];
 };
 
 /* The memory of a process that others pack into; `number` is 0 if it receives nothing. */
@@ -58,19 +39,9 @@ struct dtc_mpi_target {
 struct dtc_mpi_space *dtc_mpi_board_spaces(const struct dtc_mpi_board *board);
 struct dtc_mpi_target *dtc_mpi_board_target(const struct dtc_mpi_board *board);
 
-/* The number of a type, which the others can read after dtc_mpi_board_offer, as long as the board exists; -1 if there is no room for it. */
-int dtc_mpi_board_enter(struct dtc_mpi_board *board, const struct dtc_mpi_type *type);
-struct dtc_mpi_elements *dtc_mpi_board_elements(const struct dtc_mpi_board *board);
-
-/* For each other process, whether what this one has packed for it lies in its elements already. It is read after dtc_mpi_board_tell. */
-char *dtc_mpi_board_unpacked(const struct dtc_mpi_board *board);
-
 /* What process `rank` wants of this one, and its memory, once it has offered it. */
 const struct dtc_mpi_space *dtc_mpi_board_space_of(const struct dtc_mpi_board *board, int rank);
 const struct dtc_mpi_target *dtc_mpi_board_target_of(const struct dtc_mpi_board *board, int rank);
-const struct dtc_mpi_elements *dtc_mpi_board_elements_of(const struct dtc_mpi_board *board, int rank);
-const struct dtc_mpi_type *dtc_mpi_board_type_of(const struct dtc_mpi_board *board, int rank, int number);
-int dtc_mpi_board_unpacked_by(const struct dtc_mpi_board *board, int rank);
 
 /* The steps of an exchange. */
 enum dtc_mpi_step {

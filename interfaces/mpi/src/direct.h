@@ -6,12 +6,11 @@
  * Each process tells those that send to it where it wants their blocks, opens the memory of those that it sends to, and says whether it can
  * take part: it can if all of its blocks lie on one GPU for each direction, and it can reach all that it packs into. If one cannot, all leave
  * the call to the other strategies. Then each packs, tells those it has packed for, waits for those that pack for it, and unpacks. All that
- * is told goes through memory that the processes share (board.h). Blocks may also go straight into elements of the receiver (elements.h).
+ * is told goes through memory that the processes share (board.h).
  */
 #ifndef DTC_MPI_DIRECT_H
 #define DTC_MPI_DIRECT_H
 
-#include "elements.h"
 #include "flow.h"
 
 /* What is known of a communicator: an attribute. */
@@ -23,8 +22,6 @@ struct direct {
     int rank, size;
     /* How many exchanges its processes have begun. */
     int64_t exchange;
-    /* Types of the others, DTC_MPI_MOST_TYPES of each; null until they are used. */
-    dtc_type **types;
 };
 
 static int direct_key;
@@ -32,10 +29,7 @@ static int direct_key;
 static void direct_drop(struct direct *direct)
 {
     if (!direct) return;
-    for (int at = 0; direct->types && at < direct->size * DTC_MPI_MOST_TYPES; at++)
-        if (direct->types[at]) dtc_type_release(direct->types[at]);
     dtc_mpi_board_drop(direct->board);
-    free(direct->types);
     free(direct);
 }
 
@@ -111,8 +105,7 @@ static __attribute__((noinline)) struct direct *direct_make(MPI_Comm communicato
     /* Nothing that a process finds here by itself differs in another one, but for lack of memory, which ends the program. */
     if (known && all_registered(communicator, direct->size)) {
         int count = count_all(communicator, direct->size, place_of(NULL).device >= 0);
-        direct->types = (dtc_type **)calloc((size_t)direct->size * DTC_MPI_MOST_TYPES, sizeof *direct->types);
-        known = count >= 0 && direct->types;
+        known = count >= 0;
         if (known && count > 0) direct->board = board_between(communicator, direct->rank, direct->size, &known);
         if (direct->board) known = known && PMPI_Comm_split(communicator, 0, direct->rank, &direct->silent) == MPI_SUCCESS;
     }
@@ -155,41 +148,20 @@ static void direct_forget(const MPI_Comm *communicator)
 static const char *direct_way(void)
 {
     if (dtc_mpi_is_set("DTC_MPI_DIRECT", "off")) return "through the MPI (DTC_MPI_DIRECT=off)";
-    static const char *const ways[] = {"from process to process, where all have this library",
-                                       "from process to process, where all have this library, and into elements of this one (DTC_MPI_DIRECT=elements)",
-                                       "from process to process, where all have this library, messages too (DTC_MPI_DIRECT=messages)",
-                                       "from process to process, where all have this library, messages too, and into elements of this one "
-                                       "(DTC_MPI_DIRECT=elements,messages)"};
-    return ways[dtc_mpi_is_set("DTC_MPI_DIRECT", "elements") + 2 * dtc_mpi_outbox_is_open];
+    return "from process to process, where all have this library";
 }
 
 static void direct_start(void)
 {
     int rank, size;
     if (dtc_mpi_is_set("DTC_MPI_DIRECT", "off")) return;
-    describes_elements = dtc_mpi_is_set("DTC_MPI_DIRECT", "elements");
     if (PMPI_Comm_rank(MPI_COMM_WORLD, &rank) != MPI_SUCCESS || PMPI_Comm_size(MPI_COMM_WORLD, &size) != MPI_SUCCESS) return;
     if (PMPI_Comm_create_keyval(copy_direct, delete_direct, &direct_key, NULL) != MPI_SUCCESS) return;
-    size_t shared = dtc_mpi_is_set("DTC_MPI_DIRECT", "messages") && sees_completions() ? dtc_mpi_outbox_bytes(size) : 0;
-    void *memory = dtc_mpi_register(rank, size, shared);
-    if (memory && PMPI_Comm_split(MPI_COMM_SELF, 0, 0, &own_communicator) == MPI_SUCCESS) dtc_mpi_outbox_open(memory, rank, size);
-    if (takes_devices) least_announced = LEAST_BESIDE_AWARE;
-    if (!limits.leaves_whole) least_announced = LEAST_OF_ALL;
-}
-
-/* Lets the MPI deliver announcements. */
-static void end_progress(void)
-{
-    int flag;
-    PMPI_Iprobe(MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+    dtc_mpi_register(rank, size);
 }
 
 static void direct_end(void)
 {
-    if (dtc_mpi_outbox_is_open) {
-        dtc_mpi_outbox_close(end_progress);
-        PMPI_Comm_free(&own_communicator);
-    }
     dtc_mpi_close_imports();
     dtc_mpi_unregister();
 }
@@ -203,12 +175,6 @@ struct direct_call {
     /* Packs and unpacks, room for as many as either direction has blocks. */
     dtc_batch_call *calls;
     int packs;
-    /* Copies into elements of others. */
-    struct dtc_mpi_copy *copies;
-    int copied;
-    /* Memory of others: of each process, and of each block. */
-    struct dtc_mpi_import **imports;
-    int imported;
 };
 
 /* Lets the MPI go on with messages that others wait for, as it does where it finds none. Those of a process with itself would not do: MPICH looks at
@@ -233,7 +199,6 @@ static int direct_wait(struct direct_call *call, int peer, enum dtc_mpi_step ste
 static void direct_offer(const struct direct_call *call, int ready)
 {
     struct dtc_mpi_board *board = call->direct->board;
-    int described = 0;
     struct dtc_mpi_target *target = dtc_mpi_board_target(board);
     *target = (struct dtc_mpi_target){.process = getpid()};
     if (call->landing) {
@@ -242,62 +207,20 @@ static void direct_offer(const struct direct_call *call, int ready)
     }
     for (int at = 0; ready && at < call->in.peers.count; at++) {
         const struct group *group = &call->in.peers.groups[at];
-        struct dtc_mpi_space *space = &dtc_mpi_board_spaces(board)[group->peer];
-        *space = space_of(&call->in, group);
-        if (group->peer != call->direct->rank) space->elements = describe_all(board, &call->in.blocks[group->first], group->length, &described);
+        dtc_mpi_board_spaces(board)[group->peer] = space_of(&call->in, group);
     }
     direct_tell(call, DTC_MPI_OFFERED, ready);
 }
 
-/* Opens memory of another process, until the exchange ends; null if it cannot. */
-static char *direct_import(struct direct_call *call, int peer, int is_of_program, int64_t number, const unsigned char *name)
-{
-    int64_t process = dtc_mpi_board_target_of(call->direct->board, peer)->process;
-    struct dtc_mpi_import *import = dtc_mpi_import_take(process, is_of_program, number, name, call->out.device);
-    if (!import) return NULL;
-    call->imports[call->imported++] = import;
-    return (char *)import->memory;
-}
-
 /* Where this process packs its blocks for another one, which has offered; null if it cannot reach that. */
-static char *direct_target(struct direct_call *call, const struct group *group)
+static char *direct_target(const struct direct_call *call, const struct group *group)
 {
     const struct direct *direct = call->direct;
     const struct dtc_mpi_target *target = dtc_mpi_board_target_of(direct->board, group->peer);
     char *memory = NULL;
-    if (group->peer != direct->rank) memory = direct_import(call, group->peer, 0, target->number, target->name);
+    if (group->peer != direct->rank) memory = (char *)dtc_mpi_import(target->process, target->number, target->name, call->out.device);
     else if (call->landing->device == call->out.device) memory = (char *)call->landing->memory;
     return memory ? memory + dtc_mpi_board_space_of(direct->board, group->peer)->place : NULL;
-}
-
-/* Plans copies into the elements of another process, if it has described them; 0 if its blocks shall be packed. */
-static int direct_copies(struct direct_call *call, const struct group *group)
-{
-    struct dtc_mpi_board *board = call->direct->board;
-    const struct flow *out = &call->out;
-    int64_t first = dtc_mpi_board_space_of(board, group->peer)->elements;
-    int length = call->copied;
-    if (first < 0 || !copies_pay(out->peers.length, out->bytes)) return 0;
-    const struct dtc_mpi_elements *into = dtc_mpi_board_elements_of(board, group->peer) + first;
-    for (int at = group->first; at < group->first + group->length; at++) {
-        const struct block *from = &out->blocks[at];
-        if (from->bytes == 0) continue;
-        const dtc_type *type = type_of(board, call->direct->types, group->peer, into->type);
-        char *memory = type ? direct_import(call, group->peer, 1, into->allocation, into->name) : NULL;
-        if (!memory) return 0;
-        call->copies[length++] = (struct dtc_mpi_copy){
-            .source = from->plan->type,
-            .destination = type,
-            .from = from->memory,
-            .into = (void *)((uintptr_t)memory + (uintptr_t)into->place),
-            .from_count = from->elements,
-            .into_count = into->count,
-            .bytes = from->bytes,
-        };
-        into++;
-    }
-    call->copied = length;
-    return 1;
 }
 
 static dtc_batch_call batch_call(const struct block *block, char *packed, int32_t direction)
@@ -325,11 +248,9 @@ static int direct_packs(struct direct_call *call)
         /* An error of the program, which the MPI reports. */
         if (own.bytes != wanted->bytes || own.taken != wanted->taken) return 0;
         if (own.bytes == 0) continue;
-        int copied = direct_copies(call, group);
-        dtc_mpi_board_unpacked(board)[group->peer] = (char)copied;
-        char *packed = copied ? NULL : direct_target(call, group);
-        if (!copied && !packed) return 0;
-        for (int block = group->first; !copied && block < group->first + group->length; block++) {
+        char *packed = direct_target(call, group);
+        if (!packed) return 0;
+        for (int block = group->first; block < group->first + group->length; block++) {
             const struct block *from = &out->blocks[block];
             if (from->bytes > 0) call->calls[call->packs++] = batch_call(from, packed, DTC_DIRECTION_PACK);
             packed += block_taken(from);
@@ -356,7 +277,6 @@ static int direct_unpack(struct direct_call *call)
         const struct group *group = &in->peers.groups[at];
         if (space_of(in, group).bytes == 0) continue;
         well = direct_wait(call, group->peer, DTC_MPI_PACKED_FOR_OTHERS) && well;
-        if (dtc_mpi_board_unpacked_by(call->direct->board, group->peer)) continue;
         for (int of = group->first; of < group->first + group->length; of++) {
             const struct block *block = &in->blocks[of];
             if (block->bytes > 0) call->calls[length++] = batch_call(block, (char *)call->landing->memory + block->place, DTC_DIRECTION_UNPACK);
@@ -370,10 +290,8 @@ static int direct_run(struct direct_call *call)
 {
     int32_t device = call->out.device;
     int packed = call->packs == 0 || dtc_mpi_launch(device, call->calls, call->packs, DTC_MEMORY_DEVICE);
-    packed = packed && (call->copied == 0 || dtc_mpi_copy(device, call->copies, call->copied));
     direct_tell(call, DTC_MPI_PACKED_FOR_OTHERS, packed);
     if (packed) dtc_mpi_count(DTC_MPI_SENT, call->out.bytes), dtc_mpi_count(DTC_MPI_DIRECTLY, call->out.bytes);
-    for (int at = 0; packed && at < call->copied; at++) dtc_mpi_count(DTC_MPI_INTO_ELEMENTS, call->copies[at].bytes);
     if (!direct_unpack(call) || !packed) return fail(MPI_ERR_OTHER);
     dtc_mpi_count(DTC_MPI_RECEIVED, call->in.bytes);
     return MPI_SUCCESS;
@@ -386,9 +304,7 @@ static int direct_plan(struct direct_call *call, const struct given *out, const 
     int able = peers_find(to, out->length, from, in->length, call->communicator, neighbors, call->direct->rank);
     int length = to->length > from->length ? to->length : from->length;
     call->calls = (dtc_batch_call *)calloc((size_t)length + 1, sizeof *call->calls);
-    call->copies = (struct dtc_mpi_copy *)calloc((size_t)to->length + 1, sizeof *call->copies);
-    call->imports = (struct dtc_mpi_import **)calloc((size_t)(to->count + to->length) + 1, sizeof *call->imports);
-    able = able && call->calls && call->copies && call->imports && flow_make(&call->out, out) && flow_make(&call->in, in);
+    able = able && call->calls && flow_make(&call->out, out) && flow_make(&call->in, in);
     able = able && flow_plan(&call->out, call->communicator) && flow_plan(&call->in, call->communicator);
     if (able && call->in.taken > 0) call->landing = dtc_mpi_landing_take(call->in.device, call->in.taken);
     return able && (call->in.taken == 0 || call->landing);
@@ -406,10 +322,9 @@ static int direct_exchange(const struct given *given_out, const struct given *gi
     direct_offer(&call, able);
     int all = direct_vote(&call, able && direct_packs(&call));
     if (all) *result = direct_run(&call);
-    while (call.imported > 0) dtc_mpi_import_give(call.imports[--call.imported]);
     dtc_mpi_landing_give(call.landing);
     flow_drop(&call.out), flow_drop(&call.in);
-    free(call.calls), free(call.copies), free(call.imports);
+    free(call.calls);
     return all;
 }
 

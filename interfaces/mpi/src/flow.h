@@ -82,7 +82,7 @@ static void flow_drop(struct flow *flow)
 /* The blocks between this process and another one, together: one lies behind the other. */
 static struct dtc_mpi_space space_of(const struct flow *flow, const struct group *group)
 {
-    struct dtc_mpi_space space = {flow->blocks[group->first].place, 0, 0, -1};
+    struct dtc_mpi_space space = {flow->blocks[group->first].place, 0, 0};
     for (int at = group->first; at < group->first + group->length; at++) {
         space.bytes += flow->blocks[at].bytes;
         space.taken += block_taken(&flow->blocks[at]);

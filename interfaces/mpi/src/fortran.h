@@ -43,27 +43,6 @@ static void give_indices(int *indices, int length, int result)
         if (indices[at] != MPI_UNDEFINED) indices[at] += first_index();
 }
 
-static void fortran_probe(const int *rank, const int *tag, const MPI_Comm *communicator, MPI_Status *status, int *error)
-{
-    tell(error, wrap_Probe(*rank, *tag, *communicator, ONE(status)));
-}
-
-static void fortran_iprobe(const int *rank, const int *tag, const MPI_Comm *communicator, int *flag, MPI_Status *status, int *error)
-{
-    tell(error, wrap_Iprobe(*rank, *tag, *communicator, flag, ONE(status)));
-}
-
-static void fortran_mprobe(const int *rank, const int *tag, const MPI_Comm *communicator, MPI_Message *message, MPI_Status *status, int *error)
-{
-    tell(error, wrap_Mprobe(*rank, *tag, *communicator, message, ONE(status)));
-}
-
-static void fortran_improbe(const int *rank, const int *tag, const MPI_Comm *communicator, int *flag, MPI_Message *message, MPI_Status *status,
-                            int *error)
-{
-    tell(error, wrap_Improbe(*rank, *tag, *communicator, flag, message, ONE(status)));
-}
-
 static void fortran_wait(MPI_Request *request, MPI_Status *status, int *error)
 {
     tell(error, wrap_Wait(request, ONE(status)));

@@ -112,8 +112,6 @@ enum dtc_mpi_count {
     DTC_MPI_SENT,
     DTC_MPI_RECEIVED,
     DTC_MPI_DIRECTLY,
-    DTC_MPI_INTO_ELEMENTS,
-    DTC_MPI_READ,
     DTC_MPI_COUNTS
 };
 void dtc_mpi_count(enum dtc_mpi_count what, int64_t bytes);

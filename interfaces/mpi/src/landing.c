@@ -3,8 +3,7 @@
  *
  * Others open a piece at its first use and keep it open, which takes a millisecond; freeing it meanwhile is undefined behaviour of CUDA. So
  * a piece stays until the process ends. Lengths are powers of two: all pieces together are at most twice as long as the longest, for each
- * exchange that runs at the same time. Memory of the program is another matter: what it frees is free when the last has closed it, so few pieces of
- * each process stay open.
+ * exchange that runs at the same time.
  */
 #include "interposer.h"
 #include "landing.h"
@@ -15,9 +14,6 @@
 
 /* Fewest bytes, as a power of two: what CUDA allocates for itself, so that no other memory is opened with a piece. And most: pieces stay. */
 enum { LEAST = 21, MOST = 29 };
-
-/* Most allocations of the program of another process that stay open. */
-enum { MOST_OPEN = 8 };
 
 /* GPUs with pieces. */
 enum { DEVICES = 16 };
@@ -69,73 +65,39 @@ void dtc_mpi_landing_give(struct dtc_mpi_landing *landing)
     pthread_mutex_unlock(&lock);
 }
 
-static struct dtc_mpi_import *imports;
-static int64_t taken_imports;
+/* Memory of another process, opened here. */
+static struct import {
+    struct import *next;
+    /* Its process, and the number of the piece there. */
+    int64_t process, number;
+    int32_t device;
+    /* Null if it cannot be opened. */
+    void *memory;
+    struct dtc_memory *opened;
+} *imports;
 
-/* Where the list has memory. */
-static struct dtc_mpi_import **find(int64_t process, int is_of_program, int64_t number, int32_t device)
-{
-    struct dtc_mpi_import **at = &imports;
-    while (*at && ((*at)->process != process || (*at)->is_of_program != is_of_program || (*at)->number != number || (*at)->device != device))
-        at = &(*at)->next;
-    return at;
-}
-
-static void close_import(struct dtc_mpi_import **at)
-{
-    struct dtc_mpi_import *import = *at;
-    *at = import->next;
-    if (import->memory) dtc_memory_free(import->opened);
-    free(import);
-}
-
-/* Closes what has not been used for longest of the memory of a program, if there is much. */
-static void close_old(int64_t process)
-{
-    struct dtc_mpi_import **oldest = NULL;
-    int open = 0;
-    for (struct dtc_mpi_import **at = &imports; *at; at = &(*at)->next) {
-        if ((*at)->process != process || !(*at)->is_of_program) continue;
-        open++;
-        if (!(*at)->users && (!oldest || (*at)->taken < (*oldest)->taken)) oldest = at;
-    }
-    if (open >= MOST_OPEN && oldest) close_import(oldest);
-}
-
-struct dtc_mpi_import *dtc_mpi_import_take(int64_t process, int is_of_program, int64_t number, const unsigned char *name, int32_t device)
+void *dtc_mpi_import(int64_t process, int64_t number, const unsigned char *name, int32_t device)
 {
     pthread_mutex_lock(&lock);
-    struct dtc_mpi_import *import = *find(process, is_of_program, number, device);
-    if (!import) {
-        if (is_of_program) close_old(process);
-        import = calloc(1, sizeof *import);
-        if (import) {
-            *import = (struct dtc_mpi_import){
-                .next = imports,
-                .process = process,
-                .number = number,
-                .is_of_program = (char)is_of_program,
-                .device = device,
-            };
-            if (dtc_memory_import(dtc_mpi_engine, device, name, &import->memory, &import->opened) != DTC_OK) import->memory = NULL;
-            imports = import;
-        }
+    struct import *import = imports;
+    while (import && (import->process != process || import->number != number || import->device != device)) import = import->next;
+    if (!import && (import = calloc(1, sizeof *import))) {
+        *import = (struct import){.next = imports, .process = process, .number = number, .device = device};
+        if (dtc_memory_import(dtc_mpi_engine, device, name, &import->memory, &import->opened) != DTC_OK) import->memory = NULL;
+        imports = import;
     }
-    if (import) import->users++, import->taken = ++taken_imports;
+    void *memory = import ? import->memory : NULL;
     pthread_mutex_unlock(&lock);
-    return import;
-}
-
-void dtc_mpi_import_give(struct dtc_mpi_import *import)
-{
-    pthread_mutex_lock(&lock);
-    import->users--;
-    pthread_mutex_unlock(&lock);
+    return memory;
 }
 
 void dtc_mpi_close_imports(void)
 {
     pthread_mutex_lock(&lock);
-    while (imports) close_import(&imports);
+    for (struct import *import; (import = imports);) {
+        imports = import->next;
+        if (import->memory) dtc_memory_free(import->opened);
+        free(import);
+    }
     pthread_mutex_unlock(&lock);
 }

@@ -69,27 +69,6 @@ int dtc_mpi_launch(int32_t device, const dtc_batch_call *calls, int32_t length, 
     return end(&begun, code, bytes);
 }
 
-int dtc_mpi_copy(int32_t device, struct dtc_mpi_copy *copies, int32_t length)
-{
-    int64_t bytes = 0;
-    int code = DTC_OK;
-    dtc_transfer transfer = DTC_TRANSFER_INIT;
-    transfer.memory = transfer.packed = DTC_MEMORY_DEVICE;
-    transfer.memory_device = transfer.packed_device = device;
-    struct begun begun = begin(DTC_MPI_PACKS, DTC_MEMORY_DEVICE, DTC_MEMORY_DEVICE);
-    for (int32_t at = 0; code == DTC_OK && at < length; at++) {
-        struct dtc_mpi_copy *copy = &copies[at];
-        dtc_elements from = {copy->source, (void *)copy->from, copy->from_count, 0}, into = {copy->destination, copy->into, copy->into_count, 0};
-        code = dtc_copy_start(&from, &into, copy->bytes, NULL, &transfer, &copy->request);
-        bytes += copy->bytes;
-    }
-    for (int32_t at = 0; at < length; at++) {
-        int ended = copies[at].request ? dtc_wait(&copies[at].request) : DTC_OK;
-        if (code == DTC_OK) code = ended;
-    }
-    return end(&begun, code, bytes);
-}
-
 void dtc_mpi_report_moves(const char *abi)
 {
     for (int memory = 0; memory < KINDS; memory++)

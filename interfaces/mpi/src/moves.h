@@ -25,19 +25,6 @@ int dtc_mpi_move(const struct dtc_mpi_move *move);
 /* Does `length` calls on a GPU by one launch, all of one direction; 0 if that fails. The other end is memory of this kind. */
 int dtc_mpi_launch(int32_t device, const dtc_batch_call *calls, int32_t length, int32_t packed);
 
-/* Elements that become elements of another type, in memory that one GPU reaches. */
-struct dtc_mpi_copy {
-    const dtc_type *source, *destination;
-    const void *from;
-    void *into;
-    int64_t from_count, into_count, bytes;
-    /* While it is under way. */
-    struct dtc_request *request;
-};
-
-/* Does `length` copies by kernels of a GPU, which counts as packing; 0 if one fails. */
-int dtc_mpi_copy(int32_t device, struct dtc_mpi_copy *copies, int32_t length);
-
 /* For the report: what went between which kinds of memory. */
 void dtc_mpi_report_moves(const char *abi);
 

@@ -9,7 +9,7 @@
         out.refused = MPI_SUCCESS;                                                                                                 \
         int unknown = 0;                                                                                                           \
         struct operation *operation = NULL;                                                                                       \
-        if (sees_completions() && stage_packed(&out, memory, elements, datatype, rank, tag, communicator, &unknown))              \
+        if (sees_completions() && stage_packed(&out, memory, elements, datatype, rank, communicator, &unknown))                   \
             operation = operation_new(&out, NULL);                                                                                \
         if (!operation && out.refused) return out.refused;                                                                         \
         if (!operation) return learn(mpi.name(ARGUMENTS_ISEND(ARGUMENT, count)), datatype, unknown);                              \
@@ -42,17 +42,17 @@
    come: the MPI receives, but for elements on a GPU that it must not be given, or that are noncontiguous: MPI_Isendrecv of Open MPI 5.0.7 ends by
    a signal where such a message has come before it. */
 static struct operation *operation_both(struct staged *out, struct staged *in, const void *sent, int64_t sent_elements,
-                                        MPI_Datatype sent_datatype, int destination, int tag, void *received, int64_t received_elements,
+                                        MPI_Datatype sent_datatype, int destination, void *received, int64_t received_elements,
                                         MPI_Datatype received_datatype, int source, MPI_Comm communicator, int *unknown)
 {
     int in_unknown = 0;
     in->plan = out->plan = NULL;
     in->refused = out->refused = MPI_SUCCESS;
     if (!sees_completions()) return NULL;
-    stage_packed(out, sent, sent_elements, sent_datatype, destination, tag, communicator, unknown);
+    stage_packed(out, sent, sent_elements, sent_datatype, destination, communicator, unknown);
     if (out->refused) return NULL;
     stage_received_as(in, received, received_elements, received_datatype, source, communicator, UNTOLD, &in_unknown);
-    if (in->refused) unstage_unsent(out);
+    if (in->refused) unstage(out);
     if (!out->plan && !in->plan) return NULL;
     return operation_new(out->plan ? out : NULL, in->plan ? in : NULL);
 }
@@ -63,7 +63,7 @@ static struct operation *operation_both(struct staged *out, struct staged *in, c
         struct staged out, in;                                                                                                     \
         int unknown = 0;                                                                                                           \
         MPI_Datatype datatype = sent_datatype;                                                                                    \
-        struct operation *operation = operation_both(&out, &in, sent, sent_elements, sent_datatype, destination, sent_tag, received,\
+        struct operation *operation = operation_both(&out, &in, sent, sent_elements, sent_datatype, destination, received,     \
                                                      received_elements, received_datatype, source, communicator, &unknown);       \
         if (out.refused || in.refused) return out.refused ? out.refused : in.refused;                                             \
         EXCHANGE_STAGED(count);                                                                                                    \
@@ -77,10 +77,10 @@ static struct operation *operation_both(struct staged *out, struct staged *in, c
     {                                                                                                                              \
         struct staged out, in;                                                                                                     \
         int unknown = 0;                                                                                                           \
-        struct operation *operation = operation_both(&out, &in, memory, elements, datatype, destination, sent_tag, memory, elements,\
+        struct operation *operation = operation_both(&out, &in, memory, elements, datatype, destination, memory, elements,   \
                                                      datatype, source, communicator, &unknown);                                   \
         if (out.refused || in.refused) return out.refused ? out.refused : in.refused;                                             \
-        if (!out.plan && !(in.plan && in.block)) {                                                                                \
+        if (!out.plan && !in.plan) {                                                                                              \
             int begun = learn(mpi.name(ARGUMENTS_ISENDRECV_REPLACE(ARGUMENT, count)), datatype, unknown);                         \
             return operation ? operation_begin(operation, request, begun) : begun;                                                \
         }                                                                                                                          \
@@ -140,7 +140,7 @@ static struct operation *operation_exchange(struct given *out, struct given *in,
         if (out.refused) return out.refused;                                                                                      \
         int unknown = 0;                                                                                                           \
         struct operation *operation = NULL;                                                                                       \
-        if (sees_completions() && stage_sent(&out, memory, elements, datatype, rank, NO_TAG, communicator, &unknown))             \
+        if (sees_completions() && stage_sent(&out, memory, elements, datatype, rank, communicator, &unknown))                     \
             operation = operation_new(&out, NULL);                                                                                \
         if (!operation && out.refused) return out.refused;                                                                         \
         if (!operation) return learn(mpi.name(ARGUMENTS_SEND_INIT(ARGUMENT, count)), datatype, unknown);                          \

@@ -59,7 +59,6 @@ static int operation_unpack(struct operation *operation, MPI_Status *status)
         result = operation->exchange ? exchange_unpack(operation->exchange) : unpack_received(&operation->in, status);
         __atomic_store_n(&operation->unpacked, UNPACKED, __ATOMIC_RELEASE);
     }
-    if (operation->in.plan && operation->in.announced) tell_length(status, operation->in.announced);
     return result;
 }
 
@@ -76,8 +75,6 @@ static int operation_begin(struct operation *operation, const MPI_Request *reque
     if (result == MPI_SUCCESS && !operation->tracked.persistent && (!operation->in.plan || operation->in.untold))
         if (PMPI_Request_get_status(*request, &ended, MPI_STATUS_IGNORE) != MPI_SUCCESS) ended = 0;
     if (ended) result = operation_unpack(operation, MPI_STATUS_IGNORE);
-    /* Open MPI tells the length of what MPI_Isendrecv has received. */
-    if (DTC_MPI_OF_ABI(0, 1, 0) && operation->in.announced) ended = 0;
     if (result == MPI_SUCCESS && !ended) dtc_mpi_track(&operation->tracked, key_of(*request));
     else operation_drop(operation);
     return result;
@@ -87,8 +84,6 @@ static int operation_begin(struct operation *operation, const MPI_Request *reque
 static int operation_end(struct operation *operation, MPI_Status *status, int result)
 {
     if (result == MPI_SUCCESS) result = operation_unpack(operation, status);
-    /* The status of an inactive request is empty. */
-    operation->in.announced = 0;
     if (!operation->tracked.persistent) operation_drop(operation);
     return result;
 }
@@ -148,10 +143,6 @@ static struct operation *operation_new(struct staged *out, struct staged *in)
     struct operation *operation = (struct operation *)calloc(1, sizeof *operation);
     if (operation && out) operation->out = *out;
     if (operation && in) operation->in = *in;
-    /* The program may free the communicator before the message ends. */
-    if (operation && in) operation->in.communicator = MPI_COMM_SELF;
-    /* One that is not looked at would leave an announcement to the program. */
-    if (!operation && in && dtc_mpi_outbox_is_open) in->bound = 1;
     if (!operation && in) is_posted(in), refuse(in, MPI_ERR_NO_MEM);
     if (!operation && out) refuse(out, MPI_ERR_NO_MEM);
     return operation;

@@ -7,7 +7,7 @@
     {                                                                                                                              \
         struct staged out;                                                                                                         \
         int unknown = 0;                                                                                                           \
-        if (!stage_packed(&out, memory, elements, datatype, rank, tag, communicator, &unknown))                                   \
+        if (!stage_packed(&out, memory, elements, datatype, rank, communicator, &unknown))                                        \
             return out.refused ? out.refused : learn(mpi.name(ARGUMENTS_SEND(ARGUMENT, count)), datatype, unknown);               \
         int result = mpi.name(out.given, (KIND_##count)out.length, out.datatype, REST_SEND(ARGUMENT, count));                     \
         unstage(&out);                                                                                                             \
@@ -48,11 +48,11 @@
         struct staged out, in;                                                                                                     \
         int out_unknown = 0, in_unknown = 0;                                                                                       \
         MPI_Datatype out_datatype = sent_datatype, in_datatype = received_datatype;                                               \
-        stage_packed(&out, sent, sent_elements, sent_datatype, destination, sent_tag, communicator, &out_unknown);                \
+        stage_packed(&out, sent, sent_elements, sent_datatype, destination, communicator, &out_unknown);                          \
         if (out.refused) return out.refused;                                                                                      \
         stage_received(&in, received, received_elements, received_datatype, source, communicator, &in_unknown);                   \
         if (in.refused) {                                                                                                          \
-            unstage_unsent(&out);                                                                                                  \
+            unstage(&out);                                                                                                         \
             return in.refused;                                                                                                     \
         }                                                                                                                          \
         MPI_Status own;                                                                                                            \
@@ -84,21 +84,18 @@ static int send_and_receive(const struct staged *out, const struct staged *in, v
     {                                                                                                                              \
         struct staged out, in;                                                                                                     \
         int unknown = 0;                                                                                                           \
-        stage_packed(&out, memory, elements, datatype, destination, sent_tag, communicator, &unknown);                            \
+        stage_packed(&out, memory, elements, datatype, destination, communicator, &unknown);                                      \
         if (out.refused) return out.refused;                                                                                      \
         /* What is sent to no process lies where the MPI may receive over it. */                                                  \
         stage_received(&in, memory, elements, datatype, out.plan || destination == MPI_PROC_NULL ? source : MPI_PROC_NULL,        \
                        communicator, &unknown);                                                                                    \
         if (in.refused) {                                                                                                          \
-            unstage_unsent(&out);                                                                                                  \
+            unstage(&out);                                                                                                         \
             return in.refused;                                                                                                     \
         }                                                                                                                          \
-        /* The MPI receives over what it sends. */                                                                                \
-        if (!out.plan && !in.plan) watch_received(&in, memory, elements, datatype, source, communicator, &unknown);               \
-        if (in.refused) return in.refused;                                                                                        \
         MPI_Status own;                                                                                                           \
         if (in.plan && status == MPI_STATUS_IGNORE) status = &own;                                                                \
-        int result = out.plan || (in.plan && in.block)                                                                            \
+        int result = out.plan || in.plan                                                                                          \
                          ? send_and_receive(&out, &in, memory, elements, datatype, destination, sent_tag, source, received_tag,   \
                                             communicator, status)                                                                 \
                          : learn(mpi.name(ARGUMENTS_SENDRECV_REPLACE(ARGUMENT, count)), datatype, unknown);                       \

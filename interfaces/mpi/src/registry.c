@@ -23,9 +23,6 @@ enum { UNDECIDED, DIRECT, NOT_DIRECT };
 /* Most processes of a job, and nanoseconds within which those that began with a process enter themselves too. */
 enum { MOST_RANKS = 1 << 20, PATIENCE = 1000000000 };
 
-/* Bytes of a cache line, which memory of processes begins at. */
-enum { ALIGNMENT = 64 };
-
 /* What a process says of itself; `process` comes last, and is 0 until then. */
 struct slot {
     int64_t started;
@@ -122,25 +119,18 @@ static int count_registered(int check)
     return count;
 }
 
-/* Where memory of processes begins, behind the slots. */
-static size_t shared_from(int size)
-{
-    size_t slots = sizeof *registry + (size_t)size * sizeof *registry->slots;
-    return (slots + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-}
-
-void *dtc_mpi_register(int rank, int size, size_t shared)
+void dtc_mpi_register(int rank, int size)
 {
     uint64_t job = size >= 2 && size <= MOST_RANKS ? name_of_job() : 0;
-    if (!job) return NULL;
-    size_t bytes = shared_from(size) + shared;
+    if (!job) return;
+    size_t bytes = sizeof *registry + (size_t)size * sizeof *registry->slots;
     snprintf(path, sizeof path, "/dev/shm/dtc-mpi-%u-%016" PRIx64, (unsigned)geteuid(), job);
     int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     struct stat status;
     int usable = file >= 0 && !fstat(file, &status) && status.st_uid == geteuid() && shared_file_extend(file, bytes);
     void *made = usable ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0) : MAP_FAILED;
     if (file >= 0) close(file);
-    if (made == MAP_FAILED) return NULL;
+    if (made == MAP_FAILED) return;
     registry = (struct registry *)made;
     ranks = size;
     expected = count_here(size);
@@ -158,7 +148,6 @@ void *dtc_mpi_register(int rank, int size, size_t shared)
     if (!agreed) __atomic_store_n(&registry->decision, NOT_DIRECT, __ATOMIC_RELEASE);
     /* The last that comes takes the name away: a job that is killed leaves no file behind. */
     if (count_registered(0) == expected) unlink(path);
-    return agreed && shared ? (char *)made + shared_from(size) : NULL;
 }
 
 int dtc_mpi_exchanges_directly(void)

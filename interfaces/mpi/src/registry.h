@@ -2,11 +2,8 @@
 #ifndef DTC_MPI_REGISTRY_H
 #define DTC_MPI_REGISTRY_H
 
-#include <stddef.h>
-
-/* Enters this process, rank `rank` of a job of `size`, among those that have the library, if the launcher names the job. Returns `shared` bytes of
-   memory, zero at first, that the processes share which ask for the same; null if there is none. */
-void *dtc_mpi_register(int rank, int size, size_t shared);
+/* Enters this process, rank `rank` of a job of `size`, among those that have the library, if the launcher names the job. */
+void dtc_mpi_register(int rank, int size);
 
 /* Whether the processes of the job on this machine exchange directly: all have said that they have the library. The first that asks may wait
    for the others, until a second after it has entered itself; all are told the same. */

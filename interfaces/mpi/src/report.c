@@ -58,8 +58,7 @@ void dtc_mpi_count(enum dtc_mpi_count what, int64_t bytes)
 
 void dtc_mpi_report(const char *abi, int64_t decoded, int64_t compiled)
 {
-    static const char *const names[DTC_MPI_COUNTS] = {"MPI_Pack", "MPI_Unpack", "sent", "received", "packed into memory of other processes",
-                                                    "copied into elements of other processes", "read from memory of other processes"};
+    static const char *const names[DTC_MPI_COUNTS] = {"MPI_Pack", "MPI_Unpack", "sent", "received", "packed into memory of other processes"};
     if (!dtc_mpi_reports()) return;
     for (int at = 0; at < DTC_MPI_COUNTS; at++) {
         /* What goes between GPUs of a machine is rare. */

@@ -2,7 +2,7 @@
 #ifndef DTC_MPI_SETTINGS_H
 #define DTC_MPI_SETTINGS_H
 
-/* Whether a variable has this value, or has it among others with commas between them. */
+/* Whether a variable has this value. */
 int dtc_mpi_is_set(const char *variable, const char *value);
 
 /* Says on standard error which variables have values that are unknown, what was expected, and what comes of it. Called by one process of

@@ -5,34 +5,17 @@
 /* What is to be received: the MPI may know fewer bytes than it tells (`UNTOLD`). */
 enum { SENT, RECEIVED, UNTOLD };
 
-/* The MPI sends an announcement, and the receiver reads the elements from where they are packed. */
-static int stage_outgoing(struct staged *staged, struct moved moved, const void *memory, struct place place)
-{
-    stage_moved(staged, &moved);
-    staged->transfer = transfer_of(memory, place, &(struct dtc_mpi_block){.kind = DTC_MEMORY_DEVICE, .device = place.device});
-    staged->packed = staged->outgoing->landing->memory;
-    staged->given = staged->outgoing->announcement;
-    staged->length = staged->outgoing->length;
-    staged->datatype = MPI_PACKED;
-    return 1;
-}
-
 /* The same as stage(), for elements on a GPU. */
 static __attribute__((noinline)) int stage_on_device(struct staged *staged, struct place place, const void *memory, int64_t elements,
-                                                     MPI_Datatype datatype, int rank, int tag, MPI_Comm communicator, int way, int *unknown)
+                                                     MPI_Datatype datatype, int rank, MPI_Comm communicator, int way, int *unknown)
 {
     struct span span;
     struct plan *plan = plan_now(datatype, communicator, unknown, &staged->refused);
     staged->bound = !takes_devices;
     if (staged->refused != MPI_SUCCESS) return 0;
     if (!span_of(&span, elements, datatype)) return refuse(staged, MPI_ERR_OTHER);
-    if (way == SENT && is_decoded(plan, &span) && !(takes_devices && is_contiguous(plan, &span)))
-        staged->outgoing = announce(rank, tag, communicator, place.device, span.bytes);
-    if (staged->outgoing) return stage_outgoing(staged, moved_of(PACKED, plan, &span, (void *)memory, elements), memory, place);
     enum form form = form_of(plan, &span, way == SENT ? SENDS : RECEIVES);
     if (form == PASSED || span.bytes == 0) return 0;
-    /* What the MPI unpacks is watched as bytes. */
-    if (way == RECEIVED && is_watched_packed(plan, &span)) return 0;
     struct moved moved = moved_of(form, plan, &span, (void *)memory, elements);
     struct dtc_mpi_block *block = take_for_message(place.device, moved.bytes, rank, communicator);
     if (!block) return refuse(staged, MPI_ERR_NO_MEM);
@@ -44,25 +27,17 @@ static __attribute__((noinline)) int stage_on_device(struct staged *staged, stru
     staged->length = form == PACKED ? moved.bytes : elements;
     staged->datatype = form == PACKED ? MPI_PACKED : datatype;
     staged->filled = way != SENT && (form == AS_THEY_LIE || way == UNTOLD);
-    if (way == SENT || form == PACKED || !is_decoded(plan, &span)) return 1;
-    staged->lying = moved_of(PACKED, plan, &span, staged->given, elements);
-    plan_retain(staged->lying.plan);
     return 1;
 }
 
 /* Takes staging memory for a message; 0 if the MPI shall move it, or if it is refused. */
-static int stage(struct staged *staged, const void *memory, int64_t elements, MPI_Datatype datatype, int rank, int tag,
-                 MPI_Comm communicator, int way, int *unknown)
+static int stage(struct staged *staged, const void *memory, int64_t elements, MPI_Datatype datatype, int rank, MPI_Comm communicator, int way,
+                 int *unknown)
 {
     staged->plan = NULL;
-    staged->block = NULL;
-    staged->outgoing = NULL;
     staged->refused = MPI_SUCCESS;
-    staged->lying.plan = NULL;
-    staged->filled = staged->gap = staged->bound = staged->by_mpi = 0;
+    staged->filled = staged->gap = staged->bound = 0;
     staged->untold = way == UNTOLD;
-    staged->announced = 0;
-    staged->communicator = communicator;
     if (!is_ready() || elements <= 0 || rank == MPI_PROC_NULL || communicator == MPI_COMM_NULL) return 0;
     struct plan *plan = plan_of_any(datatype, unknown);
     if (!is_derived(plan) && takes_devices && !*unknown) return 0;
@@ -70,13 +45,12 @@ static int stage(struct staged *staged, const void *memory, int64_t elements, MP
     if (__builtin_expect(*unknown, 0)) PMPI_Type_get_true_extent_x(datatype, &true_lb, &true_extent);
     struct place place = place_of((const void *)((uintptr_t)memory + (uintptr_t)true_lb));
     if (__builtin_expect(place.kind == DTC_MEMORY_DEVICE, 0))
-        return stage_on_device(staged, place, memory, elements, datatype, rank, tag, communicator, way, unknown);
+        return stage_on_device(staged, place, memory, elements, datatype, rank, communicator, way, unknown);
     if (__builtin_expect(may_be_several(memory, plan, place), 0))
-        return stage_on_device(staged, (struct place){DTC_MEMORY_UNKNOWN, -1}, memory, elements, datatype, rank, tag, communicator, way, unknown);
+        return stage_on_device(staged, (struct place){DTC_MEMORY_UNKNOWN, -1}, memory, elements, datatype, rank, communicator, way, unknown);
     if (!is_derived(plan) || !memory || way == UNTOLD || (way == SENT && !plan->uniform)) return 0;
     if (__builtin_mul_overflow(elements, plan->size, &staged->bytes)) return 0;
-    int looks = way == RECEIVED && !plan->uniform && staged->bytes >= DTC_MPI_ANNOUNCEMENT && dtc_mpi_outbox_is_open;
-    if (!looks && (staged->bytes < plan->least || staged->bytes > LARGEST_MESSAGE)) return 0;
+    if (staged->bytes < plan->least || staged->bytes > LARGEST_MESSAGE) return 0;
     staged->block = dtc_mpi_staging_take(DTC_MPI_HOST, 0, staged->bytes);
     if (!staged->block) return 0;
     plan_retain(plan);
@@ -99,17 +73,17 @@ static int pack_sent(const struct staged *staged)
 }
 
 /* Takes staging memory for elements that are sent; 0 if the MPI shall send them, or if they are refused. */
-static int stage_sent(struct staged *staged, const void *memory, int64_t elements, MPI_Datatype datatype, int rank, int tag,
-                      MPI_Comm communicator, int *unknown)
+static int stage_sent(struct staged *staged, const void *memory, int64_t elements, MPI_Datatype datatype, int rank, MPI_Comm communicator,
+                      int *unknown)
 {
-    return stage(staged, memory, elements, datatype, rank, tag, communicator, SENT, unknown);
+    return stage(staged, memory, elements, datatype, rank, communicator, SENT, unknown);
 }
 
 /* The same, and packs them. */
-static int stage_packed(struct staged *staged, const void *memory, int64_t elements, MPI_Datatype datatype, int rank, int tag,
-                        MPI_Comm communicator, int *unknown)
+static int stage_packed(struct staged *staged, const void *memory, int64_t elements, MPI_Datatype datatype, int rank, MPI_Comm communicator,
+                        int *unknown)
 {
-    if (!stage_sent(staged, memory, elements, datatype, rank, tag, communicator, unknown)) return 0;
+    if (!stage_sent(staged, memory, elements, datatype, rank, communicator, unknown)) return 0;
     return pack_sent(staged) || refuse(staged, MPI_ERR_OTHER);
 }
 
@@ -143,7 +117,7 @@ static void is_posted(struct staged *staged)
 static int stage_received_as(struct staged *staged, const void *memory, int64_t elements, MPI_Datatype datatype, int rank,
                              MPI_Comm communicator, int way, int *unknown)
 {
-    int goes = stage(staged, memory, elements, datatype, rank, NO_TAG, communicator, way, unknown);
+    int goes = stage(staged, memory, elements, datatype, rank, communicator, way, unknown);
 #if DTC_MPI_OVERRUNS
     staged->gapped = NULL;
 #endif
@@ -152,8 +126,7 @@ static int stage_received_as(struct staged *staged, const void *memory, int64_t 
         is_posted(staged);
         goes = refuse(staged, MPI_ERR_OTHER);
     }
-    if (goes || !watch_received(staged, memory, elements, datatype, rank, communicator, unknown)) return goes;
-    return !staged->block || gap_received(staged);
+    return goes;
 }
 
 static int stage_received(struct staged *staged, const void *memory, int64_t elements, MPI_Datatype datatype, int rank,
@@ -180,14 +153,10 @@ static int64_t bytes_received(const struct staged *staged, const MPI_Status *sta
 /* Unpacks what was received. */
 static int unpack_received(struct staged *staged, const MPI_Status *status)
 {
-    struct dtc_mpi_announcement announcement;
-    if (is_announced(staged, status, &announcement)) return read_announced(staged, &announcement);
-    if (__builtin_expect(dtc_mpi_outbox_is_open, 0)) answer(staged);
-    if (!staged->block) return MPI_SUCCESS;
     int64_t received = bytes_received(staged, status);
     if (received <= 0) return MPI_SUCCESS;
     dtc_mpi_count(DTC_MPI_RECEIVED, received);
-    if (staged->by_mpi ? unpack_by_mpi(staged, staged->packed, received) : move_staged(staged, DTC_MPI_UNPACKS, received)) return MPI_SUCCESS;
+    if (move_staged(staged, DTC_MPI_UNPACKS, received)) return MPI_SUCCESS;
     /* A GPU failed. The message is lost: the error handler decides. */
     return fail(MPI_ERR_OTHER);
 }
@@ -196,7 +165,6 @@ static int unpack_received(struct staged *staged, const MPI_Status *status)
 static int end_received(struct staged *staged, MPI_Status *status, int result)
 {
     if (result == MPI_SUCCESS) result = unpack_received(staged, status);
-    if (staged->announced) tell_length(status, staged->announced);
     unstage(staged);
     return result;
 }

@@ -20,9 +20,7 @@ struct staged {
     void *memory;
     int64_t elements, bytes;
     dtc_transfer transfer;
-    /* Staging memory; null if the receiver reads what is sent from `outgoing`, or if the MPI receives into the elements (rendezvous.h). */
     struct dtc_mpi_block *block;
-    struct dtc_mpi_outgoing *outgoing;
     /* Where the elements are packed. */
     void *packed;
     /* What the MPI sends or receives. */
@@ -31,18 +29,8 @@ struct staged {
     MPI_Datatype datatype;
     /* Whether staging memory is received over what the elements are, and is unpacked whole. */
     char filled;
-    /* Of what is received as it lies: the elements in staging memory, if dtc can pack them. */
-    struct moved lying;
-    /* Whether the MPI alone can unpack what is received, and a duplicate of the datatype for that: the program may free its own before the message
-       ends. */
-    char by_mpi;
-    MPI_Datatype duplicate;
     /* Whether the status of the request does not tell how many bytes have come. */
     char untold;
-    /* Whose error handler is told if a message is longer than the elements. */
-    MPI_Comm communicator;
-    /* Bytes of the message that was read from the sender; 0 if none was. */
-    int64_t announced;
     /* Whether the last byte is received one place further on. */
     char gap;
     /* Whether the MPI must not be given the elements. */
@@ -57,29 +45,16 @@ struct staged {
 static void unstage(struct staged *staged)
 {
     if (!staged->plan) return;
-    if (staged->block) dtc_mpi_staging_give(staged->block);
-    if (staged->outgoing) dtc_mpi_outbox_sent(staged->outgoing);
-    if (staged->by_mpi) PMPI_Type_free(&staged->duplicate);
-    if (staged->lying.plan) plan_release(staged->lying.plan);
+    dtc_mpi_staging_give(staged->block);
     plan_release(staged->plan);
     staged->plan = NULL;
-    staged->block = NULL;
-    staged->outgoing = NULL;
-    staged->lying.plan = NULL;
-    staged->filled = staged->gap = staged->by_mpi = 0;
-}
-
-/* The same, of what the MPI was not given. */
-static void unstage_unsent(struct staged *staged)
-{
-    if (staged->plan && staged->outgoing) dtc_mpi_outbox_withdraw(staged->outgoing);
-    unstage(staged);
+    staged->filled = staged->gap = 0;
 }
 
 /* After a failure that came before the MPI was given the message. */
 static int refuse(struct staged *staged, int code)
 {
-    unstage_unsent(staged);
+    unstage(staged);
     if (staged->bound && staged->refused == MPI_SUCCESS) staged->refused = fail(code);
     return 0;
 }

@@ -73,9 +73,6 @@ static void unpack_together(struct operation *const *operations, int length, con
         if (!ended || !operation || !belongs(&together, &operation->in)) continue;
         if (!begun && !together_begin(&together, length)) break;
         begun = 1;
-        struct dtc_mpi_announcement announcement;
-        if (is_announced(&operation->in, &statuses[at], &announcement)) continue;
-        if (dtc_mpi_outbox_is_open) answer(&operation->in);
         if (!claim(operation)) continue;
         int64_t received = bytes_received(&operation->in, &statuses[at]);
         if (received > 0) together_add(&together, operation, &operation->in, received, DTC_DIRECTION_UNPACK);

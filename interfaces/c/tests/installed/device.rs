@@ -102,64 +102,14 @@ fn an_mpi_without_cuda_never_sees_memory_of_a_gpu() {
             // Blocking collectives whose elements all lie on the GPU.
             let direct = handled(&output, DIRECT);
             assert!(direct > 10 * u64::from(ranks), "{}: {direct}", launcher.compiler.display());
-            assert_eq!(handled(&output, INTO_ELEMENTS), 0, "{}", launcher.compiler.display());
         }
-        let into_elements = [pairs(&environment), vec![("DTC_MPI_DIRECT", "elements")]].concat();
-        let output = launcher.pass(2, &program, &into_elements);
-        expect_done(&launcher, &output, "device_exchanges", 50);
-        let copied = handled(&output, INTO_ELEMENTS);
-        assert!(copied > 5, "{}: {copied}", launcher.compiler.display());
         let program = compile(&launcher, "persistent_exchanges.c", folder.path());
         expect_done(&launcher, &launcher.pass(3, &program, &pairs(&environment)), "persistent_exchanges", 400);
     }
 }
 
-/// Messages too go from process to process where both ask for it, whatever call receives them, and probes tell their lengths.
-#[test]
-#[ignore = "runs programs of each MPI: ./test mpi"]
-fn messages_are_read_from_the_gpu_of_the_sender_if_both_ask() {
-    let asks = [("DTC_MPI", "all"), ("DTC_MPI_DIRECT", "messages")];
-    for launcher in Launcher::some("messages_are_read_from_the_gpu_of_the_sender_if_both_ask") {
-        let folder = TempDir::new().expect("a folder");
-        let compiler = launcher.compiler.display();
-        let program = compile(&launcher, "device.c", folder.path());
-        let hidden = environment(true);
-        let output = launcher.pass(2, &program, &[pairs(&hidden), asks.to_vec()].concat());
-        expect_done(&launcher, &output, "device", 500);
-        expect_reported(&output, &["messages too (DTC_MPI_DIRECT=messages)"]);
-        let read = handled(&output, READ);
-        assert!(read > 250, "{compiler}: {read}");
-        // One that does not take part sends and receives as before.
-        let output =
-            launcher.pass_beside(&program, &[pairs(&hidden), asks.to_vec()].concat(), &[("DTC_MPI_DIRECT", "")]);
-        expect_done(&launcher, &output, "device", 500);
-        assert_eq!(handled(&output, READ), 0, "{compiler}");
-        let aware = launcher.compile("aware.c", folder.path(), &["-shared", "-fPIC", "-ldl"]);
-        let mut open = environment(false);
-        open.push(("EMULATOR_HIDDEN", "shared".to_owned()));
-        open.push(("LD_PRELOAD", preload(&[&interposer(), &aware])));
-        open.push(("DEVICE_AWARE", "1".to_owned()));
-        let output = launcher.pass(2, &program, &[pairs(&open), asks.to_vec()].concat());
-        expect_done(&launcher, &output, "device", 300);
-        let read = handled(&output, READ);
-        assert!(read > 100, "{compiler}: {read}");
-        // Exchanges are direct beside them.
-        let program = compile(&launcher, "device_exchanges.c", folder.path());
-        let both = [("DTC_MPI", "all"), ("DTC_MPI_DIRECT", "elements,messages")];
-        let output = launcher.pass(2, &program, &[pairs(&hidden), both.to_vec()].concat());
-        expect_done(&launcher, &output, "device_exchanges", 50);
-        assert!(handled(&output, INTO_ELEMENTS) > 5, "{compiler}");
-    }
-}
-
-/// The line of the report that counts messages that were read from the GPU of their senders.
-const READ: &str = ": read from memory of other processes:";
-
 /// The line of the report that counts exchanges without the MPI.
 const DIRECT: &str = ": packed into memory of other processes:";
-
-/// The line of those that write into elements of the receiver.
-const INTO_ELEMENTS: &str = ": copied into elements of other processes:";
 
 /// The same, where processes exchange through the MPI.
 fn without_direct(environment: &[(&'static str, String)]) -> Vec<(&'static str, String)> {
@@ -181,11 +131,6 @@ fn threads_exchange_elements_on_a_gpu_at_once() {
         expect_done(&launcher, &direct, "device_threads", 100);
         // A call goes through the host if the other thread is decoding a datatype.
         assert!(handled(&direct, DIRECT) > 100, "{}", launcher.compiler.display());
-        let announced = [pairs(&environment), vec![("DTC_MPI", "all"), ("DTC_MPI_DIRECT", "messages")]].concat();
-        let announced = launcher.pass(2, &program, &announced);
-        expect_done(&launcher, &announced, "device_threads", 100);
-        let read = handled(&announced, READ);
-        assert!(read > 100, "{}: {read}", launcher.compiler.display());
     }
 }
 

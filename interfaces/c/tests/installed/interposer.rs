@@ -138,9 +138,9 @@ fn unknown_values_of_variables_are_told_and_case_does_not_matter() {
         let (calls, said) = run(&[("DTC_MPI", "OFF"), ("DTC_MPI_REPORT", "1")]);
         assert_eq!((calls, told(&said, "off: every call goes to the MPI")), (0, 2), "{said}");
         assert!(said.contains(": call MPI_Pack: 0 with dtc in 0.000000 s, 80 passed on in "), "{said}");
-        let (_, said) = run(&[("DTC_MPI_GPU", "hosts"), ("DTC_MPI_DIRECT", "Elements,,all"), ("DTC_MPI_REPORT", "")]);
+        let (_, said) = run(&[("DTC_MPI_GPU", "hosts"), ("DTC_MPI_DIRECT", "elements"), ("DTC_MPI_REPORT", "")]);
         let unknown = "DTC_MPI_GPU: expected host or device, found \"hosts\"";
-        let asked = "DTC_MPI_DIRECT: expected off, or elements and messages with a comma between them, found \"all\"";
+        let asked = "DTC_MPI_DIRECT: expected on or off, found \"elements\": it stays on";
         assert_eq!((told(&said, unknown), told(&said, asked), told(&said, "")), (1, 1, 2), "{said}");
         let (_, said) =
             run(&[("DTC_MPI", "All"), ("DTC_MPI_GPU", "HOST"), ("DTC_MPI_DIRECT", "off"), ("DTC_MPI_REPORT", "0")]);
