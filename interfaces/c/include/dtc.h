@@ -1269,8 +1269,8 @@ int dtc_init(const struct dtc_config *config,
              struct dtc_engine **engine);
 
 /**
- * Ends an engine. Its types stay usable until they are released. Calls of CUDA that fail because CUDA is gone already are
- * ignored.
+ * Ends an engine, and the thread that compiles for it. Its types stay usable until they are released, with the kernels that they have. Calls of CUDA
+ * that fail because CUDA is gone already are ignored.
  *
  * `DTC_ERROR_HANDLE`: not an engine.
  *

@@ -257,8 +257,8 @@ unsafe fn build(config: &dtc_config) -> Outcome<Engine> {
     Ok(builder.build())
 }
 
-/// Ends an engine. Its types stay usable until they are released. Calls of CUDA that fail because CUDA is gone already are
-/// ignored.
+/// Ends an engine, and the thread that compiles for it. Its types stay usable until they are released, with the kernels that they have. Calls of CUDA
+/// that fail because CUDA is gone already are ignored.
 ///
 /// `DTC_ERROR_HANDLE`: not an engine.
 ///
@@ -267,9 +267,12 @@ unsafe fn build(config: &dtc_config) -> Outcome<Engine> {
 /// `engine` is null or came from `dtc_init`, and is not used any more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dtc_finalize(engine: *mut dtc_engine) -> c_int {
-    // SAFETY: `engine` is null or came from `dtc_init`, and the caller gives its reference up (contract of this
-    // function).
-    answer(|| unsafe { handle::release(engine) })
+    answer(|| {
+        // SAFETY: `engine` is null or came from `dtc_init` (contract of this function).
+        unsafe { handle::borrow(engine)? }.end_background();
+        // SAFETY: as above, and the caller gives its reference up.
+        unsafe { handle::release(engine) }
+    })
 }
 
 /// Loads a bundle: the directory that `dtc build` made, or the file `kernels.dtc` in it. Types that are first used from then on have

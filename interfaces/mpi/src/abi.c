@@ -71,6 +71,7 @@ static struct {
 #include "memory.h"
 #include "self_test.h"
 #include "start.h"
+#include "rent.h"
 #include "seen.h"
 
 #include "pack.h"
@@ -125,6 +126,7 @@ static int bind(dtc_mpi_function functions[DTC_MPI_CALLS])
 #undef HANDLE
 #endif
     substitute(functions);
+    profit_start();
 #define CALL(name, shape, count) mpi.name = (int (*)(ARGUMENTS_##shape(TYPE, count)))functions[DTC_MPI_CALL_##name];
 #include "calls.def"
 #undef CALL

@@ -43,11 +43,16 @@ static const char *substituted(void)
     return mpi.Send_c == substitute_Send_c ? "large-count forms, which the MPI lacks" : "none";
 }
 
-/* Whether the process may have memory of a GPU: a driver is named, loaded, or has its device here. */
+/* Whether the process may have memory of a GPU: a driver is named, loaded, or has its device here. As found at the first question. */
 static int has_gpu(void)
 {
+    static int known = -1;
+    int has = __atomic_load_n(&known, __ATOMIC_RELAXED);
+    if (__builtin_expect(has >= 0, 1)) return has;
     const char *driver = getenv("DTC_CUDA_DRIVER");
-    return (driver && *driver) || place_of(NULL).device >= 0 || !access("/dev/nvidiactl", F_OK) || !access("/dev/dxg", F_OK);
+    has = (driver && *driver) || place_of(NULL).device >= 0 || !access("/dev/nvidiactl", F_OK) || !access("/dev/dxg", F_OK);
+    __atomic_store_n(&known, has, __ATOMIC_RELAXED);
+    return has;
 }
 
 static void tell_about(void)

@@ -243,12 +243,11 @@ static int device_block(struct half *half, const struct device_half *asked, int 
     struct block *block = &half->blocks[at];
     MPI_Datatype datatype = given->datatypes[at];
     int64_t elements = given_elements(given, at);
-    int unknown = 0;
     unsigned char *memory = (unsigned char *)((uintptr_t)given->memory + (uintptr_t)given_number(given->places, given->wide_places, at));
     *form = PACKED;
     if (elements == 0) return 1;
     if (elements < 0 || datatype == MPI_DATATYPE_NULL) return 0;
-    struct plan *plan = plan_now(datatype, asked->communicator, &unknown, &half->refused);
+    struct plan *plan = plan_now(datatype, asked->communicator, &half->refused);
     if (half->refused != MPI_SUCCESS || !span_of(span, elements, datatype)) return 0;
     if (span->bytes == 0) return 1;
     block->where = place_of((const void *)((uintptr_t)memory + (uintptr_t)span->low));

@@ -20,20 +20,22 @@ static int is_dense(MPI_Datatype datatype, int64_t *size)
 }
 
 /* What is known of a block whose elements the processor reaches, and holds its plan; 0 if the MPI shall move the direction. */
-static int block_of(struct block *block, const struct given *given, int at, int sends, int *unknown)
+static int block_of(struct half *half, const struct given *given, int at, int sends, MPI_Comm communicator)
 {
     int64_t size;
+    struct block *block = &half->blocks[at];
     MPI_Datatype datatype = given->datatypes[at];
     block->elements = given_elements(given, at);
     block->memory = (unsigned char *)given->memory + given_number(given->places, given->wide_places, at);
     block->where.kind = DTC_MEMORY_HOST;
-    block->plan = plan_of_any(datatype, unknown);
+    if (block->elements <= 0 || datatype == MPI_DATATYPE_NULL) return block->elements == 0 && datatype != MPI_DATATYPE_NULL;
+    block->plan = plan_of_use(block->elements, datatype, 0, communicator, &half->refused);
     if (block->plan) plan_retain(block->plan);
-    if (block->elements < 0 || *unknown || datatype == MPI_DATATYPE_NULL) return 0;
+    if (half->refused != MPI_SUCCESS) return 0;
     if (block->plan) {
         if (!block->plan->type || (sends && !block->plan->uniform)) return 0;
         size = block->plan->size;
-    } else if (!is_dense(datatype, &size)) {
+    } else if (recall(datatype)->is != PREDEFINED || !is_dense(datatype, &size)) {
         return 0;
     }
     return !__builtin_mul_overflow(block->elements, size, &block->bytes) && block->bytes <= LARGEST_MESSAGE;
@@ -57,13 +59,12 @@ static int decode_blocks(const struct given *given, MPI_Comm communicator)
 /* The GPU of the first block that lies on one; -1 if none does. */
 static int32_t device_of_blocks(const struct given *given)
 {
+    if (place_of(NULL).device < 0 || !is_ready()) return -1;
     for (int at = 0; at < given->length; at++) {
-        int unknown = 0;
         MPI_Datatype datatype = given->datatypes[at];
+        MPI_Count true_lb = 0, true_extent;
         if (given_elements(given, at) <= 0 || datatype == MPI_DATATYPE_NULL) continue;
-        struct plan *plan = plan_of_any(datatype, &unknown);
-        MPI_Count true_lb = plan ? plan->true_lb : 0, true_extent;
-        if (unknown) PMPI_Type_get_true_extent_x(datatype, &true_lb, &true_extent);
+        PMPI_Type_get_true_extent_x(datatype, &true_lb, &true_extent);
         int64_t first = given_number(given->places, given->wide_places, at) + true_lb;
         struct place place = place_of((const void *)((uintptr_t)given->memory + (uintptr_t)first));
         if (place.device < 0) return -1;
@@ -72,17 +73,30 @@ static int32_t device_of_blocks(const struct given *given)
     return -1;
 }
 
+/* Whether a direction has fewer bytes than dtc moves. */
+static int is_small(const struct given *given)
+{
+    int64_t bytes = 0;
+    for (int at = 0; at < given->length && bytes < limits.bytes; at++) {
+        MPI_Count size = 0;
+        int64_t elements = given_elements(given, at), more;
+        if (elements <= 0 || given->datatypes[at] == MPI_DATATYPE_NULL) continue;
+        if (PMPI_Type_size_x(given->datatypes[at], &size) != MPI_SUCCESS || __builtin_mul_overflow(elements, size, &more)) return 1;
+        bytes += more < limits.bytes ? more : limits.bytes;
+    }
+    return bytes < limits.bytes;
+}
+
 /* Stages a direction, unless the MPI shall move it. In place, all of it is the MPI's but what lies on a GPU. The first of its elements on one do
    on `device`, and those of the other direction on `other`: -1 if there are none. */
-static void half_stage(struct half *half, const struct given *given, int32_t device, int32_t other, int direction, MPI_Comm communicator,
-                       int *unknown)
+static void half_stage(struct half *half, const struct given *given, int32_t device, int32_t other, int direction, MPI_Comm communicator)
 {
     size_t each = sizeof *half->blocks + 2 * sizeof(int64_t) + sizeof *half->datatypes;
     int64_t gained = 0;
     int sends = direction & SENDS;
     *half = (struct half){0};
     if (!usable(given)) return;
-    if (device < 0 && direction == (SENDS | RECEIVES)) return;
+    if (device < 0 && (direction == (SENDS | RECEIVES) || is_small(given))) return;
     half->blocks = (struct block *)calloc((size_t)given->length, each);
     if (!half->blocks) {
         if (device >= 0 && !takes_devices) half->refused = fail(MPI_ERR_NO_MEM);
@@ -97,20 +111,20 @@ static void half_stage(struct half *half, const struct given *given, int32_t dev
         half_stage_on_device(half, &(struct device_half){given, device, direction, on_host, communicator});
         return;
     }
+    /* Each block is a use of its datatype, also where another one is left to the MPI. */
+    int movable = 1;
     for (int at = 0; at < given->length; at++) {
         struct block *block = &half->blocks[at];
         half->planned = at + 1;
-        if (!block_of(block, given, at, sends, unknown) || half->taken > LARGEST_MESSAGE - block->bytes) {
-            half_drop(half);
-            return;
-        }
+        movable = block_of(half, given, at, sends, communicator) && movable && half->taken <= LARGEST_MESSAGE - block->bytes;
+        if (!movable) continue;
         block->place = half->taken;
         half->bytes += block->bytes;
         half->taken += block->bytes + GAP;
         if (block->plan && !block->plan->whole && block->plan->least < INT64_MAX) gained += block->bytes;
     }
     /* Blocks that the MPI moves as fast are copied once more. */
-    int pays = gained >= limits.bytes && limits.share * gained >= half->bytes;
+    int pays = movable && gained >= limits.bytes && limits.share * gained >= half->bytes;
     half->staging = pays ? dtc_mpi_staging_take(DTC_MPI_HOST, 0, half->taken) : NULL;
     int given_all = !!half->staging;
     for (; given_all && half->length < given->length; half->length++) given_all = give_block(half, given, half->length, sends);
@@ -150,14 +164,13 @@ static void exchange_pack_or_drop(struct exchange *exchange)
 
 /* Stages the directions of a call, and puts what the MPI is given into the arguments; 0 if the MPI shall do it all, or if the call is
    refused. That of a persistent request is packed when the request is started. */
-static int exchange_stage(struct exchange *exchange, struct given *out, struct given *in, int in_place, int persistent, MPI_Comm communicator,
-                          int *unknown)
+static int exchange_stage(struct exchange *exchange, struct given *out, struct given *in, int in_place, int persistent, MPI_Comm communicator)
 {
     struct half *halves[] = {&exchange->out, &exchange->in};
     struct given *both[] = {out, in};
     int32_t from = usable(out) ? device_of_blocks(out) : -1, into = usable(in) ? device_of_blocks(in) : -1;
-    half_stage(&exchange->out, out, from, into, SENDS, communicator, unknown);
-    half_stage(&exchange->in, in, into, from, in_place ? SENDS | RECEIVES : RECEIVES, communicator, unknown);
+    half_stage(&exchange->out, out, from, into, SENDS, communicator);
+    half_stage(&exchange->in, in, into, from, in_place ? SENDS | RECEIVES : RECEIVES, communicator);
     if (!persistent) exchange_pack_or_drop(exchange);
     if (exchange_refused(exchange) != MPI_SUCCESS) {
         half_drop(&exchange->out);
@@ -178,15 +191,6 @@ static int exchange_stage(struct exchange *exchange, struct given *out, struct g
 static int exchange_unpack(const struct exchange *exchange)
 {
     return half_unpack(&exchange->in) ? MPI_SUCCESS : fail(MPI_ERR_OTHER);
-}
-
-/* Decodes the datatypes that were unknown when the MPI was given the call. */
-static int learn_all(int result, int unknown, const MPI_Datatype *out, int out_length, const MPI_Datatype *in, int in_length)
-{
-    if (!unknown || result != MPI_SUCCESS) return result;
-    for (int at = 0; at < out_length; at++) plan_make(out[at]);
-    for (int at = 0; at < in_length; at++) plan_make(in[at]);
-    return result;
 }
 
 /* Whether a communicator that says that it is a Cartesian grid is one. Open MPI 5.0 says so of a graph that was made of a grid too, and fails in
@@ -230,37 +234,40 @@ static uint64_t absent_neighbors(MPI_Comm communicator, int length)
     return absent;
 }
 
+/* Whether the library may do a part of a collective. */
+static int may_exchange(void)
+{
+    return !is_aside() && (!has_gpu() || is_ready());
+}
+
 /* What a call gives; displacements are wide in the large-count forms, and of neighbors always. */
-#define GIVEN(count, neighbors)                                                                                                  \
+#define GIVEN(count, neighbors)                                                                                                   \
     enum { WIDE = sizeof(KIND_##count) == sizeof(int64_t) };                                                                      \
     struct given out = {0, WIDE, WIDE || neighbors, (void *)sent, sent_counts, sent_places, sent_datatypes, 0};                   \
     struct given in = {0, WIDE, WIDE || neighbors, received, received_counts, received_places, received_datatypes, 0};            \
-    int unknown = 0;                                                                                                               \
-    int in_place = sent == MPI_IN_PLACE, staged = is_ready() && exchange_degrees(communicator, neighbors, &out.length, &in.length);  \
+    int in_place = sent == MPI_IN_PLACE, staged = may_exchange() && exchange_degrees(communicator, neighbors, &out.length, &in.length);\
     if (neighbors && staged) out.absent = in.absent = absent_neighbors(communicator, in.length);                                  \
     if (in_place) out.length = 0
 
 /* What the MPI is given instead. */
-#define GIVEN_ARGUMENTS                                                                                                          \
+#define GIVEN_ARGUMENTS                                                                                                           \
     in_place ? sent : out.memory, out.counts, out.places, out.datatypes, in.memory, in.counts, in.places, in.datatypes, communicator
 
-#define LEARN_ALL(result) learn_all(result, unknown, sent_datatypes, out.length, received_datatypes, in.length)
-
-#define WRAP_EXCHANGE(name, count, shape, neighbors)                                                                             \
+#define WRAP_EXCHANGE(name, count, shape, neighbors)                                                                              \
     static int wrap_##name(ARGUMENTS_##shape(PARAMETER, count))                                                                   \
-    {                                                                                                                              \
-        struct exchange exchange;                                                                                                  \
-        GIVEN(count, neighbors);                                                                                                   \
-        int result = MPI_SUCCESS;                                                                                                  \
+    {                                                                                                                             \
+        struct exchange exchange;                                                                                                 \
+        GIVEN(count, neighbors);                                                                                                  \
+        int result = MPI_SUCCESS;                                                                                                 \
         if (staged && direct_exchange(&out, &in, in_place, neighbors, communicator, &result)) return result;                      \
-        if (!staged || !exchange_stage(&exchange, &out, &in, in_place, 0, communicator, &unknown))                                \
+        if (!staged || !exchange_stage(&exchange, &out, &in, in_place, 0, communicator))                                          \
             return staged && exchange_refused(&exchange) ? exchange_refused(&exchange)                                            \
-                                                         : LEARN_ALL(mpi.name(ARGUMENTS_##shape(ARGUMENT, count)));              \
-        result = LEARN_ALL(mpi.name(GIVEN_ARGUMENTS));                                                                            \
-        half_posted(&exchange.in);                                                                                                 \
+                                                         : mpi.name(ARGUMENTS_##shape(ARGUMENT, count));                          \
+        result = mpi.name(GIVEN_ARGUMENTS);                                                                                       \
+        half_posted(&exchange.in);                                                                                                \
         if (result == MPI_SUCCESS) result = exchange_unpack(&exchange);                                                           \
-        exchange_drop(&exchange);                                                                                                  \
-        return result;                                                                                                             \
+        exchange_drop(&exchange);                                                                                                 \
+        return result;                                                                                                            \
     }
 
 #define WRAP_ALLTOALLW(name, count) WRAP_EXCHANGE(name, count, ALLTOALLW, 0)

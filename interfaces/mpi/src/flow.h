@@ -30,14 +30,14 @@ static int direct_block(struct flow *flow, struct block *block, int at, MPI_Comm
 {
     const struct given *given = flow->given;
     struct span span;
-    int unknown = 0, refused = MPI_SUCCESS;
+    int refused = MPI_SUCCESS;
     MPI_Datatype datatype = given->datatypes[at];
     int64_t elements = given_elements(given, at);
     unsigned char *memory = (unsigned char *)((uintptr_t)given->memory + (uintptr_t)given_number(given->places, given->wide_places, at));
     block->place = flow->taken;
     if (elements == 0) return 1;
     if (elements < 0 || datatype == MPI_DATATYPE_NULL) return 0;
-    struct plan *plan = plan_now(datatype, communicator, &unknown, &refused);
+    struct plan *plan = plan_now(datatype, communicator, &refused);
     if (refused != MPI_SUCCESS || !span_of(&span, elements, datatype)) return 0;
     if (span.bytes == 0) return 1;
     if (!is_decoded(plan, &span)) return 0;

@@ -84,8 +84,7 @@ struct dtc_mpi_tracked *dtc_mpi_take_tracked(uintptr_t request);
 enum dtc_mpi_provider { DTC_MPI_NOWHERE, DTC_MPI_HERE, DTC_MPI_ELSEWHERE };
 enum dtc_mpi_provider dtc_mpi_provider(const char *name);
 
-/* The engine of all types; null until the interposer has begun. It is never ended: datatypes, and threads of the program, may outlive
-   MPI_Finalize. */
+/* The engine of all types; null until the interposer has begun, and after MPI_Finalize. */
 extern struct dtc_engine *dtc_mpi_engine;
 
 /* Where staging memory lies: of the host, of the host and pinned, or of the GPU of this number behind it. */

@@ -175,29 +175,4 @@ static int fail(int code)
     return code;
 }
 
-/* The plan of a datatype of elements on a GPU, decoded now: the MPI cannot be given them first. The MPI accepts the datatype if it sends
-   no element of it to no process; if not, `refused` is its error, which it has told. */
-static struct plan *plan_now(MPI_Datatype datatype, MPI_Comm communicator, int *unknown, int *refused)
-{
-    struct plan *plan = plan_of_any(datatype, unknown);
-    if (!*unknown) return plan;
-    *refused = PMPI_Send(NULL, 0, datatype, MPI_PROC_NULL, 0, communicator);
-    if (*refused != MPI_SUCCESS) return NULL;
-    *unknown = 0;
-    plan_make(datatype);
-    plan = plan_of_any(datatype, unknown);
-    /* Another thread is decoding one: this element goes as it lies. */
-    *unknown = 0;
-    return plan;
-}
-
-/* Decodes the datatype of a persistent request, whose first use decides how all of its messages go; returns the error of the MPI, which it has
-   told. */
-static int decode_first(int64_t elements, MPI_Datatype datatype, int rank, MPI_Comm communicator)
-{
-    int unknown = 0, refused = MPI_SUCCESS;
-    if (elements > 0 && rank != MPI_PROC_NULL && communicator != MPI_COMM_NULL) plan_now(datatype, communicator, &unknown, &refused);
-    return refused;
-}
-
 #endif

@@ -4,32 +4,30 @@
 
 #define WRAP_ISEND(name, count)                                                                                                   \
     static int wrap_##name(ARGUMENTS_ISEND(PARAMETER, count))                                                                     \
-    {                                                                                                                              \
-        struct staged out;                                                                                                         \
-        out.refused = MPI_SUCCESS;                                                                                                 \
-        int unknown = 0;                                                                                                           \
+    {                                                                                                                             \
+        struct staged out;                                                                                                        \
+        out.refused = MPI_SUCCESS;                                                                                                \
         struct operation *operation = NULL;                                                                                       \
-        if (sees_completions() && stage_packed(&out, memory, elements, datatype, rank, communicator, &unknown))                   \
+        if (sees_completions() && stage_packed(&out, memory, elements, datatype, rank, communicator))                             \
             operation = operation_new(&out, NULL);                                                                                \
-        if (!operation && out.refused) return out.refused;                                                                         \
-        if (!operation) return learn(mpi.name(ARGUMENTS_ISEND(ARGUMENT, count)), datatype, unknown);                              \
+        if (!operation && out.refused) return out.refused;                                                                        \
+        if (!operation) return mpi.name(ARGUMENTS_ISEND(ARGUMENT, count));                                                        \
         int result = mpi.name(out.given, (KIND_##count)out.length, out.datatype, REST_ISEND(ARGUMENT, count));                    \
         return operation_begin(operation, request, result);                                                                       \
     }
 
-#define WRAP_RECEIVE_LATER(name, count, shape, from, communicator, lasts)                                                        \
+#define WRAP_RECEIVE_LATER(name, count, shape, from, communicator, lasts)                                                         \
     static int wrap_##name(ARGUMENTS_##shape(PARAMETER, count))                                                                   \
-    {                                                                                                                              \
-        struct staged in;                                                                                                          \
-        in.refused = lasts && is_ready() ? decode_first(elements, datatype, from, communicator) : MPI_SUCCESS;                    \
+    {                                                                                                                             \
+        struct staged in;                                                                                                         \
+        in.refused = lasts && !is_aside() ? decode_first(elements, datatype, from, communicator) : MPI_SUCCESS;                   \
         if (in.refused) return in.refused;                                                                                        \
-        int unknown = 0;                                                                                                           \
         struct operation *operation = NULL;                                                                                       \
-        if (sees_completions() && stage_received(&in, memory, elements, datatype, from, communicator, &unknown))                  \
+        if (sees_completions() && stage_received(&in, memory, elements, datatype, from, communicator))                            \
             operation = operation_new(NULL, &in);                                                                                 \
-        if (!operation && in.refused) return in.refused;                                                                           \
-        if (!operation) return learn(mpi.name(ARGUMENTS_##shape(ARGUMENT, count)), datatype, unknown);                            \
-        operation->tracked.persistent = lasts;                                                                                            \
+        if (!operation && in.refused) return in.refused;                                                                          \
+        if (!operation) return mpi.name(ARGUMENTS_##shape(ARGUMENT, count));                                                      \
+        operation->tracked.persistent = lasts;                                                                                    \
         int result = mpi.name(in.given, (KIND_##count)in.length, in.datatype, REST_##shape(ARGUMENT, count));                     \
         return operation_begin(operation, request, result);                                                                       \
     }
@@ -43,15 +41,14 @@
    a signal where such a message has come before it. */
 static struct operation *operation_both(struct staged *out, struct staged *in, const void *sent, int64_t sent_elements,
                                         MPI_Datatype sent_datatype, int destination, void *received, int64_t received_elements,
-                                        MPI_Datatype received_datatype, int source, MPI_Comm communicator, int *unknown)
+                                        MPI_Datatype received_datatype, int source, MPI_Comm communicator)
 {
-    int in_unknown = 0;
     in->plan = out->plan = NULL;
     in->refused = out->refused = MPI_SUCCESS;
     if (!sees_completions()) return NULL;
-    stage_packed(out, sent, sent_elements, sent_datatype, destination, communicator, unknown);
+    stage_packed(out, sent, sent_elements, sent_datatype, destination, communicator);
     if (out->refused) return NULL;
-    stage_received_as(in, received, received_elements, received_datatype, source, communicator, UNTOLD, &in_unknown);
+    stage_received_as(in, received, received_elements, received_datatype, source, communicator, UNTOLD);
     if (in->refused) unstage(out);
     if (!out->plan && !in->plan) return NULL;
     return operation_new(out->plan ? out : NULL, in->plan ? in : NULL);
@@ -59,50 +56,47 @@ static struct operation *operation_both(struct staged *out, struct staged *in, c
 
 #define WRAP_ISENDRECV(name, count)                                                                                               \
     static int wrap_##name(ARGUMENTS_ISENDRECV(PARAMETER, count))                                                                 \
-    {                                                                                                                              \
-        struct staged out, in;                                                                                                     \
-        int unknown = 0;                                                                                                           \
-        MPI_Datatype datatype = sent_datatype;                                                                                    \
-        struct operation *operation = operation_both(&out, &in, sent, sent_elements, sent_datatype, destination, received,     \
-                                                     received_elements, received_datatype, source, communicator, &unknown);       \
+    {                                                                                                                             \
+        struct staged out, in;                                                                                                    \
+        struct operation *operation = operation_both(&out, &in, sent, sent_elements, sent_datatype, destination, received,        \
+                                                     received_elements, received_datatype, source, communicator);                 \
         if (out.refused || in.refused) return out.refused ? out.refused : in.refused;                                             \
-        EXCHANGE_STAGED(count);                                                                                                    \
-        int result = learn(mpi.name(ARGUMENTS_ISENDRECV(ARGUMENT, count)), datatype, unknown);                                    \
+        EXCHANGE_STAGED(count);                                                                                                   \
+        int result = mpi.name(ARGUMENTS_ISENDRECV(ARGUMENT, count));                                                              \
         return operation ? operation_begin(operation, request, result) : result;                                                  \
     }
 
 /* What was packed may be received over. */
 #define WRAP_ISENDRECV_REPLACE(name, count)                                                                                       \
     static int wrap_##name(ARGUMENTS_ISENDRECV_REPLACE(PARAMETER, count))                                                         \
-    {                                                                                                                              \
-        struct staged out, in;                                                                                                     \
-        int unknown = 0;                                                                                                           \
-        struct operation *operation = operation_both(&out, &in, memory, elements, datatype, destination, memory, elements,   \
-                                                     datatype, source, communicator, &unknown);                                   \
+    {                                                                                                                             \
+        struct staged out, in;                                                                                                    \
+        struct operation *operation = operation_both(&out, &in, memory, elements, datatype, destination, memory, elements,        \
+                                                     datatype, source, communicator);                                             \
         if (out.refused || in.refused) return out.refused ? out.refused : in.refused;                                             \
         if (!out.plan && !in.plan) {                                                                                              \
-            int begun = learn(mpi.name(ARGUMENTS_ISENDRECV_REPLACE(ARGUMENT, count)), datatype, unknown);                         \
+            int begun = mpi.name(ARGUMENTS_ISENDRECV_REPLACE(ARGUMENT, count));                                                   \
             return operation ? operation_begin(operation, request, begun) : begun;                                                \
-        }                                                                                                                          \
+        }                                                                                                                         \
         const void *from = out.plan ? out.given : memory;                                                                         \
         void *into = in.plan ? in.given : memory;                                                                                 \
         int64_t out_length = out.plan ? out.length : elements, in_length = in.plan ? in.length : elements;                        \
         if (out_length > INT32_MAX || in_length > INT32_MAX) return operation_drop(operation), fail(MPI_ERR_OTHER);               \
         int result = mpi.Isendrecv(from, (int)out_length, out.plan ? out.datatype : datatype, destination, sent_tag, into,        \
-                                   (int)in_length, in.plan ? in.datatype : datatype, source, received_tag, communicator, request); \
+                                   (int)in_length, in.plan ? in.datatype : datatype, source, received_tag, communicator, request);\
         return operation_begin(operation, request, result);                                                                       \
     }
 
 /* The operation of a collective; null if the MPI shall do it, or if it is refused. */
 static struct operation *operation_exchange(struct given *out, struct given *in, int in_place, int persistent, MPI_Comm communicator,
-                                            int *unknown, int *refused)
+                                            int *refused)
 {
     if (persistent) *refused = decode_blocks(out, communicator);
     if (persistent && *refused == MPI_SUCCESS) *refused = decode_blocks(in, communicator);
     if (*refused != MPI_SUCCESS) return NULL;
     struct exchange *exchange = (struct exchange *)calloc(1, sizeof *exchange);
     struct operation *operation = exchange ? operation_new(NULL, NULL) : NULL;
-    if (operation && exchange_stage(exchange, out, in, in_place, persistent, communicator, unknown)) {
+    if (operation && exchange_stage(exchange, out, in, in_place, persistent, communicator)) {
         operation->exchange = exchange;
         operation->tracked.persistent = (char)persistent;
         return operation;
@@ -113,17 +107,17 @@ static struct operation *operation_exchange(struct given *out, struct given *in,
     return NULL;
 }
 
-#define WRAP_LATER_EXCHANGE(name, count, shape, neighbors, persistent, ...)                                                     \
+#define WRAP_LATER_EXCHANGE(name, count, shape, neighbors, persistent, ...)                                                       \
     static int wrap_##name(ARGUMENTS_##shape(PARAMETER, count))                                                                   \
-    {                                                                                                                              \
-        GIVEN(count, neighbors);                                                                                                   \
-        int refused = MPI_SUCCESS;                                                                                                 \
+    {                                                                                                                             \
+        GIVEN(count, neighbors);                                                                                                  \
+        int refused = MPI_SUCCESS;                                                                                                \
         struct operation *operation = NULL;                                                                                       \
         if (staged && sees_completions())                                                                                         \
-            operation = operation_exchange(&out, &in, in_place, persistent, communicator, &unknown, &refused);                    \
+            operation = operation_exchange(&out, &in, in_place, persistent, communicator, &refused);                              \
         if (refused != MPI_SUCCESS) return refused;                                                                               \
-        if (!operation) return LEARN_ALL(mpi.name(ARGUMENTS_##shape(ARGUMENT, count)));                                           \
-        return operation_begin(operation, request, LEARN_ALL(mpi.name(GIVEN_ARGUMENTS, __VA_ARGS__)));                            \
+        if (!operation) return mpi.name(ARGUMENTS_##shape(ARGUMENT, count));                                                      \
+        return operation_begin(operation, request, mpi.name(GIVEN_ARGUMENTS, __VA_ARGS__));                                       \
     }
 
 #define WRAP_IALLTOALLW(name, count) WRAP_LATER_EXCHANGE(name, count, IALLTOALLW, 0, 0, request)
@@ -134,17 +128,16 @@ static struct operation *operation_exchange(struct given *out, struct given *in,
 /* The elements are packed when the request is started. */
 #define WRAP_SEND_INIT(name, count)                                                                                               \
     static int wrap_##name(ARGUMENTS_SEND_INIT(PARAMETER, count))                                                                 \
-    {                                                                                                                              \
-        struct staged out;                                                                                                         \
-        out.refused = is_ready() ? decode_first(elements, datatype, rank, communicator) : MPI_SUCCESS;                            \
+    {                                                                                                                             \
+        struct staged out;                                                                                                        \
+        out.refused = is_aside() ? MPI_SUCCESS : decode_first(elements, datatype, rank, communicator);                            \
         if (out.refused) return out.refused;                                                                                      \
-        int unknown = 0;                                                                                                           \
         struct operation *operation = NULL;                                                                                       \
-        if (sees_completions() && stage_sent(&out, memory, elements, datatype, rank, communicator, &unknown))                     \
+        if (sees_completions() && stage_sent(&out, memory, elements, datatype, rank, communicator))                               \
             operation = operation_new(&out, NULL);                                                                                \
-        if (!operation && out.refused) return out.refused;                                                                         \
-        if (!operation) return learn(mpi.name(ARGUMENTS_SEND_INIT(ARGUMENT, count)), datatype, unknown);                          \
-        operation->tracked.persistent = 1;                                                                                                 \
+        if (!operation && out.refused) return out.refused;                                                                        \
+        if (!operation) return mpi.name(ARGUMENTS_SEND_INIT(ARGUMENT, count));                                                    \
+        operation->tracked.persistent = 1;                                                                                        \
         int result = mpi.name(out.given, (KIND_##count)out.length, out.datatype, REST_ISEND(ARGUMENT, count));                    \
         return operation_begin(operation, request, result);                                                                       \
     }

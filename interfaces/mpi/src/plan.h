@@ -1,5 +1,5 @@
 /*
- * What the interposer knows of a datatype, and how long.
+ * What the interposer knows of a datatype that it has decoded, and how long. When it decodes one, rent.h says.
  *
  * A plan is an attribute of its datatype: values of handles are used again after MPI_Type_free, attributes go with the datatype.
  * MPI_Type_free takes the attribute away before the MPI has the call. The MPI keeps a datatype until its last message has ended, and then
@@ -51,6 +51,9 @@ static uint64_t generation = 1;
 
 /* Whether a thread decodes a datatype, or releases types that others have given up. */
 static char decoding;
+
+/* Plans of datatypes that exist: as long as there are none, no datatype has an attribute to look for. */
+static int64_t plans_alive;
 
 /* Plans without references: those whose types are still to be released, and memory for new ones. */
 static struct {
@@ -163,6 +166,7 @@ static void plan_release(struct plan *plan)
 {
     if (__atomic_sub_fetch(&plan->references, 1, __ATOMIC_ACQ_REL) > 0) return;
     if (plan->at) reported_remove(plan);
+    if (plan != byte_plan) __atomic_fetch_sub(&plans_alive, 1, __ATOMIC_RELAXED);
     plans_give(&plans.dying, plan);
     plans_bury();
 }
@@ -182,6 +186,7 @@ static int copy_plan(MPI_Datatype datatype, int key, void *extra, void *value, v
             memcpy((char *)made + known, (char *)plan + known, sizeof *plan - known);
             made->next = NULL, made->at = NULL, made->datatype = MPI_DATATYPE_NULL, made->forgotten = 0;
             if (made->type) dtc_type_retain(made->type);
+            __atomic_fetch_add(&plans_alive, 1, __ATOMIC_RELAXED);
             __atomic_store_n(&made->references, 1, __ATOMIC_RELEASE);
         }
         plan_release(plan);
@@ -220,12 +225,10 @@ static struct plan *make_byte_plan(dtc_engine *engine)
     if (!plan) return NULL;
     *plan = (struct plan){.references = 1, .whole = 1, .size = 1, .piece = 1, .uniform = 1};
     if (dtc_type_named(engine, "MPI_BYTE", &plan->type) == DTC_OK && dtc_type_commit(plan->type, 0) == DTC_OK) return plan;
+    __atomic_fetch_add(&plans_alive, 1, __ATOMIC_RELAXED);
     plan_release(plan);
     return NULL;
 }
-
-/* What threads remember (recall.h). */
-static int recall_start(void);
 
 /* Prepares what datatypes are decoded with; 0 if that fails. */
 static int plan_start(void)
@@ -235,7 +238,7 @@ static int plan_start(void)
     byte_plan = make_byte_plan(engine);
     dtc_mpi_engine = engine;
     decoder.engine = engine;
-    if (byte_plan && recall_start() && PMPI_Type_create_keyval(copy_no_type, delete_no_type, &decoder.keyval, NULL) == MPI_SUCCESS) {
+    if (byte_plan && PMPI_Type_create_keyval(copy_no_type, delete_no_type, &decoder.keyval, NULL) == MPI_SUCCESS) {
         if (PMPI_Type_create_keyval(copy_plan, delete_plan, &plan_key, NULL) == MPI_SUCCESS) return 1;
         dtc_mpi_decoder_free(&decoder);
     }
@@ -329,6 +332,7 @@ static void plan_make(MPI_Datatype datatype)
         plan->least = least_message(plan, &info);
         plan->uniform = is_uniform(&info);
         plan->true_lb = info.true_lb;
+        __atomic_fetch_add(&plans_alive, 1, __ATOMIC_RELAXED);
         __atomic_store_n(&plan->references, 1, __ATOMIC_RELEASE);
         if (dtc_mpi_reports()) reported_add(plan);
         /* Before the plan, with which another owner of the handle may take both away. */

@@ -152,7 +152,7 @@ void dtc_mpi_count_unserved_calls(dtc_mpi_function table[DTC_MPI_CALLS], const c
 void dtc_mpi_report_calls(const char *abi)
 {
     static const char *const reasons[DTC_MPI_REASONS] = {
-        "predefined datatype", "contiguous", "not decoded, or long double", "long pieces", "few bytes", "too many bytes",
+        "predefined datatype", "contiguous", "not decoded, or long double", "long pieces", "few bytes", "few uses", "too many bytes",
         "elements of several sizes", "nothing to move", "first use, no memory, or MPI_BOTTOM",
     };
     /* One write for a line: those of several processes do not mix. */

@@ -7,10 +7,10 @@ enum { SENT, RECEIVED, UNTOLD };
 
 /* The same as stage(), for elements on a GPU. */
 static __attribute__((noinline)) int stage_on_device(struct staged *staged, struct place place, const void *memory, int64_t elements,
-                                                     MPI_Datatype datatype, int rank, MPI_Comm communicator, int way, int *unknown)
+                                                     MPI_Datatype datatype, int rank, MPI_Comm communicator, int way)
 {
     struct span span;
-    struct plan *plan = plan_now(datatype, communicator, unknown, &staged->refused);
+    struct plan *plan = plan_now(datatype, communicator, &staged->refused);
     staged->bound = !takes_devices;
     if (staged->refused != MPI_SUCCESS) return 0;
     if (!span_of(&span, elements, datatype)) return refuse(staged, MPI_ERR_OTHER);
@@ -30,25 +30,44 @@ static __attribute__((noinline)) int stage_on_device(struct staged *staged, stru
     return 1;
 }
 
+/* Where the elements of a message lie in a process that uses CUDA, and whether they go through staging memory for that. */
+static __attribute__((noinline)) int stage_beside_cuda(struct staged *staged, const void *memory, int64_t elements, MPI_Datatype datatype, int rank,
+                                                       MPI_Comm communicator, int way, int *on_device)
+{
+    MPI_Count true_lb = 0, true_extent;
+    if (!is_ready()) return 0;
+    const struct remembered *known = recall(datatype);
+    *on_device = takes_devices && known->is != NOT_DECODED && !is_derived(known->plan);
+    if (*on_device) return 0;
+    if (known->plan) true_lb = known->plan->true_lb;
+    else PMPI_Type_get_true_extent_x(datatype, &true_lb, &true_extent);
+    struct place place = place_of((const void *)((uintptr_t)memory + (uintptr_t)true_lb));
+    *on_device = 1;
+    if (place.kind == DTC_MEMORY_DEVICE) return stage_on_device(staged, place, memory, elements, datatype, rank, communicator, way);
+    struct plan *plan = memory ? known->plan : plan_now(datatype, communicator, &staged->refused);
+    if (staged->refused != MPI_SUCCESS) return 0;
+    if (may_be_several(memory, plan, place))
+        return stage_on_device(staged, (struct place){DTC_MEMORY_UNKNOWN, -1}, memory, elements, datatype, rank, communicator, way);
+    *on_device = 0;
+    return 0;
+}
+
 /* Takes staging memory for a message; 0 if the MPI shall move it, or if it is refused. */
-static int stage(struct staged *staged, const void *memory, int64_t elements, MPI_Datatype datatype, int rank, MPI_Comm communicator, int way,
-                 int *unknown)
+static int stage(struct staged *staged, const void *memory, int64_t elements, MPI_Datatype datatype, int rank, MPI_Comm communicator, int way)
 {
     staged->plan = NULL;
     staged->refused = MPI_SUCCESS;
     staged->filled = staged->gap = staged->bound = 0;
     staged->untold = way == UNTOLD;
-    if (!is_ready() || elements <= 0 || rank == MPI_PROC_NULL || communicator == MPI_COMM_NULL) return 0;
-    struct plan *plan = plan_of_any(datatype, unknown);
-    if (!is_derived(plan) && takes_devices && !*unknown) return 0;
-    MPI_Count true_lb = plan ? plan->true_lb : 0, true_extent;
-    if (__builtin_expect(*unknown, 0)) PMPI_Type_get_true_extent_x(datatype, &true_lb, &true_extent);
-    struct place place = place_of((const void *)((uintptr_t)memory + (uintptr_t)true_lb));
-    if (__builtin_expect(place.kind == DTC_MEMORY_DEVICE, 0))
-        return stage_on_device(staged, place, memory, elements, datatype, rank, communicator, way, unknown);
-    if (__builtin_expect(may_be_several(memory, plan, place), 0))
-        return stage_on_device(staged, (struct place){DTC_MEMORY_UNKNOWN, -1}, memory, elements, datatype, rank, communicator, way, unknown);
-    if (!is_derived(plan) || !memory || way == UNTOLD || (way == SENT && !plan->uniform)) return 0;
+    if (elements <= 0 || rank == MPI_PROC_NULL || communicator == MPI_COMM_NULL || datatype == MPI_DATATYPE_NULL || is_aside()) return 0;
+    struct place place = place_of(memory);
+    if (__builtin_expect(place.device >= 0, 0)) {
+        int on_device, goes = stage_beside_cuda(staged, memory, elements, datatype, rank, communicator, way, &on_device);
+        if (on_device || goes || staged->refused != MPI_SUCCESS) return goes;
+    }
+    if (!memory || way == UNTOLD) return 0;
+    struct plan *plan = plan_of_use(elements, datatype, limits.least, communicator, &staged->refused);
+    if (!is_derived(plan) || (way == SENT && !plan->uniform)) return 0;
     if (__builtin_mul_overflow(elements, plan->size, &staged->bytes)) return 0;
     if (staged->bytes < plan->least || staged->bytes > LARGEST_MESSAGE) return 0;
     staged->block = dtc_mpi_staging_take(DTC_MPI_HOST, 0, staged->bytes);
@@ -73,17 +92,15 @@ static int pack_sent(const struct staged *staged)
 }
 
 /* Takes staging memory for elements that are sent; 0 if the MPI shall send them, or if they are refused. */
-static int stage_sent(struct staged *staged, const void *memory, int64_t elements, MPI_Datatype datatype, int rank, MPI_Comm communicator,
-                      int *unknown)
+static int stage_sent(struct staged *staged, const void *memory, int64_t elements, MPI_Datatype datatype, int rank, MPI_Comm communicator)
 {
-    return stage(staged, memory, elements, datatype, rank, communicator, SENT, unknown);
+    return stage(staged, memory, elements, datatype, rank, communicator, SENT);
 }
 
 /* The same, and packs them. */
-static int stage_packed(struct staged *staged, const void *memory, int64_t elements, MPI_Datatype datatype, int rank, MPI_Comm communicator,
-                        int *unknown)
+static int stage_packed(struct staged *staged, const void *memory, int64_t elements, MPI_Datatype datatype, int rank, MPI_Comm communicator)
 {
-    if (!stage_sent(staged, memory, elements, datatype, rank, communicator, unknown)) return 0;
+    if (!stage_sent(staged, memory, elements, datatype, rank, communicator)) return 0;
     return pack_sent(staged) || refuse(staged, MPI_ERR_OTHER);
 }
 
@@ -115,9 +132,9 @@ static void is_posted(struct staged *staged)
 /* Takes staging memory for elements that are received, RECEIVED or UNTOLD; 0 if the MPI shall receive them, or if they are refused. The
    caller hands the datatype back with is_posted when the MPI has it. */
 static int stage_received_as(struct staged *staged, const void *memory, int64_t elements, MPI_Datatype datatype, int rank,
-                             MPI_Comm communicator, int way, int *unknown)
+                             MPI_Comm communicator, int way)
 {
-    int goes = stage(staged, memory, elements, datatype, rank, communicator, way, unknown);
+    int goes = stage(staged, memory, elements, datatype, rank, communicator, way);
 #if DTC_MPI_OVERRUNS
     staged->gapped = NULL;
 #endif
@@ -130,9 +147,9 @@ static int stage_received_as(struct staged *staged, const void *memory, int64_t 
 }
 
 static int stage_received(struct staged *staged, const void *memory, int64_t elements, MPI_Datatype datatype, int rank,
-                          MPI_Comm communicator, int *unknown)
+                          MPI_Comm communicator)
 {
-    return stage_received_as(staged, memory, elements, datatype, rank, communicator, RECEIVED, unknown);
+    return stage_received_as(staged, memory, elements, datatype, rank, communicator, RECEIVED);
 }
 
 /* How many bytes were received, which may be less than was expected; they lie together from then on. */
@@ -166,13 +183,6 @@ static int end_received(struct staged *staged, MPI_Status *status, int result)
 {
     if (result == MPI_SUCCESS) result = unpack_received(staged, status);
     unstage(staged);
-    return result;
-}
-
-/* After a call that the MPI has done. */
-static inline int learn(int result, MPI_Datatype datatype, int unknown)
-{
-    if (__builtin_expect(unknown, 0) && result == MPI_SUCCESS) plan_make(datatype);
     return result;
 }
 

@@ -6,13 +6,23 @@ enum { WAITING, STARTING, READY, ASIDE };
 
 static int state = WAITING;
 
-/* What the MPI is, for the report (about.h). */
+/* What the MPI is, for the report, and whether the machine has a GPU (about.h). */
 static void tell_about(void);
+static int has_gpu(void);
 
 /* Exchanges between processes that all have this library (direct.h). */
 static const char *direct_way(void);
 static void direct_start(void);
 static void direct_end(void);
+
+/* Says once a job which settings are unknown. */
+static void say_settings(void)
+{
+    static char said;
+    int rank = 0;
+    if (__atomic_test_and_set(&said, __ATOMIC_RELAXED) || PMPI_Comm_rank(MPI_COMM_WORLD, &rank) != MPI_SUCCESS) return;
+    if (rank == 0) dtc_mpi_say_unknown_settings();
+}
 
 static __attribute__((noinline)) int start(void)
 {
@@ -23,34 +33,53 @@ static __attribute__((noinline)) int start(void)
     if (PMPI_Finalized(&finalized) != MPI_SUCCESS || finalized) return 0;
     /* Other threads go on to the MPI meanwhile. */
     if (!__atomic_compare_exchange_n(&state, &waiting, STARTING, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) return 0;
-    int rank = 0;
-    if (PMPI_Comm_rank(MPI_COMM_WORLD, &rank) == MPI_SUCCESS && rank == 0) dtc_mpi_say_unknown_settings();
-    profit_start();
+    say_settings();
     find_awareness();
     int works = plan_start() && self_test();
-    if (works) direct_start(), tell_about();
+    /* Processes that exchange directly have all begun before the first call that may be one: in MPI_Init, or in that call (exchange.h). */
+    if (works && has_gpu()) direct_start();
+    if (works) tell_about();
     else dtc_mpi_say("steps aside", "the MPI packs or receives other bytes than dtc");
     __atomic_store_n(&state, works ? READY : ASIDE, __ATOMIC_RELEASE);
     return works;
 }
 
-/* Whether calls may be handled. */
+/* Whether all calls are left to the MPI: it packs or receives other bytes, or ends. */
+static inline int is_aside(void)
+{
+    return __builtin_expect(__atomic_load_n(&state, __ATOMIC_ACQUIRE) == ASIDE, 0);
+}
+
+/* Whether calls may be handled; begins at the first that asks. */
 static inline int is_ready(void)
 {
     return __builtin_expect(__atomic_load_n(&state, __ATOMIC_ACQUIRE) == READY, 1) || start();
 }
 
+/* Whether all datatypes are decoded that the program commits, since they are recorded. */
+static int decodes_all;
+
+/* After MPI_Init: begins where something has to be known of this process before its first call that is handled. Others of the machine ask for its
+   GPU (registry.h). */
+static void after_init(void)
+{
+    const char *record = getenv("DTC_RECORD");
+    decodes_all = record && *record;
+    say_settings();
+    if (decodes_all || dtc_mpi_reports() || has_gpu()) is_ready();
+}
+
 static int wrap_Init(int *argc, char ***argv)
 {
     int status = mpi.Init(argc, argv);
-    if (status == MPI_SUCCESS) is_ready();
+    if (status == MPI_SUCCESS) after_init();
     return status;
 }
 
 static int wrap_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
     int status = mpi.Init_thread(argc, argv, required, provided);
-    if (status == MPI_SUCCESS) is_ready();
+    if (status == MPI_SUCCESS) after_init();
     return status;
 }
 
@@ -67,6 +96,9 @@ static int wrap_Finalize(void)
         dtc_mpi_report(TEXT_OF(DTC_MPI_ABI), decoded, compiled);
         dtc_mpi_report_moves(TEXT_OF(DTC_MPI_ABI));
         dtc_mpi_report_calls(TEXT_OF(DTC_MPI_ABI));
+        /* Types outlive it: datatypes of the program, and what other threads remember. */
+        dtc_finalize(decoder.engine);
+        dtc_mpi_engine = decoder.engine = NULL;
     }
     return mpi.Finalize();
 }
@@ -74,15 +106,14 @@ static int wrap_Finalize(void)
 static int wrap_Type_commit(MPI_Datatype *datatype)
 {
     int status = mpi.Type_commit(datatype);
-    if (status == MPI_SUCCESS && is_ready()) plan_make(*datatype);
+    if (__builtin_expect(decodes_all, 0) && status == MPI_SUCCESS && is_ready()) plan_make(*datatype);
     return status;
 }
 
 /* The MPI may keep the datatype until its last message ends: what hangs on it is taken away here (plan.h). */
 static int wrap_Type_free(MPI_Datatype *datatype)
 {
-    int hangs = datatype && *datatype != MPI_DATATYPE_NULL && __atomic_load_n(&state, __ATOMIC_ACQUIRE) == READY;
-    if (hangs) plan_forget(*datatype);
+    if (datatype && *datatype != MPI_DATATYPE_NULL && !is_aside()) plan_forget(*datatype);
     return mpi.Type_free(datatype);
 }
 

@@ -177,6 +177,22 @@ impl Engine {
         queue.compile_pending(budget)
     }
 
+    /// Ends the background work for good: what waits is dropped, and the thread ends when it has done what it does. Types stay as fast as they
+    /// are. For hosts that end before their types do; dropping the engine and all of its types ends the thread too.
+    ///
+    /// ```
+    /// use dtc_runtime::{Datatype, Engine};
+    /// let engine = Engine::new();
+    /// let column = engine.commit(&Datatype::vector(5, 1, 7, Datatype::FLOAT));
+    /// engine.end_background();
+    /// assert_eq!(column.size(), 20);
+    /// ```
+    pub fn end_background(&self) {
+        if !self.shared.forked() {
+            self.shared.queue.stop();
+        }
+    }
+
     /// Loads a bundle: the directory that `dtc build` made, or the file `kernels.dtc` in it. Types that are committed from then on have
     /// its kernels at once, and nothing is compiled for them. Bundles are searched in the order in which they were loaded; those that
     /// `DTC_BUNDLES` lists come first. Unless the policy is [`Policy::Off`].
