@@ -7,7 +7,7 @@
  * Prints, for each number of bytes, microseconds of a copy within the GPU, of MPI_Sendrecv of contiguous bytes, of MPI_Pack of the vector, and
  * of MPI_Sendrecv and MPI_Alltoallw of the vector: the least of all rounds. What is packed and received is compared, every byte.
  */
-#include "../interfaces/mpi/tests/device.h"
+#include "../interfaces/mpi/tests/programs/device.h"
 
 enum { ROUNDS = 5, UNTOUCHED = 0xa5 };
 

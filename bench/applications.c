@@ -19,7 +19,7 @@
  *
  * Prints microseconds of an exchange: the least of all rounds, of the slowest process. Every byte that is received is compared.
  */
-#include "../interfaces/mpi/tests/device.h"
+#include "../interfaces/mpi/tests/programs/device.h"
 
 enum { ROUNDS = 7, RADIUS = 2 };
 

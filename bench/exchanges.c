@@ -6,7 +6,7 @@
  * exchange in both directions with MPI_Irecv, MPI_Isend and MPI_Waitall: the shortest of all rounds. Every byte that is received is
  * compared. Arguments name the datatypes to measure; without any, all are.
  */
-#include "../interfaces/mpi/tests/programs.h"
+#include "../interfaces/mpi/tests/programs/programs.h"
 
 #define CASE(name) MPI_Datatype build_##name(void);
 #include "cases.def"

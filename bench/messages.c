@@ -8,7 +8,7 @@
  * contiguous bytes, of an exchange of four messages in both directions with MPI_Irecv, MPI_Isend and MPI_Waitall, and of MPI_Pack: the
  * shortest of all rounds; "-" for an exchange that would take more than 2 GiB. What is received is compared, every byte, once for each.
  */
-#include "../interfaces/mpi/tests/device.h"
+#include "../interfaces/mpi/tests/programs/device.h"
 
 /* Messages of an exchange, rounds of which the shortest counts, and seconds that the calls of one should take. */
 enum { MESSAGES = 4, ROUNDS = 7 };

@@ -1,10 +1,11 @@
 //! Installs libdtc, and the interposer, which contains it.
 //!
-//! rustc's archive contains the whole Rust library with every symbol visible, so two of them cannot be linked into one
-//! program. This module joins it into one object that hides all symbols but the interface, and links both libraries
-//! from that object. rustc could write the shared library itself, but with its own list of exports, which excludes
+//! rustc's archive of the interposer's crate contains the whole Rust library, that of libdtc too, with every symbol visible, so two of them
+//! cannot be linked into one program. This module joins what each library needs of it into one object that hides all symbols but the
+//! interface, and links the libraries from these objects. rustc could write the shared library itself, but with its own list of exports, which excludes
 //! symbol versions.
 
+use crate::object::{declared, hide};
 use crate::places::Places;
 use crate::steps::{Outcome, VERSION, build, point, read, root, run, write};
 use crate::{documents, interposer};
@@ -21,7 +22,7 @@ const SYSTEM: [&str; 5] = ["-lgcc_s", "-lpthread", "-lm", "-ldl", "-lc"];
 
 /// Installs the library, and says how to use it. Without `archive`, cargo builds it first.
 pub fn install(places: &Places, archive: Option<PathBuf>) -> Outcome {
-    let archive = archive.map_or_else(|| build("dtc-capi", "libdtc.a"), Ok)?;
+    let archive = archive.map_or_else(|| build("dtc-mpi", "libdtc_mpi.a"), Ok)?;
     let library = places.library_folder()?;
     let within = |folder: &str| places.folder(&format!("{}/{folder}", places.libraries));
     let (include, pkgconfig, cmake) = (places.folder("include")?, within("pkgconfig")?, within("cmake/dtc")?);
@@ -37,12 +38,12 @@ pub fn install(places: &Places, archive: Option<PathBuf>) -> Outcome {
         let text = places.fill(&read(&sources.join("pkg").join(name))?, depth);
         write(&folder.join(name.trim_end_matches(".in")), &text)?;
     }
-    let functions = functions(&read(&sources.join("include/dtc.h"))?);
+    let functions = declared(&read(&sources.join("include/dtc.h"))?);
     let object = library.join("libdtc.o");
     hide(&archive, &functions, &object)?;
     let linked = link(&sources.join("pkg/dtc.map"), &object, &library)
         .and_then(|()| pack(&object, &library))
-        .and_then(|()| interposer::link(&object, &library, &SYSTEM));
+        .and_then(|()| interposer::link(&archive, &functions, &library, &SYSTEM));
     fs::remove_file(&object).map_err(|error| format!("{}: {error}", object.display()))?;
     linked?;
     documents::install(places)?;
@@ -55,31 +56,6 @@ pub fn install(places: &Places, archive: Option<PathBuf>) -> Outcome {
     println!("To run an MPI program with it: LD_PRELOAD={used}/libdtc_mpi.so");
     println!("The guides are in {prefix}/share/doc/dtc, the examples in {prefix}/share/dtc.");
     Ok(())
-}
-
-/// Names of the functions that the header declares.
-fn functions(header: &str) -> Vec<String> {
-    let name = |line: &str| {
-        let (declared, _) = line.split_once('(')?;
-        let name = declared.rsplit([' ', '*']).next()?;
-        (name.starts_with("dtc_") && !line.starts_with([' ', '#', '/'])).then(|| name.to_owned())
-    };
-    header.lines().filter_map(name).collect()
-}
-
-/// Joins the members of an archive that the functions need into one object, and hides its other symbols.
-fn hide(archive: &Path, functions: &[String], object: &Path) -> Outcome {
-    let mut link = Command::new("ld");
-    // Section groups are dissolved: the linker would otherwise take a group from other Rust code, and lose the one
-    // hidden here.
-    link.args(["-r", "--gc-sections", "--strip-debug", "--force-group-allocation", "-o"]).arg(object);
-    for function in functions {
-        link.args(["-u", function]);
-    }
-    run(link.arg(archive))?;
-    // The standard library contains its bitcode, which tools would take for that of the whole joined object.
-    let dropped = ["--remove-section=.llvmbc", "--remove-section=.llvmcmd"];
-    run(Command::new("objcopy").args(["--wildcard", "--keep-global-symbol=dtc_*"]).args(dropped).arg(object))
 }
 
 /// Links the shared library with versions of its symbols, and its symbolic links. It is marked as never unloaded,
@@ -105,16 +81,4 @@ fn pack(object: &Path, library: &Path) -> Outcome {
         fs::remove_file(&archive).map_err(|error| format!("{}: {error}", archive.display()))?;
     }
     run(Command::new("ar").arg("rcs").arg(archive).arg(object))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn functions_are_found_in_the_header() {
-        let header = "#define DTC_X (1)\nint dtc_init(const dtc_config *config,\n             dtc_engine **engine);\n\
-                      const char *dtc_message(void);\ntypedef void (*dtc_log_function)(void *context);\n";
-        assert_eq!(functions(header), ["dtc_init", "dtc_message"]);
-    }
 }

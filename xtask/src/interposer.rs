@@ -1,8 +1,9 @@
-//! Builds libdtc_mpi, the interposer, of its C sources and the object that libdtc is linked of.
+//! Builds libdtc_mpi, the interposer, of its C sources and the library that cargo makes of its crate, which contains libdtc.
 //!
 //! The sources of an ABI are compiled once for each, against declarations of their own: no MPI is needed here.
 
-use crate::steps::{Outcome, VERSION, point, root, run};
+use crate::object::{declared, hide};
+use crate::steps::{Outcome, VERSION, point, read, root, run};
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,35 +16,25 @@ const SONAME: &str = "libdtc_mpi.so.0";
 const ABIS: [&str; 3] = ["mpich", "open_mpi", "standard"];
 
 /// The sources that do not depend on an ABI.
-const COMMON: [&str; 14] = [
-    "board.c",
-    "entry.c",
-    "find.c",
-    "fortran.c",
-    "landing.c",
-    "moves.c",
-    "ranges.c",
-    "redirect.c",
-    "registry.c",
-    "report.c",
-    "report_calls.c",
-    "requests.c",
-    "settings.c",
-    "staging.c",
-];
+const COMMON: [&str; 4] = ["entry.c", "fortran.c", "redirect.c", "report_calls.c"];
 
-/// Links the interposer into the folder of the libraries. `object` is libdtc with every symbol but its functions hidden; `system` is
-/// what it needs.
-pub(crate) fn link(object: &Path, library: &Path, system: &[&str]) -> Outcome {
+/// What the C sources use of the crate beside the functions of its headers.
+const VARIABLES: [&str; 2] = ["dtc_mpi_engine", "dtc_mpi_tracked_count"];
+
+/// Links the interposer into the folder of the libraries. `archive` is what cargo makes of its crate, `functions` are those of libdtc, and
+/// `system` is what it needs.
+pub(crate) fn link(archive: &Path, functions: &[String], library: &Path, system: &[&str]) -> Outcome {
     let sources = root().join("interfaces/mpi");
     let objects = library.join("libdtc_mpi.objects");
     fs::create_dir_all(&objects).map_err(|error| format!("{}: {error}", objects.display()))?;
-    let linked = compile(&sources, &objects).and_then(|parts| {
+    let object = objects.join("libdtc_mpi.o");
+    let hidden = used(&sources, functions).and_then(|used| hide(archive, &used, &object));
+    let linked = hidden.and_then(|()| compile(&sources, &objects)).and_then(|parts| {
         let name = format!("libdtc_mpi.so.{VERSION}");
         let mut version_script = OsString::from("-Wl,--version-script=");
         version_script.push(sources.join("pkg/dtc_mpi.map"));
         let mut link = Command::new(compiler());
-        link.args(["-shared", "-o"]).arg(library.join(&name)).args(parts).arg(object).arg(version_script);
+        link.args(["-shared", "-o"]).arg(library.join(&name)).args(parts).arg(&object).arg(version_script);
         link.arg(format!("-Wl,-soname,{SONAME},--gc-sections,-s,-z,relro,-z,now,-z,nodelete,--no-undefined"));
         run(link.args(system))?;
         point(&library.join(SONAME), &name)?;
@@ -51,6 +42,15 @@ pub(crate) fn link(object: &Path, library: &Path, system: &[&str]) -> Outcome {
     });
     fs::remove_dir_all(&objects).map_err(|error| format!("{}: {error}", objects.display()))?;
     linked
+}
+
+/// What the C sources use of the crate.
+fn used(sources: &Path, functions: &[String]) -> Outcome<Vec<String>> {
+    let mut used: Vec<String> = functions.iter().cloned().chain(VARIABLES.map(str::to_owned)).collect();
+    for header in ["board.h", "interposer.h", "landing.h", "moves.h", "registry.h", "settings.h"] {
+        used.extend(declared(&read(&sources.join("c").join(header))?));
+    }
+    Ok(used)
 }
 
 /// Compiles the sources; returns the objects.
@@ -68,7 +68,7 @@ fn compile(sources: &Path, objects: &Path) -> Outcome<Vec<PathBuf>> {
             "-ftls-model=initial-exec",
             "-D_GNU_SOURCE",
         ]);
-        compile.args(["-Wall", "-Wextra", "-c", "-o"]).arg(&object).arg(sources.join("src").join(source));
+        compile.args(["-Wall", "-Wextra", "-c", "-o"]).arg(&object).arg(sources.join("c").join(source));
         compile.arg("-I").arg(root().join("interfaces/c/include"));
         if let Some(abi) = abi {
             compile.arg("-I").arg(sources.join("abi").join(abi)).arg("-I").arg(sources.join("abi"));

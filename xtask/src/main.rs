@@ -16,6 +16,7 @@ mod documents;
 mod install;
 mod interposer;
 mod notices;
+mod object;
 mod places;
 mod steps;
 mod yaksa;

@@ -23,6 +23,7 @@ const ROOMS: &[Room] = &[
     Room("dtc-fuzz", "fuzz targets for every reader", Part::Tools, 0, 1.5),
     Room("dtc-bench", "measurements for developers", Part::Tools, 0, 3.0),
     Room("xtask", "builds and installs the libraries", Part::Tools, 0, 4.0),
+    Room("dtc-mpi", "calls of MPI, by preloading", Part::Interfaces, 0, -0.5),
     Room("dtc-yaksa", "the datatype engine of MPICH", Part::Interfaces, 1, 0.0),
     Room("dtc-capi", "libdtc, the C interface", Part::Interfaces, 1, 1.0),
     Room("dtc-cudarc", "slices and streams of cudarc", Part::Interfaces, 1, 2.0),

@@ -20,7 +20,7 @@ int main(int argc, char **argv)
 #define CONSTANT(name, mpich, open_mpi, standard)                                                                                 \
     CHECK((long)(name) == (long)(OF_ABI(mpich, open_mpi, standard)), #name " is %ld", (long)(name));                              \
     compared++;
-#include "../abi/constants.def"
+#include "../../abi/constants.def"
 #if defined(OPEN_MPI)
 #define HANDLE(type, name, mpich, standard, symbol)                                                                               \
     CHECK((void *)(name) == (void *)&symbol, #name " is not " #symbol);                                                           \
@@ -30,7 +30,7 @@ int main(int argc, char **argv)
     CHECK((intptr_t)(name) == OF_ABI(mpich, 0, standard), #name " is %lx", (long)(intptr_t)(name));                               \
     compared++;
 #endif
-#include "../abi/handles.def"
+#include "../../abi/handles.def"
     CHECK(sizeof(MPI_Status) == STATUS, "%zu", sizeof(MPI_Status));
     CHECK(offsetof(MPI_Status, MPI_SOURCE) == SOURCE_AT, "%zu", offsetof(MPI_Status, MPI_SOURCE));
     CHECK(sizeof(MPI_Datatype) == OF_ABI(4, 8, 8) && sizeof(MPI_Message) == OF_ABI(4, 8, 8), "%zu", sizeof(MPI_Datatype));

@@ -93,7 +93,7 @@ fn links_of_installed_guides_lead_to_files() {
 fn the_page_of_the_interposer_names_its_variables() {
     let place = INSTALLED.prefix.join("share/man/man7/libdtc_mpi.7");
     let page = std::fs::read_to_string(&place).expect("the page");
-    let settings = root().join("interfaces/mpi/src/settings.c");
+    let settings = root().join("interfaces/mpi/src/settings.rs");
     let settings = std::fs::read_to_string(settings).expect("the settings");
     let names: Vec<&str> = settings.split('"').filter(|word| word.starts_with("DTC_")).collect();
     assert!(names.len() >= 4, "{names:?}");

@@ -15,7 +15,7 @@ use tempfile::TempDir;
 
 /// The names of `calls.def` and of `fortran.def`.
 fn calls() -> Vec<String> {
-    let table = std::fs::read_to_string(root().join("interfaces/mpi/src/calls.def")).expect("the table");
+    let table = std::fs::read_to_string(root().join("interfaces/mpi/c/calls.def")).expect("the table");
     let names = table.lines().flat_map(|line| {
         let (first, rest) = line.split_once('(').unwrap_or((line, ""));
         let name = rest.split(',').next().unwrap_or(rest);
@@ -26,7 +26,7 @@ fn calls() -> Vec<String> {
         };
         forms.iter().map(|form| format!("{name}{form}")).collect::<Vec<_>>()
     });
-    let subroutines = std::fs::read_to_string(root().join("interfaces/mpi/src/fortran.def")).expect("the table");
+    let subroutines = std::fs::read_to_string(root().join("interfaces/mpi/c/fortran.def")).expect("the table");
     let fortran = subroutines.lines().filter_map(|line| line.strip_prefix("FORTRAN(")?.strip_suffix(")"));
     let begin = ["mpi_init_", "mpi_init_thread_", "mpi_init_f08_", "mpi_init_thread_f08_"].map(String::from);
     names.map(|name| format!("MPI_{name}")).chain(fortran.map(|name| format!("mpi_{name}_f08_"))).chain(begin).collect()

@@ -1,4 +1,4 @@
-//! libdtc as it is installed: what it exports, and C and C++ programs that are built against it with the system's tools.
+//! The libraries as they are installed: what they export, and C and C++ programs that are built against it with the system's tools.
 #![expect(clippy::disallowed_types, reason = "tests that lock fork no child")]
 
 mod device;
@@ -55,7 +55,7 @@ fn archive() -> PathBuf {
     let archives = folder.filter_map(|entry| {
         let path = entry.ok()?.path();
         let name = path.file_name()?.to_str()?;
-        let ours = name.starts_with("libdtc-") && name.ends_with(".a");
+        let ours = name.starts_with("libdtc_mpi-") && name.ends_with(".a");
         ours.then(|| Some((path.metadata().ok()?.modified().ok()?, path.clone())))?
     });
     let mut archives: Vec<_> = archives.collect();
@@ -266,7 +266,7 @@ fn random_datatypes_are_decoded() {
         let mut flags = pkg_config(&["--cflags", "--libs"]);
         flags.push(format!("-Wl,-rpath,{}", INSTALLED.prefix.join("lib").display()));
         let folder = TempDir::new().expect("a folder");
-        let main = include_str!("../c/mpi_random.c");
+        let main = include_str!("../../../c/tests/c/mpi_random.c");
         let lines = program::run(mpi, &types, folder.path(), main, &flags).unwrap_or_else(|error| panic!("{error}"));
         let wrong: Vec<String> = lines
             .iter()

@@ -15,7 +15,6 @@
 
 #include <stddef.h>
 
-#include "find.h"
 #include "redirect.h"
 #include "report_calls.h"
 #include "settings.h"
@@ -43,6 +42,20 @@ static void say_off(void)
     if (!__atomic_test_and_set(&said, __ATOMIC_RELAXED)) dtc_mpi_say("off", "every call goes to the MPI (DTC_MPI=off)");
 }
 
+/* The ABI of the MPI; null if it is unknown. */
+static const struct dtc_mpi_abi *detect(void)
+{
+    int major = -1, minor = -1;
+    /* These may be called before MPI_Init. (MPI 5.0, 11.4.1 and 20) */
+    int (*get)(int *, int *) = (int (*)(int *, int *))dtc_mpi_find_function("PMPI_Abi_get_version");
+    if (get && !get(&major, &minor) && major >= 1) return &dtc_mpi_of_standard;
+    if (dtc_mpi_find_object("ompi_mpi_comm_world")) return &dtc_mpi_of_open_mpi;
+    /* The family of MPICH, whose members have its ABI. */
+    if (dtc_mpi_version_says("MPICH") || dtc_mpi_version_says("MVAPICH") || dtc_mpi_version_says("Intel(R) MPI")) return &dtc_mpi_of_mpich;
+    dtc_mpi_say("steps aside", "the ABI of the MPI is unknown");
+    return NULL;
+}
+
 /* Fills the table. Threads that come here at once write the same. */
 static dtc_mpi_function find(enum dtc_mpi_call wanted)
 {
@@ -53,7 +66,7 @@ static dtc_mpi_function find(enum dtc_mpi_call wanted)
     };
     dtc_mpi_function functions[DTC_MPI_CALLS];
     for (int call = 0; call < DTC_MPI_CALLS; call++) functions[call] = dtc_mpi_find_function(names[call]);
-    const struct dtc_mpi_abi *abi = dtc_mpi_detect();
+    const struct dtc_mpi_abi *abi = detect();
     if (abi) __atomic_store_n(&unsupported, abi->unsupported, __ATOMIC_RELAXED);
     int off = dtc_mpi_is_set("DTC_MPI", "off");
     /* What the MPI lacks has substitutes also if the rest goes to it. */

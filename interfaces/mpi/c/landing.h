@@ -6,7 +6,6 @@
 
 /* A piece of this process, for what others pack. */
 struct dtc_mpi_landing {
-    struct dtc_mpi_landing *next;
     char taken;
     int32_t device;
     int64_t bytes;

@@ -137,7 +137,7 @@ impl Launcher {
 }
 
 pub(super) fn sources() -> PathBuf {
-    root().join("interfaces/mpi/tests")
+    root().join("interfaces/mpi/tests/programs")
 }
 
 /// The calls that dtc did, by the reports of all ranks: those lines with this word.

@@ -62,16 +62,6 @@ fn expect_done(launcher: &Launcher, output: &Output, program: &str, least: u64) 
 }
 
 #[test]
-fn a_file_that_processes_share_is_not_made_beyond_the_limit_on_sizes() {
-    let folder = TempDir::new().expect("a folder");
-    let program = folder.path().join("file_limit");
-    let mut compiler = Command::new("cc");
-    compiler.args(["-Wall", "-Werror", "-I"]).arg(root().join("interfaces/mpi/src"));
-    succeed(compiler.arg("-o").arg(&program).arg(root().join("interfaces/mpi/tests/file_limit.c")));
-    succeed(&mut Command::new(program));
-}
-
-#[test]
 #[ignore = "runs programs of each MPI: ./test mpi"]
 fn an_mpi_without_cuda_never_sees_memory_of_a_gpu() {
     let environment = environment(true);

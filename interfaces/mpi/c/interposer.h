@@ -1,4 +1,4 @@
-/* What the parts of the interposer know of each other. Nothing here depends on the ABI of an MPI. */
+/* What the parts of the interposer know of each other: those in C, and those in Rust, in ../src. Nothing here depends on the ABI of an MPI. */
 #ifndef DTC_MPI_INTERPOSER_H
 #define DTC_MPI_INTERPOSER_H
 
@@ -54,8 +54,9 @@ dtc_mpi_function dtc_mpi_find_function(const char *name);
 /* An object of the MPI, where the program sees it; null if there is none. */
 void *dtc_mpi_find_object(const char *name);
 
-/* What the MPI says that it is; empty if it says nothing. */
+/* What the MPI says that it is; empty if it says nothing. And whether it says a word. */
 const char *dtc_mpi_library_version(void);
+int dtc_mpi_version_says(const char *word);
 
 /* Says why the interposer steps aside, if DTC_MPI_REPORT asks. */
 void dtc_mpi_say(const char *what, const char *why);

@@ -1,0 +1,147 @@
+//! Memory of a GPU that other processes of this machine write to, and that of others, opened here.
+//!
+//! Others open a piece at its first use and keep it open, which takes a millisecond; freeing it meanwhile is undefined behaviour of CUDA. So
+//! a piece stays until the process ends. Lengths are powers of two: all pieces together are at most twice as long as the longest, for each
+//! exchange that runs at the same time.
+
+use crate::staging::dtc_mpi_engine;
+use dtc::{DTC_EXPORT_BYTES, DTC_MEMORY_DEVICE, DTC_OK, dtc_memory};
+use dtc_host::lock::{Lock, Locked};
+use once_cell::race::OnceBox;
+use std::ffi::{c_char, c_void};
+use std::ptr::null_mut;
+use std::sync::atomic::Ordering;
+
+/// Fewest bytes: what CUDA allocates for itself, so that no other memory is opened with a piece. And most: pieces stay.
+const LEAST: i64 = 1 << 21;
+const MOST: i64 = 1 << 29;
+
+/// GPUs with pieces.
+const DEVICES: i32 = 16;
+
+/// A piece of this process, for what others pack: `struct dtc_mpi_landing`.
+#[repr(C)]
+pub struct Landing {
+    taken: c_char,
+    device: i32,
+    bytes: i64,
+    memory: *mut c_void,
+    allocation: *mut dtc_memory,
+    /// Counts those of this process.
+    number: i64,
+    /// What others open it by.
+    name: [u8; DTC_EXPORT_BYTES as usize],
+}
+
+/// Memory of another process, opened here.
+struct Import {
+    process: i64,
+    /// That of the piece in its process.
+    number: i64,
+    device: i32,
+    /// Null if it cannot be opened.
+    memory: *mut c_void,
+    opened: *mut dtc_memory,
+}
+
+/// All that this process has made and opened.
+#[derive(Default)]
+struct Pieces {
+    landings: Vec<*mut Landing>,
+    imports: Vec<Import>,
+    last_number: i64,
+    /// A bit for each GPU whose memory could not be shared: not asked again.
+    closed: u32,
+}
+
+// SAFETY: what the pointers lead to is used by whoever has taken it, and by the thread that has the lock.
+unsafe impl Send for Pieces {}
+
+fn pieces() -> Locked<'static, Pieces> {
+    static PIECES: OnceBox<Lock<Pieces>> = OnceBox::new();
+    PIECES.get_or_init(|| Box::new(Lock::new(Pieces::default()))).lock()
+}
+
+/// Allocates a piece and shares it; none if that fails.
+fn allocate(pieces: &mut Pieces, device: i32, bytes: i64) -> Option<*mut Landing> {
+    let length = u64::try_from(bytes.max(LEAST)).ok()?.next_power_of_two() as i64;
+    let (mut memory, mut allocation) = (null_mut(), null_mut());
+    let mut name = [0; DTC_EXPORT_BYTES as usize];
+    let engine = dtc_mpi_engine.load(Ordering::Acquire);
+    // SAFETY: all are writable; the engine lives as long as calls are handled, and the allocation is this function's until it is shared.
+    unsafe {
+        if dtc::dtc_memory_allocate(engine, DTC_MEMORY_DEVICE, device, length, &mut memory, &mut allocation) != DTC_OK {
+            return None;
+        }
+        if dtc::dtc_memory_export(allocation, name.as_mut_ptr().cast()) != DTC_OK {
+            pieces.closed |= 1 << device;
+            dtc::dtc_memory_free(allocation);
+            return None;
+        }
+    }
+    pieces.last_number += 1;
+    let number = pieces.last_number;
+    let made = Box::into_raw(Box::new(Landing { taken: 1, device, bytes: length, memory, allocation, number, name }));
+    pieces.landings.push(made);
+    Some(made)
+}
+
+/// Takes a piece of at least `bytes` bytes of a GPU; null if there is no memory, or if others cannot open it.
+#[unsafe(no_mangle)]
+pub extern "C" fn dtc_mpi_landing_take(device: i32, bytes: i64) -> *mut Landing {
+    let mut pieces = pieces();
+    if !(0..DEVICES).contains(&device) || pieces.closed >> device & 1 != 0 || bytes > MOST {
+        return null_mut();
+    }
+    // SAFETY: landings stay, and are changed by the thread that has the lock.
+    let fits = |landing: &*mut Landing| unsafe {
+        let landing = &**landing;
+        landing.taken == 0 && landing.device == device && landing.bytes >= bytes
+    };
+    // SAFETY: as above.
+    let shortest = pieces.landings.iter().copied().filter(fits).min_by_key(|landing| unsafe { (**landing).bytes });
+    let Some(landing) = shortest else { return allocate(&mut pieces, device, bytes).unwrap_or(null_mut()) };
+    // SAFETY: as above.
+    unsafe { (*landing).taken = 1 };
+    landing
+}
+
+/// Gives a piece back, or null.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dtc_mpi_landing_give(landing: *mut Landing) {
+    if !landing.is_null() {
+        let _pieces = pieces();
+        // SAFETY: taken above; the lock is held.
+        unsafe { (*landing).taken = 0 };
+    }
+}
+
+/// Memory of another process, opened for GPU `device` of this one at the first time, and open until the end; null if it cannot be opened.
+/// `number` and `name` are those of a piece there.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dtc_mpi_import(process: i64, number: i64, name: *const u8, device: i32) -> *mut c_void {
+    let mut pieces = pieces();
+    let is_it = |import: &&Import| (import.process, import.number, import.device) == (process, number, device);
+    if let Some(import) = pieces.imports.iter().find(is_it) {
+        return import.memory;
+    }
+    let (mut memory, mut opened) = (null_mut(), null_mut());
+    let engine = dtc_mpi_engine.load(Ordering::Acquire);
+    // SAFETY: both are writable, `name` has `DTC_EXPORT_BYTES` bytes, and the engine lives as long as calls are handled.
+    if unsafe { dtc::dtc_memory_import(engine, device, name.cast(), &mut memory, &mut opened) } != DTC_OK {
+        memory = null_mut();
+    }
+    pieces.imports.push(Import { process, number, device, memory, opened });
+    memory
+}
+
+/// At the end: closes what was opened.
+#[unsafe(no_mangle)]
+pub extern "C" fn dtc_mpi_close_imports() {
+    for import in std::mem::take(&mut pieces().imports) {
+        if !import.memory.is_null() {
+            // SAFETY: opened above, and not used any more.
+            unsafe { dtc::dtc_memory_free(import.opened) };
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! What the library says, to standard error, when `DTC_MPI_REPORT` is set.
+
+use crate::{print, settings, text};
+use std::cell::Cell;
+use std::ffi::{c_char, c_int};
+use std::sync::atomic::{AtomicI64, AtomicU8, Ordering::Relaxed};
+
+/// What is counted, in the order of `enum dtc_mpi_count`.
+const COUNTED: [&str; 5] = ["MPI_Pack", "MPI_Unpack", "sent", "received", "packed into memory of other processes"];
+
+/// The first of those that are rare: they are told of only where there are some.
+const RARE: usize = 4;
+
+struct Count {
+    calls: AtomicI64,
+    bytes: AtomicI64,
+}
+
+static COUNTS: [Count; COUNTED.len()] =
+    [const { Count { calls: AtomicI64::new(0), bytes: AtomicI64::new(0) } }; COUNTED.len()];
+
+thread_local! {
+    /// How often this thread did something.
+    static DONE: Cell<i64> = const { Cell::new(0) };
+}
+
+/// Whether `DTC_MPI_REPORT` asks.
+pub fn reports() -> bool {
+    const UNKNOWN: u8 = 2;
+    static KNOWN: AtomicU8 = AtomicU8::new(UNKNOWN);
+    let known = KNOWN.load(Relaxed);
+    if known != UNKNOWN {
+        return known == 1;
+    }
+    let variable = "DTC_MPI_REPORT";
+    let asked = std::env::var_os(variable).is_some_and(|value| !value.is_empty());
+    let reports = asked && !settings::is_set(variable, "0") && !settings::is_set(variable, "off");
+    KNOWN.store(reports.into(), Relaxed);
+    reports
+}
+
+/// Nanoseconds of a clock that never goes back.
+pub fn now() -> i64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is writable.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
+    time.tv_sec * 1_000_000_000 + time.tv_nsec
+}
+
+/// Says something of this process and why, if the report is asked for.
+pub fn say(what: &str, why: &str) {
+    if reports() {
+        print(&format!("{what}: {why}"));
+    }
+}
+
+/// Counts a part of a call that this thread has done.
+pub fn did() {
+    DONE.set(DONE.get() + 1);
+}
+
+/// [`reports`] for C.
+#[unsafe(no_mangle)]
+pub extern "C" fn dtc_mpi_reports() -> c_int {
+    reports().into()
+}
+
+/// [`now`] for C.
+#[unsafe(no_mangle)]
+pub extern "C" fn dtc_mpi_now() -> i64 {
+    now()
+}
+
+/// [`say`] for C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dtc_mpi_say(what: *const c_char, why: *const c_char) {
+    // SAFETY: texts of the caller's program, which end.
+    let (what, why) = unsafe { (text(what), text(why)) };
+    say(what, why);
+}
+
+/// How often this thread did something: it grows with each part of a call that dtc does. Only if the report is asked for.
+#[unsafe(no_mangle)]
+pub extern "C" fn dtc_mpi_done_here() -> i64 {
+    DONE.get()
+}
+
+/// [`did`] for C.
+#[unsafe(no_mangle)]
+pub extern "C" fn dtc_mpi_did() {
+    did();
+}
+
+/// Counts what was done: one of `enum dtc_mpi_count`.
+#[unsafe(no_mangle)]
+pub extern "C" fn dtc_mpi_count(what: c_int, bytes: i64) {
+    let Some(count) = usize::try_from(what).ok().and_then(|what| COUNTS.get(what)).filter(|_| reports()) else {
+        return;
+    };
+    did();
+    count.calls.fetch_add(1, Relaxed);
+    count.bytes.fetch_add(bytes, Relaxed);
+}
+
+/// At the end: what was done, with how many datatypes that dtc decoded, and how many of these have kernels compiled for them.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn dtc_mpi_report(abi: *const c_char, decoded: i64, compiled: i64) {
+    if !reports() {
+        return;
+    }
+    // SAFETY: a text of the caller's program, which ends.
+    let abi = unsafe { text(abi) };
+    for (at, (name, count)) in COUNTED.iter().zip(&COUNTS).enumerate() {
+        let (calls, bytes) = (count.calls.load(Relaxed), count.bytes.load(Relaxed));
+        if at < RARE || calls > 0 {
+            print(&format!("{abi}: {name}: {calls} calls with dtc, {bytes} bytes"));
+        }
+    }
+    print(&format!("{abi}: {decoded} datatypes decoded, kernels compiled for {compiled} on the host"));
+}
+
+/// Seconds, as the report says them.
+pub(crate) fn seconds(nanoseconds: i64) -> String {
+    format!("{:.6} s", nanoseconds as f64 * 1e-9)
+}
