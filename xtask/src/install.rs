@@ -43,7 +43,7 @@ pub fn install(places: &Places, archive: Option<PathBuf>) -> Outcome {
     hide(&archive, &functions, &object)?;
     let linked = link(&sources.join("pkg/dtc.map"), &object, &library)
         .and_then(|()| pack(&object, &library))
-        .and_then(|()| interposer::link(&archive, &functions, &library, &SYSTEM));
+        .and_then(|()| interposer::link(&archive, &library, &SYSTEM));
     fs::remove_file(&object).map_err(|error| format!("{}: {error}", object.display()))?;
     linked?;
     documents::install(places)?;

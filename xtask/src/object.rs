@@ -14,6 +14,17 @@ pub(crate) fn declared(header: &str) -> Vec<String> {
     header.lines().filter_map(name).collect()
 }
 
+/// Names of the global symbols that an archive defines.
+pub(crate) fn defined(archive: &Path) -> Outcome<Vec<String>> {
+    let mut list = Command::new("nm");
+    list.args(["--extern-only", "--defined-only", "--format=just-symbols"]).arg(archive);
+    let output = list.output().map_err(|error| format!("{list:?}: {error}"))?;
+    if !output.status.success() {
+        return Err(format!("{list:?}: {}", output.status));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect())
+}
+
 /// Joins the members of an archive that the functions need into one object, and hides its other symbols.
 pub(crate) fn hide(archive: &Path, functions: &[String], object: &Path) -> Outcome {
     let mut link = Command::new("ld");

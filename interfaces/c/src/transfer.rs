@@ -52,6 +52,12 @@ pub struct dtc_transfer {
     pub reserved: i32,
 }
 
+impl Default for dtc_transfer {
+    fn default() -> dtc_transfer {
+        <dtc_transfer as Growing>::DEFAULT
+    }
+}
+
 // SAFETY: `repr(C)`, begins with an `i64`, and any bytes are a value.
 unsafe impl Growing for dtc_transfer {
     const DEFAULT: dtc_transfer = dtc_transfer {

@@ -8,12 +8,11 @@
 
 use crate::shared_file::{self, Mapping};
 use dtc::DTC_EXPORT_BYTES;
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
-use std::ptr::null_mut;
+use std::ffi::{CStr, CString};
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 
-/// Bytes of the name of a board: `DTC_MPI_BOARD_NAME`.
-const NAME: usize = 64;
+/// Bytes of the name of a board, and its end.
+pub const NAME: usize = 64;
 
 /// Bytes of a cache line, or of two that the processor fetches together.
 const LINE: usize = 128;
@@ -29,19 +28,27 @@ const QUESTIONS: u64 = 32;
 const PATIENCE: u64 = 16;
 
 /// Where a process wants the blocks of another one to lie, in bytes: the first byte, how many they are, and how many they take.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(C)]
 pub struct Space {
-    place: i64,
-    bytes: i64,
-    taken: i64,
+    /// The first byte.
+    pub place: i64,
+    /// How many they are.
+    pub bytes: i64,
+    /// How many they take.
+    pub taken: i64,
 }
 
 /// The memory of a process that others pack into; `number` is 0 if it receives nothing.
+#[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Target {
-    process: i64,
-    number: i64,
-    name: [u8; DTC_EXPORT_BYTES as usize],
+    /// The number of the process.
+    pub process: i64,
+    /// That of the piece of memory.
+    pub number: i64,
+    /// What others open it by.
+    pub name: [u8; DTC_EXPORT_BYTES as usize],
 }
 
 /// A word in a line of its own.
@@ -51,14 +58,14 @@ struct Line<T>(T);
 /// What a process says of its last exchanges: twice their number, and one more if it went well. Its spaces follow.
 #[repr(C)]
 struct Desk {
-    offered: Line<(AtomicI64, Target)>,
+    offered: Line<AtomicI64>,
+    target: Target,
     voted: Line<[AtomicI64; 2]>,
     packed: Line<AtomicI64>,
 }
 
-/// The steps of an exchange, in the order of `enum dtc_mpi_step`.
-#[derive(Clone, Copy)]
-#[repr(C)]
+/// The steps of an exchange.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
     /// What this process wants can be read.
     Offered,
@@ -80,9 +87,95 @@ fn desk_length(size: usize) -> usize {
 }
 
 impl Board {
-    fn new(file: c_int, rank: usize, size: usize) -> *mut Board {
-        let mapping = Mapping::new(file, size * desk_length(size));
-        mapping.map_or(null_mut(), |mapping| Box::into_raw(Box::new(Board { rank, size, mapping })))
+    fn new(file: i32, rank: usize, size: usize) -> Option<Board> {
+        Mapping::new(file, size * desk_length(size)).map(|mapping| Board { rank, size, mapping })
+    }
+
+    /// Makes a board for `size` processes, of which this one is `rank`, and what the others open it by; none if there is no memory.
+    pub fn make(rank: usize, size: usize) -> Option<(Board, CString)> {
+        static MADE: AtomicU32 = AtomicU32::new(0);
+        if rank >= size || size > MOST_PROCESSES {
+            return None;
+        }
+        // SAFETY: it cannot fail.
+        let user = unsafe { libc::geteuid() };
+        for _ in 0..TRIES {
+            let made = MADE.fetch_add(1, Ordering::Relaxed) + 1;
+            let path = format!("/dev/shm/dtc-mpi-board-{user}-{}-{made}", std::process::id());
+            let path = CString::new(path).ok().filter(|path| path.as_bytes().len() < NAME)?;
+            let file = shared_file::open(&path, libc::O_CREAT | libc::O_EXCL);
+            if file < 0 {
+                continue;
+            }
+            let board = Board::new(file, rank, size);
+            if board.is_none() {
+                shared_file::unlink(&path);
+            }
+            return board.map(|board| (board, path));
+        }
+        None
+    }
+
+    /// Opens the board of another process; none if it cannot be opened.
+    pub fn open(rank: usize, size: usize, name: &CStr) -> Option<Board> {
+        if name.is_empty() || rank >= size || size > MOST_PROCESSES {
+            return None;
+        }
+        let file = shared_file::open(name, 0);
+        if file < 0 { None } else { Board::new(file, rank, size) }
+    }
+
+    /// Says what this process wants of another one, and that it wants nothing else. It is read once the offer is told.
+    pub fn set_space(&self, peer: usize, space: Space) {
+        if peer < self.size {
+            // SAFETY: the desk of this process has a space for each process, which nobody reads yet.
+            unsafe { self.spaces(self.rank).add(peer).write(space) };
+        }
+    }
+
+    /// Says which memory others pack into. It is read once the offer is told.
+    pub fn set_target(&self, target: Target) {
+        // SAFETY: the desk of this process, which nobody reads yet.
+        unsafe { (&raw mut (*self.desk(self.rank)).target).write(target) };
+    }
+
+    /// What process `peer` wants of this one, once it has offered it.
+    pub fn space_of(&self, peer: usize) -> Space {
+        // SAFETY: the desk of a process of this board, which writes no more until the next exchange.
+        unsafe { self.spaces(peer.min(self.size - 1)).add(self.rank).read() }
+    }
+
+    /// The memory of process `peer`, once it has offered it.
+    pub fn target_of(&self, peer: usize) -> Target {
+        // SAFETY: as above.
+        unsafe { (&raw const (*self.desk(peer.min(self.size - 1))).target).read() }
+    }
+
+    /// Says that this process has done a step of an exchange, and whether it went well.
+    pub fn tell(&self, step: Step, exchange: i64, well: bool) {
+        self.word(self.rank, step, exchange).store(2 * exchange + i64::from(well), Ordering::Release);
+    }
+
+    /// Waits until a process has; whether it went well. `progress` is called now and then, for messages that others wait for meanwhile. (MPI 4.1,
+    /// 3.7.4)
+    pub fn wait(&self, peer: usize, step: Step, exchange: i64, progress: impl Fn()) -> bool {
+        let word = self.word(peer.min(self.size - 1), step, exchange);
+        let mut asked: u64 = 0;
+        loop {
+            let said = word.load(Ordering::Acquire);
+            if said / 2 == exchange {
+                return said % 2 != 0;
+            }
+            std::hint::spin_loop();
+            asked += 1;
+            if !asked.is_multiple_of(QUESTIONS) {
+                continue;
+            }
+            progress();
+            if asked >= QUESTIONS * PATIENCE {
+                std::thread::yield_now();
+            }
+        }
     }
 
     fn desk(&self, rank: usize) -> *mut Desk {
@@ -98,7 +191,7 @@ impl Board {
         unsafe {
             let desk = self.desk(rank);
             match step {
-                Step::Offered => &(*desk).offered.0.0,
+                Step::Offered => &(*desk).offered.0,
                 Step::Voted => &(*desk).voted.0[usize::from(exchange % 2 != 0)],
                 Step::PackedForOthers => &(*desk).packed.0,
             }
@@ -106,137 +199,10 @@ impl Board {
     }
 }
 
-/// A rank and a number of ranks of C.
-fn ranks(rank: c_int, size: c_int) -> Option<(usize, usize)> {
-    let (rank, size) = (usize::try_from(rank).ok()?, usize::try_from(size).ok()?);
-    (rank < size && size <= MOST_PROCESSES).then_some((rank, size))
-}
-
-/// Makes a board for `size` processes, of which this one is `rank`; null if there is no memory. `name`, of [`NAME`] bytes, receives what the others
-/// open it by: nothing, if there is no board.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn dtc_mpi_board_make(rank: c_int, size: c_int, name: *mut c_char) -> *mut Board {
-    static MADE: AtomicU32 = AtomicU32::new(0);
-    let Some((rank, size)) = ranks(rank, size) else { return null_mut() };
-    // SAFETY: it cannot fail.
-    let user = unsafe { libc::geteuid() };
-    let mut path = CString::default();
-    let mut file = -1;
-    for _ in 0..TRIES {
-        let made = MADE.fetch_add(1, Ordering::Relaxed) + 1;
-        path = CString::new(format!("/dev/shm/dtc-mpi-board-{user}-{}-{made}", std::process::id())).unwrap_or_default();
-        file = shared_file::open(&path, libc::O_CREAT | libc::O_EXCL);
-        if file >= 0 {
-            break;
-        }
-    }
-    let board = if file >= 0 { Board::new(file, rank, size) } else { null_mut() };
-    if file >= 0 && board.is_null() {
-        shared_file::unlink(&path);
-    }
-    let said = if board.is_null() { c"".to_bytes_with_nul() } else { path.to_bytes_with_nul() };
-    if said.len() <= NAME {
-        // SAFETY: the caller gives room for a name.
-        unsafe { name.cast::<u8>().copy_from_nonoverlapping(said.as_ptr(), said.len()) };
-    }
-    board
-}
-
-/// Opens the board of another process; null if it cannot be opened.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn dtc_mpi_board_open(rank: c_int, size: c_int, name: *const c_char) -> *mut Board {
-    // SAFETY: a name of the function above.
-    let name = unsafe { CStr::from_ptr(name) };
-    let Some((rank, size)) = ranks(rank, size).filter(|_| !name.is_empty()) else { return null_mut() };
-    let file = shared_file::open(name, 0);
-    if file < 0 { null_mut() } else { Board::new(file, rank, size) }
-}
-
-/// Once all have opened it: a job that is killed leaves no file behind.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn dtc_mpi_board_hide(name: *const c_char) {
-    // SAFETY: a name of `dtc_mpi_board_make`.
-    let name = unsafe { CStr::from_ptr(name) };
+/// Once all have opened a board: a job that is killed leaves no file behind.
+pub fn hide(name: &CStr) {
     if !name.is_empty() {
         shared_file::unlink(name);
-    }
-}
-
-/// Leaves a board, or null.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn dtc_mpi_board_drop(board: *mut Board) {
-    if !board.is_null() {
-        // SAFETY: made above, and not used any more.
-        drop(unsafe { Box::from_raw(board) });
-    }
-}
-
-/// What this process wants of each other one. It is read once the offer is told.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn dtc_mpi_board_spaces(board: *const Board) -> *mut Space {
-    // SAFETY: a board of the caller.
-    let board = unsafe { &*board };
-    board.spaces(board.rank)
-}
-
-/// Where this process says which memory others pack into.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn dtc_mpi_board_target(board: *const Board) -> *mut Target {
-    // SAFETY: a board of the caller; the desk lies in its mapping.
-    unsafe { &raw mut (*(*board).desk((*board).rank)).offered.0.1 }
-}
-
-/// What process `rank` wants of this one, once it has offered it.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn dtc_mpi_board_space_of(board: *const Board, rank: c_int) -> *const Space {
-    // SAFETY: a board of the caller, and a rank of it.
-    let board = unsafe { &*board };
-    board.spaces(rank as usize).wrapping_add(board.rank)
-}
-
-/// The memory of process `rank`, once it has offered it.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn dtc_mpi_board_target_of(board: *const Board, rank: c_int) -> *const Target {
-    // SAFETY: a board of the caller, and a rank of it; the desk lies in its mapping.
-    unsafe { &raw const (*(*board).desk(rank as usize)).offered.0.1 }
-}
-
-/// Says that this process has done a step of an exchange, and whether it went well.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn dtc_mpi_board_tell(board: *const Board, step: Step, exchange: i64, well: c_int) {
-    // SAFETY: a board of the caller.
-    let board = unsafe { &*board };
-    board.word(board.rank, step, exchange).store(2 * exchange + i64::from(well != 0), Ordering::Release);
-}
-
-/// Waits until a process has; whether it went well. `progress` is called now and then, for messages that others wait for meanwhile. (MPI 4.1, 3.7.4)
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn dtc_mpi_board_wait(
-    board: *const Board,
-    rank: c_int,
-    step: Step,
-    exchange: i64,
-    progress: unsafe extern "C" fn(*mut c_void),
-    of_progress: *mut c_void,
-) -> c_int {
-    // SAFETY: a board of the caller, and a rank of it.
-    let word = unsafe { &*board }.word(rank as usize, step, exchange);
-    let mut asked: u64 = 0;
-    loop {
-        let said = word.load(Ordering::Acquire);
-        if said / 2 == exchange {
-            return (said % 2) as c_int;
-        }
-        std::hint::spin_loop();
-        asked += 1;
-        if !asked.is_multiple_of(QUESTIONS) {
-            continue;
-        }
-        // SAFETY: the caller's function, and what it asks for.
-        unsafe { progress(of_progress) };
-        if asked >= QUESTIONS * PATIENCE {
-            std::thread::yield_now();
-        }
     }
 }
 
@@ -244,30 +210,21 @@ pub unsafe extern "C" fn dtc_mpi_board_wait(
 mod tests {
     use super::*;
 
-    unsafe extern "C" fn nothing(_: *mut c_void) {}
-
     /// Two processes, played by one thread.
     #[test]
     fn what_a_process_says_is_read_by_the_other() {
-        let mut name = [0 as c_char; NAME];
-        // SAFETY: the name has room; the boards live until they are dropped, and each rank is one of them.
-        unsafe {
-            let one = dtc_mpi_board_make(0, 2, name.as_mut_ptr());
-            let other = dtc_mpi_board_open(1, 2, name.as_ptr());
-            assert!(!one.is_null() && !other.is_null());
-            dtc_mpi_board_hide(name.as_ptr());
-            assert!(dtc_mpi_board_open(1, 2, name.as_ptr()).is_null());
-            dtc_mpi_board_spaces(one).add(1).write(Space { place: 64, bytes: 100, taken: 256 });
-            (*dtc_mpi_board_target(one)).number = 3;
-            dtc_mpi_board_tell(one, Step::Offered, 1, 1);
-            dtc_mpi_board_tell(one, Step::Voted, 1, 0);
-            assert_eq!(dtc_mpi_board_wait(other, 0, Step::Offered, 1, nothing, null_mut()), 1);
-            assert_eq!(dtc_mpi_board_wait(other, 0, Step::Voted, 1, nothing, null_mut()), 0);
-            let space = &*dtc_mpi_board_space_of(other, 0);
-            assert_eq!((space.place, space.bytes, space.taken), (64, 100, 256));
-            assert_eq!((*dtc_mpi_board_target_of(other, 0)).number, 3);
-            dtc_mpi_board_drop(one);
-            dtc_mpi_board_drop(other);
-        }
+        let (one, name) = Board::make(0, 2).expect("a board");
+        let other = Board::open(1, 2, &name).expect("the same");
+        hide(&name);
+        assert!(Board::open(1, 2, &name).is_none());
+        let space = Space { place: 64, bytes: 100, taken: 256 };
+        one.set_space(1, space);
+        one.set_target(Target { process: 1, number: 3, name: [7; DTC_EXPORT_BYTES as usize] });
+        one.tell(Step::Offered, 1, true);
+        one.tell(Step::Voted, 1, false);
+        assert!(other.wait(0, Step::Offered, 1, || ()));
+        assert!(!other.wait(0, Step::Voted, 1, || ()));
+        assert_eq!(other.space_of(0), space);
+        assert_eq!(other.target_of(0).number, 3);
     }
 }

@@ -1,6 +1,6 @@
 //! Finds functions and objects of the MPI of the process.
 
-use crate::text;
+use once_cell::race::OnceBox;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -8,9 +8,8 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 /// Most libraries that may be an MPI.
 const MOST_CANDIDATES: usize = 8;
 
-/// Where the program finds a function, in the order of `enum dtc_mpi_provider`.
-#[derive(Clone, Copy, PartialEq, Eq)]
-#[repr(C)]
+/// Where the program finds a function.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Provider {
     /// Nowhere.
     Nowhere,
@@ -91,76 +90,69 @@ pub fn function(name: &CStr) -> *mut c_void {
     if found.is_null() && of_fortran { in_library(private_library(name)) } else { found }
 }
 
-/// [`function`] for C.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn dtc_mpi_find_function(name: *const c_char) -> *mut c_void {
-    // SAFETY: a text of the caller's program, which ends.
-    function(unsafe { CStr::from_ptr(name) })
-}
-
 /// An object of the MPI, where the program sees it; null if there is none.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn dtc_mpi_find_object(name: *const c_char) -> *mut c_void {
+pub fn object(name: &CStr) -> *mut c_void {
     // A program that is not position independent has objects of its libraries copied into itself; then all use the copy.
-    // SAFETY: a text of the caller's program, which ends.
-    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name) };
+    // SAFETY: the text ends.
+    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
     let library = if found.is_null() { private_mpi() } else { null_mut() };
     // SAFETY: a library that is open, and the same text.
-    if library.is_null() { found } else { unsafe { libc::dlsym(library, name) } }
+    if library.is_null() { found } else { unsafe { libc::dlsym(library, name.as_ptr()) } }
 }
 
 /// The library that an address lies in, by where it is loaded; null if it lies in none.
-fn base_of(address: *const c_void) -> *mut c_void {
+pub fn base_of(address: usize) -> *mut c_void {
     let mut info =
         libc::Dl_info { dli_fname: null_mut(), dli_fbase: null_mut(), dli_sname: null_mut(), dli_saddr: null_mut() };
     // SAFETY: `info` is writable, and any address may be asked about.
-    if unsafe { libc::dladdr(address, &mut info) } == 0 { null_mut() } else { info.dli_fbase }
+    if unsafe { libc::dladdr(address as *const c_void, &mut info) } == 0 { null_mut() } else { info.dli_fbase }
 }
 
 /// Where the program finds a function.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn dtc_mpi_provider(name: *const c_char) -> Provider {
-    // SAFETY: a text of the caller's program, which ends.
-    let function = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name) };
+pub fn provider(name: &CStr) -> Provider {
+    // SAFETY: the text ends.
+    let function = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
     if function.is_null() {
         return Provider::Nowhere;
     }
-    let here = base_of(private_mpi as *const c_void);
-    if !here.is_null() && base_of(function) == here { Provider::Here } else { Provider::Elsewhere }
+    let here = base_of(private_mpi as *const () as usize);
+    if !here.is_null() && base_of(function as usize) == here { Provider::Here } else { Provider::Elsewhere }
 }
 
 /// Bytes of the longest version of any ABI, and its end.
 const VERSION: usize = 8192 + 1;
 
 /// What the MPI says that it is; empty if it says nothing.
-#[unsafe(no_mangle)]
-pub extern "C" fn dtc_mpi_library_version() -> *const c_char {
-    static KNOWN: AtomicPtr<c_char> = AtomicPtr::new(null_mut());
-    let known = KNOWN.load(Ordering::Acquire);
-    if !known.is_null() {
-        return known;
-    }
+pub fn library_version() -> &'static str {
+    static KNOWN: OnceBox<String> = OnceBox::new();
+    KNOWN.get_or_init(|| Box::new(ask_version().unwrap_or_default()))
+}
+
+fn ask_version() -> Option<String> {
     let get = function(c"PMPI_Get_library_version");
     if get.is_null() {
-        return c"".as_ptr();
+        return None;
     }
     // SAFETY: MPI_Get_library_version has this type in every ABI. (MPI 4.1, 9.1.1)
     let get: unsafe extern "C" fn(*mut c_char, *mut c_int) -> c_int = unsafe { std::mem::transmute(get) };
-    let (mut version, mut length) = (vec![0u8; VERSION].into_boxed_slice(), 0);
+    let (mut version, mut length) = (vec![0u8; VERSION], 0);
     // SAFETY: there is room for the longest version.
     if unsafe { get(version.as_mut_ptr().cast(), &mut length) } != 0 {
-        return c"".as_ptr();
+        return None;
     }
-    // Threads that come here at once find the same; the last keeps its own.
-    let version: *mut c_char = Box::leak(version).as_mut_ptr().cast();
-    KNOWN.store(version, Ordering::Release);
-    version
+    Some(CStr::from_bytes_until_nul(&version).ok()?.to_string_lossy().into_owned())
 }
 
-/// Whether the version of the MPI has a word in it.
+/// [`function`] for the decoder, which is in C.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn dtc_mpi_version_says(word: *const c_char) -> c_int {
-    // SAFETY: texts that end.
-    let (version, word) = unsafe { (text(dtc_mpi_library_version()), text(word)) };
-    version.contains(word).into()
+unsafe extern "C" fn dtc_mpi_find(name: *const c_char) -> *mut c_void {
+    // SAFETY: a text of the decoder, which ends.
+    function(unsafe { CStr::from_ptr(name) })
+}
+
+/// [`object`] for the decoder.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn dtc_mpi_find_object(name: *const c_char) -> *mut c_void {
+    // SAFETY: a text of the decoder, which ends.
+    object(unsafe { CStr::from_ptr(name) })
 }

@@ -4,13 +4,13 @@
 //! a piece stays until the process ends. Lengths are powers of two: all pieces together are at most twice as long as the longest, for each
 //! exchange that runs at the same time.
 
-use crate::staging::dtc_mpi_engine;
+use crate::staging::ENGINE;
 use dtc::{DTC_EXPORT_BYTES, DTC_MEMORY_DEVICE, DTC_OK, dtc_memory};
 use dtc_host::lock::{Lock, Locked};
 use once_cell::race::OnceBox;
-use std::ffi::{c_char, c_void};
+use std::ffi::c_void;
 use std::ptr::null_mut;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Fewest bytes: what CUDA allocates for itself, so that no other memory is opened with a piece. And most: pieces stay.
 const LEAST: i64 = 1 << 21;
@@ -19,18 +19,42 @@ const MOST: i64 = 1 << 29;
 /// GPUs with pieces.
 const DEVICES: i32 = 16;
 
-/// A piece of this process, for what others pack: `struct dtc_mpi_landing`.
-#[repr(C)]
-pub struct Landing {
-    taken: c_char,
+/// A piece of this process, for what others pack. It stays.
+struct Piece {
+    taken: AtomicBool,
     device: i32,
     bytes: i64,
     memory: *mut c_void,
-    allocation: *mut dtc_memory,
     /// Counts those of this process.
     number: i64,
     /// What others open it by.
     name: [u8; DTC_EXPORT_BYTES as usize],
+}
+
+/// A piece, until it is dropped.
+pub struct Landing(&'static Piece);
+
+impl Landing {
+    /// The GPU.
+    pub fn device(&self) -> i32 {
+        self.0.device
+    }
+
+    /// Where it is.
+    pub fn memory(&self) -> *mut c_void {
+        self.0.memory
+    }
+
+    /// Its number among those of this process, and what others open it by.
+    pub fn name(&self) -> (i64, [u8; DTC_EXPORT_BYTES as usize]) {
+        (self.0.number, self.0.name)
+    }
+}
+
+impl Drop for Landing {
+    fn drop(&mut self) {
+        self.0.taken.store(false, Ordering::Release);
+    }
 }
 
 /// Memory of another process, opened here.
@@ -47,7 +71,7 @@ struct Import {
 /// All that this process has made and opened.
 #[derive(Default)]
 struct Pieces {
-    landings: Vec<*mut Landing>,
+    own: Vec<&'static Piece>,
     imports: Vec<Import>,
     last_number: i64,
     /// A bit for each GPU whose memory could not be shared: not asked again.
@@ -56,6 +80,8 @@ struct Pieces {
 
 // SAFETY: what the pointers lead to is used by whoever has taken it, and by the thread that has the lock.
 unsafe impl Send for Pieces {}
+// SAFETY: what a piece is stays; whether it is taken is atomic.
+unsafe impl Sync for Piece {}
 
 fn pieces() -> Locked<'static, Pieces> {
     static PIECES: OnceBox<Lock<Pieces>> = OnceBox::new();
@@ -63,11 +89,11 @@ fn pieces() -> Locked<'static, Pieces> {
 }
 
 /// Allocates a piece and shares it; none if that fails.
-fn allocate(pieces: &mut Pieces, device: i32, bytes: i64) -> Option<*mut Landing> {
+fn allocate(pieces: &mut Pieces, device: i32, bytes: i64) -> Option<Landing> {
     let length = u64::try_from(bytes.max(LEAST)).ok()?.next_power_of_two() as i64;
     let (mut memory, mut allocation) = (null_mut(), null_mut());
     let mut name = [0; DTC_EXPORT_BYTES as usize];
-    let engine = dtc_mpi_engine.load(Ordering::Acquire);
+    let engine = ENGINE.load(Ordering::Acquire);
     // SAFETY: all are writable; the engine lives as long as calls are handled, and the allocation is this function's until it is shared.
     unsafe {
         if dtc::dtc_memory_allocate(engine, DTC_MEMORY_DEVICE, device, length, &mut memory, &mut allocation) != DTC_OK {
@@ -80,55 +106,40 @@ fn allocate(pieces: &mut Pieces, device: i32, bytes: i64) -> Option<*mut Landing
         }
     }
     pieces.last_number += 1;
-    let number = pieces.last_number;
-    let made = Box::into_raw(Box::new(Landing { taken: 1, device, bytes: length, memory, allocation, number, name }));
-    pieces.landings.push(made);
-    Some(made)
+    let piece = Piece { taken: AtomicBool::new(true), device, bytes: length, memory, number: pieces.last_number, name };
+    let piece: &'static Piece = Box::leak(Box::new(piece));
+    pieces.own.push(piece);
+    Some(Landing(piece))
 }
 
-/// Takes a piece of at least `bytes` bytes of a GPU; null if there is no memory, or if others cannot open it.
-#[unsafe(no_mangle)]
-pub extern "C" fn dtc_mpi_landing_take(device: i32, bytes: i64) -> *mut Landing {
+/// Takes a piece of at least `bytes` bytes of a GPU; none if there is no memory, or if others cannot open it.
+pub fn take(device: i32, bytes: i64) -> Option<Landing> {
     let mut pieces = pieces();
     if !(0..DEVICES).contains(&device) || pieces.closed >> device & 1 != 0 || bytes > MOST {
-        return null_mut();
+        return None;
     }
-    // SAFETY: landings stay, and are changed by the thread that has the lock.
-    let fits = |landing: &*mut Landing| unsafe {
-        let landing = &**landing;
-        landing.taken == 0 && landing.device == device && landing.bytes >= bytes
-    };
-    // SAFETY: as above.
-    let shortest = pieces.landings.iter().copied().filter(fits).min_by_key(|landing| unsafe { (**landing).bytes });
-    let Some(landing) = shortest else { return allocate(&mut pieces, device, bytes).unwrap_or(null_mut()) };
-    // SAFETY: as above.
-    unsafe { (*landing).taken = 1 };
-    landing
-}
-
-/// Gives a piece back, or null.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn dtc_mpi_landing_give(landing: *mut Landing) {
-    if !landing.is_null() {
-        let _pieces = pieces();
-        // SAFETY: taken above; the lock is held.
-        unsafe { (*landing).taken = 0 };
+    let fits = |piece: &&&Piece| !piece.taken.load(Ordering::Acquire) && piece.device == device && piece.bytes >= bytes;
+    match pieces.own.iter().filter(fits).min_by_key(|piece| piece.bytes).copied() {
+        Some(piece) => {
+            piece.taken.store(true, Ordering::Relaxed);
+            Some(Landing(piece))
+        }
+        None => allocate(&mut pieces, device, bytes),
     }
 }
 
 /// Memory of another process, opened for GPU `device` of this one at the first time, and open until the end; null if it cannot be opened.
 /// `number` and `name` are those of a piece there.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn dtc_mpi_import(process: i64, number: i64, name: *const u8, device: i32) -> *mut c_void {
+pub fn import(process: i64, number: i64, name: &[u8; DTC_EXPORT_BYTES as usize], device: i32) -> *mut c_void {
     let mut pieces = pieces();
     let is_it = |import: &&Import| (import.process, import.number, import.device) == (process, number, device);
     if let Some(import) = pieces.imports.iter().find(is_it) {
         return import.memory;
     }
     let (mut memory, mut opened) = (null_mut(), null_mut());
-    let engine = dtc_mpi_engine.load(Ordering::Acquire);
-    // SAFETY: both are writable, `name` has `DTC_EXPORT_BYTES` bytes, and the engine lives as long as calls are handled.
-    if unsafe { dtc::dtc_memory_import(engine, device, name.cast(), &mut memory, &mut opened) } != DTC_OK {
+    let engine = ENGINE.load(Ordering::Acquire);
+    // SAFETY: both are writable, the name has its length, and the engine lives as long as calls are handled.
+    if unsafe { dtc::dtc_memory_import(engine, device, name.as_ptr().cast(), &mut memory, &mut opened) } != DTC_OK {
         memory = null_mut();
     }
     pieces.imports.push(Import { process, number, device, memory, opened });
@@ -136,8 +147,7 @@ pub unsafe extern "C" fn dtc_mpi_import(process: i64, number: i64, name: *const 
 }
 
 /// At the end: closes what was opened.
-#[unsafe(no_mangle)]
-pub extern "C" fn dtc_mpi_close_imports() {
+pub fn close_imports() {
     for import in std::mem::take(&mut pieces().imports) {
         if !import.memory.is_null() {
             // SAFETY: opened above, and not used any more.

@@ -1,32 +1,66 @@
 //! libdtc_mpi: has unmodified MPI programs pack, send and receive derived datatypes with dtc.
 //!
-//! The library is preloaded and exports functions of MPI. `docs/mpi.md` is its guide. What depends on the ABI of an MPI is in C, in `c/`, and is
-//! compiled once for each ABI, without an MPI; this crate is the rest, which the C calls by the headers there:
+//! The library is preloaded and exports functions of MPI. `docs/mpi.md` is its guide. A call goes through it from top to bottom:
 //!
-//! - what the process is: [`find`] and [`settings`];
-//! - memory that messages go through: [`staging`] and, between GPUs of one machine, [`landing`];
-//! - what processes of a machine tell each other: [`registry`] and [`board`], in files of [`shared_file`];
-//! - calls of libdtc, which are counted and shown to profilers: [`moves`] and [`ranges`];
-//! - requests under way: [`requests`];
-//! - the report: [`report`].
+//! - [`exports`], from the table of [`calls`]: the function that the program finds. It goes on to a wrapper for the ABI of the MPI ([`abi`],
+//!   [`wrappers`]), or to the MPI;
+//! - the wrapper: [`point_to_point`], [`nonblocking`], [`persistent`], [`completion`], [`pack`], [`collectives`], [`life`]; [`substitutes`] for
+//!   calls that the MPI lacks, [`fortran`] and [`redirect`] for those of Fortran;
+//! - the decision: [`rent`] says whether the datatype is decoded, [`recall`] what this thread knows of it, [`plan`] what the library knows,
+//!   [`limits`] what the MPI does as fast, [`memory`] where the elements lie;
+//! - staging: [`staged`] for messages, whose requests [`operations`] follows in the table of [`requests`]; memory of [`staging`];
+//! - libdtc, by [`moves`], several at once by [`together`].
 //!
-//! libdtc is a part of it ([`dtc`]). Nothing here panics, and nothing prints but what the report or a wrong setting asks for.
-#![allow(
-    clippy::missing_safety_doc,
-    reason = "the functions are called by the C of this library, whose headers say how"
-)]
+//! Processes of a machine whose GPUs reach each other exchange by [`collectives::direct`], with [`registry`], [`board`] and [`landing`]. What was
+//! done is said by [`report`], [`report_calls`], [`reasons`] and [`about`]; profilers see [`ranges`].
+//!
+//! libdtc is a part of it ([`dtc`]). Nothing here panics, and nothing prints but what the report or a wrong setting asks for. Datatypes are
+//! decoded by `dtc_mpi.h`, which is compiled for each ABI (`c/decode.c`), without an MPI.
+#![allow(clippy::missing_safety_doc, reason = "the arguments of wrappers are those of MPI, which says what they are")]
 
+pub mod abi;
+pub mod about;
 pub mod board;
+pub mod calls;
+pub mod collectives;
+pub mod completion;
+pub mod exported;
+pub mod exports;
 pub mod find;
+pub mod fortran;
 pub mod landing;
+pub mod life;
+pub mod limits;
+pub mod memory;
 pub mod moves;
+pub mod nonblocking;
+pub mod operations;
+pub mod pack;
+pub mod persistent;
+pub mod plan;
+pub mod pmpi;
+pub mod point_to_point;
 pub mod ranges;
+pub mod reasons;
+pub mod recall;
+pub mod receive_type;
+pub mod redirect;
 pub mod registry;
+pub mod rent;
 pub mod report;
+pub mod report_calls;
 pub mod requests;
+pub mod seen;
+pub mod self_test;
 pub mod settings;
 pub mod shared_file;
+pub mod staged;
 pub mod staging;
+pub mod start;
+pub mod substitutes;
+pub mod together;
+pub mod types;
+pub mod wrappers;
 
 pub use dtc;
 

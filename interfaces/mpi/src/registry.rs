@@ -175,8 +175,7 @@ fn open(size: usize) -> Option<Registry> {
 }
 
 /// Enters this process, rank `rank` of a job of `size`, among those that have the library, if the launcher names the job.
-#[unsafe(no_mangle)]
-pub extern "C" fn dtc_mpi_register(rank: c_int, size: c_int) {
+pub fn register(rank: c_int, size: c_int) {
     let (Ok(rank), Ok(size)) = (usize::try_from(rank), usize::try_from(size)) else { return };
     if !(2..=MOST_RANKS).contains(&size) {
         return;
@@ -194,9 +193,8 @@ pub extern "C" fn dtc_mpi_register(rank: c_int, size: c_int) {
 
 /// Whether the processes of the job on this machine exchange directly: all have said that they have the library. The first that asks may wait
 /// for the others, until a second after it has entered itself; all are told the same.
-#[unsafe(no_mangle)]
-pub extern "C" fn dtc_mpi_exchanges_directly() -> c_int {
-    let Some(registry) = REGISTRY.get() else { return 0 };
+pub fn exchanges_directly() -> bool {
+    let Some(registry) = REGISTRY.get() else { return false };
     let decision = &registry.header().decision;
     if decision.load(Ordering::Acquire) == UNDECIDED {
         while registry.count() < registry.expected
@@ -208,19 +206,17 @@ pub extern "C" fn dtc_mpi_exchanges_directly() -> c_int {
         registry.decide(if registry.is_complete() { DIRECT } else { NOT_DIRECT });
         shared_file::unlink(&registry.path);
     }
-    (decision.load(Ordering::Acquire) == DIRECT).into()
+    decision.load(Ordering::Acquire) == DIRECT
 }
 
 /// Whether the process of a rank in the job has said so, and runs on this machine. It stays as it is once the above is true.
-#[unsafe(no_mangle)]
-pub extern "C" fn dtc_mpi_is_registered(rank: c_int) -> c_int {
+pub fn is_registered(rank: c_int) -> bool {
     let slot = usize::try_from(rank).ok().and_then(|rank| REGISTRY.get()?.slots().get(rank));
-    slot.is_some_and(|slot| slot.process.load(Ordering::Acquire) != 0).into()
+    slot.is_some_and(|slot| slot.process.load(Ordering::Acquire) != 0)
 }
 
 /// At the end.
-#[unsafe(no_mangle)]
-pub extern "C" fn dtc_mpi_unregister() {
+pub fn unregister() {
     if let Some(registry) = REGISTRY.get() {
         shared_file::unlink(&registry.path);
     }

@@ -1,11 +1,25 @@
 //! What the library says, to standard error, when `DTC_MPI_REPORT` is set.
 
-use crate::{print, settings, text};
+use crate::{print, settings};
 use std::cell::Cell;
-use std::ffi::{c_char, c_int};
 use std::sync::atomic::{AtomicI64, AtomicU8, Ordering::Relaxed};
 
-/// What is counted, in the order of `enum dtc_mpi_count`.
+/// What is counted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Counted {
+    /// Bytes of an `MPI_Pack`.
+    Packed,
+    /// Bytes of an `MPI_Unpack`.
+    Unpacked,
+    /// Bytes that were packed and sent.
+    Sent,
+    /// Bytes that were received and unpacked.
+    Received,
+    /// Bytes that were packed into memory of other processes.
+    Directly,
+}
+
+/// In the order of [`Counted`], as the report says it.
 const COUNTED: [&str; 5] = ["MPI_Pack", "MPI_Unpack", "sent", "received", "packed into memory of other processes"];
 
 /// The first of those that are rare: they are told of only where there are some.
@@ -59,57 +73,27 @@ pub fn did() {
     DONE.set(DONE.get() + 1);
 }
 
-/// [`reports`] for C.
-#[unsafe(no_mangle)]
-pub extern "C" fn dtc_mpi_reports() -> c_int {
-    reports().into()
-}
-
-/// [`now`] for C.
-#[unsafe(no_mangle)]
-pub extern "C" fn dtc_mpi_now() -> i64 {
-    now()
-}
-
-/// [`say`] for C.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn dtc_mpi_say(what: *const c_char, why: *const c_char) {
-    // SAFETY: texts of the caller's program, which end.
-    let (what, why) = unsafe { (text(what), text(why)) };
-    say(what, why);
-}
-
 /// How often this thread did something: it grows with each part of a call that dtc does. Only if the report is asked for.
-#[unsafe(no_mangle)]
-pub extern "C" fn dtc_mpi_done_here() -> i64 {
+pub fn done_here() -> i64 {
     DONE.get()
 }
 
-/// [`did`] for C.
-#[unsafe(no_mangle)]
-pub extern "C" fn dtc_mpi_did() {
-    did();
-}
-
-/// Counts what was done: one of `enum dtc_mpi_count`.
-#[unsafe(no_mangle)]
-pub extern "C" fn dtc_mpi_count(what: c_int, bytes: i64) {
-    let Some(count) = usize::try_from(what).ok().and_then(|what| COUNTS.get(what)).filter(|_| reports()) else {
+/// Counts what was done, if the report is asked for.
+pub fn count(what: Counted, bytes: i64) {
+    if !reports() {
         return;
-    };
+    }
     did();
+    let count = &COUNTS[what as usize];
     count.calls.fetch_add(1, Relaxed);
     count.bytes.fetch_add(bytes, Relaxed);
 }
 
 /// At the end: what was done, with how many datatypes that dtc decoded, and how many of these have kernels compiled for them.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn dtc_mpi_report(abi: *const c_char, decoded: i64, compiled: i64) {
+pub fn report(abi: &str, decoded: i64, compiled: i64) {
     if !reports() {
         return;
     }
-    // SAFETY: a text of the caller's program, which ends.
-    let abi = unsafe { text(abi) };
     for (at, (name, count)) in COUNTED.iter().zip(&COUNTS).enumerate() {
         let (calls, bytes) = (count.calls.load(Relaxed), count.bytes.load(Relaxed));
         if at < RARE || calls > 0 {

@@ -1,21 +1,37 @@
 //! The requests with which staged messages are under way, by the value of their handle.
 
 use std::cell::UnsafeCell;
-use std::ffi::c_char;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 /// Handles are added to lists by their hash. A power of two.
 const LISTS: usize = 4096;
 
-/// What is under way with a request: `struct dtc_mpi_tracked`, the first member of a structure that says more.
+/// What is under way with a request: the first member of a structure that says more.
 #[repr(C)]
 pub struct Tracked {
     next: *mut Tracked,
     /// The value of the handle.
     request: usize,
     /// Whether the handle stays valid when the request ends.
-    persistent: c_char,
+    persistent: bool,
+}
+
+impl Tracked {
+    /// Of a request that is not added yet.
+    pub fn new(persistent: bool) -> Tracked {
+        Tracked { next: null_mut(), request: 0, persistent }
+    }
+
+    /// The value of the handle that it was added with.
+    pub fn request(&self) -> usize {
+        self.request
+    }
+
+    /// Whether the handle stays valid when the request ends.
+    pub fn is_persistent(&self) -> bool {
+        self.persistent
+    }
 }
 
 /// A list, and whether a thread has it.
@@ -30,9 +46,13 @@ unsafe impl Sync for List {}
 static TABLE: [List; LISTS] =
     [const { List { busy: AtomicBool::new(false), first: UnsafeCell::new(null_mut()) } }; LISTS];
 
-/// How many there are; as long as there is none, no request needs to be looked up.
-#[unsafe(no_mangle)]
-pub static dtc_mpi_tracked_count: AtomicI64 = AtomicI64::new(0);
+static COUNT: AtomicI64 = AtomicI64::new(0);
+
+/// Whether there are any; as long as there is none, no request needs to be looked up.
+#[inline]
+pub fn any() -> bool {
+    COUNT.load(Ordering::Acquire) != 0
+}
 
 impl List {
     fn of(request: usize) -> &'static List {
@@ -68,8 +88,11 @@ unsafe fn find(mut place: *mut *mut Tracked, is_it: impl Fn(*mut Tracked) -> boo
 }
 
 /// Adds what is under way with a request.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn dtc_mpi_track(tracked: *mut Tracked, request: usize) {
+///
+/// # Safety
+///
+/// It is in no list, and lives until it is removed.
+pub unsafe fn track(tracked: *mut Tracked, request: usize) {
     List::of(request).with(|first| {
         // SAFETY: the caller's, in no list yet; the list is this thread's.
         unsafe {
@@ -78,7 +101,7 @@ pub unsafe extern "C" fn dtc_mpi_track(tracked: *mut Tracked, request: usize) {
             *first = tracked;
         }
     });
-    dtc_mpi_tracked_count.fetch_add(1, Ordering::Release);
+    COUNT.fetch_add(1, Ordering::Release);
 }
 
 fn look_for(request: usize, take: bool) -> *mut Tracked {
@@ -87,7 +110,7 @@ fn look_for(request: usize, take: bool) -> *mut Tracked {
         unsafe {
             let place = find(first, |tracked| (*tracked).request == request);
             let found = *place;
-            let taken = take && !found.is_null() && (*found).persistent == 0;
+            let taken = take && !found.is_null() && !(*found).persistent;
             if taken {
                 *place = (*found).next;
             }
@@ -95,26 +118,27 @@ fn look_for(request: usize, take: bool) -> *mut Tracked {
         }
     });
     if taken {
-        dtc_mpi_tracked_count.fetch_sub(1, Ordering::Release);
+        COUNT.fetch_sub(1, Ordering::Release);
     }
     found
 }
 
 /// What is under way with a request; null if nothing is.
-#[unsafe(no_mangle)]
-pub extern "C" fn dtc_mpi_find_tracked(request: usize) -> *mut Tracked {
+pub fn find_tracked(request: usize) -> *mut Tracked {
     look_for(request, false)
 }
 
 /// The same, and removes it unless it is persistent: the MPI uses a handle again, in any thread, as soon as its request has ended.
-#[unsafe(no_mangle)]
-pub extern "C" fn dtc_mpi_take_tracked(request: usize) -> *mut Tracked {
+pub fn take_tracked(request: usize) -> *mut Tracked {
     look_for(request, true)
 }
 
 /// Removes what was added.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn dtc_mpi_untrack(tracked: *mut Tracked) {
+///
+/// # Safety
+///
+/// It lives.
+pub unsafe fn untrack(tracked: *mut Tracked) {
     // SAFETY: added by the caller, and not removed meanwhile.
     let request = unsafe { (*tracked).request };
     let removed = List::of(request).with(|first| {
@@ -129,6 +153,30 @@ pub unsafe extern "C" fn dtc_mpi_untrack(tracked: *mut Tracked) {
         }
     });
     if removed {
-        dtc_mpi_tracked_count.fetch_sub(1, Ordering::Release);
+        COUNT.fetch_sub(1, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_found_until_they_are_taken() {
+        let (mut once, mut lasts) = (Box::new(Tracked::new(false)), Box::new(Tracked::new(true)));
+        let (once, lasts): (*mut Tracked, *mut Tracked) = (&mut *once, &mut *lasts);
+        // SAFETY: both live until the end of this test.
+        unsafe {
+            track(once, 0x5100_0001);
+            track(lasts, 0x5100_0002);
+            assert!(any());
+            assert_eq!(find_tracked(0x5100_0001), once);
+            assert_eq!(take_tracked(0x5100_0001), once);
+            assert_eq!(take_tracked(0x5100_0001), null_mut());
+            assert_eq!(take_tracked(0x5100_0002), lasts);
+            assert_eq!(take_tracked(0x5100_0002), lasts);
+            untrack(lasts);
+            assert_eq!(find_tracked(0x5100_0002), null_mut());
+        }
     }
 }

@@ -1,7 +1,6 @@
 //! Variables of the environment with fixed values. Case does not matter; an empty variable counts as unset.
 
-use crate::{print, text};
-use std::ffi::{c_char, c_int};
+use crate::print;
 
 /// A variable and what may stand in it.
 struct Setting {
@@ -55,17 +54,8 @@ fn unknown() -> Vec<String> {
     SETTINGS.iter().filter_map(message).collect()
 }
 
-/// [`is_set`] for C.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn dtc_mpi_is_set(variable: *const c_char, value: *const c_char) -> c_int {
-    // SAFETY: texts of the caller's program, which end.
-    let (variable, value) = unsafe { (text(variable), text(value)) };
-    is_set(variable, value).into()
-}
-
 /// Says on standard error which variables have unknown values. Called by one process of the job.
-#[unsafe(no_mangle)]
-pub extern "C" fn dtc_mpi_say_unknown_settings() {
+pub fn say_unknown() {
     for message in unknown() {
         print(&message);
     }

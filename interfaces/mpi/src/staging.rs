@@ -3,18 +3,19 @@
 
 use crate::report;
 use dtc::{DTC_MEMORY_DEVICE, DTC_MEMORY_HOST, DTC_MEMORY_PINNED, DTC_OK, dtc_engine, dtc_memory};
-use std::ffi::{c_int, c_void};
-use std::ptr::null_mut;
+use std::ffi::c_void;
+use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::{AtomicI64, AtomicPtr, Ordering};
 
 /// The engine of all types; null until the library has begun, and after `MPI_Finalize`.
-#[unsafe(no_mangle)]
-pub static dtc_mpi_engine: AtomicPtr<dtc_engine> = AtomicPtr::new(null_mut());
+pub static ENGINE: AtomicPtr<dtc_engine> = AtomicPtr::new(null_mut());
 
-/// The first pools, in the order of `enum dtc_mpi_pool`: of the host, of the host and pinned, and of the first GPU.
-const HOST: usize = 0;
-const PINNED: usize = 1;
-const DEVICE: usize = 2;
+/// The pool of memory of the host.
+pub const HOST: usize = 0;
+/// The pool of memory of the host that is pinned.
+pub const PINNED: usize = 1;
+/// The pool of the memory of a GPU; those of the others follow.
+pub const DEVICE: usize = 2;
 
 /// GPUs with a pool.
 const DEVICES: usize = 16;
@@ -35,7 +36,7 @@ const MOST_KEPT_OF_CUDA: i64 = 512 << 20;
 /// Most bytes of host memory that are lent at once: nonblocking messages hold theirs until they end.
 const MOST_LENT: i64 = 1 << 30;
 
-/// Bytes behind each block of memory of the host, which `receive_type.h` may ask for. None behind memory of a GPU, of which an MPI opens the whole
+/// Bytes behind each block of memory of the host, which a receive may ask for ([`receive_type`](crate::receive_type)). None behind memory of a GPU, of which an MPI opens the whole
 /// allocation in another process: between two H200, Open MPI 5.0 takes 70 us more for 64 MiB if 64 bytes follow them.
 const SLACK: usize = 64;
 
@@ -45,15 +46,14 @@ const PAGE: usize = 4096;
 /// Sizes that are kept.
 const SIZES: usize = (LARGEST_KEPT_OF_CUDA - SMALLEST + 1) as usize;
 
-/// A piece of staging memory: `struct dtc_mpi_block`.
-#[repr(C)]
-pub struct Block {
+/// A piece of staging memory.
+struct Block {
     memory: *mut c_void,
     kind: i32,
     device: i32,
-    pool: c_int,
+    pool: usize,
     /// The size, as a power of two.
-    power: c_int,
+    power: u32,
     /// Of memory that CUDA allocated.
     allocation: *mut dtc_memory,
 }
@@ -111,11 +111,11 @@ fn allocate(pool: usize, power: u32, device: i32) -> Option<Box<Block>> {
         if pool == HOST {
             libc::posix_memalign(&mut memory, PAGE, bytes) == 0
         } else {
-            let engine = dtc_mpi_engine.load(Ordering::Acquire);
+            let engine = ENGINE.load(Ordering::Acquire);
             dtc::dtc_memory_allocate(engine, kind, device, bytes as i64, &mut memory, &mut allocation) == DTC_OK
         }
     };
-    let block = Block { memory, kind, device, pool: pool as c_int, power: power as c_int, allocation };
+    let block = Block { memory, kind, device, pool, power, allocation };
     // What was not allocated is not freed.
     if !made {
         std::mem::forget(block);
@@ -133,16 +133,42 @@ fn lend(size: i64) -> bool {
     fits
 }
 
-/// Takes at least `bytes` bytes for packed data, from a pool for elements of GPU `device`; null if there are none.
-#[unsafe(no_mangle)]
-pub extern "C" fn dtc_mpi_staging_take(pool: c_int, device: i32, bytes: i64) -> *mut Block {
-    let Some(gpu) = usize::try_from(device).ok().filter(|device| *device < DEVICES) else { return null_mut() };
-    let asked = usize::try_from(pool).unwrap_or(HOST);
-    let pool = if asked == DEVICE { DEVICE + gpu } else { asked };
+/// Staging memory, until it is dropped.
+pub struct BlockRef(NonNull<Block>);
+
+// SAFETY: memory that any thread may use and give back.
+unsafe impl Send for BlockRef {}
+
+impl BlockRef {
+    /// Where it is.
+    pub fn memory(&self) -> *mut c_void {
+        self.block().memory
+    }
+
+    /// `DTC_MEMORY_...`.
+    pub fn kind(&self) -> i32 {
+        self.block().kind
+    }
+
+    /// The GPU that it is for.
+    pub fn device(&self) -> i32 {
+        self.block().device
+    }
+
+    fn block(&self) -> &Block {
+        // SAFETY: made by `allocate`, and this value's.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+/// Takes at least `bytes` bytes for packed data, from a pool for elements of GPU `device`; none if there is no memory.
+pub fn take(pool: usize, device: i32, bytes: i64) -> Option<BlockRef> {
+    let gpu = usize::try_from(device).ok().filter(|device| *device < DEVICES)?;
+    let pool = if pool == DEVICE { DEVICE + gpu } else { pool };
     let power = power_of(bytes);
     let size = 1 << power;
     if pool == HOST && !lend(size) {
-        return null_mut();
+        return None;
     }
     let take = |place: &AtomicPtr<Block>| {
         if place.load(Ordering::Relaxed).is_null() { null_mut() } else { place.swap(null_mut(), Ordering::Acquire) }
@@ -151,42 +177,42 @@ pub extern "C" fn dtc_mpi_staging_take(pool: c_int, device: i32, bytes: i64) -> 
     let block = match kept {
         Some(block) => {
             POOL[pool].kept.fetch_sub(size, Ordering::Relaxed);
-            block
+            NonNull::new(block)
         }
-        None => allocate(pool, power, device).map_or(null_mut(), Box::into_raw),
+        None => allocate(pool, power, device).map(|block| NonNull::from(Box::leak(block))),
     };
-    if block.is_null() && pool == HOST {
+    if block.is_none() && pool == HOST {
         LENT.fetch_sub(size, Ordering::Relaxed);
     }
-    if !block.is_null() {
+    if block.is_some() {
         report::did();
     }
-    block
+    block.map(BlockRef)
 }
 
-/// Gives memory back.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn dtc_mpi_staging_give(block: *mut Block) {
-    // SAFETY: taken above, and not used any more.
-    let (pool, power) = unsafe { ((*block).pool as usize, (*block).power as u32) };
-    let size = 1 << power;
-    let most = if pool == HOST { MOST_KEPT } else { MOST_KEPT_OF_CUDA };
-    if pool == HOST {
-        LENT.fetch_sub(size, Ordering::Relaxed);
-    }
-    if let (Some(shelf), Some(of)) = (shelf(pool, power), POOL.get(pool)) {
-        if of.kept.fetch_add(size, Ordering::Relaxed) + size <= most {
-            let put = |place: &AtomicPtr<Block>| {
-                place.compare_exchange(null_mut(), block, Ordering::Release, Ordering::Relaxed).is_ok()
-            };
-            if shelf.iter().any(put) {
-                return;
-            }
+impl Drop for BlockRef {
+    fn drop(&mut self) {
+        let Block { pool, power, .. } = *self.block();
+        let size = 1 << power;
+        let most = if pool == HOST { MOST_KEPT } else { MOST_KEPT_OF_CUDA };
+        if pool == HOST {
+            LENT.fetch_sub(size, Ordering::Relaxed);
         }
-        of.kept.fetch_sub(size, Ordering::Relaxed);
+        if let (Some(shelf), Some(of)) = (shelf(pool, power), POOL.get(pool)) {
+            if of.kept.fetch_add(size, Ordering::Relaxed) + size <= most {
+                let put = |place: &AtomicPtr<Block>| {
+                    let block = self.0.as_ptr();
+                    place.compare_exchange(null_mut(), block, Ordering::Release, Ordering::Relaxed).is_ok()
+                };
+                if shelf.iter().any(put) {
+                    return;
+                }
+            }
+            of.kept.fetch_sub(size, Ordering::Relaxed);
+        }
+        // SAFETY: made by `allocate`, and kept nowhere.
+        drop(unsafe { Box::from_raw(self.0.as_ptr()) });
     }
-    // SAFETY: made by `allocate`, and kept nowhere.
-    drop(unsafe { Box::from_raw(block) });
 }
 
 #[cfg(test)]
@@ -201,17 +227,14 @@ mod tests {
 
     #[test]
     fn memory_of_the_host_is_kept_and_lent_again_and_not_without_end() {
-        // SAFETY: blocks that were taken are given back once.
-        unsafe {
-            let first = dtc_mpi_staging_take(HOST as c_int, 0, 5000);
-            let memory = (*first).memory;
-            dtc_mpi_staging_give(first);
-            let second = dtc_mpi_staging_take(HOST as c_int, 0, 8192);
-            assert_eq!((*second).memory, memory);
-            dtc_mpi_staging_give(second);
-            assert!(dtc_mpi_staging_take(HOST as c_int, 0, MOST_LENT + 1).is_null());
-            assert!(dtc_mpi_staging_take(HOST as c_int, DEVICES as i32, 1).is_null());
-        }
+        let first = take(HOST, 0, 5000).expect("memory");
+        let memory = first.memory();
+        drop(first);
+        let second = take(HOST, 0, 8192).expect("memory");
+        assert_eq!(second.memory(), memory);
+        drop(second);
+        assert!(take(HOST, 0, MOST_LENT + 1).is_none());
+        assert!(take(HOST, DEVICES as i32, 1).is_none());
         assert_eq!(LENT.load(Ordering::Relaxed), 0);
     }
 }

@@ -150,7 +150,9 @@ mod tests {
         let interposer = include_str!("../../../../interfaces/mpi/pkg/libdtc_mpi.7.in").replace("\\_", "_");
         let found = variables();
         assert!(found.len() > 8, "{found:?}");
-        for name in found.iter().filter(|name| !NOT_READ.contains(&name.as_str())) {
+        // What the interposer looks up of an MPI is no variable.
+        let is_read = |name: &&String| !NOT_READ.contains(&name.as_str()) && !name.starts_with("MPI_");
+        for name in found.iter().filter(is_read) {
             let listed = VARIABLES.iter().any(|(names, _)| names.split(", ").any(|each| each == name));
             assert!(listed || interposer.contains(name.as_str()), "{name} stands in no page");
         }

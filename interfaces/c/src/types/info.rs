@@ -42,6 +42,12 @@ pub struct dtc_info {
     pub hash: [u8; 16],
 }
 
+impl Default for dtc_info {
+    fn default() -> dtc_info {
+        <dtc_info as Growing>::DEFAULT
+    }
+}
+
 // SAFETY: `repr(C)`, begins with an `i64`, and any bytes are a value.
 unsafe impl Growing for dtc_info {
     const DEFAULT: dtc_info = dtc_info {

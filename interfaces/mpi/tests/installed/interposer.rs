@@ -13,23 +13,15 @@ use std::collections::HashSet;
 use std::process::{Command, Output};
 use tempfile::TempDir;
 
-/// The names of `calls.def` and of `fortran.def`.
+/// The names in the tables of calls and of subroutines: the first words of their lines.
 fn calls() -> Vec<String> {
-    let table = std::fs::read_to_string(root().join("interfaces/mpi/c/calls.def")).expect("the table");
-    let names = table.lines().flat_map(|line| {
-        let (first, rest) = line.split_once('(').unwrap_or((line, ""));
-        let name = rest.split(',').next().unwrap_or(rest);
-        let forms: &[&str] = match first {
-            "CALL" => &[""],
-            "BOTH" => &["", "_c"],
-            _ => &[],
-        };
-        forms.iter().map(|form| format!("{name}{form}")).collect::<Vec<_>>()
-    });
-    let subroutines = std::fs::read_to_string(root().join("interfaces/mpi/c/fortran.def")).expect("the table");
-    let fortran = subroutines.lines().filter_map(|line| line.strip_prefix("FORTRAN(")?.strip_suffix(")"));
-    let begin = ["mpi_init_", "mpi_init_thread_", "mpi_init_f08_", "mpi_init_thread_f08_"].map(String::from);
-    names.map(|name| format!("MPI_{name}")).chain(fortran.map(|name| format!("mpi_{name}_f08_"))).chain(begin).collect()
+    let names = |file: &str, prefix: &str| -> Vec<String> {
+        let table = std::fs::read_to_string(root().join("interfaces/mpi/src").join(file)).expect("the table");
+        let first = table.lines().filter_map(|line| line.trim_start().split_once(' '));
+        let of_table = first.filter(|(name, rest)| name.starts_with(prefix) && rest.ends_with(';'));
+        of_table.map(|(name, _)| name.to_owned()).collect()
+    };
+    [names("calls.rs", "MPI_"), names("fortran.rs", "mpi_")].concat()
 }
 
 #[test]

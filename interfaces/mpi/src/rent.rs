@@ -1,0 +1,188 @@
+//! When a datatype is decoded: once its uses have cost the MPI what decoding costs, so that one that is used once, or for a few bytes, costs next
+//! to nothing, and one that is used often is decoded early enough. (The rule of ski rental: at most twice the cost of the better choice, had
+//! the uses been known. Karlin, Manasse, Rudolph and Sleator, Competitive snoopy caching, Algorithmica 3, 1988.)
+//!
+//! What a use costs is estimated from its bytes, at what the MPI loses on pieces that are just short enough for dtc ([`limits`](crate::limits)).
+
+use crate::abi::{Abi, MPI_SUCCESS};
+use crate::limits::{LARGEST_MESSAGE, limits};
+use crate::memory::{extent_of, place_of, size_of, true_extent_of};
+use crate::plan::{self, Envelope, PlanRef, envelope_of, is_named};
+use crate::pmpi::pmpi;
+use crate::recall::{Knowledge, if_known, recall, recall_anew};
+use crate::start::is_ready;
+use std::ffi::c_int;
+use std::ptr::null;
+
+/// Nanoseconds that decoding takes: at least, for an entry of a list, and for a member of a structure
+/// (`bench/results/2026-11-26-mpi-first-uses.md`).
+const PRICE_LEAST: i64 = 2700;
+const PRICE_OF_ENTRY: i64 = 70;
+const PRICE_OF_MEMBER: i64 = 200;
+
+/// How many times as much the uses of a datatype must have cost whose elements may be contiguous: most are, and are left to the MPI. Others
+/// transpose.
+const PRICE_OF_DENSE: i64 = 8;
+
+/// Of a datatype that is never decoded.
+pub const PRICELESS: i64 = i64::MAX;
+
+/// The error of a datatype that the MPI does not accept, which it has told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Refused(pub c_int);
+
+/// Whether elements have as many bytes as they reach over.
+fn may_be_contiguous<A: Abi>(datatype: A::Handle, size: i64) -> bool {
+    let extent = extent_of::<A>(datatype).map(|bounds| bounds.1);
+    extent == Some(size) && true_extent_of::<A>(datatype).map(|bounds| bounds.1) == Some(size)
+}
+
+/// Bytes of the pieces of a contiguous datatype or a vector of predefined elements; 0 if that is unknown.
+fn piece_of<A: Abi>(datatype: A::Handle, envelope: &Envelope) -> i64 {
+    let constants = A::CONSTANTS;
+    let contiguous = envelope.combiner == constants.combiner_contiguous;
+    let vector = [constants.combiner_vector, constants.combiner_hvector].contains(&envelope.combiner);
+    let Envelope { integers, addresses, counts, types, .. } = *envelope;
+    if !(contiguous || vector) || counts != 0 || integers > 3 || addresses > 1 || types != 1 {
+        return 0;
+    }
+    let (mut numbers, mut places, mut child) = ([0; 3], [0; 1], A::handles().datatype_null);
+    let (numbers_at, places_at) = (numbers.as_mut_ptr(), places.as_mut_ptr());
+    let pmpi = pmpi::<A>();
+    // SAFETY: a datatype of the program, and there is room for what its envelope says.
+    let told = unsafe {
+        let (integers, addresses) = (integers as c_int, addresses as c_int);
+        (pmpi.type_get_contents)(datatype, integers, addresses, 1, numbers_at, places_at, &mut child)
+    };
+    if told != MPI_SUCCESS {
+        return 0;
+    }
+    let is_predefined = is_named::<A>(child);
+    let size = if is_predefined { size_of::<A>(child).unwrap_or(0) } else { 0 };
+    if !is_predefined {
+        // SAFETY: a handle that the MPI has given this function.
+        unsafe { (pmpi.type_free)(&mut child) };
+    }
+    size.saturating_mul(if contiguous { i64::from(i32::MAX) } else { numbers[1].into() })
+}
+
+/// What decoding costs, in nanoseconds.
+fn price_of<A: Abi>(datatype: A::Handle, size: i64) -> i64 {
+    let envelope = envelope_of::<A>(datatype);
+    if piece_of::<A>(datatype, &envelope) > limits().longest_piece {
+        return PRICELESS;
+    }
+    let entries = envelope.integers.max(envelope.addresses).max(envelope.counts);
+    let price = PRICE_LEAST + PRICE_OF_ENTRY * entries + PRICE_OF_MEMBER * envelope.types;
+    if may_be_contiguous::<A>(datatype, size) { PRICE_OF_DENSE * price } else { price }
+}
+
+/// Decodes a datatype, if the MPI accepts it, which it says by a send to no process. None if dtc cannot decode it, or if another thread is
+/// decoding one.
+#[cold]
+fn buy<A: Abi>(datatype: A::Handle, communicator: A::Handle) -> Result<Option<PlanRef>, Refused> {
+    if !is_ready::<A>() {
+        return Ok(None);
+    }
+    // SAFETY: no element is sent, and nobody receives it. (MPI 4.1, 3.10)
+    let accepted = unsafe { (pmpi::<A>().send)(null(), 0, datatype, A::CONSTANTS.proc_null, 0, communicator) };
+    if accepted != MPI_SUCCESS {
+        return Err(Refused(accepted));
+    }
+    plan::make::<A>(datatype);
+    Ok(recall_anew::<A, _>(datatype, |known| known.plan.clone()).flatten())
+}
+
+/// The plan of a datatype of elements that the MPI cannot be given, or that has many uses to come: decoded now if it is not. None if it is
+/// predefined, or cannot be decoded.
+///
+/// # Errors
+///
+/// The MPI does not accept the datatype.
+pub fn plan_now<A: Abi>(datatype: A::Handle, communicator: A::Handle) -> Result<Option<PlanRef>, Refused> {
+    if datatype == A::handles().datatype_null {
+        return Ok(None);
+    }
+    match recall::<A, _>(datatype, |known| (known.is, known.plan.clone())) {
+        Some((Knowledge::NotDecoded, _)) => buy::<A>(datatype, communicator),
+        Some((_, plan)) => Ok(plan),
+        None => Ok(None),
+    }
+}
+
+/// The plan of a datatype for a use of `elements` of them that the processor reaches. None if it is predefined, or as long as it is not
+/// decoded. A use of fewer than `least` bytes is not counted.
+///
+/// # Errors
+///
+/// The MPI does not accept the datatype.
+#[inline]
+pub fn plan_of_use<A: Abi>(
+    elements: i64,
+    datatype: A::Handle,
+    least: i64,
+    communicator: A::Handle,
+) -> Result<Option<PlanRef>, Refused> {
+    let known = |known: &mut crate::recall::Remembered| (known.is != Knowledge::NotDecoded).then(|| known.plan.clone());
+    match if_known::<A, _>(datatype, known).flatten() {
+        Some(plan) => Ok(plan),
+        None => plan_for_rent::<A>(elements, datatype, least, communicator),
+    }
+}
+
+#[inline(never)]
+fn plan_for_rent<A: Abi>(
+    elements: i64,
+    datatype: A::Handle,
+    least: i64,
+    communicator: A::Handle,
+) -> Result<Option<PlanRef>, Refused> {
+    if datatype == A::handles().datatype_null {
+        return Ok(None);
+    }
+    let Some(size) = size_of::<A>(datatype) else { return Ok(None) };
+    let Some(bytes) = elements.checked_mul(size).filter(|bytes| *bytes >= least) else { return Ok(None) };
+    let limits = limits();
+    // What there is already, or whether to decode.
+    let looked = recall::<A, _>(datatype, |known| {
+        if known.is != Knowledge::NotDecoded {
+            return Err(known.plan.clone());
+        }
+        known.paid = known.paid.saturating_add(bytes.min(LARGEST_MESSAGE) * limits.lost / 1000);
+        if !limits.leaves_whole {
+            return Ok(true);
+        }
+        if known.paid >= PRICE_LEAST && known.price == 0 {
+            known.price = price_of::<A>(datatype, size);
+        }
+        Ok(known.price != 0 && known.paid >= known.price)
+    });
+    match looked {
+        Some(Err(plan)) => Ok(plan),
+        Some(Ok(true)) => buy::<A>(datatype, communicator),
+        _ => Ok(None),
+    }
+}
+
+/// Decodes the datatype of a persistent request, whose first use decides how all of its messages go.
+///
+/// # Errors
+///
+/// The MPI does not accept the datatype.
+pub fn decode_first<A: Abi>(
+    elements: i64,
+    datatype: A::Handle,
+    peer: c_int,
+    communicator: A::Handle,
+) -> Result<(), Refused> {
+    let handles = A::handles();
+    let none = communicator == handles.comm_null || datatype == handles.datatype_null;
+    if elements <= 0 || peer == A::CONSTANTS.proc_null || none {
+        return Ok(());
+    }
+    let small = || size_of::<A>(datatype).is_none_or(|size| size.saturating_mul(elements) < limits().least);
+    if !place_of(null()).uses_cuda() && small() {
+        return Ok(());
+    }
+    plan_now::<A>(datatype, communicator).map(|_| ())
+}
