@@ -181,11 +181,12 @@ impl Engine {
     /// are. For hosts that end before their types do; dropping the engine and all of its types ends the thread too.
     ///
     /// ```
-    /// use dtc_runtime::{Datatype, Engine};
-    /// let engine = Engine::new();
-    /// let column = engine.commit(&Datatype::vector(5, 1, 7, Datatype::FLOAT));
+    /// use dtc_runtime::datatype::text;
+    /// let engine = dtc_runtime::Engine::new();
+    /// let column = engine.commit(&text::parse("vector 5 1 7 float")?);
     /// engine.end_background();
-    /// assert_eq!(column.size(), 20);
+    /// assert_eq!(column.facts().size, 20);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn end_background(&self) {
         if !self.shared.forked() {
