@@ -229,6 +229,30 @@ const CASES: &[(&str, &[u32], Build)] = &[
         let (x, n) = (t.hvector(50, 1, 16, d)?, t.hvector(50, 1, 16, i)?);
         t.structure(&[1, 1], &[0, 8], &[x, n])
     }),
+    ("fields of 16 records", &[1], |t| {
+        let leaves = [DOUBLE, INT, BYTE].map(|leaf| t.named(leaf));
+        let fields = [t.hvector(16, 1, 24, leaves[0])?, t.hvector(16, 1, 24, leaves[1])?, t.hvector(16, 1, 24, leaves[2])?];
+        t.structure(&[1, 1, 1], &[0, 8, 13], &fields)
+    }),
+    ("37 records of two fields in planes", &[], |t| {
+        let (d, f) = (t.named(DOUBLE), t.named(FLOAT));
+        let record = t.structure(&[1, 1], &[0, 12], &[d, f])?;
+        let row = t.hvector(37, 1, 40, record)?;
+        t.hvector(3, 1, 1600, row)
+    }),
+    ("4 records of three fields in planes", &[], |t| {
+        let (d, c) = (t.named(DOUBLE), t.named(CHAR));
+        let record = t.structure(&[1, 3, 1], &[0, 9, 16], &[c, d, c])?;
+        let row = t.hvector(4, 1, 48, record)?;
+        t.hvector(90, 1, 300, row)
+    }),
+    ("100 runs of many lengths", &[], |t| with(t, FLOAT, |t, f| {
+        let lengths: Vec<i64> = (0..100).map(|at| 1 + at * at % 13 % 5).collect();
+        let displacements: Vec<i64> = (0..100).map(|at| at * 8 + at * at % 3).collect();
+        t.indexed(&lengths, &displacements, f)
+    })),
+    ("every other float in short planes", &[], |t| with(t, FLOAT, |t, f| { let row = t.vector(19, 1, 2, f)?; t.hvector(7, 1, 164, row) })),
+    ("every other byte in short planes", &[], |t| with(t, BYTE, |t, b| { let row = t.vector(67, 1, 2, b)?; t.hvector(5, 1, 150, row) })),
     ("shared child", &[], |t| {
         let i = t.named(INT);
         let row = t.vector(4, 1, 3, i)?;

@@ -289,7 +289,7 @@ impl fmt::Display for NestMethod {
             NestMethod::Shuffled(Group { vectors, rows }) => {
                 write!(f, "shuffled, {rows} of {vectors} vectors at a time")
             }
-            NestMethod::EveryOtherWord => f.write_str("shuffled, 8 of 2 vectors at a time"),
+            NestMethod::EveryOtherWord => f.write_str("every other word, shuffled"),
             NestMethod::Reversed | NestMethod::ReversedFours => f.write_str("turned round in registers"),
             NestMethod::Overhanging => f.write_str("as whole vectors"),
             NestMethod::Transposed => f.write_str("transposed in registers"),

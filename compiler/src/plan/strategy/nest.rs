@@ -36,7 +36,7 @@ pub enum NestMethod {
     Planes(usize),
     /// Groups of short rows, by byte shuffles of a few vectors.
     Shuffled(Group),
-    /// Every other word of 8 bytes, by a fixed shuffle. Packs only.
+    /// Every other word of 1 to 8 bytes, by a fixed shuffle. Packs only.
     EveryOtherWord,
     /// Each row as a whole vector, whose end the next row overwrites. Packs only.
     Overhanging,
@@ -207,6 +207,9 @@ pub fn nest(level: Level, direction: Direction, nest: &Nest) -> NestMethod {
     if transposed && planes > SHUFFLED_PLANES && planes.saturating_mul(bytes) > SHUFFLED_BYTES {
         return NestMethod::Transposed;
     }
+    if pack && level >= Level::Avx512 && is_every_other_word(nest) {
+        return NestMethod::EveryOtherWord;
+    }
     if level >= Level::Avx512
         && bytes <= shuffle::LONGEST
         && (pack || level.stores_masks())
@@ -215,9 +218,6 @@ pub fn nest(level: Level, direction: Direction, nest: &Nest) -> NestMethod {
         && stride >= bytes as isize
         && stride <= shuffle::FARTHEST as isize
     {
-        if pack && bytes == 8 && stride == 16 {
-            return NestMethod::EveryOtherWord;
-        }
         let group = shuffle::group(direction, bytes, stride as usize);
         if group.vectors > 0 {
             return NestMethod::Shuffled(group);
@@ -273,6 +273,14 @@ fn one_by_one(level: Level, direction: Direction, nest: &Nest) -> NestMethod {
         return NestMethod::Planes(rows);
     }
     NestMethod::Rows(how)
+}
+
+/// Whether each plane has a vector or more of words, with a gap of a word behind each. The shuffle is constant, so that planes of few rows
+/// gain as well: 23 planes of 58 words of 4 bytes took 0.3 of the time, 49 of 19 words 0.6, on a Zen 4.
+#[inline(always)]
+fn is_every_other_word(nest: &Nest) -> bool {
+    let Nest { bytes, rows, stride, .. } = *nest;
+    matches!(bytes, 1 | 2 | 4 | 8) && stride == 2 * bytes as isize && rows >= LINE / bytes
 }
 
 /// Whether a nest of planes that are neighbours in memory is transposed in registers, in rectangles of vectors of 16 bytes.

@@ -1,5 +1,7 @@
 //! Nests of rows: one folder entry for each [`NestMethod`], and the dispatch by the strategy of the level.
 
+#[cfg(target_arch = "x86_64")]
+mod every_other;
 mod few;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod gather;
@@ -60,7 +62,7 @@ pub(crate) unsafe fn planes<B: Block, const PACK: bool>(
             #[cfg(target_arch = "x86_64")]
             NestMethod::Shuffled(group) => shuffled::planes::<PACK>(memory, packed, nest, group),
             #[cfg(target_arch = "x86_64")]
-            NestMethod::EveryOtherWord => shuffled::every_other_word(memory, packed, nest),
+            NestMethod::EveryOtherWord => every_other::planes(memory, packed, nest),
             #[cfg(target_arch = "x86_64")]
             NestMethod::Reversed => reversed::planes::<B, PACK>(memory, packed, nest),
             #[cfg(target_arch = "x86_64")]

@@ -8,13 +8,10 @@ use core::arch::x86_64::{
     __m512i, _mm512_add_epi8, _mm512_and_si512, _mm512_cmpeq_epi8_mask, _mm512_cmpge_epu8_mask, _mm512_cmplt_epu8_mask,
     _mm512_load_si512, _mm512_loadu_si512, _mm512_mask_add_epi8, _mm512_mask_permutexvar_epi8, _mm512_mask_storeu_epi8,
     _mm512_mask_sub_epi8, _mm512_maskz_loadu_epi8, _mm512_mullo_epi16, _mm512_or_si512, _mm512_permutex2var_epi32,
-    _mm512_permutex2var_epi64, _mm512_permutexvar_epi8, _mm512_set1_epi8, _mm512_set1_epi16, _mm512_set1_epi32,
-    _mm512_setr_epi64, _mm512_setzero_si512, _mm512_slli_epi16, _mm512_srli_epi16, _mm512_srli_epi32,
-    _mm512_storeu_si512,
+    _mm512_permutexvar_epi8, _mm512_set1_epi8, _mm512_set1_epi16, _mm512_set1_epi32, _mm512_setzero_si512,
+    _mm512_slli_epi16, _mm512_srli_epi16, _mm512_srli_epi32, _mm512_storeu_si512,
 };
 
-use super::rows::prefetch;
-use crate::block::in_order;
 use crate::block::masked::low_bits;
 use dtc_compiler::plan::strategy::{Group, LONGEST_SHUFFLED_STRIDE as FARTHEST, Nest};
 
@@ -24,7 +21,7 @@ const VECTOR: usize = 64;
 /// One vector of bytes.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
-struct Bytes([u8; VECTOR]);
+pub(super) struct Bytes(pub(super) [u8; VECTOR]);
 
 /// The quotients and the remainders of 0 to 63 by each divisor up to [`FARTHEST`]; the entry of 0 is unused.
 static DIVIDED: [(Bytes, Bytes); FARTHEST + 1] = {
@@ -44,59 +41,20 @@ static DIVIDED: [(Bytes, Bytes); FARTHEST + 1] = {
 
 /// A nest at its addresses.
 #[derive(Clone, Copy)]
-struct Placed {
-    memory: *mut u8,
-    packed: *mut u8,
-    nest: Nest,
+pub(super) struct Placed {
+    pub(super) memory: *mut u8,
+    pub(super) packed: *mut u8,
+    pub(super) nest: Nest,
 }
 
 impl Placed {
     /// The addresses of each plane: in memory and packed.
-    fn each(self) -> impl Iterator<Item = (*mut u8, *mut u8)> {
+    pub(super) fn each(self) -> impl Iterator<Item = (*mut u8, *mut u8)> {
         let Placed { memory, packed, nest } = self;
         (0..nest.planes).map(move |plane| {
             let memory = memory.wrapping_offset((plane as isize).wrapping_mul(nest.plane_stride));
             (memory, packed.wrapping_add(plane * nest.rows * nest.bytes))
         })
-    }
-}
-
-/// Packs every other word of 8 bytes, like the squares of one colour in a row of a chessboard. The shuffle is constant: for short
-/// planes, computing one would cost as much as the move.
-///
-/// # Safety
-///
-/// The contract of [`PlanesFn`](crate::PlanesFn), and the features of [`Level::Avx512`](crate::Level::Avx512); at least eight
-/// rows of 8 bytes are 16 bytes apart.
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,bmi2")]
-#[inline(never)]
-pub(super) unsafe fn every_other_word(memory: *mut u8, packed: *mut u8, nest: &Nest) {
-    const WORDS: usize = VECTOR / 8;
-    // Distance of prefetches on the memory side, in bytes. Measured: a tenth faster in the second-level cache.
-    const AHEAD: usize = 2048;
-    let index = _mm512_setr_epi64(0, 2, 4, 6, 8, 10, 12, 14);
-    // The last eight words end with the second of their two vectors, which shares a word with the first.
-    let last_index = _mm512_setr_epi64(0, 2, 4, 6, 9, 11, 13, 15);
-    let (before, last) = ((nest.rows - 1) / WORDS, nest.rows - WORDS);
-    for (memory, packed) in (Placed { memory, packed, nest: *nest }).each() {
-        // SAFETY: two vectors hold eight rows and the gap behind the last, which belongs to the call while a row follows it;
-        // there are at least eight rows, so that the last eight, which may overlap those before, have no gap behind them.
-        unsafe {
-            for vector in 0..before {
-                let memory = memory.add(vector * 2 * VECTOR);
-                prefetch(memory.wrapping_add(AHEAD));
-                prefetch(memory.wrapping_add(AHEAD + VECTOR));
-                prefetch(packed.wrapping_add(vector * VECTOR + AHEAD / 2));
-                let (low, high) = (_mm512_loadu_si512(memory.cast()), _mm512_loadu_si512(memory.add(VECTOR).cast()));
-                let words = _mm512_permutex2var_epi64(low, index, high);
-                _mm512_storeu_si512(packed.add(vector * VECTOR).cast(), words);
-                in_order();
-            }
-            let memory = memory.add(last * 16);
-            let (low, high) = (_mm512_loadu_si512(memory.cast()), _mm512_loadu_si512(memory.add(VECTOR - 8).cast()));
-            let words = _mm512_permutex2var_epi64(low, last_index, high);
-            _mm512_storeu_si512(packed.add(last * 8).cast(), words);
-        }
     }
 }
 

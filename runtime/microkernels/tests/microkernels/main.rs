@@ -265,11 +265,29 @@ fn rows_of_every_size_at_every_kind_of_stride() {
 }
 
 #[test]
+fn planes_of_every_other_word() {
+    let mut bench = Bench::new(1 << 13, 1 << 12);
+    for (level, pack, non_temporal) in variants() {
+        for bytes in [1, 2, 4, 8] {
+            // Whole vectors of rows, and rows beyond or one short of them.
+            for rows in
+                (1..=4).flat_map(|vectors| [64 * vectors / bytes - 1, 64 * vectors / bytes, 64 * vectors / bytes + 3])
+            {
+                let stride = 2 * bytes as isize;
+                let plane = (rows as isize + 3) * stride;
+                bench.nest(level, pack, (5, plane), (rows, stride), bytes, non_temporal);
+                bench.nest(level, pack, (5, -plane), (rows, stride), bytes, non_temporal);
+            }
+        }
+    }
+}
+
+#[test]
 fn short_rows_of_every_count() {
     let mut bench = Bench::new(1 << 14, 1 << 13);
     for (level, pack, non_temporal) in variants() {
         for bytes in [1, 2, 3, 4, 7, 8, 12, 16, 17, 20, 24, 31, 32, 40] {
-            for stride in [bytes, bytes + 1, bytes + 2, 16, 24, 33, 64, 112] {
+            for stride in [bytes, bytes + 1, bytes + 2, 2 * bytes, 16, 24, 33, 64, 112] {
                 if stride >= bytes {
                     for rows in 0..=70 {
                         bench.rows(level, pack, rows, bytes, stride as isize, non_temporal);
