@@ -4,8 +4,8 @@
 
 use crate::layout::Run;
 
-/// Runs above which a list of blocks pays off. Kernels move shorter tables by straight code.
-pub(crate) const UNROLLED_RUNS: usize = 64;
+/// Runs above which a list of blocks pays off. Kernels move shorter tables, and tables of twice as many, by straight code.
+pub(super) const UNROLLED_RUNS: usize = 64;
 
 /// Most parts of the records of a layout for which a kernel for a GPU has code. NVRTC 13.0 took 1.3 s for 150, 9 s for 600, and more than
 /// 100 s for 3,000 (Zen 4, both processors busy). Lists are searched in tables, of any length.

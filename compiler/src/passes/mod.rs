@@ -43,7 +43,7 @@ mod split_stretches;
 pub use report::{Canonical, Report};
 pub use rewriter::Pass;
 
-pub(crate) use list_cost::{MOST_PARTS, UNROLLED_RUNS};
+pub(crate) use list_cost::MOST_PARTS;
 
 use crate::layout::Layout;
 use rewriter::Rewriter;

@@ -4,8 +4,8 @@ use super::closed::{self, Closed, Surroundings};
 use super::copy::chunks;
 use super::microkernel::Microkernel;
 use crate::plan::{
-    Direction, INLINE_BYTES, INLINE_PIECE_BYTES, MICROKERNEL_ROWS, Offsets, Part, Plan, Step, StepId,
-    UNROLLED_LIST_WORDS, UNROLLED_WORDS,
+    Direction, INLINE_BYTES, INLINE_PIECE_BYTES, INLINE_WORD_BYTES, LOOP_WORDS, MICROKERNEL_ROWS, Offsets, Part, Plan,
+    Step, StepId, UNROLLED_LIST_WORDS, UNROLLED_WORDS,
 };
 use cranelift_codegen::ir::{
     AbiParam, BlockArg, ExtFuncData, ExternalName, FuncRef, InstBuilder, MemFlagsData, Signature, SourceLoc,
@@ -309,14 +309,16 @@ impl Emitter<'_, '_> {
     }
 
     pub(super) fn rows(&mut self, rows: u64, stride: i64, bytes: u64, place: Place) -> Place {
-        let long = (rows >= MICROKERNEL_ROWS && !self.small()) || bytes > INLINE_BYTES;
+        let words = self.piece(bytes).saturating_mul(rows);
+        let few = rows < MICROKERNEL_ROWS || (bytes <= INLINE_WORD_BYTES && words <= UNROLLED_WORDS);
+        let long = (!few && !self.small()) || bytes > INLINE_BYTES;
         if long && self.closed.is_none() {
             let (memory, packed) = self.pointers(place);
             let [rows, length, stride] = [rows as i64, bytes as i64, stride].map(|value| self.constant(value));
             self.call(Microkernel::Rows(bytes), &[memory, packed, rows, length, stride]);
             return place;
         }
-        if self.small() || self.piece(bytes).saturating_mul(rows) <= UNROLLED_WORDS {
+        if self.small() || words <= UNROLLED_WORDS {
             for row in 0..rows {
                 self.copy(bytes, place.further((row as i64).wrapping_mul(stride), row * bytes));
             }
@@ -345,6 +347,7 @@ impl Emitter<'_, '_> {
             Step::Rows { rows, bytes, .. } => piece(bytes).saturating_mul(rows),
             Step::Planes { planes, rows, bytes, .. } => piece(bytes).saturating_mul(rows).saturating_mul(planes),
             Step::Repeat { count, body, .. } => self.words(body).saturating_mul(count),
+            Step::Runs(ref table) if table.is_unrolled() => table.runs.iter().map(|run| piece(run.count)).sum(),
             // Their sizes do not matter: they are written out in any case, or called.
             Step::Tile { .. } | Step::List { .. } | Step::Runs(_) | Step::Scatter { .. } | Step::Sequence { .. } => {
                 u64::MAX
@@ -444,10 +447,14 @@ impl Emitter<'_, '_> {
             Step::Repeat { count, stride, body } => {
                 let size = plan.size_of(body);
                 let iteration = |emitter: &mut Self, place| emitter.step(body, place);
+                let copies = LOOP_WORDS / self.words(body).max(1);
                 if self.small() || self.words(id) <= UNROLLED_WORDS {
-                    return self.unrolled(count, stride, size, place, iteration);
+                    self.unrolled(count, stride, size, place, iteration)
+                } else if copies < 2 {
+                    self.counted(place, count, stride, size, iteration)
+                } else {
+                    self.several(place, count, copies, (stride, size), iteration)
                 }
-                self.counted(place, count, stride, size, iteration)
             }
             Step::Scatter { ref offsets, body } if self.small() => {
                 let size = plan.size_of(body);

@@ -1,4 +1,4 @@
-//! The loops of closed functions, which kernels of the runtime have microkernels for.
+//! Loops of several bodies per iteration, and those of closed functions, which kernels of the runtime have microkernels for.
 
 use super::emit::{Emitter, Place};
 use crate::plan::{RunTable, StepId, UNROLLED_WORDS};
@@ -11,6 +11,27 @@ const TILE_ROWS: u64 = 16;
 const UNROLLED_ROWS: u64 = 8;
 
 impl Emitter<'_, '_> {
+    /// A loop with several bodies in each iteration: the largest divisor of `count` above half of `most`, or `most`, where the rest follows the
+    /// loop. `count` is larger than `most`.
+    pub(super) fn several(
+        &mut self,
+        place: Place,
+        count: u64,
+        most: u64,
+        (stride, size): (i64, u64),
+        mut body: impl FnMut(&mut Self, Place) -> Place,
+    ) -> Place {
+        let divisor = (most / 2 + 1..=most).rev().find(|&copies| count.is_multiple_of(copies));
+        let copies = divisor.unwrap_or(most);
+        let (iterations, rest) = (count / copies, count % copies);
+        let (long, large) = (stride.wrapping_mul(copies as i64), size * copies);
+        let place = self.counted(place, iterations, long, large, |emitter, place| {
+            emitter.unrolled(copies, stride, size, place, &mut body)
+        });
+        let (offset, position) = (long.wrapping_mul(iterations as i64), large * iterations);
+        self.unrolled(rest, stride, size, place.further(offset, position), body).back(offset, position)
+    }
+
     /// Rows, several in each iteration.
     pub(super) fn closed_rows(&mut self, rows: u64, stride: i64, bytes: u64, place: Place) -> Place {
         let at = |place: Place, row: u64| place.further((row as i64).wrapping_mul(stride), row * bytes);

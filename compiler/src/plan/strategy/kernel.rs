@@ -1,7 +1,6 @@
 //! Whether a kernel is compiled for a plan, and what it writes out.
 
 use super::pieces::Pieces;
-use crate::passes::UNROLLED_RUNS;
 use crate::plan::step::{RunTable, Step, StepId};
 use smallvec::SmallVec;
 use std::fmt;
@@ -40,17 +39,27 @@ pub(crate) const INLINE_BYTES: u64 = 64;
 /// Longest piece by itself, in bytes, that straight code moves: 8 loads and stores take less than the call of a microkernel.
 pub(crate) const INLINE_PIECE_BYTES: u64 = 128;
 
+/// Most runs of a table that straight code moves: 81 runs took 30 ns so, and 150 ns by the microkernel (Zen 4).
+const STRAIGHT_RUNS: usize = 128;
+
 /// Most loads of a table of runs that straight code moves.
 const UNROLLED_RUN_WORDS: u64 = 256;
 
-/// Most loads of a loop that a kernel writes out.
-pub(crate) const UNROLLED_WORDS: u64 = 16;
+/// Most loads of a loop, or of rows, that a kernel writes out: the loop around 4 records of 6 loads took 0.7 of the time without one inside,
+/// and 6 fields of 16 records 0.55 without calls (Zen 4, `bench/results/2026-11-26-short-bodies.md`).
+pub(crate) const UNROLLED_WORDS: u64 = 32;
+
+/// Most loads of the bodies that one iteration of a longer loop moves: records of two fields took 0.6 to 0.7 of the time by eight (Zen 4).
+pub(crate) const LOOP_WORDS: u64 = 16;
+
+/// Longest row, in bytes, that straight code moves where a microkernel for rows could: one load of Cranelift's widest vector.
+pub(crate) const INLINE_WORD_BYTES: u64 = 16;
 
 /// Most loads of a list that straight code moves wherever it is: eight blocks of 16 bytes in a loop took 5 ns by the microkernel, and
 /// 2 ns so (Zen 4).
 pub(crate) const UNROLLED_LIST_WORDS: u64 = 64;
 
-/// Fewest rows for which a kernel calls a microkernel; fewer are inline.
+/// Fewest rows for which a kernel calls a microkernel, unless they are few words; fewer are inline.
 pub(crate) const MICROKERNEL_ROWS: u64 = 8;
 
 /// Bytes that a microkernel moves in a nanosecond when they are in cache.
@@ -261,7 +270,7 @@ fn has_wide_words(steps: &[Step], id: StepId) -> bool {
 impl RunTable {
     /// Whether a kernel moves the runs by straight code. A microkernel moves long runs faster than code that calls for each.
     pub(crate) fn is_unrolled(&self) -> bool {
-        self.runs.len() <= UNROLLED_RUNS
+        self.runs.len() <= STRAIGHT_RUNS
             && self.runs.iter().all(|run| run.count <= INLINE_PIECE_BYTES)
             && self.runs.iter().map(|run| words_of(run.count)).sum::<u64>() <= UNROLLED_RUN_WORDS
     }

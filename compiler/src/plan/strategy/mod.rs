@@ -35,7 +35,10 @@ pub(crate) use closed::{
 pub use group::{Word, WordGroup};
 pub(super) use kernel::decide;
 pub use kernel::{Decision, SPECIALISED_DEPTH, SPECIALISED_STEPS};
-pub(crate) use kernel::{INLINE_BYTES, INLINE_PIECE_BYTES, MICROKERNEL_ROWS, UNROLLED_LIST_WORDS, UNROLLED_WORDS};
+pub(crate) use kernel::{
+    INLINE_BYTES, INLINE_PIECE_BYTES, INLINE_WORD_BYTES, LOOP_WORDS, MICROKERNEL_ROWS, UNROLLED_LIST_WORDS,
+    UNROLLED_WORDS,
+};
 pub use nest::{FEW_BYTES, FEW_ROWS, Nest, NestMethod, Prefetch, RowLoop, nest, whole_nest};
 pub use pieces::WIDTHS;
 pub(crate) use pieces::{PieceWord, words_of};
