@@ -12,6 +12,7 @@ use crate::worker::Job;
 use dtc_compiler::Shared;
 use dtc_compiler::datatype::Datatype;
 use dtc_compiler::layout::{Fingerprint, Layout, Point, TypeHash};
+use dtc_compiler::plan::strategy::Strategy;
 use dtc_compiler::plan::{Level, Plan, Target};
 use once_cell::race::OnceBox;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
@@ -101,10 +102,6 @@ impl Functions {
     }
 }
 
-/// Packed bytes of a call from which elements that make a nest are moved as one, whether there is a kernel for them or not. Its
-/// microkernel takes longer to start, and has wider vectors: 8,134 columns of 4 floats took 6.5 us by the kernel, and a loop 2.4 us.
-const NEST_BYTES: u64 = 4 << 10;
-
 /// Calls for whole elements before thunks are made. By then the calls have cost as much as making thunks does, 8 us.
 const CALLS_BEFORE_THUNKS: u32 = 1024;
 
@@ -120,8 +117,8 @@ pub(crate) struct Entry {
     pub(crate) shape: Shape,
     /// Number of uses after which a lazy kernel is compiled; `None` under another policy.
     due: Option<u32>,
-    /// Whether many elements make a nest, which microkernels move faster than a kernel does that was compiled for one.
-    makes_nests: bool,
+    /// The fewest elements that are moved as one nest, which microkernels move faster than a kernel does that was compiled for one.
+    fewest_of_nest: Option<u64>,
     /// Uses of a lazy type; of another, calls for whole elements that were not made by thunks.
     uses: AtomicU32,
     /// What the recorder of the process counts; `None` where there is none.
@@ -148,7 +145,7 @@ impl Entry {
     pub(crate) fn new(datatype: &Datatype, shared: Shared, target: Target, policy: Policy) -> Entry {
         let Shared { hash, layout, plan } = shared;
         let recorded = recorder::recorder().and_then(|recorder| recorder.uses_of(hash, datatype));
-        let makes_nests = plan.repeated(2).is_some();
+        let fewest_of_nest = Strategy::new(&plan, &target, 1).fewest_of_nest();
         let program = Program::new(plan, &target);
         let due = if let Policy::Lazy(due) = policy { Some(due) } else { None };
         let functions = match policy {
@@ -171,7 +168,7 @@ impl Entry {
             target,
             confirmation: OnceBox::new(),
             due,
-            makes_nests,
+            fewest_of_nest,
             uses: AtomicU32::new(0),
             recorded,
             devices: OnceLock::new(),
@@ -231,7 +228,7 @@ impl Entry {
         let made = self.thunks.get_or_init(|| {
             Box::new(match self.kernel() {
                 Some(kernel) => {
-                    let calls = |[one, several]: Calls| [one, several.filter(|_| !self.makes_nests)];
+                    let calls = |[one, several]: Calls| [one, several.filter(|_| self.fewest_of_nest.is_none())];
                     Thunks::new(calls(kernel.calls::<true>()), calls(kernel.calls::<false>()))
                 }
                 None => Thunks::new(self.program.calls::<true>(level), self.program.calls::<false>(level)),
@@ -265,7 +262,7 @@ impl Entry {
     /// The kernel, if it serves whole elements of a count.
     #[inline]
     fn kernel_for(&self, count: u64) -> Option<&Kernel> {
-        if self.makes_nests && self.shape.size.saturating_mul(count) >= NEST_BYTES { None } else { self.kernel() }
+        if self.fewest_of_nest.is_some_and(|fewest| count >= fewest) { None } else { self.kernel() }
     }
 
     pub(crate) fn tier(&self) -> Tier {

@@ -32,6 +32,31 @@ fn check(committed: &dtc_runtime::Committed, count: u64) {
     assert!(map.map(|at| source[at as usize]).eq(packed.iter().copied()));
 }
 
+/// Columns whose neighbours are elements of a call: a few are moved by the kernel, many as one nest that is transposed.
+#[test]
+fn neighbouring_columns_are_moved_for_any_count() {
+    let engine = Engine::builder().policy(Policy::Eager).background_thread(false).build();
+    for (leaf, bytes) in [(Predefined::SHORT, 2), (Predefined::FLOAT, 4), (Predefined::DOUBLE, 8)] {
+        for rows in [2, 3, 8, 16] {
+            let mut types = TypeBuilder::new();
+            let leaf = types.named(leaf);
+            let column = types.hvector(rows, 1, 150 * bytes, leaf).unwrap();
+            let column = types.resized(0, bytes, column).unwrap();
+            let committed = engine.commit(&types.finish(column).unwrap());
+            assert_eq!(committed.tier(), Tier::Specialised);
+            for count in [1, 2, 15, 16, 17, 31, 32, 33, 64, 85, 86, 128, 129, 150] {
+                check(&committed, count);
+                let packed = memory(committed.packed_size(count).unwrap());
+                let mut unpacked = vec![0; committed.span(count).unwrap().1 as usize];
+                committed.unpack(&packed, Range::elements(count), &mut unpacked).unwrap();
+                let mut again = vec![0; packed.len()];
+                committed.pack(&unpacked, Range::elements(count), &mut again).unwrap();
+                assert_eq!(packed, again, "{count} columns of {rows} x {bytes} bytes");
+            }
+        }
+    }
+}
+
 #[test]
 fn the_background_delivers_a_kernel() {
     let committed = Engine::new().commit(&records(0));

@@ -12,6 +12,7 @@
 //! | `group.rs` | which small bodies of loops are moved word by word |
 //! | `pieces.rs` | the words that move them |
 //! | `shape.rs` | which nests are tiles, and which are listed: the only decisions that a plan holds |
+//! | `several.rs` | how many elements are moved as one nest, though there is a kernel |
 //! | `closed.rs` | how functions without microkernels move rows and lists |
 //! | `kernel.rs` | whether a kernel is compiled, and what it writes out |
 //!
@@ -24,6 +25,7 @@ mod kernel;
 mod nest;
 mod pieces;
 mod processor;
+mod several;
 pub(super) mod shape;
 mod shuffle;
 mod stores;
