@@ -431,9 +431,7 @@ impl Emitter<'_, '_> {
             }
             Step::Runs(ref table) => {
                 if table.is_unrolled() {
-                    for (run, &position) in table.runs.iter().zip(table.positions.iter()) {
-                        self.copy(run.count, place.further(run.offset, position));
-                    }
+                    self.straight_runs(table, place);
                     return place;
                 }
                 if self.closed.is_some() {

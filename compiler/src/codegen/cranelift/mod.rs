@@ -33,6 +33,8 @@ mod loops;
 mod microkernel;
 #[cfg(feature = "objects")]
 mod object;
+#[cfg(feature = "jit")]
+mod runs;
 
 pub use super::error::CodegenError;
 pub use super::target::CpuTarget;
