@@ -45,11 +45,12 @@ const STRAIGHT_RUNS: usize = 128;
 /// Most loads of a table of runs that straight code moves.
 const UNROLLED_RUN_WORDS: u64 = 256;
 
-/// Most loads of a loop, or of rows, that a kernel writes out: the loop around 4 records of 6 loads took 0.7 of the time without one inside,
+/// Most loads of a loop, or of rows, that a kernel writes out: the loop around 4 records of 6 loads took 0.6 of the time without one inside,
 /// and 6 fields of 16 records 0.55 without calls (Zen 4, `bench/results/2026-11-26-short-bodies.md`).
 pub(crate) const UNROLLED_WORDS: u64 = 32;
 
-/// Most loads of the bodies that one iteration of a longer loop moves: records of two fields took 0.6 to 0.7 of the time by eight (Zen 4).
+/// Most loads of the bodies that one iteration of a longer loop moves: pairs of loads took 0.55 to 0.7 of the time by five and by eight
+/// (Zen 4).
 pub(crate) const LOOP_WORDS: u64 = 16;
 
 /// Longest row, in bytes, that straight code moves where a microkernel for rows could: one load of Cranelift's widest vector.

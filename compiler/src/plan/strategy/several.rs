@@ -8,7 +8,7 @@ use crate::plan::{Direction, Step};
 const NEST_BYTES: u64 = 4 << 10;
 
 /// Blocks of a call from which the same holds where they are transposed in registers. 8 columns of 2 bytes to 16 of 8 bytes: 256 blocks took
-/// 0.5 to 1.1 of the time of the kernel, 512 blocks 0.3 to 0.9, 128 blocks 0.6 to 1.5 (Zen 4).
+/// 0.4 to 1.1 of the time of the kernel, 512 blocks 0.3 to 0.7, 128 blocks 0.8 to 1.6 (Zen 4).
 const TRANSPOSED_BLOCKS: u64 = 256;
 
 impl Strategy<'_> {
