@@ -86,11 +86,11 @@ static __device__ __forceinline__ void move_block(
     u8 *memory, u8 *packed, const u8 *tables, u64 first, u64 bytes, const {{ call }} &call, u32 block)
 {
 {%- if pool %}
-    uint4 *const pool = {{ pool }};
+    uint4 *const shared = {{ pool }};
 {%- else %}
-    __shared__ uint4 pool[{{ shared // 16 }}];
+    __shared__ uint4 shared[{{ shared // 16 }}];
 {%- endif %}
-    u8 *const stage = (u8 *)pool;
+    u8 *const stage = (u8 *)shared;
     const u64 element = block / {{ tiles }}, record = block % {{ tiles }} * (u64){{ tile_records }};
     const u32 count = (u32)min((u64){{ tile_records }}, {{ records }} - record);
     u8 *place_of = memory + ((i64)(first / {{ size }} + element) * {{ extent }} + {{ low }} + (i64)record * {{ stride }});
@@ -158,7 +158,7 @@ static __device__ __forceinline__ void move_block(
 #pragma unroll
     for (u32 round = 0; round < {{ rounds }}; round++)
         if (loaded >> round & 1)
-            pool[round * {{ threads }} + threadIdx.x] = value[round];
+            shared[round * {{ threads }} + threadIdx.x] = value[round];
     // Where the units of record 0 lie in shared memory, and the widths of their columns.
     u32 *const units = (u32 *)(stage + {{ stage_bytes }});
     for (u32 at = threadIdx.x; at < {{ slots }}; at += {{ threads }}) {

@@ -303,6 +303,22 @@ pub fn variants(plan: &GpuPlan, direction: Direction, call: &Call) -> Vec<Varian
     candidates.map(|candidate| Variant { family: odd(candidate), wide: false, ..candidate }).collect()
 }
 
+/// A call of four megabytes and more that begins and ends like another one: inside the same words and elements, at the same alignment.
+pub fn longer(plan: &GpuPlan, call: &Call) -> Call {
+    let period = plan.layout().size() * 128;
+    Call { bytes: call.bytes + period * (4u64 << 20).div_ceil(period), ..*call }
+}
+
+/// The kernel that serves such a longer call, if it may serve the call itself: the calls of a test are too short for most to be chosen.
+pub fn of_longer(plan: &GpuPlan, direction: Direction, call: &Call) -> Variant {
+    let variant = plan.variant(direction, &longer(plan, call));
+    let serves = |other: &Variant| match (variant.family, other.family) {
+        (Family::Words { word, .. }, Family::Words { word: other, .. }) => word == other,
+        (family, other) => family == other,
+    };
+    if plan.candidates(direction, call).iter().any(serves) { variant } else { plan.variant(direction, call) }
+}
+
 /// The usual kernels of both directions in one program, as compiled when a type is committed.
 ///
 /// # Errors

@@ -106,7 +106,8 @@ struct Served {
 }
 
 fn compiled(items: &[Asked], direction: Direction) -> (String, Served) {
-    let variants: Vec<Variant> = items.iter().map(|item| item.subject.plan.variant(direction, &item.call)).collect();
+    let variants: Vec<Variant> =
+        items.iter().map(|item| kernels::of_longer(&item.subject.plan, direction, &item.call)).collect();
     let asked: Vec<_> = items.iter().zip(&variants).map(|(item, variant)| (&item.subject.plan, *variant)).collect();
     let program = cuda::batch(&asked).unwrap();
     let mut blocks = Vec::new();

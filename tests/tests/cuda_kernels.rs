@@ -124,7 +124,11 @@ impl Run {
             for direction in DIRECTIONS {
                 let call = asked.call();
                 if plan.allows() {
-                    self.compiled(&mut compiled, &fragment, asked, plan.variant(direction, &call));
+                    let variant = match self.rng.random_range(0..4) {
+                        0 => plan.variant(direction, &call),
+                        _ => kernels::of_longer(plan, direction, &call),
+                    };
+                    self.compiled(&mut compiled, &fragment, asked, variant);
                 }
                 self.interpreted(&compiled, &fragment, asked, direction);
                 let mut others = kernels::variants(plan, direction, &call);
@@ -226,18 +230,13 @@ impl Run {
         };
         let lines =
             cuda::GENERIC_KERNELS.iter().find(|kernel| kernel.variant.family == Family::Lines).expect("a kernel");
-        let size = plan.layout().size();
-        let Call { memory, packed, .. } = asked.call();
-        let long = Call { memory, packed, ..Call::whole(size * (4u64 << 20).div_ceil(size)) };
-        let of_long_calls = GenericKernel::serving(plan, direction, &long);
+        let of_longer = GenericKernel::serving(plan, direction, &kernels::longer(plan, &asked.call()));
         let GenericKernel { entry, variant } = match self.rng.random_range(0..8) {
             0 => GenericKernel::capped(direction),
             // Calls of a test are too short for some to be chosen.
             1..5 if direction == Direction::Unpack && plan.masks().is_some() => lines,
             1..5 if let Some(kernel) = cuda::GENERIC_KERNELS.iter().find(by_columns) => kernel,
-            1..5 if matches!(of_long_calls.variant.family, Family::Fields { .. } | Family::Groups { .. }) => {
-                of_long_calls
-            }
+            1..7 if !matches!(of_longer.variant.family, Family::Columns { .. }) => of_longer,
             _ => GenericKernel::serving(plan, direction, &asked.call()),
         };
         let blocks = plan.blocks(variant, &asked.call()).expect("a grid");
@@ -344,7 +343,7 @@ fn features(plan: &GpuPlan, variant: &Variant, call: &Call) -> Vec<String> {
         let columns = if tiles.stream.is_some() { "a stream's copies" } else { "elements" };
         features.push(format!("{direction}: tiles with {columns} as columns"));
         let (begin, words) = (call.first / u64::from(tiles.word), call.bytes / u64::from(tiles.word));
-        let (plane, end) = (tiles.rows * tiles.columns, begin + words);
+        let (plane, end) = (tiles.rows * tiles.columns, begin + words.max(1));
         if begin / plane != (end - 1) / plane {
             features.push(format!("{direction}: tiles in several planes"));
         }
