@@ -355,11 +355,12 @@ pub fn nest(draws: &mut Draws, packed: u64) -> Found {
                 grammar.list((copies / length).clamp(FEWEST, LONGEST_LIST), length, sparse, root)?
             }
             _ => {
-                // Two parts, and a number behind them.
+                // Two parts, and a number behind them. Resized parts alone would end the struct before the number (MPI 4.1, 5.1.7).
                 let half = grammar.types.contiguous(copies.div_ceil(2) as i64, root)?;
                 let number = grammar.number();
                 let part = (grammar.extent(half)? + 15) / 16 * 16;
-                grammar.types.structure(&[1, 1, 1], &[0, part, 2 * part], &[half, half, number])?
+                let both = grammar.types.structure(&[1, 1, 1], &[0, part, 2 * part], &[half, half, number])?;
+                grammar.types.resized(0, 2 * part + 16, both)?
             }
         };
     }

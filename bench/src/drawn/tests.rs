@@ -103,3 +103,15 @@ fn every_shape_occurs_and_every_type_is_one_that_peers_take() {
         composed(4)
     );
 }
+
+#[test]
+fn elements_of_nests_do_not_overlap() {
+    for seed in 0..40 {
+        for case in drawn(random(seed, 60, "nest")) {
+            let layout = lower(&case.datatype);
+            if layout.size() * case.count <= 1 << 18 {
+                assert!(is_disjoint(&layout, case.count), "seed {seed}: {}: {}", case.name, case.datatype);
+            }
+        }
+    }
+}
