@@ -4,6 +4,7 @@
 use crate::datatype::{AxisBlocks, Constructor, Datatype, Predefined, axes_of_darray, axes_of_subarray};
 use crate::layout::{Edge, Layout, LayoutBuilder, Node, Run};
 use smallvec::SmallVec;
+use std::sync::Arc;
 
 /// The layout of a datatype, with its element kinds.
 ///
@@ -152,15 +153,16 @@ impl Lowering {
             Constructor::IndexedBlock { blocklength, displacements } => {
                 let child = only_child()?;
                 let displaced = displacements.iter().map(|displacement| displacement.wrapping_mul(child.extent));
-                self.equal_blocks(*blocklength, displaced, child)
+                self.equal_blocks(*blocklength, displaced.collect(), child)
             }
             Constructor::HindexedBlock { blocklength, displacements_bytes } => {
                 let child = only_child()?;
-                self.equal_blocks(*blocklength, displacements_bytes.iter().copied(), child)
+                // The layout has the list of the description, and no copy of it.
+                self.equal_blocks(*blocklength, displacements_bytes.clone(), child)
             }
             Constructor::Struct { blocklengths, displacements_bytes } => {
                 let children = node.children().iter().map(lowered);
-                let blocks = blocklengths.iter().zip(displacements_bytes).zip(children);
+                let blocks = blocklengths.iter().zip(displacements_bytes.iter()).zip(children);
                 self.structure(blocks.map(|((&length, &displacement), child)| (length, displacement, child)))
             }
             Constructor::Subarray { sizes, subsizes, starts, order } => {
@@ -188,10 +190,10 @@ impl Lowering {
         }
     }
 
-    /// Blocks of one length at offsets in bytes.
-    pub fn equal_blocks(&mut self, length: i64, offsets: impl Iterator<Item = i64>, child: Child) -> Option<Edge> {
+    /// Blocks of one length at offsets in bytes, of which there is at least one.
+    pub fn equal_blocks(&mut self, length: i64, offsets: Arc<[i64]>, child: Child) -> Option<Edge> {
         let child = self.block(length, child)?;
-        self.intern(Node::Indexed { offsets: offsets.collect(), child })
+        self.intern(Node::Indexed { offsets, child })
     }
 
     /// Blocks of differing lengths at offsets in bytes: runs if the child is a single element without padding,

@@ -10,6 +10,7 @@ use dtc_compiler::datatype::{
 };
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
+use std::sync::Arc;
 
 const NOTATIONS: &[&str] = &[
     "let row = contiguous 5 double; struct [1@0 row, 3@64 (vector 4 1 2 row), 0@-8 2int]",
@@ -127,7 +128,12 @@ fn number() -> impl Strategy<Value = i64> {
 /// A constructor that may well be refused, with the children it takes.
 fn constructor() -> impl Strategy<Value = (Constructor, Vec<Index>, Option<GivenBounds>)> {
     let count = || prop_oneof![20 => 0..6i64, 1 => number()];
-    let lists = || prop::collection::vec((0..4i64, number()), 0..5).prop_map(|pairs| pairs.into_iter().unzip());
+    let lists = || {
+        prop::collection::vec((0..4i64, number()), 0..5).prop_map(|pairs| {
+            let (lengths, displacements): (Vec<i64>, Vec<i64>) = pairs.into_iter().unzip();
+            (Arc::from(lengths), Arc::from(displacements))
+        })
+    };
     let displacements = || prop::collection::vec(number(), 0..5);
     let order = || select(&[Order::C, Order::Fortran][..]);
     let boxes = prop::collection::vec((0..4i64, 0..4i64, 0..4i64), 0..4);
@@ -160,11 +166,13 @@ fn constructor() -> impl Strategy<Value = (Constructor, Vec<Index>, Option<Given
             blocklengths,
             displacements_bytes
         }),
-        (count(), displacements())
-            .prop_map(|(blocklength, displacements)| Constructor::IndexedBlock { blocklength, displacements }),
+        (count(), displacements()).prop_map(|(blocklength, displacements)| Constructor::IndexedBlock {
+            blocklength,
+            displacements: displacements.into()
+        }),
         (count(), displacements()).prop_map(|(blocklength, displacements_bytes)| Constructor::HindexedBlock {
             blocklength,
-            displacements_bytes
+            displacements_bytes: displacements_bytes.into()
         }),
         lists()
             .prop_map(|(blocklengths, displacements_bytes)| Constructor::Struct { blocklengths, displacements_bytes }),
@@ -182,7 +190,7 @@ fn constructor() -> impl Strategy<Value = (Constructor, Vec<Index>, Option<Given
                 rank: rank.index(size as usize) as i64,
                 gsizes: axes.iter().map(|&(elements, _)| elements).collect(),
                 distributions: axes.iter().map(|&(_, (distribution, _))| distribution).collect(),
-                psizes,
+                psizes: psizes.into(),
                 order,
             }
         }),

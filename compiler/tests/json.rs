@@ -37,7 +37,7 @@ fn arguments_arrive_in_their_places() {
         panic!("{root:?}");
     };
     assert_eq!((*size, *rank), (12, 5));
-    assert_eq!((gsizes.as_slice(), psizes.as_slice()), ([10, 20, 7, 5, 30].as_slice(), [2, 3, 1, 1, 2].as_slice()));
+    assert_eq!((&gsizes[..], &psizes[..]), ([10, 20, 7, 5, 30].as_slice(), [2, 3, 1, 1, 2].as_slice()));
     assert_eq!(distributions[1], Distribution::Cyclic(Some(3)));
     assert_eq!(distributions[4], Distribution::Block(Some(20)));
 

@@ -217,28 +217,28 @@ impl<'a> TypeMap<'a> {
                 }
             }
             Constructor::Indexed { blocklengths, displacements } => {
-                for (length, displacement) in blocklengths.iter().zip(displacements) {
+                for (length, displacement) in blocklengths.iter().zip(displacements.iter()) {
                     for copy in 0..*length {
                         visit((displacement + copy) * extent, child);
                     }
                 }
             }
             Constructor::Hindexed { blocklengths, displacements_bytes } => {
-                for (length, displacement) in blocklengths.iter().zip(displacements_bytes) {
+                for (length, displacement) in blocklengths.iter().zip(displacements_bytes.iter()) {
                     for copy in 0..*length {
                         visit(displacement + copy * extent, child);
                     }
                 }
             }
             Constructor::IndexedBlock { blocklength, displacements } => {
-                for displacement in displacements {
+                for displacement in displacements.iter() {
                     for copy in 0..*blocklength {
                         visit((displacement + copy) * extent, child);
                     }
                 }
             }
             Constructor::HindexedBlock { blocklength, displacements_bytes } => {
-                for displacement in displacements_bytes {
+                for displacement in displacements_bytes.iter() {
                     for copy in 0..*blocklength {
                         visit(displacement + copy * extent, child);
                     }

@@ -95,7 +95,7 @@ fn records_come_back() {
 #[test]
 fn types_of_whole_records_and_of_fields_are_admitted() {
     let engine = Engine::new();
-    let list = Constructor::IndexedBlock { blocklength: 2, displacements: vec![7, 0, 3] };
+    let list = Constructor::IndexedBlock { blocklength: 2, displacements: vec![7, 0, 3].into() };
     let list = Datatype::new(list, [Particle::datatype().unwrap()], None).unwrap();
     let list = engine.commit(&list).of::<Particle>().unwrap();
     let particles: Vec<Particle> = (0..9).map(particle).collect();

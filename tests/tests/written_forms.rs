@@ -182,7 +182,7 @@ fn serde_reads_what_json_reads_and_names_the_place() {
 fn deep_types_nest_a_few_levels_in_serde() {
     for levels in [31, 32, 33, 100, 100_000] {
         let child = Datatype::named(dtc_compiler::datatype::Predefined::INT);
-        let part = || Constructor::Struct { blocklengths: vec![1], displacements_bytes: vec![1] };
+        let part = || Constructor::Struct { blocklengths: vec![1].into(), displacements_bytes: vec![1].into() };
         let deep = (0..levels).fold(child, |child, _| Datatype::new(part(), [child], None).unwrap());
         let text = serde_json::to_string(&deep).unwrap();
         assert_eq!(text.contains("\"ref\""), levels > 31, "{levels} levels");

@@ -189,7 +189,7 @@ impl Emitter {
     fn distributions(&mut self, constructor: &Constructor, distributions: &[Distribution]) -> [String; 2] {
         let Constructor::Darray { gsizes, .. } = constructor else { return Default::default() };
         let lengths: Vec<Option<i64>> =
-            distributions.iter().zip(gsizes).map(|(&distribution, &size)| length(distribution, size)).collect();
+            distributions.iter().zip(gsizes.iter()).map(|(&distribution, &size)| length(distribution, size)).collect();
         self.inexpressible |= !fit(&lengths.iter().flatten().copied().collect::<Vec<_>>());
         let kinds = distributions.iter().map(|distribution| match distribution {
             Distribution::Block(_) => "MPI_DISTRIBUTE_BLOCK".to_owned(),

@@ -1,6 +1,7 @@
 //! Building datatypes, bottom-up, by the names of MPI's constructors.
 
 use super::{Constructor, Datatype, DatatypeError, Distribution, Facts, GivenBounds, Order, Predefined};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Names a type of one [`TypeBuilder`].
@@ -146,36 +147,36 @@ impl TypeBuilder {
 
     /// `MPI_Type_indexed`; displacements are in extents of the child.
     pub fn indexed(&mut self, blocklengths: &[i64], displacements: &[i64], child: TypeId) -> Built {
-        let (blocklengths, displacements) = (blocklengths.to_vec(), displacements.to_vec());
+        let (blocklengths, displacements) = (blocklengths.into(), displacements.into());
         self.construct(Constructor::Indexed { blocklengths, displacements }, &[child])
     }
 
     /// `MPI_Type_create_hindexed`; displacements are in bytes.
     pub fn hindexed(&mut self, blocklengths: &[i64], displacements_bytes: &[i64], child: TypeId) -> Built {
-        let (blocklengths, displacements_bytes) = (blocklengths.to_vec(), displacements_bytes.to_vec());
+        let (blocklengths, displacements_bytes) = (blocklengths.into(), displacements_bytes.into());
         self.construct(Constructor::Hindexed { blocklengths, displacements_bytes }, &[child])
     }
 
     /// `MPI_Type_create_indexed_block`; displacements are in extents of the child.
     pub fn indexed_block(&mut self, blocklength: i64, displacements: &[i64], child: TypeId) -> Built {
-        self.construct(Constructor::IndexedBlock { blocklength, displacements: displacements.to_vec() }, &[child])
+        self.construct(Constructor::IndexedBlock { blocklength, displacements: displacements.into() }, &[child])
     }
 
     /// `MPI_Type_create_hindexed_block`; displacements are in bytes.
     pub fn hindexed_block(&mut self, blocklength: i64, displacements_bytes: &[i64], child: TypeId) -> Built {
-        let displacements_bytes = displacements_bytes.to_vec();
+        let displacements_bytes = displacements_bytes.into();
         self.construct(Constructor::HindexedBlock { blocklength, displacements_bytes }, &[child])
     }
 
     /// `MPI_Type_create_struct`.
     pub fn structure(&mut self, blocklengths: &[i64], displacements_bytes: &[i64], children: &[TypeId]) -> Built {
-        let (blocklengths, displacements_bytes) = (blocklengths.to_vec(), displacements_bytes.to_vec());
+        let (blocklengths, displacements_bytes) = (blocklengths.into(), displacements_bytes.into());
         self.construct(Constructor::Struct { blocklengths, displacements_bytes }, children)
     }
 
     /// `MPI_Type_create_subarray`.
     pub fn subarray(&mut self, sizes: &[i64], subsizes: &[i64], starts: &[i64], order: Order, child: TypeId) -> Built {
-        let [sizes, subsizes, starts] = [sizes, subsizes, starts].map(<[i64]>::to_vec);
+        let [sizes, subsizes, starts] = [sizes, subsizes, starts].map(Arc::from);
         self.construct(Constructor::Subarray { sizes, subsizes, starts, order }, &[child])
     }
 
@@ -191,7 +192,7 @@ impl TypeBuilder {
         order: Order,
         child: TypeId,
     ) -> Built {
-        let (gsizes, distributions, psizes) = (gsizes.to_vec(), distributions.to_vec(), psizes.to_vec());
+        let (gsizes, distributions, psizes) = (gsizes.into(), distributions.into(), psizes.into());
         self.construct(Constructor::Darray { size, rank, gsizes, distributions, psizes, order }, &[child])
     }
 

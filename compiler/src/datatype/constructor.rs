@@ -2,6 +2,7 @@
 
 use super::Predefined;
 use smallvec::{SmallVec, smallvec};
+use std::sync::Arc;
 
 /// Which axis of an array is contiguous.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -62,9 +63,9 @@ pub trait ReadArguments {
         self.integer(name)
     }
     /// See [`Argument::Integers`].
-    fn integers(&mut self, name: &'static str) -> Result<Vec<i64>, Self::Error>;
+    fn integers(&mut self, name: &'static str) -> Result<Arc<[i64]>, Self::Error>;
     /// See [`Argument::Addresses`].
-    fn addresses(&mut self, name: &'static str) -> Result<Vec<i64>, Self::Error> {
+    fn addresses(&mut self, name: &'static str) -> Result<Arc<[i64]>, Self::Error> {
         self.integers(name)
     }
     /// See [`Argument::Order`].
@@ -75,8 +76,8 @@ pub trait ReadArguments {
 
 /// The type of an argument.
 macro_rules! type_of {
-    (integers) => { Vec<i64> };
-    (addresses) => { Vec<i64> };
+    (integers) => { Arc<[i64]> };
+    (addresses) => { Arc<[i64]> };
     (order) => { Order };
     (distributions) => { Vec<Distribution> };
     ($number:ident) => { i64 };

@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// use dtc_compiler::datatype::{Constructor, Datatype, Predefined};
 /// let double = Datatype::named(Predefined::DOUBLE);
 /// let row = Datatype::new(Constructor::Contiguous { count: 5 }, [double], None)?;
-/// let pair = Constructor::Struct { blocklengths: vec![1, 1], displacements_bytes: vec![0, 64] };
+/// let pair = Constructor::Struct { blocklengths: [1, 1].into(), displacements_bytes: [0, 64].into() };
 /// let pair = Datatype::new(pair, [row.clone(), row], None)?;
 /// assert_eq!((pair.facts().size, pair.nodes().len()), (80, 3));
 /// # Ok::<(), dtc_compiler::datatype::DatatypeError>(())

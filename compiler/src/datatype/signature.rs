@@ -94,7 +94,7 @@ impl Signature {
                     Signature::of_kinds(predefined.fields().iter().map(|field| field.kind))
                 }
                 Constructor::Struct { blocklengths, .. } => children()
-                    .zip(blocklengths)
+                    .zip(blocklengths.iter())
                     .map(|((child, _), &copies)| child.repeat(copies as u64))
                     .fold(Signature::EMPTY, Signature::then),
                 _ => children().fold(Signature::EMPTY, |_, (child, size)| {

@@ -155,7 +155,8 @@ impl External32 {
                 self.sequence(runs)
             }
             Constructor::Struct { blocklengths, .. } => {
-                let blocks = node.children().iter().zip(blocklengths).filter(|&(_, &blocklength)| blocklength > 0);
+                let blocks =
+                    node.children().iter().zip(blocklengths.iter()).filter(|&(_, &blocklength)| blocklength > 0);
                 let blocks = blocks.filter_map(|(child, &blocklength)| Some((known(child)?, blocklength as u64)));
                 self.sequence(blocks)
             }

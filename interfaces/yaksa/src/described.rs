@@ -97,7 +97,7 @@ fn lower(each: &Type, lowering: &mut Lowering, known: impl Fn(&Shared) -> Option
             lowering.strided(*count as i64, *blocklength as i64, (*stride).into(), known(child)?)
         }
         Form::Blocks { blocklength, displacements, child } => {
-            lowering.equal_blocks(*blocklength as i64, displacements.iter().copied(), known(child)?)
+            lowering.equal_blocks(*blocklength as i64, displacements.iter().copied().collect(), known(child)?)
         }
         Form::Listed { blocklengths, displacements, child } => {
             lowering.listed(blocklengths, displacements.iter().copied(), known(child)?)

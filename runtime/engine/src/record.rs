@@ -124,7 +124,7 @@ unsafe impl<T: Record, const N: usize> Record for [T; N] {
 pub fn of_fields<T>(fields: Vec<(usize, Datatype)>) -> Result<Datatype, DatatypeError> {
     // No struct is larger than `isize::MAX`.
     let displacements_bytes = fields.iter().map(|field| field.0 as i64).collect();
-    let constructor = Constructor::Struct { blocklengths: vec![1; fields.len()], displacements_bytes };
+    let constructor = Constructor::Struct { blocklengths: vec![1; fields.len()].into(), displacements_bytes };
     let fields = Datatype::new(constructor, fields.into_iter().map(|field| field.1), None)?;
     Datatype::new(Constructor::Resized { lb: 0, extent: size_of::<T>() as i64 }, [fields], None)
 }

@@ -83,7 +83,7 @@ pub fn packs_the_type_map(mpi: Mpi, datatype: &Datatype) -> bool {
         }
         Constructor::Struct { blocklengths, .. } => {
             let has_bytes = |(child, length): (&Datatype, &i64)| *length == 0 || bounds(child).size > 0;
-            bounds(node).size == 0 || node.children().iter().zip(blocklengths).all(has_bytes)
+            bounds(node).size == 0 || node.children().iter().zip(blocklengths.iter()).all(has_bytes)
         }
         Constructor::Resized { .. } | Constructor::Dup => true,
         _ => mpi != Mpi::Mpich || node.children().iter().all(|child| bounds(child).extent() >= 0),

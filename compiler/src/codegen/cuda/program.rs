@@ -57,10 +57,17 @@ impl Interpreted {
     /// # Ok::<(), dtc_compiler::TextError>(())
     /// ```
     pub fn new(plan: &GpuPlan) -> Interpreted {
+        Interpreted::within(plan, Vec::new())
+    }
+
+    /// As [`Interpreted::new`], with tables in the memory of a vector whose contents are of no use any more: of a long list, the system takes longer to
+    /// give memory than the list takes to be copied.
+    pub fn within(plan: &GpuPlan, mut tables: Vec<u8>) -> Interpreted {
         let layout = plan.layout();
         let count = layout.nodes().len();
         let inline = count <= INLINE_NODES;
-        let mut tables = vec![0; if inline { 0 } else { count * NODE }];
+        tables.clear();
+        tables.resize(if inline { 0 } else { count * NODE }, 0);
         let mut nodes = Vec::with_capacity(count * NODE);
         for (_, node) in layout.nodes() {
             let node = encode(layout, node, &mut tables);

@@ -12,6 +12,7 @@ use petgraph::algo::toposort;
 use petgraph::graph::{DiGraph, NodeIndex};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// The members of a tree with remarks, of named trees, and those read of a case.
 const TYPE: &[&str] = &["type", "story", "source", "count", "origin_bytes", "buffer_bytes"];
@@ -151,10 +152,10 @@ impl ReadArguments for Members<'_, '_> {
         integer(self.document, self.required(key)?)
     }
 
-    fn integers(&mut self, key: &'static str) -> Read<Vec<i64>> {
+    fn integers(&mut self, key: &'static str) -> Read<Arc<[i64]>> {
         let value = self.required(key)?;
         match self.document.value(value) {
-            Value::Integers(integers) => Ok(integers.clone()),
+            Value::Integers(integers) => Ok(integers.as_slice().into()),
             Value::List => self.document.items(value).map(|item| integer(self.document, item)).collect(),
             _ => Err(self.document.unexpected(value, "a list of integers")),
         }

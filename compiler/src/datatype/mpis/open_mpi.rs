@@ -162,7 +162,7 @@ fn known<'a>(
         }
         Constructor::Indexed { .. } | Constructor::Hindexed { .. } if child.size == 0 => Known::NULL,
         Constructor::Struct { blocklengths, displacements_bytes } => {
-            let parts = blocklengths.iter().zip(displacements_bytes).zip(children);
+            let parts = blocklengths.iter().zip(displacements_bytes.iter()).zip(children);
             Known::listed(parts.map(|((&copies, &at), child)| ((copies, at.into()), types(child), name(child))))?
         }
         array @ (Constructor::Subarray { .. } | Constructor::Darray { .. }) => {

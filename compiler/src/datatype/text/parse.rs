@@ -9,6 +9,7 @@ use crate::datatype::{
 use crate::tokens::{TextError, Token, Tokens};
 use std::collections::HashMap;
 use std::str::FromStr;
+use std::sync::Arc;
 
 /// Reads the notation. The [module](super) shows it.
 ///
@@ -65,8 +66,9 @@ fn block(tokens: &mut Tokens) -> Result<(i64, i64), TextError> {
     Ok((length, number(tokens, "displacement")?))
 }
 
-fn blocks(tokens: &mut Tokens) -> Result<(Vec<i64>, Vec<i64>), TextError> {
-    Ok(tokens.list(",", block)?.into_iter().unzip())
+fn blocks(tokens: &mut Tokens) -> Result<[Arc<[i64]>; 2], TextError> {
+    let (lengths, displacements): (Vec<i64>, Vec<i64>) = tokens.list(",", block)?.into_iter().unzip();
+    Ok([lengths.into(), displacements.into()])
 }
 
 fn distribution(tokens: &mut Tokens) -> Result<Distribution, TextError> {
@@ -90,11 +92,11 @@ fn constructor(tokens: &mut Tokens, word: &str) -> Result<Option<Constructor>, T
     Ok(Some(match word {
         "struct" => return Ok(None),
         "indexed" => {
-            let (blocklengths, displacements) = blocks(tokens)?;
+            let [blocklengths, displacements] = blocks(tokens)?;
             Constructor::Indexed { blocklengths, displacements }
         }
         "hindexed" => {
-            let (blocklengths, displacements_bytes) = blocks(tokens)?;
+            let [blocklengths, displacements_bytes] = blocks(tokens)?;
             Constructor::Hindexed { blocklengths, displacements_bytes }
         }
         "subarray" => {
@@ -108,7 +110,7 @@ fn constructor(tokens: &mut Tokens, word: &str) -> Result<Option<Constructor>, T
                 starts.push(start);
                 Ok(())
             })?;
-            Constructor::Subarray { sizes, subsizes, starts, order }
+            Constructor::Subarray { sizes: sizes.into(), subsizes: subsizes.into(), starts: starts.into(), order }
         }
         "darray" => {
             let order = tokens.order("order")?;
@@ -123,7 +125,7 @@ fn constructor(tokens: &mut Tokens, word: &str) -> Result<Option<Constructor>, T
                 psizes.push(number(tokens, "processes")?);
                 Ok(())
             })?;
-            Constructor::Darray { size, rank, gsizes, distributions, psizes, order }
+            Constructor::Darray { size, rank, gsizes: gsizes.into(), distributions, psizes: psizes.into(), order }
         }
         // The others have their arguments one after the other.
         other => return Constructor::read(other, tokens),
@@ -144,8 +146,8 @@ impl ReadArguments for Tokens<'_> {
         )
     }
 
-    fn integers(&mut self, _name: &'static str) -> Result<Vec<i64>, TextError> {
-        self.list(",", |tokens| number(tokens, "displacement"))
+    fn integers(&mut self, _name: &'static str) -> Result<Arc<[i64]>, TextError> {
+        self.list(",", |tokens| number(tokens, "displacement")).map(Arc::from)
     }
 
     fn order(&mut self, _name: &'static str) -> Result<Order, TextError> {
@@ -337,7 +339,7 @@ impl<'a> Parser<'a> {
 }
 
 fn structure(blocklengths: Vec<i64>, displacements_bytes: Vec<i64>) -> Constructor {
-    Constructor::Struct { blocklengths, displacements_bytes }
+    Constructor::Struct { blocklengths: blocklengths.into(), displacements_bytes: displacements_bytes.into() }
 }
 
 /// The predefined type of a name: MPI's own, or the same in lower case without `MPI_`.

@@ -85,7 +85,7 @@ fn tree(text: &mut String, root: &Datatype, names: &Names) {
             Constructor::Struct { blocklengths, displacements_bytes } => {
                 text.push_str("struct [");
                 steps.push(Step::EndOfStruct);
-                let entries = blocklengths.iter().zip(displacements_bytes).zip(node.children()).enumerate();
+                let entries = blocklengths.iter().zip(displacements_bytes.iter()).zip(node.children()).enumerate();
                 for (position, ((&blocklength, &displacement), child)) in entries.rev() {
                     steps.push(Step::Node(child));
                     steps.push(Step::Entry(position > 0, blocklength, displacement));
@@ -106,26 +106,30 @@ fn arguments(text: &mut String, constructor: &Constructor) {
     match constructor {
         Constructor::Subarray { sizes, subsizes, starts, order } => {
             put(text, format_args!("{} ", name_of(*order)));
-            list(text, sizes.iter().zip(subsizes).zip(starts), |text, ((size, subsize), start)| {
+            list(text, sizes.iter().zip(subsizes.iter()).zip(starts.iter()), |text, ((size, subsize), start)| {
                 put(text, format_args!("{subsize}@{start} of {size}"));
             });
         }
         Constructor::Darray { size, rank, gsizes, distributions, psizes, order } => {
             put(text, format_args!("{} {rank} of {size} ", name_of(*order)));
-            list(text, gsizes.iter().zip(distributions).zip(psizes), |text, ((elements, distribution), processes)| {
-                match distribution {
-                    Distribution::Block(None) => text.push_str("block"),
-                    Distribution::Block(Some(length)) => put(text, format_args!("block({length})")),
-                    Distribution::Cyclic(None) => text.push_str("cyclic"),
-                    Distribution::Cyclic(Some(length)) => put(text, format_args!("cyclic({length})")),
-                    Distribution::None => text.push_str("none"),
-                }
-                put(text, format_args!(" {elements} over {processes}"));
-            });
+            list(
+                text,
+                gsizes.iter().zip(distributions.iter()).zip(psizes.iter()),
+                |text, ((elements, distribution), processes)| {
+                    match distribution {
+                        Distribution::Block(None) => text.push_str("block"),
+                        Distribution::Block(Some(length)) => put(text, format_args!("block({length})")),
+                        Distribution::Cyclic(None) => text.push_str("cyclic"),
+                        Distribution::Cyclic(Some(length)) => put(text, format_args!("cyclic({length})")),
+                        Distribution::None => text.push_str("none"),
+                    }
+                    put(text, format_args!(" {elements} over {processes}"));
+                },
+            );
         }
         Constructor::Indexed { blocklengths, displacements }
         | Constructor::Hindexed { blocklengths, displacements_bytes: displacements } => {
-            list(text, blocklengths.iter().zip(displacements), |text, (blocklength, displacement)| {
+            list(text, blocklengths.iter().zip(displacements.iter()), |text, (blocklength, displacement)| {
                 put(text, format_args!("{blocklength}@{displacement}"));
             });
         }

@@ -160,7 +160,7 @@ pub unsafe extern "C" fn dtc_type_indexed(
         let blocklengths = unsafe { list("indexed.blocklengths", blocklengths, count)? };
         // SAFETY: the list has the length that is given (contract of this function).
         let displacements = unsafe { list("indexed.displacements", displacements, count)? };
-        Ok(Constructor::Indexed { blocklengths: blocklengths.to_vec(), displacements: displacements.to_vec() })
+        Ok(Constructor::Indexed { blocklengths: blocklengths.into(), displacements: displacements.into() })
     };
     // SAFETY: both pointers are what `make` asks for (contract of this function).
     unsafe { make(old, ("count", count, 2), new_type, constructor) }
@@ -194,7 +194,7 @@ pub unsafe extern "C" fn dtc_type_hindexed(
         let blocklengths = unsafe { list("hindexed.blocklengths", blocklengths, count)? };
         // SAFETY: the list has the length that is given (contract of this function).
         let displacements = unsafe { list("hindexed.displacements", displacements, count)? };
-        Ok(Constructor::Hindexed { blocklengths: blocklengths.to_vec(), displacements_bytes: displacements.to_vec() })
+        Ok(Constructor::Hindexed { blocklengths: blocklengths.into(), displacements_bytes: displacements.into() })
     };
     // SAFETY: both pointers are what `make` asks for (contract of this function).
     unsafe { make(old, ("count", count, 2), new_type, constructor) }
@@ -226,7 +226,7 @@ pub unsafe extern "C" fn dtc_type_indexed_block(
     let constructor = || {
         // SAFETY: the list has the length that is given (contract of this function).
         let displacements = unsafe { list("indexed_block.displacements", displacements, count)? };
-        Ok(Constructor::IndexedBlock { blocklength, displacements: displacements.to_vec() })
+        Ok(Constructor::IndexedBlock { blocklength, displacements: displacements.into() })
     };
     // SAFETY: both pointers are what `make` asks for (contract of this function).
     unsafe { make(old, ("count", count, 1), new_type, constructor) }
@@ -258,7 +258,7 @@ pub unsafe extern "C" fn dtc_type_hindexed_block(
     let constructor = || {
         // SAFETY: the list has the length that is given (contract of this function).
         let displacements = unsafe { list("hindexed_block.displacements", displacements, count)? };
-        Ok(Constructor::HindexedBlock { blocklength, displacements_bytes: displacements.to_vec() })
+        Ok(Constructor::HindexedBlock { blocklength, displacements_bytes: displacements.into() })
     };
     // SAFETY: both pointers are what `make` asks for (contract of this function).
     unsafe { make(old, ("count", count, 1), new_type, constructor) }
@@ -305,7 +305,7 @@ pub unsafe extern "C" fn dtc_type_struct(
             // SAFETY: the children are types (contract of this function).
             children.push(unsafe { handle::borrow(child)? });
         }
-        let (blocklengths, displacements_bytes) = (blocklengths.to_vec(), displacements.to_vec());
+        let (blocklengths, displacements_bytes) = (blocklengths.into(), displacements.into());
         let made = made_of(engine, Constructor::Struct { blocklengths, displacements_bytes }, &children, None)?;
         // SAFETY: `new_type` may be written (contract of this function).
         unsafe { give(made, new_type) }
@@ -347,9 +347,9 @@ pub unsafe extern "C" fn dtc_type_subarray(
         // SAFETY: the list has the length that is given (contract of this function).
         let starts = unsafe { list("subarray.starts", starts, ndims)? };
         Ok(Constructor::Subarray {
-            sizes: sizes.to_vec(),
-            subsizes: subsizes.to_vec(),
-            starts: starts.to_vec(),
+            sizes: sizes.into(),
+            subsizes: subsizes.into(),
+            starts: starts.into(),
             order: order("subarray", order_of_axes)?,
         })
     };
@@ -402,9 +402,9 @@ pub unsafe extern "C" fn dtc_type_darray(
         Ok(Constructor::Darray {
             size,
             rank,
-            gsizes: gsizes.to_vec(),
+            gsizes: gsizes.into(),
             distributions: distributions(distribs, dargs)?,
-            psizes: psizes.to_vec(),
+            psizes: psizes.into(),
             order: order("darray", order_of_axes)?,
         })
     };

@@ -9,6 +9,7 @@ use crate::status::{DTC_ERROR_TYPE, Failure, Outcome, answer};
 use dtc_compiler::datatype::{Constructor, Datatype, Distribution, GivenBounds, Order, ReadArguments};
 use dtc_runtime::Engine;
 use std::ffi::c_int;
+use std::sync::Arc;
 
 /// `MPI_Type_dup`: no numbers.
 pub const DTC_COMBINER_DUP: i32 = 1;
@@ -120,12 +121,12 @@ impl ReadArguments for Contents<'_> {
         Ok(self.take("addresses", name, 1)?[0])
     }
 
-    fn integers(&mut self, name: &'static str) -> Outcome<Vec<i64>> {
-        Ok(self.take("integers", name, self.length)?.to_vec())
+    fn integers(&mut self, name: &'static str) -> Outcome<Arc<[i64]>> {
+        Ok(self.take("integers", name, self.length)?.into())
     }
 
-    fn addresses(&mut self, name: &'static str) -> Outcome<Vec<i64>> {
-        Ok(self.take("addresses", name, self.length)?.to_vec())
+    fn addresses(&mut self, name: &'static str) -> Outcome<Arc<[i64]>> {
+        Ok(self.take("addresses", name, self.length)?.into())
     }
 
     fn order(&mut self, name: &'static str) -> Outcome<Order> {

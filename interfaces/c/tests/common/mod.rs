@@ -203,7 +203,7 @@ pub fn contents(constructor: &Constructor) -> (i32, Vec<i64>, Vec<i64>) {
         }
         Constructor::Hindexed { blocklengths, displacements_bytes } => {
             let integers = join(&[&[blocklengths.len() as i64], blocklengths]);
-            (DTC_COMBINER_HINDEXED, integers, displacements_bytes.clone())
+            (DTC_COMBINER_HINDEXED, integers, displacements_bytes.to_vec())
         }
         Constructor::IndexedBlock { blocklength, displacements } => {
             let integers = join(&[&[displacements.len() as i64, *blocklength], displacements]);
@@ -211,11 +211,11 @@ pub fn contents(constructor: &Constructor) -> (i32, Vec<i64>, Vec<i64>) {
         }
         Constructor::HindexedBlock { blocklength, displacements_bytes } => {
             let integers = vec![displacements_bytes.len() as i64, *blocklength];
-            (DTC_COMBINER_HINDEXED_BLOCK, integers, displacements_bytes.clone())
+            (DTC_COMBINER_HINDEXED_BLOCK, integers, displacements_bytes.to_vec())
         }
         Constructor::Struct { blocklengths, displacements_bytes } => {
             let integers = join(&[&[blocklengths.len() as i64], blocklengths]);
-            (DTC_COMBINER_STRUCT, integers, displacements_bytes.clone())
+            (DTC_COMBINER_STRUCT, integers, displacements_bytes.to_vec())
         }
         Constructor::Subarray { sizes, subsizes, starts, order: axes } => {
             let integers = join(&[&[sizes.len() as i64], sizes, subsizes, starts, &[order(axes)]]);

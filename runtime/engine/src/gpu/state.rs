@@ -35,6 +35,8 @@ pub(crate) struct DeviceState {
     pub(super) store: Arc<Store>,
     /// The stream that copies lists to the device: it waits for no other stream.
     pub(super) uploads: Stream,
+    /// Host memory of lists that are on the device, for the next ones.
+    pub(super) spare_lists: Mutex<Vec<u8>>,
     pub(super) idle: Idle,
     generic: OnceLock<Arc<Generic>>,
     loading_generic: Mutex<()>,
@@ -86,6 +88,7 @@ impl DeviceState {
             bundles,
             store,
             uploads,
+            spare_lists: Mutex::default(),
             idle: Idle::default(),
             generic: OnceLock::new(),
             loading_generic: Mutex::default(),
