@@ -11,6 +11,7 @@ use dtc_compiler::codegen::cuda;
 use dtc_compiler::plan::Direction;
 use dtc_compiler::plan::gpu::{Family, Shape, Variant};
 use dtc_runtime::cuda::{CudaError, DeviceBuffer, Function, Stream};
+use std::collections::HashSet;
 use std::ffi::c_void;
 use std::fmt::Display;
 use std::io::Write;
@@ -72,7 +73,9 @@ fn compile(asked: &Asked<'_>) -> Result<Vec<Compiled>, Failure> {
         _ => vec![candidate],
     };
     let mut variants: Vec<Variant> = plan.candidates(*direction, call).into_iter().flat_map(shaped).collect();
-    variants.retain(|variant| plan.blocks(variant, call).is_some());
+    // Words of one size have all shapes once, whichever of them the plan names.
+    let mut seen = HashSet::new();
+    variants.retain(|variant| plan.blocks(variant, call).is_some() && seen.insert(*variant));
     // One after the other, they would take longer than all that is measured.
     let build = |variant: &Variant| {
         let failed = |error: &dyn Display| Failure::Data(format!("{variant}: {error}"));

@@ -2,13 +2,13 @@
 
 use super::call::Call;
 use super::choice::{WIDEST_SHIFT, cuts};
-use super::cost;
+use super::cost::{self, Otherwise};
 use super::granularity::alignment;
 use super::{Family, GpuPlan, Variant};
 use crate::plan::Direction;
 
 impl GpuPlan {
-    /// Every kernel that may serve a call; nothing where none may be compiled. Words have the shape that the cost model gives them.
+    /// Every kernel that may serve a call; nothing where none may be compiled. Words have the shapes that the cost model gives them.
     ///
     /// ```
     /// use dtc_compiler::layout::Layout;
@@ -39,7 +39,12 @@ impl GpuPlan {
             let (in_memory, in_packed) = (word <= self.granularity.word().min(memory), word <= packed);
             if in_memory && in_packed {
                 let shape = cost::shape(direction, word, &runs);
-                families.push(Family::Words { word, shape, cut: cuts(word, call) });
+                let resident = cost::resident(word, call.bytes, Otherwise::Bytes).filter(|&resident| resident != shape);
+                families.extend([Some(shape), resident].into_iter().flatten().map(|shape| Family::Words {
+                    word,
+                    shape,
+                    cut: cuts(word, call),
+                }));
             }
             let shifts = match direction {
                 Direction::Pack => [4, 8].contains(&word) && !in_packed,

@@ -4,7 +4,7 @@
 
 use super::call::Call;
 use super::columns::Columns;
-use super::cost;
+use super::cost::{self, Otherwise};
 use super::granularity::alignment;
 use super::groups::Groups;
 use super::sizes::{LINE, NARROW, SLOT};
@@ -94,6 +94,16 @@ impl GpuPlan {
         // Where packed byte 0 would lie.
         let packed = alignment(call.packed.wrapping_sub(call.first));
         let word = self.granularity.word().min(aligned);
+        let narrow = word.min(packed);
+        let resident = |otherwise| {
+            let shape = cost::resident(narrow, call.bytes, otherwise)?;
+            Some(Family::Words { word: narrow, shape, cut: cuts(narrow, call) })
+        };
+        let unpacks = direction == Direction::Unpack;
+        let otherwise = if unpacks && self.disordered { Otherwise::Ordered } else { Otherwise::Structure };
+        if let Some(family) = resident(otherwise) {
+            return family;
+        }
         let by_fields = self.fields.as_ref().and_then(|fields| {
             let (memory, packed) = fields.alignments(aligned, packed);
             fields.pays(packed, call).then_some(Family::Fields { memory, packed })
@@ -120,7 +130,7 @@ impl GpuPlan {
         }
         if let Some(groups) = &self.groups
             && groups.serves(aligned)
-            && groups.pays(direction, word, call)
+            && groups.pays(direction, word, self.records.is_some(), call)
         {
             let (memory, packed) = groups.alignments(aligned, packed);
             return Family::Groups { memory, packed };
@@ -162,6 +172,11 @@ impl GpuPlan {
         if fitting >= 4 || (fitting == word && short) {
             let shape = cost::shape(direction, fitting, &runs);
             return Family::Words { word: fitting, shape, cut: cuts(fitting, call) };
+        }
+        if word < 4
+            && let Some(family) = resident(Otherwise::Bytes)
+        {
+            return family;
         }
         match direction {
             Direction::Pack if word >= 4 => Family::Shifted { word: preferred.min(WIDEST_SHIFT) },

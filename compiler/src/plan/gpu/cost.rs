@@ -19,6 +19,10 @@ pub(crate) const LONG_LIST: usize = 1 << 18;
 /// Mean length of runs in bytes from which on several lanes move one.
 const SHORT: u64 = 24;
 
+/// Mean length of runs in bytes from which on pieces of runs are unpacked faster than single bytes in shared memory. Measured in
+/// `bench/results/2026-11-27-gpu-drawn.md`.
+const MEDIUM_ODD: u64 = 64;
+
 /// Mean length of runs in bytes from which on a warp moves one in any call.
 const MEDIUM: u64 = 400;
 
@@ -43,6 +47,19 @@ const MANY_SINGLE: u64 = 1 << 14;
 
 /// Packed bytes of a call from which on reading or writing whole sectors is worth a step in between: shared memory, or a list.
 const MANY_WORDS: u64 = 1 << 21;
+
+/// Words that are all under way at once: as many as the threads that the 132 multiprocessors of an H100 have, or a few less.
+const RESIDENT_WORDS: u64 = 1 << 18;
+
+/// The same where longer calls unpack in the order of memory: of 9 thousand words 0.7 of the time of words in that order, of 186 thousand 1.3. Measured in
+/// `bench/results/2026-11-27-gpu-drawn.md`.
+const RESIDENT_DISORDERED_WORDS: u64 = 1 << 16;
+
+/// The same where bytes of runs at any alignment are the other way.
+const RESIDENT_NARROW_WORDS: u64 = 1 << 19;
+
+/// Threads of a block of such a call.
+const RESIDENT_SHAPE: Shape = Shape { threads: 256, unroll: 1 };
 
 /// Runs of a node from which on their order in memory makes a difference.
 const MANY_RUNS: u64 = 256;
@@ -168,6 +185,28 @@ pub(super) fn shape(direction: Direction, word: u32, runs: &Runs) -> Shape {
     Shape { threads, unroll }
 }
 
+/// What else would move a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Otherwise {
+    /// Words in the order of memory.
+    Ordered,
+    /// Bytes at any alignment.
+    Bytes,
+    /// Any other family.
+    Structure,
+}
+
+/// The launch shape of a call of `bytes` bytes whose words, of `word` bytes, are all under way at once, each by a thread of its own. Such a call takes the
+/// latency of the memory, and what is done in between adds to it. Measured in `bench/results/2026-11-27-gpu-drawn.md`.
+pub(super) fn resident(word: u32, bytes: u64, otherwise: Otherwise) -> Option<Shape> {
+    let most = match otherwise {
+        Otherwise::Ordered => RESIDENT_DISORDERED_WORDS,
+        Otherwise::Bytes => RESIDENT_NARROW_WORDS,
+        Otherwise::Structure => RESIDENT_WORDS,
+    };
+    (bytes < MANY_WORDS && bytes / u64::from(word) <= most).then_some(RESIDENT_SHAPE)
+}
+
 /// How a node of `size` packed bytes cuts runs of `mean` bytes on average, at multiples of `starts` in memory. Measured in
 /// `bench/results/2026-11-22-gpu-kernel-families.md`.
 pub(super) fn cut(direction: Direction, mean: u64, size: u64, starts: u32) -> Cut {
@@ -259,7 +298,7 @@ pub(super) fn by_records(size: u64, stride: u64) -> bool {
 /// Whether an unpack of `bytes` bytes does so, if [`by_records`] says so for its layout, whose runs have `mean` bytes on average. Longer
 /// runs move by pieces, and aligned words of `word` bytes as such where they have four bytes and more.
 pub(super) fn in_records(direction: Direction, word: u32, mean: u64, bytes: u64) -> bool {
-    direction == Direction::Unpack && word < 4 && mean < SHORT && bytes >= MANY_WORDS
+    direction == Direction::Unpack && word < 4 && mean < MEDIUM_ODD && bytes >= MANY_WORDS
 }
 
 /// Whether an interpreter, whose time is that of its look-ups, moves runs of a mean length in 8 (packs) or 16 bytes at any alignment
@@ -296,7 +335,7 @@ pub(super) fn by_tiles(rows: u64, far: u64, stride: u64) -> bool {
 
 /// Whether a call of `bytes` bytes does so, if [`by_tiles`] says so for its layout, whose columns have `column` bytes.
 pub(super) fn in_tiles(column: u64, bytes: u64) -> bool {
-    bytes >= column.saturating_mul(FEWEST_COLUMNS)
+    bytes >= column.saturating_mul(FEWEST_COLUMNS).max(MANY_WORDS)
 }
 
 /// Rows and columns of a tile of words of `word` bytes.
@@ -360,16 +399,32 @@ pub(super) fn groups_tile(direction: Direction) -> u64 {
     }
 }
 
-/// Whether groups of `size` packed bytes, `stride` bytes apart in memory, move by groups: few bytes are between them. Measured in
-/// `bench/results/2026-11-26-gpu-groups.md`.
-pub(super) fn by_groups(size: u64, stride: u64) -> bool {
-    size.saturating_mul(2) >= stride
+/// Whether groups of `size` packed bytes, which span `span` bytes of memory, move by groups where no list tells where they lie: few bytes are
+/// between their runs. Measured in `bench/results/2026-11-27-gpu-drawn.md`.
+pub(super) fn by_groups(size: u64, span: u64) -> bool {
+    size.saturating_mul(2) >= span
 }
 
-/// Whether a call of `bytes` bytes moves groups of runs, whose alignment is `word`, by groups. Packs by words of 8 bytes and more are as fast.
-/// Measured in `bench/results/2026-11-26-gpu-groups.md`.
-pub(super) fn in_groups(direction: Direction, word: u32, bytes: u64) -> bool {
-    (direction == Direction::Unpack || word <= 4) && bytes >= MANY_WORDS
+/// Whether `words` words that move groups of `size` packed bytes are of two bytes on average, or wider. Measured in
+/// `bench/results/2026-11-27-gpu-drawn.md`.
+pub(super) fn has_wide_words(size: u64, words: u64) -> bool {
+    size >= words.saturating_mul(2)
+}
+
+/// Whether a call of `bytes` bytes moves groups of runs, whose alignment is `word`, by groups. Packs by words of 8 bytes and more are as fast, and unpacks
+/// where no list is searched for each. Measured in `bench/results/2026-11-26-gpu-groups.md` and `bench/results/2026-11-27-gpu-drawn.md`.
+pub(super) fn in_groups(direction: Direction, word: u32, listed: bool, bytes: u64) -> bool {
+    (word <= 4 || (direction == Direction::Unpack && listed)) && bytes >= MANY_WORDS
+}
+
+/// Whether groups of runs of `mean` bytes on average at odd places move by groups, in single bytes. Measured in
+/// `bench/results/2026-11-27-gpu-drawn.md`.
+pub(super) fn odd_by_groups(direction: Direction, listed: bool, mean: u64) -> bool {
+    match direction {
+        // Longer ones are gathered word by word.
+        Direction::Pack => mean < 16,
+        Direction::Unpack => listed || mean < MEDIUM_ODD,
+    }
 }
 
 /// Whether elements that are arrays of `records` records, `stride` bytes apart, move by columns: `size` packed bytes of each record,

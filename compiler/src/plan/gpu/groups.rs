@@ -28,8 +28,10 @@ pub struct Groups {
     pub fields: Vec<Field>,
     /// Whether a list tells where groups lie.
     listed: bool,
-    /// Whether they are records of several fields with few bytes between them.
+    /// Whether they have runs of several lengths with few bytes between them.
     close: bool,
+    /// Whether their runs have words of several bytes, wherever element 0 is aligned to groups.
+    wide: bool,
     /// Divides where every group lies in memory, but for the address of element 0: a power of two.
     starts: u32,
     /// Divides where every run is packed, but for the address of packed byte 0: a power of two.
@@ -55,10 +57,14 @@ impl Groups {
         memory >= self.least
     }
 
-    /// Whether a call moves by groups, whose alignment is `word`.
-    pub(super) fn pays(&self, direction: Direction, word: u32, call: &Call) -> bool {
-        // Fields of single bytes that no list tells move by pieces or in the order of memory.
-        (self.listed || (self.close && word >= 2)) && cost::in_groups(direction, word, call.bytes)
+    /// Whether a call moves by groups, whose alignment is `word`. `gapped`: whether they may also be unpacked byte by byte in the order of memory.
+    pub(super) fn pays(&self, direction: Direction, word: u32, gapped: bool, call: &Call) -> bool {
+        if !cost::in_groups(direction, word, self.listed, call.bytes) {
+            return false;
+        }
+        let mean = self.size / self.fields.len().max(1) as u64;
+        let fits = self.wide || (!gapped && cost::odd_by_groups(direction, self.listed, mean));
+        fits && (self.listed || self.close)
     }
 
     /// Whether a list tells where groups lie.
@@ -143,21 +149,22 @@ impl Groups {
 pub(super) fn find(layout: &Layout, continues: bool) -> Option<Groups> {
     let mut at = layout.root();
     let mut starts = layout.extent() as u64;
-    let (mut stride, mut listed) = (layout.extent().unsigned_abs(), false);
+    let mut listed = false;
     loop {
         starts |= at.offset as u64;
         if let Some(groups) = consider(layout, at.node).filter(|_| !(continues && at == layout.root())) {
             let mixed = groups.fields.windows(2).any(|pair| pair[0].bytes != pair[1].bytes);
-            let close = mixed && cost::by_groups(groups.size, stride);
-            let mut groups = Groups { listed, close, starts: alignment(starts), ..groups };
-            let few = |memory: &u32| groups.words(Direction::Unpack, *memory, WIDEST).len() <= Groups::MOST_WORDS;
-            groups.least = [1, 2, 4, 8, 16].into_iter().find(few)?;
-            return Some(groups);
+            let measure = layout.measure(groups.group);
+            let close = mixed && cost::by_groups(groups.size, measure.high.abs_diff(measure.low));
+            let groups = Groups { listed, close, starts: alignment(starts), ..groups };
+            let words = |memory| groups.words(Direction::Unpack, memory, WIDEST).len();
+            let least = [1, 2, 4, 8, 16].into_iter().find(|&memory| words(memory) <= Groups::MOST_WORDS)?;
+            let wide = cost::has_wide_words(groups.size, words(groups.starts) as u64);
+            return Some(Groups { least, wide, ..groups });
         }
         at = match layout.node(at.node) {
             Node::Stream { stride: next, child, .. } => {
                 starts |= *next as u64;
-                stride = next.unsigned_abs();
                 *child
             }
             Node::Indexed { offsets, child } => {
@@ -188,6 +195,6 @@ fn consider(layout: &Layout, group: NodeId) -> Option<Groups> {
     let packed = alignment(fields.iter().fold(size, |places, field| places | field.packed));
     fields.sort_unstable_by_key(|field| field.offset);
     let overlaps = fields.windows(2).any(|pair| pair[0].offset + pair[0].bytes as i64 > pair[1].offset);
-    let groups = Groups { group, size, fields, listed: false, close: false, starts: 1, packed, least: 1 };
+    let groups = Groups { group, size, fields, listed: false, close: false, wide: false, starts: 1, packed, least: 1 };
     (!overlaps).then_some(groups)
 }

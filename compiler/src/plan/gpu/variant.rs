@@ -100,6 +100,28 @@ impl Variant {
         Variant { family, capped: true, ..self }
     }
 
+    /// Whether this kernel may serve the calls of another one: both move words, of which this one asks for no more alignment.
+    ///
+    /// ```
+    /// use dtc_compiler::layout::Layout;
+    /// use dtc_compiler::plan::{Direction, gpu::{Call, GpuPlan}};
+    /// let text = "layout lb 0 extent 65536 {\n  %0 = dense 8 x byte\n  %1 = stream 4096 x 16 of %0\n  root %1\n}";
+    /// let plan = GpuPlan::new(&Layout::parse(text)?);
+    /// let small = plan.variant(Direction::Pack, &Call::whole(32768));
+    /// assert!(plan.usual(Direction::Pack).covers(&small));
+    /// assert!(!plan.usual(Direction::Unpack).covers(&small));
+    /// # Ok::<(), dtc_compiler::TextError>(())
+    /// ```
+    pub fn covers(&self, other: &Variant) -> bool {
+        let words = match (self.family, other.family) {
+            (Family::Words { word, cut, .. }, Family::Words { word: asked, cut: cuts, .. }) => {
+                word <= asked && (cut || !cuts)
+            }
+            _ => false,
+        };
+        words && self.direction == other.direction && self.capped == other.capped && (self.wide || !other.wide)
+    }
+
     /// Words that a thread moves.
     pub(crate) fn unroll(&self) -> u32 {
         match self.family {

@@ -122,7 +122,7 @@ impl GpuType {
             return unsafe { self.launch(stream, asked) };
         }
         if let Some(variant) = self.plan.accumulation(reduction, &call)
-            && let Some(kernel) = self.serving(&variant)
+            && let Some((_, kernel)) = self.serving(&variant)
             && let Some(blocks) = self.plan.blocks(&variant, &call)
         {
             // SAFETY: `serving` found the kernel among those of this type. The bytes are those of `call`, for which the contract

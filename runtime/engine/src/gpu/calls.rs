@@ -416,7 +416,7 @@ impl Committed {
         Ok(self.gpu_tier(gpu))
     }
 
-    /// Which tier serves whole elements between allocations on a device.
+    /// Which tier serves calls on a device: the specialised one as soon as kernels of both directions are there.
     ///
     /// ```
     /// # fn tier(column: &dtc_runtime::Committed, gpu: &dtc_runtime::Gpu) {
@@ -429,8 +429,7 @@ impl Committed {
             return Tier::Generic;
         }
         let on_device = self.on_device(gpu);
-        let there = on_device.usual().iter().all(|variant| on_device.kernel(variant).is_some());
-        if there { Tier::Specialised } else { Tier::Generic }
+        if on_device.has_kernels() { Tier::Specialised } else { Tier::Generic }
     }
 
     /// This type on a device, for a pack or an unpack: as described where its canonical form takes longer than such a call.

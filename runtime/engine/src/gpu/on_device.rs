@@ -162,6 +162,15 @@ impl GpuType {
         [Direction::Pack, Direction::Unpack].map(|direction| self.plan.usual(direction))
     }
 
+    /// Whether kernels of both directions are there.
+    pub(crate) fn has_kernels(&self) -> bool {
+        let there = |direction| {
+            let slots = self.slots.iter().map_while(OnceLock::get).filter(|slot| slot.variant.direction == direction);
+            slots.into_iter().any(|slot| matches!(slot.kernel.get(), Some(Some(_))))
+        };
+        there(Direction::Pack) && there(Direction::Unpack)
+    }
+
     /// Compiles the usual kernels and waits.
     pub(crate) fn compile_usual(&self) {
         if self.plan.allows() {
@@ -191,8 +200,25 @@ impl GpuType {
         slots.into_iter().find(|slot| slot.variant == *variant)
     }
 
-    /// The kernel that serves a variant now, if one does, and asks for it if it should be compiled.
-    pub(super) fn serving(self: &Arc<GpuType>, variant: &Variant) -> Option<&Arc<Kernel>> {
+    /// The kernel that serves a variant now, if one does, and asks for it if it should be compiled. Until it is there, and for good where compiling
+    /// makes callers wait, the usual kernel serves what it can.
+    pub(super) fn serving(self: &Arc<GpuType>, variant: &Variant) -> Option<(Variant, &Arc<Kernel>)> {
+        if let Some(kernel) = self.kernel(variant) {
+            return Some((*variant, kernel));
+        }
+        let usual = Some(self.plan.usual(variant.direction)).filter(|usual| usual.covers(variant));
+        let asked = match self.gpu.policy {
+            Policy::Eager | Policy::Always => usual.unwrap_or(*variant),
+            _ => *variant,
+        };
+        if let Some(kernel) = self.obtained(&asked) {
+            return Some((asked, kernel));
+        }
+        usual.and_then(|usual| Some((usual, self.kernel(&usual)?)))
+    }
+
+    /// The kernel of a variant, if it is there or made at once, and asks for it if it should be compiled.
+    fn obtained(self: &Arc<GpuType>, variant: &Variant) -> Option<&Arc<Kernel>> {
         let slot = self.slot(variant)?;
         if let Some(kernel) = slot.kernel.get() {
             return kernel.as_ref();
@@ -252,8 +278,9 @@ impl GpuType {
                 variant = variant.capped();
                 blocks = self.plan.blocks(&variant, &call);
             }
-            if let Some(kernel) = self.serving(&variant)
-                && let Some(blocks) = blocks
+            if blocks.is_some()
+                && let Some((variant, kernel)) = self.serving(&variant)
+                && let Some(blocks) = self.plan.blocks(&variant, &call)
             {
                 let grid = Grid { work: blocks, blocks: blocks.min(most), threads: variant.threads() };
                 // SAFETY: `serving` found the kernel among those of this type, and `blocks` is the grid for the bytes of `call`,
@@ -285,9 +312,13 @@ impl GpuType {
         if self.plan.is_contiguous() || !self.plan.allows() {
             return None;
         }
-        let variant = self.plan.variant(direction, call);
-        let blocks = self.plan.blocks(&variant, call)?;
-        Some((self.kernel(&variant)?.clone(), blocks, variant.threads()))
+        let mut variant = self.plan.variant(direction, call);
+        let mut kernel = self.kernel(&variant);
+        if kernel.is_none() {
+            variant = Some(self.plan.usual(direction)).filter(|usual| usual.covers(&variant))?;
+            kernel = self.kernel(&variant);
+        }
+        Some((kernel?.clone(), self.plan.blocks(&variant, call)?, variant.threads()))
     }
 
     /// Launches a kernel that was compiled for this type.
@@ -323,8 +354,10 @@ impl GpuType {
             return Ok(interpreter);
         }
         let generic = self.gpu.generic()?.clone();
-        let Interpreted { program, tables } = Interpreted::new(&self.plan);
-        let tables = self.gpu.upload(&tables)?;
+        let Interpreted { program, tables: lists } = Interpreted::within(&self.plan, self.gpu.spare_lists());
+        let tables = self.gpu.upload(&lists);
+        self.gpu.keep_lists(lists);
+        let tables = tables?;
         Ok(self.interpreter.get_or_init(|| Arc::new(Interpreter { generic, program, tables })))
     }
 
