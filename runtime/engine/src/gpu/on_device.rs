@@ -179,6 +179,9 @@ impl GpuType {
     }
 
     fn enqueue(self: &Arc<GpuType>, variants: Vec<Variant>) {
+        // Generic kernels serve this call. Their lists are uploaded before: while the background waits until nothing runs, allocations wait with it, and a
+        // kernel that runs may wait for this call. Without memory, the call itself says so.
+        let _ = self.interpreter();
         let job = Compile { on_device: Arc::downgrade(self), variants, heat: self.heat.clone() };
         self.gpu.queue.push(job, self.gpu.background_thread);
     }
