@@ -20,7 +20,10 @@ pub(crate) fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a s
         .take(COMPARED)
         .filter(|candidate| candidate.len() <= LONGEST)
         .map(|candidate| (strsim::osa_distance(&word, &candidate.to_lowercase()), candidate))
-        .filter(|&(distance, candidate)| distance <= candidate.chars().count().max(3) / 3)
+        .filter(|&(distance, candidate)| {
+            let letters = candidate.chars().count();
+            distance <= letters.max(3) / 3 && distance < letters
+        })
         .min_by_key(|&(distance, _)| distance)
         .map(|(_, candidate)| candidate)
 }
@@ -98,6 +101,7 @@ mod tests {
         assert_eq!(closest("stroy", ["source", "story"]), Some("story"));
         assert_eq!(closest("quaternion", ["count", "stride"]), None);
         assert_eq!(closest("", ["count"]), None);
+        assert_eq!(closest("a", ["c"]), None);
     }
 
     #[test]
