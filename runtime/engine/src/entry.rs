@@ -224,18 +224,24 @@ impl Entry {
         if self.is_counted() || self.thunks_claimed.swap(true, Ordering::Relaxed) {
             return;
         }
-        let level = self.target.level;
-        let made = self.thunks.get_or_init(|| {
-            Box::new(match self.kernel() {
-                Some(kernel) => {
-                    let calls = |[one, several]: Calls| [one, several.filter(|_| self.fewest_of_nest.is_none())];
-                    Thunks::new(calls(kernel.calls::<true>()), calls(kernel.calls::<false>()))
-                }
-                None => Thunks::new(self.program.calls::<true>(level), self.program.calls::<false>(level)),
-            })
-        });
+        let made = self
+            .thunks
+            .get_or_init(|| Box::new(Thunks::new(self.calls_of_thunks::<true>(), self.calls_of_thunks::<false>())));
         self.functions.replace::<true>(made.as_ref());
         self.functions.replace::<false>(made.as_ref());
+    }
+
+    /// What thunks of a direction do: straight code where that is faster, or calls of the kernel or of a microkernel.
+    fn calls_of_thunks<const PACK: bool>(&self) -> Calls {
+        let calls = match self.kernel() {
+            Some(kernel) => {
+                let [one, several] = kernel.calls::<PACK>();
+                [one, several.filter(|_| self.fewest_of_nest.is_none())]
+            }
+            None => self.program.calls::<PACK>(self.target.level),
+        };
+        let mut calls = calls.into_iter();
+        self.program.straight::<PACK>(&self.target).map(|straight| straight.or(calls.next().flatten()))
     }
 
     /// Counts a call for whole elements that was not made by a thunk.

@@ -37,8 +37,11 @@ pub struct WordGroup {
 impl WordGroup {
     /// The words of a step with all that is in it, if they are few and its pieces are short.
     pub fn of(plan: &Plan, step: StepId) -> Option<WordGroup> {
-        let pieces = Pieces::of(plan.steps(), step)?;
-        let bytes = plan.size_of(step);
+        WordGroup::new(Pieces::of(plan.steps(), step)?, plan.size_of(step))
+    }
+
+    /// The words of pieces with this number of packed bytes.
+    pub(super) fn new(pieces: Pieces, bytes: u64) -> Option<WordGroup> {
         let end = u32::try_from(bytes).ok()?;
         let (mut words, mut counts) = (Vec::with_capacity(MOST_WORDS), [0; WIDTHS.len()]);
         for (width, count) in WIDTHS.into_iter().zip(&mut counts) {

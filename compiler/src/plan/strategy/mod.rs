@@ -12,6 +12,7 @@
 //! | `group.rs` | which small bodies of loops are moved word by word |
 //! | `pieces.rs` | the words that move them |
 //! | `shape.rs` | which nests are tiles, and which are listed: the only decisions that a plan holds |
+//! | `straight.rs` | which elements thunks move by straight code |
 //! | `several.rs` | how many elements are moved as one nest, though there is a kernel |
 //! | `closed.rs` | how functions without microkernels move rows and lists |
 //! | `kernel.rs` | whether a kernel is compiled, and what it writes out |
@@ -29,6 +30,7 @@ mod several;
 pub(super) mod shape;
 mod shuffle;
 mod stores;
+mod straight;
 
 pub(crate) use closed::{
     CLOSED_INLINE_BYTES, CLOSED_LOOP_BYTES, ListMethod, RowsMethod, Vectors, blockwise_bytes, closed_list, closed_rows,
@@ -47,6 +49,7 @@ pub(crate) use pieces::{PieceWord, words_of};
 pub use processor::{Level, Target};
 pub use shuffle::{FARTHEST as LONGEST_SHUFFLED_STRIDE, Group, LONGEST as LONGEST_SHUFFLED_ROW};
 pub use stores::{LEAST_NON_TEMPORAL, copies_non_temporally, is_beyond_caches, is_non_temporal};
+pub use straight::Straight;
 
 use super::{Direction, Offsets, Plan, Step, StepId};
 use std::fmt;

@@ -1,5 +1,6 @@
 //! The pieces of small bodies of loops, and the words that move them.
 
+use super::straight::MOST_STRAIGHT_WORDS;
 use crate::plan::step::{Step, StepId};
 use smallvec::SmallVec;
 
@@ -13,16 +14,26 @@ const LONGEST_PIECE: u64 = 512;
 const MOST_LEVELS: u32 = 8;
 
 /// Offsets and lengths of pieces, in packed order, and how many words they have.
-#[derive(Default)]
 pub(super) struct Pieces {
     pub(super) list: SmallVec<[(i64, u64); MOST_WORDS]>,
     words: usize,
+    /// Length of a piece, in bytes, and words of all, at most.
+    most: (u64, usize),
 }
 
 impl Pieces {
     /// The pieces of a step with all that is in it, if they are few and short.
     pub(super) fn of(steps: &[Step], step: StepId) -> Option<Pieces> {
-        let mut pieces = Pieces::default();
+        Pieces::of_at_most(steps, step, (LONGEST_PIECE, MOST_WORDS))
+    }
+
+    /// The pieces of a step that straight code with words of up to 64 bytes moves.
+    pub(super) fn straight(steps: &[Step], step: StepId) -> Option<Pieces> {
+        Pieces::of_at_most(steps, step, (u64::MAX, MOST_STRAIGHT_WORDS))
+    }
+
+    fn of_at_most(steps: &[Step], step: StepId, most: (u64, usize)) -> Option<Pieces> {
+        let mut pieces = Pieces { list: SmallVec::new(), words: 0, most };
         pieces.add_step(steps, step, 0, MOST_LEVELS)?;
         Some(pieces)
     }
@@ -36,12 +47,14 @@ impl Pieces {
 
     /// Adds a piece; `None` if it is too long, or if there are too many words then.
     fn add(&mut self, offset: i64, bytes: u64) -> Option<()> {
-        if bytes > LONGEST_PIECE {
+        let (longest, most) = self.most;
+        // A word has 64 bytes at most.
+        if bytes > longest || bytes / 64 > most as u64 {
             return None;
         }
         self.list.push((offset, bytes));
         self.words += group_words_of(bytes).count();
-        (self.words <= MOST_WORDS).then_some(())
+        (self.words <= most).then_some(())
     }
 
     /// Adds the pieces of a step at an offset, with up to `levels` loops around them; `None` if they are too many or too long.

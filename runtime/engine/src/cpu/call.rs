@@ -1,7 +1,9 @@
 //! The calls of microkernels that move whole elements, for thunks to make.
 
 use super::program::{Bound, Program, Root};
-use super::thunk::{Call, Calls};
+use super::straight::Straight;
+use super::thunk::{Call, Calls, Thunk};
+use dtc_compiler::plan::strategy::{Strategy, Target};
 use dtc_compiler::plan::{Offsets, Step};
 use dtc_microkernels::Level;
 
@@ -9,7 +11,18 @@ impl Program {
     /// The calls that move one whole element, and several, each if one microkernel does, on a CPU of the level that the program was
     /// made for.
     pub(crate) fn calls<const PACK: bool>(&self, level: Level) -> Calls {
-        [self.call_of_one::<PACK>(level), self.call_of_several::<PACK>()]
+        [self.call_of_one::<PACK>(level), self.call_of_several::<PACK>()].map(|call| call.map(Thunk::Call))
+    }
+
+    /// The straight code that moves one whole element, and several, where that is faster than any call.
+    pub(crate) fn straight<const PACK: bool>(&self, target: &Target) -> Calls {
+        let Some(straight) = Strategy::new(self.plan(), target, 1).straight() else { return [None, None] };
+        let several = if straight.several {
+            Straight::several::<PACK>(&straight.group, self.root.offset, self.plan().extent())
+        } else {
+            None
+        };
+        [Straight::one::<PACK>(&straight.group, self.root.offset), several].map(|code| code.map(Thunk::Straight))
     }
 
     /// Tiles are left out: they are not short, and their microkernel takes more arguments than the others.

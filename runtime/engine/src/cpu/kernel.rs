@@ -3,7 +3,7 @@
 use super::Sides;
 use super::memory::Code;
 use super::program::Program;
-use super::thunk::{Call, Calls};
+use super::thunk::{Call, Calls, Thunk};
 #[cfg(feature = "jit")]
 use dtc_compiler::codegen::cranelift::Compiler;
 use dtc_compiler::codegen::cranelift::{Image, MachineCode, Microkernel};
@@ -130,6 +130,7 @@ impl Kernel {
         let half = if PACK { &self.pack } else { &self.unpack };
         let (function, tables) = (half.entry as usize, half.tables.as_ptr() as u64);
         [Some(Call::new(function, 0, [1, tables])), Call::of_several(function, 0, 1, [tables])]
+            .map(|call| call.map(Thunk::Call))
     }
 
     /// Moves `count` whole elements, at least one.

@@ -7,6 +7,7 @@ mod kernel;
 mod memory;
 mod program;
 mod run;
+mod straight;
 mod thunk;
 
 pub(crate) use kernel::{Kernel, compile, load};

@@ -5,10 +5,11 @@
 //! `docs/decisions/0021-thunks-are-encoded-by-hand.md`.
 
 use super::memory::Code;
+use super::straight::Straight;
 use smallvec::SmallVec;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Types that have thunks at a time, at most. Each takes a page: 16 MiB in all.
+/// Types that have thunks at a time, at most. Each takes a page, or two with straight code: 32 MiB in all.
 const MOST: usize = 4096;
 
 /// Bytes of a page.
@@ -61,8 +62,16 @@ impl Call {
     }
 }
 
-/// The calls of a type in one direction: for one element, and for several. Each may be missing.
-pub(crate) type Calls = [Option<Call>; 2];
+/// What a thunk does.
+pub(crate) enum Thunk {
+    /// It goes to a function.
+    Call(Call),
+    /// It moves the elements by itself.
+    Straight(Straight),
+}
+
+/// The thunks of a type in one direction: for one element, and for several. Each may be missing.
+pub(crate) type Calls = [Option<Thunk>; 2];
 
 /// The thunks of a type: functions of memory, packed bytes and a count of elements, in both directions.
 pub(crate) struct Thunks {
@@ -77,15 +86,18 @@ impl Thunks {
         /// Thunks begin with a line, and those of different types are spread over the sets of the instruction cache.
         const LINE: usize = 64;
         const LINES: usize = PAGE / LINE;
-        // Four thunks are eight lines at most.
+        // Four thunks are eight lines at most, without straight code.
         let place = LIVE.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |live| (live < MOST).then_some(live + 1));
         let first = place.ok()? * 8 % LINES * LINE;
         let make = || {
             let mut code = vec![0; first];
-            let mut thunk = |call: Option<Call>| {
+            let mut thunk = |thunk: Option<Thunk>| {
                 let start = code.len().next_multiple_of(LINE);
                 code.resize(start, 0);
-                encode(&call?, &mut code)?;
+                match thunk? {
+                    Thunk::Call(call) => encode(&call, &mut code)?,
+                    Thunk::Straight(straight) => encode_straight(&straight, &mut code)?,
+                }
                 Some(start)
             };
             let (pack, unpack) = (pack.map(&mut thunk), unpack.map(&mut thunk));
@@ -118,18 +130,7 @@ impl Drop for Thunks {
 /// System V ABI, x86-64 supplement, 3.2.3: integers are passed in rdi, rsi, rdx, rcx, r8 and r9, then on the stack.
 #[cfg(target_arch = "x86_64")]
 fn encode(call: &Call, code: &mut Vec<u8>) -> Option<()> {
-    match i32::try_from(call.offset) {
-        Ok(0) => {}
-        Ok(offset) => {
-            code.extend([0x48, 0x8d, 0xbf]); // lea rdi, [rdi + offset]
-            code.extend(offset.to_le_bytes());
-        }
-        Err(_) => {
-            code.extend([0x48, 0xb8]); // mov rax, offset
-            code.extend(call.offset.to_le_bytes());
-            code.extend([0x48, 0x01, 0xc7]); // add rdi, rax
-        }
-    }
+    encode_offset(call.offset, code);
     if call.packed_first {
         code.extend([0x48, 0x89, 0xf8]); // mov rax, rdi
         code.extend([0x48, 0x89, 0xf7]); // mov rdi, rsi
@@ -178,6 +179,37 @@ fn encode(call: &Call, code: &mut Vec<u8>) -> Option<()> {
     Some(())
 }
 
+/// Moves the address of memory, in rdi, by constant bytes.
+#[cfg(target_arch = "x86_64")]
+fn encode_offset(offset: i64, code: &mut Vec<u8>) {
+    match i32::try_from(offset) {
+        Ok(0) => {}
+        Ok(offset) => {
+            code.extend([0x48, 0x8d, 0xbf]); // lea rdi, [rdi + offset]
+            code.extend(offset.to_le_bytes());
+        }
+        Err(_) => {
+            code.extend([0x48, 0xb8]); // mov rax, offset
+            code.extend(offset.to_le_bytes());
+            code.extend([0x48, 0x01, 0xc7]); // add rdi, rax
+        }
+    }
+}
+
+/// Writes the instructions of straight code, position-independent.
+#[cfg(target_arch = "x86_64")]
+fn encode_straight(straight: &Straight, code: &mut Vec<u8>) -> Option<()> {
+    encode_offset(straight.offset, code);
+    straight.encode(code);
+    Some(())
+}
+
+/// Other processors have no thunks.
+#[cfg(not(target_arch = "x86_64"))]
+fn encode_straight(_: &Straight, _: &mut Vec<u8>) -> Option<()> {
+    None
+}
+
 /// Other processors have no thunks.
 #[cfg(not(target_arch = "x86_64"))]
 fn encode(_: &Call, _: &mut Vec<u8>) -> Option<()> {
@@ -206,7 +238,8 @@ mod tests {
 
     /// The arguments that `record` gets from a thunk of this call, for three elements.
     fn seen(call: Call) -> Seen {
-        let thunks = Thunks::new([None, Some(call)], [None, None]).expect("this machine runs what it writes");
+        let thunks =
+            Thunks::new([None, Some(Thunk::Call(call))], [None, None]).expect("this machine runs what it writes");
         let [None, Some(thunk)] = thunks.of::<true>() else { panic!("one of four") };
         assert_eq!(thunks.of::<false>(), [None; 2]);
         // SAFETY: the thunk calls `record`, which takes any integers.
@@ -254,8 +287,8 @@ mod tests {
     #[test]
     fn what_does_not_fit_has_no_thunk() {
         let call = Call::new(RECORD as usize, 0, [1, 2, 3, 4, 1 << 31]);
-        assert!(Thunks::new([Some(call), None], [None, None]).is_none());
+        assert!(Thunks::new([Some(Thunk::Call(call)), None], [None, None]).is_none());
         let call = Call::new(RECORD as usize, 0, [1, 2, 3, 4, 5, 6]);
-        assert!(Thunks::new([Some(call), None], [None, None]).is_none());
+        assert!(Thunks::new([Some(Thunk::Call(call)), None], [None, None]).is_none());
     }
 }
