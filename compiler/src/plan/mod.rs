@@ -20,8 +20,8 @@ pub use direction::Direction;
 pub use step::{Offsets, Part, RunTable, Step, StepId};
 pub use strategy::{Decision, Level, SPECIALISED_DEPTH, SPECIALISED_STEPS, Strategy, Target};
 pub(crate) use strategy::{
-    INLINE_BYTES, INLINE_PIECE_BYTES, INLINE_WORD_BYTES, LOOP_WORDS, MICROKERNEL_ROWS, PieceWord, UNROLLED_LIST_WORDS,
-    UNROLLED_WORDS, words_of,
+    INLINE_BYTES, INLINE_CLOSE_ROWS, INLINE_PIECE_BYTES, INLINE_ROWS, INLINE_STRIDE, INLINE_WORD_BYTES,
+    INTERLEAVED_ARRAYS, LOOP_WORDS, MICROKERNEL_ROWS, PieceWord, UNROLLED_LIST_WORDS, UNROLLED_WORDS, words_of,
 };
 
 use smallvec::SmallVec;

@@ -4,8 +4,8 @@ use super::closed::{self, Closed, Surroundings};
 use super::copy::chunks;
 use super::microkernel::Microkernel;
 use crate::plan::{
-    Direction, INLINE_BYTES, INLINE_PIECE_BYTES, INLINE_WORD_BYTES, LOOP_WORDS, MICROKERNEL_ROWS, Offsets, Part, Plan,
-    Step, StepId, UNROLLED_LIST_WORDS, UNROLLED_WORDS,
+    Direction, INLINE_BYTES, INLINE_PIECE_BYTES, LOOP_WORDS, MICROKERNEL_ROWS, Offsets, Part, Plan, Step, StepId,
+    UNROLLED_LIST_WORDS, UNROLLED_WORDS,
 };
 use cranelift_codegen::ir::{
     AbiParam, BlockArg, ExtFuncData, ExternalName, FuncRef, InstBuilder, MemFlagsData, Signature, SourceLoc,
@@ -72,7 +72,7 @@ pub(super) fn step_of(location: SourceLoc) -> Option<StepId> {
 }
 
 pub(super) struct Emitter<'a, 'b> {
-    plan: &'a Plan,
+    pub(super) plan: &'a Plan,
     pub(super) direction: Direction,
     pub(super) builder: FunctionBuilder<'b>,
     /// The table of pointers to lists, of kernels of the runtime.
@@ -137,7 +137,7 @@ impl Emitter<'_, '_> {
     }
 
     /// Moves constants into the pointers when they are too large for an instruction.
-    fn near(&mut self, mut place: Place, span: u64) -> Place {
+    pub(super) fn near(&mut self, mut place: Place, span: u64) -> Place {
         let fits = |constant: i64| i32::try_from(i128::from(constant) + i128::from(span)).is_ok();
         if !fits(place.offset) || i32::try_from(place.offset).is_err() {
             (place.memory, place.offset) = (self.plus(place.memory, place.offset), 0);
@@ -240,7 +240,7 @@ impl Emitter<'_, '_> {
         }
     }
 
-    fn call(&mut self, microkernel: Microkernel, arguments: &[Value]) {
+    pub(super) fn call(&mut self, microkernel: Microkernel, arguments: &[Value]) {
         let known = self
             .references
             .microkernels
@@ -308,31 +308,6 @@ impl Emitter<'_, '_> {
         if bytes <= self.inline_bytes() { chunks(bytes).len() as u64 } else { u64::MAX }
     }
 
-    pub(super) fn rows(&mut self, rows: u64, stride: i64, bytes: u64, place: Place) -> Place {
-        let words = self.piece(bytes).saturating_mul(rows);
-        let few = rows < MICROKERNEL_ROWS || (bytes <= INLINE_WORD_BYTES && words <= UNROLLED_WORDS);
-        let long = (!few && !self.small()) || bytes > INLINE_BYTES;
-        if long && self.closed.is_none() {
-            let (memory, packed) = self.pointers(place);
-            let [rows, length, stride] = [rows as i64, bytes as i64, stride].map(|value| self.constant(value));
-            self.call(Microkernel::Rows(bytes), &[memory, packed, rows, length, stride]);
-            return place;
-        }
-        if self.small() || words <= UNROLLED_WORDS {
-            for row in 0..rows {
-                self.copy(bytes, place.further((row as i64).wrapping_mul(stride), row * bytes));
-            }
-            return place;
-        }
-        if self.closed.is_some() {
-            return self.closed_rows(rows, stride, bytes, place);
-        }
-        self.counted(place, rows, stride, bytes, |emitter, place| {
-            emitter.copy(bytes, place);
-            place
-        })
-    }
-
     /// Whether the whole element is straight code.
     pub(super) fn small(&self) -> bool {
         self.plan.decision().is_small()
@@ -356,7 +331,7 @@ impl Emitter<'_, '_> {
     }
 
     /// A step, and the place again. Its instructions are marked with it, but for those of the steps inside.
-    fn step(&mut self, id: StepId, place: Place) -> Place {
+    pub(super) fn step(&mut self, id: StepId, place: Place) -> Place {
         let outer = self.builder.srcloc();
         self.builder.set_srcloc(location(id));
         let place = self.unmarked(id, place);
@@ -441,6 +416,9 @@ impl Emitter<'_, '_> {
                 let (runs, count) = (self.table(id), self.constant(table.runs.len() as i64));
                 self.call(Microkernel::Runs, &[memory, packed, runs, count]);
                 place
+            }
+            Step::Repeat { count, stride, body } if let Some(arrays) = self.arrays(count, stride, body) => {
+                self.interleaved(arrays, place)
             }
             Step::Repeat { count, stride, body } => {
                 let size = plan.size_of(body);

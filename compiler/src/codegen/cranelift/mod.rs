@@ -29,10 +29,14 @@ mod copy;
 mod emit;
 mod image;
 #[cfg(feature = "jit")]
+mod interleave;
+#[cfg(feature = "jit")]
 mod loops;
 mod microkernel;
 #[cfg(feature = "objects")]
 mod object;
+#[cfg(feature = "jit")]
+mod rows;
 #[cfg(feature = "jit")]
 mod runs;
 
