@@ -241,7 +241,7 @@ impl Entry {
             None => self.program.calls::<PACK>(self.target.level),
         };
         let mut calls = calls.into_iter();
-        self.program.straight::<PACK>(&self.target).map(|straight| straight.or(calls.next().flatten()))
+        self.program.without_call::<PACK>(&self.target).map(|code| code.or(calls.next().flatten()))
     }
 
     /// Counts a call for whole elements that was not made by a thunk.

@@ -13,6 +13,7 @@
 //! | `pieces.rs` | the words that move them |
 //! | `shape.rs` | which nests are tiles, and which are listed: the only decisions that a plan holds |
 //! | `straight.rs` | which elements thunks move by straight code |
+//! | `permuted.rs` | which elements thunks shuffle |
 //! | `several.rs` | how many elements are moved as one nest, though there is a kernel |
 //! | `closed.rs` | how functions without microkernels move rows and lists |
 //! | `kernel.rs` | whether a kernel is compiled, and what it writes out |
@@ -24,6 +25,7 @@ mod closed;
 mod group;
 mod kernel;
 mod nest;
+mod permuted;
 mod pieces;
 mod processor;
 mod several;
@@ -44,6 +46,7 @@ pub(crate) use kernel::{
     INTERLEAVED_ARRAYS, LOOP_WORDS, MICROKERNEL_ROWS, UNROLLED_LIST_WORDS, UNROLLED_WORDS,
 };
 pub use nest::{FEW_BYTES, FEW_ROWS, Nest, NestMethod, Prefetch, RowLoop, nest, whole_nest};
+pub use permuted::Permutation;
 pub use pieces::WIDTHS;
 pub(crate) use pieces::{PieceWord, words_of};
 pub use processor::{Level, Target};

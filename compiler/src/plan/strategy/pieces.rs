@@ -32,6 +32,11 @@ impl Pieces {
         Pieces::of_at_most(steps, step, (u64::MAX, MOST_STRAIGHT_WORDS))
     }
 
+    /// Words of up to 64 bytes that move the pieces.
+    pub(super) fn words(&self) -> usize {
+        self.words
+    }
+
     fn of_at_most(steps: &[Step], step: StepId, most: (u64, usize)) -> Option<Pieces> {
         let mut pieces = Pieces { list: SmallVec::new(), words: 0, most };
         pieces.add_step(steps, step, 0, MOST_LEVELS)?;

@@ -1,10 +1,11 @@
 //! The calls of microkernels that move whole elements, for thunks to make.
 
+use super::permuted::Permuted;
 use super::program::{Bound, Program, Root};
 use super::straight::Straight;
 use super::thunk::{Call, Calls, Thunk};
 use dtc_compiler::plan::strategy::{Strategy, Target};
-use dtc_compiler::plan::{Offsets, Step};
+use dtc_compiler::plan::{Direction, Offsets, Step};
 use dtc_microkernels::Level;
 
 impl Program {
@@ -14,9 +15,20 @@ impl Program {
         [self.call_of_one::<PACK>(level), self.call_of_several::<PACK>()].map(|call| call.map(Thunk::Call))
     }
 
-    /// The straight code that moves one whole element, and several, where that is faster than any call.
-    pub(crate) fn straight<const PACK: bool>(&self, target: &Target) -> Calls {
-        let Some(straight) = Strategy::new(self.plan(), target, 1).straight() else { return [None, None] };
+    /// The code that moves one whole element, and several, without a call, where that is faster than any.
+    pub(crate) fn without_call<const PACK: bool>(&self, target: &Target) -> Calls {
+        let strategy = Strategy::new(self.plan(), target, 1);
+        let direction = if PACK { Direction::Pack } else { Direction::Unpack };
+        if let Some(permutation) = strategy.permutation(direction) {
+            let (offset, extent) = (self.root.offset, self.plan().extent());
+            // Elements that make a nest are transposed in registers, or shuffled with more of them to a vector.
+            let several = match self.plan().repeated(2) {
+                None => Permuted::several::<PACK>(&permutation, offset, extent),
+                Some(_) => None,
+            };
+            return [Some(Permuted::one::<PACK>(&permutation, offset)), several].map(|code| code.map(Thunk::Permuted));
+        }
+        let Some(straight) = strategy.straight() else { return [None, None] };
         let several = if straight.several {
             Straight::several::<PACK>(&straight.group, self.root.offset, self.plan().extent())
         } else {

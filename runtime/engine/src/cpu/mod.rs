@@ -5,6 +5,7 @@ mod coherence;
 mod fragment;
 mod kernel;
 mod memory;
+mod permuted;
 mod program;
 mod run;
 mod straight;

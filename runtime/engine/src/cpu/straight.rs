@@ -62,25 +62,31 @@ impl Straight {
                 }
             }
         }
-        if let Some((extent, size)) = self.next {
-            code.extend([0x48, 0x81, 0xc7]); // add rdi, extent
-            code.extend(extent.to_le_bytes());
-            code.extend([0x48, 0x81, 0xc6]); // add rsi, size
-            code.extend(size.to_le_bytes());
-            code.extend([0x48, 0xff, 0xca]); // dec rdx
-            code.extend([0x0f, 0x85]); // jnz start
-            let back = start as i64 - (code.len() as i64 + 4);
-            code.extend((back as i32).to_le_bytes());
-        }
-        code.push(0xc3); // ret
+        encode_end(code, start, self.next);
     }
+}
+
+/// Writes the end of a function: the step to the next element and a jump to `start`, where there may be several, and the return.
+#[cfg(target_arch = "x86_64")]
+pub(super) fn encode_end(code: &mut Vec<u8>, start: usize, next: Option<(i32, i32)>) {
+    if let Some((extent, size)) = next {
+        code.extend([0x48, 0x81, 0xc7]); // add rdi, extent
+        code.extend(extent.to_le_bytes());
+        code.extend([0x48, 0x81, 0xc6]); // add rsi, size
+        code.extend(size.to_le_bytes());
+        code.extend([0x48, 0xff, 0xca]); // dec rdx
+        code.extend([0x0f, 0x85]); // jnz start
+        let back = start as i64 - (code.len() as i64 + 4);
+        code.extend((back as i32).to_le_bytes());
+    }
+    code.push(0xc3); // ret
 }
 
 /// Numbers of registers.
 #[cfg(target_arch = "x86_64")]
-const RDI: u8 = 7;
+pub(super) const RDI: u8 = 7;
 #[cfg(target_arch = "x86_64")]
-const RSI: u8 = 6;
+pub(super) const RSI: u8 = 6;
 
 /// The general registers that a function may change, but for the arguments.
 #[cfg(target_arch = "x86_64")]
@@ -103,7 +109,7 @@ fn batch(words: &[Wide]) -> Vec<(Wide, u8)> {
 
 /// Writes the load or the store of a word at a distance from a base.
 #[cfg(target_arch = "x86_64")]
-fn encode_move(code: &mut Vec<u8>, loads: bool, bytes: u8, register: u8, (base, at): (u8, i32)) {
+pub(super) fn encode_move(code: &mut Vec<u8>, loads: bool, bytes: u8, register: u8, (base, at): (u8, i32)) {
     let upper = u8::from(register & 8 != 0);
     if bytes > 8 {
         // vmovdqu64 of 16, 32 or 64 bytes, EVEX.F3.0F.W1 6F and 7F: bit 3 of the register is inverted, bit 4 set by the form.

@@ -5,6 +5,7 @@
 //! `docs/decisions/0021-thunks-are-encoded-by-hand.md`.
 
 use super::memory::Code;
+use super::permuted::Permuted;
 use super::straight::Straight;
 use smallvec::SmallVec;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -66,8 +67,10 @@ impl Call {
 pub(crate) enum Thunk {
     /// It goes to a function.
     Call(Call),
-    /// It moves the elements by itself.
+    /// It moves the elements word by word.
     Straight(Straight),
+    /// It shuffles them.
+    Permuted(Permuted),
 }
 
 /// The thunks of a type in one direction: for one element, and for several. Each may be missing.
@@ -97,6 +100,7 @@ impl Thunks {
                 match thunk? {
                     Thunk::Call(call) => encode(&call, &mut code)?,
                     Thunk::Straight(straight) => encode_straight(&straight, &mut code)?,
+                    Thunk::Permuted(permuted) => encode_permuted(&permuted, &mut code)?,
                 }
                 Some(start)
             };
@@ -202,6 +206,20 @@ fn encode_straight(straight: &Straight, code: &mut Vec<u8>) -> Option<()> {
     encode_offset(straight.offset, code);
     straight.encode(code);
     Some(())
+}
+
+/// Writes the instructions of shuffles, position-independent.
+#[cfg(target_arch = "x86_64")]
+fn encode_permuted(permuted: &Permuted, code: &mut Vec<u8>) -> Option<()> {
+    encode_offset(permuted.offset, code);
+    permuted.encode(code);
+    Some(())
+}
+
+/// Other processors have no thunks.
+#[cfg(not(target_arch = "x86_64"))]
+fn encode_permuted(_: &Permuted, _: &mut Vec<u8>) -> Option<()> {
+    None
 }
 
 /// Other processors have no thunks.
