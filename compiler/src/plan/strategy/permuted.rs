@@ -10,8 +10,11 @@ const MOST_BYTES: u64 = 128;
 /// Fewest packed bytes that are shuffled: the shortest vector.
 const FEWEST_BYTES: u64 = 16;
 
-/// Fewest words of an element for which shuffles are faster: masks, two loads, up to three shuffles and stores take as long.
+/// Fewest words of an element for which shuffles are faster: the masks, which are set at each call, take as long.
 const FEWEST_WORDS: usize = 10;
+
+/// Fewest words of an element for which shuffles of several are faster: two loads, three shuffles and three stores take as long.
+const FEWEST_WORDS_OF_SEVERAL: usize = 6;
 
 /// The places of the bytes of an element that thunks shuffle.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +25,10 @@ pub struct Permutation {
     pub span: usize,
     /// Of each packed byte, its place from the first.
     pub places: Vec<u8>,
+    /// Whether calls for one element are shuffled.
+    pub one: bool,
+    /// Whether calls for several elements are. Elements between each other are transposed in registers instead.
+    pub several: bool,
 }
 
 impl Permutation {
@@ -58,12 +65,18 @@ impl Strategy<'_> {
         let first = pieces.list.iter().map(|&(offset, _)| offset).min()?;
         let end = pieces.list.iter().map(|&(offset, bytes)| offset.saturating_add(bytes as i64)).max()?;
         let span = end.abs_diff(first);
-        if pieces.words() < FEWEST_WORDS || span > MOST_BYTES {
+        if pieces.words() < FEWEST_WORDS_OF_SEVERAL || span > MOST_BYTES {
             return None;
         }
         let bytes = |&(offset, bytes): &(i64, u64)| (0..bytes as i64).map(move |byte| (offset - first + byte) as u8);
         let places: Vec<u8> = pieces.list.iter().flat_map(bytes).collect();
-        let permutation = Permutation { first, span: span as usize, places };
+        let permutation = Permutation {
+            first,
+            span: span as usize,
+            places,
+            one: pieces.words() >= FEWEST_WORDS,
+            several: plan.extent().unsigned_abs() >= span || plan.repeated(2).is_none(),
+        };
         let serves = direction == Direction::Pack
             || self.level.stores_masks()
             || permutation.packed().iter().all(Option::is_some);

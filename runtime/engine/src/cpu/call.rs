@@ -19,22 +19,22 @@ impl Program {
     pub(crate) fn without_call<const PACK: bool>(&self, target: &Target) -> Calls {
         let strategy = Strategy::new(self.plan(), target, 1);
         let direction = if PACK { Direction::Pack } else { Direction::Unpack };
-        if let Some(permutation) = strategy.permutation(direction) {
-            let (offset, extent) = (self.root.offset, self.plan().extent());
-            // Elements that make a nest are transposed in registers, or shuffled with more of them to a vector.
-            let several = match self.plan().repeated(2) {
-                None => Permuted::several::<PACK>(&permutation, offset, extent),
-                Some(_) => None,
-            };
-            return [Some(Permuted::one::<PACK>(&permutation, offset)), several].map(|code| code.map(Thunk::Permuted));
-        }
-        let Some(straight) = strategy.straight() else { return [None, None] };
-        let several = if straight.several {
-            Straight::several::<PACK>(&straight.group, self.root.offset, self.plan().extent())
-        } else {
-            None
-        };
-        [Straight::one::<PACK>(&straight.group, self.root.offset), several].map(|code| code.map(Thunk::Straight))
+        let (offset, extent) = (self.root.offset, self.plan().extent());
+        let permutation = strategy.permutation(direction);
+        let shuffled = permutation.map_or([None, None], |permutation| {
+            [
+                permutation.one.then(|| Permuted::one::<PACK>(&permutation, offset)),
+                permutation.several.then(|| Permuted::several::<PACK>(&permutation, offset, extent)).flatten(),
+            ]
+        });
+        let straight = strategy.straight().map_or([None, None], |straight| {
+            [
+                Straight::one::<PACK>(&straight.group, offset),
+                straight.several.then(|| Straight::several::<PACK>(&straight.group, offset, extent)).flatten(),
+            ]
+        });
+        let mut straight = straight.into_iter();
+        shuffled.map(|shuffled| shuffled.map(Thunk::Permuted).or(straight.next().flatten().map(Thunk::Straight)))
     }
 
     /// Tiles are left out: they are not short, and their microkernel takes more arguments than the others.
