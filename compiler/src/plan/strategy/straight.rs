@@ -36,7 +36,7 @@ impl Strategy<'_> {
     /// let rows = |number| format!("layout lb 0 extent 9000 {{\n  %0 = dense 104 x byte\n  %1 = stream {number} x 208 of %0\n  root %1\n}}");
     /// let target = Target { level: Level::Zen4, ..Target::default() };
     /// let straight = |number| Some(Strategy::new(&Plan::new(&Layout::parse(&rows(number)).ok()?), &target, 1).straight()?.group.words().len());
-    /// assert_eq!((straight(3), straight(16), straight(17)), (Some(9), Some(48), None));
+    /// assert_eq!((straight(3), straight(24), straight(25)), (Some(6), Some(48), None));
     /// ```
     pub fn straight(&self) -> Option<Straight> {
         if self.level.instructions() < Level::Avx512 || self.non_temporal {
