@@ -9,12 +9,14 @@ use dtc_compiler::plan::strategy::Permutation;
 const VECTOR: usize = 64;
 
 /// A vector that is loaded.
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "there are no thunks"))]
 struct Source {
     at: i32,
     mask: u64,
 }
 
 /// A vector that is stored.
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "there are no thunks"))]
 struct Target {
     at: i32,
     bytes: u8,

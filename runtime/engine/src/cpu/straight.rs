@@ -19,6 +19,7 @@ pub(crate) struct Straight {
 
 /// A word, at distances from both addresses.
 #[derive(Clone, Copy)]
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "there are no thunks"))]
 struct Wide {
     memory: i32,
     packed: i32,
