@@ -1,11 +1,13 @@
 //! The pieces of small bodies of loops, and the words that move them.
 
-use super::straight::MOST_STRAIGHT_WORDS;
 use crate::plan::step::{Step, StepId};
 use smallvec::SmallVec;
 
 /// Most words of a group. More take longer than the loops around their microkernels.
 pub(super) const MOST_WORDS: usize = 64;
+
+/// Most words of an element that a thunk moves by straight code. Loads and stores of so many are 0.9 KiB.
+const MOST_STRAIGHT_WORDS: usize = 48;
 
 /// Longest piece of a group, in bytes: eight of the widest words. A microkernel moves longer ones faster by itself.
 const LONGEST_PIECE: u64 = 512;

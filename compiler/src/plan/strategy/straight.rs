@@ -7,9 +7,6 @@ use super::pieces::Pieces;
 use super::{Level, Strategy};
 use crate::plan::Step;
 
-/// Most words of an element that a thunk moves by straight code. Loads and stores of so many are 0.9 KiB.
-pub(super) const MOST_STRAIGHT_WORDS: usize = 48;
-
 /// Fewest bytes of a word, on average, with which straight code is as fast as a microkernel, which may move several short rows at a time.
 const WIDE_WORD_BYTES: u64 = 16;
 
