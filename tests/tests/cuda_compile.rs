@@ -131,8 +131,8 @@ fn batches_of_tiles() {
             .iter()
             .flat_map(|subject| {
                 [Direction::Pack, Direction::Unpack].map(|direction| {
-                    let candidates = subject.plan.candidates(direction, &call(subject)).into_iter();
-                    let tiles = candidates.filter(|variant| matches!(variant.family, Family::Tiles { .. })).last();
+                    let mut candidates = subject.plan.candidates(direction, &call(subject)).into_iter();
+                    let tiles = candidates.rfind(|variant| matches!(variant.family, Family::Tiles { .. }));
                     (&subject.plan, tiles.expect("tiles"))
                 })
             })
