@@ -382,6 +382,48 @@ fn programs_are_compared_with_and_without_the_interposer() {
     assert!(run(&[], &["/missing/program"]).err.contains("dtc: /missing/program: No such file"));
 }
 
+/// A script stands for the compiler of an MPI; the program that it makes prints what the real one would.
+#[test]
+fn an_mpi_is_calibrated() {
+    let folder = tempdir().unwrap();
+    let library = stand_in(folder.path());
+    let (compiler, table) = (folder.path().join("mpicc"), folder.path().join("table.txt"));
+    let script = r#"#!/bin/sh
+        grep -q 'PMPI_Send' "$5" || exit 1
+        cat >"$4" <<'END'
+#!/bin/sh
+[ "$DTC_MPI" = all ] || exit 1
+case $LD_PRELOAD in *libdtc_mpi.so*) ;; *) exit 1;; esac
+echo "mpi: An MPI   1.0"
+echo "pack regular 1/2 8 $1 3000 1000"
+echo "message listed 1/8 64 $1 900 1000"
+[ -z "$FAILS" ] || echo "error: expected 2 processes"
+END
+        chmod +x "$4""#;
+    std::fs::write(&compiler, script).unwrap();
+    std::fs::set_permissions(&compiler, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let run = |fails: &str, more: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_dtc"));
+        command.args(["calibrate", "--interposer"]).arg(&library).arg("--mpicc").arg(&compiler).arg("-o").arg(&table);
+        Run::of(command.args(more).args(["--mpi", "env"]).env("FAILS", fails))
+    };
+    let text = run("", &["--largest", "4096"]).fine();
+    assert!(text.starts_with("An MPI 1.0: bytes of the contiguous pieces with which dtc does a call"), "{text}");
+    assert!(text.contains("| pack | regular | 1/2 | - | - | 8 | - |"), "{text}");
+    assert!(text.contains(&format!("written to {}; DTC_MPI_TABLE, set to this path", table.display())), "{text}");
+    let written = std::fs::read_to_string(&table).unwrap();
+    assert!(written.contains("pack      regular  1/2        8      -     -  3.00"), "{written}");
+    assert!(written.contains("message   listed   1/8       64      -     -  0.90"), "{written}");
+    // What fails leaves the table as it was.
+    run("yes", &[]).fails(3, &["env: expected a measurement, found expected 2 processes"]);
+    assert_eq!(std::fs::read_to_string(&table).unwrap(), written);
+    assert_eq!(run("", &["--largest", "255"]).status, 2);
+    std::fs::write(&compiler, "#!/bin/sh\necho no mpi.h >&2; exit 1").unwrap();
+    run("", &[]).fails(3, &["mpicc: expected a program that compiles, found no mpi.h"]);
+    std::fs::remove_file(&compiler).unwrap();
+    run("", &[]).fails(4, &["mpicc: expected a compiler of the MPI", "--mpicc FILE"]);
+}
+
 /// What the doctor says of these libraries.
 fn doctor(driver: &Path, nvrtc: &Path) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_dtc"));

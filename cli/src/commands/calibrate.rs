@@ -1,9 +1,12 @@
-//! `dtc calibrate`: measures what transfers between host and device cost here.
+//! `dtc calibrate`: measures what transfers between host and device cost here, or which calls dtc does faster than an MPI.
 
+use super::calibrate_mpi::{self, Request};
 use crate::failure::Failure;
 use dtc_runtime::Engine;
 use dtc_runtime::store::{Config, Store};
+use std::ffi::OsString;
 use std::io::Write;
+use std::path::PathBuf;
 
 /// Measures transfers between the memory of the host and of a GPU, and stores what ways are chosen by
 ///
@@ -17,10 +20,38 @@ pub struct Arguments {
     /// Only prints the figures
     #[arg(long)]
     dry_run: bool,
+    /// Measures an MPI instead: which calls with derived datatypes dtc does faster than it, for libdtc_mpi. Behind it stands how two
+    /// processes are launched [default: mpirun -n 2]
+    #[arg(long, value_name = "LAUNCHER", num_args = 0.., allow_hyphen_values = true, conflicts_with_all = ["gpu", "dry_run"])]
+    mpi: Option<Vec<OsString>>,
+    /// Where the table of an MPI goes. Before `--mpi`, which takes all that follows, as are the next three
+    #[arg(short, long, value_name = "FILE", requires = "mpi", default_value = "dtc-mpi-table.txt")]
+    output: PathBuf,
+    /// Packed bytes of the largest calls that are measured; larger ones are left to the MPI
+    #[arg(long, value_name = "BYTES", requires = "mpi", default_value_t = 16 << 20, value_parser = clap::value_parser!(u64).range(256..=16 << 20))]
+    largest: u64,
+    /// The compiler of the MPI [default: mpicc beside the launcher]
+    #[arg(long, value_name = "FILE", requires = "mpi")]
+    mpicc: Option<PathBuf>,
+    /// libdtc_mpi.so; that of the installation unless given
+    #[arg(long, value_name = "FILE", requires = "mpi")]
+    interposer: Option<PathBuf>,
 }
+
+/// How two processes are launched on this machine.
+const LAUNCHER: [&str; 3] = ["mpirun", "-n", "2"];
 
 /// Runs the command.
 pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
+    if let Some(launcher) = &arguments.mpi {
+        let usual = LAUNCHER.map(OsString::from);
+        let launcher = if launcher.is_empty() { &usual[..] } else { launcher };
+        let (compiler, library) = (arguments.mpicc.as_deref(), arguments.interposer.as_deref());
+        return calibrate_mpi::run(
+            &Request { launcher, compiler, library, table: &arguments.output, largest: arguments.largest },
+            out,
+        );
+    }
     let engine = Engine::new();
     let gpus = match arguments.gpu {
         Some(ordinal) => vec![engine.gpu(ordinal)?],

@@ -1,8 +1,9 @@
 //! `dtc explain`: everything that the compiler knows and decides about a type.
 
+use super::explain_preload::Preload;
 use super::explain_recorded;
 use crate::commands::emit::compiler;
-use crate::commands::explain_bounds;
+use crate::commands::{explain_bounds, explain_preload};
 use crate::description::{self, Named};
 use crate::failure::Failure;
 use crate::program::called;
@@ -18,6 +19,7 @@ use dtc_runtime::store::{Config, RecordedUses, Recording, Store};
 use dtc_runtime::{Choice, Engine, TransferCase, TransferModel};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::Instant;
@@ -204,6 +206,11 @@ impl Explanation {
         Strategy::new(self.pipeline.plan(), &Engine::new().target(), self.named.description.count.max(1)).to_string()
     }
 
+    /// What libdtc_mpi does with calls of the type.
+    fn preload(&self) -> Option<Preload> {
+        explain_preload::preload(&self.pipeline, self.named.description.datatype.facts(), self.packed_bytes())
+    }
+
     /// Which tier serves once kernels are compiled.
     fn tier(&self) -> &'static str {
         if self.kernels.is_empty() { "generic" } else { "specialised" }
@@ -277,6 +284,10 @@ impl Explanation {
                 "roofline": rooflines,
             },
             "transfers": ways,
+            "preload": self.preload().map(|preload| json!({
+                "bytes": preload.bytes,
+                "served": preload.served.into_iter().collect::<BTreeMap<_, _>>(),
+            })),
         })
     }
 
@@ -333,6 +344,9 @@ impl Explanation {
         }
         if gpu {
             self.print_gpu(out, lines, width)?;
+        }
+        for line in self.preload().iter().flat_map(Preload::lines) {
+            writeln!(out, "{line}")?;
         }
         writeln!(out, "hash\n    {}", pipeline.hash())?;
         self.print_legend(out)

@@ -25,6 +25,18 @@ fn explanation(asked: &Type) -> Outcome<String> {
     Ok(serde_json::to_string(&explanation).unwrap_or_default())
 }
 
+/// The short notation of a type, for a program in Rust that has its handle; none of what is no type, or has more than `most` nodes and
+/// entries of lists, which are as many words.
+///
+/// # Safety
+///
+/// `type` is null or a live type.
+pub unsafe fn notation(r#type: *const dtc_type, most: u64) -> Option<String> {
+    // SAFETY: null or a live type (contract of this function).
+    let found = unsafe { handle::borrow(r#type) }.ok()?;
+    (found.datatype().most_entries() <= most).then(|| found.datatype().to_string())
+}
+
 /// Explains a committed type as a JSON object: the type as described, its facts, canonical layout, passes that fired, plan,
 /// and whether compiled code serves it. The fields may grow; they are those of `dtc explain --json`.
 ///

@@ -96,7 +96,7 @@ pub fn tell<A: Abi>() {
     print(&format!("MPI: {version}"));
     print(&format!("ABI: {}", A::NAME));
     print(&format!("threads: {}", thread_level::<A>()));
-    let substituted = substitutes::are_large_substituted::<A>();
+    let substituted = substitutes::are_large_substituted();
     let said = if substituted { "large-count forms, which the MPI lacks" } else { "none" };
     print(&format!("substitutes: {said}"));
     let later = if sees_completions::<A>() { ", nonblocking and persistent messages" } else { " alone" };

@@ -17,11 +17,17 @@ pub enum Arguments {
     Send,
     /// In this order, of what is received.
     Receive,
+    /// In this order, of a message that another call completes.
+    BeginSend,
+    /// See there.
+    BeginReceive,
     /// The first three, of what is packed.
     Pack,
     /// From the fourth on, of what is unpacked.
     Unpack,
-    /// Several of them, or none.
+    /// The first five of what is sent, with its tag, and then as many of what is received.
+    Exchange,
+    /// Several datatypes, or none.
     Other,
 }
 
@@ -31,7 +37,7 @@ macro_rules! for_each_call {
     ($with:ident) => {
         $with! {
             MPI_Init 2 init c_int, Other;
-            MPI_Init_thread 4 init_thread c_int, Other;
+            MPI_Init_thread 4 init c_int, Other;
             MPI_Finalize 0 finalize c_int, Other;
             MPI_Type_commit 1 type_commit c_int, Other;
             MPI_Type_free 1 type_free c_int, Other;
@@ -53,36 +59,36 @@ macro_rules! for_each_call {
             MPI_Recv_c 7 recv i64, Receive;
             MPI_Mrecv 5 mrecv c_int, Other;
             MPI_Mrecv_c 5 mrecv i64, Other;
-            MPI_Sendrecv 12 sendrecv c_int, Other;
-            MPI_Sendrecv_c 12 sendrecv i64, Other;
+            MPI_Sendrecv 12 sendrecv c_int, Exchange;
+            MPI_Sendrecv_c 12 sendrecv i64, Exchange;
             MPI_Sendrecv_replace 9 sendrecv_replace c_int, Other;
             MPI_Sendrecv_replace_c 9 sendrecv_replace i64, Other;
-            MPI_Isend 7 isend c_int, Send;
-            MPI_Isend_c 7 isend i64, Send;
-            MPI_Ibsend 7 isend c_int, Send;
-            MPI_Ibsend_c 7 isend i64, Send;
-            MPI_Issend 7 isend c_int, Send;
-            MPI_Issend_c 7 isend i64, Send;
-            MPI_Irsend 7 isend c_int, Send;
-            MPI_Irsend_c 7 isend i64, Send;
-            MPI_Irecv 7 irecv c_int, Receive;
-            MPI_Irecv_c 7 irecv i64, Receive;
+            MPI_Isend 7 isend c_int, BeginSend;
+            MPI_Isend_c 7 isend i64, BeginSend;
+            MPI_Ibsend 7 isend c_int, BeginSend;
+            MPI_Ibsend_c 7 isend i64, BeginSend;
+            MPI_Issend 7 isend c_int, BeginSend;
+            MPI_Issend_c 7 isend i64, BeginSend;
+            MPI_Irsend 7 isend c_int, BeginSend;
+            MPI_Irsend_c 7 isend i64, BeginSend;
+            MPI_Irecv 7 irecv c_int, BeginReceive;
+            MPI_Irecv_c 7 irecv i64, BeginReceive;
             MPI_Imrecv 5 imrecv c_int, Other;
             MPI_Imrecv_c 5 imrecv i64, Other;
-            MPI_Isendrecv 12 isendrecv c_int, Other;
-            MPI_Isendrecv_c 12 isendrecv i64, Other;
+            MPI_Isendrecv 12 isendrecv c_int, Exchange;
+            MPI_Isendrecv_c 12 isendrecv i64, Exchange;
             MPI_Isendrecv_replace 9 isendrecv_replace c_int, Other;
             MPI_Isendrecv_replace_c 9 isendrecv_replace i64, Other;
-            MPI_Send_init 7 send_init c_int, Send;
-            MPI_Send_init_c 7 send_init i64, Send;
-            MPI_Bsend_init 7 send_init c_int, Send;
-            MPI_Bsend_init_c 7 send_init i64, Send;
-            MPI_Ssend_init 7 send_init c_int, Send;
-            MPI_Ssend_init_c 7 send_init i64, Send;
-            MPI_Rsend_init 7 send_init c_int, Send;
-            MPI_Rsend_init_c 7 send_init i64, Send;
-            MPI_Recv_init 7 recv_init c_int, Receive;
-            MPI_Recv_init_c 7 recv_init i64, Receive;
+            MPI_Send_init 7 send_init c_int, BeginSend;
+            MPI_Send_init_c 7 send_init i64, BeginSend;
+            MPI_Bsend_init 7 send_init c_int, BeginSend;
+            MPI_Bsend_init_c 7 send_init i64, BeginSend;
+            MPI_Ssend_init 7 send_init c_int, BeginSend;
+            MPI_Ssend_init_c 7 send_init i64, BeginSend;
+            MPI_Rsend_init 7 send_init c_int, BeginSend;
+            MPI_Rsend_init_c 7 send_init i64, BeginSend;
+            MPI_Recv_init 7 recv_init c_int, BeginReceive;
+            MPI_Recv_init_c 7 recv_init i64, BeginReceive;
             MPI_Start 1 start c_int, Other;
             MPI_Startall 2 startall c_int, Other;
             MPI_Wait 2 wait c_int, Other;

@@ -1,11 +1,10 @@
 //! Calls that complete requests. What they may complete is taken before the MPI does so, and unpacked after it has. In arrays,
 //! requests that are the MPI's stand beside those of operations.
 
-use crate::abi::{Abi, Count, MPI_SUCCESS, MPI_UNDEFINED};
-use crate::calls::next;
+use crate::abi::{Abi, MPI_SUCCESS, MPI_UNDEFINED};
 use crate::operations::{Looked, OperationRef};
-use crate::point_to_point::with_status;
 use crate::together;
+use crate::words::Words;
 use std::ffi::c_int;
 
 /// A request of an argument, or the null request.
@@ -42,50 +41,49 @@ unsafe fn settle<A: Abi>(
     }
 }
 
-/// `MPI_Wait`.
-pub unsafe extern "C" fn wait<A: Abi, C: Count, const CALL: usize>(
-    request: *mut A::Handle,
-    status: *mut A::Status,
-) -> c_int {
-    type Function<A> = unsafe extern "C" fn(*mut <A as Abi>::Handle, *mut <A as Abi>::Status) -> c_int;
-    // SAFETY: the program's arguments.
+/// Has the MPI do a call that may complete one request, and ends its operation if it did.
+///
+/// # Safety
+///
+/// The arguments are those of the program: first the request; `ended` says whether the call completed it.
+unsafe fn complete<A: Abi>(words: &mut Words<'_>, status: usize, ended: impl FnOnce(&Words<'_>) -> bool) -> c_int {
+    let request: *const A::Handle = words.address(0);
+    // SAFETY: as the caller says.
     unsafe {
-        let mpi = |status| next::<Function<A>>(CALL)(request, status);
-        let Some(operation) = OperationRef::<A>::take(request_of::<A>(request)) else { return mpi(status) };
-        with_status::<A, _>(status, |status| {
-            let result = mpi(status);
-            let mut place = Some(operation);
-            let result = settle(Some(&mut place), result == MPI_SUCCESS, *request, status, result);
-            if let Some(operation) = place {
-                operation.keep();
-            }
-            result
-        })
+        let Some(operation) = OperationRef::<A>::take(request_of::<A>(request)) else { return words.mpi() };
+        let mut own = A::new_status();
+        let status = words.status::<A>(status, &mut own);
+        let result = words.mpi();
+        let mut place = Some(operation);
+        let ended = result == MPI_SUCCESS && ended(words);
+        let result = settle(Some(&mut place), ended, *request, status, result);
+        if let Some(operation) = place {
+            operation.keep();
+        }
+        result
     }
 }
 
-/// `MPI_Test`.
-pub unsafe extern "C" fn test<A: Abi, C: Count, const CALL: usize>(
-    request: *mut A::Handle,
-    flag: *mut c_int,
-    status: *mut A::Status,
-) -> c_int {
-    type Function<A> = unsafe extern "C" fn(*mut <A as Abi>::Handle, *mut c_int, *mut <A as Abi>::Status) -> c_int;
+/// Whether the `int` that an argument leads to is not 0.
+///
+/// # Safety
+///
+/// It leads to one.
+unsafe fn is_set(words: &Words<'_>, flag: usize) -> bool {
+    // SAFETY: as the caller says.
+    unsafe { *words.address::<c_int>(flag) != 0 }
+}
+
+/// `MPI_Wait`: request, status.
+pub unsafe fn wait<A: Abi>(words: &mut Words<'_>) -> c_int {
     // SAFETY: the program's arguments.
-    unsafe {
-        let mpi = |status| next::<Function<A>>(CALL)(request, flag, status);
-        let Some(operation) = OperationRef::<A>::take(request_of::<A>(request)) else { return mpi(status) };
-        with_status::<A, _>(status, |status| {
-            let result = mpi(status);
-            let mut place = Some(operation);
-            let ended = result == MPI_SUCCESS && *flag != 0;
-            let result = settle(Some(&mut place), ended, *request, status, result);
-            if let Some(operation) = place {
-                operation.keep();
-            }
-            result
-        })
-    }
+    unsafe { complete::<A>(words, 1, |_| true) }
+}
+
+/// `MPI_Test`: request, flag, status.
+pub unsafe fn test<A: Abi>(words: &mut Words<'_>) -> c_int {
+    // SAFETY: the program's arguments.
+    unsafe { complete::<A>(words, 2, |words| is_set(words, 1)) }
 }
 
 /// Places a result in the status of one of several requests; the code of the call.
@@ -148,40 +146,37 @@ unsafe fn settle_all<A: Abi>(
     whole
 }
 
-/// `MPI_Waitall`.
-pub unsafe extern "C" fn waitall<A: Abi, C: Count, const CALL: usize>(
-    length: c_int,
-    requests: *mut A::Handle,
-    statuses: *mut A::Status,
-) -> c_int {
-    type Function<A> = unsafe extern "C" fn(c_int, *mut <A as Abi>::Handle, *mut <A as Abi>::Status) -> c_int;
+/// `MPI_Waitall`: length, requests, statuses.
+pub unsafe fn waitall<A: Abi>(words: &mut Words<'_>) -> c_int {
     // SAFETY: the program's arguments.
-    unsafe {
-        let mpi = |statuses| next::<Function<A>>(CALL)(length, requests, statuses);
-        let Some(mut looked) = Looked::<A>::new(length, requests, true) else { return mpi(statuses) };
-        let statuses = looked.statuses(statuses);
-        let result = mpi(statuses);
-        settle_all(&mut looked, requests, statuses, result)
-    }
+    unsafe { complete_all::<A>(words, 2, |_| true) }
 }
 
-/// `MPI_Testall`.
-pub unsafe extern "C" fn testall<A: Abi, C: Count, const CALL: usize>(
-    length: c_int,
-    requests: *mut A::Handle,
-    flag: *mut c_int,
-    statuses: *mut A::Status,
-) -> c_int {
-    type Function<A> =
-        unsafe extern "C" fn(c_int, *mut <A as Abi>::Handle, *mut c_int, *mut <A as Abi>::Status) -> c_int;
+/// `MPI_Testall`: length, requests, flag, statuses.
+pub unsafe fn testall<A: Abi>(words: &mut Words<'_>) -> c_int {
     // SAFETY: the program's arguments.
+    unsafe { complete_all::<A>(words, 3, |words| is_set(words, 2)) }
+}
+
+/// Has the MPI do a call that may complete all of its requests, and ends their operations if it did.
+///
+/// # Safety
+///
+/// The arguments are those of the program: first length and requests; `ended` says whether the call completed them.
+unsafe fn complete_all<A: Abi>(
+    words: &mut Words<'_>,
+    statuses: usize,
+    ended: impl FnOnce(&Words<'_>) -> bool,
+) -> c_int {
+    let requests: *const A::Handle = words.address(1);
+    // SAFETY: as the caller says.
     unsafe {
-        let mpi = |statuses| next::<Function<A>>(CALL)(length, requests, flag, statuses);
-        let Some(mut looked) = Looked::<A>::new(length, requests, true) else { return mpi(statuses) };
-        let statuses = looked.statuses(statuses);
-        let result = mpi(statuses);
-        let ended = result != MPI_SUCCESS || *flag != 0;
-        if ended { settle_all(&mut looked, requests, statuses, result) } else { result }
+        let Some(mut looked) = Looked::<A>::new(words.int(0), requests, true) else { return words.mpi() };
+        let given = looked.statuses(words.address(statuses));
+        words.put(statuses, given as usize);
+        let result = words.mpi();
+        let ended = result != MPI_SUCCESS || ended(words);
+        if ended { settle_all(&mut looked, requests, given, result) } else { result }
     }
 }
 
@@ -210,46 +205,34 @@ unsafe fn settle_any<A: Abi>(
     result
 }
 
-/// `MPI_Waitany`.
-pub unsafe extern "C" fn waitany<A: Abi, C: Count, const CALL: usize>(
-    length: c_int,
-    requests: *mut A::Handle,
-    index: *mut c_int,
-    status: *mut A::Status,
-) -> c_int {
-    type Function<A> =
-        unsafe extern "C" fn(c_int, *mut <A as Abi>::Handle, *mut c_int, *mut <A as Abi>::Status) -> c_int;
-    // SAFETY: the program's arguments.
+/// Has the MPI do a call that may complete one of several requests, and ends its operation if it did.
+///
+/// # Safety
+///
+/// The arguments are those of the program: length, requests and index; `ended` says whether the call completed one.
+unsafe fn complete_any<A: Abi>(words: &mut Words<'_>, status: usize, ended: impl FnOnce(&Words<'_>) -> bool) -> c_int {
+    let requests: *const A::Handle = words.address(1);
+    // SAFETY: as the caller says.
     unsafe {
-        let mpi = |status| next::<Function<A>>(CALL)(length, requests, index, status);
-        let Some(mut looked) = Looked::<A>::new(length, requests, true) else { return mpi(status) };
-        with_status::<A, _>(status, |status| {
-            let result = mpi(status);
-            settle_any(&mut looked, requests, *index, status, result)
-        })
+        let Some(mut looked) = Looked::<A>::new(words.int(0), requests, true) else { return words.mpi() };
+        let mut own = A::new_status();
+        let status = words.status::<A>(status, &mut own);
+        let result = words.mpi();
+        let ended = result != MPI_SUCCESS || ended(words);
+        if ended { settle_any(&mut looked, requests, *words.address(2), status, result) } else { result }
     }
 }
 
-/// `MPI_Testany`.
-pub unsafe extern "C" fn testany<A: Abi, C: Count, const CALL: usize>(
-    length: c_int,
-    requests: *mut A::Handle,
-    index: *mut c_int,
-    flag: *mut c_int,
-    status: *mut A::Status,
-) -> c_int {
-    type Function<A> =
-        unsafe extern "C" fn(c_int, *mut <A as Abi>::Handle, *mut c_int, *mut c_int, *mut <A as Abi>::Status) -> c_int;
+/// `MPI_Waitany`: length, requests, index, status.
+pub unsafe fn waitany<A: Abi>(words: &mut Words<'_>) -> c_int {
     // SAFETY: the program's arguments.
-    unsafe {
-        let mpi = |status| next::<Function<A>>(CALL)(length, requests, index, flag, status);
-        let Some(mut looked) = Looked::<A>::new(length, requests, true) else { return mpi(status) };
-        with_status::<A, _>(status, |status| {
-            let result = mpi(status);
-            let ended = result != MPI_SUCCESS || *flag != 0;
-            if ended { settle_any(&mut looked, requests, *index, status, result) } else { result }
-        })
-    }
+    unsafe { complete_any::<A>(words, 3, |_| true) }
+}
+
+/// `MPI_Testany`: length, requests, index, flag, status.
+pub unsafe fn testany<A: Abi>(words: &mut Words<'_>) -> c_int {
+    // SAFETY: the program's arguments.
+    unsafe { complete_any::<A>(words, 4, |words| is_set(words, 3)) }
 }
 
 /// After a call that has ended those of `indices`, or failed.
@@ -284,74 +267,53 @@ unsafe fn settle_some<A: Abi>(
     whole
 }
 
-/// The type of `MPI_Waitsome`.
-type Some_<A> =
-    unsafe extern "C" fn(c_int, *mut <A as Abi>::Handle, *mut c_int, *mut c_int, *mut <A as Abi>::Status) -> c_int;
-
-/// `MPI_Waitsome` and `MPI_Testsome`.
-pub unsafe extern "C" fn some<A: Abi, C: Count, const CALL: usize>(
-    length: c_int,
-    requests: *mut A::Handle,
-    ended: *mut c_int,
-    indices: *mut c_int,
-    statuses: *mut A::Status,
-) -> c_int {
+/// `MPI_Waitsome` and `MPI_Testsome`: length, requests, number of those that have ended, their indices, statuses.
+pub unsafe fn some<A: Abi>(words: &mut Words<'_>) -> c_int {
+    let requests: *const A::Handle = words.address(1);
     // SAFETY: the program's arguments.
     unsafe {
-        let mpi = |statuses| next::<Some_<A>>(CALL)(length, requests, ended, indices, statuses);
-        let Some(mut looked) = Looked::<A>::new(length, requests, true) else { return mpi(statuses) };
-        let statuses = looked.statuses(statuses);
-        let result = mpi(statuses);
-        settle_some(&mut looked, requests, (*ended, indices), statuses, result)
+        let Some(mut looked) = Looked::<A>::new(words.int(0), requests, true) else { return words.mpi() };
+        let statuses = looked.statuses(words.address(4));
+        words.put(4, statuses as usize);
+        let result = words.mpi();
+        settle_some(&mut looked, requests, (*words.address(2), words.address(3)), statuses, result)
     }
 }
 
-/// `MPI_Request_get_status`. A program may read what it received once it has been told that a request has ended.
-pub unsafe extern "C" fn request_get_status<A: Abi, C: Count, const CALL: usize>(
-    request: A::Handle,
-    flag: *mut c_int,
-    status: *mut A::Status,
-) -> c_int {
-    type Function<A> = unsafe extern "C" fn(<A as Abi>::Handle, *mut c_int, *mut <A as Abi>::Status) -> c_int;
+/// `MPI_Request_get_status`: request, flag, status. A program may read what it received once it has been told that a request has ended.
+pub unsafe fn request_get_status<A: Abi>(words: &mut Words<'_>) -> c_int {
     // SAFETY: the program's arguments.
     unsafe {
-        let mpi = |status| next::<Function<A>>(CALL)(request, flag, status);
-        let Some(operation) = OperationRef::<A>::find(request) else { return mpi(status) };
-        with_status::<A, _>(status, |status| {
-            let result = mpi(status);
-            if result == MPI_SUCCESS && *flag != 0 { operation.unpack(status) } else { result }
-        })
+        let Some(operation) = OperationRef::<A>::find(words.handle::<A>(0)) else { return words.mpi() };
+        let mut own = A::new_status();
+        let status = words.status::<A>(2, &mut own);
+        let result = words.mpi();
+        if result == MPI_SUCCESS && is_set(words, 1) { operation.unpack(status) } else { result }
     }
 }
 
-/// Own statuses, where the program ignores them.
-fn own_statuses<A: Abi>(length: usize, of_program: *mut A::Status, own: &mut Vec<A::Status>) -> *mut A::Status {
+/// Statuses of the program, or `own` if the program ignores them, which stand in their place then.
+fn own_statuses<A: Abi>(words: &mut Words<'_>, at: usize, length: usize, own: &mut Vec<A::Status>) -> *mut A::Status {
+    let of_program: *mut A::Status = words.address(at);
     if !std::ptr::eq(of_program, A::STATUS_IGNORE) {
         return of_program;
     }
     own.resize(length, A::new_status());
+    words.put(at, own.as_mut_ptr() as usize);
     own.as_mut_ptr()
 }
 
-/// `MPI_Request_get_status_all`.
-pub unsafe extern "C" fn request_get_status_all<A: Abi, C: Count, const CALL: usize>(
-    length: c_int,
-    requests: *const A::Handle,
-    flag: *mut c_int,
-    statuses: *mut A::Status,
-) -> c_int {
-    type Function<A> =
-        unsafe extern "C" fn(c_int, *const <A as Abi>::Handle, *mut c_int, *mut <A as Abi>::Status) -> c_int;
+/// `MPI_Request_get_status_all`: length, requests, flag, statuses.
+pub unsafe fn request_get_status_all<A: Abi>(words: &mut Words<'_>) -> c_int {
     // SAFETY: the program's arguments.
     unsafe {
-        let mpi = |statuses| next::<Function<A>>(CALL)(length, requests, flag, statuses);
-        let Some(looked) = Looked::<A>::new(length, requests, false) else { return mpi(statuses) };
+        let Some(looked) = Looked::<A>::new(words.int(0), words.address(1), false) else { return words.mpi() };
         let mut own = Vec::new();
-        let statuses = own_statuses::<A>(looked.operations().len(), statuses, &mut own);
-        let mut result = mpi(statuses);
+        let statuses = own_statuses::<A>(words, 3, looked.operations().len(), &mut own);
+        let mut result = words.mpi();
         for (at, operation) in looked.operations().iter().enumerate() {
             if result == MPI_SUCCESS
-                && *flag != 0
+                && is_set(words, 2)
                 && let Some(operation) = operation
             {
                 result = operation.unpack(statuses.add(at));
@@ -361,59 +323,33 @@ pub unsafe extern "C" fn request_get_status_all<A: Abi, C: Count, const CALL: us
     }
 }
 
-/// `MPI_Request_get_status_any`.
-pub unsafe extern "C" fn request_get_status_any<A: Abi, C: Count, const CALL: usize>(
-    length: c_int,
-    requests: *const A::Handle,
-    index: *mut c_int,
-    flag: *mut c_int,
-    status: *mut A::Status,
-) -> c_int {
-    type Function<A> = unsafe extern "C" fn(
-        c_int,
-        *const <A as Abi>::Handle,
-        *mut c_int,
-        *mut c_int,
-        *mut <A as Abi>::Status,
-    ) -> c_int;
+/// `MPI_Request_get_status_any`: length, requests, index, flag, status.
+pub unsafe fn request_get_status_any<A: Abi>(words: &mut Words<'_>) -> c_int {
     // SAFETY: the program's arguments.
     unsafe {
-        let mpi = |status| next::<Function<A>>(CALL)(length, requests, index, flag, status);
-        let Some(looked) = Looked::<A>::new(length, requests, false) else { return mpi(status) };
-        with_status::<A, _>(status, |status| {
-            let result = mpi(status);
-            let found = result == MPI_SUCCESS && *flag != 0 && *index != MPI_UNDEFINED;
-            match looked.operations().get(*index as usize) {
-                Some(Some(operation)) if found => operation.unpack(status),
-                _ => result,
-            }
-        })
+        let Some(looked) = Looked::<A>::new(words.int(0), words.address(1), false) else { return words.mpi() };
+        let mut own = A::new_status();
+        let status = words.status::<A>(4, &mut own);
+        let result = words.mpi();
+        let index: c_int = *words.address(2);
+        let found = result == MPI_SUCCESS && is_set(words, 3) && index != MPI_UNDEFINED;
+        match looked.operations().get(index as usize) {
+            Some(Some(operation)) if found => operation.unpack(status),
+            _ => result,
+        }
     }
 }
 
-/// `MPI_Request_get_status_some`.
-pub unsafe extern "C" fn request_get_status_some<A: Abi, C: Count, const CALL: usize>(
-    length: c_int,
-    requests: *const A::Handle,
-    ended: *mut c_int,
-    indices: *mut c_int,
-    statuses: *mut A::Status,
-) -> c_int {
-    type Function<A> = unsafe extern "C" fn(
-        c_int,
-        *const <A as Abi>::Handle,
-        *mut c_int,
-        *mut c_int,
-        *mut <A as Abi>::Status,
-    ) -> c_int;
+/// `MPI_Request_get_status_some`: length, requests, number of those that have ended, their indices, statuses.
+pub unsafe fn request_get_status_some<A: Abi>(words: &mut Words<'_>) -> c_int {
     // SAFETY: the program's arguments.
     unsafe {
-        let mpi = |statuses| next::<Function<A>>(CALL)(length, requests, ended, indices, statuses);
-        let Some(looked) = Looked::<A>::new(length, requests, false) else { return mpi(statuses) };
+        let Some(looked) = Looked::<A>::new(words.int(0), words.address(1), false) else { return words.mpi() };
         let mut own = Vec::new();
-        let statuses = own_statuses::<A>(looked.operations().len(), statuses, &mut own);
-        let mut result = mpi(statuses);
-        let count = if *ended == MPI_UNDEFINED { 0 } else { (*ended).max(0) as usize };
+        let statuses = own_statuses::<A>(words, 4, looked.operations().len(), &mut own);
+        let mut result = words.mpi();
+        let (ended, indices): (c_int, *const c_int) = (*words.address(2), words.address(3));
+        let count = if ended == MPI_UNDEFINED { 0 } else { ended.max(0) as usize };
         for at in 0..count {
             let operation = looked.operations().get(*indices.add(at) as usize).copied().flatten();
             if result == MPI_SUCCESS
@@ -426,15 +362,14 @@ pub unsafe extern "C" fn request_get_status_some<A: Abi, C: Count, const CALL: u
     }
 }
 
-/// `MPI_Request_free`.
-pub unsafe extern "C" fn request_free<A: Abi, C: Count, const CALL: usize>(request: *mut A::Handle) -> c_int {
-    type Function<A> = unsafe extern "C" fn(*mut <A as Abi>::Handle) -> c_int;
+/// `MPI_Request_free`: request.
+pub unsafe fn request_free<A: Abi>(words: &mut Words<'_>) -> c_int {
+    let request: *mut A::Handle = words.address(0);
     // SAFETY: the program's request.
     unsafe {
-        let mpi = || next::<Function<A>>(CALL)(request);
         match OperationRef::<A>::take(request_of::<A>(request)) {
-            Some(operation) => operation.free(request, mpi),
-            None => mpi(),
+            Some(operation) => operation.free(request, || words.mpi()),
+            None => words.mpi(),
         }
     }
 }

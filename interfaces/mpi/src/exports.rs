@@ -10,12 +10,13 @@ use crate::calls::{CALLS, Call, Function, Table, for_each_call, keep};
 use crate::collectives::direct;
 use crate::exported::Exported;
 use crate::life::say_settings;
-use crate::memory::{find_awareness, has_gpu};
+use crate::memory::{find_awareness, find_defects, has_gpu};
 use crate::pmpi::{self, Pmpi};
 use crate::report::{reports, say};
+use crate::report_calls::Judge;
 use crate::wrappers::wrappers;
 use crate::{
-    about, find, limits, plan, print, reasons, redirect, report_calls, self_test, settings, start, substitutes,
+    about, find, plan, print, reasons, redirect, report_calls, report_types, self_test, settings, start, substitutes,
 };
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
@@ -54,6 +55,7 @@ unsafe extern "C" fn fail() -> c_int {
 fn begin<A: Abi>() -> bool {
     say_settings::<A>();
     find_awareness();
+    find_defects();
     let works = plan::start::<A>() && self_test::passes::<A>();
     // Processes that exchange directly have all begun before the first call that may be one: in MPI_Init, or in that call.
     if works && has_gpu() {
@@ -79,7 +81,6 @@ fn bind<A: Abi>(functions: &mut Table) -> bool {
     }
     substitutes::substitute::<A>(functions);
     keep(functions);
-    limits::find::<A>();
     start::on_begin(begin::<A>);
     true
 }
@@ -128,7 +129,8 @@ fn table_of<A: Abi>(functions: &mut Table, off: bool) -> (bool, Table) {
     }
     if reports() {
         if bound {
-            report_calls::count(&mut table, reasons::reason_of::<A>);
+            let judge = Judge { reason: reasons::reason_of::<A>, count: report_types::count::<A> };
+            report_calls::count(&mut table, judge);
         } else if off {
             report_calls::count_unserved(&mut table, A::NAME);
         }

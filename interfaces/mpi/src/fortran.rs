@@ -11,6 +11,7 @@ use crate::exports::{Bound, bound};
 use crate::find;
 use crate::life::{comm_free, finalize, type_free};
 use crate::persistent::{start, startall};
+use crate::words::Words;
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
@@ -90,7 +91,7 @@ unsafe fn give_indices(indices: *mut c_int, length: c_int, result: c_int) {
 /// Calls a wrapper.
 macro_rules! wrapped {
     ($wrapper:ident, $call:ident, $($argument:expr),*) => {
-        $wrapper::<Mpich, c_int, { Call::$call as usize }>($($argument),*)
+        $wrapper::<Mpich>(&mut Words::new(Call::$call, &mut [$($argument as usize),*]))
     };
 }
 

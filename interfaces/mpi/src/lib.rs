@@ -12,7 +12,7 @@
 //! - libdtc, by [`moves`], several at once by [`together`].
 //!
 //! Processes of a machine whose GPUs reach each other exchange by [`collectives::direct`], with [`registry`], [`board`] and [`landing`]. What was
-//! done is said by [`report`], [`report_calls`], [`reasons`] and [`about`]; profilers see [`ranges`].
+//! done is said by [`report`], [`report_calls`], [`report_types`], [`reasons`] and [`about`]; profilers see [`ranges`].
 //!
 //! libdtc is a part of it ([`dtc`]). Nothing here panics, and nothing prints but what the report or a wrong setting asks for. Datatypes are
 //! decoded by `dtc_mpi.h`, which is compiled for each ABI (`c/decode.c`), without an MPI.
@@ -49,6 +49,7 @@ pub mod registry;
 pub mod rent;
 pub mod report;
 pub mod report_calls;
+pub mod report_types;
 pub mod requests;
 pub mod seen;
 pub mod self_test;
@@ -60,6 +61,7 @@ pub mod start;
 pub mod substitutes;
 pub mod together;
 pub mod types;
+pub mod words;
 pub mod wrappers;
 
 pub use dtc;

@@ -1,27 +1,30 @@
 //! Calls that begin and end the MPI, and datatypes and communicators.
 
-use crate::abi::{Abi, Count, MPI_SUCCESS};
-use crate::calls::next;
+use crate::abi::{Abi, Handle, MPI_SUCCESS};
 use crate::collectives::direct;
 use crate::memory::has_gpu;
 use crate::pmpi::pmpi;
 use crate::report::reports;
 use crate::start::{end, is_aside, is_ready};
-use crate::{moves, operations, plan, recall, report, report_calls, settings};
-use std::ffi::{c_char, c_int};
+use crate::words::Words;
+use crate::{limits, moves, operations, plan, recall, report, report_calls, report_types, settings};
+use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The rank of the process in `MPI_COMM_WORLD`, between `MPI_Init` and `MPI_Finalize`; -1 if the MPI does not say.
+fn rank_of<A: Abi>() -> c_int {
+    let mut rank = 0;
+    // SAFETY: a communicator of the MPI, which is initialised, and `rank` is writable.
+    let told = unsafe { (pmpi::<A>().comm_rank)(A::handles().comm_world, &mut rank) } == MPI_SUCCESS;
+    if told { rank } else { -1 }
+}
 
 /// Says once a job which settings are unknown.
 pub fn say_settings<A: Abi>() {
     static SAID: AtomicBool = AtomicBool::new(false);
-    let mut rank = 0;
-    if SAID.swap(true, Ordering::Relaxed) {
-        return;
-    }
-    // SAFETY: a communicator of the MPI, which is initialised, and `rank` is writable.
-    let told = unsafe { (pmpi::<A>().comm_rank)(A::handles().comm_world, &mut rank) } == MPI_SUCCESS;
-    if told && rank == 0 {
+    if !SAID.swap(true, Ordering::Relaxed) && rank_of::<A>() == 0 {
         settings::say_unknown();
+        limits::say_wrong();
     }
 }
 
@@ -42,30 +45,14 @@ fn after_init<A: Abi>(result: c_int) -> c_int {
     result
 }
 
-/// `MPI_Init`.
-pub unsafe extern "C" fn init<A: Abi, C: Count, const CALL: usize>(
-    argc: *mut c_int,
-    argv: *mut *mut *mut c_char,
-) -> c_int {
-    type Function = unsafe extern "C" fn(*mut c_int, *mut *mut *mut c_char) -> c_int;
+/// `MPI_Init` and `MPI_Init_thread`.
+pub unsafe fn init<A: Abi>(words: &mut Words<'_>) -> c_int {
     // SAFETY: the program's arguments.
-    after_init::<A>(unsafe { next::<Function>(CALL)(argc, argv) })
-}
-
-/// `MPI_Init_thread`.
-pub unsafe extern "C" fn init_thread<A: Abi, C: Count, const CALL: usize>(
-    argc: *mut c_int,
-    argv: *mut *mut *mut c_char,
-    required: c_int,
-    provided: *mut c_int,
-) -> c_int {
-    type Function = unsafe extern "C" fn(*mut c_int, *mut *mut *mut c_char, c_int, *mut c_int) -> c_int;
-    // SAFETY: the program's arguments.
-    after_init::<A>(unsafe { next::<Function>(CALL)(argc, argv, required, provided) })
+    after_init::<A>(unsafe { words.mpi() })
 }
 
 /// `MPI_Finalize`.
-pub unsafe extern "C" fn finalize<A: Abi, C: Count, const CALL: usize>() -> c_int {
+pub unsafe fn finalize<A: Abi>(words: &mut Words<'_>) -> c_int {
     operations::release_freed::<A>();
     if end() {
         let (decoded, compiled) = plan::count();
@@ -74,27 +61,29 @@ pub unsafe extern "C" fn finalize<A: Abi, C: Count, const CALL: usize>() -> c_in
             report::report(A::NAME, decoded, compiled);
             moves::report(A::NAME);
             report_calls::report(A::NAME);
+            report_types::report(A::NAME, rank_of::<A>());
         }
         plan::end();
     }
     // SAFETY: it has no arguments.
-    unsafe { next::<unsafe extern "C" fn() -> c_int>(CALL)() }
+    unsafe { words.mpi() }
 }
 
-/// `MPI_Type_commit`.
-pub unsafe extern "C" fn type_commit<A: Abi, C: Count, const CALL: usize>(datatype: *mut A::Handle) -> c_int {
+/// `MPI_Type_commit`: datatype.
+pub unsafe fn type_commit<A: Abi>(words: &mut Words<'_>) -> c_int {
     // SAFETY: the program's argument.
     unsafe {
-        let result = next::<unsafe extern "C" fn(*mut A::Handle) -> c_int>(CALL)(datatype);
+        let result = words.mpi();
         if DECODES_ALL.load(Ordering::Relaxed) && result == MPI_SUCCESS && is_ready::<A>() {
-            plan::make::<A>(*datatype);
+            plan::make::<A>(*words.address(0));
         }
         result
     }
 }
 
-/// `MPI_Type_free`. The MPI may keep the datatype until its last message ends: what hangs on it is taken away here ([`plan`]).
-pub unsafe extern "C" fn type_free<A: Abi, C: Count, const CALL: usize>(datatype: *mut A::Handle) -> c_int {
+/// `MPI_Type_free`: datatype. The MPI may keep the datatype until its last message ends: what hangs on it is taken away here ([`plan`]).
+pub unsafe fn type_free<A: Abi>(words: &mut Words<'_>) -> c_int {
+    let datatype: *const A::Handle = words.address(0);
     // SAFETY: the program's argument.
     unsafe {
         if let Some(datatype) = datatype.as_ref()
@@ -102,16 +91,19 @@ pub unsafe extern "C" fn type_free<A: Abi, C: Count, const CALL: usize>(datatype
             && !is_aside()
         {
             recall::forget::<A>(*datatype);
+            if reports() {
+                report_types::forget(datatype.word());
+            }
         }
-        next::<unsafe extern "C" fn(*mut A::Handle) -> c_int>(CALL)(datatype)
+        words.mpi()
     }
 }
 
-/// `MPI_Comm_free` and `MPI_Comm_disconnect`.
-pub unsafe extern "C" fn comm_free<A: Abi, C: Count, const CALL: usize>(communicator: *mut A::Handle) -> c_int {
+/// `MPI_Comm_free` and `MPI_Comm_disconnect`: communicator.
+pub unsafe fn comm_free<A: Abi>(words: &mut Words<'_>) -> c_int {
     // SAFETY: the program's argument.
     unsafe {
-        direct::forget::<A>(communicator);
-        next::<unsafe extern "C" fn(*mut A::Handle) -> c_int>(CALL)(communicator)
+        direct::forget::<A>(words.address(0));
+        words.mpi()
     }
 }

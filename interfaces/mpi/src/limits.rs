@@ -1,120 +1,105 @@
-//! Which calls dtc does faster than the MPI. Measured with `bench/messages.c`: `bench/results/2026-11-23-mpi.md`. Long pieces are fast
-//! everywhere: a message that goes through staging memory is moved twice.
+//! Which calls dtc does faster than the MPI of the process, by the table that was measured of it ([`dtc_mpi_table`]).
 
-use crate::abi::Abi;
-use crate::{find, settings};
+use crate::{find, print, settings};
+use dtc_mpi_table::{Pieces, SIZES, Sizes, Table, Use, text};
 use once_cell::race::OnceBox;
+use std::io::Read as _;
 
 /// Most bytes of a message: it takes as many bytes of memory more.
 pub const LARGEST_MESSAGE: i64 = 256 << 20;
 
-/// Bytes and pieces, as far as the choice between dtc and the MPI goes. Pieces are contiguous bytes, on average.
-#[derive(Clone, Debug)]
+/// One of this many bytes of a collective, at least, is one that dtc moves faster: the others are copied once more than the MPI would.
+const SHARE: i64 = 2;
+
+/// Picoseconds that dtc takes for a packed byte of a call, at least: messages of 16 KiB to 1 MiB between two processes of a Zen 4 took 100
+/// to 300, by the measurement of the tables.
+const PICOSECONDS_OF_BYTE: f32 = 100.0;
+
+/// The variable that names a table.
+const TABLE: &str = "DTC_MPI_TABLE";
+
+/// What dtc does, and what it leaves to the MPI.
+#[derive(Debug)]
 pub struct Limits {
-    /// Most bytes of a piece of an `MPI_Pack` or `MPI_Unpack`, and fewest bytes of the call.
-    pub packed_piece: i64,
-    /// See there.
-    pub packed_bytes: i64,
-    /// The same of a message in bytes. Up to 8 KiB, MPICH 4.0 packs into the memory that it sends.
-    pub piece: i64,
-    /// See there.
-    pub bytes: i64,
-    /// The same where pieces are irregular, and where they are sparse ([`pieces`](crate::plan)): then fewest bytes of a piece, too.
-    pub irregular_piece: i64,
-    /// See there.
-    pub irregular_bytes: i64,
-    /// See there.
-    pub shortest_sparse_piece: i64,
-    /// See there.
-    pub sparse_piece: i64,
+    table: Table,
+    /// Whether dtc does all that it can, for tests.
+    all: bool,
+    /// The smallest size of a call that dtc does, by its use.
+    smallest: [i64; Use::ALL.len()],
     /// One of this many bytes of a collective, at least, is one that dtc moves faster.
     pub share: i64,
     /// Whether contiguous datatypes are left to the MPI, and others decoded only when their uses pay for it ([`rent`](crate::rent)).
     pub leaves_whole: bool,
-    /// Picoseconds that the MPI loses for each byte of a use that dtc would do, at least.
-    pub lost: i64,
-    /// The longest of the pieces above.
-    pub longest_piece: i64,
-    /// The fewest bytes of a message.
-    pub least: i64,
 }
 
-static LIMITS: OnceBox<Limits> = OnceBox::new();
-
-/// The limits of the MPI of the process.
+/// The limits of the MPI of the process. The table is read when they are first asked for.
+#[inline]
 pub fn limits() -> &'static Limits {
-    LIMITS.get_or_init(|| Box::new(Limits::of_mpich()))
+    static LIMITS: OnceBox<Limits> = OnceBox::new();
+    LIMITS.get_or_init(|| Box::new(Limits::of_process()))
 }
 
-/// Open MPI's major version, if it says one.
-fn version_of_open_mpi() -> Option<u32> {
-    let version = find::library_version();
-    let (_, number) = version.split_once("Open MPI v")?;
-    number.split(|letter: char| !letter.is_ascii_digit()).next()?.parse().ok()
+/// The table that the environment names, or what is wrong with it; none if it names none.
+fn named_table() -> Option<Result<Table, String>> {
+    let path = std::env::var_os(TABLE).filter(|path| !path.is_empty())?;
+    let read = || {
+        let mut found = String::new();
+        let file = std::fs::File::open(&path).map_err(|error| error.to_string())?;
+        file.take(text::LONGEST as u64 + 1).read_to_string(&mut found).map_err(|error| error.to_string())?;
+        found.parse::<Table>().map_err(|error| error.to_string())
+    };
+    Some(read().map_err(|wrong| format!("{}: {wrong}", path.display())))
+}
+
+/// Says on standard error what is wrong with the table that the environment names. Called by one process of the job.
+pub fn say_wrong() {
+    if let Some(Err(wrong)) = named_table() {
+        print(&format!("{TABLE}: {wrong}: the table of the library serves"));
+    }
 }
 
 impl Limits {
-    fn of_mpich() -> Limits {
+    fn of_process() -> Limits {
+        let named = named_table().and_then(Result::ok);
+        // A table that is not right serves no call; tests hold those of the crate.
+        let table =
+            named.or_else(|| Table::shipped(find::library_version()).ok()).unwrap_or_else(|| Table::new("", ""));
+        Limits::of(table, settings::is_set("DTC_MPI", "all"))
+    }
+
+    fn of(table: Table, all: bool) -> Limits {
+        let smallest = |of| if all { Sizes::ALL.smallest() } else { table.smallest(of) };
         Limits {
-            packed_piece: 1024,
-            packed_bytes: 4096,
-            piece: 128,
-            bytes: 8192,
-            irregular_piece: 128,
-            irregular_bytes: 8192,
-            shortest_sparse_piece: 0,
-            sparse_piece: 128,
-            share: 2,
-            leaves_whole: true,
-            lost: 500,
-            longest_piece: 0,
-            least: 0,
+            smallest: Use::ALL.map(|of| smallest(of).unwrap_or(i64::MAX)),
+            share: if all { LARGEST_MESSAGE } else { SHARE },
+            leaves_whole: !all,
+            all,
+            table,
         }
     }
 
-    /// Open MPI 5 packs vectors straight into the memory that it sends, as fast as dtc, from pieces of 8 bytes on. Irregular pieces take it 2 to
-    /// 6 times as long, sparse ones of 44 to 92 bytes 1.1 to 1.5 times (`bench/results/2026-11-23-mpi-ddtbench.md`).
-    fn of_open_mpi() -> Limits {
-        let limits = Limits {
-            packed_piece: 64,
-            packed_bytes: 8192,
-            piece: 16,
-            irregular_piece: 32,
-            irregular_bytes: 1024,
-            sparse_piece: 96,
-            lost: 200,
-            ..Limits::of_mpich()
-        };
-        match version_of_open_mpi() {
-            Some(5..) => Limits { piece: 4, shortest_sparse_piece: 44, ..limits },
-            _ => limits,
-        }
+    /// The sizes of calls with pieces of this kind that dtc does.
+    pub fn sizes(&self, of: Use, pieces: &Pieces) -> Sizes {
+        if self.all { Sizes::ALL } else { self.table.sizes(of, pieces) }
     }
 
-    /// Those of `DTC_MPI=all`. A datatype with a gap, as a receive may need one, has two bytes.
-    fn of_all(self) -> Limits {
-        Limits {
-            packed_piece: LARGEST_MESSAGE,
-            packed_bytes: 1,
-            piece: LARGEST_MESSAGE,
-            bytes: 2,
-            irregular_piece: LARGEST_MESSAGE,
-            irregular_bytes: 2,
-            shortest_sparse_piece: 0,
-            sparse_piece: LARGEST_MESSAGE,
-            share: LARGEST_MESSAGE,
-            leaves_whole: false,
-            ..self
-        }
+    /// Picoseconds for each packed byte that the MPI takes longer than dtc for a call: with pieces of this kind, or with any that dtc does, by
+    /// what three of four of these gain. 0 or less if dtc does not do it.
+    pub fn lost(&self, of: Use, pieces: Option<&Pieces>, bytes: i64) -> i64 {
+        let bytes = bytes.max(SIZES[0]);
+        let gain =
+            pieces.map_or_else(|| self.table.cautious_gain(of, bytes), |pieces| self.table.gain(of, pieces, bytes));
+        ((gain - 1.0) * PICOSECONDS_OF_BYTE) as i64
     }
-}
 
-/// Finds the limits, when the MPI was found.
-pub fn find<A: Abi>() {
-    let of_mpi = if A::IS_OPEN_MPI { Limits::of_open_mpi() } else { Limits::of_mpich() };
-    let limits = if settings::is_set("DTC_MPI", "all") { of_mpi.of_all() } else { of_mpi };
-    let pieces = [limits.packed_piece, limits.piece, limits.irregular_piece, limits.sparse_piece];
-    let least = limits.bytes.min(limits.irregular_bytes);
-    let limits = Limits { longest_piece: pieces.into_iter().max().unwrap_or(0), least, ..limits };
-    let _ = LIMITS.set(Box::new(limits));
+    /// Packed bytes of the smallest call that dtc does with any pieces; `i64::MAX` if it does none.
+    #[inline]
+    pub fn smallest(&self, of: Use) -> i64 {
+        self.smallest[of as usize]
+    }
+
+    /// The MPI whose table it is, as that names itself.
+    pub fn mpi(&self) -> &str {
+        &self.table.mpi
+    }
 }

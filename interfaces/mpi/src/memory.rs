@@ -10,6 +10,7 @@ use crate::pmpi::pmpi;
 use crate::staging::{self, BlockRef};
 use crate::{find, settings};
 use dtc::{DTC_MEMORY_DEVICE, DTC_MEMORY_HOST, DTC_MEMORY_UNKNOWN, DTC_OK, dtc_transfer};
+use dtc_mpi_table::major_version;
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
@@ -30,6 +31,22 @@ pub fn source_of_awareness() -> &'static str {
     let source = SOURCE.load(Ordering::Acquire);
     // SAFETY: null, or one of the static texts below.
     unsafe { source.as_ref() }.copied().unwrap_or("the MPI has no call that tells whether it is CUDA-aware")
+}
+
+/// Whether the MPI receives contiguous messages into elements of differing sizes.
+static SENDS_MIXED: AtomicBool = AtomicBool::new(false);
+
+/// Whether packed bytes of elements of differing sizes may be sent: the MPI receives them also in a process without this library.
+pub fn sends_mixed() -> bool {
+    SENDS_MIXED.load(Ordering::Relaxed)
+}
+
+/// Finds out by the version of the MPI. MPICH 4.0 on UCX cuts a contiguous message anywhere, and loses what it cuts inside of an element
+/// when it unpacks. MPICH 5.0.2 and Open MPI do not; what is not known may.
+pub fn find_defects() {
+    let version = find::library_version();
+    let sound = major_version(version, "MPICH Version:").is_some_and(|major| major >= 5);
+    SENDS_MIXED.store(sound || version.contains("Open MPI"), Ordering::Relaxed);
 }
 
 /// Asks the MPI whether it is CUDA-aware, unless `DTC_MPI_GPU` says what it is to be given. The functions are extensions of Open MPI and
@@ -238,16 +255,16 @@ impl Direction {
 }
 
 /// Whether elements of a datatype may be sent as packed bytes: not those of differing sizes, if the MPI may fail to receive them.
-pub fn sends_packed<A: Abi>(known: &Known) -> bool {
-    A::SENDS_MIXED || known.uniform
+pub fn sends_packed(known: &Known) -> bool {
+    sends_mixed() || known.uniform
 }
 
-/// The form of elements on a GPU. Packed bytes are not sent of elements of differing sizes where the MPI may fail to receive them, nor of more than an
+/// The form of elements on a GPU. Packed bytes are not sent of elements of differing sizes where the MPI may fail to receive them ([`find_defects`]), nor of more than an
 /// `int` counts, nor of datatypes that dtc cannot decode; contiguous elements are packed already.
-pub fn form_of<A: Abi>(known: Option<&Known>, span: &Span, direction: Direction) -> Form {
+pub fn form_of(known: Option<&Known>, span: &Span, direction: Direction) -> Form {
     let contiguous = is_contiguous(known, span);
-    let mixed = |known: &Known| !contiguous && sends_packed::<A>(known);
-    let sent = !direction.sends() || A::SENDS_MIXED || known.is_some_and(mixed);
+    let mixed = |known: &Known| !contiguous && sends_packed(known);
+    let sent = !direction.sends() || sends_mixed() || known.is_some_and(mixed);
     let packed = is_decoded(known, span) && sent && span.bytes <= i64::from(i32::MAX);
     match (takes_devices(), packed) {
         (true, true) if !contiguous => Form::Packed,

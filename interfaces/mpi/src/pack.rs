@@ -1,17 +1,17 @@
 //! `MPI_Pack` and `MPI_Unpack`, whose packed data are the bytes of the type map in MPICH, Open MPI and dtc. (MPI 4.1, 5.2)
 
-use crate::abi::{Abi, Count, MPI_SUCCESS};
-use crate::calls::next;
+use crate::abi::{Abi, MPI_SUCCESS};
 use crate::limits::limits;
 use crate::memory::{Form, Moved, Place, fail, is_decoded, offset, place_of, span_of, takes_devices, true_lb_of};
 use crate::moves::{Move, Packing};
-use crate::plan::Known;
 use crate::recall::recall;
 use crate::rent::{Refused, plan_now, plan_of_use};
 use crate::report::{Counted, count};
 use crate::staged::Buffer;
 use crate::start::{is_aside, is_ready};
+use crate::words::Words;
 use dtc::dtc_transfer;
+use dtc_mpi_table::Use;
 use std::ffi::{c_int, c_void};
 
 /// A call: elements, the packed data behind its position, and how many bytes these have room for or hold.
@@ -86,94 +86,86 @@ impl<A: Abi> Call<A> {
         {
             return self.on_device(memory, packed);
         }
-        if memory.is_null() || self.packed.is_null() {
+        if self.packed.is_null() {
             return Ok(None);
         }
-        let limits = limits();
-        let plan = plan_of_use::<A>(elements, datatype, limits.packed_bytes, self.communicator)?;
-        let short = |known: &Known| known.derived().is_some() && known.piece <= limits.packed_piece;
-        let Some(plan) = plan.filter(|plan| short(plan)) else { return Ok(None) };
-        let fits = |bytes: &i64| (limits.packed_bytes..=self.room).contains(bytes);
+        let of = if self.packing == Packing::Pack { Use::Pack } else { Use::Unpack };
+        let plan = plan_of_use::<A>(elements, datatype, (of, limits().smallest(of)), self.communicator)?;
+        let Some(plan) = plan.filter(|plan| plan.derived().is_some() && plan.is_at(memory)) else { return Ok(None) };
+        let fits = |bytes: &i64| *bytes <= self.room && plan.served(of).hold(*bytes);
         let Some(bytes) = elements.checked_mul(plan.size).filter(fits) else { return Ok(None) };
         let moved = Moved { plan, memory, elements, bytes };
         Ok(self.run(&moved, None).then_some(bytes))
     }
+}
 
-    /// Does the call, or has the MPI do it.
-    ///
-    /// # Safety
-    ///
-    /// `position` is null or leads to the position of the packed data.
-    unsafe fn end<C: Count>(&self, position: *mut C, mpi: impl FnOnce() -> c_int) -> c_int {
-        match if self.room < 0 { Ok(None) } else { self.done() } {
-            Ok(None) => mpi(),
-            Err(Refused(code)) => code,
-            Ok(Some(bytes)) => {
-                // SAFETY: not null, or there would be no room (contract of this function).
-                unsafe { *position = C::of((*position).get() + bytes) };
-                MPI_SUCCESS
+/// Where packed data are among the arguments of a call: the data, their size, and the position in them.
+struct Packed {
+    data: usize,
+    size: usize,
+    position: usize,
+}
+
+/// The position of packed data: an `int`, or an `MPI_Count` in the large-count forms; none if it lies outside.
+///
+/// # Safety
+///
+/// The position is null or leads to one.
+unsafe fn position_of(words: &Words<'_>, packed: &Packed) -> Option<i64> {
+    let Packed { size, position, .. } = *packed;
+    // SAFETY: null or readable (contract of this function).
+    let at = unsafe {
+        if words.is_wide() {
+            words.address::<i64>(position).as_ref().copied()
+        } else {
+            words.address::<c_int>(position).as_ref().map(|at| i64::from(*at))
+        }
+    };
+    at.filter(|at| (0..=words.count(size)).contains(at))
+}
+
+/// Does a call, or has the MPI do it.
+///
+/// # Safety
+///
+/// The arguments are those of the program.
+unsafe fn run<A: Abi>(words: &mut Words<'_>, packing: Packing, elements: usize, packed: &Packed) -> c_int {
+    // SAFETY: as the caller says.
+    let Some(at) = (unsafe { position_of(words, packed) }) else { return unsafe { words.mpi() } };
+    let data: *mut c_void = words.address(packed.data);
+    let call = Call::<A> {
+        packing,
+        buffer: words.buffer::<A>(elements),
+        packed: if data.is_null() { data } else { offset(data, at) },
+        room: words.count(packed.size) - at,
+        communicator: words.handle::<A>(6),
+    };
+    match call.done() {
+        // SAFETY: as the caller says.
+        Ok(None) => unsafe { words.mpi() },
+        Err(Refused(code)) => code,
+        Ok(Some(bytes)) => {
+            // SAFETY: the position was read above.
+            unsafe {
+                if words.is_wide() {
+                    *words.address::<i64>(packed.position) = at + bytes;
+                } else {
+                    *words.address::<c_int>(packed.position) = (at + bytes) as c_int;
+                }
             }
+            MPI_SUCCESS
         }
     }
 }
 
-/// Packed data behind their position, and how many bytes follow; none if the position lies outside.
-///
-/// # Safety
-///
-/// `position` is null or leads to the position of the packed data.
-unsafe fn behind<C: Count>(packed: *mut c_void, size: C, position: *mut C) -> (*mut c_void, i64) {
-    // SAFETY: null or readable (contract of this function).
-    let at = unsafe { position.as_ref() }.map_or(-1, |position| position.get());
-    if at < 0 || at > size.get() {
-        return (packed, -1);
-    }
-    let behind = if packed.is_null() { packed } else { offset(packed, at) };
-    (behind, size.get() - at)
+/// `MPI_Pack`: memory, elements, datatype, packed data, their size, position, communicator.
+pub unsafe fn pack<A: Abi>(words: &mut Words<'_>) -> c_int {
+    // SAFETY: the program's arguments.
+    unsafe { run::<A>(words, Packing::Pack, 0, &Packed { data: 3, size: 4, position: 5 }) }
 }
 
-/// `MPI_Pack`.
-pub unsafe extern "C" fn pack<A: Abi, C: Count, const CALL: usize>(
-    memory: *const c_void,
-    elements: C,
-    datatype: A::Handle,
-    packed: *mut c_void,
-    size: C,
-    position: *mut C,
-    communicator: A::Handle,
-) -> c_int {
-    type Function<A, C> =
-        unsafe extern "C" fn(*const c_void, C, <A as Abi>::Handle, *mut c_void, C, *mut C, <A as Abi>::Handle) -> c_int;
-    let buffer = Buffer { memory: memory.cast_mut(), elements: elements.get(), datatype };
+/// `MPI_Unpack`: packed data, their size, position, memory, elements, datatype, communicator.
+pub unsafe fn unpack<A: Abi>(words: &mut Words<'_>) -> c_int {
     // SAFETY: the program's arguments.
-    unsafe {
-        let (behind, room) = behind(packed, size, position);
-        let call = Call::<A> { packing: Packing::Pack, buffer, packed: behind, room, communicator };
-        call.end(position, || {
-            next::<Function<A, C>>(CALL)(memory, elements, datatype, packed, size, position, communicator)
-        })
-    }
-}
-
-/// `MPI_Unpack`.
-pub unsafe extern "C" fn unpack<A: Abi, C: Count, const CALL: usize>(
-    packed: *const c_void,
-    size: C,
-    position: *mut C,
-    memory: *mut c_void,
-    elements: C,
-    datatype: A::Handle,
-    communicator: A::Handle,
-) -> c_int {
-    type Function<A, C> =
-        unsafe extern "C" fn(*const c_void, C, *mut C, *mut c_void, C, <A as Abi>::Handle, <A as Abi>::Handle) -> c_int;
-    let buffer = Buffer { memory, elements: elements.get(), datatype };
-    // SAFETY: the program's arguments.
-    unsafe {
-        let (behind, room) = behind(packed.cast_mut(), size, position);
-        let call = Call::<A> { packing: Packing::Unpack, buffer, packed: behind, room, communicator };
-        call.end(position, || {
-            next::<Function<A, C>>(CALL)(packed, size, position, memory, elements, datatype, communicator)
-        })
-    }
+    unsafe { run::<A>(words, Packing::Unpack, 3, &Packed { data: 0, size: 1, position: 2 }) }
 }

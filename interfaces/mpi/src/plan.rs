@@ -16,6 +16,7 @@ use crate::staging::ENGINE;
 use crate::types::Type;
 use dtc::{DTC_KIND_COMPLEX, DTC_OK, dtc_engine, dtc_info, dtc_type};
 use dtc_host::lock::{Lock, Locked};
+use dtc_mpi_table::{Facts, Pieces, Sizes, Use};
 use once_cell::race::OnceBox;
 use std::cell::{Cell, UnsafeCell};
 use std::ffi::{c_int, c_void};
@@ -34,10 +35,8 @@ pub struct Known {
     pub whole: bool,
     /// Packed bytes of one element.
     pub size: i64,
-    /// Packed bytes of a contiguous piece, on average.
-    pub piece: i64,
-    /// Fewest bytes of a message that dtc moves; `i64::MAX` if the MPI moves such pieces as fast.
-    pub least: i64,
+    /// Packed bytes of the calls that dtc does, by [`Use`].
+    served: [Sizes; Use::ALL.len()],
     /// Whether all basic elements have one size, a power of two up to 8.
     pub uniform: bool,
     /// The lowest displacement of a byte.
@@ -48,6 +47,19 @@ impl Known {
     /// The type, if dtc may pack the datatype.
     pub fn derived(&self) -> Option<&Type> {
         self.r#type.as_ref().filter(|_| !self.whole)
+    }
+
+    /// Whether elements may lie at an address: any but null, from which absolute addresses count (`MPI_BOTTOM`). Those of a page there
+    /// lead nowhere, so that the call is an error, which the MPI reports.
+    pub fn is_at(&self, memory: *const c_void) -> bool {
+        const PAGE: i64 = 4096;
+        !memory.is_null() || self.true_lb >= PAGE
+    }
+
+    /// Packed bytes of the calls that dtc does.
+    #[inline]
+    pub fn served(&self, of: Use) -> Sizes {
+        self.served[of as usize]
     }
 }
 
@@ -309,8 +321,7 @@ fn make_bytes(engine: *mut dtc_engine) -> Option<PlanRef> {
     if unsafe { dtc::dtc_type_commit(made.get(), 0) } != DTC_OK {
         return None;
     }
-    let plan =
-        PlanRef::new(Known { r#type: Some(made), whole: true, size: 1, piece: 1, uniform: true, ..Known::default() });
+    let plan = PlanRef::new(Known { r#type: Some(made), whole: true, size: 1, uniform: true, ..Known::default() });
     ALIVE.fetch_sub(1, Ordering::Relaxed);
     Some(plan)
 }
@@ -368,60 +379,49 @@ fn is_uniform(info: &dtc_info) -> bool {
     size > 0 && 8 % size == 0
 }
 
-/// How the pieces of a type lie, as far as MPIs differ in how fast they move them.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Pieces {
-    Regular,
-    /// With gaps of three times their length between them.
-    Sparse,
-    /// They follow no rule, so that their description grows with their number, or interleave with those of the next element.
-    Irregular,
-}
-
+/// The contiguous pieces of a type that has some.
 fn pieces_of(r#type: &Type, info: &dtc_info) -> Pieces {
-    /// Pieces that any MPI moves fast.
-    const FEW: i64 = 64;
     let mut described = 0;
-    if info.blocks < FEW || info.blocks == i64::MAX {
-        return Pieces::Regular;
-    }
-    if info.extent > 0 && info.extent < info.true_extent / 2 {
-        return Pieces::Irregular;
-    }
     // SAFETY: a live type, and `described` is writable.
     let told = unsafe { dtc::dtc_flatten_size(r#type.get(), &mut described) } == DTC_OK;
-    if told && described > info.blocks / 2 {
-        Pieces::Irregular
-    } else if info.true_extent / 4 > info.packed_size {
-        Pieces::Sparse
-    } else {
-        Pieces::Regular
-    }
+    Pieces::of(&Facts {
+        packed: info.packed_size,
+        extent: info.extent,
+        true_extent: info.true_extent,
+        blocks: info.blocks,
+        shortest_block: info.shortest_block,
+        longest_block: info.longest_block,
+        described: if told { described } else { 0 },
+    })
 }
 
-/// What [`Known::least`] says.
-fn least_message(r#type: Option<&Type>, piece: i64, info: &dtc_info) -> i64 {
-    let limits = limits();
-    let pieces = match r#type.map_or(Pieces::Regular, |r#type| pieces_of(r#type, info)) {
-        Pieces::Sparse if piece < limits.shortest_sparse_piece => Pieces::Regular,
-        pieces => pieces,
-    };
-    let (longest, least) = match pieces {
-        Pieces::Regular => (limits.piece, limits.bytes),
-        Pieces::Sparse => (limits.sparse_piece, limits.bytes),
-        Pieces::Irregular => (limits.irregular_piece, limits.irregular_bytes),
-    };
-    if piece > longest { i64::MAX } else { least }
-}
-
-/// Decodes a datatype; none if dtc cannot, or shall not move it.
-fn decode<A: Abi>(datatype: A::Handle) -> Option<(Type, dtc_info)> {
+/// Decodes a datatype, for what needs no kernel; none if dtc cannot.
+fn decode_uncommitted<A: Abi>(datatype: A::Handle) -> Option<Type> {
     let engine = ENGINE.load(Ordering::Acquire);
     let mut made = null_mut();
     // SAFETY: the engine lives while calls are handled, and the key was made by `start`.
     let decoded = unsafe { A::decode(engine, TYPE_KEY.load(Ordering::Acquire), datatype, &mut made) };
     // SAFETY: null, or a new reference.
-    let r#type = unsafe { Type::own(made) }.filter(|_| decoded == DTC_OK)?;
+    unsafe { Type::own(made) }.filter(|_| decoded == DTC_OK)
+}
+
+/// What dtc makes of a datatype, for the report: its notation, none if dtc cannot decode it, or the notation has more than `most`
+/// entries. Waits for a thread that decodes.
+pub fn notation_of<A: Abi>(datatype: A::Handle, most: u64) -> Option<String> {
+    while DECODING.swap(true, Ordering::Acquire) {
+        std::thread::yield_now();
+    }
+    let decoded = decode_uncommitted::<A>(datatype);
+    // SAFETY: a live type.
+    let notation = decoded.and_then(|decoded| unsafe { dtc::notation(decoded.get(), most) });
+    DECODING.store(false, Ordering::SeqCst);
+    bury();
+    notation
+}
+
+/// Decodes a datatype; none if dtc cannot, or shall not move it.
+fn decode<A: Abi>(datatype: A::Handle) -> Option<(Type, dtc_info)> {
+    let r#type = decode_uncommitted::<A>(datatype)?;
     // SAFETY: a live type.
     let committed = unsafe { dtc::dtc_type_commit(r#type.get(), 0) } == DTC_OK;
     let info = query(&r#type).filter(|info| committed && !is_padded(info))?;
@@ -439,13 +439,14 @@ fn known_of<A: Abi>(datatype: A::Handle) -> Known {
         None => (None, dtc_info::default()),
     };
     let contiguous = info.contiguous != 0 && info.extent == info.packed_size;
-    let piece = if info.blocks > 0 { info.packed_size / info.blocks } else { 0 };
+    let limits = limits();
+    let pieces = r#type.as_ref().map(|r#type| pieces_of(r#type, &info));
+    let served = |of| pieces.map_or(Sizes::NONE, |pieces| limits.sizes(of, &pieces));
     Known {
         datatype: datatype.word(),
-        whole: info.blocks == 0 || (limits().leaves_whole && contiguous),
+        whole: info.blocks == 0 || (limits.leaves_whole && contiguous),
         size: info.packed_size,
-        piece,
-        least: least_message(r#type.as_ref(), piece, &info),
+        served: Use::ALL.map(served),
         uniform: is_uniform(&info),
         true_lb: info.true_lb,
         r#type,

@@ -8,13 +8,20 @@ use crate::recall::{Knowledge, recall};
 use crate::rent::PRICELESS;
 use crate::report_calls::{Judged, Reason};
 use crate::start::is_ready;
+use dtc_mpi_table::{Sizes, Use};
 
 /// The reason.
 pub fn reason_of<A: Abi>(judged: &Judged) -> Reason {
-    let Judged { arguments, memory, elements, datatype, rank } = *judged;
+    let Judged { arguments, elements, datatype, rank } = *judged;
     let packs = matches!(arguments, Arguments::Pack | Arguments::Unpack);
-    let (limits, datatype) = (limits(), A::Handle::of(datatype));
-    let least = if packs { limits.packed_bytes } else { limits.bytes };
+    let sends = matches!(arguments, Arguments::Send | Arguments::BeginSend);
+    let of = match arguments {
+        Arguments::Pack => Use::Pack,
+        Arguments::Unpack => Use::Unpack,
+        Arguments::Send | Arguments::Receive => Use::Message,
+        _ => Use::Exchange,
+    };
+    let (smallest, datatype) = (limits().smallest(of), A::Handle::of(datatype));
     if elements <= 0 || (!packs && rank == A::CONSTANTS.proc_null) {
         return Reason::Nothing;
     }
@@ -29,8 +36,8 @@ pub fn reason_of<A: Abi>(judged: &Judged) -> Reason {
     let Some(plan) = plan else {
         let bytes = size_of::<A>(datatype).and_then(|size| size.checked_mul(elements));
         return match bytes {
-            Some(bytes) if bytes < least => Reason::FewBytes,
-            _ if price == PRICELESS => Reason::LongPieces,
+            Some(bytes) if bytes < smallest => Reason::FewBytes,
+            _ if price == PRICELESS => Reason::FastPieces,
             _ => Reason::FewUses,
         };
     };
@@ -40,14 +47,15 @@ pub fn reason_of<A: Abi>(judged: &Judged) -> Reason {
     if plan.whole {
         return Reason::Whole;
     }
-    if if packs { plan.piece > limits.packed_piece } else { plan.least == i64::MAX } {
-        return Reason::LongPieces;
+    if plan.served(of) == Sizes::NONE {
+        return Reason::FastPieces;
     }
     match elements.checked_mul(plan.size) {
         None => Reason::ManyBytes,
-        Some(bytes) if bytes < least => Reason::FewBytes,
+        Some(bytes) if bytes < smallest => Reason::FewBytes,
         Some(bytes) if !packs && bytes > LARGEST_MESSAGE => Reason::ManyBytes,
-        Some(_) if arguments == Arguments::Send && !sends_packed::<A>(&plan) && memory != 0 => Reason::Mixed,
+        Some(bytes) if !plan.served(of).hold(bytes) => Reason::FastSize,
+        Some(_) if sends && !sends_packed(&plan) => Reason::Mixed,
         Some(_) => Reason::Other,
     }
 }

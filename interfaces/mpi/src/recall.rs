@@ -5,6 +5,7 @@
 
 use crate::abi::{Abi, Handle};
 use crate::plan::{self, ALIVE, GENERATION, PlanRef};
+use dtc_mpi_table::Pieces;
 use std::cell::UnsafeCell;
 use std::sync::atomic::Ordering;
 
@@ -30,14 +31,17 @@ pub struct Remembered {
     pub is: Knowledge,
     /// Of one that is decoded.
     pub plan: Option<PlanRef>,
-    /// Of one that is not: nanoseconds that its uses have cost the MPI.
-    pub paid: i64,
-    /// And those that decoding costs; 0 as long as nobody has estimated them ([`rent`](crate::rent)).
+    /// Of one that is not: packed bytes of its uses.
+    pub bytes: i64,
+    /// Nanoseconds that decoding costs; 0 as long as nobody has estimated them ([`rent`](crate::rent)).
     pub price: i64,
+    /// Its pieces, as far as they are known without decoding it, once the price is.
+    pub pieces: Option<Pieces>,
 }
 
 impl Remembered {
-    const NOTHING: Remembered = Remembered { datatype: 0, is: Knowledge::Predefined, plan: None, paid: 0, price: 0 };
+    const NOTHING: Remembered =
+        Remembered { datatype: 0, is: Knowledge::Predefined, plan: None, bytes: 0, price: 0, pieces: None };
 }
 
 /// What a thread remembers.
@@ -111,7 +115,7 @@ impl Recalled {
             None => Knowledge::NotDecoded,
         };
         let slot = self.slot(datatype.word());
-        *slot = Remembered { datatype: datatype.word(), is, plan, paid: 0, price: 0 };
+        *slot = Remembered { datatype: datatype.word(), is, plan, bytes: 0, price: 0, pieces: None };
         slot
     }
 

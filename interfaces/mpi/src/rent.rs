@@ -2,15 +2,17 @@
 //! to nothing, and one that is used often is decoded early enough. (The rule of ski rental: at most twice the cost of the better choice, had
 //! the uses been known. Karlin, Manasse, Rudolph and Sleator, Competitive snoopy caching, Algorithmica 3, 1988.)
 //!
-//! What a use costs is estimated from its bytes, at what the MPI loses on pieces that are just short enough for dtc ([`limits`](crate::limits)).
+//! What a use costs is estimated from its bytes and from what the MPI loses on such pieces, by its table ([`limits`](crate::limits)). The pieces of vectors
+//! and of long lists are known without decoding; of others, the loss is one that most calls exceed.
 
 use crate::abi::{Abi, MPI_SUCCESS};
 use crate::limits::{LARGEST_MESSAGE, limits};
 use crate::memory::{extent_of, place_of, size_of, true_extent_of};
 use crate::plan::{self, Envelope, PlanRef, envelope_of, is_named};
 use crate::pmpi::pmpi;
-use crate::recall::{Knowledge, if_known, recall, recall_anew};
+use crate::recall::{Knowledge, Remembered, if_known, recall, recall_anew};
 use crate::start::is_ready;
+use dtc_mpi_table::{Arrangement, Pieces, Sizes, Use};
 use std::ffi::c_int;
 use std::ptr::null;
 
@@ -23,6 +25,10 @@ const PRICE_OF_MEMBER: i64 = 200;
 /// How many times as much the uses of a datatype must have cost whose elements may be contiguous: most are, and are left to the MPI. Others
 /// transpose.
 const PRICE_OF_DENSE: i64 = 8;
+
+/// Packed bytes of the uses of a datatype from which on its description is looked at. Fewer cost no MPI as much as decoding does, but of
+/// pieces of 4 and 8 bytes; a look costs as much as 1,000 of them.
+const LOOKED_AT: i64 = 4096;
 
 /// Of a datatype that is never decoded.
 pub const PRICELESS: i64 = i64::MAX;
@@ -37,14 +43,21 @@ fn may_be_contiguous<A: Abi>(datatype: A::Handle, size: i64) -> bool {
     extent == Some(size) && true_extent_of::<A>(datatype).map(|bounds| bounds.1) == Some(size)
 }
 
-/// Bytes of the pieces of a contiguous datatype or a vector of predefined elements; 0 if that is unknown.
-fn piece_of<A: Abi>(datatype: A::Handle, envelope: &Envelope) -> i64 {
+/// Packed bytes over those that elements reach over.
+fn share_of<A: Abi>(datatype: A::Handle, size: i64) -> f64 {
+    let extent = extent_of::<A>(datatype).map_or(0, |bounds| bounds.1);
+    let true_extent = true_extent_of::<A>(datatype).map_or(0, |bounds| bounds.1);
+    size as f64 / extent.max(true_extent).max(1) as f64
+}
+
+/// Bytes of the pieces of a contiguous datatype or a vector of predefined elements; none if that is unknown.
+fn piece_of_vector<A: Abi>(datatype: A::Handle, envelope: &Envelope) -> Option<i64> {
     let constants = A::CONSTANTS;
     let contiguous = envelope.combiner == constants.combiner_contiguous;
     let vector = [constants.combiner_vector, constants.combiner_hvector].contains(&envelope.combiner);
     let Envelope { integers, addresses, counts, types, .. } = *envelope;
     if !(contiguous || vector) || counts != 0 || integers > 3 || addresses > 1 || types != 1 {
-        return 0;
+        return None;
     }
     let (mut numbers, mut places, mut child) = ([0; 3], [0; 1], A::handles().datatype_null);
     let (numbers_at, places_at) = (numbers.as_mut_ptr(), places.as_mut_ptr());
@@ -55,26 +68,46 @@ fn piece_of<A: Abi>(datatype: A::Handle, envelope: &Envelope) -> i64 {
         (pmpi.type_get_contents)(datatype, integers, addresses, 1, numbers_at, places_at, &mut child)
     };
     if told != MPI_SUCCESS {
-        return 0;
+        return None;
     }
     let is_predefined = is_named::<A>(child);
-    let size = if is_predefined { size_of::<A>(child).unwrap_or(0) } else { 0 };
+    let size = if is_predefined { size_of::<A>(child) } else { None };
     if !is_predefined {
         // SAFETY: a handle that the MPI has given this function.
         unsafe { (pmpi.type_free)(&mut child) };
     }
-    size.saturating_mul(if contiguous { i64::from(i32::MAX) } else { numbers[1].into() })
+    Some(size?.saturating_mul(if contiguous { i64::from(i32::MAX) } else { numbers[1].into() }))
 }
 
-/// What decoding costs, in nanoseconds.
-fn price_of<A: Abi>(datatype: A::Handle, size: i64) -> i64 {
+/// The pieces of a datatype, as far as its envelope tells: of a vector of predefined elements, or of a long list.
+fn pieces_of<A: Abi>(datatype: A::Handle, envelope: &Envelope, size: i64) -> Option<Pieces> {
+    /// Integers of the envelopes of subarrays and distributed arrays of four axes.
+    const FEW: i64 = 20;
+    if let Some(bytes) = piece_of_vector::<A>(datatype, envelope) {
+        return Some(Pieces { arrangement: Arrangement::Regular, bytes, share: share_of::<A>(datatype, size) });
+    }
+    // A list of lengths and displacements has two integers for a block, or one and an address.
+    let Envelope { integers, addresses, counts, types, .. } = *envelope;
+    let blocks = if addresses > 0 { addresses } else { integers.max(counts) / 2 };
+    let list = types == 1 && integers.max(counts) > FEW;
+    list.then(|| {
+        let share = share_of::<A>(datatype, size);
+        Pieces { arrangement: Arrangement::Listed, bytes: size / blocks.max(1), share }
+    })
+}
+
+/// Estimates what decoding costs, in nanoseconds, and which pieces there are.
+fn estimate<A: Abi>(datatype: A::Handle, size: i64, known: &mut Remembered) {
     let envelope = envelope_of::<A>(datatype);
-    if piece_of::<A>(datatype, &envelope) > limits().longest_piece {
-        return PRICELESS;
+    known.pieces = pieces_of::<A>(datatype, &envelope, size);
+    let gains = |pieces: &Pieces| Use::ALL.iter().any(|of| limits().sizes(*of, pieces) != Sizes::NONE);
+    if known.pieces.as_ref().is_some_and(|pieces| !gains(pieces)) {
+        known.price = PRICELESS;
+        return;
     }
     let entries = envelope.integers.max(envelope.addresses).max(envelope.counts);
     let price = PRICE_LEAST + PRICE_OF_ENTRY * entries + PRICE_OF_MEMBER * envelope.types;
-    if may_be_contiguous::<A>(datatype, size) { PRICE_OF_DENSE * price } else { price }
+    known.price = if may_be_contiguous::<A>(datatype, size) { PRICE_OF_DENSE * price } else { price };
 }
 
 /// Decodes a datatype, if the MPI accepts it, which it says by a send to no process. None if dtc cannot decode it, or if another thread is
@@ -120,13 +153,13 @@ pub fn plan_now<A: Abi>(datatype: A::Handle, communicator: A::Handle) -> Result<
 pub fn plan_of_use<A: Abi>(
     elements: i64,
     datatype: A::Handle,
-    least: i64,
+    (of, least): (Use, i64),
     communicator: A::Handle,
 ) -> Result<Option<PlanRef>, Refused> {
-    let known = |known: &mut crate::recall::Remembered| (known.is != Knowledge::NotDecoded).then(|| known.plan.clone());
+    let known = |known: &mut Remembered| (known.is != Knowledge::NotDecoded).then(|| known.plan.clone());
     match if_known::<A, _>(datatype, known).flatten() {
         Some(plan) => Ok(plan),
-        None => plan_for_rent::<A>(elements, datatype, least, communicator),
+        None => plan_for_rent::<A>(elements, datatype, (of, least), communicator),
     }
 }
 
@@ -134,7 +167,7 @@ pub fn plan_of_use<A: Abi>(
 fn plan_for_rent<A: Abi>(
     elements: i64,
     datatype: A::Handle,
-    least: i64,
+    (of, least): (Use, i64),
     communicator: A::Handle,
 ) -> Result<Option<PlanRef>, Refused> {
     if datatype == A::handles().datatype_null {
@@ -148,14 +181,15 @@ fn plan_for_rent<A: Abi>(
         if known.is != Knowledge::NotDecoded {
             return Err(known.plan.clone());
         }
-        known.paid = known.paid.saturating_add(bytes.min(LARGEST_MESSAGE) * limits.lost / 1000);
+        known.bytes = known.bytes.saturating_add(bytes.min(LARGEST_MESSAGE));
         if !limits.leaves_whole {
             return Ok(true);
         }
-        if known.paid >= PRICE_LEAST && known.price == 0 {
-            known.price = price_of::<A>(datatype, size);
+        if known.price == 0 && known.bytes >= LOOKED_AT {
+            estimate::<A>(datatype, size, known);
         }
-        Ok(known.price != 0 && known.paid >= known.price)
+        let lost = || known.bytes.saturating_mul(limits.lost(of, known.pieces.as_ref(), bytes)) / 1000;
+        Ok(known.price != 0 && known.price != PRICELESS && lost() >= known.price)
     });
     match looked {
         Some(Err(plan)) => Ok(plan),
@@ -180,7 +214,8 @@ pub fn decode_first<A: Abi>(
     if elements <= 0 || peer == A::CONSTANTS.proc_null || none {
         return Ok(());
     }
-    let small = || size_of::<A>(datatype).is_none_or(|size| size.saturating_mul(elements) < limits().least);
+    let small =
+        || size_of::<A>(datatype).is_none_or(|size| size.saturating_mul(elements) < limits().smallest(Use::Exchange));
     if !place_of(null()).uses_cuda() && small() {
         return Ok(());
     }

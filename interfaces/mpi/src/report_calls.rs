@@ -4,20 +4,22 @@
 use crate::calls::{Arguments, CALLS, Call, Function, NAMES, SHAPES, Table, for_each_call};
 use crate::print;
 use crate::report::{done_here, now, seconds};
+use crate::words::{pass, taken};
 use once_cell::race::OnceBox;
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicI64, AtomicPtr, Ordering, Ordering::Relaxed};
 
 /// Why dtc did not do a call.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[expect(missing_docs, reason = "REASONS says what they are")]
 pub enum Reason {
     Predefined,
     Whole,
     Undecoded,
-    LongPieces,
+    FastPieces,
     FewBytes,
+    FastSize,
     FewUses,
     ManyBytes,
     Mixed,
@@ -26,25 +28,31 @@ pub enum Reason {
 }
 
 /// In the order of [`Reason`], as the report says them.
-const REASONS: [&str; 10] = [
+const REASONS: [&str; 11] = [
     "predefined datatype",
     "contiguous",
     "not decoded, or long double",
-    "long pieces",
+    "pieces that the MPI moves as fast",
     "few bytes",
+    "sizes that the MPI moves as fast",
     "few uses",
     "too many bytes",
     "elements of several sizes",
     "nothing to move",
-    "first use, no memory, or MPI_BOTTOM",
+    "first use, or no memory",
 ];
 
-/// A call that was not handled: its arguments as the program gave them.
+impl Reason {
+    /// As the report says it.
+    pub fn said(self) -> &'static str {
+        REASONS[self as usize]
+    }
+}
+
+/// A call, or half of an exchange: its arguments as the program gave them.
 pub struct Judged {
     /// What stands in its arguments.
     pub arguments: Arguments,
-    /// The address that the datatype is applied to.
-    pub memory: usize,
     /// How many elements there are.
     pub elements: i64,
     /// The value of the handle.
@@ -53,8 +61,16 @@ pub struct Judged {
     pub rank: c_int,
 }
 
-/// Tells why a call was not handled, for the ABI that is bound; none if all calls go to the MPI.
-static JUDGE: OnceBox<fn(&Judged) -> Reason> = OnceBox::new();
+/// What the ABI that is bound knows of calls.
+pub struct Judge {
+    /// Why dtc did not do one.
+    pub reason: fn(&Judged) -> Reason,
+    /// Counts a call with a datatype, by the value of its handle.
+    pub count: fn(usize, usize, Option<Reason>),
+}
+
+/// None if all calls go to the MPI.
+static JUDGE: OnceBox<Judge> = OnceBox::new();
 
 /// Calls of one kind: those of which dtc did a part, and those that went on to the MPI.
 struct Counted {
@@ -78,19 +94,22 @@ static COUNTED: [Counted; CALLS] = [const {
 /// Where the counted calls go on.
 static ENTRIES: [AtomicPtr<c_void>; CALLS] = [const { AtomicPtr::new(null_mut()) }; CALLS];
 
-/// Why a call was not handled; calls with several datatypes, or none, are counted without a reason.
-fn reason_of(call: usize, words: &[usize]) -> Option<Reason> {
-    let judge = JUDGE.get()?;
+/// The datatypes of a call, with what else stands in its arguments: two of an exchange, none of calls with several or none.
+fn datatypes_of(call: usize, words: &[usize]) -> [Option<Judged>; 2] {
     let (arguments, _, wide) = SHAPES[call];
-    let first = match arguments {
-        Arguments::Other => return None,
-        Arguments::Unpack => 3,
-        Arguments::Send | Arguments::Receive | Arguments::Pack => 0,
+    let word = |at: usize| words.get(at).copied().unwrap_or(0);
+    let from = |first: usize, arguments: Arguments| {
+        let elements = if wide { word(first + 1) as i64 } else { i64::from(word(first + 1) as c_int) };
+        let packs = matches!(arguments, Arguments::Pack | Arguments::Unpack);
+        let rank = if packs { 0 } else { word(first + 3) as c_int };
+        Some(Judged { arguments, elements, datatype: word(first + 2), rank })
     };
-    let word = |at: usize| words.get(first + at).copied().unwrap_or(0);
-    let elements = if wide { word(1) as i64 } else { i64::from(word(1) as c_int) };
-    let rank = if matches!(arguments, Arguments::Send | Arguments::Receive) { word(3) as c_int } else { 0 };
-    Some(judge(&Judged { arguments, memory: word(0), elements, datatype: word(2), rank }))
+    match arguments {
+        Arguments::Other => [None, None],
+        Arguments::Unpack => [from(3, arguments), None],
+        Arguments::Exchange => [from(0, Arguments::BeginSend), from(5, Arguments::BeginReceive)],
+        _ => [from(0, arguments), None],
+    }
 }
 
 /// Does a call, and counts it.
@@ -100,66 +119,39 @@ fn around(call: usize, words: &[usize], work: impl FnOnce(Function) -> c_int) ->
     let time = now() - begun;
     let counted = &COUNTED[call];
     // Whether this thread did something in it.
-    if done_here() != done {
-        counted.handled.fetch_add(1, Relaxed);
-        counted.handled_nanoseconds.fetch_add(time, Relaxed);
-        return result;
-    }
-    counted.passed.fetch_add(1, Relaxed);
-    counted.passed_nanoseconds.fetch_add(time, Relaxed);
-    if let Some(reason) = reason_of(call, words) {
-        counted.reasons[reason as usize].fetch_add(1, Relaxed);
+    let handled = done_here() != done;
+    let (calls, nanoseconds) = match handled {
+        true => (&counted.handled, &counted.handled_nanoseconds),
+        false => (&counted.passed, &counted.passed_nanoseconds),
+    };
+    calls.fetch_add(1, Relaxed);
+    nanoseconds.fetch_add(time, Relaxed);
+    let Some(judge) = JUDGE.get() else { return result };
+    for judged in datatypes_of(call, words).iter().flatten() {
+        let reason = (!handled).then(|| (judge.reason)(judged));
+        if let Some(reason) = reason {
+            counted.reasons[reason as usize].fetch_add(1, Relaxed);
+        }
+        (judge.count)(call, judged.datatype, reason);
     }
     result
-}
-
-/// Defines functions that count a call of so many words.
-macro_rules! counting {
-    ($($name:ident ($($word:ident),*);)*) => {$(
-        unsafe extern "C" fn $name<const CALL: usize>($($word: usize),*) -> c_int {
-            around(CALL, &[$($word),*], |entry| {
-                // SAFETY: the call's function, or its wrapper, which takes as many words.
-                let entry: unsafe extern "C" fn($(counting!(@word $word)),*) -> c_int = unsafe { std::mem::transmute(entry) };
-                // SAFETY: the program's arguments.
-                unsafe { entry($($word),*) }
-            })
-        }
-    )*};
-    (@word $word:ident) => { usize };
-}
-
-counting! {
-    counting_0();
-    counting_1(a);
-    counting_2(a, b);
-    counting_3(a, b, c);
-    counting_4(a, b, c, d);
-    counting_5(a, b, c, d, e);
-    counting_6(a, b, c, d, e, f);
-    counting_7(a, b, c, d, e, f, g);
-    counting_9(a, b, c, d, e, f, g, h, i);
-    counting_10(a, b, c, d, e, f, g, h, i, j);
-    counting_11(a, b, c, d, e, f, g, h, i, j, k);
-    counting_12(a, b, c, d, e, f, g, h, i, j, k, l);
 }
 
 macro_rules! count {
     ($($name:ident $arity:tt $wrapper:ident $count:ty, $arguments:ident;)*) => {
         /// A function for each call that counts it.
-        const COUNTING: [fn() -> Function; CALLS] = [$(|| count!(@function $name $arity) as *const () as Function,)*];
+        const COUNTING: [fn() -> Function; CALLS] = [$(count!(@function $name $arity),)*];
     };
-    (@function $name:ident 0) => { counting_0::<{ Call::$name as usize }> };
-    (@function $name:ident 1) => { counting_1::<{ Call::$name as usize }> };
-    (@function $name:ident 2) => { counting_2::<{ Call::$name as usize }> };
-    (@function $name:ident 3) => { counting_3::<{ Call::$name as usize }> };
-    (@function $name:ident 4) => { counting_4::<{ Call::$name as usize }> };
-    (@function $name:ident 5) => { counting_5::<{ Call::$name as usize }> };
-    (@function $name:ident 6) => { counting_6::<{ Call::$name as usize }> };
-    (@function $name:ident 7) => { counting_7::<{ Call::$name as usize }> };
-    (@function $name:ident 9) => { counting_9::<{ Call::$name as usize }> };
-    (@function $name:ident 10) => { counting_10::<{ Call::$name as usize }> };
-    (@function $name:ident 11) => { counting_11::<{ Call::$name as usize }> };
-    (@function $name:ident 12) => { counting_12::<{ Call::$name as usize }> };
+    (@function $name:ident $arity:tt) => {
+        || {
+            taken!($arity [] words {
+                let words: &[usize] = words;
+                // SAFETY: the call's function, or its wrapper, with the program's arguments.
+                around(Call::$name as usize, words, |entry| unsafe { pass(entry, words) })
+            });
+            taken as *const () as Function
+        }
+    };
 }
 
 for_each_call!(count);
@@ -172,8 +164,8 @@ fn put(table: &mut Table) {
     }
 }
 
-/// Has the entries of a table counted before they are called. `judge` tells the reason of one that was not handled.
-pub fn count(table: &mut Table, judge: fn(&Judged) -> Reason) {
+/// The same, with the reasons of those that are not handled, and by datatype.
+pub fn count(table: &mut Table, judge: Judge) {
     let _ = JUDGE.set(Box::new(judge));
     put(table);
 }

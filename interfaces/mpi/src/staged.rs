@@ -4,8 +4,8 @@
 //! type map, so the message is the same as without this library: same communicator, tag, order and bytes. The other process need not
 //! be interposed. A status counts bytes, so `MPI_Get_count` of the program's datatype is right. (MPI 4.1, 3.2.5)
 //!
-//! Under an MPI of MPICH's ABI, a message is packed for sending only if its basic elements have one size. MPICH 4.0 on UCX cuts what a contiguous
-//! buffer sends anywhere, and loses what it cuts inside an element when it unpacks: it reports that the message is truncated.
+//! Under MPICH 4, a message is packed for sending only if its basic elements have one size
+//! ([`find_defects`](crate::memory::find_defects)).
 //!
 //! Elements on a GPU are packed into pinned memory of the host, or, for an MPI that is CUDA-aware and more than a few bytes, into memory of that GPU
 //! ([`memory`](crate::memory)).
@@ -26,6 +26,7 @@ use crate::report::{Counted, count};
 use crate::staging::{self, BlockRef};
 use crate::start::{is_aside, is_ready};
 use dtc::{DTC_MEMORY_DEVICE, dtc_transfer};
+use dtc_mpi_table::Use;
 use std::ffi::{c_int, c_void};
 
 /// Elements of a call.
@@ -48,6 +49,8 @@ pub struct Message<A: Abi> {
     pub peer: c_int,
     /// In this communicator.
     pub communicator: A::Handle,
+    /// [`Use::Message`] if it is the only one under way, as far as the call tells, else [`Use::Exchange`].
+    pub of: Use,
 }
 
 /// What is done with elements of a message.
@@ -91,7 +94,7 @@ fn refuse<A: Abi, T>(bound: bool, code: c_int) -> Result<Option<T>, Refused> {
 /// The same as [`stage`], for elements on a GPU, or anywhere.
 #[cold]
 fn stage_on_device<A: Abi>(message: &Message<A>, way: Way, place: Place) -> Staging<A> {
-    let Message { buffer, peer, communicator } = *message;
+    let Message { buffer, peer, communicator, .. } = *message;
     let bound = !takes_devices();
     let plan = plan_now::<A>(buffer.datatype, communicator)?;
     let known = plan.as_deref();
@@ -99,7 +102,7 @@ fn stage_on_device<A: Abi>(message: &Message<A>, way: Way, place: Place) -> Stag
         return refuse::<A, _>(bound, A::CONSTANTS.err_other);
     };
     let direction = if way == Way::Sent { Direction::Send } else { Direction::Receive };
-    let form = form_of::<A>(known, &span, direction);
+    let form = form_of(known, &span, direction);
     if form == Form::Passed || span.bytes == 0 {
         return Ok(None);
     }
@@ -166,7 +169,7 @@ fn stage_beside_cuda<A: Abi>(message: &Message<A>, way: Way) -> Result<BesideCud
 /// Whether the MPI moves a message, as far as a few nanoseconds tell: it has no elements, few bytes, or a datatype that is not packed.
 #[inline]
 pub fn is_left<A: Abi>(message: &Message<A>) -> bool {
-    let Message { buffer, peer, communicator } = *message;
+    let Message { buffer, peer, communicator, of } = *message;
     let handles = A::handles();
     let nothing = buffer.elements <= 0 || peer == A::CONSTANTS.proc_null;
     if nothing || communicator == handles.comm_null || buffer.datatype == handles.datatype_null || is_aside() {
@@ -175,18 +178,21 @@ pub fn is_left<A: Abi>(message: &Message<A>) -> bool {
     if place_of(buffer.memory).uses_cuda() {
         return false;
     }
-    let few = |size: i64, least: i64| buffer.elements.checked_mul(size).is_some_and(|bytes| bytes < least);
+    let bytes = |size: i64| buffer.elements.checked_mul(size);
+    let served =
+        |plan: &Known| plan.derived().is_some() && bytes(plan.size).is_some_and(|bytes| plan.served(of).hold(bytes));
     let known = if_known::<A, _>(buffer.datatype, |known| match (known.is, &known.plan) {
         (Knowledge::Predefined, _) => Some(true),
-        (Knowledge::Decoded, Some(plan)) => Some(plan.derived().is_none() || few(plan.size, plan.least)),
+        (Knowledge::Decoded, Some(plan)) => Some(!served(plan)),
         _ => None,
     });
-    known.flatten().unwrap_or_else(|| size_of::<A>(buffer.datatype).is_some_and(|size| few(size, limits().least)))
+    let few = |size: i64| bytes(size).is_some_and(|bytes| bytes < limits().smallest(of));
+    known.flatten().unwrap_or_else(|| size_of::<A>(buffer.datatype).is_some_and(few))
 }
 
 /// Takes staging memory for a message; none if the MPI shall move it.
 fn stage<A: Abi>(message: &Message<A>, way: Way) -> Staging<A> {
-    let Message { buffer, peer, communicator } = *message;
+    let Message { buffer, peer, communicator, of } = *message;
     let handles = A::handles();
     let nothing = buffer.elements <= 0 || peer == A::CONSTANTS.proc_null;
     if nothing || communicator == handles.comm_null || buffer.datatype == handles.datatype_null || is_aside() {
@@ -198,15 +204,15 @@ fn stage<A: Abi>(message: &Message<A>, way: Way) -> Staging<A> {
     {
         return Ok(staged);
     }
-    if buffer.memory.is_null() || way == Way::ReceivedUncounted {
+    if way == Way::ReceivedUncounted {
         return Ok(None);
     }
-    let plan = plan_of_use::<A>(buffer.elements, buffer.datatype, limits().least, communicator)?;
-    let Some(plan) = plan.filter(|plan| plan.derived().is_some()) else { return Ok(None) };
-    if way == Way::Sent && !sends_packed::<A>(&plan) {
+    let plan = plan_of_use::<A>(buffer.elements, buffer.datatype, (of, limits().smallest(of)), communicator)?;
+    let Some(plan) = plan.filter(|plan| plan.derived().is_some() && plan.is_at(buffer.memory)) else { return Ok(None) };
+    if way == Way::Sent && !sends_packed(&plan) {
         return Ok(None);
     }
-    let fits = |bytes: &i64| (plan.least..=LARGEST_MESSAGE).contains(bytes);
+    let fits = |bytes: &i64| *bytes <= LARGEST_MESSAGE && plan.served(of).hold(*bytes);
     let Some(bytes) = buffer.elements.checked_mul(plan.size).filter(fits) else { return Ok(None) };
     let Some(block) = staging::take(staging::HOST, 0, bytes) else { return Ok(None) };
     Ok(Some(Staged {

@@ -30,7 +30,8 @@ const ROOMS: &[Room] = &[
     Room("dtc-cli", "the command dtc", Part::Tools, 1, 3.0),
     Room("dtc-outside", "programs of users, as tests", Part::Tools, 2, 3.1),
     Room("dtc-matching", "which receive takes a message", Part::Runtime, 2, 4.8),
-    Room("dtc-reserve", "memory claimed for C calls", Part::Interfaces, 3, 0.5),
+    Room("dtc-mpi-table", "what dtc does faster than MPIs", Part::Interfaces, 3, -0.6),
+    Room("dtc-reserve", "memory claimed for C calls", Part::Interfaces, 3, 0.6),
     Room("dtc-runtime", "engine, types, transfers", Part::Runtime, 3, 2.0),
     Room("dtc-hand-loop", "loops as written by hand", Part::Tools, 3, 4.6),
     Room("dtc-derive", "datatypes of structs in Rust", Part::Runtime, 4, 0.0),
@@ -95,10 +96,11 @@ pub fn draw(arrows: &Arrows) -> String {
     for room in ROOMS {
         assert!(arrows.contains_key(room.0), "{}: expected a crate for its place in the picture, found none", room.0);
     }
-    let right = ROOMS.iter().map(|room| room.corner()[0]).fold(0.0, f64::max) + BOX[0] + MARGIN;
+    let left = ROOMS.iter().map(|room| room.corner()[0]).fold(f64::MAX, f64::min) - MARGIN;
+    let width = ROOMS.iter().map(|room| room.corner()[0]).fold(0.0, f64::max) + BOX[0] + MARGIN - left;
     let bottom = ROOMS.iter().map(|room| room.corner()[1]).fold(0.0, f64::max) + BOX[1] + MARGIN;
     let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {right} {bottom}\" font-family=\"sans-serif\" role=\"img\">\n  \
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"{left} 0 {width} {bottom}\" font-family=\"sans-serif\" role=\"img\">\n  \
          <title>The crates of dtc, above those that they are built with</title>\n  \
          <defs><marker id=\"arrow\" viewBox=\"0 0 8 8\" refX=\"8\" refY=\"4\" markerWidth=\"7\" markerHeight=\"7\" orient=\"auto\">\
          <path d=\"M0 0 8 4 0 8z\" fill=\"#6b7280\"/></marker></defs>\n"

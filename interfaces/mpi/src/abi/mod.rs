@@ -111,8 +111,6 @@ pub trait Abi: Copy + 'static {
     const CONSTANTS: Constants;
     /// Whether handles are addresses of symbols, errors of the MPI's own are to be minded, and so on: the quirks of Open MPI 4.1 and 5.0.
     const IS_OPEN_MPI: bool = false;
-    /// Whether an MPI of this ABI may fail to receive a contiguous message into elements of differing sizes, as MPICH 4.0 on UCX does.
-    const SENDS_MIXED: bool = false;
     /// Whether subroutines of Fortran that begin messages call functions of C.
     const FORTRAN_CALLS_C: bool = false;
     /// `MPI_STATUS_IGNORE` and `MPI_STATUSES_IGNORE`.
@@ -138,40 +136,6 @@ pub trait Abi: Copy + 'static {
     ///
     /// The engine lives, the key is one of datatypes, and `made` is writable.
     unsafe fn decode(engine: *mut dtc_engine, key: c_int, datatype: Self::Handle, made: *mut *mut dtc_type) -> c_int;
-}
-
-/// A number of an argument: an `int`, or an `MPI_Count` in the large-count forms.
-pub trait Count: Copy + 'static {
-    /// Whether it has 64 bits.
-    const WIDE: bool;
-    /// The number.
-    fn get(self) -> i64;
-    /// The argument of a number, which fits.
-    fn of(number: i64) -> Self;
-}
-
-impl Count for c_int {
-    const WIDE: bool = false;
-
-    fn get(self) -> i64 {
-        self.into()
-    }
-
-    fn of(number: i64) -> c_int {
-        number as c_int
-    }
-}
-
-impl Count for i64 {
-    const WIDE: bool = true;
-
-    fn get(self) -> i64 {
-        self
-    }
-
-    fn of(number: i64) -> i64 {
-        number
-    }
 }
 
 #[cfg(test)]

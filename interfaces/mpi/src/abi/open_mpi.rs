@@ -54,7 +54,6 @@ impl Abi for OpenMpi {
         combiner_value_index: c_int::MIN,
     };
     const IS_OPEN_MPI: bool = true;
-    const SENDS_MIXED: bool = true;
     const STATUS_IGNORE: *mut Status = std::ptr::null_mut();
     const IN_PLACE: *const c_void = std::ptr::without_provenance(1);
 

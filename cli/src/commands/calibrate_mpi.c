@@ -1,0 +1,246 @@
+/*
+ * Times calls of MPI with derived datatypes, alone and with libdtc_mpi, in one job of two processes: the library is preloaded with
+ * DTC_MPI=all, and MPI_Send is a call with dtc where PMPI_Send is one of the MPI alone.
+ *
+ * The argument is the packed bytes of the largest calls.
+ *
+ * Prints lines: "mpi: VERSION", and "CALL PIECES SHARE BYTES SIZE ALONE WITH" for each kind of pieces and size, where ALONE and WITH are
+ * nanoseconds of a call, or of a message one way. "error: WHAT" ends the output of a job that failed.
+ */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum call { PACK, UNPACK, MESSAGE, EXCHANGE, CALLS };
+enum arrangement { REGULAR, LISTED, RECORDS, ARRANGEMENTS };
+static const char *const CALL_NAMES[] = {"pack", "unpack", "message", "exchange"};
+static const char *const ARRANGEMENT_NAMES[] = {"regular", "listed", "records"};
+
+/* Messages of an exchange in each direction. */
+enum { MESSAGES = 2 };
+
+/* Rounds whose median counts; fewer if a round takes long. Nanoseconds that the calls of a round take at least, and of a long one. */
+enum { ROUNDS = 9, LONG_ROUNDS = 5, SHORTEST_ROUND = 500000, LONG_ROUND = 20000000, MOST_CALLS = 1000 };
+
+/* The sizes and lengths of pieces of a table, in bytes. */
+static const long SMALLEST = 256, SHORTEST_PIECE = 4, LONGEST_PIECE = 2048;
+
+static int rank;
+static unsigned char *memory, *back, *packed, *again;
+
+static void fail(const char *what)
+{
+    printf("error: %s\n", what);
+    fflush(stdout);
+    PMPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+/* Elements of a datatype. */
+struct elements {
+    MPI_Datatype datatype;
+    int count;
+    long size;
+};
+
+static MPI_Datatype committed(MPI_Datatype made)
+{
+    MPI_Type_commit(&made);
+    return made;
+}
+
+static MPI_Datatype basic(long bytes)
+{
+    return bytes % 8 == 0 ? MPI_DOUBLE : bytes % 4 == 0 ? MPI_INT : MPI_SHORT;
+}
+
+static MPI_Datatype regular(int pieces, long bytes, int reach)
+{
+    MPI_Datatype made;
+    MPI_Datatype of = basic(bytes);
+    int length, elements;
+    MPI_Type_size(of, &length);
+    elements = (int)(bytes / length);
+    MPI_Type_vector(pieces, elements, elements * reach, of, &made);
+    return committed(made);
+}
+
+/* Each piece lies somewhere in its share of memory. */
+static MPI_Datatype listed(int pieces, long bytes, int reach)
+{
+    MPI_Datatype made;
+    MPI_Datatype of = basic(bytes);
+    int length, elements, *places = malloc((size_t)pieces * sizeof *places);
+    unsigned state = 12345;
+    if (!places) fail("memory for a list");
+    MPI_Type_size(of, &length);
+    elements = (int)(bytes / length);
+    for (int at = 0; at < pieces; at++) {
+        state = state * 1664525u + 1013904223u;
+        places[at] = at * elements * reach + (int)((state >> 8) % (unsigned)(elements * (reach - 1) + 1));
+    }
+    MPI_Type_create_indexed_block(pieces, elements, places, of, &made);
+    free(places);
+    return committed(made);
+}
+
+/* Two fields of one kind, three times and once as long as a half of the average. */
+static MPI_Datatype record(long bytes, int reach)
+{
+    MPI_Datatype of = basic(bytes / 2), types[2] = {of, of}, made, resized;
+    int length, lengths[2];
+    MPI_Aint places[2] = {0, bytes * reach};
+    MPI_Type_size(of, &length);
+    lengths[0] = (int)(bytes * 3 / 2 / length), lengths[1] = (int)(bytes / 2 / length);
+    MPI_Type_create_struct(2, lengths, places, types, &made);
+    MPI_Type_create_resized(made, 0, 2 * bytes * reach, &resized);
+    MPI_Type_free(&made);
+    return committed(resized);
+}
+
+static struct elements elements_of(enum arrangement arrangement, long bytes, int reach, long size)
+{
+    struct elements elements = {MPI_DATATYPE_NULL, 1, size};
+    int pieces = (int)(size / bytes);
+    if (arrangement == REGULAR) elements.datatype = regular(pieces, bytes, reach);
+    if (arrangement == LISTED) elements.datatype = listed(pieces, bytes, reach);
+    if (arrangement == RECORDS) elements.datatype = record(bytes, reach), elements.count = pieces / 2;
+    return elements;
+}
+
+static void pack(const struct elements *of, int with)
+{
+    int position = 0;
+    (with ? MPI_Pack : PMPI_Pack)(memory, of->count, of->datatype, packed, (int)of->size, &position, MPI_COMM_WORLD);
+}
+
+static void unpack(const struct elements *of, int with)
+{
+    int position = 0;
+    (with ? MPI_Unpack : PMPI_Unpack)(packed, (int)of->size, &position, back, of->count, of->datatype, MPI_COMM_WORLD);
+}
+
+static void send(const struct elements *of, int with)
+{
+    (with ? MPI_Send : PMPI_Send)(memory, of->count, of->datatype, !rank, 0, MPI_COMM_WORLD);
+}
+
+static void receive(const struct elements *of, int with)
+{
+    (with ? MPI_Recv : PMPI_Recv)(back, of->count, of->datatype, !rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+static void message(const struct elements *of, int with)
+{
+    if (rank == 0) send(of, with);
+    receive(of, with);
+    if (rank == 1) send(of, with);
+}
+
+static void exchange(const struct elements *of, int with)
+{
+    MPI_Request requests[2 * MESSAGES];
+    for (int at = 0; at < MESSAGES; at++)
+        (with ? MPI_Irecv : PMPI_Irecv)(
+            back, of->count, of->datatype, !rank, at, MPI_COMM_WORLD, &requests[at]);
+    for (int at = 0; at < MESSAGES; at++)
+        (with ? MPI_Isend : PMPI_Isend)(
+            memory, of->count, of->datatype, !rank, at, MPI_COMM_WORLD, &requests[MESSAGES + at]);
+    (with ? MPI_Waitall : PMPI_Waitall)(2 * MESSAGES, requests, MPI_STATUSES_IGNORE);
+}
+
+static void (*const DONE[])(const struct elements *, int) = {pack, unpack, message, exchange};
+
+/* Nanoseconds of a call. */
+static double time_of(enum call call, const struct elements *of, int with, int calls)
+{
+    if (call >= MESSAGE) PMPI_Barrier(MPI_COMM_WORLD);
+    double begin = MPI_Wtime();
+    for (int at = 0; at < calls; at++) DONE[call](of, with);
+    return (MPI_Wtime() - begin) * 1e9 / calls;
+}
+
+static int is_above(const void *one, const void *other)
+{
+    double a = *(const double *)one, b = *(const double *)other;
+    return (a > b) - (a < b);
+}
+
+static double median(double *times, int rounds)
+{
+    qsort(times, (size_t)rounds, sizeof *times, is_above);
+    return times[rounds / 2];
+}
+
+/* Times a call, and both processes those of messages. */
+static void measure(enum call call, const struct elements *of, double *alone, double *with)
+{
+    double times[2][ROUNDS];
+    int numbers[2];
+    /* The datatype is decoded and its kernel compiled before the time counts. */
+    for (int at = 0; at < 20; at++) DONE[call](of, 1);
+    double first = time_of(call, of, 0, 1), second = time_of(call, of, 1, 1);
+    double shorter = first < second ? first : second;
+    numbers[0] = shorter * MOST_CALLS < SHORTEST_ROUND ? MOST_CALLS : shorter > SHORTEST_ROUND ? 1 : (int)(SHORTEST_ROUND / shorter) + 1;
+    numbers[1] = first + second > LONG_ROUND ? LONG_ROUNDS : ROUNDS;
+    if (call >= MESSAGE) PMPI_Bcast(numbers, 2, MPI_INT, 0, MPI_COMM_WORLD);
+    int calls = numbers[0], rounds = numbers[1];
+    for (int round = 0; round < rounds; round++)
+        for (int turn = 0; turn < 2; turn++) {
+            int of_library = (round + turn) % 2;
+            times[of_library][round] = time_of(call, of, of_library, calls);
+        }
+    *alone = median(times[0], rounds), *with = median(times[1], rounds);
+    if (call == MESSAGE) *alone /= 2, *with /= 2;
+}
+
+/* Whether what came is what was sent, both packed by the MPI alone. */
+static void compare(const struct elements *of)
+{
+    int position = 0;
+    pack(of, 0);
+    PMPI_Pack(back, of->count, of->datatype, again, (int)of->size, &position, MPI_COMM_WORLD);
+    if (memcmp(packed, again, (size_t)of->size)) fail("other bytes came than were sent");
+}
+
+static void measure_all(enum arrangement arrangement, long bytes, int reach, long size)
+{
+    struct elements of = elements_of(arrangement, bytes, reach, size);
+    for (enum call call = PACK; call < CALLS; call++) {
+        double alone = 0, with = 0;
+        memset(back, 0xa5, (size_t)(size * reach));
+        PMPI_Barrier(MPI_COMM_WORLD);
+        if (call == UNPACK) pack(&of, 0);
+        if (rank == 0 || call >= MESSAGE) measure(call, &of, &alone, &with);
+        if (call != PACK && (rank == 0 || call >= MESSAGE)) compare(&of);
+        if (rank == 0)
+            printf("%s %s 1/%d %ld %ld %.0f %.0f\n", CALL_NAMES[call], ARRANGEMENT_NAMES[arrangement], reach, bytes, size, alone, with);
+    }
+    fflush(stdout);
+    MPI_Type_free(&of.datatype);
+}
+
+int main(int argc, char **argv)
+{
+    int processes, length;
+    static char version[MPI_MAX_LIBRARY_VERSION_STRING];
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &processes);
+    if (processes != 2) fail("expected 2 processes");
+    const long largest = argc > 1 ? atol(argv[1]) : 0;
+    PMPI_Get_library_version(version, &length);
+    version[strcspn(version, ",\n")] = 0;
+    if (rank == 0) printf("mpi: %s\n", version);
+    memory = malloc((size_t)largest * 8), back = malloc((size_t)largest * 8);
+    packed = malloc((size_t)largest), again = malloc((size_t)largest);
+    if (!memory || !back || !packed || !again) fail("memory for elements");
+    for (long at = 0; at < largest * 8; at++) memory[at] = (unsigned char)(at * 167 + (at >> 8) * 13 + (at >> 16) * 5);
+    for (long size = SMALLEST; size <= largest; size *= 4)
+        for (enum arrangement arrangement = REGULAR; arrangement < ARRANGEMENTS; arrangement++)
+            for (int reach = 2; reach <= 8; reach *= 4)
+                for (long bytes = SHORTEST_PIECE; bytes <= LONGEST_PIECE && 2 * bytes <= size; bytes *= 2)
+                    measure_all(arrangement, bytes, reach, size);
+    MPI_Finalize();
+    return 0;
+}

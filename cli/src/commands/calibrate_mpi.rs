@@ -1,0 +1,197 @@
+//! `dtc calibrate --mpi`: which calls with derived datatypes dtc does faster than an MPI, as a table that libdtc_mpi reads.
+
+use crate::failure::{Failure, reason};
+use crate::interposer;
+use crate::output::{self, Scratch};
+use dtc_mpi_table::{Arrangement, Cell, Density, PIECES, SIZES, Table, Use, page};
+use std::ffi::{OsStr, OsString};
+use std::io::{BufRead, BufReader, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Times each call alone and with libdtc_mpi, in one job of two processes.
+const PROGRAM: &str = include_str!("calibrate_mpi.c");
+
+/// What is measured, and where the table goes.
+pub struct Request<'a> {
+    /// The launcher and its options, for two processes.
+    pub launcher: &'a [OsString],
+    /// The compiler of the MPI; the one beside the launcher unless given.
+    pub compiler: Option<&'a Path>,
+    /// libdtc_mpi.so; that of the installation unless given.
+    pub library: Option<&'a Path>,
+    /// The file of the table.
+    pub table: &'a Path,
+    /// Packed bytes of the largest calls that are measured.
+    pub largest: u64,
+}
+
+/// Runs the command.
+pub fn run(request: &Request<'_>, out: &mut dyn Write) -> Result<(), Failure> {
+    let library = interposer::library(request.library)?;
+    let folder = Scratch::temporary("calibrate")
+        .map_err(|error| Failure::data("the folder for temporary files", "room for a program", reason(&error)))?;
+    let program = compile(request, folder.path())?;
+    let mut command: Vec<OsString> = request.launcher.to_vec();
+    command.push(program.into_os_string());
+    command.push(request.largest.to_string().into());
+    let table = measure(interposer::preloaded(&command, &library))?;
+    output::write(request.table, table.to_string().as_bytes())?;
+    writeln!(
+        out,
+        "{}: bytes of the contiguous pieces with which dtc does a call, by packed bytes of the call:\n",
+        table.mpi
+    )?;
+    writeln!(out, "{}", page(&table))?;
+    let written = std::path::absolute(request.table).unwrap_or_else(|_| request.table.to_owned());
+    writeln!(out, "written to {}; DTC_MPI_TABLE, set to this path, has libdtc_mpi use it", written.display())?;
+    Ok(())
+}
+
+/// The compiler beside a launcher: `mpicc.openmpi` for `mpirun.openmpi`.
+fn compiler_of(launcher: &OsStr) -> PathBuf {
+    let launcher = Path::new(launcher);
+    let name = launcher.file_name().unwrap_or_default().to_string_lossy();
+    let kind = name.strip_prefix("mpirun").or_else(|| name.strip_prefix("mpiexec"));
+    launcher.with_file_name(format!("mpicc{}", kind.unwrap_or_default()))
+}
+
+fn compile(request: &Request<'_>, folder: &Path) -> Result<PathBuf, Failure> {
+    let launcher = request.launcher.first().map_or(OsStr::new(""), OsString::as_os_str);
+    let compiler = request.compiler.map_or_else(|| compiler_of(launcher), Path::to_owned);
+    let (source, program) = (folder.join("calibrate.c"), folder.join("calibrate"));
+    std::fs::write(&source, PROGRAM).map_err(|error| Failure::file(&source, "room for a program", &error))?;
+    let mut command = Command::new(&compiler);
+    command.args(["-O2", "-std=gnu11", "-o"]).args([&program, &source]).stdin(Stdio::null());
+    let compiled = command.output().map_err(|error| {
+        let remedy = "name that of your MPI with --mpicc FILE";
+        Failure::missing(compiler.display(), "a compiler of the MPI", reason(&error), remedy)
+    })?;
+    if compiled.status.success() {
+        return Ok(program);
+    }
+    let said = String::from_utf8_lossy(&compiled.stderr).trim().to_owned();
+    Err(Failure::data(compiler.display(), "a program that compiles", said))
+}
+
+/// Runs the program and reads what it measures.
+fn measure(mut command: Command) -> Result<Table, Failure> {
+    command.env("DTC_MPI", "all").env_remove("DTC_MPI_REPORT").stdout(Stdio::piped());
+    let name = interposer::name(&command);
+    let mut child = command.spawn().map_err(|error| interposer::not_started(&command, &error))?;
+    let said = child.stdout.take().map(BufReader::new).into_iter().flat_map(BufRead::lines);
+    let mut measured = Measured::new();
+    let mut complaint = None;
+    for line in said {
+        let line = line?;
+        if let Some(said) = line.strip_prefix("error: ") {
+            complaint = Some(said.to_owned());
+        } else if let Some(size) = measured.read(&line)
+            && std::io::stderr().is_terminal()
+        {
+            eprintln!("calls of {size} bytes");
+        }
+    }
+    let status = child.wait()?;
+    if let Some(complaint) = complaint {
+        return Err(Failure::data(name, "a measurement", complaint));
+    }
+    if !status.success() {
+        return Err(Failure::data(name, "a program that ends well", status));
+    }
+    measured.table().ok_or_else(|| Failure::data(name, "lines of the program that measures", "none"))
+}
+
+/// What came of the program so far.
+struct Measured {
+    table: Table,
+    /// The size of the last line.
+    size: i64,
+}
+
+impl Measured {
+    fn new() -> Measured {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let machine = format!("{}, {cores} processors", super::doctor::processor());
+        Measured { table: Table::new("", &machine), size: 0 }
+    }
+
+    /// Reads a line; the size, if it is the first of its size.
+    fn read(&mut self, line: &str) -> Option<i64> {
+        if let Some(version) = line.strip_prefix("mpi: ") {
+            self.table.mpi = version.split_whitespace().collect::<Vec<_>>().join(" ");
+            return None;
+        }
+        let cell = read_cell(line).filter(|cell| self.table.put(cell))?;
+        let first = cell.size != self.size;
+        self.size = cell.size;
+        first.then_some(cell.size)
+    }
+
+    /// The table; none if nothing was measured.
+    fn table(self) -> Option<Table> {
+        (!self.table.mpi.is_empty() && self.size > 0).then_some(self.table)
+    }
+}
+
+/// A line such as `pack regular 1/2 8 1024 1890 950`.
+fn read_cell(line: &str) -> Option<Cell> {
+    let words: Vec<&str> = line.split_ascii_whitespace().collect();
+    let &[of, arrangement, density, piece, size, alone, with] = words.as_slice() else { return None };
+    let number = |word: &str| word.parse::<f64>().ok().filter(|number| number.is_finite());
+    let (alone, with) = (number(alone)?, number(with)?.max(1.0));
+    let (piece, size) = (piece.parse().ok()?, size.parse().ok()?);
+    let known = PIECES.contains(&piece) && SIZES.contains(&size);
+    let of = Use::ALL.into_iter().find(|one| one.name() == of)?;
+    let arrangement = Arrangement::ALL.into_iter().find(|one| one.name() == arrangement)?;
+    let density = Density::ALL.into_iter().find(|one| one.name() == density)?;
+    known.then_some(Cell { r#use: of, arrangement, density, piece, size, gain: (alone / with) as f32 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_program_prints_becomes_a_table() {
+        let mut measured = Measured::new();
+        for (line, size) in [
+            ("mpi: MPICH Version:      4.0.2", None),
+            ("pack regular 1/2 8 1024 1890 945", Some(1024)),
+            ("message listed 1/8 64 1024 2048 1024", None),
+            ("message listed 1/8 64 4096 100 1024", Some(4096)),
+            ("something else", None),
+            ("pack regular 1/2 9 1024 1 1", None),
+        ] {
+            assert_eq!(measured.read(line), size, "{line}");
+        }
+        let table = measured.table().unwrap();
+        assert_eq!(table.mpi, "MPICH Version: 4.0.2");
+        let text = table.to_string();
+        assert!(text.contains("pack      regular  1/2        8      -  2.00     -"), "{text}");
+        assert!(Measured::new().table().is_none());
+    }
+
+    #[test]
+    fn compilers_are_beside_their_launchers() {
+        for (launcher, compiler) in [
+            ("mpirun", "mpicc"),
+            ("mpirun.openmpi", "mpicc.openmpi"),
+            ("/opt/mpi/bin/mpiexec.hydra", "/opt/mpi/bin/mpicc.hydra"),
+            ("srun", "mpicc"),
+        ] {
+            assert_eq!(compiler_of(OsStr::new(launcher)), Path::new(compiler), "{launcher}");
+        }
+    }
+
+    #[test]
+    fn the_program_measures_the_cells_of_a_table() {
+        let number = |text: &str| PROGRAM.contains(text);
+        assert!(number("SMALLEST = 256, SHORTEST_PIECE = 4, LONGEST_PIECE = 2048;"));
+        assert_eq!(SIZES[0], 256);
+        assert_eq!((PIECES[0], PIECES[PIECES.len() - 1]), (4, 2048));
+        for name in Use::ALL.map(Use::name).into_iter().chain(Arrangement::ALL.map(Arrangement::name)) {
+            assert!(number(&format!("\"{name}\"")), "{name}");
+        }
+    }
+}

@@ -1,0 +1,361 @@
+//! What is measured, and how a decision comes of it.
+
+use crate::sizes::{SIZES, Sizes};
+use std::fmt;
+
+/// Bytes of the contiguous pieces that are measured. Longer ones are left to the MPI.
+pub const PIECES: [i64; 10] = [4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048];
+
+/// Time of the MPI over time with dtc from which on dtc does a call. Two measurements of one call differ by less, on a machine that
+/// does nothing else.
+const GAIN: f32 = 1.05;
+
+/// A use of a datatype that is measured.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Use {
+    /// `MPI_Pack`.
+    Pack,
+    /// `MPI_Unpack`.
+    Unpack,
+    /// `MPI_Send` and `MPI_Recv`, one message at a time.
+    Message,
+    /// `MPI_Isend`, `MPI_Irecv` and `MPI_Waitall` in both directions, and collectives.
+    Exchange,
+}
+
+impl Use {
+    /// Every use, in the order of their values.
+    pub const ALL: [Use; 4] = [Use::Pack, Use::Unpack, Use::Message, Use::Exchange];
+
+    /// The name in a table.
+    pub fn name(self) -> &'static str {
+        ["pack", "unpack", "message", "exchange"][self as usize]
+    }
+}
+
+/// How contiguous pieces follow each other.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Arrangement {
+    /// Equal pieces at equal distances, as in a vector.
+    Regular,
+    /// By a list, whose description grows with the number of pieces.
+    Listed,
+    /// Pieces of several lengths at equal distances, as in an array of structures.
+    Records,
+}
+
+impl Arrangement {
+    /// Every arrangement, in the order of their values.
+    pub const ALL: [Arrangement; 3] = [Arrangement::Regular, Arrangement::Listed, Arrangement::Records];
+
+    /// The name in a table.
+    pub fn name(self) -> &'static str {
+        ["regular", "listed", "records"][self as usize]
+    }
+}
+
+/// Packed bytes over those that elements reach over.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Density {
+    /// A half.
+    Half,
+    /// An eighth.
+    Eighth,
+}
+
+impl Density {
+    /// Every density, in the order of their values.
+    pub const ALL: [Density; 2] = [Density::Half, Density::Eighth];
+
+    /// The name in a table.
+    pub fn name(self) -> &'static str {
+        ["1/2", "1/8"][self as usize]
+    }
+
+    /// Bytes that elements reach over for each packed one.
+    pub fn reach(self) -> i64 {
+        [2, 8][self as usize]
+    }
+
+    /// The one that is closer, as a factor, to a share of packed bytes.
+    fn nearest(share: f64) -> Density {
+        if share >= 0.25 { Density::Half } else { Density::Eighth }
+    }
+}
+
+/// The contiguous pieces of a datatype.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Pieces {
+    /// How they follow each other.
+    pub arrangement: Arrangement,
+    /// Bytes of one, on average.
+    pub bytes: i64,
+    /// Packed bytes over those that elements reach over, from 0 to 1.
+    pub share: f64,
+}
+
+/// What is known of a datatype: of one element, in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Facts {
+    /// Packed bytes.
+    pub packed: i64,
+    /// From one element to the next.
+    pub extent: i64,
+    /// From the first byte to one past the last.
+    pub true_extent: i64,
+    /// Contiguous pieces; `i64::MAX` if they are more than can be counted.
+    pub blocks: i64,
+    /// Bytes of the shortest piece.
+    pub shortest_block: i64,
+    /// Bytes of the longest piece.
+    pub longest_block: i64,
+    /// Bytes of a description as short as dtc knows one.
+    pub described: i64,
+}
+
+impl Pieces {
+    /// The pieces of a datatype that has some.
+    ///
+    /// ```
+    /// use dtc_mpi_table::{Arrangement, Facts, Pieces};
+    ///
+    /// // 1,000 doubles, each at the beginning of 16 bytes.
+    /// let facts = Facts {
+    ///     packed: 8000,
+    ///     extent: 15_992,
+    ///     true_extent: 15_992,
+    ///     blocks: 1000,
+    ///     shortest_block: 8,
+    ///     longest_block: 8,
+    ///     described: 64,
+    /// };
+    /// let pieces = Pieces::of(&facts);
+    /// assert_eq!((pieces.arrangement, pieces.bytes), (Arrangement::Regular, 8));
+    /// ```
+    pub fn of(facts: &Facts) -> Pieces {
+        /// Pieces whose list any MPI goes through fast.
+        const FEW: i64 = 64;
+        let many = facts.blocks >= FEW && facts.blocks < i64::MAX;
+        // Elements that interleave are as far from a rule as a list.
+        let interleaved = facts.extent > 0 && facts.extent < facts.true_extent / 2;
+        let arrangement = if many && (interleaved || facts.described > facts.blocks / 2) {
+            Arrangement::Listed
+        } else if facts.shortest_block < facts.longest_block {
+            Arrangement::Records
+        } else {
+            Arrangement::Regular
+        };
+        let reach = facts.extent.max(facts.true_extent).max(1);
+        let share = facts.packed as f64 / reach as f64;
+        Pieces { arrangement, bytes: facts.packed / facts.blocks.max(1), share }
+    }
+}
+
+/// A measurement.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Cell {
+    /// The call.
+    pub r#use: Use,
+    /// How the pieces follow each other.
+    pub arrangement: Arrangement,
+    /// How dense they are.
+    pub density: Density,
+    /// Bytes of a piece, one of [`PIECES`].
+    pub piece: i64,
+    /// Packed bytes, one of [`SIZES`].
+    pub size: i64,
+    /// Time of the MPI alone over time with dtc.
+    pub gain: f32,
+}
+
+/// Whether dtc does a call with this gain. Not one that was not measured.
+fn gains(gain: f32) -> bool {
+    gain >= GAIN
+}
+
+impl Cell {
+    /// Whether dtc does the call.
+    pub fn gains(&self) -> bool {
+        gains(self.gain)
+    }
+}
+
+/// The gains of calls with pieces of one kind, by column; NaN where none was measured.
+pub type Row = [f32; SIZES.len()];
+
+const NOT_MEASURED: Row = [f32::NAN; SIZES.len()];
+
+/// What was measured of one MPI.
+#[derive(Clone, PartialEq)]
+pub struct Table {
+    /// The MPI, as it names itself.
+    pub mpi: String,
+    /// The machine.
+    pub machine: String,
+    rows: Vec<Row>,
+}
+
+impl fmt::Debug for Table {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, to)
+    }
+}
+
+fn row_at(of: Use, arrangement: Arrangement, density: Density, piece: usize) -> usize {
+    let kind = of as usize * Arrangement::ALL.len() + arrangement as usize;
+    (kind * Density::ALL.len() + density as usize) * PIECES.len() + piece
+}
+
+impl Table {
+    /// A table without measurements, of which every call is left to the MPI.
+    pub fn new(mpi: &str, machine: &str) -> Table {
+        let rows = Use::ALL.len() * Arrangement::ALL.len() * Density::ALL.len() * PIECES.len();
+        Table { mpi: mpi.to_owned(), machine: machine.to_owned(), rows: vec![NOT_MEASURED; rows] }
+    }
+
+    /// The gains of calls with pieces of `PIECES[piece]` bytes.
+    ///
+    /// # Panics
+    ///
+    /// There are fewer [`PIECES`].
+    pub fn row(&self, of: Use, arrangement: Arrangement, density: Density, piece: usize) -> &Row {
+        assert!(piece < PIECES.len(), "pieces");
+        &self.rows[row_at(of, arrangement, density, piece)]
+    }
+
+    /// Puts a measurement into its cell; false if the table has none for its piece or its size.
+    pub fn put(&mut self, cell: &Cell) -> bool {
+        let piece = PIECES.iter().position(|bytes| *bytes == cell.piece);
+        let size = SIZES.iter().position(|bytes| *bytes == cell.size);
+        let (Some(piece), Some(size)) = (piece, size) else { return false };
+        self.rows[row_at(cell.r#use, cell.arrangement, cell.density, piece)][size] = cell.gain;
+        true
+    }
+
+    /// The measured lengths of pieces on either side of a length, by their places in [`PIECES`]; none of longer ones.
+    fn around(bytes: i64) -> Option<[usize; 2]> {
+        let above = PIECES.iter().position(|piece| *piece >= bytes)?;
+        let below = if PIECES[above] == bytes { above } else { above.saturating_sub(1) };
+        Some([below, above])
+    }
+
+    /// Time of the MPI over time with dtc of a call with so many packed bytes: the lower of the measured ones on either side. 0 of one
+    /// that was not measured.
+    pub fn gain(&self, of: Use, pieces: &Pieces, bytes: i64) -> f32 {
+        let Some(around) = Table::around(pieces.bytes) else { return 0.0 };
+        let density = Density::nearest(pieces.share);
+        let above = SIZES.iter().position(|size| *size >= bytes).unwrap_or(SIZES.len() - 1);
+        let below = if SIZES[above] <= bytes { above } else { above.saturating_sub(1) };
+        let cell = |piece: usize, size: usize| self.row(of, pieces.arrangement, density, piece)[size];
+        let cells = around.into_iter().flat_map(|piece| [cell(piece, below), cell(piece, above)]);
+        cells.map(|gain| if gain.is_nan() { 0.0 } else { gain }).fold(f32::INFINITY, f32::min)
+    }
+
+    /// What a call gains whose pieces are not known, if dtc does it: three of four calls of its size that dtc does gain more. 0 if there
+    /// are none.
+    pub fn cautious_gain(&self, of: Use, bytes: i64) -> f32 {
+        let size = SIZES.iter().rposition(|size| *size <= bytes).unwrap_or(0);
+        let kinds =
+            Arrangement::ALL.into_iter().flat_map(|arrangement| Density::ALL.map(|density| (arrangement, density)));
+        let places = kinds.flat_map(|kind| (0..PIECES.len()).map(move |piece| (kind, piece)));
+        let cells = places.map(|((arrangement, density), piece)| self.row(of, arrangement, density, piece)[size]);
+        let mut cells: Vec<f32> = cells.filter(|gain| gains(*gain)).collect();
+        cells.sort_unstable_by(f32::total_cmp);
+        cells.get(cells.len() / 4).copied().unwrap_or(0.0)
+    }
+
+    /// The sizes of calls that dtc does: those where the measured cells on either side, by bytes of a piece and by size, have a gain.
+    pub fn sizes(&self, of: Use, pieces: &Pieces) -> Sizes {
+        let Some([below, above]) = Table::around(pieces.bytes) else { return Sizes::NONE };
+        let density = Density::nearest(pieces.share);
+        let gains = |piece| Sizes::of_columns(self.row(of, pieces.arrangement, density, piece).map(gains));
+        gains(below).and(gains(above))
+    }
+
+    /// The smallest size of any call of this kind that dtc does; none if it does none.
+    pub fn smallest(&self, of: Use) -> Option<i64> {
+        self.all(of).filter_map(|(_, sizes)| sizes.smallest()).min()
+    }
+
+    /// Each measured length of pieces, in each arrangement, and the sizes of calls that dtc does.
+    fn all(&self, of: Use) -> impl Iterator<Item = (i64, Sizes)> {
+        let densities = |arrangement| Density::ALL.map(|density| (arrangement, density));
+        let kinds = Arrangement::ALL.into_iter().flat_map(densities);
+        kinds.flat_map(move |(arrangement, density)| {
+            PIECES
+                .into_iter()
+                .enumerate()
+                .map(move |(at, bytes)| (bytes, Sizes::of_columns(self.row(of, arrangement, density, at).map(gains))))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(gains: &[(i64, i64, f32)]) -> Table {
+        let mut table = Table::new("an MPI", "a machine");
+        for &(piece, size, gain) in gains {
+            let (arrangement, density) = (Arrangement::Regular, Density::Half);
+            assert!(table.put(&Cell { r#use: Use::Pack, arrangement, density, piece, size, gain }));
+        }
+        table
+    }
+
+    fn of(bytes: i64) -> Pieces {
+        Pieces { arrangement: Arrangement::Regular, bytes, share: 0.5 }
+    }
+
+    #[test]
+    fn a_call_between_two_cells_needs_a_gain_in_both() {
+        let table = table(&[(8, 1024, 2.0), (8, 4096, 2.0), (16, 1024, 1.06), (16, 4096, 1.04), (32, 1024, 0.5)]);
+        let pack = |bytes| table.sizes(Use::Pack, &of(bytes));
+        assert!(pack(8).hold(1024) && pack(8).hold(3000) && pack(8).hold(4096));
+        assert!(!pack(8).hold(1023) && !pack(8).hold(4097) && !pack(8).hold(i64::MAX));
+        assert!(pack(12).hold(1024) && !pack(12).hold(1025), "16 bytes gain nothing at 4096");
+        assert_eq!(pack(24), Sizes::NONE);
+        assert_eq!(pack(PIECES[PIECES.len() - 1] + 1), Sizes::NONE);
+        assert_eq!(table.sizes(Use::Unpack, &of(8)), Sizes::NONE, "not measured");
+        assert_eq!(table.sizes(Use::Pack, &Pieces { share: 0.2, ..of(8) }), Sizes::NONE, "not measured");
+        assert_eq!((table.smallest(Use::Pack), table.smallest(Use::Unpack)), (Some(1024), None));
+    }
+
+    #[test]
+    fn gains_are_those_of_the_cells_around() {
+        let table = table(&[(8, 1024, 2.0), (8, 4096, 3.0), (16, 1024, 1.5), (16, 4096, 1.4), (32, 1024, 0.5)]);
+        let gain = |piece, bytes| table.gain(Use::Pack, &of(piece), bytes);
+        assert_eq!((gain(8, 1024), gain(8, 2000), gain(8, 4096), gain(12, 2000)), (2.0, 2.0, 3.0, 1.4));
+        assert_eq!((gain(8, 5000), gain(8, 100), gain(4096, 1024)), (0.0, 0.0, 0.0));
+        assert_eq!((gain(24, 1024), table.cautious_gain(Use::Pack, 3000)), (0.5, 1.5));
+        assert_eq!(table.cautious_gain(Use::Unpack, 3000), 0.0);
+    }
+
+    #[test]
+    fn arrangements_follow_from_facts() {
+        let vector = Facts {
+            packed: 8000,
+            extent: 32_000,
+            true_extent: 32_000,
+            blocks: 1000,
+            shortest_block: 8,
+            longest_block: 8,
+            described: 64,
+        };
+        let of = |facts: &Facts| Pieces::of(facts).arrangement;
+        assert_eq!((Pieces::of(&vector).share, of(&vector)), (0.25, Arrangement::Regular));
+        assert_eq!(of(&Facts { described: 8000, ..vector }), Arrangement::Listed);
+        assert_eq!(of(&Facts { described: 8000, blocks: 63, ..vector }), Arrangement::Regular);
+        assert_eq!(of(&Facts { extent: 8, ..vector }), Arrangement::Listed);
+        assert_eq!(of(&Facts { blocks: 2, longest_block: 16, ..vector }), Arrangement::Records);
+        assert_eq!(Pieces::of(&Facts { blocks: 0, packed: 0, extent: 0, true_extent: 0, ..vector }).bytes, 0);
+    }
+
+    #[test]
+    fn the_shortest_pieces_stand_for_shorter_ones_and_the_largest_calls_for_larger() {
+        let table = table(&[(4, 1 << 24, 2.0)]);
+        assert!(table.sizes(Use::Pack, &of(1)).hold(1 << 24));
+        assert!(table.sizes(Use::Pack, &of(4)).hold(1 << 40));
+        assert!(!table.sizes(Use::Pack, &of(4)).hold((1 << 24) - 1));
+    }
+}
