@@ -24,12 +24,15 @@ pub struct Arguments {
     /// processes are launched [default: mpirun -n 2]
     #[arg(long, value_name = "LAUNCHER", num_args = 0.., allow_hyphen_values = true, conflicts_with_all = ["gpu", "dry_run"])]
     mpi: Option<Vec<OsString>>,
-    /// Where the table of an MPI goes. Before `--mpi`, which takes all that follows, as are the next three
+    /// Where the table of an MPI goes. Before `--mpi`, which takes all that follows, as are the next four
     #[arg(short, long, value_name = "FILE", requires = "mpi", default_value = "dtc-mpi-table.txt")]
     output: PathBuf,
     /// Packed bytes of the largest calls that are measured; larger ones are left to the MPI
     #[arg(long, value_name = "BYTES", requires = "mpi", default_value_t = 16 << 20, value_parser = clap::value_parser!(u64).range(256..=16 << 20))]
     largest: u64,
+    /// How often all of it is measured; the lowest gain of each call counts
+    #[arg(long, value_name = "N", requires = "mpi", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=100))]
+    runs: u32,
     /// The compiler of the MPI [default: mpicc beside the launcher]
     #[arg(long, value_name = "FILE", requires = "mpi")]
     mpicc: Option<PathBuf>,
@@ -47,8 +50,9 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
         let usual = LAUNCHER.map(OsString::from);
         let launcher = if launcher.is_empty() { &usual[..] } else { launcher };
         let (compiler, library) = (arguments.mpicc.as_deref(), arguments.interposer.as_deref());
+        let Arguments { output: table, largest, runs, .. } = arguments;
         return calibrate_mpi::run(
-            &Request { launcher, compiler, library, table: &arguments.output, largest: arguments.largest },
+            &Request { launcher, compiler, library, table, largest: *largest, runs: *runs },
             out,
         );
     }

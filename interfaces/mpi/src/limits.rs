@@ -24,8 +24,8 @@ pub struct Limits {
     table: Table,
     /// Whether dtc does all that it can, for tests.
     all: bool,
-    /// The smallest size of a call that dtc does, by its use.
-    smallest: [i64; Use::ALL.len()],
+    /// The sizes of calls that dtc does with some pieces, by their use.
+    any: [Sizes; Use::ALL.len()],
     /// One of this many bytes of a collective, at least, is one that dtc moves faster.
     pub share: i64,
     /// Whether contiguous datatypes are left to the MPI, and others decoded only when their uses pay for it ([`rent`](crate::rent)).
@@ -68,9 +68,8 @@ impl Limits {
     }
 
     fn of(table: Table, all: bool) -> Limits {
-        let smallest = |of| if all { Sizes::ALL.smallest() } else { table.smallest(of) };
         Limits {
-            smallest: Use::ALL.map(|of| smallest(of).unwrap_or(i64::MAX)),
+            any: Use::ALL.map(|of| if all { Sizes::ALL } else { table.any(of) }),
             share: if all { LARGEST_MESSAGE } else { SHARE },
             leaves_whole: !all,
             all,
@@ -95,7 +94,12 @@ impl Limits {
     /// Packed bytes of the smallest call that dtc does with any pieces; `i64::MAX` if it does none.
     #[inline]
     pub fn smallest(&self, of: Use) -> i64 {
-        self.smallest[of as usize]
+        self.any[of as usize].smallest().unwrap_or(i64::MAX)
+    }
+
+    /// Packed bytes of the calls that dtc does with some pieces, by their use.
+    pub fn any(&self) -> [Sizes; Use::ALL.len()] {
+        self.any
     }
 
     /// The MPI whose table it is, as that names itself.

@@ -4,8 +4,8 @@ use crate::abi::{Abi, MPI_SUCCESS};
 use crate::limits::limits;
 use crate::memory::{Form, Moved, Place, fail, is_decoded, offset, place_of, span_of, takes_devices, true_lb_of};
 use crate::moves::{Move, Packing};
-use crate::recall::recall;
-use crate::rent::{Refused, plan_now, plan_of_use};
+use crate::recall::{if_known, recall};
+use crate::rent::{self, Refused, plan_now, plan_of_use};
 use crate::report::{Counted, count};
 use crate::staged::Buffer;
 use crate::start::{is_aside, is_ready};
@@ -86,10 +86,11 @@ impl<A: Abi> Call<A> {
         {
             return self.on_device(memory, packed);
         }
-        if self.packed.is_null() {
+        let of = if self.packing == Packing::Pack { Use::Pack } else { Use::Unpack };
+        let is_left = if_known::<A, _>(datatype, |known| rent::is_left(known, elements, of)).unwrap_or(false);
+        if is_left || self.packed.is_null() {
             return Ok(None);
         }
-        let of = if self.packing == Packing::Pack { Use::Pack } else { Use::Unpack };
         let plan = plan_of_use::<A>(elements, datatype, (of, limits().smallest(of)), self.communicator)?;
         let Some(plan) = plan.filter(|plan| plan.derived().is_some() && plan.is_at(memory)) else { return Ok(None) };
         let fits = |bytes: &i64| *bytes <= self.room && plan.served(of).hold(*bytes);

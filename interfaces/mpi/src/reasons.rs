@@ -28,8 +28,8 @@ pub fn reason_of<A: Abi>(judged: &Judged) -> Reason {
     if !is_ready::<A>() || datatype == A::handles().datatype_null {
         return Reason::Other;
     }
-    let known = recall::<A, _>(datatype, |known| (known.is, known.plan.clone(), known.price));
-    let Some((is, plan, price)) = known else { return Reason::Other };
+    let known = recall::<A, _>(datatype, |known| (known.is, known.plan.clone(), known.rent));
+    let Some((is, plan, rent)) = known else { return Reason::Other };
     if is == Knowledge::Predefined {
         return Reason::Predefined;
     }
@@ -37,7 +37,8 @@ pub fn reason_of<A: Abi>(judged: &Judged) -> Reason {
         let bytes = size_of::<A>(datatype).and_then(|size| size.checked_mul(elements));
         return match bytes {
             Some(bytes) if bytes < smallest => Reason::FewBytes,
-            _ if price == PRICELESS => Reason::FastPieces,
+            _ if rent.price == PRICELESS => Reason::FastPieces,
+            Some(bytes) if rent.size > 0 && !rent.served[of as usize].hold(bytes) => Reason::FastSize,
             _ => Reason::FewUses,
         };
     };

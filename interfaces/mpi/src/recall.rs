@@ -5,7 +5,7 @@
 
 use crate::abi::{Abi, Handle};
 use crate::plan::{self, ALIVE, GENERATION, PlanRef};
-use dtc_mpi_table::Pieces;
+use dtc_mpi_table::{Pieces, Sizes, Use};
 use std::cell::UnsafeCell;
 use std::sync::atomic::Ordering;
 
@@ -31,17 +31,35 @@ pub struct Remembered {
     pub is: Knowledge,
     /// Of one that is decoded.
     pub plan: Option<PlanRef>,
-    /// Of one that is not: packed bytes of its uses.
+    /// Of one that is not: its uses.
+    pub rent: Rent,
+}
+
+/// What the uses of a datatype have cost that is not decoded ([`rent`](crate::rent)).
+#[derive(Clone, Copy, Debug)]
+pub struct Rent {
+    /// Packed bytes of one element; 0 before the first use.
+    pub size: i64,
+    /// Packed bytes of all uses.
     pub bytes: i64,
-    /// Nanoseconds that decoding costs; 0 as long as nobody has estimated them ([`rent`](crate::rent)).
+    /// Nanoseconds that decoding costs; 0 as long as nobody has estimated them.
     pub price: i64,
-    /// Its pieces, as far as they are known without decoding it, once the price is.
+    /// Packed bytes of the calls that dtc would do, by use, as far as they are known without decoding.
+    pub served: [Sizes; Use::ALL.len()],
+    /// The pieces, as far as they are known so.
     pub pieces: Option<Pieces>,
+    /// Picoseconds that the MPI loses for a packed byte with pieces that are not known.
+    pub lost: i64,
+}
+
+impl Rent {
+    /// Of a datatype that was not used.
+    const NONE: Rent =
+        Rent { size: 0, bytes: 0, price: 0, served: [Sizes::ALL; Use::ALL.len()], pieces: None, lost: 0 };
 }
 
 impl Remembered {
-    const NOTHING: Remembered =
-        Remembered { datatype: 0, is: Knowledge::Predefined, plan: None, bytes: 0, price: 0, pieces: None };
+    const NOTHING: Remembered = Remembered { datatype: 0, is: Knowledge::Predefined, plan: None, rent: Rent::NONE };
 }
 
 /// What a thread remembers.
@@ -115,7 +133,7 @@ impl Recalled {
             None => Knowledge::NotDecoded,
         };
         let slot = self.slot(datatype.word());
-        *slot = Remembered { datatype: datatype.word(), is, plan, bytes: 0, price: 0, pieces: None };
+        *slot = Remembered { datatype: datatype.word(), is, plan, rent: Rent::NONE };
         slot
     }
 

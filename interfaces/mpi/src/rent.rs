@@ -10,7 +10,7 @@ use crate::limits::{LARGEST_MESSAGE, limits};
 use crate::memory::{extent_of, place_of, size_of, true_extent_of};
 use crate::plan::{self, Envelope, PlanRef, envelope_of, is_named};
 use crate::pmpi::pmpi;
-use crate::recall::{Knowledge, Remembered, if_known, recall, recall_anew};
+use crate::recall::{Knowledge, Remembered, Rent, if_known, recall, recall_anew};
 use crate::start::is_ready;
 use dtc_mpi_table::{Arrangement, Pieces, Sizes, Use};
 use std::ffi::c_int;
@@ -96,18 +96,33 @@ fn pieces_of<A: Abi>(datatype: A::Handle, envelope: &Envelope, size: i64) -> Opt
     })
 }
 
-/// Estimates what decoding costs, in nanoseconds, and which pieces there are.
-fn estimate<A: Abi>(datatype: A::Handle, size: i64, known: &mut Remembered) {
-    let envelope = envelope_of::<A>(datatype);
-    known.pieces = pieces_of::<A>(datatype, &envelope, size);
-    let gains = |pieces: &Pieces| Use::ALL.iter().any(|of| limits().sizes(*of, pieces) != Sizes::NONE);
-    if known.pieces.as_ref().is_some_and(|pieces| !gains(pieces)) {
-        known.price = PRICELESS;
+/// Estimates what decoding costs, in nanoseconds, and what dtc would do, of a datatype that is used for so many packed bytes.
+fn estimate<A: Abi>(datatype: A::Handle, of: Use, bytes: i64, rent: &mut Rent) {
+    let (limits, envelope) = (limits(), envelope_of::<A>(datatype));
+    rent.pieces = pieces_of::<A>(datatype, &envelope, rent.size);
+    if let Some(pieces) = &rent.pieces {
+        rent.served = Use::ALL.map(|of| limits.sizes(of, pieces));
+    }
+    rent.lost = limits.lost(of, None, bytes);
+    if rent.served.iter().all(|sizes| *sizes == Sizes::NONE) {
+        rent.price = PRICELESS;
         return;
     }
     let entries = envelope.integers.max(envelope.addresses).max(envelope.counts);
     let price = PRICE_LEAST + PRICE_OF_ENTRY * entries + PRICE_OF_MEMBER * envelope.types;
-    known.price = if may_be_contiguous::<A>(datatype, size) { PRICE_OF_DENSE * price } else { price };
+    rent.price = if may_be_contiguous::<A>(datatype, rent.size) { PRICE_OF_DENSE * price } else { price };
+}
+
+/// Whether the MPI does a call with so many elements, as far as this thread remembers the datatype.
+#[inline]
+pub fn is_left(known: &Remembered, elements: i64, of: Use) -> bool {
+    let serves = |sizes: Sizes, size: i64| elements.checked_mul(size).is_some_and(|bytes| sizes.hold(bytes));
+    match (known.is, &known.plan) {
+        (Knowledge::Predefined, _) => true,
+        (Knowledge::Decoded, Some(plan)) => plan.derived().is_none() || !serves(plan.served(of), plan.size),
+        (Knowledge::Decoded, None) => false,
+        (Knowledge::NotDecoded, _) => known.rent.size > 0 && !serves(known.rent.served[of as usize], known.rent.size),
+    }
 }
 
 /// Decodes a datatype, if the MPI accepts it, which it says by a send to no process. None if dtc cannot decode it, or if another thread is
@@ -173,23 +188,30 @@ fn plan_for_rent<A: Abi>(
     if datatype == A::handles().datatype_null {
         return Ok(None);
     }
-    let Some(size) = size_of::<A>(datatype) else { return Ok(None) };
-    let Some(bytes) = elements.checked_mul(size).filter(|bytes| *bytes >= least) else { return Ok(None) };
     let limits = limits();
     // What there is already, or whether to decode.
     let looked = recall::<A, _>(datatype, |known| {
         if known.is != Knowledge::NotDecoded {
             return Err(known.plan.clone());
         }
-        known.bytes = known.bytes.saturating_add(bytes.min(LARGEST_MESSAGE));
+        let rent = &mut known.rent;
+        if rent.size == 0 {
+            rent.size = size_of::<A>(datatype).unwrap_or(0);
+            rent.served = limits.any();
+        }
+        let Some(bytes) = elements.checked_mul(rent.size).filter(|bytes| *bytes >= least) else { return Ok(false) };
+        rent.bytes = rent.bytes.saturating_add(bytes.min(LARGEST_MESSAGE));
         if !limits.leaves_whole {
             return Ok(true);
         }
-        if known.price == 0 && known.bytes >= LOOKED_AT {
-            estimate::<A>(datatype, size, known);
+        if rent.price == 0 && rent.bytes >= LOOKED_AT {
+            estimate::<A>(datatype, of, bytes, rent);
         }
-        let lost = || known.bytes.saturating_mul(limits.lost(of, known.pieces.as_ref(), bytes)) / 1000;
-        Ok(known.price != 0 && known.price != PRICELESS && lost() >= known.price)
+        if rent.price == 0 || rent.price == PRICELESS {
+            return Ok(false);
+        }
+        let lost = rent.pieces.as_ref().map_or(rent.lost, |pieces| limits.lost(of, Some(pieces), bytes));
+        Ok(rent.bytes.saturating_mul(lost) / 1000 >= rent.price)
     });
     match looked {
         Some(Err(plan)) => Ok(plan),

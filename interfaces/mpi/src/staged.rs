@@ -13,7 +13,7 @@
 use crate::abi::{Abi, MPI_SUCCESS};
 use crate::limits::{LARGEST_MESSAGE, limits};
 use crate::memory::{
-    Direction, Form, Moved, Place, fail, form_of, offset, place_of, sends_packed, size_of, span_of, take_for_message,
+    Direction, Form, Moved, Place, fail, form_of, offset, place_of, sends_packed, span_of, take_for_message,
     takes_devices, transfer_of, true_lb_of,
 };
 use crate::moves::{Move, Packing};
@@ -21,7 +21,7 @@ use crate::plan::Known;
 use crate::pmpi::pmpi;
 use crate::recall::{Knowledge, if_known, recall};
 use crate::receive_type::{ReceiveType, gap};
-use crate::rent::{Refused, plan_now, plan_of_use};
+use crate::rent::{self, Refused, plan_now, plan_of_use};
 use crate::report::{Counted, count};
 use crate::staging::{self, BlockRef};
 use crate::start::{is_aside, is_ready};
@@ -178,16 +178,7 @@ pub fn is_left<A: Abi>(message: &Message<A>) -> bool {
     if place_of(buffer.memory).uses_cuda() {
         return false;
     }
-    let bytes = |size: i64| buffer.elements.checked_mul(size);
-    let served =
-        |plan: &Known| plan.derived().is_some() && bytes(plan.size).is_some_and(|bytes| plan.served(of).hold(bytes));
-    let known = if_known::<A, _>(buffer.datatype, |known| match (known.is, &known.plan) {
-        (Knowledge::Predefined, _) => Some(true),
-        (Knowledge::Decoded, Some(plan)) => Some(!served(plan)),
-        _ => None,
-    });
-    let few = |size: i64| bytes(size).is_some_and(|bytes| bytes < limits().smallest(of));
-    known.flatten().unwrap_or_else(|| size_of::<A>(buffer.datatype).is_some_and(few))
+    if_known::<A, _>(buffer.datatype, |known| rent::is_left(known, buffer.elements, of)).unwrap_or(false)
 }
 
 /// Takes staging memory for a message; none if the MPI shall move it.

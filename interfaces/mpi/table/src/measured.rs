@@ -232,6 +232,16 @@ impl Table {
         true
     }
 
+    /// The same, if it is the first of its cell or lower than what was measured before.
+    pub fn lower(&mut self, cell: &Cell) -> bool {
+        let piece = PIECES.iter().position(|bytes| *bytes == cell.piece);
+        let size = SIZES.iter().position(|bytes| *bytes == cell.size);
+        let (Some(piece), Some(size)) = (piece, size) else { return false };
+        let before = self.row(cell.r#use, cell.arrangement, cell.density, piece)[size];
+        // NaN, where nothing was measured, is the larger one.
+        self.put(&Cell { gain: cell.gain.min(before), ..*cell })
+    }
+
     /// The measured lengths of pieces on either side of a length, by their places in [`PIECES`]; none of longer ones.
     fn around(bytes: i64) -> Option<[usize; 2]> {
         let above = PIECES.iter().position(|piece| *piece >= bytes)?;
@@ -272,21 +282,17 @@ impl Table {
         gains(below).and(gains(above))
     }
 
-    /// The smallest size of any call of this kind that dtc does; none if it does none.
-    pub fn smallest(&self, of: Use) -> Option<i64> {
-        self.all(of).filter_map(|(_, sizes)| sizes.smallest()).min()
+    /// The sizes of calls of this kind that dtc does with some pieces.
+    pub fn any(&self, of: Use) -> Sizes {
+        self.all(of).fold(Sizes::NONE, Sizes::or)
     }
 
-    /// Each measured length of pieces, in each arrangement, and the sizes of calls that dtc does.
-    fn all(&self, of: Use) -> impl Iterator<Item = (i64, Sizes)> {
+    /// The sizes of calls that dtc does, for each row.
+    fn all(&self, of: Use) -> impl Iterator<Item = Sizes> {
         let densities = |arrangement| Density::ALL.map(|density| (arrangement, density));
         let kinds = Arrangement::ALL.into_iter().flat_map(densities);
-        kinds.flat_map(move |(arrangement, density)| {
-            PIECES
-                .into_iter()
-                .enumerate()
-                .map(move |(at, bytes)| (bytes, Sizes::of_columns(self.row(of, arrangement, density, at).map(gains))))
-        })
+        let rows = kinds.flat_map(|(arrangement, density)| (0..PIECES.len()).map(move |at| (arrangement, density, at)));
+        rows.map(move |(arrangement, density, at)| Sizes::of_columns(self.row(of, arrangement, density, at).map(gains)))
     }
 }
 
@@ -318,7 +324,7 @@ mod tests {
         assert_eq!(pack(PIECES[PIECES.len() - 1] + 1), Sizes::NONE);
         assert_eq!(table.sizes(Use::Unpack, &of(8)), Sizes::NONE, "not measured");
         assert_eq!(table.sizes(Use::Pack, &Pieces { share: 0.2, ..of(8) }), Sizes::NONE, "not measured");
-        assert_eq!((table.smallest(Use::Pack), table.smallest(Use::Unpack)), (Some(1024), None));
+        assert_eq!((table.any(Use::Pack).smallest(), table.any(Use::Unpack)), (Some(1024), Sizes::NONE));
     }
 
     #[test]
