@@ -187,6 +187,6 @@ impl GpuPlan {
 
     /// How many blocks of a batch a call has, or `None` when no grid is that large.
     pub fn batch_blocks(&self, variant: &Variant, call: &Call) -> Option<u32> {
-        self.blocks_of(variant, call, BATCH_THREADS)
+        self.blocks_with(variant, call, BATCH_THREADS)
     }
 }

@@ -154,12 +154,6 @@ impl Columns {
     pub(crate) fn tiles(&self, direction: Direction) -> u64 {
         self.records.div_ceil(self.tile_records(direction))
     }
-
-    /// Tiles of a call of whole elements.
-    pub(super) fn blocks(&self, direction: Direction, call: &Call) -> Option<u32> {
-        let tiles = (call.bytes / self.size).checked_mul(self.tiles(direction))?;
-        u32::try_from(tiles).ok().filter(|&blocks| blocks < 1 << 31)
-    }
 }
 
 /// Finds the columns of a layout whose elements are arrays of records.

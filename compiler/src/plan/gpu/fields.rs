@@ -112,12 +112,6 @@ impl Fields {
         }
         words
     }
-
-    /// Tiles of a call.
-    pub(super) fn blocks(&self, call: &Call) -> Option<u32> {
-        let records = ((call.first + call.bytes) / self.size).saturating_sub(call.first.div_ceil(self.size));
-        u32::try_from(records.div_ceil(self.tile_records()).max(1)).ok().filter(|&blocks| blocks < 1 << 31)
-    }
 }
 
 /// Finds the records of a layout: its elements, or the copies of a stream.

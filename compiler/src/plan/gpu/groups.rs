@@ -136,12 +136,6 @@ impl Groups {
         let largest = cost::groups_tile(direction).max(u64::from(WIDEST) * cost::LARGEST_RECORD);
         (largest + 2 * u64::from(WIDEST)).next_multiple_of(WIDEST.into())
     }
-
-    /// Tiles of a call.
-    pub(super) fn blocks(&self, direction: Direction, call: &Call) -> Option<u32> {
-        let groups = (call.first.checked_add(call.bytes)? / self.size).saturating_sub(call.first.div_ceil(self.size));
-        u32::try_from(groups.div_ceil(self.tile_groups(direction)).max(1)).ok().filter(|&blocks| blocks < 1 << 31)
-    }
 }
 
 /// Finds the groups of a layout: the outermost node that is small, behind streams and lists. Copies of a root that goes on through all elements are as many

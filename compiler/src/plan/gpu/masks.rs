@@ -1,6 +1,5 @@
 //! Short listed runs close to each other, packed in the order of memory: unpacked sector by sector, by masks of memory.
 
-use super::call::Call;
 use super::cost;
 use super::pieces::{Pieces, each_run};
 use super::sizes::{LINE, SECTOR, WARP};
@@ -63,12 +62,6 @@ impl Masks {
         });
         let before = before.collect();
         [masks, before]
-    }
-
-    /// Groups of the records that a call touches.
-    pub(super) fn of_call(&self, call: &Call) -> Option<u64> {
-        let records = call.first.checked_add(call.bytes)?.div_ceil(self.size) - call.first / self.size;
-        records.checked_mul(self.groups())
     }
 }
 

@@ -14,6 +14,7 @@ mod copies;
 mod cost;
 mod fields;
 mod granularity;
+mod grid;
 mod groups;
 mod masks;
 mod ordered;
@@ -39,6 +40,7 @@ pub(crate) use fields::FieldWord;
 pub use fields::{Field, Fields};
 pub use granularity::Granularity;
 pub(crate) use granularity::alignment;
+pub use grid::Grid;
 pub use groups::Groups;
 pub use masks::Masks;
 pub(crate) use ordered::ordered;
@@ -50,11 +52,12 @@ pub(crate) use sizes::LINE;
 pub use tiles::Tiles;
 pub use type_to_type::{CopyCall, CopyFamily, CopyVariant};
 pub use variant::{Accumulation, Family, Variant};
-pub use whole::{Grid, WholeKernel};
+pub use whole::WholeKernel;
 
 use super::Direction;
 use crate::layout::{Layout, Node};
 use crate::passes;
+use grid::Count;
 use sizes::{JOINED, SLOT, WARP};
 
 /// Layouts of more nodes than this stay on the generic kernels.
@@ -262,58 +265,69 @@ impl GpuPlan {
 
     /// How many blocks a kernel is launched with for a call, or `None` when no grid is that large.
     pub fn blocks(&self, variant: &Variant, call: &Call) -> Option<u32> {
-        self.blocks_of(variant, call, variant.threads())
+        self.blocks_with(variant, call, variant.threads())
     }
 
     /// Blocks of `threads` threads that the work of a call has.
-    pub(crate) fn blocks_of(&self, variant: &Variant, call: &Call, threads: u32) -> Option<u32> {
-        let end = call.first.checked_add(call.bytes)?;
-        let threads = u64::from(threads);
-        let spread =
-            |units: u64, each: u64| u32::try_from(units.div_ceil(each)).ok().filter(|&blocks| blocks < 1 << 31);
+    pub(crate) fn blocks_with(&self, variant: &Variant, call: &Call, threads: u32) -> Option<u32> {
         match variant.family {
-            Family::Words { word, shape, cut } => {
-                let word = u64::from(word);
-                let packs = variant.direction == Direction::Pack;
-                let ahead = if cut && packs { call.packed.div_ceil(word) % (LINE / word) } else { 0 };
-                spread((call.bytes / word).max(1) + ahead, threads * u64::from(shape.unroll))
-            }
-            Family::Ordered { word } => spread(call.bytes / u64::from(word), threads * u64::from(variant.unroll())),
-            // A warp stores one word less than it loads.
-            Family::Shifted { word } if variant.direction == Direction::Pack => {
-                let each = threads / WARP * (WARP - 1) * u64::from(variant.unroll());
-                spread((call.bytes / u64::from(word)).max(1), each)
-            }
-            Family::Shifted { word } => {
-                let word = u64::from(word);
-                spread(end.div_ceil(word) - call.first / word, threads * u64::from(variant.unroll()))
-            }
-            Family::Gather => spread((call.bytes + call.packed % SLOT).div_ceil(SLOT), threads),
-            Family::Joined => {
-                let words = (call.bytes + call.packed % JOINED).div_ceil(JOINED);
-                spread(words, threads * u64::from(variant.unroll()))
-            }
-            Family::Scatter | Family::Lines => spread(call.bytes.div_ceil(2 * SLOT), threads),
-            Family::Rows { slots } => {
-                let row = self.row?;
-                spread((end.div_ceil(row) - call.first / row).checked_mul(slots)?, threads)
-            }
             Family::Tiles { shifted } => self.tiles.as_ref()?.blocks(variant.direction, shifted, call),
-            Family::Fields { .. } => self.fields.as_ref()?.blocks(call),
-            Family::Columns { .. } => self.columns.as_ref()?.blocks(variant.direction, call),
-            Family::Records => self.records.as_ref()?.blocks(call),
-            Family::Groups { .. } => self.groups.as_ref()?.blocks(variant.direction, call),
-            Family::Masks => spread(self.masks?.of_call(call)?, threads / WARP),
+            _ => self.grid(variant, threads)?.blocks_of(call),
+        }
+    }
+
+    /// How a kernel with `threads` threads a block spreads its work over blocks; nothing if the layout has not what the kernel moves.
+    fn grid(&self, variant: &Variant, threads: u32) -> Option<Grid> {
+        let threads = u64::from(threads);
+        let unroll = u64::from(variant.unroll());
+        let packs = variant.direction == Direction::Pack;
+        Some(match variant.family {
+            Family::Words { word, cut, .. } => {
+                let word = u64::from(word);
+                let line = if cut && packs { LINE / word } else { 1 };
+                Grid { word, line, ..Grid::new(Count::Filled, word, threads * unroll) }
+            }
+            Family::Ordered { word } => Grid::new(Count::Filled, word.into(), threads * unroll),
+            // A warp stores one word less than it loads.
+            Family::Shifted { word } if packs => {
+                Grid::new(Count::Filled, word.into(), threads / WARP * (WARP - 1) * unroll)
+            }
+            Family::Shifted { word } => Grid::new(Count::Touched, word.into(), threads * unroll),
+            Family::Gather => Grid::new(Count::Addressed, SLOT, threads),
+            Family::Joined => Grid::new(Count::Addressed, JOINED, threads * unroll),
+            Family::Scatter | Family::Lines => Grid::new(Count::Needed, 2 * SLOT, threads),
+            Family::Rows { slots } => Grid { share: slots, ..Grid::new(Count::Touched, self.row?, threads) },
+            Family::Tiles { shifted } => {
+                self.tiles.as_ref()?.whole_grid(variant.direction, shifted, self.layout.size())
+            }
+            Family::Fields { .. } => {
+                let fields = self.fields.as_ref()?;
+                Grid::new(Count::Inside, fields.size, fields.tile_records())
+            }
+            Family::Columns { .. } => {
+                let columns = self.columns.as_ref()?;
+                Grid { share: columns.tiles(variant.direction), ..Grid::new(Count::Touched, columns.size, 1) }
+            }
+            Family::Records => {
+                let records = self.records.as_ref()?;
+                Grid::new(Count::Touched, records.size, records.tile_records())
+            }
+            Family::Groups { .. } => {
+                let groups = self.groups.as_ref()?;
+                Grid::new(Count::Inside, groups.size, groups.tile_groups(variant.direction))
+            }
+            Family::Masks => {
+                let masks = self.masks?;
+                Grid { share: masks.groups(), ..Grid::new(Count::Touched, masks.size, threads / WARP) }
+            }
             Family::Pieces => {
                 let pieces = self.pieces?;
                 let Cut { lanes, unroll, .. } = pieces.cut(variant.direction);
                 let each = if lanes == 1 { threads * u64::from(unroll) } else { threads / u64::from(lanes) };
-                spread(pieces.of_call(variant.direction, call)?, each)
+                Grid { share: pieces.count(variant.direction), ..Grid::new(Count::Touched, pieces.size, each) }
             }
-            Family::Accumulate(chosen) => {
-                spread((call.bytes / u64::from(chosen.unit())).max(1), threads * u64::from(chosen.shape.unroll))
-            }
-        }
+            Family::Accumulate(chosen) => Grid::new(Count::Filled, chosen.unit().into(), threads * unroll),
+        })
     }
 
     /// The widest word that is aligned on both sides of a call.

@@ -1,6 +1,5 @@
 //! Records with small gaps, one behind the other: their bytes are unpacked in the order of memory.
 
-use super::call::Call;
 use super::cost;
 use super::pieces::each_run;
 use super::sizes::LINE;
@@ -45,12 +44,6 @@ impl Records {
     /// Where each byte of a record is packed, by its offset from `low`; `u16::MAX` for those between fields.
     pub(crate) fn places(&self) -> Vec<u16> {
         self.places.iter().map(|place| place.unwrap_or(u16::MAX)).collect()
-    }
-
-    /// Blocks of a call.
-    pub(super) fn blocks(&self, call: &Call) -> Option<u32> {
-        let records = call.first.checked_add(call.bytes)?.div_ceil(self.size) - call.first / self.size;
-        u32::try_from(records.div_ceil(self.tile_records())).ok().filter(|&blocks| blocks < 1 << 31)
     }
 }
 

@@ -3,6 +3,7 @@
 use super::call::Call;
 use super::cost;
 use super::granularity::Granularity;
+use super::grid::{Count, Grid, launched};
 use super::sizes::{LINE, SECTOR, WARP};
 use crate::layout::{Edge, Layout, Node, NodeId};
 use crate::plan::Direction;
@@ -86,11 +87,27 @@ impl Tiles {
         TileGrid { first_plane: first, planes: last - first + 1, columns, ahead, row_tiles, column_tiles }
     }
 
+    /// How the tiles of whole elements, of `size` packed bytes each, are spread over blocks.
+    pub(super) fn whole_grid(&self, direction: Direction, shifted: bool, size: u64) -> Grid {
+        let word = u64::from(self.word);
+        let column_tiles = self.columns.div_ceil(self.tile_columns.into());
+        // The columns of a call may go on through its elements; those of a plane do not.
+        let open = size < self.rows.saturating_mul(self.columns).saturating_mul(word);
+        let (columns, share) = if open { (self.tile_columns.into(), 1) } else { (self.columns, column_tiles) };
+        Grid {
+            share,
+            word,
+            line: self.line_rows(direction, shifted),
+            rows: self.rows,
+            ..Grid::new(Count::Touched, self.rows * columns * word, self.rows_of_tile(shifted).into())
+        }
+    }
+
     /// How many tiles a call touches, if there is a grid of as many blocks.
     pub(super) fn blocks(&self, direction: Direction, shifted: bool, call: &Call) -> Option<u32> {
         let TileGrid { planes, row_tiles, column_tiles, .. } = self.grid(direction, shifted, call);
         let tiles = row_tiles.checked_mul(column_tiles)?.checked_mul(planes)?;
-        u32::try_from(tiles).ok().filter(|&blocks| blocks < 1 << 31)
+        launched(tiles)
     }
 }
 

@@ -2,9 +2,9 @@
 
 use super::GpuPlan;
 use super::call::Call;
-use super::cost::Cut;
-use super::sizes::{JOINED, LINE, NARROW, SLOT, WARP};
-use super::variant::{Family, Variant};
+use super::grid::Grid;
+use super::sizes::{LINE, NARROW};
+use super::variant::Variant;
 use crate::plan::Direction;
 
 /// Packed bytes of elements that are taken to be moved one at a time: arrays of 4,096 records, field by field, took 1.2 and 2.1 times as
@@ -20,48 +20,6 @@ pub struct WholeKernel {
     pub alignment: u64,
     /// How many blocks it is launched with.
     pub grid: Grid,
-}
-
-/// Blocks of a kernel for whole elements.
-///
-/// ```
-/// use dtc_compiler::layout::Layout;
-/// use dtc_compiler::plan::{Direction, gpu::GpuPlan};
-/// let text = "layout lb 0 extent 65536 {\n  %0 = dense 8 x byte\n  %1 = stream 4096 x 16 of %0\n  root %1\n}";
-/// let plan = GpuPlan::new(&Layout::parse(text)?);
-/// let kernels = plan.whole(Direction::Pack, 8);
-/// // Words of eight bytes, from the first line of the packed bytes on.
-/// assert!(kernels[0].grid.blocks(0, 32768) <= 4096 / u64::from(kernels[0].variant.threads()) + 1);
-/// # Ok::<(), dtc_compiler::TextError>(())
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Grid {
-    /// Packed bytes of a unit.
-    pub unit: u64,
-    /// What a unit counts for.
-    pub share: u64,
-    /// Units more than the bytes have, for ends inside a unit.
-    pub more: u64,
-    /// Packed bytes of a word, whose number modulo `line` says how far inside a line the packed bytes begin.
-    pub word: u64,
-    /// Words of a line; 1 where nothing begins at lines.
-    pub line: u64,
-    /// Rows of tiles, whose columns are the units; 0 for kernels without tiles.
-    pub rows: u64,
-    /// Units, or rows, of a block.
-    pub each: u64,
-}
-
-impl Grid {
-    /// The blocks for `bytes` packed bytes at `packed`, an address: as many as [`GpuPlan::blocks`] says, or one more.
-    pub fn blocks(&self, packed: u64, bytes: u64) -> u64 {
-        let units = bytes.div_ceil(self.unit).saturating_mul(self.share);
-        let ahead = self.more + packed / self.word % self.line;
-        match self.rows {
-            0 => (units + ahead).div_ceil(self.each),
-            rows => units.saturating_mul((rows + ahead).div_ceil(self.each)),
-        }
-    }
 }
 
 impl GpuPlan {
@@ -81,7 +39,7 @@ impl GpuPlan {
             let bytes = if size >= ALONE { size } else { self.usual_bytes() };
             let call = Call { memory: alignment, packed: alignment, ..Call::whole(bytes) };
             let variant = Variant { wide, ..self.variant(direction, &call) };
-            let grid = self.grid(&variant);
+            let Some(grid) = self.grid(&variant, variant.threads()) else { continue };
             match kernels.last_mut() {
                 // The wider alignment gained nothing.
                 Some(last) if last.variant == variant => last.alignment = alignment,
@@ -94,68 +52,6 @@ impl GpuPlan {
     /// Packed bytes at most of a call that [`GpuPlan::whole`] serves, unless an element has more.
     pub fn whole_bytes() -> u64 {
         NARROW - 1
-    }
-
-    fn grid(&self, variant: &Variant) -> Grid {
-        let threads = u64::from(variant.threads());
-        let spread = |unit: u64, each: u64| Grid { unit, share: 1, more: 0, word: 1, line: 1, rows: 0, each };
-        let unroll = u64::from(variant.unroll());
-        let packs = variant.direction == Direction::Pack;
-        match variant.family {
-            Family::Words { word, cut, .. } => {
-                let word = u64::from(word);
-                let line = if cut && packs { LINE / word } else { 1 };
-                Grid { word, line, ..spread(word, threads * unroll) }
-            }
-            Family::Ordered { word } => spread(word.into(), threads * unroll),
-            Family::Shifted { word } if packs => spread(word.into(), threads / WARP * (WARP - 1) * unroll),
-            Family::Shifted { word } => spread(word.into(), threads * unroll),
-            Family::Gather => Grid { more: 1, ..spread(SLOT, threads) },
-            Family::Joined => Grid { more: 1, ..spread(JOINED, threads * unroll) },
-            Family::Scatter | Family::Lines => spread(2 * SLOT, threads),
-            Family::Rows { slots } => Grid { share: slots, ..spread(self.row.unwrap_or(1), threads) },
-            Family::Tiles { shifted } => self.tiles.as_ref().map_or(spread(1, 1), |tiles| {
-                let word = u64::from(tiles.word);
-                let column_tiles = tiles.columns.div_ceil(tiles.tile_columns.into());
-                // The columns of a call may go on through its elements; those of a plane do not.
-                let open = self.layout.size() < tiles.rows.saturating_mul(tiles.columns).saturating_mul(word);
-                let (columns, share) =
-                    if open { (tiles.tile_columns.into(), 1) } else { (tiles.columns, column_tiles) };
-                Grid {
-                    unit: tiles.rows * columns * word,
-                    share,
-                    more: 0,
-                    word,
-                    line: tiles.line_rows(variant.direction, shifted),
-                    rows: tiles.rows,
-                    each: tiles.rows_of_tile(shifted).into(),
-                }
-            }),
-            Family::Fields { .. } => {
-                self.fields.as_ref().map_or(spread(1, 1), |fields| spread(fields.size, fields.tile_records()))
-            }
-            Family::Columns { .. } => self.columns.as_ref().map_or(spread(1, 1), |columns| Grid {
-                share: columns.tiles(variant.direction),
-                ..spread(columns.size, 1)
-            }),
-            Family::Records => {
-                self.records.as_ref().map_or(spread(1, 1), |records| spread(records.size, records.tile_records()))
-            }
-            Family::Groups { .. } => self
-                .groups
-                .as_ref()
-                .map_or(spread(1, 1), |groups| spread(groups.size, groups.tile_groups(variant.direction))),
-            Family::Masks => self
-                .masks
-                .map_or(spread(1, 1), |masks| Grid { share: masks.groups(), ..spread(masks.size, threads / WARP) }),
-            Family::Pieces => self.pieces.map_or(spread(1, 1), |pieces| {
-                let Cut { lanes, unroll, .. } = pieces.cut(variant.direction);
-                let each = if lanes == 1 { threads * u64::from(unroll) } else { threads / u64::from(lanes) };
-                Grid { share: pieces.count(variant.direction), ..spread(pieces.size, each) }
-            }),
-            // Not of whole elements alone: `whole` never chooses it.
-            Family::Accumulate(chosen) => spread(chosen.unit().into(), threads * unroll),
-        }
     }
 }
 

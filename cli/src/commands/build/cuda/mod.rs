@@ -110,7 +110,8 @@ fn source(built: &BuiltType, library: &str, program: Option<&WholeProgram>, imag
     if !kernels.is_empty() {
         text.push_str("\nstatic const struct kernel kernels[] = {\n");
         for cuda::WholeEntry { name, kernel } in kernels {
-            let Grid { unit, share, more, word, line, rows, each } = kernel.grid;
+            let Grid { unit, share, word, line, rows, each, .. } = kernel.grid;
+            let more = kernel.grid.more();
             let (alignment, threads) = (kernel.alignment, kernel.variant.threads());
             let _ = writeln!(
                 text,
