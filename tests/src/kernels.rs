@@ -8,7 +8,7 @@ use dtc_compiler::codegen::cuda::{self, CodegenError, Program};
 use dtc_compiler::datatype::json;
 use dtc_compiler::layout::Layout;
 use dtc_compiler::plan::Direction;
-use dtc_compiler::plan::gpu::{Call, Family, GpuPlan, Shape, Variant};
+use dtc_compiler::plan::gpu::{Call, Family, GpuPlan, Shape, Tiles, Variant, WordsKernel};
 use dtc_compiler::{canonicalise, lower};
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
@@ -153,7 +153,7 @@ pub fn transposes(word: u64, shapes: u64) -> Vec<Subject> {
         );
         let layout = Layout::parse(&text).unwrap_or_else(|error| panic!("{text}: {error}"));
         let subject = Subject::new(format!("{rows} x {columns} words of {word}, transposed"), layout, 3);
-        assert!(subject.plan.tiles().is_some(), "{}", subject.name);
+        assert!(subject.plan.found::<Tiles>().is_some(), "{}", subject.name);
         subject
     };
     (0..shapes).map(subject).collect()
@@ -296,7 +296,7 @@ const LAYOUTS: &[(&str, u64, &str)] = &[
 /// Every variant with narrow indices that may serve a call, also those that its plan does not choose. Shapes are such that occur in no plan.
 pub fn variants(plan: &GpuPlan, direction: Direction, call: &Call) -> Vec<Variant> {
     let odd = |candidate: Variant| match candidate.family {
-        Family::Words { word, .. } => Family::Words { word, shape: Shape { threads: 96, unroll: 3 }, cut: true },
+        Family::Words(words) => WordsKernel { shape: Shape { threads: 96, unroll: 3 }, cut: true, ..words }.into(),
         family => family,
     };
     let candidates = plan.candidates(direction, call).into_iter();
@@ -313,7 +313,7 @@ pub fn longer(plan: &GpuPlan, call: &Call) -> Call {
 pub fn of_longer(plan: &GpuPlan, direction: Direction, call: &Call) -> Variant {
     let variant = plan.variant(direction, &longer(plan, call));
     let serves = |other: &Variant| match (variant.family, other.family) {
-        (Family::Words { word, .. }, Family::Words { word: other, .. }) => word == other,
+        (Family::Words(words), Family::Words(others)) => words.word == others.word,
         (family, other) => family == other,
     };
     if plan.candidates(direction, call).iter().any(serves) { variant } else { plan.variant(direction, call) }

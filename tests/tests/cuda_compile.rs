@@ -72,7 +72,7 @@ fn every_family() {
 
 fn template(variant: &Variant) -> String {
     match variant.family {
-        Family::Rows { .. } => "rows".to_owned(),
+        Family::Rows(_) => "rows".to_owned(),
         family => family.to_string(),
     }
 }
@@ -132,7 +132,7 @@ fn batches_of_tiles() {
             .flat_map(|subject| {
                 [Direction::Pack, Direction::Unpack].map(|direction| {
                     let mut candidates = subject.plan.candidates(direction, &call(subject)).into_iter();
-                    let tiles = candidates.rfind(|variant| matches!(variant.family, Family::Tiles { .. }));
+                    let tiles = candidates.rfind(|variant| matches!(variant.family, Family::Tiles(_)));
                     (&subject.plan, tiles.expect("tiles"))
                 })
             })

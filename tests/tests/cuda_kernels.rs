@@ -6,7 +6,7 @@
 use dtc_compiler::codegen::cuda::{self, GenericKernel, Interpreted};
 use dtc_compiler::layout::Layout;
 use dtc_compiler::plan::Direction;
-use dtc_compiler::plan::gpu::{Call, Family, GpuPlan, Variant};
+use dtc_compiler::plan::gpu::{Call, Columns, Family, GpuPlan, Masks, Pieces, Tiles, Variant};
 use dtc_tests::kernels::{self, Subject};
 use dtc_tests::shim::{Access, Build, Case, Fragment, Kernel, Outcome, Placement, Shim};
 use dtc_tests::skip::is_full;
@@ -133,7 +133,7 @@ impl Run {
                 self.interpreted(&compiled, &fragment, asked, direction);
                 let mut others = kernels::variants(plan, direction, &call);
                 // Calls of a test are too short for groups to be chosen.
-                let by_groups = others.iter().find(|other| matches!(other.family, Family::Groups { .. })).copied();
+                let by_groups = others.iter().find(|other| matches!(other.family, Family::Groups(_))).copied();
                 if let Some(variant) = by_groups.filter(|_| self.depth.others > 1) {
                     let wide = asked.first + asked.bytes >= NARROW;
                     self.compiled(&mut compiled, &fragment, asked, Variant { wide, ..variant });
@@ -174,7 +174,7 @@ impl Run {
             };
             let unit = if total >= unit { unit } else { 1 };
             let most = (most.min(total) / unit).max(1);
-            let bytes = match subject.plan.tiles().map(|tiles| tiles.rows * u64::from(tiles.word)) {
+            let bytes = match subject.plan.found::<Tiles>().map(|tiles| tiles.rows * u64::from(tiles.word)) {
                 // Tiles need at least two columns. Few columns cut every tile; many have whole tiles.
                 Some(column) if kind < 2 && 4 * column <= WHOLE.min(total) => {
                     let most = if kind == 0 { 3 * column } else { WHOLE.min(total) };
@@ -183,7 +183,7 @@ impl Run {
                 _ => rng.random_range(1..=most) * unit,
             };
             let first = rng.random_range(0..=(total - bytes) / unit) * unit;
-            if subject.plan.columns().is_some() && kind < 4 {
+            if subject.plan.found::<Columns>().is_some() && kind < 4 {
                 let (size, element) = (subject.layout.size(), rng.random_range(0..subject.count));
                 let elements = rng.random_range(1..=subject.count - element);
                 pieces.push(Asked { count: subject.count, first: element * size, bytes: elements * size, placement });
@@ -226,17 +226,19 @@ impl Run {
         let whole = [asked.first, asked.bytes].iter().all(|at| at.is_multiple_of(plan.layout().size()));
         let by_columns = |kernel: &&GenericKernel| {
             let Variant { direction: its, family, .. } = kernel.variant;
-            plan.columns().is_some() && whole && its == direction && matches!(family, Family::Columns { .. })
+            plan.found::<Columns>().is_some() && whole && its == direction && matches!(family, Family::Columns(_))
         };
-        let lines =
-            cuda::GENERIC_KERNELS.iter().find(|kernel| kernel.variant.family == Family::Lines).expect("a kernel");
+        let lines = cuda::GENERIC_KERNELS
+            .iter()
+            .find(|kernel| matches!(kernel.variant.family, Family::Lines(_)))
+            .expect("a kernel");
         let of_longer = GenericKernel::serving(plan, direction, &kernels::longer(plan, &asked.call()));
         let GenericKernel { entry, variant } = match self.rng.random_range(0..8) {
             0 => GenericKernel::capped(direction),
             // Calls of a test are too short for some to be chosen.
-            1..5 if direction == Direction::Unpack && plan.masks().is_some() => lines,
+            1..5 if direction == Direction::Unpack && plan.found::<Masks>().is_some() => lines,
             1..5 if let Some(kernel) = cuda::GENERIC_KERNELS.iter().find(by_columns) => kernel,
-            1..7 if !matches!(of_longer.variant.family, Family::Columns { .. }) => of_longer,
+            1..7 if !matches!(of_longer.variant.family, Family::Columns(_)) => of_longer,
             _ => GenericKernel::serving(plan, direction, &asked.call()),
         };
         let blocks = plan.blocks(variant, &asked.call()).expect("a grid");
@@ -330,16 +332,16 @@ fn kernel(program: &cuda::Program, variant: &Variant) -> (Kernel, Vec<&'static s
 fn features(plan: &GpuPlan, variant: &Variant, call: &Call) -> Vec<String> {
     let direction = variant.direction;
     let mut features = vec![match variant.family {
-        Family::Words { word, .. } => format!("{direction}: words of {word}"),
-        Family::Shifted { word } => format!("{direction}: shifted words of {word}"),
+        Family::Words(words) => format!("{direction}: words of {}", words.word),
+        Family::Shifted(shifted) => format!("{direction}: shifted words of {}", shifted.word),
         family => format!("{direction}: {family}"),
     }];
-    if let (Family::Pieces, Some(pieces)) = (variant.family, plan.pieces()) {
+    if let (Family::Pieces(_), Some(pieces)) = (variant.family, plan.found::<Pieces>()) {
         features.push(format!("{direction}: {} lanes for a run", pieces.cut(direction).lanes));
     }
     let width = if variant.wide { "wide indices" } else { "narrow indices" };
     features.push(format!("{direction}: {width}"));
-    if let (Family::Tiles { .. }, Some(tiles)) = (variant.family, plan.tiles()) {
+    if let (Family::Tiles(_), Some(tiles)) = (variant.family, plan.found::<Tiles>()) {
         let columns = if tiles.stream.is_some() { "a stream's copies" } else { "elements" };
         features.push(format!("{direction}: tiles with {columns} as columns"));
         let (begin, words) = (call.first / u64::from(tiles.word), call.bytes / u64::from(tiles.word));
@@ -450,7 +452,7 @@ fn every_alignment() {
         ("wide words", "layout lb 0 extent 160 {\n  %0 = dense 32 x byte\n  %1 = stream 2 x 48 of %0\n  root %1\n}"),
     ];
     let mut run = Run::new(Depth { pieces: 0, others: 0 });
-    let close = kernels::families().into_iter().find(|subject| subject.plan.masks().is_some()).unwrap();
+    let close = kernels::families().into_iter().find(|subject| subject.plan.found::<Masks>().is_some()).unwrap();
     let parse = |(name, text): (&str, &str)| Subject::new(name.to_owned(), Layout::parse(text).unwrap(), 1);
     for subject in layouts.into_iter().map(parse).chain([close]) {
         let mut compiled = run.compiled_of(&subject);

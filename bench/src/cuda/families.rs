@@ -9,7 +9,7 @@ use dtc_cli::failure::Failure;
 use dtc_cli::timing::geometric_mean;
 use dtc_compiler::codegen::cuda;
 use dtc_compiler::plan::Direction;
-use dtc_compiler::plan::gpu::{Family, Shape, Variant};
+use dtc_compiler::plan::gpu::{Family, Shape, Variant, WordsKernel};
 use dtc_runtime::cuda::{CudaError, DeviceBuffer, Function, Stream};
 use std::collections::HashSet;
 use std::ffi::c_void;
@@ -66,8 +66,8 @@ impl Candidate for Compiled {
 fn compile(asked: &Asked<'_>) -> Result<Vec<Compiled>, Failure> {
     let Asked { gpu, plan, direction, call, span } = asked;
     let shaped = |candidate: Variant| match candidate.family {
-        Family::Words { word, cut, .. } => SHAPES
-            .map(|(threads, unroll)| Family::Words { word, shape: Shape { threads, unroll }, cut })
+        Family::Words(words) => SHAPES
+            .map(|(threads, unroll)| WordsKernel { shape: Shape { threads, unroll }, ..words }.into())
             .map(|family| Variant { family, ..candidate })
             .to_vec(),
         _ => vec![candidate],

@@ -4,10 +4,9 @@
 //! every kind of item, which is a layout wherever it begins, and a variant; the generic one interprets programs that lie in
 //! the memory of the device.
 
-use super::kernel::{POOL, Program, header, kernel, library};
-use super::tables::Tables;
+use super::kernel::{Kernels, POOL, Program, header};
 use super::template::{CodegenError, render};
-use crate::plan::gpu::{Call, Family, Fields, GpuPlan, Masks, Records, SHORT_RUNS_SPAN, Variant};
+use crate::plan::gpu::{Call, GpuPlan, Variant};
 use minijinja::context;
 use std::fmt::Write;
 
@@ -133,39 +132,23 @@ pub fn batch(asked: &[(&GpuPlan, Variant)]) -> Result<BatchProgram, CodegenError
     }
     let chosen: Vec<(GpuPlan, Variant)> =
         known.iter().map(|(plan, variant)| (plan.without_origin(), *variant)).collect();
-    let plans: Vec<&GpuPlan> = chosen.iter().map(|(plan, _)| plan).collect();
-    let mut tables = Tables::default();
-    let mut source = header("A batch", &plans);
-    let kernels: Vec<_> = chosen.iter().map(|(plan, variant)| (plan, *variant)).collect();
-    source.push_str(&library(&kernels));
-    source.push_str(&items()?);
-    let tiles = chosen.iter().filter_map(|(plan, variant)| match variant.family {
-        Family::Tiles { shifted } => plan.tiles().map(|tiles| tiles.shared_bytes(shifted)),
-        Family::Fields { .. } => plan.fields().map(Fields::shared_bytes),
-        Family::Columns { .. } => plan.columns().map(|columns| columns.shared_bytes(variant.direction)),
-        Family::Pieces => plan.pieces().map(|pieces| pieces.shared_bytes(variant.direction, BATCH_THREADS)),
-        Family::Records => plan.records().map(Records::shared_bytes),
-        Family::Groups { memory, packed } => {
-            plan.groups().map(|groups| groups.shared_bytes(variant.direction, memory, packed))
-        }
-        Family::Masks => Some(Masks::shared_bytes(BATCH_THREADS)),
-        Family::Lines => Some(2 * SHORT_RUNS_SPAN),
-        _ => None,
-    });
-    if let Some(bytes) = tiles.max().filter(|&bytes| bytes > 0) {
-        let words = bytes.div_ceil(size_of::<u128>() as u32);
-        let _ =
-            write!(source, "\n// For the tiles of whichever kind a block has.\n__shared__ uint4 {POOL}[{words}];\n");
-    }
+    let mut kernels = Kernels::default();
     let mut names = Vec::with_capacity(chosen.len());
     for (number, (plan, variant)) in chosen.iter().enumerate() {
         let name = format!("{}_{number}", variant.direction);
-        tables.next_type();
-        source.push_str(&kernel(&name, plan, variant, BATCH_THREADS, &mut tables, None)?);
+        kernels.add_item(plan, variant, (&name, BATCH_THREADS))?;
         names.push(name);
     }
+    let plans: Vec<&GpuPlan> = chosen.iter().map(|(plan, _)| plan).collect();
+    let mut source = header("A batch", &plans) + &kernels.library() + &items()?;
+    if kernels.shared_bytes > 0 {
+        let words = kernels.shared_bytes.div_ceil(size_of::<u128>() as u32);
+        let _ =
+            write!(source, "\n// For the tiles of whichever kind a block has.\n__shared__ uint4 {POOL}[{words}];\n");
+    }
+    source.push_str(&kernels.text);
     source.push_str(&entry(BATCH_ENTRY, &names)?);
-    Ok(BatchProgram { program: Program { source, tables: tables.into_bytes() }, kinds })
+    Ok(BatchProgram { program: Program { source, tables: kernels.tables.into_bytes() }, kinds })
 }
 
 /// The types of a batch's parameters.

@@ -3,8 +3,8 @@
 use super::kernel::{Program, header};
 use super::place::Places;
 use super::tables::Tables;
-use super::template::{CodegenError, render, word_type};
-use crate::plan::gpu::{CopyFamily, CopyVariant, GpuPlan};
+use super::template::{CodegenError, render};
+use crate::plan::gpu::{CopyFamily, CopyVariant, GpuPlan, word_type};
 use minijinja::context;
 use std::fmt::Write;
 

@@ -3,7 +3,7 @@
 use super::division::{half, magic};
 use super::template::{CodegenError, render};
 use crate::plan::Direction;
-use crate::plan::gpu::{Column, Columns, Family, Variant};
+use crate::plan::gpu::{Column, Columns, SM_90, Variant};
 use minijinja::context;
 
 /// Packed words that a lane of a pack puts together of a part.
@@ -16,16 +16,14 @@ const COLUMN: usize = 2;
 /// What stands in place of a program, in numbers of 64 bits.
 pub(super) const NUMBERS: usize = HEAD + COLUMN * Columns::MOST;
 
-/// At any alignment.
-pub(super) const FAMILY: Family = Family::Columns { memory: 1 };
-
 /// A namespace with what a block does, and the kernel of that name. Its last parameter has `length` numbers.
 pub(super) fn kernel(namespace: &str, entry: &str, variant: &Variant, length: usize) -> Result<String, CodegenError> {
     let Variant { direction, .. } = *variant;
     let threads = variant.threads();
+    let tuning = &SM_90.columns;
     let lines = match direction {
-        Direction::Pack => (Columns::most_tile_bytes(direction) + 15).div_ceil(16),
-        Direction::Unpack => Columns::most_lines(),
+        Direction::Pack => (Columns::most_tile_bytes(direction, tuning) + 15).div_ceil(16),
+        Direction::Unpack => Columns::most_lines(tuning),
     };
     let values = context! {
         pack => direction == Direction::Pack,
@@ -34,8 +32,8 @@ pub(super) fn kernel(namespace: &str, entry: &str, variant: &Variant, length: us
         item_rounds => ITEM_ROUNDS,
         most_columns => Columns::MOST,
         unused => length - NUMBERS,
-        shared => Columns::most_shared_bytes(direction),
-        stage_bytes => (Columns::most_lines() + 1) * 16,
+        shared => Columns::most_shared_bytes(direction, tuning),
+        stage_bytes => (Columns::most_lines(tuning) + 1) * 16,
     };
     let body = render("interpreted_columns", &values)?;
     let entry = context! { entry, threads, resident => 1, shared => true, capped => false, call => "Columns" };

@@ -3,9 +3,8 @@
 use super::division::half;
 use super::tables::append;
 use super::template::{CodegenError, render};
-use crate::layout::{Layout, Node};
 use crate::plan::Direction;
-use crate::plan::gpu::{Call, Family, Fields, Variant, alignment};
+use crate::plan::gpu::{Call, Fields, SM_90, Variant, alignment};
 use minijinja::context;
 
 /// Loads or stores of a lane under way at a time: one field of as many records.
@@ -14,28 +13,20 @@ const ROUNDS: u64 = 4;
 /// Lanes of a warp.
 const LANES: u64 = 32;
 
-/// At any alignment.
-pub(super) const FAMILY: Family = Family::Fields { memory: 1, packed: 1 };
-
 /// Numbers of 64 bits that tell the records of a call.
 pub(super) const NUMBERS: usize = 8;
-
-/// Whether a layout's program has lists, and so tables, where the generic kernels find the fields.
-pub(super) fn fit(layout: &Layout) -> bool {
-    layout.nodes().any(|(_, node)| !matches!(node, Node::Dense { .. } | Node::Stream { .. }))
-}
 
 /// A namespace with what a block does, and the kernel of that name.
 pub(super) fn kernel(namespace: &str, entry: &str, variant: &Variant) -> Result<String, CodegenError> {
     let threads = variant.threads();
     // The packed bytes may begin inside a line of 16 bytes. `padded` leaves a word free after every 32.
-    let bytes = Fields::most_tile_bytes() + 16;
+    let bytes = Fields::most_tile_bytes(&SM_90.fields) + 16;
     let values = context! {
         pack => variant.direction == Direction::Pack,
         threads,
         rounds => ROUNDS,
-        most_records => Fields::MOST_TILE_RECORDS,
-        most_groups => Fields::MOST_GROUPS,
+        most_records => Fields::most_tile_records(&SM_90.fields),
+        most_groups => Fields::most_groups(&SM_90.fields),
         shared => (bytes + bytes / 32).next_multiple_of(16),
     };
     let body = render("interpreted_fields", &values)?;

@@ -1,26 +1,20 @@
 //! The generic kernels for small groups of runs, and what they read beside an interpreter's program.
 
 use super::division::half;
-use super::groups;
-use super::interpreted_fields;
 use super::tables::append;
 use super::template::{CodegenError, render};
-use crate::layout::Layout;
 use crate::plan::Direction;
-use crate::plan::gpu::{Call, Family, Groups, Variant, alignment};
+use crate::plan::gpu::{Call, Groups, SM_90, Variant, alignment};
 use minijinja::context;
 
 /// Loads of a lane under way at a time.
 const ROUNDS: u64 = 5;
 
-/// Wherever element 0 and the packed bytes lie.
-pub(super) const FAMILY: Family = Family::Groups { memory: 1, packed: 1 };
-
 /// Numbers of 64 bits that tell the groups of a call.
 pub(super) const NUMBERS: usize = 8;
 
-/// Alignment of packed bytes for which words of memory are made: none is wider than a scalar.
-const PACKED: u32 = 8;
+/// Alignment of packed bytes for which words of memory are made.
+const PACKED: u32 = Groups::GENERIC_PACKED;
 
 /// Bytes of the widest parts that packs put into shared memory.
 const WIDEST_PART: u32 = 4;
@@ -34,17 +28,11 @@ pub(super) fn kernel(namespace: &str, entry: &str, variant: &Variant) -> Result<
         rounds => ROUNDS,
         most_groups => Groups::MOST_GROUPS,
         most_words => Groups::MOST_WORDS,
-        shared => Groups::most_stage_bytes(variant.direction),
+        shared => Groups::most_stage_bytes(variant.direction, &SM_90.groups),
     };
     let body = render("interpreted_groups", &values)?;
     let entry = context! { entry, threads, resident => 1, shared => true, capped => false, call => "Program" };
     Ok(format!("\nnamespace {namespace} {{\n\n{body}\n{}\n}}\n", render("entry", &entry)?))
-}
-
-/// Whether the generic kernels serve calls whose element 0 lies at a multiple of `memory`: the words in their tables are aligned. Programs without lists
-/// have no tables.
-pub(super) fn fit(layout: &Layout, groups: &Groups, memory: u32) -> bool {
-    interpreted_fields::fit(layout) && groups.loaded(memory, PACKED) == groups.loaded(u32::MAX, PACKED)
 }
 
 /// Appends the words of a group to tables for both directions, and returns the bytes where they begin.
@@ -52,7 +40,7 @@ pub(super) fn append_words(its: &Groups, tables: &mut Vec<u8>) -> [u64; 2] {
     [Direction::Pack, Direction::Unpack].map(|direction| {
         tables.resize(tables.len().next_multiple_of(16), 0);
         let begin = tables.len() as u64;
-        let entries = groups::entries(its, direction, u32::MAX, PACKED);
+        let entries = its.entries(direction, u32::MAX, PACKED);
         append(tables, entries.iter().map(|&(offset, packed)| (u64::from(offset as u32) | packed << 32).to_le_bytes()));
         begin
     })

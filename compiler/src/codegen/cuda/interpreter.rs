@@ -8,14 +8,12 @@ use super::accumulate;
 use super::batch::{self, BATCH_THREADS, GENERIC_BATCH_ENTRY};
 use super::copy;
 use super::program::{INLINE_NODES, LENGTH};
-use super::template::{CodegenError, render, word_type};
+use super::template::{CodegenError, render};
 use super::{interpreted_columns, interpreted_fields, interpreted_groups, interpreted_tiles};
 use crate::plan::Direction;
-use crate::plan::gpu::{Call, Family, GpuPlan, SHORT_RUNS_SPAN, Shape, Variant};
+use crate::plan::gpu::{Call, Family, Generic, GpuPlan, SM_90, Variant, WordsKernel, word_type};
 use minijinja::context;
 use std::fmt::Write;
-
-const SHAPE: Shape = Shape { threads: 256, unroll: 1 };
 
 /// One of the generic kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -26,51 +24,50 @@ pub struct GenericKernel {
     pub variant: Variant,
 }
 
-const fn generic(entry: &'static str, direction: Direction, family: Family) -> GenericKernel {
-    GenericKernel { entry, variant: Variant { direction, family, wide: true, capped: false } }
+/// What a generic kernel does.
+const fn variant(direction: Direction, kernel: Generic, capped: bool) -> Variant {
+    Variant { direction, family: kernel.family(direction), wide: true, capped }
 }
 
-const fn capped(entry: &'static str, direction: Direction, family: Family) -> GenericKernel {
-    GenericKernel { entry, variant: Variant { direction, family, wide: true, capped: true } }
+const fn generic(entry: &'static str, direction: Direction, kernel: Generic) -> GenericKernel {
+    GenericKernel { entry, variant: variant(direction, kernel, false) }
 }
 
-const fn words(word: u32) -> Family {
-    Family::Words { word, shape: SHAPE, cut: true }
+const fn capped(entry: &'static str, direction: Direction) -> GenericKernel {
+    GenericKernel { entry, variant: variant(direction, Generic::Bytes, true) }
 }
 
 /// Every generic kernel.
 pub const GENERIC_KERNELS: &[GenericKernel] = &[
-    generic("dtc_generic_pack_4", Direction::Pack, words(4)),
-    generic("dtc_generic_pack_8", Direction::Pack, words(8)),
-    generic("dtc_generic_pack_16", Direction::Pack, words(16)),
-    generic("dtc_generic_pack_shifted_4", Direction::Pack, Family::Shifted { word: 4 }),
-    generic("dtc_generic_pack_shifted_8", Direction::Pack, Family::Shifted { word: 8 }),
-    generic("dtc_generic_pack_bytes", Direction::Pack, Family::Gather),
-    generic("dtc_generic_pack_columns", Direction::Pack, interpreted_columns::FAMILY),
-    generic("dtc_generic_pack_fields", Direction::Pack, interpreted_fields::FAMILY),
-    generic("dtc_generic_pack_groups", Direction::Pack, interpreted_groups::FAMILY),
-    generic("dtc_generic_pack_tiles", Direction::Pack, interpreted_tiles::FAMILY),
-    generic("dtc_generic_unpack_4", Direction::Unpack, words(4)),
-    generic("dtc_generic_unpack_8", Direction::Unpack, words(8)),
-    generic("dtc_generic_unpack_16", Direction::Unpack, words(16)),
-    generic("dtc_generic_unpack_shifted_4", Direction::Unpack, Family::Shifted { word: 4 }),
-    generic("dtc_generic_unpack_shifted_8", Direction::Unpack, Family::Shifted { word: 8 }),
-    generic("dtc_generic_unpack_shifted_16", Direction::Unpack, Family::Shifted { word: 16 }),
-    generic("dtc_generic_unpack_bytes", Direction::Unpack, Family::Scatter),
-    generic("dtc_generic_unpack_lines", Direction::Unpack, Family::Lines),
-    generic("dtc_generic_unpack_columns", Direction::Unpack, interpreted_columns::FAMILY),
-    generic("dtc_generic_unpack_fields", Direction::Unpack, interpreted_fields::FAMILY),
-    generic("dtc_generic_unpack_groups", Direction::Unpack, interpreted_groups::FAMILY),
-    generic("dtc_generic_unpack_tiles", Direction::Unpack, interpreted_tiles::FAMILY),
-    capped("dtc_generic_pack_capped", Direction::Pack, Family::Gather),
-    capped("dtc_generic_unpack_capped", Direction::Unpack, Family::Scatter),
+    generic("dtc_generic_pack_4", Direction::Pack, Generic::Words(4)),
+    generic("dtc_generic_pack_8", Direction::Pack, Generic::Words(8)),
+    generic("dtc_generic_pack_16", Direction::Pack, Generic::Words(16)),
+    generic("dtc_generic_pack_shifted_4", Direction::Pack, Generic::Shifted(4)),
+    generic("dtc_generic_pack_shifted_8", Direction::Pack, Generic::Shifted(8)),
+    generic("dtc_generic_pack_bytes", Direction::Pack, Generic::Bytes),
+    generic("dtc_generic_pack_columns", Direction::Pack, Generic::Columns),
+    generic("dtc_generic_pack_fields", Direction::Pack, Generic::Fields),
+    generic("dtc_generic_pack_groups", Direction::Pack, Generic::Groups),
+    generic("dtc_generic_pack_tiles", Direction::Pack, Generic::Tiles),
+    generic("dtc_generic_unpack_4", Direction::Unpack, Generic::Words(4)),
+    generic("dtc_generic_unpack_8", Direction::Unpack, Generic::Words(8)),
+    generic("dtc_generic_unpack_16", Direction::Unpack, Generic::Words(16)),
+    generic("dtc_generic_unpack_shifted_4", Direction::Unpack, Generic::Shifted(4)),
+    generic("dtc_generic_unpack_shifted_8", Direction::Unpack, Generic::Shifted(8)),
+    generic("dtc_generic_unpack_shifted_16", Direction::Unpack, Generic::Shifted(16)),
+    generic("dtc_generic_unpack_bytes", Direction::Unpack, Generic::Bytes),
+    generic("dtc_generic_unpack_lines", Direction::Unpack, Generic::Lines),
+    generic("dtc_generic_unpack_columns", Direction::Unpack, Generic::Columns),
+    generic("dtc_generic_unpack_fields", Direction::Unpack, Generic::Fields),
+    generic("dtc_generic_unpack_groups", Direction::Unpack, Generic::Groups),
+    generic("dtc_generic_unpack_tiles", Direction::Unpack, Generic::Tiles),
+    capped("dtc_generic_pack_capped", Direction::Pack),
+    capped("dtc_generic_unpack_capped", Direction::Unpack),
 ];
 
 /// What the generic kernel for batches does for items of its kinds.
-const GENERIC_BATCH: [Variant; 2] = [
-    Variant { direction: Direction::Pack, family: Family::Gather, wide: true, capped: false },
-    Variant { direction: Direction::Unpack, family: Family::Scatter, wide: true, capped: false },
-];
+const GENERIC_BATCH: [Variant; 2] =
+    [variant(Direction::Pack, Generic::Bytes, false), variant(Direction::Unpack, Generic::Bytes, false)];
 
 /// What the generic kernel for batches does in a direction, and the kind of such items.
 ///
@@ -99,19 +96,12 @@ impl GenericKernel {
     /// # Ok::<(), dtc_compiler::TextError>(())
     /// ```
     pub fn serving(plan: &GpuPlan, direction: Direction, call: &Call) -> &'static GenericKernel {
-        let wanted = plan.generic_family(direction, call);
-        let bytes = if direction == Direction::Pack { Family::Gather } else { Family::Scatter };
         let of = |family: Family| {
-            GENERIC_KERNELS.iter().find(|kernel| {
-                kernel.variant.direction == direction
-                    && !kernel.variant.capped
-                    && match (kernel.variant.family, family) {
-                        (Family::Words { word, .. }, Family::Words { word: wanted, .. }) => word == wanted,
-                        (kernel, wanted) => kernel == wanted,
-                    }
-            })
+            let serves = |kernel: &&GenericKernel| kernel.variant.family == family && !kernel.variant.capped;
+            GENERIC_KERNELS.iter().find(|kernel| kernel.variant.direction == direction && serves(kernel))
         };
-        of(wanted).or_else(|| of(bytes)).unwrap_or(&GENERIC_KERNELS[0])
+        let bytes = || of(Generic::Bytes.family(direction));
+        of(plan.generic(direction, call)).or_else(bytes).unwrap_or(&GENERIC_KERNELS[0])
     }
 
     /// The one that serves any call with a grid of fewer blocks than the work has.
@@ -155,26 +145,18 @@ pub fn generic_source() -> Result<String, CodegenError> {
     for GenericKernel { entry, variant } in GENERIC_KERNELS {
         let threads = variant.threads();
         let name = entry.trim_start_matches("dtc_");
-        match variant.family {
-            interpreted_columns::FAMILY => {
-                source.push_str(&interpreted_columns::kernel(name, entry, variant, LENGTH)?);
-                continue;
-            }
-            interpreted_fields::FAMILY => {
-                source.push_str(&interpreted_fields::kernel(name, entry, variant)?);
-                continue;
-            }
-            interpreted_groups::FAMILY => {
-                source.push_str(&interpreted_groups::kernel(name, entry, variant)?);
-                continue;
-            }
-            interpreted_tiles::FAMILY => {
-                source.push_str(&interpreted_tiles::kernel(name, entry, variant)?);
-                continue;
-            }
-            _ => {}
+        let own = match variant.family {
+            Family::Columns(_) => Some(interpreted_columns::kernel(name, entry, variant, LENGTH)?),
+            Family::Fields(_) => Some(interpreted_fields::kernel(name, entry, variant)?),
+            Family::Groups(_) => Some(interpreted_groups::kernel(name, entry, variant)?),
+            Family::Tiles(_) => Some(interpreted_tiles::kernel(name, entry, variant)?),
+            _ => None,
+        };
+        if let Some(text) = own {
+            source.push_str(&text);
+            continue;
         }
-        let shared = variant.family == Family::Lines;
+        let shared = matches!(variant.family, Family::Lines(_));
         let kernel = render(
             "entry",
             &context! { entry, threads, resident => 1, shared, capped => variant.capped, call => "Program" },
@@ -188,7 +170,8 @@ pub fn generic_source() -> Result<String, CodegenError> {
         source.push_str(&interpreting(name, variant, BATCH_THREADS, "Item", program, "")?);
     }
     source.push_str(&batch::entry(GENERIC_BATCH_ENTRY, &kinds)?);
-    source.push_str(&accumulate::library(true));
+    source.push_str(&accumulate::library());
+    source.push_str(dtc_templates::LOAD_VALUE);
     source.push_str(&accumulate::generic()?);
     source.push_str(&copy::generic()?);
     Ok(source)
@@ -203,22 +186,24 @@ fn interpreting(
     program: &str,
     kernel: &str,
 ) -> Result<String, CodegenError> {
-    let (name, word) = match variant.family {
-        Family::Words { word, .. } => ("words", word),
-        Family::Shifted { word } if variant.direction == Direction::Pack => ("shifted_pack", word),
-        Family::Shifted { word } => ("shifted_unpack", word),
-        Family::Gather => ("gather", 1),
-        Family::Lines => ("lines", 1),
-        _ => ("scatter", 1),
+    let (name, word, unroll) = match variant.family {
+        Family::Words(WordsKernel { word, shape, .. }) => ("words", word, shape.unroll),
+        Family::Shifted(shifted) if variant.direction == Direction::Pack => {
+            ("shifted_pack", shifted.word, shifted.unroll(&SM_90))
+        }
+        Family::Shifted(shifted) => ("shifted_unpack", shifted.word, shifted.unroll(&SM_90)),
+        Family::Gather(_) => ("gather", 1, 1),
+        Family::Lines(_) => ("lines", 1, 1),
+        _ => ("scatter", 1, 1),
     };
     let bytes = "const u8 *tables, index at, index &left, bool &start";
     let (context, parameters, body) = match variant.family {
         // Threads go from run to run. Those that scatter are no faster for it.
-        Family::Gather | Family::Lines => {
+        Family::Gather(_) | Family::Lines(_) => {
             let body = format!("    return proceed({program}, tables, at, left, start, cursor);\n");
             ("call, cursor, ", format!("Cursor &cursor, {bytes}"), body)
         }
-        Family::Scatter => {
+        Family::Scatter(_) => {
             ("call, ", bytes.to_owned(), format!("    return interpret({program}, tables, at, left, start);\n"))
         }
         _ => {
@@ -228,53 +213,17 @@ fn interpreting(
     };
     let place =
         format!("static __device__ __forceinline__ i64 place(const {call} &call, {parameters})\n{{\n{body}}}\n\n");
-    let body = render(
-        name,
-        &context! {
-            word, word_type => word_type(word), pack => variant.direction == Direction::Pack,
-            threads, unroll => variant.unroll(), cut => true, span => SHORT_RUNS_SPAN, pool => "", streamed => false, prefetched => false, crosses_once => false, call, context,
-        },
-    )?;
+    let values = context! {
+        word, threads, unroll, call, context,
+        word_type => word_type(word),
+        pack => variant.direction == Direction::Pack,
+        cut => true,
+        span => SM_90.lines.span,
+        pool => "",
+        streamed => false,
+        prefetched => false,
+        crosses_once => false,
+    };
+    let body = render(name, &values)?;
     Ok(format!("\nnamespace {namespace} {{\n\n{place}{body}\n{kernel}}}\n"))
-}
-
-impl GpuPlan {
-    /// The family of the generic kernel that serves a call.
-    fn generic_family(&self, direction: Direction, call: &Call) -> Family {
-        let bytes = if direction == Direction::Pack { Family::Gather } else { Family::Scatter };
-        let word = self.aligned_word(call);
-        match self.variant(direction, call).family {
-            family @ (Family::Shifted { .. } | Family::Gather) => family,
-            family @ Family::Words { word: 4.., .. } if !self.interprets_bytes(direction, word) => family,
-            interpreted_tiles::FAMILY if self.tiles().is_some_and(interpreted_tiles::fit) => interpreted_tiles::FAMILY,
-            Family::Tiles { shifted } if self.tiles().is_some_and(|tiles| tiles.word >= 4) => {
-                let word = self.tiles().map_or(4, |tiles| tiles.word);
-                if shifted { Family::Shifted { word } } else { words(word) }
-            }
-            Family::Fields { .. }
-                if self.tiles().is_some_and(|its| its.word <= word && interpreted_tiles::fit(its)) =>
-            {
-                interpreted_tiles::FAMILY
-            }
-            Family::Fields { .. } if interpreted_fields::fit(self.layout()) => interpreted_fields::FAMILY,
-            Family::Columns { .. } => interpreted_columns::FAMILY,
-            Family::Groups { memory, .. }
-                if self.groups().is_some_and(|groups| interpreted_groups::fit(self.layout(), groups, memory)) =>
-            {
-                interpreted_groups::FAMILY
-            }
-            Family::Fields { .. }
-            | Family::Groups { .. }
-            | Family::Ordered { .. }
-            | Family::Pieces
-            | Family::Joined
-            | Family::Records
-                if word >= 4 && !self.interprets_bytes(direction, word) =>
-            {
-                words(word)
-            }
-            Family::Masks => Family::Lines,
-            _ => bytes,
-        }
-    }
 }

@@ -7,11 +7,8 @@
 
 mod accumulate;
 mod batch;
-mod columns;
 mod copy;
 mod division;
-mod fields;
-mod groups;
 mod interpreted_columns;
 mod interpreted_fields;
 mod interpreted_groups;
@@ -41,15 +38,15 @@ pub use whole::{WholeEntry, WholeProgram, whole};
 
 use crate::plan::Direction;
 use crate::plan::gpu::{Family, GpuPlan, Variant};
-use kernel::{header, kernel, library, namespace};
-use tables::Tables;
+use kernel::{Kernels, header};
 
 /// The name of a variant's kernel in a program.
 ///
 /// ```
 /// use dtc_compiler::codegen::cuda::entry;
-/// use dtc_compiler::plan::{Direction, gpu::{Family, Variant}};
-/// let variant = Variant { direction: Direction::Pack, family: Family::Gather, wide: false, capped: false };
+/// use dtc_compiler::plan::{Direction, gpu::{GatherKernel, Variant}};
+/// let family = GatherKernel.into();
+/// let variant = Variant { direction: Direction::Pack, family, wide: false, capped: false };
 /// assert_eq!(entry(&variant), "dtc_pack");
 /// ```
 pub fn entry(variant: &Variant) -> &'static str {
@@ -79,14 +76,10 @@ pub fn entry(variant: &Variant) -> &'static str {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn program(plan: &GpuPlan, variants: &[Variant]) -> Result<Program, CodegenError> {
-    let mut tables = Tables::default();
-    let mut source = header("Kernels", &[plan]);
-    let kernels: Vec<_> = variants.iter().map(|&variant| (plan, variant)).collect();
-    source.push_str(&library(&kernels));
+    let mut kernels = Kernels::default();
     for variant in variants {
-        let entry = entry(variant);
-        let threads = variant.threads();
-        source.push_str(&kernel(namespace(entry), plan, variant, threads, &mut tables, Some(entry))?);
+        kernels.add(plan, variant, entry(variant))?;
     }
-    Ok(Program { source, tables: tables.into_bytes() })
+    let source = header("Kernels", &[plan]) + &kernels.library() + &kernels.text;
+    Ok(Program { source, tables: kernels.tables.into_bytes() })
 }

@@ -1,10 +1,8 @@
 //! Device functions that tell where packed units lie in memory, one for every node of a layout.
 
-use super::tables::{self, List, Tables};
-use super::template::CodegenError;
-use crate::layout::{Edge, Node, NodeId};
-use crate::plan::Direction;
-use crate::plan::gpu::{self, GpuPlan, Groups, Masks, Pieces, Records, Tiles};
+use super::tables::{self, ListName, Tables};
+use crate::layout::{Edge, Layout, Node, NodeId};
+use crate::plan::gpu::{AddressFunction, GpuPlan, number, signed};
 use std::fmt::Write;
 
 /// Runs of more units than this on average are found by search, shorter ones by rank.
@@ -47,6 +45,24 @@ impl<'a> Places<'a> {
         self.text
     }
 
+    /// Writes the functions that a template calls.
+    pub(super) fn write(&mut self, function: &AddressFunction) {
+        match function {
+            AddressFunction::Elements { unit, run } => self.elements(*unit, *run),
+            AddressFunction::Records { record, size } => {
+                let stop = Some(*record);
+                self.whole("outer", Terms { unit: *size, run: false, prefix: "record", stop, once: false });
+            }
+            AddressFunction::Planes { word, stream, column } => self.planes((*word).into(), *stream, *column),
+            AddressFunction::InOrder { word, packed, memory } => {
+                for (name, layout) in [("source", packed), ("target", memory)] {
+                    self.in_order(name, layout, (*word).into());
+                }
+                self.tables.next_type();
+            }
+        }
+    }
+
     /// `place(tables, at)`, or `place(tables, at, left, start)`: where unit `at` of all elements lies.
     pub(super) fn elements(&mut self, unit: u64, run: bool) {
         let once = self.plan.disordered();
@@ -54,9 +70,8 @@ impl<'a> Places<'a> {
     }
 
     /// `outer(tables, plane)` and `place(tables, row)`: where a plane begins, and a word of a column in it.
-    pub(super) fn planes(&mut self, tiles: &Tiles) {
-        let word = u64::from(tiles.word);
-        match tiles.stream {
+    fn planes(&mut self, word: u64, stream: Option<NodeId>, column: Edge) {
+        match stream {
             Some(stream) => {
                 // A plane that the call alone bounds is the only one.
                 let size = self.plan.layout().measure(stream).size;
@@ -68,93 +83,19 @@ impl<'a> Places<'a> {
             }
         }
         let terms = Terms { unit: word, run: false, prefix: "node", stop: None, once: false };
-        self.nodes(tiles.column.node, terms);
+        self.nodes(column.node, terms);
         // Columns of a count begin at the root, which the other planes already include.
-        let body = format!("    return {};", self.at(tiles.column, "at", terms));
+        let body = format!("    return {};", self.at(column, "at", terms));
         self.function("place", "a word of a column", terms.parameters(), &body);
     }
 
-    /// `outer(tables, record)`: where a record of `size` packed bytes begins.
-    pub(super) fn records(&mut self, record: NodeId, size: u64) {
-        self.whole("outer", Terms { unit: size, run: false, prefix: "record", stop: Some(record), once: false });
-    }
-
-    /// `outer(tables, record)`, and where the list of pieces lies; and that of the bases of every 32 pieces, if there is one: pieces
-    /// of a few bytes have short entries where they lie near to each other.
-    pub(super) fn pieces(&mut self, pieces: &Pieces, direction: Direction) -> (u64, Option<u64>) {
-        self.records(pieces.record, pieces.size);
-        let mut list = Vec::with_capacity(pieces.count(direction) as usize + 1);
-        let (cut, mut packed) = (pieces.cut(direction), 0);
-        gpu::each_run(self.plan.layout(), Edge { offset: 0, node: pieces.record }, &mut |offset, length| {
-            cut.pieces(direction, offset, packed, length, |offset, packed| list.push((offset, packed)));
-            packed += length;
-        });
-        debug_assert_eq!(list.len() as u64, pieces.count(direction));
-        // The entry behind the last says where the packed bytes end.
-        list.push((list.last().map_or(0, |last| last.0), packed));
-        let name = List::Pieces(pieces.record, direction);
-        if cut.lanes == 1
-            && let Some((near, bases)) = tables::near(&list)
-        {
-            let near = self.tables.numbers(name, &near);
-            return (near, Some(self.tables.pieces(List::Near(pieces.record, direction), &bases)));
-        }
-        (self.tables.pieces(name, &list), None)
-    }
-
-    /// `outer(tables, record)`, where the lists of the packed order lie: the runs, those of every 256th packed byte, and how many
-    /// later those of every 16th are; and how many runs there are.
-    pub(super) fn joined(&mut self, pieces: &Pieces) -> (u64, u64, u64, usize) {
-        self.records(pieces.record, pieces.size);
-        let (mut runs, mut end) = (Vec::new(), 0);
-        gpu::each_run(self.plan.layout(), Edge { offset: 0, node: pieces.record }, &mut |offset, length| {
-            let start = end;
-            end += length;
-            runs.push((offset - start as i64, end));
-        });
-        let list = self.tables.pieces(List::Joined(pieces.record), &runs);
-        let (bases, steps) = tables::steps(runs.iter().map(|run| run.1));
-        let bases = self.tables.numbers(List::Bases(pieces.record), &bases);
-        (list, bases, self.tables.bytes(List::Steps(pieces.record), &steps), runs.len())
-    }
-
-    /// `outer(tables, record)`, and where the list of the packed places of the bytes of a record lies.
-    pub(super) fn record_bytes(&mut self, records: &Records) -> u64 {
-        self.records(records.record, records.size);
-        self.tables.shorts(List::Bytes(records.record), &records.places())
-    }
-
-    /// `outer(tables, record)`, and where the lists of a record's masks lie: the masks, and the packed bytes in front of each group.
-    pub(super) fn masks(&mut self, masks: &Masks) -> [u64; 2] {
-        self.records(masks.record, masks.size);
-        let [list, before] = masks.lists(self.plan.layout());
-        let list = self.tables.numbers(List::Masks(masks.record), &list);
-        [list, self.tables.numbers(List::Befores(masks.record), &before)]
-    }
-
-    /// `outer(tables, group)`, `place(tables, byte)`, and where the list of the words of a group lies.
-    pub(super) fn group_words(&mut self, groups: &Groups, direction: Direction, memory: u32, packed: u32) -> u64 {
-        self.records(groups.group, groups.size);
-        self.elements(1, false);
-        let words = super::groups::entries(groups, direction, memory, packed);
-        self.tables.pieces(List::Words(groups.group, direction, memory, packed), &words)
-    }
-
-    /// `source(tables, at)` and `target(tables, at)`: where word `at` in the order of memory lies among the packed
-    /// bytes, and in memory.
-    pub(super) fn ordered(&mut self, word: u64) -> Result<(), CodegenError> {
-        let [memory, packed] =
-            gpu::ordered(self.plan.layout()).ok_or_else(|| CodegenError("ordered: the plan has none".to_owned()))?;
-        for (name, layout) in [("source", packed), ("target", memory)] {
-            // Nodes of each have the same names.
-            self.tables.next_type();
-            let plan = GpuPlan::regular(layout);
-            let mut places = Places::new(&plan, self.tables);
-            places.whole(name, Terms { unit: word, run: false, prefix: name, stop: None, once: true });
-            self.text.push_str(&places.into_text());
-        }
+    /// `name(tables, at)`: where word `at` in the order of memory lies in a layout of the same pieces, whose nodes have lists of their own.
+    fn in_order(&mut self, name: &'static str, layout: &Layout, word: u64) {
         self.tables.next_type();
-        Ok(())
+        let plan = GpuPlan::regular(layout.clone());
+        let mut places = Places::new(&plan, self.tables);
+        places.whole(name, Terms { unit: word, run: false, prefix: name, stop: None, once: true });
+        self.text.push_str(&places.into_text());
     }
 
     fn whole(&mut self, name: &str, terms: Terms) {
@@ -230,10 +171,15 @@ impl<'a> Places<'a> {
                     let shifted = offsets.iter().map(|offset| offset + child.offset);
                     let scale = common_divisor(shifted.clone());
                     let scaled = shifted.map(|offset| offset / scale);
-                    let (table, wide) = self.tables.signed(List::Offsets(id, scale), scaled);
+                    let (table, wide) = self.tables.signed(ListName::Offsets(id, scale), scaled);
                     let copy = size_of(child.node);
                     let rest = self.at(Edge { offset: 0, ..*child }, &remainder("at", "copy", copy), terms);
-                    let entry = entry(table, wide, "copy", terms.once && offsets.len() >= gpu::LONG_LIST);
+                    let entry = entry(
+                        table,
+                        wide,
+                        "copy",
+                        terms.once && offsets.len() >= self.plan.analysis().tuning.words.long_list,
+                    );
                     let body = format!(
                         "    const index copy = {};\n    return {entry} * {} + {rest};",
                         quotient("at", copy),
@@ -276,9 +222,9 @@ impl<'a> Places<'a> {
         offsets: impl ExactSizeIterator<Item = i64> + Clone,
         unit: u64,
     ) -> String {
-        let rank = self.tables.rank(List::Rank(id, unit), starts);
+        let rank = self.tables.rank(ListName::Rank(id, unit), starts);
         let shifts = offsets.zip(starts).map(|(offset, start)| (offset >> unit.trailing_zeros()) - *start as i64);
-        let (table, wide) = self.tables.signed(List::Shifts(id, unit), shifts);
+        let (table, wide) = self.tables.signed(ListName::Shifts(id, unit), shifts);
         format!(
             "    const uint2 rank = __ldg((const uint2 *)(tables + {rank}) + (at >> 5));\n    \
              const u32 run = rank.y + __popc(rank.x & 0xffffffffu >> (31 - (u32)(at & 31)));\n    \
@@ -297,10 +243,10 @@ impl<'a> Places<'a> {
     ) -> String {
         let unit = terms.unit;
         let (shift, chunks) = tables::chunks(starts);
-        let (chunks, _) = self.tables.rising(List::Chunks(id, unit), &chunks);
-        let (starts, wide) = self.tables.rising(List::Starts(id, unit), starts);
+        let (chunks, _) = self.tables.rising(ListName::Chunks(id, unit), &chunks);
+        let (starts, wide) = self.tables.rising(ListName::Starts(id, unit), starts);
         let number = if wide { "u64" } else { "u32" };
-        let (offsets, wide) = self.tables.signed(List::Places(id), offsets);
+        let (offsets, wide) = self.tables.signed(ListName::Places(id), offsets);
         let left = if terms.run { run("starts[run + 1] - at", number == "u64", "starts[run]") } else { String::new() };
         // An index of 32 bits cannot be shifted by more.
         let at = if shift < 32 { "at" } else { "(u64)at" };
@@ -375,18 +321,4 @@ fn entry(table: u64, wide: bool, index: &str, once: bool) -> String {
     let number = if wide { "i64" } else { "int" };
     let load = if once { "__ldcs" } else { "__ldg" };
     format!("(i64){load}((const {number} *)(tables + {table}) + {index})")
-}
-
-/// A constant; beyond 31 bits one of 64.
-pub(super) fn number(number: u64) -> String {
-    if number < 1 << 31 { number.to_string() } else { format!("{number}ull") }
-}
-
-/// A signed constant; beyond 31 bits one of 64. The most negative one has no literal.
-pub(super) fn signed(number: i64) -> String {
-    match i32::try_from(number) {
-        Ok(number) if number > i32::MIN => number.to_string(),
-        _ if number == i64::MIN => "(-9223372036854775807ll - 1)".to_owned(),
-        _ => format!("{number}ll"),
-    }
 }

@@ -7,7 +7,7 @@ use super::{interpreted_columns, interpreted_fields, interpreted_groups, interpr
 use crate::layout::{Layout, Node};
 use crate::operation::Reduction;
 use crate::plan::Direction;
-use crate::plan::gpu::{Call, Fields, GpuPlan, Groups, Tiles, Variant};
+use crate::plan::gpu::{Call, Columns, Family, Fields, Generic, GpuPlan, Groups, Tiles, Variant};
 
 /// Nodes that the parameters of a launch hold.
 pub(super) const INLINE_NODES: usize = 22;
@@ -95,32 +95,29 @@ impl Interpreted {
         for (word, eight) in program.iter_mut().zip(bytes.as_chunks::<8>().0) {
             *word = u64::from_le_bytes(*eight);
         }
-        let columns = plan.columns().map(|columns| {
+        let columns = plan.found::<Columns>().map(|columns| {
             let of = |direction| {
                 let prefetches = direction == Direction::Unpack && columns.mostly_in_part();
                 interpreted_columns::numbers(columns, layout.extent(), direction, prefetches)
             };
             Box::new([of(Direction::Pack), of(Direction::Unpack)])
         });
-        let tiles = plan.tiles().map(|tiles| {
-            let prefetches = plan.prefetches(&Variant {
-                direction: Direction::Unpack,
-                family: interpreted_tiles::FAMILY,
-                wide: true,
-                capped: false,
-            });
-            (*tiles, prefetches)
-        });
-        let fields = plan.fields().filter(|_| interpreted_fields::fit(layout));
+        let tiles = plan.found::<Tiles>().map(|tiles| (*tiles, prefetches(plan, Generic::Tiles)));
+        let fields = plan.found::<Fields>().filter(|_| plan.analysis().has_lists());
         let fields = fields.map(|fields| (fields.clone(), interpreted_fields::append_fields(fields, &mut tables)));
-        let groups = plan.groups().filter(|_| interpreted_fields::fit(layout)).map(|groups| {
-            let family = interpreted_groups::FAMILY;
-            let unpack = Variant { direction: Direction::Unpack, family, wide: true, capped: false };
+        let groups = plan.found::<Groups>().filter(|_| plan.analysis().has_lists()).map(|groups| {
             let words = interpreted_groups::append_words(groups, &mut tables);
-            InterpretedGroups { groups: groups.clone(), words, prefetches: plan.prefetches(&unpack) }
+            InterpretedGroups { groups: groups.clone(), words, prefetches: prefetches(plan, Generic::Groups) }
         });
         Interpreted { program: InterpreterProgram { program, columns, tiles, fields, groups }, tables }
     }
+}
+
+/// Whether the generic kernel that unpacks brings lines of memory to the cache.
+fn prefetches(plan: &GpuPlan, kernel: Generic) -> bool {
+    let direction = Direction::Unpack;
+    let variant = Variant { direction, family: kernel.family(direction), wide: true, capped: false };
+    variant.family.kernel().prefetches(&plan.instance(&variant, variant.threads()))
 }
 
 /// What a layout is to the generic kernels.
@@ -153,11 +150,11 @@ impl InterpreterProgram {
     pub fn parameter(&self, variant: &Variant, call: &Call, low: i64, high: i64) -> Parameter {
         let Variant { direction, family, .. } = *variant;
         let mut parameter = self.program;
-        if let (Some(columns), interpreted_columns::FAMILY) = (&self.columns, family) {
+        if let (Some(columns), Family::Columns(_)) = (&self.columns, family) {
             parameter[..interpreted_columns::NUMBERS]
                 .copy_from_slice(&columns[(direction == Direction::Unpack) as usize]);
         }
-        if let (Some((tiles, prefetches)), interpreted_tiles::FAMILY) = (&self.tiles, family) {
+        if let (Some((tiles, prefetches)), Family::Tiles(_)) = (&self.tiles, family) {
             parameter[OF_CALL..][..interpreted_tiles::NUMBERS].copy_from_slice(&interpreted_tiles::numbers(
                 tiles,
                 direction,
@@ -165,11 +162,11 @@ impl InterpreterProgram {
                 call,
             ));
         }
-        if let (Some((fields, table)), interpreted_fields::FAMILY) = (&self.fields, family) {
+        if let (Some((fields, table)), Family::Fields(_)) = (&self.fields, family) {
             parameter[OF_CALL..][..interpreted_fields::NUMBERS]
                 .copy_from_slice(&interpreted_fields::numbers(fields, *table, call));
         }
-        if let (Some(its), interpreted_groups::FAMILY) = (&self.groups, family) {
+        if let (Some(its), Family::Groups(_)) = (&self.groups, family) {
             let words = its.words[(direction == Direction::Unpack) as usize];
             parameter[OF_CALL..][..interpreted_groups::NUMBERS].copy_from_slice(&interpreted_groups::numbers(
                 &its.groups,

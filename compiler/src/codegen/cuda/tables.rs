@@ -2,6 +2,7 @@
 
 use crate::layout::{NodeId, Run};
 use crate::plan::Direction;
+use crate::plan::gpu::{Family, KernelList, Piece};
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -10,32 +11,22 @@ const GROUP: u64 = 32;
 
 /// Names a list: the node, the bytes of a unit of the packed bytes, and what is listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum List {
+pub(super) enum ListName {
     Offsets(NodeId, i64),
     Rank(NodeId, u64),
     Shifts(NodeId, u64),
     Starts(NodeId, u64),
     Places(NodeId),
     Chunks(NodeId, u64),
-    Pieces(NodeId, Direction),
-    Joined(NodeId),
-    Bases(NodeId),
-    Steps(NodeId),
-    Bytes(NodeId),
-    Near(NodeId, Direction),
-    Masks(NodeId),
-    Befores(NodeId),
-    Words(NodeId, Direction, u32, u32),
+    /// A list of a family, by the kernels that read it and its name there.
+    OfFamily(Family, Direction, &'static str),
 }
-
-/// Memory offset and packed place of a piece.
-pub(super) type Piece = (i64, u64);
 
 /// Lists one after the other, each on a boundary of 16 bytes and kept once.
 #[derive(Default)]
 pub(super) struct Tables {
     bytes: Vec<u8>,
-    known: HashMap<List, (u64, bool)>,
+    known: HashMap<ListName, (u64, bool)>,
     /// First units of the runs of a node, kept because both directions ask for them.
     starts: HashMap<(NodeId, u64), Rc<Vec<u64>>>,
 }
@@ -52,8 +43,12 @@ impl Tables {
     }
 
     /// Where a list of signed numbers lies, and whether its entries have 64 bits: 32 if all fit.
-    pub(super) fn signed(&mut self, list: List, numbers: impl ExactSizeIterator<Item = i64> + Clone) -> (u64, bool) {
-        self.list(list, |bytes| {
+    pub(super) fn signed(
+        &mut self,
+        name: ListName,
+        numbers: impl ExactSizeIterator<Item = i64> + Clone,
+    ) -> (u64, bool) {
+        self.list(name, |bytes| {
             let wide = numbers.clone().any(|number| i32::try_from(number).is_err());
             if wide {
                 append(bytes, numbers.map(i64::to_le_bytes));
@@ -65,8 +60,8 @@ impl Tables {
     }
 
     /// The same for numbers without a sign, of which the last is the greatest.
-    pub(super) fn rising(&mut self, list: List, numbers: &[u64]) -> (u64, bool) {
-        self.list(list, |bytes| {
+    pub(super) fn rising(&mut self, name: ListName, numbers: &[u64]) -> (u64, bool) {
+        self.list(name, |bytes| {
             let wide = numbers.last().is_some_and(|&last| u32::try_from(last).is_err());
             if wide {
                 append(bytes, numbers.iter().map(|number| number.to_le_bytes()));
@@ -82,51 +77,29 @@ impl Tables {
         self.starts.entry((id, unit)).or_insert_with(|| Rc::new(starts(runs, element, unit))).clone()
     }
 
-    fn list(&mut self, list: List, write: impl FnOnce(&mut Vec<u8>) -> bool) -> (u64, bool) {
-        if let Some(&known) = self.known.get(&list) {
+    fn list(&mut self, name: ListName, write: impl FnOnce(&mut Vec<u8>) -> bool) -> (u64, bool) {
+        if let Some(&known) = self.known.get(&name) {
             return known;
         }
         self.bytes.resize(self.bytes.len().next_multiple_of(16), 0);
         let at = self.bytes.len() as u64;
         let wide = write(&mut self.bytes);
-        self.known.insert(list, (at, wide));
+        self.known.insert(name, (at, wide));
         (at, wide)
     }
 
-    /// Pieces: memory offset and packed place of each, of 32 bits.
-    pub(super) fn pieces(&mut self, list: List, pieces: &[Piece]) -> u64 {
-        let (at, _) = self.list(list, |bytes| {
-            append(
-                bytes,
-                pieces.iter().map(|&(offset, packed)| (packed << 32 | u64::from(offset as u32)).to_le_bytes()),
-            );
-            false
-        });
-        at
-    }
-
-    /// Numbers of 32 bits.
-    pub(super) fn numbers(&mut self, list: List, numbers: &[u32]) -> u64 {
-        let (at, _) = self.list(list, |bytes| {
-            append(bytes, numbers.iter().map(|number| number.to_le_bytes()));
-            false
-        });
-        at
-    }
-
-    /// Numbers of 16 bits.
-    pub(super) fn shorts(&mut self, list: List, numbers: &[u16]) -> u64 {
-        let (at, _) = self.list(list, |bytes| {
-            append(bytes, numbers.iter().map(|number| number.to_le_bytes()));
-            false
-        });
-        at
-    }
-
-    /// Numbers of one byte.
-    pub(super) fn bytes(&mut self, list: List, numbers: &[u8]) -> u64 {
-        let (at, _) = self.list(list, |bytes| {
-            bytes.extend_from_slice(numbers);
+    /// Where a list of a family lies.
+    pub(super) fn of_family(&mut self, name: ListName, list: &KernelList) -> u64 {
+        let (at, _) = self.list(name, |bytes| {
+            match list {
+                KernelList::Pieces(pieces) => {
+                    let piece = |&(offset, packed): &Piece| packed << 32 | u64::from(offset as u32);
+                    append(bytes, pieces.iter().map(|entry| piece(entry).to_le_bytes()));
+                }
+                KernelList::Numbers(numbers) => append(bytes, numbers.iter().map(|number| number.to_le_bytes())),
+                KernelList::Shorts(numbers) => append(bytes, numbers.iter().map(|number| number.to_le_bytes())),
+                KernelList::Bytes(numbers) => bytes.extend_from_slice(numbers),
+            }
             false
         });
         at
@@ -134,8 +107,8 @@ impl Tables {
 
     /// A rank table: for every group of 32 words a mask of the words at which runs begin, and how many runs began before
     /// the group, less one. The run of a word takes one look-up, wherever it lies.
-    pub(super) fn rank(&mut self, list: List, starts: &[u64]) -> u64 {
-        let (at, _) = self.list(list, |bytes| {
+    pub(super) fn rank(&mut self, name: ListName, starts: &[u64]) -> u64 {
+        let (at, _) = self.list(name, |bytes| {
             let [runs @ .., end] = starts else { return false };
             let mut masks = vec![0u32; end.div_ceil(GROUP) as usize];
             for start in runs {
@@ -175,41 +148,6 @@ pub(super) fn starts(runs: &[Run], element: u64, unit: u64) -> Vec<u64> {
     debug_assert!(unit.is_power_of_two());
     starts.iter_mut().for_each(|start| *start >>= unit.trailing_zeros());
     starts
-}
-
-/// For runs that end at these packed bytes, the number of the run of every 256th byte, and how many runs later the one of every 16th
-/// is: fewer than 256, since every run has a byte.
-pub(super) fn steps(ends: impl Iterator<Item = u64>) -> (Vec<u32>, Vec<u8>) {
-    let (mut bases, mut steps) = (Vec::new(), Vec::new());
-    let (mut at, mut base) = (0, 0);
-    for (run, end) in (0u32..).zip(ends) {
-        while at < end {
-            if at % 256 == 0 {
-                base = run;
-                bases.push(run);
-            }
-            steps.push((run - base) as u8);
-            at += 16;
-        }
-    }
-    (bases, steps)
-}
-
-/// Pieces as numbers of 32 bits, memory offset and packed place in 16 each, counted from a base for every [`GROUP`] of them; and these
-/// bases. None if the pieces of a group are too far from each other.
-pub(super) fn near(pieces: &[Piece]) -> Option<(Vec<u32>, Vec<Piece>)> {
-    let mut near = Vec::with_capacity(pieces.len());
-    let mut bases = Vec::with_capacity(pieces.len().div_ceil(GROUP as usize));
-    for group in pieces.chunks(GROUP as usize) {
-        let base = (group.iter().map(|piece| piece.0).min()?, group.first()?.1);
-        for piece in group {
-            let offset = u16::try_from(piece.0 - base.0).ok()?;
-            let packed = u16::try_from(piece.1 - base.1).ok()?;
-            near.push(u32::from(packed) << 16 | u32::from(offset));
-        }
-        bases.push(base);
-    }
-    Some((near, bases))
 }
 
 /// For every 2^shift units the run at their first, with an end mark; and the shift, for about one run in each.

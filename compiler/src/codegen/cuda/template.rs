@@ -15,16 +15,6 @@ impl From<minijinja::Error> for CodegenError {
     }
 }
 
-pub(super) fn word_type(bytes: u32) -> &'static str {
-    match bytes {
-        1 => "u8",
-        2 => "u16",
-        4 => "u32",
-        8 => "u64",
-        _ => "uint4",
-    }
-}
-
 /// Fills in a template.
 pub(super) fn render(name: &str, values: &Value) -> Result<String, CodegenError> {
     static ENVIRONMENT: OnceBox<Environment<'static>> = OnceBox::new();

@@ -1,7 +1,6 @@
 //! Programs for whole elements, for callers that have no plan when they launch.
 
-use super::kernel::{header, kernel, library};
-use super::tables::Tables;
+use super::kernel::{Kernels, header};
 use super::template::CodegenError;
 use crate::plan::Direction;
 use crate::plan::gpu::{GpuPlan, WholeKernel};
@@ -58,13 +57,10 @@ pub fn whole(plan: &GpuPlan, alignment: u64) -> Result<Option<WholeProgram>, Cod
     if kernels.is_empty() {
         return Ok(None);
     }
-    let variants: Vec<_> = kernels.iter().map(|entry| (plan, entry.kernel.variant)).collect();
-    let mut tables = Tables::default();
-    let mut text = String::new();
-    for WholeEntry { name, kernel: WholeKernel { variant, .. } } in &kernels {
-        let namespace = name.trim_start_matches("dtc_");
-        text.push_str(&kernel(namespace, plan, variant, variant.threads(), &mut tables, Some(name))?);
+    let mut texts = Kernels::default();
+    for WholeEntry { name, kernel } in &kernels {
+        texts.add(plan, &kernel.variant, name)?;
     }
-    let source = header("Kernels for whole elements", &[plan]) + &library(&variants) + &text;
-    Ok(Some(WholeProgram { source, tables: tables.into_bytes(), kernels }))
+    let source = header("Kernels for whole elements", &[plan]) + &texts.library() + &texts.text;
+    Ok(Some(WholeProgram { source, tables: texts.tables.into_bytes(), kernels }))
 }

@@ -22,4 +22,9 @@ impl Call {
     pub fn whole(bytes: u64) -> Call {
         Call { memory: 0, packed: 0, first: 0, bytes }
     }
+
+    /// The packed byte behind the last.
+    pub(crate) fn end(&self) -> u64 {
+        self.first.saturating_add(self.bytes)
+    }
 }

@@ -1,6 +1,7 @@
 //! Calls as strided copies, which copy engines make while the multiprocessors are busy.
 
-use super::{Call, GpuPlan};
+use super::call::Call;
+use super::plan::GpuPlan;
 use crate::layout::Node;
 
 /// The longest distance between rows that drivers take, in bytes.

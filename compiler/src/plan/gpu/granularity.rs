@@ -1,10 +1,7 @@
 //! What the addresses and lengths of a layout are multiples of.
 
-use super::sizes::SECTOR;
+use super::sizes::{SECTOR, WIDEST};
 use crate::layout::{Layout, Node};
-
-/// The widest word that a GPU loads, in bytes.
-const WIDEST: u32 = 16;
 
 /// Powers of two, in bytes, up to 16.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -40,10 +37,11 @@ fn divisors(layout: &Layout) -> (u64, u64) {
     (starts, lengths)
 }
 
-/// Whether all runs begin and end at sectors, if element 0 begins at one.
-pub(super) fn whole_sectors(layout: &Layout) -> bool {
+/// The granularity of a layout, and whether all runs begin and end at sectors, if element 0 begins at one. Reads each entry of a list once.
+pub(crate) fn measure(layout: &Layout) -> (Granularity, bool) {
     let (starts, lengths) = divisors(layout);
-    (starts | lengths).is_multiple_of(SECTOR)
+    let granularity = Granularity { starts: alignment(starts), lengths: alignment(lengths) };
+    (granularity, (starts | lengths).is_multiple_of(SECTOR))
 }
 
 impl Granularity {
@@ -57,8 +55,7 @@ impl Granularity {
     /// # Ok::<(), dtc_compiler::TextError>(())
     /// ```
     pub fn of(layout: &Layout) -> Granularity {
-        let (starts, lengths) = divisors(layout);
-        Granularity { starts: alignment(starts), lengths: alignment(lengths) }
+        measure(layout).0
     }
 
     /// The widest word that every run is made of, in bytes.
@@ -77,7 +74,7 @@ pub(crate) fn alignment(number: u64) -> u32 {
 }
 
 /// The length of every run, where they are all of one. Runs may follow each other in memory.
-pub(super) fn row(layout: &Layout) -> Option<u64> {
+pub(crate) fn row(layout: &Layout) -> Option<u64> {
     let mut row = None;
     for (_, node) in layout.nodes() {
         match node {

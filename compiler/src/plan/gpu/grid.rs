@@ -4,7 +4,7 @@ use super::call::Call;
 
 /// Which units of the packed bytes a call has. Units are counted from packed byte 0, unless it is said otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Count {
+pub(crate) enum Units {
     /// As many as its bytes fill, at least one: bytes at both ends are moved beside them.
     Filled,
     /// Those that it touches.
@@ -44,13 +44,13 @@ pub struct Grid {
     /// Units, or rows, of a block.
     pub each: u64,
     /// Which units a call has.
-    pub(super) count: Count,
+    pub(super) units: Units,
 }
 
 impl Grid {
     /// `each` units of `unit` packed bytes to a block.
-    pub(crate) fn new(count: Count, unit: u64, each: u64) -> Grid {
-        Grid { unit, share: 1, word: 1, line: 1, rows: 0, each, count }
+    pub(crate) fn new(units: Units, unit: u64, each: u64) -> Grid {
+        Grid { unit, share: 1, word: 1, line: 1, rows: 0, each, units }
     }
 
     /// Units more than the bytes of whole elements have, for ends inside a unit.
@@ -64,7 +64,7 @@ impl Grid {
     /// # Ok::<(), dtc_compiler::TextError>(())
     /// ```
     pub fn more(&self) -> u64 {
-        u64::from(self.count == Count::Addressed)
+        u64::from(self.units == Units::Addressed)
     }
 
     /// The blocks for whole elements of `bytes` packed bytes at `packed`, an address: as many as [`GpuPlan::blocks`](super::GpuPlan::blocks) says, or one
@@ -81,12 +81,12 @@ impl Grid {
     /// The blocks for a call of a kernel without tiles, or `None` when no grid is that large.
     pub(crate) fn blocks_of(&self, call: &Call) -> Option<u32> {
         let (unit, end) = (self.unit, call.first.checked_add(call.bytes)?);
-        let units = match self.count {
-            Count::Filled => (call.bytes / unit).max(1),
-            Count::Touched => end.div_ceil(unit) - call.first / unit,
-            Count::Inside => (end / unit).saturating_sub(call.first.div_ceil(unit)).max(1),
-            Count::Addressed => (call.bytes + call.packed % unit).div_ceil(unit),
-            Count::Needed => call.bytes.div_ceil(unit),
+        let units = match self.units {
+            Units::Filled => (call.bytes / unit).max(1),
+            Units::Touched => end.div_ceil(unit) - call.first / unit,
+            Units::Inside => (end / unit).saturating_sub(call.first.div_ceil(unit)).max(1),
+            Units::Addressed => (call.bytes + call.packed % unit).div_ceil(unit),
+            Units::Needed => call.bytes.div_ceil(unit),
         };
         let ahead = call.packed.div_ceil(self.word) % self.line;
         launched((units.checked_mul(self.share)? + ahead).div_ceil(self.each))

@@ -1,8 +1,11 @@
 //! How bytes go from the memory of one type to that of another.
 
-use super::cost::{self, Shape};
+use super::families::{best_shape, best_word, slots};
+use super::granularity;
+use super::grid::launched;
+use super::plan::GpuPlan;
+use super::shape::Shape;
 use super::sizes::{LINE, NARROW, SLOT};
-use super::{GpuPlan, granularity};
 use crate::plan::Direction;
 use std::fmt;
 
@@ -72,19 +75,15 @@ impl CopyVariant {
         if !source.allows_in_batch() || !target.allows_in_batch() {
             return None;
         }
-        let (read, written) = (cost::Runs::of(source.layout()), cost::Runs::of(target.layout()));
-        let preferred = cost::word(Direction::Pack, call.widest(source, target), &read).min(cost::word(
-            Direction::Unpack,
-            16,
-            &written,
-        ));
-        let short = read.mean.min(written.mean) < SLOT && preferred == call.widest(source, target);
+        let (read, written) = (source.analysis(), target.analysis());
+        let widest = call.widest(source, target);
+        let preferred = best_word(read, Direction::Pack, widest).min(best_word(written, Direction::Unpack, 16));
+        let short = read.runs.mean.min(written.runs.mean) < SLOT && preferred == widest;
         let family = if preferred >= 4 || short {
             let cut = !(call.source_first | call.bytes).is_multiple_of(preferred.into());
-            CopyFamily::Words { word: preferred, shape: cost::shape(Direction::Unpack, preferred, &written), cut }
+            CopyFamily::Words { word: preferred, shape: best_shape(written, Direction::Unpack, preferred), cut }
         } else {
-            target
-                .slots(call.target, call.bytes)
+            slots(written, call.target, call.bytes)
                 .map_or(CopyFamily::Bytes, |(row, slots)| CopyFamily::Rows { row, slots })
         };
         let end = call.source_first.max(call.target_first).saturating_add(call.bytes);
@@ -110,7 +109,7 @@ impl CopyVariant {
             CopyFamily::Bytes => bytes.div_ceil(2 * SLOT),
         };
         let blocks = threads.div_ceil(self.threads().into());
-        u32::try_from(blocks).ok().filter(|&blocks| blocks < 1 << 31)
+        launched(blocks)
     }
 }
 

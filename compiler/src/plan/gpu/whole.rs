@@ -1,8 +1,8 @@
 //! Kernels that serve every call for whole elements, with grids that a few numbers tell: for callers without a plan.
 
-use super::GpuPlan;
 use super::call::Call;
 use super::grid::Grid;
+use super::plan::GpuPlan;
 use super::sizes::{LINE, NARROW};
 use super::variant::Variant;
 use crate::plan::Direction;
@@ -32,14 +32,16 @@ impl GpuPlan {
         if !self.allows() {
             return Vec::new();
         }
-        let wide = self.layout.size() >= NARROW;
+        let wide = self.layout().size() >= NARROW;
         let mut kernels: Vec<WholeKernel> = Vec::new();
         for alignment in [LINE, alignment, 1] {
-            let size = self.layout.size();
+            let size = self.layout().size();
             let bytes = if size >= ALONE { size } else { self.usual_bytes() };
             let call = Call { memory: alignment, packed: alignment, ..Call::whole(bytes) };
             let variant = Variant { wide, ..self.variant(direction, &call) };
-            let Some(grid) = self.grid(&variant, variant.threads()) else { continue };
+            let Some(grid) = variant.family.kernel().grid(&self.instance(&variant, variant.threads())) else {
+                continue;
+            };
             match kernels.last_mut() {
                 // The wider alignment gained nothing.
                 Some(last) if last.variant == variant => last.alignment = alignment,
@@ -59,7 +61,10 @@ impl GpuPlan {
 mod tests {
     use super::*;
     use crate::datatype::text;
-    use crate::{Pipeline, plan::gpu::Family};
+    use crate::{
+        Pipeline,
+        plan::gpu::{Family, MasksKernel},
+    };
 
     /// Types of every family, with the alignment of their elements.
     const TYPES: [(&str, u64); 12] = [
@@ -96,7 +101,7 @@ mod tests {
                         let call = Call { memory: alignment, packed, ..Call::whole(bytes) };
                         let exact = u64::from(plan.blocks(&variant, &call).expect("a grid"));
                         let found = grid.blocks(packed, bytes);
-                        let exactly = matches!(variant.family, Family::Tiles { .. } | Family::Columns { .. });
+                        let exactly = matches!(variant.family, Family::Tiles(_) | Family::Columns(_));
                         let more = if exactly { 0 } else { 1 };
                         assert!(
                             (exact..=exact + more).contains(&found),
@@ -109,6 +114,6 @@ mod tests {
         families.sort_by_key(|family| format!("{family:?}"));
         families.dedup();
         assert!(families.len() >= 9, "{families:?}");
-        assert!(families.contains(&std::mem::discriminant(&Family::Masks)));
+        assert!(families.contains(&std::mem::discriminant(&Family::Masks(MasksKernel))));
     }
 }

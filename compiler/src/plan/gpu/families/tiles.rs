@@ -1,13 +1,27 @@
 //! Transposing layouts: packed neighbours are far apart in memory, and memory neighbours far apart in the packed bytes.
 
-use super::call::Call;
-use super::cost;
-use super::granularity::Granularity;
-use super::grid::{Count, Grid, launched};
-use super::sizes::{LINE, SECTOR, WARP};
+use super::family::{Instance, KernelFamily};
+use super::generic::Generic;
+use super::query::Query;
 use crate::layout::{Edge, Layout, Node, NodeId};
 use crate::plan::Direction;
+use crate::plan::gpu::analysis::{Analysis, Structure};
+use crate::plan::gpu::call::Call;
+use crate::plan::gpu::granularity::{self, Granularity};
+use crate::plan::gpu::grid::{Grid, Units, launched};
+use crate::plan::gpu::sizes::{LINE, SCALAR, SECTOR, WARP};
+use crate::plan::gpu::text::{AddressFunction, KernelText};
+use crate::plan::gpu::tuning::{TilesTuning, Tuning};
+use minijinja::context;
+use std::fmt;
 use std::ops::Range;
+
+/// A kernel that moves tiles through shared memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TilesKernel {
+    /// Whether words of memory are unaligned among the packed bytes.
+    pub shifted: bool,
+}
 
 /// How a transposing layout is cut into tiles. Words of a column are packed side by side; columns are memory neighbours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,12 +42,22 @@ pub struct Tiles {
     pub tile_rows: u32,
     /// Columns that a tile holds.
     pub tile_columns: u32,
+    /// Tiles of a column from which on one more costs less than sectors that two tiles share.
+    many: u64,
 }
 
+impl Structure for Tiles {}
+
 impl Tiles {
-    /// Whether a call has enough columns.
-    pub(super) fn pays(&self, call: &Call) -> bool {
-        cost::in_tiles(self.rows * u64::from(self.word), call.bytes)
+    /// Bytes of shared memory of the largest tile that the generic kernels move.
+    pub(crate) const GENERIC_BYTES: u32 = 32 << 10;
+
+    /// Rows of the tallest tile that the generic kernels move.
+    pub(crate) const GENERIC_ROWS: u32 = 256;
+
+    /// Whether the generic kernels have memory for the tiles.
+    pub(super) fn fit_generic(&self) -> bool {
+        self.shared_bytes(false) <= Tiles::GENERIC_BYTES && self.tile_rows <= Tiles::GENERIC_ROWS
     }
 
     /// Words of a column that a tile of a kernel holds: more where words lie astride the packed words, because each row
@@ -60,7 +84,7 @@ impl Tiles {
         let tile_rows = self.rows_of_tile(shifted);
         let rows = common(tile_rows, self.word);
         let lines = tile_rows.is_multiple_of(WARP as u32) && self.rows.is_multiple_of(rows);
-        let fits = lines && self.rows >= cost::MANY_TILES * u64::from(tile_rows);
+        let fits = lines && self.rows >= self.many * u64::from(tile_rows);
         if direction == Direction::Pack && fits { rows } else { 1 }
     }
 
@@ -70,7 +94,7 @@ impl Tiles {
     }
 
     /// The tiles that a call touches: of all columns when it touches several planes.
-    pub(crate) fn grid(&self, direction: Direction, shifted: bool, call: &Call) -> TileGrid {
+    pub(crate) fn touched(&self, direction: Direction, shifted: bool, call: &Call) -> TileGrid {
         let word = u64::from(self.word);
         let (begin, end) = (call.first / word, (call.first + call.bytes).div_ceil(word));
         let plane = self.rows.saturating_mul(self.columns);
@@ -85,29 +109,6 @@ impl Tiles {
         let row_tiles = (self.rows + ahead).div_ceil(self.rows_of_tile(shifted).into());
         let column_tiles = (columns.end - columns.start).div_ceil(self.tile_columns.into());
         TileGrid { first_plane: first, planes: last - first + 1, columns, ahead, row_tiles, column_tiles }
-    }
-
-    /// How the tiles of whole elements, of `size` packed bytes each, are spread over blocks.
-    pub(super) fn whole_grid(&self, direction: Direction, shifted: bool, size: u64) -> Grid {
-        let word = u64::from(self.word);
-        let column_tiles = self.columns.div_ceil(self.tile_columns.into());
-        // The columns of a call may go on through its elements; those of a plane do not.
-        let open = size < self.rows.saturating_mul(self.columns).saturating_mul(word);
-        let (columns, share) = if open { (self.tile_columns.into(), 1) } else { (self.columns, column_tiles) };
-        Grid {
-            share,
-            word,
-            line: self.line_rows(direction, shifted),
-            rows: self.rows,
-            ..Grid::new(Count::Touched, self.rows * columns * word, self.rows_of_tile(shifted).into())
-        }
-    }
-
-    /// How many tiles a call touches, if there is a grid of as many blocks.
-    pub(super) fn blocks(&self, direction: Direction, shifted: bool, call: &Call) -> Option<u32> {
-        let TileGrid { planes, row_tiles, column_tiles, .. } = self.grid(direction, shifted, call);
-        let tiles = row_tiles.checked_mul(column_tiles)?.checked_mul(planes)?;
-        launched(tiles)
     }
 }
 
@@ -134,14 +135,16 @@ fn common(side: u32, word: u32) -> u64 {
 }
 
 /// Finds the columns of a transposing layout: the stream, or the count, whose copies are nearest in memory.
-pub(super) fn find(layout: &Layout, granularity: Granularity, continues: bool) -> Option<Tiles> {
-    let row = super::granularity::row(layout)?;
+fn find(layout: &Layout, granularity: Granularity, continues: bool, tuning: &TilesTuning) -> Option<Tiles> {
+    let row = granularity::row(layout)?;
     let word = u32::try_from(row).ok().filter(|&word| word.is_power_of_two() && word <= granularity.word())?;
     let root = layout.root();
+    // Columns that share sectors of memory.
+    let near_columns = |stride: u64, columns| stride <= SECTOR && columns >= tuning.min_columns;
     let mut best: Option<(Option<NodeId>, i64, u64, Edge)> = None;
     let mut consider = |stream, stride: i64, columns, column| {
         let nearer = best.as_ref().is_none_or(|&(_, found, ..)| stride.unsigned_abs() <= found.unsigned_abs());
-        if nearer && stride != 0 && cost::near_columns(stride.unsigned_abs(), columns) {
+        if nearer && stride != 0 && near_columns(stride.unsigned_abs(), columns) {
             best = Some((stream, stride, columns, column));
         }
     };
@@ -160,15 +163,15 @@ pub(super) fn find(layout: &Layout, granularity: Granularity, continues: bool) -
     let (stream, stride, columns, column) = best?;
     let rows = words(column);
     let far = innermost_stride(layout, column)?;
-    if !cost::by_tiles(rows, far, stride.unsigned_abs()) {
+    if rows < tuning.min_rows || far < stride.unsigned_abs().saturating_mul(2) {
         return None;
     }
-    let side = cost::tile_side(word);
+    let side = if word < 8 { tuning.narrow_side } else { tuning.wide_side };
     let (tile_rows, tile_columns) = if columns < side {
         ((side * side / columns).next_multiple_of(32).min(rows.next_multiple_of(32)), columns)
     } else if rows < side {
         (rows, (side * side / rows).next_multiple_of(32).min(columns))
-    } else if rows < cost::MANY_TILES * side {
+    } else if rows < tuning.many * side {
         // Tiles of equal height, so that none is nearly empty. A sector that two of them store is stored in part by both.
         let tiles = (rows + side / 2) / side;
         let sector = SECTOR / u64::from(word);
@@ -186,6 +189,7 @@ pub(super) fn find(layout: &Layout, granularity: Granularity, continues: bool) -
         rows,
         tile_rows: tile_rows as u32,
         tile_columns: tile_columns as u32,
+        many: tuning.many,
     })
 }
 
@@ -205,5 +209,118 @@ fn innermost_stride(layout: &Layout, mut at: Edge) -> Option<u64> {
             Node::Dense { .. } => return innermost,
             Node::Runs { .. } | Node::Record { .. } => return Some(u64::MAX),
         }
+    }
+}
+
+/// The tiles of a layout whose words are aligned in memory as a call is, and a kernel for the call's packed bytes.
+fn fitting<'a>(query: &Query<'a>) -> Option<(&'a Tiles, TilesKernel)> {
+    let tiles = query.found::<Tiles>().filter(|tiles| tiles.word <= query.word)?;
+    let shifted = tiles.word > query.packed;
+    (!shifted || tiles.word <= SCALAR).then_some((tiles, TilesKernel { shifted }))
+}
+
+/// The tiles of a call that has enough columns, and their kernel.
+pub(super) fn serving<'a>(query: &Query<'a>) -> Option<(&'a Tiles, TilesKernel)> {
+    let tuning = &query.tuning().tiles;
+    let enough = |tiles: &Tiles| {
+        let column = tiles.rows * u64::from(tiles.word);
+        query.call.bytes >= column.saturating_mul(tuning.min_columns).max(tuning.min_bytes)
+    };
+    fitting(query).filter(|(tiles, _)| enough(tiles))
+}
+
+/// Serves calls of many columns.
+pub(super) fn admits(query: &Query<'_>) -> Option<TilesKernel> {
+    serving(query).map(|(_, kernel)| kernel)
+}
+
+impl KernelFamily for TilesKernel {
+    fn find(analysis: &mut Analysis) {
+        let Analysis { layout, granularity, continues, tuning, .. } = &*analysis;
+        analysis.add(find(layout, *granularity, *continues, &tuning.tiles));
+    }
+
+    fn candidates(query: &Query<'_>) -> Vec<TilesKernel> {
+        fitting(query).map(|(_, kernel)| kernel).into_iter().collect()
+    }
+
+    fn indices(&self, analysis: &Analysis, _direction: Direction, call: &Call) -> u64 {
+        call.end() / u64::from(analysis.granularity.word())
+    }
+
+    fn threads(&self, tuning: &Tuning, _direction: Direction, _capped: bool) -> u32 {
+        tuning.tiles.threads
+    }
+
+    fn grid(&self, instance: &Instance<'_>) -> Option<Grid> {
+        let tiles = instance.analysis.found::<Tiles>()?;
+        let word = u64::from(tiles.word);
+        let column_tiles = tiles.columns.div_ceil(tiles.tile_columns.into());
+        // The columns of a call may go on through its elements; those of a plane do not.
+        let open = instance.analysis.layout.size() < tiles.rows.saturating_mul(tiles.columns).saturating_mul(word);
+        let (columns, share) = if open { (tiles.tile_columns.into(), 1) } else { (tiles.columns, column_tiles) };
+        let unit = tiles.rows * columns * word;
+        Some(Grid {
+            share,
+            word,
+            line: tiles.line_rows(instance.direction, self.shifted),
+            rows: tiles.rows,
+            ..Grid::new(Units::Touched, unit, tiles.rows_of_tile(self.shifted).into())
+        })
+    }
+
+    /// The tiles of a part of a plane are fewer than its columns have.
+    fn blocks(&self, instance: &Instance<'_>, call: &Call) -> Option<u32> {
+        let touched = instance.analysis.found::<Tiles>()?.touched(instance.direction, self.shifted, call);
+        launched(touched.row_tiles.checked_mul(touched.column_tiles)?.checked_mul(touched.planes)?)
+    }
+
+    fn shared_bytes(&self, instance: &Instance<'_>) -> Option<u32> {
+        instance.analysis.found::<Tiles>().map(|tiles| tiles.shared_bytes(self.shifted))
+    }
+
+    fn prefetches(&self, instance: &Instance<'_>) -> bool {
+        let in_part = |tiles: &Tiles| {
+            let beside = tiles.columns.saturating_mul(tiles.stride.unsigned_abs());
+            instance.analysis.stored_in_part(beside, tiles.word)
+        };
+        instance.may_prefetch() && instance.analysis.found::<Tiles>().is_some_and(in_part)
+    }
+
+    fn text(&self, instance: &Instance<'_>) -> Option<KernelText> {
+        let tiles = instance.analysis.found::<Tiles>()?;
+        let Tiles { word, stream, column, rows, columns, stride, tile_columns, .. } = *tiles;
+        let tile_rows = tiles.rows_of_tile(self.shifted);
+        let words = tile_rows * tile_columns;
+        // Words that are unaligned need their neighbours too.
+        let load_steps = (words + tile_columns).div_ceil(instance.threads);
+        let values = context! {
+            rows, columns, neighbour_stride => stride, tile_rows, tile_columns, load_steps,
+            pitch => tiles.pitch(self.shifted),
+            shifted => self.shifted,
+            steps => words.div_ceil(instance.threads),
+            loads => load_steps.min(instance.analysis.tuning.tiles.shifted_loads),
+            line_rows => tiles.line_rows(instance.direction, self.shifted),
+            line_columns => tiles.line_columns(),
+        };
+        let planes = AddressFunction::Planes { word, stream, column };
+        Some(KernelText { values, ..KernelText::new("tiles", word, vec![planes]) })
+    }
+
+    fn generic(&self, query: &Query<'_>) -> Generic {
+        match query.found::<Tiles>() {
+            Some(tiles) if !self.shifted && tiles.fit_generic() => Generic::Tiles,
+            Some(tiles) if tiles.word >= 4 && self.shifted => Generic::Shifted(tiles.word),
+            Some(tiles) if tiles.word >= 4 => Generic::Words(tiles.word),
+            _ => Generic::Bytes,
+        }
+    }
+
+    fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.shifted {
+            "tiles through shared memory, astride the packed words"
+        } else {
+            "tiles through shared memory"
+        })
     }
 }

@@ -1,9 +1,23 @@
 //! Short listed runs close to each other, packed in the order of memory: unpacked sector by sector, by masks of memory.
 
-use super::cost;
+use super::family::{Instance, KernelFamily};
+use super::generic::Generic;
 use super::pieces::{Pieces, each_run};
-use super::sizes::{LINE, SECTOR, WARP};
+use super::query::Query;
 use crate::layout::{Edge, Layout, NodeId};
+use crate::plan::Direction;
+use crate::plan::gpu::analysis::{Analysis, Structure};
+use crate::plan::gpu::grid::{Grid, Units};
+use crate::plan::gpu::literals::signed;
+use crate::plan::gpu::sizes::{LINE, SECTOR, WARP};
+use crate::plan::gpu::text::{AddressFunction, KernelList, KernelText};
+use crate::plan::gpu::tuning::{MasksTuning, Tuning};
+use minijinja::context;
+use std::fmt;
+
+/// A kernel that unpacks short runs byte by byte in the order of memory, which masks tell. Unpacks only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct MasksKernel;
 
 /// Bytes of memory at least of a record: of less, groups that are not full cost too much.
 const LEAST_SPAN: u64 = 8 * Masks::GROUP;
@@ -21,29 +35,31 @@ pub struct Masks {
     span: u64,
 }
 
+impl Structure for Masks {}
+
 impl Masks {
     /// Bytes of memory of a group, which a warp unpacks: a mask for each lane.
-    pub(crate) const GROUP: u64 = WARP * SECTOR;
+    const GROUP: u64 = WARP * SECTOR;
 
     /// Words of 16 bytes of shared memory that hold the packed bytes of a group, which may begin inside of one.
-    pub(crate) const STAGE_WORDS: u64 = Masks::GROUP / 16 + 1;
+    const STAGE_WORDS: u64 = Masks::GROUP / 16 + 1;
 
     /// The same, with 8 bytes for each sector.
-    pub(crate) const WARP_WORDS: u64 = Masks::STAGE_WORDS + WARP / 2;
+    const WARP_WORDS: u64 = Masks::STAGE_WORDS + WARP / 2;
 
     /// Bytes of shared memory of a block.
-    pub(crate) fn shared_bytes(threads: u32) -> u32 {
+    fn shared_bytes(threads: u32) -> u32 {
         (u64::from(threads) / WARP * Masks::WARP_WORDS * 16) as u32
     }
 
     /// Groups of bytes of memory that a record touches, wherever in a line it begins.
-    pub(crate) fn groups(&self) -> u64 {
+    fn groups(&self) -> u64 {
         (self.span + LINE - 1).div_ceil(Masks::GROUP)
     }
 
     /// The masks of a record, of 32 bytes of memory each from `low` on; and for every group the packed bytes in front of it. Masks of a
     /// line without bytes go before all: where a record begins inside a line, the masks of its sectors are shifted.
-    pub(crate) fn lists(&self, layout: &Layout) -> [Vec<u32>; 2] {
+    fn lists(&self, layout: &Layout) -> [Vec<u32>; 2] {
         let mut masks = vec![0u32; (self.groups() * WARP + LINE / SECTOR) as usize];
         each_run(layout, Edge { offset: 0, node: self.record }, &mut |offset, length| {
             let (mut at, mut rest) = ((offset - self.low) as u64 + LINE, length);
@@ -66,25 +82,88 @@ impl Masks {
 }
 
 /// Finds out whether listed runs are packed in the order of memory, close to each other.
-pub(super) fn find(layout: &Layout, pieces: Option<&Pieces>) -> Option<Masks> {
+fn find(layout: &Layout, pieces: Option<&Pieces>, tuning: &MasksTuning) -> Option<Masks> {
     let &Pieces { record, size, ascending, .. } = pieces?;
     let measure = layout.measure(record);
     let span = u64::try_from(measure.high.checked_sub(measure.low)?).ok()?;
-    let dense = span >= LEAST_SPAN && cost::by_masks(measure.runs, size, span);
-    (ascending && dense).then_some(Masks { record, size, low: measure.low, span })
+    let runs = measure.runs;
+    let touched = runs.saturating_mul(SECTOR - 1).saturating_add(size);
+    // Runs below 8 bytes go by single bytes otherwise, which is as fast where a sector has less than one of them.
+    let dense = size >= runs.saturating_mul(tuning.min_run) || runs.saturating_mul(SECTOR) >= span;
+    let short = size < runs.saturating_mul(tuning.max_run);
+    let close = span >= LEAST_SPAN && touched >= span / 8 * tuning.touched_eighths;
+    (ascending && dense && short && close).then_some(Masks { record, size, low: measure.low, span })
+}
+
+/// Serves unpacks of odd runs.
+pub(super) fn admits(query: &Query<'_>) -> Option<MasksKernel> {
+    let many = query.call.bytes >= query.tuning().masks.min_bytes;
+    (query.unpacks() && query.analysis.has::<Masks>() && query.word < 4 && many).then_some(MasksKernel)
+}
+
+impl KernelFamily for MasksKernel {
+    fn find(analysis: &mut Analysis) {
+        analysis.add(find(&analysis.layout, analysis.found(), &analysis.tuning.masks));
+    }
+
+    fn candidates(query: &Query<'_>) -> Vec<MasksKernel> {
+        if query.unpacks() && query.analysis.has::<Masks>() { vec![MasksKernel] } else { Vec::new() }
+    }
+
+    fn threads(&self, tuning: &Tuning, _direction: Direction, _capped: bool) -> u32 {
+        tuning.masks.threads
+    }
+
+    fn grid(&self, instance: &Instance<'_>) -> Option<Grid> {
+        let masks = instance.analysis.found::<Masks>()?;
+        let grid = Grid::new(Units::Touched, masks.size, u64::from(instance.threads) / WARP);
+        Some(Grid { share: masks.groups(), ..grid })
+    }
+
+    fn shared_bytes(&self, instance: &Instance<'_>) -> Option<u32> {
+        Some(Masks::shared_bytes(instance.threads))
+    }
+
+    fn prefetches(&self, instance: &Instance<'_>) -> bool {
+        instance.may_prefetch() && !instance.analysis.whole_sectors
+    }
+
+    fn text(&self, instance: &Instance<'_>) -> Option<KernelText> {
+        let masks = instance.analysis.found::<Masks>()?;
+        let [list, befores] = masks.lists(&instance.analysis.layout).map(KernelList::Numbers);
+        let values = context! {
+            size => masks.size, low => signed(masks.low), groups => masks.groups(), group => Masks::GROUP,
+            line => LINE, stage_words => Masks::STAGE_WORDS, warp_words => Masks::WARP_WORDS,
+        };
+        let lists = vec![("masks", list), ("befores", befores)];
+        let outer = AddressFunction::Records { record: masks.record, size: masks.size };
+        // More registers leave fewer threads.
+        let own_threads = self.threads(instance.analysis.tuning, instance.direction, instance.capped);
+        let resident_blocks = instance.analysis.tuning.masks.resident_threads / own_threads;
+        Some(KernelText { values, lists, resident_blocks, ..KernelText::new("masks", 1, vec![outer]) })
+    }
+
+    fn generic(&self, _query: &Query<'_>) -> Generic {
+        Generic::Lines
+    }
+
+    fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("bytes of short runs by masks, in the order of memory")
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::gpu::pieces;
+    use crate::plan::gpu::families::pieces;
+    use crate::plan::gpu::tuning::SM_90;
 
     /// The masks of a layout of runs `(offset, length)`.
     fn masks_of(runs: &[(i64, u64)]) -> Option<(Masks, Layout)> {
         let runs: Vec<String> = runs.iter().map(|(offset, length)| format!("({offset} {length})")).collect();
         let text = format!("layout lb 0 extent 100000 {{\n  %0 = runs [{}] x byte\n  root %0\n}}", runs.join(" "));
         let layout = Layout::parse(&text).expect(&text);
-        let found = find(&layout, pieces::find(&layout).as_ref());
+        let found = find(&layout, pieces::find(&layout, &SM_90.pieces).as_ref(), &SM_90.masks);
         found.map(|masks| (masks, layout))
     }
 

@@ -1,15 +1,15 @@
-//! Words and launch shapes for blocks at strides and listed runs on GPUs of architecture sm_90, and on others until they have a table.
+//! Words and launch shapes for blocks at strides and listed runs on GPUs of architecture sm_90.
 //!
 //! The values are those that were chosen by hand from the sweeps of `bench/results/2026-11-20-gpu.md` and `bench/results/2026-11-25-gpu-families.md`.
 //! `bench/gpu/tune.cu` writes such a file for the GPU that it runs on.
 
-use super::shapes::Density::{Close, Near, Sparse};
-use super::shapes::Row;
 use crate::plan::Direction::{Pack, Unpack};
+use crate::plan::gpu::tuning::row::Density::{Close, Near, Sparse};
+use crate::plan::gpu::tuning::row::Row;
 
 /// Rows of each direction and density by ascending `least`.
 #[rustfmt::skip]
-pub(super) const SM_90: &[Row] = &[
+pub(super) const ROWS: &[Row] = &[
     Row { direction: Pack, density: Close, least: 0, word: 8, shapes: [(128, 4), (128, 4), (128, 4), (128, 4), (1024, 1)] },
     Row { direction: Pack, density: Close, least: 48, word: 16, shapes: [(128, 4), (128, 4), (128, 4), (128, 4), (1024, 1)] },
     Row { direction: Pack, density: Close, least: 128, word: 16, shapes: [(128, 4), (128, 4), (128, 4), (128, 4), (128, 1)] },

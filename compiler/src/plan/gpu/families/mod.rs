@@ -1,0 +1,178 @@
+//! The families of kernels: a file for each, and here their list and the order in which they are tried.
+//!
+//! `CONTRIBUTING.md` shows how to add one.
+
+mod accumulate;
+mod columns;
+mod family;
+mod fields;
+mod gather;
+mod generic;
+mod groups;
+mod joined;
+mod lines;
+mod masks;
+mod ordered;
+mod pieces;
+mod query;
+mod records;
+mod rows;
+mod scatter;
+mod shifted;
+mod tiles;
+mod words;
+
+pub use accumulate::{Accumulation, computes};
+pub use columns::{Column, Columns, ColumnsKernel};
+pub(crate) use family::{Instance, KernelFamily};
+pub use fields::{Field, Fields, FieldsKernel};
+pub use gather::GatherKernel;
+pub(crate) use generic::Generic;
+pub use groups::{Groups, GroupsKernel};
+pub use joined::JoinedKernel;
+pub use lines::LinesKernel;
+pub use masks::{Masks, MasksKernel};
+pub use ordered::{Disorder, OrderedKernel};
+pub use pieces::{Pieces, PiecesKernel};
+pub(crate) use query::Query;
+pub use records::{Records, RecordsKernel};
+pub use rows::RowsKernel;
+pub(crate) use rows::slots;
+pub use scatter::ScatterKernel;
+pub use shifted::ShiftedKernel;
+pub use tiles::{Tiles, TilesKernel};
+pub use words::WordsKernel;
+pub(crate) use words::{best_shape, best_word};
+
+use super::analysis::Analysis;
+use super::shape::Shape;
+use crate::plan::Direction;
+
+/// The launch shape of generic kernels that move words.
+const GENERIC_SHAPE: Shape = Shape { threads: 256, unroll: 1 };
+
+/// Declares the families, in an order in which each finds its structure after those that it builds on.
+macro_rules! families {
+    ($($(#[$documentation:meta])* $name:ident($kernel:ident),)*) => {
+        /// The family of a kernel, and the parameters that it has there.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Family {
+            $($(#[$documentation])* $name($kernel),)*
+        }
+
+        $(impl From<$kernel> for Family {
+            fn from(kernel: $kernel) -> Family {
+                Family::$name(kernel)
+            }
+        })*
+
+        impl Family {
+            /// The kernel, as all families have one.
+            pub(crate) fn kernel(&self) -> &dyn KernelFamily {
+                match self {
+                    $(Family::$name(kernel) => kernel,)*
+                }
+            }
+        }
+
+        /// Adds what all families find in a layout.
+        pub(crate) fn find(analysis: &mut Analysis) {
+            $($kernel::find(analysis);)*
+        }
+
+        /// Every kernel that may serve a call, also those that are never the fastest.
+        pub(crate) fn candidates(query: &Query<'_>) -> Vec<Family> {
+            let mut families = Vec::new();
+            $(families.extend($kernel::candidates(query).into_iter().map(Family::from));)*
+            families
+        }
+    };
+}
+
+families! {
+    /// Words at their alignment on both sides.
+    Words(WordsKernel),
+    /// Words of memory that are unaligned among the packed bytes.
+    Shifted(ShiftedKernel),
+    /// Aligned packed words from memory at any alignment. Packs only.
+    Gather(GatherKernel),
+    /// Aligned packed words to memory at any alignment. Unpacks only.
+    Scatter(ScatterKernel),
+    /// Words of memory that rows of one odd length fill. Unpacks only.
+    Rows(RowsKernel),
+    /// Runs, or pieces of long ones, found by their numbers and not by their bytes.
+    Pieces(PiecesKernel),
+    /// Packed words of 16 bytes, each put together from the runs that it has. Packs only.
+    Joined(JoinedKernel),
+    /// Short runs close to each other, byte by byte in the order of memory, which masks tell. Unpacks only.
+    Masks(MasksKernel),
+    /// Packed bytes to short runs close to each other, through lines of memory in shared memory. Unpacks by generic kernels only.
+    Lines(LinesKernel),
+    /// Records with small gaps, byte by byte in the order of memory, through shared memory. Unpacks only.
+    Records(RecordsKernel),
+    /// Words of blocks whose packed order is not that of memory, in the order of memory. Unpacks of whole elements only.
+    Ordered(OrderedKernel),
+    /// Small groups of runs, through shared memory.
+    Groups(GroupsKernel),
+    /// Tiles through shared memory.
+    Tiles(TilesKernel),
+    /// Arrays of records that are packed field by field, through shared memory. Whole elements only.
+    Columns(ColumnsKernel),
+    /// Records whose fields lie in arrays of their own, through shared memory.
+    Fields(FieldsKernel),
+    /// Elements of memory that become themselves combined with the packed ones. Unpacks only.
+    Accumulate(Accumulation),
+}
+
+/// A rule: the kernel of a family that serves a call, if it is faster than those of the rules behind.
+type Rule = fn(&Query<'_>) -> Option<Family>;
+
+macro_rules! rules {
+    ($($rule:path,)*) => {
+        &[$(|query| $rule(query).map(Family::from)),*]
+    };
+}
+
+/// The rules in the order in which they are tried: from those that see most of a layout's structure to those that see runs alone, or bytes.
+const RULES: &[Rule] = rules![
+    words::resident,
+    fields::admits,
+    columns::admits,
+    tiles::admits,
+    groups::admits,
+    ordered::admits,
+    records::admits,
+    masks::admits,
+    joined::admits,
+    pieces::admits,
+    rows::before_words,
+    words::aligned,
+    words::resident_narrow,
+    shifted::admits,
+    gather::admits,
+    rows::admits,
+];
+
+/// The kernel that serves a call: that of the first rule which holds. Every unpack may be scattered.
+pub(crate) fn serving(query: &Query<'_>) -> Family {
+    RULES.iter().find_map(|rule| rule(query)).unwrap_or(Family::Scatter(ScatterKernel))
+}
+
+impl Generic {
+    /// The family of the generic kernel, and its parameters: at any alignment.
+    pub(crate) const fn family(self, direction: Direction) -> Family {
+        match self {
+            Generic::Words(word) => Family::Words(WordsKernel { word, shape: GENERIC_SHAPE, cut: true }),
+            Generic::Shifted(word) => Family::Shifted(ShiftedKernel { word }),
+            Generic::Bytes => match direction {
+                Direction::Pack => Family::Gather(GatherKernel),
+                Direction::Unpack => Family::Scatter(ScatterKernel),
+            },
+            Generic::Lines => Family::Lines(LinesKernel),
+            Generic::Columns => Family::Columns(ColumnsKernel { memory: 1 }),
+            Generic::Fields => Family::Fields(FieldsKernel { memory: 1, packed: 1 }),
+            Generic::Groups => Family::Groups(GroupsKernel { memory: 1, packed: 1 }),
+            Generic::Tiles => Family::Tiles(TilesKernel { shifted: false }),
+        }
+    }
+}

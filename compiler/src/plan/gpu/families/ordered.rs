@@ -1,0 +1,165 @@
+//! Lists whose packed order is not that of memory, to be unpacked in the order of memory.
+//!
+//! A load from anywhere costs a GPU a sector; a store of a part of one makes it read the sector, and write it back.
+
+use super::family::{Instance, KernelFamily};
+use super::pieces::each_run;
+use super::query::Query;
+use crate::layout::{Edge, Layout, LayoutBuilder, Node, NodeId, Run};
+use crate::passes;
+use crate::plan::Direction;
+use crate::plan::gpu::analysis::{Analysis, Structure};
+use crate::plan::gpu::call::Call;
+use crate::plan::gpu::grid::{Grid, Units};
+use crate::plan::gpu::sizes::{SECTOR, SLOT};
+use crate::plan::gpu::text::{AddressFunction, KernelText};
+use crate::plan::gpu::tuning::{OrderedTuning, Tuning};
+use minijinja::context;
+use std::fmt;
+
+/// A kernel that moves words of blocks in the order of memory. Unpacks of whole elements only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct OrderedKernel {
+    /// Bytes of a word: 1, 2, 4, 8 or 16.
+    pub word: u32,
+}
+
+/// A packed order that is so far from that of memory that unpacks follow the latter.
+#[derive(Debug)]
+pub struct Disorder;
+
+impl Structure for Disorder {}
+
+/// Finds out whether unpacks of a layout follow the order of memory. Looks at each run once, and sorts nothing.
+fn find(layout: &Layout, tuning: &OrderedTuning) -> Option<Disorder> {
+    let at = listed(layout);
+    let measure = layout.measure(at);
+    if measure.runs > 2 * layout.entries() {
+        return None;
+    }
+    // How many runs are packed behind one that lies behind them, and behind one that lies far away.
+    let (mut back, mut far, mut before) = (0, 0, measure.low);
+    each_run(layout, Edge { offset: 0, node: at }, &mut |offset, _| {
+        back += u64::from(offset < before);
+        far += u64::from(offset.abs_diff(before) >= tuning.far);
+        before = offset;
+    });
+    let (runs, span) = (measure.runs, measure.high.abs_diff(measure.low));
+    // What is stored of sectors, if no two runs share one.
+    let stored = runs.saturating_mul(SECTOR).max(measure.size);
+    let partly = stored >= span && measure.size < stored;
+    (runs >= tuning.min_runs && back >= runs / 8 && far >= runs / 2 && partly).then_some(Disorder)
+}
+
+/// Whether words of a call may be moved in the order of memory.
+fn fits(query: &Query<'_>) -> bool {
+    let words = query.analysis.granularity.word() <= query.aligned_word();
+    query.unpacks() && query.analysis.has::<Disorder>() && query.has_whole_elements() && words
+}
+
+/// Serves unpacks of whole elements.
+pub(super) fn admits(query: &Query<'_>) -> Option<OrderedKernel> {
+    let (word, tuning) = (query.word, &query.tuning().ordered);
+    let wide = word >= 4 || query.analysis.runs.mean < SLOT;
+    let many = word <= tuning.any_word || query.call.bytes >= tuning.min_bytes;
+    (fits(query) && wide && many).then_some(OrderedKernel { word })
+}
+
+impl KernelFamily for OrderedKernel {
+    fn find(analysis: &mut Analysis) {
+        analysis.add(find(&analysis.layout, &analysis.tuning.ordered));
+    }
+
+    fn candidates(query: &Query<'_>) -> Vec<OrderedKernel> {
+        if fits(query) { vec![OrderedKernel { word: query.word }] } else { Vec::new() }
+    }
+
+    fn indices(&self, _analysis: &Analysis, _direction: Direction, call: &Call) -> u64 {
+        call.end() / u64::from(self.word)
+    }
+
+    fn threads(&self, tuning: &Tuning, _direction: Direction, _capped: bool) -> u32 {
+        tuning.ordered.threads
+    }
+
+    fn grid(&self, instance: &Instance<'_>) -> Option<Grid> {
+        let each = u64::from(instance.threads * instance.analysis.tuning.ordered.unroll);
+        Some(Grid::new(Units::Filled, self.word.into(), each))
+    }
+
+    fn text(&self, instance: &Instance<'_>) -> Option<KernelText> {
+        let [memory, packed] = ordered(&instance.analysis.layout)?;
+        let places = AddressFunction::InOrder { word: self.word, packed, memory };
+        let values = context! { unroll => instance.analysis.tuning.ordered.unroll };
+        Some(KernelText { values, ..KernelText::new("ordered", self.word, vec![places]) })
+    }
+
+    fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "words of {} bytes in the order of memory", self.word)
+    }
+}
+
+/// The node below the streams that the root may be.
+fn listed(layout: &Layout) -> NodeId {
+    let mut at = layout.root().node;
+    while let Node::Stream { child, .. } = layout.node(at) {
+        at = child.node;
+    }
+    at
+}
+
+/// The pieces of a disordered layout in the order of memory: as they lie there, and as they lie among the packed bytes. `None`
+/// where numbers leave 64 bits.
+fn ordered(layout: &Layout) -> Option<[Layout; 2]> {
+    let node = listed(layout);
+    let (mut runs, mut end, mut unit) = (Vec::new(), 0, 0);
+    each_run(layout, Edge { offset: 0, node }, &mut |offset, length| {
+        runs.push((offset, end, length));
+        end += length as i64;
+        unit = common_divisor(unit, length);
+    });
+    // Equal pieces need no search, unless there are many more of them.
+    if end as u64 / unit <= 2 * runs.len() as u64 {
+        let cut = |&(offset, packed, length): &(i64, i64, u64)| {
+            (0..length as i64).step_by(unit as usize).map(move |at| (offset + at, packed + at, unit))
+        };
+        runs = runs.iter().flat_map(cut).collect();
+    }
+    runs.sort_unstable();
+    let equal = runs.iter().all(|run| run.2 == unit);
+    let [in_memory, in_packed] =
+        [true, false].map(|in_memory| listed_as(layout, &runs, equal.then_some(unit), in_memory));
+    Some([passes::regularise(&passes::canonicalise(&in_memory?).layout), in_packed?])
+}
+
+/// Pieces of a layout below the streams of its root, as they lie in memory or among the packed bytes.
+fn listed_as(layout: &Layout, runs: &[(i64, i64, u64)], equal: Option<u64>, in_memory: bool) -> Option<Layout> {
+    let mut nodes = LayoutBuilder::new();
+    let place = |run: &(i64, i64, u64)| if in_memory { run.0 } else { run.1 };
+    let list = if let Some(unit) = equal {
+        let child = nodes.bytes(0, unit)?;
+        nodes.intern(Node::Indexed { offsets: runs.iter().map(place).collect(), child })?
+    } else {
+        nodes.runs(runs.iter().map(|run| Run { offset: place(run), count: run.2 }).collect())?.node
+    };
+    let mut streams = Vec::new();
+    let mut at = layout.root();
+    while let Node::Stream { count, stride, child } = layout.node(at.node) {
+        streams.push((at.offset, *count, if in_memory { *stride } else { layout.measure(child.node).size as i64 }));
+        at = *child;
+    }
+    let origin = |offset: i64| if in_memory { offset } else { 0 };
+    let mut root = Edge { offset: origin(at.offset), node: list };
+    for (offset, count, stride) in streams.into_iter().rev() {
+        root = Edge { offset: origin(offset), node: nodes.intern(Node::Stream { count, stride, child: root })? };
+    }
+    let (lb, extent) = if in_memory { (layout.lb(), layout.extent()) } else { (0, layout.size() as i64) };
+    Some(nodes.finish(root, lb, extent))
+}
+
+fn common_divisor(mut one: u64, mut other: u64) -> u64 {
+    while other != 0 {
+        (one, other) = (other, one % other);
+    }
+    one
+}

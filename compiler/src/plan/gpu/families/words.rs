@@ -1,0 +1,186 @@
+//! Words at their alignment on both sides: most strides, subarrays and lists.
+//!
+//! Words as wide as the runs are best where lines are full. On sparse strides every word costs a line of its own, and narrow words in large blocks keep more
+//! lines in flight.
+
+use super::family::{Instance, KernelFamily};
+use super::generic::Generic;
+use super::groups::Groups;
+use super::ordered::Disorder;
+use super::pieces::{Pieces, in_shorts};
+use super::query::Query;
+use crate::plan::Direction;
+use crate::plan::gpu::analysis::Analysis;
+use crate::plan::gpu::call::Call;
+use crate::plan::gpu::grid::{Grid, Units};
+use crate::plan::gpu::runs::RunStatistics;
+use crate::plan::gpu::shape::Shape;
+use crate::plan::gpu::sizes::{LINE, SLOT};
+use crate::plan::gpu::text::{AddressFunction, KernelText};
+use crate::plan::gpu::tuning::row::Row;
+use crate::plan::gpu::tuning::{Tuning, WordsTuning};
+use minijinja::context;
+use std::fmt;
+
+/// A kernel that moves words at their alignment on both sides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct WordsKernel {
+    /// Bytes of a word: 1, 2, 4, 8 or 16.
+    pub word: u32,
+    /// Threads and words for each.
+    pub shape: Shape,
+    /// Whether the call may begin or end inside a word, or inside a line of the packed bytes.
+    pub cut: bool,
+}
+
+impl WordsKernel {
+    fn of(word: u32, shape: Shape, call: &Call) -> WordsKernel {
+        let cut = !(call.first | call.bytes).is_multiple_of(word.into()) || !call.packed.is_multiple_of(LINE);
+        WordsKernel { word, shape, cut }
+    }
+
+    /// The same for few multiprocessors, whose blocks move more at a time.
+    pub(crate) fn capped(self, tuning: &Tuning) -> WordsKernel {
+        let tuning = &tuning.words;
+        let unroll = (tuning.capped_bytes / self.word).clamp(1, tuning.capped_unroll);
+        WordsKernel { shape: Shape { threads: tuning.capped_threads, unroll }, ..self }
+    }
+
+    /// Whether this kernel may serve the calls of another one, because it asks for no more alignment.
+    pub(crate) fn covers(&self, other: &WordsKernel) -> bool {
+        self.word <= other.word && (self.cut || !other.cut)
+    }
+}
+
+/// Whether words of listed runs, two a thread, are under way while others wait for the list.
+fn waits_for_list(direction: Direction, word: u32, runs: &RunStatistics, tuning: &WordsTuning) -> bool {
+    let lengths = match direction {
+        Direction::Pack => &tuning.listed_pack,
+        Direction::Unpack if runs.distance.saturating_mul(2) < runs.mean.saturating_mul(3) => {
+            &tuning.listed_dense_unpack
+        }
+        Direction::Unpack => &tuning.listed_unpack,
+    };
+    runs.listed && word == 16 && lengths.contains(&runs.mean)
+}
+
+/// The row of the table for runs in a direction.
+fn row(direction: Direction, runs: &RunStatistics, tuning: &WordsTuning) -> &'static Row {
+    let holds = |row: &&Row| row.direction == direction && row.density == runs.density && row.least <= runs.mean;
+    tuning.rows.iter().rev().find(holds).unwrap_or(&tuning.rows[0])
+}
+
+/// The word that moves the runs of a layout best, no wider than `widest`.
+pub(crate) fn best_word(analysis: &Analysis, direction: Direction, widest: u32) -> u32 {
+    let (runs, tuning) = (&analysis.runs, &analysis.tuning.words);
+    if waits_for_list(direction, widest, runs, tuning) { widest } else { row(direction, runs, tuning).word.min(widest) }
+}
+
+/// The launch shape for words of a size.
+pub(crate) fn best_shape(analysis: &Analysis, direction: Direction, word: u32) -> Shape {
+    let (runs, tuning) = (&analysis.runs, &analysis.tuning.words);
+    if waits_for_list(direction, word, runs, tuning) {
+        return tuning.listed_shape;
+    }
+    let (threads, unroll) = row(direction, runs, tuning).shapes[word.trailing_zeros().min(4) as usize];
+    Shape { threads, unroll }
+}
+
+/// The word that serves a call best, if packed bytes lie at any alignment.
+pub(super) fn preferred(query: &Query<'_>) -> u32 {
+    best_word(query.analysis, query.direction, query.word)
+}
+
+/// The same for words that are aligned on both sides.
+pub(super) fn fitting(query: &Query<'_>) -> u32 {
+    preferred(query).min(query.packed)
+}
+
+/// Words of a call that are all under way at once, each by a thread of its own, if they are no more than `most`. Such a call takes the latency of the memory,
+/// and what is done in between adds to it.
+fn under_way_at_once(word: u32, most: u64, query: &Query<'_>) -> Option<WordsKernel> {
+    let (bytes, tuning) = (query.call.bytes, &query.tuning().words);
+    let fits = bytes < tuning.resident_bytes && bytes / u64::from(word) <= most;
+    fits.then(|| WordsKernel::of(word, tuning.resident_shape, &query.call))
+}
+
+/// Serves calls whose words are all under way at once, before any structure is made use of.
+pub(super) fn resident(query: &Query<'_>) -> Option<WordsKernel> {
+    let tuning = &query.tuning().words;
+    let ordered = query.unpacks() && query.analysis.has::<Disorder>();
+    let most = if ordered { tuning.resident_disordered_words } else { tuning.resident_words };
+    under_way_at_once(query.aligned_word(), most, query)
+}
+
+/// Serves calls of aligned words, and of bytes and shorts where runs are that short.
+pub(super) fn aligned(query: &Query<'_>) -> Option<WordsKernel> {
+    let (word, fitting, runs) = (query.word, fitting(query), &query.analysis.runs);
+    // Putting a wide word together from bytes costs more than moving words of a few bytes, where runs are as short.
+    let short = runs.mean < SLOT
+        || (query.analysis.has::<Pieces>() && in_shorts(query, runs.mean))
+        || (word == 2 && query.found::<Groups>().is_some_and(Groups::is_listed));
+    (fitting >= 4 || (fitting == word && short))
+        .then(|| WordsKernel::of(fitting, best_shape(query.analysis, query.direction, fitting), &query.call))
+}
+
+/// Serves calls whose narrow words are all under way at once, where the other way is to put words together from bytes.
+pub(super) fn resident_narrow(query: &Query<'_>) -> Option<WordsKernel> {
+    let most = query.tuning().words.resident_narrow_words;
+    if query.word < 4 { under_way_at_once(query.aligned_word(), most, query) } else { None }
+}
+
+impl KernelFamily for WordsKernel {
+    fn candidates(query: &Query<'_>) -> Vec<WordsKernel> {
+        let most = query.tuning().words.resident_narrow_words;
+        let kernels = |word| {
+            let kernel = WordsKernel::of(word, best_shape(query.analysis, query.direction, word), &query.call);
+            [Some(kernel), under_way_at_once(word, most, query).filter(|resident| *resident != kernel)]
+        };
+        let words = [1, 2, 4, 8, 16].into_iter().filter(|&word| word <= query.aligned_word());
+        words.flat_map(kernels).flatten().collect()
+    }
+
+    fn indices(&self, _analysis: &Analysis, _direction: Direction, call: &Call) -> u64 {
+        call.end() / u64::from(self.word)
+    }
+
+    fn threads(&self, _tuning: &Tuning, _direction: Direction, _capped: bool) -> u32 {
+        self.shape.threads
+    }
+
+    fn grid(&self, instance: &Instance<'_>) -> Option<Grid> {
+        let word = u64::from(self.word);
+        // The warps of a pack begin at lines.
+        let line = if self.cut && instance.packs() { LINE / word } else { 1 };
+        let each = u64::from(instance.threads) * u64::from(self.shape.unroll);
+        Some(Grid { word, line, ..Grid::new(Units::Filled, word, each) })
+    }
+
+    fn prefetches(&self, instance: &Instance<'_>) -> bool {
+        let Analysis { layout, row, runs, granularity, whole_sectors, tuning, .. } = instance.analysis;
+        // Small calls, whose lists are short, wait for both.
+        let many = row.is_some() || layout.size() >= tuning.words.prefetched_element;
+        instance.may_prefetch()
+            && many
+            && !whole_sectors
+            && instance.analysis.stored_in_part(runs.mean, granularity.word())
+    }
+
+    fn text(&self, instance: &Instance<'_>) -> Option<KernelText> {
+        let elements = AddressFunction::Elements { unit: self.word.into(), run: false };
+        // Blocks in any order are at lines that others have blocks of, too.
+        let streamed = instance.packs() && instance.analysis.has::<Disorder>();
+        let values = context! { unroll => self.shape.unroll, cut => self.cut, streamed };
+        Some(KernelText { values, ..KernelText::new("words", self.word, vec![elements]) })
+    }
+
+    fn generic(&self, query: &Query<'_>) -> Generic {
+        if self.word >= 4 && !Generic::looks_up_bytes(query) { Generic::Words(self.word) } else { Generic::Bytes }
+    }
+
+    fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let WordsKernel { word, shape, cut } = self;
+        let cut = if *cut { ", for cut calls" } else { "" };
+        write!(f, "words of {word} bytes, {} a thread, {} threads a block{cut}", shape.unroll, shape.threads)
+    }
+}

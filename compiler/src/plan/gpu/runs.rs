@@ -1,0 +1,37 @@
+//! The runs of a layout as the cost model sees them.
+
+use super::sizes::SECTOR;
+use super::tuning::WordsTuning;
+use super::tuning::row::Density;
+use crate::layout::{Layout, Node};
+
+/// The runs of a layout as the cost model sees them, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RunStatistics {
+    /// Mean length.
+    pub(crate) mean: u64,
+    /// Mean distance from run to run.
+    pub(crate) distance: u64,
+    /// Whether a list that does not stay in the cache says where they are.
+    pub(crate) listed: bool,
+    /// How far from each other they are.
+    pub(crate) density: Density,
+}
+
+impl RunStatistics {
+    pub(crate) fn of(layout: &Layout, tuning: &WordsTuning) -> RunStatistics {
+        let measure = layout.measure(layout.root().node);
+        let runs = measure.runs.max(1);
+        let span = measure.high.abs_diff(measure.low).max(measure.size);
+        let mean = (measure.size / runs).max(1);
+        let distance = if runs == 1 { layout.extent().unsigned_abs() } else { span / runs };
+        let listed = |node: &Node| matches!(node, Node::Indexed { offsets, .. } if offsets.len() >= tuning.long_list);
+        let listed = layout.nodes().any(|(_, node)| listed(node));
+        let density = match distance {
+            ..SECTOR => Density::Close,
+            _ if distance >= tuning.sparse_distance.max(mean.saturating_mul(4)) => Density::Sparse,
+            _ => Density::Near,
+        };
+        RunStatistics { mean, distance, listed, density }
+    }
+}

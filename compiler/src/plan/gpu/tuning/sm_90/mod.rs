@@ -1,0 +1,170 @@
+//! GPUs of architecture sm_90, and others until they have a table. Measured on an H100 and an H200.
+
+mod words;
+
+use super::*;
+
+/// Packed bytes of a call from which on reading or writing whole sectors is worth a step in between: shared memory, or a list.
+const STAGED: u64 = 2 << 20;
+
+/// Packed bytes of a call, or of an element, that has enough runs of 24 bytes and more for a whole GPU.
+const MANY_SHORT: u64 = 4 << 20;
+
+/// Lengths of runs from which on families that look up each run once are faster than words of 4 bytes, which look up the run of each word. Measured in
+/// `bench/results/2026-11-25-gpu-families.md`.
+const LOOKED_UP_ONCE: u64 = 96;
+
+/// Lengths of runs from which on several lanes move one, and from which on a warp does in any call.
+const SHORT: u64 = 24;
+const MEDIUM: u64 = 400;
+
+/// Length of runs from which on pieces of runs are unpacked faster than single bytes in shared memory. Measured in
+/// `bench/results/2026-11-27-gpu-drawn.md`.
+const MEDIUM_ODD: u64 = 64;
+
+const fn cut(bytes: u32, lanes: u32, unroll: u32) -> Cut {
+    Cut { bytes, lanes, unroll }
+}
+
+pub(crate) static SM_90: Tuning = Tuning {
+    words: WordsTuning {
+        rows: words::ROWS,
+        sparse_distance: 256,
+        long_list: 1 << 18,
+        // Measured in `bench/results/2026-11-24-gpu-limits.md`.
+        listed_shape: Shape { threads: 128, unroll: 2 },
+        listed_pack: 16..u64::MAX,
+        listed_unpack: 64..256,
+        listed_dense_unpack: 32..256,
+        // Measured in `bench/results/2026-11-27-gpu-drawn.md`: as many words as the threads of 132 multiprocessors, or a few less. In the order of memory, 9
+        // thousand words take 1.4 times as long, and 186 thousand 0.8.
+        resident_bytes: STAGED,
+        resident_words: 1 << 18,
+        resident_disordered_words: 1 << 16,
+        resident_narrow_words: 1 << 19,
+        resident_shape: Shape { threads: 256, unroll: 1 },
+        prefetched_element: MANY_SHORT,
+        // 8 KiB under way in each block: of pinned memory, an eighth of an H200 then reads 51 GB/s, which is what the link gives to kernels (with 4 KiB
+        // 41 GB/s), and no more is under way than the link needs: a kernel beside four times as much took 1.4 times as long.
+        capped_threads: 512,
+        capped_bytes: 16,
+        capped_unroll: 4,
+    },
+    shifted: ShiftedTuning { threads: 256, thread_bytes: 16 },
+    // Long threads: small blocks leave fewer of them waiting at the end.
+    gather: BlockTuning { threads: 128 },
+    scatter: BlockTuning { threads: 256 },
+    // A block has 2 KiB of packed bytes: a quarter of the memory is packed at least, or the rest is stored as it comes. No other span was measured.
+    lines: LinesTuning { threads: 128, span: 8 << 10 },
+    // Measured in `bench/results/2026-11-25-gpu-families.md`.
+    rows: RowsTuning { threads: 256, min_bytes: STAGED, before_words: 256..2048 },
+    ordered: OrderedTuning { threads: 256, unroll: 2, min_bytes: STAGED, any_word: 4, min_runs: 256, far: 128 },
+    tiles: TilesTuning {
+        threads: 256,
+        min_bytes: STAGED,
+        min_rows: 8,
+        min_columns: 2,
+        narrow_side: 64,
+        wide_side: 32,
+        many: 4,
+        shifted_loads: 9,
+    },
+    fields: FieldsTuning {
+        threads: 128,
+        min_bytes: STAGED,
+        min_array: 256,
+        // Measured in `bench/results/2026-11-25-gpu-generic.md`. Rows of arrays have whole sectors.
+        tile_records: [(48, 256), (256, 128)],
+        tile_bytes: 20 << 10,
+        loads: 16,
+        // Measured in `bench/results/2026-11-25-gpu-families.md`. Tiles whose rows fill no whole warps are slower than fields, except those of 32 to 55 rows.
+        pack_before_tiles: 4,
+        unpack_before_tiles: 2,
+        few_fields: 24,
+        tiled_fields: 32..56,
+    },
+    columns: ColumnsTuning {
+        // Measured in `bench/results/2026-11-23-gpu-classes.md` (packs) and `bench/results/2026-11-24-gpu-columns.md` (unpacks).
+        threads: [256, 192],
+        tile_bytes: [16 << 10, 6 << 10],
+        min_bytes: STAGED,
+        pack_rounds: 4,
+        unpack_places: 8,
+        // Measured in `bench/results/2026-11-25-gpu-families.md`. Tiles are faster where 64 words fill the rows of whole warps.
+        pack_before_tiles: 4,
+        unpack_before_tiles: [0..u64::MAX, 0..64, 0..64, 5..32, 3..10],
+    },
+    groups: GroupsTuning {
+        // Measured in `bench/results/2026-11-26-gpu-groups.md`. Stores follow soon behind the requests of their sectors.
+        threads: [128, 256],
+        tile_bytes: [8 << 10, 4 << 10],
+        min_bytes: STAGED,
+        max_word: 4,
+        // Measured in `bench/results/2026-11-27-gpu-drawn.md`. Longer runs are gathered word by word.
+        wide_word: 2,
+        odd_pack: 16,
+        odd_unpack: MEDIUM_ODD,
+        rounds: 8,
+    },
+    // Measured in `bench/results/2026-11-23-gpu-staged.md`.
+    records: RecordsTuning {
+        threads: 256,
+        min_bytes: STAGED,
+        max_run: MEDIUM_ODD,
+        max_stride: 512,
+        tile_bytes: 8 << 10,
+    },
+    // Measured in `bench/results/2026-11-24-gpu-sectors.md`.
+    masks: MasksTuning {
+        threads: 128,
+        resident_threads: 2048,
+        min_bytes: STAGED,
+        min_run: 8,
+        max_run: 512,
+        touched_eighths: 5,
+    },
+    pieces: PiecesTuning {
+        threads: 128,
+        min_bytes: [(MEDIUM, 128 << 10), (SHORT, MANY_SHORT), (0, 16 << 10)],
+        pack_runs: [0, 256, MEDIUM],
+        // Short words cost less than the parts that a run touches of them.
+        unpack_runs: [8, LOOKED_UP_ONCE, MEDIUM],
+        // Measured in `bench/results/2026-11-25-gpu-families.md`.
+        in_shorts: 33..64,
+        // Measured in `bench/results/2026-11-22-gpu-kernel-families.md`. Pieces of small elements are under way all at once: one load for each lane. Those of
+        // large ones are under way for a group of lanes at once, without a loop.
+        large: MANY_SHORT,
+        small_pack: &[(MEDIUM, cut(1024, 32, 1)), (SHORT, cut(256, 8, 2)), (0, cut(8, 1, 3))],
+        large_pack: &[
+            (8192, cut(4096, 32, 4)),
+            (1024, cut(1024, 16, 2)),
+            (MEDIUM, cut(512, 16, 2)),
+            (SHORT, cut(256, 8, 2)),
+            (0, cut(8, 1, 3)),
+        ],
+        small_unpack: &[(MEDIUM, cut(1024, 32, 1)), (128, cut(128, 8, 1)), (SHORT, cut(256, 8, 2)), (0, cut(8, 1, 1))],
+        large_unpack: &[
+            (8192, cut(4096, 32, 4)),
+            (1024, cut(1024, 32, 1)),
+            (MEDIUM, cut(512, 16, 2)),
+            (128, cut(128, 8, 1)),
+            (SHORT, cut(256, 8, 2)),
+            (0, cut(8, 1, 1)),
+        ],
+        aligned_single: 4,
+    },
+    joined: JoinedTuning {
+        threads: 128,
+        odd_runs: SHORT..MEDIUM,
+        odd_min_bytes: 16 << 10,
+        aligned_runs: LOOKED_UP_ONCE..256,
+        aligned_min_bytes: MANY_SHORT,
+        // Measured in `bench/results/2026-11-23-gpu-limits.md`: about half of what is under way on a whole GPU.
+        lists_ahead: 2 << 20,
+        listed_at_once: 12,
+    },
+    // Measured in `bench/results/2026-11-24-gpu-sectors.md`. For a run inside of one sector, the request costs as much as the store.
+    prefetch: PrefetchTuning { runs: 33..256, one_in: 5 },
+    // Measured in `bench/results/2026-11-25-gpu-generic.md`.
+    generic: GenericTuning { min_run: 128, min_run_of_8: 1024 },
+};
