@@ -24,37 +24,37 @@ mod machine_code;
 pub use machine_code::{GENERIC_MACHINE_CODE, MachineCode, NOTHING_MACHINE_CODE};
 
 /// Types that every kernel uses.
-pub const PRELUDE: &str = include_str!("../kernels/prelude.cu");
+pub const PRELUDE: &str = include_str!("../library/prelude.cu");
 
 /// A function that loads bytes at any address.
-pub const LOAD_BYTES: &str = include_str!("../kernels/load_bytes.cu");
+pub const LOAD_BYTES: &str = include_str!("../library/load_bytes.cu");
 
 /// A function that stores bytes at any address.
-pub const STORE_BYTES: &str = include_str!("../kernels/store_bytes.cu");
+pub const STORE_BYTES: &str = include_str!("../library/store_bytes.cu");
 
 /// A function that stores bytes inside one aligned word.
-pub const STORE_PART: &str = include_str!("../kernels/store_part.cu");
+pub const STORE_PART: &str = include_str!("../library/store_part.cu");
 
 /// A function that shifts a word of 16 bytes out of two.
-pub const FUNNEL: &str = include_str!("../kernels/funnel.cu");
+pub const FUNNEL: &str = include_str!("../library/funnel.cu");
 
 /// Functions that put a word of 16 bytes together from parts, behind [`FUNNEL`].
-pub const JOIN: &str = include_str!("../kernels/join.cu");
+pub const JOIN: &str = include_str!("../library/join.cu");
 
 /// Functions that bring memory to shared memory so that its words lie in all banks.
-pub const STAGED: &str = include_str!("../kernels/staged.cu");
+pub const STAGED: &str = include_str!("../library/staged.cu");
 
 /// A function that brings a line of memory to the L2 cache.
-pub const PREFETCH: &str = include_str!("../kernels/prefetch.cu");
+pub const PREFETCH: &str = include_str!("../library/prefetch.cu");
 
 /// Functions that combine an element of memory with a packed one. They need the names of operations and elements before them.
-pub const COMBINE: &str = include_str!("../kernels/combine.cu");
+pub const COMBINE: &str = include_str!("../library/combine.cu");
 
 /// Functions that load and store an element at any address, behind [`COMBINE`].
-pub const LOAD_VALUE: &str = include_str!("../kernels/load_value.cu");
+pub const LOAD_VALUE: &str = include_str!("../library/load_value.cu");
 
 /// What a copy from type to type needs to know of the other side.
-pub const COPY_TARGET: &str = include_str!("../kernels/copy_target.cu");
+pub const COPY_TARGET: &str = include_str!("../library/copy_target.cu");
 
 /// The header for kernels that post messages and receives to a matching service: the text of `dtc_matching.cuh`.
 ///
@@ -64,7 +64,7 @@ pub const COPY_TARGET: &str = include_str!("../kernels/copy_target.cu");
 pub const MATCHING_HEADER: &str = include_str!("../kernels/dtc_matching.cuh");
 
 /// The interpreter of the generic kernels.
-pub const INTERPRETER: &str = include_str!("../kernels/interpreter.cu");
+pub const INTERPRETER: &str = include_str!("../library/interpreter.cu");
 
 /// The generic kernels as PTX of NVRTC 11.8 for compute_70, which every driver from CUDA 11.8 on compiles for its device, in
 /// seconds: for devices that [`GENERIC_MACHINE_CODE`] does not serve. The first line tells the hash of the text they were
@@ -80,7 +80,7 @@ pub const GENERIC_PTX: &str = include_str!("../generic.ptx");
 /// ```
 /// assert!(dtc_templates::NOTHING.contains("dtc_nothing"));
 /// ```
-pub const NOTHING: &str = include_str!("../kernels/nothing.cu");
+pub const NOTHING: &str = include_str!("../library/nothing.cu");
 
 /// The same as PTX, for every device.
 ///
@@ -103,44 +103,5 @@ pub struct Template {
     pub text: &'static str,
 }
 
-/// Every way of moving bytes, and of matching messages.
-pub const KERNELS: &[Template] = &[
-    Template { name: "entry", text: include_str!("../kernels/entry.cu") },
-    Template { name: "batch", text: include_str!("../kernels/batch.cu") },
-    Template { name: "batch_entry", text: include_str!("../kernels/batch_entry.cu") },
-    Template { name: "words", text: include_str!("../kernels/words.cu") },
-    Template { name: "shifted_pack", text: include_str!("../kernels/shifted_pack.cu") },
-    Template { name: "shifted_unpack", text: include_str!("../kernels/shifted_unpack.cu") },
-    Template { name: "gather", text: include_str!("../kernels/gather.cu") },
-    Template { name: "scatter", text: include_str!("../kernels/scatter.cu") },
-    Template { name: "lines", text: include_str!("../kernels/lines.cu") },
-    Template { name: "rows", text: include_str!("../kernels/rows.cu") },
-    Template { name: "joined", text: include_str!("../kernels/joined.cu") },
-    Template { name: "records", text: include_str!("../kernels/records.cu") },
-    Template { name: "groups", text: include_str!("../kernels/groups.cu") },
-    Template { name: "masks", text: include_str!("../kernels/masks.cu") },
-    Template { name: "long_runs", text: include_str!("../kernels/long_runs.cu") },
-    Template { name: "tiles", text: include_str!("../kernels/tiles.cu") },
-    Template { name: "columns", text: include_str!("../kernels/columns.cu") },
-    Template { name: "interpreted_columns", text: include_str!("../kernels/interpreted_columns.cu") },
-    Template { name: "interpreted_fields", text: include_str!("../kernels/interpreted_fields.cu") },
-    Template { name: "interpreted_groups", text: include_str!("../kernels/interpreted_groups.cu") },
-    Template { name: "interpreted_tiles", text: include_str!("../kernels/interpreted_tiles.cu") },
-    Template { name: "ordered", text: include_str!("../kernels/ordered.cu") },
-    Template { name: "short_runs", text: include_str!("../kernels/short_runs.cu") },
-    Template { name: "fields", text: include_str!("../kernels/fields.cu") },
-    Template { name: "accumulate", text: include_str!("../kernels/accumulate.cu") },
-    Template { name: "accumulate_elements", text: include_str!("../kernels/accumulate_elements.cu") },
-    Template { name: "copy_words", text: include_str!("../kernels/copy_words.cu") },
-    Template { name: "copy_rows", text: include_str!("../kernels/copy_rows.cu") },
-    Template { name: "copy_bytes", text: include_str!("../kernels/copy_bytes.cu") },
-    Template { name: "matching", text: include_str!("../kernels/matching.cu") },
-    Template { name: "matching_body", text: include_str!("../kernels/matching_body.cu") },
-    Template { name: "matching_entry", text: include_str!("../kernels/matching_entry.cu") },
-    Template { name: "matching_hash", text: include_str!("../kernels/matching_hash.cu") },
-    Template { name: "matching_ranks", text: include_str!("../kernels/matching_ranks.cu") },
-    Template { name: "matching_matrix", text: include_str!("../kernels/matching_matrix.cu") },
-    Template { name: "matching_classes", text: include_str!("../kernels/matching_classes.cu") },
-    Template { name: "matching_near", text: include_str!("../kernels/matching_near.cu") },
-    Template { name: "matching_serve", text: include_str!("../kernels/matching_serve.cu") },
-];
+// `KERNELS`, written by `build.rs`.
+include!(concat!(env!("OUT_DIR"), "/kernels.rs"));
