@@ -1,5 +1,5 @@
 // Searches the word, the words a thread and the threads a block that move runs best, for layouts that are drawn at random by the length and
-// the distance of their runs, and writes the table that the cost model reads, in the form of compiler/src/plan/gpu/sm_90.rs.
+// the distance of their runs, and writes the table that the cost model reads, in the form of compiler/src/plan/gpu/tuning/sm_90/words.rs.
 //
 //     nvcc -O3 -arch=sm_90 -std=c++17 --extended-lambda -o tune tune.cu && ./tune TABLE [SEED [LAYOUTS]]
 
@@ -133,9 +133,9 @@ int main(int arguments, char **argument) {
     check(cudaGetDeviceProperties(&device, 0));
     fprintf(table, "//! Words and launch shapes for blocks at strides and listed runs on GPUs of architecture sm_%d%d.\n//!\n"
             "//! Written by `bench/gpu/tune.cu` on an %s, from seed %llu and %d layouts a row.\n\n"
-            "use super::shapes::Density::{Close, Near, Sparse};\nuse super::shapes::Row;\nuse crate::plan::Direction::{Pack, Unpack};\n\n"
-            "/// Rows of each direction and density by ascending `least`.\n#[rustfmt::skip]\npub(super) const SM_%d%d: &[Row] = &[\n",
-            device.major, device.minor, device.name, seed, layouts, device.major, device.minor);
+            "use crate::plan::Direction::{Pack, Unpack};\nuse crate::plan::gpu::tuning::row::Density::{Close, Near, Sparse};\nuse crate::plan::gpu::tuning::row::Row;\n\n"
+            "/// Rows of each direction and density by ascending `least`.\n#[rustfmt::skip]\npub(super) const ROWS: &[Row] = &[\n",
+            device.major, device.minor, device.name, seed, layouts);
     printf("%s, seed %llu\n", device.name, seed);
     std::mt19937_64 random(seed);
     prepare();

@@ -30,11 +30,7 @@ pub use analysis::Structure;
 pub use call::Call;
 pub use copies::{Copies, MOST_COPIES};
 pub(crate) use families::Generic;
-pub use families::{
-    Accumulation, Column, Columns, ColumnsKernel, Disorder, Family, Field, Fields, FieldsKernel, GatherKernel, Groups,
-    GroupsKernel, JoinedKernel, LinesKernel, Masks, MasksKernel, OrderedKernel, Pieces, PiecesKernel, Records,
-    RecordsKernel, RowsKernel, ScatterKernel, ShiftedKernel, Tiles, TilesKernel, WordsKernel, computes,
-};
+pub use families::*;
 pub use granularity::Granularity;
 pub(crate) use granularity::alignment;
 pub use grid::Grid;

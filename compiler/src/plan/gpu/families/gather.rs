@@ -1,7 +1,6 @@
 //! Aligned packed words from memory at any alignment: packs that no other family serves.
 
 use super::family::{Instance, KernelFamily};
-use super::generic::Generic;
 use super::query::Query;
 use crate::layout::{Layout, Node};
 use crate::plan::Direction;
@@ -50,10 +49,6 @@ impl KernelFamily for GatherKernel {
         let values = context! { crosses_once => shortest_run(&instance.analysis.layout) >= SLOT - 1 };
         let library = vec![LibraryPart::LoadBytes];
         Some(KernelText { values, library, ..KernelText::new("gather", 1, vec![bytes]) })
-    }
-
-    fn generic(&self, _query: &Query<'_>) -> Generic {
-        Generic::Bytes
     }
 
     fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -22,26 +22,19 @@ mod shifted;
 mod tiles;
 mod words;
 
-pub use accumulate::{Accumulation, computes};
-pub use columns::{Column, Columns, ColumnsKernel};
+pub use accumulate::computes;
+pub use columns::{Column, Columns};
 pub(crate) use family::{Instance, KernelFamily};
-pub use fields::{Field, Fields, FieldsKernel};
-pub use gather::GatherKernel;
+pub use fields::{Field, Fields};
 pub(crate) use generic::Generic;
-pub use groups::{Groups, GroupsKernel};
-pub use joined::JoinedKernel;
-pub use lines::LinesKernel;
-pub use masks::{Masks, MasksKernel};
-pub use ordered::{Disorder, OrderedKernel};
-pub use pieces::{Pieces, PiecesKernel};
+pub use groups::Groups;
+pub use masks::Masks;
+pub use ordered::Disorder;
+pub use pieces::Pieces;
 pub(crate) use query::Query;
-pub use records::{Records, RecordsKernel};
-pub use rows::RowsKernel;
+pub use records::Records;
 pub(crate) use rows::slots;
-pub use scatter::ScatterKernel;
-pub use shifted::ShiftedKernel;
-pub use tiles::{Tiles, TilesKernel};
-pub use words::WordsKernel;
+pub use tiles::Tiles;
 pub(crate) use words::{best_shape, best_word};
 
 use super::analysis::Analysis;
@@ -53,7 +46,9 @@ const GENERIC_SHAPE: Shape = Shape { threads: 256, unroll: 1 };
 
 /// Declares the families, in an order in which each finds its structure after those that it builds on.
 macro_rules! families {
-    ($($(#[$documentation:meta])* $name:ident($kernel:ident),)*) => {
+    ($($(#[$documentation:meta])* $name:ident($module:ident::$kernel:ident),)*) => {
+        $(pub use $module::$kernel;)*
+
         /// The family of a kernel, and the parameters that it has there.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Family {
@@ -91,37 +86,37 @@ macro_rules! families {
 
 families! {
     /// Words at their alignment on both sides.
-    Words(WordsKernel),
+    Words(words::WordsKernel),
     /// Words of memory that are unaligned among the packed bytes.
-    Shifted(ShiftedKernel),
+    Shifted(shifted::ShiftedKernel),
     /// Aligned packed words from memory at any alignment. Packs only.
-    Gather(GatherKernel),
+    Gather(gather::GatherKernel),
     /// Aligned packed words to memory at any alignment. Unpacks only.
-    Scatter(ScatterKernel),
+    Scatter(scatter::ScatterKernel),
     /// Words of memory that rows of one odd length fill. Unpacks only.
-    Rows(RowsKernel),
+    Rows(rows::RowsKernel),
     /// Runs, or pieces of long ones, found by their numbers and not by their bytes.
-    Pieces(PiecesKernel),
+    Pieces(pieces::PiecesKernel),
     /// Packed words of 16 bytes, each put together from the runs that it has. Packs only.
-    Joined(JoinedKernel),
+    Joined(joined::JoinedKernel),
     /// Short runs close to each other, byte by byte in the order of memory, which masks tell. Unpacks only.
-    Masks(MasksKernel),
+    Masks(masks::MasksKernel),
     /// Packed bytes to short runs close to each other, through lines of memory in shared memory. Unpacks by generic kernels only.
-    Lines(LinesKernel),
+    Lines(lines::LinesKernel),
     /// Records with small gaps, byte by byte in the order of memory, through shared memory. Unpacks only.
-    Records(RecordsKernel),
+    Records(records::RecordsKernel),
     /// Words of blocks whose packed order is not that of memory, in the order of memory. Unpacks of whole elements only.
-    Ordered(OrderedKernel),
+    Ordered(ordered::OrderedKernel),
     /// Small groups of runs, through shared memory.
-    Groups(GroupsKernel),
+    Groups(groups::GroupsKernel),
     /// Tiles through shared memory.
-    Tiles(TilesKernel),
+    Tiles(tiles::TilesKernel),
     /// Arrays of records that are packed field by field, through shared memory. Whole elements only.
-    Columns(ColumnsKernel),
+    Columns(columns::ColumnsKernel),
     /// Records whose fields lie in arrays of their own, through shared memory.
-    Fields(FieldsKernel),
+    Fields(fields::FieldsKernel),
     /// Elements of memory that become themselves combined with the packed ones. Unpacks only.
-    Accumulate(Accumulation),
+    Accumulate(accumulate::Accumulation),
 }
 
 /// A rule: the kernel of a family that serves a call, if it is faster than those of the rules behind.

@@ -37,7 +37,7 @@ fn find(layout: &Layout, tuning: &OrderedTuning) -> Option<Disorder> {
     if measure.runs > 2 * layout.entries() {
         return None;
     }
-    // How many runs are packed behind one that lies behind them, and behind one that lies far away.
+    // Runs that are packed behind one that is behind them in memory, and behind one that is far away.
     let (mut back, mut far, mut before) = (0, 0, measure.low);
     each_run(layout, Edge { offset: 0, node: at }, &mut |offset, _| {
         back += u64::from(offset < before);
@@ -47,8 +47,9 @@ fn find(layout: &Layout, tuning: &OrderedTuning) -> Option<Disorder> {
     let (runs, span) = (measure.runs, measure.high.abs_diff(measure.low));
     // What is stored of sectors, if no two runs share one.
     let stored = runs.saturating_mul(SECTOR).max(measure.size);
-    let partly = stored >= span && measure.size < stored;
-    (runs >= tuning.min_runs && back >= runs / 8 && far >= runs / 2 && partly).then_some(Disorder)
+    let in_part = stored >= span && measure.size < stored;
+    let disordered = back >= runs / tuning.back_one_in && far >= runs / tuning.far_one_in;
+    (runs >= tuning.min_runs && disordered && in_part).then_some(Disorder)
 }
 
 /// Whether words of a call may be moved in the order of memory.

@@ -1,7 +1,6 @@
 //! Aligned packed words to memory at any alignment: unpacks that no other family serves.
 
 use super::family::{Instance, KernelFamily};
-use super::generic::Generic;
 use super::query::Query;
 use crate::plan::Direction;
 use crate::plan::gpu::grid::{Grid, Units};
@@ -31,10 +30,6 @@ impl KernelFamily for ScatterKernel {
         let bytes = AddressFunction::Elements { unit: 1, run: true };
         let library = vec![LibraryPart::LoadBytes, LibraryPart::StoreBytes];
         Some(KernelText { library, ..KernelText::new("scatter", 1, vec![bytes]) })
-    }
-
-    fn generic(&self, _query: &Query<'_>) -> Generic {
-        Generic::Bytes
     }
 
     fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

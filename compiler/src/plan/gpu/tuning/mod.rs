@@ -34,14 +34,14 @@ pub(crate) struct Tuning {
     pub(crate) generic: GenericTuning,
 }
 
-/// Of families of which only the block is tuned.
+/// The numbers of families of which only the block is tuned.
 #[derive(Debug)]
 pub(crate) struct BlockTuning {
     /// Threads of a block.
     pub(crate) threads: u32,
 }
 
-/// Of words at their alignment on both sides.
+/// The numbers of `families/words.rs`.
 #[derive(Debug)]
 pub(crate) struct WordsTuning {
     /// Words and launch shapes by direction, density and mean run.
@@ -78,7 +78,7 @@ pub(crate) struct WordsTuning {
     pub(crate) capped_unroll: u32,
 }
 
-/// Of words of memory that are unaligned among the packed bytes.
+/// The numbers of `families/shifted.rs`.
 #[derive(Debug)]
 pub(crate) struct ShiftedTuning {
     /// Threads of a block.
@@ -87,7 +87,7 @@ pub(crate) struct ShiftedTuning {
     pub(crate) thread_bytes: u32,
 }
 
-/// Of packed bytes to short runs through lines of shared memory.
+/// The numbers of `families/lines.rs`.
 #[derive(Debug)]
 pub(crate) struct LinesTuning {
     /// Threads of a block.
@@ -96,7 +96,7 @@ pub(crate) struct LinesTuning {
     pub(crate) span: u32,
 }
 
-/// Of words of memory that rows of one length fill.
+/// The numbers of `families/rows.rs`.
 #[derive(Debug)]
 pub(crate) struct RowsTuning {
     /// Threads of a block.
@@ -107,7 +107,7 @@ pub(crate) struct RowsTuning {
     pub(crate) before_words: Range<u64>,
 }
 
-/// Of blocks in the order of memory.
+/// The numbers of `families/ordered.rs`.
 #[derive(Debug)]
 pub(crate) struct OrderedTuning {
     /// Threads of a block.
@@ -120,11 +120,15 @@ pub(crate) struct OrderedTuning {
     pub(crate) any_word: u32,
     /// Runs of a list whose order makes a difference, at least.
     pub(crate) min_runs: u64,
-    /// Bytes from run to run in memory from which on the stores of a warp do not lie together.
+    /// Of as many runs, one is packed behind one that is behind it in memory, at least.
+    pub(crate) back_one_in: u64,
+    /// Of as many runs, one is far from the one before, at least.
+    pub(crate) far_one_in: u64,
+    /// Bytes from run to run in memory from which on the stores of a warp are not beside each other.
     pub(crate) far: u64,
 }
 
-/// Of transposing layouts.
+/// The numbers of `families/tiles.rs`.
 #[derive(Debug)]
 pub(crate) struct TilesTuning {
     /// Threads of a block.
@@ -145,7 +149,7 @@ pub(crate) struct TilesTuning {
     pub(crate) shifted_loads: u32,
 }
 
-/// Of records whose fields lie in arrays of their own.
+/// The numbers of `families/fields.rs`.
 #[derive(Debug)]
 pub(crate) struct FieldsTuning {
     /// Threads of a block.
@@ -170,7 +174,7 @@ pub(crate) struct FieldsTuning {
     pub(crate) tiled_fields: Range<u64>,
 }
 
-/// Of arrays of records that are packed field by field.
+/// The numbers of `families/columns.rs`.
 #[derive(Debug)]
 pub(crate) struct ColumnsTuning {
     /// Threads of a block, in packs and in unpacks.
@@ -189,7 +193,7 @@ pub(crate) struct ColumnsTuning {
     pub(crate) unpack_before_tiles: [Range<u64>; 5],
 }
 
-/// Of small groups of runs.
+/// The numbers of `families/groups.rs`.
 #[derive(Debug)]
 pub(crate) struct GroupsTuning {
     /// Threads of a block, in packs and in unpacks.
@@ -210,7 +214,7 @@ pub(crate) struct GroupsTuning {
     pub(crate) rounds: u64,
 }
 
-/// Of records with small gaps, unpacked in the order of memory.
+/// The numbers of `families/records.rs`.
 #[derive(Debug)]
 pub(crate) struct RecordsTuning {
     /// Threads of a block.
@@ -225,7 +229,7 @@ pub(crate) struct RecordsTuning {
     pub(crate) tile_bytes: u64,
 }
 
-/// Of short runs that masks tell.
+/// The numbers of `families/masks.rs`.
 #[derive(Debug)]
 pub(crate) struct MasksTuning {
     /// Threads of a block.
@@ -242,7 +246,7 @@ pub(crate) struct MasksTuning {
     pub(crate) touched_eighths: u64,
 }
 
-/// Of listed runs that are found by their numbers.
+/// The numbers of `families/pieces.rs`.
 #[derive(Debug)]
 pub(crate) struct PiecesTuning {
     /// Threads of a block.
@@ -281,7 +285,7 @@ pub struct Cut {
     pub unroll: u32,
 }
 
-/// Of packed words that are joined from listed runs.
+/// The numbers of `families/joined.rs`.
 #[derive(Debug)]
 pub(crate) struct JoinedTuning {
     /// Threads of a block.
@@ -300,16 +304,16 @@ pub(crate) struct JoinedTuning {
     pub(crate) listed_at_once: u64,
 }
 
-/// Of unpacks that bring sectors of memory to the L2 cache which they store in part.
+/// The numbers of unpacks that bring sectors of memory to the L2 cache before they store parts of them.
 #[derive(Debug)]
 pub(crate) struct PrefetchTuning {
-    /// Runs of which they do.
+    /// Runs that are stored so.
     pub(crate) runs: Range<u64>,
-    /// One of as many sectors that a run touches is stored in part, at least.
+    /// Of as many sectors that a run touches, one is stored in part, at least.
     pub(crate) one_in: u64,
 }
 
-/// Of the generic kernels, whose time is that of look-ups.
+/// The numbers of the generic kernels, whose time is that of look-ups.
 #[derive(Debug)]
 pub(crate) struct GenericTuning {
     /// Runs of this length and more, at an alignment of 4 bytes and less, are moved in 8 (packs) or 16 bytes at any alignment.

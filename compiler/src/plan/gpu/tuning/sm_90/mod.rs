@@ -58,7 +58,16 @@ pub(crate) static SM_90: Tuning = Tuning {
     lines: LinesTuning { threads: 128, span: 8 << 10 },
     // Measured in `bench/results/2026-11-25-gpu-families.md`.
     rows: RowsTuning { threads: 256, min_bytes: STAGED, before_words: 256..2048 },
-    ordered: OrderedTuning { threads: 256, unroll: 2, min_bytes: STAGED, any_word: 4, min_runs: 256, far: 128 },
+    ordered: OrderedTuning {
+        threads: 256,
+        unroll: 2,
+        min_bytes: STAGED,
+        any_word: 4,
+        min_runs: 256,
+        back_one_in: 8,
+        far_one_in: 2,
+        far: 128,
+    },
     tiles: TilesTuning {
         threads: 256,
         min_bytes: STAGED,
