@@ -1,6 +1,6 @@
 //! CUDA C++ of the kernels that dtc makes for GPUs.
 //!
-//! One template is one way of moving bytes. The compiler fills in word sizes, shapes and the functions that tell where a
+//! A file of `kernels/` is a template, and one way of moving bytes; `library/` has what templates call. The compiler fills in word sizes, shapes and the functions that tell where a
 //! packed word lies in memory, and puts the [`PRELUDE`] before them. The text needs no CUDA header and no file.
 //!
 //! Every kernel has the parameters

@@ -26,21 +26,26 @@ mod type_to_type;
 mod variant;
 mod whole;
 
+pub(crate) use analysis::Analysis;
 pub use analysis::Structure;
 pub use call::Call;
 pub use copies::{Copies, MOST_COPIES};
-pub(crate) use families::Generic;
 pub use families::*;
 pub use granularity::Granularity;
 pub(crate) use granularity::alignment;
 pub use grid::Grid;
+pub(crate) use grid::{Units, launched};
 pub(crate) use literals::{number, signed, word_type};
 pub use plan::{GpuPlan, SPECIALISED_DEPTH, SPECIALISED_NODES};
 pub use roofline::{DeviceCopy, Footprint, Roofline, Traffic};
+pub(crate) use runs::RunStatistics;
 pub use shape::Shape;
+pub(crate) use sizes::{JOINED, LINE, SCALAR, SECTOR, SLOT, WARP, WIDEST};
 pub(crate) use text::{AddressFunction, KernelList, KernelText, LibraryPart, Piece};
 pub use tuning::Cut;
-pub(crate) use tuning::SM_90;
+pub(crate) use tuning::{
+    ColumnsTuning, FieldsTuning, GroupsTuning, JoinedTuning, PiecesTuning, Row, SM_90, Tuning, WordsTuning,
+};
 pub use type_to_type::{CopyCall, CopyFamily, CopyVariant};
 pub use variant::Variant;
 pub use whole::WholeKernel;

@@ -1,19 +1,12 @@
 //! Elements of memory that become themselves combined with the packed ones.
 
-use super::family::{Instance, KernelFamily};
-use super::query::Query;
 use super::words::{best_shape, best_word};
+use super::{Instance, KernelFamily, Query};
 use crate::operation::{Element, Operation, Reduction};
 use crate::plan::Direction;
-use crate::plan::gpu::analysis::Analysis;
-use crate::plan::gpu::call::Call;
-use crate::plan::gpu::granularity::alignment;
-use crate::plan::gpu::grid::{Grid, Units};
-use crate::plan::gpu::literals::word_type;
-use crate::plan::gpu::shape::Shape;
-use crate::plan::gpu::sizes::WIDEST;
-use crate::plan::gpu::text::{AddressFunction, KernelText, LibraryPart};
-use crate::plan::gpu::tuning::Tuning;
+use crate::plan::gpu::{
+    AddressFunction, Analysis, Call, Grid, KernelText, LibraryPart, Shape, Tuning, Units, WIDEST, alignment, word_type,
+};
 use minijinja::context;
 use std::fmt;
 

@@ -1,18 +1,13 @@
 //! Arrays of records that are packed field by field: neighbours in memory belong to columns that are packed far apart.
 
-use super::family::{Instance, KernelFamily};
-use super::generic::Generic;
-use super::query::Query;
 use super::tiles::{self, Tiles};
+use super::{Generic, Instance, KernelFamily, Query};
 use crate::layout::{Edge, Layout, Node};
 use crate::plan::Direction;
-use crate::plan::gpu::analysis::{Analysis, Structure};
-use crate::plan::gpu::granularity::alignment;
-use crate::plan::gpu::grid::{Grid, Units};
-use crate::plan::gpu::literals::{number, signed, word_type};
-use crate::plan::gpu::sizes::{LINE, SECTOR, WARP};
-use crate::plan::gpu::text::{KernelText, LibraryPart};
-use crate::plan::gpu::tuning::{ColumnsTuning, Tuning};
+use crate::plan::gpu::{
+    Analysis, ColumnsTuning, Grid, KernelText, LINE, LibraryPart, SECTOR, Structure, Tuning, Units, WARP, alignment,
+    number, signed, word_type,
+};
 use minijinja::{Value, context};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -176,7 +171,8 @@ impl Columns {
 }
 
 /// Finds the columns of a layout whose elements are arrays of records.
-fn find(layout: &Layout, tuning: &ColumnsTuning) -> Option<Columns> {
+fn find(analysis: &Analysis) -> Option<Columns> {
+    let Analysis { layout, tuning: Tuning { columns: tuning, .. }, .. } = analysis;
     let root = layout.root();
     let mut found = Found { array: None, columns: Vec::new(), packed: 0 };
     found.collect(layout, root)?;
@@ -280,7 +276,7 @@ pub(super) fn before_tiles(query: &Query<'_>, tiles: &Tiles) -> bool {
 
 impl KernelFamily for ColumnsKernel {
     fn find(analysis: &mut Analysis) {
-        analysis.add(find(&analysis.layout, &analysis.tuning.columns));
+        analysis.add(find(analysis));
     }
 
     fn candidates(query: &Query<'_>) -> Vec<ColumnsKernel> {

@@ -3,11 +3,7 @@
 use super::generic::Generic;
 use super::query::Query;
 use crate::plan::Direction;
-use crate::plan::gpu::analysis::Analysis;
-use crate::plan::gpu::call::Call;
-use crate::plan::gpu::grid::Grid;
-use crate::plan::gpu::text::KernelText;
-use crate::plan::gpu::tuning::Tuning;
+use crate::plan::gpu::{Analysis, Call, Grid, KernelText, Tuning};
 use std::fmt;
 
 /// What the template of a family is instantiated for.

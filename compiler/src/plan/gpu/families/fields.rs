@@ -1,19 +1,14 @@
 //! Records whose fields lie in arrays of their own: neighbours in memory belong to records that are packed one after the other.
 
 use super::columns;
-use super::family::{Instance, KernelFamily};
-use super::generic::Generic;
-use super::query::Query;
 use super::tiles::{self, Tiles};
+use super::{Generic, Instance, KernelFamily, Query};
 use crate::layout::{Edge, Layout, Node, NodeId};
 use crate::plan::Direction;
-use crate::plan::gpu::analysis::{Analysis, Structure};
-use crate::plan::gpu::granularity::alignment;
-use crate::plan::gpu::grid::{Grid, Units};
-use crate::plan::gpu::literals::{signed, word_type};
-use crate::plan::gpu::sizes::{SCALAR, SECTOR, WIDEST};
-use crate::plan::gpu::text::{AddressFunction, KernelText};
-use crate::plan::gpu::tuning::{FieldsTuning, Tuning};
+use crate::plan::gpu::{
+    AddressFunction, Analysis, FieldsTuning, Grid, KernelText, SCALAR, SECTOR, Structure, Tuning, Units, WIDEST,
+    alignment, signed, word_type,
+};
 use minijinja::{Value, context};
 use std::fmt;
 
@@ -150,19 +145,20 @@ fn tile_records(size: u64, tuning: &FieldsTuning) -> u64 {
 }
 
 /// Finds the records of a layout: its elements, or the copies of a stream.
-fn find(layout: &Layout, continues: bool, tuning: &FieldsTuning) -> Option<Fields> {
+fn find(analysis: &Analysis) -> Option<Fields> {
+    let Analysis { layout, continues, tuning: Tuning { fields: tuning, .. }, .. } = analysis;
     let mut at = layout.root();
     let mut starts = layout.extent() as u64;
     let mut stride = layout.extent();
     // The elements of a count are as many as the call says, and copies that go on through them are, too.
-    let mut copies = if continues { 0 } else { u64::MAX };
+    let mut copies = if *continues { 0 } else { u64::MAX };
     loop {
         starts |= at.offset as u64;
         if let Some(fields) = consider(layout, at.node, (stride, copies), tuning) {
             return Some(Fields { starts: alignment(starts), ..fields });
         }
         let Node::Stream { count, stride: next, child } = layout.node(at.node) else { return None };
-        copies = if continues && at == layout.root() { u64::MAX } else { *count };
+        copies = if *continues && at == layout.root() { u64::MAX } else { *count };
         stride = *next;
         starts |= stride as u64;
         at = *child;
@@ -244,7 +240,7 @@ fn before_tiles(query: &Query<'_>, tiles: &Tiles) -> bool {
 
 impl KernelFamily for FieldsKernel {
     fn find(analysis: &mut Analysis) {
-        analysis.add(find(&analysis.layout, analysis.continues, &analysis.tuning.fields));
+        analysis.add(find(analysis));
     }
 
     fn candidates(query: &Query<'_>) -> Vec<FieldsKernel> {

@@ -1,13 +1,9 @@
 //! Aligned packed words from memory at any alignment: packs that no other family serves.
 
-use super::family::{Instance, KernelFamily};
-use super::query::Query;
+use super::{Instance, KernelFamily, Query};
 use crate::layout::{Layout, Node};
 use crate::plan::Direction;
-use crate::plan::gpu::grid::{Grid, Units};
-use crate::plan::gpu::sizes::SLOT;
-use crate::plan::gpu::text::{AddressFunction, KernelText, LibraryPart};
-use crate::plan::gpu::tuning::Tuning;
+use crate::plan::gpu::{AddressFunction, Grid, KernelText, LibraryPart, SLOT, Tuning, Units};
 use minijinja::context;
 use std::fmt;
 

@@ -1,20 +1,15 @@
 //! Small groups of runs: a list has one entry for each group, and where the runs of a group lie is constant.
 
-use super::family::{Instance, KernelFamily};
 use super::fields::{Field, FieldWord, LARGEST_RECORD};
-use super::generic::Generic;
 use super::pieces::each_run;
-use super::query::Query;
 use super::records::Records;
+use super::{Generic, Instance, KernelFamily, Query};
 use crate::layout::{Edge, Layout, Node, NodeId};
 use crate::plan::Direction;
-use crate::plan::gpu::analysis::{Analysis, Structure};
-use crate::plan::gpu::granularity::alignment;
-use crate::plan::gpu::grid::{Grid, Units};
-use crate::plan::gpu::literals::word_type;
-use crate::plan::gpu::sizes::{SCALAR, WIDEST};
-use crate::plan::gpu::text::{AddressFunction, KernelList, KernelText, Piece};
-use crate::plan::gpu::tuning::{GroupsTuning, Tuning};
+use crate::plan::gpu::{
+    AddressFunction, Analysis, Grid, GroupsTuning, KernelList, KernelText, Piece, SCALAR, Structure, Tuning, Units,
+    WIDEST, alignment, word_type,
+};
 use minijinja::{Value, context};
 use std::fmt;
 
@@ -168,13 +163,14 @@ impl Groups {
 
 /// Finds the groups of a layout: the outermost node that is small, behind streams and lists. Copies of a root that goes on through all elements are as many
 /// as the call says.
-fn find(layout: &Layout, continues: bool, tuning: &GroupsTuning) -> Option<Groups> {
+fn find(analysis: &Analysis) -> Option<Groups> {
+    let Analysis { layout, continues, tuning: Tuning { groups: tuning, .. }, .. } = analysis;
     let mut at = layout.root();
     let mut starts = layout.extent() as u64;
     let mut listed = false;
     loop {
         starts |= at.offset as u64;
-        if let Some(groups) = consider(layout, at.node).filter(|_| !(continues && at == layout.root())) {
+        if let Some(groups) = consider(layout, at.node).filter(|_| !(*continues && at == layout.root())) {
             let mixed = groups.fields.windows(2).any(|pair| pair[0].bytes != pair[1].bytes);
             let measure = layout.measure(groups.group);
             // Few bytes are between their runs. Measured in `bench/results/2026-11-27-gpu-drawn.md`.
@@ -261,7 +257,7 @@ pub(super) fn admits(query: &Query<'_>) -> Option<GroupsKernel> {
 
 impl KernelFamily for GroupsKernel {
     fn find(analysis: &mut Analysis) {
-        analysis.add(find(&analysis.layout, analysis.continues, &analysis.tuning.groups));
+        analysis.add(find(analysis));
     }
 
     fn candidates(query: &Query<'_>) -> Vec<GroupsKernel> {

@@ -1,14 +1,12 @@
 //! Packed words of 16 bytes, each put together from the listed runs that it has.
 
-use super::family::{Instance, KernelFamily};
 use super::pieces::{Pieces, each_run};
-use super::query::Query;
+use super::{Instance, KernelFamily, Query};
 use crate::layout::{Edge, Layout};
 use crate::plan::Direction;
-use crate::plan::gpu::grid::{Grid, Units};
-use crate::plan::gpu::sizes::JOINED;
-use crate::plan::gpu::text::{AddressFunction, KernelList, KernelText, LibraryPart, Piece};
-use crate::plan::gpu::tuning::{JoinedTuning, Tuning};
+use crate::plan::gpu::{
+    AddressFunction, Grid, JOINED, JoinedTuning, KernelList, KernelText, LibraryPart, Piece, Tuning, Units,
+};
 use minijinja::context;
 use std::fmt;
 

@@ -1,14 +1,10 @@
 //! Packed bytes to short runs close to each other, in any order, through lines of memory in shared memory. Generic kernels only: for what masks serve where
 //! kernels are compiled.
 
-use super::family::{Instance, KernelFamily};
 use super::masks::Masks;
-use super::query::Query;
+use super::{Instance, KernelFamily, Query};
 use crate::plan::Direction;
-use crate::plan::gpu::grid::{Grid, Units};
-use crate::plan::gpu::sizes::SLOT;
-use crate::plan::gpu::text::{AddressFunction, KernelText, LibraryPart};
-use crate::plan::gpu::tuning::Tuning;
+use crate::plan::gpu::{AddressFunction, Grid, KernelText, LibraryPart, SLOT, Tuning, Units};
 use minijinja::context;
 use std::fmt;
 

@@ -1,17 +1,12 @@
 //! Short listed runs close to each other, packed in the order of memory: unpacked sector by sector, by masks of memory.
 
-use super::family::{Instance, KernelFamily};
-use super::generic::Generic;
 use super::pieces::{Pieces, each_run};
-use super::query::Query;
+use super::{Generic, Instance, KernelFamily, Query};
 use crate::layout::{Edge, Layout, NodeId};
 use crate::plan::Direction;
-use crate::plan::gpu::analysis::{Analysis, Structure};
-use crate::plan::gpu::grid::{Grid, Units};
-use crate::plan::gpu::literals::signed;
-use crate::plan::gpu::sizes::{LINE, SECTOR, WARP};
-use crate::plan::gpu::text::{AddressFunction, KernelList, KernelText};
-use crate::plan::gpu::tuning::{MasksTuning, Tuning};
+use crate::plan::gpu::{
+    AddressFunction, Analysis, Grid, KernelList, KernelText, LINE, SECTOR, Structure, Tuning, Units, WARP, signed,
+};
 use minijinja::context;
 use std::fmt;
 
@@ -82,9 +77,9 @@ impl Masks {
 }
 
 /// Finds out whether listed runs are packed in the order of memory, close to each other.
-fn find(layout: &Layout, pieces: Option<&Pieces>, tuning: &MasksTuning) -> Option<Masks> {
-    let &Pieces { record, size, ascending, .. } = pieces?;
-    let measure = layout.measure(record);
+fn find(analysis: &Analysis) -> Option<Masks> {
+    let &Pieces { record, size, ascending, .. } = analysis.found()?;
+    let (measure, tuning) = (analysis.layout.measure(record), &analysis.tuning.masks);
     let span = u64::try_from(measure.high.checked_sub(measure.low)?).ok()?;
     let runs = measure.runs;
     let touched = runs.saturating_mul(SECTOR - 1).saturating_add(size);
@@ -103,7 +98,7 @@ pub(super) fn admits(query: &Query<'_>) -> Option<MasksKernel> {
 
 impl KernelFamily for MasksKernel {
     fn find(analysis: &mut Analysis) {
-        analysis.add(find(&analysis.layout, analysis.found(), &analysis.tuning.masks));
+        analysis.add(find(analysis));
     }
 
     fn candidates(query: &Query<'_>) -> Vec<MasksKernel> {
@@ -155,16 +150,14 @@ impl KernelFamily for MasksKernel {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::gpu::families::pieces;
-    use crate::plan::gpu::tuning::SM_90;
+    use crate::plan::gpu::GpuPlan;
 
     /// The masks of a layout of runs `(offset, length)`.
     fn masks_of(runs: &[(i64, u64)]) -> Option<(Masks, Layout)> {
         let runs: Vec<String> = runs.iter().map(|(offset, length)| format!("({offset} {length})")).collect();
         let text = format!("layout lb 0 extent 100000 {{\n  %0 = runs [{}] x byte\n  root %0\n}}", runs.join(" "));
-        let layout = Layout::parse(&text).expect(&text);
-        let found = find(&layout, pieces::find(&layout, &SM_90.pieces).as_ref(), &SM_90.masks);
-        found.map(|masks| (masks, layout))
+        let plan = GpuPlan::regular(Layout::parse(&text).expect(&text));
+        plan.found().map(|masks: &Masks| (*masks, plan.layout().clone()))
     }
 
     #[test]

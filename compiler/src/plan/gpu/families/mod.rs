@@ -130,19 +130,25 @@ macro_rules! rules {
 
 /// The rules in the order in which they are tried: from those that see most of a layout's structure to those that see runs alone, or bytes.
 const RULES: &[Rule] = rules![
+    // All words are under way at once.
     words::resident,
+    // Through shared memory, where neighbours in memory are packed far apart, or runs are listed in groups.
     fields::admits,
     columns::admits,
     tiles::admits,
     groups::admits,
+    // Unpacks in the order of memory.
     ordered::admits,
     records::admits,
     masks::admits,
+    // Listed runs, each looked up once.
     joined::admits,
     pieces::admits,
+    // Aligned words, of which each looks up its run.
     rows::before_words,
     words::aligned,
     words::resident_narrow,
+    // Words that are put together.
     shifted::admits,
     gather::admits,
     rows::admits,

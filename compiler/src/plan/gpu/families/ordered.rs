@@ -2,18 +2,12 @@
 //!
 //! A load from anywhere costs a GPU a sector; a store of a part of one makes it read the sector, and write it back.
 
-use super::family::{Instance, KernelFamily};
 use super::pieces::each_run;
-use super::query::Query;
+use super::{Instance, KernelFamily, Query};
 use crate::layout::{Edge, Layout, LayoutBuilder, Node, NodeId, Run};
 use crate::passes;
 use crate::plan::Direction;
-use crate::plan::gpu::analysis::{Analysis, Structure};
-use crate::plan::gpu::call::Call;
-use crate::plan::gpu::grid::{Grid, Units};
-use crate::plan::gpu::sizes::{SECTOR, SLOT};
-use crate::plan::gpu::text::{AddressFunction, KernelText};
-use crate::plan::gpu::tuning::{OrderedTuning, Tuning};
+use crate::plan::gpu::{AddressFunction, Analysis, Call, Grid, KernelText, SECTOR, SLOT, Structure, Tuning, Units};
 use minijinja::context;
 use std::fmt;
 
@@ -31,7 +25,8 @@ pub struct Disorder;
 impl Structure for Disorder {}
 
 /// Finds out whether unpacks of a layout follow the order of memory. Looks at each run once, and sorts nothing.
-fn find(layout: &Layout, tuning: &OrderedTuning) -> Option<Disorder> {
+fn find(analysis: &Analysis) -> Option<Disorder> {
+    let (layout, tuning) = (&analysis.layout, &analysis.tuning.ordered);
     let at = listed(layout);
     let measure = layout.measure(at);
     if measure.runs > 2 * layout.entries() {
@@ -68,7 +63,7 @@ pub(super) fn admits(query: &Query<'_>) -> Option<OrderedKernel> {
 
 impl KernelFamily for OrderedKernel {
     fn find(analysis: &mut Analysis) {
-        analysis.add(find(&analysis.layout, &analysis.tuning.ordered));
+        analysis.add(find(analysis));
     }
 
     fn candidates(query: &Query<'_>) -> Vec<OrderedKernel> {

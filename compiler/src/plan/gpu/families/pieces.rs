@@ -1,16 +1,12 @@
 //! Layouts of listed runs, moved by their runs and not by the words of the packed bytes: no thread searches for its run.
 
-use super::family::{Instance, KernelFamily};
-use super::query::Query;
+use super::{Instance, KernelFamily, Query};
 use crate::layout::{Edge, Layout, Node, NodeId};
 use crate::plan::Direction;
-use crate::plan::gpu::analysis::{Analysis, Structure};
-use crate::plan::gpu::call::Call;
-use crate::plan::gpu::granularity::alignment;
-use crate::plan::gpu::grid::{Grid, Units};
-use crate::plan::gpu::sizes::{WARP, WIDEST};
-use crate::plan::gpu::text::{AddressFunction, KernelList, KernelText, LibraryPart, Piece};
-use crate::plan::gpu::tuning::{Cut, PiecesTuning, Tuning};
+use crate::plan::gpu::{
+    AddressFunction, Analysis, Call, Cut, Grid, KernelList, KernelText, LibraryPart, Piece, PiecesTuning, Structure,
+    Tuning, Units, WARP, WIDEST, alignment,
+};
 use minijinja::{Value, context};
 use std::fmt;
 
@@ -92,7 +88,8 @@ impl Cut {
 }
 
 /// Finds the listed runs of a layout that are of more than one length.
-pub(super) fn find(layout: &Layout, tuning: &PiecesTuning) -> Option<Pieces> {
+fn find(analysis: &Analysis) -> Option<Pieces> {
+    let (layout, tuning) = (&analysis.layout, &analysis.tuning.pieces);
     let mut at = layout.root();
     while let Node::Stream { child, .. } = layout.node(at.node) {
         at = *child;
@@ -228,7 +225,7 @@ fn near(pieces: &[Piece]) -> Option<(Vec<u32>, Vec<Piece>)> {
 
 impl KernelFamily for PiecesKernel {
     fn find(analysis: &mut Analysis) {
-        analysis.add(find(&analysis.layout, &analysis.tuning.pieces));
+        analysis.add(find(analysis));
     }
 
     fn candidates(query: &Query<'_>) -> Vec<PiecesKernel> {

@@ -1,10 +1,7 @@
 //! What rules ask of a call.
 
 use crate::plan::Direction;
-use crate::plan::gpu::analysis::{Analysis, Structure};
-use crate::plan::gpu::call::Call;
-use crate::plan::gpu::granularity::alignment;
-use crate::plan::gpu::tuning::Tuning;
+use crate::plan::gpu::{Analysis, Call, Structure, Tuning, alignment};
 
 /// A call for a kernel of a layout.
 #[derive(Clone, Copy, Debug)]

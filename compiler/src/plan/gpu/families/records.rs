@@ -1,16 +1,12 @@
 //! Records with small gaps, one behind the other: their bytes are unpacked in the order of memory.
 
-use super::family::{Instance, KernelFamily};
 use super::pieces::each_run;
-use super::query::Query;
-use crate::layout::{Edge, Layout, Node, NodeId};
+use super::{Instance, KernelFamily, Query};
+use crate::layout::{Edge, Node, NodeId};
 use crate::plan::Direction;
-use crate::plan::gpu::analysis::{Analysis, Structure};
-use crate::plan::gpu::grid::{Grid, Units};
-use crate::plan::gpu::literals::signed;
-use crate::plan::gpu::sizes::LINE;
-use crate::plan::gpu::text::{AddressFunction, KernelList, KernelText};
-use crate::plan::gpu::tuning::{RecordsTuning, Tuning};
+use crate::plan::gpu::{
+    AddressFunction, Analysis, Grid, KernelList, KernelText, LINE, Structure, Tuning, Units, signed,
+};
 use minijinja::context;
 use std::fmt;
 
@@ -60,10 +56,11 @@ impl Records {
 }
 
 /// Finds the records that a count of elements, or a stream without a seam, consists of.
-fn find(layout: &Layout, continues: bool, tuning: &RecordsTuning) -> Option<Records> {
+fn find(analysis: &Analysis) -> Option<Records> {
+    let Analysis { layout, continues, tuning: Tuning { records: tuning, .. }, .. } = analysis;
     let root = layout.root().node;
     let (record, stride) = match layout.node(root) {
-        Node::Stream { stride, child, .. } if continues => (child.node, *stride),
+        Node::Stream { stride, child, .. } if *continues => (child.node, *stride),
         _ => (root, layout.extent()),
     };
     let measure = layout.measure(record);
@@ -99,7 +96,7 @@ pub(super) fn admits(query: &Query<'_>) -> Option<RecordsKernel> {
 
 impl KernelFamily for RecordsKernel {
     fn find(analysis: &mut Analysis) {
-        analysis.add(find(&analysis.layout, analysis.continues, &analysis.tuning.records));
+        analysis.add(find(analysis));
     }
 
     fn candidates(query: &Query<'_>) -> Vec<RecordsKernel> {
@@ -140,18 +137,18 @@ impl KernelFamily for RecordsKernel {
 
 #[cfg(test)]
 mod tests {
-    use super::{Records, find};
+    use super::find;
     use crate::layout::Layout;
-    use crate::plan::gpu::tuning::SM_90;
+    use crate::plan::gpu::{Analysis, SM_90};
 
     #[test]
     fn records_that_overlap_without_end_are_none() {
-        // Runs at 0 and 2 of one element, 10^10 times at one place.
-        let text = "layout lb 0 extent 4 {\n  %0 = dense 1 x byte\n  %1 = stream 2 x 2 of %0\n
+        // Runs at 0 and 3 of one element, 10^10 times at one place.
+        let text = "layout lb 0 extent 4 {\n  %0 = dense 1 x byte\n  %1 = stream 2 x 3 of %0\n
              %2 = stream 10000000000 x 0 of %1\n  root %2\n}";
-        let found = |text: &str| -> Option<Records> { find(&Layout::parse(text).unwrap(), false, &SM_90.records) };
+        let found = |text: &str| find(&Analysis::new(Layout::parse(text).unwrap(), &SM_90));
         assert_eq!(found(text), None);
-        let text = "layout lb 0 extent 4 {\n  %0 = dense 1 x byte\n  %1 = stream 2 x 2 of %0\n  root %1\n}";
+        let text = "layout lb 0 extent 4 {\n  %0 = dense 1 x byte\n  %1 = stream 2 x 3 of %0\n  root %1\n}";
         assert!(found(text).is_some());
     }
 }

@@ -1,17 +1,11 @@
 //! Words of memory that rows of one odd length fill. The threads are numbered by words of memory instead of packed words, as many for each row.
 
-use super::family::{Instance, KernelFamily};
-use super::generic::Generic;
-use super::query::Query;
 use super::words;
+use super::{Generic, Instance, KernelFamily, Query};
 use crate::plan::Direction;
-use crate::plan::gpu::analysis::Analysis;
-use crate::plan::gpu::call::Call;
-use crate::plan::gpu::granularity::alignment;
-use crate::plan::gpu::grid::{Grid, Units};
-use crate::plan::gpu::sizes::SLOT;
-use crate::plan::gpu::text::{AddressFunction, KernelText, LibraryPart};
-use crate::plan::gpu::tuning::Tuning;
+use crate::plan::gpu::{
+    AddressFunction, Analysis, Call, Grid, KernelText, LibraryPart, SLOT, Tuning, Units, alignment,
+};
 use minijinja::context;
 use std::fmt;
 

@@ -1,12 +1,8 @@
 //! Aligned packed words to memory at any alignment: unpacks that no other family serves.
 
-use super::family::{Instance, KernelFamily};
-use super::query::Query;
+use super::{Instance, KernelFamily, Query};
 use crate::plan::Direction;
-use crate::plan::gpu::grid::{Grid, Units};
-use crate::plan::gpu::sizes::SLOT;
-use crate::plan::gpu::text::{AddressFunction, KernelText, LibraryPart};
-use crate::plan::gpu::tuning::Tuning;
+use crate::plan::gpu::{AddressFunction, Grid, KernelText, LibraryPart, SLOT, Tuning, Units};
 use std::fmt;
 
 /// A kernel whose threads store the words of memory that begin among 16 packed bytes. Unpacks only.

@@ -1,16 +1,9 @@
 //! Words of memory that are unaligned among the packed bytes: a call from an odd offset, or with an odd packed address.
 
-use super::family::{Instance, KernelFamily};
-use super::generic::Generic;
-use super::query::Query;
 use super::words;
+use super::{Generic, Instance, KernelFamily, Query};
 use crate::plan::Direction;
-use crate::plan::gpu::analysis::Analysis;
-use crate::plan::gpu::call::Call;
-use crate::plan::gpu::grid::{Grid, Units};
-use crate::plan::gpu::sizes::{SCALAR, WARP};
-use crate::plan::gpu::text::{AddressFunction, KernelText, LibraryPart};
-use crate::plan::gpu::tuning::Tuning;
+use crate::plan::gpu::{AddressFunction, Analysis, Call, Grid, KernelText, LibraryPart, SCALAR, Tuning, Units, WARP};
 use minijinja::context;
 use std::fmt;
 

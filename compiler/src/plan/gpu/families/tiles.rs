@@ -1,17 +1,11 @@
 //! Transposing layouts: packed neighbours are far apart in memory, and memory neighbours far apart in the packed bytes.
 
-use super::family::{Instance, KernelFamily};
-use super::generic::Generic;
-use super::query::Query;
+use super::{Generic, Instance, KernelFamily, Query};
 use crate::layout::{Edge, Layout, Node, NodeId};
 use crate::plan::Direction;
-use crate::plan::gpu::analysis::{Analysis, Structure};
-use crate::plan::gpu::call::Call;
-use crate::plan::gpu::granularity::{self, Granularity};
-use crate::plan::gpu::grid::{Grid, Units, launched};
-use crate::plan::gpu::sizes::{LINE, SCALAR, SECTOR, WARP};
-use crate::plan::gpu::text::{AddressFunction, KernelText};
-use crate::plan::gpu::tuning::{TilesTuning, Tuning};
+use crate::plan::gpu::{
+    AddressFunction, Analysis, Call, Grid, KernelText, LINE, SCALAR, SECTOR, Structure, Tuning, Units, WARP, launched,
+};
 use minijinja::context;
 use std::fmt;
 use std::ops::Range;
@@ -135,9 +129,12 @@ fn common(side: u32, word: u32) -> u64 {
 }
 
 /// Finds the columns of a transposing layout: the stream, or the count, whose copies are nearest in memory.
-fn find(layout: &Layout, granularity: Granularity, continues: bool, tuning: &TilesTuning) -> Option<Tiles> {
-    let row = granularity::row(layout)?;
-    let word = u32::try_from(row).ok().filter(|&word| word.is_power_of_two() && word <= granularity.word())?;
+fn find(analysis: &Analysis) -> Option<Tiles> {
+    let Analysis { layout, granularity, continues, tuning: Tuning { tiles: tuning, .. }, .. } = analysis;
+    let word = u32::try_from(analysis.row?).ok()?;
+    if !word.is_power_of_two() || word > granularity.word() {
+        return None;
+    }
     let root = layout.root();
     // Columns that share sectors of memory.
     let near_columns = |stride: u64, columns| stride <= SECTOR && columns >= tuning.min_columns;
@@ -156,7 +153,7 @@ fn find(layout: &Layout, granularity: Granularity, continues: bool, tuning: &Til
     let mut at = root;
     while let Node::Stream { count, stride, child } = layout.node(at.node) {
         // The outermost stream of elements without a seam ends with the call.
-        let columns = if continues && at == root { (1 << 62) / words(*child).max(1) } else { *count };
+        let columns = if *continues && at == root { (1 << 62) / words(*child).max(1) } else { *count };
         consider(Some(at.node), *stride, columns, *child);
         at = *child;
     }
@@ -236,8 +233,7 @@ pub(super) fn admits(query: &Query<'_>) -> Option<TilesKernel> {
 
 impl KernelFamily for TilesKernel {
     fn find(analysis: &mut Analysis) {
-        let Analysis { layout, granularity, continues, tuning, .. } = &*analysis;
-        analysis.add(find(layout, *granularity, *continues, &tuning.tiles));
+        analysis.add(find(analysis));
     }
 
     fn candidates(query: &Query<'_>) -> Vec<TilesKernel> {

@@ -3,22 +3,15 @@
 //! Words as wide as the runs are best where lines are full. On sparse strides every word costs a line of its own, and narrow words in large blocks keep more
 //! lines in flight.
 
-use super::family::{Instance, KernelFamily};
-use super::generic::Generic;
 use super::groups::Groups;
 use super::ordered::Disorder;
 use super::pieces::{Pieces, in_shorts};
-use super::query::Query;
+use super::{Generic, Instance, KernelFamily, Query};
 use crate::plan::Direction;
-use crate::plan::gpu::analysis::Analysis;
-use crate::plan::gpu::call::Call;
-use crate::plan::gpu::grid::{Grid, Units};
-use crate::plan::gpu::runs::RunStatistics;
-use crate::plan::gpu::shape::Shape;
-use crate::plan::gpu::sizes::{LINE, SLOT};
-use crate::plan::gpu::text::{AddressFunction, KernelText};
-use crate::plan::gpu::tuning::row::Row;
-use crate::plan::gpu::tuning::{Tuning, WordsTuning};
+use crate::plan::gpu::{
+    AddressFunction, Analysis, Call, Grid, KernelText, LINE, Row, RunStatistics, SLOT, Shape, Tuning, Units,
+    WordsTuning,
+};
 use minijinja::context;
 use std::fmt;
 

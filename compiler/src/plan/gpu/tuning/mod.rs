@@ -6,10 +6,10 @@
 pub(crate) mod row;
 mod sm_90;
 
+pub(crate) use row::Row;
 pub(crate) use sm_90::SM_90;
 
 use super::shape::Shape;
-use row::Row;
 use std::ops::Range;
 
 /// The numbers of the cost model for one architecture.
