@@ -1,7 +1,8 @@
-//! The structure of the sources: which crate is built with which, and that no file imports another in a circle.
+//! The structure of the sources: which crate is built with which, that no file imports another in a circle, and what guides show of them.
 
 mod arrows;
 mod circles;
+mod family;
 mod modules;
 mod outside;
 mod picture;

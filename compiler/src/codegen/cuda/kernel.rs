@@ -71,7 +71,7 @@ impl Kernels {
         self.library.extend(prefetched.then_some(LibraryPart::Prefetch));
         self.shared_bytes = self.shared_bytes.max(shared.unwrap_or(0));
         let mut places = Places::new(plan, &mut self.tables);
-        functions.iter().for_each(|function| places.write(function));
+        functions.into_iter().for_each(|function| places.write(function));
         let functions = places.into_text();
         let list = |(name, list)| {
             let at = self.tables.of_family(ListName::OfFamily(variant.family, variant.direction, name), &list);

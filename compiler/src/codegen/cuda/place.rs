@@ -46,17 +46,17 @@ impl<'a> Places<'a> {
     }
 
     /// Writes the functions that a template calls.
-    pub(super) fn write(&mut self, function: &AddressFunction) {
+    pub(super) fn write(&mut self, function: AddressFunction) {
         match function {
-            AddressFunction::Elements { unit, run } => self.elements(*unit, *run),
+            AddressFunction::Elements { unit, run } => self.elements(unit, run),
             AddressFunction::Records { record, size } => {
-                let stop = Some(*record);
-                self.whole("outer", Terms { unit: *size, run: false, prefix: "record", stop, once: false });
+                let stop = Some(record);
+                self.whole("outer", Terms { unit: size, run: false, prefix: "record", stop, once: false });
             }
-            AddressFunction::Planes { word, stream, column } => self.planes((*word).into(), *stream, *column),
+            AddressFunction::Planes { word, stream, column } => self.planes(word.into(), stream, column),
             AddressFunction::InOrder { word, packed, memory } => {
                 for (name, layout) in [("source", packed), ("target", memory)] {
-                    self.in_order(name, layout, (*word).into());
+                    self.in_order(name, layout, word.into());
                 }
                 self.tables.next_type();
             }
@@ -90,9 +90,9 @@ impl<'a> Places<'a> {
     }
 
     /// `name(tables, at)`: where word `at` in the order of memory lies in a layout of the same pieces, whose nodes have lists of their own.
-    fn in_order(&mut self, name: &'static str, layout: &Layout, word: u64) {
+    fn in_order(&mut self, name: &'static str, layout: Layout, word: u64) {
         self.tables.next_type();
-        let plan = GpuPlan::regular(layout.clone());
+        let plan = GpuPlan::regular(layout);
         let mut places = Places::new(&plan, self.tables);
         places.whole(name, Terms { unit: word, run: false, prefix: name, stop: None, once: true });
         self.text.push_str(&places.into_text());

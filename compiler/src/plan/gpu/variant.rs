@@ -49,7 +49,8 @@ impl Variant {
         words && self.direction == other.direction && self.capped == other.capped && (self.wide || !other.wide)
     }
 
-    /// Threads of a block.
+    /// Threads of a block. Where a family has no shapes to choose from, they are those of the table of sm_90 on every GPU: generic kernels are compiled
+    /// before a GPU is known.
     pub fn threads(&self) -> u32 {
         self.family.kernel().threads(&SM_90, self.direction, self.capped)
     }
