@@ -1,7 +1,7 @@
 //! What bundles hold of a type: its keys, and the entries under them. An engine looks for the type by its lowered layout, then for
 //! kernels by the canonical one, which equal types have in common.
 
-use crate::gpu::without_source;
+use crate::error::without_source;
 use dtc_compiler::codegen::cranelift::{self, CpuTarget};
 #[cfg(feature = "jit")]
 use dtc_compiler::codegen::cranelift::{CodegenError, Compiler, Image};

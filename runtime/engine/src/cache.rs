@@ -1,6 +1,6 @@
 //! The cache of entries by type hash: recently used ones, over reference counts.
 
-use crate::entry::Entry;
+use crate::cached_type::Entry;
 use dtc_compiler::layout::TypeHash;
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -3,7 +3,7 @@
 //! The hash of a type takes about 10 ns for each list entry. A program that makes the same list again is spared that: its description
 //! is found by a sample, and compared with the one that is known, which takes less than a nanosecond an entry.
 
-use crate::entry::Entry;
+use crate::cached_type::Entry;
 use dtc_compiler::layout::Layout;
 use std::collections::VecDeque;
 use std::hash::RandomState;

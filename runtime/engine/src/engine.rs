@@ -6,10 +6,10 @@
 
 use crate::bundle::{self, BundledType, LoadedBundles};
 use crate::cache::{Cache, Caps};
+use crate::cached_type::{Entry, Specialise};
 use crate::cpu;
 use crate::descriptions::Descriptions;
-use crate::entry::{Entry, Specialise};
-use crate::gpu::{DEVICES, Gpu, Kept};
+use crate::device::{DEVICES, Gpu, Kept};
 use crate::policy::Policy;
 use crate::worker::{Job, Queue};
 use dtc_compiler::Pipeline;

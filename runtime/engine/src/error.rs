@@ -1,7 +1,9 @@
 //! What can be wrong with a call.
 
+use dtc_compiler::codegen::cuda::CodegenError;
 use dtc_compiler::datatype::Predefined;
 use dtc_compiler::operation::{Element, Reduction};
+use dtc_cuda::CudaError;
 use thiserror::Error;
 
 /// Why a pack or unpack did nothing.
@@ -172,4 +174,9 @@ pub enum ExternalError {
         /// The first such value.
         found: i128,
     },
+}
+
+/// The error of a call whose kernel has no source.
+pub(crate) fn without_source(error: CodegenError) -> CudaError {
+    CudaError::Compile { compiler: "dtc", name: "no kernel text".to_owned(), log: error.to_string() }
 }

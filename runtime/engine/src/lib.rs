@@ -63,22 +63,19 @@
 
 #![warn(missing_debug_implementations)]
 
-mod accumulate;
 mod builder;
 mod bundle;
 mod cache;
+mod cached_type;
 mod committed;
-mod copy;
 mod cpu;
 pub mod cuda;
 mod described;
 mod descriptions;
+mod device;
 mod endpoint;
 mod engine;
-mod entry;
 mod error;
-mod external;
-mod gpu;
 mod memory;
 mod multiprocessors;
 mod piece;
@@ -88,7 +85,7 @@ mod range;
 pub mod record;
 mod recorder;
 mod shape;
-mod transfer;
+mod transfers;
 mod worker;
 
 pub use builder::EngineBuilder;
@@ -96,6 +93,7 @@ pub use bundle::{BundleWriter, REVISION};
 pub use bytemuck;
 pub use committed::Committed;
 pub use described::Described;
+pub use device::{GenericCode, Gpu, TransferModel};
 pub use dtc_compiler::plan::Direction;
 pub use dtc_compiler::{Pipeline, TextError, codegen, datatype, layout, operation, plan};
 pub use dtc_microkernels::unknown_level;
@@ -103,14 +101,12 @@ pub use dtc_store as store;
 pub use endpoint::Endpoint;
 pub use engine::{Engine, Guard};
 pub use error::{AccumulateError, CopyError, ExternalError, PackError};
-pub use gpu::{
-    Choice, Estimate, GenericCode, Gpu, PersistentBatch, Request, TransferCase, TransferError, TransferModel,
-    TransferPath,
-};
 pub use memory::{Memory, MemoryMut};
 pub use multiprocessors::Multiprocessors;
 pub use policy::{Policy, Tier};
 pub use range::Range;
 pub use record::{Record, RecordError, Records};
 pub use recorder::{is_recording, recording_file};
-pub use transfer::{Elements, Transfer};
+pub use transfers::{
+    Choice, Elements, Estimate, PersistentBatch, Request, Transfer, TransferCase, TransferError, TransferPath,
+};

@@ -1,7 +1,7 @@
 //! What a call may do.
 
 use super::Committed;
-use crate::entry::Entry;
+use crate::cached_type::Entry;
 use crate::error::PackError;
 use crate::memory::Room;
 use crate::range::Range;

@@ -1,19 +1,25 @@
 //! Committed types.
 
+mod accumulate;
 mod ahead;
-pub(crate) mod check;
+mod check;
 mod commit;
+mod copy;
+mod external;
+mod on_device;
 mod pack;
 mod parallel;
 
+use crate::cached_type::Entry;
 use crate::described::Described;
+use crate::device::DescribedOnDevices;
 use crate::engine::Engine;
-use crate::entry::Entry;
 use crate::error::PackError;
-use crate::gpu::{DescribedOnDevices, FirstUse, Gpu, GpuType};
 use crate::policy::{Policy, Tier};
 use crate::recorder::recorder;
 use crate::shape::Shape;
+pub(crate) use check::check_offset;
+
 use ahead::Ahead;
 use dtc_compiler::Pipeline;
 use dtc_compiler::datatype::{Datatype, Facts, Signature};
@@ -146,27 +152,6 @@ impl Committed {
     /// The type as it was described.
     fn described(&self) -> &Described {
         self.inner.described.get_or_init(|| Box::new(Described::new(lower(&self.inner.datatype))))
-    }
-
-    /// The type as described on a device, if that serves a pack or an unpack there.
-    pub(crate) fn described_on(&self, gpu: &Gpu) -> Option<&Arc<GpuType>> {
-        if self.found().is_some() || self.inner.ahead.made().is_some() {
-            return None;
-        }
-        let engine = &self.engine().shared;
-        // Bundles, the recorder and counted calls know types by their canonical form.
-        let by_canonical_form = engine.has_bundles() || recorder().is_some();
-        if by_canonical_form || !matches!(engine.policy, Policy::Background | Policy::Off) {
-            return None;
-        }
-        let entries = self.inner.datatype.most_entries();
-        match self.inner.on_devices.count(entries, engine.background_thread) {
-            FirstUse::Canonical => return None,
-            FirstUse::Described => {}
-            FirstUse::DescribedAgain => self.inner.ahead.ask(&self.inner.datatype, engine),
-        }
-        let described = self.described();
-        Some(self.inner.on_devices.on(gpu, described.layout(), *described.shape()))
     }
 
     /// The entry, if there is one, or the description, if it serves a call that moves `take` bytes; otherwise the entry, made now

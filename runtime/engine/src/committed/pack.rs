@@ -2,9 +2,9 @@
 
 use super::check::check_packed;
 use super::{Committed, First};
+use crate::cached_type::Entry;
 use crate::cpu::Sides;
 use crate::endpoint::is_nowhere;
-use crate::entry::Entry;
 use crate::error::PackError;
 use crate::memory::{Memory, MemoryMut, Room};
 use crate::range::Range;

@@ -1,0 +1,87 @@
+//! Committed types on devices.
+
+use super::Committed;
+use crate::device::{DEVICES, FirstUse, Gpu, GpuType};
+use crate::policy::{Policy, Tier};
+use crate::recorder::recorder;
+use dtc_cuda::CudaError;
+use std::sync::Arc;
+
+impl Committed {
+    /// Does at once what the first calls on a device would do: loads the generic kernels, brings lists to the device, and,
+    /// unless the policy is [`Policy::Off`], compiles the kernels for whole elements. Returns which tier
+    /// serves those.
+    ///
+    /// # Errors
+    ///
+    /// CUDA refuses. That a kernel cannot be compiled is no error: see [`Gpu::problem`].
+    ///
+    /// ```
+    /// use dtc_runtime::datatype::{Predefined, TypeBuilder};
+    /// let engine = dtc_runtime::Engine::new();
+    /// let mut types = TypeBuilder::new();
+    /// let int = types.named(Predefined::INT);
+    /// let every_other = types.vector(3, 1, 2, int)?;
+    /// let every_other = engine.commit(&types.finish(every_other)?);
+    /// if let Ok(gpu) = engine.gpu(0) {
+    ///     println!("{}", every_other.prepare(&gpu)?);
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn prepare(&self, gpu: &Gpu) -> Result<Tier, CudaError> {
+        gpu.load()?;
+        let on_device = self.on_device(gpu);
+        on_device.interpreter()?;
+        if gpu.shared.policy != Policy::Off {
+            on_device.compile_usual();
+        }
+        Ok(self.gpu_tier(gpu))
+    }
+
+    /// Which tier serves calls on a device: the specialised one as soon as kernels of both directions are there.
+    ///
+    /// ```
+    /// # fn tier(column: &dtc_runtime::Committed, gpu: &dtc_runtime::Gpu) {
+    /// println!("{}", column.gpu_tier(gpu));
+    /// # }
+    /// ```
+    pub fn gpu_tier(&self, gpu: &Gpu) -> Tier {
+        if gpu.device().check_process().is_err() {
+            // In a forked child nothing is planned for a device.
+            return Tier::Generic;
+        }
+        let on_device = self.on_device(gpu);
+        if on_device.has_kernels() { Tier::Specialised } else { Tier::Generic }
+    }
+
+    /// The type as described on a device, if that serves a pack or an unpack there.
+    fn described_on(&self, gpu: &Gpu) -> Option<&Arc<GpuType>> {
+        if self.found().is_some() || self.inner.ahead.made().is_some() {
+            return None;
+        }
+        let engine = &self.engine().shared;
+        // Bundles, the recorder and counted calls know types by their canonical form.
+        let by_canonical_form = engine.has_bundles() || recorder().is_some();
+        if by_canonical_form || !matches!(engine.policy, Policy::Background | Policy::Off) {
+            return None;
+        }
+        let entries = self.inner.datatype.most_entries();
+        match self.inner.on_devices.count(entries, engine.background_thread) {
+            FirstUse::Canonical => return None,
+            FirstUse::Described => {}
+            FirstUse::DescribedAgain => self.inner.ahead.ask(&self.inner.datatype, engine),
+        }
+        let described = self.described();
+        Some(self.inner.on_devices.on(&gpu.shared, described.layout(), *described.shape()))
+    }
+
+    /// This type on a device, for a pack or an unpack: as described where its canonical form takes longer than such a call.
+    pub(crate) fn moved_by(&self, gpu: &Gpu) -> &Arc<GpuType> {
+        self.described_on(gpu).unwrap_or_else(|| self.on_device(gpu))
+    }
+
+    /// This type on a device, planned at the first use.
+    pub(crate) fn on_device(&self, gpu: &Gpu) -> &Arc<GpuType> {
+        self.entry().on_device(gpu.device().info().ordinal as usize % DEVICES, || gpu.shared.clone())
+    }
+}

@@ -1,0 +1,76 @@
+//! Compiled kernels for batches.
+
+use super::super::device_type::GpuType;
+use super::super::multi_type::{Joint, JointKernels, Recipe};
+use super::super::state::DeviceState;
+use super::item::Asked;
+use crate::error::without_source;
+use dtc_compiler::codegen::cuda::{self, BATCH_ENTRY, BATCH_KINDS};
+use dtc_compiler::plan::gpu::{GpuPlan, Variant};
+use dtc_cuda::module::Function;
+use dtc_cuda::{CudaError, DeviceBuffer};
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
+
+/// What a compiled kernel was made for: a type on this device, and how its bytes are moved.
+type Kind = (u64, Variant);
+
+/// Which batches a kernel serves.
+pub(crate) struct Kinds {
+    pub(crate) kinds: Box<[Kind]>,
+    types: Vec<Weak<GpuType>>,
+}
+
+/// A compiled kernel.
+pub(crate) struct BatchKernel {
+    pub(crate) function: Function,
+    pub(crate) tables: Option<DeviceBuffer>,
+    /// What the kernel does for each of its kinds.
+    pub(crate) cases: Vec<u32>,
+}
+
+/// The kernel for a batch's kinds, and the kind of each of its calls; nothing if no kernel is compiled for such.
+pub(crate) fn kernel_of(
+    kernels: &JointKernels<Kinds>,
+    gpu: &Arc<DeviceState>,
+    asked: &[Asked<'_>],
+) -> Option<(Arc<Joint<Kinds>>, Vec<u32>)> {
+    let mut numbers: HashMap<Kind, u32> = HashMap::new();
+    let mut types = Vec::new();
+    let mut kinds = Vec::with_capacity(asked.len());
+    for Asked { on_device, direction, call, .. } in asked {
+        if !on_device.plan.allows_in_batch() {
+            return None;
+        }
+        let kind = (on_device.id, on_device.plan.variant(*direction, call));
+        let next = numbers.len() as u32;
+        let number = *numbers.entry(kind).or_insert(next);
+        if number == next {
+            if types.len() == BATCH_KINDS {
+                return None;
+            }
+            types.push((kind, Arc::downgrade(on_device)));
+        }
+        kinds.push(number);
+    }
+    let is = |known: &Kinds| known.kinds.iter().eq(types.iter().map(|(kind, _)| kind));
+    let new = || {
+        let (kinds, types) = types.iter().cloned().unzip::<_, _, Vec<_>, _>();
+        Kinds { kinds: kinds.into(), types }
+    };
+    Some((kernels.get(gpu, is, new), kinds))
+}
+
+impl Recipe for Kinds {
+    type Code = BatchKernel;
+
+    fn load(&self, gpu: &DeviceState) -> Result<Option<BatchKernel>, CudaError> {
+        let Some(types) = self.types.iter().map(Weak::upgrade).collect::<Option<Vec<_>>>() else { return Ok(None) };
+        let asked: Vec<(&GpuPlan, Variant)> =
+            types.iter().zip(&self.kinds).map(|(on_device, (_, variant))| (&on_device.plan, *variant)).collect();
+        let batch = cuda::batch(&asked).map_err(without_source)?;
+        let mut functions = gpu.functions(&batch.program.source, &[BATCH_ENTRY])?;
+        let tables = gpu.upload(&batch.program.tables)?;
+        Ok(functions.pop().map(|function| BatchKernel { function, tables, cases: batch.kinds }))
+    }
+}

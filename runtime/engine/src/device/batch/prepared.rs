@@ -1,0 +1,258 @@
+//! Batches as they were launched, for when they come again.
+
+use super::super::device_type::BatchProgram;
+use super::super::generic::Generic;
+use super::super::multi_type::{Joint, JointKernels};
+use super::super::state::DeviceState;
+use super::item::Asked;
+use super::kernel::{BatchKernel, Kinds, kernel_of};
+use dtc_compiler::codegen::cuda::{BATCH_INLINE, BATCH_THREADS, Batch, Item, generic_batch};
+use dtc_compiler::plan::Direction;
+use dtc_compiler::plan::gpu::Call;
+use dtc_cuda::{CudaError, DeviceBuffer, Stream, graph};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Batches that are kept. A code has few of them, and repeats them.
+const KEPT: usize = 32;
+
+/// What a device knows of batches; most recently used ones first.
+#[derive(Default)]
+pub(crate) struct Batches {
+    kernels: JointKernels<Kinds>,
+    recent: Mutex<Vec<Recent>>,
+}
+
+/// A batch that was launched, and its calls.
+struct Recent {
+    calls: Vec<Known>,
+    prepared: Arc<Prepared>,
+}
+
+/// By what a call is known again.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Known {
+    type_id: u64,
+    direction: Direction,
+    count: u64,
+    call: Call,
+}
+
+impl Known {
+    fn of(asked: &Asked<'_>) -> Known {
+        let Asked { on_device, direction, count, call } = *asked;
+        Known { type_id: on_device.id, direction, count, call }
+    }
+}
+
+/// What a launch runs, and what it reads.
+enum Code {
+    Compiled(Arc<BatchKernel>),
+    #[expect(dead_code, reason = "the programs are held for the kernel")]
+    Generic(Arc<Generic>, Vec<Arc<BatchProgram>>),
+}
+
+/// A batch, ready to be launched. A graph keeps it.
+pub(crate) struct Prepared {
+    /// The kernel that may replace a generic one.
+    better: Option<Arc<Joint<Kinds>>>,
+    code: Code,
+    batch: Batch,
+    /// The items, and the item of every block, where they do not fit the parameters of a launch.
+    table: Option<DeviceBuffer>,
+}
+
+impl Prepared {
+    /// Whether a compiled kernel has come since, in place of the generic one; asks for it if not.
+    pub(crate) fn is_outdated(&self, gpu: &Arc<DeviceState>) -> bool {
+        let Code::Generic(..) = self.code else { return false };
+        self.better.as_ref().is_some_and(|better| better.serving(gpu).is_some())
+    }
+
+    /// The items on the device, if they are not in the parameters of the launch.
+    pub(crate) fn table(&self) -> Option<&DeviceBuffer> {
+        self.table.as_ref()
+    }
+
+    /// Replaces the items in the parameters of the launch.
+    pub(crate) fn set_own(&mut self, items: &[Item]) {
+        self.batch.own[..items.len()].copy_from_slice(items);
+    }
+
+    /// An item as it becomes with other addresses; `None` where the kernel has no code for their alignment, or the item needs
+    /// other blocks.
+    pub(crate) fn moved(&self, items: &[Item], number: usize, asked: &Asked<'_>) -> Option<Item> {
+        let old = items.get(number)?;
+        let (new, blocks) = match (&self.code, &self.better) {
+            (Code::Compiled(kernel), Some(joint)) => {
+                let kind = (asked.on_device.id, asked.on_device.plan.variant(asked.direction, &asked.call));
+                let kind = joint.recipe.kinds.iter().position(|known| *known == kind)?;
+                compiled_item(asked, &joint.recipe, kernel, kind)
+            }
+            (Code::Generic(..), _) => generic_item(asked, asked.on_device.batch_program().ok()?),
+            (Code::Compiled(_), None) => return None,
+        };
+        let end = items.get(number + 1).map_or(self.batch.blocks, |next| next.begin);
+        (blocks? == end - old.begin).then_some(Item { begin: old.begin, ..placed(asked, new) })
+    }
+
+    /// Enqueues the batch.
+    ///
+    /// # Safety
+    ///
+    /// The device can read and write both sides of all calls until the work is done.
+    pub(crate) unsafe fn launch(self: &Arc<Prepared>, stream: &Stream) -> Result<(), CudaError> {
+        let scope = stream.device().scope()?;
+        graph::keep_in_graph(&scope, stream, self)?;
+        let function = match &self.code {
+            Code::Compiled(kernel) => &kernel.function,
+            Code::Generic(generic, _) => generic.batch(),
+        };
+        let mut batch = self.batch;
+        let mut parameters = [(&raw mut batch).cast()];
+        // SAFETY: a batch kernel has one parameter, a `Batch`, and this one holds items of the cases that the kernel was made
+        // for. They address the bytes of the calls, which the device reaches (contract of this function). The scope is of the
+        // stream's device.
+        unsafe {
+            function.launch_within(&scope, stream, [batch.blocks, 1, 1], [BATCH_THREADS, 1, 1], 0, &mut parameters)
+        }
+    }
+}
+
+impl Batches {
+    /// The kernel for a batch's kinds, and the kind of each of its calls; nothing if no kernel is compiled for such.
+    pub(crate) fn kernel(&self, gpu: &Arc<DeviceState>, asked: &[Asked<'_>]) -> Option<(Arc<Joint<Kinds>>, Vec<u32>)> {
+        kernel_of(&self.kernels, gpu, asked)
+    }
+
+    /// A batch as it was launched before, or anew if a better kernel is there.
+    pub(crate) fn prepared(&self, gpu: &Arc<DeviceState>, asked: &[Asked<'_>]) -> Result<Arc<Prepared>, CudaError> {
+        let is = |recent: &Recent| {
+            recent.calls.len() == asked.len() && recent.calls.iter().copied().eq(asked.iter().map(Known::of))
+        };
+        let mut all = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(at) = all.iter().position(is) {
+            all[..=at].rotate_right(1);
+            let known = all[0].prepared.clone();
+            drop(all);
+            if !known.is_outdated(gpu) {
+                return Ok(known);
+            }
+        } else {
+            drop(all);
+        }
+        let prepared = Arc::new(self.prepare(gpu, asked)?.0);
+        let calls = asked.iter().map(Known::of).collect();
+        let mut all = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        let (replaced, mut kept): (Vec<_>, Vec<_>) = all.drain(..).partition(is);
+        kept.insert(0, Recent { calls, prepared: prepared.clone() });
+        let forgotten = kept.split_off(KEPT.min(kept.len()));
+        *all = kept;
+        drop(all);
+        // Launches of them may still be under way.
+        replaced.into_iter().chain(forgotten).for_each(|recent| gpu.retire(recent.prepared));
+        Ok(prepared)
+    }
+
+    /// A batch, made anew, and its items.
+    pub(crate) fn prepare(
+        &self,
+        gpu: &Arc<DeviceState>,
+        asked: &[Asked<'_>],
+    ) -> Result<(Prepared, Vec<Item>), CudaError> {
+        let (better, kinds) = self.kernel(gpu, asked).unzip();
+        let kernel = better.as_ref().and_then(|better| better.serving(gpu));
+        let (code, items, blocks) = match (&better, kernel, kinds) {
+            (Some(joint), Some(kernel), Some(kinds)) => {
+                let all = asked.iter().zip(kinds);
+                let all = all.map(|(asked, kind)| compiled_item(asked, &joint.recipe, kernel, kind as usize));
+                let (items, blocks) = in_order(asked, all)?;
+                (Code::Compiled(kernel.clone()), items, blocks)
+            }
+            _ => {
+                let programs: Result<Vec<_>, _> =
+                    asked.iter().map(|asked| asked.on_device.batch_program().cloned()).collect();
+                let programs = programs?;
+                let all = asked.iter().zip(&programs).map(|(asked, program)| generic_item(asked, program));
+                let (items, blocks) = in_order(asked, all)?;
+                (Code::Generic(gpu.generic()?.clone(), programs), items, blocks)
+            }
+        };
+        let mut batch = Batch { count: items.len() as u32, blocks, items: 0, own: [Item::default(); BATCH_INLINE] };
+        let table = match batch.own.get_mut(..items.len()) {
+            Some(own) => {
+                own.copy_from_slice(&items);
+                None
+            }
+            None => Some(DeviceBuffer::copy_of(&gpu.uploads, &table(&items, blocks))?),
+        };
+        batch.items = table.as_ref().map_or(0, DeviceBuffer::address);
+        Ok((Prepared { better, code, batch, table }, items))
+    }
+}
+
+/// An item of a compiled kernel, and its blocks.
+fn compiled_item(asked: &Asked<'_>, made_for: &Kinds, kernel: &BatchKernel, kind: usize) -> (Item, Option<u32>) {
+    let Asked { on_device, count, call, .. } = asked;
+    let bounds = on_device.bounds(*count);
+    // Kernels count from where the root lies, so that types that differ in that alone share them.
+    let origin = on_device.plan.layout().root().offset;
+    let item = Item {
+        low: bounds.low.saturating_sub(origin),
+        high: bounds.high.saturating_sub(origin),
+        memory: call.memory.wrapping_add(origin as u64),
+        tables: kernel.tables.as_ref().map_or(0, DeviceBuffer::address),
+        kind: kernel.cases.get(kind).copied().unwrap_or(u32::MAX),
+        ..Item::default()
+    };
+    let (_, variant) = made_for.kinds[kind];
+    (item, on_device.plan.batch_blocks(&variant, call))
+}
+
+/// An item of the generic kernel, and its blocks.
+fn generic_item(asked: &Asked<'_>, program: &BatchProgram) -> (Item, Option<u32>) {
+    let Asked { on_device, direction, count, call } = asked;
+    let (variant, kind) = generic_batch(*direction);
+    let bounds = on_device.bounds(*count);
+    let item = Item {
+        low: bounds.low,
+        high: bounds.high,
+        memory: call.memory,
+        tables: program.tables,
+        program: program.program.address(),
+        kind,
+        ..Item::default()
+    };
+    (item, on_device.plan.batch_blocks(variant, call))
+}
+
+/// An item with what every kernel needs of its call.
+fn placed(asked: &Asked<'_>, item: Item) -> Item {
+    let Call { packed, first, bytes, .. } = asked.call;
+    Item { packed, first, bytes, ..item }
+}
+
+/// The items of calls, each behind the blocks of those before; and all blocks.
+fn in_order(
+    asked: &[Asked<'_>],
+    items: impl Iterator<Item = (Item, Option<u32>)>,
+) -> Result<(Vec<Item>, u32), CudaError> {
+    let mut begin: u32 = 0;
+    let mut all = Vec::with_capacity(asked.len());
+    for (asked, (item, blocks)) in asked.iter().zip(items) {
+        all.push(Item { begin, ..placed(asked, item) });
+        let end = blocks.and_then(|blocks| begin.checked_add(blocks)).filter(|&end| end < 1 << 31);
+        begin = end.ok_or(CudaError::GridTooLarge { bytes: asked.call.bytes })?;
+    }
+    Ok((all, begin))
+}
+
+/// The items as they lie on a device, and the item of every block behind them.
+fn table(items: &[Item], blocks: u32) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(size_of_val(items) + blocks as usize * 4);
+    items.iter().for_each(|item| bytes.extend_from_slice(&item.to_bytes()));
+    for (number, item) in items.iter().enumerate() {
+        let end = items.get(number + 1).map_or(blocks, |next| next.begin);
+        (item.begin..end).for_each(|_| bytes.extend_from_slice(&(number as u32).to_ne_bytes()));
+    }
+    bytes
+}

@@ -1,0 +1,9 @@
+//! Buffers that transfers go through, kept from one transfer to the next.
+
+mod double_buffer;
+mod pool;
+mod triple_buffers;
+
+pub(crate) use double_buffer::{CHUNK, DoubleBuffer, DoubleBuffers, Slot};
+pub(crate) use pool::Pool;
+pub(crate) use triple_buffers::{RING_BYTES, RING_CHUNK, Ring, SLOTS, STAGE_CHUNK, Stage};

@@ -1,0 +1,31 @@
+//! Kernels that copy from one type to another.
+
+use super::device_type::GpuType;
+use super::kernel::Kernel;
+use super::multi_type::Recipe;
+use super::state::DeviceState;
+use crate::error::without_source;
+use dtc_compiler::codegen::cuda::{self, COPY_ENTRY};
+use dtc_compiler::plan::gpu::CopyVariant;
+use dtc_cuda::CudaError;
+use std::sync::{Arc, Weak};
+
+/// Which copies a kernel serves.
+pub(crate) struct Pair {
+    /// The types of source and target on this device.
+    pub(crate) types: [u64; 2],
+    pub(crate) variant: CopyVariant,
+    pub(crate) plans: [Weak<GpuType>; 2],
+}
+
+impl Recipe for Pair {
+    type Code = Kernel;
+
+    fn load(&self, gpu: &DeviceState) -> Result<Option<Kernel>, CudaError> {
+        let [Some(from), Some(to)] = self.plans.each_ref().map(Weak::upgrade) else { return Ok(None) };
+        let program = cuda::copy(&from.plan, &to.plan, &self.variant).map_err(without_source)?;
+        let mut functions = gpu.functions(&program.source, &[COPY_ENTRY])?;
+        let tables = gpu.upload(&program.tables)?.map(Arc::new);
+        Ok(functions.pop().map(|function| Kernel { function, tables }))
+    }
+}

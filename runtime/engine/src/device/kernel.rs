@@ -1,0 +1,43 @@
+//! Kernels of one type on one device.
+
+use dtc_compiler::plan::gpu::Variant;
+use dtc_cuda::DeviceBuffer;
+use dtc_cuda::module::Function;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
+
+/// Compiled code, and the lists it reads.
+pub(crate) struct Kernel {
+    pub(crate) function: Function,
+    /// Nothing for code without lists. Shared by the kernels of one program.
+    pub(crate) tables: Option<Arc<DeviceBuffer>>,
+}
+
+/// A variant that was asked for.
+pub(crate) struct Slot {
+    pub(crate) variant: Variant,
+    /// Calls that the generic kernels served in its place.
+    uses: AtomicU32,
+    /// Whether it is on its way to the background.
+    requested: AtomicBool,
+    /// The kernel, or nothing if it cannot be compiled.
+    pub(crate) kernel: OnceLock<Option<Arc<Kernel>>>,
+}
+
+impl Slot {
+    pub(crate) fn new(variant: Variant) -> Slot {
+        Slot { variant, uses: AtomicU32::new(0), requested: AtomicBool::new(false), kernel: OnceLock::new() }
+    }
+
+    /// Counts a call that the generic kernels serve; returns how many there were.
+    pub(crate) fn count(&self) -> u32 {
+        let uses = self.uses.load(Ordering::Relaxed).saturating_add(1);
+        self.uses.store(uses, Ordering::Relaxed);
+        uses
+    }
+
+    /// True for the first to ask.
+    pub(crate) fn request(&self) -> bool {
+        !self.requested.load(Ordering::Relaxed) && !self.requested.swap(true, Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,196 @@
+//! Launches: the kernel or the copy that serves a call, and its parameters.
+
+use super::copies;
+use super::device_type::GpuType;
+use super::generic::Interpreter;
+use super::kernel::Kernel;
+use crate::multiprocessors::Multiprocessors;
+use crate::range::Range;
+use dtc_compiler::codegen::cuda::{GenericKernel, Parameter};
+use dtc_compiler::plan::Direction;
+use dtc_compiler::plan::gpu::Call;
+use dtc_cuda::module::Function;
+use dtc_cuda::{CudaError, DeviceBuffer, Scope, Stream, copy, graph};
+use std::ffi::c_void;
+use std::sync::Arc;
+
+/// A pack or unpack as a device sees it.
+#[derive(Clone, Copy)]
+pub(crate) struct Move {
+    pub(crate) direction: Direction,
+    /// At least one byte, by the addresses that kernels use.
+    pub(crate) call: Call,
+    /// How many elements there are.
+    pub(crate) count: u64,
+    pub(crate) multiprocessors: Multiprocessors,
+}
+
+impl Move {
+    /// `bytes` of it, from byte `at` on, with packed bytes that lie elsewhere.
+    pub(crate) fn part(&self, at: u64, bytes: u64, packed: u64) -> Move {
+        Move { call: Call { packed, first: self.call.first + at, bytes, ..self.call }, ..*self }
+    }
+
+    /// The bytes of the call.
+    pub(crate) fn range(&self) -> Range {
+        Range::elements(self.count).fragment(self.call.first, self.call.bytes)
+    }
+}
+
+impl GpuType {
+    /// Enqueues a call on a CUDA stream, as at most one kernel or one copy. Returns at once.
+    ///
+    /// # Safety
+    ///
+    /// The device can read and write both sides, which do not overlap, until the work is done.
+    pub(crate) unsafe fn launch(self: &Arc<GpuType>, stream: &Stream, asked: &Move) -> Result<(), CudaError> {
+        let Move { direction, call, .. } = *asked;
+        let Call { memory, packed, first, bytes } = call;
+        if self.plan.is_contiguous() {
+            let place = memory.wrapping_add(self.origin() as u64).wrapping_add(first);
+            let (to, from) = if direction == Direction::Pack { (packed, place) } else { (place, packed) };
+            // SAFETY: contiguous elements lie at `place` as their packed bytes do: the device reaches `bytes` bytes there and at
+            // `packed`, and they do not overlap (contract of this function).
+            return unsafe { copy::between(stream, to, from, bytes as usize) };
+        }
+        let most = match asked.multiprocessors {
+            Multiprocessors::None => {
+                if let Some(copies) = self.plan.copies(&call) {
+                    // SAFETY: the copies move the bytes of `call` and no others, which the device reaches on both sides (contract
+                    // of this function).
+                    return unsafe { copies::enqueue(stream, direction, &copies, memory, packed) };
+                }
+                u32::MAX
+            }
+            Multiprocessors::AtMost(most) => most.max(1),
+            Multiprocessors::All => u32::MAX,
+        };
+        if self.plan.allows() {
+            let mut variant = self.plan.variant(direction, &call);
+            let mut blocks = self.plan.blocks(&variant, &call);
+            if blocks.is_some_and(|blocks| blocks > most) {
+                variant = variant.capped();
+                blocks = self.plan.blocks(&variant, &call);
+            }
+            if blocks.is_some()
+                && let Some((variant, kernel)) = self.serving(&variant)
+                && let Some(blocks) = self.plan.blocks(&variant, &call)
+            {
+                let grid = Grid { work: blocks, blocks: blocks.min(most), threads: variant.threads() };
+                // SAFETY: `serving` found the kernel among those of this type, and `blocks` is the grid for the bytes of `call`,
+                // which the contract of this function covers.
+                return unsafe { self.launch_compiled(stream, kernel, &call, asked.count, grid) };
+            }
+        }
+        let too_large = CudaError::GridTooLarge { bytes };
+        let mut kernel = GenericKernel::serving(&self.plan, direction, &call);
+        let mut blocks = self.plan.blocks(&kernel.variant, &call).ok_or_else(|| too_large.clone())?;
+        if blocks > most {
+            kernel = GenericKernel::capped(direction);
+            blocks = self.plan.blocks(&kernel.variant, &call).ok_or(too_large)?;
+        }
+        let interpreter = self.interpreter()?;
+        let function = interpreter.generic.function(kernel)?;
+        let bounds = self.bounds(asked.count);
+        let program = interpreter.program.parameter(&kernel.variant, &call, bounds.low, bounds.high);
+        // Only the capped kernels take several blocks of the work.
+        let grid = if kernel.variant.capped { blocks.min(most) } else { blocks };
+        let grid = Grid { work: blocks, blocks: grid, threads: kernel.variant.threads() };
+        // SAFETY: generic kernels end in a program, and this is that of the type. The kernel moves the bytes of `call`, which the
+        // contract of this function covers.
+        unsafe { interpreter.launch(function, stream, &call, grid, program) }
+    }
+
+    /// Launches a kernel that was compiled for this type.
+    ///
+    /// # Safety
+    ///
+    /// As for [`GpuType::launch`]; the kernel is one of this type.
+    pub(crate) unsafe fn launch_compiled(
+        &self,
+        stream: &Stream,
+        kernel: &Arc<Kernel>,
+        call: &Call,
+        count: u64,
+        grid: Grid,
+    ) -> Result<(), CudaError> {
+        let scope = stream.device().scope()?;
+        graph::keep_in_graph(&scope, stream, kernel)?;
+        let tables = kernel.tables.as_ref().map_or(0, |tables| tables.address());
+        let mut bounds = self.bounds(count);
+        // SAFETY: a compiled kernel ends in bounds, to which the last parameter points. The kernel moves the bytes of `call`,
+        // which the contract of `GpuType::launch` covers.
+        unsafe { launch(&scope, &kernel.function, stream, call, tables, grid, (&raw mut bounds).cast()) }
+    }
+}
+
+impl Interpreter {
+    /// Launches a generic kernel for the type whose program this is.
+    ///
+    /// # Safety
+    ///
+    /// As for [`GpuType::launch`]; the kernel ends in a program.
+    pub(crate) unsafe fn launch(
+        self: &Arc<Interpreter>,
+        function: &Function,
+        stream: &Stream,
+        call: &Call,
+        grid: Grid,
+        mut program: Parameter,
+    ) -> Result<(), CudaError> {
+        let scope = stream.device().scope()?;
+        graph::keep_in_graph(&scope, stream, self)?;
+        let tables = self.tables.as_ref().map_or(0, DeviceBuffer::address);
+        // SAFETY: the function ends in a program (contract of this function), to which the last parameter points. The function
+        // moves the bytes of `call`, which the contract of `GpuType::launch` covers.
+        unsafe { launch(&scope, function, stream, call, tables, grid, (&raw mut program).cast()) }
+    }
+}
+
+/// The shape of a launch.
+pub(crate) struct Grid {
+    /// Blocks of the work.
+    work: u32,
+    /// Blocks of the grid.
+    blocks: u32,
+    /// Threads of a block.
+    threads: u32,
+}
+
+impl Grid {
+    /// As many blocks as the work has.
+    pub(crate) fn all(blocks: u32, threads: u32) -> Grid {
+        Grid { work: blocks, blocks, threads }
+    }
+}
+
+/// Launches a kernel with the parameters that all of them have.
+///
+/// # Safety
+///
+/// The scope is of the stream's device. `last` points at the kernel's last parameter. Until the kernel is done, every byte that it reads or writes for `call` is within
+/// reach of the device.
+pub(crate) unsafe fn launch(
+    scope: &Scope<'_>,
+    function: &Function,
+    stream: &Stream,
+    call: &Call,
+    tables: u64,
+    grid: Grid,
+    last: *mut c_void,
+) -> Result<(), CudaError> {
+    let Call { mut memory, mut packed, mut first, mut bytes } = *call;
+    let (mut tables, mut work) = (tables, grid.work);
+    let mut parameters: [*mut c_void; 7] = [
+        (&raw mut memory).cast(),
+        (&raw mut packed).cast(),
+        (&raw mut tables).cast(),
+        (&raw mut first).cast(),
+        (&raw mut bytes).cast(),
+        (&raw mut work).cast(),
+        last,
+    ];
+    // SAFETY: the first six parameters have the types that every kernel declares, and `last` points at the seventh (contract of
+    // this function). All of them live until `launch_within` has copied them. The scope is of the device of stream and module.
+    unsafe { function.launch_within(scope, stream, [grid.blocks, 1, 1], [grid.threads, 1, 1], 0, &mut parameters) }
+}

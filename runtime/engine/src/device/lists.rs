@@ -1,0 +1,28 @@
+//! Index lists on their way to the device: `codegen/cuda/tables.rs` writes those of a type as one block of bytes.
+
+use super::state::DeviceState;
+use dtc_cuda::{CudaError, DeviceBuffer};
+use std::mem;
+use std::sync::PoisonError;
+
+/// Bytes of host memory at most that are kept for the next lists.
+const MOST_SPARE: usize = 4 << 20;
+
+impl DeviceState {
+    /// Memory for lists, with contents of no use.
+    pub(crate) fn spare_lists(&self) -> Vec<u8> {
+        mem::take(&mut *self.spare_lists.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Keeps the memory of lists for the next ones.
+    pub(crate) fn keep_lists(&self, lists: Vec<u8>) {
+        if (1..=MOST_SPARE).contains(&lists.capacity()) {
+            *self.spare_lists.lock().unwrap_or_else(PoisonError::into_inner) = lists;
+        }
+    }
+
+    /// Uploads the lists of a kernel, on a stream of their own, and returns when they are there; nothing if there are none.
+    pub(crate) fn upload(&self, lists: &[u8]) -> Result<Option<DeviceBuffer>, CudaError> {
+        if lists.is_empty() { Ok(None) } else { DeviceBuffer::copy_of(&self.uploads, lists).map(Some) }
+    }
+}
