@@ -57,7 +57,7 @@ impl EngineBuilder {
     /// assert!((1..50).contains(&engine.cached_types()));
     /// ```
     pub fn cache_caps(mut self, types: usize, bytes: usize) -> EngineBuilder {
-        self.settings.caps = Caps { entries: types, bytes };
+        self.settings.caps = Caps { types, bytes };
         self
     }
 
@@ -132,7 +132,7 @@ impl Engine {
     ///
     /// See [`EngineBuilder`] for an example.
     pub fn builder() -> EngineBuilder {
-        let caps = Caps { entries: 1024, bytes: 64 << 20 };
+        let caps = Caps { types: 1024, bytes: 64 << 20 };
         let guard = |_, work: &mut dyn FnMut()| {
             work();
             true

@@ -1,6 +1,6 @@
 //! Types as they were described: ready in less than a microsecond, for types that are moved once or a few times.
 
-use crate::cpu::{self, Program, Sides};
+use crate::cpu::{self, Addresses, Program};
 use crate::range::Range;
 use crate::shape::Shape;
 use dtc_compiler::layout::Layout;
@@ -103,14 +103,14 @@ impl Described {
     /// # Safety
     ///
     /// Every byte of the range is readable on one side and writable on the other, and the sides do not overlap.
-    pub(crate) unsafe fn run<const PACK: bool>(&self, sides: Sides, range: Range) {
+    pub(crate) unsafe fn run<const PACK: bool>(&self, addresses: Addresses, range: Range) {
         let OnHost { program, .. } = self.on_host();
         // SAFETY: the bytes that are moved are those of the range.
         unsafe {
             if range.is_whole(self.shape.size) {
-                program.elements::<PACK>(sides, range.count());
+                program.elements::<PACK>(addresses, range.count());
             } else {
-                program.range::<PACK>(None, sides, range.offset(), range.length());
+                program.range::<PACK>(None, addresses, range.offset(), range.length());
             }
         }
     }
@@ -118,7 +118,7 @@ impl Described {
     /// # Safety
     ///
     /// As for [`Described::run`], for the part of the range that there is.
-    unsafe fn admitted<const PACK: bool>(&self, sides: Sides, range: Range) -> Option<usize> {
+    unsafe fn admitted<const PACK: bool>(&self, addresses: Addresses, range: Range) -> Option<usize> {
         let range = range.within(range.count().wrapping_mul(self.shape.size));
         let length = range.length();
         if !self.admits(length) {
@@ -126,7 +126,7 @@ impl Described {
         }
         if length > 0 {
             // SAFETY: `within` ends the range with the packed bytes, and the contract of `run` holds for the bytes up to there.
-            unsafe { self.run::<PACK>(sides, range) };
+            unsafe { self.run::<PACK>(addresses, range) };
         }
         Some(length as usize)
     }
@@ -141,7 +141,7 @@ impl Described {
     /// See [`Described`] for an example.
     pub unsafe fn pack(&self, memory: *const u8, range: Range, packed: *mut u8) -> Option<usize> {
         // SAFETY: clauses 1 and 2 are what is asked for; `memory` is only read.
-        unsafe { self.admitted::<true>(Sides { memory: memory.cast_mut(), packed }, range) }
+        unsafe { self.admitted::<true>(Addresses { memory: memory.cast_mut(), packed }, range) }
     }
 
     /// Unpacks bytes into elements at any address of the host; the counterpart of [`Described::pack`].
@@ -165,6 +165,6 @@ impl Described {
     pub unsafe fn unpack(&self, packed: *const u8, range: Range, memory: *mut u8) -> Option<usize> {
         // SAFETY: clauses 1 to 4 hold for the range (contract of `pack`), which is what `admitted` asks for; `packed` is only
         // read.
-        unsafe { self.admitted::<false>(Sides { memory, packed: packed.cast_mut() }, range) }
+        unsafe { self.admitted::<false>(Addresses { memory, packed: packed.cast_mut() }, range) }
     }
 }

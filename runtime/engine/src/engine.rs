@@ -1,4 +1,4 @@
-//! Engines commit types, and share one entry among equal ones.
+//! Engines commit types, and share one cached type among equal ones.
 #![expect(
     clippy::disallowed_types,
     reason = "cache, store and GPUs of an engine are used only in the process that made it"
@@ -6,10 +6,10 @@
 
 use crate::bundle::{self, BundledType, LoadedBundles};
 use crate::cache::{Cache, Caps};
-use crate::cached_type::{Entry, Specialise};
+use crate::cached_type::{CachedType, Specialise};
 use crate::cpu;
 use crate::descriptions::Descriptions;
-use crate::device::{DEVICES, Gpu, Kept};
+use crate::device::{CodeSources, DEVICES, Gpu};
 use crate::policy::Policy;
 use crate::worker::{Job, Queue};
 use dtc_compiler::Pipeline;
@@ -48,7 +48,7 @@ use std::time::Duration;
 /// ```
 #[derive(Clone)]
 pub struct Engine {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<EngineState>,
 }
 
 impl fmt::Debug for Engine {
@@ -71,7 +71,7 @@ pub(crate) struct Settings {
     pub(crate) guard: Guard,
 }
 
-pub(crate) struct Shared {
+pub(crate) struct EngineState {
     pub(crate) policy: Policy,
     pub(crate) background_thread: bool,
     pub(crate) target: Target,
@@ -88,7 +88,7 @@ pub(crate) struct Shared {
     gpus: [OnceLock<Result<Gpu, CudaError>>; DEVICES],
 }
 
-impl Drop for Shared {
+impl Drop for EngineState {
     fn drop(&mut self) {
         if !self.forked() {
             self.queue.stop();
@@ -118,7 +118,7 @@ impl Engine {
             thread::forbid_threads();
         }
         Engine {
-            shared: Arc::new(Shared {
+            shared: Arc::new(EngineState {
                 policy,
                 background_thread,
                 target: *cpu::host(),
@@ -164,7 +164,7 @@ impl Engine {
     /// assert_eq!(dtc_runtime::Engine::new().compile_pending(Duration::ZERO), 0);
     /// ```
     pub fn compile_pending(&self, budget: Duration) -> usize {
-        let Shared { queue, background_thread, .. } = &*self.shared;
+        let EngineState { queue, background_thread, .. } = &*self.shared;
         if self.shared.forked() {
             return 0;
         }
@@ -247,23 +247,23 @@ impl Engine {
     }
 }
 
-impl Shared {
+impl EngineState {
     fn cache(&self) -> Locked<'_, Cache> {
         // Whatever was interrupted, the cache only forgets.
         self.cache.lock()
     }
 
     /// What a datatype shares with its equals. Makes the canonical form and the plan, unless they are in the cache.
-    pub(crate) fn entry_of(&self, datatype: &Datatype) -> Arc<Entry> {
+    pub(crate) fn cached_type_of(&self, datatype: &Datatype) -> Arc<CachedType> {
         let pipeline = Pipeline::new(datatype.clone());
-        let Some(sample) = self.sample(pipeline.lowered()) else { return self.entry_by_hash(datatype, pipeline) };
-        if let Some(entry) = self.described(sample, pipeline.lowered()) {
-            return entry;
+        let Some(sample) = self.sample(pipeline.lowered()) else { return self.cached_type_by_hash(datatype, pipeline) };
+        if let Some(cached) = self.described(sample, pipeline.lowered()) {
+            return cached;
         }
         let lowered = pipeline.lowered().clone();
-        let entry = self.entry_by_hash(datatype, pipeline);
-        self.descriptions.lock().insert(sample, lowered, &entry);
-        entry
+        let cached = self.cached_type_by_hash(datatype, pipeline);
+        self.descriptions.lock().insert(sample, lowered, &cached);
+        cached
     }
 
     /// What tells a long description from others; nothing for short ones, and in a forked child.
@@ -275,32 +275,32 @@ impl Shared {
         Some(lowered.sample(&seed))
     }
 
-    /// The entry of a type that was described just so before.
-    fn described(&self, sample: u64, lowered: &Layout) -> Option<Arc<Entry>> {
+    /// The cached type of a description that was committed before.
+    fn described(&self, sample: u64, lowered: &Layout) -> Option<Arc<CachedType>> {
         let candidates = self.descriptions.lock().candidates(sample);
-        let (_, entry) = candidates.iter().find(|(known, _)| known.is_written_like(lowered))?;
-        let entry = entry.upgrade()?;
+        let (_, cached) = candidates.iter().find(|(known, _)| known.is_written_like(lowered))?;
+        let cached = cached.upgrade()?;
         // The cache notes that it was asked for.
-        self.cache().get(&entry.hash);
-        Some(entry)
+        self.cache().get(&cached.hash);
+        Some(cached)
     }
 
     /// What a datatype shares with its equals, from what the background made of it. `lowered`: the layout as described.
-    pub(crate) fn entry_made(
+    pub(crate) fn cached_type_made(
         &self,
         datatype: &Datatype,
         lowered: &Layout,
         shared: &dtc_compiler::Shared,
-    ) -> Arc<Entry> {
-        let entry = self.known(lowered, &shared.hash).unwrap_or_else(|| self.add(datatype, shared.clone(), None));
+    ) -> Arc<CachedType> {
+        let cached = self.known(lowered, &shared.hash).unwrap_or_else(|| self.add(datatype, shared.clone(), None));
         if let Some(sample) = self.sample(lowered) {
-            self.descriptions.lock().insert(sample, lowered.clone(), &entry);
+            self.descriptions.lock().insert(sample, lowered.clone(), &cached);
         }
-        entry
+        cached
     }
 
     /// What a datatype shares with its equals, found by the hash of its bytes.
-    fn entry_by_hash(&self, datatype: &Datatype, pipeline: Pipeline) -> Arc<Entry> {
+    fn cached_type_by_hash(&self, datatype: &Datatype, pipeline: Pipeline) -> Arc<CachedType> {
         let lowered = pipeline.lowered();
         let bundled = if self.forked() { None } else { self.bundled(lowered) };
         // The hash is a property of the bytes, so a known type needs no passes.
@@ -311,28 +311,28 @@ impl Shared {
         })
     }
 
-    /// The entry of a hash in the cache, if it is one of these bytes.
-    fn known(&self, lowered: &Layout, hash: &TypeHash) -> Option<Arc<Entry>> {
+    /// The cached type of a hash in the cache, if it is one of these bytes.
+    fn known(&self, lowered: &Layout, hash: &TypeHash) -> Option<Arc<CachedType>> {
         let known = if self.forked() { None } else { self.cache().get(hash) };
-        known.filter(|entry| {
-            let known = &entry.layout;
+        known.filter(|cached| {
+            let known = &cached.layout;
             (known.size(), known.extent(), known.true_lb(), known.true_ub())
                 == (lowered.size(), lowered.extent(), lowered.true_lb(), lowered.true_ub())
-                && entry.confirmation(confirmation_point()) == lowered.fingerprint(confirmation_point())
+                && cached.confirmation(confirmation_point()) == lowered.fingerprint(confirmation_point())
         })
     }
 
-    /// A new entry, in the cache. `digest`: that of its layout, where it is known.
-    fn add(&self, datatype: &Datatype, shared: dtc_compiler::Shared, digest: Option<[u8; 32]>) -> Arc<Entry> {
-        let entry = Arc::new(Entry::new(datatype, shared, self.target, self.policy));
+    /// A new cached type, in the cache. `digest`: that of its layout, where it is known.
+    fn add(&self, datatype: &Datatype, shared: dtc_compiler::Shared, digest: Option<[u8; 32]>) -> Arc<CachedType> {
+        let cached = Arc::new(CachedType::new(datatype, shared, self.target, self.policy));
         if !self.forked() {
-            self.load(&entry, digest);
-            self.cache().insert(&entry);
+            self.load(&cached, digest);
+            self.cache().insert(&cached);
         }
         if self.policy == Policy::Background {
-            self.enqueue(&entry);
+            self.enqueue(&cached);
         }
-        entry
+        cached
     }
 
     fn config(&self) -> Config {
@@ -353,14 +353,14 @@ impl Shared {
         if self.has_bundles() { self.bundles().find(lowered) } else { None }
     }
 
-    /// Takes the kernel of an entry from a bundle, if one has it. `digest`: that of its layout, where it is known.
-    fn load(&self, entry: &Entry, digest: Option<[u8; 32]>) {
-        if !entry.wants_kernel() || !self.has_bundles() {
+    /// Takes the kernel of a cached type from a bundle, if one has it. `digest`: that of its layout, where it is known.
+    fn load(&self, cached: &CachedType, digest: Option<[u8; 32]>) {
+        if !cached.wants_kernel() || !self.has_bundles() {
             return;
         }
-        let digest = digest.unwrap_or_else(|| entry.layout.digest());
+        let digest = digest.unwrap_or_else(|| cached.layout.digest());
         if let Some(found) = bundle::cpu_kernel(self.bundles().kernels(), &digest, self.target.level) {
-            entry.load(&found);
+            cached.load_kernel(&found);
         }
     }
 
@@ -378,7 +378,7 @@ impl Shared {
         let slot = self.gpus.get(ordinal as usize).ok_or(CudaError::Ordinal { ordinal, count: DEVICES as u32 })?;
         let opened = slot.get_or_init(|| {
             let store = self.store.get_or_init(|| Arc::new(Store::open(self.config())));
-            let kept = Kept { bundles: self.bundles().kernels().clone(), store: store.clone() };
+            let kept = CodeSources { bundles: self.bundles().kernels().clone(), store: store.clone() };
             let (queue, staging) = (self.queue.clone(), self.staging.clone());
             Gpu::open(ordinal, self.policy, self.background_thread, queue, kept, staging)
         });
@@ -387,9 +387,9 @@ impl Shared {
 
     /// Compiles a type under the policy, and waits. Cranelift needs more stack than callers must have, so it runs in a thread of
     /// its own if the engine may start one; if that fails, the generic tier keeps serving.
-    pub(crate) fn compile_now(&self, entry: &Entry) {
-        let compile = || if self.policy == Policy::Always { entry.compile() } else { entry.specialise() };
-        let compiles = entry.wants_kernel() || self.policy == Policy::Always;
+    pub(crate) fn compile_now(&self, cached: &CachedType) {
+        let compile = || if self.policy == Policy::Always { cached.compile() } else { cached.specialise() };
+        let compiles = cached.wants_kernel() || self.policy == Policy::Always;
         if compiles && self.background_thread { thread::run_in_thread(compile) } else { compile() }
     }
 
@@ -400,10 +400,10 @@ impl Shared {
         }
     }
 
-    /// Hands an entry to the background, if a kernel would pay.
-    pub(crate) fn enqueue(&self, entry: &Arc<Entry>) {
-        if entry.wants_kernel() && !self.forked() {
-            self.queue.push(Specialise(Arc::downgrade(entry)), self.background_thread);
+    /// Hands a cached type to the background, if a kernel would pay.
+    pub(crate) fn enqueue(&self, cached: &Arc<CachedType>) {
+        if cached.wants_kernel() && !self.forked() {
+            self.queue.push(Specialise(Arc::downgrade(cached)), self.background_thread);
         }
     }
 }

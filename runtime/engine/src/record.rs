@@ -135,9 +135,9 @@ pub fn of_fields<T>(fields: Vec<(usize, Datatype)>) -> Result<Datatype, Datatype
 /// use dtc_runtime::{Engine, Record, RecordError, datatype::Datatype};
 /// #[derive(Record)]
 /// #[repr(C)]
-/// struct Pair(f64, i32);
+/// struct CopyKernelSpec(f64, i32);
 /// let bytes = Engine::new().commit(&"contiguous 16 byte".parse::<Datatype>()?);
-/// let error = bytes.of::<Pair>().unwrap_err();
+/// let error = bytes.of::<CopyKernelSpec>().unwrap_err();
 /// assert!(matches!(error, RecordError::Padding { byte: 12, size: 16, .. }));
 /// # Ok::<(), dtc_runtime::TextError>(())
 /// ```

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 /// What the background does. Jobs do not keep types alive, and dropping one frees nothing.
 pub(crate) trait Job: Send {
-    /// How soon the job should be done: how many calls would have used what it makes.
-    fn heat(&self) -> u32;
+    /// How urgent the job is: how many calls would have used what it makes.
+    fn priority(&self) -> u32;
 
     /// Does it, if what it is for is still there.
     fn run(&self);
@@ -26,14 +26,14 @@ struct State {
     busy: bool,
 }
 
-/// Waiting jobs that are looked through for the hottest.
+/// Waiting jobs among which the most urgent is looked for.
 const COMPARED: usize = 64;
 
 impl State {
-    /// The hottest of the oldest jobs, and the oldest of those that are equally hot.
+    /// The most urgent of the oldest jobs, and the oldest of those of equal priority.
     fn take(&mut self) -> Option<Box<dyn Job>> {
-        let hottest = self.pending.iter().take(COMPARED).enumerate().rev().max_by_key(|(_, job)| job.heat())?.0;
-        self.pending.remove(hottest)
+        let next = self.pending.iter().take(COMPARED).enumerate().rev().max_by_key(|(_, job)| job.priority())?.0;
+        self.pending.remove(next)
     }
 }
 

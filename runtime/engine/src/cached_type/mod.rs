@@ -1,176 +1,110 @@
 //! What equal types share: one canonical layout, one program, one kernel.
 #![expect(clippy::disallowed_types, reason = "nothing is on a device in a child")]
 
-use crate::cpu::{self, Calls, Kernel, Program, Run, Sides, Thunks};
-use crate::device::{DEVICES, DeviceState, GpuType};
-use crate::memory::Room;
+mod code;
+mod usage;
+mod whole;
+
+use crate::cpu::{Addresses, Program, Run, Thunks};
+use crate::device::{DEVICES, DeviceState, DeviceType};
 use crate::policy::{Policy, Tier};
 use crate::range::Range;
-use crate::recorder::{self, Uses};
+use crate::recorder;
 use crate::shape::Shape;
 use crate::worker::Job;
+use code::CodeSlot;
 use dtc_compiler::Shared;
 use dtc_compiler::datatype::Datatype;
 use dtc_compiler::layout::{Fingerprint, Layout, Point, TypeHash};
-use dtc_compiler::plan::strategy::Strategy;
 use dtc_compiler::plan::{Level, Plan, Target};
 use once_cell::race::OnceBox;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
+use usage::UsageCounter;
+use whole::WholeElements;
 
-/// The numbers that calls for whole elements are checked against.
-#[repr(C)]
-pub(crate) struct Whole {
-    /// Packed bytes of an element; more than any call has for a type whose uses are counted.
-    size: u64,
-    /// Packed bytes of a call for several elements, at most.
-    most: u64,
-    /// Bytes that an element needs of a buffer before its origin and behind it, in all.
-    span: u64,
-    /// Bytes of these before the origin.
-    before: u32,
-    /// Bytes from one element to the next.
-    extent: u32,
-}
+/// Moves whole elements, at least one, under the contract of [`CachedType::run`]. Thunks do not look at the last argument.
+type DispatchFn = unsafe extern "C" fn(memory: *mut u8, packed: *mut u8, count: u64, cached: &CachedType);
 
-impl Whole {
-    fn new(shape: &Shape, is_counted: bool, target: &Target) -> Whole {
-        let (low, high) = (shape.true_lb.min(0), shape.true_ub.max(0));
-        let (before, extent) = (u32::try_from(low.unsigned_abs()), u32::try_from(shape.extent));
-        Whole {
-            size: if is_counted { u64::MAX } else { shape.size },
-            // The functions for several elements use no non-temporal stores.
-            most: if extent.is_ok() { target.non_temporal_bytes } else { 0 },
-            span: if before.is_ok() { low.abs_diff(high) } else { u64::MAX },
-            before: before.unwrap_or(0),
-            extent: extent.unwrap_or(0),
-        }
-    }
-
-    /// Packed bytes of `count` elements, if [`Entry::elements`] serves a call for them that moves `room` bytes at most, fewer than
-    /// `u64::MAX`.
-    #[inline]
-    pub(crate) fn bytes(&self, count: u64, room: u64) -> Option<u64> {
-        let bytes = self.size.checked_mul(count)?;
-        let most = if count == 1 { room } else { room.min(self.most) };
-        // No bytes are none that could be moved.
-        (bytes.wrapping_sub(1) < most).then_some(bytes)
-    }
-
-    /// Whether every byte of `count` elements lies in a buffer. False also where that takes more than these numbers to find out.
-    #[inline]
-    pub(crate) fn fits(&self, count: u64, room: Room) -> bool {
-        let (length, origin) = (room.length as u64, room.origin as u64);
-        let others = count.wrapping_sub(1).checked_mul(u64::from(self.extent));
-        // The first byte has as many places as the buffer is longer than the elements.
-        let places = others.and_then(|others| length.checked_sub(self.span.checked_add(others)?));
-        places.is_some_and(|places| origin.wrapping_sub(u64::from(self.before)) <= places)
-    }
-}
-
-/// Moves whole elements, at least one, under the contract of [`Entry::run`]. Thunks do not look at the last argument.
-type ElementsFn = unsafe extern "C" fn(memory: *mut u8, packed: *mut u8, count: u64, entry: &Entry);
-
-/// The functions that move one whole element, and several, now: each an [`ElementsFn`].
-struct Functions {
+/// The functions that move one whole element, and several, now: each a [`DispatchFn`].
+struct Dispatch {
     pack: [AtomicPtr<()>; 2],
     unpack: [AtomicPtr<()>; 2],
 }
 
-impl Functions {
-    fn new(pack: ElementsFn, unpack: ElementsFn) -> Functions {
-        let both = |function: ElementsFn| [(); 2].map(|()| AtomicPtr::new(function as *mut ()));
-        Functions { pack: both(pack), unpack: both(unpack) }
+impl Dispatch {
+    fn new(pack: DispatchFn, unpack: DispatchFn) -> Dispatch {
+        let both = |function: DispatchFn| [(); 2].map(|()| AtomicPtr::new(function as *mut ()));
+        Dispatch { pack: both(pack), unpack: both(unpack) }
     }
 
     #[inline]
-    fn of<const PACK: bool>(&self, count: u64) -> ElementsFn {
+    fn of<const PACK: bool>(&self, count: u64) -> DispatchFn {
         let functions = if PACK { &self.pack } else { &self.unpack };
         // Acquire: a thread that reads the address of a thunk sees its instructions, too.
         let address = functions[usize::from(count != 1)].load(Ordering::Acquire);
-        // SAFETY: every address that was put there is that of such a function.
-        unsafe { std::mem::transmute::<*mut (), ElementsFn>(address) }
+        // SAFETY: `new` and `replace` put there addresses of `DispatchFn`s alone.
+        unsafe { std::mem::transmute::<*mut (), DispatchFn>(address) }
     }
 
-    /// Puts thunks in the places of the functions before, and [`by_program`] where there is no thunk.
+    /// Puts thunks in the places of the functions before, and [`dispatch_by_tier`] where there is no thunk.
     fn replace<const PACK: bool>(&self, thunks: Option<&Thunks>) {
         let functions = if PACK { &self.pack } else { &self.unpack };
         for (function, thunk) in functions.iter().zip(thunks.map_or([None; 2], Thunks::of::<PACK>)) {
-            let address = thunk.map_or(by_program::<PACK> as *mut (), |thunk| thunk.cast_mut().cast());
+            let address = thunk.map_or(dispatch_by_tier::<PACK> as *mut (), |thunk| thunk.cast_mut().cast());
             function.store(address, Ordering::Release);
         }
     }
 }
-
-/// Calls for whole elements before thunks are made. By then the calls have cost as much as making thunks does, 8 us.
-const CALLS_BEFORE_THUNKS: u32 = 1024;
 
 /// Everything about a byte sequence that does not depend on how it was described.
 ///
 /// Laid out as declared: the fields that a call for whole elements reads come first, in one cache line. The packed bytes of a short
 /// type and its rows may fill whole sets of the first-level cache, so every further line would evict one of theirs.
 #[repr(C, align(64))]
-pub(crate) struct Entry {
-    pub(crate) whole: Whole,
-    functions: Functions,
+pub(crate) struct CachedType {
+    pub(crate) whole: WholeElements,
+    dispatch: Dispatch,
+    /// The plan for CPUs, and the microkernels of its steps.
     program: Program,
     pub(crate) shape: Shape,
-    /// Number of uses after which a lazy kernel is compiled; `None` under another policy.
-    due: Option<u32>,
-    /// The fewest elements that are moved as one nest, which microkernels move faster than a kernel does that was compiled for one.
-    fewest_of_nest: Option<u64>,
-    /// Uses of a lazy type; of another, calls for whole elements that were not made by thunks.
-    uses: AtomicU32,
-    /// What the recorder of the process counts; `None` where there is none.
-    pub(crate) recorded: Option<&'static Uses>,
-    /// Compiled code, which reads lists of the program; `None` inside if the target has none. A `OnceBox` never blocks: in a forked
-    /// child, the thread that it would wait for does not exist.
-    kernel: OnceBox<Option<Kernel>>,
-    /// The final ones of `functions`: they call the kernel, or a microkernel with lists of the program.
-    thunks: OnceBox<Option<Thunks>>,
-    /// Set by the thread that makes the thunks. Other threads go on without them, so that a forked child cannot wait forever.
-    thunks_claimed: AtomicBool,
+    code: CodeSlot,
+    pub(crate) usage: UsageCounter,
     pub(crate) hash: TypeHash,
     pub(crate) layout: Layout,
     target: Target,
     confirmation: OnceBox<Fingerprint>,
     /// The type on every device that it was used on; made at the first.
-    devices: OnceLock<Box<[OnceLock<Arc<GpuType>>; DEVICES]>>,
+    devices: OnceLock<Box<[OnceLock<Arc<DeviceType>>; DEVICES]>>,
 }
 
-const _: () = assert!(std::mem::offset_of!(Entry, functions) + size_of::<Functions>() <= 64, "one cache line");
+const _: () = assert!(std::mem::offset_of!(CachedType, dispatch) + size_of::<Dispatch>() <= 64, "one cache line");
 
-impl Entry {
-    /// The entry of a datatype and its equals.
-    pub(crate) fn new(datatype: &Datatype, shared: Shared, target: Target, policy: Policy) -> Entry {
+impl CachedType {
+    /// What a datatype shares with its equals.
+    pub(crate) fn new(datatype: &Datatype, shared: Shared, target: Target, policy: Policy) -> CachedType {
         let Shared { hash, layout, plan } = shared;
         let recorded = recorder::recorder().and_then(|recorder| recorder.uses_of(hash, datatype));
-        let fewest_of_nest = Strategy::new(&plan, &target, 1).fewest_of_nest();
         let program = Program::new(plan, &target);
-        let due = if let Policy::Lazy(due) = policy { Some(due) } else { None };
-        let functions = match policy {
-            Policy::Background => Functions::new(counted::<true>, counted::<false>),
-            _ => Functions::new(by_program::<true>, by_program::<false>),
+        let threshold = if let Policy::Lazy(threshold) = policy { Some(threshold) } else { None };
+        let usage = UsageCounter::new(threshold, recorded);
+        let dispatch = match policy {
+            Policy::Background => Dispatch::new(dispatch_counted::<true>, dispatch_counted::<false>),
+            _ => Dispatch::new(dispatch_by_tier::<true>, dispatch_by_tier::<false>),
         };
         let (true_lb, true_ub) = (layout.true_lb(), layout.true_ub());
         let shape = Shape { size: layout.size(), extent: layout.extent(), true_lb, true_ub };
-        let whole = Whole::new(&shape, due.is_some() || recorded.is_some(), &target);
-        Entry {
-            whole,
+        CachedType {
+            whole: WholeElements::new(&shape, usage.is_exact(), &target),
+            dispatch,
+            code: CodeSlot::new(&program, &target),
+            program,
             shape,
-            functions,
+            usage,
             hash,
             layout,
-            kernel: OnceBox::new(),
-            thunks: OnceBox::new(),
-            thunks_claimed: AtomicBool::new(false),
-            program,
             target,
             confirmation: OnceBox::new(),
-            due,
-            fewest_of_nest,
-            uses: AtomicU32::new(0),
-            recorded,
             devices: OnceLock::new(),
         }
     }
@@ -194,7 +128,7 @@ impl Entry {
         self.program.run_at(position)
     }
 
-    /// Compiles the kernel, if it pays, and makes the thunks, if neither has been tried.
+    /// Compiles the kernel, if the estimate says that the type gains by it, and makes the thunks, if neither has been tried.
     pub(crate) fn specialise(&self) {
         if self.wants_kernel() {
             self.compile();
@@ -204,126 +138,66 @@ impl Entry {
     }
 
     /// Takes a kernel that was compiled ahead of time, if the bytes are one of this type.
-    pub(crate) fn load(&self, bytes: &[u8]) {
-        if let Some(kernel) = cpu::load(bytes, &self.program, &self.target) {
-            self.kernel.get_or_init(|| Box::new(Some(kernel)));
-        }
+    pub(crate) fn load_kernel(&self, bytes: &[u8]) {
+        self.code.load_kernel(bytes, &self.program, &self.target);
     }
 
     /// Compiles the kernel, if the plan is not too large, and makes the thunks, if neither has been tried.
     pub(crate) fn compile(&self) {
         if self.plan().decision().allows() {
-            self.kernel.get_or_init(|| Box::new(cpu::compile(&self.program, &self.target)));
+            self.code.compile_kernel(&self.program, &self.target);
         }
         self.make_thunks();
     }
 
-    /// Installs the entry points for whole elements, unless the target has none or a kernel is still to be compiled.
+    /// Has whole elements dispatched to thunks, unless the target has none or every use is counted, which thunks do not do.
     fn make_thunks(&self) {
-        // Thunks do not count.
-        if self.is_counted() || self.thunks_claimed.swap(true, Ordering::Relaxed) {
+        if self.usage.is_exact() || !self.code.claim_thunks() {
             return;
         }
-        let made = self
-            .thunks
-            .get_or_init(|| Box::new(Thunks::new(self.calls_of_thunks::<true>(), self.calls_of_thunks::<false>())));
-        self.functions.replace::<true>(made.as_ref());
-        self.functions.replace::<false>(made.as_ref());
+        let thunks = self.code.make_thunks(&self.program, &self.target);
+        self.dispatch.replace::<true>(thunks);
+        self.dispatch.replace::<false>(thunks);
     }
 
-    /// What thunks of a direction do: straight code where that is faster, or calls of the kernel or of a microkernel.
-    fn calls_of_thunks<const PACK: bool>(&self) -> Calls {
-        let calls = match self.kernel() {
-            Some(kernel) => {
-                let [one, several] = kernel.calls::<PACK>();
-                [one, several.filter(|_| self.fewest_of_nest.is_none())]
-            }
-            None => self.program.calls::<PACK>(self.target.level),
-        };
-        let mut calls = calls.into_iter();
-        self.program.without_call::<PACK>(&self.target).map(|code| code.or(calls.next().flatten()))
-    }
-
-    /// Counts a call for whole elements that was not made by a thunk.
-    #[inline]
-    fn count_call(&self) {
-        // Beyond the threshold the counter is only read, so that calls that wait for a kernel share its cache line.
-        let counted = self.uses.load(Ordering::Relaxed) <= CALLS_BEFORE_THUNKS
-            && self.uses.fetch_add(1, Ordering::Relaxed) == CALLS_BEFORE_THUNKS;
-        if counted && !self.wants_kernel() {
-            self.make_thunks();
-        }
-    }
-
-    /// Whether a kernel would pay and has not been tried.
+    /// Whether the type would gain by a kernel, and none has been tried.
     pub(crate) fn wants_kernel(&self) -> bool {
-        self.plan().decision().specialise() && self.kernel.get().is_none()
-    }
-
-    #[inline]
-    pub(crate) fn kernel(&self) -> Option<&Kernel> {
-        self.kernel.get().and_then(Option::as_ref)
-    }
-
-    /// The kernel, if it serves whole elements of a count.
-    #[inline]
-    fn kernel_for(&self, count: u64) -> Option<&Kernel> {
-        if self.fewest_of_nest.is_some_and(|fewest| count >= fewest) { None } else { self.kernel() }
+        self.plan().decision().specialise() && !self.code.has_tried_kernel()
     }
 
     pub(crate) fn tier(&self) -> Tier {
-        if self.kernel().is_some() { Tier::Specialised } else { Tier::Generic }
+        if self.code.kernel().is_some() { Tier::Specialised } else { Tier::Generic }
     }
 
     /// The type on a device. The first caller creates the device state and schedules compilation under the engine's policy; later
     /// callers share it.
-    pub(crate) fn on_device(&self, ordinal: usize, gpu: impl FnOnce() -> Arc<DeviceState>) -> &Arc<GpuType> {
+    pub(crate) fn on_device(&self, ordinal: usize, state: impl FnOnce() -> Arc<DeviceState>) -> &Arc<DeviceType> {
         let devices = self.devices.get_or_init(Default::default);
         if let Some(known) = devices[ordinal].get() {
             return known;
         }
-        let made = devices[ordinal].get_or_init(|| GpuType::new(gpu(), &self.layout, self.shape));
+        let made = devices[ordinal].get_or_init(|| DeviceType::new(state(), &self.layout, self.shape));
         made.first_use();
         made
     }
 
-    /// Whether uses are counted, because the kernel comes after some of them.
-    #[inline]
-    pub(crate) fn is_lazy(&self) -> bool {
-        self.due.is_some()
-    }
-
-    /// Whether every use is counted, for a lazy kernel or by the recorder.
-    #[inline]
-    pub(crate) fn is_counted(&self) -> bool {
-        self.is_lazy() || self.recorded.is_some()
-    }
-
-    /// Counts a use. Returns true for the one that reaches the threshold of a lazy kernel.
-    pub(crate) fn used(&self) -> bool {
-        self.due.is_some_and(|due| {
-            // The counter stops soon after the threshold, so it cannot wrap.
-            self.uses.load(Ordering::Relaxed) <= due && self.uses.fetch_add(1, Ordering::Relaxed) == due
-        })
-    }
-
-    /// Memory that the entry holds once its code is made, in bytes. Lists dominate.
+    /// Memory that the type holds once its code is made, in bytes. Lists dominate.
     pub(crate) fn bytes(&self) -> usize {
         /// A page for thunks, and one for the kernel.
         const CODE: usize = 8 << 10;
-        size_of::<Entry>() + self.layout.entries() as usize * 32 + CODE
+        size_of::<CachedType>() + self.layout.entries() as usize * 32 + CODE
     }
 
-    /// Moves whole elements, for which [`Whole::bytes`] has a number.
+    /// Moves whole elements, for which [`WholeElements::bytes`] has a number.
     ///
     /// # Safety
     ///
-    /// As for [`Entry::run`].
+    /// As for [`CachedType::run`].
     #[inline]
-    pub(crate) unsafe fn elements<const PACK: bool>(&self, sides: Sides, count: u64) {
-        // SAFETY: the contract of `run` covers every byte of the elements, of which there is one at least, and `functions` holds only
-        // an `ElementsFn`, which has the same contract.
-        unsafe { self.functions.of::<PACK>(count)(sides.memory, sides.packed, count, self) }
+    pub(crate) unsafe fn dispatch<const PACK: bool>(&self, addresses: Addresses, count: u64) {
+        // SAFETY: the contract of `run` covers every byte of the elements, of which there is one at least, and a `DispatchFn` has the
+        // same contract.
+        unsafe { self.dispatch.of::<PACK>(count)(addresses.memory, addresses.packed, count, self) }
     }
 
     /// Moves the bytes of a range that ends with the packed bytes or before.
@@ -331,62 +205,79 @@ impl Entry {
     /// # Safety
     ///
     /// Every byte of the range is readable on one side and writable on the other, and the sides do not overlap.
-    pub(crate) unsafe fn run<const PACK: bool>(&self, sides: Sides, range: Range) {
+    pub(crate) unsafe fn run<const PACK: bool>(&self, addresses: Addresses, range: Range) {
         let (count, whole) = (range.count(), range.is_whole(self.shape.size));
         // SAFETY: the bytes that are moved are those of the range; the kernel belongs to the program beside it.
         unsafe {
-            match self.kernel_for(count) {
-                Some(kernel) if whole => kernel.run::<PACK>(sides, count),
-                None if whole => self.program.elements::<PACK>(sides, count),
-                kernel => self.program.range::<PACK>(kernel, sides, range.offset(), range.length()),
+            match self.code.kernel_for(count) {
+                Some(kernel) if whole => kernel.run::<PACK>(addresses, count),
+                None if whole => self.program.elements::<PACK>(addresses, count),
+                kernel => self.program.range::<PACK>(kernel, addresses, range.offset(), range.length()),
             }
         }
     }
 }
 
-/// The background's compiling an entry for the CPU. It does not keep the entry alive.
-pub(crate) struct Specialise(pub(crate) Weak<Entry>);
+/// The background's compiling a cached type for the CPU. It does not keep the type alive.
+pub(crate) struct Specialise(pub(crate) Weak<CachedType>);
 
 impl Job for Specialise {
-    fn heat(&self) -> u32 {
+    fn priority(&self) -> u32 {
         // It takes a hundredth of the time that a kernel for a GPU takes.
         u32::MAX
     }
 
     fn run(&self) {
-        if let Some(entry) = self.0.upgrade() {
-            entry.specialise();
+        if let Some(cached) = self.0.upgrade() {
+            cached.specialise();
         }
     }
 }
 
+/// Moves whole elements by the kernel if it is there, and by the program until then.
+///
 /// # Safety
 ///
-/// As for [`Entry::run`].
-unsafe extern "C" fn by_program<const PACK: bool>(memory: *mut u8, packed: *mut u8, count: u64, entry: &Entry) {
-    let sides = Sides { memory, packed };
-    // SAFETY: the contract of `run` covers every byte of the elements. The kernel was compiled from `entry.program`, which lives as
+/// As for [`CachedType::run`].
+unsafe extern "C" fn dispatch_by_tier<const PACK: bool>(
+    memory: *mut u8,
+    packed: *mut u8,
+    count: u64,
+    cached: &CachedType,
+) {
+    let addresses = Addresses { memory, packed };
+    // SAFETY: the contract of `run` covers every byte of the elements. The kernel was compiled from `cached.program`, which lives as
     // long.
     unsafe {
-        match entry.kernel_for(count) {
-            Some(kernel) => kernel.run::<PACK>(sides, count),
-            None if count == 1 => entry.program.one::<PACK>(sides),
-            None => entry.program.elements::<PACK>(sides, count),
+        match cached.code.kernel_for(count) {
+            Some(kernel) => kernel.run::<PACK>(addresses, count),
+            None if count == 1 => cached.program.one::<PACK>(addresses),
+            None => cached.program.elements::<PACK>(addresses, count),
         }
     }
 }
 
+/// As [`dispatch_by_tier`], and counts the call: one of them makes the thunks, unless a kernel is still to come.
+///
 /// # Safety
 ///
-/// As for [`Entry::run`].
-unsafe extern "C" fn counted<const PACK: bool>(memory: *mut u8, packed: *mut u8, count: u64, entry: &Entry) {
-    entry.count_call();
-    // SAFETY: `by_program` moves the same elements under the same contract.
-    unsafe { by_program::<PACK>(memory, packed, count, entry) }
+/// As for [`CachedType::run`].
+unsafe extern "C" fn dispatch_counted<const PACK: bool>(
+    memory: *mut u8,
+    packed: *mut u8,
+    count: u64,
+    cached: &CachedType,
+) {
+    if cached.usage.count_call() && !cached.wants_kernel() {
+        cached.make_thunks();
+    }
+    // SAFETY: `dispatch_by_tier` moves the same elements under the same contract.
+    unsafe { dispatch_by_tier::<PACK>(memory, packed, count, cached) }
 }
 
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests {
+    use super::usage::CALLS_BEFORE_THUNKS;
     use super::*;
     use crate::committed::Committed;
     use crate::engine::Engine;
@@ -415,7 +306,7 @@ mod tests {
     }
 
     fn has_thunks(committed: &Committed) -> bool {
-        matches!(committed.entry().thunks.get(), Some(Some(_)))
+        committed.cached().code.has_thunks()
     }
 
     /// Packs one element so often, and says after how many calls there were thunks.
@@ -472,7 +363,7 @@ mod tests {
         ];
         for (at, build) in builds.into_iter().enumerate() {
             let committed = commit(&engine(Policy::Eager), build);
-            assert!(committed.entry().kernel().is_none(), "type {at}:\n{}", committed.plan());
+            assert!(committed.cached().code.kernel().is_none(), "type {at}:\n{}", committed.plan());
             assert!(has_thunks(&committed), "type {at}:\n{}", committed.plan());
         }
     }
@@ -481,7 +372,7 @@ mod tests {
     fn thunks_wait_for_the_kernel() {
         let engine = engine(Policy::Background);
         let committed = commit(&engine, RECORDS);
-        assert!(committed.entry().wants_kernel());
+        assert!(committed.cached().wants_kernel());
         assert_eq!(pack(&committed, 2000), None);
         engine.compile_pending(std::time::Duration::MAX);
         assert_eq!(pack(&committed, 1), Some(0));

@@ -2,7 +2,7 @@
 
 use super::check::check_packed;
 use crate::committed::Committed;
-use crate::cpu::Sides;
+use crate::cpu::Addresses;
 use crate::error::AccumulateError;
 use crate::memory::MemoryMut;
 use crate::piece::{Buffer, piece_end};
@@ -57,10 +57,10 @@ impl Committed {
     ) -> Result<usize, AccumulateError> {
         let (mut destination, packed): (MemoryMut<'m>, &[u8]) = (destination.into(), bytemuck::cast_slice(packed));
         let range = check_packed(self.check(destination.room(), range)?, packed.len())?;
-        let sides = Sides { memory: destination.address(), packed: packed.as_ptr().cast_mut() };
+        let addresses = Addresses { memory: destination.address(), packed: packed.as_ptr().cast_mut() };
         // SAFETY: `check` found every byte of the elements inside the slice, and `check_packed` the range inside `packed`. They
         // cannot overlap, and `packed` is only read.
-        unsafe { self.accumulate_bytes(reduction, sides, range)? };
+        unsafe { self.accumulate_bytes(reduction, addresses, range)? };
         self.record(Direction::Unpack, range.length());
         Ok(range.length() as usize)
     }
@@ -77,12 +77,12 @@ impl Committed {
     pub(crate) unsafe fn accumulate_bytes(
         &self,
         reduction: Reduction,
-        sides: Sides,
+        addresses: Addresses,
         range: Range,
     ) -> Result<(), AccumulateError> {
         let Some(accumulate) = self.check_reduction(reduction, range)? else {
             // SAFETY: clauses 1 to 4.
-            unsafe { self.some::<false>(sides, range) };
+            unsafe { self.some::<false>(addresses, range) };
             return Ok(());
         };
         self.count_use();
@@ -92,25 +92,26 @@ impl Committed {
         let mut done = 0;
         while done < length {
             let (position, end) = (range.offset() + done, range.offset() + length);
-            let packed = sides.packed.wrapping_add(done as usize);
-            let run = self.entry().run_at(position);
+            let packed = addresses.packed.wrapping_add(done as usize);
+            let run = self.cached().run_at(position);
             let contiguous = run.bytes.min(length - done) / unit * unit;
             // SAFETY: both branches touch bytes of the range only, for which clause 1 speaks. `accumulate` was selected for the
-            // level of the entry, which the CPU has. Packed bytes are initialised, as are the bytes of memory that the type
+            // level of the cached type, which the CPU has. Packed bytes are initialised, as are the bytes of memory that the type
             // describes, and those of the buffer once the pack has written them.
             unsafe {
                 if contiguous >= IN_PLACE || contiguous == length - done {
-                    let memory = sides.memory.wrapping_offset(run.offset as isize);
+                    let memory = addresses.memory.wrapping_offset(run.offset as isize);
                     let memory = std::slice::from_raw_parts_mut(memory, contiguous as usize);
                     accumulate(memory, std::slice::from_raw_parts(packed, contiguous as usize));
                     done += contiguous;
                 } else {
-                    let bytes = piece_end(position, end, self.entry().shape.size, unit) - position;
-                    let (collected, piece) = (Sides { packed: buffer.start(), ..sides }, range.part(done, bytes));
-                    self.entry().run::<true>(collected, piece);
+                    let bytes = piece_end(position, end, self.cached().shape.size, unit) - position;
+                    let (collected, piece) =
+                        (Addresses { packed: buffer.start(), ..addresses }, range.part(done, bytes));
+                    self.cached().run::<true>(collected, piece);
                     let memory = std::slice::from_raw_parts_mut(collected.packed, bytes as usize);
                     accumulate(memory, std::slice::from_raw_parts(packed, bytes as usize));
-                    self.entry().run::<false>(collected, piece);
+                    self.cached().run::<false>(collected, piece);
                     done += bytes;
                 }
             }
@@ -135,7 +136,7 @@ impl Committed {
         if !self.may_consist_of(element) {
             return Err(AccumulateError::Elements(element));
         }
-        match select_accumulate(self.entry().level(), reduction) {
+        match select_accumulate(self.cached().level(), reduction) {
             None if reduction.operation() != Operation::Replace => Err(AccumulateError::Unsupported(reduction)),
             accumulate => Ok(accumulate),
         }

@@ -1,7 +1,7 @@
 //! What a call may do.
 
 use super::Committed;
-use crate::cached_type::Entry;
+use crate::cached_type::CachedType;
 use crate::error::PackError;
 use crate::memory::Room;
 use crate::range::Range;
@@ -15,15 +15,15 @@ impl Committed {
         range.within(range.count().wrapping_mul(self.facts().size))
     }
 
-    /// The entry and the packed bytes of a call that moves whole elements of a type that is not counted, if the entry is there and the
+    /// The cached type and the packed bytes of a call that moves whole elements of a type that is not counted, if the cached type is there and the
     /// range has them all within `room` bytes.
     #[inline]
-    pub(super) fn whole(&self, range: Range, room: u64) -> Option<(&Entry, u64)> {
-        let entry = self.known()?;
+    pub(super) fn whole(&self, range: Range, room: u64) -> Option<(&CachedType, u64)> {
+        let cached = self.known()?;
         // Fewer than `u64::MAX`, the size of a type that is counted.
         let room = room.min(range.length()).min(i64::MAX as u64);
-        let bytes = entry.whole.bytes(range.count(), room)?;
-        (range.offset() == 0).then_some((entry, bytes))
+        let bytes = cached.whole.bytes(range.count(), room)?;
+        (range.offset() == 0).then_some((cached, bytes))
     }
 
     /// Whether the type may consist of such elements: its signature does not contradict that.
@@ -97,7 +97,7 @@ mod tests {
         ];
         for (description, serves_several) in types {
             let committed = Engine::new().commit(&text::parse(description).unwrap());
-            let whole = &committed.entry().whole;
+            let whole = &committed.cached().whole;
             let size = committed.facts().size;
             assert_eq!(whole.bytes(2, u64::MAX - 1).is_some(), serves_several, "{description}");
             for (count, length, origin) in (0..4)
@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn calls_without_bytes_and_counts_that_overflow_are_no_short_ones() {
         let committed = Engine::new().commit(&text::parse("vector 3 1 2 short").unwrap());
-        let whole = &committed.entry().whole;
+        let whole = &committed.cached().whole;
         assert_eq!(whole.bytes(1, 6), Some(6));
         for (count, room) in [(0, 6), (1, 5), (2, 11), (u64::MAX, u64::MAX - 1), (1 << 63, u64::MAX - 1)] {
             assert_eq!(whole.bytes(count, room), None, "{count}");

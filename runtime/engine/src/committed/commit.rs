@@ -5,7 +5,7 @@ use crate::engine::Engine;
 use dtc_compiler::datatype::Datatype;
 
 impl Engine {
-    /// Makes a datatype usable. Equal types share one entry, however they were described. Never waits for a compiler
+    /// Makes a datatype usable. Equal types share one cached type, however they were described. Never waits for a compiler
     /// unless the policy is [`Policy::Eager`](crate::Policy::Eager).
     ///
     /// This does no work unless the policy wants a kernel at commit: the first packs and unpacks move the type as it was described

@@ -1,7 +1,7 @@
 //! Copies from type to type, without a buffer for the packed bytes.
 
 use crate::committed::Committed;
-use crate::cpu::Sides;
+use crate::cpu::Addresses;
 use crate::error::CopyError;
 use crate::memory::{Memory, MemoryMut};
 use crate::piece::{Buffer, PIECE, piece_end};
@@ -83,7 +83,7 @@ impl Committed {
         let bytes = range.length().min(to_range.length());
         self.count_use();
         to.count_use();
-        let (one, other) = (self.entry().shape.size, to.entry().shape.size);
+        let (one, other) = (self.cached().shape.size, to.cached().shape.size);
         // Pieces end with elements of the type whose elements are larger, if they fit a piece.
         let by_source = one <= PIECE && (one >= other || other > PIECE);
         let mut buffer = Buffer::new();
@@ -91,17 +91,17 @@ impl Committed {
         while moved < bytes {
             let left = bytes - moved;
             let (from, at) = (range.offset() + moved, to_range.offset() + moved);
-            let (readable, writable) = (self.entry().run_at(from), to.entry().run_at(at));
+            let (readable, writable) = (self.cached().run_at(from), to.cached().run_at(at));
             let pack = |packed, length| {
-                let sides = Sides { memory: read, packed };
+                let addresses = Addresses { memory: read, packed };
                 // SAFETY: called below for bytes of the range, and for packed ones of the other range or of a piece.
-                unsafe { self.entry().run::<true>(sides, range.part(moved, length)) };
+                unsafe { self.cached().run::<true>(addresses, range.part(moved, length)) };
             };
             let unpack = |packed, length| {
-                let sides = Sides { memory: written, packed };
+                let addresses = Addresses { memory: written, packed };
                 // SAFETY: called below for bytes of the range of the destination, and for packed ones of the source's range or of
                 // a piece.
-                unsafe { to.entry().run::<false>(sides, to_range.part(moved, length)) };
+                unsafe { to.cached().run::<false>(addresses, to_range.part(moved, length)) };
             };
             let (readable_bytes, writable_bytes) = (readable.bytes.min(left), writable.bytes.min(left));
             let direct = |bytes: u64| bytes >= DIRECT || bytes == left;

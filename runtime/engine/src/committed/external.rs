@@ -2,7 +2,7 @@
 
 use super::check::check_packed;
 use crate::committed::Committed;
-use crate::cpu::Sides;
+use crate::cpu::Addresses;
 use crate::error::{ExternalError, PackError};
 use crate::memory::{Memory, MemoryMut, Room};
 use crate::piece::{Buffer, piece_end};
@@ -75,10 +75,10 @@ impl Committed {
     ) -> Result<usize, ExternalError> {
         let source: Memory<'m> = source.into();
         let range = check_packed(self.check_external(source.room(), range)?, packed.len())?;
-        let sides = Sides { memory: source.address().cast_mut(), packed: packed.as_mut_ptr() };
+        let addresses = Addresses { memory: source.address().cast_mut(), packed: packed.as_mut_ptr() };
         // SAFETY: `check_external` found every byte of the elements inside `source`, and `check_packed` the range inside
         // `packed`. The slices cannot overlap, and `source` is only read.
-        unsafe { self.convert::<true>(sides, range)? };
+        unsafe { self.convert::<true>(addresses, range)? };
         Ok(range.length() as usize)
     }
 
@@ -116,10 +116,10 @@ impl Committed {
     ) -> Result<usize, PackError> {
         let mut destination: MemoryMut<'m> = destination.into();
         let range = check_packed(self.check_external(destination.room(), range)?, packed.len())?;
-        let sides = Sides { memory: destination.address(), packed: packed.as_ptr().cast_mut() };
+        let addresses = Addresses { memory: destination.address(), packed: packed.as_ptr().cast_mut() };
         // SAFETY: `check_external` found every byte of the elements inside `destination`, and `check_packed` the range inside
         // `packed`. The slices cannot overlap, and `packed` is only read.
-        let converted = unsafe { self.convert::<false>(sides, range) };
+        let converted = unsafe { self.convert::<false>(addresses, range) };
         debug_assert_eq!(converted, Ok(()), "memory represents every value");
         Ok(range.length() as usize)
     }
@@ -140,12 +140,16 @@ impl Committed {
     /// # Safety
     ///
     /// Clauses 1 to 4 and 6 of the contract of [`Transfer`](crate::Transfer), on memory of the host.
-    pub(crate) unsafe fn convert<const PACK: bool>(&self, sides: Sides, range: Range) -> Result<(), ExternalError> {
+    pub(crate) unsafe fn convert<const PACK: bool>(
+        &self,
+        addresses: Addresses,
+        range: Range,
+    ) -> Result<(), ExternalError> {
         let external = self.external32();
         let direction = if PACK { Direction::Pack } else { Direction::Unpack };
         if range.length() == 0 || external.is_bytes() {
             // SAFETY: where `external32` has the bytes of memory, both ranges mean the same.
-            unsafe { self.some::<PACK>(sides, range) };
+            unsafe { self.some::<PACK>(addresses, range) };
             self.record(direction, range.length());
             return Ok(());
         }
@@ -156,9 +160,9 @@ impl Committed {
         // Where the value begins that the end cuts, or that comes after it.
         let last = external.cursor(count, end).0.packed();
         let (cursor, skipped) = external.cursor(count, offset);
-        let convert = select_convert::<PACK>(self.entry().level());
+        let convert = select_convert::<PACK>(self.cached().level());
         let position = offset;
-        let mut call = Converter::<PACK> { committed: self, sides, range, convert, cursor, position, misfit: None };
+        let mut call = Converter::<PACK> { committed: self, addresses, range, convert, cursor, position, misfit: None };
         // SAFETY: the parts are those of the range.
         unsafe {
             if skipped > 0 {
@@ -176,7 +180,7 @@ impl Committed {
 /// A call on its way.
 struct Converter<'a, const PACK: bool> {
     committed: &'a Committed,
-    sides: Sides,
+    addresses: Addresses,
     /// Those of the bytes in `external32` that the packed side has.
     range: Range,
     convert: ConvertFn,
@@ -191,7 +195,7 @@ struct Converter<'a, const PACK: bool> {
 impl<const PACK: bool> Converter<'_, PACK> {
     /// Where the next byte of `external32` lies.
     fn external(&self) -> *mut u8 {
-        self.sides.packed.wrapping_add((self.position - self.range.offset()) as usize)
+        self.addresses.packed.wrapping_add((self.position - self.range.offset()) as usize)
     }
 
     /// `length` packed bytes of the elements, from one on.
@@ -205,27 +209,28 @@ impl<const PACK: bool> Converter<'_, PACK> {
     ///
     /// As for [`Committed::convert`], for the values.
     unsafe fn pieces(&mut self, last: u64) {
-        let entry = self.committed.entry();
+        let cached = self.committed.cached();
         let mut buffer = Buffer::new();
         while self.cursor.packed() < last {
             let from = self.cursor.packed();
-            let run = entry.run_at(from);
+            let run = cached.run_at(from);
             let contiguous = run.bytes.min(last - from);
             // SAFETY: values before `last` are among those of the call, for which the contract of `convert` holds. A run has
             // memory as it would be packed, and a piece fits the buffer.
             unsafe {
                 if contiguous >= IN_PLACE || contiguous == last - from {
-                    self.values(self.sides.memory.wrapping_offset(run.offset as isize), contiguous);
+                    self.values(self.addresses.memory.wrapping_offset(run.offset as isize), contiguous);
                     continue;
                 }
-                let bytes = piece_end(from, last, entry.shape.size, 1) - from;
-                let (collected, piece) = (Sides { packed: buffer.start(), ..self.sides }, self.packed(from, bytes));
+                let bytes = piece_end(from, last, cached.shape.size, 1) - from;
+                let (collected, piece) =
+                    (Addresses { packed: buffer.start(), ..self.addresses }, self.packed(from, bytes));
                 if PACK {
-                    entry.run::<true>(collected, piece);
+                    cached.run::<true>(collected, piece);
                 }
                 let converted = self.values(collected.packed, bytes);
                 if !PACK {
-                    entry.run::<false>(collected, self.packed(from, converted));
+                    cached.run::<false>(collected, self.packed(from, converted));
                 }
             }
         }
@@ -285,7 +290,7 @@ impl<const PACK: bool> Converter<'_, PACK> {
             if PACK { (packed_stride, external_stride) } else { (external_stride, packed_stride) };
         let blocks = Blocks { count: count as usize, values: run.values as usize, from_stride, to_stride };
         // SAFETY: the contract of `blocks` covers every run at `from` and at `to`. `convert` was selected for the level of the
-        // entry, which the CPU has.
+        // cached, which the CPU has.
         if unsafe { (self.convert)(run.conversion, from, to, blocks) } {
             return;
         }
@@ -326,16 +331,17 @@ impl<const PACK: bool> Converter<'_, PACK> {
         let (at, size) = (self.cursor.packed(), conversion.packed_size());
         let bytes = (conversion.external_size() - skipped).min(end - self.position);
         let within: std::ops::Range<usize> = skipped as usize..(skipped + bytes) as usize;
-        let (entry, mut external) = (self.committed.entry(), [0; 16]);
+        let (cached, mut external) = (self.committed.cached(), [0; 16]);
         let mut buffer = Buffer::new();
-        let (sides, value) = (Sides { packed: buffer.start(), ..self.sides }, self.packed(at, size));
+        let (addresses, value) = (Addresses { packed: buffer.start(), ..self.addresses }, self.packed(at, size));
         let one = Blocks { count: 1, values: 1, from_stride: 0, to_stride: 0 };
-        let (to_external, to_memory) = (select_convert::<true>(entry.level()), select_convert::<false>(entry.level()));
+        let (to_external, to_memory) =
+            (select_convert::<true>(cached.level()), select_convert::<false>(cached.level()));
         // SAFETY: the contract of `convert` holds for the value. Packed it fits the buffer, and converted the array of 16 bytes.
-        // The CPU has the level of the entry, and `within` lies in the range of the packed side.
+        // The CPU has the level of the cached type, and `within` lies in the range of the packed side.
         unsafe {
-            entry.run::<true>(sides, value);
-            let fits = to_external(conversion, sides.packed, external.as_mut_ptr(), one);
+            cached.run::<true>(addresses, value);
+            let fits = to_external(conversion, addresses.packed, external.as_mut_ptr(), one);
             let part = &mut external[within];
             if PACK {
                 part.as_ptr().copy_to_nonoverlapping(self.external(), part.len());
@@ -343,14 +349,14 @@ impl<const PACK: bool> Converter<'_, PACK> {
                     self.report(
                         conversion,
                         self.position - skipped,
-                        std::slice::from_raw_parts(sides.packed, size as usize),
+                        std::slice::from_raw_parts(addresses.packed, size as usize),
                     );
                 }
             } else {
                 self.external().copy_to_nonoverlapping(part.as_mut_ptr(), part.len());
                 drop_excess(conversion, &mut external);
-                to_memory(conversion, external.as_ptr(), sides.packed, one);
-                entry.run::<false>(sides, value);
+                to_memory(conversion, external.as_ptr(), addresses.packed, one);
+                cached.run::<false>(addresses, value);
             }
         }
         self.position += bytes;

@@ -10,7 +10,7 @@ mod on_device;
 mod pack;
 mod parallel;
 
-use crate::cached_type::Entry;
+use crate::cached_type::CachedType;
 use crate::described::Described;
 use crate::device::DescribedOnDevices;
 use crate::engine::Engine;
@@ -56,9 +56,9 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Committed {
-    /// What [`Inner::entry`] holds, once this handle has seen it; null before. Beside `inner`, so that a call for one element
-    /// reads no further cache line on its way to the entry.
-    entry: AtomicPtr<Entry>,
+    /// What [`Inner::cached`] holds, once this handle has seen it; null before. Beside `inner`, so that a call for one element
+    /// reads no further cache line on its way to the cached type.
+    cached: AtomicPtr<CachedType>,
     inner: Arc<Inner>,
 }
 
@@ -70,7 +70,7 @@ impl fmt::Debug for Committed {
 
 impl Clone for Committed {
     fn clone(&self) -> Committed {
-        Committed { entry: AtomicPtr::new(self.entry.load(Ordering::Acquire)), inner: self.inner.clone() }
+        Committed { cached: AtomicPtr::new(self.cached.load(Ordering::Acquire)), inner: self.inner.clone() }
     }
 }
 
@@ -78,7 +78,7 @@ struct Inner {
     datatype: Datatype,
     /// The state that equal types share; made when the description does not serve any more. No thread waits for another: those that
     /// need it at the same time each make one, and one is kept.
-    entry: OnceBox<Arc<Entry>>,
+    cached: OnceBox<Arc<CachedType>>,
     /// The type as described, for its first calls.
     described: OnceBox<Described>,
     /// The same on devices.
@@ -94,12 +94,12 @@ struct Inner {
 const _: () = assert!(Element::ALL.len() <= 32, "an element needs a bit");
 
 impl Inner {
-    fn shared(&self) -> &Arc<Entry> {
-        self.entry.get_or_init(|| {
+    fn shared(&self) -> &Arc<CachedType> {
+        self.cached.get_or_init(|| {
             let engine = &self.engine.shared;
             Box::new(match (self.ahead.made(), self.described.get()) {
-                (Some(shared), Some(described)) => engine.entry_made(&self.datatype, described.layout(), shared),
-                _ => engine.entry_of(&self.datatype),
+                (Some(shared), Some(described)) => engine.cached_type_made(&self.datatype, described.layout(), shared),
+                _ => engine.cached_type_of(&self.datatype),
             })
         })
     }
@@ -109,7 +109,7 @@ impl Committed {
     pub(crate) fn new(datatype: Datatype, engine: Engine) -> Committed {
         let inner = Inner {
             datatype,
-            entry: OnceBox::new(),
+            cached: OnceBox::new(),
             described: OnceBox::new(),
             on_devices: DescribedOnDevices::default(),
             ahead: Ahead::default(),
@@ -117,36 +117,36 @@ impl Committed {
             external32: OnceBox::new(),
             elements: AtomicU32::new(0),
         };
-        Committed { entry: AtomicPtr::new(std::ptr::null_mut()), inner: Arc::new(inner) }
+        Committed { cached: AtomicPtr::new(std::ptr::null_mut()), inner: Arc::new(inner) }
     }
 
     /// What equal types share, if this handle has seen it.
     #[inline]
-    fn known(&self) -> Option<&Entry> {
-        // SAFETY: the pointer is null, or came from the `Arc` in `inner.entry`, which is never replaced and lives as long as
-        // `inner`, which `self` holds. Acquired, so that the entry is seen as it was made.
-        unsafe { self.entry.load(Ordering::Acquire).as_ref() }
+    fn known(&self) -> Option<&CachedType> {
+        // SAFETY: the pointer is null, or came from the `Arc` in `inner.cached`, which is never replaced and lives as long as
+        // `inner`, which `self` holds. Acquired, so that the cached type is seen as it was made.
+        unsafe { self.cached.load(Ordering::Acquire).as_ref() }
     }
 
     /// What equal types share. Made now if it is not there yet.
     #[inline]
-    pub(crate) fn entry(&self) -> &Entry {
+    pub(crate) fn cached(&self) -> &CachedType {
         match self.known() {
-            Some(entry) => entry,
+            Some(cached) => cached,
             None => self.shared(),
         }
     }
 
     #[cold]
-    pub(crate) fn shared(&self) -> &Arc<Entry> {
-        let entry = self.inner.shared();
-        self.entry.store(Arc::as_ptr(entry).cast_mut(), Ordering::Release);
-        entry
+    pub(crate) fn shared(&self) -> &Arc<CachedType> {
+        let cached = self.inner.shared();
+        self.cached.store(Arc::as_ptr(cached).cast_mut(), Ordering::Release);
+        cached
     }
 
     /// What equal types share, if any handle of the type has asked for it.
-    fn found(&self) -> Option<&Entry> {
-        self.known().or_else(|| self.inner.entry.get().map(|_| &**self.shared()))
+    fn found(&self) -> Option<&CachedType> {
+        self.known().or_else(|| self.inner.cached.get().map(|_| &**self.shared()))
     }
 
     /// The type as it was described.
@@ -154,12 +154,12 @@ impl Committed {
         self.inner.described.get_or_init(|| Box::new(Described::new(lower(&self.inner.datatype))))
     }
 
-    /// The entry, if there is one, or the description, if it serves a call that moves `take` bytes; otherwise the entry, made now
+    /// The cached type, if there is one, or the description, if it serves a call that moves `take` bytes; otherwise the cached type, made now
     /// unless the guard of the engine is against it.
     #[cold]
     fn first(&self, take: u64) -> First<'_> {
-        if let Some(entry) = self.found() {
-            return First::Entry(entry);
+        if let Some(cached) = self.found() {
+            return First::Cached(cached);
         }
         let engine = &self.engine().shared;
         // Calls that are counted are counted where equal types count theirs.
@@ -171,7 +171,7 @@ impl Committed {
             self.shared();
         };
         match (engine.guard)(self.inner.datatype.most_entries(), make) {
-            true => First::Entry(self.shared()),
+            true => First::Cached(self.shared()),
             false => First::Described(self.described()),
         }
     }
@@ -193,7 +193,7 @@ impl Committed {
     /// A layout of the type: the canonical one if it is there, otherwise the one as described. Both mean the same bytes.
     pub(crate) fn any_layout(&self) -> &Layout {
         match self.found() {
-            Some(entry) => &entry.layout,
+            Some(cached) => &cached.layout,
             None => self.described().layout(),
         }
     }
@@ -201,7 +201,7 @@ impl Committed {
     /// Size, extent and bounds of the bytes, from a layout of the type.
     fn shape(&self) -> &Shape {
         match self.found() {
-            Some(entry) => &entry.shape,
+            Some(cached) => &cached.shape,
             None => self.described().shape(),
         }
     }
@@ -272,7 +272,7 @@ impl Committed {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn layout(&self) -> &Layout {
-        &self.entry().layout
+        &self.cached().layout
     }
 
     /// The stages of the compiler for this type as it was described, made anew: equal types share canonical layout, hash and plan
@@ -303,7 +303,7 @@ impl Committed {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn plan(&self) -> &Plan {
-        self.entry().plan()
+        self.cached().plan()
     }
 
     /// The identity that all equal types share.
@@ -318,7 +318,7 @@ impl Committed {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn type_hash(&self) -> TypeHash {
-        self.entry().hash
+        self.cached().hash
     }
 
     /// Which code a pack would run now.
@@ -333,7 +333,7 @@ impl Committed {
     /// # Ok::<(), dtc_runtime::datatype::DatatypeError>(())
     /// ```
     pub fn tier(&self) -> Tier {
-        self.found().map_or(Tier::Generic, Entry::tier)
+        self.found().map_or(Tier::Generic, CachedType::tier)
     }
 
     /// Compiles the kernel now, if one would pay, and makes the thunks (see [`Policy`](crate::Policy)), if they are not there yet;
@@ -353,7 +353,7 @@ impl Committed {
     /// ```
     pub fn specialise(&self) -> Tier {
         self.engine().shared.compile_now(self.shared());
-        self.entry().tier()
+        self.cached().tier()
     }
 
     /// Packed bytes of a count of elements.
@@ -406,7 +406,7 @@ impl Committed {
     /// Counts a call where a lazy kernel may wait for it.
     #[inline]
     pub(crate) fn count_use(&self) {
-        if self.entry().is_lazy() {
+        if self.cached().usage.is_lazy() {
             self.count_lazy_use();
         }
     }
@@ -415,7 +415,7 @@ impl Committed {
     #[inline]
     pub(crate) fn record(&self, direction: Direction, bytes: u64) {
         if bytes > 0
-            && let Some(uses) = self.known().and_then(|entry| entry.recorded)
+            && let Some(uses) = self.known().and_then(|cached| cached.usage.recorded())
             && let Some(recorder) = recorder()
         {
             recorder.count(uses, direction, bytes);
@@ -425,7 +425,7 @@ impl Committed {
     /// Counts a call; the one that a lazy kernel waits for asks for it.
     #[cold]
     fn count_lazy_use(&self) {
-        if self.entry().used() {
+        if self.cached().usage.count_use() {
             self.engine().shared.enqueue(self.shared());
         }
     }
@@ -433,6 +433,6 @@ impl Committed {
 
 /// What moves the bytes of a call.
 enum First<'a> {
-    Entry(&'a Entry),
+    Cached(&'a CachedType),
     Described(&'a Described),
 }

@@ -1,7 +1,7 @@
 //! Committed types on devices.
 
 use super::Committed;
-use crate::device::{DEVICES, FirstUse, Gpu, GpuType};
+use crate::device::{DEVICES, DeviceType, FirstUse, Gpu};
 use crate::policy::{Policy, Tier};
 use crate::recorder::recorder;
 use dtc_cuda::CudaError;
@@ -32,7 +32,7 @@ impl Committed {
         gpu.load()?;
         let on_device = self.on_device(gpu);
         on_device.interpreter()?;
-        if gpu.shared.policy != Policy::Off {
+        if gpu.state.policy != Policy::Off {
             on_device.compile_usual();
         }
         Ok(self.gpu_tier(gpu))
@@ -55,7 +55,7 @@ impl Committed {
     }
 
     /// The type as described on a device, if that serves a pack or an unpack there.
-    fn described_on(&self, gpu: &Gpu) -> Option<&Arc<GpuType>> {
+    fn described_on(&self, gpu: &Gpu) -> Option<&Arc<DeviceType>> {
         if self.found().is_some() || self.inner.ahead.made().is_some() {
             return None;
         }
@@ -69,19 +69,19 @@ impl Committed {
         match self.inner.on_devices.count(entries, engine.background_thread) {
             FirstUse::Canonical => return None,
             FirstUse::Described => {}
-            FirstUse::DescribedAgain => self.inner.ahead.ask(&self.inner.datatype, engine),
+            FirstUse::DescribedAgain => self.inner.ahead.request(&self.inner.datatype, engine),
         }
         let described = self.described();
-        Some(self.inner.on_devices.on(&gpu.shared, described.layout(), *described.shape()))
+        Some(self.inner.on_devices.on(&gpu.state, described.layout(), *described.shape()))
     }
 
     /// This type on a device, for a pack or an unpack: as described where its canonical form takes longer than such a call.
-    pub(crate) fn moved_by(&self, gpu: &Gpu) -> &Arc<GpuType> {
+    pub(crate) fn moved_by(&self, gpu: &Gpu) -> &Arc<DeviceType> {
         self.described_on(gpu).unwrap_or_else(|| self.on_device(gpu))
     }
 
     /// This type on a device, planned at the first use.
-    pub(crate) fn on_device(&self, gpu: &Gpu) -> &Arc<GpuType> {
-        self.entry().on_device(gpu.device().info().ordinal as usize % DEVICES, || gpu.shared.clone())
+    pub(crate) fn on_device(&self, gpu: &Gpu) -> &Arc<DeviceType> {
+        self.cached().on_device(gpu.device().info().ordinal as usize % DEVICES, || gpu.state.clone())
     }
 }

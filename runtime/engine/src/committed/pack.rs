@@ -2,8 +2,8 @@
 
 use super::check::check_packed;
 use super::{Committed, First};
-use crate::cached_type::Entry;
-use crate::cpu::Sides;
+use crate::cached_type::CachedType;
+use crate::cpu::Addresses;
 use crate::endpoint::is_nowhere;
 use crate::error::PackError;
 use crate::memory::{Memory, MemoryMut, Room};
@@ -53,19 +53,19 @@ impl Committed {
         packed: &mut [U],
     ) -> Result<usize, PackError> {
         let (source, packed): (Memory<'m>, &mut [u8]) = (source.into(), bytemuck::cast_slice_mut(packed));
-        let sides = Sides { memory: source.address().cast_mut(), packed: packed.as_mut_ptr() };
+        let addresses = Addresses { memory: source.address().cast_mut(), packed: packed.as_mut_ptr() };
         let room = source.room();
-        if let Some((entry, bytes)) = self.whole(range, packed.len() as u64)
-            && entry.whole.fits(range.count(), room)
+        if let Some((cached, bytes)) = self.whole(range, packed.len() as u64)
+            && cached.whole.fits(range.count(), room)
         {
             // SAFETY: `fits` found every byte of the elements inside `source`, and `whole` as many bytes in `packed`. One of them is only
             // read, and the slices cannot overlap.
-            unsafe { entry.elements::<true>(sides, range.count()) };
+            unsafe { cached.dispatch::<true>(addresses, range.count()) };
             return Ok(bytes as usize);
         }
         other_call();
         // SAFETY: the room is that of `source`, the length that of `packed`, and the slices cannot overlap.
-        unsafe { self.checked::<true>(sides, room, PackedSide { range, length: packed.len() }) }
+        unsafe { self.checked::<true>(addresses, room, PackedSide { range, length: packed.len() }) }
     }
 
     /// Unpacks all bytes of a range, in order, from `packed`. Returns how many bytes were read; `packed` may have more.
@@ -99,19 +99,19 @@ impl Committed {
         destination: impl Into<MemoryMut<'m>>,
     ) -> Result<usize, PackError> {
         let (mut destination, packed): (MemoryMut<'m>, &[u8]) = (destination.into(), bytemuck::cast_slice(packed));
-        let sides = Sides { memory: destination.address(), packed: packed.as_ptr().cast_mut() };
+        let addresses = Addresses { memory: destination.address(), packed: packed.as_ptr().cast_mut() };
         let room = destination.room();
-        if let Some((entry, bytes)) = self.whole(range, packed.len() as u64)
-            && entry.whole.fits(range.count(), room)
+        if let Some((cached, bytes)) = self.whole(range, packed.len() as u64)
+            && cached.whole.fits(range.count(), room)
         {
             // SAFETY: `fits` found every byte of the elements inside `destination`, and `whole` as many bytes in `packed`. One of them is
             // only read, and the slices cannot overlap.
-            unsafe { entry.elements::<false>(sides, range.count()) };
+            unsafe { cached.dispatch::<false>(addresses, range.count()) };
             return Ok(bytes as usize);
         }
         other_call();
         // SAFETY: the room is that of `destination`, the length that of `packed`, and the slices cannot overlap.
-        unsafe { self.checked::<false>(sides, room, PackedSide { range, length: packed.len() }) }
+        unsafe { self.checked::<false>(addresses, room, PackedSide { range, length: packed.len() }) }
     }
 
     /// Packs whole elements, at addresses in host memory; returns how many bytes. Moves nothing and returns `None` unless `room`, the
@@ -135,9 +135,9 @@ impl Committed {
     /// ```
     #[inline]
     pub unsafe fn pack_whole(&self, memory: *const u8, count: u64, packed: *mut u8, room: u64) -> Option<u64> {
-        let (entry, bytes) = self.whole_between([memory, packed], count, room)?;
+        let (cached, bytes) = self.whole_between([memory, packed], count, room)?;
         // SAFETY: `bytes` are those of the elements, for which clauses 1 to 4 hold (contract of this function); `memory` is only read.
-        unsafe { entry.elements::<true>(Sides { memory: memory.cast_mut(), packed }, count) };
+        unsafe { cached.dispatch::<true>(Addresses { memory: memory.cast_mut(), packed }, count) };
         Some(bytes)
     }
 
@@ -159,15 +159,15 @@ impl Committed {
     /// ```
     #[inline]
     pub unsafe fn unpack_whole(&self, packed: *const u8, length: u64, memory: *mut u8, count: u64) -> Option<u64> {
-        let (entry, bytes) = self.whole_between([packed, memory], count, length)?;
+        let (cached, bytes) = self.whole_between([packed, memory], count, length)?;
         // SAFETY: `bytes` are those of the elements, for which clauses 1 to 4 hold (contract of this function); `packed` is only read.
-        unsafe { entry.elements::<false>(Sides { memory, packed: packed.cast_mut() }, count) };
+        unsafe { cached.dispatch::<false>(Addresses { memory, packed: packed.cast_mut() }, count) };
         Some(bytes)
     }
 
     /// [`Committed::whole`] for two addresses.
     #[inline]
-    fn whole_between(&self, addresses: [*const u8; 2], count: u64, room: u64) -> Option<(&Entry, u64)> {
+    fn whole_between(&self, addresses: [*const u8; 2], count: u64, room: u64) -> Option<(&CachedType, u64)> {
         if addresses.into_iter().any(is_nowhere) {
             return None;
         }
@@ -180,16 +180,16 @@ impl Committed {
     ///
     /// Clauses 1 to 4 of the contract of [`Transfer`](crate::Transfer), on memory of the host.
     #[inline]
-    pub(crate) unsafe fn run<const PACK: bool>(&self, sides: Sides, range: Range) -> usize {
-        if let Some((entry, bytes)) = self.whole(range, u64::MAX) {
+    pub(crate) unsafe fn run<const PACK: bool>(&self, addresses: Addresses, range: Range) -> usize {
+        if let Some((cached, bytes)) = self.whole(range, u64::MAX) {
             // SAFETY: the range has the whole elements, for which the clauses speak.
-            unsafe { entry.elements::<PACK>(sides, range.count()) };
+            unsafe { cached.dispatch::<PACK>(addresses, range.count()) };
             return bytes as usize;
         }
         let range = self.exact(range);
         // SAFETY: `exact` ends the range with the packed bytes of the elements, for which clauses 1 to 4 hold (contract of this
         // function).
-        unsafe { self.some::<PACK>(sides, range) };
+        unsafe { self.some::<PACK>(addresses, range) };
         self.record(direction::<PACK>(), range.length());
         range.length() as usize
     }
@@ -202,13 +202,13 @@ impl Committed {
     #[inline(never)]
     unsafe fn checked<const PACK: bool>(
         &self,
-        sides: Sides,
+        addresses: Addresses,
         room: Room,
         packed: PackedSide,
     ) -> Result<usize, PackError> {
         let range = check_packed(self.check(room, packed.range)?, packed.length)?;
         // SAFETY: `check` found every byte of the elements inside the room, and `check_packed` the range inside the packed side.
-        unsafe { self.some::<PACK>(sides, range) };
+        unsafe { self.some::<PACK>(addresses, range) };
         self.record(direction::<PACK>(), range.length());
         Ok(range.length() as usize)
     }
@@ -218,24 +218,24 @@ impl Committed {
     /// # Safety
     ///
     /// As for [`Committed::run`].
-    pub(crate) unsafe fn some<const PACK: bool>(&self, sides: Sides, range: Range) {
+    pub(crate) unsafe fn some<const PACK: bool>(&self, addresses: Addresses, range: Range) {
         let length = range.length();
         if length == 0 {
             return;
         }
-        let entry = match self.known() {
-            Some(entry) => entry,
+        let cached = match self.known() {
+            Some(cached) => cached,
             None => match self.first(length) {
-                First::Entry(entry) => entry,
+                First::Cached(cached) => cached,
                 // SAFETY: the range ends with the packed bytes or before. Clauses 1 and 2 make its bytes readable on one side and
                 // writable on the other, without overlap.
-                First::Described(described) => return unsafe { described.run::<PACK>(sides, range) },
+                First::Described(described) => return unsafe { described.run::<PACK>(addresses, range) },
             },
         };
         self.count_use();
         // SAFETY: the range ends with the packed bytes or before. Clauses 1 and 2 make its bytes readable on one side and
         // writable on the other, without overlap.
-        unsafe { entry.run::<PACK>(sides, range) };
+        unsafe { cached.run::<PACK>(addresses, range) };
     }
 }
 

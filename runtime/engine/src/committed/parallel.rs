@@ -2,7 +2,7 @@
 
 use super::Committed;
 use super::check::check_packed;
-use crate::cpu::Sides;
+use crate::cpu::Addresses;
 use crate::error::PackError;
 use crate::memory::{Memory, MemoryMut};
 use crate::range::Range;
@@ -12,15 +12,15 @@ use dtc_host::thread;
 
 /// A pointer that threads may carry: each moves other bytes.
 #[derive(Clone, Copy)]
-struct Carried(Sides);
+struct Carried(Addresses);
 
 // SAFETY: the threads of a parallel call move disjoint ranges, and the call waits for them.
 unsafe impl Send for Carried {}
-// SAFETY: threads only copy the pointers out of it (`sides`); what they write through them is disjoint, as for `Send`.
+// SAFETY: threads only copy the pointers out of it (`addresses`); what they write through them is disjoint, as for `Send`.
 unsafe impl Sync for Carried {}
 
 impl Carried {
-    fn sides(self) -> Sides {
+    fn addresses(self) -> Addresses {
         self.0
     }
 }
@@ -54,10 +54,10 @@ impl Committed {
     ) -> Result<usize, PackError> {
         let (source, packed): (Memory<'m>, &mut [u8]) = (source.into(), bytemuck::cast_slice_mut(packed));
         let range = check_packed(self.check(source.room(), range)?, packed.len())?;
-        let sides = Sides { memory: source.address().cast_mut(), packed: packed.as_mut_ptr() };
+        let addresses = Addresses { memory: source.address().cast_mut(), packed: packed.as_mut_ptr() };
         // SAFETY: `check` found every byte of the elements inside `source`, which is only read, and
         // `check_packed` the range inside `packed`; the slices cannot overlap.
-        unsafe { self.parallel::<true>(sides, range, threads) };
+        unsafe { self.parallel::<true>(addresses, range, threads) };
         self.record(Direction::Pack, range.length());
         Ok(range.length() as usize)
     }
@@ -89,10 +89,10 @@ impl Committed {
     ) -> Result<usize, PackError> {
         let (mut destination, packed): (MemoryMut<'m>, &[u8]) = (destination.into(), bytemuck::cast_slice(packed));
         let range = check_packed(self.check(destination.room(), range)?, packed.len())?;
-        let sides = Sides { memory: destination.address(), packed: packed.as_ptr().cast_mut() };
+        let addresses = Addresses { memory: destination.address(), packed: packed.as_ptr().cast_mut() };
         // SAFETY: `check` found every byte of the elements inside `destination`, and `check_packed` the range inside `packed`,
         // which is only read; the slices cannot overlap.
-        unsafe { self.parallel::<false>(sides, range, threads) };
+        unsafe { self.parallel::<false>(addresses, range, threads) };
         self.record(Direction::Unpack, range.length());
         Ok(range.length() as usize)
     }
@@ -100,17 +100,17 @@ impl Committed {
     /// # Safety
     ///
     /// As for [`Committed::run`]; the range ends with the packed bytes or before.
-    unsafe fn parallel<const PACK: bool>(&self, sides: Sides, range: Range, threads: usize) {
+    unsafe fn parallel<const PACK: bool>(&self, addresses: Addresses, range: Range, threads: usize) {
         let take = range.length();
         // Pieces are multiples of a page, so that no two threads share a line of the packed side.
         let piece = take.div_ceil(threads.max(1) as u64).next_multiple_of(4096).max(4096);
-        let carried = Carried(sides);
+        let carried = Carried(addresses);
         let part = move |start: u64| {
-            let sides = carried.sides();
-            let sides = Sides { packed: sides.packed.wrapping_add(start as usize), ..sides };
+            let addresses = carried.addresses();
+            let addresses = Addresses { packed: addresses.packed.wrapping_add(start as usize), ..addresses };
             // SAFETY: the piece is part of `range`, whose bytes both sides have (contract of this function). Pieces are disjoint, so no
             // other thread moves the same bytes.
-            unsafe { self.some::<PACK>(sides, range.part(start, piece.min(take - start))) };
+            unsafe { self.some::<PACK>(addresses, range.part(start, piece.min(take - start))) };
         };
         let others = (0..take).step_by(piece as usize).skip(1).map(|start| move || part(start));
         thread::run_beside(others, || {

@@ -4,14 +4,14 @@
 //! few cut steps suffices, whatever the depth.
 
 use super::program::{Bound, Program, microkernel};
-use super::{Kernel, Sides};
+use super::{Addresses, Kernel};
 use dtc_compiler::plan::{Offsets, Part, Step, StepId};
 use smallvec::SmallVec;
 
-/// Some bytes of a step. `sides.packed` is the address that the step's first byte would have.
+/// Some bytes of a step. `addresses.packed` is the address that the step's first byte would have.
 struct Cut {
     step: StepId,
-    sides: Sides,
+    addresses: Addresses,
     skip: u64,
     take: u64,
 }
@@ -39,13 +39,21 @@ impl Program {
     /// # Safety
     ///
     /// Every byte of the range is readable on one side and writable on the other, and the sides do not overlap.
-    pub(crate) unsafe fn range<const PACK: bool>(&self, kernel: Option<&Kernel>, sides: Sides, skip: u64, take: u64) {
+    pub(crate) unsafe fn range<const PACK: bool>(
+        &self,
+        kernel: Option<&Kernel>,
+        addresses: Addresses,
+        skip: u64,
+        take: u64,
+    ) {
         // SAFETY: `bytes` moves the same range under the same contract.
         unsafe {
             match take {
                 0 => {}
-                bytes if self.is_non_temporal::<PACK>(bytes) => self.bytes::<PACK, true>(kernel, sides, skip, bytes),
-                bytes => self.bytes::<PACK, false>(kernel, sides, skip, bytes),
+                bytes if self.is_non_temporal::<PACK>(bytes) => {
+                    self.bytes::<PACK, true>(kernel, addresses, skip, bytes)
+                }
+                bytes => self.bytes::<PACK, false>(kernel, addresses, skip, bytes),
             }
         }
     }
@@ -58,21 +66,21 @@ impl Program {
     unsafe fn bytes<const PACK: bool, const NON_TEMPORAL: bool>(
         &self,
         kernel: Option<&Kernel>,
-        sides: Sides,
+        addresses: Addresses,
         skip: u64,
         take: u64,
     ) {
         let plan = self.plan();
-        let sides = Sides { packed: sides.packed.wrapping_sub(skip as usize), ..sides };
+        let addresses = Addresses { packed: addresses.packed.wrapping_sub(skip as usize), ..addresses };
         let Part { offset, step: root, .. } = plan.root();
         // SAFETY: the bytes that are moved are those of the range, divided.
         unsafe {
             if self.is_contiguous() {
-                let sides = sides.at(offset + skip as i64, skip);
-                return microkernel::<PACK, NON_TEMPORAL>(&Step::Copy { bytes: take }, self.bound(root), sides);
+                let addresses = addresses.at(offset + skip as i64, skip);
+                return microkernel::<PACK, NON_TEMPORAL>(&Step::Copy { bytes: take }, self.bound(root), addresses);
             }
             let division = divide(skip, take, plan.size());
-            let element = |at: u64| sides.at((at as i64).wrapping_mul(plan.extent()), at * plan.size());
+            let element = |at: u64| addresses.at((at as i64).wrapping_mul(plan.extent()), at * plan.size());
             let whole = division.whole;
             if let Some((skip, take)) = division.head {
                 self.cut::<PACK, NON_TEMPORAL>(root, element(whole.start - 1).at(offset, 0), skip, take);
@@ -95,21 +103,27 @@ impl Program {
     /// # Safety
     ///
     /// As for [`Program::range`], for those bytes.
-    unsafe fn cut<const PACK: bool, const NON_TEMPORAL: bool>(&self, step: StepId, sides: Sides, skip: u64, take: u64) {
+    unsafe fn cut<const PACK: bool, const NON_TEMPORAL: bool>(
+        &self,
+        step: StepId,
+        addresses: Addresses,
+        skip: u64,
+        take: u64,
+    ) {
         let mut work: SmallVec<[Cut; 4]> = SmallVec::new();
-        work.push(Cut { step, sides, skip, take });
+        work.push(Cut { step, addresses, skip, take });
         while let Some(cut) = work.pop() {
             // SAFETY: the parts of a cut are among its bytes.
             unsafe {
                 if cut.skip == 0 && cut.take == self.plan().size_of(cut.step) {
-                    self.whole::<PACK, NON_TEMPORAL>(cut.step, cut.sides);
+                    self.whole::<PACK, NON_TEMPORAL>(cut.step, cut.addresses);
                 } else if matches!(self.bound(cut.step), Bound::Loop | Bound::Groups(_)) {
                     self.cut_loop::<PACK, NON_TEMPORAL>(&cut, &mut work);
                 } else {
                     cut_microkernel::<PACK, NON_TEMPORAL>(
                         self.plan().step(cut.step),
                         self.bound(cut.step),
-                        cut.sides,
+                        cut.addresses,
                         cut.skip,
                         cut.take,
                     );
@@ -125,8 +139,8 @@ impl Program {
     /// As for [`Program::range`], for the bytes of the cut.
     unsafe fn cut_loop<const PACK: bool, const NON_TEMPORAL: bool>(&self, cut: &Cut, work: &mut SmallVec<[Cut; 4]>) {
         let mut push = |iteration: u64, skip: u64, take: u64| {
-            if let Some((step, sides)) = self.body(cut.step, iteration, cut.sides) {
-                work.push(Cut { step, sides, skip, take });
+            if let Some((step, addresses)) = self.body(cut.step, iteration, cut.addresses) {
+                work.push(Cut { step, addresses, skip, take });
             }
         };
         let whole = match self.plan().step(cut.step) {
@@ -159,7 +173,7 @@ impl Program {
             _ => return,
         };
         // SAFETY: whole bodies inside the range.
-        unsafe { self.whole_bodies::<PACK, NON_TEMPORAL>(cut.step, whole, cut.sides) };
+        unsafe { self.whole_bodies::<PACK, NON_TEMPORAL>(cut.step, whole, cut.addresses) };
     }
 }
 
@@ -171,13 +185,13 @@ impl Program {
 unsafe fn cut_microkernel<const PACK: bool, const NON_TEMPORAL: bool>(
     step: &Step,
     bound: &Bound,
-    sides: Sides,
+    addresses: Addresses,
     skip: u64,
     take: u64,
 ) {
     // Blocks at computed places: the cut ones are copied, the whole ones left to the microkernel.
     let copy = |offset: i64, position: u64, bytes: u64| {
-        let Sides { memory, packed } = sides.at(offset, position);
+        let Addresses { memory, packed } = addresses.at(offset, position);
         let (destination, source) = if PACK { (packed, memory) } else { (memory, packed) };
         // SAFETY: called below for bytes of the range only.
         unsafe { dtc_microkernels::copy(destination, source, bytes as usize) }
@@ -204,7 +218,7 @@ unsafe fn cut_microkernel<const PACK: bool, const NON_TEMPORAL: bool>(
                 microkernel::<PACK, NON_TEMPORAL>(
                     &step,
                     bound,
-                    sides.at(whole.start as i64 * stride, whole.start * bytes),
+                    addresses.at(whole.start as i64 * stride, whole.start * bytes),
                 );
             }),
             (
@@ -223,7 +237,7 @@ unsafe fn cut_microkernel<const PACK: bool, const NON_TEMPORAL: bool>(
                     _ => rows * bytes,
                 };
                 let division = divide(skip, take, size);
-                let place = |at: u64| sides.at(at as i64 * plane_stride, at * size);
+                let place = |at: u64| addresses.at(at as i64 * plane_stride, at * size);
                 if let Some((skip, take)) = division.head {
                     cut_microkernel::<PACK, NON_TEMPORAL>(&plane, bound, place(division.whole.start - 1), skip, take);
                 }
@@ -242,7 +256,7 @@ unsafe fn cut_microkernel<const PACK: bool, const NON_TEMPORAL: bool>(
                 }
             }
             (Step::List { offsets, bytes }, _) => blocks(*bytes, &|block| offsets.get(block as usize), &|whole| {
-                let Sides { memory, packed } = sides.at(0, whole.start * bytes);
+                let Addresses { memory, packed } = addresses.at(0, whole.start * bytes);
                 let (start, count) = (whole.start as usize, (whole.end - whole.start) as usize);
                 match (offsets, bound) {
                     (Offsets::Narrow(offsets), Bound::List32(list)) => {
@@ -277,7 +291,7 @@ unsafe fn cut_microkernel<const PACK: bool, const NON_TEMPORAL: bool>(
                 }
                 let whole = first + usize::from(cut_first)..last + usize::from(!cut_last);
                 if !whole.is_empty() {
-                    let Sides { memory, packed } = sides.at(0, table.positions[whole.start]);
+                    let Addresses { memory, packed } = addresses.at(0, table.positions[whole.start]);
                     let table = table.runs[whole].as_ref();
                     runs.of::<PACK>()(memory, packed, table.as_ptr(), table.len());
                 }

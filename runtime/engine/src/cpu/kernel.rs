@@ -1,6 +1,6 @@
 //! Compiled kernels: machine code at an address, bound to the microkernels and lists it uses.
 
-use super::Sides;
+use super::Addresses;
 use super::memory::Code;
 use super::program::Program;
 use super::thunk::{Call, Calls, Thunk};
@@ -15,7 +15,7 @@ use dtc_microkernels::Level;
 use once_cell::race::OnceBox;
 
 /// `fn(memory, packed, count, tables)`: see [`dtc_compiler::codegen::cranelift`].
-type Entry = unsafe extern "C" fn(*mut u8, *mut u8, u64, *const *const u8);
+type KernelFn = unsafe extern "C" fn(*mut u8, *mut u8, u64, *const *const u8);
 
 /// The kernels of one type, in both directions.
 pub(crate) struct Kernel {
@@ -26,7 +26,7 @@ pub(crate) struct Kernel {
 }
 
 struct Half {
-    entry: Entry,
+    entry: KernelFn,
     tables: Box<[*const u8]>,
 }
 
@@ -73,7 +73,7 @@ fn bind(image: Image, program: &Program, target: &Target) -> Option<Kernel> {
     let code = Code::new(&code).ok()?;
     let half = |start: usize, tables| {
         // SAFETY: the compiler placed a function of this signature at the start of each part.
-        let entry = unsafe { std::mem::transmute::<*const u8, Entry>(code.start().wrapping_add(start)) };
+        let entry = unsafe { std::mem::transmute::<*const u8, KernelFn>(code.start().wrapping_add(start)) };
         Half { entry, tables }
     };
     let (pack, unpack) = (half(pack, pack_tables), half(unpack, unpack_tables));
@@ -140,7 +140,7 @@ impl Kernel {
     /// Every byte of the elements is readable on one side and writable on the other, the sides do not overlap, and the
     /// program that the kernel was compiled from is alive.
     #[inline]
-    pub(crate) unsafe fn run<const PACK: bool>(&self, Sides { memory, packed }: Sides, count: u64) {
+    pub(crate) unsafe fn run<const PACK: bool>(&self, Addresses { memory, packed }: Addresses, count: u64) {
         let half = if PACK { &self.pack } else { &self.unpack };
         // SAFETY: the compiled function moves `count` elements, every byte of which the contract of `run` covers. Its tables
         // point into the program, which is alive.

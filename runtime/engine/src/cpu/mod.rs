@@ -32,17 +32,17 @@ pub(crate) fn host() -> &'static Target {
 
 /// The addresses of the strided memory and of the packed bytes. The direction says which of them is read.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Sides {
+pub(crate) struct Addresses {
     pub(crate) memory: *mut u8,
     pub(crate) packed: *mut u8,
 }
 
-impl Sides {
+impl Addresses {
     /// Both addresses further on. The arithmetic wraps, since a result need not lie in the allocation: gaps may be unmapped, and
     /// types may reach below their origin.
     #[inline]
-    pub(crate) fn at(self, offset: i64, position: u64) -> Sides {
-        Sides {
+    pub(crate) fn at(self, offset: i64, position: u64) -> Addresses {
+        Addresses {
             memory: self.memory.wrapping_offset(offset as isize),
             packed: self.packed.wrapping_add(position as usize),
         }

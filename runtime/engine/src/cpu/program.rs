@@ -1,6 +1,6 @@
 //! The generic tier: a plan whose steps are bound to microkernels, and its interpreter.
 
-use super::Sides;
+use super::Addresses;
 use dtc_compiler::plan::strategy::{self, Nest, Strategy, Target, WordGroup};
 use dtc_compiler::plan::{Offsets, Part, Plan, Step, StepId};
 use dtc_microkernels::{GroupsFn, Level, List32Fn, List64Fn, NestFn, Places, PlanesFn, RowsFn, RunsFn, TileFn};
@@ -144,7 +144,7 @@ fn whole_nest<const PACK: bool>(step: &Step, level: Level) -> Option<NestFn> {
 /// A loop that the interpreter is inside of.
 struct Frame {
     step: StepId,
-    sides: Sides,
+    addresses: Addresses,
     next: u64,
 }
 
@@ -209,13 +209,13 @@ impl Program {
     ///
     /// As for [`Program::elements`].
     #[inline]
-    pub(crate) unsafe fn one<const PACK: bool>(&self, sides: Sides) {
+    pub(crate) unsafe fn one<const PACK: bool>(&self, addresses: Addresses) {
         // SAFETY: `one_element` moves the same element under the contract of `elements`.
         unsafe {
             if self.is_non_temporal::<PACK>(self.plan.size()) {
-                self.one_element::<PACK, true>(sides);
+                self.one_element::<PACK, true>(addresses);
             } else {
-                self.one_element::<PACK, false>(sides);
+                self.one_element::<PACK, false>(addresses);
             }
         }
     }
@@ -224,22 +224,24 @@ impl Program {
     ///
     /// As for [`Program::elements`].
     #[inline]
-    unsafe fn one_element<const PACK: bool, const NON_TEMPORAL: bool>(&self, sides: Sides) {
+    unsafe fn one_element<const PACK: bool, const NON_TEMPORAL: bool>(&self, addresses: Addresses) {
         let Root { offset, step, bound, group } = &self.root;
         // SAFETY: the group or the step and `bound` are those of the root: they move the bytes of one element, which the contract of
         // `elements` covers.
         unsafe {
             match (step, bound) {
-                (_, Bound::Loop) if let Some(group) = group => self.grouped_elements::<PACK>(group, sides, 1),
-                (_, Bound::Loop) => self.whole_loop::<PACK, NON_TEMPORAL>(self.plan.root().step, sides.at(*offset, 0)),
-                (_, Bound::Groups(group)) => groups::<PACK>(step, group, None, sides.at(*offset, 0)),
+                (_, Bound::Loop) if let Some(group) = group => self.grouped_elements::<PACK>(group, addresses, 1),
+                (_, Bound::Loop) => {
+                    self.whole_loop::<PACK, NON_TEMPORAL>(self.plan.root().step, addresses.at(*offset, 0))
+                }
+                (_, Bound::Groups(group)) => groups::<PACK>(step, group, None, addresses.at(*offset, 0)),
                 (&Step::Rows { rows, stride, .. }, Bound::Strided(strided))
                     if let Some(nest) = strided.nest.of::<PACK>() =>
                 {
-                    let Sides { memory, packed } = sides.at(*offset, 0);
+                    let Addresses { memory, packed } = addresses.at(*offset, 0);
                     nest(memory, packed, 1, 0, rows as usize, stride as isize);
                 }
-                _ => microkernel::<PACK, NON_TEMPORAL>(step, bound, sides.at(*offset, 0)),
+                _ => microkernel::<PACK, NON_TEMPORAL>(step, bound, addresses.at(*offset, 0)),
             }
         }
     }
@@ -249,13 +251,13 @@ impl Program {
     /// # Safety
     ///
     /// Every byte of the elements is readable on one side and writable on the other, and the sides do not overlap.
-    pub(crate) unsafe fn elements<const PACK: bool>(&self, sides: Sides, count: u64) {
+    pub(crate) unsafe fn elements<const PACK: bool>(&self, addresses: Addresses, count: u64) {
         // SAFETY: `whole_elements` moves the same elements under the same contract.
         unsafe {
             if self.is_non_temporal::<PACK>(self.plan.size().saturating_mul(count)) {
-                self.whole_elements::<PACK, true>(sides, count);
+                self.whole_elements::<PACK, true>(addresses, count);
             } else {
-                self.whole_elements::<PACK, false>(sides, count);
+                self.whole_elements::<PACK, false>(addresses, count);
             }
         }
     }
@@ -265,24 +267,28 @@ impl Program {
     /// # Safety
     ///
     /// As for [`Program::elements`].
-    pub(super) unsafe fn whole_elements<const PACK: bool, const NON_TEMPORAL: bool>(&self, sides: Sides, count: u64) {
+    pub(super) unsafe fn whole_elements<const PACK: bool, const NON_TEMPORAL: bool>(
+        &self,
+        addresses: Addresses,
+        count: u64,
+    ) {
         if let Some(group) = &self.root.group {
             // SAFETY: the group is the root.
-            return unsafe { self.grouped_elements::<PACK>(group, sides, count) };
+            return unsafe { self.grouped_elements::<PACK>(group, addresses, count) };
         }
         let repeated = self.plan.repeated(count);
         // SAFETY: `repeated` addresses the same bytes as a loop over the elements.
         unsafe {
             match (repeated, &self.root.bound) {
                 (Some(step), &Bound::Strided(strided)) => {
-                    // Several elements are a nest with other counts.
+                    // SharedKernels elements are a nest with other counts.
                     let bound = Bound::Strided(if count == 1 { strided } else { strided.for_any() });
-                    microkernel::<PACK, NON_TEMPORAL>(&step, &bound, sides.at(self.root.offset, 0));
+                    microkernel::<PACK, NON_TEMPORAL>(&step, &bound, addresses.at(self.root.offset, 0));
                 }
                 _ => {
                     for element in 0..count {
                         let offset = (element as i64).wrapping_mul(self.plan.extent());
-                        self.one_element::<PACK, NON_TEMPORAL>(sides.at(offset, element * self.plan.size()));
+                        self.one_element::<PACK, NON_TEMPORAL>(addresses.at(offset, element * self.plan.size()));
                     }
                 }
             }
@@ -294,8 +300,8 @@ impl Program {
     /// # Safety
     ///
     /// As for [`Program::elements`]; the group is the root of the plan.
-    unsafe fn grouped_elements<const PACK: bool>(&self, grouped: &Grouped, sides: Sides, count: u64) {
-        let Sides { memory, packed } = sides.at(self.root.offset, 0);
+    unsafe fn grouped_elements<const PACK: bool>(&self, grouped: &Grouped, addresses: Addresses, count: u64) {
+        let Addresses { memory, packed } = addresses.at(self.root.offset, 0);
         let places = Places::Strided { count: count as usize, stride: self.plan.extent() as isize };
         // SAFETY: one group is one element, and elements are at multiples of the extent.
         unsafe { grouped.moves.of::<PACK>()(memory, packed, places, &grouped.group) }
@@ -307,14 +313,14 @@ impl Program {
     ///
     /// As for [`Program::elements`], for the bytes of the step.
     #[inline]
-    pub(super) unsafe fn whole<const PACK: bool, const NON_TEMPORAL: bool>(&self, id: StepId, sides: Sides) {
+    pub(super) unsafe fn whole<const PACK: bool, const NON_TEMPORAL: bool>(&self, id: StepId, addresses: Addresses) {
         // SAFETY: `whole_loop` and `microkernel` move the bytes of this step and no others, and `bound` was selected for the
         // step.
         unsafe {
             match &self.bound[id.index()] {
-                Bound::Loop => self.whole_loop::<PACK, NON_TEMPORAL>(id, sides),
-                Bound::Groups(group) => groups::<PACK>(self.plan.step(id), group, None, sides),
-                bound => microkernel::<PACK, NON_TEMPORAL>(self.plan.step(id), bound, sides),
+                Bound::Loop => self.whole_loop::<PACK, NON_TEMPORAL>(id, addresses),
+                Bound::Groups(group) => groups::<PACK>(self.plan.step(id), group, None, addresses),
+                bound => microkernel::<PACK, NON_TEMPORAL>(self.plan.step(id), bound, addresses),
             }
         }
     }
@@ -328,17 +334,17 @@ impl Program {
         &self,
         id: StepId,
         bodies: Range<u64>,
-        sides: Sides,
+        addresses: Addresses,
     ) {
         if let Bound::Groups(group) = &self.bound[id.index()] {
             // SAFETY: the bodies are groups of the loop.
-            unsafe { groups::<PACK>(self.plan.step(id), group, Some(bodies), sides) };
+            unsafe { groups::<PACK>(self.plan.step(id), group, Some(bodies), addresses) };
             return;
         }
         for iteration in bodies {
-            if let Some((step, sides)) = self.body(id, iteration, sides) {
+            if let Some((step, addresses)) = self.body(id, iteration, addresses) {
                 // SAFETY: one of the bodies.
-                unsafe { self.whole::<PACK, NON_TEMPORAL>(step, sides) };
+                unsafe { self.whole::<PACK, NON_TEMPORAL>(step, addresses) };
             }
         }
     }
@@ -348,51 +354,52 @@ impl Program {
     /// # Safety
     ///
     /// As for [`Program::elements`], for the bytes of the step.
-    unsafe fn whole_loop<const PACK: bool, const NON_TEMPORAL: bool>(&self, id: StepId, sides: Sides) {
+    unsafe fn whole_loop<const PACK: bool, const NON_TEMPORAL: bool>(&self, id: StepId, addresses: Addresses) {
         let mut stack: SmallVec<[Frame; 16]> = SmallVec::new();
-        stack.push(Frame { step: id, sides, next: 0 });
+        stack.push(Frame { step: id, addresses, next: 0 });
         while let Some(frame) = stack.last_mut() {
             if let &Step::Repeat { count, stride, body } = self.plan.step(frame.step)
                 && !matches!(self.bound[body.index()], Bound::Loop)
             {
                 // All iterations without the stack, which would cost more than the bytes of a short nest.
-                let (size, first) = (self.plan.size_of(body), frame.sides);
+                let (size, first) = (self.plan.size_of(body), frame.addresses);
                 for iteration in 0..count {
-                    let sides = first.at((iteration as i64).wrapping_mul(stride), iteration * size);
+                    let addresses = first.at((iteration as i64).wrapping_mul(stride), iteration * size);
                     // SAFETY: a body's bytes are among those of the step, and it is no loop that needs a stack.
-                    unsafe { self.whole::<PACK, NON_TEMPORAL>(body, sides) };
+                    unsafe { self.whole::<PACK, NON_TEMPORAL>(body, addresses) };
                 }
                 stack.pop();
                 continue;
             }
             let at = frame.next;
             frame.next += 1;
-            let Some((body, sides)) = self.body(frame.step, at, frame.sides) else {
+            let Some((body, addresses)) = self.body(frame.step, at, frame.addresses) else {
                 stack.pop();
                 continue;
             };
             if matches!(self.bound[body.index()], Bound::Loop) {
-                stack.push(Frame { step: body, sides, next: 0 });
+                stack.push(Frame { step: body, addresses, next: 0 });
             } else {
                 // SAFETY: a body's bytes are among those of the step, and it is no loop that needs a stack.
-                unsafe { self.whole::<PACK, NON_TEMPORAL>(body, sides) };
+                unsafe { self.whole::<PACK, NON_TEMPORAL>(body, addresses) };
             }
         }
     }
 
     /// The body that a loop visits at some iteration, and where; `None` after the last.
-    pub(super) fn body(&self, id: StepId, iteration: u64, sides: Sides) -> Option<(StepId, Sides)> {
+    pub(super) fn body(&self, id: StepId, iteration: u64, addresses: Addresses) -> Option<(StepId, Addresses)> {
         match self.plan.step(id) {
             Step::Repeat { count, stride, body } => {
                 let position = iteration * self.plan.size_of(*body);
-                (iteration < *count).then(|| (*body, sides.at((iteration as i64).wrapping_mul(*stride), position)))
+                (iteration < *count).then(|| (*body, addresses.at((iteration as i64).wrapping_mul(*stride), position)))
             }
             Step::Scatter { offsets, body } => {
                 let position = iteration * self.plan.size_of(*body);
-                (iteration < offsets.len() as u64).then(|| (*body, sides.at(offsets.get(iteration as usize), position)))
+                (iteration < offsets.len() as u64)
+                    .then(|| (*body, addresses.at(offsets.get(iteration as usize), position)))
             }
             Step::Sequence { parts } => {
-                parts.get(iteration as usize).map(|part| (part.step, sides.at(part.offset, part.position)))
+                parts.get(iteration as usize).map(|part| (part.step, addresses.at(part.offset, part.position)))
             }
             _ => None,
         }
@@ -405,7 +412,7 @@ impl Program {
 ///
 /// As for [`Program::elements`], for the bytes of these bodies; `group` is the body of the step.
 #[inline]
-unsafe fn groups<const PACK: bool>(step: &Step, grouped: &Grouped, some: Option<Range<u64>>, sides: Sides) {
+unsafe fn groups<const PACK: bool>(step: &Step, grouped: &Grouped, some: Option<Range<u64>>, addresses: Addresses) {
     let count = match step {
         Step::Repeat { count, .. } => *count,
         Step::Scatter { offsets, .. } => offsets.len() as u64,
@@ -423,7 +430,7 @@ unsafe fn groups<const PACK: bool>(step: &Step, grouped: &Grouped, some: Option<
         // `Program::new` binds groups to these loops alone.
         _ => return,
     };
-    let Sides { memory, packed } = sides.at(offset, bodies.start * grouped.group.bytes());
+    let Addresses { memory, packed } = addresses.at(offset, bodies.start * grouped.group.bytes());
     // SAFETY: the bytes of the bodies are valid on both sides, and do not overlap (contract of this function).
     unsafe { grouped.moves.of::<PACK>()(memory, packed, places, &grouped.group) }
 }
@@ -434,8 +441,12 @@ unsafe fn groups<const PACK: bool>(step: &Step, grouped: &Grouped, some: Option<
 ///
 /// As for [`Program::elements`], for the bytes of the step; `bound` was selected for its block length.
 #[inline]
-pub(super) unsafe fn microkernel<const PACK: bool, const NON_TEMPORAL: bool>(step: &Step, bound: &Bound, sides: Sides) {
-    let Sides { memory, packed } = sides;
+pub(super) unsafe fn microkernel<const PACK: bool, const NON_TEMPORAL: bool>(
+    step: &Step,
+    bound: &Bound,
+    addresses: Addresses,
+) {
+    let Addresses { memory, packed } = addresses;
     // SAFETY: the bytes of the step are valid on both sides (contract of this function). `Program::new` selected `bound` for this
     // step and for the level of the CPU, and tables come from the plan.
     unsafe {
@@ -470,7 +481,7 @@ pub(super) unsafe fn microkernel<const PACK: bool, const NON_TEMPORAL: bool>(ste
                 let tile = strided.tile.of::<PACK>();
                 let (planes, layers, rows, bytes) = (planes as usize, layers as usize, rows as usize, bytes as usize);
                 let (plane_stride, stride) = (plane_stride as isize, stride as isize);
-                layers_of_tiles(sides, layers, layer_stride, rows * bytes, &|Sides { memory, packed }| {
+                layers_of_tiles(addresses, layers, layer_stride, rows * bytes, &|Addresses { memory, packed }| {
                     tile(memory, packed, planes, plane_stride, rows, stride, bytes, layers * rows * bytes);
                 });
             }
@@ -491,8 +502,8 @@ pub(super) unsafe fn microkernel<const PACK: bool, const NON_TEMPORAL: bool>(ste
 
 /// Moves layer after layer. Apart from the other microkernels, which need no stack frame.
 #[inline(never)]
-fn layers_of_tiles(sides: Sides, layers: usize, stride: i64, bytes: usize, tile: &dyn Fn(Sides)) {
+fn layers_of_tiles(addresses: Addresses, layers: usize, stride: i64, bytes: usize, tile: &dyn Fn(Addresses)) {
     for layer in 0..layers {
-        tile(sides.at((layer as i64).wrapping_mul(stride), (layer * bytes) as u64));
+        tile(addresses.at((layer as i64).wrapping_mul(stride), (layer * bytes) as u64));
     }
 }

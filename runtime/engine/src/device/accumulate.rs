@@ -1,29 +1,29 @@
 //! Unpacking with an operation, by one kernel.
 
-use super::device_type::GpuType;
+use super::device_type::DeviceType;
 use super::launch::{Grid, Move};
 use dtc_compiler::codegen::cuda::GENERIC_ACCUMULATE_THREADS;
 use dtc_compiler::operation::{Operation, Reduction};
 use dtc_cuda::{CudaError, Stream};
 use std::sync::Arc;
 
-impl GpuType {
+impl DeviceType {
     /// Enqueues an unpack with an operation, as one kernel.
     ///
     /// # Safety
     ///
-    /// As for [`GpuType::launch`]. The call is an unpack of whole elements, and kernels compute the reduction or it replaces.
+    /// As for [`DeviceType::launch`]. The call is an unpack of whole elements, and kernels compute the reduction or it replaces.
     pub(crate) unsafe fn accumulate(
-        self: &Arc<GpuType>,
+        self: &Arc<DeviceType>,
         stream: &Stream,
-        asked: &Move,
+        requested: &Move,
         reduction: Reduction,
     ) -> Result<(), CudaError> {
-        let Move { call, count, .. } = *asked;
+        let Move { call, count, .. } = *requested;
         if reduction.operation() == Operation::Replace {
             // SAFETY: a replacement is an unpack of the same bytes, under the contract of `launch`, which is part of this
             // function's.
-            return unsafe { self.launch(stream, asked) };
+            return unsafe { self.launch(stream, requested) };
         }
         if let Some(variant) = self.plan.accumulation(reduction, &call)
             && let Some((_, kernel)) = self.serving(&variant)

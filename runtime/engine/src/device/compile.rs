@@ -1,6 +1,6 @@
 //! Compiling kernels: from a bundle or the store, or by NVRTC.
 
-use super::device_type::GpuType;
+use super::device_type::DeviceType;
 use super::kernel::Kernel;
 use super::state::DeviceState;
 use crate::bundle::{self, Name};
@@ -16,7 +16,7 @@ use std::time::Duration;
 /// How long the background waits for another process that compiles the same kernel: ten times what it takes.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-impl GpuType {
+impl DeviceType {
     /// Compiles variants of this type, at most one of each name, and puts them into their slots. What cannot be
     /// compiled stays with the generic kernels, and the reason is noted.
     pub(crate) fn compile(&self, variants: &[Variant]) {
@@ -29,7 +29,7 @@ impl GpuType {
             return;
         }
         let kernels = self.load(&missing).unwrap_or_else(|error| {
-            self.gpu.note(error);
+            self.state.note(error);
             vec![None; missing.len()]
         });
         for (variant, kernel) in missing.iter().zip(kernels) {
@@ -43,10 +43,10 @@ impl GpuType {
     fn load(&self, variants: &[Variant]) -> Result<Vec<Option<Arc<Kernel>>>, CudaError> {
         let entries: Vec<&str> = variants.iter().map(cuda::entry).collect();
         let (functions, tables) = match self.bundled(variants, &entries) {
-            Some((functions, lists)) => (functions, self.gpu.upload(&lists)?),
+            Some((functions, lists)) => (functions, self.state.upload(&lists)?),
             None => {
                 let program = cuda::program(&self.plan, variants).map_err(without_source)?;
-                (self.gpu.functions(&program.source, &entries)?, self.gpu.upload(&program.tables)?)
+                (self.state.functions(&program.source, &entries)?, self.state.upload(&program.tables)?)
             }
         };
         let tables = tables.map(Arc::new);
@@ -56,12 +56,12 @@ impl GpuType {
 
     /// The usual kernels and their lists from a bundle, if one has them and the driver takes the code.
     fn bundled(&self, variants: &[Variant], entries: &[&str]) -> Option<(Vec<Function>, BundleEntry)> {
-        if self.gpu.bundles.is_empty() || variants != self.usual() {
+        if self.state.bundles.is_empty() || variants != self.usual() {
             return None;
         }
         let name = Name::of_gpu(&self.layout.digest(), &self.plan, variants);
-        let (code, lists) = bundle::gpu_kernels(&self.gpu.bundles, &name, &self.gpu.target())?;
-        let functions = code.iter().find_map(|code| self.gpu.loaded(code, entries).ok())?;
+        let (code, lists) = bundle::gpu_kernels(&self.state.bundles, &name, &self.state.target())?;
+        let functions = code.iter().find_map(|code| self.state.loaded(code, entries).ok())?;
         Some((functions, lists))
     }
 }

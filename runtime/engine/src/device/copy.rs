@@ -1,9 +1,9 @@
 //! Copying from type to type, by one kernel.
 
-use super::copy_kernel::Pair;
-use super::device_type::GpuType;
+use super::copy_kernel::CopyKernelSpec;
+use super::device_type::DeviceType;
 use super::launch::{Grid, Move, launch};
-use super::multi_type::JointKernels;
+use super::multi_type::KernelCache;
 use crate::multiprocessors::Multiprocessors;
 use dtc_compiler::codegen::cuda::{GENERIC_COPY, Target};
 use dtc_compiler::plan::Direction;
@@ -38,43 +38,43 @@ impl CopyMove {
     }
 }
 
-impl GpuType {
+impl DeviceType {
     /// Enqueues a copy to elements of another type, as one kernel or one copy.
     ///
     /// # Safety
     ///
     /// The device can read the source and write the destination, which do not overlap, until the work is done.
     pub(crate) unsafe fn copy(
-        self: &Arc<GpuType>,
+        self: &Arc<DeviceType>,
         stream: &Stream,
-        to: &Arc<GpuType>,
-        asked: &CopyMove,
-        kernels: &JointKernels<Pair>,
+        to: &Arc<DeviceType>,
+        requested: &CopyMove,
+        kernels: &KernelCache<CopyKernelSpec>,
     ) -> Result<(), CudaError> {
-        let CopyCall { source, source_first, target, target_first, bytes } = asked.call;
+        let CopyCall { source, source_first, target, target_first, bytes } = requested.call;
         if to.plan.is_contiguous() {
             let packed = target.wrapping_add(to.origin() as u64).wrapping_add(target_first);
             // SAFETY: the bytes of a contiguous destination are the packed bytes of the source, and they begin at `packed`. The
             // device reaches both, which do not overlap (contract of this function).
-            return unsafe { self.launch(stream, &asked.pack(packed)) };
+            return unsafe { self.launch(stream, &requested.pack(packed)) };
         }
         if self.plan.is_contiguous() {
             let packed = source.wrapping_add(self.origin() as u64).wrapping_add(source_first);
             // SAFETY: the bytes of a contiguous source are the packed bytes of the destination, and they begin at `packed`. The
             // device reaches both, which do not overlap (contract of this function).
-            return unsafe { to.launch(stream, &asked.unpack(packed)) };
+            return unsafe { to.launch(stream, &requested.unpack(packed)) };
         }
         let call = Call { memory: source, packed: target, first: source_first, bytes };
-        let bounds = self.bounds(asked.counts[0]);
+        let bounds = self.bounds(requested.counts[0]);
         let scope = stream.device().scope()?;
         let mut last = Target { low: bounds.low, high: bounds.high, first: target_first, ..Target::default() };
-        if let Some(variant) = CopyVariant::serving(&self.plan, &to.plan, &asked.call)
+        if let Some(variant) = CopyVariant::serving(&self.plan, &to.plan, &requested.call)
             && let Some(blocks) = variant.blocks(bytes)
         {
             let types = [self.id, to.id];
-            let is = |pair: &Pair| pair.types == types && pair.variant == variant;
-            let new = || Pair { types, variant, plans: [Arc::downgrade(self), Arc::downgrade(to)] };
-            if let Some(kernel) = kernels.get(&self.gpu, is, new).serving(&self.gpu) {
+            let is = |pair: &CopyKernelSpec| pair.types == types && pair.variant == variant;
+            let new = || CopyKernelSpec { types, variant, plans: [Arc::downgrade(self), Arc::downgrade(to)] };
+            if let Some(kernel) = kernels.get(&self.state, is, new).serving(&self.state) {
                 graph::keep_in_graph(&scope, stream, kernel)?;
                 let tables = kernel.tables.as_ref().map_or(0, |tables| tables.address());
                 let last = (&raw mut last).cast();
@@ -87,7 +87,7 @@ impl GpuType {
         }
         let blocks = GENERIC_COPY.blocks(bytes).ok_or(CudaError::GridTooLarge { bytes })?;
         let (program, other) = (self.batch_program()?, to.batch_program()?);
-        let generic = self.gpu.generic()?;
+        let generic = self.state.generic()?;
         graph::keep_in_graph(&scope, stream, generic)?;
         graph::keep_in_graph(&scope, stream, program)?;
         graph::keep_in_graph(&scope, stream, other)?;

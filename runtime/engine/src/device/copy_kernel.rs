@@ -1,8 +1,8 @@
 //! Kernels that copy from one type to another.
 
-use super::device_type::GpuType;
+use super::device_type::DeviceType;
 use super::kernel::Kernel;
-use super::multi_type::Recipe;
+use super::multi_type::KernelSpec;
 use super::state::DeviceState;
 use crate::error::without_source;
 use dtc_compiler::codegen::cuda::{self, COPY_ENTRY};
@@ -11,21 +11,21 @@ use dtc_cuda::CudaError;
 use std::sync::{Arc, Weak};
 
 /// Which copies a kernel serves.
-pub(crate) struct Pair {
+pub(crate) struct CopyKernelSpec {
     /// The types of source and target on this device.
     pub(crate) types: [u64; 2],
     pub(crate) variant: CopyVariant,
-    pub(crate) plans: [Weak<GpuType>; 2],
+    pub(crate) plans: [Weak<DeviceType>; 2],
 }
 
-impl Recipe for Pair {
+impl KernelSpec for CopyKernelSpec {
     type Code = Kernel;
 
-    fn load(&self, gpu: &DeviceState) -> Result<Option<Kernel>, CudaError> {
+    fn load(&self, state: &DeviceState) -> Result<Option<Kernel>, CudaError> {
         let [Some(from), Some(to)] = self.plans.each_ref().map(Weak::upgrade) else { return Ok(None) };
         let program = cuda::copy(&from.plan, &to.plan, &self.variant).map_err(without_source)?;
-        let mut functions = gpu.functions(&program.source, &[COPY_ENTRY])?;
-        let tables = gpu.upload(&program.tables)?.map(Arc::new);
+        let mut functions = state.functions(&program.source, &[COPY_ENTRY])?;
+        let tables = state.upload(&program.tables)?.map(Arc::new);
         Ok(functions.pop().map(|function| Kernel { function, tables }))
     }
 }

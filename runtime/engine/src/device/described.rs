@@ -3,7 +3,7 @@
 //! Codes make a list for one message, and never use it again. Its offsets are uploaded as they were described, and generic kernels
 //! move it. Canonical form, hash and the tables that compiled kernels search are made in the background, once a type was used again.
 
-use super::device_type::GpuType;
+use super::device_type::DeviceType;
 use super::state::{DEVICES, DeviceState};
 use crate::shape::Shape;
 use dtc_compiler::layout::Layout;
@@ -21,7 +21,7 @@ const CALLS: u32 = 8;
 /// A type as described on the devices that it was used on.
 #[derive(Default)]
 pub(crate) struct DescribedOnDevices {
-    devices: OnceLock<Box<[OnceLock<Arc<GpuType>>; DEVICES]>>,
+    devices: OnceLock<Box<[OnceLock<Arc<DeviceType>>; DEVICES]>>,
     calls: AtomicU32,
 }
 
@@ -52,10 +52,10 @@ impl DescribedOnDevices {
     }
 
     /// The type on a device.
-    pub(crate) fn on(&self, state: &Arc<DeviceState>, layout: &Layout, shape: Shape) -> &Arc<GpuType> {
+    pub(crate) fn on(&self, state: &Arc<DeviceState>, layout: &Layout, shape: Shape) -> &Arc<DeviceType> {
         let device = state.device.info().ordinal as usize % DEVICES;
         let slot = &self.devices.get_or_init(Default::default)[device];
-        slot.get_or_init(|| GpuType::as_described(state.clone(), layout, shape))
+        slot.get_or_init(|| DeviceType::as_described(state.clone(), layout, shape))
     }
 }
 

@@ -1,7 +1,7 @@
 //! One type on one device: its plan, its kernels, and how a call is launched.
 
 use super::generic::Interpreter;
-use super::kernel::{Kernel, Slot};
+use super::kernel::{Kernel, KernelSlot};
 use super::state::DeviceState;
 use crate::policy::Policy;
 use crate::shape::Shape;
@@ -36,10 +36,10 @@ pub(crate) struct BatchProgram {
 }
 
 /// A type on a device. Shared by all types of equal layout.
-pub(crate) struct GpuType {
+pub(crate) struct DeviceType {
     /// No other type of the process has it.
     pub(crate) id: u64,
-    pub(crate) gpu: Arc<DeviceState>,
+    pub(crate) state: Arc<DeviceState>,
     /// The canonical layout, by which bundles name its kernels; the one as described, which has none.
     pub(crate) layout: Layout,
     pub(crate) plan: GpuPlan,
@@ -49,49 +49,49 @@ pub(crate) struct GpuType {
     making_interpreter: Mutex<()>,
     /// Made at the first batch that the generic kernel serves.
     batch_program: OnceLock<Arc<BatchProgram>>,
-    slots: [OnceLock<Slot>; SLOTS],
-    accumulations: [OnceLock<Slot>; SLOTS],
-    /// Calls that the generic kernels served in place of compiled ones.
-    heat: Arc<AtomicU32>,
+    slots: [OnceLock<KernelSlot>; SLOTS],
+    accumulations: [OnceLock<KernelSlot>; SLOTS],
+    /// Calls that the generic kernels served in place of compiled ones: the priority of compiling these.
+    calls: Arc<AtomicU32>,
 }
 
-impl Drop for GpuType {
+impl Drop for DeviceType {
     fn drop(&mut self) {
-        if self.gpu.device.check_process().is_err() {
+        if self.state.device.check_process().is_err() {
             // The parent's lists may be locked here, and nothing can be freed.
             return;
         }
         // Launches of this type may still be running.
         for slot in self.slots.iter_mut().chain(&mut self.accumulations) {
             if let Some(Some(kernel)) = slot.take().and_then(|slot| slot.kernel.into_inner()) {
-                self.gpu.retire(kernel);
+                self.state.retire(kernel);
             }
         }
         if let Some(interpreter) = self.interpreter.take().filter(|interpreter| interpreter.tables.is_some()) {
-            self.gpu.retire(interpreter);
+            self.state.retire(interpreter);
         }
         if let Some(program) = self.batch_program.take() {
-            self.gpu.retire(program);
+            self.state.retire(program);
         }
     }
 }
 
-impl GpuType {
+impl DeviceType {
     /// A type by its canonical layout.
-    pub(crate) fn new(gpu: Arc<DeviceState>, layout: &Layout, shape: Shape) -> Arc<GpuType> {
-        GpuType::planned(gpu, layout, GpuPlan::new(layout), shape)
+    pub(crate) fn new(state: Arc<DeviceState>, layout: &Layout, shape: Shape) -> Arc<DeviceType> {
+        DeviceType::planned(state, layout, GpuPlan::new(layout), shape)
     }
 
     /// A type by its layout as described, which generic kernels alone serve.
-    pub(crate) fn as_described(gpu: Arc<DeviceState>, layout: &Layout, shape: Shape) -> Arc<GpuType> {
-        GpuType::planned(gpu, layout, GpuPlan::as_described(layout), shape)
+    pub(crate) fn as_described(state: Arc<DeviceState>, layout: &Layout, shape: Shape) -> Arc<DeviceType> {
+        DeviceType::planned(state, layout, GpuPlan::as_described(layout), shape)
     }
 
-    fn planned(gpu: Arc<DeviceState>, layout: &Layout, plan: GpuPlan, shape: Shape) -> Arc<GpuType> {
+    fn planned(state: Arc<DeviceState>, layout: &Layout, plan: GpuPlan, shape: Shape) -> Arc<DeviceType> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        Arc::new(GpuType {
+        Arc::new(DeviceType {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
-            gpu,
+            state,
             layout: layout.clone(),
             plan,
             shape,
@@ -100,21 +100,23 @@ impl GpuType {
             batch_program: OnceLock::new(),
             slots: Default::default(),
             accumulations: Default::default(),
-            heat: Arc::default(),
+            calls: Arc::default(),
         })
     }
 
     /// Asks for the usual kernels, or compiles them, as the policy says. No lock is held meanwhile: a call of another thread
     /// is served by the generic kernels.
-    pub(crate) fn first_use(self: &Arc<GpuType>) {
-        let policy = self.gpu.policy;
+    pub(crate) fn first_use(self: &Arc<DeviceType>) {
+        let policy = self.state.policy;
         let at_once = matches!(policy, Policy::Eager | Policy::Always);
-        if !(at_once || policy == Policy::Background) || !self.plan.allows() || self.gpu.device.check_process().is_err()
+        if !(at_once || policy == Policy::Background)
+            || !self.plan.allows()
+            || self.state.device.check_process().is_err()
         {
             return;
         }
         // True for the first of several threads.
-        let requested = self.usual().map(|variant| self.slot(&variant).is_some_and(Slot::request));
+        let requested = self.usual().map(|variant| self.slot(&variant).is_some_and(KernelSlot::request));
         if requested.contains(&true) {
             if at_once {
                 self.compile(&self.usual());
@@ -150,12 +152,12 @@ impl GpuType {
         }
     }
 
-    fn enqueue(self: &Arc<GpuType>, variants: Vec<Variant>) {
+    fn enqueue(self: &Arc<DeviceType>, variants: Vec<Variant>) {
         // Generic kernels serve this call. Their lists are uploaded before: while the background waits until nothing runs, allocations wait with it, and a
         // kernel that runs may wait for this call. Without memory, the call itself says so.
         let _ = self.interpreter();
-        let job = Compile { on_device: Arc::downgrade(self), variants, heat: self.heat.clone() };
-        self.gpu.queue.push(job, self.gpu.background_thread);
+        let job = CompileVariants { on_device: Arc::downgrade(self), variants, calls: self.calls.clone() };
+        self.state.queue.push(job, self.state.background_thread);
     }
 
     /// The kernel of a variant, if it is there.
@@ -165,44 +167,44 @@ impl GpuType {
     }
 
     /// The slots of a sort of variants.
-    fn slots(&self, variant: &Variant) -> &[OnceLock<Slot>; SLOTS] {
+    fn slots(&self, variant: &Variant) -> &[OnceLock<KernelSlot>; SLOTS] {
         if matches!(variant.family, Family::Accumulate(_)) { &self.accumulations } else { &self.slots }
     }
 
     /// The slot of a variant, taken when it is new; nothing when all are taken.
-    pub(crate) fn slot(&self, variant: &Variant) -> Option<&Slot> {
-        let slots = self.slots(variant).iter().map(|slot| slot.get_or_init(|| Slot::new(*variant)));
+    pub(crate) fn slot(&self, variant: &Variant) -> Option<&KernelSlot> {
+        let slots = self.slots(variant).iter().map(|slot| slot.get_or_init(|| KernelSlot::new(*variant)));
         slots.into_iter().find(|slot| slot.variant == *variant)
     }
 
     /// The kernel that serves a variant now, if one does, and asks for it if it should be compiled. Until it is there, and for good where compiling
     /// makes callers wait, the usual kernel serves what it can.
-    pub(crate) fn serving(self: &Arc<GpuType>, variant: &Variant) -> Option<(Variant, &Arc<Kernel>)> {
+    pub(crate) fn serving(self: &Arc<DeviceType>, variant: &Variant) -> Option<(Variant, &Arc<Kernel>)> {
         if let Some(kernel) = self.kernel(variant) {
             return Some((*variant, kernel));
         }
         let usual = Some(self.plan.usual(variant.direction)).filter(|usual| usual.covers(variant));
-        let asked = match self.gpu.policy {
+        let requested = match self.state.policy {
             Policy::Eager | Policy::Always => usual.unwrap_or(*variant),
             _ => *variant,
         };
-        if let Some(kernel) = self.obtained(&asked) {
-            return Some((asked, kernel));
+        if let Some(kernel) = self.obtained(&requested) {
+            return Some((requested, kernel));
         }
         usual.and_then(|usual| Some((usual, self.kernel(&usual)?)))
     }
 
     /// The kernel of a variant, if it is there or made at once, and asks for it if it should be compiled.
-    fn obtained(self: &Arc<GpuType>, variant: &Variant) -> Option<&Arc<Kernel>> {
+    fn obtained(self: &Arc<DeviceType>, variant: &Variant) -> Option<&Arc<Kernel>> {
         let slot = self.slot(variant)?;
         if let Some(kernel) = slot.kernel.get() {
             return kernel.as_ref();
         }
         let uses = slot.count();
-        self.heat.fetch_add(1, Ordering::Relaxed);
-        match self.gpu.policy {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        match self.state.policy {
             Policy::Off => {}
-            Policy::Lazy(due) if uses <= due => {}
+            Policy::Lazy(threshold) if uses <= threshold => {}
             Policy::Background | Policy::Lazy(_) => {
                 if slot.request() {
                     self.enqueue(vec![*variant]);
@@ -243,10 +245,10 @@ impl GpuType {
         if let Some(interpreter) = self.interpreter.get() {
             return Ok(interpreter);
         }
-        let generic = self.gpu.generic()?.clone();
-        let Interpreted { program, tables: lists } = Interpreted::within(&self.plan, self.gpu.spare_lists());
-        let tables = self.gpu.upload(&lists);
-        self.gpu.keep_lists(lists);
+        let generic = self.state.generic()?.clone();
+        let Interpreted { program, tables: lists } = Interpreted::within(&self.plan, self.state.spare_lists());
+        let tables = self.state.upload(&lists);
+        self.state.keep_lists(lists);
         let tables = tables?;
         Ok(self.interpreter.get_or_init(|| Arc::new(Interpreter { generic, program, tables })))
     }
@@ -263,7 +265,7 @@ impl GpuType {
         }
         let parameter = interpreter.program.nodes();
         let bytes: Vec<u8> = parameter.iter().flat_map(|number| number.to_ne_bytes()).collect();
-        let program = DeviceBuffer::copy_of(&self.gpu.uploads, &bytes)?;
+        let program = DeviceBuffer::copy_of(&self.state.uploads, &bytes)?;
         let tables = interpreter.tables.as_ref().map_or(0, DeviceBuffer::address);
         Ok(self.batch_program.get_or_init(|| Arc::new(BatchProgram { program, tables, _interpreter: interpreter })))
     }
@@ -279,16 +281,16 @@ impl GpuType {
     }
 }
 
-/// The background's compiling kernels of a type. `heat` tells how many calls would have used them.
-struct Compile {
-    on_device: Weak<GpuType>,
+/// The background's compiling kernels of a type. `calls` tells how many calls would have used them.
+struct CompileVariants {
+    on_device: Weak<DeviceType>,
     variants: Vec<Variant>,
-    heat: Arc<AtomicU32>,
+    calls: Arc<AtomicU32>,
 }
 
-impl Job for Compile {
-    fn heat(&self) -> u32 {
-        self.heat.load(Ordering::Relaxed)
+impl Job for CompileVariants {
+    fn priority(&self) -> u32 {
+        self.calls.load(Ordering::Relaxed)
     }
 
     fn run(&self) {

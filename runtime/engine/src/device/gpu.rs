@@ -2,8 +2,8 @@
 
 use super::generic::GenericCode;
 use super::model::TransferModel;
-use super::shared_kernels::Several;
-use super::state::{DeviceState, Kept};
+use super::shared_kernels::SharedKernels;
+use super::state::{CodeSources, DeviceState};
 use crate::policy::Policy;
 use crate::worker::Queue;
 use dtc_cuda::module::Function;
@@ -23,8 +23,8 @@ use std::sync::Arc;
 /// ```
 #[derive(Clone)]
 pub struct Gpu {
-    pub(crate) shared: Arc<DeviceState>,
-    pub(crate) several: Arc<Several>,
+    pub(crate) state: Arc<DeviceState>,
+    pub(crate) shared_kernels: Arc<SharedKernels>,
 }
 
 impl fmt::Debug for Gpu {
@@ -40,11 +40,11 @@ impl Gpu {
         policy: Policy,
         background_thread: bool,
         queue: Arc<Queue>,
-        kept: Kept,
+        sources: CodeSources,
         staging: Option<Arc<dyn StagingAllocator>>,
     ) -> Result<Gpu, CudaError> {
-        let state = DeviceState::open(ordinal, policy, background_thread, queue, kept, staging)?;
-        let gpu = Gpu { several: Arc::new(Several::new(&state)), shared: state };
+        let state = DeviceState::open(ordinal, policy, background_thread, queue, sources, staging)?;
+        let gpu = Gpu { shared_kernels: Arc::new(SharedKernels::new(&state)), state };
         // The driver loads code only while no kernel runs, so it is better done now than under the first pack. If it fails,
         // that pack tries again and reports.
         let _ = gpu.load();
@@ -59,7 +59,7 @@ impl Gpu {
     /// }
     /// ```
     pub fn device(&self) -> &Device {
-        &self.shared.device
+        &self.state.device
     }
 
     /// Why the last kernel of a type could not be compiled, if one could not: such types stay on the generic kernels.
@@ -70,7 +70,7 @@ impl Gpu {
     /// }
     /// ```
     pub fn problem(&self) -> Option<CudaError> {
-        self.shared.problem()
+        self.state.problem()
     }
 
     /// Costs of transfers on this machine: as measured and stored, or the default.
@@ -81,7 +81,7 @@ impl Gpu {
     /// }
     /// ```
     pub fn model(&self) -> &TransferModel {
-        &self.shared.model
+        &self.state.model
     }
 
     /// The kernels of a CUDA C++ text by their names, as those of types are compiled: from the store, or by NVRTC.
@@ -98,7 +98,7 @@ impl Gpu {
     /// # Ok::<(), dtc_runtime::cuda::CudaError>(())
     /// ```
     pub fn compile(&self, source: &str, entries: &[&str]) -> Result<Vec<Function>, CudaError> {
-        self.shared.functions(source, entries)
+        self.state.functions(source, entries)
     }
 
     /// Loads the generic kernels, if that failed when the GPU was opened.
@@ -114,7 +114,7 @@ impl Gpu {
     /// # Ok::<(), dtc_runtime::cuda::CudaError>(())
     /// ```
     pub fn load(&self) -> Result<(), CudaError> {
-        self.shared.generic().map(|_| ())
+        self.state.generic().map(|_| ())
     }
 
     /// What the generic kernels were loaded from; loads them, if that failed when the GPU was opened.
@@ -134,6 +134,6 @@ impl Gpu {
     /// # Ok::<(), dtc_runtime::cuda::CudaError>(())
     /// ```
     pub fn generic_code(&self) -> Result<GenericCode, CudaError> {
-        Ok(self.shared.generic()?.code().clone())
+        Ok(self.state.generic()?.code().clone())
     }
 }

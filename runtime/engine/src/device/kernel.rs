@@ -13,8 +13,8 @@ pub(crate) struct Kernel {
     pub(crate) tables: Option<Arc<DeviceBuffer>>,
 }
 
-/// A variant that was asked for.
-pub(crate) struct Slot {
+/// A variant that was requested.
+pub(crate) struct KernelSlot {
     pub(crate) variant: Variant,
     /// Calls that the generic kernels served in its place.
     uses: AtomicU32,
@@ -24,9 +24,9 @@ pub(crate) struct Slot {
     pub(crate) kernel: OnceLock<Option<Arc<Kernel>>>,
 }
 
-impl Slot {
-    pub(crate) fn new(variant: Variant) -> Slot {
-        Slot { variant, uses: AtomicU32::new(0), requested: AtomicBool::new(false), kernel: OnceLock::new() }
+impl KernelSlot {
+    pub(crate) fn new(variant: Variant) -> KernelSlot {
+        KernelSlot { variant, uses: AtomicU32::new(0), requested: AtomicBool::new(false), kernel: OnceLock::new() }
     }
 
     /// Counts a call that the generic kernels serve; returns how many there were.
@@ -36,7 +36,7 @@ impl Slot {
         uses
     }
 
-    /// True for the first to ask.
+    /// True for the first request.
     pub(crate) fn request(&self) -> bool {
         !self.requested.load(Ordering::Relaxed) && !self.requested.swap(true, Ordering::Relaxed)
     }

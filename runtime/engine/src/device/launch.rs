@@ -1,7 +1,7 @@
 //! Launches: the kernel or the copy that serves a call, and its parameters.
 
 use super::copies;
-use super::device_type::GpuType;
+use super::device_type::DeviceType;
 use super::generic::Interpreter;
 use super::kernel::Kernel;
 use crate::multiprocessors::Multiprocessors;
@@ -37,14 +37,14 @@ impl Move {
     }
 }
 
-impl GpuType {
+impl DeviceType {
     /// Enqueues a call on a CUDA stream, as at most one kernel or one copy. Returns at once.
     ///
     /// # Safety
     ///
     /// The device can read and write both sides, which do not overlap, until the work is done.
-    pub(crate) unsafe fn launch(self: &Arc<GpuType>, stream: &Stream, asked: &Move) -> Result<(), CudaError> {
-        let Move { direction, call, .. } = *asked;
+    pub(crate) unsafe fn launch(self: &Arc<DeviceType>, stream: &Stream, requested: &Move) -> Result<(), CudaError> {
+        let Move { direction, call, .. } = *requested;
         let Call { memory, packed, first, bytes } = call;
         if self.plan.is_contiguous() {
             let place = memory.wrapping_add(self.origin() as u64).wrapping_add(first);
@@ -53,7 +53,7 @@ impl GpuType {
             // `packed`, and they do not overlap (contract of this function).
             return unsafe { copy::between(stream, to, from, bytes as usize) };
         }
-        let most = match asked.multiprocessors {
+        let most = match requested.multiprocessors {
             Multiprocessors::None => {
                 if let Some(copies) = self.plan.copies(&call) {
                     // SAFETY: the copies move the bytes of `call` and no others, which the device reaches on both sides (contract
@@ -79,7 +79,7 @@ impl GpuType {
                 let grid = Grid { work: blocks, blocks: blocks.min(most), threads: variant.threads() };
                 // SAFETY: `serving` found the kernel among those of this type, and `blocks` is the grid for the bytes of `call`,
                 // which the contract of this function covers.
-                return unsafe { self.launch_compiled(stream, kernel, &call, asked.count, grid) };
+                return unsafe { self.launch_compiled(stream, kernel, &call, requested.count, grid) };
             }
         }
         let too_large = CudaError::GridTooLarge { bytes };
@@ -91,7 +91,7 @@ impl GpuType {
         }
         let interpreter = self.interpreter()?;
         let function = interpreter.generic.function(kernel)?;
-        let bounds = self.bounds(asked.count);
+        let bounds = self.bounds(requested.count);
         let program = interpreter.program.parameter(&kernel.variant, &call, bounds.low, bounds.high);
         // Only the capped kernels take several blocks of the work.
         let grid = if kernel.variant.capped { blocks.min(most) } else { blocks };
@@ -105,7 +105,7 @@ impl GpuType {
     ///
     /// # Safety
     ///
-    /// As for [`GpuType::launch`]; the kernel is one of this type.
+    /// As for [`DeviceType::launch`]; the kernel is one of this type.
     pub(crate) unsafe fn launch_compiled(
         &self,
         stream: &Stream,
@@ -119,7 +119,7 @@ impl GpuType {
         let tables = kernel.tables.as_ref().map_or(0, |tables| tables.address());
         let mut bounds = self.bounds(count);
         // SAFETY: a compiled kernel ends in bounds, to which the last parameter points. The kernel moves the bytes of `call`,
-        // which the contract of `GpuType::launch` covers.
+        // which the contract of `DeviceType::launch` covers.
         unsafe { launch(&scope, &kernel.function, stream, call, tables, grid, (&raw mut bounds).cast()) }
     }
 }
@@ -129,7 +129,7 @@ impl Interpreter {
     ///
     /// # Safety
     ///
-    /// As for [`GpuType::launch`]; the kernel ends in a program.
+    /// As for [`DeviceType::launch`]; the kernel ends in a program.
     pub(crate) unsafe fn launch(
         self: &Arc<Interpreter>,
         function: &Function,
@@ -142,7 +142,7 @@ impl Interpreter {
         graph::keep_in_graph(&scope, stream, self)?;
         let tables = self.tables.as_ref().map_or(0, DeviceBuffer::address);
         // SAFETY: the function ends in a program (contract of this function), to which the last parameter points. The function
-        // moves the bytes of `call`, which the contract of `GpuType::launch` covers.
+        // moves the bytes of `call`, which the contract of `DeviceType::launch` covers.
         unsafe { launch(&scope, function, stream, call, tables, grid, (&raw mut program).cast()) }
     }
 }

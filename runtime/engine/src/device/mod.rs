@@ -36,12 +36,12 @@ pub use generic::GenericCode;
 pub use gpu::Gpu;
 pub use model::TransferModel;
 
-pub(crate) use batch::{Asked, Prepared};
-pub(crate) use buffers::{CHUNK, DoubleBuffer, RING_CHUNK, Ring, SLOTS, STAGE_CHUNK, Slot, Stage};
+pub(crate) use batch::{BatchItem, Prepared};
+pub(crate) use buffers::{BufferSlot, CHUNK, DoubleBuffer, RING_CHUNK, Ring, SLOTS, STAGE_CHUNK, Stage};
 pub(crate) use copy::CopyMove;
 pub(crate) use described::{DescribedOnDevices, FirstUse};
-pub(crate) use device_type::GpuType;
+pub(crate) use device_type::DeviceType;
 pub(crate) use kernel::Kernel;
 pub(crate) use launch::{Grid, Move};
-pub(crate) use model::{Line, Path, RUNS};
-pub(crate) use state::{DEVICES, DeviceState, Kept};
+pub(crate) use model::{MeasuredPath, PathCost, RUNS};
+pub(crate) use state::{CodeSources, DEVICES, DeviceState};

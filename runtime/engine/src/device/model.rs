@@ -6,7 +6,7 @@ use dtc_cuda::{DeviceInfo, Driver};
 use dtc_store::{Key, Store};
 use std::fmt::Write;
 
-/// Lengths of runs, in bytes, that a [`Line`] has rates for.
+/// Lengths of runs, in bytes, that a [`PathCost`] has rates for.
 pub(crate) const RUNS: [u64; 8] = [1, 4, 8, 16, 64, 256, 1024, 4096];
 
 /// The first line of what is stored. Another number, and what an older dtc stored is not found.
@@ -14,14 +14,14 @@ const HEADER: &str = "dtc transfer model 3";
 
 /// The cost of a path between two kinds of memory, in one direction.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Line {
+pub(crate) struct PathCost {
     /// Microseconds of a call that moves next to nothing.
     pub(crate) latency_us: f64,
     /// Gigabytes of packed bytes per second of large calls, by the length of runs: [`RUNS`].
     pub(crate) rates: [f64; RUNS.len()],
 }
 
-impl Line {
+impl PathCost {
     /// Gigabytes per second for runs of a mean length: a straight line over the logarithm between two measured lengths.
     pub(crate) fn rate(&self, run_bytes: u64) -> f64 {
         let run = run_bytes.clamp(RUNS[0], RUNS[RUNS.len() - 1]);
@@ -41,7 +41,7 @@ impl Line {
 
 /// A transfer path as it is measured: with the place of the elements, which the device may read across the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Path {
+pub(crate) enum MeasuredPath {
     /// Elements on a device, packed bytes in pinned memory, by one kernel.
     OneShot,
     /// The same through memory of the device.
@@ -56,18 +56,24 @@ pub(crate) enum Path {
     HostPacked,
 }
 
-impl Path {
-    pub(crate) const ALL: [Path; 6] =
-        [Path::OneShot, Path::Staged, Path::Ring, Path::StagedPageable, Path::Mapped, Path::HostPacked];
+impl MeasuredPath {
+    pub(crate) const ALL: [MeasuredPath; 6] = [
+        MeasuredPath::OneShot,
+        MeasuredPath::Staged,
+        MeasuredPath::Ring,
+        MeasuredPath::StagedPageable,
+        MeasuredPath::Mapped,
+        MeasuredPath::HostPacked,
+    ];
 
     fn name(self) -> &'static str {
         match self {
-            Path::OneShot => "one-shot",
-            Path::Staged => "staged",
-            Path::Ring => "ring",
-            Path::StagedPageable => "staged-pageable",
-            Path::Mapped => "mapped",
-            Path::HostPacked => "host-packed",
+            MeasuredPath::OneShot => "one-shot",
+            MeasuredPath::Staged => "staged",
+            MeasuredPath::Ring => "ring",
+            MeasuredPath::StagedPageable => "staged-pageable",
+            MeasuredPath::Mapped => "mapped",
+            MeasuredPath::HostPacked => "host-packed",
         }
     }
 }
@@ -86,8 +92,8 @@ impl Path {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct TransferModel {
-    /// By [`Path::ALL`], then pack and unpack.
-    lines: [[Line; 2]; Path::ALL.len()],
+    /// By [`MeasuredPath::ALL`], then pack and unpack.
+    lines: [[PathCost; 2]; MeasuredPath::ALL.len()],
     /// Gigabytes per second of copies of the driver out of the device: to pinned and to pageable memory; then into it.
     copies: [f64; 4],
     /// Copies within the device.
@@ -96,7 +102,7 @@ pub struct TransferModel {
 
 impl Default for TransferModel {
     fn default() -> TransferModel {
-        let line = |latency_us, rates| Line { latency_us, rates };
+        let line = |latency_us, rates| PathCost { latency_us, rates };
         TransferModel {
             lines: [
                 [
@@ -125,15 +131,19 @@ impl Default for TransferModel {
 }
 
 impl TransferModel {
-    pub(crate) fn new(lines: [[Line; 2]; Path::ALL.len()], copies: [f64; 4], device: DeviceCopy) -> TransferModel {
+    pub(crate) fn new(
+        lines: [[PathCost; 2]; MeasuredPath::ALL.len()],
+        copies: [f64; 4],
+        device: DeviceCopy,
+    ) -> TransferModel {
         TransferModel { lines, copies, device }
     }
 
-    pub(crate) fn line(&self, path: Path, direction: Direction) -> &Line {
+    pub(crate) fn line(&self, path: MeasuredPath, direction: Direction) -> &PathCost {
         &self.lines[path as usize][direction as usize]
     }
 
-    pub(crate) fn microseconds(&self, path: Path, direction: Direction, run_bytes: u64, bytes: u64) -> f64 {
+    pub(crate) fn microseconds(&self, path: MeasuredPath, direction: Direction, run_bytes: u64, bytes: u64) -> f64 {
         self.line(path, direction).microseconds(run_bytes, bytes)
     }
 
@@ -155,11 +165,11 @@ impl TransferModel {
             found?.try_into().ok()
         }
         let mut model = TransferModel::default();
-        for path in Path::ALL {
+        for path in MeasuredPath::ALL {
             for direction in [Direction::Pack, Direction::Unpack] {
                 let name = format!("{} {direction}", path.name());
                 let [latency_us, rates @ ..] = numbers::<{ 1 + RUNS.len() }>(lines.next()?, &name)?;
-                model.lines[path as usize][direction as usize] = Line { latency_us, rates };
+                model.lines[path as usize][direction as usize] = PathCost { latency_us, rates };
             }
         }
         model.copies = numbers(lines.next()?, "copies")?;
@@ -221,9 +231,9 @@ fn key(info: &DeviceInfo) -> Key {
 impl std::fmt::Display for TransferModel {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut text = format!("{HEADER}\n");
-        for path in Path::ALL {
+        for path in MeasuredPath::ALL {
             for direction in [Direction::Pack, Direction::Unpack] {
-                let Line { latency_us, rates } = self.line(path, direction);
+                let PathCost { latency_us, rates } = self.line(path, direction);
                 write!(text, "{} {direction} {latency_us:.2}", path.name())?;
                 rates.iter().try_for_each(|rate| write!(text, " {rate:.3}"))?;
                 text.push('\n');
@@ -243,7 +253,7 @@ mod tests {
 
     #[test]
     fn rates_between_measured_lengths_lie_between_theirs() {
-        let line = Line { latency_us: 2.0, rates: [1.0, 2.0, 4.0, 8.0, 10.0, 20.0, 30.0, 40.0] };
+        let line = PathCost { latency_us: 2.0, rates: [1.0, 2.0, 4.0, 8.0, 10.0, 20.0, 30.0, 40.0] };
         for (run, rate) in [(0, 1.0), (1, 1.0), (2, 1.5), (8, 4.0), (32, 9.0), (4096, 40.0), (u64::MAX, 40.0)] {
             assert!((line.rate(run) - rate).abs() < 1e-9, "{run}: {}", line.rate(run));
         }

@@ -19,7 +19,7 @@ pub(crate) const DEVICES: usize = 16;
 const RELEASED_TOGETHER: usize = 128;
 
 /// Where compiled code is found, in the order of search.
-pub(crate) struct Kept {
+pub(crate) struct CodeSources {
     pub(crate) bundles: Arc<Bundles>,
     pub(crate) store: Arc<Store>,
 }
@@ -72,7 +72,7 @@ impl DeviceState {
         policy: Policy,
         background_thread: bool,
         queue: Arc<Queue>,
-        Kept { bundles, store }: Kept,
+        CodeSources { bundles, store }: CodeSources,
         staging: Option<Arc<dyn StagingAllocator>>,
     ) -> Result<Arc<DeviceState>, CudaError> {
         let device = Device::get(ordinal)?;
@@ -162,9 +162,9 @@ impl DeviceState {
     pub(crate) fn retire(self: &Arc<DeviceState>, retired: impl Send + 'static) {
         let mut all = self.retired.lock().unwrap_or_else(PoisonError::into_inner);
         all.push(Box::new(retired));
-        let due = all.len() >= RELEASED_TOGETHER;
+        let full = all.len() >= RELEASED_TOGETHER;
         drop(all);
-        if due && !self.release_waits.swap(true, Ordering::Relaxed) {
+        if full && !self.release_waits.swap(true, Ordering::Relaxed) {
             self.queue.push(Release(Arc::downgrade(self)), self.background_thread);
         }
     }
@@ -182,7 +182,7 @@ impl DeviceState {
 struct Release(Weak<DeviceState>);
 
 impl Job for Release {
-    fn heat(&self) -> u32 {
+    fn priority(&self) -> u32 {
         0
     }
 

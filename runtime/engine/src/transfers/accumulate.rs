@@ -2,11 +2,11 @@
 
 use super::buffered_move::BufferedMove;
 use super::error::TransferError;
-use super::movers::Memory;
+use super::movers::MemoryClass;
 use super::piece::Piece;
 use super::place::Placed;
 use super::request::Part;
-use crate::cpu::Sides;
+use crate::cpu::Addresses;
 use crate::engine::Engine;
 use crate::error::AccumulateError;
 use dtc_compiler::operation::{Operation, Reduction};
@@ -42,10 +42,10 @@ impl Placed<'_> {
     ///
     /// The contract of [`Transfer`](crate::Transfer), with memory and packed bytes that the processor reaches.
     pub(super) unsafe fn accumulate(&self, reduction: Reduction, packed: *mut u8) {
-        let sides = Sides { memory: self.memory.address, packed };
+        let addresses = Addresses { memory: self.memory.address, packed };
         // SAFETY: clauses 1 to 4 and 6 hold for every byte of the range, and the processor reaches both ends (contract of this
         // function). What `accumulate_bytes` refuses was checked before.
-        let _ = unsafe { self.of.accumulate_bytes(reduction, sides, self.range) };
+        let _ = unsafe { self.of.accumulate_bytes(reduction, addresses, self.range) };
     }
 }
 
@@ -61,7 +61,7 @@ impl Piece<'_> {
         wait: bool,
     ) -> Result<Option<Part>, TransferError> {
         let Piece { elements, packed, .. } = *self;
-        let (by, from) = Memory::movers(elements.kind().into(), packed.kind().into());
+        let (by, from) = MemoryClass::movers(elements.kind().into(), packed.kind().into());
         if by.is_none() && from.is_none() {
             // SAFETY: the contract of `Transfer` holds for the piece, and no end lies on a device, so the processor reaches both.
             unsafe { elements.accumulate(reduction, packed.address) };
@@ -74,7 +74,7 @@ impl Piece<'_> {
             && (from == by || packed.kind() == MemoryKind::Pinned)
         {
             // SAFETY: the device reaches both ends, and the bytes are whole elements.
-            unsafe { elements.of.on_device(&gpu).accumulate(&gpu.shared.stream, &whole, reduction)? };
+            unsafe { elements.of.on_device(&gpu).accumulate(&gpu.state.stream, &whole, reduction)? };
             return Part::enqueued(&gpu, wait);
         }
         let (by, from) = (gpu(by)?, gpu(from)?);
@@ -84,7 +84,7 @@ impl Piece<'_> {
             |at, bytes, slot| match from {
                 // SAFETY: the buffer is as long as a chunk, and free; the device reaches the packed bytes.
                 Some(gpu) => unsafe {
-                    copy::on_device(&gpu.shared.stream, slot.address, whole.call.packed + at, bytes as usize)
+                    copy::on_device(&gpu.state.stream, slot.address, whole.call.packed + at, bytes as usize)
                 },
                 None => {
                     let packed = packed.advanced(at).address;
@@ -97,7 +97,7 @@ impl Piece<'_> {
                 Some(gpu) => {
                     let part = whole.part(at, bytes, slot.address);
                     // SAFETY: the buffer holds whole elements, and the device reaches the memory.
-                    unsafe { elements.of.on_device(gpu).accumulate(&gpu.shared.stream, &part, reduction) }
+                    unsafe { elements.of.on_device(gpu).accumulate(&gpu.state.stream, &part, reduction) }
                 }
                 None => {
                     // SAFETY: the buffer holds whole elements, and the processor reaches the memory.
@@ -117,7 +117,7 @@ impl Piece<'_> {
 
 /// Whether a device combines elements in memory of a kind with packed bytes in that of another.
 pub(super) fn combines(memory: MemoryKind, packed: MemoryKind) -> bool {
-    Memory::movers(memory.into(), packed.into()).0.is_some()
+    MemoryClass::movers(memory.into(), packed.into()).0.is_some()
 }
 
 /// Refuses reductions that no kernel computes.

@@ -17,11 +17,11 @@ const NEIGHBOURS: usize = 16;
 const PAGE: u64 = 4096;
 
 /// The parts of a call, in packed order: one, for most calls.
-pub(super) type Parts<'a> = SmallVec<[Placed<'a>; 1]>;
+pub(super) type ElementParts<'a> = SmallVec<[Placed<'a>; 1]>;
 
 impl<'a> Elements<'a> {
     /// Where the elements lie, by what the caller or the driver says. The range ends with the packed bytes or before.
-    pub(super) fn placed(self, side: &'static str) -> Result<Parts<'a>, TransferError> {
+    pub(super) fn placed(self, side: &'static str) -> Result<ElementParts<'a>, TransferError> {
         let layout = self.of.any_layout();
         // The base of an absolute type lies nowhere; its first byte lies in memory.
         let begin = layout.root().offset.wrapping_add(layout.measure(layout.root().node).first);
@@ -38,12 +38,12 @@ impl<'a> Elements<'a> {
     }
 
     /// Asks about the first byte. As long as its allocation holds everything, that is all.
-    fn search(self, layout: &Layout, first_byte: *const u8) -> Result<Parts<'a>, TransferError> {
+    fn search(self, layout: &Layout, first_byte: *const u8) -> Result<ElementParts<'a>, TransferError> {
         let (place, info) = place::ask(first_byte)?;
         let base = self.memory.address().addr() as i128;
         let (low, high) = self.of.span(self.range.count()).unwrap_or_default();
         let (low, high) = (base + low, base + high);
-        let known = Known::new(first_byte.addr() as u64, place, &info);
+        let known = Allocation::new(first_byte.addr() as u64, place, &info);
         // Elements at a base are one object of the program, and what CUDA does not know has no bounds to ask for.
         let unbounded = info.range_bytes == 0 && !(self.memory.is_nowhere() && pointer::is_in_use());
         if unbounded || known.holds(low, high) || known.grown(low, high)?.holds(low, high) {
@@ -53,9 +53,9 @@ impl<'a> Elements<'a> {
     }
 
     /// Visits the runs, and asks the driver about each that is not in a known allocation.
-    fn walk(self, layout: &Layout, first: Known) -> Result<Parts<'a>, TransferError> {
+    fn walk(self, layout: &Layout, first: Allocation) -> Result<ElementParts<'a>, TransferError> {
         let positions = Positions::new(layout);
-        let mut parts = Parts::new();
+        let mut parts = ElementParts::new();
         // Runs often go back and forth between a few allocations.
         let mut known = vec![first];
         let (mut at, length) = (0, self.range.length());
@@ -66,7 +66,7 @@ impl<'a> Elements<'a> {
                 let here = match known.iter().rev().find(|known| known.start <= address && address < known.end) {
                     Some(here) => *here,
                     None => {
-                        let here = Known::at(address)?;
+                        let here = Allocation::at(address)?;
                         known.push(here);
                         here
                     }
@@ -90,27 +90,27 @@ impl<'a> Elements<'a> {
 
 /// A range of addresses, and what lies there.
 #[derive(Clone, Copy)]
-struct Known {
+struct Allocation {
     start: u64,
     end: u64,
     place: Place,
 }
 
-impl Known {
-    fn new(address: u64, place: Place, info: &PointerInfo) -> Known {
+impl Allocation {
+    fn new(address: u64, place: Place, info: &PointerInfo) -> Allocation {
         let (start, end) = match info.range_bytes {
             // CUDA does not know the memory, nor the rest of its page.
             0 => (address & !(PAGE - 1), (address | (PAGE - 1)).saturating_add(1)),
             bytes => (info.range_start, info.range_start.saturating_add(bytes)),
         };
-        Known { start, end, place }
+        Allocation { start, end, place }
     }
 
-    fn at(address: u64) -> Result<Known, TransferError> {
+    fn at(address: u64) -> Result<Allocation, TransferError> {
         let pointer: *const u8 = std::ptr::without_provenance(address as usize);
         place::check("a run of the memory", Endpoint::from(pointer))?;
         let (place, info) = place::ask(pointer)?;
-        Ok(Known::new(address, place, &info))
+        Ok(Allocation::new(address, place, &info))
     }
 
     fn holds(&self, low: i128, high: i128) -> bool {
@@ -118,13 +118,13 @@ impl Known {
     }
 
     /// Takes the allocations beside this one in, as long as they are of its kind and the span reaches into them.
-    fn grown(mut self, low: i128, high: i128) -> Result<Known, TransferError> {
+    fn grown(mut self, low: i128, high: i128) -> Result<Allocation, TransferError> {
         for _ in 0..NEIGHBOURS {
             if self.holds(low, high) {
                 break;
             }
             let next = if i128::from(self.end) < high { self.end } else { self.start - 1 };
-            let next = Known::at(next)?;
+            let next = Allocation::at(next)?;
             if next.place != self.place {
                 break;
             }

@@ -1,6 +1,6 @@
 //! Moving bytes through a double buffer: one slot is filled while the other is emptied.
 
-use crate::device::{CHUNK, DoubleBuffer, Gpu, Slot};
+use crate::device::{BufferSlot, CHUNK, DoubleBuffer, Gpu};
 use dtc_cuda::{CudaError, Event};
 
 /// A move of bytes from one device to another through a double buffer; `None` is the processor.
@@ -18,34 +18,34 @@ impl BufferedMove<'_> {
     pub(super) fn run(
         &self,
         on_device: bool,
-        fill: impl Fn(u64, u64, Slot) -> Result<(), CudaError>,
-        empty: impl Fn(u64, u64, Slot) -> Result<(), CudaError>,
+        fill: impl Fn(u64, u64, BufferSlot) -> Result<(), CudaError>,
+        empty: impl Fn(u64, u64, BufferSlot) -> Result<(), CudaError>,
     ) -> Result<(), CudaError> {
         let Some(owner) = self.to.or(self.from) else {
             // Between the processor and itself there is nothing to move.
             return Ok(());
         };
-        let double_buffer = owner.shared.double_buffer(on_device)?;
+        let double_buffer = owner.state.double_buffer(on_device)?;
         let (filled, emptied) = (events(self.from)?, events(self.to)?);
-        let moved = self.turns(&double_buffer, filled.as_ref(), emptied.as_ref(), fill, empty);
+        let moved = self.iterations(&double_buffer, filled.as_ref(), emptied.as_ref(), fill, empty);
         // After a failure, too, work that was enqueued may still use the buffers.
-        let waited = [self.from, self.to].into_iter().flatten().try_for_each(|gpu| gpu.shared.stream.synchronize());
+        let waited = [self.from, self.to].into_iter().flatten().try_for_each(|gpu| gpu.state.stream.synchronize());
         for (gpu, events) in [(self.from, filled), (self.to, emptied)] {
             if let (Some(gpu), Some(events)) = (gpu, events) {
-                events.into_iter().for_each(|event| gpu.shared.give_back(event));
+                events.into_iter().for_each(|event| gpu.state.give_back(event));
             }
         }
-        owner.shared.keep_double_buffer(double_buffer);
+        owner.state.keep_double_buffer(double_buffer);
         moved.and(waited)
     }
 
-    fn turns(
+    fn iterations(
         &self,
         double_buffer: &DoubleBuffer,
         filled: Option<&[Event; 2]>,
         emptied: Option<&[Event; 2]>,
-        fill: impl Fn(u64, u64, Slot) -> Result<(), CudaError>,
-        empty: impl Fn(u64, u64, Slot) -> Result<(), CudaError>,
+        fill: impl Fn(u64, u64, BufferSlot) -> Result<(), CudaError>,
+        empty: impl Fn(u64, u64, BufferSlot) -> Result<(), CudaError>,
     ) -> Result<(), CudaError> {
         let chunk = CHUNK / self.granule * self.granule;
         let chunks = self.bytes.div_ceil(chunk);
@@ -70,21 +70,21 @@ impl BufferedMove<'_> {
 }
 
 fn events(gpu: Option<&Gpu>) -> Result<Option<[Event; 2]>, CudaError> {
-    gpu.map(|gpu| Ok([gpu.shared.event()?, gpu.shared.event()?])).transpose()
+    gpu.map(|gpu| Ok([gpu.state.event()?, gpu.state.event()?])).transpose()
 }
 
 /// Has `next` wait for the event of a slot. There is none for the processor, which has done its part when it returns.
 fn wait(events: Option<&[Event; 2]>, slot: usize, next: Option<&Gpu>) -> Result<(), CudaError> {
     match (events, next) {
         (None, _) => Ok(()),
-        (Some(events), Some(gpu)) => gpu.shared.stream.wait_event(&events[slot]),
+        (Some(events), Some(gpu)) => gpu.state.stream.wait_event(&events[slot]),
         (Some(events), None) => events[slot].synchronize(),
     }
 }
 
 fn record(events: Option<&[Event; 2]>, slot: usize, by: Option<&Gpu>) -> Result<(), CudaError> {
     match (events, by) {
-        (Some(events), Some(gpu)) => events[slot].record(&gpu.shared.stream),
+        (Some(events), Some(gpu)) => events[slot].record(&gpu.state.stream),
         _ => Ok(()),
     }
 }

@@ -6,7 +6,7 @@ use super::piece::Piece;
 use super::place::{Located, Place, Placed};
 use super::request::Request;
 use crate::committed::Committed;
-use crate::device::{Gpu, Line, Path, RUNS, TransferModel};
+use crate::device::{Gpu, MeasuredPath, PathCost, RUNS, TransferModel};
 use crate::engine::Engine;
 use crate::multiprocessors::Multiprocessors;
 use crate::policy::Policy;
@@ -131,17 +131,17 @@ impl Bench<'_> {
                 log: error.to_string(),
             })?));
         }
-        let line = |path: Path, direction| -> Result<Line, TransferError> {
+        let line = |path: MeasuredPath, direction| -> Result<PathCost, TransferError> {
             let mut rates = [0.0; RUNS.len()];
             for (rate, committed) in rates.iter_mut().zip(&types) {
                 *rate = gigabytes(LARGE, self.fastest(&gpu, committed, path, direction, LARGE)?);
             }
             let longest = &types[types.len() - 1];
             let latency = self.fastest(&gpu, longest, path, direction, SMALL)?;
-            Ok(Line { latency_us: (latency * 1e6).max(0.01), rates })
+            Ok(PathCost { latency_us: (latency * 1e6).max(0.01), rates })
         };
-        let mut lines = [[Line { latency_us: 1.0, rates: [1.0; RUNS.len()] }; 2]; Path::ALL.len()];
-        for path in Path::ALL {
+        let mut lines = [[PathCost { latency_us: 1.0, rates: [1.0; RUNS.len()] }; 2]; MeasuredPath::ALL.len()];
+        for path in MeasuredPath::ALL {
             for direction in [Direction::Pack, Direction::Unpack] {
                 lines[path as usize][direction as usize] = line(path, direction)?;
             }
@@ -154,7 +154,7 @@ impl Bench<'_> {
         &self,
         gpu: &Gpu,
         committed: &Committed,
-        path: Path,
+        path: MeasuredPath,
         direction: Direction,
         bytes: u64,
     ) -> Result<f64, TransferError> {
@@ -171,7 +171,7 @@ impl Bench<'_> {
         &self,
         gpu: &Gpu,
         committed: &Committed,
-        path: Path,
+        path: MeasuredPath,
         direction: Direction,
         bytes: u64,
     ) -> Result<Request, TransferError> {
@@ -179,9 +179,15 @@ impl Bench<'_> {
         let pinned = MemoryKind::Pinned;
         let (device_memory, device_packed) = (self.device_memory.address(), self.device_packed.address());
         let (memory, memory_kind, packed, packed_kind) = match path {
-            Path::OneShot | Path::Staged => (device_memory, device, self.pinned_packed.address(), pinned),
-            Path::Ring | Path::StagedPageable => (device_memory, device, self.pageable, MemoryKind::Pageable),
-            Path::Mapped | Path::HostPacked => (self.pinned_memory.address(), pinned, device_packed, device),
+            MeasuredPath::OneShot | MeasuredPath::Staged => {
+                (device_memory, device, self.pinned_packed.address(), pinned)
+            }
+            MeasuredPath::Ring | MeasuredPath::StagedPageable => {
+                (device_memory, device, self.pageable, MemoryKind::Pageable)
+            }
+            MeasuredPath::Mapped | MeasuredPath::HostPacked => {
+                (self.pinned_memory.address(), pinned, device_packed, device)
+            }
         };
         let located = |address: u64, kind| Located {
             address: std::ptr::with_exposed_provenance_mut(address as usize),

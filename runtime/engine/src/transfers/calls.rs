@@ -7,7 +7,7 @@ use super::request::Request;
 use super::transfer::{Action, Elements, Transfer};
 use super::type_to_type::parts;
 use crate::committed::check_offset;
-use crate::cpu::Sides;
+use crate::cpu::Addresses;
 use crate::endpoint::Endpoint;
 use crate::error::{AccumulateError, CopyError};
 use crate::multiprocessors::Multiprocessors;
@@ -77,12 +77,12 @@ impl<'a> Transfer<'a> {
         if let Action::Move(direction, packed) = &self.action
             && memory.are_on_host(packed)
         {
-            let sides = Sides { memory: memory.address(), packed: packed.address() };
+            let addresses = Addresses { memory: memory.address(), packed: packed.address() };
             // SAFETY: clauses 1 to 4; the processor reaches memory of these kinds (clause 5).
             return Ok(unsafe {
                 match direction {
-                    Direction::Pack => of.run::<true>(sides, *range),
-                    Direction::Unpack => of.run::<false>(sides, *range),
+                    Direction::Pack => of.run::<true>(addresses, *range),
+                    Direction::Unpack => of.run::<false>(addresses, *range),
                 }
             });
         }
@@ -254,10 +254,10 @@ impl<'a> Transfer<'a> {
             Action::External(direction, packed) => unsafe { self.convert(direction, packed) },
             Action::Accumulate(reduction, packed) => {
                 if elements.memory.are_on_host(&packed) {
-                    let sides = Sides { memory: elements.memory.address(), packed: packed.address() };
+                    let addresses = Addresses { memory: elements.memory.address(), packed: packed.address() };
                     // SAFETY: clauses 1 to 4 and 6 hold for every byte of the range, and both ends are memory of the host
                     // (`are_on_host`, clause 5).
-                    unsafe { elements.of.accumulate_bytes(reduction, sides, elements.range)? };
+                    unsafe { elements.of.accumulate_bytes(reduction, addresses, elements.range)? };
                     return Ok(Request::done(bytes));
                 }
                 elements.of.check_reduction(reduction, elements.range)?;
@@ -330,13 +330,13 @@ impl<'a> Transfer<'a> {
                 }
             }
         }
-        let sides = Sides { memory: memory.address(), packed: packed.address() };
+        let addresses = Addresses { memory: memory.address(), packed: packed.address() };
         // SAFETY: clauses 1 to 4 and 6 hold for every byte of the range. No piece lies on a device, so both ends are memory of
         // the host.
         unsafe {
             match direction {
-                Direction::Pack => of.convert::<true>(sides, range)?,
-                Direction::Unpack => of.convert::<false>(sides, range)?,
+                Direction::Pack => of.convert::<true>(addresses, range)?,
+                Direction::Unpack => of.convert::<false>(addresses, range)?,
             }
         }
         Ok(Request::done(range.length()))
@@ -364,7 +364,7 @@ impl<'a> Transfer<'a> {
 impl<'a> Elements<'a> {
     /// The accumulation of elements that lie one after the other, and so are packed already.
     fn contiguous(self, reduction: Reduction, destination: Elements<'a>) -> Option<Transfer<'a>> {
-        let run = self.of.entry().run_at(self.range.offset());
+        let run = self.of.cached().run_at(self.range.offset());
         (run.bytes >= self.range.length()).then(|| destination.accumulate(reduction, self.memory.advanced(run.offset)))
     }
 }

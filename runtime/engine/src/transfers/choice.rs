@@ -1,7 +1,7 @@
 //! The choice of a transfer path: a pure function of the kinds of memory, the layout, the bytes and a model of the machine.
 
 use super::path::TransferPath;
-use crate::device::{Path, TransferModel};
+use crate::device::{MeasuredPath, TransferModel};
 use dtc_compiler::plan::Direction;
 use dtc_cuda::MemoryKind;
 
@@ -71,14 +71,18 @@ impl TransferCase {
             (Device(one), Pageable) | (Pageable, Device(one)) if self.shares_page_tables => {
                 on(one, TransferPath::Kernel, "the device follows the page tables of the host")
             }
-            (Device(one), Pinned) => self.faster(model, one, [(Path::OneShot, REACHED), (Path::Staged, UNREACHED)]),
+            (Device(one), Pinned) => {
+                self.faster(model, one, [(MeasuredPath::OneShot, REACHED), (MeasuredPath::Staged, UNREACHED)])
+            }
             (Device(one), Pageable) if self.waits => {
                 let copied = "the device does not reach pageable memory, and the model expects the driver's copies to be faster \
                               than the processor's";
-                self.faster(model, one, [(Path::Ring, PAGEABLE), (Path::StagedPageable, copied)])
+                self.faster(model, one, [(MeasuredPath::Ring, PAGEABLE), (MeasuredPath::StagedPageable, copied)])
             }
             (Device(one), Pageable) => on(one, TransferPath::Ring, PAGEABLE),
-            (Pinned, Device(one)) => self.faster(model, one, [(Path::Mapped, REACHED), (Path::HostPacked, UNREACHED)]),
+            (Pinned, Device(one)) => {
+                self.faster(model, one, [(MeasuredPath::Mapped, REACHED), (MeasuredPath::HostPacked, UNREACHED)])
+            }
             (Pageable, Device(one)) => on(one, TransferPath::HostPacked, PAGEABLE),
             (Pageable | Pinned | Managed, Pageable | Pinned | Managed) => {
                 Choice { path: TransferPath::Processor, device: None, reason: "both sides are the processor's to use" }
@@ -87,7 +91,7 @@ impl TransferCase {
     }
 
     /// The path for which the model expects the shorter time.
-    fn faster(&self, model: &TransferModel, device: u32, paths: [(Path, &'static str); 2]) -> Choice {
+    fn faster(&self, model: &TransferModel, device: u32, paths: [(MeasuredPath, &'static str); 2]) -> Choice {
         let [one, other] = paths.map(|(path, _)| model.microseconds(path, self.direction, self.run_bytes, self.bytes));
         let (path, reason) = paths[usize::from(one > other)];
         Choice { path: path.into(), device: Some(device), reason }
@@ -157,14 +161,14 @@ mod tests {
     #[test]
     fn the_model_decides_where_two_ways_are_open() {
         let one_shot = TransferModel::default();
-        let mut lines = [[*one_shot.line(Path::OneShot, Direction::Pack); 2]; Path::ALL.len()];
+        let mut lines = [[*one_shot.line(MeasuredPath::OneShot, Direction::Pack); 2]; MeasuredPath::ALL.len()];
         let rates = [
-            (Path::OneShot, 10.0),
-            (Path::Staged, 20.0),
-            (Path::Mapped, 1.0),
-            (Path::HostPacked, 2.0),
-            (Path::Ring, 3.0),
-            (Path::StagedPageable, 4.0),
+            (MeasuredPath::OneShot, 10.0),
+            (MeasuredPath::Staged, 20.0),
+            (MeasuredPath::Mapped, 1.0),
+            (MeasuredPath::HostPacked, 2.0),
+            (MeasuredPath::Ring, 3.0),
+            (MeasuredPath::StagedPageable, 4.0),
         ];
         for (path, rate) in rates {
             lines[path as usize].iter_mut().for_each(|line| {

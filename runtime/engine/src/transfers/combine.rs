@@ -3,7 +3,7 @@
 use super::accumulate::{check_computes, combines};
 use super::buffered_move::BufferedMove;
 use super::error::TransferError;
-use super::movers::Memory;
+use super::movers::MemoryClass;
 use super::type_to_type::PlacedCopy;
 use crate::device::Gpu;
 use crate::error::AccumulateError;
@@ -35,7 +35,7 @@ impl PlacedCopy<'_> {
             // SAFETY: the processor reaches the destination; the buffer holds the part.
             unsafe { destination.part(at, bytes).accumulate(reduction, packed) };
         };
-        let (from, into) = Memory::movers(source.kind().into(), destination.kind().into());
+        let (from, into) = MemoryClass::movers(source.kind().into(), destination.kind().into());
         if from.is_none() && into.is_none() {
             let mut buffer = Buffer::new();
             let piece = PIECE / size * size;
@@ -52,7 +52,7 @@ impl PlacedCopy<'_> {
         let ordinal = |gpu: &Gpu| gpu.device().info().ordinal;
         let together = from
             .zip(into)
-            .is_some_and(|(from, into)| ordinal(from) == ordinal(into) || from.shared.reaches(into.device()));
+            .is_some_and(|(from, into)| ordinal(from) == ordinal(into) || from.state.reaches(into.device()));
         BufferedMove { from, to: into, bytes, granule: size }.run(
             together,
             |at, bytes, slot| match from {
@@ -67,7 +67,7 @@ impl PlacedCopy<'_> {
                 Some(gpu) => {
                     let part = destination.part(at, bytes).on_device(Direction::Unpack, slot.address);
                     // SAFETY: the buffer holds whole elements, and the device reaches the destination.
-                    unsafe { destination.of.on_device(gpu).accumulate(&gpu.shared.stream, &part, reduction) }
+                    unsafe { destination.of.on_device(gpu).accumulate(&gpu.state.stream, &part, reduction) }
                 }
                 None => {
                     accumulate(at, bytes, slot.host);

@@ -4,7 +4,7 @@ use super::choice::TransferCase;
 use super::error::TransferError;
 use super::path::TransferPath;
 use crate::committed::Committed;
-use crate::device::{Path, RUNS};
+use crate::device::{MeasuredPath, RUNS};
 use dtc_compiler::plan::Direction;
 use dtc_cuda::MemoryKind;
 
@@ -86,7 +86,7 @@ impl Committed {
             direction,
             memory,
             packed,
-            peers: other.is_some_and(|other| gpu.shared.reaches(other.device())),
+            peers: other.is_some_and(|other| gpu.state.reaches(other.device())),
             shares_page_tables: gpu.device().info().shares_page_tables,
             waits: true,
             run_bytes,
@@ -95,13 +95,13 @@ impl Committed {
         let choice = case.choose(gpu.model());
         let by = |path| gpu.model().microseconds(path, direction, run_bytes, bytes) * 1e3;
         let nanoseconds = match (choice.path, memory, packed) {
-            (TransferPath::Kernel, _, Pinned | Pageable) => by(Path::OneShot),
-            (TransferPath::Kernel, Pinned | Pageable, _) => by(Path::Mapped),
+            (TransferPath::Kernel, _, Pinned | Pageable) => by(MeasuredPath::OneShot),
+            (TransferPath::Kernel, Pinned | Pageable, _) => by(MeasuredPath::Mapped),
             (TransferPath::Kernel, ..) => KERNEL + bytes as f64 / rate_on_device(run_bytes),
-            (TransferPath::Staged, _, Pageable) => by(Path::StagedPageable),
-            (TransferPath::Staged, ..) => by(Path::Staged),
-            (TransferPath::Ring, ..) => by(Path::Ring),
-            (TransferPath::HostPacked, ..) => by(Path::HostPacked),
+            (TransferPath::Staged, _, Pageable) => by(MeasuredPath::StagedPageable),
+            (TransferPath::Staged, ..) => by(MeasuredPath::Staged),
+            (TransferPath::Ring, ..) => by(MeasuredPath::Ring),
+            (TransferPath::HostPacked, ..) => by(MeasuredPath::HostPacked),
             (TransferPath::Processor, ..) => self.on_processor_nanoseconds(bytes),
         };
         Ok(Estimate { path: choice.path, device: choice.device, nanoseconds })

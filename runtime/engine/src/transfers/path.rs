@@ -1,6 +1,6 @@
 //! The ways that the bytes of a transfer may take.
 
-use crate::device::Path;
+use crate::device::MeasuredPath;
 use std::fmt;
 
 /// How the bytes of a transfer are moved.
@@ -38,13 +38,13 @@ impl fmt::Display for TransferPath {
 }
 
 /// The transfer path that is measured.
-impl From<Path> for TransferPath {
-    fn from(measured: Path) -> TransferPath {
+impl From<MeasuredPath> for TransferPath {
+    fn from(measured: MeasuredPath) -> TransferPath {
         match measured {
-            Path::OneShot | Path::Mapped => TransferPath::Kernel,
-            Path::Staged | Path::StagedPageable => TransferPath::Staged,
-            Path::Ring => TransferPath::Ring,
-            Path::HostPacked => TransferPath::HostPacked,
+            MeasuredPath::OneShot | MeasuredPath::Mapped => TransferPath::Kernel,
+            MeasuredPath::Staged | MeasuredPath::StagedPageable => TransferPath::Staged,
+            MeasuredPath::Ring => TransferPath::Ring,
+            MeasuredPath::HostPacked => TransferPath::HostPacked,
         }
     }
 }

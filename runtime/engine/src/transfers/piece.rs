@@ -57,7 +57,7 @@ impl Piece<'_> {
             }
             // Between two ranges of one device the driver's copies of rows are kernels, and slower ones.
             Multiprocessors::None if kinds[0] == kinds[1] => Multiprocessors::All,
-            asked => asked,
+            requested => requested,
         };
         Move { multiprocessors, ..self.elements.on_device(self.direction, self.packed.on_device()) }
     }
@@ -89,7 +89,7 @@ impl Piece<'_> {
             direction: self.direction,
             memory,
             packed,
-            peers: other.as_ref().is_some_and(|other| gpu.shared.reaches(other.device())),
+            peers: other.as_ref().is_some_and(|other| gpu.state.reaches(other.device())),
             shares_page_tables: gpu.device().info().shares_page_tables,
             waits: wait,
             run_bytes: of.run_bytes(),
@@ -112,7 +112,7 @@ impl Piece<'_> {
         path: TransferPath,
         wait: bool,
     ) -> Result<Option<Part>, TransferError> {
-        let shared = &gpu.shared;
+        let state = &gpu.state;
         let on_device = self.elements.of.moved_by(gpu);
         let mut moved = self.on_device(gpu);
         if let Some(other) = other {
@@ -126,7 +126,7 @@ impl Piece<'_> {
             }
             TransferPath::Kernel => {
                 // SAFETY: the device reaches both ends on this path.
-                unsafe { on_device.launch(&shared.stream, &moved)? };
+                unsafe { on_device.launch(&state.stream, &moved)? };
                 return Part::enqueued(gpu, wait);
             }
             // SAFETY: the device reaches the elements on this path.
@@ -161,10 +161,10 @@ impl Piece<'_> {
     ///
     /// As for [`Piece::start`], and the device reaches the elements.
     unsafe fn start_staged(&self, gpu: &Gpu, moved: &Move) -> Result<Option<Part>, TransferError> {
-        let event = gpu.shared.event()?;
+        let event = gpu.state.event()?;
         // SAFETY: the device reaches the elements, and the driver's copies reach memory of every kind (contract of this function).
-        unsafe { staged::enqueue(self.elements.of.moved_by(gpu), &gpu.shared.stream, moved, &event)? };
-        Ok(Some(Part::Device(event, gpu.shared.clone())))
+        unsafe { staged::enqueue(self.elements.of.moved_by(gpu), &gpu.state.stream, moved, &event)? };
+        Ok(Some(Part::Device(event, gpu.state.clone())))
     }
 
     /// An error if kernels of a device cannot use both ends.
@@ -190,10 +190,10 @@ impl Piece<'_> {
 impl Gpu {
     /// Has the default stream of this device wait for what that of another was given.
     pub(super) fn follow(&self, other: &Gpu) -> Result<(), TransferError> {
-        let event = other.shared.event()?;
-        event.record(&other.shared.stream)?;
-        self.shared.stream.wait_event(&event)?;
-        other.shared.give_back(event);
+        let event = other.state.event()?;
+        event.record(&other.state.stream)?;
+        self.state.stream.wait_event(&event)?;
+        other.state.give_back(event);
         Ok(())
     }
 }
@@ -227,7 +227,7 @@ impl Committed {
             MemoryKind::Pinned | MemoryKind::Managed => true,
             MemoryKind::Pageable => info.reads_pageable_memory,
             MemoryKind::Device(ordinal) if ordinal == info.ordinal => true,
-            MemoryKind::Device(ordinal) => gpu.shared.reaches(self.engine().gpu(ordinal)?.device()),
+            MemoryKind::Device(ordinal) => gpu.state.reaches(self.engine().gpu(ordinal)?.device()),
         };
         if reached { Ok(()) } else { Err(TransferError::OutOfReach { side, kind, device: info.ordinal }) }
     }

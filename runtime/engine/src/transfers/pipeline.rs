@@ -3,8 +3,8 @@
 
 use super::error::TransferError;
 use crate::committed::Committed;
-use crate::cpu::Sides;
-use crate::device::{DeviceState, GpuType, Move, RING_CHUNK, Ring, SLOTS};
+use crate::cpu::Addresses;
+use crate::device::{DeviceState, DeviceType, Move, RING_CHUNK, Ring, SLOTS};
 use dtc_compiler::plan::Direction;
 use dtc_cuda::{CudaError, copy};
 use dtc_microkernels::{CopyFn, select_bulk_copy};
@@ -20,11 +20,11 @@ pub(super) enum Packer {
 /// A transfer under way. The processor's part runs in the thread that calls [`Pipeline::advance`] or [`Pipeline::finish`].
 pub(crate) struct Pipeline {
     committed: Committed,
-    on_device: Arc<GpuType>,
+    on_device: Arc<DeviceType>,
     packer: Packer,
     /// How the processor copies, if that is its part.
     copy: CopyFn,
-    asked: Move,
+    requested: Move,
     /// `None` until a ring is free, and after the last chunk.
     ring: Option<Ring>,
     /// Whether the device has done the work that was enqueued before the transfer.
@@ -42,13 +42,18 @@ impl Pipeline {
     ///
     /// Until it is done, the processor and the device reach what they are to move, by the same addresses, and the sides do
     /// not overlap.
-    pub(super) unsafe fn new(committed: &Committed, on_device: &Arc<GpuType>, packer: Packer, asked: Move) -> Pipeline {
+    pub(super) unsafe fn new(
+        committed: &Committed,
+        on_device: &Arc<DeviceType>,
+        packer: Packer,
+        requested: Move,
+    ) -> Pipeline {
         Pipeline {
             committed: committed.clone(),
             on_device: on_device.clone(),
             packer,
             copy: select_bulk_copy(committed.engine().target().level),
-            asked,
+            requested,
             ring: None,
             begun: false,
             by_device: 0,
@@ -58,12 +63,12 @@ impl Pipeline {
     }
 
     fn gpu(&self) -> &Arc<DeviceState> {
-        &self.on_device.gpu
+        &self.on_device.state
     }
 
     /// Whether the device works on a chunk before the processor does.
     fn device_first(&self) -> bool {
-        (self.asked.direction == Direction::Pack) == (self.packer == Packer::Device)
+        (self.requested.direction == Direction::Pack) == (self.packer == Packer::Device)
     }
 
     /// Gives the device its first work, if there is a ring and the device comes first.
@@ -130,7 +135,7 @@ impl Pipeline {
     /// The device comes first: it is given what there is room for, and the processor does the oldest chunk that is ready.
     fn drain(&mut self, wait: bool) -> Result<bool, CudaError> {
         self.feed()?;
-        if self.by_processor == self.asked.call.bytes {
+        if self.by_processor == self.requested.call.bytes {
             return Ok(true);
         }
         if !self.ready(slot(self.by_processor), wait)? {
@@ -139,13 +144,13 @@ impl Pipeline {
         self.processor(self.by_processor);
         self.by_processor += self.chunk(self.by_processor);
         self.feed()?;
-        Ok(self.by_processor == self.asked.call.bytes)
+        Ok(self.by_processor == self.requested.call.bytes)
     }
 
     /// The processor comes first: it does a chunk if there is room, and the device is given that.
     fn fill(&mut self, wait: bool) -> Result<bool, CudaError> {
-        let last = self.asked.call.bytes - 1;
-        if self.by_processor == self.asked.call.bytes {
+        let last = self.requested.call.bytes - 1;
+        if self.by_processor == self.requested.call.bytes {
             return self.ready(slot(last), wait);
         }
         // Pinned memory may be what the device worked on before.
@@ -177,7 +182,9 @@ impl Pipeline {
 
     /// Gives the device all chunks that there are slots for.
     fn feed(&mut self) -> Result<(), CudaError> {
-        while self.by_device < self.asked.call.bytes && self.by_device < self.by_processor + RING_CHUNK * SLOTS as u64 {
+        while self.by_device < self.requested.call.bytes
+            && self.by_device < self.by_processor + RING_CHUNK * SLOTS as u64
+        {
             self.device(self.by_device)?;
             self.by_device += self.chunk(self.by_device);
         }
@@ -186,7 +193,7 @@ impl Pipeline {
 
     /// Bytes of the chunk that begins `at` bytes behind the first.
     fn chunk(&self, at: u64) -> u64 {
-        RING_CHUNK.min(self.asked.call.bytes - at)
+        RING_CHUNK.min(self.requested.call.bytes - at)
     }
 
     /// The device's part of a chunk.
@@ -194,13 +201,13 @@ impl Pipeline {
         let Some(ring) = &self.ring else { return Ok(()) };
         let (index, bytes) = (slot(at), self.chunk(at));
         let (_, buffer) = ring.slot(index);
-        let (direction, packed) = (self.asked.direction, self.asked.call.packed + at);
+        let (direction, packed) = (self.requested.direction, self.requested.call.packed + at);
         // SAFETY: a chunk fits its slot, which the processor uses only after the event of the device's work. The elements and the
         // packed bytes of the chunk are reached until the transfer is done (contract of `Pipeline::new`).
         unsafe {
             match (self.packer, direction) {
                 (Packer::Device, _) => {
-                    self.on_device.launch(&ring.stream, &self.asked.part(at, bytes, buffer))?;
+                    self.on_device.launch(&ring.stream, &self.requested.part(at, bytes, buffer))?;
                 }
                 (Packer::Processor, Direction::Pack) => copy::between(&ring.stream, packed, buffer, bytes as usize)?,
                 (Packer::Processor, Direction::Unpack) => copy::between(&ring.stream, buffer, packed, bytes as usize)?,
@@ -214,18 +221,18 @@ impl Pipeline {
         let Some(ring) = &self.ring else { return };
         let bytes = self.chunk(at);
         let (buffer, _) = ring.slot(slot(at));
-        let Move { direction, call, .. } = self.asked;
+        let Move { direction, call, .. } = self.requested;
         let memory = std::ptr::with_exposed_provenance_mut::<u8>(call.memory as usize);
         let packed = std::ptr::with_exposed_provenance_mut::<u8>((call.packed + at) as usize);
-        let (sides, range) = (Sides { memory, packed: buffer }, self.asked.range().part(at, bytes));
+        let (addresses, range) = (Addresses { memory, packed: buffer }, self.requested.range().part(at, bytes));
         // SAFETY: a chunk fits its slot, and the event says that the device has done with the slot. The elements and the packed
         // bytes of the chunk are reached until the transfer is done (contract of `Pipeline::new`).
         unsafe {
             match (self.packer, direction) {
                 (Packer::Device, Direction::Pack) => (self.copy)(packed, buffer, bytes as usize),
                 (Packer::Device, Direction::Unpack) => (self.copy)(buffer, packed, bytes as usize),
-                (Packer::Processor, Direction::Pack) => self.committed.some::<true>(sides, range),
-                (Packer::Processor, Direction::Unpack) => self.committed.some::<false>(sides, range),
+                (Packer::Processor, Direction::Pack) => self.committed.some::<true>(addresses, range),
+                (Packer::Processor, Direction::Unpack) => self.committed.some::<false>(addresses, range),
             }
         }
     }

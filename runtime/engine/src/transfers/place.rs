@@ -2,7 +2,7 @@
 
 use super::error::TransferError;
 use crate::committed::Committed;
-use crate::cpu::Sides;
+use crate::cpu::Addresses;
 use crate::device::Move;
 use crate::endpoint::Endpoint;
 use crate::multiprocessors::Multiprocessors;
@@ -101,13 +101,13 @@ impl<'a> Placed<'a> {
     ///
     /// The contract of [`Transfer`](crate::Transfer), with memory and packed bytes that the processor reaches.
     pub(super) unsafe fn on_processor(&self, direction: Direction, packed: *mut u8) {
-        let sides = Sides { memory: self.memory.address, packed };
+        let addresses = Addresses { memory: self.memory.address, packed };
         // SAFETY: clauses 1 to 4 hold for every byte of the range, and the processor reaches both ends (contract of this
         // function).
         unsafe {
             match direction {
-                Direction::Pack => self.of.some::<true>(sides, self.range),
-                Direction::Unpack => self.of.some::<false>(sides, self.range),
+                Direction::Pack => self.of.some::<true>(addresses, self.range),
+                Direction::Unpack => self.of.some::<false>(addresses, self.range),
             }
         }
     }

@@ -45,14 +45,14 @@ pub(super) enum Part {
 impl Part {
     /// The work that the default stream of a device was given last; with `wait`, it is waited for here.
     pub(super) fn enqueued(gpu: &Gpu, wait: bool) -> Result<Option<Part>, TransferError> {
-        let shared = &gpu.shared;
+        let state = &gpu.state;
         if wait {
-            shared.stream.synchronize()?;
+            state.stream.synchronize()?;
             return Ok(None);
         }
-        let event = shared.event()?;
-        event.record(&shared.stream)?;
-        Ok(Some(Part::Device(event, shared.clone())))
+        let event = state.event()?;
+        event.record(&state.stream)?;
+        Ok(Some(Part::Device(event, state.clone())))
     }
 
     fn test(&mut self) -> Result<bool, TransferError> {

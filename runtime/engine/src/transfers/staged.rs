@@ -1,6 +1,6 @@
 //! Transfers through memory of a device: kernels on one stream, copies on another, chunk by chunk.
 
-use crate::device::{GpuType, Move, SLOTS, STAGE_CHUNK, Stage};
+use crate::device::{DeviceType, Move, SLOTS, STAGE_CHUNK, Stage};
 use dtc_compiler::plan::Direction;
 use dtc_cuda::{CudaError, Event, Stream, copy};
 use std::sync::Arc;
@@ -11,20 +11,20 @@ use std::sync::Arc;
 ///
 /// The device reaches the elements, and the driver's copies reach the packed bytes, until the work is done.
 pub(super) unsafe fn enqueue(
-    on_device: &Arc<GpuType>,
+    on_device: &Arc<DeviceType>,
     after: &Stream,
-    asked: &Move,
+    requested: &Move,
     end: &Event,
 ) -> Result<(), CudaError> {
-    let gpu = &on_device.gpu;
-    let stage = gpu.stage()?;
+    let state = &on_device.state;
+    let stage = state.stage()?;
     // SAFETY: `through` enqueues the same transfer under the same contract.
-    let enqueued = unsafe { through(&stage, on_device, after, asked, end) };
+    let enqueued = unsafe { through(&stage, on_device, after, requested, end) };
     if enqueued.is_err() {
         // The caller may free the buffers after an error. If the device has failed, nothing runs on it.
         let _ = stage.first.synchronize().and_then(|()| stage.second.synchronize());
     }
-    gpu.keep_stage(stage);
+    state.keep_stage(stage);
     enqueued
 }
 
@@ -33,27 +33,27 @@ pub(super) unsafe fn enqueue(
 /// As for [`enqueue`].
 unsafe fn through(
     stage: &Stage,
-    on_device: &Arc<GpuType>,
+    on_device: &Arc<DeviceType>,
     after: &Stream,
-    asked: &Move,
+    requested: &Move,
     end: &Event,
 ) -> Result<(), CudaError> {
     stage.begun.record(after)?;
     stage.first.wait_event(&stage.begun)?;
-    let chunks = asked.call.bytes.div_ceil(STAGE_CHUNK);
+    let chunks = requested.call.bytes.div_ceil(STAGE_CHUNK);
     // Copies to pageable memory return when they are done: the kernel of the next chunk is enqueued before, to run meanwhile.
     // Copies from there return when the bytes were read, and the kernel behind one comes at once.
-    let ahead = if asked.direction == Direction::Pack { 1 } else { 0 };
+    let ahead = if requested.direction == Direction::Pack { 1 } else { 0 };
     for iteration in 0..chunks + ahead {
         if iteration < chunks {
             // SAFETY: chunk `iteration` is a part of the transfer, whose elements and packed bytes are reached until the work is
             // done (contract of `enqueue`).
-            unsafe { fill(stage, on_device, asked, iteration)? };
+            unsafe { fill(stage, on_device, requested, iteration)? };
         }
         if let Some(chunk) = iteration.checked_sub(ahead) {
             // SAFETY: `chunk` is a part of the transfer, whose elements and packed bytes are reached until the work is done
             // (contract of `enqueue`).
-            unsafe { empty(stage, on_device, asked, chunk)? };
+            unsafe { empty(stage, on_device, requested, chunk)? };
         }
     }
     end.record(&stage.second)?;
@@ -65,17 +65,22 @@ unsafe fn through(
 /// # Safety
 ///
 /// As for [`enqueue`].
-unsafe fn fill(stage: &Stage, on_device: &Arc<GpuType>, asked: &Move, chunk: u64) -> Result<(), CudaError> {
-    let (index, part) = part(stage, asked, chunk);
+unsafe fn fill(stage: &Stage, on_device: &Arc<DeviceType>, requested: &Move, chunk: u64) -> Result<(), CudaError> {
+    let (index, part) = part(stage, requested, chunk);
     let slot = part.call;
     stage.first.wait_event(&stage.emptied[index])?;
     // SAFETY: the slot is the device's and as long as a chunk; the events keep its uses apart. The elements and the packed bytes
     // of the chunk are reached until the work is done (contract of `enqueue`).
     unsafe {
-        match asked.direction {
+        match requested.direction {
             Direction::Pack => on_device.launch(&stage.first, &part)?,
             Direction::Unpack => {
-                copy::between(&stage.first, slot.packed, asked.call.packed + chunk * STAGE_CHUNK, slot.bytes as usize)?;
+                copy::between(
+                    &stage.first,
+                    slot.packed,
+                    requested.call.packed + chunk * STAGE_CHUNK,
+                    slot.bytes as usize,
+                )?;
             }
         }
     }
@@ -87,18 +92,18 @@ unsafe fn fill(stage: &Stage, on_device: &Arc<GpuType>, asked: &Move, chunk: u64
 /// # Safety
 ///
 /// As for [`enqueue`].
-unsafe fn empty(stage: &Stage, on_device: &Arc<GpuType>, asked: &Move, chunk: u64) -> Result<(), CudaError> {
-    let (index, part) = part(stage, asked, chunk);
+unsafe fn empty(stage: &Stage, on_device: &Arc<DeviceType>, requested: &Move, chunk: u64) -> Result<(), CudaError> {
+    let (index, part) = part(stage, requested, chunk);
     let slot = part.call;
     stage.second.wait_event(&stage.filled[index])?;
     // SAFETY: the slot is the device's and as long as a chunk; the events keep its uses apart. The elements and the packed bytes
     // of the chunk are reached until the work is done (contract of `enqueue`).
     unsafe {
-        match asked.direction {
+        match requested.direction {
             Direction::Pack => {
                 copy::between(
                     &stage.second,
-                    asked.call.packed + chunk * STAGE_CHUNK,
+                    requested.call.packed + chunk * STAGE_CHUNK,
                     slot.packed,
                     slot.bytes as usize,
                 )?;
@@ -110,7 +115,7 @@ unsafe fn empty(stage: &Stage, on_device: &Arc<GpuType>, asked: &Move, chunk: u6
 }
 
 /// The slot of a chunk, and the part of the transfer between the elements and that slot.
-fn part(stage: &Stage, asked: &Move, chunk: u64) -> (usize, Move) {
+fn part(stage: &Stage, requested: &Move, chunk: u64) -> (usize, Move) {
     let (index, at) = ((chunk % SLOTS as u64) as usize, chunk * STAGE_CHUNK);
-    (index, asked.part(at, STAGE_CHUNK.min(asked.call.bytes - at), stage.slot(index)))
+    (index, requested.part(at, STAGE_CHUNK.min(requested.call.bytes - at), stage.slot(index)))
 }

@@ -2,11 +2,11 @@
 
 use super::buffered_move::BufferedMove;
 use super::error::TransferError;
-use super::movers::Memory;
+use super::movers::MemoryClass;
 use super::place::Placed;
 use super::request::Part;
 use super::transfer::Elements;
-use crate::device::{CopyMove, Gpu, Slot};
+use crate::device::{BufferSlot, CopyMove, Gpu};
 use dtc_compiler::plan::Direction;
 use dtc_compiler::plan::gpu::CopyCall;
 use dtc_cuda::{CudaError, Stream};
@@ -24,13 +24,13 @@ pub(super) struct PlacedCopy<'a> {
 }
 
 /// The parts of a copy with memory of one kind at each end: one, for most copies.
-pub(super) type Parts<'a> = SmallVec<[PlacedCopy<'a>; 1]>;
+pub(super) type CopyParts<'a> = SmallVec<[PlacedCopy<'a>; 1]>;
 
 /// Cuts a copy where the kind of memory changes at either end. Both ranges are of one length, and end with the packed bytes or
 /// before.
-pub(super) fn parts<'a>(source: Elements<'a>, destination: Elements<'a>) -> Result<Parts<'a>, TransferError> {
+pub(super) fn parts<'a>(source: Elements<'a>, destination: Elements<'a>) -> Result<CopyParts<'a>, TransferError> {
     let (read, written) = (source.placed("source")?, destination.placed("destination")?);
-    let (mut parts, mut at) = (Parts::new(), 0);
+    let (mut parts, mut at) = (CopyParts::new(), 0);
     let (mut reads, mut writes) = (read.iter().peekable(), written.iter().peekable());
     let end = |placed: &Placed, whole: &Elements| placed.range.offset() + placed.range.length() - whole.range.offset();
     while let (Some(from), Some(into)) = (reads.peek(), writes.peek()) {
@@ -50,10 +50,10 @@ impl Placed<'_> {
     ///
     /// # Safety
     ///
-    /// As for [`GpuType::launch`](crate::device::GpuType::launch).
+    /// As for [`DeviceType::launch`](crate::device::DeviceType::launch).
     pub(super) unsafe fn launch(&self, gpu: &Gpu, direction: Direction, packed: u64) -> Result<(), CudaError> {
-        // SAFETY: `GpuType::launch` has the same contract, and the stream is one of the device.
-        unsafe { self.of.on_device(gpu).launch(&gpu.shared.stream, &self.on_device(direction, packed)) }
+        // SAFETY: `DeviceType::launch` has the same contract, and the stream is one of the device.
+        unsafe { self.of.on_device(gpu).launch(&gpu.state.stream, &self.on_device(direction, packed)) }
     }
 }
 
@@ -65,7 +65,7 @@ impl PlacedCopy<'_> {
     /// The contract of [`Transfer`](crate::Transfer).
     pub(super) unsafe fn start(&self, wait: bool) -> Result<Option<Part>, TransferError> {
         let PlacedCopy { source, destination } = self;
-        match Memory::movers(source.kind().into(), destination.kind().into()) {
+        match MemoryClass::movers(source.kind().into(), destination.kind().into()) {
             (None, None) => {
                 let (read, written) = (source.memory.address, destination.memory.address);
                 // SAFETY: clauses 1 to 4 hold for both ranges, and no end lies on a device, so the processor reaches both.
@@ -75,14 +75,14 @@ impl PlacedCopy<'_> {
             (Some(one), Some(other)) if one == other => {
                 let gpu = source.of.engine().gpu(one)?;
                 // SAFETY: the device reaches both ends.
-                unsafe { self.enqueue(&gpu, &gpu.shared.stream)? };
+                unsafe { self.enqueue(&gpu, &gpu.state.stream)? };
                 Part::enqueued(&gpu, wait)
             }
             (from, into) => {
                 let gpu = |ordinal: Option<u32>| ordinal.map(|ordinal| source.of.engine().gpu(ordinal)).transpose();
                 let (from, into) = (gpu(from)?, gpu(into)?);
                 let peers = from.as_ref().zip(into.as_ref());
-                if let Some((from, into)) = peers.filter(|(from, into)| from.shared.reaches(into.device())) {
+                if let Some((from, into)) = peers.filter(|(from, into)| from.state.reaches(into.device())) {
                     // SAFETY: the device of the source reaches that of the destination.
                     return unsafe { self.to_peer(from, into, wait) };
                 }
@@ -109,7 +109,12 @@ impl PlacedCopy<'_> {
         let PlacedCopy { source, destination } = self;
         // SAFETY: the device reaches both ends (contract of this function), which do not overlap (clause 2).
         unsafe {
-            source.of.on_device(gpu).copy(stream, destination.of.on_device(gpu), &self.on_device(), &gpu.several.copies)
+            source.of.on_device(gpu).copy(
+                stream,
+                destination.of.on_device(gpu),
+                &self.on_device(),
+                &gpu.shared_kernels.copies,
+            )
         }
     }
 
@@ -124,7 +129,7 @@ impl PlacedCopy<'_> {
         let to = self.destination.of;
         if to.run_bytes() >= LONG_RUN || to.on_device(into).plan.is_contiguous() {
             // SAFETY: the device of the source reaches both ends.
-            unsafe { self.enqueue(from, &from.shared.stream)? };
+            unsafe { self.enqueue(from, &from.state.stream)? };
             return Part::enqueued(from, wait);
         }
         // SAFETY: each device reaches its own end, and the first one buffers of the second.
@@ -138,7 +143,7 @@ impl PlacedCopy<'_> {
     ///
     /// As for [`PlacedCopy::start`]; each mover reaches its end and the buffers.
     unsafe fn through(&self, from: Option<&Gpu>, into: Option<&Gpu>, on_device: bool) -> Result<(), CudaError> {
-        let pass = |placed: &Placed, direction, gpu: Option<&Gpu>, slot: Slot| {
+        let pass = |placed: &Placed, direction, gpu: Option<&Gpu>, slot: BufferSlot| {
             // SAFETY: the mover reaches its end; the buffer is as long as a chunk, and no other mover uses it now.
             unsafe {
                 match gpu {

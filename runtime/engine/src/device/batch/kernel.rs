@@ -1,9 +1,9 @@
 //! Compiled kernels for batches.
 
-use super::super::device_type::GpuType;
-use super::super::multi_type::{Joint, JointKernels, Recipe};
+use super::super::device_type::DeviceType;
+use super::super::multi_type::{KernelCache, KernelSpec, MultiTypeKernel};
 use super::super::state::DeviceState;
-use super::item::Asked;
+use super::item::BatchItem;
 use crate::error::without_source;
 use dtc_compiler::codegen::cuda::{self, BATCH_ENTRY, BATCH_KINDS};
 use dtc_compiler::plan::gpu::{GpuPlan, Variant};
@@ -16,9 +16,9 @@ use std::sync::{Arc, Weak};
 type Kind = (u64, Variant);
 
 /// Which batches a kernel serves.
-pub(crate) struct Kinds {
+pub(crate) struct BatchKernelSpec {
     pub(crate) kinds: Box<[Kind]>,
-    types: Vec<Weak<GpuType>>,
+    types: Vec<Weak<DeviceType>>,
 }
 
 /// A compiled kernel.
@@ -31,14 +31,14 @@ pub(crate) struct BatchKernel {
 
 /// The kernel for a batch's kinds, and the kind of each of its calls; nothing if no kernel is compiled for such.
 pub(crate) fn kernel_of(
-    kernels: &JointKernels<Kinds>,
-    gpu: &Arc<DeviceState>,
-    asked: &[Asked<'_>],
-) -> Option<(Arc<Joint<Kinds>>, Vec<u32>)> {
+    kernels: &KernelCache<BatchKernelSpec>,
+    state: &Arc<DeviceState>,
+    requested: &[BatchItem<'_>],
+) -> Option<(Arc<MultiTypeKernel<BatchKernelSpec>>, Vec<u32>)> {
     let mut numbers: HashMap<Kind, u32> = HashMap::new();
     let mut types = Vec::new();
-    let mut kinds = Vec::with_capacity(asked.len());
-    for Asked { on_device, direction, call, .. } in asked {
+    let mut kinds = Vec::with_capacity(requested.len());
+    for BatchItem { on_device, direction, call, .. } in requested {
         if !on_device.plan.allows_in_batch() {
             return None;
         }
@@ -53,24 +53,24 @@ pub(crate) fn kernel_of(
         }
         kinds.push(number);
     }
-    let is = |known: &Kinds| known.kinds.iter().eq(types.iter().map(|(kind, _)| kind));
+    let is = |known: &BatchKernelSpec| known.kinds.iter().eq(types.iter().map(|(kind, _)| kind));
     let new = || {
         let (kinds, types) = types.iter().cloned().unzip::<_, _, Vec<_>, _>();
-        Kinds { kinds: kinds.into(), types }
+        BatchKernelSpec { kinds: kinds.into(), types }
     };
-    Some((kernels.get(gpu, is, new), kinds))
+    Some((kernels.get(state, is, new), kinds))
 }
 
-impl Recipe for Kinds {
+impl KernelSpec for BatchKernelSpec {
     type Code = BatchKernel;
 
-    fn load(&self, gpu: &DeviceState) -> Result<Option<BatchKernel>, CudaError> {
+    fn load(&self, state: &DeviceState) -> Result<Option<BatchKernel>, CudaError> {
         let Some(types) = self.types.iter().map(Weak::upgrade).collect::<Option<Vec<_>>>() else { return Ok(None) };
-        let asked: Vec<(&GpuPlan, Variant)> =
+        let requested: Vec<(&GpuPlan, Variant)> =
             types.iter().zip(&self.kinds).map(|(on_device, (_, variant))| (&on_device.plan, *variant)).collect();
-        let batch = cuda::batch(&asked).map_err(without_source)?;
-        let mut functions = gpu.functions(&batch.program.source, &[BATCH_ENTRY])?;
-        let tables = gpu.upload(&batch.program.tables)?;
+        let batch = cuda::batch(&requested).map_err(without_source)?;
+        let mut functions = state.functions(&batch.program.source, &[BATCH_ENTRY])?;
+        let tables = state.upload(&batch.program.tables)?;
         Ok(functions.pop().map(|function| BatchKernel { function, tables, cases: batch.kinds }))
     }
 }

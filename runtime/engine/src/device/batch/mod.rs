@@ -7,5 +7,5 @@ mod item;
 mod kernel;
 mod prepared;
 
-pub(crate) use item::Asked;
+pub(crate) use item::BatchItem;
 pub(crate) use prepared::{Batches, Prepared};

@@ -2,10 +2,10 @@
 
 use super::super::device_type::BatchProgram;
 use super::super::generic::Generic;
-use super::super::multi_type::{Joint, JointKernels};
+use super::super::multi_type::{KernelCache, MultiTypeKernel};
 use super::super::state::DeviceState;
-use super::item::Asked;
-use super::kernel::{BatchKernel, Kinds, kernel_of};
+use super::item::BatchItem;
+use super::kernel::{BatchKernel, BatchKernelSpec, kernel_of};
 use dtc_compiler::codegen::cuda::{BATCH_INLINE, BATCH_THREADS, Batch, Item, generic_batch};
 use dtc_compiler::plan::Direction;
 use dtc_compiler::plan::gpu::Call;
@@ -18,34 +18,34 @@ const KEPT: usize = 32;
 /// What a device knows of batches; most recently used ones first.
 #[derive(Default)]
 pub(crate) struct Batches {
-    kernels: JointKernels<Kinds>,
+    kernels: KernelCache<BatchKernelSpec>,
     recent: Mutex<Vec<Recent>>,
 }
 
 /// A batch that was launched, and its calls.
 struct Recent {
-    calls: Vec<Known>,
+    calls: Vec<BatchCall>,
     prepared: Arc<Prepared>,
 }
 
 /// By what a call is known again.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Known {
+struct BatchCall {
     type_id: u64,
     direction: Direction,
     count: u64,
     call: Call,
 }
 
-impl Known {
-    fn of(asked: &Asked<'_>) -> Known {
-        let Asked { on_device, direction, count, call } = *asked;
-        Known { type_id: on_device.id, direction, count, call }
+impl BatchCall {
+    fn of(requested: &BatchItem<'_>) -> BatchCall {
+        let BatchItem { on_device, direction, count, call } = *requested;
+        BatchCall { type_id: on_device.id, direction, count, call }
     }
 }
 
 /// What a launch runs, and what it reads.
-enum Code {
+enum BatchCode {
     Compiled(Arc<BatchKernel>),
     #[expect(dead_code, reason = "the programs are held for the kernel")]
     Generic(Arc<Generic>, Vec<Arc<BatchProgram>>),
@@ -54,8 +54,8 @@ enum Code {
 /// A batch, ready to be launched. A graph keeps it.
 pub(crate) struct Prepared {
     /// The kernel that may replace a generic one.
-    better: Option<Arc<Joint<Kinds>>>,
-    code: Code,
+    better: Option<Arc<MultiTypeKernel<BatchKernelSpec>>>,
+    code: BatchCode,
     batch: Batch,
     /// The items, and the item of every block, where they do not fit the parameters of a launch.
     table: Option<DeviceBuffer>,
@@ -63,9 +63,9 @@ pub(crate) struct Prepared {
 
 impl Prepared {
     /// Whether a compiled kernel has come since, in place of the generic one; asks for it if not.
-    pub(crate) fn is_outdated(&self, gpu: &Arc<DeviceState>) -> bool {
-        let Code::Generic(..) = self.code else { return false };
-        self.better.as_ref().is_some_and(|better| better.serving(gpu).is_some())
+    pub(crate) fn is_outdated(&self, state: &Arc<DeviceState>) -> bool {
+        let BatchCode::Generic(..) = self.code else { return false };
+        self.better.as_ref().is_some_and(|better| better.serving(state).is_some())
     }
 
     /// The items on the device, if they are not in the parameters of the launch.
@@ -80,19 +80,20 @@ impl Prepared {
 
     /// An item as it becomes with other addresses; `None` where the kernel has no code for their alignment, or the item needs
     /// other blocks.
-    pub(crate) fn moved(&self, items: &[Item], number: usize, asked: &Asked<'_>) -> Option<Item> {
+    pub(crate) fn moved(&self, items: &[Item], number: usize, requested: &BatchItem<'_>) -> Option<Item> {
         let old = items.get(number)?;
         let (new, blocks) = match (&self.code, &self.better) {
-            (Code::Compiled(kernel), Some(joint)) => {
-                let kind = (asked.on_device.id, asked.on_device.plan.variant(asked.direction, &asked.call));
-                let kind = joint.recipe.kinds.iter().position(|known| *known == kind)?;
-                compiled_item(asked, &joint.recipe, kernel, kind)
+            (BatchCode::Compiled(kernel), Some(better)) => {
+                let kind =
+                    (requested.on_device.id, requested.on_device.plan.variant(requested.direction, &requested.call));
+                let kind = better.spec.kinds.iter().position(|known| *known == kind)?;
+                compiled_item(requested, &better.spec, kernel, kind)
             }
-            (Code::Generic(..), _) => generic_item(asked, asked.on_device.batch_program().ok()?),
-            (Code::Compiled(_), None) => return None,
+            (BatchCode::Generic(..), _) => generic_item(requested, requested.on_device.batch_program().ok()?),
+            (BatchCode::Compiled(_), None) => return None,
         };
         let end = items.get(number + 1).map_or(self.batch.blocks, |next| next.begin);
-        (blocks? == end - old.begin).then_some(Item { begin: old.begin, ..placed(asked, new) })
+        (blocks? == end - old.begin).then_some(Item { begin: old.begin, ..placed(requested, new) })
     }
 
     /// Enqueues the batch.
@@ -104,8 +105,8 @@ impl Prepared {
         let scope = stream.device().scope()?;
         graph::keep_in_graph(&scope, stream, self)?;
         let function = match &self.code {
-            Code::Compiled(kernel) => &kernel.function,
-            Code::Generic(generic, _) => generic.batch(),
+            BatchCode::Compiled(kernel) => &kernel.function,
+            BatchCode::Generic(generic, _) => generic.batch(),
         };
         let mut batch = self.batch;
         let mut parameters = [(&raw mut batch).cast()];
@@ -120,28 +121,37 @@ impl Prepared {
 
 impl Batches {
     /// The kernel for a batch's kinds, and the kind of each of its calls; nothing if no kernel is compiled for such.
-    pub(crate) fn kernel(&self, gpu: &Arc<DeviceState>, asked: &[Asked<'_>]) -> Option<(Arc<Joint<Kinds>>, Vec<u32>)> {
-        kernel_of(&self.kernels, gpu, asked)
+    pub(crate) fn kernel(
+        &self,
+        state: &Arc<DeviceState>,
+        requested: &[BatchItem<'_>],
+    ) -> Option<(Arc<MultiTypeKernel<BatchKernelSpec>>, Vec<u32>)> {
+        kernel_of(&self.kernels, state, requested)
     }
 
     /// A batch as it was launched before, or anew if a better kernel is there.
-    pub(crate) fn prepared(&self, gpu: &Arc<DeviceState>, asked: &[Asked<'_>]) -> Result<Arc<Prepared>, CudaError> {
+    pub(crate) fn prepared(
+        &self,
+        state: &Arc<DeviceState>,
+        requested: &[BatchItem<'_>],
+    ) -> Result<Arc<Prepared>, CudaError> {
         let is = |recent: &Recent| {
-            recent.calls.len() == asked.len() && recent.calls.iter().copied().eq(asked.iter().map(Known::of))
+            recent.calls.len() == requested.len()
+                && recent.calls.iter().copied().eq(requested.iter().map(BatchCall::of))
         };
         let mut all = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(at) = all.iter().position(is) {
             all[..=at].rotate_right(1);
             let known = all[0].prepared.clone();
             drop(all);
-            if !known.is_outdated(gpu) {
+            if !known.is_outdated(state) {
                 return Ok(known);
             }
         } else {
             drop(all);
         }
-        let prepared = Arc::new(self.prepare(gpu, asked)?.0);
-        let calls = asked.iter().map(Known::of).collect();
+        let prepared = Arc::new(self.prepare(state, requested)?.0);
+        let calls = requested.iter().map(BatchCall::of).collect();
         let mut all = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
         let (replaced, mut kept): (Vec<_>, Vec<_>) = all.drain(..).partition(is);
         kept.insert(0, Recent { calls, prepared: prepared.clone() });
@@ -149,32 +159,32 @@ impl Batches {
         *all = kept;
         drop(all);
         // Launches of them may still be under way.
-        replaced.into_iter().chain(forgotten).for_each(|recent| gpu.retire(recent.prepared));
+        replaced.into_iter().chain(forgotten).for_each(|recent| state.retire(recent.prepared));
         Ok(prepared)
     }
 
     /// A batch, made anew, and its items.
     pub(crate) fn prepare(
         &self,
-        gpu: &Arc<DeviceState>,
-        asked: &[Asked<'_>],
+        state: &Arc<DeviceState>,
+        requested: &[BatchItem<'_>],
     ) -> Result<(Prepared, Vec<Item>), CudaError> {
-        let (better, kinds) = self.kernel(gpu, asked).unzip();
-        let kernel = better.as_ref().and_then(|better| better.serving(gpu));
+        let (better, kinds) = self.kernel(state, requested).unzip();
+        let kernel = better.as_ref().and_then(|better| better.serving(state));
         let (code, items, blocks) = match (&better, kernel, kinds) {
-            (Some(joint), Some(kernel), Some(kinds)) => {
-                let all = asked.iter().zip(kinds);
-                let all = all.map(|(asked, kind)| compiled_item(asked, &joint.recipe, kernel, kind as usize));
-                let (items, blocks) = in_order(asked, all)?;
-                (Code::Compiled(kernel.clone()), items, blocks)
+            (Some(better), Some(kernel), Some(kinds)) => {
+                let all = requested.iter().zip(kinds);
+                let all = all.map(|(requested, kind)| compiled_item(requested, &better.spec, kernel, kind as usize));
+                let (items, blocks) = in_order(requested, all)?;
+                (BatchCode::Compiled(kernel.clone()), items, blocks)
             }
             _ => {
                 let programs: Result<Vec<_>, _> =
-                    asked.iter().map(|asked| asked.on_device.batch_program().cloned()).collect();
+                    requested.iter().map(|requested| requested.on_device.batch_program().cloned()).collect();
                 let programs = programs?;
-                let all = asked.iter().zip(&programs).map(|(asked, program)| generic_item(asked, program));
-                let (items, blocks) = in_order(asked, all)?;
-                (Code::Generic(gpu.generic()?.clone(), programs), items, blocks)
+                let all = requested.iter().zip(&programs).map(|(requested, program)| generic_item(requested, program));
+                let (items, blocks) = in_order(requested, all)?;
+                (BatchCode::Generic(state.generic()?.clone(), programs), items, blocks)
             }
         };
         let mut batch = Batch { count: items.len() as u32, blocks, items: 0, own: [Item::default(); BATCH_INLINE] };
@@ -183,7 +193,7 @@ impl Batches {
                 own.copy_from_slice(&items);
                 None
             }
-            None => Some(DeviceBuffer::copy_of(&gpu.uploads, &table(&items, blocks))?),
+            None => Some(DeviceBuffer::copy_of(&state.uploads, &table(&items, blocks))?),
         };
         batch.items = table.as_ref().map_or(0, DeviceBuffer::address);
         Ok((Prepared { better, code, batch, table }, items))
@@ -191,8 +201,13 @@ impl Batches {
 }
 
 /// An item of a compiled kernel, and its blocks.
-fn compiled_item(asked: &Asked<'_>, made_for: &Kinds, kernel: &BatchKernel, kind: usize) -> (Item, Option<u32>) {
-    let Asked { on_device, count, call, .. } = asked;
+fn compiled_item(
+    requested: &BatchItem<'_>,
+    made_for: &BatchKernelSpec,
+    kernel: &BatchKernel,
+    kind: usize,
+) -> (Item, Option<u32>) {
+    let BatchItem { on_device, count, call, .. } = requested;
     let bounds = on_device.bounds(*count);
     // Kernels count from where the root lies, so that types that differ in that alone share them.
     let origin = on_device.plan.layout().root().offset;
@@ -209,8 +224,8 @@ fn compiled_item(asked: &Asked<'_>, made_for: &Kinds, kernel: &BatchKernel, kind
 }
 
 /// An item of the generic kernel, and its blocks.
-fn generic_item(asked: &Asked<'_>, program: &BatchProgram) -> (Item, Option<u32>) {
-    let Asked { on_device, direction, count, call } = asked;
+fn generic_item(requested: &BatchItem<'_>, program: &BatchProgram) -> (Item, Option<u32>) {
+    let BatchItem { on_device, direction, count, call } = requested;
     let (variant, kind) = generic_batch(*direction);
     let bounds = on_device.bounds(*count);
     let item = Item {
@@ -226,22 +241,22 @@ fn generic_item(asked: &Asked<'_>, program: &BatchProgram) -> (Item, Option<u32>
 }
 
 /// An item with what every kernel needs of its call.
-fn placed(asked: &Asked<'_>, item: Item) -> Item {
-    let Call { packed, first, bytes, .. } = asked.call;
+fn placed(requested: &BatchItem<'_>, item: Item) -> Item {
+    let Call { packed, first, bytes, .. } = requested.call;
     Item { packed, first, bytes, ..item }
 }
 
 /// The items of calls, each behind the blocks of those before; and all blocks.
 fn in_order(
-    asked: &[Asked<'_>],
+    requested: &[BatchItem<'_>],
     items: impl Iterator<Item = (Item, Option<u32>)>,
 ) -> Result<(Vec<Item>, u32), CudaError> {
     let mut begin: u32 = 0;
-    let mut all = Vec::with_capacity(asked.len());
-    for (asked, (item, blocks)) in asked.iter().zip(items) {
-        all.push(Item { begin, ..placed(asked, item) });
+    let mut all = Vec::with_capacity(requested.len());
+    for (requested, (item, blocks)) in requested.iter().zip(items) {
+        all.push(Item { begin, ..placed(requested, item) });
         let end = blocks.and_then(|blocks| begin.checked_add(blocks)).filter(|&end| end < 1 << 31);
-        begin = end.ok_or(CudaError::GridTooLarge { bytes: asked.call.bytes })?;
+        begin = end.ok_or(CudaError::GridTooLarge { bytes: requested.call.bytes })?;
     }
     Ok((all, begin))
 }

@@ -23,7 +23,7 @@ pub(crate) struct DoubleBuffers {
 
 /// The addresses of one half of a double buffer.
 #[derive(Clone, Copy)]
-pub(crate) struct Slot {
+pub(crate) struct BufferSlot {
     /// For kernels and copies.
     pub(crate) address: u64,
     /// For the processor; null if it has no access.
@@ -31,14 +31,14 @@ pub(crate) struct Slot {
 }
 
 impl DoubleBuffer {
-    pub(crate) fn slot(&self, index: usize) -> Slot {
+    pub(crate) fn slot(&self, index: usize) -> BufferSlot {
         let at = index * CHUNK as usize;
         match self {
             DoubleBuffer::Pinned(buffer) => {
-                Slot { address: buffer.address() + at as u64, host: buffer.as_ptr().wrapping_add(at) }
+                BufferSlot { address: buffer.address() + at as u64, host: buffer.as_ptr().wrapping_add(at) }
             }
             DoubleBuffer::OnDevice(buffer) => {
-                Slot { address: buffer.address() + at as u64, host: std::ptr::null_mut() }
+                BufferSlot { address: buffer.address() + at as u64, host: std::ptr::null_mut() }
             }
         }
     }

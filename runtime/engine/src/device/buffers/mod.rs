@@ -4,6 +4,6 @@ mod double_buffer;
 mod pool;
 mod triple_buffers;
 
-pub(crate) use double_buffer::{CHUNK, DoubleBuffer, DoubleBuffers, Slot};
+pub(crate) use double_buffer::{BufferSlot, CHUNK, DoubleBuffer, DoubleBuffers};
 pub(crate) use pool::Pool;
 pub(crate) use triple_buffers::{RING_BYTES, RING_CHUNK, Ring, SLOTS, STAGE_CHUNK, Stage};

@@ -6,7 +6,7 @@ mod persistent;
 
 pub use persistent::PersistentBatch;
 
-use crate::device::{Asked, Gpu};
+use crate::device::{BatchItem, Gpu};
 use crate::engine::Engine;
 use crate::policy::{Policy, Tier};
 use crate::transfers::error::TransferError;
@@ -45,14 +45,14 @@ impl Engine {
     /// ```
     pub unsafe fn enqueue_batch(&self, stream: &Stream, transfers: &[Transfer<'_>]) -> Result<usize, TransferError> {
         let gpu = self.gpu(stream.device().info().ordinal)?;
-        let asked = all_asked(&gpu, transfers)?;
-        if !asked.is_empty() {
-            let prepared = gpu.several.batches.prepared(&gpu.shared, &asked)?;
+        let requested = all_items(&gpu, transfers)?;
+        if !requested.is_empty() {
+            let prepared = gpu.shared_kernels.batches.prepared(&gpu.state, &requested)?;
             // SAFETY: `prepared` addresses the bytes of `transfers` and no others. Until the work is done, the device reaches them on
             // both sides (contract of this function).
             unsafe { prepared.launch(stream)? };
         }
-        Ok(asked.iter().map(|asked| asked.call.bytes as usize).sum())
+        Ok(requested.iter().map(|requested| requested.call.bytes as usize).sum())
     }
 
     /// Makes a device ready for a batch: brings the lists of its types there and, unless the policy is [`Policy::Off`], compiles
@@ -71,25 +71,27 @@ impl Engine {
     /// ```
     pub fn prepare_batch(&self, gpu: &Gpu, transfers: &[Transfer<'_>]) -> Result<Tier, TransferError> {
         gpu.load()?;
-        let asked = all_asked(gpu, transfers)?;
-        for asked in &asked {
-            asked.on_device.batch_program()?;
+        let requested = all_items(gpu, transfers)?;
+        for requested in &requested {
+            requested.on_device.batch_program()?;
         }
-        let Some((kernel, _)) = gpu.several.batches.kernel(&gpu.shared, &asked) else { return Ok(Tier::Generic) };
-        if gpu.shared.policy != Policy::Off {
-            kernel.compile(&gpu.shared);
+        let Some((kernel, _)) = gpu.shared_kernels.batches.kernel(&gpu.state, &requested) else {
+            return Ok(Tier::Generic);
+        };
+        if gpu.state.policy != Policy::Off {
+            kernel.compile(&gpu.state);
         }
         Ok(if kernel.ready().is_some() { Tier::Specialised } else { Tier::Generic })
     }
 }
 
 /// What the transfers move, without those that move nothing.
-fn all_asked<'a>(gpu: &Gpu, transfers: &[Transfer<'a>]) -> Result<Vec<Asked<'a>>, TransferError> {
+fn all_items<'a>(gpu: &Gpu, transfers: &[Transfer<'a>]) -> Result<Vec<BatchItem<'a>>, TransferError> {
     transfers.iter().filter_map(|transfer| batch_item(gpu, transfer).transpose()).collect()
 }
 
 /// What a transfer moves; `None` if that is nothing.
-fn batch_item<'a>(gpu: &Gpu, transfer: &Transfer<'a>) -> Result<Option<Asked<'a>>, TransferError> {
+fn batch_item<'a>(gpu: &Gpu, transfer: &Transfer<'a>) -> Result<Option<BatchItem<'a>>, TransferError> {
     let (direction, packed) = match transfer.action {
         Action::Move(direction, packed) => (direction, packed),
         Action::External(..) => return Err(TransferError::Batch("a conversion")),
@@ -99,6 +101,7 @@ fn batch_item<'a>(gpu: &Gpu, transfer: &Transfer<'a>) -> Result<Option<Asked<'a>
     let elements = transfer.elements.exact();
     let (first, bytes) = (elements.range.offset(), elements.range.length());
     let call = Call { memory: elements.memory.address() as u64, packed: packed.address() as u64, first, bytes };
-    let asked = || Asked { on_device: elements.of.on_device(gpu), direction, count: elements.range.count(), call };
-    Ok((bytes > 0).then(asked))
+    let requested =
+        || BatchItem { on_device: elements.of.on_device(gpu), direction, count: elements.range.count(), call };
+    Ok((bytes > 0).then(requested))
 }

@@ -1,7 +1,7 @@
 //! Batches that are enqueued again and again, with addresses that may change in between.
 
 use super::batch_item;
-use crate::device::{Asked, Gpu, GpuType, Grid, Kernel, Move, Prepared};
+use crate::device::{BatchItem, DeviceType, Gpu, Grid, Kernel, Move, Prepared};
 use crate::endpoint::Endpoint;
 use crate::engine::Engine;
 use crate::multiprocessors::Multiprocessors;
@@ -57,25 +57,25 @@ impl fmt::Debug for PersistentBatch {
 
 /// A call, and its type.
 struct Held {
-    on_device: Arc<GpuType>,
+    on_device: Arc<DeviceType>,
     direction: Direction,
     count: u64,
     call: Call,
 }
 
 impl Held {
-    fn asked(&self) -> Asked<'_> {
+    fn requested(&self) -> BatchItem<'_> {
         let Held { on_device, direction, count, call } = self;
-        Asked { on_device, direction: *direction, count: *count, call: *call }
+        BatchItem { on_device, direction: *direction, count: *count, call: *call }
     }
 }
 
 /// What is enqueued.
 enum Launch {
     /// The kernel of the only call's type.
-    One { kernel: Arc<Kernel>, blocks: u32, threads: u32 },
+    SingleType { kernel: Arc<Kernel>, blocks: u32, threads: u32 },
     /// One kernel for all, and the items as they lie on the device.
-    Joint { prepared: Arc<Prepared>, items: Vec<Item> },
+    MultiType { prepared: Arc<Prepared>, items: Vec<Item> },
 }
 
 impl Engine {
@@ -93,9 +93,9 @@ impl Engine {
         let mut held = Vec::with_capacity(transfers.len());
         let mut places = Vec::with_capacity(transfers.len());
         for transfer in transfers {
-            let asked = batch_item(gpu, transfer)?;
-            places.push(asked.is_some().then_some(held.len() as u32));
-            held.extend(asked.map(|Asked { on_device, direction, count, call }| Held {
+            let requested = batch_item(gpu, transfer)?;
+            places.push(requested.is_some().then_some(held.len() as u32));
+            held.extend(requested.map(|BatchItem { on_device, direction, count, call }| Held {
                 on_device: on_device.clone(),
                 direction,
                 count,
@@ -140,12 +140,12 @@ impl PersistentBatch {
             self.prepare()?;
         }
         match (&self.launch, self.calls.as_slice()) {
-            (Some(Launch::Joint { prepared, .. }), _) => {
+            (Some(Launch::MultiType { prepared, .. }), _) => {
                 // SAFETY: `prepared` was made for these calls, whose bytes the device reaches until the work is done (contract of
                 // this function).
                 unsafe { prepared.launch(stream)? };
             }
-            (Some(Launch::One { kernel, blocks, threads }), [only]) => {
+            (Some(Launch::SingleType { kernel, blocks, threads }), [only]) => {
                 let grid = Grid::all(*blocks, *threads);
                 // SAFETY: the kernel was found for this call of this type, whose bytes the device reaches until the work is done
                 // (contract of this function).
@@ -166,8 +166,8 @@ impl PersistentBatch {
     /// Whether what is prepared is the best there is: a compiled kernel may have come.
     fn serves(&self) -> bool {
         match &self.launch {
-            Some(Launch::One { .. }) => true,
-            Some(Launch::Joint { prepared, .. }) => !prepared.is_outdated(&self.gpu.shared),
+            Some(Launch::SingleType { .. }) => true,
+            Some(Launch::MultiType { prepared, .. }) => !prepared.is_outdated(&self.gpu.state),
             None => self.calls.is_empty(),
         }
     }
@@ -178,7 +178,7 @@ impl PersistentBatch {
         if self.changed.is_empty() {
             return Ok(true);
         }
-        let Some(Launch::Joint { prepared, items }) = &mut self.launch else { return Ok(false) };
+        let Some(Launch::MultiType { prepared, items }) = &mut self.launch else { return Ok(false) };
         let Some(prepared) = Arc::get_mut(prepared) else { return Ok(false) };
         if stream.capture_status()? != CaptureStatus::None {
             return Ok(false);
@@ -187,7 +187,7 @@ impl PersistentBatch {
         self.changed.dedup();
         for &place in &self.changed {
             let place = place as usize;
-            let Some(moved) = prepared.moved(items, place, &self.calls[place].asked()) else { return Ok(false) };
+            let Some(moved) = prepared.moved(items, place, &self.calls[place].requested()) else { return Ok(false) };
             items[place] = moved;
         }
         if let Some(table) = prepared.table() {
@@ -211,15 +211,14 @@ impl PersistentBatch {
     fn prepare(&mut self) -> Result<(), CudaError> {
         let launch = match self.calls.as_slice() {
             [] => None,
-            [only] => only.on_device.ready(only.direction, &only.call).map(|(kernel, blocks, threads)| Launch::One {
-                kernel,
-                blocks,
-                threads,
-            }),
+            [only] => only
+                .on_device
+                .ready(only.direction, &only.call)
+                .map(|(kernel, blocks, threads)| Launch::SingleType { kernel, blocks, threads }),
             calls => {
-                let asked: Vec<Asked<'_>> = calls.iter().map(Held::asked).collect();
-                let (prepared, items) = self.gpu.several.batches.prepare(&self.gpu.shared, &asked)?;
-                Some(Launch::Joint { prepared: Arc::new(prepared), items })
+                let requested: Vec<BatchItem<'_>> = calls.iter().map(Held::requested).collect();
+                let (prepared, items) = self.gpu.shared_kernels.batches.prepare(&self.gpu.state, &requested)?;
+                Some(Launch::MultiType { prepared: Arc::new(prepared), items })
             }
         };
         self.changed.clear();
@@ -230,10 +229,10 @@ impl PersistentBatch {
 
     /// Launches of what was prepared may still be under way.
     fn retire(&mut self) {
-        if let Some(Launch::Joint { prepared, .. }) = self.launch.take()
+        if let Some(Launch::MultiType { prepared, .. }) = self.launch.take()
             && self.gpu.device().check_process().is_ok()
         {
-            self.gpu.shared.retire(prepared);
+            self.gpu.state.retire(prepared);
         }
     }
 }
