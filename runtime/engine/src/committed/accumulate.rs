@@ -15,6 +15,20 @@ use dtc_microkernels::accumulate::{AccumulateFn, select_accumulate};
 /// Least length of a run that is accumulated in place, in bytes. Shorter runs are packed first, so that one call serves many.
 const IN_PLACE: u64 = 1024;
 
+/// A reduction that fits a type and a range, which are whole elements.
+#[derive(Clone, Copy)]
+pub(crate) struct CheckedReduction {
+    reduction: Reduction,
+    /// What the processor computes it by; `None` for a plain unpack.
+    accumulate: Option<AccumulateFn>,
+}
+
+impl CheckedReduction {
+    pub(crate) fn reduction(&self) -> Reduction {
+        self.reduction
+    }
+}
+
 impl Committed {
     /// Combines `packed` with all bytes of a range: each basic element in memory becomes itself OP the packed one. Returns how
     /// many bytes were read. Writes bytes of the type map and no others.
@@ -57,33 +71,27 @@ impl Committed {
     ) -> Result<usize, AccumulateError> {
         let (mut destination, packed): (MemoryMut<'m>, &[u8]) = (destination.into(), bytemuck::cast_slice(packed));
         let range = check_packed(self.check(destination.room(), range)?, packed.len())?;
+        let reduction = self.check_reduction(reduction, range)?;
         let addresses = Addresses { memory: destination.address(), packed: packed.as_ptr().cast_mut() };
         // SAFETY: `check` found every byte of the elements inside the slice, and `check_packed` the range inside `packed`. They
         // cannot overlap, and `packed` is only read.
-        unsafe { self.accumulate_bytes(reduction, addresses, range)? };
+        unsafe { self.accumulate_bytes(&reduction, addresses, range) };
         self.record(Direction::Unpack, range.length());
         Ok(range.length() as usize)
     }
 
     /// Accumulates packed bytes in those of a range, which ends with the packed bytes or before, at any address of the host.
     ///
-    /// # Errors
-    ///
-    /// As for [`Committed::accumulate`], but for the bounds, which the caller ensures.
-    ///
     /// # Safety
     ///
-    /// Clauses 1 to 4 and 6 of the contract of [`Transfer`](crate::Transfer).
-    pub(crate) unsafe fn accumulate_bytes(
-        &self,
-        reduction: Reduction,
-        addresses: Addresses,
-        range: Range,
-    ) -> Result<(), AccumulateError> {
-        let Some(accumulate) = self.check_reduction(reduction, range)? else {
+    /// Clauses 1 to 4 and 6 of the contract of [`Transfer`](crate::Transfer). The reduction was checked for this type, and for a range
+    /// that the bytes are whole elements of.
+    pub(crate) unsafe fn accumulate_bytes(&self, reduction: &CheckedReduction, addresses: Addresses, range: Range) {
+        let CheckedReduction { reduction, accumulate } = *reduction;
+        let Some(accumulate) = accumulate else {
             // SAFETY: clauses 1 to 4.
             unsafe { self.some::<false>(addresses, range) };
-            return Ok(());
+            return;
         };
         self.count_use();
         let unit = reduction.element().size();
@@ -116,15 +124,14 @@ impl Committed {
                 }
             }
         }
-        Ok(())
     }
 
-    /// The function of a reduction, if it makes sense for the type and the range; none for a plain unpack.
+    /// The reduction, if it makes sense for the type and the range.
     pub(crate) fn check_reduction(
         &self,
         reduction: Reduction,
         range: Range,
-    ) -> Result<Option<AccumulateFn>, AccumulateError> {
+    ) -> Result<CheckedReduction, AccumulateError> {
         let element = reduction.element();
         let multiples =
             [("size of the type", self.facts().size), ("offset", range.offset()), ("length", range.length())];
@@ -138,7 +145,7 @@ impl Committed {
         }
         match select_accumulate(self.cached().level(), reduction) {
             None if reduction.operation() != Operation::Replace => Err(AccumulateError::Unsupported(reduction)),
-            accumulate => Ok(accumulate),
+            accumulate => Ok(CheckedReduction { reduction, accumulate }),
         }
     }
 }

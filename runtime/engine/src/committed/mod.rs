@@ -18,6 +18,7 @@ use crate::error::PackError;
 use crate::policy::{Policy, Tier};
 use crate::recorder::recorder;
 use crate::shape::Shape;
+pub(crate) use accumulate::CheckedReduction;
 pub(crate) use check::check_offset;
 
 use ahead::Ahead;

@@ -2,7 +2,7 @@
 
 use super::copy_kernel::CopyKernelSpec;
 use super::device_type::DeviceType;
-use super::launch::{Grid, Move, launch};
+use super::launch::{Grid, Launch, Move};
 use super::multi_type::KernelCache;
 use crate::multiprocessors::Multiprocessors;
 use dtc_compiler::codegen::cuda::{GENERIC_COPY, Target};
@@ -81,7 +81,8 @@ impl DeviceType {
                 // SAFETY: the kernel was compiled for these two types, and ends in a `Target`. It reads the `bytes` of the source
                 // and writes those of the destination, which the device reaches (contract of this function).
                 return unsafe {
-                    launch(&scope, &kernel.function, stream, &call, tables, Grid::all(blocks, variant.threads()), last)
+                    let grid = Grid::all(blocks, variant.threads());
+                    Launch { function: &kernel.function, call: &call, tables, grid }.enqueue(&scope, stream, last)
                 };
             }
         }
@@ -96,6 +97,8 @@ impl DeviceType {
         let (grid, last) = (Grid::all(blocks, GENERIC_COPY.threads()), (&raw mut last).cast());
         // SAFETY: the generic kernel interprets the programs of these two types, and ends in a `Target`. It reads the `bytes` of
         // the source and writes those of the destination, which the device reaches (contract of this function).
-        unsafe { launch(&scope, generic.copy(), stream, &call, program.tables, grid, last) }
+        unsafe {
+            Launch { function: generic.copy(), call: &call, tables: program.tables, grid }.enqueue(&scope, stream, last)
+        }
     }
 }

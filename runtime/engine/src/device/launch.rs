@@ -82,7 +82,18 @@ impl DeviceType {
                 return unsafe { self.launch_compiled(stream, kernel, &call, requested.count, grid) };
             }
         }
-        let too_large = CudaError::GridTooLarge { bytes };
+        // SAFETY: the contract of `launch_generic` is that of this function.
+        unsafe { self.launch_generic(stream, requested, most) }
+    }
+
+    /// Launches the generic kernel that serves a call, on at most `most` multiprocessors.
+    ///
+    /// # Safety
+    ///
+    /// As for [`DeviceType::launch`].
+    unsafe fn launch_generic(&self, stream: &Stream, requested: &Move, most: u32) -> Result<(), CudaError> {
+        let Move { direction, call, .. } = *requested;
+        let too_large = CudaError::GridTooLarge { bytes: call.bytes };
         let mut kernel = GenericKernel::serving(&self.plan, direction, &call);
         let mut blocks = self.plan.blocks(&kernel.variant, &call).ok_or_else(|| too_large.clone())?;
         if blocks > most {
@@ -120,7 +131,9 @@ impl DeviceType {
         let mut bounds = self.bounds(count);
         // SAFETY: a compiled kernel ends in bounds, to which the last parameter points. The kernel moves the bytes of `call`,
         // which the contract of `DeviceType::launch` covers.
-        unsafe { launch(&scope, &kernel.function, stream, call, tables, grid, (&raw mut bounds).cast()) }
+        unsafe {
+            Launch { function: &kernel.function, call, tables, grid }.enqueue(&scope, stream, (&raw mut bounds).cast())
+        }
     }
 }
 
@@ -143,7 +156,7 @@ impl Interpreter {
         let tables = self.tables.as_ref().map_or(0, DeviceBuffer::address);
         // SAFETY: the function ends in a program (contract of this function), to which the last parameter points. The function
         // moves the bytes of `call`, which the contract of `DeviceType::launch` covers.
-        unsafe { launch(&scope, function, stream, call, tables, grid, (&raw mut program).cast()) }
+        unsafe { Launch { function, call, tables, grid }.enqueue(&scope, stream, (&raw mut program).cast()) }
     }
 }
 
@@ -164,33 +177,37 @@ impl Grid {
     }
 }
 
-/// Launches a kernel with the parameters that all of them have.
-///
-/// # Safety
-///
-/// The scope is of the stream's device. `last` points at the kernel's last parameter. Until the kernel is done, every byte that it reads or writes for `call` is within
-/// reach of the device.
-pub(crate) unsafe fn launch(
-    scope: &Scope<'_>,
-    function: &Function,
-    stream: &Stream,
-    call: &Call,
-    tables: u64,
-    grid: Grid,
-    last: *mut c_void,
-) -> Result<(), CudaError> {
-    let Call { mut memory, mut packed, mut first, mut bytes } = *call;
-    let (mut tables, mut work) = (tables, grid.work);
-    let mut parameters: [*mut c_void; 7] = [
-        (&raw mut memory).cast(),
-        (&raw mut packed).cast(),
-        (&raw mut tables).cast(),
-        (&raw mut first).cast(),
-        (&raw mut bytes).cast(),
-        (&raw mut work).cast(),
-        last,
-    ];
-    // SAFETY: the first six parameters have the types that every kernel declares, and `last` points at the seventh (contract of
-    // this function). All of them live until `launch_within` has copied them. The scope is of the device of stream and module.
-    unsafe { function.launch_within(scope, stream, [grid.blocks, 1, 1], [grid.threads, 1, 1], 0, &mut parameters) }
+/// A kernel, and what all kernels have of parameters.
+pub(crate) struct Launch<'a> {
+    pub(crate) function: &'a Function,
+    pub(crate) call: &'a Call,
+    /// The address of the lists that the kernel reads, or zero.
+    pub(crate) tables: u64,
+    pub(crate) grid: Grid,
+}
+
+impl Launch<'_> {
+    /// Enqueues the kernel on a stream, with its last parameter.
+    ///
+    /// # Safety
+    ///
+    /// The scope is of the stream's device. `last` points at the kernel's last parameter. Until the kernel is done, the device reaches
+    /// every byte that it reads or writes for the call.
+    pub(crate) unsafe fn enqueue(self, scope: &Scope<'_>, stream: &Stream, last: *mut c_void) -> Result<(), CudaError> {
+        let Launch { function, call, mut tables, grid } = self;
+        let Call { mut memory, mut packed, mut first, mut bytes } = *call;
+        let Grid { mut work, blocks, threads } = grid;
+        let mut parameters: [*mut c_void; 7] = [
+            (&raw mut memory).cast(),
+            (&raw mut packed).cast(),
+            (&raw mut tables).cast(),
+            (&raw mut first).cast(),
+            (&raw mut bytes).cast(),
+            (&raw mut work).cast(),
+            last,
+        ];
+        // SAFETY: the first six parameters have the types that every kernel declares, and `last` points at the seventh (contract of
+        // this function). All of them live until `launch_within` has copied them. The scope is of the device of stream and module.
+        unsafe { function.launch_within(scope, stream, [blocks, 1, 1], [threads, 1, 1], 0, &mut parameters) }
+    }
 }

@@ -4,14 +4,18 @@ use super::buffered_move::BufferedMove;
 use super::error::TransferError;
 use super::movers::MemoryClass;
 use super::piece::Piece;
-use super::place::Placed;
+use super::place::{Located, Placed};
 use super::request::Part;
+use crate::committed::CheckedReduction;
 use crate::cpu::Addresses;
+use crate::device::Gpu;
 use crate::engine::Engine;
 use crate::error::AccumulateError;
+use crate::multiprocessors::Multiprocessors;
 use dtc_compiler::operation::{Operation, Reduction};
+use dtc_compiler::plan::Direction;
 use dtc_compiler::plan::gpu::computes;
-use dtc_cuda::{MemoryKind, copy};
+use dtc_cuda::{MemoryKind, Stream, copy};
 use dtc_microkernels::accumulate::select_accumulate;
 
 impl Engine {
@@ -36,20 +40,44 @@ impl Engine {
 }
 
 impl Placed<'_> {
-    /// Accumulates packed bytes in them by the processor. What could be refused was checked.
+    /// Accumulates packed bytes in them by the processor.
     ///
     /// # Safety
     ///
-    /// The contract of [`Transfer`](crate::Transfer), with memory and packed bytes that the processor reaches.
-    pub(super) unsafe fn accumulate(&self, reduction: Reduction, packed: *mut u8) {
+    /// The contract of [`Transfer`](crate::Transfer), with memory and packed bytes that the processor reaches. The reduction was checked
+    /// for the type, and the bytes are whole elements.
+    pub(super) unsafe fn accumulate(&self, reduction: &CheckedReduction, packed: *mut u8) {
         let addresses = Addresses { memory: self.memory.address, packed };
         // SAFETY: clauses 1 to 4 and 6 hold for every byte of the range, and the processor reaches both ends (contract of this
-        // function). What `accumulate_bytes` refuses was checked before.
-        let _ = unsafe { self.of.accumulate_bytes(reduction, addresses, self.range) };
+        // function), as do whole elements of the reduction.
+        unsafe { self.of.accumulate_bytes(reduction, addresses, self.range) };
     }
 }
 
 impl Piece<'_> {
+    /// The accumulation of packed bytes in elements.
+    pub(super) fn accumulated<'a>(elements: Placed<'a>, packed: Located) -> Piece<'a> {
+        Piece { direction: Direction::Unpack, elements, packed, multiprocessors: Multiprocessors::All }
+    }
+
+    /// Enqueues an accumulation on a CUDA stream, as one launch.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Piece::enqueue`]. The bytes are whole elements, and kernels compute the reduction.
+    pub(super) unsafe fn enqueue_accumulation(
+        &self,
+        reduction: Reduction,
+        gpu: &Gpu,
+        stream: &Stream,
+    ) -> Result<(), TransferError> {
+        let part = self.elements.on_device(self.direction, self.packed.on_device());
+        // SAFETY: until the work is done, the device of the stream reaches both ends, and the bytes are whole elements (contract of
+        // this function).
+        unsafe { self.elements.of.on_device(gpu).accumulate(stream, &part, reduction)? };
+        Ok(())
+    }
+
     /// Starts an accumulation. Nothing is left under way if it is done.
     ///
     /// # Safety
@@ -57,14 +85,15 @@ impl Piece<'_> {
     /// As for [`Piece::start`]. The bytes are whole elements, which whichever processor has the memory can accumulate.
     pub(super) unsafe fn start_accumulation(
         &self,
-        reduction: Reduction,
+        checked: &CheckedReduction,
         wait: bool,
     ) -> Result<Option<Part>, TransferError> {
         let Piece { elements, packed, .. } = *self;
+        let reduction = checked.reduction();
         let (by, from) = MemoryClass::movers(elements.kind().into(), packed.kind().into());
         if by.is_none() && from.is_none() {
             // SAFETY: the contract of `Transfer` holds for the piece, and no end lies on a device, so the processor reaches both.
-            unsafe { elements.accumulate(reduction, packed.address) };
+            unsafe { elements.accumulate(checked, packed.address) };
             return Ok(None);
         }
         let gpu = |ordinal: Option<u32>| ordinal.map(|ordinal| elements.of.engine().gpu(ordinal)).transpose();
@@ -101,7 +130,7 @@ impl Piece<'_> {
                 }
                 None => {
                     // SAFETY: the buffer holds whole elements, and the processor reaches the memory.
-                    unsafe { elements.part(at, bytes).accumulate(reduction, slot.host) };
+                    unsafe { elements.part(at, bytes).accumulate(checked, slot.host) };
                     Ok(())
                 }
             },

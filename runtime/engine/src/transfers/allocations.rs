@@ -33,6 +33,11 @@ impl<'a> Elements<'a> {
         }
     }
 
+    /// The elements in memory that the processor reaches, as `Endpoint::are_on_host` found out.
+    pub(super) fn on_host(self) -> Placed<'a> {
+        Placed { of: self.of, memory: Located::on_host(self.memory), range: self.range }
+    }
+
     fn in_place(self, place: Place) -> Placed<'a> {
         Placed { of: self.of, memory: Located { address: self.memory.address(), place }, range: self.range }
     }

@@ -1,22 +1,17 @@
 //! The calls of a committed type on data in any memory.
 
-use super::accumulate::check_computes;
 use super::error::TransferError;
-use super::piece::{Pieces, pieces};
+use super::lower::ends;
 use super::request::Request;
 use super::transfer::{Action, Elements, Transfer};
-use super::type_to_type::parts;
 use crate::committed::check_offset;
 use crate::cpu::Addresses;
-use crate::endpoint::Endpoint;
-use crate::error::{AccumulateError, CopyError};
-use crate::multiprocessors::Multiprocessors;
+use crate::error::CopyError;
 use crate::recorder::recorder;
-use dtc_compiler::operation::Reduction;
 use dtc_compiler::plan::Direction;
-use dtc_cuda::{MemoryKind, Stream};
+use dtc_cuda::Stream;
 
-impl<'a> Transfer<'a> {
+impl Transfer<'_> {
     /// How many bytes it moves: those of the range, or fewer at the end of the packed bytes.
     ///
     /// # Errors
@@ -139,67 +134,10 @@ impl<'a> Transfer<'a> {
     /// # }
     /// ```
     pub unsafe fn enqueue(&self, stream: &Stream) -> Result<usize, TransferError> {
-        // SAFETY: `put` has the same contract.
-        let bytes = unsafe { self.put(stream)? };
+        // SAFETY: `Checked::enqueue` has the same contract.
+        let bytes = unsafe { self.checked()?.enqueue(stream)? };
         self.record();
-        Ok(bytes)
-    }
-
-    /// # Safety
-    ///
-    /// As for [`Transfer::enqueue`].
-    unsafe fn put(&self, stream: &Stream) -> Result<usize, TransferError> {
-        let elements = self.elements.exact();
-        let gpu = || elements.of.engine().gpu(stream.device().info().ordinal);
-        match self.action {
-            Action::Move(direction, packed) => {
-                if elements.range.length() > 0 {
-                    let gpu = gpu()?;
-                    let pieces = pieces(direction, elements, packed, self.multiprocessors)?;
-                    pieces.iter().try_for_each(|piece| piece.check_reach(&gpu))?;
-                    // SAFETY: clauses 1 to 6 of the contract hold for every byte of the call, hence for those of each piece,
-                    // until the work is done. `check_reach` found that the device reaches both ends.
-                    pieces.iter().try_for_each(|piece| unsafe { piece.enqueue(&gpu, stream) })?;
-                }
-            }
-            Action::External(..) => return Err(TransferError::NotHost { side: "stream", kind: device_of(stream) }),
-            Action::Accumulate(reduction, packed) => {
-                elements.of.check_reduction(reduction, elements.range)?;
-                check_computes(reduction)?;
-                if elements.range.length() > 0 {
-                    let gpu = gpu()?;
-                    let pieces = pieces(Direction::Unpack, elements, packed, Multiprocessors::All)?;
-                    pieces.iter().try_for_each(|piece| piece.check_reach(&gpu))?;
-                    for piece in &pieces {
-                        let part = piece.elements.on_device(Direction::Unpack, piece.packed.on_device());
-                        // SAFETY: clauses 1 to 6 of the contract hold for every byte of the call, hence for those of each piece,
-                        // until the work is done. `check_reach` found that the device reaches both ends, and `check_reduction`
-                        // that the bytes are whole elements.
-                        unsafe { elements.of.on_device(&gpu).accumulate(stream, &part, reduction)? };
-                    }
-                }
-            }
-            Action::Copy(Some(reduction), destination) => {
-                let [source, destination] = self.ends_of_accumulation(reduction, destination)?;
-                let flat = source.contiguous(reduction, destination).ok_or(TransferError::Buffered)?;
-                // SAFETY: `flat` has the same bytes: those of a contiguous source are its packed bytes. Clauses 1 to 6 hold for
-                // them.
-                return unsafe { flat.put(stream) };
-            }
-            Action::Copy(None, destination) => {
-                let [source, destination] = ends(elements, destination);
-                if source.range.length() > 0 {
-                    let gpu = gpu()?;
-                    let parts = parts(source, destination)?;
-                    parts.iter().try_for_each(|part| part.check_reach(&gpu))?;
-                    // SAFETY: clauses 1 to 6 of the contract hold for every byte of the call, hence for those of each part, until
-                    // the work is done. `check_reach` found that the device reaches both ends.
-                    parts.iter().try_for_each(|part| unsafe { part.enqueue(&gpu, stream) })?;
-                }
-                return Ok(source.range.length() as usize);
-            }
-        }
-        Ok(elements.range.length() as usize)
+        Ok(bytes as usize)
     }
 
     /// Starts the transfer, and ends it if the caller waits for it anyway and that is cheaper so.
@@ -209,8 +147,8 @@ impl<'a> Transfer<'a> {
     /// The contract of [`Transfer`], until the request is done.
     #[inline(never)]
     unsafe fn begin(&self, wait: bool) -> Result<Request, TransferError> {
-        // SAFETY: `dispatch` has the same contract.
-        let request = unsafe { self.dispatch(wait)? };
+        // SAFETY: `Checked::start` has the same contract.
+        let request = unsafe { self.checked()?.start(wait)? };
         self.record();
         Ok(request)
     }
@@ -232,150 +170,4 @@ impl<'a> Transfer<'a> {
             }
         }
     }
-
-    /// # Safety
-    ///
-    /// As for [`Transfer::begin`].
-    unsafe fn dispatch(&self, wait: bool) -> Result<Request, TransferError> {
-        let elements = self.elements.exact();
-        let bytes = elements.range.length();
-        match self.action {
-            Action::Move(direction, packed) => {
-                if bytes == 0 {
-                    return Ok(Request::done(0));
-                }
-                let pieces = pieces(direction, elements, packed, self.multiprocessors)?;
-                let wait = wait && pieces.len() == 1;
-                // SAFETY: clauses 1 to 6 of the contract hold for every byte of the call, hence for those of each piece, until
-                // the work is done.
-                Request::start(bytes, pieces.iter().map(|piece| unsafe { piece.start(wait) }))
-            }
-            // SAFETY: `convert` has the same contract, for the same bytes.
-            Action::External(direction, packed) => unsafe { self.convert(direction, packed) },
-            Action::Accumulate(reduction, packed) => {
-                if elements.memory.are_on_host(&packed) {
-                    let addresses = Addresses { memory: elements.memory.address(), packed: packed.address() };
-                    // SAFETY: clauses 1 to 4 and 6 hold for every byte of the range, and both ends are memory of the host
-                    // (`are_on_host`, clause 5).
-                    unsafe { elements.of.accumulate_bytes(reduction, addresses, elements.range)? };
-                    return Ok(Request::done(bytes));
-                }
-                elements.of.check_reduction(reduction, elements.range)?;
-                if bytes == 0 {
-                    return Ok(Request::done(0));
-                }
-                let pieces = pieces(Direction::Unpack, elements, packed, Multiprocessors::All)?;
-                // Before anything is moved.
-                pieces.iter().try_for_each(|piece| piece.check_computes(reduction))?;
-                let wait = wait && pieces.len() == 1;
-                // SAFETY: the contract of `Transfer` holds for every byte of the call, hence for those of a piece.
-                // `check_reduction` found whole elements, and `check_computes` a processor that accumulates them.
-                Request::start(bytes, pieces.iter().map(|piece| unsafe { piece.start_accumulation(reduction, wait) }))
-            }
-            Action::Copy(Some(reduction), destination) => {
-                let [source, destination] = self.ends_of_accumulation(reduction, destination)?;
-                if let Some(flat) = source.contiguous(reduction, destination) {
-                    // SAFETY: `flat` has the same bytes: those of a contiguous source are its packed bytes. Clauses 1 to 6 hold
-                    // for them.
-                    return unsafe { flat.dispatch(wait) };
-                }
-                let parts = parts(source, destination)?;
-                // Before anything is moved.
-                parts.iter().try_for_each(|part| part.check_computes(reduction))?;
-                // SAFETY: the contract of `Transfer` holds for every byte of the call, hence for those of a part.
-                // `ends_of_accumulation` found whole elements, and `check_computes` a processor that accumulates them.
-                parts.iter().try_for_each(|part| unsafe { part.accumulate(reduction) })?;
-                Ok(Request::done(source.range.length()))
-            }
-            Action::Copy(None, destination) => {
-                let [source, destination] = ends(elements, destination);
-                let bytes = source.range.length();
-                if bytes == 0 {
-                    return Ok(Request::done(0));
-                }
-                if source.memory.are_on_host(&destination.memory) {
-                    let (read, written) = (source.memory.address(), destination.memory.address());
-                    // SAFETY: clauses 1 to 4 hold for every byte of both ranges, and both ends are memory of the host (`are_on_host`,
-                    // clause 5).
-                    unsafe { source.of.copy_bytes(read, source.range, destination.of, destination.range, written) };
-                    return Ok(Request::done(bytes));
-                }
-                let parts = parts(source, destination)?;
-                let wait = wait && parts.len() == 1;
-                // SAFETY: clauses 1 to 6 of the contract hold for every byte of the call, hence for those of each part, until the
-                // work is done.
-                Request::start(bytes, parts.iter().map(|part| unsafe { part.start(wait) }))
-            }
-        }
-    }
-
-    /// Converts to or from `external32`, on the processor.
-    ///
-    /// # Safety
-    ///
-    /// The contract of [`Transfer`].
-    unsafe fn convert(&self, direction: Direction, packed: Endpoint) -> Result<Request, TransferError> {
-        let Elements { of, memory, .. } = self.elements;
-        let range = of.exact_external(self.elements.range);
-        if range.length() == 0 {
-            return Ok(Request::done(0));
-        }
-        let on_host = memory.are_on_host(&packed);
-        let elements = Elements { range, ..self.elements };
-        let asked = if on_host { Pieces::new() } else { pieces(direction, elements, packed, Multiprocessors::All)? };
-        for piece in asked {
-            for (side, kind) in [("memory", piece.elements.kind()), ("packed", piece.packed.kind())] {
-                if let MemoryKind::Device(_) = kind {
-                    return Err(TransferError::NotHost { side, kind });
-                }
-            }
-        }
-        let addresses = Addresses { memory: memory.address(), packed: packed.address() };
-        // SAFETY: clauses 1 to 4 and 6 hold for every byte of the range. No piece lies on a device, so both ends are memory of
-        // the host.
-        unsafe {
-            match direction {
-                Direction::Pack => of.convert::<true>(addresses, range)?,
-                Direction::Unpack => of.convert::<false>(addresses, range)?,
-            }
-        }
-        Ok(Request::done(range.length()))
-    }
-
-    /// Both ends of an accumulation from type to type, with ranges of one length; an error if it makes no sense for them.
-    fn ends_of_accumulation(
-        &self,
-        reduction: Reduction,
-        destination: Elements<'a>,
-    ) -> Result<[Elements<'a>; 2], AccumulateError> {
-        let [source, destination] = ends(self.elements.exact(), destination);
-        let (element, found) = (reduction.element(), source.range.offset());
-        destination.of.check_reduction(reduction, destination.range)?;
-        if !source.of.may_consist_of(element) {
-            return Err(AccumulateError::Elements(element));
-        }
-        if !found.is_multiple_of(element.size()) {
-            return Err(AccumulateError::Multiple { field: "offset", element, found });
-        }
-        Ok([source, destination])
-    }
-}
-
-impl<'a> Elements<'a> {
-    /// The accumulation of elements that lie one after the other, and so are packed already.
-    fn contiguous(self, reduction: Reduction, destination: Elements<'a>) -> Option<Transfer<'a>> {
-        let run = self.of.cached().run_at(self.range.offset());
-        (run.bytes >= self.range.length()).then(|| destination.accumulate(reduction, self.memory.advanced(run.offset)))
-    }
-}
-
-/// Both ends of a copy, with ranges of one length.
-fn ends<'a>(source: Elements<'a>, destination: Elements<'a>) -> [Elements<'a>; 2] {
-    let (source, destination) = (source.exact(), destination.exact());
-    let bytes = source.range.length().min(destination.range.length());
-    [source, destination].map(|elements| elements.part(0, bytes))
-}
-
-fn device_of(stream: &Stream) -> MemoryKind {
-    MemoryKind::Device(stream.device().info().ordinal)
 }

@@ -5,6 +5,7 @@ use super::buffered_move::BufferedMove;
 use super::error::TransferError;
 use super::movers::MemoryClass;
 use super::type_to_type::PlacedCopy;
+use crate::committed::CheckedReduction;
 use crate::device::Gpu;
 use crate::error::AccumulateError;
 use crate::piece::{Buffer, PIECE};
@@ -24,8 +25,9 @@ impl PlacedCopy<'_> {
     ///
     /// The contract of [`Transfer`](crate::Transfer). The bytes are whole elements, which whichever processor has the destination
     /// can accumulate.
-    pub(super) unsafe fn accumulate(&self, reduction: Reduction) -> Result<(), TransferError> {
+    pub(super) unsafe fn accumulate(&self, checked: &CheckedReduction) -> Result<(), TransferError> {
         let PlacedCopy { source, destination } = self;
+        let reduction = checked.reduction();
         let (bytes, size) = (source.range.length(), reduction.element().size());
         let collect = |at: u64, bytes: u64, packed: *mut u8| {
             // SAFETY: the processor reaches the source; the other end is a buffer of this call, and as long as the part.
@@ -33,7 +35,7 @@ impl PlacedCopy<'_> {
         };
         let accumulate = |at: u64, bytes: u64, packed: *mut u8| {
             // SAFETY: the processor reaches the destination; the buffer holds the part.
-            unsafe { destination.part(at, bytes).accumulate(reduction, packed) };
+            unsafe { destination.part(at, bytes).accumulate(checked, packed) };
         };
         let (from, into) = MemoryClass::movers(source.kind().into(), destination.kind().into());
         if from.is_none() && into.is_none() {

@@ -1,6 +1,7 @@
 //! Transfers: packs, unpacks, copies and accumulations between memory of all kinds.
 //!
-//! [`transfer`] names what is moved, [`calls`] are the ways to ask, and a [`request`] is a call under way. [`place`] says where an
+//! [`transfer`] names what is moved, [`calls`] run, start and enqueue it, and a [`request`] is a call under way. [`lower`] checks a
+//! transfer and cuts it into [`work`]s. [`place`] says where an
 //! end lies, and [`allocations`] cuts calls whose elements lie in several kinds of memory. A [`piece`] is a pack or unpack with memory
 //! of one kind at each end: [`choice`] selects its path by the model of the machine that [`calibrate`] measures, and [`estimate`]
 //! tells its time. [`staged`] and [`pipeline`] are the paths that need more than one kernel. [`type_to_type`], [`accumulate`] and
@@ -17,6 +18,7 @@ mod choice;
 mod combine;
 mod error;
 mod estimate;
+mod lower;
 mod movers;
 mod path;
 mod piece;
@@ -26,6 +28,7 @@ mod request;
 mod staged;
 mod transfer;
 mod type_to_type;
+mod work;
 
 pub use batch::PersistentBatch;
 pub use choice::{Choice, TransferCase};

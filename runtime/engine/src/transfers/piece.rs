@@ -167,6 +167,16 @@ impl Piece<'_> {
         Ok(Some(Part::Device(event, gpu.state.clone())))
     }
 
+    /// An error if an end is in memory of a device.
+    pub(super) fn check_host(&self) -> Result<(), TransferError> {
+        for (side, kind) in [("memory", self.elements.kind()), ("packed", self.packed.kind())] {
+            if let MemoryKind::Device(_) = kind {
+                return Err(TransferError::NotHost { side, kind });
+            }
+        }
+        Ok(())
+    }
+
     /// An error if kernels of a device cannot use both ends.
     pub(super) fn check_reach(&self, gpu: &Gpu) -> Result<(), TransferError> {
         let engine = self.elements.of;

@@ -63,6 +63,12 @@ impl Located {
         Ok(Located { address, place })
     }
 
+    /// An endpoint that the processor reaches, as `Endpoint::are_on_host` found out.
+    pub(super) fn on_host(endpoint: Endpoint) -> Located {
+        let kind = endpoint.kind().unwrap_or(MemoryKind::Pageable);
+        Located { address: endpoint.address(), place: Place::known(kind) }
+    }
+
     pub(super) fn kind(self) -> MemoryKind {
         self.place.kind
     }

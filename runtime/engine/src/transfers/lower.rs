@@ -1,0 +1,208 @@
+//! Transfers lowered to works: checked once, then cut where the kind of memory changes.
+
+use super::accumulate::check_computes;
+use super::error::TransferError;
+use super::piece::{Piece, pieces};
+use super::place::Located;
+use super::request::Request;
+use super::transfer::{Action, Elements, Transfer};
+use super::type_to_type::{PlacedCopy, parts};
+use super::work::{ExternalMove, Work};
+use crate::committed::CheckedReduction;
+use crate::endpoint::Endpoint;
+use crate::engine::Engine;
+use crate::error::AccumulateError;
+use crate::multiprocessors::Multiprocessors;
+use dtc_compiler::operation::Reduction;
+use dtc_compiler::plan::Direction;
+use dtc_cuda::{MemoryKind, Stream};
+use smallvec::{SmallVec, smallvec};
+
+/// A transfer after every check that needs no driver. Ranges end with the packed bytes, and both ends of a copy have as many.
+pub(super) enum Checked<'a> {
+    /// A pack or unpack.
+    Move { direction: Direction, elements: Elements<'a>, packed: Endpoint, multiprocessors: Multiprocessors },
+    /// A conversion: the range counts bytes of `external32`.
+    External { direction: Direction, elements: Elements<'a>, packed: Endpoint },
+    /// An accumulation of packed bytes in elements.
+    Accumulate { reduction: CheckedReduction, elements: Elements<'a>, packed: Endpoint },
+    /// A copy from type to type.
+    Copy { source: Elements<'a>, destination: Elements<'a> },
+    /// An accumulation of elements with gaps in those of another type.
+    AccumulateCopy { reduction: CheckedReduction, source: Elements<'a>, destination: Elements<'a> },
+}
+
+impl<'a> Transfer<'a> {
+    /// The transfer with exact ranges. An accumulation of contiguous elements becomes one of their packed bytes, which are the same.
+    ///
+    /// # Errors
+    ///
+    /// A reduction does not fit the types, or the ranges are not whole elements.
+    pub(super) fn checked(&self) -> Result<Checked<'a>, TransferError> {
+        let elements = self.elements.exact();
+        Ok(match self.action {
+            Action::Move(direction, packed) => {
+                Checked::Move { direction, elements, packed, multiprocessors: self.multiprocessors }
+            }
+            Action::External(direction, packed) => {
+                let range = elements.of.exact_external(self.elements.range);
+                Checked::External { direction, elements: Elements { range, ..elements }, packed }
+            }
+            Action::Accumulate(reduction, packed) => {
+                let reduction = elements.of.check_reduction(reduction, elements.range)?;
+                Checked::Accumulate { reduction, elements, packed }
+            }
+            Action::Copy(None, destination) => {
+                let [source, destination] = ends(elements, destination);
+                Checked::Copy { source, destination }
+            }
+            Action::Copy(Some(reduction), destination) => {
+                let [source, destination] = ends(elements, destination);
+                let reduction = check_accumulation(reduction, source, destination)?;
+                let run = source.of.cached().run_at(source.range.offset());
+                if run.bytes >= source.range.length() {
+                    let packed = source.memory.advanced(run.offset);
+                    Checked::Accumulate { reduction, elements: destination, packed }
+                } else {
+                    Checked::AccumulateCopy { reduction, source, destination }
+                }
+            }
+        })
+    }
+}
+
+impl<'a> Checked<'a> {
+    /// The elements whose range has as many bytes as the transfer moves.
+    fn elements(&self) -> Elements<'a> {
+        match *self {
+            Checked::Move { elements, .. }
+            | Checked::External { elements, .. }
+            | Checked::Accumulate { elements, .. }
+            | Checked::Copy { source: elements, .. }
+            | Checked::AccumulateCopy { source: elements, .. } => elements,
+        }
+    }
+
+    /// Bytes that the transfer moves.
+    fn bytes(&self) -> u64 {
+        self.elements().range.length()
+    }
+
+    fn engine(&self) -> &'a Engine {
+        self.elements().of.engine()
+    }
+
+    /// Enqueues the transfer on a CUDA stream; returns how many bytes will be moved.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Transfer::enqueue`].
+    pub(super) unsafe fn enqueue(&self, stream: &Stream) -> Result<u64, TransferError> {
+        let ordinal = stream.device().info().ordinal;
+        match self {
+            Checked::External { .. } => {
+                return Err(TransferError::NotHost { side: "stream", kind: MemoryKind::Device(ordinal) });
+            }
+            Checked::AccumulateCopy { .. } => return Err(TransferError::Buffered),
+            Checked::Accumulate { reduction, .. } => check_computes(reduction.reduction())?,
+            Checked::Move { .. } | Checked::Copy { .. } => {}
+        }
+        let bytes = self.bytes();
+        if bytes > 0 {
+            let gpu = self.engine().gpu(ordinal)?;
+            let works = self.works()?;
+            works.iter().try_for_each(|work| work.check_reach(&gpu))?;
+            // SAFETY: clauses 1 to 6 of the contract hold for every byte of the transfer, hence for those of each work, until it is
+            // done. `check_reach` found that the device reaches both ends.
+            works.iter().try_for_each(|work| unsafe { work.enqueue(&gpu, stream) })?;
+        }
+        Ok(bytes)
+    }
+
+    /// Starts the transfer, and ends it if the caller waits for it anyway and that is cheaper so.
+    ///
+    /// # Safety
+    ///
+    /// The contract of [`Transfer`], until the request is done.
+    pub(super) unsafe fn start(&self, wait: bool) -> Result<Request, TransferError> {
+        let bytes = self.bytes();
+        if bytes == 0 {
+            return Ok(Request::done(0));
+        }
+        let works = match self.on_host() {
+            Some(work) => smallvec![work],
+            None => self.works()?,
+        };
+        // Before anything is moved.
+        works.iter().try_for_each(Work::check_computes)?;
+        let wait = wait && works.len() == 1;
+        // SAFETY: clauses 1 to 6 of the contract hold for every byte of the transfer, hence for those of each work, until it is done.
+        // `check_computes` found a processor that accumulates.
+        Request::start(bytes, works.iter().map(|work| unsafe { work.start(wait) }))
+    }
+
+    /// The transfer as one work, if the driver need not be asked where the ends are: the processor reaches both.
+    fn on_host(&self) -> Option<Work<'a>> {
+        match *self {
+            Checked::External { direction, elements, packed } if elements.memory.are_on_host(&packed) => {
+                Some(Work::External(ExternalMove { direction, elements, packed }))
+            }
+            Checked::Accumulate { reduction, elements, packed } if elements.memory.are_on_host(&packed) => {
+                let (elements, packed) = (elements.on_host(), Located::on_host(packed));
+                Some(Work::Accumulate(Piece::accumulated(elements, packed), reduction))
+            }
+            Checked::Copy { source, destination } if source.memory.are_on_host(&destination.memory) => {
+                let (source, destination) = (source.on_host(), destination.on_host());
+                Some(Work::Copy(PlacedCopy { source, destination }))
+            }
+            _ => None,
+        }
+    }
+
+    /// The works of the transfer, in packed order: one, unless the kind of memory changes within an end.
+    fn works(&self) -> Result<SmallVec<[Work<'a>; 1]>, TransferError> {
+        Ok(match *self {
+            Checked::Move { direction, elements, packed, multiprocessors } => {
+                pieces(direction, elements, packed, multiprocessors)?.into_iter().map(Work::Move).collect()
+            }
+            Checked::External { direction, elements, packed } => {
+                for piece in pieces(direction, elements, packed, Multiprocessors::All)? {
+                    piece.check_host()?;
+                }
+                smallvec![Work::External(ExternalMove { direction, elements, packed })]
+            }
+            Checked::Accumulate { reduction, elements, packed } => {
+                let pieces = pieces(Direction::Unpack, elements, packed, Multiprocessors::All)?;
+                pieces.into_iter().map(|piece| Work::Accumulate(piece, reduction)).collect()
+            }
+            Checked::Copy { source, destination } => parts(source, destination)?.into_iter().map(Work::Copy).collect(),
+            Checked::AccumulateCopy { reduction, source, destination } => {
+                parts(source, destination)?.into_iter().map(|part| Work::AccumulateCopy(part, reduction)).collect()
+            }
+        })
+    }
+}
+
+/// Both ends of a copy, with ranges of one length.
+pub(super) fn ends<'a>(source: Elements<'a>, destination: Elements<'a>) -> [Elements<'a>; 2] {
+    let (source, destination) = (source.exact(), destination.exact());
+    let bytes = source.range.length().min(destination.range.length());
+    [source, destination].map(|elements| elements.part(0, bytes))
+}
+
+/// The reduction of an accumulation from type to type; an error if it does not fit both ends.
+fn check_accumulation(
+    reduction: Reduction,
+    source: Elements<'_>,
+    destination: Elements<'_>,
+) -> Result<CheckedReduction, AccumulateError> {
+    let (element, found) = (reduction.element(), source.range.offset());
+    let checked = destination.of.check_reduction(reduction, destination.range)?;
+    if !source.of.may_consist_of(element) {
+        return Err(AccumulateError::Elements(element));
+    }
+    if !found.is_multiple_of(element.size()) {
+        return Err(AccumulateError::Multiple { field: "offset", element, found });
+    }
+    Ok(checked)
+}

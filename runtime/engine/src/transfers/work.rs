@@ -1,0 +1,113 @@
+//! Works: the parts of transfers, each with memory of one kind at either end.
+
+use super::error::TransferError;
+use super::piece::Piece;
+use super::request::Part;
+use super::transfer::Elements;
+use super::type_to_type::PlacedCopy;
+use crate::committed::CheckedReduction;
+use crate::cpu::Addresses;
+use crate::device::Gpu;
+use crate::endpoint::Endpoint;
+use crate::error::AccumulateError;
+use dtc_compiler::plan::Direction;
+use dtc_cuda::Stream;
+
+/// A part of a transfer. At least one byte.
+pub(super) enum Work<'a> {
+    /// A pack or unpack.
+    Move(Piece<'a>),
+    /// A conversion, of a whole transfer: the processor does it, and the ends are memory of the host.
+    External(ExternalMove<'a>),
+    /// An accumulation of packed bytes in elements.
+    Accumulate(Piece<'a>, CheckedReduction),
+    /// A copy from type to type.
+    Copy(PlacedCopy<'a>),
+    /// An accumulation from type to type, through a buffer.
+    AccumulateCopy(PlacedCopy<'a>, CheckedReduction),
+}
+
+/// A conversion to or from `external32`.
+pub(super) struct ExternalMove<'a> {
+    pub(super) direction: Direction,
+    /// The range counts bytes of `external32`.
+    pub(super) elements: Elements<'a>,
+    pub(super) packed: Endpoint,
+}
+
+impl Work<'_> {
+    /// An error if a device has the elements that are accumulated in, and its kernels do not compute the reduction.
+    pub(super) fn check_computes(&self) -> Result<(), AccumulateError> {
+        match self {
+            Work::Accumulate(piece, reduction) => piece.check_computes(reduction.reduction()),
+            Work::AccumulateCopy(copy, reduction) => copy.check_computes(reduction.reduction()),
+            Work::Move(_) | Work::External(_) | Work::Copy(_) => Ok(()),
+        }
+    }
+
+    /// An error if kernels of a device cannot use both ends.
+    pub(super) fn check_reach(&self, gpu: &Gpu) -> Result<(), TransferError> {
+        match self {
+            Work::Move(piece) | Work::Accumulate(piece, _) => piece.check_reach(gpu),
+            Work::Copy(copy) | Work::AccumulateCopy(copy, _) => copy.check_reach(gpu),
+            Work::External(_) => Ok(()),
+        }
+    }
+
+    /// Enqueues the work on a CUDA stream, as one kernel or one copy of the driver.
+    ///
+    /// # Safety
+    ///
+    /// The contract of [`Transfer`](crate::Transfer), until the work is done; the device of the stream reaches both ends.
+    pub(super) unsafe fn enqueue(&self, gpu: &Gpu, stream: &Stream) -> Result<(), TransferError> {
+        // SAFETY: each of these has the contract of this function, for the bytes of the work.
+        unsafe {
+            match self {
+                Work::Move(piece) => piece.enqueue(gpu, stream),
+                Work::Accumulate(piece, reduction) => piece.enqueue_accumulation(reduction.reduction(), gpu, stream),
+                Work::Copy(copy) => Ok(copy.enqueue(gpu, stream)?),
+                // `Checked::enqueue` refuses both before it makes works.
+                Work::AccumulateCopy(..) | Work::External(_) => Err(TransferError::Buffered),
+            }
+        }
+    }
+
+    /// Starts the work, and ends it if the caller waits for it anyway and that is cheaper so. Returns nothing if it is done.
+    ///
+    /// # Safety
+    ///
+    /// The contract of [`Transfer`](crate::Transfer), until the work is done; a processor that accumulates it is there.
+    pub(super) unsafe fn start(&self, wait: bool) -> Result<Option<Part>, TransferError> {
+        // SAFETY: each of these has the contract of this function, for the bytes of the work. A `CheckedReduction` fits the elements.
+        unsafe {
+            match self {
+                Work::Move(piece) => piece.start(wait),
+                Work::External(external) => external.convert().map(|()| None),
+                Work::Accumulate(piece, reduction) => piece.start_accumulation(reduction, wait),
+                Work::Copy(copy) => copy.start(wait),
+                Work::AccumulateCopy(copy, reduction) => copy.accumulate(reduction).map(|()| None),
+            }
+        }
+    }
+}
+
+impl ExternalMove<'_> {
+    /// Converts on the processor.
+    ///
+    /// # Safety
+    ///
+    /// The contract of [`Transfer`](crate::Transfer); the processor reaches both ends.
+    unsafe fn convert(&self) -> Result<(), TransferError> {
+        let Elements { of, memory, range } = self.elements;
+        let addresses = Addresses { memory: memory.address(), packed: self.packed.address() };
+        // SAFETY: clauses 1 to 4 and 6 hold for every byte of the range, and both ends are memory of the host (contract of this
+        // function).
+        unsafe {
+            match self.direction {
+                Direction::Pack => of.convert::<true>(addresses, range)?,
+                Direction::Unpack => of.convert::<false>(addresses, range)?,
+            }
+        }
+        Ok(())
+    }
+}
