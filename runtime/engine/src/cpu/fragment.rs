@@ -5,7 +5,7 @@
 
 use super::program::{Bound, Program, microkernel};
 use super::{Addresses, Kernel};
-use dtc_compiler::plan::{Offsets, Part, Step, StepId};
+use dtc_compiler::plan::{Offsets, Part, RunTable, Step, StepId};
 use smallvec::SmallVec;
 
 /// Some bytes of a step. `addresses.packed` is the address that the step's first byte would have.
@@ -120,13 +120,9 @@ impl Program {
                 } else if matches!(self.bound(cut.step), Bound::Loop | Bound::Groups(_)) {
                     self.cut_loop::<PACK, NON_TEMPORAL>(&cut, &mut work);
                 } else {
-                    cut_microkernel::<PACK, NON_TEMPORAL>(
-                        self.plan().step(cut.step),
-                        self.bound(cut.step),
-                        cut.addresses,
-                        cut.skip,
-                        cut.take,
-                    );
+                    let Cut { step, addresses, skip, take } = cut;
+                    let (step, bound) = (self.plan().step(step), self.bound(step));
+                    CutStep { step, bound, addresses, skip, take }.run::<PACK, NON_TEMPORAL>();
                 }
             }
         }
@@ -177,127 +173,186 @@ impl Program {
     }
 }
 
-/// Moves some bytes of a step that one microkernel carries out.
-///
-/// # Safety
-///
-/// As for [`Program::range`], for those bytes.
-unsafe fn cut_microkernel<const PACK: bool, const NON_TEMPORAL: bool>(
-    step: &Step,
-    bound: &Bound,
+/// Some bytes of a step that one microkernel carries out: `take` of them, from byte `skip` of the step on.
+struct CutStep<'a> {
+    step: &'a Step,
+    bound: &'a Bound,
+    /// Those of the first byte of the step.
     addresses: Addresses,
     skip: u64,
     take: u64,
-) {
-    // Blocks at computed places: the cut ones are copied, the whole ones left to the microkernel.
-    let copy = |offset: i64, position: u64, bytes: u64| {
-        let Addresses { memory, packed } = addresses.at(offset, position);
-        let (destination, source) = if PACK { (packed, memory) } else { (memory, packed) };
-        // SAFETY: called below for bytes of the range only.
-        unsafe { dtc_microkernels::copy(destination, source, bytes as usize) }
-    };
-    let blocks = |bytes: u64, offset_of: &dyn Fn(u64) -> i64, whole: &dyn Fn(std::ops::Range<u64>)| {
-        let division = divide(skip, take, bytes);
-        if let Some((skip, take)) = division.head {
-            let block = division.whole.start - 1;
-            copy(offset_of(block) + skip as i64, block * bytes + skip, take);
-        }
-        if division.tail > 0 {
-            copy(offset_of(division.whole.end), division.whole.end * bytes, division.tail);
-        }
-        if !division.whole.is_empty() {
-            whole(division.whole);
-        }
-    };
-    // SAFETY: every call moves bytes of the range.
-    unsafe {
-        match (step, bound) {
-            (Step::Copy { .. }, _) => copy(skip as i64, skip, take),
-            (&Step::Rows { stride, bytes, .. }, _) => blocks(bytes, &|row| row as i64 * stride, &|whole| {
-                let step = Step::Rows { rows: whole.end - whole.start, stride, bytes };
-                microkernel::<PACK, NON_TEMPORAL>(
-                    &step,
-                    bound,
-                    addresses.at(whole.start as i64 * stride, whole.start * bytes),
-                );
-            }),
-            (
-                &(Step::Planes { plane_stride, rows, stride, bytes, .. }
-                | Step::Tile { plane_stride, rows, stride, bytes, .. }),
-                _,
-            ) => {
-                let plane = match *step {
-                    Step::Tile { layers, layer_stride, .. } if layers > 1 => {
-                        Step::Planes { planes: layers, plane_stride: layer_stride, rows, stride, bytes }
-                    }
-                    _ => Step::Rows { rows, stride, bytes },
-                };
-                let size = match *step {
-                    Step::Tile { layers, .. } => layers * rows * bytes,
-                    _ => rows * bytes,
-                };
-                let division = divide(skip, take, size);
-                let place = |at: u64| addresses.at(at as i64 * plane_stride, at * size);
-                if let Some((skip, take)) = division.head {
-                    cut_microkernel::<PACK, NON_TEMPORAL>(&plane, bound, place(division.whole.start - 1), skip, take);
+}
+
+impl CutStep<'_> {
+    /// Moves the bytes.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Program::range`], for the bytes.
+    unsafe fn run<const PACK: bool, const NON_TEMPORAL: bool>(&self) {
+        // SAFETY: every method moves the bytes of this cut, under the same contract.
+        unsafe {
+            match *self.step {
+                Step::Copy { .. } => self.copy::<PACK>(self.skip as i64, self.skip, self.take),
+                Step::Rows { stride, bytes, .. } => self.rows::<PACK, NON_TEMPORAL>(stride, bytes),
+                Step::Planes { plane_stride, rows, stride, bytes, .. } => {
+                    let plane = Step::Rows { rows, stride, bytes };
+                    let planes = |planes| Step::Planes { planes, plane_stride, rows, stride, bytes };
+                    self.planes::<PACK, NON_TEMPORAL>(plane_stride, rows * bytes, &plane, planes);
                 }
-                if division.tail > 0 {
-                    cut_microkernel::<PACK, NON_TEMPORAL>(&plane, bound, place(division.whole.end), 0, division.tail);
-                }
-                let planes = division.whole.end - division.whole.start;
-                if planes > 0 {
-                    let whole = match *step {
-                        Step::Tile { layers, layer_stride, .. } => {
-                            Step::Tile { planes, plane_stride, layers, layer_stride, rows, stride, bytes }
-                        }
-                        _ => Step::Planes { planes, plane_stride, rows, stride, bytes },
+                Step::Tile { plane_stride, layers, layer_stride, rows, stride, bytes, .. } => {
+                    let plane = match layers {
+                        1 => Step::Rows { rows, stride, bytes },
+                        _ => Step::Planes { planes: layers, plane_stride: layer_stride, rows, stride, bytes },
                     };
-                    microkernel::<PACK, NON_TEMPORAL>(&whole, bound, place(division.whole.start));
+                    let planes =
+                        |planes| Step::Tile { planes, plane_stride, layers, layer_stride, rows, stride, bytes };
+                    self.planes::<PACK, NON_TEMPORAL>(plane_stride, layers * rows * bytes, &plane, planes);
                 }
+                Step::List { ref offsets, bytes } => self.list::<PACK>(offsets, bytes),
+                Step::Runs(ref table) => self.runs::<PACK>(table),
+                // Loops do not come here.
+                _ => {}
             }
-            (Step::List { offsets, bytes }, _) => blocks(*bytes, &|block| offsets.get(block as usize), &|whole| {
-                let Addresses { memory, packed } = addresses.at(0, whole.start * bytes);
-                let (start, count) = (whole.start as usize, (whole.end - whole.start) as usize);
-                match (offsets, bound) {
-                    (Offsets::Narrow(offsets), Bound::List32(list)) => {
-                        list.of::<PACK>()(memory, packed, offsets[start..].as_ptr(), count, *bytes as usize);
-                    }
-                    (Offsets::Wide(offsets), Bound::List64(list)) => {
-                        list.of::<PACK>()(memory, packed, offsets[start..].as_ptr(), count, *bytes as usize);
-                    }
-                    // `Program::new` binds lists by their width.
-                    _ => {}
-                }
-            }),
-            (Step::Runs(table), Bound::Runs(runs)) => {
-                let end = skip + take;
-                let first = table.positions.partition_point(|&position| position <= skip) - 1;
-                let last = table.positions.partition_point(|&position| position < end) - 1;
-                let ends = |at: usize| table.positions[at] + table.runs[at].count;
-                let piece = |at: usize, from: u64, to: u64| {
-                    let inside = from - table.positions[at];
-                    copy(table.runs[at].offset + inside as i64, from, to - from);
-                };
-                if first == last {
-                    return piece(first, skip, end);
-                }
-                let cut_first = table.positions[first] < skip;
-                let cut_last = ends(last) > end;
-                if cut_first {
-                    piece(first, skip, ends(first));
-                }
-                if cut_last {
-                    piece(last, table.positions[last], end);
-                }
-                let whole = first + usize::from(cut_first)..last + usize::from(!cut_last);
-                if !whole.is_empty() {
-                    let Addresses { memory, packed } = addresses.at(0, table.positions[whole.start]);
-                    let table = table.runs[whole].as_ref();
-                    runs.of::<PACK>()(memory, packed, table.as_ptr(), table.len());
-                }
+        }
+    }
+
+    /// Copies `bytes` contiguous bytes, at an offset in memory and a position in the packed bytes of the step.
+    ///
+    /// # Safety
+    ///
+    /// As for [`CutStep::run`]; the bytes are among those of the cut.
+    unsafe fn copy<const PACK: bool>(&self, offset: i64, position: u64, bytes: u64) {
+        let Addresses { memory, packed } = self.addresses.at(offset, position);
+        let (destination, source) = if PACK { (packed, memory) } else { (memory, packed) };
+        // SAFETY: the bytes are readable and writable where they should be, and do not overlap (contract of this function).
+        unsafe { dtc_microkernels::copy(destination, source, bytes as usize) }
+    }
+
+    /// Copies the cut blocks among blocks of `bytes` bytes at computed offsets, and returns the whole ones between them.
+    ///
+    /// # Safety
+    ///
+    /// As for [`CutStep::run`]; the step has blocks of this length at these offsets.
+    unsafe fn cut_blocks<const PACK: bool>(&self, bytes: u64, offset: impl Fn(u64) -> i64) -> std::ops::Range<u64> {
+        let Division { head, whole, tail } = divide(self.skip, self.take, bytes);
+        // SAFETY: head and tail are among the bytes of the cut.
+        unsafe {
+            if let Some((skip, take)) = head {
+                let block = whole.start - 1;
+                self.copy::<PACK>(offset(block) + skip as i64, block * bytes + skip, take);
             }
-            // Loops do not come here, and runs are bound to their microkernel.
-            _ => {}
+            if tail > 0 {
+                self.copy::<PACK>(offset(whole.end), whole.end * bytes, tail);
+            }
+        }
+        whole
+    }
+
+    /// # Safety
+    ///
+    /// As for [`CutStep::run`].
+    unsafe fn rows<const PACK: bool, const NON_TEMPORAL: bool>(&self, stride: i64, bytes: u64) {
+        // SAFETY: the cut and the whole rows are those of the cut.
+        unsafe {
+            let whole = self.cut_blocks::<PACK>(bytes, |row| row as i64 * stride);
+            if !whole.is_empty() {
+                let step = Step::Rows { rows: whole.end - whole.start, stride, bytes };
+                let addresses = self.addresses.at(whole.start as i64 * stride, whole.start * bytes);
+                microkernel::<PACK, NON_TEMPORAL>(&step, self.bound, addresses);
+            }
+        }
+    }
+
+    /// Moves planes of `size` bytes: cut ones as the step `plane`, whole ones as the step that `planes` makes of their number.
+    ///
+    /// # Safety
+    ///
+    /// As for [`CutStep::run`].
+    unsafe fn planes<const PACK: bool, const NON_TEMPORAL: bool>(
+        &self,
+        stride: i64,
+        size: u64,
+        plane: &Step,
+        planes: impl Fn(u64) -> Step,
+    ) {
+        let Division { head, whole, tail } = divide(self.skip, self.take, size);
+        let cut = |at: u64, skip: u64, take: u64| {
+            let addresses = self.addresses.at(at as i64 * stride, at * size);
+            CutStep { step: plane, bound: self.bound, addresses, skip, take }
+        };
+        // SAFETY: the cut and the whole planes are those of the cut.
+        unsafe {
+            if let Some((skip, take)) = head {
+                cut(whole.start - 1, skip, take).run::<PACK, NON_TEMPORAL>();
+            }
+            if tail > 0 {
+                cut(whole.end, 0, tail).run::<PACK, NON_TEMPORAL>();
+            }
+            if !whole.is_empty() {
+                let addresses = self.addresses.at(whole.start as i64 * stride, whole.start * size);
+                microkernel::<PACK, NON_TEMPORAL>(&planes(whole.end - whole.start), self.bound, addresses);
+            }
+        }
+    }
+
+    /// # Safety
+    ///
+    /// As for [`CutStep::run`].
+    unsafe fn list<const PACK: bool>(&self, offsets: &Offsets, bytes: u64) {
+        // SAFETY: the cut and the whole blocks are those of the cut.
+        unsafe {
+            let whole = self.cut_blocks::<PACK>(bytes, |block| offsets.get(block as usize));
+            if whole.is_empty() {
+                return;
+            }
+            let Addresses { memory, packed } = self.addresses.at(0, whole.start * bytes);
+            let (start, count) = (whole.start as usize, (whole.end - whole.start) as usize);
+            match (offsets, self.bound) {
+                (Offsets::Narrow(offsets), Bound::List32(list)) => {
+                    list.of::<PACK>()(memory, packed, offsets[start..].as_ptr(), count, bytes as usize);
+                }
+                (Offsets::Wide(offsets), Bound::List64(list)) => {
+                    list.of::<PACK>()(memory, packed, offsets[start..].as_ptr(), count, bytes as usize);
+                }
+                // `Program::new` binds lists by their width.
+                _ => {}
+            }
+        }
+    }
+
+    /// # Safety
+    ///
+    /// As for [`CutStep::run`].
+    unsafe fn runs<const PACK: bool>(&self, table: &RunTable) {
+        // `Program::new` binds runs to their microkernel.
+        let Bound::Runs(runs) = self.bound else { return };
+        let end = self.skip + self.take;
+        let first = table.positions.partition_point(|&position| position <= self.skip) - 1;
+        let last = table.positions.partition_point(|&position| position < end) - 1;
+        let ends = |at: usize| table.positions[at] + table.runs[at].count;
+        let piece = |at: usize, from: u64, to: u64| {
+            let inside = from - table.positions[at];
+            // SAFETY: called below for bytes of the cut only.
+            unsafe { self.copy::<PACK>(table.runs[at].offset + inside as i64, from, to - from) };
+        };
+        if first == last {
+            return piece(first, self.skip, end);
+        }
+        let cut_first = table.positions[first] < self.skip;
+        let cut_last = ends(last) > end;
+        if cut_first {
+            piece(first, self.skip, ends(first));
+        }
+        if cut_last {
+            piece(last, table.positions[last], end);
+        }
+        let whole = first + usize::from(cut_first)..last + usize::from(!cut_last);
+        if !whole.is_empty() {
+            let Addresses { memory, packed } = self.addresses.at(0, table.positions[whole.start]);
+            let table = &table.runs[whole];
+            // SAFETY: whole runs inside the cut.
+            unsafe { runs.of::<PACK>()(memory, packed, table.as_ptr(), table.len()) };
         }
     }
 }

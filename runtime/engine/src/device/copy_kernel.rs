@@ -14,8 +14,8 @@ use std::sync::{Arc, Weak};
 pub(crate) struct CopyKernelSpec {
     /// The types of source and target on this device.
     pub(crate) types: [u64; 2],
-    pub(crate) variant: CopyVariant,
-    pub(crate) plans: [Weak<DeviceType>; 2],
+    pub(super) variant: CopyVariant,
+    pub(super) plans: [Weak<DeviceType>; 2],
 }
 
 impl KernelSpec for CopyKernelSpec {

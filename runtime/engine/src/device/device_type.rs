@@ -179,7 +179,7 @@ impl DeviceType {
 
     /// The kernel that serves a variant now, if one does, and asks for it if it should be compiled. Until it is there, and for good where compiling
     /// makes callers wait, the usual kernel serves what it can.
-    pub(crate) fn serving(self: &Arc<DeviceType>, variant: &Variant) -> Option<(Variant, &Arc<Kernel>)> {
+    pub(super) fn serving(self: &Arc<DeviceType>, variant: &Variant) -> Option<(Variant, &Arc<Kernel>)> {
         if let Some(kernel) = self.kernel(variant) {
             return Some((*variant, kernel));
         }
@@ -271,7 +271,7 @@ impl DeviceType {
     }
 
     /// What the elements span, as far as 64 bits reach.
-    pub(crate) fn bounds(&self, count: u64) -> Bounds {
+    pub(super) fn bounds(&self, count: u64) -> Bounds {
         let last = i128::from(count.saturating_sub(1)) * i128::from(self.shape.extent);
         let clamp = |bound: i128| bound.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
         Bounds {

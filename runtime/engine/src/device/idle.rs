@@ -26,7 +26,7 @@ impl Idle {
 
     /// Waits until what runs now has ended, and does something in the moment after. What graphs let
     /// go is freed too. For threads that nobody waits for.
-    pub(crate) fn during<T>(&self, device: &Device, work: impl FnOnce() -> T) -> T {
+    pub(super) fn during<T>(&self, device: &Device, work: impl FnOnce() -> T) -> T {
         let mut sentinel = self.sentinel.lock().unwrap_or_else(PoisonError::into_inner);
         drop(sentinel.take());
         graph::release_dropped();

@@ -15,7 +15,7 @@ pub(crate) struct Kernel {
 
 /// A variant that was requested.
 pub(crate) struct KernelSlot {
-    pub(crate) variant: Variant,
+    pub(super) variant: Variant,
     /// Calls that the generic kernels served in its place.
     uses: AtomicU32,
     /// Whether it is on its way to the background.

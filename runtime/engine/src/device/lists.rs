@@ -10,19 +10,19 @@ const MOST_SPARE: usize = 4 << 20;
 
 impl DeviceState {
     /// Memory for lists, with contents of no use.
-    pub(crate) fn spare_lists(&self) -> Vec<u8> {
+    pub(super) fn spare_lists(&self) -> Vec<u8> {
         mem::take(&mut *self.spare_lists.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Keeps the memory of lists for the next ones.
-    pub(crate) fn keep_lists(&self, lists: Vec<u8>) {
+    pub(super) fn keep_lists(&self, lists: Vec<u8>) {
         if (1..=MOST_SPARE).contains(&lists.capacity()) {
             *self.spare_lists.lock().unwrap_or_else(PoisonError::into_inner) = lists;
         }
     }
 
     /// Uploads the lists of a kernel, on a stream of their own, and returns when they are there; nothing if there are none.
-    pub(crate) fn upload(&self, lists: &[u8]) -> Result<Option<DeviceBuffer>, CudaError> {
+    pub(super) fn upload(&self, lists: &[u8]) -> Result<Option<DeviceBuffer>, CudaError> {
         if lists.is_empty() { Ok(None) } else { DeviceBuffer::copy_of(&self.uploads, lists).map(Some) }
     }
 }

@@ -35,14 +35,14 @@ pub(crate) struct DeviceState {
     pub(crate) bundles: Arc<Bundles>,
     pub(crate) store: Arc<Store>,
     /// The stream that copies lists to the device: it waits for no other stream.
-    pub(crate) uploads: Stream,
+    pub(super) uploads: Stream,
     /// Host memory of lists that are on the device, for the next ones.
-    pub(crate) spare_lists: Mutex<Vec<u8>>,
+    pub(super) spare_lists: Mutex<Vec<u8>>,
     pub(crate) idle: Idle,
     generic: OnceLock<Arc<Generic>>,
     loading_generic: Mutex<()>,
     events: Mutex<Vec<Event>>,
-    pub(crate) double_buffers: DoubleBuffers,
+    pub(super) double_buffers: DoubleBuffers,
     problem: Mutex<Option<CudaError>>,
     /// Kernels and lists that no type or batch uses any more, until they are freed.
     retired: Mutex<Vec<Box<dyn Send>>>,
@@ -52,8 +52,8 @@ pub(crate) struct DeviceState {
     pub(crate) model: TransferModel,
     /// Whether kernels of this device reach the memory of each other one; asked for at the first need.
     peers: [OnceLock<bool>; DEVICES],
-    pub(crate) rings: Pool<Ring>,
-    pub(crate) stages: Pool<Stage>,
+    pub(super) rings: Pool<Ring>,
+    pub(super) stages: Pool<Stage>,
     /// Where pinned buffers come from, if not from CUDA.
     staging: Option<Arc<dyn StagingAllocator>>,
 }
@@ -106,7 +106,7 @@ impl DeviceState {
     }
 
     /// Waits until what runs now has ended, before code is unloaded; not in a forked child.
-    pub(crate) fn wait_until_idle(&self) {
+    pub(super) fn wait_until_idle(&self) {
         // A forked child can free nothing, and a lock may be held by a thread that exists in the parent alone.
         if self.device.check_process().is_ok() {
             self.idle.wait();
@@ -154,7 +154,7 @@ impl DeviceState {
     }
 
     /// The error that was noted last.
-    pub(crate) fn problem(&self) -> Option<CudaError> {
+    pub(super) fn problem(&self) -> Option<CudaError> {
         self.problem.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 

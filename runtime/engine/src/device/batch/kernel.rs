@@ -26,11 +26,11 @@ pub(crate) struct BatchKernel {
     pub(crate) function: Function,
     pub(crate) tables: Option<DeviceBuffer>,
     /// What the kernel does for each of its kinds.
-    pub(crate) cases: Vec<u32>,
+    pub(super) cases: Vec<u32>,
 }
 
 /// The kernel for a batch's kinds, and the kind of each of its calls; nothing if no kernel is compiled for such.
-pub(crate) fn kernel_of(
+pub(super) fn kernel_of(
     kernels: &KernelCache<BatchKernelSpec>,
     state: &Arc<DeviceState>,
     requested: &[BatchItem<'_>],

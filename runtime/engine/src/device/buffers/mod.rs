@@ -6,4 +6,5 @@ mod triple_buffers;
 
 pub(crate) use double_buffer::{BufferSlot, CHUNK, DoubleBuffer, DoubleBuffers};
 pub(crate) use pool::Pool;
-pub(crate) use triple_buffers::{RING_BYTES, RING_CHUNK, Ring, SLOTS, STAGE_CHUNK, Stage};
+pub(super) use triple_buffers::RING_BYTES;
+pub(crate) use triple_buffers::{RING_CHUNK, Ring, SLOTS, STAGE_CHUNK, Stage};

@@ -32,12 +32,12 @@ impl<T> Pool<T> {
     }
 
     /// Whether there is an idle buffer, or one more may be made for a request.
-    pub(crate) fn has_room(&self) -> bool {
+    pub(in crate::device) fn has_room(&self) -> bool {
         !self.idle().is_empty() || self.alive.load(Ordering::Relaxed) < FOR_REQUESTS
     }
 
     /// Puts a buffer back.
-    pub(crate) fn keep(&self, buffer: T) {
+    pub(in crate::device) fn keep(&self, buffer: T) {
         self.idle().push(buffer);
     }
 }

@@ -10,7 +10,7 @@ pub(crate) const SLOTS: usize = 3;
 pub(crate) const RING_CHUNK: u64 = 1 << 20;
 
 /// Bytes of the buffer of a ring.
-pub(crate) const RING_BYTES: usize = SLOTS * RING_CHUNK as usize;
+pub(in crate::device) const RING_BYTES: usize = SLOTS * RING_CHUNK as usize;
 
 /// Bytes of a slot on a device: large enough that the time of a launch does not matter.
 pub(crate) const STAGE_CHUNK: u64 = 4 << 20;
