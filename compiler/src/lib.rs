@@ -67,6 +67,7 @@ pub mod operation;
 pub mod raise;
 mod runs;
 pub mod shared;
+mod suggest;
 mod tokens;
 
 pub use lower::lower;

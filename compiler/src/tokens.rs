@@ -1,6 +1,6 @@
 //! Tokens of the texts that people write: the notation of datatypes and the textual form of layouts.
 
-use crate::datatype::suggest::shorten;
+use crate::suggest::shorten;
 use std::fmt;
 use std::str::FromStr;
 

@@ -40,7 +40,6 @@ mod mpis;
 mod node;
 mod predefined;
 mod signature;
-pub(crate) mod suggest;
 #[cfg(test)]
 mod tests;
 pub mod text;

@@ -50,6 +50,7 @@
 pub mod accumulate;
 mod block;
 mod contiguous;
+mod direction;
 pub mod external32;
 mod list;
 mod nest;

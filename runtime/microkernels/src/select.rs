@@ -19,7 +19,7 @@ macro_rules! microkernels {
         use super::{Level, List32Fn, List64Fn, PlanesFn, RowsFn, Shape, TileFn, strategy};
         use crate::block::Block;
         #[cfg(target_arch = "x86_64")]
-        use crate::nest::direction;
+        use crate::direction::direction;
         use crate::{Places, Run, WordGroup, list, list::groups, list::runs, nest, tile};
         use strategy::Nest;
 

@@ -1,8 +1,8 @@
 //! No file imports another in a circle, so that each can be read after those that it names.
 
 use super::modules::Crate;
-use super::root;
 use super::workspace::packages;
+use super::{root, written};
 use petgraph::algo::tarjan_scc;
 use petgraph::graphmap::DiGraphMap;
 use std::path::Path;
@@ -34,12 +34,7 @@ fn no_file_imports_another_in_a_circle() {
 
 /// The circles of a crate of these files; the first is its root.
 fn circles_of(files: &[(&str, &str)]) -> String {
-    let folder = tempfile::tempdir().expect("a folder");
-    for (name, text) in files {
-        let path = folder.path().join(name);
-        std::fs::create_dir_all(path.parent().expect("a folder of the file")).expect("a folder");
-        std::fs::write(path, text).expect("a file");
-    }
+    let folder = written(files);
     let text = circles(&folder.path().join(files[0].0), folder.path());
     text.lines().skip(1).map(|line| line.trim().to_owned() + "\n").collect()
 }

@@ -9,6 +9,7 @@ use syn::visit::{self, Visit};
 /// A module: its file, and what its names mean.
 #[derive(Default)]
 struct Module {
+    name: String,
     file: usize,
     parent: usize,
     children: HashMap<String, usize>,
@@ -20,6 +21,8 @@ struct Module {
     globs: Vec<Vec<String>>,
     /// Paths that the module depends on: private imports, and paths in its code.
     references: HashSet<Vec<String>>,
+    /// Paths that it hands on: those of `pub use`.
+    exports: HashSet<Vec<String>>,
 }
 
 /// The modules of one crate. Modules under `#[cfg(test)]` are left out.
@@ -32,7 +35,7 @@ impl Crate {
     /// Reads the crate whose root is this file.
     pub fn read(root: &Path) -> Crate {
         let mut this = Crate { files: Vec::new(), modules: Vec::new() };
-        this.read_file(root, root.parent().unwrap(), 0);
+        this.read_file(root, root.parent().unwrap(), "", 0);
         this
     }
 
@@ -50,25 +53,71 @@ impl Crate {
         pairs
     }
 
-    fn read_file(&mut self, path: &Path, folder: &Path, parent: usize) -> usize {
+    /// Pairs of modules with files of their own, as the names from the root to them: the first imports from the second. Private and
+    /// public imports count and paths in code, and for each both the module that it leads through and the one that defines the name.
+    pub fn module_imports(&self) -> HashSet<[Vec<String>; 2]> {
+        let mut pairs = HashSet::new();
+        for (index, module) in self.modules.iter().enumerate() {
+            for path in module.references.iter().chain(&module.exports) {
+                let defining = match self.find(index, path, true, &mut HashSet::new()) {
+                    Found::Item { module, .. } | Found::Unknown(module) => Some(module),
+                    Found::Module => None,
+                };
+                let found = [self.named(index, path), defining];
+                pairs.extend(found.into_iter().flatten().map(|to| [self.path_to(index), self.path_to(to)]));
+            }
+        }
+        pairs
+    }
+
+    /// The module that a path leads through as far as it names modules; `None` if it begins with another name.
+    fn named(&self, module: usize, path: &[String]) -> Option<usize> {
+        let step = |here: usize, name: &str| match name {
+            "crate" => Some(0),
+            "self" => Some(here),
+            "super" => Some(self.modules[here].parent),
+            name => self.modules[here].children.get(name).copied(),
+        };
+        let mut here = step(module, path.first()?)?;
+        for name in &path[1..] {
+            let Some(next) = step(here, name) else { break };
+            here = next;
+        }
+        Some(here)
+    }
+
+    /// The names from the root to a module, or to the one in whose file it is written.
+    fn path_to(&self, module: usize) -> Vec<String> {
+        let Module { name, file, parent, .. } = &self.modules[module];
+        if module == 0 {
+            return Vec::new();
+        }
+        let mut path = self.path_to(*parent);
+        if *file != self.modules[*parent].file {
+            path.push(name.clone());
+        }
+        path
+    }
+
+    fn read_file(&mut self, path: &Path, folder: &Path, name: &str, parent: usize) -> usize {
         let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         let parsed = syn::parse_file(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         self.files.push(path.to_owned());
-        self.read_module(&parsed.items, self.files.len() - 1, folder, parent)
+        self.read_module(&parsed.items, self.files.len() - 1, folder, name, parent)
     }
 
     /// Reads the items of a module whose child modules have their files in `folder`.
-    fn read_module(&mut self, items: &[syn::Item], file: usize, folder: &Path, parent: usize) -> usize {
+    fn read_module(&mut self, items: &[syn::Item], file: usize, folder: &Path, name: &str, parent: usize) -> usize {
         let index = self.modules.len();
-        self.modules.push(Module { file, parent, ..Module::default() });
+        self.modules.push(Module { name: name.to_owned(), file, parent, ..Module::default() });
         for item in items.iter().filter(|item| !is_test(attributes(item))) {
-            self.modules[index].defined.extend(name(item));
+            self.modules[index].defined.extend(defined_name(item));
             match item {
                 syn::Item::Mod(child) => {
                     let name = child.ident.to_string();
                     let below = folder.join(&name);
                     let read = match &child.content {
-                        Some((_, items)) => self.read_module(items, file, &below, index),
+                        Some((_, items)) => self.read_module(items, file, &below, &name, index),
                         None => {
                             let beside = self.files[file].parent().unwrap();
                             let (path, below) = match path_attribute(&child.attrs) {
@@ -82,7 +131,7 @@ impl Crate {
                                     )
                                 }
                             };
-                            self.read_file(&path, &below, index)
+                            self.read_file(&path, &below, &name, index)
                         }
                     };
                     self.modules[index].children.insert(name, read);
@@ -116,9 +165,8 @@ impl Crate {
             }
             syn::UseTree::Glob(_) => {
                 module.globs.push(prefix.clone());
-                if !exported {
-                    module.references.insert([&prefix[..], &["*".to_owned()]].concat());
-                }
+                let paths = if exported { &mut module.exports } else { &mut module.references };
+                paths.insert([&prefix[..], &["*".to_owned()]].concat());
                 return;
             }
             syn::UseTree::Name(name) if name.ident == "self" => (prefix.last().cloned(), prefix.clone()),
@@ -130,10 +178,9 @@ impl Crate {
                 (Some(rename.rename.to_string()), [&prefix[..], &[rename.ident.to_string()]].concat())
             }
         };
-        // What is only handed on is no dependency of this file: whoever asks for it is taken to where it is defined.
-        if !exported {
-            module.references.insert(path.clone());
-        }
+        // What is only handed on is no dependency of this file: who imports it is taken to where it is defined.
+        let paths = if exported { &mut module.exports } else { &mut module.references };
+        paths.insert(path.clone());
         module.imports.insert(name.expect("rustc accepts no `use self`"), path);
     }
 
@@ -150,9 +197,15 @@ impl Crate {
     }
 
     /// Follows a path from a module. Its first name may come from a glob if `by_glob`: in code, but not in `use`, where it is that of
-    /// another crate unless the module names it. `asked` holds what is being looked for already, since globs lead in circles.
-    fn find(&self, module: usize, path: &[String], by_glob: bool, asked: &mut HashSet<(usize, Vec<String>)>) -> Found {
-        if !asked.insert((module, path.to_vec())) {
+    /// another crate unless the module names it. `visited` holds what is being looked for, since globs lead in circles.
+    fn find(
+        &self,
+        module: usize,
+        path: &[String],
+        by_glob: bool,
+        visited: &mut HashSet<(usize, Vec<String>)>,
+    ) -> Found {
+        if !visited.insert((module, path.to_vec())) {
             return Found::Unknown(module);
         }
         let mut here = module;
@@ -171,11 +224,11 @@ impl Crate {
                     } else if let Some(import) = current.imports.get(name)
                         && import[0] != *name
                     {
-                        return self.find(here, &[import, after].concat(), false, asked);
+                        return self.find(here, &[import, after].concat(), false, visited);
                     } else {
                         let globs = if by_glob || rest.len() < path.len() { &current.globs[..] } else { &[] };
                         for glob in globs {
-                            match self.find(here, &[glob, rest].concat(), false, asked) {
+                            match self.find(here, &[glob, rest].concat(), false, visited) {
                                 Found::Unknown(_) => {}
                                 Found::Item { module, private: true } if !self.is_within(here, module) => {}
                                 found => return found,
@@ -307,7 +360,7 @@ fn path_attribute(attributes: &[syn::Attribute]) -> Option<String> {
 }
 
 /// The name that an item defines, and whether it is private.
-fn name(item: &syn::Item) -> Option<(String, bool)> {
+fn defined_name(item: &syn::Item) -> Option<(String, bool)> {
     use syn::Item::*;
     let (ident, visibility) = match item {
         Const(item) => (&item.ident, &item.vis),

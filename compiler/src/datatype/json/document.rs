@@ -1,7 +1,7 @@
 //! A JSON document as a flat list of its values in the order of the text: nothing nests, so nothing recurses.
 
 use super::error::DescriptionError;
-use crate::datatype::suggest::{shorten, shorten_to};
+use crate::suggest::{shorten, shorten_to};
 use json_event_parser::{JsonEvent, LowLevelJsonParser};
 use std::borrow::Cow;
 

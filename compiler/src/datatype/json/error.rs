@@ -1,6 +1,6 @@
 //! What can be wrong with a description.
 
-use crate::datatype::suggest;
+use crate::suggest;
 use std::fmt;
 
 /// Why a text is not the description of a datatype: the place, what was expected there, and what was found.

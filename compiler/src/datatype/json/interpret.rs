@@ -4,10 +4,10 @@ use super::description::Description;
 use super::document::{Document, Value};
 use super::error::DescriptionError;
 use crate::datatype::constructor::KINDS;
-use crate::datatype::suggest::{closest, one_of, plain_constructor, plain_name, shorten};
 use crate::datatype::{
     Constructor, Datatype, DatatypeError, Distribution, GivenBounds, Order, Predefined, ReadArguments,
 };
+use crate::suggest::{closest, one_of, plain_constructor, plain_name, shorten};
 use petgraph::algo::toposort;
 use petgraph::graph::{DiGraph, NodeIndex};
 use std::collections::{HashMap, HashSet, VecDeque};

@@ -2,10 +2,10 @@
 
 use super::print::lower;
 use crate::datatype::constructor::KINDS;
-use crate::datatype::suggest::{closest, plain_constructor, plain_name};
 use crate::datatype::{
     Constructor, Datatype, DatatypeError, Distribution, GivenBounds, Order, Predefined, ReadArguments,
 };
+use crate::suggest::{closest, plain_constructor, plain_name};
 use crate::tokens::{TextError, Token, Tokens};
 use std::collections::HashMap;
 use std::str::FromStr;

@@ -21,16 +21,10 @@ pub(crate) mod whole;
 mod words;
 
 use crate::block::Block;
+use crate::direction::direction;
 #[cfg(target_arch = "x86_64")]
 use crate::tile::rectangle::{self, Columns};
-use dtc_compiler::plan::Direction;
 use dtc_compiler::plan::strategy::{self, FEW_BYTES, Level, Nest, NestMethod, RowLoop};
-
-/// The direction of `PACK`.
-#[inline(always)]
-pub(crate) fn direction<const PACK: bool>() -> Direction {
-    if PACK { Direction::Pack } else { Direction::Unpack }
-}
 
 /// Moves a nest by the method that the strategy of the level chooses for its counts and strides.
 ///

@@ -34,9 +34,10 @@ pub fn select_nest<const PACK: bool>(level: Level, nest: &Nest) -> Option<NestFn
 
 #[cfg(target_arch = "x86_64")]
 mod x86_64 {
-    use super::super::{direction, few, pairs, reversed, rows, words};
+    use super::super::{few, pairs, reversed, rows, words};
     use super::{Level, Nest, NestFn};
     use crate::block::Exact;
+    use crate::direction::direction;
     use dtc_compiler::plan::strategy::{NestMethod, RowLoop, whole_nest};
 
     /// The microkernel of the method that the strategy chooses.

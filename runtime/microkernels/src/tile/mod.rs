@@ -15,7 +15,7 @@ pub(crate) mod rectangle;
 pub(crate) mod transpose;
 
 use crate::block::{Block, LINE, transfer};
-use crate::nest::direction;
+use crate::direction::direction;
 use core::ops::Range;
 use dtc_compiler::plan::strategy::reads_whole_rows;
 

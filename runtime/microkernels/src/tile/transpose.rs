@@ -14,7 +14,7 @@ use super::columns;
 use super::quarter::{HALF, quarter};
 use super::rectangle::{self, Columns};
 use crate::block::{Block, LINE, transfer};
-use crate::nest::direction;
+use crate::direction::direction;
 use core::ops::Range;
 use dtc_compiler::plan::strategy::{Level, writes_rows_first};
 
