@@ -1,7 +1,7 @@
 //! The arguments of the benchmark.
 
 use clap::Parser;
-use dtc_cli::commands::bench;
+use dtc_measure::bench;
 use std::path::PathBuf;
 
 /// Measures as dtc bench does, for developers of dtc

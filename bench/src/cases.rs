@@ -1,10 +1,10 @@
 //! Lists of cases: many descriptions in one file.
 
-use dtc_cli::commands::bench::case::Case;
-use dtc_cli::description;
-use dtc_cli::failure::Failure;
-use dtc_cli::paths::shown;
 use dtc_compiler::datatype::json;
+use dtc_measure::bench::case::Case;
+use dtc_measure::description;
+use dtc_measure::failure::Failure;
+use dtc_measure::paths::shown;
 use serde_json::Value;
 use std::path::Path;
 

@@ -1,9 +1,9 @@
 //! How soon types have the kernels that `dtc build` made of them, on the host's clock.
 
-use dtc_cli::commands::bench::case::Case;
-use dtc_cli::failure::Failure;
-use dtc_cli::report;
-use dtc_cli::timing::median;
+use dtc_measure::bench::case::Case;
+use dtc_measure::failure::Failure;
+use dtc_measure::report;
+use dtc_measure::timing::median;
 use dtc_runtime::store::Config;
 use dtc_runtime::{Engine, Tier};
 use std::io::Write;

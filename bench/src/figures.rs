@@ -2,7 +2,7 @@
 
 use crate::arguments::Benchmark;
 use crate::random::Random;
-use dtc_cli::commands::bench::{Results, figures};
+use dtc_measure::bench::{Results, figures};
 use serde_json::Value;
 
 /// All figures, with what they depend on.

@@ -11,16 +11,16 @@ mod figures;
 mod random;
 
 use arguments::Benchmark;
-use dtc_cli::commands::bench::{Backend, Results, case};
-use dtc_cli::failure::Failure;
-use dtc_cli::output::{self, Output};
-use dtc_cli::paths::STANDARD;
+use dtc_measure::bench::{Backend, Results, case};
+use dtc_measure::failure::Failure;
+use dtc_measure::output::{self, Output};
+use dtc_measure::paths::STANDARD;
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    dtc_cli::execute(run)
+    dtc_measure::execute(run)
 }
 
 fn run(arguments: &Benchmark, out: &mut dyn Write) -> Result<(), Failure> {

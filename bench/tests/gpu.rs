@@ -4,7 +4,6 @@
 mod runs;
 
 use clap::Parser;
-use dtc_cli::commands::build;
 use runs::{Run, write};
 use serde_json::Value;
 use std::path::Path;
@@ -143,7 +142,7 @@ const BUILDS: &str = "TEST_FOLDER_OF_A_BUNDLE";
 #[derive(Parser)]
 struct Build {
     #[command(flatten)]
-    arguments: build::Arguments,
+    arguments: dtc_build::Arguments,
 }
 
 #[test]
@@ -152,7 +151,7 @@ fn functions_of_a_bundle_are_held_against_the_walker() {
         std::env::set_current_dir(folder).expect("a folder");
         let target = if cfg!(target_arch = "aarch64") { "aarch64,sm_90" } else { "x86-64,sm_90" };
         let built = ["build", "rows.json", "byte.dtc", "-o", "kernels", "--target", target];
-        return build::run(&Build::parse_from(built).arguments).expect("a bundle");
+        return dtc_build::run(&Build::parse_from(built).arguments).expect("a bundle");
     }
     let folder = tempdir().expect("a folder");
     write(folder.path(), "rows.json", ROWS);

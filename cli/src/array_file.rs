@@ -1,10 +1,10 @@
 //! Data files: raw bytes, and NumPy arrays (`.npy`), whose data begins behind a header.
 
 use crate::elements::Elements;
-use crate::failure::Failure;
-use crate::input::{Input, kind_name};
-use crate::mapped::MappedMut;
 use crate::npy::{self, HeaderError};
+use dtc_measure::failure::Failure;
+use dtc_measure::input::{Input, kind_name};
+use dtc_measure::mapped::MappedMut;
 use std::fs::OpenOptions;
 use std::ops::Range;
 use std::path::Path;

@@ -1,8 +1,8 @@
 //! The machine code of a kernel as assembly, with what each stretch is for.
 
-use crate::report;
 use dtc_compiler::codegen::cranelift::{MachineCode, Microkernel};
 use dtc_compiler::plan::{Direction, Plan, StepId};
+use dtc_measure::report;
 use iced_x86::{Decoder, DecoderOptions, Formatter, Instruction, IntelFormatter, Mnemonic, OpKind};
 use std::collections::BTreeSet;
 use std::fmt::Write;

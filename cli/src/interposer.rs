@@ -1,6 +1,6 @@
 //! Programs of MPI under libdtc_mpi.
 
-use crate::failure::Failure;
+use dtc_measure::failure::Failure;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};

@@ -1,10 +1,16 @@
 //! The command `dtc`: explains, compiles and runs MPI derived datatypes.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
+
+mod array_file;
+mod commands;
+mod disassembly;
+mod elements;
+mod interposer;
+mod npy;
 
 use clap::{CommandFactory, Parser, Subcommand};
-use dtc_cli::commands;
-use dtc_cli::failure::Failure;
-use dtc_cli::program;
+use dtc_measure::failure::Failure;
+use dtc_measure::program;
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -22,7 +28,7 @@ enum Command {
     Explain(commands::explain::Arguments),
     Lower(commands::lower::Arguments),
     Emit(commands::emit::Arguments),
-    Build(commands::build::Arguments),
+    Build(dtc_build::Arguments),
     Pack(commands::pack::Arguments),
     Unpack(commands::unpack::Arguments),
     Bench(commands::bench::Command),
@@ -35,7 +41,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    dtc_cli::execute(run)
+    dtc_measure::execute(run)
 }
 
 fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
@@ -44,7 +50,7 @@ fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
         Command::Explain(arguments) => commands::explain::run(arguments, out),
         Command::Lower(arguments) => commands::lower::run(arguments, out),
         Command::Emit(arguments) => commands::emit::run(arguments, out),
-        Command::Build(arguments) => commands::build::run(arguments),
+        Command::Build(arguments) => dtc_build::run(arguments),
         Command::Pack(arguments) => commands::pack::run(arguments, out),
         Command::Unpack(arguments) => commands::unpack::run(arguments, out),
         Command::Bench(arguments) => commands::bench::run(arguments, out),
@@ -88,7 +94,7 @@ mod tests {
             let words = words(call);
             let notations = words.iter().filter(|word| word.contains(' '));
             for notation in notations {
-                assert!(dtc_cli::description::read(notation.as_ref()).is_ok(), "{call}");
+                assert!(dtc_measure::description::read(notation.as_ref()).is_ok(), "{call}");
             }
             let parsed = Arguments::try_parse_from(words);
             assert!(parsed.is_ok(), "{call}: {}", parsed.err().expect("an error"));

@@ -1,14 +1,14 @@
 //! Batches: the halo of a box in one launch, against its pieces alone and one after another.
 
-use dtc_cli::commands::bench::cuda::check::POISON;
-use dtc_cli::commands::bench::cuda::contest::Arena;
-use dtc_cli::commands::bench::table::table;
-use dtc_cli::device::{OnDevice, Repeated, enqueue_batch, fill, prepare_batch};
-use dtc_cli::failure::Failure;
-use dtc_cli::report;
-use dtc_cli::timing::median;
 use dtc_compiler::datatype::{Datatype, DatatypeError, Order, Predefined, TypeBuilder};
 use dtc_compiler::plan::Direction;
+use dtc_measure::bench::cuda::check::POISON;
+use dtc_measure::bench::cuda::contest::Arena;
+use dtc_measure::bench::table::table;
+use dtc_measure::device::{OnDevice, Repeated, enqueue_batch, fill, prepare_batch};
+use dtc_measure::failure::Failure;
+use dtc_measure::report;
+use dtc_measure::timing::median;
 use dtc_runtime::TransferError;
 use dtc_runtime::cuda::{CudaError, DeviceBuffer};
 use dtc_runtime::{Committed, Engine, Memory, MemoryMut, Range, Tier};

@@ -1,16 +1,16 @@
 //! What `dtc build` made, on a GPU: its functions beside the runtime's kernels, and how soon a type of the bundle has its kernels.
 #![expect(unsafe_code, reason = "functions of a library take addresses on a device")]
 
-use dtc_cli::commands::bench::case::Case;
-use dtc_cli::commands::bench::cuda::check::{GUARD, POISON};
-use dtc_cli::commands::bench::cuda::contest::Arena;
-use dtc_cli::device::OnDevice;
-use dtc_cli::failure::{Failure, reason};
-use dtc_cli::report;
-use dtc_cli::samples::{SEED, fill};
-use dtc_cli::timing::{geometric_mean, median};
 use dtc_compiler::plan::Direction;
 use dtc_compiler::plan::gpu::GpuPlan;
+use dtc_measure::bench::case::Case;
+use dtc_measure::bench::cuda::check::{GUARD, POISON};
+use dtc_measure::bench::cuda::contest::Arena;
+use dtc_measure::device::OnDevice;
+use dtc_measure::failure::{Failure, reason};
+use dtc_measure::report;
+use dtc_measure::samples::{SEED, fill};
+use dtc_measure::timing::{geometric_mean, median};
 use dtc_runtime::cuda::{DeviceBuffer, Stream};
 use dtc_runtime::store::Config;
 use dtc_runtime::{Committed, Engine, Gpu, Tier};

@@ -3,10 +3,10 @@
 //! Long lists are drawn as `bench/gpu/README.md` says, in place of reading files of a hundred megabytes.
 
 use crate::drawn::draws::{draw, mix};
-use dtc_cli::commands::bench::case::Case;
-use dtc_cli::commands::bench::checkout::checkout_file;
-use dtc_cli::failure::{Failure, reason};
 use dtc_compiler::datatype::{Datatype, DatatypeError, Predefined, TypeBuilder};
+use dtc_measure::bench::case::Case;
+use dtc_measure::bench::checkout::checkout_file;
+use dtc_measure::failure::{Failure, reason};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 

@@ -1,15 +1,15 @@
 //! The kernel that a plan chooses, beside every other one that may serve the call: where another is faster, the cost model is wrong.
 #![expect(unsafe_code, reason = "launches kernels that no plan chooses")]
 
-use dtc_cli::commands::bench::case::Case;
-use dtc_cli::commands::bench::cuda::contest::{Arena, Line};
-use dtc_cli::commands::bench::cuda::contestant::{Asked, Candidate, Contestant};
-use dtc_cli::commands::bench::table::table;
-use dtc_cli::failure::Failure;
-use dtc_cli::timing::geometric_mean;
 use dtc_compiler::codegen::cuda;
 use dtc_compiler::plan::Direction;
 use dtc_compiler::plan::gpu::{Family, Shape, Variant, WordsKernel};
+use dtc_measure::bench::case::Case;
+use dtc_measure::bench::cuda::contest::{Arena, Line};
+use dtc_measure::bench::cuda::contestant::{Asked, Candidate, Contestant};
+use dtc_measure::bench::table::table;
+use dtc_measure::failure::Failure;
+use dtc_measure::timing::geometric_mean;
 use dtc_runtime::cuda::{CudaError, DeviceBuffer, Function, Stream};
 use std::collections::HashSet;
 use std::ffi::c_void;

@@ -1,8 +1,8 @@
 //! The file of figures of a run on a GPU.
 
-use dtc_cli::commands::bench::cuda::contest::Line;
-use dtc_cli::failure::Failure;
-use dtc_cli::output::Output;
+use dtc_measure::bench::cuda::contest::Line;
+use dtc_measure::failure::Failure;
+use dtc_measure::output::Output;
 use serde_json::{Value, json};
 
 /// The figures of a line, in the form of the programs in `bench/gpu`.

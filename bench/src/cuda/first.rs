@@ -3,15 +3,15 @@
 
 use super::cases::runs;
 use crate::arguments::Benchmark;
-use dtc_cli::commands::bench::table::table;
-use dtc_cli::commands::bench::tell;
-use dtc_cli::failure::Failure;
-use dtc_cli::first_call::FirstCall;
-use dtc_cli::report;
-use dtc_cli::timing::median;
 use dtc_compiler::datatype::{Datatype, text};
 use dtc_cuda::module::Module;
 use dtc_cuda::{Device, Nvrtc};
+use dtc_measure::bench::table::table;
+use dtc_measure::bench::tell;
+use dtc_measure::failure::Failure;
+use dtc_measure::first_call::FirstCall;
+use dtc_measure::report;
+use dtc_measure::timing::median;
 use dtc_runtime::Policy;
 use dtc_templates::{GENERIC_MACHINE_CODE, GENERIC_PTX, MachineCode};
 use serde_json::{Map, Value, json};

@@ -1,13 +1,13 @@
 //! Fragments of 64 MiB that begin anywhere, against the whole.
 
 use super::cases::runs;
-use dtc_cli::commands::bench::case::Case;
-use dtc_cli::commands::bench::cuda::contest::{Arena, Fragment, Line};
-use dtc_cli::commands::bench::cuda::contestant::Contestant;
-use dtc_cli::commands::bench::table::table;
-use dtc_cli::failure::Failure;
 use dtc_compiler::datatype::{Datatype, text};
 use dtc_compiler::plan::Direction;
+use dtc_measure::bench::case::Case;
+use dtc_measure::bench::cuda::contest::{Arena, Fragment, Line};
+use dtc_measure::bench::cuda::contestant::Contestant;
+use dtc_measure::bench::table::table;
+use dtc_measure::failure::Failure;
 use std::io::Write;
 
 /// Packed bytes of a fragment.

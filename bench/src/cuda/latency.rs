@@ -1,16 +1,16 @@
 //! What calls cost on the clock of the host: small packs, launches, commits.
 
 use super::cases::runs;
-use dtc_cli::commands::bench::cuda::check::POISON;
-use dtc_cli::commands::bench::cuda::contest::Arena;
-use dtc_cli::commands::bench::table::table;
-use dtc_cli::device::{Nothing, OnDevice, Repeated, copy};
-use dtc_cli::failure::Failure;
-use dtc_cli::report;
-use dtc_cli::samples::{SEED, fill};
-use dtc_cli::timing::median;
 use dtc_compiler::datatype::{Datatype, text};
 use dtc_compiler::plan::Direction;
+use dtc_measure::bench::cuda::check::POISON;
+use dtc_measure::bench::cuda::contest::Arena;
+use dtc_measure::bench::table::table;
+use dtc_measure::device::{Nothing, OnDevice, Repeated, copy};
+use dtc_measure::failure::Failure;
+use dtc_measure::report;
+use dtc_measure::samples::{SEED, fill};
+use dtc_measure::timing::median;
 use dtc_runtime::cuda::{DeviceBuffer, Stream};
 use dtc_runtime::store::Config;
 use dtc_runtime::{Committed, Engine, Policy, Range};

@@ -1,15 +1,15 @@
 //! Messages matched to receives: pairs per second for each [`Semantics`], over lengths and shapes, beside the sequential matcher on the
 //! host. The pairs of every case are compared with those of the sequential matcher.
 
-use dtc_cli::commands::bench::cuda::contest::Arena;
-use dtc_cli::commands::bench::table::table;
-use dtc_cli::device::copy;
-use dtc_cli::failure::Failure;
-use dtc_cli::timing::median;
 use dtc_matching::workload::{Order, Shape};
 use dtc_matching::{
     Envelope, MatchError, Matcher, Pattern, Queues, Semantics, SequentialMatcher, Wildcards, expected_pairs, verify,
 };
+use dtc_measure::bench::cuda::contest::Arena;
+use dtc_measure::bench::table::table;
+use dtc_measure::device::copy;
+use dtc_measure::failure::Failure;
+use dtc_measure::timing::median;
 use dtc_runtime::cuda::{CaptureMode, Device, DeviceBuffer, Event, Stream};
 use serde_json::{Value, json};
 use std::ffi::c_void;

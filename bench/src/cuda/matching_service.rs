@@ -2,12 +2,12 @@
 //! post and have matched.
 
 use super::matching::refused;
-use dtc_cli::commands::bench::cuda::contest::Arena;
-use dtc_cli::commands::bench::table::table;
-use dtc_cli::failure::Failure;
-use dtc_cli::timing::median;
 use dtc_matching::port::{HEADER, Kind, Port};
 use dtc_matching::{Outcome, Queues, Semantics, Service, ServiceOptions};
+use dtc_measure::bench::cuda::contest::Arena;
+use dtc_measure::bench::table::table;
+use dtc_measure::failure::Failure;
+use dtc_measure::timing::median;
 use dtc_runtime::cuda::{DeviceBuffer, Event, Function, Stream};
 use serde_json::{Value, json};
 use std::ffi::c_void;

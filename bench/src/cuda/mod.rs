@@ -19,12 +19,12 @@ mod transfers;
 
 use crate::arguments::{Benchmark, Part};
 use crate::drawn;
-use dtc_cli::commands::bench::cuda::contest::{Arena, Line};
-use dtc_cli::commands::bench::cuda::{errors, open, table, verify};
-use dtc_cli::commands::bench::{case, tell};
-use dtc_cli::failure::Failure;
-use dtc_cli::output::Output;
 use dtc_compiler::plan::Direction;
+use dtc_measure::bench::cuda::contest::{Arena, Line};
+use dtc_measure::bench::cuda::{errors, open, table, verify};
+use dtc_measure::bench::{case, tell};
+use dtc_measure::failure::Failure;
+use dtc_measure::output::Output;
 use figures::{Figures, figure};
 use std::io::Write;
 

@@ -2,11 +2,11 @@
 #![expect(unsafe_code, reason = "packs memory of a device")]
 
 use super::latency::Figure;
-use dtc_cli::failure::Failure;
-use dtc_cli::samples::{SEED, fill, word};
-use dtc_cli::timing::median;
 use dtc_compiler::datatype::{Datatype, DatatypeError, Predefined, TypeBuilder};
 use dtc_compiler::plan::Direction;
+use dtc_measure::failure::Failure;
+use dtc_measure::samples::{SEED, fill, word};
+use dtc_measure::timing::median;
 use dtc_runtime::cuda::DeviceBuffer;
 use dtc_runtime::store::Config;
 use dtc_runtime::{Committed, Engine, Range};

@@ -1,14 +1,14 @@
 //! Unpacks with an operation against plain unpacks, and copies from type to type against a pack and an unpack.
 
-use dtc_cli::commands::bench::cuda::check::{POISON, Pattern};
-use dtc_cli::commands::bench::cuda::contest::Arena;
-use dtc_cli::commands::bench::table::table;
-use dtc_cli::device::{OnDevice, copy_elements, fill};
-use dtc_cli::failure::Failure;
-use dtc_cli::timing::median;
 use dtc_compiler::datatype::{Datatype, text};
 use dtc_compiler::operation::{Element, Operation, Reduction};
 use dtc_compiler::plan::Direction;
+use dtc_measure::bench::cuda::check::{POISON, Pattern};
+use dtc_measure::bench::cuda::contest::Arena;
+use dtc_measure::bench::table::table;
+use dtc_measure::device::{OnDevice, copy_elements, fill};
+use dtc_measure::failure::Failure;
+use dtc_measure::timing::median;
 use dtc_runtime::cuda::{CudaError, DeviceBuffer};
 use dtc_runtime::{Committed, Engine, Range, TransferError};
 use serde_json::{Value, json};
@@ -156,7 +156,7 @@ fn sums(
         let refused = |error: &dyn std::fmt::Display| Failure::Data(format!("{case}: {error}"));
         let mut source = DeviceBuffer::new(arena.gpu.device(), numbers.len())?;
         source.write(0, &numbers)?;
-        dtc_cli::device::copy(stream, &packed, 0, &source, 0, side.bytes)?;
+        dtc_measure::device::copy(stream, &packed, 0, &source, 0, side.bytes)?;
         let call = side.on_device(committed, &packed);
         call.enqueue(Direction::Unpack, stream, 0, side.bytes)?;
         call.accumulate(reduction, stream, side.bytes)?;

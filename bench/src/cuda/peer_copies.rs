@@ -2,13 +2,13 @@
 //! of the other device with an unpack there.
 
 use super::transfers::{Clock, Clocks, Times, cells, in_turns, microseconds, on_host};
-use dtc_cli::anywhere::{Between, FromTo, Memory, copy, time_of_copy};
-use dtc_cli::commands::bench::table::table;
-use dtc_cli::failure::Failure;
-use dtc_cli::report;
-use dtc_cli::samples::{SEED, fill};
 use dtc_compiler::datatype::text;
 use dtc_compiler::plan::Direction;
+use dtc_measure::bench::table::table;
+use dtc_measure::buffer::{Between, FromTo, Memory, copy, time_of_copy};
+use dtc_measure::failure::Failure;
+use dtc_measure::report;
+use dtc_measure::samples::{SEED, fill};
 use dtc_runtime::cuda::{Device, MemoryKind};
 use dtc_runtime::{Committed, Engine, Policy, Range, TransferError};
 use serde_json::{Value, json};

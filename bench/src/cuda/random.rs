@@ -6,17 +6,17 @@ use super::figures::{Figures, figure};
 use crate::arguments::{Benchmark, Part};
 use crate::drawn;
 use crate::random::{Distribution, PERCENTILES, abridged};
-use dtc_cli::commands::bench::case::{Case, nothing_named};
-use dtc_cli::commands::bench::cuda::contest::{Arena, Line};
-use dtc_cli::commands::bench::cuda::contestant::Contestant;
-use dtc_cli::commands::bench::cuda::verify;
-use dtc_cli::commands::bench::table::table;
-use dtc_cli::commands::bench::tell;
-use dtc_cli::failure::Failure;
-use dtc_cli::report;
 use dtc_compiler::layout::Layout;
 use dtc_compiler::plan::Direction;
 use dtc_compiler::{canonicalise, lower};
+use dtc_measure::bench::case::{Case, nothing_named};
+use dtc_measure::bench::cuda::contest::{Arena, Line};
+use dtc_measure::bench::cuda::contestant::Contestant;
+use dtc_measure::bench::cuda::verify;
+use dtc_measure::bench::table::table;
+use dtc_measure::bench::tell;
+use dtc_measure::failure::Failure;
+use dtc_measure::report;
 use std::io::Write;
 
 /// Packed bytes of a transfer below which its time beyond a copy counts: launches and latencies take most of it.

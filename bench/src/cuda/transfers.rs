@@ -1,14 +1,14 @@
 //! Calls between kinds of memory, beside copies of the driver of as many bytes between the same kinds.
 
-use dtc_cli::anywhere::{Between, Memory, copy, time_of_copy};
-use dtc_cli::commands::bench::table::table;
-use dtc_cli::device_clock::DeviceClock;
-use dtc_cli::failure::Failure;
-use dtc_cli::report;
-use dtc_cli::samples::{SEED, fill};
-use dtc_cli::timing::median;
 use dtc_compiler::datatype::text;
 use dtc_compiler::plan::Direction;
+use dtc_measure::bench::table::table;
+use dtc_measure::buffer::{Between, Memory, copy, time_of_copy};
+use dtc_measure::device_clock::DeviceClock;
+use dtc_measure::failure::Failure;
+use dtc_measure::report;
+use dtc_measure::samples::{SEED, fill};
+use dtc_measure::timing::median;
 use dtc_runtime::cuda::{Device, MemoryKind};
 use dtc_runtime::{Committed, Engine, Policy, Range};
 use serde_json::{Value, json};

@@ -11,9 +11,9 @@ mod grammar;
 
 use classes::Drawn;
 use draws::{Draws, draw};
-use dtc_cli::commands::bench::case::Case;
-use dtc_cli::failure::Failure;
 use dtc_compiler::datatype::{Datatype, DatatypeError};
+use dtc_measure::bench::case::Case;
+use dtc_measure::failure::Failure;
 
 /// What types are like: a name, and the function that draws one with about as many packed bytes as its second argument.
 struct Shape {

@@ -1,7 +1,7 @@
 use super::*;
-use dtc_cli::commands::bench::calls;
 use dtc_compiler::layout::Layout;
 use dtc_compiler::{canonicalise, lower};
+use dtc_measure::bench::calls;
 
 fn drawn(cases: impl Iterator<Item = Result<Case, Failure>>) -> Vec<Case> {
     cases.map(|case| case.map_err(|error| error.to_string()).unwrap()).collect()

@@ -2,11 +2,11 @@
 
 use super::distribution::{Distribution, PERCENTILES};
 use super::run::Random;
-use dtc_cli::commands::bench::contest::{Contest, Undisturbed};
-use dtc_cli::commands::bench::measure::Measured;
-use dtc_cli::commands::bench::table::{LOST, table};
-use dtc_cli::failure::Failure;
-use dtc_cli::report;
+use dtc_measure::bench::contest::{Contest, Undisturbed};
+use dtc_measure::bench::measure::Measured;
+use dtc_measure::bench::table::{LOST, table};
+use dtc_measure::failure::Failure;
+use dtc_measure::report;
 use std::io::Write;
 
 /// Packed bytes of a transfer below which nanoseconds beyond the fastest peer count, and not ratios: such a call takes less than 100.

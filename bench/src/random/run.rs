@@ -3,13 +3,13 @@
 use super::notation::abridged;
 use crate::arguments::Benchmark;
 use crate::drawn;
-use dtc_cli::commands::bench::case::{Case, nothing_named};
-use dtc_cli::commands::bench::contest::{Settings, Sparing};
-use dtc_cli::commands::bench::measure::measure;
-use dtc_cli::commands::bench::peers::Peers;
-use dtc_cli::commands::bench::{Results, loops, prepare, tell};
-use dtc_cli::failure::{Failure, reason};
-use dtc_cli::output::Scratch;
+use dtc_measure::bench::case::{Case, nothing_named};
+use dtc_measure::bench::contest::{Settings, Sparing};
+use dtc_measure::bench::measure::measure;
+use dtc_measure::bench::peers::Peers;
+use dtc_measure::bench::{Results, loops, prepare, tell};
+use dtc_measure::failure::{Failure, reason};
+use dtc_measure::output::Scratch;
 use std::io::Write;
 use std::path::Path;
 

@@ -1,7 +1,7 @@
 //! `dtc cache`: the compiled GPU code on disk.
 
-use crate::failure::Failure;
-use crate::report;
+use dtc_measure::failure::Failure;
+use dtc_measure::report;
 use dtc_runtime::store::{Config, Entry, Store};
 use std::io::Write;
 use std::time::{Duration, SystemTime};

@@ -1,7 +1,7 @@
 //! `dtc calibrate`: measures what transfers between host and device cost here, or which calls dtc does faster than an MPI.
 
 use super::calibrate_mpi::{self, Request};
-use crate::failure::Failure;
+use dtc_measure::failure::Failure;
 use dtc_runtime::Engine;
 use dtc_runtime::store::{Config, Store};
 use std::ffi::OsString;

@@ -1,8 +1,9 @@
 //! `dtc calibrate --mpi`: which calls with derived datatypes dtc does faster than an MPI, as a table that libdtc_mpi reads.
 
-use crate::failure::{Failure, reason};
 use crate::interposer;
-use crate::output::{self, Scratch};
+use dtc_measure::failure::{Failure, reason};
+use dtc_measure::machine::processor;
+use dtc_measure::output::{self, Scratch};
 use dtc_mpi_table::{Arrangement, Cell, Density, PIECES, SIZES, Table, Use, page};
 use std::ffi::{OsStr, OsString};
 use std::io::{BufRead, BufReader, IsTerminal, Write};
@@ -118,7 +119,7 @@ struct Measured {
 impl Measured {
     fn new() -> Measured {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let machine = format!("{}, {cores} processors", super::doctor::processor());
+        let machine = format!("{}, {cores} processors", processor());
         Measured { table: Table::new("", &machine), size: 0 }
     }
 

@@ -1,10 +1,10 @@
 //! `dtc compare`: whether libdtc_mpi makes a program of MPI faster.
 
-use crate::failure::Failure;
 use crate::interposer;
-use crate::program::called;
-use crate::report::row;
-use crate::timing::median;
+use dtc_measure::failure::Failure;
+use dtc_measure::program::called;
+use dtc_measure::report::row;
+use dtc_measure::timing::median;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

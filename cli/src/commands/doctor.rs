@@ -1,11 +1,12 @@
 //! `dtc doctor`: what this machine offers.
 
 use super::doctor_mpi;
-use crate::failure::Failure;
-use crate::first_call::FirstCall;
-use crate::program::called;
-use crate::report::{self, row};
 use dtc_compiler::datatype::text;
+use dtc_measure::failure::Failure;
+use dtc_measure::first_call::FirstCall;
+use dtc_measure::machine::{find, processor};
+use dtc_measure::program::called;
+use dtc_measure::report::{self, row};
 use dtc_runtime::cuda::{Device, DeviceInfo, Driver, Nvrtc};
 use dtc_runtime::store::{Bundle, Config, Store};
 use dtc_runtime::{Engine, Policy, Tier, TransferModel};
@@ -202,26 +203,5 @@ fn kernels(engine: &Engine) -> String {
                 .to_owned()
         }
         Tier::Generic => "not tried: the generic tier is best for everything here".to_owned(),
-    }
-}
-
-/// Where a command lies on the search path.
-pub fn find(command: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|folder| folder.join(command)).find(|file| file.is_file())
-}
-
-/// What the system calls its processor.
-pub fn processor() -> String {
-    let information = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let find = |field: &str| {
-        let mut values = information.lines().filter_map(|line| line.split_once(':'));
-        values.find(|(name, _)| name.trim() == field).map(|(_, value)| value.trim())
-    };
-    let name = find("model name").unwrap_or(std::env::consts::ARCH);
-    // Names are often those of a product line: family and model say which microarchitecture it is.
-    match (find("cpu family"), find("model")) {
-        (Some(family), Some(model)) => format!("{name}, family {family} model {model}"),
-        _ => name.to_owned(),
     }
 }

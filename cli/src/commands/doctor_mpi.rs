@@ -2,9 +2,9 @@
 //!
 //! The library itself finds that out, in the program: the command is linked with no MPI, and which one a program loads is only known there.
 
-use crate::failure::Failure;
 use crate::interposer;
-use crate::program::called;
+use dtc_measure::failure::Failure;
+use dtc_measure::program::called;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::Path;

@@ -1,18 +1,18 @@
 //! `dtc emit`: one of the texts, or the machine code, that a datatype can become.
 
-use super::build::native;
-use crate::description;
 use crate::disassembly;
-use crate::failure::Failure;
-use crate::output;
-use crate::paths::STANDARD;
 use clap::ValueEnum;
+use dtc_build::native;
 use dtc_compiler::Pipeline;
 use dtc_compiler::codegen::cranelift::{CodegenError, Compiler, CpuTarget};
 use dtc_compiler::codegen::source::{self, TooLarge};
 use dtc_compiler::codegen::{cuda, llvm, mpi_c};
 use dtc_compiler::plan::gpu::GpuPlan;
 use dtc_compiler::plan::{Direction, Plan};
+use dtc_measure::description;
+use dtc_measure::failure::Failure;
+use dtc_measure::output;
+use dtc_measure::paths::STANDARD;
 use dtc_runtime::Engine;
 use dtc_runtime::cuda::{Architecture, Device, Nvrtc};
 use std::fmt;

@@ -1,8 +1,8 @@
 //! What libdtc_mpi does with calls of a type under the MPIs that were measured, for `dtc explain`.
 
-use crate::report;
 use dtc_compiler::Pipeline;
 use dtc_compiler::datatype::Facts as TypeFacts;
+use dtc_measure::report;
 use dtc_mpi_table::{Facts, Pieces, SIZES, Sizes, Table, Use};
 
 /// Bytes of the calls that are spoken of where a call of the type is smaller than any that dtc does.

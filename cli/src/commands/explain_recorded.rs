@@ -1,7 +1,7 @@
 //! What `dtc explain` says first of a recording: the types, and how programs used them.
 
-use crate::recorded::Recorded;
-use crate::report;
+use dtc_measure::recorded::Recorded;
+use dtc_measure::report;
 use std::io::{self, Write};
 
 /// Columns of a line.

@@ -1,8 +1,8 @@
 //! `dtc lower`: the layout before and after the passes.
 
-use crate::description;
-use crate::failure::Failure;
 use dtc_compiler::Pipeline;
+use dtc_measure::description;
+use dtc_measure::failure::Failure;
 use std::io::Write;
 use std::path::PathBuf;
 

@@ -1,7 +1,6 @@
 //! The commands, one a file.
 
 pub mod bench;
-pub mod build;
 pub mod cache;
 pub mod calibrate;
 mod calibrate_mpi;

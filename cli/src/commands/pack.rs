@@ -4,9 +4,10 @@ use super::through_gpu::Passage;
 use super::transfer::{Arguments as Transferred, FRAGMENT_BYTES, Progress, Transfer, refused};
 use crate::array_file::{Asked, Source, is_npy};
 use crate::elements;
-use crate::failure::{Failure, reason};
-use crate::output::{self, Output};
-use crate::{npy, report};
+use crate::npy;
+use dtc_measure::failure::{Failure, reason};
+use dtc_measure::output::{self, Output};
+use dtc_measure::report;
 use dtc_runtime::{Memory, Range};
 use std::io::Write;
 

@@ -1,10 +1,10 @@
 //! Packing and unpacking files through memory of a GPU, or of another kind: as many elements at a time as take little of it.
 
 use super::transfer::{Arguments, FRAGMENT_BYTES, Progress, Transfer};
-use crate::anywhere::{Between, Memory};
-use crate::failure::Failure;
-use crate::report;
 use dtc_compiler::plan::Direction;
+use dtc_measure::buffer::{Between, Memory};
+use dtc_measure::failure::Failure;
+use dtc_measure::report;
 use dtc_runtime::cuda::{Device, MemoryKind};
 use std::ops::Range;
 
@@ -90,7 +90,7 @@ impl Passage<'_> {
 
     /// Packs out of the data, piece by piece.
     pub fn pack(&mut self, data: &[u8], mut write: impl FnMut(&[u8]) -> Result<(), Failure>) -> Result<(), Failure> {
-        let mut fragment = vec![0; self.packed.len()];
+        let mut fragment = vec![0; self.packed.length()];
         let mut progress = Progress::new(self.wanted);
         let (mut done, mut loaded) = (0, None);
         while done < self.wanted {
@@ -141,7 +141,7 @@ impl Passage<'_> {
         let count = self.group.min(self.transfer.count - element);
         let within = position - element * size;
         let left = (count * size - within).min(self.wanted - done);
-        let bytes = left.min(self.packed.len() as u64);
+        let bytes = left.min(self.packed.length() as u64);
         Piece { element, count, within, bytes, last: bytes == left }
     }
 

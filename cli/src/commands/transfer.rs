@@ -1,14 +1,14 @@
 //! What `dtc pack` and `dtc unpack` share: arguments, fragments, progress.
 
-use crate::anywhere;
 use crate::array_file::is_npy;
-use crate::description;
 use crate::elements::Elements;
-use crate::failure::Failure;
-use crate::output;
-use crate::paths::{STANDARD, shown};
-use crate::report;
 use clap::ValueEnum;
+use dtc_measure::buffer;
+use dtc_measure::description;
+use dtc_measure::failure::Failure;
+use dtc_measure::output;
+use dtc_measure::paths::{STANDARD, shown};
+use dtc_measure::report;
 use dtc_runtime::cuda::MemoryKind;
 use dtc_runtime::{Committed, Engine, PackError, Policy, Tier};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -55,10 +55,10 @@ pub struct Arguments {
     #[arg(long, value_enum, default_value_t = Backend::Auto)]
     backend: Backend,
     /// With --backend cuda: where the elements lie, device:N, pinned, managed or pageable
-    #[arg(long, value_name = "KIND", default_value = "device:0", value_parser = anywhere::parse_kind)]
+    #[arg(long, value_name = "KIND", default_value = "device:0", value_parser = buffer::parse_kind)]
     memory: MemoryKind,
     /// With --backend cuda: where the packed bytes lie, device:N, pinned, managed or pageable
-    #[arg(long, value_name = "KIND", default_value = "device:0", value_parser = anywhere::parse_kind)]
+    #[arg(long, value_name = "KIND", default_value = "device:0", value_parser = buffer::parse_kind)]
     packed: MemoryKind,
 }
 
@@ -123,7 +123,7 @@ impl Transfer {
             }
             Backend::Cuda => {
                 let kinds = [arguments.memory, arguments.packed];
-                anywhere::open(&engine, kinds)?;
+                buffer::open(&engine, kinds)?;
                 Some(kinds)
             }
             _ => None,

@@ -3,10 +3,10 @@
 use super::through_gpu::Passage;
 use super::transfer::{Arguments as Transferred, FRAGMENT_BYTES, Progress, Transfer, refused};
 use crate::array_file::{Asked, Destination, Source};
-use crate::failure::Failure;
-use crate::paths::{STANDARD, shown};
-use crate::report;
 use dtc_compiler::layout::Overlap;
+use dtc_measure::failure::Failure;
+use dtc_measure::paths::{STANDARD, shown};
+use dtc_measure::report;
 use dtc_runtime::{MemoryMut, Range};
 use std::io::Write;
 use std::path::Path;

@@ -21,15 +21,17 @@ struct Room(&'static str, &'static str, Part, u32, f64);
 const ROOMS: &[Room] = &[
     Room("dtc-tests", "oracle, corpus, conformance", Part::Tools, 0, 0.5),
     Room("dtc-fuzz", "fuzz targets for every reader", Part::Tools, 0, 1.5),
-    Room("dtc-bench", "measurements for developers", Part::Tools, 0, 3.0),
-    Room("xtask", "builds and installs the libraries", Part::Tools, 0, 4.0),
+    Room("dtc-cli", "the command dtc", Part::Tools, 0, 3.0),
+    Room("dtc-bench", "measurements for developers", Part::Tools, 0, 4.2),
+    Room("xtask", "builds and installs the libraries", Part::Tools, 0, 5.2),
     Room("dtc-mpi", "calls of MPI, by preloading", Part::Interfaces, 0, -0.5),
     Room("dtc-yaksa", "the datatype engine of MPICH", Part::Interfaces, 1, 0.0),
     Room("dtc-capi", "libdtc, the C interface", Part::Interfaces, 1, 1.0),
     Room("dtc-cudarc", "slices and streams of cudarc", Part::Interfaces, 1, 2.0),
-    Room("dtc-cli", "the command dtc", Part::Tools, 1, 3.0),
-    Room("dtc-outside", "programs of users, as tests", Part::Tools, 2, 3.1),
-    Room("dtc-matching", "which receive takes a message", Part::Runtime, 2, 4.8),
+    Room("dtc-build", "libraries and bundles of types", Part::Tools, 1, 3.0),
+    Room("dtc-measure", "measurements and their reports", Part::Tools, 2, 4.0),
+    Room("dtc-outside", "programs of users, as tests", Part::Tools, 2, 3.0),
+    Room("dtc-matching", "which receive takes a message", Part::Runtime, 2, 5.0),
     Room("dtc-mpi-table", "what dtc does faster than MPIs", Part::Interfaces, 3, -0.6),
     Room("dtc-reserve", "memory claimed for C calls", Part::Interfaces, 3, 0.6),
     Room("dtc-runtime", "engine, types, transfers", Part::Runtime, 3, 2.0),
@@ -96,9 +98,10 @@ pub fn draw(arrows: &Arrows) -> String {
     for room in ROOMS {
         assert!(arrows.contains_key(room.0), "{}: expected a crate for its place in the picture, found none", room.0);
     }
-    let left = ROOMS.iter().map(|room| room.corner()[0]).fold(f64::MAX, f64::min) - MARGIN;
-    let width = ROOMS.iter().map(|room| room.corner()[0]).fold(0.0, f64::max) + BOX[0] + MARGIN - left;
+    let left = ROOMS.iter().map(|room| room.corner()[0]).fold(f64::INFINITY, f64::min) - MARGIN;
+    let right = ROOMS.iter().map(|room| room.corner()[0]).fold(0.0, f64::max) + BOX[0] + MARGIN;
     let bottom = ROOMS.iter().map(|room| room.corner()[1]).fold(0.0, f64::max) + BOX[1] + MARGIN;
+    let width = right - left;
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"{left} 0 {width} {bottom}\" font-family=\"sans-serif\" role=\"img\">\n  \
          <title>The crates of dtc, above those that they are built with</title>\n  \

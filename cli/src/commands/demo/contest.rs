@@ -3,11 +3,11 @@
 use super::findings::POISON;
 use super::peers::DemoPeers;
 use super::verdict::Race;
-use crate::commands::bench::hand_loop::Transfer;
-use crate::commands::bench::shared::Shared;
-use crate::samples::PageAligned;
-use crate::timing::{Rounds, sample};
-use crate::verify::{Placement, Verifier};
+use dtc_measure::bench::hand_loop::Transfer;
+use dtc_measure::bench::shared::Shared;
+use dtc_measure::samples::PageAligned;
+use dtc_measure::timing::{Rounds, sample};
+use dtc_measure::verify::{Placement, Verifier};
 use dtc_runtime::{Committed, Memory, MemoryMut, Range};
 use std::hint::black_box;
 

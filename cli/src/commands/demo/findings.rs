@@ -1,11 +1,11 @@
 //! What the demo finds out, and how it tells it.
 
 use super::verdict::{self, COLUMNS, Race, labelled};
-use crate::commands::bench::checkout::checkout_file;
-use crate::description::Named;
-use crate::failure::Failure;
-use crate::report;
 use dtc_compiler::Pipeline;
+use dtc_measure::bench::checkout::checkout_file;
+use dtc_measure::description::Named;
+use dtc_measure::failure::Failure;
+use dtc_measure::report;
 use dtc_runtime::PackError;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

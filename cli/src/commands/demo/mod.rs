@@ -10,10 +10,10 @@ mod peers;
 mod transpose;
 mod verdict;
 
-use crate::description::{self, Named};
-use crate::failure::Failure;
-use crate::report;
 use dtc_compiler::Pipeline;
+use dtc_measure::description::{self, Named};
+use dtc_measure::failure::Failure;
+use dtc_measure::report;
 use dtc_runtime::{Engine, Gpu};
 use findings::Report;
 use std::io::{self, Write};

@@ -2,13 +2,13 @@
 //!
 //! Both are compiled while the demo starts, for the type that it shows, and left out where their compilers are missing.
 
-use crate::commands::bench::case::Case;
-use crate::commands::bench::hand_loop::HandLoop;
-use crate::commands::bench::loops;
-use crate::commands::bench::peer::Peer;
-use crate::commands::bench::prepare;
-use crate::commands::doctor::find;
-use crate::output::Scratch;
+use dtc_measure::bench::case::Case;
+use dtc_measure::bench::hand_loop::HandLoop;
+use dtc_measure::bench::loops;
+use dtc_measure::bench::peer::Peer;
+use dtc_measure::bench::prepare;
+use dtc_measure::machine::find;
+use dtc_measure::output::Scratch;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};

@@ -1,12 +1,12 @@
 //! The built-in type: a 2-D FFT transposes its matrix by an all-to-all, and the datatype of the receive side scatters each row that
 //! comes into a column of complex numbers. It is one of DDTBench (Schneider, Gerstenberger, Hoefler, EuroMPI 2012).
 
-use crate::description::Named;
-use crate::device::copy_rows;
-use crate::failure::Failure;
 use dtc_compiler::TextError;
 use dtc_compiler::datatype::json;
 use dtc_compiler::plan::Direction;
+use dtc_measure::description::Named;
+use dtc_measure::device::copy_rows;
+use dtc_measure::failure::Failure;
 use dtc_runtime::TransferError;
 use dtc_runtime::cuda::{DeviceBuffer, Stream};
 use std::fmt;

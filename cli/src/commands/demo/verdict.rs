@@ -1,10 +1,10 @@
 //! What the demo says first: three lines of verdict, then what was checked and how quiet the machine was.
 
 use super::peers::LOOP;
-use crate::description::Named;
-use crate::report;
-use crate::timing::{NOISY, least, spread};
 use dtc_compiler::Pipeline;
+use dtc_measure::description::Named;
+use dtc_measure::report;
+use dtc_measure::timing::{NOISY, least, spread};
 use std::io::{self, Write};
 
 /// Columns of the demo's report.

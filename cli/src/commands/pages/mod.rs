@@ -3,10 +3,10 @@
 mod sections;
 mod troff;
 
-use crate::failure::{Failure, reason};
-use crate::program::Names;
 use clap::Command;
 use clap_complete::Shell;
+use dtc_measure::failure::{Failure, reason};
+use dtc_measure::program::Names;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -32,6 +32,7 @@ pub struct Man {
 }
 
 /// Examples of all commands, as shells take them.
+#[cfg(test)]
 pub fn examples() -> impl Iterator<Item = &'static str> {
     sections::COMMANDS.iter().flat_map(|sections| sections.examples.iter().map(|(call, _)| *call))
 }

@@ -1,7 +1,7 @@
 //! The sections of a page in the language of `man`.
 
 use super::sections::{STATUSES, Sections, VARIABLES};
-use crate::program::Names;
+use dtc_measure::program::Names;
 
 /// The sections of a command behind those that its help makes. `names` are those that its texts follow.
 pub fn sections(sections: &Sections, names: &Names) -> String {

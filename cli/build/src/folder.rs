@@ -1,8 +1,8 @@
 //! A folder that appears when it is whole, or not at all. It takes the place of an earlier output of the command.
 
-use super::manifest;
-use crate::failure::Failure;
-use crate::output::Scratch;
+use crate::manifest;
+use dtc_measure::failure::Failure;
+use dtc_measure::output::Scratch;
 use std::fs::{self, OpenOptions};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Write};

@@ -39,7 +39,7 @@ impl Memory {
     }
 
     /// How many bytes it has.
-    pub(crate) fn len(&self) -> usize {
+    pub fn length(&self) -> usize {
         match self {
             Memory::Pageable(buffer) => buffer.bytes().len(),
             Memory::Pinned(buffer) => buffer.as_slice().len(),
@@ -61,7 +61,7 @@ impl Memory {
         if let Some((low, high)) = committed.span(range.count()) {
             let bytes = usize::try_from(high - low).unwrap_or(usize::MAX);
             let first = usize::try_from(i128::from(origin) + low).unwrap_or(usize::MAX);
-            within(first, bytes, self.len())?;
+            within(first, bytes, self.length())?;
         }
         let address = self.address().wrapping_offset(origin as isize);
         Ok(committed.at(Endpoint::of_kind(self.kind(), address), range))
@@ -69,7 +69,7 @@ impl Memory {
 
     /// Copies bytes into it.
     pub fn write(&mut self, at: usize, source: &[u8]) -> Result<(), CudaError> {
-        within(at, source.len(), self.len())?;
+        within(at, source.len(), self.length())?;
         match self {
             Memory::Pageable(buffer) => buffer.bytes_mut()[at..at + source.len()].copy_from_slice(source),
             Memory::Pinned(buffer) => buffer.as_mut_slice()[at..at + source.len()].copy_from_slice(source),
@@ -80,7 +80,7 @@ impl Memory {
 
     /// Copies bytes out of it.
     pub fn read(&self, at: usize, destination: &mut [u8]) -> Result<(), CudaError> {
-        within(at, destination.len(), self.len())?;
+        within(at, destination.len(), self.length())?;
         match self {
             Memory::Pageable(buffer) => destination.copy_from_slice(&buffer.bytes()[at..at + destination.len()]),
             Memory::Pinned(buffer) => destination.copy_from_slice(&buffer.as_slice()[at..at + destination.len()]),
@@ -139,7 +139,7 @@ impl Between<'_> {
 
     /// The transfer of a range, if all elements and as many packed bytes lie in bounds.
     fn transfer(&mut self, direction: Direction, range: Range) -> Result<Transfer<'_>, CudaError> {
-        within(0, usize::try_from(range.length()).unwrap_or(usize::MAX), self.packed.len())?;
+        within(0, usize::try_from(range.length()).unwrap_or(usize::MAX), self.packed.length())?;
         let elements = self.memory.elements(self.committed, range, self.origin)?;
         let packed = Endpoint::of_kind(self.packed.kind(), self.packed.address());
         Ok(match direction {
@@ -212,8 +212,8 @@ pub fn time_of_copy(
 
 /// The addresses of two buffers that are both so long.
 fn ends(destination: &mut Memory, source: &mut Memory, bytes: usize) -> Result<(u64, u64), CudaError> {
-    within(0, bytes, destination.len())?;
-    within(0, bytes, source.len())?;
+    within(0, bytes, destination.length())?;
+    within(0, bytes, source.length())?;
     let address = |memory: &mut Memory| memory.address().expose_provenance() as u64;
     Ok((address(destination), address(source)))
 }

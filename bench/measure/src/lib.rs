@@ -1,23 +1,20 @@
-//! The modules of the command `dtc`, which the developers' benchmark in `bench/` shares. No interface: it changes with the command.
+//! Measurements of dtc and of its peers, and what the programs that make them share: how they read descriptions and files, write files and
+//! reports, and fail. The command `dtc` and the developers' benchmark `dtc-bench` are built on it. No interface: it changes with them.
 //!
 //! Reports go to standard output, errors to standard error as `dtc: PLACE: expected X, found Y`. The exit status is 0,
 //! or 2 for a bad description or bad arguments, 3 for bad data, 4 for a missing tool or library.
 #![deny(unsafe_code)]
 
-pub mod anywhere;
-mod array_file;
-pub mod commands;
+pub mod bench;
+pub mod buffer;
 pub mod description;
 pub mod device;
 pub mod device_clock;
-mod disassembly;
-mod elements;
 pub mod failure;
 pub mod first_call;
 pub mod input;
-mod interposer;
-mod mapped;
-mod npy;
+pub mod machine;
+pub mod mapped;
 pub mod output;
 pub mod paths;
 pub mod program;
@@ -25,7 +22,7 @@ pub mod recorded;
 pub mod report;
 pub mod samples;
 pub mod timing;
-mod verify;
+pub mod verify;
 
 use clap::Parser;
 use failure::Failure;

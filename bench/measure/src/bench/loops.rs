@@ -1,8 +1,8 @@
 //! The hand-written loops of types: their sources, and shared objects with the loops of many types each.
 
 use super::case::Case;
-use crate::commands::doctor::find;
 use crate::failure::reason;
+use crate::machine::find;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -1,6 +1,6 @@
 //! The header of the libraries.
 
-use super::types::BuiltType;
+use crate::types::BuiltType;
 use std::fmt::Write;
 
 /// The header: two functions of each type.

@@ -1,9 +1,9 @@
-//! The command: what it is asked, and the report or the figures that it writes.
+//! `dtc bench`: its arguments, and the report or the figures that it writes.
 
-use super::{Arguments, Backend, LONG_ABOUT, Results, case, cuda, figures};
-use crate::failure::Failure;
-use crate::output::Output;
-use crate::paths::STANDARD;
+use dtc_measure::bench::{Arguments, Backend, LONG_ABOUT, Results, case, cuda, figures};
+use dtc_measure::failure::Failure;
+use dtc_measure::output::Output;
+use dtc_measure::paths::STANDARD;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 

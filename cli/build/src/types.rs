@@ -1,9 +1,9 @@
 //! The types that are built, with the names of their functions.
 
-use crate::description;
-use crate::failure::Failure;
-use crate::recorded::{self, Recorded};
 use dtc_compiler::Pipeline;
+use dtc_measure::description;
+use dtc_measure::failure::Failure;
+use dtc_measure::recorded::{self, Recorded};
 use dtc_runtime::store::RecordedUses;
 use std::collections::BTreeMap;
 use std::path::PathBuf;

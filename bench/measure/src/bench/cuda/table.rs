@@ -2,7 +2,7 @@
 
 use super::contest::{Line, Times};
 use super::contestant::Contestant;
-use crate::commands::bench::table::table;
+use crate::bench::table::table;
 use crate::failure::Failure;
 use crate::report;
 use crate::timing::geometric_mean;

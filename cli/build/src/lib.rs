@@ -1,4 +1,6 @@
-//! `dtc build`: types compiled ahead of time, as libraries to link and as a bundle that engines load.
+//! `dtc build`: types compiled ahead of time, as libraries to link and as a bundle that engines load. No interface: it changes with the
+//! command.
+#![forbid(unsafe_code)]
 
 mod cuda;
 mod folder;
@@ -8,9 +10,9 @@ mod manifest;
 mod target;
 mod types;
 
-use crate::failure::Failure;
 use dtc_compiler::codegen::cranelift::{CodegenError, CpuTarget};
 use dtc_compiler::plan::Plan;
+use dtc_measure::failure::Failure;
 use dtc_runtime::BundleWriter;
 use dtc_runtime::store::Bundle;
 use folder::Folder;

@@ -1,12 +1,12 @@
 //! Functions that launch kernels for GPUs, in libraries that need the driver of CUDA and nothing of dtc.
 
-use super::header;
-use super::library::{self, Objects};
-use super::types::BuiltType;
-use crate::failure::Failure;
-use crate::output::Scratch;
+use crate::header;
+use crate::library::{self, Objects};
+use crate::types::BuiltType;
 use dtc_compiler::codegen::cuda::{self, WholeProgram};
 use dtc_compiler::plan::gpu::{GpuPlan, Grid};
+use dtc_measure::failure::Failure;
+use dtc_measure::output::Scratch;
 use dtc_runtime::cuda::{Architecture, Nvrtc};
 use std::fmt::Write;
 use std::process::Command;

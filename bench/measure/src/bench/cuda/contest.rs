@@ -2,7 +2,7 @@
 
 use super::check::{GUARD, POISON, Pattern, in_parallel};
 use super::contestant::{Asked, CONTESTANTS, Candidate, Contestant};
-use crate::commands::bench::case::Case;
+use crate::bench::case::Case;
 use crate::device::{OnDevice, copy, fill};
 use crate::device_clock::{DeviceClock, FLUSH_BYTES};
 use crate::failure::Failure;

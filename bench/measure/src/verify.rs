@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn every_example_is_filled() {
-        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../ir-examples");
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../ir-examples");
         let engine = Engine::builder().background_thread(false).build();
         let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
         for file in files.filter(|file| file.extension().is_some_and(|extension| extension == "json")) {

@@ -1,27 +1,24 @@
-//! `dtc bench`: the user's types side by side with memcpy, hand-written loops and MPIs, in one run on this machine.
-//!
-//! The developers' benchmark `dtc-bench` measures with the same modules.
+//! Types side by side with memcpy, hand-written loops and MPIs, in one run on this machine: what `dtc bench` measures, and `dtc-bench`
+//! with more figures.
 
 pub mod calls;
 pub mod case;
 pub mod checkout;
-mod command;
 mod commit;
 pub mod contest;
 pub mod cuda;
 pub mod figures;
-pub(super) mod hand_loop;
+pub mod hand_loop;
 pub mod loops;
 pub mod measure;
-pub(super) mod peer;
+pub mod peer;
 pub mod peers;
 pub mod prepare;
 mod progress;
 mod rows;
-pub(super) mod shared;
+pub mod shared;
 pub mod table;
 
-pub use command::{Command, run};
 pub use progress::tell;
 
 use crate::failure::{Failure, reason};
@@ -84,8 +81,8 @@ impl Arguments {
     }
 }
 
-/// What --help says.
-const LONG_ABOUT: &str = "Measures packs and unpacks side by side with memcpy, hand-written loops and, with --peers, MPIs\n\n\
+/// What `dtc bench --help` says.
+pub const LONG_ABOUT: &str = "Measures packs and unpacks side by side with memcpy, hand-written loops and, with --peers, MPIs\n\n\
     Types are descriptions, notations such as 'vector 12 1 14 double', what programs recorded (DTC_RECORD), and folders of these. \
     The figures of each are printed as soon as it is measured. The loops are written for the types and compiled by gcc, or what CC \
     names; without a C compiler they are left out.\n\nWith --backend cuda: kernels made for types, generic kernels, and a copy of as \

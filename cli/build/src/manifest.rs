@@ -1,7 +1,7 @@
 //! What a bundle holds, for programs.
 
-use super::target::{self, Target};
-use super::types::BuiltType;
+use crate::target::{self, Target};
+use crate::types::BuiltType;
 use dtc_compiler::codegen::cranelift;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;

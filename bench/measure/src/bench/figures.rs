@@ -4,7 +4,7 @@ use super::contest::Contest;
 use super::measure::Measured;
 use super::table::{LOST, Summary, summaries};
 use super::{Arguments, Results};
-use crate::commands::doctor::processor;
+use crate::machine::processor;
 use crate::timing::spread;
 use serde_json::{Map, Value, json};
 use std::process::{Command, Stdio};

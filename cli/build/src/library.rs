@@ -1,9 +1,9 @@
 //! The libraries of one processor, and what tells where they are.
 
-use super::types::identifier;
-use crate::failure::Failure;
-use crate::output::Scratch;
+use crate::types::identifier;
 use ar_archive_writer::{ArchiveKind, DEFAULT_OBJECT_READER, NewArchiveMember, write_archive_to_stream};
+use dtc_measure::failure::Failure;
+use dtc_measure::output::Scratch;
 use std::io::Cursor;
 use std::path::Path;
 use std::process::Command;
