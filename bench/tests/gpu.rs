@@ -1,16 +1,17 @@
 //! The developers' benchmark on a GPU that is emulated on the CPU.
 
-#[path = "../../cli/tests/common/runs.rs"]
-mod runs;
-
 use clap::Parser;
-use runs::{Run, write};
+use dtc_emulator::{Emulator, Run, is_full, write};
 use serde_json::Value;
 use std::path::Path;
 use tempfile::tempdir;
 
+fn emulator() -> &'static Emulator {
+    Emulator::get(|| dtc_compiler::codegen::cuda::generic_source().expect("a text"))
+}
+
 fn emulated(folder: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Run {
-    runs::emulated(env!("CARGO_BIN_EXE_dtc-bench"), folder, arguments, variables)
+    emulator().run(env!("CARGO_BIN_EXE_dtc-bench"), folder, arguments, variables)
 }
 
 const ROWS: &str = r#"{"count": 3, "type": {"kind": "vector", "count": 50, "blocklength": 3, "stride": 7,
@@ -159,8 +160,8 @@ fn functions_of_a_bundle_are_held_against_the_walker() {
     let this = std::env::current_exe().expect("this program").display().to_string();
     let here = folder.path().display().to_string();
     let arguments = ["--exact", "functions_of_a_bundle_are_held_against_the_walker", "--nocapture"];
-    runs::emulated(&this, folder.path(), &arguments, &[(BUILDS, &here)]).fine();
-    std::os::unix::fs::symlink(runs::emulated_driver(), folder.path().join("libcuda.so.1")).expect("a link");
+    emulator().run(&this, folder.path(), &arguments, &[(BUILDS, &here)]).fine();
+    std::os::unix::fs::symlink(emulator().driver(), folder.path().join("libcuda.so.1")).expect("a link");
     let bench = ["--backend", "cuda", "--rounds", "1", "--part", "bundles", "--json", "lines", "rows.json", "byte.dtc"];
     emulated(folder.path(), &bench, &[]).fails(2, &["--part bundles", "--bundle"]);
     let bench = [&bench[..], &["--bundle", "kernels"]].concat();
@@ -176,7 +177,7 @@ fn functions_of_a_bundle_are_held_against_the_walker() {
 fn drawn_types_are_measured_by_their_class() {
     let folder = tempdir().expect("a folder");
     // The emulator compiles the kernels of each type.
-    let only = if runs::is_full() { "00" } else { "004" };
+    let only = if is_full() { "00" } else { "004" };
     let bench =
         ["--backend", "cuda", "--rounds", "1", "--random", "40", "--seed", "3", "--only", only, "--json", "lines"];
     let text = emulated(folder.path(), &bench, &[]).fine();

@@ -1,9 +1,6 @@
 //! The developers' benchmark on the CPU.
 
-#[path = "../../cli/tests/common/runs.rs"]
-mod runs;
-
-use runs::{Run, write};
+use dtc_emulator::{Run, write};
 use serde_json::Value;
 use std::fs::File;
 use std::path::Path;

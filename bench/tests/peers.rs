@@ -1,9 +1,6 @@
 //! The MPIs that the benchmark measures beside, which read the types that they pack.
 
-#[path = "../../cli/tests/common/runs.rs"]
-mod runs;
-
-use runs::{Run, write};
+use dtc_emulator::{Run, write};
 use serde_json::Value;
 use std::process::{Command, Stdio};
 use tempfile::tempdir;

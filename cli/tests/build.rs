@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Run, dtc, write};
+use common::{Run, dtc, emulator, write};
 use dtc_compiler::Pipeline;
 use dtc_compiler::codegen::cranelift::CpuTarget;
 use dtc_compiler::datatype::text;
@@ -277,18 +277,18 @@ fn functions_for_gpus_move_the_bytes_of_the_walker() {
     let target = format!("{},sm_80,sm_90", targets()[0]);
     let options = ["-o", "kernels", "--target", &target];
     let arguments: Vec<&str> = ["build"].into_iter().chain(files.iter().map(String::as_str)).chain(options).collect();
-    common::emulated(env!("CARGO_BIN_EXE_dtc"), folder.path(), &arguments, &[]).fine();
+    emulator().run(env!("CARGO_BIN_EXE_dtc"), folder.path(), &arguments, &[]).fine();
     let header = folder.path().join("kernels/include/kernels_cuda.h");
     for (compiler, language) in [("cc", "c"), ("c++", "c++")] {
         let options = ["-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-x", language];
         succeed(Command::new(compiler).args(options).arg(&header));
     }
-    std::os::unix::fs::symlink(common::emulated_driver(), folder.path().join("libcuda.so.1")).expect("a link");
+    std::os::unix::fs::symlink(emulator().driver(), folder.path().join("libcuda.so.1")).expect("a link");
     let this = std::env::current_exe().expect("this program");
     let here = folder.path().display().to_string();
     let arguments = ["--exact", "functions_for_gpus_move_the_bytes_of_the_walker", "--nocapture"];
     let variables = [("LD_LIBRARY_PATH", here.as_str()), (INSIDE, &here)];
-    common::emulated(&this.display().to_string(), folder.path(), &arguments, &variables).fine();
+    emulator().run(&this.display().to_string(), folder.path(), &arguments, &variables).fine();
 }
 
 fn launched_functions(folder: &Path) {

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Run, data, is_full, write};
+use common::{Run, data, emulator, is_full, write};
 use dtc_runtime::cuda::Nvrtc;
 use serde_json::Value;
 use std::fs::read;
@@ -14,7 +14,7 @@ use tempfile::tempdir;
 
 /// Runs `dtc` in a folder with a GPU that is emulated.
 fn emulated(folder: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Run {
-    common::emulated(env!("CARGO_BIN_EXE_dtc"), folder, arguments, variables)
+    emulator().run(env!("CARGO_BIN_EXE_dtc"), folder, arguments, variables)
 }
 
 /// Runs `dtc` in a folder where there is no GPU.

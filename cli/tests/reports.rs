@@ -3,6 +3,7 @@
 mod common;
 
 use common::{Run, dtc, is_full, write};
+use dtc_emulator::{Stub, build_stub};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -442,18 +443,12 @@ fn the_doctor_says_how_to_get_cuda() {
 
 #[test]
 fn the_doctor_lists_devices() {
-    let folder = tempdir().expect("a folder");
-    let stubs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../runtime/cuda/tests/stub");
-    let library = |name: &str, definition: &str| {
-        let library = folder.path().join(format!("{name}{definition}.so"));
-        let source = stubs.join(name).with_extension("c");
-        let mut compiler = Command::new("cc");
-        compiler.args(["-shared", "-fPIC", &format!("-D{definition}"), "-o"]).arg(&library).arg(source);
-        assert!(compiler.status().expect("the C compiler cc").success());
-        library
+    let folders = [(); 3].map(|()| tempdir().expect("a folder"));
+    let driver = |at: usize, definition: &'static [&'static str]| {
+        build_stub(folders[at].path(), "driver", Stub::Built(definition))
     };
-    let nvrtc = library("nvrtc", "STUB");
-    let text = doctor(&library("driver", "STUB_VERSION=12080"), &nvrtc);
+    let nvrtc = build_stub(folders[0].path(), "nvrtc", Stub::Built(&[]));
+    let text = doctor(&driver(0, &["STUB_VERSION=12080"]), &nvrtc);
     for part in [
         "12.8 (",
         "GPU 0          first, sm_90, 132 multiprocessors, 1.0 GiB with 50.0 MiB of cache",
@@ -464,8 +459,8 @@ fn the_doctor_lists_devices() {
     ] {
         assert!(text.contains(part), "{part} in {text}");
     }
-    assert!(doctor(&library("driver", "STUB_VERSION=11040"), &nvrtc).contains("the driver is older"));
-    assert!(doctor(&library("driver", "STUB_NO_DEVICE"), &nvrtc).contains("nvidia-smi"));
+    assert!(doctor(&driver(1, &["STUB_VERSION=11040"]), &nvrtc).contains("the driver is older"));
+    assert!(doctor(&driver(2, &["STUB_NO_DEVICE"]), &nvrtc).contains("nvidia-smi"));
 }
 
 #[test]

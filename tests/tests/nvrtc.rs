@@ -5,10 +5,13 @@ use dtc_tests::skip::skip;
 
 fn texts() -> Vec<(String, String)> {
     [
-        ("rows", concat!("#define ROW 48\n#define STRIDE -80\n", include_str!("../shim/kernels/rows.cu"))),
-        ("columns", concat!("#define HEIGHT 40\n#define WIDTH 70\n", include_str!("../shim/kernels/columns.cu"))),
-        ("runs", include_str!("../shim/kernels/runs.cu")),
-        ("words", include_str!("../shim/kernels/words.cu")),
+        ("rows", concat!("#define ROW 48\n#define STRIDE -80\n", include_str!("../emulator/shim/kernels/rows.cu"))),
+        (
+            "columns",
+            concat!("#define HEIGHT 40\n#define WIDTH 70\n", include_str!("../emulator/shim/kernels/columns.cu")),
+        ),
+        ("runs", include_str!("../emulator/shim/kernels/runs.cu")),
+        ("words", include_str!("../emulator/shim/kernels/words.cu")),
     ]
     .map(|(name, text)| (name.to_owned(), text.to_owned()))
     .into()

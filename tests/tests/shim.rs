@@ -8,10 +8,10 @@ use dtc_tests::shim::{Access, Accesses, Buffer, Build, Case, Fragment, Kernel, P
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
-const ROWS: &str = include_str!("../shim/kernels/rows.cu");
-const COLUMNS: &str = include_str!("../shim/kernels/columns.cu");
-const RUNS: &str = include_str!("../shim/kernels/runs.cu");
-const WORDS: &str = include_str!("../shim/kernels/words.cu");
+const ROWS: &str = include_str!("../emulator/shim/kernels/rows.cu");
+const COLUMNS: &str = include_str!("../emulator/shim/kernels/columns.cu");
+const RUNS: &str = include_str!("../emulator/shim/kernels/runs.cu");
+const WORDS: &str = include_str!("../emulator/shim/kernels/words.cu");
 
 fn rows(row: u64, stride: i64, text: &str) -> (String, Layout) {
     let layout = format!(

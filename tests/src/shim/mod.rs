@@ -1,6 +1,6 @@
 //! Runs CUDA kernels on the CPU and compares every byte with the reference walker.
 //!
-//! g++ compiles the texts behind `tests/shim/cuda_on_cpu.h` into one program. Each case runs in a child process, so
+//! g++ compiles the texts behind `tests/emulator/shim/cuda_on_cpu.h` into one program. Each case runs in a child process, so
 //! that a wrong kernel harms only that process; the case is named, and the others continue. This checks index
 //! arithmetic, barriers and alignment, and not a GPU's memory, limits or speed.
 //!

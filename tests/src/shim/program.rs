@@ -2,6 +2,7 @@
 
 use super::case::{Access, Buffer, Case, Range};
 use super::outcome::{Accesses, Outcome, Traffic};
+use dtc_emulator::SHIM;
 use std::collections::BTreeSet;
 use std::collections::hash_map::DefaultHasher;
 use std::fmt::Write;
@@ -11,7 +12,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::thread;
 
-const DIRECTORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/shim");
 /// Texts in one file for g++; several files are compiled at once.
 const TEXTS_AT_ONCE: usize = 64;
 /// Prefix of the namespace of a text.
@@ -105,16 +105,16 @@ fn tool(command: &mut Command) -> Result<Output, String> {
 
 fn compiler() -> Command {
     let mut command = Command::new("g++");
-    command.args(FLAGS).arg("-I").arg(DIRECTORY);
+    command.args(FLAGS).arg("-I").arg(SHIM);
     command
 }
 
 /// The compiled driver, which is reused until its source changes.
 fn driver(build: Build) -> Result<PathBuf, String> {
-    let source = Path::new(DIRECTORY).join("driver.cpp");
+    let source = Path::new(SHIM).join("driver.cpp");
     let mut hasher = DefaultHasher::new();
     for file in ["driver.cpp", "cuda_on_cpu.h", "stop.h"] {
-        fs::read(Path::new(DIRECTORY).join(file)).map_err(|error| format!("{file}: {error}"))?.hash(&mut hasher);
+        fs::read(Path::new(SHIM).join(file)).map_err(|error| format!("{file}: {error}"))?.hash(&mut hasher);
     }
     tool(Command::new("g++").arg("--version"))?.stdout.hash(&mut hasher);
     build.driver().hash(&mut hasher);

@@ -31,6 +31,7 @@ const ROOMS: &[Room] = &[
     Room("dtc-build", "libraries and bundles of types", Part::Tools, 1, 3.0),
     Room("dtc-measure", "measurements and their reports", Part::Tools, 2, 4.0),
     Room("dtc-outside", "programs of users, as tests", Part::Tools, 2, 3.0),
+    Room("dtc-emulator", "CUDA without a GPU, for tests", Part::Tools, 1, -1.0),
     Room("dtc-matching", "which receive takes a message", Part::Runtime, 2, 5.0),
     Room("dtc-mpi-table", "what dtc does faster than MPIs", Part::Interfaces, 3, -0.6),
     Room("dtc-reserve", "memory claimed for C calls", Part::Interfaces, 3, 0.6),

@@ -2,7 +2,8 @@
 //!
 //! Where the system or file system has no nameless files, the file has a temporary name in the folder of its target. Signals
 //! remove it ([`super::signals`]), and so does the next run for the same target: the name follows from the target's, and a
-//! file without a lock is abandoned.
+//! file without a lock is abandoned. No crate does this: files of `tempfile` that get a name have one from the start, and a SIGKILL
+//! leaves them.
 
 use super::signals::Removal;
 use std::fs::{File, Permissions, TryLockError};

@@ -13,7 +13,7 @@ static EMULATOR: LazyLock<TempDir> = LazyLock::new(|| {
     let folder = TempDir::new().expect("a folder");
     let mut compiler = Command::new("cc");
     compiler.args(["-shared", "-fPIC", "-O1", "-o"]).arg(folder.path().join("driver.so"));
-    succeed(compiler.arg(root().join("cli/tests/emulator/driver.c")).arg("-ldl"));
+    succeed(compiler.arg(root().join("tests/emulator/cpu/driver.c")).arg("-ldl"));
     let generic = dtc_compiler::codegen::cuda::generic_source().expect("a text");
     std::fs::write(folder.path().join("generic.cu"), generic).expect("a file");
     folder
@@ -22,7 +22,8 @@ static EMULATOR: LazyLock<TempDir> = LazyLock::new(|| {
 /// What a program needs to find the emulated driver. Kernels are the generic ones alone: those of types take seconds to compile.
 fn environment(hidden: bool) -> Vec<(&'static str, String)> {
     let folder = EMULATOR.path();
-    let include = ["tests/shim", "cli/tests/emulator"].map(|part| format!("-I{}", root().join(part).display()));
+    let include =
+        ["tests/emulator/shim", "tests/emulator/cpu"].map(|part| format!("-I{}", root().join(part).display()));
     let path = |file: &str| folder.join(file).display().to_string();
     vec![
         ("DTC_CUDA_DRIVER", path("driver.so")),

@@ -1,10 +1,10 @@
 //! Missing and broken libraries are reported as errors.
 
-use super::child::Stub::{Absent, Built};
-use super::child::in_child;
 use crate::pointer;
 use crate::search;
 use crate::{Architecture, CudaError, Device, Driver, MemoryKind, Nvrtc, Version};
+use dtc_emulator::Stub::{Absent, Built};
+use dtc_emulator::in_child;
 use std::path::PathBuf;
 
 in_child! {

@@ -1,6 +1,5 @@
 //! Tests of the driver and NVRTC; those on a stub run in a process of their own.
 
-mod child;
 mod device;
 mod exercise;
 mod missing;

@@ -1,8 +1,8 @@
 //! Libraries that the environment names are opened only if no other user could have chosen or changed them.
 
-use super::child::Stub::{Absent, Built};
-use super::child::{build, in_child};
 use crate::{CudaError, Driver, Nvrtc, search};
+use dtc_emulator::Stub::{Absent, Built};
+use dtc_emulator::{build_stub, in_child};
 use dtc_store::{Config, RecordingFile};
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
@@ -83,14 +83,14 @@ fn a_program_with_more_rights_ignores_the_environment() {
     let packages = folder.path().join(".local/lib/python3.13/site-packages/nvidia/cu13/lib");
     for made in [&packages, &folder.path().join("lib64")] {
         std::fs::create_dir_all(made).unwrap();
-        std::fs::copy(build(folder.path(), "nvrtc", Built(&[])), made.join("libnvrtc.so.14")).unwrap();
+        std::fs::copy(build_stub(folder.path(), "nvrtc", Built(&[])), made.join("libnvrtc.so.14")).unwrap();
     }
     let (_, module) = module_path!().split_once("::").unwrap();
     let mut child = Command::new(&program);
     // The program is started by nobody (65534) and has the rights of root.
     child.uid(65_534).gid(65_534).current_dir("/").env(PRIVILEGED, folder.path());
     child.args([&format!("{module}::{NAME}"), "--exact", "--nocapture", "--test-threads=1"]);
-    child.env("DTC_CUDA_DRIVER", build(folder.path(), "driver", Built(&[])));
+    child.env("DTC_CUDA_DRIVER", build_stub(folder.path(), "driver", Built(&[])));
     child.env("DTC_NVRTC", folder.path().join("libnvrtc.so"));
     for variable in ["CUDA_HOME", "CUDA_PATH", "VIRTUAL_ENV", "CONDA_PREFIX", "HOME", "TMPDIR"] {
         child.env(variable, folder.path());

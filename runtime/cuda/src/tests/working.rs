@@ -1,7 +1,5 @@
 //! Tests of the wrappers on a stub whose devices are host memory.
 
-use super::child::Stub::{Absent, Built};
-use super::child::in_child;
 use super::exercise;
 use crate::abi::ContextHandle;
 use crate::latest;
@@ -11,6 +9,8 @@ use crate::{
     CudaError, Device, DeviceBuffer, Driver, Event, Exported, ImportedBuffer, MemoryKind, PinnedBuffer, Stream,
     is_in_use,
 };
+use dtc_emulator::Stub::{Absent, Built};
+use dtc_emulator::in_child;
 use libloading::os::unix::Library;
 use std::ffi::{CString, c_char, c_long};
 

@@ -1,29 +1,9 @@
-//! Runs a test in a process that finds the libraries it should.
+//! Asks the stubs what was called, and says what fails.
 
 use std::ffi::{CString, c_char, c_int, c_long};
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use libloading::os::unix::Library;
-
-#[path = "../../../cuda/tests/stub/child.rs"]
-mod process;
-
-pub(crate) use process::{Stub, passes_in_child};
-
-/// Declares tests that run in a child.
-macro_rules! in_child {
-    ($(fn $name:ident(driver: $driver:expr, nvrtc: $nvrtc:expr) $body:block)*) => {$(
-        #[test]
-        fn $name() {
-            let name = concat!(module_path!(), "::", stringify!($name));
-            if !$crate::child::passes_in_child(name, $driver, $nvrtc) {
-                $body
-            }
-        }
-    )*};
-}
-
-pub(crate) use in_child;
 
 /// The stub of the driver itself, to ask what was called and to say what fails.
 fn stub() -> Library {

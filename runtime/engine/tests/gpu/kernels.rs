@@ -1,8 +1,9 @@
 //! When kernels are compiled, without a thread that does it.
 
-use crate::child::Stub::{Absent, Built};
-use crate::child::{calls, compiling, in_child, let_compilations_end};
+use crate::child::{calls, compiling, let_compilations_end};
 use crate::{Buffers, builder, listed, long_list, rows};
+use dtc_emulator::Stub::{Absent, Built};
+use dtc_emulator::in_child;
 use dtc_runtime::{Policy, Range, Tier};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};

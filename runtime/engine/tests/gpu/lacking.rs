@@ -1,8 +1,9 @@
 //! What a machine may lack: driver, device, NVRTC, memory.
 
-use crate::child::Stub::{Absent, Built};
-use crate::child::{calls, in_child, let_allocate, let_launches_return};
+use crate::child::{calls, let_allocate, let_launches_return};
 use crate::{Buffers, builder, listed, packs_on_the_host, rows};
+use dtc_emulator::Stub::{Absent, Built};
+use dtc_emulator::in_child;
 use dtc_runtime::cuda::{CudaError, Stream};
 use dtc_runtime::{Engine, GenericCode, Policy, Range, Tier, TransferError};
 

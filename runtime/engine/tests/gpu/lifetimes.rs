@@ -1,8 +1,9 @@
 //! What is freed, when, and what is not touched for it.
 
-use crate::child::Stub::Built;
-use crate::child::{alive, calls, in_child};
+use crate::child::{alive, calls};
 use crate::{Buffers, builder, list_of, listed, packs_on_the_host, rows};
+use dtc_emulator::Stub::Built;
+use dtc_emulator::in_child;
 use dtc_runtime::cuda::{CaptureMode, CudaError, StagingAllocator};
 use dtc_runtime::{Policy, Tier};
 use std::sync::Arc;

@@ -1,9 +1,10 @@
 //! Unpacks with an operation and copies from type to type: what is compiled when, and what is refused.
 
-use crate::child::Stub::{Absent, Built};
-use crate::child::{calls, in_child, let_launches_return};
+use crate::child::{calls, let_launches_return};
 use crate::{Buffers, builder, listed, rows};
 use dtc_compiler::operation::{Element, Operation, Reduction};
+use dtc_emulator::Stub::{Absent, Built};
+use dtc_emulator::in_child;
 use dtc_runtime::cuda::{MemoryKind, PinnedBuffer};
 use dtc_runtime::{AccumulateError, Committed, Endpoint, Engine, Policy, Range, Request, TransferError};
 use std::time::Duration;

@@ -1,8 +1,8 @@
 //! Engines whose pinned buffers come from an allocator of the host.
 
-use crate::child::Stub::{Absent, Built};
-use crate::child::in_child;
 use crate::memory::{BYTES, Memory, contiguous, noise};
+use dtc_emulator::Stub::{Absent, Built};
+use dtc_emulator::in_child;
 use dtc_runtime::cuda::{Device, MemoryKind, PinnedBuffer, StagingAllocator};
 use dtc_runtime::{Engine, Policy, Range};
 use std::alloc::Layout;

@@ -2,10 +2,11 @@
 //! and what the processor packs is packed.
 
 use crate::builder;
-use crate::child::Stub::{Absent, Built};
-use crate::child::{alive, calls, in_child, let_allocate, let_copies_return, let_launches_return, let_peers_be};
+use crate::child::{alive, calls, let_allocate, let_copies_return, let_launches_return, let_peers_be};
 use crate::memory::{BYTES, KINDS, Memory, contiguous, noise};
 use dtc_compiler::datatype::{Datatype, Predefined, TypeBuilder};
+use dtc_emulator::Stub::{Absent, Built};
+use dtc_emulator::in_child;
 use dtc_runtime::cuda::{CaptureMode, CudaError, Device, MemoryKind, Stream};
 use dtc_runtime::{Committed, Endpoint, Engine, Policy, Range, Request, TransferError};
 use std::time::Duration;

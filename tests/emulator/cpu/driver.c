@@ -29,7 +29,7 @@
 #define cuIpcGetMemHandle stub_ipc_get
 #define cuIpcOpenMemHandle_v2 stub_ipc_open
 #define cuIpcCloseMemHandle stub_ipc_close
-#include "../../../runtime/cuda/tests/stub/driver.c"
+#include "../stub/driver.c"
 #undef cuModuleLoadDataEx
 #undef cuModuleUnload
 #undef cuModuleGetFunction

@@ -1,15 +1,16 @@
 //! Runs a test in a process of its own, because libraries are loaded once per process.
 
+use super::FOLDER;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The library that a test finds.
-#[derive(Clone, Copy)]
-pub(crate) enum Stub {
+#[derive(Clone, Copy, Debug)]
+pub enum Stub {
     /// No library.
     Absent,
-    /// A library built from `runtime/cuda/tests/stub` with these definitions.
+    /// A library built from `stub/` with these definitions.
     Built(&'static [&'static str]),
 }
 
@@ -17,7 +18,7 @@ pub(crate) enum Stub {
 const CHILD: &str = "DTC_TEST_CHILD";
 
 /// Runs the test `test` in a child that finds the given libraries, and returns true. Returns false in that child.
-pub(crate) fn passes_in_child(test: &str, driver: Stub, nvrtc: Stub) -> bool {
+pub fn passes_in_child(test: &str, driver: Stub, nvrtc: Stub) -> bool {
     // The harness names tests without the crate.
     let (_, test) = test.split_once("::").unwrap();
     if std::env::var(CHILD).is_ok_and(|child| child == test) {
@@ -26,8 +27,8 @@ pub(crate) fn passes_in_child(test: &str, driver: Stub, nvrtc: Stub) -> bool {
     let folder = tempfile::tempdir().unwrap();
     let mut child = Command::new(std::env::current_exe().unwrap());
     child.args([test, "--exact", "--nocapture", "--test-threads=1"]).env(CHILD, test).env("DTC_CACHE_DIR", "off");
-    child.env("DTC_CUDA_DRIVER", build(folder.path(), "driver", driver));
-    child.env("DTC_NVRTC", build(folder.path(), "nvrtc", nvrtc));
+    child.env("DTC_CUDA_DRIVER", build_stub(folder.path(), "driver", driver));
+    child.env("DTC_NVRTC", build_stub(folder.path(), "nvrtc", nvrtc));
     let output = child.output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(
@@ -39,11 +40,11 @@ pub(crate) fn passes_in_child(test: &str, driver: Stub, nvrtc: Stub) -> bool {
     true
 }
 
-/// Builds a library; of an absent one, returns only its path.
-pub(crate) fn build(folder: &Path, name: &str, stub: Stub) -> PathBuf {
+/// Builds the stub of `driver` or `nvrtc` in a folder; of an absent one, returns only its path.
+pub fn build_stub(folder: &Path, name: &str, stub: Stub) -> PathBuf {
     let library = folder.join(format!("lib{name}.so"));
     if let Stub::Built(definitions) = stub {
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../cuda/tests/stub").join(name).with_extension("c");
+        let source = Path::new(FOLDER).join("stub").join(name).with_extension("c");
         let mut compiler = Command::new("cc");
         compiler.args(["-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", "-o"]).arg(&library).arg(source);
         compiler.args(definitions.iter().map(|definition| format!("-D{definition}")));
@@ -52,4 +53,19 @@ pub(crate) fn build(folder: &Path, name: &str, stub: Stub) -> PathBuf {
         std::fs::set_permissions(&library, std::fs::Permissions::from_mode(0o755)).unwrap();
     }
     library
+}
+
+/// Declares tests that run in a process of their own, which finds the stubs.
+#[macro_export]
+macro_rules! in_child {
+    ($($(#[$doc:meta])* fn $name:ident(driver: $driver:expr, nvrtc: $nvrtc:expr) $body:block)*) => {$(
+        $(#[$doc])*
+        #[test]
+        fn $name() {
+            let name = concat!(module_path!(), "::", stringify!($name));
+            if !$crate::passes_in_child(name, $driver, $nvrtc) {
+                $body
+            }
+        }
+    )*};
 }
