@@ -171,7 +171,7 @@ impl CachedType {
 
     /// The type on a device. The first caller creates the device state and schedules compilation under the engine's policy; later
     /// callers share it.
-    pub(crate) fn on_device(&self, ordinal: usize, state: impl FnOnce() -> Arc<DeviceState>) -> &Arc<DeviceType> {
+    pub(crate) fn device_type(&self, ordinal: usize, state: impl FnOnce() -> Arc<DeviceState>) -> &Arc<DeviceType> {
         let devices = self.devices.get_or_init(Default::default);
         if let Some(known) = devices[ordinal].get() {
             return known;

@@ -30,10 +30,10 @@ impl Committed {
     /// ```
     pub fn prepare(&self, gpu: &Gpu) -> Result<Tier, CudaError> {
         gpu.load()?;
-        let on_device = self.on_device(gpu);
-        on_device.interpreter()?;
+        let device_type = self.device_type(gpu);
+        device_type.interpreter()?;
         if gpu.state.policy != Policy::Off {
-            on_device.compile_usual();
+            device_type.compile_usual();
         }
         Ok(self.gpu_tier(gpu))
     }
@@ -50,8 +50,8 @@ impl Committed {
             // In a forked child nothing is planned for a device.
             return Tier::Generic;
         }
-        let on_device = self.on_device(gpu);
-        if on_device.has_kernels() { Tier::Specialised } else { Tier::Generic }
+        let device_type = self.device_type(gpu);
+        if device_type.has_kernels() { Tier::Specialised } else { Tier::Generic }
     }
 
     /// The type as described on a device, if that serves a pack or an unpack there.
@@ -77,11 +77,11 @@ impl Committed {
 
     /// This type on a device, for a pack or an unpack: as described where its canonical form takes longer than such a call.
     pub(crate) fn moved_by(&self, gpu: &Gpu) -> &Arc<DeviceType> {
-        self.described_on(gpu).unwrap_or_else(|| self.on_device(gpu))
+        self.described_on(gpu).unwrap_or_else(|| self.device_type(gpu))
     }
 
     /// This type on a device, planned at the first use.
-    pub(crate) fn on_device(&self, gpu: &Gpu) -> &Arc<DeviceType> {
-        self.cached().on_device(gpu.device().info().ordinal as usize % DEVICES, || gpu.state.clone())
+    pub(crate) fn device_type(&self, gpu: &Gpu) -> &Arc<DeviceType> {
+        self.cached().device_type(gpu.device().info().ordinal as usize % DEVICES, || gpu.state.clone())
     }
 }

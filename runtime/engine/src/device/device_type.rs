@@ -156,7 +156,7 @@ impl DeviceType {
         // Generic kernels serve this call. Their lists are uploaded before: while the background waits until nothing runs, allocations wait with it, and a
         // kernel that runs may wait for this call. Without memory, the call itself says so.
         let _ = self.interpreter();
-        let job = CompileVariants { on_device: Arc::downgrade(self), variants, calls: self.calls.clone() };
+        let job = CompileVariants { device_type: Arc::downgrade(self), variants, calls: self.calls.clone() };
         self.state.queue.push(job, self.state.background_thread);
     }
 
@@ -283,7 +283,7 @@ impl DeviceType {
 
 /// The background's compiling kernels of a type. `calls` tells how many calls would have used them.
 struct CompileVariants {
-    on_device: Weak<DeviceType>,
+    device_type: Weak<DeviceType>,
     variants: Vec<Variant>,
     calls: Arc<AtomicU32>,
 }
@@ -294,8 +294,8 @@ impl Job for CompileVariants {
     }
 
     fn run(&self) {
-        if let Some(on_device) = self.on_device.upgrade() {
-            on_device.compile(&self.variants);
+        if let Some(device_type) = self.device_type.upgrade() {
+            device_type.compile(&self.variants);
         }
     }
 }

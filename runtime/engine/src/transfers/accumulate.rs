@@ -3,8 +3,8 @@
 use super::buffered_move::BufferedMove;
 use super::error::TransferError;
 use super::movers::MemoryClass;
-use super::piece::Piece;
 use super::place::{Located, Placed};
+use super::placed_move::PlacedMove;
 use super::request::Part;
 use crate::committed::CheckedReduction;
 use crate::cpu::Addresses;
@@ -33,7 +33,7 @@ impl Engine {
     /// # Ok::<(), dtc_runtime::operation::OperationError>(())
     /// ```
     pub fn computes(&self, reduction: Reduction, memory: MemoryKind, packed: MemoryKind) -> bool {
-        let by_device = combines(memory, packed);
+        let by_device = accumulates_on_device(memory, packed);
         reduction.operation() == Operation::Replace
             || if by_device { computes(reduction) } else { select_accumulate(self.target().level, reduction).is_some() }
     }
@@ -54,27 +54,27 @@ impl Placed<'_> {
     }
 }
 
-impl Piece<'_> {
+impl PlacedMove<'_> {
     /// The accumulation of packed bytes in elements.
-    pub(super) fn accumulated<'a>(elements: Placed<'a>, packed: Located) -> Piece<'a> {
-        Piece { direction: Direction::Unpack, elements, packed, multiprocessors: Multiprocessors::All }
+    pub(super) fn accumulation<'a>(elements: Placed<'a>, packed: Located) -> PlacedMove<'a> {
+        PlacedMove { direction: Direction::Unpack, elements, packed, multiprocessors: Multiprocessors::All }
     }
 
     /// Enqueues an accumulation on a CUDA stream, as one launch.
     ///
     /// # Safety
     ///
-    /// As for [`Piece::enqueue`]. The bytes are whole elements, and kernels compute the reduction.
+    /// As for [`PlacedMove::enqueue`]. The bytes are whole elements, and kernels compute the reduction.
     pub(super) unsafe fn enqueue_accumulation(
         &self,
         reduction: Reduction,
         gpu: &Gpu,
         stream: &Stream,
     ) -> Result<(), TransferError> {
-        let part = self.elements.on_device(self.direction, self.packed.on_device());
+        let part = self.elements.device_move(self.direction, self.packed.device_address());
         // SAFETY: until the work is done, the device of the stream reaches both ends, and the bytes are whole elements (contract of
         // this function).
-        unsafe { self.elements.of.on_device(gpu).accumulate(stream, &part, reduction)? };
+        unsafe { self.elements.of.device_type(gpu).accumulate(stream, &part, reduction)? };
         Ok(())
     }
 
@@ -82,28 +82,28 @@ impl Piece<'_> {
     ///
     /// # Safety
     ///
-    /// As for [`Piece::start`]. The bytes are whole elements, which whichever processor has the memory can accumulate.
+    /// As for [`PlacedMove::start`]. The bytes are whole elements, which whichever processor has the memory can accumulate.
     pub(super) unsafe fn start_accumulation(
         &self,
         checked: &CheckedReduction,
         wait: bool,
     ) -> Result<Option<Part>, TransferError> {
-        let Piece { elements, packed, .. } = *self;
+        let PlacedMove { elements, packed, .. } = *self;
         let reduction = checked.reduction();
         let (by, from) = MemoryClass::movers(elements.kind().into(), packed.kind().into());
         if by.is_none() && from.is_none() {
-            // SAFETY: the contract of `Transfer` holds for the piece, and no end lies on a device, so the processor reaches both.
+            // SAFETY: the contract of `Transfer` holds for the move, and no end lies on a device, so the processor reaches both.
             unsafe { elements.accumulate(checked, packed.address) };
             return Ok(None);
         }
         let gpu = |ordinal: Option<u32>| ordinal.map(|ordinal| elements.of.engine().gpu(ordinal)).transpose();
-        let whole = elements.on_device(self.direction, packed.on_device());
+        let whole = elements.device_move(self.direction, packed.device_address());
         // Packed bytes are read once, and in whole lines: a kernel takes pinned ones over the link as fast as a copy does.
         if let Some(gpu) = gpu(by)?
             && (from == by || packed.kind() == MemoryKind::Pinned)
         {
             // SAFETY: the device reaches both ends, and the bytes are whole elements.
-            unsafe { elements.of.on_device(&gpu).accumulate(&gpu.state.stream, &whole, reduction)? };
+            unsafe { elements.of.device_type(&gpu).accumulate(&gpu.state.stream, &whole, reduction)? };
             return Part::enqueued(&gpu, wait);
         }
         let (by, from) = (gpu(by)?, gpu(from)?);
@@ -126,7 +126,7 @@ impl Piece<'_> {
                 Some(gpu) => {
                     let part = whole.part(at, bytes, slot.address);
                     // SAFETY: the buffer holds whole elements, and the device reaches the memory.
-                    unsafe { elements.of.on_device(gpu).accumulate(&gpu.state.stream, &part, reduction) }
+                    unsafe { elements.of.device_type(gpu).accumulate(&gpu.state.stream, &part, reduction) }
                 }
                 None => {
                     // SAFETY: the buffer holds whole elements, and the processor reaches the memory.
@@ -140,12 +140,12 @@ impl Piece<'_> {
 
     /// An error if a device has the elements, and its kernels do not compute the reduction.
     pub(super) fn check_computes(&self, reduction: Reduction) -> Result<(), AccumulateError> {
-        if combines(self.elements.kind(), self.packed.kind()) { check_computes(reduction) } else { Ok(()) }
+        if accumulates_on_device(self.elements.kind(), self.packed.kind()) { check_computes(reduction) } else { Ok(()) }
     }
 }
 
 /// Whether a device combines elements in memory of a kind with packed bytes in that of another.
-pub(super) fn combines(memory: MemoryKind, packed: MemoryKind) -> bool {
+pub(super) fn accumulates_on_device(memory: MemoryKind, packed: MemoryKind) -> bool {
     MemoryClass::movers(memory.into(), packed.into()).0.is_some()
 }
 

@@ -2,8 +2,8 @@
 
 use super::error::TransferError;
 use super::path::TransferPath;
-use super::piece::Piece;
 use super::place::{Located, Place, Placed};
+use super::placed_move::PlacedMove;
 use super::request::Request;
 use crate::committed::Committed;
 use crate::device::{Gpu, MeasuredPath, PathCost, RUNS, TransferModel};
@@ -194,7 +194,7 @@ impl Bench<'_> {
             place: Place::known(kind),
         };
         let range = Range::elements(LARGE / committed.layout().size()).fragment(0, bytes);
-        let piece = Piece {
+        let placed = PlacedMove {
             direction,
             elements: Placed { of: committed, memory: located(memory, memory_kind), range },
             packed: located(packed, packed_kind),
@@ -203,7 +203,7 @@ impl Bench<'_> {
         let path = TransferPath::from(path);
         // SAFETY: the buffers are as long as the elements and their packed bytes, and of these kinds; nobody looks at what
         // is written there. Each caller waits.
-        let part = unsafe { piece.start_on(gpu, None, path, path == TransferPath::Kernel)? };
+        let part = unsafe { placed.start_on(gpu, None, path, path == TransferPath::Kernel)? };
         Request::start(bytes, std::iter::once(Ok(part)))
     }
 

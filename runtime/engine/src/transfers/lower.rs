@@ -2,11 +2,11 @@
 
 use super::accumulate::check_computes;
 use super::error::TransferError;
-use super::piece::{Piece, pieces};
 use super::place::Located;
+use super::placed_copy::{PlacedCopy, parts};
+use super::placed_move::{PlacedMove, placed_moves};
 use super::request::Request;
 use super::transfer::{Action, Elements, Transfer};
-use super::type_to_type::{PlacedCopy, parts};
 use super::work::{ExternalMove, Work};
 use crate::committed::CheckedReduction;
 use crate::endpoint::Endpoint;
@@ -149,7 +149,7 @@ impl<'a> Checked<'a> {
             }
             Checked::Accumulate { reduction, elements, packed } if elements.memory.are_on_host(&packed) => {
                 let (elements, packed) = (elements.on_host(), Located::on_host(packed));
-                Some(Work::Accumulate(Piece::accumulated(elements, packed), reduction))
+                Some(Work::Accumulate(PlacedMove::accumulation(elements, packed), reduction))
             }
             Checked::Copy { source, destination } if source.memory.are_on_host(&destination.memory) => {
                 let (source, destination) = (source.on_host(), destination.on_host());
@@ -163,17 +163,17 @@ impl<'a> Checked<'a> {
     fn works(&self) -> Result<SmallVec<[Work<'a>; 1]>, TransferError> {
         Ok(match *self {
             Checked::Move { direction, elements, packed, multiprocessors } => {
-                pieces(direction, elements, packed, multiprocessors)?.into_iter().map(Work::Move).collect()
+                placed_moves(direction, elements, packed, multiprocessors)?.into_iter().map(Work::Move).collect()
             }
             Checked::External { direction, elements, packed } => {
-                for piece in pieces(direction, elements, packed, Multiprocessors::All)? {
-                    piece.check_host()?;
+                for placed in placed_moves(direction, elements, packed, Multiprocessors::All)? {
+                    placed.check_host()?;
                 }
                 smallvec![Work::External(ExternalMove { direction, elements, packed })]
             }
             Checked::Accumulate { reduction, elements, packed } => {
-                let pieces = pieces(Direction::Unpack, elements, packed, Multiprocessors::All)?;
-                pieces.into_iter().map(|piece| Work::Accumulate(piece, reduction)).collect()
+                let moves = placed_moves(Direction::Unpack, elements, packed, Multiprocessors::All)?;
+                moves.into_iter().map(|placed| Work::Accumulate(placed, reduction)).collect()
             }
             Checked::Copy { source, destination } => parts(source, destination)?.into_iter().map(Work::Copy).collect(),
             Checked::AccumulateCopy { reduction, source, destination } => {

@@ -20,7 +20,7 @@ pub(super) enum Packer {
 /// A transfer under way. The processor's part runs in the thread that calls [`Pipeline::advance`] or [`Pipeline::finish`].
 pub(crate) struct Pipeline {
     committed: Committed,
-    on_device: Arc<DeviceType>,
+    device_type: Arc<DeviceType>,
     packer: Packer,
     /// How the processor copies, if that is its part.
     copy: CopyFn,
@@ -44,13 +44,13 @@ impl Pipeline {
     /// not overlap.
     pub(super) unsafe fn new(
         committed: &Committed,
-        on_device: &Arc<DeviceType>,
+        device_type: &Arc<DeviceType>,
         packer: Packer,
         requested: Move,
     ) -> Pipeline {
         Pipeline {
             committed: committed.clone(),
-            on_device: on_device.clone(),
+            device_type: device_type.clone(),
             packer,
             copy: select_bulk_copy(committed.engine().target().level),
             requested,
@@ -63,7 +63,7 @@ impl Pipeline {
     }
 
     fn gpu(&self) -> &Arc<DeviceState> {
-        &self.on_device.state
+        &self.device_type.state
     }
 
     /// Whether the device works on a chunk before the processor does.
@@ -207,7 +207,7 @@ impl Pipeline {
         unsafe {
             match (self.packer, direction) {
                 (Packer::Device, _) => {
-                    self.on_device.launch(&ring.stream, &self.requested.part(at, bytes, buffer))?;
+                    self.device_type.launch(&ring.stream, &self.requested.part(at, bytes, buffer))?;
                 }
                 (Packer::Processor, Direction::Pack) => copy::between(&ring.stream, packed, buffer, bytes as usize)?,
                 (Packer::Processor, Direction::Unpack) => copy::between(&ring.stream, buffer, packed, bytes as usize)?,

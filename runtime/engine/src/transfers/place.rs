@@ -74,7 +74,7 @@ impl Located {
     }
 
     /// Where kernels find it.
-    pub(super) fn on_device(self) -> u64 {
+    pub(super) fn device_address(self) -> u64 {
         (self.address.expose_provenance() as u64).wrapping_add(self.place.shift)
     }
 
@@ -95,9 +95,9 @@ impl<'a> Placed<'a> {
     }
 
     /// The call between the range and packed bytes at an address, as a device sees it.
-    pub(super) fn on_device(&self, direction: Direction, packed: u64) -> Move {
+    pub(super) fn device_move(&self, direction: Direction, packed: u64) -> Move {
         let (first, bytes) = (self.range.offset(), self.range.length());
-        let call = Call { memory: self.memory.on_device(), packed, first, bytes };
+        let call = Call { memory: self.memory.device_address(), packed, first, bytes };
         Move { direction, call, count: self.range.count(), multiprocessors: Multiprocessors::All }
     }
 

@@ -11,15 +11,15 @@ use std::sync::Arc;
 ///
 /// The device reaches the elements, and the driver's copies reach the packed bytes, until the work is done.
 pub(super) unsafe fn enqueue(
-    on_device: &Arc<DeviceType>,
+    device_type: &Arc<DeviceType>,
     after: &Stream,
     requested: &Move,
     end: &Event,
 ) -> Result<(), CudaError> {
-    let state = &on_device.state;
+    let state = &device_type.state;
     let stage = state.stage()?;
     // SAFETY: `through` enqueues the same transfer under the same contract.
-    let enqueued = unsafe { through(&stage, on_device, after, requested, end) };
+    let enqueued = unsafe { through(&stage, device_type, after, requested, end) };
     if enqueued.is_err() {
         // The caller may free the buffers after an error. If the device has failed, nothing runs on it.
         let _ = stage.first.synchronize().and_then(|()| stage.second.synchronize());
@@ -33,7 +33,7 @@ pub(super) unsafe fn enqueue(
 /// As for [`enqueue`].
 unsafe fn through(
     stage: &Stage,
-    on_device: &Arc<DeviceType>,
+    device_type: &Arc<DeviceType>,
     after: &Stream,
     requested: &Move,
     end: &Event,
@@ -48,12 +48,12 @@ unsafe fn through(
         if iteration < chunks {
             // SAFETY: chunk `iteration` is a part of the transfer, whose elements and packed bytes are reached until the work is
             // done (contract of `enqueue`).
-            unsafe { fill(stage, on_device, requested, iteration)? };
+            unsafe { fill(stage, device_type, requested, iteration)? };
         }
         if let Some(chunk) = iteration.checked_sub(ahead) {
             // SAFETY: `chunk` is a part of the transfer, whose elements and packed bytes are reached until the work is done
             // (contract of `enqueue`).
-            unsafe { empty(stage, on_device, requested, chunk)? };
+            unsafe { empty(stage, device_type, requested, chunk)? };
         }
     }
     end.record(&stage.second)?;
@@ -65,7 +65,7 @@ unsafe fn through(
 /// # Safety
 ///
 /// As for [`enqueue`].
-unsafe fn fill(stage: &Stage, on_device: &Arc<DeviceType>, requested: &Move, chunk: u64) -> Result<(), CudaError> {
+unsafe fn fill(stage: &Stage, device_type: &Arc<DeviceType>, requested: &Move, chunk: u64) -> Result<(), CudaError> {
     let (index, part) = part(stage, requested, chunk);
     let slot = part.call;
     stage.first.wait_event(&stage.emptied[index])?;
@@ -73,7 +73,7 @@ unsafe fn fill(stage: &Stage, on_device: &Arc<DeviceType>, requested: &Move, chu
     // of the chunk are reached until the work is done (contract of `enqueue`).
     unsafe {
         match requested.direction {
-            Direction::Pack => on_device.launch(&stage.first, &part)?,
+            Direction::Pack => device_type.launch(&stage.first, &part)?,
             Direction::Unpack => {
                 copy::between(
                     &stage.first,
@@ -92,7 +92,7 @@ unsafe fn fill(stage: &Stage, on_device: &Arc<DeviceType>, requested: &Move, chu
 /// # Safety
 ///
 /// As for [`enqueue`].
-unsafe fn empty(stage: &Stage, on_device: &Arc<DeviceType>, requested: &Move, chunk: u64) -> Result<(), CudaError> {
+unsafe fn empty(stage: &Stage, device_type: &Arc<DeviceType>, requested: &Move, chunk: u64) -> Result<(), CudaError> {
     let (index, part) = part(stage, requested, chunk);
     let slot = part.call;
     stage.second.wait_event(&stage.filled[index])?;
@@ -108,7 +108,7 @@ unsafe fn empty(stage: &Stage, on_device: &Arc<DeviceType>, requested: &Move, ch
                     slot.bytes as usize,
                 )?;
             }
-            Direction::Unpack => on_device.launch(&stage.second, &part)?,
+            Direction::Unpack => device_type.launch(&stage.second, &part)?,
         }
     }
     stage.emptied[index].record(&stage.second)

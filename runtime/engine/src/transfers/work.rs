@@ -1,10 +1,10 @@
 //! Works: the parts of transfers, each with memory of one kind at either end.
 
 use super::error::TransferError;
-use super::piece::Piece;
+use super::placed_copy::PlacedCopy;
+use super::placed_move::PlacedMove;
 use super::request::Part;
 use super::transfer::Elements;
-use super::type_to_type::PlacedCopy;
 use crate::committed::CheckedReduction;
 use crate::cpu::Addresses;
 use crate::device::Gpu;
@@ -16,11 +16,11 @@ use dtc_cuda::Stream;
 /// A part of a transfer. At least one byte.
 pub(super) enum Work<'a> {
     /// A pack or unpack.
-    Move(Piece<'a>),
+    Move(PlacedMove<'a>),
     /// A conversion, of a whole transfer: the processor does it, and the ends are memory of the host.
     External(ExternalMove<'a>),
     /// An accumulation of packed bytes in elements.
-    Accumulate(Piece<'a>, CheckedReduction),
+    Accumulate(PlacedMove<'a>, CheckedReduction),
     /// A copy from type to type.
     Copy(PlacedCopy<'a>),
     /// An accumulation from type to type, through a buffer.
@@ -39,7 +39,7 @@ impl Work<'_> {
     /// An error if a device has the elements that are accumulated in, and its kernels do not compute the reduction.
     pub(super) fn check_computes(&self) -> Result<(), AccumulateError> {
         match self {
-            Work::Accumulate(piece, reduction) => piece.check_computes(reduction.reduction()),
+            Work::Accumulate(placed, reduction) => placed.check_computes(reduction.reduction()),
             Work::AccumulateCopy(copy, reduction) => copy.check_computes(reduction.reduction()),
             Work::Move(_) | Work::External(_) | Work::Copy(_) => Ok(()),
         }
@@ -48,7 +48,7 @@ impl Work<'_> {
     /// An error if kernels of a device cannot use both ends.
     pub(super) fn check_reach(&self, gpu: &Gpu) -> Result<(), TransferError> {
         match self {
-            Work::Move(piece) | Work::Accumulate(piece, _) => piece.check_reach(gpu),
+            Work::Move(placed) | Work::Accumulate(placed, _) => placed.check_reach(gpu),
             Work::Copy(copy) | Work::AccumulateCopy(copy, _) => copy.check_reach(gpu),
             Work::External(_) => Ok(()),
         }
@@ -63,8 +63,8 @@ impl Work<'_> {
         // SAFETY: each of these has the contract of this function, for the bytes of the work.
         unsafe {
             match self {
-                Work::Move(piece) => piece.enqueue(gpu, stream),
-                Work::Accumulate(piece, reduction) => piece.enqueue_accumulation(reduction.reduction(), gpu, stream),
+                Work::Move(placed) => placed.enqueue(gpu, stream),
+                Work::Accumulate(placed, reduction) => placed.enqueue_accumulation(reduction.reduction(), gpu, stream),
                 Work::Copy(copy) => Ok(copy.enqueue(gpu, stream)?),
                 // `Checked::enqueue` refuses both before it makes works.
                 Work::AccumulateCopy(..) | Work::External(_) => Err(TransferError::Buffered),
@@ -81,9 +81,9 @@ impl Work<'_> {
         // SAFETY: each of these has the contract of this function, for the bytes of the work. A `CheckedReduction` fits the elements.
         unsafe {
             match self {
-                Work::Move(piece) => piece.start(wait),
+                Work::Move(placed) => placed.start(wait),
                 Work::External(external) => external.convert().map(|()| None),
-                Work::Accumulate(piece, reduction) => piece.start_accumulation(reduction, wait),
+                Work::Accumulate(placed, reduction) => placed.start_accumulation(reduction, wait),
                 Work::Copy(copy) => copy.start(wait),
                 Work::AccumulateCopy(copy, reduction) => copy.accumulate(reduction).map(|()| None),
             }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 /// A call, and the type on its device.
 pub(crate) struct BatchItem<'a> {
-    pub(crate) on_device: &'a Arc<DeviceType>,
+    pub(crate) device_type: &'a Arc<DeviceType>,
     pub(crate) direction: Direction,
     pub(crate) count: u64,
     pub(crate) call: Call,

@@ -38,18 +38,18 @@ pub(super) fn kernel_of(
     let mut numbers: HashMap<Kind, u32> = HashMap::new();
     let mut types = Vec::new();
     let mut kinds = Vec::with_capacity(requested.len());
-    for BatchItem { on_device, direction, call, .. } in requested {
-        if !on_device.plan.allows_in_batch() {
+    for BatchItem { device_type, direction, call, .. } in requested {
+        if !device_type.plan.allows_in_batch() {
             return None;
         }
-        let kind = (on_device.id, on_device.plan.variant(*direction, call));
+        let kind = (device_type.id, device_type.plan.variant(*direction, call));
         let next = numbers.len() as u32;
         let number = *numbers.entry(kind).or_insert(next);
         if number == next {
             if types.len() == BATCH_KINDS {
                 return None;
             }
-            types.push((kind, Arc::downgrade(on_device)));
+            types.push((kind, Arc::downgrade(device_type)));
         }
         kinds.push(number);
     }
@@ -67,7 +67,7 @@ impl KernelSpec for BatchKernelSpec {
     fn load(&self, state: &DeviceState) -> Result<Option<BatchKernel>, CudaError> {
         let Some(types) = self.types.iter().map(Weak::upgrade).collect::<Option<Vec<_>>>() else { return Ok(None) };
         let requested: Vec<(&GpuPlan, Variant)> =
-            types.iter().zip(&self.kinds).map(|(on_device, (_, variant))| (&on_device.plan, *variant)).collect();
+            types.iter().zip(&self.kinds).map(|(device_type, (_, variant))| (&device_type.plan, *variant)).collect();
         let batch = cuda::batch(&requested).map_err(without_source)?;
         let mut functions = state.functions(&batch.program.source, &[BATCH_ENTRY])?;
         let tables = state.upload(&batch.program.tables)?;

@@ -39,8 +39,8 @@ struct BatchCall {
 
 impl BatchCall {
     fn of(requested: &BatchItem<'_>) -> BatchCall {
-        let BatchItem { on_device, direction, count, call } = *requested;
-        BatchCall { type_id: on_device.id, direction, count, call }
+        let BatchItem { device_type, direction, count, call } = *requested;
+        BatchCall { type_id: device_type.id, direction, count, call }
     }
 }
 
@@ -84,12 +84,14 @@ impl Prepared {
         let old = items.get(number)?;
         let (new, blocks) = match (&self.code, &self.better) {
             (BatchCode::Compiled(kernel), Some(better)) => {
-                let kind =
-                    (requested.on_device.id, requested.on_device.plan.variant(requested.direction, &requested.call));
+                let kind = (
+                    requested.device_type.id,
+                    requested.device_type.plan.variant(requested.direction, &requested.call),
+                );
                 let kind = better.spec.kinds.iter().position(|known| *known == kind)?;
                 compiled_item(requested, &better.spec, kernel, kind)
             }
-            (BatchCode::Generic(..), _) => generic_item(requested, requested.on_device.batch_program().ok()?),
+            (BatchCode::Generic(..), _) => generic_item(requested, requested.device_type.batch_program().ok()?),
             (BatchCode::Compiled(_), None) => return None,
         };
         let end = items.get(number + 1).map_or(self.batch.blocks, |next| next.begin);
@@ -180,7 +182,7 @@ impl Batches {
             }
             _ => {
                 let programs: Result<Vec<_>, _> =
-                    requested.iter().map(|requested| requested.on_device.batch_program().cloned()).collect();
+                    requested.iter().map(|requested| requested.device_type.batch_program().cloned()).collect();
                 let programs = programs?;
                 let all = requested.iter().zip(&programs).map(|(requested, program)| generic_item(requested, program));
                 let (items, blocks) = in_order(requested, all)?;
@@ -207,10 +209,10 @@ fn compiled_item(
     kernel: &BatchKernel,
     kind: usize,
 ) -> (Item, Option<u32>) {
-    let BatchItem { on_device, count, call, .. } = requested;
-    let bounds = on_device.bounds(*count);
+    let BatchItem { device_type, count, call, .. } = requested;
+    let bounds = device_type.bounds(*count);
     // Kernels count from where the root lies, so that types that differ in that alone share them.
-    let origin = on_device.plan.layout().root().offset;
+    let origin = device_type.plan.layout().root().offset;
     let item = Item {
         low: bounds.low.saturating_sub(origin),
         high: bounds.high.saturating_sub(origin),
@@ -220,14 +222,14 @@ fn compiled_item(
         ..Item::default()
     };
     let (_, variant) = made_for.kinds[kind];
-    (item, on_device.plan.batch_blocks(&variant, call))
+    (item, device_type.plan.batch_blocks(&variant, call))
 }
 
 /// An item of the generic kernel, and its blocks.
 fn generic_item(requested: &BatchItem<'_>, program: &BatchProgram) -> (Item, Option<u32>) {
-    let BatchItem { on_device, direction, count, call } = requested;
+    let BatchItem { device_type, direction, count, call } = requested;
     let (variant, kind) = generic_batch(*direction);
-    let bounds = on_device.bounds(*count);
+    let bounds = device_type.bounds(*count);
     let item = Item {
         low: bounds.low,
         high: bounds.high,
@@ -237,7 +239,7 @@ fn generic_item(requested: &BatchItem<'_>, program: &BatchProgram) -> (Item, Opt
         kind,
         ..Item::default()
     };
-    (item, on_device.plan.batch_blocks(variant, call))
+    (item, device_type.plan.batch_blocks(variant, call))
 }
 
 /// An item with what every kernel needs of its call.

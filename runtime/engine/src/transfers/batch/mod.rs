@@ -73,7 +73,7 @@ impl Engine {
         gpu.load()?;
         let requested = all_items(gpu, transfers)?;
         for requested in &requested {
-            requested.on_device.batch_program()?;
+            requested.device_type.batch_program()?;
         }
         let Some((kernel, _)) = gpu.shared_kernels.batches.kernel(&gpu.state, &requested) else {
             return Ok(Tier::Generic);
@@ -102,6 +102,6 @@ fn batch_item<'a>(gpu: &Gpu, transfer: &Transfer<'a>) -> Result<Option<BatchItem
     let (first, bytes) = (elements.range.offset(), elements.range.length());
     let call = Call { memory: elements.memory.address() as u64, packed: packed.address() as u64, first, bytes };
     let requested =
-        || BatchItem { on_device: elements.of.on_device(gpu), direction, count: elements.range.count(), call };
+        || BatchItem { device_type: elements.of.device_type(gpu), direction, count: elements.range.count(), call };
     Ok((bytes > 0).then(requested))
 }

@@ -57,7 +57,7 @@ impl fmt::Debug for PersistentBatch {
 
 /// A call, and its type.
 struct Held {
-    on_device: Arc<DeviceType>,
+    device_type: Arc<DeviceType>,
     direction: Direction,
     count: u64,
     call: Call,
@@ -65,8 +65,8 @@ struct Held {
 
 impl Held {
     fn requested(&self) -> BatchItem<'_> {
-        let Held { on_device, direction, count, call } = self;
-        BatchItem { on_device, direction: *direction, count: *count, call: *call }
+        let Held { device_type, direction, count, call } = self;
+        BatchItem { device_type, direction: *direction, count: *count, call: *call }
     }
 }
 
@@ -95,8 +95,8 @@ impl Engine {
         for transfer in transfers {
             let requested = batch_item(gpu, transfer)?;
             places.push(requested.is_some().then_some(held.len() as u32));
-            held.extend(requested.map(|BatchItem { on_device, direction, count, call }| Held {
-                on_device: on_device.clone(),
+            held.extend(requested.map(|BatchItem { device_type, direction, count, call }| Held {
+                device_type: device_type.clone(),
                 direction,
                 count,
                 call,
@@ -149,14 +149,14 @@ impl PersistentBatch {
                 let grid = Grid::all(*blocks, *threads);
                 // SAFETY: the kernel was found for this call of this type, whose bytes the device reaches until the work is done
                 // (contract of this function).
-                unsafe { only.on_device.launch_compiled(stream, kernel, &only.call, only.count, grid)? };
+                unsafe { only.device_type.launch_compiled(stream, kernel, &only.call, only.count, grid)? };
             }
             (None, [only]) => {
                 let (direction, count, call) = (only.direction, only.count, only.call);
                 let call = Move { direction, call, count, multiprocessors: Multiprocessors::All };
                 // SAFETY: the call is the only one of the batch, whose bytes the device reaches until the work is done (contract
                 // of this function).
-                unsafe { only.on_device.launch(stream, &call)? };
+                unsafe { only.device_type.launch(stream, &call)? };
             }
             _ => {}
         }
@@ -212,7 +212,7 @@ impl PersistentBatch {
         let launch = match self.calls.as_slice() {
             [] => None,
             [only] => only
-                .on_device
+                .device_type
                 .ready(only.direction, &only.call)
                 .map(|(kernel, blocks, threads)| Launch::SingleType { kernel, blocks, threads }),
             calls => {

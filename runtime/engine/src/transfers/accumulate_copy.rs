@@ -1,10 +1,10 @@
 //! Accumulations from type to type, between memory of any kind.
 
-use super::accumulate::{check_computes, combines};
+use super::accumulate::{accumulates_on_device, check_computes};
 use super::buffered_move::BufferedMove;
 use super::error::TransferError;
 use super::movers::MemoryClass;
-use super::type_to_type::PlacedCopy;
+use super::placed_copy::PlacedCopy;
 use crate::committed::CheckedReduction;
 use crate::device::Gpu;
 use crate::error::AccumulateError;
@@ -15,7 +15,7 @@ use dtc_compiler::plan::Direction;
 impl PlacedCopy<'_> {
     /// An error if a device has the destination, and its kernels do not compute the reduction.
     pub(super) fn check_computes(&self, reduction: Reduction) -> Result<(), AccumulateError> {
-        let by_device = combines(self.destination.kind(), self.source.kind());
+        let by_device = accumulates_on_device(self.destination.kind(), self.source.kind());
         if by_device { check_computes(reduction) } else { Ok(()) }
     }
 
@@ -40,9 +40,9 @@ impl PlacedCopy<'_> {
         let (from, into) = MemoryClass::movers(source.kind().into(), destination.kind().into());
         if from.is_none() && into.is_none() {
             let mut buffer = Buffer::new();
-            let piece = PIECE / size * size;
-            for at in (0..bytes).step_by(piece as usize) {
-                let bytes = piece.min(bytes - at);
+            let step = PIECE / size * size;
+            for at in (0..bytes).step_by(step as usize) {
+                let bytes = step.min(bytes - at);
                 collect(at, bytes, buffer.start());
                 accumulate(at, bytes, buffer.start());
             }
@@ -67,9 +67,9 @@ impl PlacedCopy<'_> {
             },
             |at, bytes, slot| match into {
                 Some(gpu) => {
-                    let part = destination.part(at, bytes).on_device(Direction::Unpack, slot.address);
+                    let part = destination.part(at, bytes).device_move(Direction::Unpack, slot.address);
                     // SAFETY: the buffer holds whole elements, and the device reaches the destination.
-                    unsafe { destination.of.on_device(gpu).accumulate(&gpu.state.stream, &part, reduction) }
+                    unsafe { destination.of.device_type(gpu).accumulate(&gpu.state.stream, &part, reduction) }
                 }
                 None => {
                     accumulate(at, bytes, slot.host);

@@ -53,7 +53,7 @@ impl Placed<'_> {
     /// As for [`DeviceType::launch`](crate::device::DeviceType::launch).
     pub(super) unsafe fn launch(&self, gpu: &Gpu, direction: Direction, packed: u64) -> Result<(), CudaError> {
         // SAFETY: `DeviceType::launch` has the same contract, and the stream is one of the device.
-        unsafe { self.of.on_device(gpu).launch(&gpu.state.stream, &self.on_device(direction, packed)) }
+        unsafe { self.of.device_type(gpu).launch(&gpu.state.stream, &self.device_move(direction, packed)) }
     }
 }
 
@@ -109,10 +109,10 @@ impl PlacedCopy<'_> {
         let PlacedCopy { source, destination } = self;
         // SAFETY: the device reaches both ends (contract of this function), which do not overlap (clause 2).
         unsafe {
-            source.of.on_device(gpu).copy(
+            source.of.device_type(gpu).copy(
                 stream,
-                destination.of.on_device(gpu),
-                &self.on_device(),
+                destination.of.device_type(gpu),
+                &self.device_copy(),
                 &gpu.shared_kernels.copies,
             )
         }
@@ -127,7 +127,7 @@ impl PlacedCopy<'_> {
         // After what the other device was given, too.
         from.follow(into)?;
         let to = self.destination.of;
-        if to.run_bytes() >= LONG_RUN || to.on_device(into).plan.is_contiguous() {
+        if to.run_bytes() >= LONG_RUN || to.device_type(into).plan.is_contiguous() {
             // SAFETY: the device of the source reaches both ends.
             unsafe { self.enqueue(from, &from.state.stream)? };
             return Part::enqueued(from, wait);
@@ -163,12 +163,12 @@ impl PlacedCopy<'_> {
     }
 
     /// The copy as a device sees it.
-    fn on_device(&self) -> CopyMove {
+    fn device_copy(&self) -> CopyMove {
         let PlacedCopy { source, destination } = self;
         let call = CopyCall {
-            source: source.memory.on_device(),
+            source: source.memory.device_address(),
             source_first: source.range.offset(),
-            target: destination.memory.on_device(),
+            target: destination.memory.device_address(),
             target_first: destination.range.offset(),
             bytes: source.range.length(),
         };

@@ -1,4 +1,4 @@
-//! Packs and unpacks of elements in memory of one kind, and the path that each takes.
+//! Packs and unpacks with memory of one kind at each end, and the path that each takes.
 
 use super::choice::TransferCase;
 use super::error::TransferError;
@@ -18,7 +18,7 @@ use smallvec::SmallVec;
 
 /// A pack or unpack of elements in memory of one kind.
 #[derive(Clone, Copy)]
-pub(super) struct Piece<'a> {
+pub(super) struct PlacedMove<'a> {
     pub(super) direction: Direction,
     pub(super) elements: Placed<'a>,
     /// Where the first packed byte of their range lies.
@@ -26,29 +26,29 @@ pub(super) struct Piece<'a> {
     pub(super) multiprocessors: Multiprocessors,
 }
 
-/// The pieces of a call, in packed order: one, for most calls.
-pub(super) type Pieces<'a> = SmallVec<[Piece<'a>; 1]>;
+/// The moves of a call, in packed order: one, for most calls.
+pub(super) type PlacedMoves<'a> = SmallVec<[PlacedMove<'a>; 1]>;
 
 /// Cuts a call where the kind of its memory changes. The range ends with the packed bytes or before.
-pub(super) fn pieces<'a>(
+pub(super) fn placed_moves<'a>(
     direction: Direction,
     elements: Elements<'a>,
     packed: Endpoint,
     multiprocessors: Multiprocessors,
-) -> Result<Pieces<'a>, TransferError> {
+) -> Result<PlacedMoves<'a>, TransferError> {
     let first = elements.range.offset();
     let placed = elements.placed("memory")?;
     let packed = Located::new("packed bytes", packed)?;
-    let piece = |elements: Placed<'a>| {
+    let moved = |elements: Placed<'a>| {
         let packed = packed.advanced(elements.range.offset() - first);
-        Piece { direction, elements, packed, multiprocessors }
+        PlacedMove { direction, elements, packed, multiprocessors }
     };
-    Ok(placed.into_iter().map(piece).collect())
+    Ok(placed.into_iter().map(moved).collect())
 }
 
-impl Piece<'_> {
+impl PlacedMove<'_> {
     /// The call as a device sees it.
-    pub(super) fn on_device(&self, gpu: &Gpu) -> Move {
+    pub(super) fn device_move(&self, gpu: &Gpu) -> Move {
         let kinds = [self.elements.kind(), self.packed.kind()];
         let multiprocessors = match self.multiprocessors {
             // An eighth fills the link to the host, and kernels of the application need not wait for the others.
@@ -59,14 +59,14 @@ impl Piece<'_> {
             Multiprocessors::None if kinds[0] == kinds[1] => Multiprocessors::All,
             requested => requested,
         };
-        Move { multiprocessors, ..self.elements.on_device(self.direction, self.packed.on_device()) }
+        Move { multiprocessors, ..self.elements.device_move(self.direction, self.packed.device_address()) }
     }
 
     /// # Safety
     ///
     /// The contract of [`Transfer`](crate::Transfer), with both ends in memory that the processor reaches.
     unsafe fn on_processor(&self) {
-        // SAFETY: `Placed::on_processor` has the same contract, and is given both ends of the piece.
+        // SAFETY: `Placed::on_processor` has the same contract, and is given both ends of the move.
         unsafe { self.elements.on_processor(self.direction, self.packed.address) }
     }
 
@@ -81,7 +81,7 @@ impl Piece<'_> {
         let (memory, packed) = (self.elements.kind(), self.packed.kind());
         let (gpu, other) = of.devices(memory, packed)?;
         let Some(gpu) = gpu else {
-            // SAFETY: the contract of `Transfer` holds for the piece, and no end lies on a device, so the processor reaches both.
+            // SAFETY: the contract of `Transfer` holds for the move, and no end lies on a device, so the processor reaches both.
             unsafe { self.on_processor() };
             return Ok(None);
         };
@@ -95,7 +95,7 @@ impl Piece<'_> {
             run_bytes: of.run_bytes(),
             bytes: range.length(),
         };
-        // SAFETY: the contract of `Transfer` holds for the piece, and `choose` returns only paths that fit the kinds of memory in
+        // SAFETY: the contract of `Transfer` holds for the move, and `choose` returns only paths that fit the kinds of memory in
         // `case`.
         unsafe { self.start_on(&gpu, other.as_ref(), case.choose(gpu.model()).path, wait) }
     }
@@ -104,7 +104,7 @@ impl Piece<'_> {
     ///
     /// # Safety
     ///
-    /// As for [`Piece::start`], and the path fits the kinds of memory.
+    /// As for [`PlacedMove::start`], and the path fits the kinds of memory.
     pub(super) unsafe fn start_on(
         &self,
         gpu: &Gpu,
@@ -113,8 +113,8 @@ impl Piece<'_> {
         wait: bool,
     ) -> Result<Option<Part>, TransferError> {
         let state = &gpu.state;
-        let on_device = self.elements.of.moved_by(gpu);
-        let mut moved = self.on_device(gpu);
+        let device_type = self.elements.of.moved_by(gpu);
+        let mut moved = self.device_move(gpu);
         if let Some(other) = other {
             gpu.follow(other)?;
         }
@@ -126,7 +126,7 @@ impl Piece<'_> {
             }
             TransferPath::Kernel => {
                 // SAFETY: the device reaches both ends on this path.
-                unsafe { on_device.launch(&state.stream, &moved)? };
+                unsafe { device_type.launch(&state.stream, &moved)? };
                 return Part::enqueued(gpu, wait);
             }
             // SAFETY: the device reaches the elements on this path.
@@ -141,7 +141,7 @@ impl Piece<'_> {
             }
         };
         // SAFETY: each end has the address that its mover uses.
-        let mut pipeline = Box::new(unsafe { Pipeline::new(self.elements.of, on_device, packer, moved) });
+        let mut pipeline = Box::new(unsafe { Pipeline::new(self.elements.of, device_type, packer, moved) });
         if !wait {
             pipeline.start()?;
         } else if let Err(error) = pipeline.take_ring() {
@@ -150,7 +150,7 @@ impl Piece<'_> {
             }
             // No more memory can be pinned. The driver's copies need none.
             // SAFETY: the packer of this path is the device, which reaches the elements.
-            return unsafe { self.start_staged(gpu, &self.on_device(gpu)) };
+            return unsafe { self.start_staged(gpu, &self.device_move(gpu)) };
         }
         Ok(Some(Part::Pipeline(pipeline)))
     }
@@ -159,7 +159,7 @@ impl Piece<'_> {
     ///
     /// # Safety
     ///
-    /// As for [`Piece::start`], and the device reaches the elements.
+    /// As for [`PlacedMove::start`], and the device reaches the elements.
     unsafe fn start_staged(&self, gpu: &Gpu, moved: &Move) -> Result<Option<Part>, TransferError> {
         let event = gpu.state.event()?;
         // SAFETY: the device reaches the elements, and the driver's copies reach memory of every kind (contract of this function).
@@ -188,11 +188,11 @@ impl Piece<'_> {
     ///
     /// # Safety
     ///
-    /// As for [`Piece::start`], until the work is done; the device of the stream reaches both ends.
+    /// As for [`PlacedMove::start`], until the work is done; the device of the stream reaches both ends.
     pub(super) unsafe fn enqueue(&self, gpu: &Gpu, stream: &Stream) -> Result<(), TransferError> {
         // SAFETY: until the work is done, the device of the stream reaches both ends (contract of this function), which do not
         // overlap (clause 2).
-        unsafe { self.elements.of.moved_by(gpu).launch(stream, &self.on_device(gpu))? };
+        unsafe { self.elements.of.moved_by(gpu).launch(stream, &self.device_move(gpu))? };
         Ok(())
     }
 }
