@@ -18,14 +18,40 @@ use std::fs;
 use std::path::Path;
 use texts::{WALKED_BYTES, cut_lines, cut_lists, moved, same_bytes, workspace};
 
-/// Most lines of a layout or plan.
-const LAYOUT_LINES: usize = 60;
+/// Examples whose texts are shown as far as anybody reads them: one for each family of kernels on GPUs, a graph with shared nodes, and
+/// types with kernels on CPUs. Of the others, the first lines tell which kernel it is, and a digest whether it has changed.
+const SHOWN: [&str; 12] = [
+    "box_face_x_hvector",
+    "box_face_y_hvector",
+    "dag_quadtree_image",
+    "dup_of_subarray",
+    "fft2d_scatter",
+    "fft3d_transpose_zx",
+    "hacc_voronoi_block",
+    "lammps_full_send",
+    "records_to_fields",
+    "records_unaligned",
+    "redblack_face",
+    "wrf_x_vec",
+];
 
-/// Most lines of a kernel.
-const KERNEL_LINES: usize = 150;
+/// How many lines of a text are shown.
+#[derive(Clone, Copy)]
+struct Lines {
+    /// Of a layout or plan.
+    layout: usize,
+    /// Of a kernel in each direction.
+    kernel: usize,
+}
+
+impl Lines {
+    fn of(example: &str) -> Lines {
+        if SHOWN.contains(&example) { Lines { layout: 60, kernel: 150 } } else { Lines { layout: 24, kernel: 4 } }
+    }
+}
 
 /// The intermediate form of a kernel, without what depends on the machine that runs the tests, and the microkernels it calls.
-fn kernel(compiler: &Compiler, plan: &Plan, direction: Direction) -> String {
+fn kernel(compiler: &Compiler, plan: &Plan, direction: Direction, lines: usize) -> String {
     let text = compiler.intermediate(plan, direction).unwrap();
     // Calling conventions are the only part that depends on the machine.
     let conventions = ["system_v", "apple_aarch64", "windows_fastcall", "tail", "fast"];
@@ -37,7 +63,7 @@ fn kernel(compiler: &Compiler, plan: &Plan, direction: Direction) -> String {
     microkernels.dedup();
     let tables: Vec<String> = code.tables.iter().map(|step| format!("#{}", step.index())).collect();
     let list = |items: &[String]| if items.is_empty() { "none".to_owned() } else { items.join(", ") };
-    format!("microkernels: {}\ntables: {}\n{}", list(&microkernels), list(&tables), cut_lines(&neutral, KERNEL_LINES))
+    format!("microkernels: {}\ntables: {}\n{}", list(&microkernels), list(&tables), cut_lines(&neutral, lines))
 }
 
 fn name(microkernel: Microkernel) -> String {
@@ -45,7 +71,7 @@ fn name(microkernel: Microkernel) -> String {
 }
 
 /// Every stage of one description.
-fn stages(text: &str) -> String {
+fn stages(text: &str, lines: Lines) -> String {
     let description = json::read(text).unwrap();
     let datatype = &description.datatype;
     let lowered = lower(datatype);
@@ -70,10 +96,10 @@ fn stages(text: &str) -> String {
     let runs = canonical.layout.measure(canonical.layout.root().node).runs;
     section("Facts", &format!("size {}, {bounds}, count {}, runs {runs}", facts.size, description.count));
     section("Type hash", &canonical.layout.type_hash().to_string());
-    section("Lowered layout", &cut_lines(&cut_lists(&lowered.to_string()), LAYOUT_LINES));
+    section("Lowered layout", &cut_lines(&cut_lists(&lowered.to_string()), lines.layout));
     section("Passes", &canonical.report.to_string());
-    section("Canonical layout", &cut_lines(&cut_lists(&canonical.layout.to_string()), LAYOUT_LINES));
-    let mut planned = cut_lines(&plan.to_string(), LAYOUT_LINES);
+    section("Canonical layout", &cut_lines(&cut_lists(&canonical.layout.to_string()), lines.layout));
+    let mut planned = cut_lines(&plan.to_string(), lines.layout);
     if let Some(step) = plan.repeated(description.count).filter(|_| description.count > 1) {
         write!(planned, "\n{} elements: {step}", description.count).unwrap();
     }
@@ -82,7 +108,7 @@ fn stages(text: &str) -> String {
         // Every supported architecture has a backend; on others, the snapshots could not be compared.
         let compiler = Compiler::new(Level::Portable).unwrap();
         for direction in [Direction::Pack, Direction::Unpack] {
-            section(&format!("Kernel: {direction}"), &kernel(&compiler, &plan, direction));
+            section(&format!("Kernel: {direction}"), &kernel(&compiler, &plan, direction, lines.kernel));
         }
     }
     let gpu = GpuPlan::new(&canonical.layout);
@@ -92,7 +118,7 @@ fn stages(text: &str) -> String {
         let source = cuda::program(&gpu, &variants).unwrap().source;
         // The text before the kernels is the same in all programs.
         let kernels = source.find("namespace").map_or("", |at| &source[at..]);
-        section("CUDA", &cut_lines(kernels, 2 * KERNEL_LINES));
+        section("CUDA", &cut_lines(kernels, 2 * lines.kernel));
     }
     all
 }
@@ -151,10 +177,13 @@ fn every_example_has_its_snapshot() {
     paths.sort();
     assert!(!paths.is_empty());
     let name_of = |path: &Path| path.file_stem().unwrap().to_string_lossy().into_owned();
+    for name in SHOWN {
+        assert!(paths.iter().any(|path| name_of(path) == name), "{name}: expected an example of that name, found none");
+    }
     settings.bind(|| {
         for path in &paths {
             let text = fs::read_to_string(path).unwrap();
-            insta::assert_snapshot!(name_of(path), stages(&text));
+            insta::assert_snapshot!(name_of(path), stages(&text, Lines::of(&name_of(path))));
         }
     });
     // A snapshot without an example was left by a removed or renamed one.
