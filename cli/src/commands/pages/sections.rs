@@ -186,7 +186,13 @@ pub const COMMANDS: [Sections; 18] = [
         command: "calibrate",
         variables: &[&GPU],
         files: &[CACHE],
-        examples: &[("dtc calibrate --gpu 0 --dry-run", "Measures a GPU, and stores nothing.")],
+        examples: &[
+            ("dtc calibrate --gpu 0 --dry-run", "Measures a GPU, and stores nothing."),
+            (
+                "dtc calibrate -o table.txt --mpi mpirun -n 2",
+                "Measures the MPI of mpirun, and writes the table that DTC_MPI_TABLE has libdtc_mpi read.",
+            ),
+        ],
     },
     Sections {
         command: "doctor",
